@@ -1,0 +1,10 @@
+# Every outside library, found once; docs/dependencies.md says why each is here.
+find_package(Threads REQUIRED)
+find_package(absl REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(leveldb REQUIRED)
+find_package(dnnl REQUIRED)
+find_package(re2 REQUIRED)
+if(HR_TESTS)
+  find_package(GTest REQUIRED)
+endif()
