@@ -2,6 +2,7 @@
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(Protobuf REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(leveldb REQUIRED)
 find_package(dnnl REQUIRED)
 find_package(PkgConfig REQUIRED)
