@@ -1,0 +1,345 @@
+#include "base/thread_pool.h"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/cpu_count.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kWorthSharingNs = 4000;  // less runs on the caller alone
+constexpr double kWorthWakingNs = 40000;  // less is not worth a sleeper's wake
+constexpr auto kSpin = std::chrono::microseconds(40);
+constexpr int kMaxThreads = 1024;
+
+inline void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+thread_local int thread_limit = kMaxThreads;
+
+// One parallel loop: chunks are handed out by `next`. Lives on its caller's
+// stack; the caller leaves only when no worker is inside.
+struct Loop {
+  absl::FunctionRef<void(int64_t)> chunk;
+  const int64_t chunks;
+  const int max_workers;
+  std::atomic<int64_t> next{0};
+  std::atomic<int> workers{0};  // raised under the pool's lock only
+
+  void Work() {
+    for (;;) {
+      const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+      if (i >= chunks) return;
+      chunk(i);
+    }
+  }
+  bool Open() const {
+    return next.load(std::memory_order_relaxed) < chunks &&
+           workers.load(std::memory_order_relaxed) < max_workers;
+  }
+};
+
+// The workers. Never destroyed: they may run until the process ends.
+class Pool {
+ public:
+  explicit Pool(int threads) { Resize(threads); }
+
+  int threads() const { return threads_.load(std::memory_order_relaxed); }
+
+  void Resize(int threads) {
+    std::lock_guard lock(mutex_);
+    threads_.store(threads, std::memory_order_relaxed);
+    if (alive_.size() < static_cast<size_t>(threads)) alive_.resize(threads);
+    for (int i = 0; i < threads; ++i) {
+      if (!alive_[i]) {
+        alive_[i] = true;
+        std::thread([this, i] { RunWorker(i); }).detach();
+      }
+    }
+  }
+
+  void Run(Loop& loop, bool wake) {
+    {
+      std::lock_guard lock(mutex_);
+      loops_.push_back(&loop);
+    }
+    epoch_.fetch_add(1);
+    if (wake) Wake(loop.max_workers);
+    loop.Work();
+    {
+      std::lock_guard lock(mutex_);
+      loops_.erase(std::find(loops_.begin(), loops_.end(), &loop));
+    }
+    WaitFor(loop);
+  }
+
+  void Schedule(std::function<void()> job) {
+    {
+      std::lock_guard lock(mutex_);
+      jobs_.push_back(std::move(job));
+    }
+    epoch_.fetch_add(1);
+    Wake(1);
+  }
+
+ private:
+  void Wake(int n) {
+    n = std::min(n, sleepers_.load());
+    for (int i = 0; i < n; ++i) epoch_.notify_one();
+  }
+
+  void WaitFor(const Loop& loop) {
+    const auto gone = [&loop] {
+      return loop.workers.load(std::memory_order_acquire) == 0;
+    };
+    if (SpinUntil(gone)) return;
+    waiters_.fetch_add(1);
+    for (;;) {
+      const uint32_t left = left_.load();
+      if (gone()) break;
+      left_.wait(left);
+    }
+    waiters_.fetch_sub(1);
+  }
+
+  template <typename Condition>
+  static bool SpinUntil(const Condition& condition) {
+    const auto end = std::chrono::steady_clock::now() + kSpin;
+    do {
+      for (int i = 0; i < 32; ++i) {
+        if (condition()) return true;
+        Pause();
+      }
+    } while (std::chrono::steady_clock::now() < end);
+    return condition();
+  }
+
+  void RunWorker(int index) {
+    for (;;) {
+      const uint32_t epoch = epoch_.load();
+      if (Retire(index)) return;
+      if (RunSome()) continue;
+      const auto changed = [&] { return epoch_.load() != epoch; };
+      // Only as many spin as can help a caller that runs.
+      const bool may_spin = spinners_.fetch_add(1) < threads() - 1;
+      const bool found = may_spin && SpinUntil(changed);
+      spinners_.fetch_sub(1);
+      if (found) continue;
+      sleepers_.fetch_add(1);
+      epoch_.wait(epoch);
+      sleepers_.fetch_sub(1);
+    }
+  }
+
+  // Whether worker `index` is one too many and must end.
+  bool Retire(int index) {
+    if (index < threads()) return false;
+    {
+      std::lock_guard lock(mutex_);
+      if (index < threads()) return false;
+      alive_[index] = false;
+    }
+    epoch_.notify_one();  // the wake may have been meant for another
+    return true;
+  }
+
+  // Runs one loop's chunks or one job; false if there was none.
+  bool RunSome() {
+    std::unique_lock lock(mutex_);
+    for (Loop* loop : loops_) {
+      if (!loop->Open()) continue;
+      loop->workers.fetch_add(1, std::memory_order_relaxed);
+      lock.unlock();
+      loop->Work();
+      loop->workers.fetch_sub(1, std::memory_order_release);
+      // *loop may be gone from here on.
+      left_.fetch_add(1);
+      if (waiters_.load() > 0) left_.notify_all();
+      return true;
+    }
+    if (jobs_.empty()) return false;
+    std::function<void()> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    lock.unlock();
+    job();
+    return true;
+  }
+
+  alignas(64) std::atomic<uint32_t> epoch_{0};  // moves when work arrives
+  alignas(64) std::atomic<uint32_t> left_{0};   // moves when a worker leaves
+  std::atomic<int> waiters_{0};                 // callers asleep on left_
+  std::atomic<int> sleepers_{0};                // workers asleep on epoch_
+  std::atomic<int> spinners_{0};
+  std::atomic<int> threads_{0};
+  std::mutex mutex_;  // guards what follows
+  std::vector<Loop*> loops_;
+  std::deque<std::function<void()>> jobs_;
+  std::vector<bool> alive_;
+};
+
+std::mutex pool_mutex;  // held while a pool is made, and across fork
+std::atomic<Pool*> pool{nullptr};
+std::atomic<int> wanted_threads{0};
+std::atomic<UserThreadPool*> user_pool{nullptr};
+
+void InstallForkHandlers() {
+  static const int installed =
+      pthread_atfork([] { pool_mutex.lock(); }, [] { pool_mutex.unlock(); },
+                     [] {
+                       // The workers did not come along; the old pool is left
+                       // as it is.
+                       pool.store(nullptr);
+                       pool_mutex.unlock();
+                     });
+  (void)installed;
+}
+
+int ConfiguredThreads() {
+  const int wanted = wanted_threads.load();
+  return wanted > 0 ? wanted : DefaultNumThreads();
+}
+
+Pool& ThePool() {
+  Pool* p = pool.load(std::memory_order_acquire);
+  if (p) return *p;
+  InstallForkHandlers();
+  std::lock_guard lock(pool_mutex);
+  p = pool.load();
+  if (!p) {
+    p = new Pool(ConfiguredThreads());
+    pool.store(p, std::memory_order_release);
+  }
+  return *p;
+}
+
+// A loop on a user's pool. Helpers that start late find nothing to do, so the
+// state is shared and the caller waits only for those that have begun.
+void RunOnUserPool(UserThreadPool& user, int64_t chunks, int helpers,
+                   absl::FunctionRef<void(int64_t)> chunk) {
+  struct State {
+    absl::FunctionRef<void(int64_t)> chunk;
+    const int64_t chunks;
+    std::atomic<int64_t> next{0};
+    std::atomic<int64_t> done{0};
+    void Work() {
+      for (int64_t i; (i = next.fetch_add(1)) < chunks;) {
+        chunk(i);
+        if (done.fetch_add(1) + 1 == chunks) done.notify_all();
+      }
+    }
+  };
+  auto state = std::shared_ptr<State>(new State{chunk, chunks});
+  for (int i = 0; i < helpers; ++i) {
+    user.Schedule([state] { state->Work(); });
+  }
+  state->Work();
+  for (int64_t d; (d = state->done.load()) < chunks;) state->done.wait(d);
+}
+
+// Runs chunk(0 .. chunks-1) on up to `threads` threads.
+void RunChunks(int64_t chunks, int threads, double total_ns,
+               absl::FunctionRef<void(int64_t)> chunk) {
+  const int helpers = static_cast<int>(std::min<double>(
+      std::min<int64_t>(threads, chunks) - 1, total_ns / kWorthSharingNs));
+  if (helpers <= 0) {
+    for (int64_t i = 0; i < chunks; ++i) chunk(i);
+    return;
+  }
+  if (UserThreadPool* user = user_pool.load(std::memory_order_acquire)) {
+    return RunOnUserPool(*user, chunks, helpers, chunk);
+  }
+  Loop loop{chunk, chunks, helpers};
+  ThePool().Run(loop, total_ns >= kWorthWakingNs);
+}
+
+}  // namespace
+
+int DefaultNumThreads() {
+  static const int threads = [] {
+    if (const char* text = std::getenv("HEADRACE_NUM_THREADS")) {
+      const long n = std::strtol(text, nullptr, 10);
+      if (n >= 1) return static_cast<int>(std::min<long>(n, kMaxThreads));
+    }
+    return AvailableCpus();
+  }();
+  return threads;
+}
+
+int NumThreads() {
+  const UserThreadPool* user = user_pool.load(std::memory_order_acquire);
+  const int n = user ? user->NumThreads() : ConfiguredThreads();
+  return std::max(1, std::min(n, thread_limit));
+}
+
+void SetNumThreads(int n) {
+  wanted_threads.store(std::clamp(n, 0, kMaxThreads));
+  std::lock_guard lock(pool_mutex);
+  if (Pool* p = pool.load()) p->Resize(ConfiguredThreads());
+}
+
+void SetUserThreadPool(UserThreadPool* p) {
+  user_pool.store(p, std::memory_order_release);
+}
+
+ScopedThreadLimit::ScopedThreadLimit(int n) : saved_(thread_limit) {
+  thread_limit = std::max(1, std::min(n, saved_));
+}
+ScopedThreadLimit::~ScopedThreadLimit() { thread_limit = saved_; }
+
+void ParallelFor(int64_t n, double ns_per_item,
+                 absl::FunctionRef<void(int64_t, int64_t)> fn) {
+  if (n <= 0) return;
+  const double total = static_cast<double>(n) * ns_per_item;
+  if (n == 1 || total < kWorthSharingNs) return fn(0, n);
+  const int threads = NumThreads();
+  if (threads == 1) return fn(0, n);
+  // A few chunks a thread even out unequal speeds; none is too small to pay.
+  const double by_cost = total / (kWorthSharingNs / 2);
+  const int64_t chunks = static_cast<int64_t>(
+      std::min({static_cast<double>(n), 4.0 * threads, by_cost}));
+  const int64_t base = n / chunks, extra = n % chunks;
+  RunChunks(chunks, threads, total, [&](int64_t i) {
+    const int64_t begin = i * base + std::min(i, extra);
+    fn(begin, begin + base + (i < extra));
+  });
+}
+
+void ParallelBlocks(int64_t n, int64_t block_size, double ns_per_item,
+                    absl::FunctionRef<void(int64_t, int64_t, int64_t)> fn) {
+  if (n <= 0) return;
+  const int64_t blocks = n / block_size + (n % block_size != 0);
+  const double total = static_cast<double>(n) * ns_per_item;
+  const int threads = total < kWorthSharingNs ? 1 : NumThreads();
+  RunChunks(blocks, threads, total, [&](int64_t i) {
+    fn(i, i * block_size,
+       std::min(n - i * block_size, block_size) + i * block_size);
+  });
+}
+
+int64_t FixedBlockSize(int64_t n) {
+  int64_t size = 4096;
+  while (size < n / 1024 + (n % 1024 != 0)) size *= 2;
+  return size;
+}
+
+void Schedule(std::function<void()> job) {
+  if (UserThreadPool* user = user_pool.load(std::memory_order_acquire)) {
+    return user->Schedule(std::move(job));
+  }
+  ThePool().Schedule(std::move(job));
+}
+
+}  // namespace headrace

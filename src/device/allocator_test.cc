@@ -1,0 +1,122 @@
+#include "device/allocator.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace headrace {
+namespace {
+
+Allocator& A() { return *CpuAllocator(); }
+
+TEST(Allocator, BlocksAreAlignedAndDisjoint) {
+  std::mt19937 random(1);
+  struct Piece {
+    char* p;
+    size_t bytes;
+    char mark;
+  };
+  std::vector<Piece> pieces;
+  for (int i = 0; i < 4000; ++i) {
+    if (pieces.size() > 100 || (i % 3 == 2 && !pieces.empty())) {
+      const size_t j = random() % pieces.size();
+      for (size_t k = 0; k < pieces[j].bytes; k += 61) {
+        ASSERT_EQ(pieces[j].p[k], pieces[j].mark);
+      }
+      A().Deallocate(pieces[j].p, pieces[j].bytes);
+      pieces.erase(pieces.begin() + j);
+      continue;
+    }
+    const size_t bytes = random() % (size_t{1} << (random() % 23));
+    char* p = static_cast<char*>(A().Allocate(bytes));
+    ASSERT_NE(p, nullptr);
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(p) % Allocator::kAlignment, 0);
+    std::memset(p, i, bytes);
+    pieces.push_back({p, bytes, static_cast<char>(i)});
+  }
+  for (Piece& x : pieces) A().Deallocate(x.p, x.bytes);
+}
+
+TEST(Allocator, CountsUseAndPeak) {
+  const int64_t before = A().stats().bytes_in_use;
+  A().ResetPeak();
+  void* p = A().Allocate(1 << 20);
+  EXPECT_EQ(A().stats().bytes_in_use, before + (1 << 20));
+  A().Deallocate(p, 1 << 20);
+  EXPECT_EQ(A().stats().bytes_in_use, before);
+  EXPECT_EQ(A().stats().peak_bytes, before + (1 << 20));
+  A().Deallocate(nullptr, 100);
+  EXPECT_EQ(A().stats().bytes_in_use, before);
+}
+
+TEST(Allocator, ReusesAndGivesBack) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "nothing is cached under the address sanitizer";
+#endif
+  for (size_t bytes : {1 << 10, 1 << 16, 5 << 20}) {
+    void* p = A().Allocate(bytes);
+    A().Deallocate(p, bytes);
+    const int64_t calls = A().stats().system_calls;
+    EXPECT_EQ(A().Allocate(bytes), p);
+    EXPECT_EQ(A().stats().system_calls, calls);
+    A().Deallocate(p, bytes);
+  }
+  EXPECT_GT(A().stats().bytes_held, A().stats().bytes_in_use);
+  A().Trim();
+  EXPECT_EQ(A().stats().bytes_held, A().stats().bytes_in_use);
+}
+
+TEST(Allocator, LimitIsKept) {
+  A().SetLimit(A().stats().bytes_in_use + (4 << 20));
+  void* p = A().Allocate(3 << 20);
+  EXPECT_NE(p, nullptr);
+  EXPECT_EQ(A().Allocate(2 << 20), nullptr);
+  void* q = A().Allocate(1 << 20);
+  EXPECT_NE(q, nullptr);
+  A().Deallocate(p, 3 << 20);
+  A().Deallocate(q, 1 << 20);
+  A().SetLimit(0);
+}
+
+TEST(Allocator, ImpossibleSizesFail) {
+  EXPECT_EQ(A().Allocate(~size_t{0}), nullptr);
+  EXPECT_EQ(A().Allocate(size_t{1} << 60), nullptr);
+}
+
+TEST(Allocator, BlocksMayMoveBetweenThreads) {
+  const int64_t before = A().stats().bytes_in_use;
+  for (int round = 0; round < 5; ++round) {
+    std::vector<void*> blocks(3000);
+    std::thread maker([&] {
+      for (void*& b : blocks) b = A().Allocate(1000);
+    });
+    maker.join();
+    std::thread taker([&] {
+      for (void* b : blocks) A().Deallocate(b, 1000);
+    });
+    taker.join();
+  }
+  EXPECT_EQ(A().stats().bytes_in_use, before);
+}
+
+TEST(Allocator, WorksInAForkedChild) {
+  const pid_t child = fork();
+  if (child == 0) {
+    void* p = A().Allocate(100000);
+    std::memset(p, 1, 100000);
+    A().Deallocate(p, 100000);
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+}  // namespace
+}  // namespace headrace
