@@ -20,6 +20,11 @@ endif()
 add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-sign-compare
                     -Wno-missing-field-initializers -fno-math-errno
                     -fno-trapping-math -ffp-contract=off)
+# g++ 12 sees these where nothing is wrong, in inlined library code.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds
+                      -Wno-stringop-overflow -Wno-stringop-overread)
+endif()
 add_compile_definitions($<$<CONFIG:Debug,Sanitize>:_GLIBCXX_ASSERTIONS>)
 if(HR_SANITIZE)
   add_compile_options(-fsanitize=${HR_SANITIZE} -fno-sanitize-recover=all
@@ -27,6 +32,9 @@ if(HR_SANITIZE)
   add_link_options(-fsanitize=${HR_SANITIZE})
 endif()
 if(HR_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "HR_FUZZ wants clang: cmake --preset fuzz")
+  endif()
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 find_program(HR_MOLD mold)

@@ -42,4 +42,5 @@ install(EXPORT headraceTargets NAMESPACE headrace::
         DESTINATION ${HR_PACKAGE} COMPONENT library)
 install(FILES ${PROJECT_BINARY_DIR}/headraceConfig.cmake
               ${PROJECT_BINARY_DIR}/headraceConfigVersion.cmake
+              cmake/dependencies.cmake
         DESTINATION ${HR_PACKAGE} COMPONENT library)

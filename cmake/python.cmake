@@ -23,3 +23,11 @@ target_link_options(_headrace PRIVATE -Wl,--as-needed)
 set_target_properties(_headrace PROPERTIES
     LIBRARY_OUTPUT_DIRECTORY ${HR_PYTHON_DIR})
 install(TARGETS _headrace LIBRARY DESTINATION headrace COMPONENT python)
+
+# The proto descriptors, from which Python builds its classes.
+set(HR_DESCRIPTORS ${PROJECT_BINARY_DIR}/src/headrace_protos.desc)
+add_custom_command(TARGET _headrace POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${HR_DESCRIPTORS}
+            ${HR_PYTHON_DIR}/headrace_protos.desc)
+add_dependencies(_headrace hr_proto_descriptors)
+install(FILES ${HR_DESCRIPTORS} DESTINATION headrace COMPONENT python)

@@ -1,23 +1,40 @@
-# C++ tests: one program, one CTest entry a room (src/test_main.cc picks the
-# tests whose files lie in it). Fuzzers: without HR_FUZZ each one is linked
-# with a driver that replays its kept corpus, so that every build tests it.
-file(GLOB_RECURSE HR_FUZZERS CONFIGURE_DEPENDS
-     ${PROJECT_SOURCE_DIR}/src/*_fuzz.cc
-     ${PROJECT_SOURCE_DIR}/tests/fuzz/*_fuzz.cc)
-if(HR_FUZZ)
-  add_custom_target(headrace_fuzzers)
-else()
-  add_custom_target(headrace_replays)
-endif()
+# C++ tests: one program, one CTest entry a room (tests/test_main.cc picks the
+# tests whose files lie in it). Fuzzers: with HR_FUZZ each x_fuzz.cc of a room is
+# linked with libFuzzer and the rooms up to its own; otherwise with everything
+# and a driver that replays its kept corpus, so that every build tests it.
+file(GLOB_RECURSE HR_FUZZERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_fuzz.cc)
+add_custom_target(headrace_fuzzers)
+add_custom_target(headrace_replays)
 foreach(source ${HR_FUZZERS})
   get_filename_component(name ${source} NAME_WE)
-  add_executable(${name} ${source})
-  target_link_libraries(${name} PRIVATE headrace_objects)
   if(HR_FUZZ)
+    file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR}/src ${source})
+    string(REGEX REPLACE "/.*" "" room ${room})
+    list(FIND HR_ROOMS ${room} last)
+    list(FIND HR_ROOMS op first_with_loops)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    foreach(index RANGE ${last})
+      list(GET HR_ROOMS ${index} lower)
+      if(TARGET hr_${lower})
+        target_sources(${name} PRIVATE $<TARGET_OBJECTS:hr_${lower}>)
+      endif()
+    endforeach()
+    if(last GREATER first_with_loops)
+      foreach(level v2 v3 v4 base)
+        if(TARGET hr_loops_${level})
+          target_sources(${name} PRIVATE $<TARGET_OBJECTS:hr_loops_${level}>)
+        endif()
+      endforeach()
+    endif()
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:hr_proto>)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
+                               ${PROJECT_BINARY_DIR}/src/proto)
+    target_link_libraries(${name} PRIVATE ${HR_LIBRARIES})
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_dependencies(headrace_fuzzers ${name})
   elseif(HR_TESTS)
-    target_sources(${name} PRIVATE tests/fuzz/replay_main.cc)
+    add_executable(${name} ${source} tests/fuzz/replay_main.cc)
+    target_link_libraries(${name} PRIVATE headrace_objects)
     add_dependencies(headrace_replays ${name})
     add_test(NAME replay_${name}
              COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
@@ -31,7 +48,7 @@ add_executable(headrace_tests ${HR_TEST_SOURCES}
                ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
 target_link_libraries(headrace_tests PRIVATE headrace_objects GTest::gtest)
 target_compile_definitions(headrace_tests PRIVATE
-    HR_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    HR_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")
 set(rooms)
 foreach(source ${HR_TEST_SOURCES})
   file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/src ${source})

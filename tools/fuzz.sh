@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
-mapfile -t sources < <(find src tests/fuzz -name '*_fuzz.cc' | sort)
+mapfile -t sources < <(find src -name '*_fuzz.cc' | sort)
 if [ "${#sources[@]}" = 0 ]; then
   echo "no fuzz targets in this tree"
   exit 0
