@@ -10,9 +10,10 @@ namespace headrace {
 namespace {
 
 constexpr const char* kKindNames[] = {
-    "none", "int", "float", "bool", "string", "type", "shape", "tensor",
-    "func", "list(int)", "list(float)", "list(bool)", "list(string)",
-    "list(type)", "list(shape)", "list(tensor)", "list(func)", "placeholder"};
+    "none",         "int",        "float",        "bool",       "string",
+    "type",         "shape",      "tensor",       "func",       "list(int)",
+    "list(float)",  "list(bool)", "list(string)", "list(type)", "list(shape)",
+    "list(tensor)", "list(func)", "placeholder"};
 
 size_t Mix(size_t h, size_t v) {
   return (h ^ v) * 0x9e3779b97f4a7c15ull + (h >> 29);
@@ -26,8 +27,7 @@ bool TensorEquals(const Tensor& a, const Tensor& b) {
     return std::memcmp(a.raw(), b.raw(), a.bytes()) == 0;
   }
   if (a.dtype() != DType::kString) return false;
-  return std::equal(a.span<std::string>().begin(),
-                    a.span<std::string>().end(),
+  return std::equal(a.span<std::string>().begin(), a.span<std::string>().end(),
                     b.span<std::string>().begin());
 }
 
@@ -152,8 +152,7 @@ const AttrValue* AttrMap::Find(StringView name) const {
 }
 
 void AttrMap::Set(StringView name, AttrValue value) {
-  auto it =
-      std::lower_bound(entries_.begin(), entries_.end(), name, NameLess);
+  auto it = std::lower_bound(entries_.begin(), entries_.end(), name, NameLess);
   if (it != entries_.end() && it->first == name) {
     it->second = std::move(value);
   } else {
@@ -162,8 +161,7 @@ void AttrMap::Set(StringView name, AttrValue value) {
 }
 
 void AttrMap::Erase(StringView name) {
-  auto it =
-      std::lower_bound(entries_.begin(), entries_.end(), name, NameLess);
+  auto it = std::lower_bound(entries_.begin(), entries_.end(), name, NameLess);
   if (it != entries_.end() && it->first == name) entries_.erase(it);
 }
 

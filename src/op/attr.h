@@ -25,9 +25,24 @@ struct FuncRef {
 
 // The order is that of AttrValue's alternatives.
 enum class AttrKind : uint8_t {
-  kNone, kInt, kFloat, kBool, kString, kType, kShape, kTensor, kFunc,
-  kIntList, kFloatList, kBoolList, kStringList, kTypeList, kShapeList,
-  kTensorList, kFuncList, kPlaceholder,
+  kNone,
+  kInt,
+  kFloat,
+  kBool,
+  kString,
+  kType,
+  kShape,
+  kTensor,
+  kFunc,
+  kIntList,
+  kFloatList,
+  kBoolList,
+  kStringList,
+  kTypeList,
+  kShapeList,
+  kTensorList,
+  kFuncList,
+  kPlaceholder,
 };
 // "int", "list(type)", ...
 StringView AttrKindName(AttrKind kind);
@@ -46,10 +61,10 @@ struct AttrValue
                    std::vector<Shape>, std::vector<Tensor>,
                    std::vector<FuncRef>, AttrPlaceholder> {
   using variant::variant;
-  AttrValue(int v) : variant(int64_t{v}) {}              // NOLINT
+  AttrValue(int v) : variant(int64_t{v}) {}                // NOLINT
   AttrValue(double v) : variant(static_cast<float>(v)) {}  // NOLINT
-  AttrValue(const char* v) : variant(std::string(v)) {}  // NOLINT
-  AttrValue(StringView v) : variant(std::string(v)) {}   // NOLINT
+  AttrValue(const char* v) : variant(std::string(v)) {}    // NOLINT
+  AttrValue(StringView v) : variant(std::string(v)) {}     // NOLINT
   AttrKind kind() const { return static_cast<AttrKind>(index()); }
 };
 // Tensors compare by dtype, shape and bytes.

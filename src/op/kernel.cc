@@ -24,8 +24,8 @@ std::unique_ptr<Kernel> MakeKernel(ComputeFn fn, bool own_outputs) {
 }
 
 Status KernelContext::Allocate(int i, const Shape& shape) const {
-  HR_ASSIGN_OR_RETURN(
-      *outputs_[i], Tensor::Allocate(op_->output_types()[i], shape));
+  HR_ASSIGN_OR_RETURN(*outputs_[i],
+                      Tensor::Allocate(op_->output_types()[i], shape));
   return OkStatus();
 }
 

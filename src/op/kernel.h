@@ -11,8 +11,8 @@
 
 namespace headrace {
 
-class FunctionCaller;   // op/function_caller.h
-class ResourceManager;  // op/resource.h
+class FunctionCaller;     // op/function_caller.h
+class ResourceManager;    // op/resource.h
 class CancellationToken;  // base/cancellation.h
 
 // What a run brings along, the same for all its steps. Pointers may be null

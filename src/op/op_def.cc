@@ -20,8 +20,7 @@ namespace {
 }
 
 // Splits "name: rest" in two, stripped.
-std::pair<StringView, StringView> SplitName(const OpDef& def,
-                                            StringView spec) {
+std::pair<StringView, StringView> SplitName(const OpDef& def, StringView spec) {
   size_t colon = spec.find(':');
   if (colon == StringView::npos) Mistake(def, spec, "no ':'");
   return {absl::StripAsciiWhitespace(spec.substr(0, colon)),
@@ -63,15 +62,15 @@ AttrKind KindFromName(StringView name) {
 
 std::vector<DType> NamedTypes(StringView set) {
   using D = DType;
-  std::vector<DType> real = {
-      D::kFloat, D::kDouble, D::kInt32, D::kUint8, D::kInt16, D::kInt8,
-      D::kInt64, D::kBfloat16, D::kUint16, D::kHalf, D::kUint32, D::kUint64};
+  std::vector<DType> real = {D::kFloat,  D::kDouble, D::kInt32,  D::kUint8,
+                             D::kInt16,  D::kInt8,   D::kInt64,  D::kBfloat16,
+                             D::kUint16, D::kHalf,   D::kUint32, D::kUint64};
   if (set == "realnumbertype") return real;
   if (set == "numbertype") {
-    return {D::kFloat, D::kDouble, D::kInt32, D::kUint8, D::kInt16, D::kInt8,
-            D::kComplex64, D::kInt64, D::kQint8, D::kQuint8, D::kQint32,
-            D::kBfloat16, D::kQint16, D::kQuint16, D::kUint16, D::kComplex128,
-            D::kHalf, D::kUint32, D::kUint64};
+    return {D::kFloat,      D::kDouble,    D::kInt32,  D::kUint8,   D::kInt16,
+            D::kInt8,       D::kComplex64, D::kInt64,  D::kQint8,   D::kQuint8,
+            D::kQint32,     D::kBfloat16,  D::kQint16, D::kQuint16, D::kUint16,
+            D::kComplex128, D::kHalf,      D::kUint32, D::kUint64};
   }
   if (set == "quantizedtype") {
     return {D::kQint8, D::kQuint8, D::kQint32, D::kQint16, D::kQuint16};
@@ -153,13 +152,20 @@ AttrValue ParseDefault(const OpDef& def, StringView spec, AttrKind kind,
     return *d;
   };
   switch (kind) {
-    case AttrKind::kInt: return number(text);
-    case AttrKind::kFloat: return real(text);
-    case AttrKind::kBool: return text == "true";
-    case AttrKind::kString: return std::string(Unquote(text));
-    case AttrKind::kType: return dtype(text);
-    case AttrKind::kShape: return ParseShape(text);
-    case AttrKind::kFunc: return FuncRef{std::string(Unquote(text)), nullptr};
+    case AttrKind::kInt:
+      return number(text);
+    case AttrKind::kFloat:
+      return real(text);
+    case AttrKind::kBool:
+      return text == "true";
+    case AttrKind::kString:
+      return std::string(Unquote(text));
+    case AttrKind::kType:
+      return dtype(text);
+    case AttrKind::kShape:
+      return ParseShape(text);
+    case AttrKind::kFunc:
+      return FuncRef{std::string(Unquote(text)), nullptr};
     case AttrKind::kIntList: {
       std::vector<int64_t> v;
       for (StringView i : ListItems(text)) v.push_back(number(i));
@@ -185,10 +191,14 @@ AttrValue ParseDefault(const OpDef& def, StringView spec, AttrKind kind,
       for (StringView i : ListItems(text)) v.push_back(dtype(i));
       return v;
     }
-    case AttrKind::kShapeList: return std::vector<Shape>();
-    case AttrKind::kTensorList: return std::vector<Tensor>();
-    case AttrKind::kFuncList: return std::vector<FuncRef>();
-    default: Mistake(def, spec, "this kind takes no default");
+    case AttrKind::kShapeList:
+      return std::vector<Shape>();
+    case AttrKind::kTensorList:
+      return std::vector<Tensor>();
+    case AttrKind::kFuncList:
+      return std::vector<FuncRef>();
+    default:
+      Mistake(def, spec, "this kind takes no default");
   }
 }
 

@@ -67,8 +67,8 @@ class OpDef {
   std::vector<ArgDef> inputs;
   std::vector<ArgDef> outputs;
   std::vector<AttrDef> attrs;
-  std::string doc;  // one summary line, then details; our own words
-  bool is_stateful = false;    // has effects or state: never merged or dropped
+  std::string doc;           // one summary line, then details; our own words
+  bool is_stateful = false;  // has effects or state: never merged or dropped
   bool is_commutative = false;
   bool is_aggregate = false;
   bool allows_uninitialized = false;

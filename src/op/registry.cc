@@ -44,9 +44,8 @@ StatusOr<const OpDef*> LookUpOp(StringView name) {
 std::vector<const OpDef*> AllOps() {
   std::vector<const OpDef*> all;
   for (const OpDef& def : TheOps().defs) all.push_back(&def);
-  std::sort(all.begin(), all.end(), [](const OpDef* a, const OpDef* b) {
-    return a->name < b->name;
-  });
+  std::sort(all.begin(), all.end(),
+            [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
   return all;
 }
 

@@ -22,10 +22,10 @@ Status CheckAllowedType(const OpDef& def, const AttrDef& attr, DType d) {
   for (DType ok : attr.allowed_types) {
     if (ok == BaseType(d)) return OkStatus();
   }
-  return InvalidArgument("Value for attr '", attr.name, "' of ", DTypeName(d),
-                         " is not in the list of allowed values: ",
-                         TypeNames(attr.allowed_types), "\n\t; Op<name=",
-                         def.name, ">");
+  return InvalidArgument(
+      "Value for attr '", attr.name, "' of ", DTypeName(d),
+      " is not in the list of allowed values: ", TypeNames(attr.allowed_types),
+      "\n\t; Op<name=", def.name, ">");
 }
 
 Status CheckString(const OpDef& def, const AttrDef& attr,
@@ -139,9 +139,10 @@ ArgRange ResolvedOp::input_range(StringView name) const {
 }
 
 void ResolvedOp::MissingAttr(StringView name) const {
-  std::fprintf(stderr, "headrace: op %s asks for its attr %.*s of the wrong "
-               "kind\n", def_->name.c_str(), static_cast<int>(name.size()),
-               name.data());
+  std::fprintf(stderr,
+               "headrace: op %s asks for its attr %.*s of the wrong "
+               "kind\n",
+               def_->name.c_str(), static_cast<int>(name.size()), name.data());
   std::abort();
 }
 
@@ -150,9 +151,9 @@ Status ResolvedOp::InferAttrs(absl::Span<const DType> input_types) {
   int count = SharedCount(*def_, total, attrs_);
   int at = 0;
   auto bad_count = [&] {
-    return InvalidArgument(
-        "Op ", name(), " expects ", def_->inputs.size(),
-        " inputs (lists counted once), but was given ", total);
+    return InvalidArgument("Op ", name(), " expects ", def_->inputs.size(),
+                           " inputs (lists counted once), but was given ",
+                           total);
   };
   for (const ArgDef& arg : def_->inputs) {
     int n = 1;
@@ -172,12 +173,13 @@ Status ResolvedOp::InferAttrs(absl::Span<const DType> input_types) {
     }
     if (!arg.type_list_attr.empty()) {
       std::vector<DType> types;
-      for (int i = at; i < at + n; ++i) types.push_back(BaseType(input_types[i]));
+      for (int i = at; i < at + n; ++i)
+        types.push_back(BaseType(input_types[i]));
       const auto* given = attrs_.Get<std::vector<DType>>(arg.type_list_attr);
       if (given && *given != types) {
         return InvalidArgument("Op ", name(), ": input '", arg.name,
-                               "' has types [", TypeNames(types),
-                               "], attr '", arg.type_list_attr, "' says [",
+                               "' has types [", TypeNames(types), "], attr '",
+                               arg.type_list_attr, "' says [",
                                TypeNames(*given), "]");
       }
       attrs_.Set(arg.type_list_attr, types);
@@ -188,19 +190,19 @@ Status ResolvedOp::InferAttrs(absl::Span<const DType> input_types) {
         if (known == nullptr) {
           attrs_.Set(arg.type_attr, d);
         } else if (*known != d) {
-          return InvalidArgument(
-              "cannot compute ", name(), " as input #", i,
-              "(zero-based) was expected to be a ", DTypeName(*known),
-              " tensor but is a ", DTypeName(d), " tensor");
+          return InvalidArgument("cannot compute ", name(), " as input #", i,
+                                 "(zero-based) was expected to be a ",
+                                 DTypeName(*known), " tensor but is a ",
+                                 DTypeName(d), " tensor");
         }
       }
     } else {
       for (int i = at; i < at + n; ++i) {
         if (BaseType(input_types[i]) != arg.type) {
-          return InvalidArgument(
-              "cannot compute ", name(), " as input #", i,
-              "(zero-based) was expected to be a ", DTypeName(arg.type),
-              " tensor but is a ", DTypeName(input_types[i]), " tensor");
+          return InvalidArgument("cannot compute ", name(), " as input #", i,
+                                 "(zero-based) was expected to be a ",
+                                 DTypeName(arg.type), " tensor but is a ",
+                                 DTypeName(input_types[i]), " tensor");
         }
       }
     }
@@ -252,13 +254,12 @@ Status ResolvedOp::SetTypes() {
       if (arg.is_ref) d = RefType(d);
       int64_t n = arg.number_attr.empty() ? 1 : int_attr(arg.number_attr);
       if (n < 0 || n > (1 << 20)) {
-        return InvalidArgument("Op ", name(), " cannot have ", n,
-                               " outputs '", arg.name, "'");
+        return InvalidArgument("Op ", name(), " cannot have ", n, " outputs '",
+                               arg.name, "'");
       }
       output_types_.insert(output_types_.end(), n, d);
     }
-    output_ranges_.push_back(
-        {begin, static_cast<int>(output_types_.size())});
+    output_ranges_.push_back({begin, static_cast<int>(output_types_.size())});
   }
   return OkStatus();
 }

@@ -42,7 +42,8 @@ class ResolvedOp {
   template <typename T>
   const T& attr(StringView name) const {
     const T* v = attrs_.Get<T>(name);
-    if (v == nullptr) [[unlikely]] MissingAttr(name);
+    if (v == nullptr) [[unlikely]]
+      MissingAttr(name);
     return *v;
   }
   int64_t int_attr(StringView name) const { return attr<int64_t>(name); }
@@ -57,7 +58,8 @@ class ResolvedOp {
   // its state (a random op's counter); the error of binding otherwise.
   StatusOr<Kernel*> EagerKernel() const {
     Kernel* k = eager_kernel_.load(std::memory_order_acquire);
-    if (k) [[likely]] return k;
+    if (k) [[likely]]
+      return k;
     return BindEagerKernel();
   }
 

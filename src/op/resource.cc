@@ -56,8 +56,7 @@ Status ResourceManager::Create(const std::string& container,
                                std::shared_ptr<Resource> r) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (!resources_.emplace(std::pair(container, name), std::move(r)).second) {
-    return AlreadyExists("Resource ", container, "/", name,
-                         " already exists");
+    return AlreadyExists("Resource ", container, "/", name, " already exists");
   }
   return OkStatus();
 }

@@ -18,7 +18,8 @@ namespace headrace {
 // a value once read never changes.
 class Variable : public Resource {
  public:
-  Variable(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {}
+  Variable(DType dtype, Shape shape)
+      : dtype_(dtype), shape_(std::move(shape)) {}
   std::string DebugString() const override;
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }  // as declared

@@ -11,8 +11,7 @@ Status ShapeContext::IntValue(int i, bool* known, int64_t* v) const {
   if (t->num_elements() != 1 ||
       (t->dtype() != DType::kInt32 && t->dtype() != DType::kInt64)) {
     return InvalidArgument(op_.name(), ": input ", i,
-                           " must be an integer scalar but is ",
-                           t->Describe());
+                           " must be an integer scalar but is ", t->Describe());
   }
   *v = t->IntAt(0);
   return OkStatus();
@@ -66,8 +65,8 @@ Status CheckRank(const Shape& s, int rank) {
 }
 Status CheckRankAtLeast(const Shape& s, int rank) {
   if (!s.known_rank() || s.rank() >= rank) return OkStatus();
-  return InvalidArgument("Shape must be at least rank ", rank,
-                         " but is rank ", s.rank());
+  return InvalidArgument("Shape must be at least rank ", rank, " but is rank ",
+                         s.rank());
 }
 Status CheckRankAtMost(const Shape& s, int rank) {
   if (!s.known_rank() || s.rank() <= rank) return OkStatus();
@@ -123,8 +122,7 @@ Status ReductionShape(ShapeContext& c) {
   for (int64_t axis : axes) {
     if (axis < -in.rank() || axis >= in.rank()) {
       return InvalidArgument("Invalid reduction dimension (", axis,
-                             " for input with ", in.rank(),
-                             " dimension(s)");
+                             " for input with ", in.rank(), " dimension(s)");
     }
     gone[axis < 0 ? axis + in.rank() : axis] = true;
   }

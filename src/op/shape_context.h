@@ -18,7 +18,9 @@ class ShapeContext {
  public:
   ShapeContext(const ResolvedOp& op, absl::Span<const Shape* const> inputs,
                absl::Span<const Tensor* const> values)
-      : op_(op), inputs_(inputs), values_(values),
+      : op_(op),
+        inputs_(inputs),
+        values_(values),
         outputs_(op.num_outputs(), Shape::UnknownRank()) {}
 
   const ResolvedOp& op() const { return op_; }
@@ -82,13 +84,13 @@ Status CheckRankAtMost(const Shape& s, int rank);
 StatusOr<int> NormalizeAxis(int64_t axis, int rank);
 
 // --- Rules that many ops share.
-Status UnchangedShape(ShapeContext& c);        // output 0 is like input 0
-Status ScalarShape(ShapeContext& c);           // every output is a scalar
-Status BroadcastShape(ShapeContext& c);        // of inputs 0 and 1
+Status UnchangedShape(ShapeContext& c);  // output 0 is like input 0
+Status ScalarShape(ShapeContext& c);     // every output is a scalar
+Status BroadcastShape(ShapeContext& c);  // of inputs 0 and 1
 Status NoOutputs(ShapeContext& c);
-Status UnknownShape(ShapeContext& c);          // nothing can be said
-Status ReductionShape(ShapeContext& c);        // (input, axes), keep_dims
-Status MergeAllInputs(ShapeContext& c);        // all inputs alike (AddN)
+Status UnknownShape(ShapeContext& c);    // nothing can be said
+Status ReductionShape(ShapeContext& c);  // (input, axes), keep_dims
+Status MergeAllInputs(ShapeContext& c);  // all inputs alike (AddN)
 // Output 0 has the shape that input `i` (an integer vector) holds.
 template <int i>
 Status ShapeFromInput(ShapeContext& c) {

@@ -40,8 +40,7 @@ Buffer* Buffer::Allocate(DType dtype, int64_t count) {
   return buffer;
 }
 
-Buffer* Buffer::Wrap(void* data, size_t bytes, void* owner,
-                     ReleaseFn release) {
+Buffer* Buffer::Wrap(void* data, size_t bytes, void* owner, ReleaseFn release) {
   char* block = static_cast<char*>(AllocateMemory(kHeader));
   if (block == nullptr) return nullptr;
   Buffer* buffer = new (block) Buffer;

@@ -15,7 +15,7 @@ struct Row {
 };
 
 #define HR_ROW(name, python, size, kind) \
-  {name, python, name "_ref", python "_ref", size, kind}
+  { name, python, name "_ref", python "_ref", size, kind }
 constexpr Row kRows[] = {
     HR_ROW("invalid", "invalid", 0, 'x'),
     HR_ROW("float", "float32", 4, 'f'),
@@ -66,8 +66,7 @@ StringView DTypeName(DType dtype) {
   return IsRef(dtype) ? RowOf(dtype).ref_name : RowOf(dtype).name;
 }
 StringView DTypePythonName(DType dtype) {
-  return IsRef(dtype) ? RowOf(dtype).python_ref_name
-                      : RowOf(dtype).python_name;
+  return IsRef(dtype) ? RowOf(dtype).python_ref_name : RowOf(dtype).python_name;
 }
 
 StatusOr<DType> DTypeFromName(StringView name) {
@@ -89,9 +88,7 @@ bool DTypeIsValid(int number) {
 
 bool IsFloating(DType d) { return RowOf(d).kind == 'f'; }
 bool IsComplex(DType d) { return RowOf(d).kind == 'c'; }
-bool IsInteger(DType d) {
-  return RowOf(d).kind == 'i' || RowOf(d).kind == 'u';
-}
+bool IsInteger(DType d) { return RowOf(d).kind == 'i' || RowOf(d).kind == 'u'; }
 bool IsUnsigned(DType d) { return RowOf(d).kind == 'u'; }
 bool IsQuantized(DType d) { return RowOf(d).kind == 'q'; }
 bool IsPlain(DType d) {

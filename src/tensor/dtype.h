@@ -53,15 +53,25 @@ inline constexpr int kRefOffset = 100;
 using complex64 = std::complex<float>;
 using complex128 = std::complex<double>;
 
-class Variant;         // tensor/variant.h
+class Variant;          // tensor/variant.h
 struct ResourceHandle;  // tensor/variant.h
 
 // Storage of quantized types; the scale travels beside the tensor.
-struct qint8 { int8_t value; };
-struct quint8 { uint8_t value; };
-struct qint16 { int16_t value; };
-struct quint16 { uint16_t value; };
-struct qint32 { int32_t value; };
+struct qint8 {
+  int8_t value;
+};
+struct quint8 {
+  uint8_t value;
+};
+struct qint16 {
+  int16_t value;
+};
+struct quint16 {
+  uint16_t value;
+};
+struct qint32 {
+  int32_t value;
+};
 
 // Bytes an element takes in a buffer; 0 for kInvalid.
 size_t DTypeSize(DType dtype);
@@ -81,9 +91,9 @@ inline DType BaseType(DType d) {
 inline DType RefType(DType d) {
   return IsRef(d) ? d : static_cast<DType>(static_cast<int>(d) + kRefOffset);
 }
-bool IsFloating(DType d);   // float8 kinds to double
+bool IsFloating(DType d);  // float8 kinds to double
 bool IsComplex(DType d);
-bool IsInteger(DType d);    // signed or unsigned, not quantized, not bool
+bool IsInteger(DType d);  // signed or unsigned, not quantized, not bool
 bool IsUnsigned(DType d);
 bool IsQuantized(DType d);
 // True when elements are plain bytes: not string, resource or variant.
@@ -98,9 +108,11 @@ DType RealType(DType d);
 
 template <typename T>
 struct DTypeOfImpl;
-#define HR_DTYPE_OF(T, D) \
-  template <>             \
-  struct DTypeOfImpl<T> { static constexpr DType value = DType::D; };
+#define HR_DTYPE_OF(T, D)                    \
+  template <>                                \
+  struct DTypeOfImpl<T> {                    \
+    static constexpr DType value = DType::D; \
+  };
 HR_DTYPE_OF(float, kFloat)
 HR_DTYPE_OF(double, kDouble)
 HR_DTYPE_OF(int32_t, kInt32)
@@ -138,7 +150,9 @@ template <typename T>
 inline constexpr DType DTypeOf = DTypeOfImpl<std::remove_cv_t<T>>::value;
 
 template <typename T>
-struct TypeTag { using type = T; };
+struct TypeTag {
+  using type = T;
+};
 template <typename... Ts>
 struct TypeList {};
 
@@ -156,10 +170,9 @@ using IntTypes = TypeList<int32_t, int64_t, int8_t, int16_t, uint8_t, uint16_t,
 using RealTypes =
     TypeList<float, double, int32_t, int64_t, half, bfloat16, int8_t, int16_t,
              uint8_t, uint16_t, uint32_t, uint64_t>;
-using NumberTypes =
-    TypeList<float, double, int32_t, int64_t, half, bfloat16, complex64,
-             complex128, int8_t, int16_t, uint8_t, uint16_t, uint32_t,
-             uint64_t>;
+using NumberTypes = TypeList<float, double, int32_t, int64_t, half, bfloat16,
+                             complex64, complex128, int8_t, int16_t, uint8_t,
+                             uint16_t, uint32_t, uint64_t>;
 using IndexTypes = TypeList<int32_t, int64_t>;
 
 }  // namespace headrace

@@ -46,9 +46,7 @@ class Shape {
   absl::Span<const int64_t> dims() const { return dims_; }
   void set_dim(int i, int64_t size) { dims_[i] = size; }
   void AddDim(int64_t size) { dims_.push_back(size); }
-  void InsertDim(int i, int64_t size) {
-    dims_.insert(dims_.begin() + i, size);
-  }
+  void InsertDim(int i, int64_t size) { dims_.insert(dims_.begin() + i, size); }
   void RemoveDim(int i) { dims_.erase(dims_.begin() + i); }
 
   // True when the rank and every size are known.

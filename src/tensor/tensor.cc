@@ -20,8 +20,7 @@ StatusOr<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
   t.buffer_ = BufferRef(Buffer::Allocate(t.dtype_, shape.num_elements()));
   if (!t.buffer_) [[unlikely]] {
     return ResourceExhausted("OOM when allocating tensor with shape",
-                             shape.ToString(), " and type ",
-                             DTypeName(dtype));
+                             shape.ToString(), " and type ", DTypeName(dtype));
   }
   t.data_ = t.buffer_->data();
   return t;

@@ -42,8 +42,8 @@ class Tensor {
   // A vector of the values.
   template <typename T>
   static Tensor Vector(absl::Span<const T> values) {
-    Tensor t = AllocateSmall(DTypeOf<T>,
-                             Shape{static_cast<int64_t>(values.size())});
+    Tensor t =
+        AllocateSmall(DTypeOf<T>, Shape{static_cast<int64_t>(values.size())});
     std::copy(values.begin(), values.end(), t.data<T>());
     return t;
   }

@@ -28,7 +28,8 @@ Status AssignBy(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
   const Tensor& by = c.input(1);
   if (v.variable->dtype() != by.dtype()) {
-    return InvalidArgument("DType of variable handle and value does not match.");
+    return InvalidArgument(
+        "DType of variable handle and value does not match.");
   }
   return v.variable->Update(v.name, [&](Tensor& value) {
     if (value.shape() != by.shape()) {

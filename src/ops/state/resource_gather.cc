@@ -39,7 +39,8 @@ void CopySlices(const Tensor& params, int64_t n, int64_t slice, From from,
       Tensor row = out.WithShape(Shape{n, slice}).Rows(k, k + 1);
       int64_t rows = slice ? params.num_elements() / slice : 0;
       CopyElements(params.WithShape(Shape{rows, slice})
-                       .Rows(from(k) / slice, from(k) / slice + 1), row);
+                       .Rows(from(k) / slice, from(k) / slice + 1),
+                   row);
     }
     return;
   }
@@ -77,8 +78,8 @@ Status Gather(KernelContext& c) {
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = indices.IntAt(i);
     if (at < 0 || at >= rows) {
-      return InvalidArgument("indices[", i, "] = ", at, " is not in [0, ",
-                             rows, ")");
+      return InvalidArgument("indices[", i, "] = ", at, " is not in [0, ", rows,
+                             ")");
     }
   }
   Shape out = indices.shape().Concat(params.shape().Sub(b + 1, params.rank()));
@@ -87,9 +88,12 @@ Status Gather(KernelContext& c) {
   if (out.num_elements() == 0) return OkStatus();
   const int64_t slice = params.shape().Product(b + 1, params.rank());
   const int64_t per_batch = indices.shape().Product(b, indices.rank());
-  CopySlices(params, n, slice, [&](int64_t k) {
-    return (k / per_batch * rows + indices.IntAt(k)) * slice;
-  }, c.output(0));
+  CopySlices(
+      params, n, slice,
+      [&](int64_t k) {
+        return (k / per_batch * rows + indices.IntAt(k)) * slice;
+      },
+      c.output(0));
   return OkStatus();
 }
 
@@ -97,8 +101,8 @@ Status Gather(KernelContext& c) {
 Value BatchedGradient(GradientContext& g, int32_t batch) {
   Value shape = g("VariableShape", {g.input(0)});
   auto dims = [&](int32_t begin, int32_t end, int64_t end_mask = 0) {
-    return g("StridedSlice", {shape, g.Int32s({begin}), g.Int32s({end}),
-                              g.Int32s({1})},
+    return g("StridedSlice",
+             {shape, g.Int32s({begin}), g.Int32s({end}), g.Int32s({1})},
              {{"end_mask", end_mask}});
   };
   Value zero = g.Int32s({0});
@@ -106,8 +110,8 @@ Value BatchedGradient(GradientContext& g, int32_t batch) {
   Value rows = g("Prod", {dims(batch, batch + 1), zero});
   Value tail = dims(batch + 1, 0, 1);
   Value minus = g.Int32s({-1});
-  Value offsets = g("Mul", {g("Range", {g.Int32(0), batches, g.Int32(1)}),
-                            rows});
+  Value offsets =
+      g("Mul", {g("Range", {g.Int32(0), batches, g.Int32(1)}), rows});
   Value indices = g("Cast", {g.input(1)}, {{"DstT", DType::kInt32}});
   indices = g("Reshape", {indices, g("Pack", {batches, g.Int32(-1)})});
   indices = g("AddV2", {indices, g("ExpandDims", {offsets, minus})});
@@ -132,9 +136,9 @@ Status GatherGradient(GradientContext& g) {
     return g.status();
   }
   Value shape = g("VariableShape", {g.input(0)});
-  Value tail = g("StridedSlice", {shape, g.Int32s({1}), g.Int32s({0}),
-                                  g.Int32s({1})},
-                 {{"end_mask", 1}});
+  Value tail =
+      g("StridedSlice", {shape, g.Int32s({1}), g.Int32s({0}), g.Int32s({1})},
+        {{"end_mask", 1}});
   Value minus = g.Int32s({-1});
   Gradient rows;
   rows.values =
@@ -214,7 +218,8 @@ Status GatherNd(KernelContext& c) {
     }
   }
   HR_ASSIGN_OR_RETURN(
-      Shape out, Shape::Make(indices.shape().Sub(0, outer).Concat(tail).dims()));
+      Shape out,
+      Shape::Make(indices.shape().Sub(0, outer).Concat(tail).dims()));
   HR_RETURN_IF_ERROR(c.Allocate(0, out));
   if (out.num_elements() == 0) return OkStatus();
   CopySlices(params, n, slice, offset, c.output(0));
@@ -222,8 +227,8 @@ Status GatherNd(KernelContext& c) {
 }
 
 Status GatherNdGradient(GradientContext& g) {
-  Value shape = g("VariableShape", {g.input(0)},
-                  {{"out_type", g.input(1).dtype()}});
+  Value shape =
+      g("VariableShape", {g.input(0)}, {{"out_type", g.input(1).dtype()}});
   const Shape& indices = g.input(1).shape();
   if (indices.known_rank() && indices.rank() == 2 && indices[1] == 1) {
     Gradient rows;

@@ -9,8 +9,9 @@ template <ScatterKind kind>
 Status Rows(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
   if (v.variable->dtype() != c.input(2).dtype()) {
-    return InvalidArgument("DType of scatter resource and updates does not "
-                           "match.");
+    return InvalidArgument(
+        "DType of scatter resource and updates does not "
+        "match.");
   }
   return v.variable->Update(v.name, [&](Tensor& value) {
     return ScatterRows(kind, c.input(1), c.input(2), value);
@@ -43,16 +44,16 @@ ComputeFn PickSlices(const ResolvedOp& op) {
   return ScatterSupports(kind, op.type_attr("T")) ? Slices<kind> : nullptr;
 }
 
-#define HR_SCATTER(Name, kind, types, text)            \
-  HR_OP(Name)                                          \
-      .Input("resource: resource")                     \
-      .Input("indices: Tindices")                      \
-      .Input("updates: dtype")                         \
-      .Attr("dtype: " types)                           \
-      .Attr("Tindices: {int32, int64}")                \
-      .Doc(text)                                       \
-      .Stateful()                                      \
-      .Shape(NoOutputs)                                \
+#define HR_SCATTER(Name, kind, types, text) \
+  HR_OP(Name)                               \
+      .Input("resource: resource")          \
+      .Input("indices: Tindices")           \
+      .Input("updates: dtype")              \
+      .Attr("dtype: " types)                \
+      .Attr("Tindices: {int32, int64}")     \
+      .Doc(text)                            \
+      .Stateful()                           \
+      .Shape(NoOutputs)                     \
       .Cpu(ComputeFor<PickRows<ScatterKind::kind>>)
 
 HR_SCATTER(ResourceScatterUpdate, kUpdate, "type", "Replaces rows.");
@@ -65,18 +66,18 @@ HR_SCATTER(ResourceScatterMin, kMin, "numbertype",
 HR_SCATTER(ResourceScatterMax, kMax, "numbertype",
            "Replaces rows by the greater of old and new.");
 
-#define HR_SCATTER_ND(Name, kind, text)                \
-  HR_OP(Name)                                          \
-      .Input("ref: resource")                          \
-      .Input("indices: Tindices")                      \
-      .Input("updates: T")                             \
-      .Attr("T: type")                                 \
-      .Attr("Tindices: {int32, int64}")                \
-      .Attr("use_locking: bool = true")                \
-      .Attr("bad_indices_policy: string = ''")         \
-      .Doc(text)                                       \
-      .Stateful()                                      \
-      .Shape(NoOutputs)                                \
+#define HR_SCATTER_ND(Name, kind, text)        \
+  HR_OP(Name)                                  \
+      .Input("ref: resource")                  \
+      .Input("indices: Tindices")              \
+      .Input("updates: T")                     \
+      .Attr("T: type")                         \
+      .Attr("Tindices: {int32, int64}")        \
+      .Attr("use_locking: bool = true")        \
+      .Attr("bad_indices_policy: string = ''") \
+      .Doc(text)                               \
+      .Stateful()                              \
+      .Shape(NoOutputs)                        \
       .Cpu(ComputeFor<PickSlices<ScatterKind::kind>>)
 
 HR_SCATTER_ND(ResourceScatterNdUpdate, kUpdate, "Replaces slices.");

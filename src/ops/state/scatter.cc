@@ -69,7 +69,7 @@ T Combine(const T& x, const T& y) {
 // offset is skipped.
 struct Targets {
   absl::InlinedVector<int64_t, 16> offsets;
-  int64_t slice = 1;          // elements a slice
+  int64_t slice = 1;           // elements a slice
   bool scalar_update = false;  // one element stands for all
 };
 
@@ -120,8 +120,8 @@ Status ApplyTo(ScatterKind kind, const Targets& targets, const Tensor& updates,
                Tensor& value) {
   Status status = Unimplemented("no scatter for ", DTypeName(value.dtype()));
   DispatchDType(value.dtype(), ScatterTypes{}, [&](auto tag) {
-    status = ApplyKind<typename decltype(tag)::type>(kind, targets, updates,
-                                                     value);
+    status =
+        ApplyKind<typename decltype(tag)::type>(kind, targets, updates, value);
   });
   return status;
 }
@@ -144,8 +144,8 @@ Status CheckRowShapes(const Tensor& indices, const Tensor& updates,
     return InvalidArgument(
         "Must have updates.shape = indices.shape + params.shape[1:] or "
         "updates.shape = [], got updates.shape ",
-        updates.shape(), ", indices.shape ", indices.shape(),
-        ", params.shape ", value.shape());
+        updates.shape(), ", indices.shape ", indices.shape(), ", params.shape ",
+        value.shape());
   }
   return OkStatus();
 }
@@ -165,18 +165,18 @@ Status CheckSliceShapes(const Tensor& indices, const Tensor& updates,
   const int64_t depth = indices.dim(outer);
   if (updates.rank() < outer ||
       updates.shape().Sub(0, outer) != indices.shape().Sub(0, outer)) {
-    return InvalidArgument("Dimensions [0,", outer, ") of indices[shape=",
-                           indices.shape(), "] must match dimensions [0,",
-                           outer, ") of updates[shape=", updates.shape(), "]");
+    return InvalidArgument("Dimensions [0,", outer,
+                           ") of indices[shape=", indices.shape(),
+                           "] must match dimensions [0,", outer,
+                           ") of updates[shape=", updates.shape(), "]");
   }
   if (depth > value.rank() ||
       updates.shape().Sub(outer, updates.rank()) !=
           value.shape().Sub(static_cast<int>(depth), value.rank())) {
-    return InvalidArgument("Dimensions [", depth, ",", value.rank(),
-                           ") of input[shape=", value.shape(),
-                           "] must match dimensions [", outer, ",",
-                           updates.rank(), ") of updates[shape=",
-                           updates.shape(), "]");
+    return InvalidArgument(
+        "Dimensions [", depth, ",", value.rank(),
+        ") of input[shape=", value.shape(), "] must match dimensions [", outer,
+        ",", updates.rank(), ") of updates[shape=", updates.shape(), "]");
   }
   return OkStatus();
 }
@@ -194,8 +194,8 @@ Status ScatterRows(ScatterKind kind, const Tensor& indices,
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = indices.IntAt(i);
     if (at < 0 || at >= rows) {
-      return InvalidArgument("indices[", i, "] = ", at, " is not in [0, ",
-                             rows, ")");
+      return InvalidArgument("indices[", i, "] = ", at, " is not in [0, ", rows,
+                             ")");
     }
     targets.offsets[i] = at * targets.slice;
   }

@@ -45,8 +45,8 @@ class VarHandle : public Kernel {
 
 Status VarHandleShape(ShapeContext& c) {
   c.set_output(0, Shape());
-  c.set_output_handle(0, {HandlePart{c.op().type_attr("dtype"),
-                                     c.op().attr<Shape>("shape")}});
+  c.set_output_handle(
+      0, {HandlePart{c.op().type_attr("dtype"), c.op().attr<Shape>("shape")}});
   return OkStatus();
 }
 
@@ -83,9 +83,9 @@ Status ReadShape(ShapeContext& c) {
   const HandleData* data = c.input_handle(0);
   DType dtype = c.op().type_attr("dtype");
   if (data && !data->empty() && data->front().dtype != dtype) {
-    return InvalidArgument("Trying to read variable with wrong dtype. Expected ",
-                           DTypeName(dtype), " got ",
-                           DTypeName(data->front().dtype));
+    return InvalidArgument(
+        "Trying to read variable with wrong dtype. Expected ", DTypeName(dtype),
+        " got ", DTypeName(data->front().dtype));
   }
   c.set_output(0, HandleShape(c, 0));
   return OkStatus();
@@ -130,16 +130,16 @@ StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
   if (handle.resource || c.services().resources == nullptr) {
     return VariableOf(c, 0);
   }
-  HR_ASSIGN_OR_RETURN(
-      auto resource,
-      c.services().resources->LookUpOrCreate(
-          handle.container, handle.name,
-          [&]() -> StatusOr<std::shared_ptr<Resource>> {
-            Shape shape = handle.data && !handle.data->empty()
-                              ? handle.data->front().shape
-                              : Shape::UnknownRank();
-            return std::make_shared<Variable>(c.op().input_types()[1], shape);
-          }));
+  HR_ASSIGN_OR_RETURN(auto resource,
+                      c.services().resources->LookUpOrCreate(
+                          handle.container, handle.name,
+                          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                            Shape shape = handle.data && !handle.data->empty()
+                                              ? handle.data->front().shape
+                                              : Shape::UnknownRank();
+                            return std::make_shared<Variable>(
+                                c.op().input_types()[1], shape);
+                          }));
   auto variable = std::dynamic_pointer_cast<Variable>(resource);
   if (!variable) {
     return InvalidArgument("Trying to access resource of the wrong type: ",

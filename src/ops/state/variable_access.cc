@@ -26,8 +26,8 @@ Status LockFrom(absl::Span<const VariableInput* const> order, size_t k,
 }  // namespace
 
 StatusOr<VariableInput> VariableOf(const KernelContext& c, int i) {
-  HR_ASSIGN_OR_RETURN(
-      auto variable, ResourceAs<Variable>(c.input(i), c.services().resources));
+  HR_ASSIGN_OR_RETURN(auto variable,
+                      ResourceAs<Variable>(c.input(i), c.services().resources));
   return VariableInput{std::move(variable),
                        c.input(i).scalar<ResourceHandle>().name};
 }
@@ -35,9 +35,9 @@ StatusOr<VariableInput> VariableOf(const KernelContext& c, int i) {
 StatusOr<Tensor> ReadVariable(const KernelContext& c, int i, DType dtype) {
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, i));
   if (v.variable->dtype() != dtype) {
-    return InvalidArgument("Trying to read variable with wrong dtype. Expected ",
-                           DTypeName(dtype), " got ",
-                           DTypeName(v.variable->dtype()));
+    return InvalidArgument(
+        "Trying to read variable with wrong dtype. Expected ", DTypeName(dtype),
+        " got ", DTypeName(v.variable->dtype()));
   }
   return v.variable->Read(v.name);
 }

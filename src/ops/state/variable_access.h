@@ -28,8 +28,9 @@ StatusOr<Tensor> ReadVariable(const KernelContext& c, int i, DType dtype);
 // Calls fn(values) with the values of all `inputs` in their order, their
 // buffers exclusive and their locks held; an input may come up twice. Errors
 // when a variable is not initialised or has another dtype than `dtype`.
-Status UpdateVariables(absl::Span<const VariableInput> inputs, DType dtype,
-                       absl::FunctionRef<Status(absl::Span<Tensor*> values)> fn);
+Status UpdateVariables(
+    absl::Span<const VariableInput> inputs, DType dtype,
+    absl::FunctionRef<Status(absl::Span<Tensor*> values)> fn);
 
 // `t`, or a copy of it where its memory is only borrowed for the call: what a
 // variable, list or table may keep.
