@@ -20,12 +20,24 @@ using StringView = absl::string_view;
 
 inline Status OkStatus() { return absl::OkStatus(); }
 
+namespace internal_status {
+// Shapes and the like go into messages by their ToString().
+template <typename T>
+decltype(auto) Part(const T& v) {
+  if constexpr (requires { v.ToString(); }) {
+    return v.ToString();
+  } else {
+    return (v);
+  }
+}
+}  // namespace internal_status
+
 // InvalidArgument("MatMul: a is ", shape, "..."): the text is absl::StrCat of
 // the arguments.
-#define HR_ERROR_FUNCTION(Name)                      \
-  template <typename... Args>                        \
-  [[gnu::cold]] Status Name(const Args&... args) {   \
-    return absl::Name##Error(absl::StrCat(args...)); \
+#define HR_ERROR_FUNCTION(Name)                                              \
+  template <typename... Args>                                                \
+  [[gnu::cold]] Status Name(const Args&... args) {                           \
+    return absl::Name##Error(absl::StrCat(internal_status::Part(args)...)); \
   }
 HR_ERROR_FUNCTION(Cancelled)
 HR_ERROR_FUNCTION(Unknown)
