@@ -37,6 +37,16 @@ void TellRecorders(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
   for (Recorder* r : told) r->Record(op, inputs, outputs);
 }
 
+void TellCustom(StringView name, absl::Span<const Value> inputs,
+                absl::Span<const Value> outputs, const BackwardFn& backward) {
+  std::vector<Recorder*> told = recorders;
+  for (Recorder* r : told) r->RecordCustom(name, inputs, outputs, backward);
+}
+
+void TellVariableAccessed(const Value& handle) {
+  for (Recorder* r : recorders) r->VariableAccessed(handle);
+}
+
 Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
             ValueList* outputs) {
   HR_RETURN_IF_ERROR(CurrentEmitter()->Emit(op, inputs, outputs));

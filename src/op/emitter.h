@@ -1,8 +1,10 @@
 // The one door for asking an op.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <memory>
+#include <vector>
 
 #include "absl/types/span.h"
 #include "op/attr.h"
@@ -43,12 +45,26 @@ class EmitterScope {
   Emitter* previous_;
 };
 
-// Sees every op that was emitted on this thread; tapes are recorders.
+struct Gradient;  // op/gradient.h
+
+// The gradients of inputs from those of outputs, for calls that are not one
+// registered op (tf.custom_gradient, calls of traced functions). Emits.
+using BackwardFn =
+    std::function<Status(absl::Span<const Gradient> output_gradients,
+                         std::vector<Gradient>* input_gradients)>;
+
+// Sees every op that was emitted on this thread; tapes are recorders. Inputs
+// are the values the caller named, before any emitter imported them.
 class Recorder {
  public:
   virtual ~Recorder() = default;
   virtual void Record(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                       absl::Span<const Value> outputs) = 0;
+  virtual void RecordCustom(StringView name, absl::Span<const Value> inputs,
+                            absl::Span<const Value> outputs,
+                            const BackwardFn& backward) = 0;
+  // A trainable variable is about to be read.
+  virtual void VariableAccessed(const Value& handle) = 0;
 };
 // This thread's recorders, innermost last. Empty almost always: asking costs a
 // load. While a recorder is told, recording is stopped.
@@ -66,6 +82,9 @@ class StopRecording {
 };
 void TellRecorders(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                    absl::Span<const Value> outputs);
+void TellCustom(StringView name, absl::Span<const Value> inputs,
+                absl::Span<const Value> outputs, const BackwardFn& backward);
+void TellVariableAccessed(const Value& handle);
 
 // Emits through this thread's emitter and tells the recorders.
 Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,

@@ -18,8 +18,15 @@ struct Gradient {
 // The dense form (sums duplicate rows).
 Value Densify(OpScope& s, const Gradient& g);
 
+// The sum of what arrives at one value from several users: dense, or slices
+// one after another when all are slices. Null for none.
+Gradient SumGradients(OpScope& s, absl::Span<const Gradient> parts);
+// Zeros like `x` (for a resource or variant: like what is behind it).
+Value ZerosFor(OpScope& s, const Value& x);
+
 // One call whose gradient is asked for. Emitting goes through the inherited
-// OpScope. Inputs and outputs that GradientSkips named are null.
+// OpScope. Inputs and outputs that
+// GradientSkips named may have a dtype and shape only (Value::has_value()).
 class GradientContext : public OpScope {
  public:
   GradientContext(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
@@ -68,5 +75,9 @@ class GradientContext : public OpScope {
   std::vector<Gradient> results_;
   std::vector<bool> wanted_;
 };
+
+// Calls the op's gradient function; its results hold one entry an input.
+// LookupError's text (NotFound) when none is registered.
+Status CallGradient(GradientContext& g);
 
 }  // namespace headrace

@@ -1,17 +1,22 @@
 #include "op/value.h"
 
+#include <algorithm>
+
 namespace headrace {
 
-uint64_t Value::NewId() {
+uint64_t Value::NewIds(int count) {
   // Blocks of ids a thread, so that the counter's line is rarely contended.
   constexpr uint64_t kBlock = 1024;
-  static std::atomic<uint64_t> next_block{1};
+  static std::atomic<uint64_t> next_free{kBlock};
   thread_local uint64_t next = 0, end = 0;
-  if (next == end) {
-    next = next_block.fetch_add(1, std::memory_order_relaxed) * kBlock;
-    end = next + kBlock;
+  if (next + count > end) {
+    uint64_t take = std::max<uint64_t>(kBlock, count);
+    next = next_free.fetch_add(take, std::memory_order_relaxed);
+    end = next + take;
   }
-  return next++;
+  uint64_t first = next;
+  next += count;
+  return first;
 }
 
 const HandleData* Value::handle_data() const {

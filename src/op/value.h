@@ -22,16 +22,19 @@ class Value {
  public:
   Value() = default;
   explicit Value(Tensor t) : rep_(new Rep{{1}, NewId(), std::move(t)}) {}
-  // Output `index` of `node`; `graph` outlives every use that is allowed.
-  Value(std::shared_ptr<Graph> graph, Node* node, int index, DType dtype,
-        Shape shape, std::shared_ptr<const HandleData> handle = nullptr)
+  // Output `index` of `node`, which `graph` keeps alive; all handles of one
+  // output are made with one id.
+  Value(std::shared_ptr<Graph> graph, Node* node, int index, uint64_t id,
+        DType dtype, Shape shape, std::shared_ptr<const HandleData> handle)
       : rep_(new Rep{{1},
-                     NewId(),
+                     id,
                      Tensor(dtype, std::move(shape)),
                      std::move(graph),
                      node,
                      index,
                      std::move(handle)}) {}
+  // `count` consecutive ids that no other value has.
+  static uint64_t NewIds(int count);
   Value(const Value& o) : rep_(o.rep_) {
     if (rep_) rep_->refs.fetch_add(1, std::memory_order_relaxed);
   }
@@ -49,6 +52,11 @@ class Value {
   explicit operator bool() const { return rep_ != nullptr; }
   uint64_t id() const { return rep_ ? rep_->id : 0; }
   bool is_symbolic() const { return rep_->node != nullptr; }
+  // False for a description: a dtype and shape without elements, which a tape
+  // keeps in place of values that a gradient does not read.
+  bool has_value() const {
+    return rep_->node != nullptr || rep_->tensor.has_buffer();
+  }
   DType dtype() const { return rep_->tensor.dtype(); }
   const Shape& shape() const { return rep_->tensor.shape(); }
   int rank() const { return shape().rank(); }
@@ -79,7 +87,7 @@ class Value {
     int index = 0;
     std::shared_ptr<const HandleData> handle;
   };
-  static uint64_t NewId();
+  static uint64_t NewId() { return NewIds(1); }
   Rep* rep_ = nullptr;
 };
 using ValueList = absl::InlinedVector<Value, 4>;
