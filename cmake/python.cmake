@@ -19,8 +19,11 @@ find_package(nanobind CONFIG REQUIRED)
 nanobind_add_module(_headrace STABLE_ABI NB_STATIC NOMINSIZE
                     NB_DOMAIN headrace ${HR_BIND})
 target_link_libraries(_headrace PRIVATE headrace_objects)
-target_link_options(_headrace PRIVATE -Wl,--as-needed)
+set(HR_MODULE_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/module.map)
+target_link_options(_headrace PRIVATE -Wl,--as-needed
+                    -Wl,--version-script=${HR_MODULE_EXPORTS})
 set_target_properties(_headrace PROPERTIES
+    LINK_DEPENDS ${HR_MODULE_EXPORTS}
     LIBRARY_OUTPUT_DIRECTORY ${HR_PYTHON_DIR})
 install(TARGETS _headrace LIBRARY DESTINATION headrace COMPONENT python)
 

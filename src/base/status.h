@@ -20,12 +20,24 @@ using StringView = absl::string_view;
 
 inline Status OkStatus() { return absl::OkStatus(); }
 
+namespace internal {
+// What StrCat takes: `x` itself, or its text where it has a ToString().
+template <typename T>
+decltype(auto) Printable(const T& x) {
+  if constexpr (requires { x.ToString(); }) {
+    return x.ToString();
+  } else {
+    return (x);
+  }
+}
+}  // namespace internal
+
 // InvalidArgument("MatMul: a is ", shape, "..."): the text is absl::StrCat of
 // the arguments.
-#define HR_ERROR_FUNCTION(Name)                      \
-  template <typename... Args>                        \
-  [[gnu::cold]] Status Name(const Args&... args) {   \
-    return absl::Name##Error(absl::StrCat(args...)); \
+#define HR_ERROR_FUNCTION(Name)                                           \
+  template <typename... Args>                                             \
+  [[gnu::cold]] Status Name(const Args&... args) {                        \
+    return absl::Name##Error(absl::StrCat(internal::Printable(args)...)); \
   }
 HR_ERROR_FUNCTION(Cancelled)
 HR_ERROR_FUNCTION(Unknown)

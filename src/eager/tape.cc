@@ -208,8 +208,8 @@ StatusOr<std::vector<Gradient>> Tape::Gradients(
       g.dense = output_gradients[i];
     } else if (targets[i].shape().fully_known() &&
                IsPlain(targets[i].dtype())) {
-      g.dense = s("Fill", {s.ShapeOf(targets[i]),
-                           s.Scalar(targets[i].dtype(), 1)});
+      g.dense =
+          s("Fill", {s.ShapeOf(targets[i]), s.Scalar(targets[i].dtype(), 1)});
     } else {
       g.dense = s("OnesLike", {targets[i]});
     }

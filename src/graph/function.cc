@@ -85,16 +85,36 @@ StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
 
 bool HasSideEffect(const OpDef& op) {
   if (!op.is_stateful) return false;
-  static const auto* pure = new absl::flat_hash_set<std::string>{
-      "ReadVariableOp", "VarHandleOp", "VarIsInitializedOp", "VariableShape",
-      "ResourceGather", "ResourceGatherNd", "VariableV2", "Variable",
-      "IsVariableInitialized", "Placeholder", "PlaceholderV2",
-      "PlaceholderWithDefault", "HashTableV2", "MutableHashTableV2",
-      "LookupTableFindV2", "LookupTableSizeV2", "RandomUniform",
-      "RandomUniformInt", "RandomStandardNormal", "ParameterizedTruncatedNormal",
-      "TruncatedNormal", "RandomShuffle", "Multinomial", "RandomGamma",
-      "RandomPoisson", "RandomPoissonV2", "AnonymousIteratorV3",
-      "TensorArrayV3", "TensorArraySizeV3"};
+  static const auto* pure =
+      new absl::flat_hash_set<std::string>{"ReadVariableOp",
+                                           "VarHandleOp",
+                                           "VarIsInitializedOp",
+                                           "VariableShape",
+                                           "ResourceGather",
+                                           "ResourceGatherNd",
+                                           "VariableV2",
+                                           "Variable",
+                                           "IsVariableInitialized",
+                                           "Placeholder",
+                                           "PlaceholderV2",
+                                           "PlaceholderWithDefault",
+                                           "HashTableV2",
+                                           "MutableHashTableV2",
+                                           "LookupTableFindV2",
+                                           "LookupTableSizeV2",
+                                           "RandomUniform",
+                                           "RandomUniformInt",
+                                           "RandomStandardNormal",
+                                           "ParameterizedTruncatedNormal",
+                                           "TruncatedNormal",
+                                           "RandomShuffle",
+                                           "Multinomial",
+                                           "RandomGamma",
+                                           "RandomPoisson",
+                                           "RandomPoissonV2",
+                                           "AnonymousIteratorV3",
+                                           "TensorArrayV3",
+                                           "TensorArraySizeV3"};
   return !pure->contains(op.name);
 }
 

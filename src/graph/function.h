@@ -21,7 +21,7 @@ struct Function {
   std::vector<std::string> result_names;
   // Nodes that must run whether or not a result needs them, in order.
   std::vector<Node*> control_outputs;
-  AttrMap attrs;  // "_noinline" and the like
+  AttrMap attrs;         // "_noinline" and the like
   std::string gradient;  // name of a function registered as its gradient
   // What higher rooms derive from the function and keep with it (executables,
   // gradients), under their own names. Guarded by the mutex.

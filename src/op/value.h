@@ -26,8 +26,13 @@ class Value {
   // output are made with one id.
   Value(std::shared_ptr<Graph> graph, Node* node, int index, uint64_t id,
         DType dtype, Shape shape, std::shared_ptr<const HandleData> handle)
-      : rep_(new Rep{{1}, id, Tensor(dtype, std::move(shape)),
-                     std::move(graph), node, index, std::move(handle)}) {}
+      : rep_(new Rep{{1},
+                     id,
+                     Tensor(dtype, std::move(shape)),
+                     std::move(graph),
+                     node,
+                     index,
+                     std::move(handle)}) {}
   // `count` consecutive ids that no other value has.
   static uint64_t NewIds(int count);
   Value(const Value& o) : rep_(o.rep_) {
