@@ -41,15 +41,15 @@ StatusOr<Value> GraphBuilder::Import(const Value& v) {
     StatusOr<const OpDef*> def = LookUpOp("Const");
     status = def.status();
     if (def.ok()) {
-      auto op = ResolveOp(**def, {},
-                          {{"value", v.tensor()}, {"dtype", v.dtype()}});
+      auto op =
+          ResolveOp(**def, {}, {{"value", v.tensor()}, {"dtype", v.dtype()}});
       status = op.status();
       if (op.ok()) status = Emit(*op, {}, &outputs);
     }
     if (status.ok()) inner = outputs[0];
   } else {
-    StatusOr<Value> made = AddPlaceholder(
-        "capture", v.dtype(), v.shape(), v.shared_handle_data());
+    StatusOr<Value> made =
+        AddPlaceholder("capture", v.dtype(), v.shape(), v.shared_handle_data());
     status = made.status();
     if (made.ok()) {
       inner = *made;
@@ -68,9 +68,9 @@ StatusOr<Value> GraphBuilder::AddPlaceholder(
     StringView name, DType dtype, const Shape& shape,
     std::shared_ptr<const HandleData> handle) {
   HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("Placeholder"));
-  HR_ASSIGN_OR_RETURN(ResolvedOpPtr op,
-                      ResolveOp(*def, {}, {{"dtype", dtype},
-                                           {"shape", shape}}));
+  HR_ASSIGN_OR_RETURN(
+      ResolvedOpPtr op,
+      ResolveOp(*def, {}, {{"dtype", dtype}, {"shape", shape}}));
   SetNextName(name);
   HR_ASSIGN_OR_RETURN(Node * node, AddNode(op, {}));
   if (handle) node->set_output_handle(0, std::move(handle));
@@ -91,9 +91,8 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
   } else if (!scope_.empty()) {
     name = scope_ + name;
   }
-  HR_ASSIGN_OR_RETURN(Node * node,
-                      graph_->AddNode(graph_->UniqueName(name), op, edges,
-                                      control_inputs_));
+  HR_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(graph_->UniqueName(name), op,
+                                                   edges, control_inputs_));
   if (!device_.empty()) node->set_device(device_);
   Status inferred = InferNode(node);
   if (!inferred.ok()) {
@@ -133,8 +132,7 @@ FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
   }
   for (const Value& v : results) {
     f->results.push_back(EdgeOf(v));
-    f->result_names.push_back(
-        absl::StrCat("output_", f->result_names.size()));
+    f->result_names.push_back(absl::StrCat("output_", f->result_names.size()));
   }
   for (int i = 0; i < f->body->num_nodes(); ++i) {
     Node* n = f->body->node(i);

@@ -29,9 +29,7 @@ class GraphBuilder : public Emitter {
   // Values of this graph as they are. A function's body takes small plain
   // eager tensors as constants and captures the rest; a plain graph refuses.
   StatusOr<Value> Import(const Value& v) override;
-  void SetNextName(StringView name) override {
-    next_name_ = std::string(name);
-  }
+  void SetNextName(StringView name) override { next_name_ = std::string(name); }
   bool is_eager() const override { return false; }
 
   const std::shared_ptr<Graph>& graph() const { return graph_; }

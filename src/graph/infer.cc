@@ -9,7 +9,6 @@ namespace {
 constexpr int64_t kMostFolded = 1024;  // elements
 constexpr int kDeepest = 64;           // of nodes looked through
 
-
 // Runs the node's kernel on constants (or on described inputs, for kernels
 // that read shapes only). An error means: not known.
 void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
@@ -145,8 +144,8 @@ Shape PartialShapeOf(const Edge& e, int depth) {
   if (op == "Pack" && n->op().int_attr("axis") == 0) {
     Shape s;
     for (const Edge& in : n->inputs()) {
-      s.AddDim(std::max<int64_t>(PartialScalar(in, depth + 1),
-                                 Shape::kUnknown));
+      s.AddDim(
+          std::max<int64_t>(PartialScalar(in, depth + 1), Shape::kUnknown));
     }
     return s;
   }

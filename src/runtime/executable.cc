@@ -34,13 +34,14 @@ Status Bind(Program& p) {
 // The memory of one run.
 struct Executable::Frame {
   std::vector<Tensor> slots;
-  std::vector<Tensor*> pointers;          // all steps' inputs and outputs
-  std::vector<KernelContext> contexts;    // one a step
+  std::vector<Tensor*> pointers;        // all steps' inputs and outputs
+  std::vector<KernelContext> contexts;  // one a step
   RunServices services;
   void* arena = nullptr;
+  size_t arena_bytes = 0;
 
   ~Frame() {
-    if (arena) FreeMemory(arena);
+    if (arena) FreeMemory(arena, arena_bytes);
   }
 };
 
@@ -139,6 +140,7 @@ StatusOr<std::unique_ptr<Executable::Frame>> Executable::NewFrame() {
   auto f = std::make_unique<Frame>();
   if (arena_bytes_) {
     f->arena = AllocateMemory(arena_bytes_);
+    f->arena_bytes = arena_bytes_;
     if (f->arena == nullptr) {
       return ResourceExhausted("OOM when allocating ", arena_bytes_,
                                " bytes for a graph's run");
@@ -150,8 +152,8 @@ StatusOr<std::unique_ptr<Executable::Frame>> Executable::NewFrame() {
     if (slot.constant.has_buffer()) {
       f->slots[v] = slot.constant;
     } else if (slot.offset >= 0) {
-      f->slots[v] = Tensor::Borrow(
-          slot.dtype, slot.shape, static_cast<char*>(f->arena) + slot.offset);
+      f->slots[v] = Tensor::Borrow(slot.dtype, slot.shape,
+                                   static_cast<char*>(f->arena) + slot.offset);
     }
   }
   size_t count = 0;
@@ -215,10 +217,9 @@ Status Executable::SetFeeds(Frame& f, absl::Span<Tensor> feeds) {
     }
     if (slot.is_static ? feeds[i].shape() != slot.shape
                        : !slot.shape.CompatibleWith(feeds[i].shape())) {
-      return InvalidArgument("input ", i, " has shape ",
-                             feeds[i].shape().ToString(),
-                             ", the graph was made for ",
-                             slot.shape.ToString());
+      return InvalidArgument(
+          "input ", i, " has shape ", feeds[i].shape().ToString(),
+          ", the graph was made for ", slot.shape.ToString());
     }
     f.slots[feeds_[i]] = std::move(feeds[i]);
   }
@@ -267,7 +268,8 @@ Status Executable::RunStep(Frame& f, int i) {
                           Tensor::Allocate(slots_[v].dtype, slots_[v].shape));
     }
   }
-  if (s.pin.empty()) [[likely]] return s.kernel->Run(f.contexts[i]);
+  if (s.pin.empty()) [[likely]]
+    return s.kernel->Run(f.contexts[i]);
   absl::InlinedVector<Tensor, 2> pinned;
   for (ValueId v : s.pin) pinned.push_back(f.slots[v]);
   return s.kernel->Run(f.contexts[i]);
@@ -282,7 +284,8 @@ Status Executable::RunSteps(Frame& f, Timeline* timeline) {
     }
     int64_t begin = timeline ? Now() : 0;
     Status s = RunStep(f, i);
-    if (!s.ok()) [[unlikely]] return AtNode(s, steps_[i].name);
+    if (!s.ok()) [[unlikely]]
+      return AtNode(s, steps_[i].name);
     if (timeline) {
       timeline->Step(steps_[i].name, steps_[i].op->name(), begin, Now());
     }

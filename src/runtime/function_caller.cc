@@ -28,8 +28,7 @@ const bool registered = [] {
 
 }  // namespace
 
-StatusOr<std::shared_ptr<BoundFunction>> LibraryCaller::Bind(
-    const FuncRef& f) {
+StatusOr<std::shared_ptr<BoundFunction>> LibraryCaller::Bind(const FuncRef& f) {
   HR_ASSIGN_OR_RETURN(FunctionPtr function,
                       FindFunction(library_.get(), f.name));
   HR_ASSIGN_OR_RETURN(std::shared_ptr<Executable> e,

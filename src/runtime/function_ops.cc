@@ -164,8 +164,7 @@ class WhileKernel : public Kernel {
 
 // Shapes that the caller wrote into `output_shapes`, if it did.
 Status DeclaredShapes(ShapeContext& c) {
-  const auto* shapes =
-      c.op().attrs().Get<std::vector<Shape>>("output_shapes");
+  const auto* shapes = c.op().attrs().Get<std::vector<Shape>>("output_shapes");
   if (shapes == nullptr) return OkStatus();
   for (size_t i = 0; i < shapes->size() && i < c.outputs().size(); ++i) {
     c.set_output(static_cast<int>(i), (*shapes)[i]);
@@ -173,10 +172,13 @@ Status DeclaredShapes(ShapeContext& c) {
   return OkStatus();
 }
 
-#define HR_CALL_ATTRS                                              \
-  .Attr("Tin: list(type) >= 0").Attr("Tout: list(type) >= 0")      \
-      .Attr("f: func").Attr("config: string = ''")                 \
-      .Attr("config_proto: string = ''").Attr("executor_type: string = ''")
+#define HR_CALL_ATTRS                    \
+  .Attr("Tin: list(type) >= 0")          \
+      .Attr("Tout: list(type) >= 0")     \
+      .Attr("f: func")                   \
+      .Attr("config: string = ''")       \
+      .Attr("config_proto: string = ''") \
+      .Attr("executor_type: string = ''")
 
 HR_OP(PartitionedCall)
     .Input("args: Tin")
@@ -187,22 +189,23 @@ HR_OP(PartitionedCall)
 
 HR_OP(StatefulPartitionedCall)
     .Input("args: Tin")
-    .Output("output: Tout") HR_CALL_ATTRS
-    .Doc("Calls a function.")
+    .Output("output: Tout") HR_CALL_ATTRS.Doc("Calls a function.")
     .Stateful()
     .Shape(DeclaredShapes)
     .Cpu(Bind<CallKernel>);
 
-#define HR_IF_ATTRS                                                     \
-  .Attr("Tcond: type").Attr("Tin: list(type) >= 0")                     \
-      .Attr("Tout: list(type) >= 0").Attr("then_branch: func")          \
-      .Attr("else_branch: func").Attr("output_shapes: list(shape) = []")
+#define HR_IF_ATTRS                  \
+  .Attr("Tcond: type")               \
+      .Attr("Tin: list(type) >= 0")  \
+      .Attr("Tout: list(type) >= 0") \
+      .Attr("then_branch: func")     \
+      .Attr("else_branch: func")     \
+      .Attr("output_shapes: list(shape) = []")
 
 HR_OP(If)
     .Input("cond: Tcond")
     .Input("input: Tin")
-    .Output("output: Tout") HR_IF_ATTRS
-    .Doc("Calls one of two functions.")
+    .Output("output: Tout") HR_IF_ATTRS.Doc("Calls one of two functions.")
     .Stateful()
     .Shape(DeclaredShapes)
     .Cpu(Bind<IfKernel>);
@@ -215,16 +218,16 @@ HR_OP(StatelessIf)
     .Shape(DeclaredShapes)
     .Cpu(Bind<IfKernel>);
 
-#define HR_CASE_ATTRS                                                   \
-  .Attr("Tin: list(type) >= 0").Attr("Tout: list(type) >= 0")           \
-      .Attr("branches: list(func) >= 1")                                \
+#define HR_CASE_ATTRS                    \
+  .Attr("Tin: list(type) >= 0")          \
+      .Attr("Tout: list(type) >= 0")     \
+      .Attr("branches: list(func) >= 1") \
       .Attr("output_shapes: list(shape) = []")
 
 HR_OP(Case)
     .Input("branch_index: int32")
     .Input("input: Tin")
-    .Output("output: Tout") HR_CASE_ATTRS
-    .Doc("Calls one of several functions.")
+    .Output("output: Tout") HR_CASE_ATTRS.Doc("Calls one of several functions.")
     .Stateful()
     .Shape(DeclaredShapes)
     .Cpu(Bind<CaseKernel>);
@@ -237,9 +240,11 @@ HR_OP(StatelessCase)
     .Shape(DeclaredShapes)
     .Cpu(Bind<CaseKernel>);
 
-#define HR_WHILE_ATTRS                                                  \
-  .Attr("T: list(type) >= 0").Attr("cond: func").Attr("body: func")     \
-      .Attr("output_shapes: list(shape) = []")                          \
+#define HR_WHILE_ATTRS                         \
+  .Attr("T: list(type) >= 0")                  \
+      .Attr("cond: func")                      \
+      .Attr("body: func")                      \
+      .Attr("output_shapes: list(shape) = []") \
       .Attr("parallel_iterations: int = 10")
 
 HR_OP(While)

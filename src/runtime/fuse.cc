@@ -68,8 +68,7 @@ bool LayoutOf(const Shape& operand, const Shape& shape, Layout* layout,
 class Fuser {
  public:
   explicit Fuser(Program& p)
-      : p_(p), group_of_value_(p.values.size(), -1),
-        uses_(p.values.size()) {}
+      : p_(p), group_of_value_(p.values.size(), -1), uses_(p.values.size()) {}
 
   Status Run() {
     for (const Call& call : p_.calls) {
@@ -109,9 +108,9 @@ class Fuser {
     if (!kernel.ok()) return OkStatus();  // reported when all are bound
     call.kernel = *std::move(kernel);
     const ElementwiseLoop* loop = call.kernel->elementwise();
-    *yes = loop != nullptr && loop->fn != nullptr &&
-           call.inputs.size() ==
-               (loop->kind == ElementwiseLoop::kUnary ? 1u : 2u);
+    *yes =
+        loop != nullptr && loop->fn != nullptr &&
+        call.inputs.size() == (loop->kind == ElementwiseLoop::kUnary ? 1u : 2u);
     return OkStatus();
   }
 
@@ -248,9 +247,9 @@ class Fuser {
     int64_t all = g.shape.num_elements();
     int64_t inner = g.inner ? g.inner : all;
     fused.name = p_.calls[g.calls.back()].name;
-    fused.kernel = std::make_shared<FusedKernel>(
-        std::move(inputs), std::move(code), registers, all / inner, inner,
-        cost);
+    fused.kernel =
+        std::make_shared<FusedKernel>(std::move(inputs), std::move(code),
+                                      registers, all / inner, inner, cost);
     p_.calls[g.calls.back()] = std::move(fused);
     return OkStatus();
   }

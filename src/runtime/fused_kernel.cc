@@ -29,11 +29,16 @@ struct Wide {
 // n copies of one element.
 void RepeatElement(const void* x, void* y, int64_t n, int bytes) {
   switch (bytes) {
-    case 1: return Repeat<uint8_t>(x, y, n);
-    case 2: return Repeat<uint16_t>(x, y, n);
-    case 4: return Repeat<uint32_t>(x, y, n);
-    case 8: return Repeat<uint64_t>(x, y, n);
-    default: return Repeat<Wide>(x, y, n);
+    case 1:
+      return Repeat<uint8_t>(x, y, n);
+    case 2:
+      return Repeat<uint16_t>(x, y, n);
+    case 4:
+      return Repeat<uint32_t>(x, y, n);
+    case 8:
+      return Repeat<uint64_t>(x, y, n);
+    default:
+      return Repeat<Wide>(x, y, n);
   }
 }
 
@@ -41,20 +46,24 @@ void RepeatElement(const void* x, void* y, int64_t n, int bytes) {
 
 // One thread's registers and where each currently points.
 struct FusedKernel::Tile {
-  std::vector<const char*> at;     // per register
-  std::vector<bool> scalar;        // per register, for this tile
-  std::vector<char> memory;        // all registers' own space
+  std::vector<const char*> at;  // per register
+  std::vector<bool> scalar;     // per register, for this tile
+  std::vector<char> memory;     // all registers' own space
   char* own(int r) { return memory.data() + r * kTile * kLargestElement; }
 };
 
 FusedKernel::FusedKernel(std::vector<Input> inputs,
                          std::vector<Instruction> code, int registers,
                          int64_t rows, int64_t inner, double cost)
-    : inputs_(std::move(inputs)), code_(std::move(code)),
-      registers_(registers), rows_(rows), inner_(inner), cost_(cost) {
+    : inputs_(std::move(inputs)),
+      code_(std::move(code)),
+      registers_(registers),
+      rows_(rows),
+      inner_(inner),
+      cost_(cost) {
   for (const Input& in : inputs_) {
-    by_rows_ = by_rows_ || in.layout == Layout::kRow ||
-               in.layout == Layout::kColumn;
+    by_rows_ =
+        by_rows_ || in.layout == Layout::kRow || in.layout == Layout::kColumn;
   }
   expands_ = by_rows_ && inner_ < kShortRow;
   tile_ = expands_ ? std::max<int64_t>(1, kTile / inner_) * inner_ : kTile;
@@ -98,10 +107,9 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
   for (const Instruction& i : code_) {
     bool sa = t.scalar[i.a];
     bool sb = i.kind == ElementwiseLoop::kUnary || t.scalar[i.b];
-    char* y = i.output >= 0
-                  ? static_cast<char*>(c.output(i.output).raw()) +
-                        begin * i.bytes
-                  : t.own(i.y);
+    char* y = i.output >= 0 ? static_cast<char*>(c.output(i.output).raw()) +
+                                  begin * i.bytes
+                            : t.own(i.y);
     if (sa && sb) {
       // All operands are one element for this tile: so is the result, unless
       // it is to be stored.
@@ -125,15 +133,16 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
       reinterpret_cast<UnaryFn>(i.fn)(t.at[i.a], y, n);
     } else {
       reinterpret_cast<BinaryFn>(i.fn)(t.at[i.a], t.at[i.b], y, n,
-                                       sa ? 1 : sb ? 2 : 0);
+                                       sa   ? 1
+                                       : sb ? 2
+                                            : 0);
     }
     t.at[i.y] = y;
     t.scalar[i.y] = false;
   }
 }
 
-void FusedKernel::RunRange(KernelContext& c, int64_t begin,
-                           int64_t end) const {
+void FusedKernel::RunRange(KernelContext& c, int64_t begin, int64_t end) const {
   thread_local Tile t;
   t.at.resize(registers_);
   t.scalar.resize(registers_);

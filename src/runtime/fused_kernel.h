@@ -24,10 +24,10 @@ class FusedKernel : public Kernel {
   struct Instruction {
     const void* fn;
     ElementwiseLoop::Kind kind;
-    int16_t a, b;   // registers; b unused for unary
-    int16_t y;      // register
+    int16_t a, b;    // registers; b unused for unary
+    int16_t y;       // register
     int16_t output;  // stored as this output, or -1
-    uint8_t bytes;  // of an element of y
+    uint8_t bytes;   // of an element of y
     // Keeps fn's code and tables alive.
     std::shared_ptr<Kernel> kernel;
   };
@@ -48,8 +48,7 @@ class FusedKernel : public Kernel {
  private:
   struct Tile;
   void RunRange(KernelContext& c, int64_t begin, int64_t end) const;
-  void RunTile(const KernelContext& c, Tile& t, int64_t begin,
-               int64_t n) const;
+  void RunTile(const KernelContext& c, Tile& t, int64_t begin, int64_t n) const;
   void LoadInput(const KernelContext& c, Tile& t, int r, int64_t begin,
                  int64_t n) const;
 
@@ -57,10 +56,10 @@ class FusedKernel : public Kernel {
   std::vector<Instruction> code_;
   const int registers_;
   const int64_t rows_, inner_;
-  const double cost_;  // nanoseconds an element
-  bool by_rows_ = false;   // some operand is a row or column
-  bool expands_ = false;   // rows too short to be tiles: operands are repeated
-  int64_t tile_ = 0;       // elements
+  const double cost_;     // nanoseconds an element
+  bool by_rows_ = false;  // some operand is a row or column
+  bool expands_ = false;  // rows too short to be tiles: operands are repeated
+  int64_t tile_ = 0;      // elements
 };
 
 }  // namespace headrace

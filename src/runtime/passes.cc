@@ -83,8 +83,8 @@ struct CallKey {
   bool operator==(const CallKey& o) const {
     const Call &a = *call, &b = *o.call;
     return a.inputs == b.inputs &&
-           (a.op == b.op || (&a.op->def() == &b.op->def() &&
-                             a.op->attrs() == b.op->attrs()));
+           (a.op == b.op ||
+            (&a.op->def() == &b.op->def() && a.op->attrs() == b.op->attrs()));
   }
   template <typename H>
   friend H AbslHashValue(H h, const CallKey& k) {

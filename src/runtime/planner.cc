@@ -117,8 +117,8 @@ MemoryPlan PlanMemory(const Program& p) {
            value.shape.fully_known() && !value.constant.has_buffer();
   };
   auto bytes_of = [&](ValueId v) {
-    return std::max<int64_t>(p.values[v].shape.num_elements() *
-                                 DTypeSize(p.values[v].dtype), 1);
+    return std::max<int64_t>(
+        p.values[v].shape.num_elements() * DTypeSize(p.values[v].dtype), 1);
   };
   std::vector<std::vector<ValueId>> ends(p.calls.size());
   Arena arena;

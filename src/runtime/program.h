@@ -20,9 +20,9 @@ struct Call {
   ResolvedOpPtr op;
   absl::InlinedVector<ValueId, 4> inputs;
   absl::InlinedVector<ValueId, 2> outputs;
-  std::string name;  // the node's, for errors and timelines
-  bool effect = false;    // runs even if no output is read
-  bool dead = false;      // dropped by a pass
+  std::string name;     // the node's, for errors and timelines
+  bool effect = false;  // runs even if no output is read
+  bool dead = false;    // dropped by a pass
   std::shared_ptr<Kernel> kernel;
 };
 
