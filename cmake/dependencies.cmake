@@ -1,4 +1,5 @@
 # Every outside library, found once; docs/dependencies.md says why each is here.
+# Installed with the package too, whose static library needs them all.
 find_package(Threads REQUIRED)
 find_package(absl REQUIRED)
 find_package(Protobuf REQUIRED)

@@ -19,19 +19,30 @@ def load_upstream():
     importlib.import_module("tensorflow")
     for name in ("saved_tensor_slice", "event"):
         importlib.import_module(f"tensorflow.core.util.{name}_pb2")
-    for name in ("fingerprint", "queue_runner", "tensorflow_server",
-                 "tensor_bundle", "named_tensor"):
+    for name in (
+        "fingerprint",
+        "queue_runner",
+        "tensorflow_server",
+        "tensor_bundle",
+        "named_tensor",
+    ):
         importlib.import_module(f"tensorflow.core.protobuf.{name}_pb2")
     for name in ("kernel_def", "api_def", "log_memory"):
         importlib.import_module(f"tensorflow.core.framework.{name}_pb2")
-    importlib.import_module(
-        "tensorflow.python.training.checkpoint_state_pb2")
+    importlib.import_module("tensorflow.python.training.checkpoint_state_pb2")
     return descriptor_pool.Default()
 
 
 def field_facts(field):
-    return (field.name, field.number, field.type, field.label, field.type_name,
-            field.HasField("oneof_index"), field.options.packed)
+    return (
+        field.name,
+        field.number,
+        field.type,
+        field.label,
+        field.type_name,
+        field.HasField("oneof_index"),
+        field.options.packed,
+    )
 
 
 def compare_message(ours, theirs, name, report):
@@ -65,10 +76,19 @@ def main(path):
         if not file.name.startswith("tensorflow/"):
             continue
         for kind, compare, find, proto in (
-                (file.message_type, compare_message,
-                 pool.FindMessageTypeByName, descriptor_pb2.DescriptorProto),
-                (file.enum_type, compare_enum, pool.FindEnumTypeByName,
-                 descriptor_pb2.EnumDescriptorProto)):
+            (
+                file.message_type,
+                compare_message,
+                pool.FindMessageTypeByName,
+                descriptor_pb2.DescriptorProto,
+            ),
+            (
+                file.enum_type,
+                compare_enum,
+                pool.FindEnumTypeByName,
+                descriptor_pb2.EnumDescriptorProto,
+            ),
+        ):
             for item in kind:
                 name, theirs = f"{file.package}.{item.name}", proto()
                 try:
@@ -78,8 +98,7 @@ def main(path):
                     continue
                 compare(item, theirs, name, differences.append)
                 seen += 1
-    print("\n".join(differences + [f"{seen} compared, "
-                                   f"{len(differences)} differences"]))
+    print("\n".join(differences + [f"{seen} compared, {len(differences)} differences"]))
     return bool(differences)
 
 

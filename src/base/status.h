@@ -20,12 +20,24 @@ using StringView = absl::string_view;
 
 inline Status OkStatus() { return absl::OkStatus(); }
 
+namespace internal {
+// What StrCat takes: `x` itself, or its text where it has a ToString().
+template <typename T>
+decltype(auto) Printable(const T& x) {
+  if constexpr (requires { x.ToString(); }) {
+    return x.ToString();
+  } else {
+    return (x);
+  }
+}
+}  // namespace internal
+
 // InvalidArgument("MatMul: a is ", shape, "..."): the text is absl::StrCat of
 // the arguments.
-#define HR_ERROR_FUNCTION(Name)                           \
-  template <typename... Args>                             \
-  [[gnu::cold]] Status Name(const Args&... args) {        \
-    return absl::Name##Error(absl::StrCat(args...));      \
+#define HR_ERROR_FUNCTION(Name)                                           \
+  template <typename... Args>                                             \
+  [[gnu::cold]] Status Name(const Args&... args) {                        \
+    return absl::Name##Error(absl::StrCat(internal::Printable(args)...)); \
   }
 HR_ERROR_FUNCTION(Cancelled)
 HR_ERROR_FUNCTION(Unknown)
@@ -50,19 +62,19 @@ HR_ERROR_FUNCTION(DataLoss)
 #define HR_CONCAT(a, b) HR_CONCAT_INNER(a, b)
 
 // Returns from the function when `expr` (a Status) is an error.
-#define HR_RETURN_IF_ERROR(expr)                               \
-  do {                                                         \
-    if (::absl::Status hr_status = (expr); !hr_status.ok())    \
-        [[unlikely]] {                                         \
-      return hr_status;                                        \
-    }                                                          \
+#define HR_RETURN_IF_ERROR(expr)                                           \
+  do {                                                                     \
+    if (::absl::Status hr_status = (expr); !hr_status.ok()) [[unlikely]] { \
+      return hr_status;                                                    \
+    }                                                                      \
   } while (false)
 
 // HR_ASSIGN_OR_RETURN(auto x, F()): x is the value of the StatusOr F(), or the
 // function returns its error.
 #define HR_ASSIGN_OR_RETURN(lhs, expr) \
   HR_ASSIGN_OR_RETURN_(HR_CONCAT(hr_status_or_, __LINE__), lhs, expr)
-#define HR_ASSIGN_OR_RETURN_(name, lhs, expr)                 \
-  auto name = (expr);                                         \
-  if (!name.ok()) [[unlikely]] return std::move(name).status(); \
+#define HR_ASSIGN_OR_RETURN_(name, lhs, expr) \
+  auto name = (expr);                         \
+  if (!name.ok()) [[unlikely]]                \
+    return std::move(name).status();          \
   lhs = *std::move(name)

@@ -1,0 +1,74 @@
+# make demo    everything from nothing: install, build, train, resume, restore
+# make test    the same, then every test of C++ and Python
+# make smoke   the tests that take under a minute
+# make bench   the benchmarks        make wheel   dist/headrace-*.whl
+# make format  rewrite sources       make lint    what .ci/run checks of them
+# make asan, tsan, fuzz              the sanitizers and fuzzers
+# PYTHON=python3.12 chooses the interpreter of .venv, JOBS=4 the parallelism.
+JOBS ?= $(shell nproc)
+PYTEST_ARGS ?= -q -n $(JOBS)
+FUZZ_SECONDS ?= 60
+PY := .venv/bin/python
+export PYTHON
+
+.PHONY: build demo test test-cc test-python smoke bench wheel asan tsan fuzz \
+        asan-python format lint lint-format clean bootstrap
+.DEFAULT_GOAL := build
+
+bootstrap:
+	@bash tools/bootstrap.sh build
+
+# Ninja runs CMake again by itself when a list or the set of files changes.
+build: bootstrap
+	@test -f build/build.ninja || cmake --preset release \
+	    -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+	@cmake --build build -j $(JOBS)
+
+test: build
+	ctest --preset release -j $(JOBS)
+	bash tools/pytest.sh $(PYTEST_ARGS)
+
+smoke: build
+	ctest --preset release -j $(JOBS) -LE slow
+	bash tools/pytest.sh $(PYTEST_ARGS) -m "not slow"
+
+demo: build
+	bash examples/demo.sh
+
+bench: build
+	@cmake --build build -j $(JOBS) --target headrace_benchmarks
+	bash tools/bench.sh
+
+wheel: build
+	@bash tools/bootstrap.sh wheel
+	bash tools/wheel.sh
+
+asan tsan: bootstrap
+	@test -f build-$@/build.ninja || cmake --preset $@ \
+	    -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+	@cmake --build --preset $@ -j $(JOBS)
+	ctest --preset $@ -j $(JOBS)
+
+# The Python tests against a module built with the address sanitizer.
+asan-python: asan
+	bash tools/asan_python.sh
+
+fuzz: bootstrap
+	@bash tools/bootstrap.sh fuzz
+	bash tools/fuzz.sh $(FUZZ_SECONDS)
+
+format: bootstrap
+	@bash tools/bootstrap.sh lint
+	bash tools/format.sh --write
+
+lint-format: bootstrap
+	@bash tools/bootstrap.sh lint
+	bash tools/format.sh --check
+
+lint: lint-format
+	python3 tools/check_layers.py
+	python3 tools/check_sizes.py
+
+clean:
+	rm -rf build build-* dist
+	rm -f python/headrace/_headrace*.so

@@ -1,0 +1,46 @@
+# libheadrace.so and libheadrace.a from the same objects, and the package that
+# another project finds with find_package(headrace).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(HR_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/exports.map)
+# What include/headrace/ itself names; the rest is a matter of the link alone.
+set(HR_PUBLIC_LIBRARIES absl::status absl::statusor absl::strings absl::span)
+
+add_library(headrace SHARED)
+add_library(headrace_archive STATIC)
+foreach(library headrace headrace_archive)
+  target_link_libraries(${library} PUBLIC ${HR_PUBLIC_LIBRARIES}
+                        PRIVATE $<BUILD_INTERFACE:headrace_objects>)
+  target_include_directories(${library} PUBLIC
+      $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  target_compile_features(${library} PUBLIC cxx_std_20)
+  set_target_properties(${library} PROPERTIES OUTPUT_NAME headrace
+                        LINKER_LANGUAGE CXX)
+endforeach()
+set_target_properties(headrace PROPERTIES
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+    LINK_DEPENDS ${HR_EXPORTS})
+target_link_options(headrace PRIVATE
+    -Wl,--version-script=${HR_EXPORTS} -Wl,--as-needed)
+set_target_properties(headrace_archive PROPERTIES EXPORT_NAME archive)
+
+set(HR_PACKAGE ${CMAKE_INSTALL_LIBDIR}/cmake/headrace)
+list(JOIN HR_LIBRARIES " " HR_LIBRARY_NAMES)
+configure_package_config_file(cmake/headraceConfig.cmake.in
+    ${PROJECT_BINARY_DIR}/headraceConfig.cmake
+    INSTALL_DESTINATION ${HR_PACKAGE})
+write_basic_package_version_file(
+    ${PROJECT_BINARY_DIR}/headraceConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(TARGETS headrace headrace_archive EXPORT headraceTargets
+        COMPONENT library)
+install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        COMPONENT library FILES_MATCHING PATTERN "*.h")
+install(EXPORT headraceTargets NAMESPACE headrace::
+        DESTINATION ${HR_PACKAGE} COMPONENT library)
+install(FILES ${PROJECT_BINARY_DIR}/headraceConfig.cmake
+              ${PROJECT_BINARY_DIR}/headraceConfigVersion.cmake
+              cmake/dependencies.cmake
+        DESTINATION ${HR_PACKAGE} COMPONENT library)

@@ -1,0 +1,24 @@
+# Installs ${BUILD} into a folder of its own, builds ${EXAMPLE} against that
+# alone and runs it: linked shared and static, it must print the same.
+set(prefix ${BUILD}/outside/prefix)
+set(build ${BUILD}/outside/build)
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE output
+                  ERROR_VARIABLE output)
+  if(result)
+    message(FATAL_ERROR "${ARGN}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+file(REMOVE_RECURSE ${prefix} ${build})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix} --component library)
+run(${CMAKE_COMMAND} -G Ninja -S ${EXAMPLE} -B ${build}
+    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_BUILD_TYPE=Release)
+run(${CMAKE_COMMAND} --build ${build})
+run(${build}/outside_shared)
+set(shared "${output}")
+run(${build}/outside_static)
+if(NOT shared STREQUAL output)
+  message(FATAL_ERROR "shared printed:\n${shared}\nstatic:\n${output}")
+endif()
+message("${output}")

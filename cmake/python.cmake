@@ -1,0 +1,36 @@
+# The extension module headrace._headrace, from src/bind/*.cc and the objects.
+file(GLOB_RECURSE HR_BIND CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/bind/*.cc)
+list(FILTER HR_BIND EXCLUDE REGEX "_(test|fuzz)\\.cc$")
+if(NOT HR_PYTHON OR NOT HR_BIND)
+  return()
+endif()
+
+find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir
+                OUTPUT_STRIP_TRAILING_WHITESPACE
+                OUTPUT_VARIABLE nanobind_ROOT RESULT_VARIABLE result)
+if(result)
+  message(FATAL_ERROR "${Python_EXECUTABLE} has no nanobind: make .venv first "
+          "(tools/bootstrap.sh), or configure with -DHR_PYTHON=OFF")
+endif()
+find_package(nanobind CONFIG REQUIRED)
+
+# The stable ABI holds from Python 3.12 on; below, nanobind leaves it out.
+nanobind_add_module(_headrace STABLE_ABI NB_STATIC NOMINSIZE
+                    NB_DOMAIN headrace ${HR_BIND})
+target_link_libraries(_headrace PRIVATE headrace_objects)
+set(HR_MODULE_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/module.map)
+target_link_options(_headrace PRIVATE -Wl,--as-needed
+                    -Wl,--version-script=${HR_MODULE_EXPORTS})
+set_target_properties(_headrace PROPERTIES
+    LINK_DEPENDS ${HR_MODULE_EXPORTS}
+    LIBRARY_OUTPUT_DIRECTORY ${HR_PYTHON_DIR})
+install(TARGETS _headrace LIBRARY DESTINATION headrace COMPONENT python)
+
+# The proto descriptors, from which Python builds its classes.
+set(HR_DESCRIPTORS ${PROJECT_BINARY_DIR}/src/headrace_protos.desc)
+add_custom_command(TARGET _headrace POST_BUILD
+    COMMAND ${CMAKE_COMMAND} -E copy_if_different ${HR_DESCRIPTORS}
+            ${HR_PYTHON_DIR}/headrace_protos.desc)
+add_dependencies(_headrace hr_proto_descriptors)
+install(FILES ${HR_DESCRIPTORS} DESTINATION headrace COMPONENT python)

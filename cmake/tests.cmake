@@ -1,0 +1,75 @@
+# C++ tests: one program, one CTest entry a room (tests/test_main.cc picks the
+# tests whose files lie in it). Fuzzers: with HR_FUZZ each x_fuzz.cc of a room is
+# linked with libFuzzer and the rooms up to its own; otherwise with everything
+# and a driver that replays its kept corpus, so that every build tests it.
+file(GLOB_RECURSE HR_FUZZERS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/*_fuzz.cc)
+add_custom_target(headrace_fuzzers)
+add_custom_target(headrace_replays)
+foreach(source ${HR_FUZZERS})
+  get_filename_component(name ${source} NAME_WE)
+  if(HR_FUZZ)
+    file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR}/src ${source})
+    string(REGEX REPLACE "/.*" "" room ${room})
+    list(FIND HR_ROOMS ${room} last)
+    list(FIND HR_ROOMS op first_with_loops)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    foreach(index RANGE ${last})
+      list(GET HR_ROOMS ${index} lower)
+      if(TARGET hr_${lower})
+        target_sources(${name} PRIVATE $<TARGET_OBJECTS:hr_${lower}>)
+      endif()
+    endforeach()
+    if(last GREATER first_with_loops)
+      foreach(level v2 v3 v4 base)
+        if(TARGET hr_loops_${level})
+          target_sources(${name} PRIVATE $<TARGET_OBJECTS:hr_loops_${level}>)
+        endif()
+      endforeach()
+    endif()
+    target_sources(${name} PRIVATE $<TARGET_OBJECTS:hr_proto>)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
+                               ${PROJECT_BINARY_DIR}/src/proto)
+    target_link_libraries(${name} PRIVATE ${HR_LIBRARIES})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    add_dependencies(headrace_fuzzers ${name})
+  elseif(HR_TESTS)
+    add_executable(${name} ${source} tests/fuzz/replay_main.cc)
+    target_link_libraries(${name} PRIVATE headrace_objects)
+    add_dependencies(headrace_replays ${name})
+    add_test(NAME replay_${name}
+             COMMAND ${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name})
+  endif()
+endforeach()
+
+if(NOT HR_TESTS)
+  return()
+endif()
+add_executable(headrace_tests ${HR_TEST_SOURCES}
+               ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
+target_link_libraries(headrace_tests PRIVATE headrace_objects GTest::gtest)
+target_compile_definitions(headrace_tests PRIVATE
+    HR_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")
+set(rooms)
+foreach(source ${HR_TEST_SOURCES})
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/src ${source})
+  string(REGEX REPLACE "/.*" "" room ${path})
+  list(APPEND rooms ${room})
+endforeach()
+list(REMOVE_DUPLICATES rooms)
+foreach(room ${rooms})
+  add_test(NAME cc_${room} COMMAND headrace_tests --room=${room})
+  set_tests_properties(cc_${room} PROPERTIES LABELS "cc")
+endforeach()
+
+# The built libraries as another project meets them.
+add_test(NAME exported_symbols
+         COMMAND python3 ${PROJECT_SOURCE_DIR}/tools/check_symbols.py
+                 $<TARGET_FILE:headrace>
+                 $<$<TARGET_EXISTS:_headrace>:$<TARGET_FILE:_headrace>>
+         COMMAND_EXPAND_LISTS)
+add_test(NAME outside_project
+         COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
+                 -DEXAMPLE=${PROJECT_SOURCE_DIR}/examples/outside
+                 -P ${PROJECT_SOURCE_DIR}/cmake/outside_test.cmake)
+set_tests_properties(exported_symbols outside_project PROPERTIES
+                     LABELS "package")

@@ -1,0 +1,28 @@
+"""Loads the extension module; imported before anything that names it.
+
+TensorFlow puts the symbols of its own protobuf, oneDNN and RE2 where every
+library loaded later looks first. The module must meet its own copies instead,
+so it is loaded with RTLD_DEEPBIND. Not where LD_PRELOAD replaces parts of the
+C library (an allocator, a sanitizer): deep binding would pass those by.
+"""
+
+import os
+import sys
+
+
+def _load():
+    deep = getattr(os, "RTLD_DEEPBIND", 0)
+    if not deep or os.environ.get("LD_PRELOAD"):
+        from headrace import _headrace
+
+        return _headrace
+    flags = sys.getdlopenflags()
+    sys.setdlopenflags(os.RTLD_NOW | deep)
+    try:
+        from headrace import _headrace
+    finally:
+        sys.setdlopenflags(flags)
+    return _headrace
+
+
+_headrace = _load()

@@ -1,0 +1,108 @@
+#include "eager/eager_emitter.h"
+
+#include "op/function_caller.h"
+#include "op/kernel.h"
+#include "op/registry.h"
+#include "op/resource.h"
+#include "op/shape_context.h"
+
+namespace headrace {
+namespace {
+
+const RunServices& EagerServices() {
+  static const RunServices* services = [] {
+    auto* s = new RunServices;
+    s->resources = &DefaultResources();
+    return s;
+  }();
+  return *services;
+}
+
+[[gnu::cold]] Status WithOpName(const Status& s, const ResolvedOp& op) {
+  return Status(s.code(), absl::StrCat(s.message(), " [Op:", op.name(), "]"));
+}
+
+Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
+           absl::Span<Tensor> outputs) {
+  HR_ASSIGN_OR_RETURN(Kernel * kernel, op.EagerKernel());
+  absl::InlinedVector<Tensor*, 8> in(inputs.size()), out(outputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    in[i] = const_cast<Tensor*>(inputs[i]);
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) out[i] = &outputs[i];
+  if (op.def().shape_fn) {
+    absl::InlinedVector<const Shape*, 8> shapes(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) shapes[i] = &inputs[i]->shape();
+    ShapeContext c(op, shapes, inputs);
+    HR_RETURN_IF_ERROR(op.def().shape_fn(c));
+    if (!kernel->own_outputs()) {
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        if (!c.output(i).fully_known()) continue;
+        HR_ASSIGN_OR_RETURN(
+            outputs[i], Tensor::Allocate(op.output_types()[i], c.output(i)));
+      }
+    }
+  }
+  RunServices services = EagerServices();
+  services.functions = DefaultFunctionCaller();
+  KernelContext context(op, in.data(), out.data(), services);
+  return kernel->Run(context);
+}
+
+class Eager : public Emitter {
+ public:
+  Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
+              ValueList* outputs) override {
+    absl::InlinedVector<const Tensor*, 8> tensors(inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].is_symbolic()) [[unlikely]] {
+        return InvalidArgument(
+            op->name(), ": input ", i,
+            " belongs to a graph and has no value outside it");
+      }
+      tensors[i] = &inputs[i].tensor();
+    }
+    absl::InlinedVector<Tensor, 2> results(op->num_outputs());
+    HR_RETURN_IF_ERROR(RunEagerly(*op, tensors, absl::MakeSpan(results)));
+    outputs->clear();
+    for (Tensor& t : results) outputs->emplace_back(std::move(t));
+    return OkStatus();
+  }
+  bool is_eager() const override { return true; }
+};
+
+const bool registered = [] {
+  SetDefaultEmitter(EagerEmitter());
+  return true;
+}();
+
+}  // namespace
+
+Emitter* EagerEmitter() {
+  static Emitter* eager = new Eager;
+  return eager;
+}
+
+Status RunEagerly(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
+                  absl::Span<Tensor> outputs) {
+  Status s = Run(op, inputs, outputs);
+  return s.ok() ? s : WithOpName(s, op);
+}
+
+StatusOr<std::vector<Tensor>> RunOp(StringView name,
+                                    absl::Span<const Tensor> inputs,
+                                    const AttrMap& attrs) {
+  HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp(name));
+  std::vector<DType> types;
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& t : inputs) {
+    types.push_back(t.dtype());
+    pointers.push_back(&t);
+  }
+  HR_ASSIGN_OR_RETURN(ResolvedOpPtr op, ResolveOp(*def, types, attrs));
+  std::vector<Tensor> outputs(op->num_outputs());
+  HR_RETURN_IF_ERROR(RunEagerly(*op, pointers, absl::MakeSpan(outputs)));
+  return outputs;
+}
+
+}  // namespace headrace

@@ -1,0 +1,121 @@
+#include "graph/function.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+
+namespace headrace {
+
+std::vector<DType> Function::arg_types() const {
+  std::vector<DType> types;
+  for (const Node* n : args) types.push_back(n->output_type(0));
+  return types;
+}
+
+std::vector<DType> Function::result_types() const {
+  std::vector<DType> types;
+  for (const Edge& e : results) types.push_back(e.node->output_type(e.index));
+  return types;
+}
+
+bool Function::is_stateful() const {
+  for (int i = 0; i < body->num_nodes(); ++i) {
+    const OpDef& def = body->node(i)->def();
+    if (def.is_stateful && !absl::StartsWith(def.name, "Placeholder")) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Status FunctionLibrary::Add(FunctionPtr f) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto [it, added] = functions_.emplace(f->name, f);
+  if (!added && it->second != f) {
+    return AlreadyExists("Function ", f->name, " is already in the library");
+  }
+  return OkStatus();
+}
+
+FunctionPtr FunctionLibrary::Find(StringView name) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = functions_.find(name);
+  return it == functions_.end() ? nullptr : it->second;
+}
+
+void FunctionLibrary::Remove(StringView name) {
+  FunctionPtr last;  // destroyed after the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = functions_.find(name);
+  if (it == functions_.end()) return;
+  last = std::move(it->second);
+  functions_.erase(it);
+}
+
+std::vector<std::string> FunctionLibrary::Names() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::vector<std::string> names;
+  for (const auto& [name, f] : functions_) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::string FunctionLibrary::NewName(StringView prefix) {
+  static std::atomic<int64_t> next{0};
+  return absl::StrCat(prefix, "_", next.fetch_add(1));
+}
+
+FunctionLibrary& GlobalFunctions() {
+  static auto* library = new FunctionLibrary;
+  return *library;
+}
+
+StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
+                                   StringView name) {
+  FunctionPtr f;
+  if (library) f = library->Find(name);
+  if (!f) f = GlobalFunctions().Find(name);
+  if (!f) {
+    return NotFound("Function ", name, " is not defined.");
+  }
+  return f;
+}
+
+bool HasSideEffect(const OpDef& op) {
+  if (!op.is_stateful) return false;
+  static const auto* pure =
+      new absl::flat_hash_set<std::string>{"ReadVariableOp",
+                                           "VarHandleOp",
+                                           "VarIsInitializedOp",
+                                           "VariableShape",
+                                           "ResourceGather",
+                                           "ResourceGatherNd",
+                                           "VariableV2",
+                                           "Variable",
+                                           "IsVariableInitialized",
+                                           "Placeholder",
+                                           "PlaceholderV2",
+                                           "PlaceholderWithDefault",
+                                           "HashTableV2",
+                                           "MutableHashTableV2",
+                                           "LookupTableFindV2",
+                                           "LookupTableSizeV2",
+                                           "RandomUniform",
+                                           "RandomUniformInt",
+                                           "RandomStandardNormal",
+                                           "ParameterizedTruncatedNormal",
+                                           "TruncatedNormal",
+                                           "RandomShuffle",
+                                           "Multinomial",
+                                           "RandomGamma",
+                                           "RandomPoisson",
+                                           "RandomPoissonV2",
+                                           "AnonymousIteratorV3",
+                                           "TensorArrayV3",
+                                           "TensorArraySizeV3"};
+  return !pure->contains(op.name);
+}
+
+}  // namespace headrace

@@ -1,0 +1,59 @@
+// Functions: graphs with named inputs and outputs, and libraries of them.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "graph/graph.h"
+
+namespace headrace {
+
+// Immutable once in a library.
+struct Function {
+  std::string name;
+  std::shared_ptr<Graph> body;
+  std::vector<Node*> args;  // nodes of one output that stand for inputs
+  std::vector<std::string> arg_names;
+  std::vector<Edge> results;
+  std::vector<std::string> result_names;
+  // Nodes that must run whether or not a result needs them, in order.
+  std::vector<Node*> control_outputs;
+  AttrMap attrs;         // "_noinline" and the like
+  std::string gradient;  // name of a function registered as its gradient
+
+  std::vector<DType> arg_types() const;
+  std::vector<DType> result_types() const;
+  bool is_stateful() const;
+};
+using FunctionPtr = std::shared_ptr<const Function>;
+
+// Name -> function. Thread-safe. A graph's library falls back to the
+// process-wide one, where traced functions live.
+class FunctionLibrary {
+ public:
+  // AlreadyExists when another function has the name.
+  Status Add(FunctionPtr f);
+  FunctionPtr Find(StringView name) const;  // or null
+  void Remove(StringView name);
+  std::vector<std::string> Names() const;
+  // A name that nothing in the process has: "prefix_17".
+  static std::string NewName(StringView prefix);
+
+ private:
+  mutable std::mutex mutex_;
+  absl::flat_hash_map<std::string, FunctionPtr> functions_;
+};
+FunctionLibrary& GlobalFunctions();
+
+// In `library` (may be null), else process-wide; NotFound otherwise.
+StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
+                                   StringView name);
+
+// True for ops that must run for their effect even when nobody reads their
+// outputs (assignments, prints; not reads, handles or random numbers).
+bool HasSideEffect(const OpDef& op);
+
+}  // namespace headrace

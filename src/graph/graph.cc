@@ -1,0 +1,105 @@
+#include "graph/graph.h"
+
+#include <cctype>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "graph/function.h"
+
+namespace headrace {
+
+void Node::AddControlInput(Node* n) {
+  for (Node* c : control_inputs_) {
+    if (c == n) return;
+  }
+  control_inputs_.push_back(n);
+}
+
+Graph::Graph() : library_(std::make_shared<FunctionLibrary>()) {}
+Graph::~Graph() = default;
+
+bool IsValidNodeName(StringView name) {
+  if (name.empty()) return false;
+  auto plain = [](char c) { return absl::ascii_isalnum(c) || c == '.'; };
+  if (!plain(name[0])) return false;
+  for (char c : name.substr(1)) {
+    if (!plain(c) && c != '_' && c != '\\' && c != '/' && c != '-' &&
+        c != '>') {
+      return false;
+    }
+  }
+  return true;
+}
+
+StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
+                               absl::Span<const Edge> inputs,
+                               absl::Span<Node* const> control_inputs) {
+  if (!IsValidNodeName(name) && name[0] != '_') {
+    return InvalidArgument("Node name '", name, "' is not valid");
+  }
+  if (by_name_.contains(name)) {
+    return InvalidArgument("Node '", name, "' is not unique");
+  }
+  Node& n = nodes_.emplace_back();
+  n.id_ = static_cast<int>(nodes_.size()) - 1;
+  n.name_ = std::move(name);
+  n.inputs_.assign(inputs.begin(), inputs.end());
+  n.control_inputs_.assign(control_inputs.begin(), control_inputs.end());
+  int outputs = op->num_outputs();
+  n.op_ = std::move(op);
+  n.first_id_ = Value::NewIds(outputs + 1);
+  n.output_shapes_.assign(outputs, Shape::UnknownRank());
+  by_name_[n.name_] = &n;
+  return &n;
+}
+
+std::string Graph::UniqueName(StringView name, bool mark) {
+  std::string key = absl::AsciiStrToLower(name);
+  auto it = names_in_use_.find(key);
+  int count = it == names_in_use_.end() ? 0 : it->second;
+  if (mark) names_in_use_[key] = count + 1;
+  if (count == 0) return std::string(name);
+  std::string unique, unique_key = key;
+  while (names_in_use_.contains(unique_key) || unique.empty()) {
+    unique = absl::StrCat(name, "_", count);
+    unique_key = absl::AsciiStrToLower(unique);
+    ++count;
+  }
+  if (mark) {
+    names_in_use_[key] = count;
+    names_in_use_[unique_key] = 1;
+  }
+  return unique;
+}
+
+Node* Graph::FindNode(StringView name) const {
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? nullptr : it->second;
+}
+
+StatusOr<Edge> Graph::FindOutput(StringView name) const {
+  size_t colon = name.rfind(':');
+  int index = 0;
+  StringView node_name = name.substr(0, colon);
+  if (colon != StringView::npos &&
+      (!absl::SimpleAtoi(name.substr(colon + 1), &index) || index < 0)) {
+    return InvalidArgument("'", name, "' does not name an output");
+  }
+  Node* node = FindNode(node_name);
+  if (node == nullptr) {
+    return NotFound("'", name, "' names a node that is not in the graph");
+  }
+  if (index >= node->num_outputs()) {
+    return InvalidArgument("'", name, "': node ", node_name, " has only ",
+                           node->num_outputs(), " outputs");
+  }
+  return Edge{node, index};
+}
+
+Value Graph::Output(Node* node, int index) {
+  return Value(shared_from_this(), node, index, node->first_id_ + index,
+               node->output_type(index), node->output_shape(index),
+               node->output_handle(index));
+}
+
+}  // namespace headrace

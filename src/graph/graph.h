@@ -1,0 +1,139 @@
+// Graphs: nodes that name ops, and edges between their outputs and inputs.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "op/resolved_op.h"
+#include "op/value.h"
+
+namespace headrace {
+
+class FunctionLibrary;
+
+// Output `index` of `node`.
+struct Edge {
+  Node* node = nullptr;
+  int index = 0;
+  bool operator==(const Edge& o) const {
+    return node == o.node && index == o.index;
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const Edge& e) {
+    return H::combine(std::move(h), e.node, e.index);
+  }
+};
+
+// One call of an op in a graph. Owned by its graph; addresses are stable.
+class Node {
+ public:
+  int id() const { return id_; }  // position in the graph
+  const std::string& name() const { return name_; }
+  const ResolvedOp& op() const { return *op_; }
+  const ResolvedOpPtr& op_ptr() const { return op_; }
+  const OpDef& def() const { return op_->def(); }
+  int num_inputs() const { return static_cast<int>(inputs_.size()); }
+  int num_outputs() const { return op_->num_outputs(); }
+  const Edge& input(int i) const { return inputs_[i]; }
+  absl::Span<const Edge> inputs() const { return inputs_; }
+  absl::Span<Node* const> control_inputs() const { return control_inputs_; }
+  const std::string& device() const { return device_; }
+  DType output_type(int i) const { return op_->output_types()[i]; }
+  const Shape& output_shape(int i) const { return output_shapes_[i]; }
+  // What is behind output i; null when not known.
+  std::shared_ptr<const HandleData> output_handle(int i) const {
+    return i < static_cast<int>(output_handles_.size()) ? output_handles_[i]
+                                                        : nullptr;
+  }
+  // Output 0's value where tracing could tell it, else null.
+  const Tensor* constant() const {
+    return constant_.has_buffer() ? &constant_ : nullptr;
+  }
+
+  void set_output_shape(int i, Shape s) { output_shapes_[i] = std::move(s); }
+  void set_output_handle(int i, std::shared_ptr<const HandleData> h) {
+    if (static_cast<int>(output_handles_.size()) <= i) {
+      output_handles_.resize(i + 1);
+    }
+    output_handles_[i] = std::move(h);
+  }
+  void set_constant(Tensor t) { constant_ = std::move(t); }
+  void set_device(std::string d) { device_ = std::move(d); }
+  void set_op(ResolvedOpPtr op) { op_ = std::move(op); }
+  void SetInput(int i, Edge e) { inputs_[i] = e; }
+  void AddControlInput(Node* n);
+
+ private:
+  friend class Graph;
+  int id_ = 0;
+  uint64_t first_id_ = 0;  // of the outputs' Values
+  std::string name_;
+  ResolvedOpPtr op_;
+  absl::InlinedVector<Edge, 3> inputs_;
+  std::vector<Node*> control_inputs_;
+  std::string device_;
+  absl::InlinedVector<Shape, 1> output_shapes_;
+  std::vector<std::shared_ptr<const HandleData>> output_handles_;
+  Tensor constant_;
+};
+
+struct GraphVersions {
+  int producer = 2550;
+  int min_consumer = 0;
+  std::vector<int> bad_consumers;
+};
+// The GraphDef version that this library reads and writes (upstream 2.21's).
+inline constexpr int kGraphVersion = 2550;
+inline constexpr int kGraphMinConsumer = 12;
+
+// Grows only. One thread changes it at a time; readers may share it once it is
+// no longer changed.
+class Graph : public std::enable_shared_from_this<Graph> {
+ public:
+  Graph();
+  ~Graph();
+
+  // InvalidArgument when the name is taken or malformed. Inputs must be of
+  // this graph and of the op's input types.
+  StatusOr<Node*> AddNode(std::string name, ResolvedOpPtr op,
+                          absl::Span<const Edge> inputs,
+                          absl::Span<Node* const> control_inputs = {});
+  // "name", "name_1", ...: unique without regard to case, and now taken by
+  // the caller when `mark` (upstream's rule).
+  std::string UniqueName(StringView name, bool mark = true);
+  Node* FindNode(StringView name) const;  // or null
+  // "node:0", "node" (an output) -> the edge; InvalidArgument otherwise.
+  StatusOr<Edge> FindOutput(StringView name) const;
+
+  int num_nodes() const { return static_cast<int>(nodes_.size()); }
+  Node* node(int id) const { return const_cast<Node*>(&nodes_[id]); }
+  // The handle of a node's output.
+  Value Output(Node* node, int index);
+  Value Output(const Edge& e) { return Output(e.node, e.index); }
+
+  const std::shared_ptr<FunctionLibrary>& library() const { return library_; }
+  GraphVersions& versions() { return versions_; }
+  // Random seed of the graph (tf.compat.v1.set_random_seed); op seeds follow
+  // from it and the number of nodes.
+  bool has_seed = false;
+  int64_t seed = 0;
+
+ private:
+  std::deque<Node> nodes_;
+  absl::flat_hash_map<StringView, Node*> by_name_;
+  absl::flat_hash_map<std::string, int> names_in_use_;
+  std::shared_ptr<FunctionLibrary> library_;
+  GraphVersions versions_;
+};
+
+// True for [A-Za-z0-9.][A-Za-z0-9_.\\/>-]*.
+bool IsValidNodeName(StringView name);
+
+// A Value of a symbolic kind as an edge.
+inline Edge EdgeOf(const Value& v) { return {v.node(), v.index()}; }
+
+}  // namespace headrace

@@ -1,0 +1,137 @@
+#include "op/emitter.h"
+
+#include "op/registry.h"
+
+namespace headrace {
+namespace {
+
+thread_local Emitter* current = nullptr;
+Emitter* default_emitter = nullptr;
+thread_local std::vector<Recorder*> recorders;
+
+}  // namespace
+
+Emitter* CurrentEmitter() { return current ? current : default_emitter; }
+void SetDefaultEmitter(Emitter* e) { default_emitter = e; }
+Emitter* DefaultEmitter() { return default_emitter; }
+
+EmitterScope::EmitterScope(Emitter* e) : previous_(current) { current = e; }
+EmitterScope::~EmitterScope() { current = previous_; }
+
+bool HasRecorders() { return !recorders.empty(); }
+void PushRecorder(Recorder* r) { recorders.push_back(r); }
+void RemoveRecorder(Recorder* r) {
+  for (size_t i = recorders.size(); i-- > 0;) {
+    if (recorders[i] == r) {
+      recorders.erase(recorders.begin() + i);
+      return;
+    }
+  }
+}
+StopRecording::StopRecording() { saved_.swap(recorders); }
+StopRecording::~StopRecording() { saved_.swap(recorders); }
+
+void TellRecorders(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
+                   absl::Span<const Value> outputs) {
+  std::vector<Recorder*> told = recorders;
+  for (Recorder* r : told) r->Record(op, inputs, outputs);
+}
+
+void TellCustom(StringView name, absl::Span<const Value> inputs,
+                absl::Span<const Value> outputs, const BackwardFn& backward) {
+  std::vector<Recorder*> told = recorders;
+  for (Recorder* r : told) r->RecordCustom(name, inputs, outputs, backward);
+}
+
+void TellVariableAccessed(const Value& handle) {
+  for (Recorder* r : recorders) r->VariableAccessed(handle);
+}
+
+Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
+            ValueList* outputs) {
+  HR_RETURN_IF_ERROR(CurrentEmitter()->Emit(op, inputs, outputs));
+  if (HasRecorders()) TellRecorders(op, inputs, *outputs);
+  return OkStatus();
+}
+
+Status Emit(const OpDef& op, absl::Span<const Value> inputs,
+            const AttrMap& attrs, ValueList* outputs) {
+  absl::InlinedVector<DType, 8> types;
+  for (const Value& v : inputs) types.push_back(v.dtype());
+  HR_ASSIGN_OR_RETURN(ResolvedOpPtr resolved, ResolveOp(op, types, attrs));
+  return Emit(resolved, inputs, outputs);
+}
+
+ValueList OpScope::All(StringView op, absl::Span<const Value> inputs,
+                       const AttrMap& attrs) {
+  ValueList outputs;
+  if (!status_.ok()) return outputs;
+  StatusOr<const OpDef*> def = LookUpOp(op);
+  if (!def.ok()) {
+    status_ = def.status();
+    return outputs;
+  }
+  for (const Value& v : inputs) {
+    if (!v) {
+      status_ = Internal(op, ": an input is missing");
+      return outputs;
+    }
+  }
+  status_ = Emit(**def, inputs, attrs, &outputs);
+  if (!status_.ok()) outputs.clear();
+  return outputs;
+}
+
+Value OpScope::operator()(StringView op, absl::Span<const Value> inputs,
+                          const AttrMap& attrs) {
+  ValueList outputs = All(op, inputs, attrs);
+  return outputs.empty() ? Value() : outputs[0];
+}
+
+Value OpScope::Const(Tensor t) {
+  if (!status_.ok()) return Value();
+  if (CurrentEmitter()->is_eager()) return Value(std::move(t));
+  DType dtype = t.dtype();
+  return (*this)("Const", {}, {{"value", std::move(t)}, {"dtype", dtype}});
+}
+
+StatusOr<Tensor> ScalarOf(DType dtype, double v) {
+  Tensor t;
+  auto make = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, complex64> ||
+                  std::is_same_v<T, complex128>) {
+      t = Tensor::Scalar<T>(T(v, 0));
+    } else if constexpr (std::is_same_v<T, half> ||
+                         std::is_same_v<T, bfloat16>) {
+      t = Tensor::Scalar<T>(T(static_cast<float>(v)));
+    } else {
+      t = Tensor::Scalar<T>(static_cast<T>(v));
+    }
+  };
+  if (dtype == DType::kBool) return Tensor::Scalar<bool>(v != 0);
+  if (!DispatchDType(dtype, NumberTypes{}, make)) {
+    return InvalidArgument("no number of type ", DTypeName(dtype));
+  }
+  return t;
+}
+
+Value OpScope::Scalar(DType dtype, double v) {
+  StatusOr<Tensor> t = ScalarOf(dtype, v);
+  if (!t.ok()) {
+    Fail(t.status());
+    return Value();
+  }
+  return Const(*std::move(t));
+}
+
+Value OpScope::ShapeOf(const Value& x, DType out) {
+  if (!status_.ok() || !x) return Value();
+  const Shape& s = x.shape();
+  if (!s.fully_known()) return (*this)("Shape", {x}, {{"out_type", out}});
+  if (out == DType::kInt64) return Const(Tensor::Vector(s));
+  std::vector<int32_t> dims(s.dims().begin(), s.dims().end());
+  return Int32s(dims);
+}
+
+}  // namespace headrace

@@ -1,0 +1,125 @@
+#include "op/gradient.h"
+
+namespace headrace {
+
+Value Densify(OpScope& s, const Gradient& g) {
+  if (!g.is_slices()) return g.dense;
+  if (!g.dense_shape) {
+    s.Fail(
+        InvalidArgument("gradient slices without a dense shape cannot be "
+                        "made dense"));
+    return Value();
+  }
+  Value shape = s("Cast", {g.dense_shape}, {{"DstT", DType::kInt32}});
+  Value rows =
+      s("StridedSlice", {shape, s.Int32s({0}), s.Int32s({1}), s.Int32s({1})},
+        {{"shrink_axis_mask", 1}});
+  return s("UnsortedSegmentSum", {g.values, g.indices, rows});
+}
+
+Gradient SumGradients(OpScope& s, absl::Span<const Gradient> parts) {
+  if (parts.empty()) return {};
+  if (parts.size() == 1) return parts[0];
+  bool all_slices = true;
+  for (const Gradient& g : parts) all_slices = all_slices && g.is_slices();
+  if (all_slices) {
+    std::vector<Value> values, indices;
+    DType index_type = DType::kInt32;
+    for (const Gradient& g : parts) {
+      if (g.indices.dtype() == DType::kInt64) index_type = DType::kInt64;
+    }
+    for (const Gradient& g : parts) {
+      values.push_back(g.values);
+      indices.push_back(g.indices.dtype() == index_type
+                            ? g.indices
+                            : s("Cast", {g.indices}, {{"DstT", index_type}}));
+    }
+    Value axis = s.Int32(0);
+    values.push_back(axis);
+    indices.push_back(axis);
+    Gradient sum;
+    sum.values = s("ConcatV2", values);
+    sum.indices = s("ConcatV2", indices);
+    sum.dense_shape = parts[0].dense_shape;
+    return sum;
+  }
+  std::vector<Value> dense;
+  for (const Gradient& g : parts) dense.push_back(Densify(s, g));
+  Gradient sum;
+  sum.dense = dense.size() == 2 && dense[0].dtype() != DType::kVariant &&
+                      s.ok() && dense[0].shape() == dense[1].shape()
+                  ? s("AddV2", dense)
+                  : s("AddN", dense);
+  return sum;
+}
+
+Value ZerosFor(OpScope& s, const Value& x) {
+  if (!s.ok() || !x) return Value();
+  if (x.dtype() != DType::kResource) {
+    if (x.shape().fully_known() && x.dtype() != DType::kVariant) {
+      return s("Fill", {s.ShapeOf(x), s.Scalar(x.dtype(), 0)});
+    }
+    return s("ZerosLike", {x});
+  }
+  const HandleData* data = x.handle_data();
+  if (data == nullptr || data->empty()) {
+    s.Fail(InvalidArgument("no zeros for a resource of unknown dtype"));
+    return Value();
+  }
+  DType dtype = (*data)[0].dtype;
+  Value shape = s("VariableShape", {x});
+  return s("Fill", {shape, s.Scalar(dtype, 0)});
+}
+
+Status CallGradient(GradientContext& g) {
+  const OpDef& def = g.op().def();
+  switch (def.gradient_kind) {
+    case GradientKind::kNotDifferentiable:
+      return OkStatus();
+    case GradientKind::kNone:
+      return NotFound("gradient registry has no entry for: ", def.name);
+    case GradientKind::kFunction:
+      break;
+  }
+  HR_RETURN_IF_ERROR(def.gradient_fn(g));
+  return g.status();
+}
+
+Value GradientContext::grad(int i) {
+  return Densify(*this, output_gradients_[i]);
+}
+
+Value GradientContext::grad_or_zeros(int i) {
+  if (output_gradients_[i]) return grad(i);
+  return (*this)("ZerosLike", {outputs_[i]});
+}
+
+Value GradientContext::ReduceTo(const Value& g, const Value& x) {
+  if (!ok() || !g) return Value();
+  if (g.shape() == x.shape() && g.shape().fully_known()) return g;
+  if (g.shape().fully_known() && x.shape().fully_known()) {
+    // Which axes were broadcast is known here: no ops needed to find out.
+    std::vector<int32_t> axes;
+    int extra = g.rank() - x.rank();
+    for (int i = 0; i < g.rank(); ++i) {
+      if (i < extra || (x.shape()[i - extra] == 1 && g.shape()[i] != 1)) {
+        axes.push_back(i);
+      }
+    }
+    Value sum = axes.empty() ? g : (*this)("Sum", {g, Int32s(axes)});
+    if (!ok()) return Value();
+    if (sum.shape() == x.shape()) return sum;
+    return (*this)("Reshape", {sum, ShapeOf(x)});
+  }
+  ValueList axes = All("BroadcastGradientArgs", {ShapeOf(x), ShapeOf(g)});
+  if (!ok()) return Value();
+  Value sum = (*this)("Sum", {g, axes[0]});
+  return (*this)("Reshape", {sum, ShapeOf(x)});
+}
+
+void GradientContext::SetBroadcast(const Value& ga, const Value& gb) {
+  if (ga) set(0, ReduceTo(ga, inputs_[0]));
+  if (gb) set(1, ReduceTo(gb, inputs_[1]));
+}
+
+}  // namespace headrace

@@ -1,0 +1,55 @@
+#include "op/kernel.h"
+
+#include "base/cancellation.h"
+#include "op/registry.h"
+
+namespace headrace {
+namespace {
+
+class FunctionKernel : public Kernel {
+ public:
+  FunctionKernel(ComputeFn fn, bool own) : fn_(fn), own_(own) {}
+  Status Run(KernelContext& c) override { return fn_(c); }
+  bool own_outputs() const override { return own_; }
+
+ private:
+  ComputeFn fn_;
+  bool own_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> MakeKernel(ComputeFn fn, bool own_outputs) {
+  return std::make_unique<FunctionKernel>(fn, own_outputs);
+}
+
+Status KernelContext::Allocate(int i, const Shape& shape) const {
+  HR_ASSIGN_OR_RETURN(*outputs_[i],
+                      Tensor::Allocate(op_->output_types()[i], shape));
+  return OkStatus();
+}
+
+Status KernelContext::CheckCancelled() const {
+  return services_->cancellation ? services_->cancellation->status()
+                                 : OkStatus();
+}
+
+StatusOr<std::unique_ptr<Kernel>> BindKernel(const ResolvedOp& op,
+                                             StringView device_type) {
+  KernelFactory factory =
+      device_type == "CPU" ? op.def().cpu_kernel : op.def().cuda_kernel;
+  if (factory) {
+    HR_ASSIGN_OR_RETURN(auto kernel, factory(op));
+    if (kernel) return kernel;
+  }
+  std::string attrs;
+  for (const auto& [name, value] : op.attrs()) {
+    absl::StrAppend(&attrs, attrs.empty() ? "" : ", ", name, "=",
+                    AttrToString(value));
+  }
+  return NotFound("Could not find device for node: {{node ", op.name(),
+                  "}} = ", op.name(), "[", attrs, "]\nNo ", device_type,
+                  " kernel of ", op.name(), " for these types");
+}
+
+}  // namespace headrace

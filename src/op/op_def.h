@@ -1,0 +1,145 @@
+// What an op is: its signature, shape rule, gradient and kernels.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "op/attr.h"
+
+namespace headrace {
+
+class GradientContext;
+class Kernel;
+class ResolvedOp;
+class ShapeContext;
+
+// One input or output of a signature. Exactly one of the three forms:
+//   "x: float", "x: T"             one tensor (type or type_attr)
+//   "x: N * float", "x: N * T"     a list of one dtype (number_attr as well)
+//   "x: Tin"                       a list of dtypes (type_list_attr)
+struct ArgDef {
+  std::string name;
+  DType type = DType::kInvalid;
+  std::string type_attr;
+  std::string number_attr;
+  std::string type_list_attr;
+  bool is_ref = false;
+  bool is_list() const {
+    return !number_attr.empty() || !type_list_attr.empty();
+  }
+};
+
+struct AttrDef {
+  std::string name;
+  AttrKind kind = AttrKind::kNone;
+  bool has_default = false;
+  AttrValue default_value;
+  std::vector<DType> allowed_types;          // empty: any
+  std::vector<std::string> allowed_strings;  // empty: any
+  bool has_minimum = false;
+  int64_t minimum = 0;
+  std::string constraint_text;  // as written, for the OpDef's text
+};
+
+using ShapeFn = Status (*)(ShapeContext& c);
+using GradientFn = Status (*)(GradientContext& g);
+// Binds a kernel to an op's types and attributes (reads them, prepares
+// constants). A null pointer: no kernel for these types.
+using KernelFactory =
+    StatusOr<std::unique_ptr<Kernel>> (*)(const ResolvedOp& op);
+
+enum class GradientKind : uint8_t {
+  kNone,               // nobody registered one: asking is an error
+  kNotDifferentiable,  // no gradient flows, silently
+  kFunction,
+};
+
+struct Deprecation {
+  int version = 0;  // 0: not deprecated
+  std::string explanation;
+};
+
+class OpDef {
+ public:
+  std::string name;
+  std::vector<ArgDef> inputs;
+  std::vector<ArgDef> outputs;
+  std::vector<AttrDef> attrs;
+  std::string doc;           // one summary line, then details; our own words
+  bool is_stateful = false;  // has effects or state: never merged or dropped
+  bool is_commutative = false;
+  bool is_aggregate = false;
+  bool allows_uninitialized = false;
+  bool is_distributed = false;
+  Deprecation deprecation;
+
+  ShapeFn shape_fn = nullptr;
+  GradientKind gradient_kind = GradientKind::kNone;
+  GradientFn gradient_fn = nullptr;
+  // Bit i set: the gradient does not read input (output) i, so that a tape
+  // need not keep it.
+  uint32_t gradient_skips_inputs = 0;
+  uint32_t gradient_skips_outputs = 0;
+  KernelFactory cpu_kernel = nullptr;
+  KernelFactory cuda_kernel = nullptr;
+  // Output o is a view of input i's buffer: view_input == i, for output 0.
+  int view_input = -1;
+  // Bit i set: a kernel may be handed input i's own memory as output 0 when
+  // dtype and shape agree and nobody else reads it.
+  uint32_t in_place_inputs = 0;
+  int id = 0;  // position in the registry
+
+  const AttrDef* FindAttr(StringView attr) const;
+  int FindInput(StringView input) const;  // -1: none
+  // True when attribute `attr` follows from the dtypes or counts of inputs.
+  bool IsInferred(StringView attr) const;
+};
+
+// Builds an OpDef and registers it; see HR_OP.
+class OpBuilder {
+ public:
+  explicit OpBuilder(const char* name);
+  // "x: T", "values: N * T", "ref: Ref(T)".
+  OpBuilder& Input(const char* spec);
+  OpBuilder& Output(const char* spec);
+  // "axis: int = 0", "T: {float, double}", "N: int >= 1",
+  // "mode: {'a', 'b'} = 'a'", "Tin: list(type) >= 0", "T: numbertype",
+  // "T: realnumbertype", "strides: list(int)".
+  OpBuilder& Attr(const char* spec);
+  OpBuilder& Doc(const char* text);
+  OpBuilder& Stateful();
+  OpBuilder& Commutative();
+  OpBuilder& Aggregate();
+  OpBuilder& AllowsUninitialized();
+  OpBuilder& Deprecated(int version, const char* explanation);
+  OpBuilder& Shape(ShapeFn fn);
+  OpBuilder& Gradient(GradientFn fn);
+  // What Gradient's function never reads (positions).
+  OpBuilder& GradientSkips(std::initializer_list<int> inputs,
+                           std::initializer_list<int> outputs);
+  OpBuilder& NoGradient();  // not differentiable
+  OpBuilder& Cpu(KernelFactory factory);
+  OpBuilder& View(int input = 0);
+  OpBuilder& InPlace(std::initializer_list<int> inputs);
+  // Keeps the definition; the first definition error aborts the start-up with
+  // its text, as it is a mistake in our own source.
+  OpBuilder& Register();
+
+ private:
+  OpDef def_;
+};
+
+// HR_OP(MatMul).Input("a: T")...; at namespace scope, in the op's own file.
+#define HR_OP(Name)                                     \
+  [[maybe_unused]] static const ::headrace::OpRegistrar \
+      hr_op_registrar_##Name = ::headrace::OpBuilder(#Name)
+
+// Finishes a registration; converts from the builder.
+struct OpRegistrar {
+  OpRegistrar(OpBuilder& b) { b.Register(); }   // NOLINT
+  OpRegistrar(OpBuilder&& b) { b.Register(); }  // NOLINT
+};
+
+}  // namespace headrace

@@ -1,0 +1,69 @@
+#include "op/registry.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace headrace {
+namespace {
+
+struct Ops {
+  std::deque<OpDef> defs;  // addresses stay
+  absl::flat_hash_map<StringView, OpDef*> by_name;
+};
+
+Ops& TheOps() {
+  static Ops* ops = new Ops;
+  return *ops;
+}
+
+}  // namespace
+
+const OpDef* FindOp(StringView name) {
+  Ops& ops = TheOps();
+  auto it = ops.by_name.find(name);
+  return it == ops.by_name.end() ? nullptr : it->second;
+}
+
+StatusOr<const OpDef*> LookUpOp(StringView name) {
+  const OpDef* def = FindOp(name);
+  if (def) return def;
+  char host[256] = "localhost";
+  gethostname(host, sizeof host - 1);
+  return NotFound("Op type not registered '", name, "' in binary running on ",
+                  host,
+                  ". Make sure the Op and Kernel are registered in the binary "
+                  "running in this process.");
+}
+
+std::vector<const OpDef*> AllOps() {
+  std::vector<const OpDef*> all;
+  for (const OpDef& def : TheOps().defs) all.push_back(&def);
+  std::sort(all.begin(), all.end(),
+            [](const OpDef* a, const OpDef* b) { return a->name < b->name; });
+  return all;
+}
+
+void RegisterCudaKernel(const char* op, KernelFactory factory) {
+  auto it = TheOps().by_name.find(op);
+  if (it != TheOps().by_name.end()) it->second->cuda_kernel = factory;
+}
+
+void internal::AddOp(OpDef def) {
+  Ops& ops = TheOps();
+  if (ops.by_name.contains(def.name)) {
+    std::fprintf(stderr, "headrace: op %s is defined twice\n",
+                 def.name.c_str());
+    std::abort();
+  }
+  def.id = static_cast<int>(ops.defs.size());
+  OpDef& kept = ops.defs.emplace_back(std::move(def));
+  ops.by_name[kept.name] = &kept;
+}
+
+}  // namespace headrace

@@ -1,0 +1,23 @@
+// The list of ops. Filled by static initialisers, then only read.
+#pragma once
+
+#include <vector>
+
+#include "op/op_def.h"
+
+namespace headrace {
+
+// The op of that name, or null. No lock: after start-up nothing changes.
+const OpDef* FindOp(StringView name);
+// The op, or NotFound "Op type not registered 'X' in binary running on HOST..."
+StatusOr<const OpDef*> LookUpOp(StringView name);
+// Every op, in order of name.
+std::vector<const OpDef*> AllOps();
+// Adds a CUDA kernel to an op defined elsewhere.
+void RegisterCudaKernel(const char* op, KernelFactory factory);
+
+namespace internal {
+void AddOp(OpDef def);  // OpBuilder's
+}
+
+}  // namespace headrace

@@ -1,0 +1,127 @@
+#include "op/resource.h"
+
+#include <functional>
+
+namespace headrace {
+
+std::string Variable::DebugString() const {
+  return absl::StrCat("Variable ", DTypeName(dtype_), shape_.ToString());
+}
+
+StatusOr<Tensor> Variable::Read(StringView name) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!value_.has_buffer()) {
+    return FailedPrecondition(
+        "Could not find variable ", name,
+        ". This could mean that the variable has been deleted. In TF1, it can "
+        "also mean the variable is uninitialized.");
+  }
+  return value_;
+}
+
+bool Variable::initialized() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return value_.has_buffer();
+}
+
+void Variable::Assign(Tensor t) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  value_ = std::move(t);
+}
+
+Status Variable::MakeExclusive(StringView name) {
+  if (!value_.has_buffer()) {
+    return FailedPrecondition(
+        "Could not find variable ", name,
+        ". This could mean that the variable has been deleted. In TF1, it can "
+        "also mean the variable is uninitialized.");
+  }
+  if (value_.exclusive()) return OkStatus();
+  HR_ASSIGN_OR_RETURN(value_, value_.Clone());
+  return OkStatus();
+}
+
+StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUp(
+    const std::string& container, const std::string& name) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = resources_.find({container, name});
+  if (it == resources_.end()) {
+    return NotFound("Resource ", container, "/", name, " does not exist.");
+  }
+  return it->second;
+}
+
+Status ResourceManager::Create(const std::string& container,
+                               const std::string& name,
+                               std::shared_ptr<Resource> r) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!resources_.emplace(std::pair(container, name), std::move(r)).second) {
+    return AlreadyExists("Resource ", container, "/", name, " already exists");
+  }
+  return OkStatus();
+}
+
+StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUpOrCreate(
+    const std::string& container, const std::string& name,
+    const std::function<StatusOr<std::shared_ptr<Resource>>()>& make) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = resources_.find({container, name});
+  if (it != resources_.end()) return it->second;
+  HR_ASSIGN_OR_RETURN(auto made, make());
+  resources_.emplace(std::pair(container, name), made);
+  return made;
+}
+
+Status ResourceManager::Delete(const std::string& container,
+                               const std::string& name) {
+  std::shared_ptr<Resource> last;  // destroyed after the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto it = resources_.find({container, name});
+  if (it == resources_.end()) {
+    return NotFound("Resource ", container, "/", name, " does not exist.");
+  }
+  last = std::move(it->second);
+  resources_.erase(it);
+  return OkStatus();
+}
+
+void ResourceManager::ClearContainer(const std::string& container) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::erase_if(resources_,
+                [&](const auto& e) { return e.first.first == container; });
+}
+
+void ResourceManager::Clear() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  resources_.clear();
+}
+
+ResourceManager& DefaultResources() {
+  static ResourceManager* manager = new ResourceManager;
+  return *manager;
+}
+
+StatusOr<std::shared_ptr<Resource>> ResourceOf(const Tensor& handle,
+                                               ResourceManager* manager) {
+  if (handle.dtype() != DType::kResource || handle.num_elements() != 1) {
+    return InvalidArgument("expected a resource handle, got ",
+                           handle.Describe());
+  }
+  const ResourceHandle& h = handle.scalar<ResourceHandle>();
+  if (h.resource) return h.resource;
+  if (manager == nullptr) {
+    return FailedPrecondition("no resources in this run: ", h.name);
+  }
+  StatusOr<std::shared_ptr<Resource>> found =
+      manager->LookUp(h.container, h.name);
+  if (!found.ok()) {
+    return FailedPrecondition(
+        "Could not find variable ", h.name,
+        ". This could mean that the variable has been deleted. In TF1, it can "
+        "also mean the variable is uninitialized. Debug info: container=",
+        h.container, ", status error message=", found.status().message());
+  }
+  return found;
+}
+
+}  // namespace headrace

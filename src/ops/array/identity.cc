@@ -1,0 +1,58 @@
+// Ops that hand their input on.
+#include "op/op.h"
+
+namespace headrace {
+namespace {
+
+Status HandOn(KernelContext& c) {
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(i));
+  return OkStatus();
+}
+
+Status SameShapes(ShapeContext& c) {
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    c.set_output(i, c.input(i));
+    if (const HandleData* data = c.input_handle(i)) {
+      c.set_output_handle(i, *data);
+    }
+  }
+  return OkStatus();
+}
+
+Status SameGradients(GradientContext& g) {
+  for (int i = 0; i < g.num_inputs(); ++i) g.set(i, g.raw_grad(i));
+  return g.status();
+}
+
+HR_OP(Identity)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Doc("Returns the input, unchanged.")
+    .Shape(SameShapes)
+    .Gradient(SameGradients)
+    .GradientSkips({0}, {0})
+    .View()
+    .Cpu(ComputeOwn<HandOn>);
+
+HR_OP(IdentityN)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: list(type) >= 1")
+    .Doc("Returns the inputs, unchanged.")
+    .Shape(SameShapes)
+    .Gradient(SameGradients)
+    .Cpu(ComputeOwn<HandOn>);
+
+HR_OP(StopGradient)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Doc("Returns the input; no gradient flows through it.")
+    .Shape(SameShapes)
+    .NoGradient()
+    .View()
+    .Cpu(ComputeOwn<HandOn>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,71 @@
+// AssignAddVariableOp, AssignSubVariableOp.
+#include "base/thread_pool.h"
+#include "ops/state/variable_access.h"
+
+namespace headrace {
+namespace {
+
+template <typename T, bool kAdd>
+void Accumulate(Tensor& into, const Tensor& by) {
+  T* a = into.data<T>();
+  const T* b = by.data<T>();
+  ParallelFor(into.num_elements(), 0.4, [=](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if constexpr (std::is_integral_v<T>) {
+        // Wraps around, as unsigned arithmetic does.
+        using U = std::make_unsigned_t<T>;
+        U x = static_cast<U>(a[i]), y = static_cast<U>(b[i]);
+        a[i] = static_cast<T>(kAdd ? x + y : x - y);
+      } else {
+        a[i] = kAdd ? T(a[i] + b[i]) : T(a[i] - b[i]);
+      }
+    }
+  });
+}
+
+template <bool kAdd>
+Status AssignBy(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  const Tensor& by = c.input(1);
+  if (v.variable->dtype() != by.dtype()) {
+    return InvalidArgument(
+        "DType of variable handle and value does not match.");
+  }
+  return v.variable->Update(v.name, [&](Tensor& value) {
+    if (value.shape() != by.shape()) {
+      return InvalidArgument("Cannot update variable with shape ",
+                             value.shape(), " using a Tensor with shape ",
+                             by.shape(), ", shapes must be equal.");
+    }
+    DispatchDType(by.dtype(), NumberTypes{}, [&](auto tag) {
+      Accumulate<typename decltype(tag)::type, kAdd>(value, by);
+    });
+    return OkStatus();
+  });
+}
+
+template <bool kAdd>
+ComputeFn Pick(const ResolvedOp& op) {
+  bool known = DispatchDType(op.type_attr("dtype"), NumberTypes{}, [](auto) {});
+  return known ? AssignBy<kAdd> : nullptr;
+}
+
+Status UpdateShape(ShapeContext& c) {
+  return MergeShapes(HandleShape(c, 0), c.input(1)).status();
+}
+
+#define HR_ASSIGN_OP(Name, kAdd, text) \
+  HR_OP(Name)                          \
+      .Input("resource: resource")     \
+      .Input("value: dtype")           \
+      .Attr("dtype: type")             \
+      .Doc(text)                       \
+      .Stateful()                      \
+      .Shape(UpdateShape)              \
+      .Cpu(ComputeFor<Pick<kAdd>>)
+
+HR_ASSIGN_OP(AssignAddVariableOp, true, "Adds a value to a variable.");
+HR_ASSIGN_OP(AssignSubVariableOp, false, "Subtracts a value from a variable.");
+
+}  // namespace
+}  // namespace headrace

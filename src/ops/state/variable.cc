@@ -1,0 +1,230 @@
+// Variables: making, reading, replacing and forgetting them.
+#include <algorithm>
+
+#include "ops/state/variable_access.h"
+
+namespace headrace {
+namespace {
+
+// The shared_name by which upstream asks for a variable without a name, which
+// lives as long as its handles do.
+constexpr StringView kAnonymousName = "cd2c89b7-88b7-44c8-ad83-06c2a9158347";
+constexpr StringView kCpuName = "/job:localhost/replica:0/task:0/device:CPU:0";
+
+class VarHandle : public Kernel {
+ public:
+  explicit VarHandle(const ResolvedOp& op)
+      : dtype_(op.type_attr("dtype")), shape_(op.attr<Shape>("shape")) {
+    handle_.name = op.string_attr("shared_name");
+    handle_.container = op.string_attr("container");
+    if (handle_.container.empty()) handle_.container = "localhost";
+    handle_.device = std::string(kCpuName);
+    handle_.data = std::make_shared<const HandleData>(
+        HandleData{HandlePart{dtype_, shape_}});
+    anonymous_ = handle_.name == kAnonymousName;
+    debug_name_ = op.string_attr("debug_name");
+  }
+  bool own_outputs() const override { return true; }
+  Status Run(KernelContext& c) override {
+    ResourceHandle handle = handle_;
+    if (anonymous_) {
+      handle.name = debug_name_;
+      handle.resource = std::make_shared<Variable>(dtype_, shape_);
+    }
+    c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
+    return OkStatus();
+  }
+
+ private:
+  const DType dtype_;
+  const Shape shape_;
+  ResourceHandle handle_;
+  std::string debug_name_;
+  bool anonymous_;
+};
+
+Status VarHandleShape(ShapeContext& c) {
+  c.set_output(0, Shape());
+  c.set_output_handle(
+      0, {HandlePart{c.op().type_attr("dtype"), c.op().attr<Shape>("shape")}});
+  return OkStatus();
+}
+
+HR_OP(VarHandleOp)
+    .Output("resource: resource")
+    .Attr("container: string = ''")
+    .Attr("shared_name: string = ''")
+    .Attr("debug_name: string = ''")
+    .Attr("dtype: type")
+    .Attr("shape: shape")
+    .Attr("allowed_devices: list(string) = []")
+    .Doc("Makes a handle of a variable, by name or of a new one.")
+    .Stateful()
+    .Shape(VarHandleShape)
+    .NoGradient()
+    .Cpu(Bind<VarHandle>);
+
+Status IsInitialized(KernelContext& c) {
+  StatusOr<VariableInput> v = VariableOf(c, 0);
+  *c.out<bool>(0) = v.ok() && v->variable->initialized();
+  return OkStatus();
+}
+
+HR_OP(VarIsInitializedOp)
+    .Input("resource: resource")
+    .Output("is_initialized: bool")
+    .Doc("Whether the variable has a value.")
+    .Stateful()
+    .Shape(ScalarShape)
+    .NoGradient()
+    .Cpu(Compute<IsInitialized>);
+
+Status ReadShape(ShapeContext& c) {
+  const HandleData* data = c.input_handle(0);
+  DType dtype = c.op().type_attr("dtype");
+  if (data && !data->empty() && data->front().dtype != dtype) {
+    return InvalidArgument(
+        "Trying to read variable with wrong dtype. Expected ", DTypeName(dtype),
+        " got ", DTypeName(data->front().dtype));
+  }
+  c.set_output(0, HandleShape(c, 0));
+  return OkStatus();
+}
+
+Status Read(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Tensor t, ReadVariable(c, 0, c.op().output_types()[0]));
+  c.set_output(0, std::move(t));
+  return OkStatus();
+}
+
+Status ReadGradient(GradientContext& g) {
+  g.set(0, g.raw_grad(0));
+  return g.status();
+}
+
+HR_OP(ReadVariableOp)
+    .Input("resource: resource")
+    .Output("value: dtype")
+    .Attr("dtype: type")
+    .Doc("Reads a variable; the value never changes afterwards.")
+    .Stateful()
+    .Shape(ReadShape)
+    .Gradient(ReadGradient)
+    .GradientSkips({}, {0})
+    .Cpu(ComputeOwn<Read>);
+
+Status AssignShape(ShapeContext& c) {
+  const HandleData* data = c.input_handle(0);
+  if (data == nullptr || data->empty()) return OkStatus();
+  if (data->front().dtype != c.input_dtype(1)) {
+    return InvalidArgument(
+        "Trying to assign variable with wrong dtype. Expected ",
+        DTypeName(data->front().dtype), " got ", DTypeName(c.input_dtype(1)));
+  }
+  return MergeShapes(data->front().shape, c.input(1)).status();
+}
+
+// The variable behind input 0, made if its name is new.
+StatusOr<VariableInput> VariableToAssign(const KernelContext& c) {
+  const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
+  if (handle.resource || c.services().resources == nullptr) {
+    return VariableOf(c, 0);
+  }
+  HR_ASSIGN_OR_RETURN(auto resource,
+                      c.services().resources->LookUpOrCreate(
+                          handle.container, handle.name,
+                          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                            Shape shape = handle.data && !handle.data->empty()
+                                              ? handle.data->front().shape
+                                              : Shape::UnknownRank();
+                            return std::make_shared<Variable>(
+                                c.op().input_types()[1], shape);
+                          }));
+  auto variable = std::dynamic_pointer_cast<Variable>(resource);
+  if (!variable) {
+    return InvalidArgument("Trying to access resource of the wrong type: ",
+                           resource->DebugString());
+  }
+  return VariableInput{std::move(variable), handle.name};
+}
+
+Status Assign(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableToAssign(c));
+  const Tensor& value = c.input(1);
+  if (v.variable->dtype() != value.dtype()) {
+    return InvalidArgument(
+        "Trying to assign variable with wrong dtype. Expected ",
+        DTypeName(v.variable->dtype()), " got ", DTypeName(value.dtype()));
+  }
+  if (c.op().bool_attr("validate_shape") && v.variable->initialized() &&
+      v.variable->shape().known_rank() &&
+      !v.variable->shape().CompatibleWith(value.shape())) {
+    return InvalidArgument(
+        "Trying to assign to variable with tensor with wrong shape. Expected ",
+        v.variable->shape(), " got ", value.shape());
+  }
+  HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(value));
+  v.variable->Assign(std::move(kept));
+  return OkStatus();
+}
+
+HR_OP(AssignVariableOp)
+    .Input("resource: resource")
+    .Input("value: dtype")
+    .Attr("dtype: type")
+    .Attr("validate_shape: bool = false")
+    .Doc("Replaces a variable's value.")
+    .Stateful()
+    .Shape(AssignShape)
+    .Cpu(Compute<Assign>);
+
+Status Destroy(KernelContext& c) {
+  const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
+  if (handle.resource || c.services().resources == nullptr) return OkStatus();
+  Status s = c.services().resources->Delete(handle.container, handle.name);
+  return c.op().bool_attr("ignore_lookup_error") ? OkStatus() : s;
+}
+
+HR_OP(DestroyResourceOp)
+    .Input("resource: resource")
+    .Attr("ignore_lookup_error: bool = true")
+    .Doc("Deletes a named resource; one without a name ends with its handles.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .Cpu(Compute<Destroy>);
+
+Status VariableShapeShape(ShapeContext& c) {
+  Shape s = HandleShape(c, 0);
+  c.set_output(0, Shape{s.known_rank() ? s.rank() : Shape::kUnknown});
+  return OkStatus();
+}
+
+Status ShapeOfVariable(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  HR_ASSIGN_OR_RETURN(Tensor t, v.variable->Read(v.name));
+  HR_RETURN_IF_ERROR(c.Allocate(0, Shape{t.rank()}));
+  for (int i = 0; i < t.rank(); ++i) {
+    if (c.output(0).dtype() == DType::kInt64) {
+      c.out<int64_t>(0)[i] = t.dim(i);
+    } else if (t.dim(i) > INT32_MAX) {
+      return InvalidArgument("Shape output type is 32-bit  but shape.dim(", i,
+                             ") = ", t.dim(i));
+    } else {
+      c.out<int32_t>(0)[i] = static_cast<int32_t>(t.dim(i));
+    }
+  }
+  return OkStatus();
+}
+
+HR_OP(VariableShape)
+    .Input("input: resource")
+    .Output("output: out_type")
+    .Attr("out_type: {int32, int64} = DT_INT32")
+    .Doc("The shape of a variable's value.")
+    .Stateful()
+    .Shape(VariableShapeShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<ShapeOfVariable>);
+
+}  // namespace
+}  // namespace headrace

