@@ -110,9 +110,8 @@ Status LeakyReluGrad(GradientContext& g) {
 // Piecewise linear in the features: only the incoming gradient has one.
 Status StepGrad(GradientContext& g) {
   const StringView name = g.op().name();
-  g.set(0, name == "LeakyReluGrad"
-               ? g(name, {g.grad(), g.input(1)}, Alpha(g))
-               : g(name, {g.grad(), g.input(1)}));
+  g.set(0, name == "LeakyReluGrad" ? g(name, {g.grad(), g.input(1)}, Alpha(g))
+                                   : g(name, {g.grad(), g.input(1)}));
   if (g.wants(1)) g.set(1, g("ZerosLike", {g.input(1)}));
   return g.status();
 }

@@ -57,9 +57,9 @@ Status AddVariants(KernelContext& c) {
   for (int k = 1; k < c.num_inputs(); ++k) {
     const Tensor& other = c.input(k);
     for (int64_t i = 0; i < sum.num_elements(); ++i) {
-      HR_ASSIGN_OR_RETURN(sum.data<Variant>()[i],
-                          AddVariantValues(sum.data<Variant>()[i],
-                                           other.data<Variant>()[i]));
+      HR_ASSIGN_OR_RETURN(
+          sum.data<Variant>()[i],
+          AddVariantValues(sum.data<Variant>()[i], other.data<Variant>()[i]));
     }
   }
   c.set_output(0, std::move(sum));

@@ -148,8 +148,9 @@ HR_OP(Cast)
     .Attr("SrcT: type")
     .Attr("DstT: type")
     .Attr("Truncate: bool = false")
-    .Doc("x converted to DstT. Floats lose their fraction on the way to "
-         "integers; complex numbers lose their imaginary part.")
+    .Doc(
+        "x converted to DstT. Floats lose their fraction on the way to "
+        "integers; complex numbers lose their imaginary part.")
     .Shape(UnchangedShape)
     .Gradient(CastGrad)
     .GradientSkips({0}, {0})
@@ -168,10 +169,10 @@ Status BitcastShape(ShapeContext& c) {
   } else if (from < to) {
     const int last = in.rank() - 1;
     if (last < 0 || (in[last] >= 0 && in[last] != to / from)) {
-      return InvalidArgument("Cannot bitcast from ", DTypeName(c.input_dtype(0)),
-                             " to ", DTypeName(c.op().type_attr("type")),
-                             ": the last dimension of ", in, " must be ",
-                             to / from);
+      return InvalidArgument(
+          "Cannot bitcast from ", DTypeName(c.input_dtype(0)), " to ",
+          DTypeName(c.op().type_attr("type")), ": the last dimension of ", in,
+          " must be ", to / from);
     }
     out.RemoveDim(last);
   }
@@ -181,22 +182,23 @@ Status BitcastShape(ShapeContext& c) {
 Status RunBitcast(KernelContext& c) {
   ShapeContext shapes(c.op(), {&c.input(0).shape()}, {});
   HR_RETURN_IF_ERROR(BitcastShape(shapes));
-  c.set_output(0, c.input(0).WithType(c.op().type_attr("type"),
-                                      shapes.output(0)));
+  c.set_output(0,
+               c.input(0).WithType(c.op().type_attr("type"), shapes.output(0)));
   return OkStatus();
 }
 
-#define HR_BITCAST_TYPES                                                      \
-  "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, "     \
-  "uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, "       \
+#define HR_BITCAST_TYPES                                                  \
+  "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, " \
+  "uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, "   \
   "quint16, qint32}"
 HR_OP(Bitcast)
     .Input("input: T")
     .Output("output: type")
     .Attr("T: " HR_BITCAST_TYPES)
     .Attr("type: " HR_BITCAST_TYPES)
-    .Doc("The same bytes read as another type: a wider one takes up the last "
-         "dimension, a narrower one adds a dimension.")
+    .Doc(
+        "The same bytes read as another type: a wider one takes up the last "
+        "dimension, a narrower one adds a dimension.")
     .Shape(BitcastShape)
     .View()
     .Cpu(ComputeOwn<RunBitcast>);

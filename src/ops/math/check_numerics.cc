@@ -52,7 +52,9 @@ Status Check(KernelContext& c) {
   if (found == 0) return OkStatus();
   const bool nan = found & kNan, inf = found & (kPlusInf | kMinusInf);
   return InvalidArgument(c.op().string_attr("message"), " : Tensor had ",
-                         inf && nan ? "Inf and NaN" : inf ? "Inf" : "NaN",
+                         inf && nan ? "Inf and NaN"
+                         : inf      ? "Inf"
+                                    : "NaN",
                          " values");
 }
 
@@ -75,10 +77,10 @@ Status CheckV2(KernelContext& c) {
 
 // The gradient is looked at as well.
 Status CheckGrad(GradientContext& g) {
-  const std::string text =
-      absl::StrCat("Not a number (NaN) or infinity (Inf) values detected in "
-                   "gradient. ",
-                   g.op().string_attr("message"));
+  const std::string text = absl::StrCat(
+      "Not a number (NaN) or infinity (Inf) values detected in "
+      "gradient. ",
+      g.op().string_attr("message"));
   g.set(0, g(g.op().name(), {g.grad()}, {{"message", text}}));
   return g.status();
 }

@@ -28,7 +28,7 @@ Tensor Make(const Shape& shape, T first = 0) {
 template <typename T>
 std::vector<T> Values(const Tensor& t) {
   auto s = t.span<T>();
-  return {s.begin(), s.end()};
+  return std::vector<T>(s.begin(), s.end());
 }
 
 // Against the definition: every element found by its index.
@@ -49,7 +49,8 @@ void CheckBroadcast(const Shape& a, const Shape& b) {
       }
       return offset;
     };
-    ASSERT_EQ(z.data<float>()[i], x.data<float>()[at(a)] - y.data<float>()[at(b)])
+    ASSERT_EQ(z.data<float>()[i],
+              x.data<float>()[at(a)] - y.data<float>()[at(b)])
         << a.ToString() << b.ToString() << " at " << i;
   }
 }
@@ -80,14 +81,16 @@ TEST(Elementwise, RefusesShapes) {
             "The two arguments to a cwise op must have same number of "
             "elements, got 6 and 3 [Op:TanhGrad]");
   Tensor z = Call("Equal", {Make<float>({2, 3}), Make<float>({4})},
-                 {{"incompatible_shape_error", false}});
+                  {{"incompatible_shape_error", false}});
   EXPECT_EQ(z.shape(), Shape());
   EXPECT_FALSE(z.scalar<bool>());
 }
 
 TEST(Elementwise, IntegerErrors) {
-  Tensor a = Tensor::Vector<int32_t>({1, 2}), b = Tensor::Vector<int32_t>({0, 1});
-  EXPECT_EQ(Error("FloorDiv", {a, b}), "Integer division by zero [Op:FloorDiv]");
+  Tensor a = Tensor::Vector<int32_t>({1, 2}),
+         b = Tensor::Vector<int32_t>({0, 1});
+  EXPECT_EQ(Error("FloorDiv", {a, b}),
+            "Integer division by zero [Op:FloorDiv]");
   EXPECT_EQ(Error("Pow", {a, Tensor::Vector<int32_t>({-1, 1})}),
             "Integers to negative integer powers are not allowed [Op:Pow]");
 }
@@ -105,10 +108,11 @@ TEST(Elementwise, Selects) {
   Tensor c = *Tensor::Allocate(DType::kBool, {2, 1});
   c.data<bool>()[0] = true;
   c.data<bool>()[1] = false;
-  Tensor z = Call("SelectV2", {c, Tensor::Scalar<float>(1), Make<float>({3}, 5)});
+  Tensor z =
+      Call("SelectV2", {c, Tensor::Scalar<float>(1), Make<float>({3}, 5)});
   EXPECT_EQ(Values<float>(z), (std::vector<float>{1, 1, 1, 5, 6, 7}));
   Tensor rows = Call("Select", {c.WithShape({2}), Make<float>({2, 2}),
-                               Make<float>({2, 2}, 10)});
+                                Make<float>({2, 2}, 10)});
   EXPECT_EQ(Values<float>(rows), (std::vector<float>{0, 1, 12, 13}));
 }
 
@@ -125,8 +129,8 @@ TEST(Elementwise, Casts) {
 
 TEST(Elementwise, BroadcastGradientArgs) {
   auto axes = [](std::vector<int32_t> a, std::vector<int32_t> b) {
-    auto r = *RunOp("BroadcastGradientArgs", {Tensor::Vector<int32_t>(a),
-                                              Tensor::Vector<int32_t>(b)});
+    auto r = *RunOp("BroadcastGradientArgs",
+                    {Tensor::Vector<int32_t>(a), Tensor::Vector<int32_t>(b)});
     return std::pair(Values<int32_t>(r[0]), Values<int32_t>(r[1]));
   };
   using V = std::vector<int32_t>;
@@ -142,8 +146,8 @@ TEST(Elementwise, CheckNumerics) {
   EXPECT_EQ(Error("CheckNumericsV2", {x}, {{"message", "m"}}),
             "m : Tensor had +Inf and NaN values [Op:CheckNumericsV2]");
   Tensor fine = Make<float>({100});
-  EXPECT_TRUE(Call("CheckNumerics", {fine}, {{"message", ""}})
-                  .SharesBufferWith(fine));
+  EXPECT_TRUE(
+      Call("CheckNumerics", {fine}, {{"message", ""}}).SharesBufferWith(fine));
 }
 
 }  // namespace

@@ -36,26 +36,25 @@ void Run(SelectLoop loop, const Tensor& c, const Tensor& t, const Tensor& e,
   if (n == 0) return;
   const size_t size = DTypeSize(t.dtype());
   const BroadcastPlan plan(out.shape(), {&c.shape(), &t.shape(), &e.shape()});
-  RunBroadcast(plan, {{c.raw(), 1}, {t.raw(), size}, {e.raw(), size}},
-               out.raw(), size, IsPlain(t.dtype()), 0.4,
-               [&](const BroadcastSpan& s) {
-                 auto cond = reinterpret_cast<const bool*>(s.operands[0]);
-                 if ((s.repeated & 1) == 0) {
-                   loop(cond, s.operands[1], s.operands[2], s.out, s.n,
-                        s.repeated >> 1);
-                   return;
-                 }
-                 // One condition for the span.
-                 bool many[256];
-                 std::fill_n(many, std::min<int64_t>(s.n, 256), *cond);
-                 for (int64_t i = 0; i < s.n; i += 256) {
-                   auto at = [&](int k) {
-                     return s.operands[k] + (s.repeated >> k & 1 ? 0 : i * size);
-                   };
-                   loop(many, at(1), at(2), s.out + i * size,
-                        std::min<int64_t>(256, s.n - i), s.repeated >> 1);
-                 }
-               });
+  RunBroadcast(
+      plan, {{c.raw(), 1}, {t.raw(), size}, {e.raw(), size}}, out.raw(), size,
+      IsPlain(t.dtype()), 0.4, [&](const BroadcastSpan& s) {
+        auto cond = reinterpret_cast<const bool*>(s.operands[0]);
+        if ((s.repeated & 1) == 0) {
+          loop(cond, s.operands[1], s.operands[2], s.out, s.n, s.repeated >> 1);
+          return;
+        }
+        // One condition for the span.
+        bool many[256];
+        std::fill_n(many, std::min<int64_t>(s.n, 256), *cond);
+        for (int64_t i = 0; i < s.n; i += 256) {
+          auto at = [&](int k) {
+            return s.operands[k] + (s.repeated >> k & 1 ? 0 : i * size);
+          };
+          loop(many, at(1), at(2), s.out + i * size,
+               std::min<int64_t>(256, s.n - i), s.repeated >> 1);
+        }
+      });
 }
 
 class SelectV2Kernel : public Kernel {
@@ -66,8 +65,8 @@ class SelectV2Kernel : public Kernel {
     return OkStatus();
   }
   double Cost(absl::Span<Tensor* const> inputs) const override {
-    return 40 + 0.4 * std::max(inputs[1]->num_elements(),
-                               inputs[2]->num_elements());
+    return 40 +
+           0.4 * std::max(inputs[1]->num_elements(), inputs[2]->num_elements());
   }
 
  private:
@@ -136,8 +135,7 @@ Status SelectShape(ShapeContext& c) {
           "'then', but saw shape: ",
           cond);
     }
-    if (out.rank() == 0 ||
-        (cond[0] >= 0 && out[0] >= 0 && cond[0] != out[0])) {
+    if (out.rank() == 0 || (cond[0] >= 0 && out[0] >= 0 && cond[0] != out[0])) {
       return InvalidArgument(
           "Number of batches of 'then' must match size of 'cond', but saw: ",
           out.rank() == 0 ? 1 : out[0], " vs. ", cond[0]);
@@ -187,8 +185,9 @@ HR_OP(Select)
     .Input("e: T")
     .Output("output: T")
     .Attr("T: type")
-    .Doc("t where condition holds, e elsewhere. t and e have one shape; the "
-         "condition has it too, or is a scalar, or a vector that picks rows.")
+    .Doc(
+        "t where condition holds, e elsewhere. t and e have one shape; the "
+        "condition has it too, or is a scalar, or a vector that picks rows.")
     .Shape(SelectShape)
     .Gradient(SelectGrad)
     .GradientSkips({2}, {0})

@@ -89,9 +89,9 @@ double J1(double x) { return j1(x); }
 template <double (*F)(double)>
 constexpr auto kOf = [](auto x) { return static_cast<decltype(x)>(F(x)); };
 
-#define HR_BESSEL(Name, F, doc)                    \
-  HR_UNARY(Name, kFloatTypes, doc)                 \
-      .Gradient(Name##Grad)                        \
+#define HR_BESSEL(Name, F, doc)    \
+  HR_UNARY(Name, kFloatTypes, doc) \
+      .Gradient(Name##Grad)        \
       .Cpu(UnaryOf<kOf<F>, float, double, half, bfloat16>)
 HR_BESSEL(BesselI0, I0, "The modified Bessel function I0.");
 HR_BESSEL(BesselI0e, BesselI0e, "exp(-|x|) I0(x).");

@@ -102,9 +102,8 @@ double BetaFraction(double a, double b, double x) {
 double Betainc(double a, double b, double x) {
   if (!(a > 0) || !(b > 0) || !(x >= 0) || !(x <= 1)) return kNan;
   if (x == 0 || x == 1) return x;
-  const double factor =
-      std::exp(LogGamma(a + b) - LogGamma(a) - LogGamma(b) +
-               a * std::log(x) + b * std::log1p(-x));
+  const double factor = std::exp(LogGamma(a + b) - LogGamma(a) - LogGamma(b) +
+                                 a * std::log(x) + b * std::log1p(-x));
   if (x < (a + 1) / (a + b + 2)) return factor * BetaFraction(a, b, x) / a;
   return 1 - factor * BetaFraction(b, a, 1 - x) / b;
 }
@@ -115,9 +114,8 @@ class BetaincKernel : public Kernel {
   Status Run(KernelContext& c) override {
     if (c.output(0).num_elements() == 0) return OkStatus();
     const bool found = DispatchDType(
-        c.input(0).dtype(), TypeList<float, double>{}, [&](auto tag) {
-          Compute<typename decltype(tag)::type>(c);
-        });
+        c.input(0).dtype(), TypeList<float, double>{},
+        [&](auto tag) { Compute<typename decltype(tag)::type>(c); });
     return found ? OkStatus() : Internal("Betainc: wrong type");
   }
 
@@ -147,8 +145,8 @@ Status BetaincShape(ShapeContext& c) {
                              " are inconsistent: ", out, " vs. ", c.input(i));
     }
     if (first < 0) first = i;
-    HR_ASSIGN_OR_RETURN(
-        out, MergeShapes(first == i ? c.input(i) : out, c.input(i)));
+    HR_ASSIGN_OR_RETURN(out,
+                        MergeShapes(first == i ? c.input(i) : out, c.input(i)));
   }
   c.set_output(0, out);
   return OkStatus();
@@ -206,14 +204,9 @@ constexpr auto kSampleSlope = [](auto a, auto x) {
   return static_cast<decltype(a)>(SampleSlope(a, x));
 };
 
-#define HR_TWO(Name, a, b, z, types, doc) \
-  HR_OP(Name)                             \
-      .Input(a)                           \
-      .Input(b)                           \
-      .Output(z)                          \
-      .Attr(types)                        \
-      .Doc(doc)                           \
-      .Shape(BroadcastShape)
+#define HR_TWO(Name, a, b, z, types, doc)                             \
+  HR_OP(Name).Input(a).Input(b).Output(z).Attr(types).Doc(doc).Shape( \
+      BroadcastShape)
 constexpr char kTwoFloats[] = "T: {float, double}";
 
 HR_TWO(Igamma, "a: T", "x: T", "z: T", kFloatTypes,

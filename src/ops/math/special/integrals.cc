@@ -142,7 +142,8 @@ HR_INTEGRAL(Dawsn, Dawson, "Dawson's integral.");
 HR_INTEGRAL(Expint, ExponentialIntegral, "The exponential integral Ei.");
 HR_INTEGRAL(FresnelCos, FresnelC, "Fresnel's cosine integral.");
 HR_INTEGRAL(FresnelSin, FresnelS, "Fresnel's sine integral.");
-HR_INTEGRAL(Spence, Dilogarithm, "Spence's integral, the dilogarithm of 1 - x.");
+HR_INTEGRAL(Spence, Dilogarithm,
+            "Spence's integral, the dilogarithm of 1 - x.");
 
 }  // namespace
 }  // namespace headrace

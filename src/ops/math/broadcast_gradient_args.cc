@@ -1,5 +1,4 @@
-// Shapes as values: what two of them broadcast to, and which axes a gradient
-// must be summed over to come back.
+// Which axes the gradient of a broadcast op is summed over to come back.
 #include "op/op.h"
 
 namespace headrace {
@@ -18,7 +17,8 @@ StatusOr<Pair> ReadPair(const KernelContext& c) {
     if (t.rank() != 1) {
       return InvalidArgument("In[", i, "] must be a vector.", t.shape());
     }
-    for (int64_t k = 0; k < t.num_elements(); ++k) dims[i].push_back(t.IntAt(k));
+    for (int64_t k = 0; k < t.num_elements(); ++k)
+      dims[i].push_back(t.IntAt(k));
   }
   Pair pair;
   HR_ASSIGN_OR_RETURN(pair.a, Shape::Make(dims[0]));
@@ -60,11 +60,6 @@ Status GradientArgs(KernelContext& c) {
   return SetVector(c, 1, b);
 }
 
-Status Args(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(Pair p, ReadPair(c));
-  return SetVector(c, 0, Dims(p.both.dims().begin(), p.both.dims().end()));
-}
-
 Status GradientArgsShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckRank(c.input(0), 1));
   HR_RETURN_IF_ERROR(CheckRank(c.input(1), 1));
@@ -72,35 +67,17 @@ Status GradientArgsShape(ShapeContext& c) {
   c.set_output(1, Shape{Shape::kUnknown});
   return OkStatus();
 }
-Status ArgsShape(ShapeContext& c) {
-  const Shape &a = c.input(0), &b = c.input(1);
-  HR_RETURN_IF_ERROR(CheckRank(a, 1));
-  HR_RETURN_IF_ERROR(CheckRank(b, 1));
-  const bool known = a.fully_known() && b.fully_known();
-  c.set_output(0, Shape{known ? std::max(a[0], b[0]) : Shape::kUnknown});
-  return OkStatus();
-}
-
 HR_OP(BroadcastGradientArgs)
     .Input("s0: T")
     .Input("s1: T")
     .Output("r0: T")
     .Output("r1: T")
     .Attr("T: {int32, int64} = DT_INT32")
-    .Doc("The axes that the gradient of an op on tensors of shapes s0 and s1 "
-         "is summed over for each of them.")
+    .Doc(
+        "The axes that the gradient of an op on tensors of shapes s0 and s1 "
+        "is summed over for each of them.")
     .Shape(GradientArgsShape)
     .NoGradient()
     .Cpu(ComputeOwn<GradientArgs>);
-HR_OP(BroadcastArgs)
-    .Input("s0: T")
-    .Input("s1: T")
-    .Output("r0: T")
-    .Attr("T: {int32, int64} = DT_INT32")
-    .Doc("The shape that s0 and s1 broadcast to.")
-    .Shape(ArgsShape)
-    .NoGradient()
-    .Cpu(ComputeOwn<Args>);
-
 }  // namespace
 }  // namespace headrace
