@@ -43,9 +43,8 @@ Status ChoiceGrad(GradientContext& g, const char* won) {
   Value x_won = g(won, {g.input(0), g.input(1)});
   if (!g.ok()) return g.status();
   Value zero = g.Scalar(grad.dtype(), 0);
-  g.SetBroadcast(
-      g.wants(0) ? g("SelectV2", {x_won, grad, zero}) : Value(),
-      g.wants(1) ? g("SelectV2", {x_won, zero, grad}) : Value());
+  g.SetBroadcast(g.wants(0) ? g("SelectV2", {x_won, grad, zero}) : Value(),
+                 g.wants(1) ? g("SelectV2", {x_won, zero, grad}) : Value());
   return g.status();
 }
 Status MaximumGrad(GradientContext& g) { return ChoiceGrad(g, "GreaterEqual"); }

@@ -101,8 +101,8 @@ class Runner {
 
   // Tiles [begin, end) of `tile_rows` rows each.
   void Tiles(int64_t tile_rows, int64_t begin, int64_t end) const {
-    alignas(64) char memory[BroadcastPlan::kMaxOperands][kTile *
-                                                         kLargestElement];
+    alignas(
+        64) char memory[BroadcastPlan::kMaxOperands][kTile * kLargestElement];
     const int64_t inner = plan_.inner();
     bool filled[BroadcastPlan::kMaxOperands] = {};
     for (int64_t t = begin; t < end; ++t) {
@@ -200,8 +200,8 @@ void RowWalker::Next() {
   for (int i = plan_.rank() - 2; i >= 0; --i) {
     const bool wraps = ++at_[i] == plan_.dim(i);
     for (int k = 0; k < plan_.num_operands(); ++k) {
-      offsets_[k] += plan_.stride(k, i) *
-                     (wraps ? 1 - plan_.dim(i) : int64_t{1});
+      offsets_[k] +=
+          plan_.stride(k, i) * (wraps ? 1 - plan_.dim(i) : int64_t{1});
     }
     if (!wraps) return;
     at_[i] = 0;
@@ -222,8 +222,7 @@ void RunBroadcast(const BroadcastPlan& plan,
                 });
     return;
   }
-  ParallelFor(plan.rows() * plan.inner(),
-              ns_per_element + 5.0 / plan.inner(),
+  ParallelFor(plan.rows() * plan.inner(), ns_per_element + 5.0 / plan.inner(),
               [&](int64_t begin, int64_t end) { runner.Rows(begin, end); });
 }
 

@@ -16,8 +16,8 @@ Status EqualShape(ShapeContext& c) {
   const bool known = c.input(0).fully_known() && c.input(1).fully_known();
   if (s.ok()) {
     // Sizes that are not known may yet turn out not to fit.
-    c.set_output(0, known || c.input(0) == c.input(1) ? *s
-                                                      : Shape::UnknownRank());
+    c.set_output(0,
+                 known || c.input(0) == c.input(1) ? *s : Shape::UnknownRank());
   } else {
     c.set_output(0, Shape());
   }
@@ -88,8 +88,8 @@ StatusOr<std::unique_ptr<Kernel>> MakeEqual(const ResolvedOp& op) {
   float ns = 10;
   if (t == DType::kString) {
     loop = StringLoop<kNot>;
-  } else if (const LoopEntry* e = FindBinaryLoop(
-                 op.name(), static_cast<int>(ComparedAs(t)))) {
+  } else if (const LoopEntry* e =
+                 FindBinaryLoop(op.name(), static_cast<int>(ComparedAs(t)))) {
     loop = e->binary;
     ns = e->ns;
   }
@@ -105,17 +105,17 @@ class ApproximateKernel : public Kernel {
   explicit ApproximateKernel(const ResolvedOp& op)
       : tolerance_(op.float_attr("tolerance")) {}
   Status Run(KernelContext& c) override {
-    bool found = DispatchDType(
-        c.input(0).dtype(), TypeList<float, double>{}, [&](auto tag) {
-          using T = typename decltype(tag)::type;
-          const T *a = c.in<T>(0), *b = c.in<T>(1);
-          bool* y = c.out<bool>(0);
-          const T tolerance = tolerance_;
-          const int64_t n = c.input(0).num_elements();
-          for (int64_t i = 0; i < n; ++i) {
-            y[i] = std::fabs(a[i] - b[i]) < tolerance;
-          }
-        });
+    bool found = DispatchDType(c.input(0).dtype(), TypeList<float, double>{},
+                               [&](auto tag) {
+                                 using T = typename decltype(tag)::type;
+                                 const T *a = c.in<T>(0), *b = c.in<T>(1);
+                                 bool* y = c.out<bool>(0);
+                                 const T tolerance = tolerance_;
+                                 const int64_t n = c.input(0).num_elements();
+                                 for (int64_t i = 0; i < n; ++i) {
+                                   y[i] = std::fabs(a[i] - b[i]) < tolerance;
+                                 }
+                               });
     return found ? OkStatus() : Internal("ApproximateEqual: wrong type");
   }
 
@@ -136,32 +136,32 @@ Status ApproximateShape(ShapeContext& c) {
   return MergeAllInputs(c);
 }
 
-#define HR_COMPARE(Name, doc)          \
-  HR_OP(Name)                          \
-      .Input("x: T")                   \
-      .Input("y: T")                   \
-      .Output("z: bool")               \
-      .Attr(kRealTypes)                \
-      .Doc(doc)                        \
-      .Shape(BroadcastShape)           \
-      .NoGradient()                    \
+#define HR_COMPARE(Name, doc) \
+  HR_OP(Name)                 \
+      .Input("x: T")          \
+      .Input("y: T")          \
+      .Output("z: bool")      \
+      .Attr(kRealTypes)       \
+      .Doc(doc)               \
+      .Shape(BroadcastShape)  \
+      .NoGradient()           \
       .Cpu(BinaryKernel)
 HR_COMPARE(Less, "x < y.");
 HR_COMPARE(LessEqual, "x <= y.");
 HR_COMPARE(Greater, "x > y.");
 HR_COMPARE(GreaterEqual, "x >= y.");
 
-#define HR_EQUALITY(Name, kNot, doc)                     \
-  HR_OP(Name)                                            \
-      .Input("x: T")                                     \
-      .Input("y: T")                                     \
-      .Output("z: bool")                                 \
-      .Attr("T: type")                                   \
-      .Attr("incompatible_shape_error: bool = true")     \
-      .Doc(doc)                                          \
-      .Commutative()                                     \
-      .Shape(EqualShape)                                 \
-      .NoGradient()                                      \
+#define HR_EQUALITY(Name, kNot, doc)                 \
+  HR_OP(Name)                                        \
+      .Input("x: T")                                 \
+      .Input("y: T")                                 \
+      .Output("z: bool")                             \
+      .Attr("T: type")                               \
+      .Attr("incompatible_shape_error: bool = true") \
+      .Doc(doc)                                      \
+      .Commutative()                                 \
+      .Shape(EqualShape)                             \
+      .NoGradient()                                  \
       .Cpu(MakeEqual<kNot>)
 HR_EQUALITY(Equal, false, "x == y.");
 HR_EQUALITY(NotEqual, true, "x != y.");
@@ -178,16 +178,16 @@ HR_OP(ApproximateEqual)
     .NoGradient()
     .Cpu(MakeApproximate);
 
-#define HR_LOGICAL(Name, doc)          \
-  HR_OP(Name)                          \
-      .Input("x: bool")                \
-      .Input("y: bool")                \
-      .Output("z: bool")               \
-      .Doc(doc)                        \
-      .Commutative()                   \
-      .Shape(BroadcastShape)           \
-      .NoGradient()                    \
-      .InPlace({0, 1})                 \
+#define HR_LOGICAL(Name, doc) \
+  HR_OP(Name)                 \
+      .Input("x: bool")       \
+      .Input("y: bool")       \
+      .Output("z: bool")      \
+      .Doc(doc)               \
+      .Commutative()          \
+      .Shape(BroadcastShape)  \
+      .NoGradient()           \
+      .InPlace({0, 1})        \
       .Cpu(BinaryKernel)
 HR_LOGICAL(LogicalAnd, "x and y.");
 HR_LOGICAL(LogicalOr, "x or y.");

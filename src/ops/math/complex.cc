@@ -85,13 +85,13 @@ StatusOr<std::unique_ptr<Kernel>> MakeConj(const ResolvedOp& op) {
   return UnaryKernel(op);
 }
 
-#define HR_COMPLEX_PART(Name, input, doc)              \
-  HR_OP(Name)                                          \
-      .Input(input)                                    \
+#define HR_COMPLEX_PART(Name, input, doc)                \
+  HR_OP(Name)                                            \
+      .Input(input)                                      \
       .Attr("T: {complex64, complex128} = DT_COMPLEX64") \
-      .Attr("Tout: {float, double} = DT_FLOAT")        \
-      .Doc(doc)                                        \
-      .Shape(UnchangedShape)                           \
+      .Attr("Tout: {float, double} = DT_FLOAT")          \
+      .Doc(doc)                                          \
+      .Shape(UnchangedShape)                             \
       .Gradient(Name##Grad)
 
 HR_COMPLEX_PART(Real, "input: T", "The real part.")

@@ -25,9 +25,7 @@ HR_UNARY(Abs, "T: {bfloat16, half, float, double, int8, int16, int32, int64}",
          "The absolute value.")
     .Gradient(AbsGrad)
     .GradientSkips({}, {0});
-HR_UNARY(Neg, kSignedTypes, "-x.")
-    .Gradient(NegGrad)
-    .GradientSkips({0}, {0});
+HR_UNARY(Neg, kSignedTypes, "-x.").Gradient(NegGrad).GradientSkips({0}, {0});
 HR_UNARY(Sign, kSignedTypes, "-1, 0 or 1; for complex numbers x / |x|, or 0.")
     .Gradient(SignGrad)
     .GradientSkips({}, {0});
@@ -44,14 +42,14 @@ HR_UNARY(Round, kSignedTypes, "The nearest integer; of two, the even one.")
     .Gradient(NothingFlows)
     .GradientSkips({0}, {0});
 
-#define HR_FLOAT_TEST(Name, doc)        \
-  HR_OP(Name)                           \
-      .Input("x: T")                    \
-      .Output("y: bool")                \
-      .Attr(kFloatTypes)                \
-      .Doc(doc)                         \
-      .Shape(UnchangedShape)            \
-      .NoGradient()                     \
+#define HR_FLOAT_TEST(Name, doc) \
+  HR_OP(Name)                    \
+      .Input("x: T")             \
+      .Output("y: bool")         \
+      .Attr(kFloatTypes)         \
+      .Doc(doc)                  \
+      .Shape(UnchangedShape)     \
+      .NoGradient()              \
       .Cpu(UnaryKernel)
 HR_FLOAT_TEST(IsNan, "Whether x is not a number.");
 HR_FLOAT_TEST(IsInf, "Whether x is an infinity.");

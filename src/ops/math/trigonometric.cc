@@ -80,14 +80,14 @@ Status SigmoidGradGrad(GradientContext& g) {
   return g.status();
 }
 
-#define HR_TRIGONOMETRIC(Name, doc)              \
-  HR_UNARY(Name, kFloatComplexTypes, doc)        \
-      .Gradient(Name##Grad)                      \
+#define HR_TRIGONOMETRIC(Name, doc)       \
+  HR_UNARY(Name, kFloatComplexTypes, doc) \
+      .Gradient(Name##Grad)               \
       .GradientSkips({}, {0})
 // The gradient reads the result, not the argument.
-#define HR_BY_RESULT(Name, doc)                  \
-  HR_UNARY(Name, kFloatComplexTypes, doc)        \
-      .Gradient(Name##Grad)                      \
+#define HR_BY_RESULT(Name, doc)           \
+  HR_UNARY(Name, kFloatComplexTypes, doc) \
+      .Gradient(Name##Grad)               \
       .GradientSkips({0}, {})
 
 HR_TRIGONOMETRIC(Sin, "The sine of x radians.");
