@@ -20,6 +20,10 @@ class VariantValue {
   // The type's name on the wire, e.g. "tensorflow::TensorList".
   virtual StringView type_name() const = 0;
   virtual std::string DebugString() const { return std::string(type_name()); }
+  // What ZerosLike makes of it; Unimplemented for types without a zero.
+  virtual StatusOr<std::shared_ptr<const VariantValue>> ZerosLike() const {
+    return Unimplemented("no zero of variant type ", type_name());
+  }
 };
 
 class Variant {

@@ -1,0 +1,216 @@
+#include "ops/array/block_copy.h"
+
+#include <algorithm>
+#include <cstring>
+#include <type_traits>
+
+#include "base/thread_pool.h"
+#include "ops/array/element_dispatch.h"
+
+namespace headrace {
+namespace {
+
+// Below this many bytes a loop beats memcpy's call.
+constexpr int64_t kShortRow = 64;
+// Rows and columns of a transposed tile: a cache line of 4-byte elements.
+constexpr int64_t kTile = 16;
+
+template <typename T>
+constexpr bool kIsPlain = std::is_trivially_copyable_v<T>;
+
+template <typename T>
+void CopyRow(const T* from, int64_t fs, T* to, int64_t ts, int64_t n) {
+  if (fs == 1 && ts == 1) {
+    if constexpr (kIsPlain<T>) {
+      if (n * static_cast<int64_t>(sizeof(T)) > kShortRow) {
+        std::memcpy(static_cast<void*>(to), from, n * sizeof(T));
+        return;
+      }
+    }
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i];
+  } else if (fs == 0 && ts == 1) {
+    std::fill_n(to, n, *from);
+  } else if (ts == 1) {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[i * fs];
+  } else {
+    for (int64_t i = 0; i < n; ++i) to[i * ts] = from[i * fs];
+  }
+}
+
+// Drops dimensions of size 1 and joins neighbours that are one run in both.
+void Simplify(BlockDims* dims) {
+  BlockDims out;
+  for (const BlockDim& d : *dims) {
+    if (d.size == 1) continue;
+    if (!out.empty() && out.back().from == d.from * d.size &&
+        out.back().to == d.to * d.size) {
+      out.back() = {out.back().size * d.size, d.from, d.to};
+    } else {
+      out.push_back(d);
+    }
+  }
+  *dims = std::move(out);
+}
+
+// Walks the positions of `dims` from number `begin` on.
+class Odometer {
+ public:
+  Odometer(absl::Span<const BlockDim> dims, int64_t begin)
+      : dims_(dims), at_(dims.size()) {
+    for (size_t k = dims.size(); k-- > 0;) {
+      at_[k] = begin % dims[k].size;
+      begin /= dims[k].size;
+      from += at_[k] * dims[k].from;
+      to += at_[k] * dims[k].to;
+    }
+  }
+  void Next() {
+    for (size_t k = dims_.size(); k-- > 0;) {
+      from += dims_[k].from;
+      to += dims_[k].to;
+      if (++at_[k] < dims_[k].size) return;
+      at_[k] = 0;
+      from -= dims_[k].size * dims_[k].from;
+      to -= dims_[k].size * dims_[k].to;
+    }
+  }
+  int64_t from = 0;
+  int64_t to = 0;
+
+ private:
+  absl::Span<const BlockDim> dims_;
+  absl::InlinedVector<int64_t, 8> at_;
+};
+
+int64_t CountPositions(absl::Span<const BlockDim> dims) {
+  int64_t n = 1;
+  for (const BlockDim& d : dims) n *= d.size;
+  return n;
+}
+
+double CostOf(const BlockDim& inner, size_t element) {
+  bool run = (inner.from == 1 || inner.from == 0) && inner.to == 1;
+  return run ? 0.1 * static_cast<double>(element) : 0.7;
+}
+
+template <typename T>
+void CopyRows(const T* from, T* to, absl::Span<const BlockDim> dims) {
+  const BlockDim inner = dims.back();
+  absl::Span<const BlockDim> outer = dims.first(dims.size() - 1);
+  const int64_t rows = CountPositions(outer);
+  const double cost = CostOf(inner, sizeof(T));
+  if (rows < 4 && inner.size > 65536) {  // few long rows: cut the rows
+    Odometer at(outer, 0);
+    for (int64_t r = 0; r < rows; ++r, at.Next()) {
+      ParallelFor(inner.size, cost, [&](int64_t b, int64_t e) {
+        CopyRow(from + at.from + b * inner.from, inner.from,
+                to + at.to + b * inner.to, inner.to, e - b);
+      });
+    }
+    return;
+  }
+  ParallelFor(rows, cost * inner.size + 2, [&](int64_t b, int64_t e) {
+    Odometer at(outer, b);
+    for (int64_t r = b; r < e; ++r, at.Next()) {
+      CopyRow(from + at.from, inner.from, to + at.to, inner.to, inner.size);
+    }
+  });
+}
+
+// to[r * to_stride + c] = from[c * from_stride + r] for one tile.
+template <typename T>
+void TransposeTile(const T* from, int64_t from_stride, T* to, int64_t to_stride,
+                   int64_t rows, int64_t columns) {
+  if (rows == kTile && columns == kTile) {
+    for (int64_t r = 0; r < kTile; ++r) {
+      for (int64_t c = 0; c < kTile; ++c) {
+        to[r * to_stride + c] = from[c * from_stride + r];
+      }
+    }
+    return;
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      to[r * to_stride + c] = from[c * from_stride + r];
+    }
+  }
+}
+
+// The last dimension is a run in `to` and dimension `d` one in `from`: moves
+// tiles of the two, so that both sides use whole cache lines.
+template <typename T>
+void CopyTransposed(const T* from, T* to, BlockDims dims, size_t d) {
+  const BlockDim column = dims.back(), row = dims[d];
+  dims.pop_back();
+  dims.erase(dims.begin() + d);
+  const int64_t bands = (row.size + kTile - 1) / kTile;
+  const int64_t outer = CountPositions(dims);
+  const double cost = 0.5 * static_cast<double>(column.size) * kTile;
+  ParallelFor(outer * bands, cost, [&](int64_t b, int64_t e) {
+    Odometer at(dims, b / bands);
+    for (int64_t i = b; i < e; ++i) {
+      const int64_t r = i % bands * kTile;
+      const int64_t rows = std::min(kTile, row.size - r);
+      for (int64_t c = 0; c < column.size; c += kTile) {
+        TransposeTile(from + at.from + r + c * column.from, column.from,
+                      to + at.to + r * row.to + c, row.to, rows,
+                      std::min(kTile, column.size - c));
+      }
+      if (i % bands == bands - 1) at.Next();
+    }
+  });
+}
+
+// The dimension to pair with the last one for a transposition, or -1.
+int TransposedWith(absl::Span<const BlockDim> dims) {
+  const BlockDim& last = dims.back();
+  if (last.to != 1 || last.size < 4 || last.from <= 1) return -1;
+  for (size_t d = 0; d + 1 < dims.size(); ++d) {
+    if (dims[d].from == 1 && dims[d].size >= 4) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+}  // namespace
+
+void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims) {
+  for (const BlockDim& d : dims) {
+    if (d.size == 0) return;
+  }
+  Simplify(&dims);
+  if (dims.empty()) dims.push_back({1, 1, 1});
+  const int paired = TransposedWith(dims);
+  DispatchElement(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* f = static_cast<const T*>(from);
+    T* t = static_cast<T*>(to);
+    if constexpr (kIsPlain<T>) {
+      if (paired >= 0) return CopyTransposed(f, t, std::move(dims), paired);
+    }
+    CopyRows(f, t, dims);
+  });
+}
+
+absl::InlinedVector<int64_t, 8> RowMajorStrides(const Shape& shape) {
+  absl::InlinedVector<int64_t, 8> strides(shape.rank());
+  int64_t step = 1;
+  for (int i = shape.rank() - 1; i >= 0; --i) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  return strides;
+}
+
+void CopyRun(DType dtype, const void* from, void* to, int64_t n) {
+  if (IsPlain(dtype)) {
+    std::memcpy(to, from, n * DTypeSize(dtype));
+    return;
+  }
+  CopyBlock(dtype, from, to, {{n, 1, 1}});
+}
+
+void FillRun(DType dtype, void* to, const void* value, int64_t n) {
+  CopyBlock(dtype, value, to, {{n, 0, 1}});
+}
+
+}  // namespace headrace

@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "op/op.h"
+#include "ops/array/block_copy.h"
+
+namespace headrace {
+namespace {
+
+Status BroadcastToRule(ShapeContext& c) {
+  const Shape &in = c.input(0), &shape = c.input(1);
+  if (shape.known_rank() && shape.rank() > 1) {
+    return InvalidArgument("shape must be a vector of {int32,int64}, got shape ",
+                           shape);
+  }
+  if (const Tensor* dims = c.value(1)) {
+    for (int64_t i = 0; i < dims->num_elements(); ++i) {
+      if (dims->IntAt(i) < 0) {
+        return InvalidArgument("Dimension ", dims->IntAt(i), " must be >= 0");
+      }
+    }
+  }
+  HR_ASSIGN_OR_RETURN(Shape out, c.ShapeValue(1));
+  if (!in.known_rank() || !out.known_rank()) {
+    c.set_output(0, std::move(out));
+    return OkStatus();
+  }
+  const int extra = out.rank() - in.rank();
+  if (extra < 0) {
+    return InvalidArgument("Rank of input (", in.rank(),
+                           ") must be no greater than rank of output shape (",
+                           out.rank(), ").");
+  }
+  for (int i = 0; i < in.rank(); ++i) {
+    const int64_t want = out[extra + i];
+    if (in[i] == 1 || in[i] < 0 || in[i] == want) continue;
+    if (want >= 0) {
+      return InvalidArgument("Incompatible shapes: ", in, " vs. ", out);
+    }
+    out.set_dim(extra + i, in[i]);
+  }
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+Status BroadcastTo(KernelContext& c) {
+  const Tensor& in = c.input(0);
+  Tensor& out = c.output(0);
+  const auto from = RowMajorStrides(in.shape());
+  const auto to = RowMajorStrides(out.shape());
+  const int extra = out.rank() - in.rank();
+  BlockDims dims;
+  for (int i = 0; i < out.rank(); ++i) {
+    const bool repeats = i < extra || in.dim(i - extra) == 1;
+    dims.push_back({out.dim(i), repeats ? 0 : from[i - extra], to[i]});
+  }
+  CopyBlock(in.dtype(), in.raw(), out.raw(), std::move(dims));
+  return OkStatus();
+}
+
+Status BroadcastToGradient(GradientContext& g) {
+  g.set(0, g.ReduceTo(g.grad(), g.input(0)));
+  return g.status();
+}
+
+HR_OP(BroadcastTo)
+    .Input("input: T")
+    .Input("shape: Tidx")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Tidx: {int32, int64} = DT_INT32")
+    .Doc("The input, repeated along dimensions of size 1 to fill `shape`.")
+    .Shape(BroadcastToRule)
+    .Gradient(BroadcastToGradient)
+    .GradientSkips({1}, {0})
+    .Cpu(Compute<BroadcastTo>);
+
+Status BroadcastArgsRule(ShapeContext& c) {
+  int64_t size = 0;
+  for (int i = 0; i < 2; ++i) {
+    const Shape& s = c.input(i);
+    if (s.known_rank() && s.rank() > 1) {
+      return InvalidArgument("In[", i, "] must be a vector.", s);
+    }
+    int64_t n = Shape::kUnknown;
+    if (s.known_rank()) n = s.rank() == 0 ? 1 : s[0];
+    size = size < 0 || n < 0 ? Shape::kUnknown : std::max(size, n);
+  }
+  c.set_output(0, Shape{size});
+  return OkStatus();
+}
+
+Status BroadcastArgs(KernelContext& c) {
+  Shape shapes[2];
+  for (int i = 0; i < 2; ++i) {
+    const Tensor& t = c.input(i);
+    absl::InlinedVector<int64_t, 8> dims;
+    for (int64_t k = 0; k < t.num_elements(); ++k) dims.push_back(t.IntAt(k));
+    HR_ASSIGN_OR_RETURN(shapes[i], Shape::Make(dims));
+  }
+  HR_ASSIGN_OR_RETURN(Shape r, BroadcastShapes(shapes[0], shapes[1]));
+  for (int i = 0; i < r.rank(); ++i) {
+    if (c.output(0).dtype() == DType::kInt32) {
+      c.out<int32_t>(0)[i] = static_cast<int32_t>(r[i]);
+    } else {
+      c.out<int64_t>(0)[i] = r[i];
+    }
+  }
+  return OkStatus();
+}
+
+HR_OP(BroadcastArgs)
+    .Input("s0: T")
+    .Input("s1: T")
+    .Output("r0: T")
+    .Attr("T: {int32, int64} = DT_INT32")
+    .Doc("The shape to which two shapes broadcast together.")
+    .Shape(BroadcastArgsRule)
+    .Cpu(Compute<BroadcastArgs>);
+
+}  // namespace
+}  // namespace headrace

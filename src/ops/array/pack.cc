@@ -1,0 +1,120 @@
+// Pack (tf.stack), Unpack (tf.unstack).
+#include "op/op.h"
+#include "ops/array/block_copy.h"
+
+namespace headrace {
+namespace {
+
+StatusOr<int> AxisIn(int64_t axis, int rank) {
+  if (axis < -rank || axis >= rank) {
+    return InvalidArgument("axis = ", axis, " not in [", -rank, ", ", rank,
+                           ")");
+  }
+  return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+Status PackRule(ShapeContext& c) {
+  Shape s = c.input(0);
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    StatusOr<Shape> merged = MergeShapes(s, c.input(i));
+    if (!merged.ok()) {
+      return InvalidArgument(
+          "Shapes of all inputs must match: values[0].shape = ", c.input(0),
+          " != values[", i, "].shape = ", c.input(i));
+    }
+    s = *std::move(merged);
+  }
+  if (!s.known_rank()) return OkStatus();
+  HR_ASSIGN_OR_RETURN(int axis,
+                      AxisIn(c.op().int_attr("axis"), s.rank() + 1));
+  s.InsertDim(axis, c.num_inputs());
+  c.set_output(0, std::move(s));
+  return OkStatus();
+}
+
+Status Pack(KernelContext& c) {
+  Tensor& out = c.output(0);
+  const int64_t n = c.num_inputs();
+  int64_t axis = c.op().int_attr("axis");
+  if (axis < 0) axis += out.rank();
+  const int64_t before = out.shape().Product(0, axis);
+  const int64_t run = out.shape().Product(axis + 1, out.rank());
+  for (int64_t i = 0; i < n; ++i) {
+    const Tensor& in = c.input(i);
+    CopyBlock(out.dtype(), in.raw(), At(out, i * run),
+              {{before, run, n * run}, {run, 1, 1}});
+  }
+  return OkStatus();
+}
+
+Status PackGradient(GradientContext& g) {
+  ValueList parts =
+      g.All("Unpack", {g.grad()},
+            {{"num", g.op().int_attr("N")}, {"axis", g.op().int_attr("axis")}});
+  for (size_t i = 0; i < parts.size(); ++i) g.set(i, parts[i]);
+  return g.status();
+}
+
+HR_OP(Pack)
+    .Input("values: N * T")
+    .Output("output: T")
+    .Attr("N: int >= 1")
+    .Attr("T: type")
+    .Attr("axis: int = 0")
+    .Doc("Stacks tensors of one shape along a new dimension.")
+    .Shape(PackRule)
+    .Gradient(PackGradient)
+    .GradientSkips({0, 1, 2, 3, 4, 5, 6, 7}, {0})
+    .Cpu(Compute<Pack>);
+
+Status UnpackRule(ShapeContext& c) {
+  const Shape& in = c.input(0);
+  if (!in.known_rank()) return OkStatus();
+  const int64_t num = c.op().int_attr("num");
+  HR_ASSIGN_OR_RETURN(int axis, AxisIn(c.op().int_attr("axis"), in.rank()));
+  if (in[axis] >= 0 && in[axis] != num) {
+    return InvalidArgument("Input shape axis ", axis, " must equal ", num,
+                           ", got shape ", in);
+  }
+  Shape out = in;
+  out.RemoveDim(axis);
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, out);
+  return OkStatus();
+}
+
+Status Unpack(KernelContext& c) {
+  const Tensor& in = c.input(0);
+  const int64_t n = c.num_outputs();
+  int64_t axis = c.op().int_attr("axis");
+  if (axis < 0) axis += in.rank();
+  const int64_t before = in.shape().Product(0, axis);
+  const int64_t run = in.shape().Product(axis + 1, in.rank());
+  for (int64_t i = 0; i < n; ++i) {
+    CopyBlock(in.dtype(), At(in, i * run), c.output(i).raw(),
+              {{before, n * run, run}, {run, 1, 1}});
+  }
+  return OkStatus();
+}
+
+Status UnpackGradient(GradientContext& g) {
+  ValueList parts;
+  for (int i = 0; i < g.num_outputs(); ++i) parts.push_back(g.grad_or_zeros(i));
+  if (parts.empty()) return g.status();
+  g.set(0, g("Pack", parts, {{"axis", g.op().int_attr("axis")}}));
+  return g.status();
+}
+
+HR_OP(Unpack)
+    .Input("value: T")
+    .Output("output: num * T")
+    .Attr("num: int >= 0")
+    .Attr("T: type")
+    .Attr("axis: int = 0")
+    .Doc("Takes a tensor apart along one dimension.")
+    .Shape(UnpackRule)
+    .Gradient(UnpackGradient)
+    .GradientSkips({0}, {})
+    .Cpu(Compute<Unpack>);
+
+}  // namespace
+}  // namespace headrace

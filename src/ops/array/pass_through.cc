@@ -1,0 +1,128 @@
+// Ops whose output is their input, with something said or checked beside it.
+#include "op/op.h"
+
+namespace headrace {
+namespace {
+
+Status HandOn(KernelContext& c) {
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
+Status SameShape(ShapeContext& c) {
+  c.set_output(0, c.input(0));
+  if (const HandleData* data = c.input_handle(0)) {
+    c.set_output_handle(0, *data);
+  }
+  return OkStatus();
+}
+
+HR_OP(Snapshot)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Doc("Returns the input as it is now.")
+    .Shape(SameShape)
+    .View()
+    .Cpu(ComputeOwn<HandOn>);
+
+HR_OP(GuaranteeConst)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Stateful()
+    .Doc("Returns the input, which the caller says will never change.")
+    .Shape(SameShape)
+    .View()
+    .Cpu(ComputeOwn<HandOn>);
+
+#define HR_COPY_OP(Name)                               \
+  HR_OP(Name)                                          \
+      .Input("input: T")                               \
+      .Output("output: T")                             \
+      .Attr("T: type")                                 \
+      .Attr("tensor_name: string = ''")                \
+      .Attr("debug_ops_spec: list(string) = []")       \
+      .AllowsUninitialized()                           \
+      .Doc("Returns the input; a point to look at it.") \
+      .Shape(SameShape)                                \
+      .View()                                          \
+      .Cpu(ComputeOwn<HandOn>)
+HR_COPY_OP(Copy);
+HR_COPY_OP(CopyHost);
+#undef HR_COPY_OP
+
+Status DeepCopy(KernelContext& c) {
+  CopyElements(c.input(0), c.output(0));
+  return OkStatus();
+}
+HR_OP(DeepCopy)
+    .Input("x: T")
+    .Output("y: T")
+    .Attr("T: type")
+    .Stateful()
+    .Doc("A copy of the input in memory of its own.")
+    .Shape(SameShape)
+    .Cpu(Compute<DeepCopy>);
+
+// Asking for the gradient is the error.
+Status PreventGradientGradient(GradientContext& g) {
+  return NotFound("Gradient explicitly disabled. Reason: ",
+                  g.op().string_attr("message"));
+}
+HR_OP(PreventGradient)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("message: string = ''")
+    .Doc("Returns the input; differentiating through it is an error.")
+    .Shape(SameShape)
+    .Gradient(PreventGradientGradient)
+    .GradientSkips({0}, {0})
+    .View()
+    .Cpu(ComputeOwn<HandOn>);
+
+Status EnsureShapeRule(ShapeContext& c) {
+  const Shape& wanted = c.op().attr<Shape>("shape");
+  StatusOr<Shape> merged = MergeShapes(c.input(0), wanted);
+  if (!merged.ok()) {
+    return InvalidArgument("Shape of tensor ", c.input(0),
+                           " is not compatible with expected shape ", wanted,
+                           ".");
+  }
+  c.set_output(0, *std::move(merged));
+  return OkStatus();
+}
+Status EnsureShape(KernelContext& c) {
+  const Shape& wanted = c.op().attr<Shape>("shape");
+  if (!wanted.CompatibleWith(c.input(0).shape())) {
+    return InvalidArgument("Shape of tensor ", c.input(0).shape(),
+                           " is not compatible with expected shape ", wanted,
+                           ".");
+  }
+  return HandOn(c);
+}
+Status EnsureShapeGradient(GradientContext& g) {
+  g.set(0, g.grad());
+  return g.status();
+}
+HR_OP(EnsureShape)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("shape: shape")
+    .Attr("T: type")
+    .Doc("Returns the input if its shape agrees with `shape`.")
+    .Shape(EnsureShapeRule)
+    .Gradient(EnsureShapeGradient)
+    .GradientSkips({0}, {0})
+    .View()
+    .Cpu(ComputeOwn<EnsureShape>);
+
+Status Nothing(KernelContext&) { return OkStatus(); }
+HR_OP(NoOp)
+    .Doc("Does nothing; others may wait for it.")
+    .Shape(NoOutputs)
+    .Cpu(Compute<Nothing>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,92 @@
+// What a tensor's shape says, as a tensor.
+#include "op/op.h"
+
+namespace headrace {
+namespace {
+
+Status ShapeRule(ShapeContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    if (c.input(i).known_rank()) c.set_output(i, Shape{c.input(i).rank()});
+    else c.set_output(i, Shape{Shape::kUnknown});
+  }
+  return OkStatus();
+}
+
+// Writes `v` as element i of an int32 or int64 tensor.
+Status SetInt(Tensor& t, int64_t i, int64_t v) {
+  if (t.dtype() == DType::kInt64) {
+    t.data<int64_t>()[i] = v;
+    return OkStatus();
+  }
+  if (v > INT32_MAX) {
+    return InvalidArgument("Shape output type is 32-bit but dim ", i, " is ",
+                           v);
+  }
+  t.data<int32_t>()[i] = static_cast<int32_t>(v);
+  return OkStatus();
+}
+
+Status ShapeKernel(KernelContext& c) {
+  for (int k = 0; k < c.num_outputs(); ++k) {
+    const Shape& s = c.input(k).shape();
+    for (int i = 0; i < s.rank(); ++i) {
+      HR_RETURN_IF_ERROR(SetInt(c.output(k), i, s[i]));
+    }
+  }
+  return OkStatus();
+}
+
+HR_OP(Shape)
+    .Input("input: T")
+    .Output("output: out_type")
+    .Attr("T: type")
+    .Attr("out_type: {int32, int64} = DT_INT32")
+    .Doc("The shape of the input, as a vector.")
+    .Shape(ShapeRule)
+    .NoGradient()
+    .Cpu(Compute<ShapeKernel>);
+
+HR_OP(ShapeN)
+    .Input("input: N * T")
+    .Output("output: N * out_type")
+    .Attr("N: int >= 1")
+    .Attr("T: type")
+    .Attr("out_type: {int32, int64} = DT_INT32")
+    .Doc("The shapes of the inputs, as vectors.")
+    .Shape(ShapeRule)
+    .NoGradient()
+    .Cpu(Compute<ShapeKernel>);
+
+Status RankKernel(KernelContext& c) {
+  *c.out<int32_t>(0) = c.input(0).rank();
+  return OkStatus();
+}
+HR_OP(Rank)
+    .Input("input: T")
+    .Output("output: int32")
+    .Attr("T: type")
+    .Doc("The number of dimensions of the input.")
+    .Shape(ScalarShape)
+    .NoGradient()
+    .Cpu(Compute<RankKernel>);
+
+Status SizeKernel(KernelContext& c) {
+  const int64_t n = c.input(0).num_elements();
+  if (c.output(0).dtype() == DType::kInt32 && n > INT32_MAX) {
+    return InvalidArgument("Number of elements was larger than ",
+                           "representable by 32-bit output type");
+  }
+  return SetInt(c.output(0), 0, n);
+}
+HR_OP(Size)
+    .Input("input: T")
+    .Output("output: out_type")
+    .Attr("T: type")
+    .Attr("out_type: {int32, int64} = DT_INT32")
+    .Doc("The number of elements of the input.")
+    .Shape(ScalarShape)
+    .NoGradient()
+    .Cpu(Compute<SizeKernel>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,133 @@
+#include "op/op.h"
+#include "ops/array/block_copy.h"
+
+namespace headrace {
+namespace {
+
+Status CheckVectors(const Shape& in, const Shape& begin, const Shape& size) {
+  auto fits = [&](const Shape& s) {
+    return !s.known_rank() ||
+           (s.rank() == 1 &&
+            (s[0] < 0 || !in.known_rank() || s[0] == in.rank()));
+  };
+  if (fits(begin) && fits(size)) return OkStatus();
+  return InvalidArgument(
+      "Expected begin and size arguments to be 1-D tensors of size ",
+      in.rank(), ", but got shapes ", begin, " and ", size, " instead.");
+}
+
+// One size of the result; -1 where nothing is known of it.
+StatusOr<int64_t> SizeAt(int i, int64_t dim, const Tensor* begin,
+                         const Tensor* size) {
+  const int64_t n = size ? size->IntAt(i) : Shape::kUnknown;
+  if (begin == nullptr) return n >= 0 ? n : Shape::kUnknown;
+  const int64_t b = begin->IntAt(i);
+  if (dim < 0) {
+    if (b < 0) {
+      return InvalidArgument("Expected begin[", i, "] >= 0, but got ", b);
+    }
+    return n >= 0 ? n : Shape::kUnknown;
+  }
+  if (b < 0 || b > dim) {
+    return InvalidArgument("Expected begin[", i, "] in [0, ", dim,
+                           "], but got ", b);
+  }
+  if (size == nullptr) return Shape::kUnknown;
+  if (n == -1) return dim - b;
+  if (n < 0 || n > dim - b) {
+    return InvalidArgument("Expected size[", i, "] in [0, ", dim - b,
+                           "], but got ", n);
+  }
+  return n;
+}
+
+Status SliceRule(ShapeContext& c) {
+  Shape in = c.input(0);
+  HR_RETURN_IF_ERROR(CheckVectors(in, c.input(1), c.input(2)));
+  if (!in.known_rank()) {
+    for (int i = 1; i < 3; ++i) {
+      const Shape& s = c.input(i);
+      if (s.IsVector() && s[0] >= 0 && s[0] <= Shape::kMaxRank) {
+        in = Shape::UnknownOfRank(static_cast<int>(s[0]));
+      }
+    }
+    if (!in.known_rank()) return OkStatus();
+  }
+  const Tensor *begin = c.value(1), *size = c.value(2);
+  Shape out;
+  for (int i = 0; i < in.rank(); ++i) {
+    HR_ASSIGN_OR_RETURN(int64_t n, SizeAt(i, in[i], begin, size));
+    out.AddDim(n);
+  }
+  if (size == nullptr) {  // perhaps a vector known in part
+    HR_ASSIGN_OR_RETURN(Shape partial, c.ShapeValue(2));
+    for (int i = 0; partial.rank() == in.rank() && i < in.rank(); ++i) {
+      if (partial[i] >= 0) out.set_dim(i, partial[i]);
+    }
+  }
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+Status Slice(KernelContext& c) {
+  const Tensor &in = c.input(0), &begin = c.input(1);
+  Tensor& out = c.output(0);
+  const auto from = RowMajorStrides(in.shape());
+  const auto to = RowMajorStrides(out.shape());
+  BlockDims dims;
+  int64_t first = 0;
+  for (int i = 0; i < in.rank(); ++i) {
+    const int64_t b = begin.IntAt(i);
+    if (b < 0 || out.dim(i) > in.dim(i) || b > in.dim(i) - out.dim(i)) {
+      return InvalidArgument("Expected begin[", i, "] in [0, ", in.dim(i),
+                             "], but got ", b);
+    }
+    first += b * from[i];
+    dims.push_back({out.dim(i), from[i], to[i]});
+  }
+  CopyBlock(in.dtype(), At(in, first), out.raw(), std::move(dims));
+  return OkStatus();
+}
+
+// Zeros around dy: before it begin, after it what is left.
+Status SliceGradient(GradientContext& g) {
+  Value dy = g.grad();
+  const Value &x = g.input(0), &begin = g.input(1);
+  const DType index = begin.dtype();
+  const bool known = !begin.is_symbolic() && x.shape().fully_known() && dy &&
+                     dy.shape().fully_known();
+  Value paddings;
+  if (known) {
+    const int rank = x.rank();
+    std::vector<int64_t> pads;
+    for (int i = 0; i < rank; ++i) {
+      const int64_t b = begin.tensor().IntAt(i);
+      pads.push_back(b);
+      pads.push_back(x.shape()[i] - dy.shape()[i] - b);
+    }
+    paddings = g.Const(Tensor::Vector<int64_t>(pads).WithShape({rank, 2}));
+  } else {
+    Value after = g("Sub", {g("Sub", {g.ShapeOf(x, index),
+                                      g.ShapeOf(dy, index)}),
+                            begin});
+    paddings = g("Pack", {begin, after}, {{"axis", 1}});
+  }
+  g.set(0, g("Pad", {dy, paddings}));
+  return g.status();
+}
+
+HR_OP(Slice)
+    .Input("input: T")
+    .Input("begin: Index")
+    .Input("size: Index")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Index: {int32, int64}")
+    .Doc("A block of the input: `size` elements from `begin` on.")
+    .Shape(SliceRule)
+    .Gradient(SliceGradient)
+    .GradientSkips({2}, {0})
+    .Cpu(Compute<Slice>);
+
+}  // namespace
+}  // namespace headrace

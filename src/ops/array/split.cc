@@ -1,0 +1,206 @@
+#include "op/op.h"
+#include "ops/array/block_copy.h"
+
+namespace headrace {
+namespace {
+
+Status CheckSplitDim(int64_t* dim, int rank) {
+  if (*dim < -rank || *dim >= rank) {
+    return InvalidArgument("-input rank(-", rank,
+                           ") <= split_dim < input rank (", rank,
+                           "), but got ", *dim);
+  }
+  if (*dim < 0) *dim += rank;
+  return OkStatus();
+}
+
+// Outputs that differ from `in` at the dimension alone, whose size is unknown.
+void OpenOutputs(ShapeContext& c, Shape in, int64_t dim) {
+  if (dim >= 0) in.set_dim(static_cast<int>(dim), Shape::kUnknown);
+  else in = Shape::UnknownOfRank(in.rank());
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, in);
+}
+
+Status SplitRule(ShapeContext& c) {
+  const Shape& in = c.input(1);
+  if (c.input(0).known_rank() && c.input(0).rank() != 0) {
+    return InvalidArgument("split_dim must be a scalar but has rank ",
+                           c.input(0).rank());
+  }
+  bool known;
+  int64_t dim;
+  HR_RETURN_IF_ERROR(c.IntValue(0, &known, &dim));
+  if (!in.known_rank()) return OkStatus();
+  if (!known) {
+    OpenOutputs(c, in, -1);
+    return OkStatus();
+  }
+  const int64_t given = dim;
+  HR_RETURN_IF_ERROR(CheckSplitDim(&dim, in.rank()));
+  const int64_t n = c.num_outputs(), size = in[static_cast<int>(dim)];
+  if (size < 0) {
+    OpenOutputs(c, in, dim);
+    return OkStatus();
+  }
+  if (size % n != 0) {
+    return InvalidArgument(
+        "Number of ways to split should evenly divide the split dimension, but "
+        "got split_dim ",
+        given, " (size = ", size, ") and num_split ", n);
+  }
+  Shape out = in;
+  out.set_dim(static_cast<int>(dim), size / n);
+  for (int i = 0; i < n; ++i) c.set_output(i, out);
+  return OkStatus();
+}
+
+// Outputs are consecutive parts of `in` along `dim`.
+Status CopyPartsOut(KernelContext& c, const Tensor& in, int64_t dim) {
+  if (dim < 0) dim += in.rank();
+  const int64_t before = in.shape().Product(0, dim);
+  const int64_t row = in.shape().Product(dim, in.rank());
+  int64_t at = 0;
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    Tensor& out = c.output(i);
+    const int64_t run = out.shape().Product(dim, out.rank());
+    CopyBlock(in.dtype(), At(in, at), out.raw(),
+              {{before, row, run}, {run, 1, 1}});
+    at += run;
+  }
+  return OkStatus();
+}
+
+Status Split(KernelContext& c) {
+  return CopyPartsOut(c, c.input(1), c.input(0).IntAt(0));
+}
+
+// dx is all dys joined again.
+Value Joined(GradientContext& g, const Value& dim) {
+  ValueList parts;
+  for (int i = 0; i < g.num_outputs(); ++i) parts.push_back(g.grad_or_zeros(i));
+  if (parts.size() == 1) return parts[0];
+  parts.push_back(dim);
+  return g("ConcatV2", parts, {{"N", int64_t{g.num_outputs()}}});
+}
+Status SplitGradient(GradientContext& g) {
+  g.set(1, Joined(g, g.input(0)));
+  return g.status();
+}
+
+HR_OP(Split)
+    .Input("split_dim: int32")
+    .Input("value: T")
+    .Output("output: num_split * T")
+    .Attr("num_split: int >= 1")
+    .Attr("T: type")
+    .Doc("Cuts a tensor along one dimension into equal parts.")
+    .Shape(SplitRule)
+    .Gradient(SplitGradient)
+    .GradientSkips({1}, {})
+    .Cpu(Compute<Split>);
+
+int64_t SizeAt(const Tensor& t, int64_t i) {
+  return t.dtype() == DType::kInt8 ? t.data<int8_t>()[i] : t.IntAt(i);
+}
+
+// The parts' sizes, the one -1 filled in from `total` where that is known.
+Status PartSizes(const Tensor& sizes, int64_t total, std::vector<int64_t>* out) {
+  int64_t sum = 0, open = -1;
+  const int64_t n = sizes.num_elements();
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t size = SizeAt(sizes, i);
+    out->push_back(size);
+    if (size == -1) {
+      if (open >= 0) {
+        return InvalidArgument("There can only be one -1 in the input.");
+      }
+      open = i;
+    } else if (size < 0) {
+      return InvalidArgument("Split size at index ", i, " must be >= 0. Got: ",
+                             size);
+    } else if (__builtin_add_overflow(sum, size, &sum)) {
+      return InvalidArgument("split sizes are too large");
+    }
+  }
+  if (total < 0) return OkStatus();
+  if (n == 1 && open < 0 && sum != total) {
+    return InvalidArgument(
+        "If there is only one output, it must have the same size as the "
+        "input. Input size: ",
+        total, " output size: ", sum);
+  }
+  if (open < 0 ? sum != total : sum > total) {
+    return InvalidArgument(
+        "Determined shape must either match input shape along split_dim "
+        "exactly if fully specified, or be less than the size of the input "
+        "along split_dim if not fully specified.  Got: ",
+        sum);
+  }
+  if (open >= 0) (*out)[open] = total - sum;
+  return OkStatus();
+}
+
+Status SplitVRule(ShapeContext& c) {
+  const Shape &in = c.input(0), &sizes = c.input(1);
+  if (c.input(2).fully_known() && c.input(2).num_elements() != 1) {
+    return InvalidArgument("split_dim_tensor must have exactly one element.");
+  }
+  const int64_t n = c.num_outputs();
+  if (sizes.fully_known() && (sizes.rank() != 1 || sizes[0] != n)) {
+    return InvalidArgument(
+        "size of the split_tensor must be 1-D and have the same elements as "
+        "outputs got ",
+        sizes.rank(), " -D and ", sizes.num_elements(), " elements");
+  }
+  bool known;
+  int64_t dim;
+  HR_RETURN_IF_ERROR(c.IntValue(2, &known, &dim));
+  if (!in.known_rank()) return OkStatus();
+  if (!known) {
+    OpenOutputs(c, in, -1);
+    return OkStatus();
+  }
+  HR_RETURN_IF_ERROR(CheckSplitDim(&dim, in.rank()));
+  const int d = static_cast<int>(dim);
+  if (n == 1 && c.value(1) == nullptr) {
+    c.set_output(0, in);
+    return OkStatus();
+  }
+  if (c.value(1) == nullptr) {
+    OpenOutputs(c, in, dim);
+    return OkStatus();
+  }
+  std::vector<int64_t> parts;
+  HR_RETURN_IF_ERROR(PartSizes(*c.value(1), in[d], &parts));
+  for (int i = 0; i < n; ++i) {
+    Shape out = in;
+    out.set_dim(d, parts[i]);
+    c.set_output(i, std::move(out));
+  }
+  return OkStatus();
+}
+
+Status SplitV(KernelContext& c) {
+  return CopyPartsOut(c, c.input(0), c.input(2).IntAt(0));
+}
+Status SplitVGradient(GradientContext& g) {
+  g.set(0, Joined(g, g.input(2)));
+  return g.status();
+}
+
+HR_OP(SplitV)
+    .Input("value: T")
+    .Input("size_splits: Tlen")
+    .Input("split_dim: int32")
+    .Output("output: num_split * T")
+    .Attr("num_split: int >= 1")
+    .Attr("T: type")
+    .Attr("Tlen: {int8, int32, int64} = DT_INT64")
+    .Doc("Cuts a tensor along one dimension into parts of given sizes.")
+    .Shape(SplitVRule)
+    .Gradient(SplitVGradient)
+    .GradientSkips({0, 1}, {})
+    .Cpu(Compute<SplitV>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,137 @@
+// StridedSlice and its gradient: what x[1:3, ..., ::2] emits.
+#include "op/op.h"
+#include "ops/array/strided_view.h"
+
+namespace headrace {
+namespace {
+
+AttrMap MaskAttrs(const ResolvedOp& op) {
+  AttrMap attrs;
+  for (const char* name : {"begin_mask", "end_mask", "ellipsis_mask",
+                           "new_axis_mask", "shrink_axis_mask"}) {
+    attrs.Set(name, op.int_attr(name));
+  }
+  return attrs;
+}
+
+Status StridedSliceRule(ShapeContext& c) {
+  const Shape& in = c.input(0);
+  HR_RETURN_IF_ERROR(CheckSliceIndices(c.input(1), c.input(2), c.input(3)));
+  if (!in.known_rank()) return OkStatus();
+  const SliceMasks masks(c.op());
+  const Tensor *begin = c.value(1), *end = c.value(2), *strides = c.value(3);
+  if (begin && end && strides) {
+    HR_ASSIGN_OR_RETURN(StridedView view,
+                        ResolveSlice(masks, *begin, *end, *strides, in));
+    c.set_output(0, std::move(view.result));
+    return OkStatus();
+  }
+  for (int i = 1; i < 4; ++i) {
+    const Shape& s = c.input(i);
+    if (s.known_rank() && s.rank() == 1 && s[0] >= 0 && s[0] < 1024) {
+      c.set_output(0, UnknownSliceShape(masks, static_cast<int>(s[0]), in));
+      break;
+    }
+  }
+  return OkStatus();
+}
+
+// The masks are read once, at binding.
+class StridedSliceKernel : public Kernel {
+ public:
+  explicit StridedSliceKernel(const ResolvedOp& op) : masks_(op) {}
+  Status Run(KernelContext& c) override {
+    HR_ASSIGN_OR_RETURN(StridedView view,
+                        ResolveSlice(masks_, c.input(1), c.input(2),
+                                     c.input(3), c.input(0).shape()));
+    CopyOutOfView(view, c.input(0), c.output(0));
+    return OkStatus();
+  }
+
+ private:
+  const SliceMasks masks_;
+};
+
+// The gradient op takes int32 or int64 indices.
+Value Index(GradientContext& g, int i) {
+  const Value& v = g.input(i);
+  if (v.dtype() != DType::kInt16) return v;
+  return g("Cast", {v}, {{"DstT", DType::kInt32}});
+}
+Status StridedSliceGradient(GradientContext& g) {
+  Value dy = g.grad();
+  Value begin = Index(g, 1);
+  if (!g.ok()) return g.status();
+  Value shape = g.ShapeOf(g.input(0), begin.dtype());
+  g.set(0, g("StridedSliceGrad", {shape, begin, Index(g, 2), Index(g, 3), dy},
+             MaskAttrs(g.op())));
+  return g.status();
+}
+
+#define HR_SLICE_MASKS                \
+  .Attr("begin_mask: int = 0")        \
+      .Attr("end_mask: int = 0")      \
+      .Attr("ellipsis_mask: int = 0") \
+      .Attr("new_axis_mask: int = 0") \
+      .Attr("shrink_axis_mask: int = 0")
+
+HR_OP(StridedSlice)
+    .Input("input: T")
+    .Input("begin: Index")
+    .Input("end: Index")
+    .Input("strides: Index")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Index: {int16, int32, int64}") HR_SLICE_MASKS
+    .Doc("The elements that a list of ranges, indices and new axes names.")
+    .Shape(StridedSliceRule)
+    .Gradient(StridedSliceGradient)
+    .GradientSkips({}, {0})
+    .Cpu(Bind<StridedSliceKernel>);
+
+Status StridedSliceGradRule(ShapeContext& c) {
+  if (c.input(0).known_rank() && c.input(0).rank() != 1) {
+    return InvalidArgument("shape must be 1-D, got shape.shape = ", c.input(0));
+  }
+  HR_ASSIGN_OR_RETURN(Shape out, c.ShapeValue(0));
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+Status StridedSliceGrad(KernelContext& c) {
+  const SliceMasks masks(c.op());
+  Tensor& out = c.output(0);
+  HR_ASSIGN_OR_RETURN(StridedView view,
+                      ResolveSlice(masks, c.input(1), c.input(2), c.input(3),
+                                   out.shape()));
+  if (c.input(4).shape() != view.result) {
+    return InvalidArgument("shape of dy was ", c.input(4).shape(),
+                           " instead of ", view.result);
+  }
+  if (view.num_elements() != out.num_elements()) FillZero(out);
+  return CopyIntoView(view, c.input(4), out);
+}
+
+Status StridedSliceGradGradient(GradientContext& g) {
+  g.set(4, g("StridedSlice", {g.grad(), g.input(1), g.input(2), g.input(3)},
+             MaskAttrs(g.op())));
+  return g.status();
+}
+
+HR_OP(StridedSliceGrad)
+    .Input("shape: Index")
+    .Input("begin: Index")
+    .Input("end: Index")
+    .Input("strides: Index")
+    .Input("dy: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Index: {int32, int64}") HR_SLICE_MASKS
+    .Doc("Zeros of the given shape with dy at the elements of a slice.")
+    .Shape(StridedSliceGradRule)
+    .Gradient(StridedSliceGradGradient)
+    .GradientSkips({0, 4}, {0})
+    .Cpu(Compute<StridedSliceGrad>);
+
+}  // namespace
+}  // namespace headrace

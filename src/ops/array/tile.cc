@@ -1,0 +1,110 @@
+#include "op/op.h"
+#include "ops/array/block_copy.h"
+
+namespace headrace {
+namespace {
+
+// How often each dimension is repeated, as far as that is known.
+StatusOr<Shape> Multiples(ShapeContext& c) {
+  const Tensor* m = c.value(1);
+  for (int64_t i = 0; m != nullptr && i < m->num_elements(); ++i) {
+    if (m->IntAt(i) < 0) {
+      return InvalidArgument("Expected multiples[", i, "] >= 0, but got ",
+                             m->IntAt(i));
+    }
+  }
+  return c.ShapeValue(1);
+}
+
+Status TileRule(ShapeContext& c) {
+  const Shape &in = c.input(0), &multiples = c.input(1);
+  if (multiples.known_rank() && multiples.rank() != 1) {
+    return InvalidArgument("Expected multiples to be 1-D, but got shape ",
+                           multiples);
+  }
+  if (!in.known_rank()) {
+    if (multiples.fully_known() && multiples[0] <= Shape::kMaxRank) {
+      c.set_output(0, Shape::UnknownOfRank(static_cast<int>(multiples[0])));
+    }
+    return OkStatus();
+  }
+  if (multiples.fully_known() && multiples[0] != in.rank()) {
+    return InvalidArgument(
+        "Expected multiples argument to be a vector of length ", in.rank(),
+        " but got length ", multiples[0]);
+  }
+  Shape out = Shape::UnknownOfRank(in.rank());
+  HR_ASSIGN_OR_RETURN(Shape times, Multiples(c));
+  int64_t total = 1;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (!times.known_rank() || times[i] < 0 || in[i] < 0) continue;
+    int64_t size;
+    if (!MultiplyChecked(in[i], times[i], &size) ||
+        (size > 0 && !MultiplyChecked(total, size, &total))) {
+      return InvalidArgument("Tile: ", in, " repeated is too large");
+    }
+    out.set_dim(i, size);
+  }
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+Status Tile(KernelContext& c) {
+  const Tensor& in = c.input(0);
+  Tensor& out = c.output(0);
+  const auto from = RowMajorStrides(in.shape());
+  const auto to = RowMajorStrides(out.shape());
+  BlockDims dims;
+  for (int i = 0; i < in.rank(); ++i) {
+    if (in.dim(i) == 0) return OkStatus();
+    dims.push_back({out.dim(i) / in.dim(i), 0, in.dim(i) * to[i]});
+    dims.push_back({in.dim(i), from[i], to[i]});
+  }
+  CopyBlock(in.dtype(), in.raw(), out.raw(), std::move(dims));
+  return OkStatus();
+}
+
+// Every dimension of dy taken apart into (repeats, size), repeats summed.
+Status TileGradient(GradientContext& g) {
+  Value dy = g.grad();
+  const Value &x = g.input(0), &multiples = g.input(1);
+  if (x.shape().known_rank() && x.rank() == 0) {
+    g.set(0, dy);
+    return g.status();
+  }
+  Value sizes = g.ShapeOf(x, multiples.dtype());
+  Value split, axes;
+  if (!multiples.is_symbolic() && x.shape().fully_known()) {
+    std::vector<int64_t> dims;
+    std::vector<int32_t> repeats;
+    for (int i = 0; i < x.rank(); ++i) {
+      repeats.push_back(2 * i);
+      dims.push_back(multiples.tensor().IntAt(i));
+      dims.push_back(x.shape()[i]);
+    }
+    split = g.Const(Tensor::Vector<int64_t>(dims));
+    axes = g.Int32s(repeats);
+  } else {
+    split = g("Reshape", {g("Pack", {multiples, sizes}, {{"axis", 1}}),
+                          g.Int32s({-1})});
+    axes = g("Range", {g.Int32(0), g("Size", {split}), g.Int32(2)});
+  }
+  Value parts = g("Reshape", {dy, split});
+  g.set(0, g("Reshape", {g("Sum", {parts, axes}), g.ShapeOf(x)}));
+  return g.status();
+}
+
+HR_OP(Tile)
+    .Input("input: T")
+    .Input("multiples: Tmultiples")
+    .Output("output: T")
+    .Attr("T: type")
+    .Attr("Tmultiples: {int32, int64} = DT_INT32")
+    .Doc("The input repeated multiples[i] times along dimension i.")
+    .Shape(TileRule)
+    .Gradient(TileGradient)
+    .GradientSkips({}, {0})
+    .Cpu(Compute<Tile>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,50 @@
+#include <cstring>
+
+#include "base/thread_pool.h"
+#include "op/op.h"
+#include "tensor/variant.h"
+
+namespace headrace {
+namespace {
+
+Status SameShape(ShapeContext& c) {
+  c.set_output(0, c.input(0));
+  if (const HandleData* data = c.input_handle(0)) {
+    c.set_output_handle(0, *data);
+  }
+  return OkStatus();
+}
+
+Status ZeroVariants(const Tensor& in, Tensor& out) {
+  const int64_t n = in.num_elements();
+  for (int64_t i = 0; i < n; ++i) {
+    const Variant& v = in.data<Variant>()[i];
+    if (v.empty()) continue;
+    HR_ASSIGN_OR_RETURN(auto zero, v.value()->ZerosLike());
+    out.data<Variant>()[i] = Variant(std::move(zero));
+  }
+  return OkStatus();
+}
+
+Status ZerosLike(KernelContext& c) {
+  Tensor& out = c.output(0);
+  if (out.dtype() == DType::kVariant) return ZeroVariants(c.input(0), out);
+  if (!IsPlain(out.dtype())) return OkStatus();  // made empty
+  ParallelFor(static_cast<int64_t>(out.bytes()), 0.05,
+              [&](int64_t b, int64_t e) {
+                std::memset(static_cast<char*>(out.raw()) + b, 0, e - b);
+              });
+  return OkStatus();
+}
+
+HR_OP(ZerosLike)
+    .Input("x: T")
+    .Output("y: T")
+    .Attr("T: type")
+    .Doc("Zeros in the shape of x.")
+    .Shape(SameShape)
+    .NoGradient()
+    .Cpu(Compute<ZerosLike>);
+
+}  // namespace
+}  // namespace headrace
