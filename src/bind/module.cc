@@ -4,6 +4,7 @@
 #include "bind/dtype_object.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
+#include "bind/tape_object.h"
 #include "bind/tensor_functions.h"
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
@@ -18,4 +19,5 @@ NB_MODULE(_headrace, m) {
       !AddTensorFunctions(module)) {
     nb::raise_python_error();
   }
+  AddTape(m);
 }

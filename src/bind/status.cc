@@ -19,11 +19,11 @@ void RaiseStatus(const Status& s, bool in_graph) {
     PyErr_SetObject(PyExc_ValueError, message.get());
     return;
   }
-  static PyObject* make = Import("errors", "_from_status").release();
+  static PyObject* make = nullptr;
   if (make == nullptr) {
-    make = nullptr;
-    return;
+    make = Import("framework.errors", "_from_status").release();
   }
+  if (make == nullptr) return;
   Ref error(PyObject_CallFunction(make, "iO", static_cast<int>(s.code()),
                                   message.get()));
   if (!error) return;

@@ -77,6 +77,37 @@ PyObject* Constant(PyObject*, PyObject* args) {
   return WrapValue(std::move(v));
 }
 
+// describe_objects(tensor): variants and resources as text, in brackets by
+// dimension.
+std::string Describe(const Tensor& t, int64_t i) {
+  if (t.dtype() == DType::kVariant) {
+    const Variant& v = t.data<Variant>()[i];
+    if (v.empty()) return "<unprintable>";
+    std::string name(v.value()->type_name());
+    size_t colon = name.rfind(':');
+    return "<" + (colon == std::string::npos ? name : name.substr(colon + 1)) +
+           ">";
+  }
+  const ResourceHandle& h = t.data<ResourceHandle>()[i];
+  return "<ResourceHandle(name=\"" + h.name + "\", device=\"" + h.device +
+         "\", container=\"" + h.container + "\")>";
+}
+
+PyObject* DescribeObjects(PyObject*, PyObject* o) {
+  if (!IsTensor(o) || ValueOf(o).is_symbolic() || IsPlain(ValueOf(o).dtype()) ||
+      ValueOf(o).dtype() == DType::kString) {
+    PyErr_SetString(PyExc_TypeError, "describe_objects wants eager objects");
+    return nullptr;
+  }
+  const Tensor& t = ValueOf(o).tensor();
+  std::string text;
+  for (int64_t i = 0; i < t.num_elements() && i < 64; ++i) {
+    text += (i ? " " : "") + Describe(t, i);
+  }
+  if (t.rank() > 0) text = "[" + text + "]";
+  return PyUnicode_DecodeUTF8(text.data(), text.size(), "replace");
+}
+
 PyObject* IsEager(PyObject*, PyObject*) {
   return PyBool_FromLong(CurrentEmitter()->is_eager());
 }
@@ -158,6 +189,8 @@ PyMethodDef functions[] = {
      "constant(tensor, name): the tensor in the current graph, if any."},
     {"holds_tensors", HoldsTensorsIn, METH_O,
      "True when a nested sequence has leaves that are not plain data."},
+    {"describe_objects", DescribeObjects, METH_O,
+     "A variant or resource tensor's elements as text."},
     {"is_eager", IsEager, METH_NOARGS, "True when ops run at once."},
     {"numpy_dtype", NumpyType, METH_O, "The NumPy dtype of a DType."},
     {"dtype_number", AsDTypeNumber, METH_O,

@@ -9,6 +9,7 @@
 #include "bind/dtype_object.h"
 #include "bind/numpy_array.h"
 #include "bind/operators.h"
+#include "graph/graph.h"
 
 namespace headrace::bind {
 
@@ -116,6 +117,16 @@ PyObject* Id(PyObject* self, void*) {
   return PyLong_FromUnsignedLongLong(ValueOf(self).id());
 }
 
+PyObject* Name(PyObject* self, void*) {
+  const Value& v = ValueOf(self);
+  if (v && v.is_symbolic()) {
+    return PyUnicode_FromFormat("%s:%d", v.node()->name().c_str(), v.index());
+  }
+  PyErr_SetString(PyExc_AttributeError,
+                  "Tensor.name is undefined when eager execution is enabled.");
+  return nullptr;
+}
+
 PyObject* Numpy(PyObject* self, PyObject*) {
   if (!NeedsValue(self)) return nullptr;
   return TensorToNumpy(ValueOf(self).tensor(), self);
@@ -209,6 +220,7 @@ PyGetSetDef getset[] = {
     {"shape", GetShape, nullptr, "The tf.TensorShape, as far as known.",
      nullptr},
     {"_id", Id, nullptr, "A number of its own.", nullptr},
+    {"name", Name, nullptr, "\"node:output\"; symbolic tensors only.", nullptr},
     {}};
 
 PyMethodDef methods[] = {
