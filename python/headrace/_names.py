@@ -1,8 +1,11 @@
 """Reads api_names.txt and finds what its names stand for."""
 
 import importlib
+import os
 import sys
 from types import ModuleType
+
+_HERE = os.path.dirname(__file__)
 
 
 class Namespace(ModuleType):
@@ -17,7 +20,11 @@ class Namespace(ModuleType):
         return resolve(self, self.__dict__["_rows"], name)
 
     def __dir__(self):
-        return sorted(n for n in self.__dict__["_rows"] if n)
+        rows = self.__dict__["_rows"]
+        names = {n for n in rows if n}
+        if "" in rows:
+            names |= set(dir(importlib.import_module("headrace." + rows[""])))
+        return sorted(names)
 
 
 def read(path):
@@ -45,13 +52,14 @@ def resolve(holder, rows, name):
     if target is None:
         fallback = rows.get("")
         if fallback and not name.startswith("__"):
-            module = importlib.import_module("headrace." + fallback.rstrip(":"))
+            module = importlib.import_module("headrace." + fallback)
             return getattr(module, name)
         raise AttributeError(f"module '{holder.__name__}' has no attribute '{name}'")
     if isinstance(target, dict):
         full = f"{holder.__name__}.{name}"
         value = Namespace(full, target)
-        sys.modules.setdefault(full, value)
+        if not os.path.exists(os.path.join(_HERE, *full.split(".")[1:])):
+            sys.modules.setdefault(full, value)
     else:
         module_name, _, attribute = target.partition(":")
         value = importlib.import_module("headrace." + module_name)

@@ -297,8 +297,14 @@ bool AddTensorTypes(PyObject* module) {
                          Slot(Py_nb_index, Index),
                          Slot(Py_bf_getbuffer, Buffer),
                          {Py_tp_methods, eager_methods},
+                         Slot(Py_tp_dealloc, Dealloc),
+                         Slot(Py_tp_traverse, Traverse),
+                         Slot(Py_tp_clear, Clear),
                          {0, nullptr}};
-  PyType_Slot symbolic[] = {{0, nullptr}};
+  PyType_Slot symbolic[] = {Slot(Py_tp_dealloc, Dealloc),
+                            Slot(Py_tp_traverse, Traverse),
+                            Slot(Py_tp_clear, Clear),
+                            {0, nullptr}};
   tensor_type = MakeType("headrace.Tensor", base, nullptr);
   if (tensor_type == nullptr) return false;
   eager_type = MakeType("headrace.EagerTensor", eager, tensor_type);
