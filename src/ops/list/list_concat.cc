@@ -169,7 +169,7 @@ Status Split(KernelContext& c) {
     return InvalidArgument("tensor shape ", t.shape(),
                            " is not compatible with element_shape ", element);
   }
-  auto list = std::make_shared<TensorList>(t.dtype(), std::move(wanted));
+  auto list = std::make_shared<TensorList>(t.dtype(), std::move(element));
   int64_t at = 0;
   for (int64_t i = 0; i < lengths.num_elements(); ++i) {
     int64_t n = lengths.data<int64_t>()[i];
