@@ -24,6 +24,8 @@ class Emitter {
   // Makes a value that other emitters made usable here: an eager tensor or an
   // outer graph's value becomes a capture or constant. Identity by default.
   virtual StatusOr<Value> Import(const Value& v) { return v; }
+  // The name that the next emitted op gets where names matter; eager has none.
+  virtual void SetNextName(StringView name) {}
   // True when values of this emitter are concrete.
   virtual bool is_eager() const = 0;
 };
