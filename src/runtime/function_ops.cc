@@ -1,6 +1,7 @@
 // Ops that call functions: PartitionedCall, If, Case, While and their stateful
 // twins. Plans write plain calls out in place; these kernels serve eager, the
 // loops and branches.
+#include "autodiff/call_gradients.h"
 #include "base/cancellation.h"
 #include "op/function_caller.h"
 #include "op/op.h"
@@ -185,6 +186,7 @@ HR_OP(PartitionedCall)
     .Output("output: Tout") HR_CALL_ATTRS
     .Doc("Calls a function without effects.")
     .Shape(DeclaredShapes)
+    .Gradient(CallGradientOfCall)
     .Cpu(Bind<CallKernel>);
 
 HR_OP(StatefulPartitionedCall)
@@ -192,6 +194,7 @@ HR_OP(StatefulPartitionedCall)
     .Output("output: Tout") HR_CALL_ATTRS.Doc("Calls a function.")
     .Stateful()
     .Shape(DeclaredShapes)
+    .Gradient(CallGradientOfCall)
     .Cpu(Bind<CallKernel>);
 
 #define HR_IF_ATTRS                  \
@@ -208,6 +211,7 @@ HR_OP(If)
     .Output("output: Tout") HR_IF_ATTRS.Doc("Calls one of two functions.")
     .Stateful()
     .Shape(DeclaredShapes)
+    .Gradient(CallGradientOfIf)
     .Cpu(Bind<IfKernel>);
 
 HR_OP(StatelessIf)
@@ -216,6 +220,7 @@ HR_OP(StatelessIf)
     .Output("output: Tout") HR_IF_ATTRS
     .Doc("Calls one of two functions without effects.")
     .Shape(DeclaredShapes)
+    .Gradient(CallGradientOfIf)
     .Cpu(Bind<IfKernel>);
 
 #define HR_CASE_ATTRS                    \
@@ -230,6 +235,7 @@ HR_OP(Case)
     .Output("output: Tout") HR_CASE_ATTRS.Doc("Calls one of several functions.")
     .Stateful()
     .Shape(DeclaredShapes)
+    .Gradient(CallGradientOfCase)
     .Cpu(Bind<CaseKernel>);
 
 HR_OP(StatelessCase)
@@ -238,6 +244,7 @@ HR_OP(StatelessCase)
     .Output("output: Tout") HR_CASE_ATTRS
     .Doc("Calls one of several functions without effects.")
     .Shape(DeclaredShapes)
+    .Gradient(CallGradientOfCase)
     .Cpu(Bind<CaseKernel>);
 
 #define HR_WHILE_ATTRS                         \
@@ -253,6 +260,7 @@ HR_OP(While)
     .Doc("Calls `body` on its own results while `cond` of them is true.")
     .Stateful()
     .Shape(DeclaredShapes)
+    .Gradient(CallGradientOfWhile)
     .Cpu(Bind<WhileKernel>);
 
 HR_OP(StatelessWhile)
@@ -260,6 +268,7 @@ HR_OP(StatelessWhile)
     .Output("output: T") HR_WHILE_ATTRS
     .Doc("While, of functions without effects.")
     .Shape(DeclaredShapes)
+    .Gradient(CallGradientOfWhile)
     .Cpu(Bind<WhileKernel>);
 
 }  // namespace
