@@ -50,7 +50,8 @@ Value Nothing(OpScope& s, DType d) {
 
 // Branch b's forward function with room for the others' intermediates.
 StatusOr<FunctionPtr> WidenBranch(const Branches& b, size_t at,
-                                  const ArgTypes& types, const ArgHandles& handles) {
+                                  const ArgTypes& types,
+                                  const ArgHandles& handles) {
   return WriteFunction(
       "__branch_forward", types, handles,
       [&](OpScope& s, absl::Span<const Value> args,
@@ -59,12 +60,11 @@ StatusOr<FunctionPtr> WidenBranch(const Branches& b, size_t at,
         HR_RETURN_IF_ERROR(s.status());
         results->assign(own.begin(), own.begin() + b.results);
         for (size_t other = 0; other < b.gradients.size(); ++other) {
-          size_t end = other + 1 < b.first.size() ? b.first[other + 1]
-                                                  : b.types.size();
+          size_t end =
+              other + 1 < b.first.size() ? b.first[other + 1] : b.types.size();
           for (size_t i = b.first[other]; i < end; ++i) {
-            results->push_back(
-                other == at ? own[b.results + i - b.first[other]]
-                            : Nothing(s, b.types[i]));
+            results->push_back(other == at ? own[b.results + i - b.first[other]]
+                                           : Nothing(s, b.types[i]));
           }
         }
         return s.status();
@@ -80,8 +80,7 @@ StatusOr<FunctionPtr> BackBranch(const Branches& b, size_t at,
                                  const ArgHandles& handles) {
   return WriteFunction(
       "__branch_backward", types, handles,
-      [&](OpScope& s, absl::Span<const Value> in,
-          std::vector<Value>* results) {
+      [&](OpScope& s, absl::Span<const Value> in, std::vector<Value>* results) {
         std::vector<Gradient> gradients(b.results);
         for (size_t i = 0; i < grad_results.size(); ++i) {
           gradients[grad_results[i]].dense = in[i];
@@ -90,17 +89,14 @@ StatusOr<FunctionPtr> BackBranch(const Branches& b, size_t at,
             in.subspan(grad_results.size(), num_args);
         absl::Span<const Value> grown =
             in.subspan(grad_results.size() + num_args);
-        size_t end =
-            at + 1 < b.first.size() ? b.first[at + 1] : b.types.size();
+        size_t end = at + 1 < b.first.size() ? b.first[at + 1] : b.types.size();
         std::vector<Value> own(grown.begin(), grown.begin() + b.results);
-        own.insert(own.end(), grown.begin() + b.first[at],
-                   grown.begin() + end);
+        own.insert(own.end(), grown.begin() + b.first[at], grown.begin() + end);
         std::vector<Gradient> found =
             CallBackward(s, *b.gradients[at], args, own, gradients);
         HR_RETURN_IF_ERROR(s.status());
         for (int i : wanted) {
-          results->push_back(found[i] ? found[i].dense
-                                      : ZerosFor(s, args[i]));
+          results->push_back(found[i] ? found[i].dense : ZerosFor(s, args[i]));
         }
         return s.status();
       });
@@ -155,14 +151,13 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
   inputs.insert(inputs.end(), outputs.begin(), outputs.end());
   ArgTypes back_types;
   ArgHandles back_handles;
-  Describe(absl::MakeConstSpan(inputs).subspan(1), &back_types,
-           &back_handles);
+  Describe(absl::MakeConstSpan(inputs).subspan(1), &back_types, &back_handles);
   std::vector<FuncRef> backs;
   FunctionPtr back;
   for (size_t i = 0; i < b.functions.size(); ++i) {
-    HR_ASSIGN_OR_RETURN(back,
-                        BackBranch(b, i, grad_results, wanted, args.size(),
-                                   back_types, back_handles));
+    HR_ASSIGN_OR_RETURN(
+        back, BackBranch(b, i, grad_results, wanted, args.size(), back_types,
+                         back_handles));
     backs.push_back({back->name, nullptr});
   }
   AttrMap back_attrs;
@@ -216,22 +211,20 @@ Status CallGradientOfCall(GradientContext& g) {
 }
 
 Status CallGradientOfIf(GradientContext& g) {
-  return GradientOfBranches(
-      g,
-      {g.op().attr<FuncRef>("then_branch"),
-       g.op().attr<FuncRef>("else_branch")},
-      [](AttrMap& attrs, const std::vector<FuncRef>& f) {
-        attrs.Set("then_branch", f[0]);
-        attrs.Set("else_branch", f[1]);
-      });
+  return GradientOfBranches(g,
+                            {g.op().attr<FuncRef>("then_branch"),
+                             g.op().attr<FuncRef>("else_branch")},
+                            [](AttrMap& attrs, const std::vector<FuncRef>& f) {
+                              attrs.Set("then_branch", f[0]);
+                              attrs.Set("else_branch", f[1]);
+                            });
 }
 
 Status CallGradientOfCase(GradientContext& g) {
-  return GradientOfBranches(
-      g, g.op().attr<std::vector<FuncRef>>("branches"),
-      [](AttrMap& attrs, const std::vector<FuncRef>& f) {
-        attrs.Set("branches", f);
-      });
+  return GradientOfBranches(g, g.op().attr<std::vector<FuncRef>>("branches"),
+                            [](AttrMap& attrs, const std::vector<FuncRef>& f) {
+                              attrs.Set("branches", f);
+                            });
 }
 
 }  // namespace headrace

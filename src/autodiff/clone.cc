@@ -26,8 +26,7 @@ class Cloner {
     HR_ASSIGN_OR_RETURN(std::vector<Node*> order, Order(*f.body));
     NodeMap nodes;
     for (Node* n : order) {
-      if (edges->contains(Edge{n, 0}) && n->num_outputs() == 1 &&
-          IsArg(f, n)) {
+      if (edges->contains(Edge{n, 0}) && n->num_outputs() == 1 && IsArg(f, n)) {
         continue;
       }
       HR_RETURN_IF_ERROR(CopyNode(n, prefix, edges, &nodes, depth));

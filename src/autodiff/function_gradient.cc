@@ -85,9 +85,8 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
   }
   forward->name = FunctionLibrary::NewName("__forward_" + f->name);
   FindControlOutputs(forward.get());
-  result->backward =
-      MakeFunction(FunctionLibrary::NewName("__backward_" + f->name), builder,
-                   args, grads);
+  result->backward = MakeFunction(
+      FunctionLibrary::NewName("__backward_" + f->name), builder, args, grads);
   result->forward = forward;
   auto again = std::make_shared<Function>();
   again->name = FunctionLibrary::NewName("__again_" + f->name);
@@ -127,10 +126,9 @@ ValueList CallFunction(OpScope& s, const FunctionPtr& f,
   for (const Edge& e : f->results) {
     shapes.push_back(e.node->output_shape(e.index));
   }
-  ValueList outputs =
-      s.All(f->is_stateful() ? "StatefulPartitionedCall" : "PartitionedCall",
-            inputs, {{"f", FuncRef{f->name, nullptr}},
-                     {"Tout", f->result_types()}});
+  ValueList outputs = s.All(
+      f->is_stateful() ? "StatefulPartitionedCall" : "PartitionedCall", inputs,
+      {{"f", FuncRef{f->name, nullptr}}, {"Tout", f->result_types()}});
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].is_symbolic()) continue;
     outputs[i].node()->set_output_shape(static_cast<int>(i), shapes[i]);

@@ -18,9 +18,9 @@ struct FunctionGradient {
     bool is_arg;  // the function's argument `index`; else forward's result
     int index;
   };
-  FunctionPtr forward;   // the function's results, then intermediates
+  FunctionPtr forward;    // the function's results, then intermediates
   FunctionPtr recompute;  // forward without effects
-  FunctionPtr backward;  // (gradients of grad_results, sources) -> gradients
+  FunctionPtr backward;   // (gradients of grad_results, sources) -> gradients
   std::vector<int> grad_results;  // results whose gradients it takes
   std::vector<Source> sources;
   // Per argument: its gradient's place among backward's results, or -1.

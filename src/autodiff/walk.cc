@@ -58,10 +58,9 @@ Status GraphWalk::BackThrough(Node* n) {
   std::vector<bool> wanted;
   for (const Edge& e : n->inputs()) {
     inputs.push_back(graph_->Output(e));
-    bool leads = sought_.contains(e) ||
-                 (!stop_.contains(e) && leads_.contains(e.node));
-    wanted.push_back(leads &&
-                     IsDifferentiable(e.node->output_type(e.index)));
+    bool leads =
+        sought_.contains(e) || (!stop_.contains(e) && leads_.contains(e.node));
+    wanted.push_back(leads && IsDifferentiable(e.node->output_type(e.index)));
   }
   std::vector<Gradient> gradients;
   for (int i = 0; i < n->num_outputs(); ++i) {

@@ -40,10 +40,10 @@ bool IsInvariant(const Function& body, int var) {
 StatusOr<Loop> Study(GradientContext& g) {
   const FunctionLibrary* library = LibraryOf(g);
   Loop loop;
-  HR_ASSIGN_OR_RETURN(
-      loop.cond, FindFunction(library, g.op().attr<FuncRef>("cond").name));
-  HR_ASSIGN_OR_RETURN(
-      loop.body, FindFunction(library, g.op().attr<FuncRef>("body").name));
+  HR_ASSIGN_OR_RETURN(loop.cond,
+                      FindFunction(library, g.op().attr<FuncRef>("cond").name));
+  HR_ASSIGN_OR_RETURN(loop.body,
+                      FindFunction(library, g.op().attr<FuncRef>("body").name));
   HR_ASSIGN_OR_RETURN(loop.gradient, GradientOf(loop.body, library));
   loop.vars = g.num_outputs();
   if (static_cast<int>(loop.body->args.size()) != loop.vars ||
@@ -59,9 +59,8 @@ StatusOr<Loop> Study(GradientContext& g) {
       loop.places.push_back({Place::kInvariant, source.index});
       continue;
     }
-    auto [it, added] = known.emplace(
-        std::pair(source.is_arg, source.index),
-        static_cast<int>(loop.lists.size()));
+    auto [it, added] = known.emplace(std::pair(source.is_arg, source.index),
+                                     static_cast<int>(loop.lists.size()));
     if (added) {
       Edge e = source.is_arg
                    ? Edge{loop.gradient->forward->args[source.index], 0}
@@ -84,8 +83,7 @@ Value ElementShape(OpScope& s, const Loop::List& list) {
   if (!list.shape.fully_known() || list.dtype == DType::kVariant) {
     return s.Int32(-1);
   }
-  std::vector<int32_t> dims(list.shape.dims().begin(),
-                            list.shape.dims().end());
+  std::vector<int32_t> dims(list.shape.dims().begin(), list.shape.dims().end());
   return s.Int32s(dims);
 }
 
@@ -108,8 +106,8 @@ void GrownArgs(const Loop& loop, GradientContext& g, ArgTypes* types,
 }
 
 Status Grow(const Loop& loop, GradientContext& g, Node* node) {
-  if (node->num_outputs() >= loop.list(0) + static_cast<int>(
-                                 loop.lists.size())) {
+  if (node->num_outputs() >=
+      loop.list(0) + static_cast<int>(loop.lists.size())) {
     return OkStatus();
   }
   ArgTypes types;
@@ -137,18 +135,16 @@ Status Grow(const Loop& loop, GradientContext& g, Node* node) {
             // What stays the same is handed on as it is, so that gradients of
             // this loop see it too.
             for (int i = 0; i < loop.vars; ++i) {
-              results->push_back(IsInvariant(*loop.body, i) ? args[i]
-                                                            : all[i]);
+              results->push_back(IsInvariant(*loop.body, i) ? args[i] : all[i]);
             }
-            results->push_back(
-                s("AddV2", {args[loop.counter()], s.Int32(1)}));
+            results->push_back(s("AddV2", {args[loop.counter()], s.Int32(1)}));
             for (size_t i = 0; i < loop.lists.size(); ++i) {
               const Loop::List& list = loop.lists[i];
-              results->push_back(s(
-                  "TensorListPushBack",
-                  {args[loop.list(static_cast<int>(i))],
-                   list.of_arg ? args[list.index] : all[list.index]},
-                  {{"element_dtype", list.dtype}}));
+              results->push_back(
+                  s("TensorListPushBack",
+                    {args[loop.list(static_cast<int>(i))],
+                     list.of_arg ? args[list.index] : all[list.index]},
+                    {{"element_dtype", list.dtype}}));
             }
             return s.status();
           }));
@@ -162,8 +158,7 @@ Status Grow(const Loop& loop, GradientContext& g, Node* node) {
     OpScope s;
     added.push_back(s.Int32(0));
     for (const Loop::List& list : loop.lists) {
-      added.push_back(s("EmptyTensorList",
-                        {ElementShape(s, list), s.Int32(-1)},
+      added.push_back(s("EmptyTensorList", {ElementShape(s, list), s.Int32(-1)},
                         {{"element_dtype", list.dtype}}));
     }
     HR_RETURN_IF_ERROR(s.status());
@@ -199,9 +194,9 @@ Status BackBody(const Loop& loop, const BackLoop& back, OpScope& s,
   absl::Span<const Value> invariants = args.subspan(at + loop.lists.size());
   std::vector<Value> popped, shorter;
   for (size_t i = 0; i < loop.lists.size(); ++i) {
-    ValueList pair = s.All("TensorListPopBack",
-                           {lists[i], ElementShape(s, loop.lists[i])},
-                           {{"element_dtype", loop.lists[i].dtype}});
+    ValueList pair =
+        s.All("TensorListPopBack", {lists[i], ElementShape(s, loop.lists[i])},
+              {{"element_dtype", loop.lists[i].dtype}});
     HR_RETURN_IF_ERROR(s.status());
     shorter.push_back(pair[0]);
     const Loop::List& list = loop.lists[i];
@@ -233,8 +228,7 @@ Status BackBody(const Loop& loop, const BackLoop& back, OpScope& s,
     int var = back.vars[i];
     int place = loop.gradient->arg_grads[var];
     const Value& before = args[back.gradient(i)];
-    bool resource =
-        loop.body->args[var]->output_type(0) == DType::kResource;
+    bool resource = loop.body->args[var]->output_type(0) == DType::kResource;
     if (place < 0) {
       results->push_back(resource ? before : ZerosFor(s, before));
     } else {
@@ -306,8 +300,7 @@ Status CallGradientOfWhile(GradientContext& g) {
       WriteFunction("__while_back_cond", types, handles,
                     [&](OpScope& s, absl::Span<const Value> args,
                         std::vector<Value>* results) {
-                      results->push_back(
-                          s("Greater", {args[0], s.Int32(0)}));
+                      results->push_back(s("Greater", {args[0], s.Int32(0)}));
                       return s.status();
                     }));
   HR_ASSIGN_OR_RETURN(
@@ -319,11 +312,11 @@ Status CallGradientOfWhile(GradientContext& g) {
                     }));
   std::vector<Shape> shapes;
   for (const auto& [d, shape] : types) shapes.push_back(shape);
-  ValueList found = g.All(
-      body->is_stateful() ? "While" : "StatelessWhile", inputs,
-      {{"cond", FuncRef{cond->name, nullptr}},
-       {"body", FuncRef{body->name, nullptr}},
-       {"output_shapes", shapes}});
+  ValueList found =
+      g.All(body->is_stateful() ? "While" : "StatelessWhile", inputs,
+            {{"cond", FuncRef{cond->name, nullptr}},
+             {"body", FuncRef{body->name, nullptr}},
+             {"output_shapes", shapes}});
   HR_RETURN_IF_ERROR(g.status());
   for (size_t i = 0; i < back.vars.size(); ++i) {
     g.set(back.vars[i], found[back.gradient(i)]);

@@ -46,8 +46,8 @@ StatusOr<FunctionPtr> WriteFunction(StringView prefix, const ArgTypes& args,
   if (!builder.captures().empty()) {
     return Internal("a function written for a gradient captures a value");
   }
-  FunctionPtr f = MakeFunction(FunctionLibrary::NewName(prefix), builder,
-                               values, results);
+  FunctionPtr f =
+      MakeFunction(FunctionLibrary::NewName(prefix), builder, values, results);
   HR_RETURN_IF_ERROR(GlobalFunctions().Add(f));
   return f;
 }

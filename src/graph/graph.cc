@@ -115,9 +115,8 @@ Value Graph::Output(Node* node, int index) {
   uint64_t id = index < node->first_outputs_
                     ? node->first_id_ + index
                     : node->grown_id_ + (index - node->first_outputs_);
-  return Value(shared_from_this(), node, index, id,
-               node->output_type(index), node->output_shape(index),
-               node->output_handle(index));
+  return Value(shared_from_this(), node, index, id, node->output_type(index),
+               node->output_shape(index), node->output_handle(index));
 }
 
 }  // namespace headrace

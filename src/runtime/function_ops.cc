@@ -3,6 +3,7 @@
 // loops and branches.
 #include "autodiff/call_gradients.h"
 #include "base/cancellation.h"
+#include "graph/function.h"
 #include "op/function_caller.h"
 #include "op/op.h"
 
@@ -163,12 +164,49 @@ class WhileKernel : public Kernel {
   Callee cond_, body_;
 };
 
-// Shapes that the caller wrote into `output_shapes`, if it did.
-Status DeclaredShapes(ShapeContext& c) {
+// The functions whose results the op's outputs may be.
+std::vector<std::string> Callees(const ResolvedOp& op) {
+  std::vector<std::string> names;
+  for (const char* attr : {"f", "then_branch", "else_branch"}) {
+    if (const auto* f = op.attrs().Get<FuncRef>(attr)) names.push_back(f->name);
+  }
+  if (const auto* l = op.attrs().Get<std::vector<FuncRef>>("branches")) {
+    for (const FuncRef& f : *l) names.push_back(f.name);
+  }
+  return names;
+}
+
+// Shapes that the caller wrote into `output_shapes`, else what all possible
+// callees agree on, where they are known process-wide.
+Status CalledShapes(ShapeContext& c) {
   const auto* shapes = c.op().attrs().Get<std::vector<Shape>>("output_shapes");
-  if (shapes == nullptr) return OkStatus();
-  for (size_t i = 0; i < shapes->size() && i < c.outputs().size(); ++i) {
-    c.set_output(static_cast<int>(i), (*shapes)[i]);
+  if (shapes && !shapes->empty()) {
+    for (size_t i = 0; i < shapes->size() && i < c.outputs().size(); ++i) {
+      c.set_output(static_cast<int>(i), (*shapes)[i]);
+    }
+    return OkStatus();
+  }
+  std::vector<FunctionPtr> callees;
+  for (const std::string& name : Callees(c.op())) {
+    FunctionPtr f = GlobalFunctions().Find(name);
+    if (!f || static_cast<int>(f->results.size()) != c.num_outputs()) {
+      return OkStatus();
+    }
+    callees.push_back(std::move(f));
+  }
+  if (callees.empty()) return OkStatus();
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    const Edge& first = callees[0]->results[i];
+    const Shape& shape = first.node->output_shape(first.index);
+    bool same = true;
+    for (const FunctionPtr& f : callees) {
+      const Edge& e = f->results[i];
+      same = same && e.node->output_shape(e.index) == shape;
+    }
+    if (same) c.set_output(i, shape);
+    if (auto h = first.node->output_handle(first.index)) {
+      c.set_output_handle(i, *h);
+    }
   }
   return OkStatus();
 }
@@ -185,7 +223,7 @@ HR_OP(PartitionedCall)
     .Input("args: Tin")
     .Output("output: Tout") HR_CALL_ATTRS
     .Doc("Calls a function without effects.")
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
     .Gradient(CallGradientOfCall)
     .Cpu(Bind<CallKernel>);
 
@@ -193,7 +231,7 @@ HR_OP(StatefulPartitionedCall)
     .Input("args: Tin")
     .Output("output: Tout") HR_CALL_ATTRS.Doc("Calls a function.")
     .Stateful()
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
     .Gradient(CallGradientOfCall)
     .Cpu(Bind<CallKernel>);
 
@@ -210,7 +248,7 @@ HR_OP(If)
     .Input("input: Tin")
     .Output("output: Tout") HR_IF_ATTRS.Doc("Calls one of two functions.")
     .Stateful()
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
     .Gradient(CallGradientOfIf)
     .Cpu(Bind<IfKernel>);
 
@@ -219,7 +257,7 @@ HR_OP(StatelessIf)
     .Input("input: Tin")
     .Output("output: Tout") HR_IF_ATTRS
     .Doc("Calls one of two functions without effects.")
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
     .Gradient(CallGradientOfIf)
     .Cpu(Bind<IfKernel>);
 
@@ -234,7 +272,7 @@ HR_OP(Case)
     .Input("input: Tin")
     .Output("output: Tout") HR_CASE_ATTRS.Doc("Calls one of several functions.")
     .Stateful()
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
     .Gradient(CallGradientOfCase)
     .Cpu(Bind<CaseKernel>);
 
@@ -243,7 +281,7 @@ HR_OP(StatelessCase)
     .Input("input: Tin")
     .Output("output: Tout") HR_CASE_ATTRS
     .Doc("Calls one of several functions without effects.")
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
     .Gradient(CallGradientOfCase)
     .Cpu(Bind<CaseKernel>);
 
@@ -259,7 +297,7 @@ HR_OP(While)
     .Output("output: T") HR_WHILE_ATTRS
     .Doc("Calls `body` on its own results while `cond` of them is true.")
     .Stateful()
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
     .Gradient(CallGradientOfWhile)
     .Cpu(Bind<WhileKernel>);
 
@@ -267,7 +305,7 @@ HR_OP(StatelessWhile)
     .Input("input: T")
     .Output("output: T") HR_WHILE_ATTRS
     .Doc("While, of functions without effects.")
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
     .Gradient(CallGradientOfWhile)
     .Cpu(Bind<WhileKernel>);
 
