@@ -86,7 +86,7 @@ HR_VECTOR float ExpNormal(float x) {
 
 HR_VECTOR float Expm1(float x) {
   const float x0 = x;
-  x = x > 89.0f ? 89.0f : x;
+  x = x > 89.0f ? 89.0f : x;  // infinite from 88.8 on
   x = x < -20.0f ? -20.0f : x;
   float n;
   int32_t ni;
