@@ -9,7 +9,7 @@ namespace {
 
 // The levels nearest to [min, max] that contain 0 exactly.
 struct Levels {
-  float min = 0, max = 0, scale = 0;
+  float min = 0, max = 0, scale = 0, inverse = 0;
   bool empty = false;  // min and max are both 0
 
   Levels(float low, float high, int bits, bool narrow) {
@@ -20,6 +20,7 @@ struct Levels {
     const float first = narrow ? 1 : 0;
     const float last = static_cast<float>((int64_t{1} << bits) - 1);
     scale = (high - low) / (last - first);
+    inverse = (last - first) / (high - low);
     const float zero = first - low / scale;
     const float nudged = zero < first  ? first
                          : zero > last ? last
@@ -29,8 +30,8 @@ struct Levels {
   }
   float Apply(float x) const {
     if (empty) return 0;
-    const float shifted = std::fmin(std::fmax(x, min), max) - min;
-    return std::floor(shifted * (1 / scale) + 0.5f) * scale + min;
+    const float clamped = std::fmin(std::fmax(x, min), max);
+    return std::floor(clamped * inverse + 0.5f) * scale;
   }
 };
 
@@ -164,8 +165,9 @@ Status BoundsShape(ShapeContext& c, bool same, int first, int rank) {
     }
     const int64_t depth = x[x.rank() - 1];
     if (s[0] >= 0 && depth >= 0 && s[0] != depth) {
-      return InvalidArgument("min and max have incorrect size, expected ",
-                             depth, " got ", s[0]);
+      return InvalidArgument(i == first ? "min" : "max",
+                             " has incorrect size, expected ", depth, " was ",
+                             s[0]);
     }
   }
   c.set_output(0, x);

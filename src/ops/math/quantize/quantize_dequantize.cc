@@ -53,7 +53,7 @@ Status CheckBits(int64_t bits, bool is_signed) {
   const int least = is_signed ? 2 : 1;
   if (bits >= least && bits <= 63) return OkStatus();
   return InvalidArgument("num_bits is out of range: ", bits,
-                         " with signed_input ", is_signed ? 1 : 0);
+                         " with signed_input_ ", is_signed ? 1 : 0);
 }
 
 // The input as [outer, channels, inner].
@@ -78,8 +78,10 @@ void ForChannel(const Layout& l, int64_t channel, F&& fn) {
 
 Status CheckBounds(const Tensor& t, const Layout& l, const char* name) {
   if (t.num_elements() == l.channels) return OkStatus();
-  return InvalidArgument("Shape must be rank 0 or hold one value a channel: ",
-                         name, " has shape ", t.shape(), " for ", l.channels);
+  if (l.channels == 1) return InvalidArgument(name, " must be a scalar.");
+  return InvalidArgument("Shape of ", name, ", ", t.shape(),
+                         ", must be one value for each of the ", l.channels,
+                         " channels");
 }
 
 template <typename T>
@@ -167,7 +169,7 @@ Status Version3(KernelContext& c) {
   return Run(c, c.input(1), c.input(2), s);
 }
 
-// Passes where the input is inside; the sums outside belong to the bounds.
+// Passes where the input is inside; upstream gives the bounds none.
 template <typename T>
 Status Gradient(KernelContext& c) {
   const Layout l(c.input(1).shape(), c.op().int_attr("axis"));
@@ -177,17 +179,14 @@ Status Gradient(KernelContext& c) {
   T* out = c.out<T>(0);
   for (int64_t channel = 0; channel < l.channels; ++channel) {
     const T low = c.in<T>(2)[channel], high = c.in<T>(3)[channel];
-    double under = 0, over = 0;
     ForChannel(l, channel, [&](int64_t begin, int64_t n) {
       for (int64_t i = begin; i < begin + n; ++i) {
         out[i] = x[i] >= low && x[i] <= high ? g[i] : T{0};
-        if (x[i] < low) under += g[i];
-        if (x[i] > high) over += g[i];
       }
     });
-    c.out<T>(1)[channel] = static_cast<T>(under);
-    c.out<T>(2)[channel] = static_cast<T>(over);
   }
+  FillZero(c.output(1));
+  FillZero(c.output(2));
   return OkStatus();
 }
 Status RunGradient(KernelContext& c) {
