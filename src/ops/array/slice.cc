@@ -94,14 +94,13 @@ Status SliceGradient(GradientContext& g) {
   Value dy = g.grad();
   const Value &x = g.input(0), &begin = g.input(1);
   const DType index = begin.dtype();
-  const bool known = !begin.is_symbolic() && x.shape().fully_known() && dy &&
-                     dy.shape().fully_known();
+  const Tensor* known = g.Known(begin);
   Value paddings;
-  if (known) {
+  if (known && dy && x.shape().fully_known() && dy.shape().fully_known()) {
     const int rank = x.rank();
     std::vector<int64_t> pads;
     for (int i = 0; i < rank; ++i) {
-      const int64_t b = begin.tensor().IntAt(i);
+      const int64_t b = known->IntAt(i);
       pads.push_back(b);
       pads.push_back(x.shape()[i] - dy.shape()[i] - b);
     }
