@@ -12,29 +12,21 @@ if [ "${#sources[@]}" = 0 ]; then
 fi
 [ -f build-fuzz/build.ninja ] || cmake --preset fuzz
 cmake --build --preset fuzz -j "$(nproc)"
-pids=()
-status=0
-for source in "${sources[@]}"; do
-  name=$(basename "$source" .cc)
-  fresh=build-fuzz/corpus/$name
-  kept=tests/fuzz/corpus/$name
+
+fuzz_one() {  # name: its log goes to build-fuzz/NAME.log
+  local fresh=build-fuzz/corpus/$1 kept=tests/fuzz/corpus/$1
   mkdir -p "$fresh"
   [ -d "$kept" ] || kept=
   # shellcheck disable=SC2086  # $kept may be absent
-  build-fuzz/"$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 \
-    -artifact_prefix="build-fuzz/$name-" -print_final_stats=1 \
-    "$fresh" $kept >"build-fuzz/$name.log" 2>&1 &
-  pids+=($!)
-  if [ "${#pids[@]}" -ge "$(nproc)" ]; then
-    wait "${pids[0]}" || status=1
-    pids=("${pids[@]:1}")
-  fi
-done
-for pid in "${pids[@]}"; do wait "$pid" || status=1; done
-for source in "${sources[@]}"; do
-  name=$(basename "$source" .cc)
-  runs=$(sed -n 's/stat::number_of_executed_units: *//p' "build-fuzz/$name.log")
-  echo "fuzz: $name: ${runs:-no} runs"
-  [ -n "$runs" ] || tail -n 40 "build-fuzz/$name.log"
-done
-exit $status
+  build-fuzz/"$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 \
+    -artifact_prefix="build-fuzz/$1-" -print_final_stats=1 \
+    "$fresh" $kept >"build-fuzz/$1.log" 2>&1 && local status=0 || local status=1
+  echo "fuzz: $1: $(sed -n 's/stat::number_of_executed_units: *//p' \
+    "build-fuzz/$1.log") runs$([ $status = 0 ] || echo ", FAILED")"
+  [ $status = 0 ] || tail -n 60 "build-fuzz/$1.log"
+  return $status
+}
+export -f fuzz_one
+export seconds
+for source in "${sources[@]}"; do basename "$source" .cc; done |
+  xargs -P "$(nproc)" -I{} bash -c 'fuzz_one {}'

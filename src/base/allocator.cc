@@ -1,15 +1,333 @@
 #include "base/allocator.h"
 
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
 #include <cstdlib>
+#include <mutex>
+#include <new>
 
 namespace headrace {
+namespace {
 
-void* AllocateMemory(size_t bytes) {
-  void* p = nullptr;
-  if (posix_memalign(&p, 64, bytes ? bytes : 1) != 0) return nullptr;
-  return p;
+#ifdef __SANITIZE_ADDRESS__
+constexpr bool kCached = false;  // so that the sanitizer sees each block's end
+#else
+constexpr bool kCached = true;
+#endif
+
+// Size classes: multiples of 64 up to 1 KiB, then eight to a doubling.
+constexpr size_t kFineLimit = 1024, kFineStep = 64;
+constexpr int kFineClasses = kFineLimit / kFineStep;
+constexpr int kStepsLog = 3;
+constexpr int kMaxLog = 46;
+constexpr int kClasses = kFineClasses + ((kMaxLog - 10) << kStepsLog);
+constexpr size_t kMaxBytes = size_t{1} << kMaxLog;
+
+constexpr int ClassOf(size_t bytes) {
+  if (bytes <= kFineLimit) {
+    return bytes == 0 ? 0 : static_cast<int>((bytes - 1) / kFineStep);
+  }
+  const int log = std::bit_width(bytes - 1) - 1;  // 2^log < bytes <= 2^(log+1)
+  const size_t step = size_t{1} << (log - kStepsLog);
+  const size_t index = (bytes - 1 - (size_t{1} << log)) / step;
+  return kFineClasses + ((log - 10) << kStepsLog) + static_cast<int>(index);
 }
 
-void FreeMemory(void* p) { std::free(p); }
+constexpr size_t BytesOf(int size_class) {
+  if (size_class < kFineClasses) return (size_class + 1) * kFineStep;
+  const int i = size_class - kFineClasses;
+  const int log = 10 + (i >> kStepsLog);
+  const size_t steps = (i & ((1 << kStepsLog) - 1)) + 1;
+  return (size_t{1} << log) + (steps << (log - kStepsLog));
+}
+static_assert(BytesOf(ClassOf(1)) == 64 && BytesOf(ClassOf(1024)) == 1024);
+static_assert(BytesOf(ClassOf(1025)) == 1152 && ClassOf(1152) == 16);
+static_assert(BytesOf(ClassOf(kMaxBytes)) == kMaxBytes);
+
+constexpr size_t kThreadBlock = 32 << 10;  // larger ones skip thread caches
+constexpr int kThreadClasses = ClassOf(kThreadBlock) + 1;
+constexpr size_t kThreadBytes = 2 << 20;
+constexpr int kBatch = 32;             // blocks moved to or from a thread
+constexpr size_t kMapped = 128 << 10;  // from here on blocks are mappings
+constexpr size_t kHugePage = 2 << 20;
+constexpr int64_t kAlwaysHeld = int64_t{256} << 20;
+constexpr auto kWindow = std::chrono::seconds(4);
+
+void* SystemAllocate(size_t bytes) {
+  if (bytes < kMapped || !kCached) {
+    return std::aligned_alloc(Allocator::kAlignment, bytes);
+  }
+  const bool huge = bytes >= kHugePage;
+  const size_t mapped = huge ? bytes + kHugePage : bytes;
+  void* p = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED) return nullptr;
+  if (!huge) return p;
+  // Cut the mapping to start at a huge page.
+  char* start = static_cast<char*>(p);
+  const size_t before = -reinterpret_cast<uintptr_t>(p) % kHugePage;
+  if (before > 0) munmap(start, before);
+  munmap(start + before + bytes, kHugePage - before);
+  madvise(start + before, bytes, MADV_HUGEPAGE);
+  return start + before;
+}
+
+void SystemFree(void* p, size_t bytes) {
+  if (bytes < kMapped || !kCached) {
+    std::free(p);
+  } else {
+    munmap(p, bytes);
+  }
+}
+
+// A free block holds the link to the next one.
+struct Block {
+  Block* next;
+};
+struct List {
+  Block* head = nullptr;
+  int64_t count = 0;
+  void Push(Block* b) {
+    b->next = head;
+    head = b;
+    ++count;
+  }
+  Block* Pop() {
+    Block* b = head;
+    if (b) {
+      head = b->next;
+      --count;
+    }
+    return b;
+  }
+};
+
+// A thread's own free blocks. Trivial to destroy, so that it can be used while
+// other thread-local objects are being destroyed.
+struct ThreadCache {
+  List lists[kThreadClasses];
+  size_t bytes;
+  enum State : uint8_t { kNew, kReady, kGone } state;
+};
+constinit thread_local ThreadCache thread_cache = {};
+
+class CachingAllocator final : public Allocator {
+ public:
+  void* Allocate(size_t bytes) override {
+    if (bytes > kMaxBytes) return nullptr;
+    const int c = ClassOf(bytes);
+    const int64_t size = BytesOf(c);
+    if (!Charge(size)) return nullptr;
+    if (kCached && c < kThreadClasses) {
+      ThreadCache& cache = thread_cache;
+      if (Block* b = cache.lists[c].Pop()) {
+        cache.bytes -= size;
+        return b;
+      }
+    }
+    void* p = AllocateShared(c, size);
+    if (!p) in_use_.fetch_sub(size, std::memory_order_relaxed);
+    return p;
+  }
+
+  void Deallocate(void* p, size_t bytes) override {
+    if (!p) return;
+    const int c = ClassOf(bytes);
+    const int64_t size = BytesOf(c);
+    in_use_.fetch_sub(size, std::memory_order_relaxed);
+    if (!kCached) return Release(p, size);
+    Block* b = new (p) Block;
+    ThreadCache& cache = thread_cache;
+    if (c >= kThreadClasses || cache.state != ThreadCache::kReady) {
+      if (c >= kThreadClasses || !PrepareThread()) return PushShared(c, b);
+    }
+    cache.lists[c].Push(b);
+    cache.bytes += size;
+    if (cache.bytes > kThreadBytes) FlushThread(kThreadBytes / 2);
+  }
+
+  AllocatorStats stats() const override {
+    AllocatorStats s;
+    s.bytes_in_use = in_use_.load(std::memory_order_relaxed);
+    s.peak_bytes = peak_.load(std::memory_order_relaxed);
+    s.bytes_held = held_.load(std::memory_order_relaxed);
+    s.bytes_limit = limit_.load(std::memory_order_relaxed);
+    s.system_calls = system_calls_.load(std::memory_order_relaxed);
+    return s;
+  }
+
+  void ResetPeak() override { peak_.store(in_use_.load()); }
+  void SetLimit(size_t bytes) override {
+    limit_.store(static_cast<int64_t>(std::min(bytes, kMaxBytes)));
+  }
+
+  void Trim() override {
+    FlushThread(0);
+    std::lock_guard lock(mutex_);
+    ReleaseDownTo(0);
+  }
+
+  void FlushThread(size_t keep) {
+    ThreadCache& cache = thread_cache;
+    std::lock_guard lock(mutex_);
+    for (int c = kThreadClasses - 1; c >= 0 && cache.bytes > keep; --c) {
+      while (cache.bytes > keep) {
+        Block* b = cache.lists[c].Pop();
+        if (!b) break;
+        cache.bytes -= BytesOf(c);
+        lists_[c].Push(b);
+        cached_ += BytesOf(c);
+      }
+    }
+  }
+
+  void Lock() { mutex_.lock(); }
+  void Unlock() { mutex_.unlock(); }
+
+ private:
+  // Counts `size` as in use; false if that passes the limit.
+  bool Charge(int64_t size) {
+    const int64_t now =
+        in_use_.fetch_add(size, std::memory_order_relaxed) + size;
+    const int64_t limit = limit_.load(std::memory_order_relaxed);
+    if (limit > 0 && now > limit) [[unlikely]] {
+      in_use_.fetch_sub(size, std::memory_order_relaxed);
+      return false;
+    }
+    int64_t peak = peak_.load(std::memory_order_relaxed);
+    while (now > peak &&
+           !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
+    }
+    return true;
+  }
+
+  // From the shared lists, or else from the system.
+  void* AllocateShared(int c, int64_t size) {
+    {
+      std::lock_guard lock(mutex_);
+      window_peak_ = std::max(window_peak_, in_use_.load());
+      if (Block* b = lists_[c].Pop()) {
+        cached_ -= size;
+        if (c < kThreadClasses) MoveToThread(c, size);
+        return b;
+      }
+      const int64_t limit = limit_.load(std::memory_order_relaxed);
+      const int64_t held = held_.load(std::memory_order_relaxed) + size;
+      if (limit > 0 && held > limit) ReleaseDownTo(cached_ - (held - limit));
+    }
+    void* p = SystemAllocate(size);
+    if (!p) {
+      Trim();
+      p = SystemAllocate(size);
+      if (!p) return nullptr;
+    }
+    system_calls_.fetch_add(1, std::memory_order_relaxed);
+    held_.fetch_add(size, std::memory_order_relaxed);
+    return p;
+  }
+
+  // Takes further blocks of the class along for this thread.
+  void MoveToThread(int c, int64_t size) {
+    ThreadCache& cache = thread_cache;
+    if (cache.state != ThreadCache::kReady) return;
+    for (int i = 1; i < kBatch && cache.bytes + size <= kThreadBytes / 2; ++i) {
+      Block* b = lists_[c].Pop();
+      if (!b) return;
+      cached_ -= size;
+      cache.lists[c].Push(b);
+      cache.bytes += size;
+    }
+  }
+
+  void PushShared(int c, Block* b) {
+    std::lock_guard lock(mutex_);
+    lists_[c].Push(b);
+    cached_ += BytesOf(c);
+    if (cached_ > kAlwaysHeld) [[unlikely]]
+      FollowUse();
+  }
+
+  // Keeps no more than what the last two windows of time used at most.
+  void FollowUse() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - window_start_ > kWindow) {
+      last_peak_ = now - window_start_ > 2 * kWindow ? 0 : window_peak_;
+      window_peak_ = in_use_.load();
+      window_start_ = now;
+    }
+    const int64_t wanted = std::max(last_peak_, window_peak_);
+    const int64_t keep = wanted + wanted / 8 - in_use_.load();
+    if (cached_ > keep) ReleaseDownTo(std::max(keep, kAlwaysHeld));
+  }
+
+  // Frees cached blocks, the largest first, until at most `keep` bytes are.
+  void ReleaseDownTo(int64_t keep) {
+    for (int c = kClasses - 1; c >= 0 && cached_ > keep; --c) {
+      while (cached_ > keep) {
+        Block* b = lists_[c].Pop();
+        if (!b) break;
+        cached_ -= BytesOf(c);
+        Release(b, BytesOf(c));
+      }
+    }
+  }
+
+  void Release(void* p, int64_t size) {
+    held_.fetch_sub(size, std::memory_order_relaxed);
+    SystemFree(p, size);
+  }
+
+  bool PrepareThread();
+
+  alignas(64) std::atomic<int64_t> in_use_{0};
+  std::atomic<int64_t> peak_{0};
+  std::atomic<int64_t> limit_{0};
+  alignas(64) std::atomic<int64_t> held_{0};
+  std::atomic<int64_t> system_calls_{0};
+  std::mutex mutex_;  // guards what follows
+  List lists_[kClasses];
+  int64_t cached_ = 0;
+  int64_t window_peak_ = 0, last_peak_ = 0;
+  std::chrono::steady_clock::time_point window_start_;
+};
+
+CachingAllocator& TheAllocator() {
+  static CachingAllocator* const allocator = [] {
+    auto* a = new CachingAllocator;
+    pthread_atfork([] { TheAllocator().Lock(); },
+                   [] { TheAllocator().Unlock(); },
+                   [] { TheAllocator().Unlock(); });
+    return a;
+  }();
+  return *allocator;
+}
+
+// Makes this thread's cache usable; false once the thread is ending.
+bool CachingAllocator::PrepareThread() {
+  if (thread_cache.state == ThreadCache::kGone) return false;
+  // Its destructor returns the blocks when the thread ends.
+  struct Janitor {
+    ~Janitor() {
+      TheAllocator().FlushThread(0);
+      thread_cache.state = ThreadCache::kGone;
+    }
+  };
+  static thread_local Janitor janitor;
+  (void)janitor;
+  thread_cache.state = ThreadCache::kReady;
+  return true;
+}
+
+}  // namespace
+
+Allocator* CpuAllocator() { return &TheAllocator(); }
+
+void* AllocateMemory(size_t bytes) { return TheAllocator().Allocate(bytes); }
+void FreeMemory(void* p, size_t bytes) { TheAllocator().Deallocate(p, bytes); }
 
 }  // namespace headrace

@@ -23,6 +23,10 @@ struct Function {
   std::vector<Node*> control_outputs;
   AttrMap attrs;         // "_noinline" and the like
   std::string gradient;  // name of a function registered as its gradient
+  // What higher rooms derive from the function and keep with it (executables,
+  // gradients), under their own names. Guarded by the mutex.
+  mutable std::mutex derived_mutex;
+  mutable absl::flat_hash_map<std::string, std::shared_ptr<void>> derived;
 
   std::vector<DType> arg_types() const;
   std::vector<DType> result_types() const;

@@ -53,6 +53,11 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
   return &n;
 }
 
+void Graph::RemoveLastNode() {
+  by_name_.erase(nodes_.back().name_);
+  nodes_.pop_back();
+}
+
 std::string Graph::UniqueName(StringView name, bool mark) {
   std::string key = absl::AsciiStrToLower(name);
   auto it = names_in_use_.find(key);

@@ -102,6 +102,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   StatusOr<Node*> AddNode(std::string name, ResolvedOpPtr op,
                           absl::Span<const Edge> inputs,
                           absl::Span<Node* const> control_inputs = {});
+  // Takes back the newest node, which nothing may use yet.
+  void RemoveLastNode();
   // "name", "name_1", ...: unique without regard to case, and now taken by
   // the caller when `mark` (upstream's rule).
   std::string UniqueName(StringView name, bool mark = true);

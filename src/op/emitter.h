@@ -29,6 +29,8 @@ class Emitter {
   virtual const Tensor* KnownValue(const Value& v) const {
     return v.is_symbolic() ? nullptr : &v.tensor();
   }
+  // The name that the next emitted op gets where names matter; eager has none.
+  virtual void SetNextName(StringView name) {}
   // True when values of this emitter are concrete.
   virtual bool is_eager() const = 0;
 };

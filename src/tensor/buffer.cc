@@ -60,8 +60,9 @@ void Buffer::Destroy() {
       std::destroy_n(static_cast<T*>(data_), bytes_ / sizeof(T));
     });
   }
+  const size_t size = kHeader + (release_ ? 0 : bytes_);
   this->~Buffer();
-  FreeMemory(this);
+  FreeMemory(this, size);
 }
 
 }  // namespace headrace

@@ -1,4 +1,4 @@
-#include "device/allocator.h"
+#include "base/allocator.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

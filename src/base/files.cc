@@ -1,0 +1,215 @@
+#include "base/files.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+
+#include "absl/strings/str_cat.h"
+
+namespace headrace {
+namespace {
+
+constexpr size_t kCopyBytes = size_t{1} << 20;
+
+// Matches one character against the set that begins at pattern[*at] == '[';
+// *at ends behind the set. A set without its ']' matches nothing.
+bool MatchesSet(char c, StringView pattern, size_t* at) {
+  size_t i = *at + 1;
+  bool negated = false, found = false;
+  if (i < pattern.size() && (pattern[i] == '^' || pattern[i] == '!')) {
+    negated = true;
+    ++i;
+  }
+  for (bool first = true; i < pattern.size() && (first || pattern[i] != ']');
+       first = false) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size()) ++i;
+    const unsigned char low = pattern[i++];
+    unsigned char high = low;
+    if (i + 1 < pattern.size() && pattern[i] == '-' && pattern[i + 1] != ']') {
+      high = pattern[i + 1];
+      i += 2;
+    }
+    const unsigned char u = c;
+    if (low <= u && u <= high) found = true;
+  }
+  if (i >= pattern.size()) return false;
+  *at = i + 1;
+  return found != negated;
+}
+
+// Matches c against the one-character pattern at *at and steps over it.
+bool MatchesOne(char c, StringView pattern, size_t* at) {
+  if (pattern[*at] == '?') return ++*at, true;
+  if (pattern[*at] == '[') return MatchesSet(c, pattern, at);
+  if (pattern[*at] == '\\' && *at + 1 < pattern.size()) ++*at;
+  return pattern[(*at)++] == c;
+}
+
+bool HasPattern(StringView part) {
+  return part.find_first_of("*?[\\") != StringView::npos;
+}
+
+Status WriteAndSync(FileSystem* fs, const std::string& path, StringView data) {
+  HR_ASSIGN_OR_RETURN(auto file, fs->OpenToWrite(path, WriteMode::kCreateNew));
+  HR_RETURN_IF_ERROR(file->Append(data));
+  HR_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+}  // namespace
+
+std::string JoinPath(StringView folder, StringView name) {
+  if (folder.empty() || (!name.empty() && name[0] == '/')) {
+    return std::string(name);
+  }
+  return absl::StrCat(folder, folder.back() == '/' ? "" : "/", name);
+}
+
+StringView DirName(StringView path) {
+  const size_t slash = path.rfind('/');
+  if (slash == StringView::npos) return "";
+  return path.substr(0, slash == 0 ? 1 : slash);
+}
+
+StringView BaseName(StringView path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+bool FileExists(FileSystem* fs, const std::string& path) {
+  return fs->Stat(path).ok();
+}
+
+StatusOr<std::string> ReadWholeFile(FileSystem* fs, const std::string& path) {
+  HR_ASSIGN_OR_RETURN(auto file, fs->OpenToRead(path));
+  // Files of /proc say that they are empty, and others may grow meanwhile:
+  // read until nothing comes.
+  std::string out;
+  size_t want = std::min<uint64_t>(file->size(), out.max_size() / 2) + 1;
+  for (size_t done = 0;;) {
+    out.resize(done + want);
+    HR_ASSIGN_OR_RETURN(const size_t n,
+                        file->ReadSome(done, absl::MakeSpan(&out[done], want)));
+    done += n;
+    if (n < want) {
+      out.resize(done);
+      return out;
+    }
+    want = kCopyBytes;
+  }
+}
+
+std::string TemporaryNameFor(StringView path) {
+  static std::atomic<uint64_t> count{0};
+  static const uint64_t kSalt = std::random_device()();
+  return absl::StrCat(path, ".tmp", getpid(), "-", kSalt, "-", ++count);
+}
+
+Status WriteFileAtomically(FileSystem* fs, const std::string& path,
+                           StringView data) {
+  const std::string temporary = TemporaryNameFor(path);
+  Status status = WriteAndSync(fs, temporary, data);
+  if (status.ok()) status = fs->Rename(temporary, path);
+  if (!status.ok()) {
+    fs->Delete(temporary).IgnoreError();
+    return status;
+  }
+  const StringView folder = DirName(path);
+  return fs->SyncDirectory(folder.empty() ? "." : std::string(folder));
+}
+
+Status CreateDirectories(FileSystem* fs, const std::string& path) {
+  const StatusOr<FileStat> stat = fs->Stat(path);
+  if (stat.ok()) {
+    if (stat->is_directory) return OkStatus();
+    return FailedPrecondition(path, " is not a directory");
+  }
+  std::string shorter = path;
+  while (shorter.size() > 1 && shorter.back() == '/') shorter.pop_back();
+  const std::string parent(DirName(shorter));
+  if (!parent.empty() && parent != shorter) {
+    HR_RETURN_IF_ERROR(CreateDirectories(fs, parent));
+  }
+  const Status status = fs->CreateDirectory(shorter);
+  return absl::IsAlreadyExists(status) ? OkStatus() : status;
+}
+
+Status DeleteRecursively(FileSystem* fs, const std::string& path) {
+  // A link, even one to a folder, is deleted itself and never followed.
+  const Status deleted = fs->Delete(path);
+  if (deleted.ok()) return deleted;
+  HR_ASSIGN_OR_RETURN(const FileStat stat, fs->Stat(path));
+  if (!stat.is_directory) return deleted;
+  HR_ASSIGN_OR_RETURN(const std::vector<std::string> names, fs->List(path));
+  Status first;
+  for (const std::string& name : names) {
+    first.Update(DeleteRecursively(fs, JoinPath(path, name)));
+  }
+  first.Update(fs->DeleteDirectory(path));
+  return first;
+}
+
+Status CopyFile(FileSystem* from_fs, const std::string& from, FileSystem* to_fs,
+                const std::string& to) {
+  HR_ASSIGN_OR_RETURN(auto in, from_fs->OpenToRead(from));
+  HR_ASSIGN_OR_RETURN(auto out, to_fs->OpenToWrite(to, WriteMode::kTruncate));
+  std::vector<char> buffer(kCopyBytes);
+  for (uint64_t offset = 0;;) {
+    HR_ASSIGN_OR_RETURN(const size_t n,
+                        in->ReadSome(offset, absl::MakeSpan(buffer)));
+    if (n == 0) return out->Close();
+    HR_RETURN_IF_ERROR(out->Append(StringView(buffer.data(), n)));
+    offset += n;
+  }
+}
+
+bool MatchesPattern(StringView name, StringView pattern) {
+  // On a mismatch, go back to the last star and let it take one more.
+  size_t n = 0, p = 0, star = StringView::npos, taken = 0;
+  while (n < name.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = ++p;
+      taken = n;
+      continue;
+    }
+    size_t next = p;
+    if (p < pattern.size() && MatchesOne(name[n], pattern, &next)) {
+      p = next;
+      ++n;
+    } else if (star != StringView::npos) {
+      p = star;
+      n = ++taken;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+StatusOr<std::vector<std::string>> MatchPaths(FileSystem* fs,
+                                              const std::string& pattern) {
+  if (!HasPattern(pattern)) {
+    if (!FileExists(fs, pattern)) return std::vector<std::string>();
+    return std::vector<std::string>{pattern};
+  }
+  const std::string parent(DirName(pattern));
+  const StringView last = BaseName(pattern);
+  std::vector<std::string> folders = {parent};
+  if (HasPattern(parent)) {
+    HR_ASSIGN_OR_RETURN(folders, MatchPaths(fs, parent));
+  }
+  std::vector<std::string> found;
+  for (const std::string& folder : folders) {
+    const auto names = fs->List(folder.empty() ? "." : folder);
+    if (!names.ok()) continue;
+    for (const std::string& name : *names) {
+      if (MatchesPattern(name, last)) found.push_back(JoinPath(folder, name));
+    }
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+}  // namespace headrace

@@ -1,0 +1,232 @@
+// Files of this machine, by plain system calls.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "base/file_system.h"
+
+namespace headrace {
+namespace {
+
+// The most that one call moves: the kernel stops at 2 GiB anyway.
+constexpr size_t kMostAtOnce = size_t{1} << 30;
+
+class PosixReader : public RandomAccessFile {
+ public:
+  PosixReader(int fd, uint64_t size, std::string path)
+      : fd_(fd), size_(size), path_(std::move(path)) {}
+  ~PosixReader() override { close(fd_); }
+
+  StatusOr<size_t> ReadSome(uint64_t offset,
+                            absl::Span<char> out) const override {
+    if (offset > INT64_MAX - out.size()) {
+      return OutOfRange(path_, ": no file has an offset of ", offset);
+    }
+    size_t done = 0;
+    while (done < out.size()) {
+      const ssize_t n = pread(fd_, out.data() + done,
+                              std::min(out.size() - done, kMostAtOnce),
+                              static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoStatus(errno, path_);
+      if (n == 0) break;
+      done += n;
+    }
+    return done;
+  }
+  uint64_t size() const override { return size_; }
+  const std::string& path() const override { return path_; }
+
+ private:
+  const int fd_;
+  const uint64_t size_;
+  const std::string path_;
+};
+
+class PosixWriter : public WritableFile {
+ public:
+  PosixWriter(int fd, uint64_t size, std::string path)
+      : fd_(fd), size_(size), path_(std::move(path)) {}
+  ~PosixWriter() override {
+    if (fd_ >= 0) close(fd_);
+  }
+
+  Status Append(StringView data) override { return WriteAt(size_, data); }
+
+  Status WriteAt(uint64_t offset, StringView data) override {
+    if (fd_ < 0) return FailedPrecondition(path_, ": the file is closed");
+    if (offset > INT64_MAX - data.size()) {
+      return OutOfRange(path_, ": no file has an offset of ", offset);
+    }
+    const uint64_t end = offset + data.size();
+    while (!data.empty()) {
+      const ssize_t n =
+          pwrite(fd_, data.data(), std::min(data.size(), kMostAtOnce),
+                 static_cast<off_t>(offset));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return ErrnoStatus(errno, path_);
+      offset += n;
+      data.remove_prefix(n);
+    }
+    uint64_t size = size_.load(std::memory_order_relaxed);
+    while (size < end && !size_.compare_exchange_weak(size, end)) {
+    }
+    return OkStatus();
+  }
+
+  Status Sync() override {
+    if (fd_ < 0) return FailedPrecondition(path_, ": the file is closed");
+    if (fsync(fd_) != 0) return ErrnoStatus(errno, path_);
+    return OkStatus();
+  }
+
+  uint64_t size() const override { return size_; }
+
+  Status Close() override {
+    if (fd_ < 0) return OkStatus();
+    const int failed = close(fd_);
+    fd_ = -1;
+    if (failed != 0) return ErrnoStatus(errno, path_);
+    return OkStatus();
+  }
+
+ private:
+  int fd_;
+  std::atomic<uint64_t> size_;
+  const std::string path_;
+};
+
+class PosixMapping : public MappedFile {
+ public:
+  PosixMapping(void* at, size_t size) : at_(at), size_(size) {}
+  ~PosixMapping() override {
+    if (size_ > 0) munmap(at_, size_);
+  }
+  StringView data() const override {
+    return StringView(static_cast<const char*>(at_), size_);
+  }
+
+ private:
+  void* const at_;
+  const size_t size_;
+};
+
+// An open descriptor of a file that is not a folder, and its size.
+StatusOr<std::pair<int, uint64_t>> OpenFile(const std::string& path,
+                                            int flags) {
+  const int fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
+  if (fd < 0) return ErrnoStatus(errno, path);
+  struct stat s;
+  int error = fstat(fd, &s) == 0 ? 0 : errno;
+  if (error == 0 && S_ISDIR(s.st_mode)) error = EISDIR;
+  if (error != 0) {
+    close(fd);
+    return ErrnoStatus(error, path);
+  }
+  return std::make_pair(fd, static_cast<uint64_t>(s.st_size));
+}
+
+Status Result(int returned, const std::string& path) {
+  return returned == 0 ? OkStatus() : ErrnoStatus(errno, path);
+}
+
+class Posix : public FileSystem {
+ public:
+  StatusOr<std::unique_ptr<RandomAccessFile>> OpenToRead(
+      const std::string& path) override {
+    HR_ASSIGN_OR_RETURN(auto file, OpenFile(path, O_RDONLY));
+    return std::make_unique<PosixReader>(file.first, file.second, path);
+  }
+
+  StatusOr<std::unique_ptr<WritableFile>> OpenToWrite(const std::string& path,
+                                                      WriteMode mode) override {
+    int flags = O_WRONLY | O_CREAT;
+    if (mode == WriteMode::kTruncate) flags |= O_TRUNC;
+    if (mode == WriteMode::kCreateNew) flags |= O_EXCL;
+    HR_ASSIGN_OR_RETURN(auto file, OpenFile(path, flags));
+    return std::make_unique<PosixWriter>(file.first, file.second, path);
+  }
+
+  StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
+    HR_ASSIGN_OR_RETURN(auto file, OpenFile(path, O_RDONLY));
+    const auto [fd, size] = file;
+    void* at = nullptr;
+    int error = 0;
+    if (size > 0) {
+      at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+      if (at == MAP_FAILED) error = errno;
+    }
+    close(fd);
+    if (error != 0) return ErrnoStatus(error, path);
+    return std::make_unique<PosixMapping>(at, size);
+  }
+
+  StatusOr<FileStat> Stat(const std::string& path) override {
+    struct stat s;
+    if (stat(path.c_str(), &s) != 0) return ErrnoStatus(errno, path);
+    FileStat out;
+    out.is_directory = S_ISDIR(s.st_mode);
+    out.size = out.is_directory ? 0 : s.st_size;
+    out.mtime_ns = s.st_mtim.tv_sec * int64_t{1000000000} + s.st_mtim.tv_nsec;
+    return out;
+  }
+
+  Status Rename(const std::string& from, const std::string& to) override {
+    if (rename(from.c_str(), to.c_str()) == 0) return OkStatus();
+    return ErrnoStatus(errno, absl::StrCat(from, " -> ", to));
+  }
+
+  Status Delete(const std::string& path) override {
+    return Result(unlink(path.c_str()), path);
+  }
+
+  Status CreateDirectory(const std::string& path) override {
+    return Result(mkdir(path.c_str(), 0755), path);
+  }
+
+  Status DeleteDirectory(const std::string& path) override {
+    return Result(rmdir(path.c_str()), path);
+  }
+
+  StatusOr<std::vector<std::string>> List(const std::string& path) override {
+    DIR* const folder = opendir(path.c_str());
+    if (folder == nullptr) return ErrnoStatus(errno, path);
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* entry = readdir(folder)) {
+      const StringView name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+    }
+    const int error = errno;
+    closedir(folder);
+    if (error != 0) return ErrnoStatus(error, path);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Status SyncDirectory(const std::string& path) override {
+    const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return ErrnoStatus(errno, path);
+    // Some file systems cannot, and say EINVAL; nothing can be done there.
+    const Status status = fsync(fd) == 0 || errno == EINVAL
+                              ? OkStatus()
+                              : ErrnoStatus(errno, path);
+    close(fd);
+    return status;
+  }
+};
+
+}  // namespace
+
+FileSystem* PosixFileSystem() {
+  static FileSystem* const fs = new Posix;
+  return fs;
+}
+
+}  // namespace headrace

@@ -1,0 +1,137 @@
+// Several checkpoints into one: what a sharded save ends with.
+#include "base/files.h"
+#include "formats/checkpoint_writer.h"
+#include "formats/table.h"
+#include "formats/version_check.h"
+#include "tensorflow/core/framework/versions.pb.h"
+#include "tensorflow/core/protobuf/tensor_bundle.pb.h"
+
+namespace headrace {
+namespace {
+
+using Entry = tensorflow::BundleEntryProto;
+
+constexpr int kMostShards = 99999;
+
+struct Rename {
+  std::string from;
+  int shard;  // of the merged checkpoint
+};
+
+struct Merged {
+  std::map<std::string, Entry> entries;
+  std::vector<Rename> renames;
+  tensorflow::VersionDef versions;
+};
+
+// Adds one entry, its shard already renumbered.
+Status AddEntry(const std::string& key, Entry entry, Merged* merged) {
+  const auto [at, added] = merged->entries.try_emplace(key, std::move(entry));
+  if (added) return OkStatus();
+  Entry& present = at->second;
+  if (entry.slices().empty() || present.slices().empty()) {
+    return InvalidArgument("Merging checkpoints: duplicate key ", key);
+  }
+  if (present.dtype() != entry.dtype() ||
+      present.shape().SerializeAsString() !=
+          entry.shape().SerializeAsString()) {
+    return InvalidArgument("Merging checkpoints: slices of ", key,
+                           " do not agree on dtype and shape");
+  }
+  for (auto& slice : *entry.mutable_slices()) {
+    *present.add_slices() = std::move(slice);
+  }
+  return OkStatus();
+}
+
+Status AddSource(FileSystem* fs, const std::string& prefix, Merged* merged) {
+  HR_ASSIGN_OR_RETURN(auto file, fs->OpenToRead(CheckpointIndexPath(prefix)));
+  HR_ASSIGN_OR_RETURN(auto table, TableReader::Open(std::move(file)));
+  const int first = static_cast<int>(merged->renames.size());
+  int shards = -1;
+  HR_RETURN_IF_ERROR(table->Scan([&](StringView key, StringView value) {
+    const auto bad = [&] { return DataLoss(table->path(), ": bad entry"); };
+    if (shards < 0) {
+      tensorflow::BundleHeaderProto header;
+      if (!key.empty() || !header.ParseFromArray(value.data(), value.size()) ||
+          header.num_shards() < 0 ||
+          header.num_shards() > kMostShards - first) {
+        return bad();
+      }
+      shards = header.num_shards();
+      merged->versions = header.version();
+      return CheckVersions(header.version(), 1, 0, "Checkpoint", "checkpoint");
+    }
+    Entry entry;
+    if (!entry.ParseFromArray(value.data(), value.size()) ||
+        entry.shard_id() < 0 || entry.shard_id() >= shards) {
+      return bad();
+    }
+    entry.set_shard_id(entry.shard_id() + first);
+    return AddEntry(std::string(key), std::move(entry), merged);
+  }));
+  if (shards < 0) return DataLoss(table->path(), ": no header");
+  for (int i = 0; i < shards; ++i) {
+    merged->renames.push_back(
+        {CheckpointDataPath(prefix, i, shards), first + i});
+  }
+  return OkStatus();
+}
+
+Status WriteIndex(FileSystem* fs, const std::string& path,
+                  const Merged& merged) {
+  HR_ASSIGN_OR_RETURN(auto file, fs->OpenToWrite(path, WriteMode::kCreateNew));
+  TableWriter table(file.get());
+  tensorflow::BundleHeaderProto header;
+  header.set_num_shards(static_cast<int>(merged.renames.size()));
+  *header.mutable_version() = merged.versions;
+  HR_RETURN_IF_ERROR(table.Add("", header.SerializeAsString()));
+  for (const auto& [key, entry] : merged.entries) {
+    HR_RETURN_IF_ERROR(table.Add(key, entry.SerializeAsString()));
+  }
+  HR_RETURN_IF_ERROR(table.Finish());
+  HR_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+}  // namespace
+
+Status MergeCheckpoints(FileSystem* fs, absl::Span<const std::string> prefixes,
+                        const std::string& merged_prefix, bool allow_missing) {
+  Merged merged;
+  std::vector<std::string> sources;
+  for (const std::string& prefix : prefixes) {
+    const Status status = AddSource(fs, prefix, &merged);
+    if (allow_missing && absl::IsNotFound(status)) continue;
+    HR_RETURN_IF_ERROR(status);
+    sources.push_back(prefix);
+  }
+  if (sources.empty()) {
+    return InvalidArgument("Merging checkpoints: no source for ",
+                           merged_prefix);
+  }
+  const std::string temporary =
+      TemporaryNameFor(CheckpointIndexPath(merged_prefix));
+  const int shards = static_cast<int>(merged.renames.size());
+  Status status = WriteIndex(fs, temporary, merged);
+  for (const Rename& r : merged.renames) {
+    if (!status.ok()) break;
+    status =
+        fs->Rename(r.from, CheckpointDataPath(merged_prefix, r.shard, shards));
+  }
+  if (status.ok()) {
+    status = fs->Rename(temporary, CheckpointIndexPath(merged_prefix));
+  }
+  if (!status.ok()) {
+    fs->Delete(temporary).IgnoreError();
+    return status;
+  }
+  for (const std::string& source : sources) {
+    if (source == merged_prefix) continue;
+    HR_RETURN_IF_ERROR(fs->Delete(CheckpointIndexPath(source)));
+  }
+  const StringView folder = DirName(merged_prefix);
+  return fs->SyncDirectory(folder.empty() ? "." : std::string(folder));
+}
+
+}  // namespace headrace

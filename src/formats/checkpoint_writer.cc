@@ -1,0 +1,286 @@
+// The layout is drawn in checkpoint_writer.h.
+#include "formats/checkpoint_writer.h"
+
+#include "absl/strings/str_format.h"
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "base/files.h"
+#include "base/thread_pool.h"
+#include "formats/element_size.h"
+#include "formats/table.h"
+#include "tensorflow/core/protobuf/tensor_bundle.pb.h"
+
+namespace headrace {
+namespace {
+
+using tensorflow::DataType;
+
+// Tensors from this size on are written from where they lie.
+constexpr size_t kLargeBytes = 1 << 20;
+// What one thread sums and writes at a time: it stays in the cache between.
+constexpr int64_t kPieceBytes = 1 << 20;
+constexpr double kNanosecondsPerByte = 0.2;
+
+bool SameDims(const tensorflow::TensorShapeProto& shape,
+              absl::Span<const int64_t> dims) {
+  if (shape.dim_size() != static_cast<int>(dims.size())) return false;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (shape.dim(d).size() != dims[d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string CheckpointDataPath(StringView prefix, int shard, int num_shards) {
+  return absl::StrFormat("%s.data-%05d-of-%05d", prefix, shard, num_shards);
+}
+
+std::string CheckpointIndexPath(StringView prefix) {
+  return absl::StrCat(prefix, ".index");
+}
+
+CheckpointWriter::CheckpointWriter(FileSystem* fs, std::string prefix,
+                                   const Options& options)
+    : fs_(fs),
+      prefix_(std::move(prefix)),
+      options_(options),
+      data_path_(TemporaryNameFor(CheckpointDataPath(prefix_, 0, 1))),
+      index_path_(TemporaryNameFor(CheckpointIndexPath(prefix_))) {}
+
+StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
+    FileSystem* fs, const std::string& prefix, const Options& options) {
+  if (options.alignment < 1) {
+    return InvalidArgument("checkpoint alignment of ", options.alignment);
+  }
+  std::unique_ptr<CheckpointWriter> writer(
+      new CheckpointWriter(fs, prefix, options));
+  HR_ASSIGN_OR_RETURN(writer->data_, fs->OpenToWrite(writer->data_path_,
+                                                     WriteMode::kCreateNew));
+  return writer;
+}
+
+CheckpointWriter::~CheckpointWriter() {
+  if (finished_ || data_ == nullptr) return;
+  data_ = nullptr;
+  fs_->Delete(data_path_).IgnoreError();
+  fs_->Delete(index_path_).IgnoreError();
+}
+
+Status CheckpointWriter::Guard(absl::FunctionRef<Status()> add) {
+  if (status_.ok() && finished_) {
+    return FailedPrecondition("checkpoint ", prefix_, " is finished");
+  }
+  if (status_.ok()) status_ = add();
+  return status_;
+}
+
+StatusOr<tensorflow::BundleEntryProto*> CheckpointWriter::NewEntry(
+    StringView key, DataType dtype, Dims dims) {
+  if (key.empty()) return InvalidArgument("a tensor without a name");
+  HR_RETURN_IF_ERROR(Align());
+  const auto [at, added] = entries_.try_emplace(std::string(key));
+  if (!added) return InvalidArgument("Adding duplicate key: ", key);
+  Entry& entry = at->second;
+  entry.set_dtype(dtype);
+  auto* shape = entry.mutable_shape();
+  for (const int64_t d : dims) shape->add_dim()->set_size(d);
+  entry.set_offset(written_ + buffer_.size());
+  return &entry;
+}
+
+Status CheckpointWriter::Align() {
+  const uint64_t at = written_ + buffer_.size();
+  const uint64_t over = at % options_.alignment;
+  if (over > 0) buffer_.resize(buffer_.size() + options_.alignment - over);
+  return buffer_.size() >= kLargeBytes ? Flush() : OkStatus();
+}
+
+Status CheckpointWriter::Append(StringView bytes) {
+  buffer_.append(bytes.data(), bytes.size());
+  return buffer_.size() >= kLargeBytes ? Flush() : OkStatus();
+}
+
+Status CheckpointWriter::Flush() {
+  if (buffer_.empty()) return OkStatus();
+  HR_RETURN_IF_ERROR(data_->WriteAt(written_, buffer_));
+  written_ += buffer_.size();
+  buffer_.clear();
+  return OkStatus();
+}
+
+Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
+                                     uint32_t* crc) {
+  HR_RETURN_IF_ERROR(Flush());
+  const int64_t size = bytes.size();
+  const int64_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
+  std::vector<uint32_t> crcs(pieces);
+  std::vector<Status> statuses(pieces);
+  ParallelBlocks(size, kPieceBytes, kNanosecondsPerByte,
+                 [&](int64_t piece, int64_t begin, int64_t end) {
+                   const StringView part(bytes.data() + begin, end - begin);
+                   crcs[piece] = Crc32c(part);
+                   statuses[piece] = data_->WriteAt(written_ + begin, part);
+                 });
+  *crc = 0;
+  for (int64_t i = 0; i < pieces; ++i) {
+    HR_RETURN_IF_ERROR(statuses[i]);
+    *crc = Crc32cCombine(*crc, crcs[i],
+                         std::min(kPieceBytes, size - i * kPieceBytes));
+  }
+  written_ += size;
+  return OkStatus();
+}
+
+Status CheckpointWriter::Add(StringView key, DataType dtype, Dims dims,
+                             absl::Span<const char> bytes) {
+  return Guard([&] { return AddNow(key, dtype, dims, bytes); });
+}
+
+Status CheckpointWriter::AddNow(StringView key, DataType dtype, Dims dims,
+                                absl::Span<const char> bytes) {
+  const int element = ElementSize(dtype);
+  if (element == 0) {
+    return Unimplemented("checkpoint: tensor ", key, " is of type ",
+                         tensorflow::DataType_Name(dtype),
+                         ", which cannot be saved as numbers");
+  }
+  HR_ASSIGN_OR_RETURN(const int64_t count, CountElements(dims));
+  if (count != static_cast<int64_t>(bytes.size() / element) ||
+      bytes.size() % element != 0) {
+    return InvalidArgument("checkpoint: tensor ", key, " has ", count,
+                           " elements of ", element, " bytes, but ",
+                           bytes.size(), " bytes are given");
+  }
+  HR_ASSIGN_OR_RETURN(Entry* const entry, NewEntry(key, dtype, dims));
+  entry->set_size(bytes.size());
+  uint32_t crc;
+  if (bytes.size() >= kLargeBytes) {
+    HR_RETURN_IF_ERROR(AppendLarge(bytes, &crc));
+  } else {
+    const StringView view(bytes.data(), bytes.size());
+    crc = Crc32c(view);
+    HR_RETURN_IF_ERROR(Append(view));
+  }
+  entry->set_crc32c(MaskCrc(crc));
+  return OkStatus();
+}
+
+Status CheckpointWriter::AddStrings(StringView key, Dims dims,
+                                    absl::Span<const StringView> values) {
+  return Guard([&] { return AddStringsNow(key, dims, values); });
+}
+
+Status CheckpointWriter::AddStringsNow(StringView key, Dims dims,
+                                       absl::Span<const StringView> values) {
+  HR_ASSIGN_OR_RETURN(const int64_t count, CountElements(dims));
+  if (count != static_cast<int64_t>(values.size())) {
+    return InvalidArgument("checkpoint: tensor ", key, " has ", count,
+                           " elements, but ", values.size(),
+                           " strings are given");
+  }
+  HR_ASSIGN_OR_RETURN(Entry* const entry,
+                      NewEntry(key, tensorflow::DT_STRING, dims));
+  std::string lengths, fixed;
+  for (const StringView value : values) {
+    PutVarint64(&lengths, value.size());
+    if (value.size() <= UINT32_MAX) {
+      PutFixed32(&fixed, static_cast<uint32_t>(value.size()));
+    } else {
+      PutFixed64(&fixed, value.size());
+    }
+  }
+  uint32_t crc = Crc32c(fixed);
+  const size_t crc_at = lengths.size();
+  PutFixed32(&lengths, MaskCrc(crc));
+  crc = Crc32cExtend(crc, &lengths[crc_at], 4);
+  uint64_t size = lengths.size();
+  HR_RETURN_IF_ERROR(Append(lengths));
+  for (const StringView value : values) {
+    crc = Crc32cExtend(crc, value.data(), value.size());
+    size += value.size();
+    HR_RETURN_IF_ERROR(Append(value));
+  }
+  entry->set_size(size);
+  entry->set_crc32c(MaskCrc(crc));
+  return OkStatus();
+}
+
+StatusOr<std::string> CheckpointWriter::RegisterSlice(
+    StringView key, DataType dtype, Dims dims, const TensorSlice& slice) {
+  if (key.empty()) return InvalidArgument("a tensor without a name");
+  Entry& entry = entries_[std::string(key)];
+  if (entry.dtype() == tensorflow::DT_INVALID) {
+    entry.set_dtype(dtype);
+    auto* shape = entry.mutable_shape();
+    for (const int64_t d : dims) shape->add_dim()->set_size(d);
+  } else if (entry.slices().empty()) {
+    return InvalidArgument("Adding duplicate key: ", key);
+  } else if (entry.dtype() != dtype || !SameDims(entry.shape(), dims)) {
+    return InvalidArgument("checkpoint: slices of tensor ", key,
+                           " do not agree on dtype and shape");
+  }
+  slice.ToProto(entry.add_slices());
+  return EncodeSliceKey(key, slice);
+}
+
+Status CheckpointWriter::AddSlice(StringView key, DataType dtype, Dims dims,
+                                  const TensorSlice& slice,
+                                  absl::Span<const char> bytes) {
+  return Guard([&]() -> Status {
+    HR_ASSIGN_OR_RETURN(const TensorSlice box, slice.Resolve(dims));
+    HR_ASSIGN_OR_RETURN(const std::string slice_key,
+                        RegisterSlice(key, dtype, dims, slice));
+    return AddNow(slice_key, dtype, SliceDims(box), bytes);
+  });
+}
+
+Status CheckpointWriter::AddStringsSlice(StringView key, Dims dims,
+                                         const TensorSlice& slice,
+                                         absl::Span<const StringView> values) {
+  return Guard([&]() -> Status {
+    HR_ASSIGN_OR_RETURN(const TensorSlice box, slice.Resolve(dims));
+    HR_ASSIGN_OR_RETURN(const std::string slice_key,
+                        RegisterSlice(key, tensorflow::DT_STRING, dims, slice));
+    return AddStringsNow(slice_key, SliceDims(box), values);
+  });
+}
+
+Status CheckpointWriter::WriteIndex() {
+  HR_ASSIGN_OR_RETURN(auto file,
+                      fs_->OpenToWrite(index_path_, WriteMode::kCreateNew));
+  TableWriter table(file.get());
+  tensorflow::BundleHeaderProto header;
+  header.set_num_shards(1);
+  header.mutable_version()->set_producer(1);
+  HR_RETURN_IF_ERROR(table.Add("", header.SerializeAsString()));
+  std::string bytes;
+  for (const auto& [key, entry] : entries_) {
+    entry.SerializeToString(&bytes);
+    HR_RETURN_IF_ERROR(table.Add(key, bytes));
+  }
+  HR_RETURN_IF_ERROR(table.Finish());
+  if (options_.sync) HR_RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+Status CheckpointWriter::FinishNow() {
+  HR_RETURN_IF_ERROR(Flush());
+  if (options_.sync) HR_RETURN_IF_ERROR(data_->Sync());
+  HR_RETURN_IF_ERROR(data_->Close());
+  HR_RETURN_IF_ERROR(WriteIndex());
+  HR_RETURN_IF_ERROR(
+      fs_->Rename(data_path_, CheckpointDataPath(prefix_, 0, 1)));
+  HR_RETURN_IF_ERROR(fs_->Rename(index_path_, CheckpointIndexPath(prefix_)));
+  if (!options_.sync) return OkStatus();
+  const StringView folder = DirName(prefix_);
+  return fs_->SyncDirectory(folder.empty() ? "." : std::string(folder));
+}
+
+Status CheckpointWriter::Finish() {
+  const Status status = Guard([&] { return FinishNow(); });
+  if (status.ok()) finished_ = true;
+  return status;
+}
+
+}  // namespace headrace

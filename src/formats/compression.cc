@@ -1,0 +1,221 @@
+#include "formats/compression.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace headrace {
+namespace {
+
+constexpr size_t kBufferBytes = 256 << 10;
+constexpr int kMemoryLevel = 9;
+
+// zlib's name for a format: 15 bits of window, and 16 more for gzip.
+int WindowBits(Compression c) { return c == Compression::kGzip ? 31 : 15; }
+
+class PlainSource : public ByteSource {
+ public:
+  PlainSource(const RandomAccessFile* file, uint64_t offset)
+      : file_(file), offset_(offset) {}
+
+  StatusOr<size_t> Read(absl::Span<char> out) override {
+    size_t done = 0;
+    while (done < out.size()) {
+      if (begin_ == end_) {
+        if (out.size() - done >= kBufferBytes) {
+          HR_ASSIGN_OR_RETURN(const size_t n,
+                              file_->ReadSome(offset_, out.subspan(done)));
+          offset_ += n;
+          return done + n;
+        }
+        buffer_.resize(kBufferBytes);
+        HR_ASSIGN_OR_RETURN(end_,
+                            file_->ReadSome(offset_, absl::MakeSpan(buffer_)));
+        offset_ += end_;
+        begin_ = 0;
+        if (end_ == 0) break;
+      }
+      const size_t n = std::min(out.size() - done, end_ - begin_);
+      std::memcpy(out.data() + done, buffer_.data() + begin_, n);
+      begin_ += n;
+      done += n;
+    }
+    return done;
+  }
+
+  uint64_t MostLeft() const override {
+    const uint64_t size = file_->size();
+    return (size > offset_ ? size - offset_ : 0) + (end_ - begin_);
+  }
+
+ private:
+  const RandomAccessFile* const file_;
+  uint64_t offset_;
+  std::vector<char> buffer_;
+  size_t begin_ = 0, end_ = 0;
+};
+
+class InflateSource : public ByteSource {
+ public:
+  InflateSource(const RandomAccessFile* file, Compression compression,
+                uint64_t offset)
+      : packed_(file, offset), path_(file->path()), buffer_(kBufferBytes) {
+    ready_ = inflateInit2(&stream_, WindowBits(compression)) == Z_OK;
+  }
+  ~InflateSource() override {
+    if (ready_) inflateEnd(&stream_);
+  }
+
+  StatusOr<size_t> Read(absl::Span<char> out) override {
+    if (!ready_) return ResourceExhausted(path_, ": no memory to unpack");
+    size_t done = 0;
+    while (done < out.size()) {
+      if (stream_.avail_in == 0) {
+        HR_ASSIGN_OR_RETURN(const size_t n,
+                            packed_.Read(absl::MakeSpan(buffer_)));
+        if (n == 0 && between_) break;
+        if (n == 0) return DataLoss(path_, ": the packed bytes end too early");
+        stream_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
+        stream_.avail_in = static_cast<uInt>(n);
+      }
+      // Several packed streams, one behind the other, count as one.
+      if (between_ && inflateReset(&stream_) != Z_OK) return Broken();
+      between_ = false;
+      const size_t room = std::min<size_t>(out.size() - done, 1u << 30);
+      stream_.next_out = reinterpret_cast<Bytef*>(out.data() + done);
+      stream_.avail_out = static_cast<uInt>(room);
+      const int result = inflate(&stream_, Z_NO_FLUSH);
+      done += room - stream_.avail_out;
+      if (result == Z_STREAM_END) between_ = true;
+      if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
+        return Broken();
+      }
+    }
+    return done;
+  }
+
+  uint64_t MostLeft() const override { return UINT64_MAX; }
+
+ private:
+  Status Broken() const {
+    return DataLoss(path_, ": the packed bytes are damaged: ",
+                    stream_.msg == nullptr ? "?" : stream_.msg);
+  }
+
+  PlainSource packed_;
+  const std::string path_;
+  std::vector<char> buffer_;
+  z_stream stream_ = {};
+  bool ready_ = false;
+  bool between_ = true;  // at the beginning, or behind the end, of a stream
+};
+
+class PlainSink : public ByteSink {
+ public:
+  explicit PlainSink(WritableFile* file) : file_(file) {}
+
+  Status Write(StringView data) override {
+    if (buffer_.size() + data.size() < kBufferBytes) {
+      buffer_.append(data.data(), data.size());
+      return OkStatus();
+    }
+    HR_RETURN_IF_ERROR(Flush());
+    if (data.size() >= kBufferBytes) return file_->Append(data);
+    buffer_.assign(data.data(), data.size());
+    return OkStatus();
+  }
+  Status Flush() override {
+    if (buffer_.empty()) return OkStatus();
+    const Status status = file_->Append(buffer_);
+    buffer_.clear();
+    return status;
+  }
+  Status Finish() override { return Flush(); }
+
+ private:
+  WritableFile* const file_;
+  std::string buffer_;
+};
+
+class DeflateSink : public ByteSink {
+ public:
+  DeflateSink(WritableFile* file, Compression compression, int level)
+      : file_(file), buffer_(kBufferBytes) {
+    ready_ = deflateInit2(&stream_, level, Z_DEFLATED, WindowBits(compression),
+                          kMemoryLevel, Z_DEFAULT_STRATEGY) == Z_OK;
+  }
+  ~DeflateSink() override {
+    if (ready_) deflateEnd(&stream_);
+  }
+  bool ready() const { return ready_; }
+
+  Status Write(StringView data) override {
+    while (!data.empty()) {
+      const size_t n = std::min<size_t>(data.size(), 1u << 30);
+      HR_RETURN_IF_ERROR(Run(data.substr(0, n), Z_NO_FLUSH));
+      data.remove_prefix(n);
+    }
+    return OkStatus();
+  }
+  Status Flush() override { return Run("", Z_SYNC_FLUSH); }
+  Status Finish() override { return Run("", Z_FINISH); }
+
+ private:
+  Status Run(StringView data, int flush) {
+    stream_.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
+    stream_.avail_in = static_cast<uInt>(data.size());
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(buffer_.data());
+      stream_.avail_out = static_cast<uInt>(buffer_.size());
+      if (deflate(&stream_, flush) == Z_STREAM_ERROR) {
+        return Internal("zlib: the stream is finished already");
+      }
+      const size_t made = buffer_.size() - stream_.avail_out;
+      if (made > 0) {
+        HR_RETURN_IF_ERROR(file_->Append(StringView(buffer_.data(), made)));
+      }
+    } while (stream_.avail_out == 0);
+    return OkStatus();
+  }
+
+  WritableFile* const file_;
+  std::vector<char> buffer_;
+  z_stream stream_ = {};
+  bool ready_ = false;
+};
+
+}  // namespace
+
+StatusOr<Compression> ParseCompression(StringView name) {
+  if (name.empty()) return Compression::kNone;
+  if (name == "GZIP") return Compression::kGzip;
+  if (name == "ZLIB") return Compression::kZlib;
+  return InvalidArgument("Unsupported compression_type: ", name, ".");
+}
+
+std::unique_ptr<ByteSource> OpenByteSource(const RandomAccessFile* file,
+                                           Compression compression,
+                                           uint64_t offset) {
+  if (compression == Compression::kNone) {
+    return std::make_unique<PlainSource>(file, offset);
+  }
+  return std::make_unique<InflateSource>(file, compression, offset);
+}
+
+StatusOr<std::unique_ptr<ByteSink>> OpenByteSink(WritableFile* file,
+                                                 Compression compression,
+                                                 int level) {
+  if (level < -1 || level > 9) {
+    return InvalidArgument("a compression level of ", level);
+  }
+  if (compression == Compression::kNone) {
+    return std::make_unique<PlainSink>(file);
+  }
+  auto sink = std::make_unique<DeflateSink>(file, compression, level);
+  if (!sink->ready()) return ResourceExhausted("zlib: no memory to pack");
+  return sink;
+}
+
+}  // namespace headrace

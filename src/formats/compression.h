@@ -1,0 +1,50 @@
+// Streams of bytes of files, plain or packed by zlib.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/types/span.h"
+#include "base/file_system.h"
+
+namespace headrace {
+
+enum class Compression { kNone, kGzip, kZlib };
+
+// "", "GZIP" or "ZLIB", as upstream's options name them.
+StatusOr<Compression> ParseCompression(StringView name);
+
+// Reads a file from front to back. Not thread-safe.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  // Fills `out`; fewer bytes only at the end of the stream. Returns how many.
+  // DataLoss when packed bytes are damaged or end too early.
+  virtual StatusOr<size_t> Read(absl::Span<char> out) = 0;
+  // An upper bound of the bytes left, where one is known; else UINT64_MAX.
+  virtual uint64_t MostLeft() const = 0;
+};
+
+// Begins at byte `offset` of the file, which is borrowed.
+std::unique_ptr<ByteSource> OpenByteSource(const RandomAccessFile* file,
+                                           Compression compression,
+                                           uint64_t offset = 0);
+
+// Writes a file from front to back, gathering small pieces. Not thread-safe.
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual Status Write(StringView data) = 0;
+  // Hands all to the file; packed bytes so that a reader can unpack all that
+  // was written.
+  virtual Status Flush() = 0;
+  // Ends the stream; the file stays open. Nothing may be written after.
+  virtual Status Finish() = 0;
+};
+
+// `file` is borrowed. `level` is zlib's: 0 to 9, or -1 for its default.
+StatusOr<std::unique_ptr<ByteSink>> OpenByteSink(WritableFile* file,
+                                                 Compression compression,
+                                                 int level = -1);
+
+}  // namespace headrace

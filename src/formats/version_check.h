@@ -1,0 +1,19 @@
+// The one check of stored versions, for graphs and for checkpoints.
+#pragma once
+
+#include "base/status.h"
+
+namespace tensorflow {
+class VersionDef;
+}
+
+namespace headrace {
+
+// Whether a reader of version `reader_version`, which knows data of producers
+// from `min_producer` on, may read data with these versions. InvalidArgument
+// says which side is too old. `kind` begins the text ("GraphDef",
+// "Checkpoint"), `noun` ends it ("graph", "checkpoint").
+Status CheckVersions(const tensorflow::VersionDef& versions, int reader_version,
+                     int min_producer, StringView kind, StringView noun);
+
+}  // namespace headrace

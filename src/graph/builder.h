@@ -1,0 +1,86 @@
+// The Emitter that records: every op becomes a node of a graph.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "graph/function.h"
+#include "graph/graph.h"
+#include "op/emitter.h"
+
+namespace headrace {
+
+// Builds one graph: a plain one (tf.Graph), or a function's body, which may
+// capture values of the world around it. Used by one thread at a time.
+class GraphBuilder : public Emitter {
+ public:
+  enum class Kind { kPlain, kFunction };
+  GraphBuilder(std::shared_ptr<Graph> graph, Kind kind)
+      : graph_(std::move(graph)), kind_(kind) {}
+
+  // Infers shapes (contradictions are errors here already), folds what small
+  // integers say of later shapes, and adds the node under the current scope,
+  // control dependencies and device.
+  Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
+              ValueList* outputs) override;
+  // Values of this graph as they are. A function's body takes small plain
+  // eager tensors as constants and captures the rest; a plain graph refuses.
+  StatusOr<Value> Import(const Value& v) override;
+  void SetNextName(StringView name) override { next_name_ = std::string(name); }
+  bool is_eager() const override { return false; }
+
+  const std::shared_ptr<Graph>& graph() const { return graph_; }
+  bool is_function() const { return kind_ == Kind::kFunction; }
+
+  // A Placeholder: a function's argument, or a feed.
+  StatusOr<Value> AddPlaceholder(StringView name, DType dtype,
+                                 const Shape& shape,
+                                 std::shared_ptr<const HandleData> handle);
+  struct Capture {
+    Value outer;
+    Value inner;
+  };
+  // In order of first use.
+  const std::vector<Capture>& captures() const { return captures_; }
+
+  // The name scope, "" or ending in "/". Setting returns the old one.
+  const std::string& scope() const { return scope_; }
+  void set_scope(std::string scope) { scope_ = std::move(scope); }
+  // "base" made unique under the current scope and entered: "outer/base_1/".
+  std::string UniqueScope(StringView base) {
+    return graph_->UniqueName(absl::StrCat(scope_, base)) + "/";
+  }
+  const std::string& device() const { return device_; }
+  void set_device(std::string device) { device_ = std::move(device); }
+  // Nodes that every new node must run after.
+  std::vector<Node*>& control_inputs() { return control_inputs_; }
+
+ private:
+  StatusOr<Node*> AddNode(const ResolvedOpPtr& op,
+                          absl::Span<const Value> inputs);
+
+  std::shared_ptr<Graph> graph_;
+  const Kind kind_;
+  std::string next_name_;
+  std::string scope_;
+  std::string device_;
+  std::vector<Node*> control_inputs_;
+  std::vector<Capture> captures_;
+  absl::flat_hash_map<uint64_t, Value> imported_;
+};
+
+// Infers a node's output shapes, handles and constant from its inputs'.
+Status InferNode(Node* node);
+// What is known of the shape that an integer vector output holds.
+Shape PartialShapeOf(const Edge& e, int depth = 0);
+
+// A function of the builder's graph: `args` are its placeholders in order (the
+// captures' placeholders usually last). Nodes with side effects run always.
+FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
+                         absl::Span<const Value> args,
+                         absl::Span<const Value> results);
+
+}  // namespace headrace

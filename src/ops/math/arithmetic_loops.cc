@@ -1,0 +1,225 @@
+// Two-operand arithmetic that cannot fail.
+#include "base/double_math.h"
+#include "ops/math/loop_templates.h"
+
+namespace headrace::HR_LEVEL {
+namespace {
+
+template <typename T>
+constexpr bool kIsFloat = std::is_floating_point_v<T>;
+
+#define HR_FUNCTION(Name) \
+  struct Name {           \
+    template <typename T> \
+    HR_VECTOR T Run(T a, T b)
+
+// Integers wrap, so they are computed unsigned and wide.
+#define HR_WRAPPING(Name, op)                                           \
+  HR_FUNCTION(Name) {                                                   \
+    if constexpr (kIsFloat<T>) {                                        \
+      return a op b;                                                    \
+    } else {                                                            \
+      using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>; \
+      return static_cast<T>(static_cast<U>(a) op static_cast<U>(b));    \
+    }                                                                   \
+  }                                                                     \
+  }
+HR_WRAPPING(Add, +);
+HR_WRAPPING(Subtract, -);
+HR_WRAPPING(Multiply, *);
+
+struct AddComplex {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return {a.re + b.re, a.im + b.im};
+  }
+};
+struct SubtractComplex {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return {a.re - b.re, a.im - b.im};
+  }
+};
+struct MultiplyComplex {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+};
+struct SquaredDifferenceComplex {  // |a - b|^2 as d * conj(d)
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const auto re = a.re - b.re, im = a.im - b.im;
+    return {re * re + im * im, 0};
+  }
+};
+
+HR_FUNCTION(SquaredDifference) {
+  const T d = Subtract::Run(a, b);
+  return Multiply::Run(d, d);
+}
+};
+HR_FUNCTION(Maximum) {
+  if constexpr (kIsFloat<T>) {
+    const T m = a > b ? a : b;  // b where either is a NaN
+    return a != a ? a : m;
+  } else {
+    return a > b ? a : b;
+  }
+}
+};
+HR_FUNCTION(Minimum) {
+  if constexpr (kIsFloat<T>) {
+    const T m = a < b ? a : b;
+    return a != a ? a : m;
+  } else {
+    return a < b ? a : b;
+  }
+}
+}
+;
+HR_FUNCTION(Divide) { return a / b; }
+}
+;
+HR_FUNCTION(DivNoNan) {
+  const T q = a / b;
+  return b == 0 ? T{0} : q;
+}
+}
+;
+HR_FUNCTION(MulNoNan) {
+  const T p = a * b;
+  return b == 0 ? T{0} : p;
+}
+}
+;
+HR_FUNCTION(Xdivy) {
+  const T q = a / b;
+  return a == 0 ? T{0} : q;
+}
+}
+;
+HR_FUNCTION(FloorDivide) {
+  if constexpr (sizeof(T) == 4) return __builtin_floorf(a / b);
+  if constexpr (sizeof(T) == 8) return __builtin_floor(a / b);
+}
+}
+;
+HR_FUNCTION(TruncateDivide) {
+  if constexpr (sizeof(T) == 4) return __builtin_truncf(a / b);
+  if constexpr (sizeof(T) == 8) return __builtin_trunc(a / b);
+}
+}
+;
+HR_FUNCTION(TruncateMod) {
+  if constexpr (sizeof(T) == 4) return __builtin_fmodf(a, b);
+  if constexpr (sizeof(T) == 8) return __builtin_fmod(a, b);
+}
+}
+;
+HR_FUNCTION(FloorModulo) {
+  const T r = TruncateMod::Run(a, b);
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+}
+;
+#undef HR_FUNCTION
+
+// Through the C library's double functions.
+#define HR_DOUBLE_FUNCTION(Name, expression)                        \
+  struct Name {                                                     \
+    HR_VECTOR double Run(double a, double b) { return expression; } \
+    HR_VECTOR float Run(float a, float b) {                         \
+      return static_cast<float>(                                    \
+          Run(static_cast<double>(a), static_cast<double>(b)));     \
+    }                                                               \
+  };
+HR_DOUBLE_FUNCTION(PowD, ::pow(a, b))
+HR_DOUBLE_FUNCTION(Atan2D, ::atan2(a, b))
+#undef HR_DOUBLE_FUNCTION
+struct XlogyD {
+  HR_VECTOR double Run(double a, double b) {
+    const double r = a * ::log(b);
+    return a == 0 ? 0.0 : r;
+  }
+  HR_VECTOR float Run(float a, float b) {
+    const float r = a * Log(b);
+    return a == 0 ? 0.0f : r;
+  }
+};
+struct Xlog1pyD {
+  HR_VECTOR double Run(double a, double b) {
+    const double r = a * ::log1p(b);
+    return a == 0 ? 0.0 : r;
+  }
+  HR_VECTOR float Run(float a, float b) {
+    const float r = a * Log1p(b);
+    return a == 0 ? 0.0f : r;
+  }
+};
+
+// Squares and the like are a product, exactly as rounded as pow's.
+template <typename T>
+void Pow(const void* a, const void* b, void* y, int64_t n, int kind) {
+  if (kind == 2) {
+    const T p = *static_cast<const T*>(b);
+    if (p == 2) return Map2<Multiply, T>(a, a, y, n, 0);
+    if (p == 1) return Map2<Multiply, T>(a, b, y, n, 2);  // times 1
+    if (p == -1) {
+      const T one = 1;
+      return Map2<Divide, T>(&one, a, y, n, 1);
+    }
+  }
+  Map2Blocks<PowD, T>(a, b, y, n, kind);
+}
+
+#define HR_BLOCKS(op, F, T, ns) \
+  { op, kType<T>, kType<T>, nullptr, &Map2Blocks<F, T>, nullptr, ns }
+#define HR_BLOCK_FLOATS(op, F, ns)                           \
+  HR_BLOCKS(op, F, float, ns), HR_BLOCKS(op, F, double, ns), \
+      HR_BINARY_SMALL(op, HR_ARG(Map2Blocks<F, float>), ns)
+
+constexpr LoopEntry kRows[] = {
+    HR_BINARY_FLOATS("Add", Add, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Add", Add, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "Add", AddComplex, 0.2f),
+    HR_BINARY_FLOATS("AddV2", Add, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "AddV2", Add, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "AddV2", AddComplex, 0.2f),
+    HR_BINARY_FLOATS("Sub", Subtract, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Sub", Subtract, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "Sub", SubtractComplex, 0.2f),
+    HR_BINARY_FLOATS("Mul", Multiply, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Mul", Multiply, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "Mul", MultiplyComplex, 0.3f),
+    HR_BINARY_FLOATS("SquaredDifference", SquaredDifference, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "SquaredDifference", SquaredDifference, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "SquaredDifference", SquaredDifferenceComplex,
+                     0.2f),
+    HR_BINARY_FLOATS("Maximum", Maximum, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Maximum", Maximum, 0.2f),
+    HR_BINARY_FLOATS("Minimum", Minimum, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Minimum", Minimum, 0.2f),
+    HR_BINARY_FLOATS("Div", Divide, 0.3f),
+    HR_BINARY_FLOATS("RealDiv", Divide, 0.3f),
+    HR_BINARY_FLOATS("DivNoNan", DivNoNan, 0.3f),
+    HR_BINARY_FLOATS("MulNoNan", MulNoNan, 0.2f),
+    HR_BINARY_FLOATS("Xdivy", Xdivy, 0.3f),
+    HR_BINARY_FLOATS("FloorDiv", FloorDivide, 0.3f),
+    HR_BINARY_FLOATS("TruncateDiv", TruncateDivide, 0.3f),
+    HR_BINARY_FLOATS("Mod", TruncateMod, 10.0f),
+    HR_BINARY_FLOATS("TruncateMod", TruncateMod, 10.0f),
+    HR_BINARY_FLOATS("FloorMod", FloorModulo, 10.0f),
+    HR_BLOCK_FLOATS("Atan2", Atan2D, 3.0f),
+    HR_BLOCK_FLOATS("Xlogy", XlogyD, 1.0f),
+    HR_BLOCK_FLOATS("Xlog1py", Xlog1pyD, 1.5f),
+    {"Pow", kType<float>, kType<float>, nullptr, &Pow<float>, nullptr, 3.0f},
+    {"Pow", kType<double>, kType<double>, nullptr, &Pow<double>, nullptr, 3.0f},
+    HR_BINARY_SMALL("Pow", Pow<float>, 3.0f),
+};
+
+}  // namespace
+
+LoopRows ArithmeticLoops() { return {kRows, std::size(kRows)}; }
+
+}  // namespace headrace::HR_LEVEL

@@ -1,0 +1,103 @@
+#include <cmath>
+
+#include "base/thread_pool.h"
+#include "eager/eager_emitter.h"
+#include "gtest/gtest.h"
+
+namespace headrace {
+namespace {
+
+// Numbers that are easy to sum exactly.
+template <typename T>
+Tensor Numbers(Shape shape) {
+  Tensor t = *Tensor::Allocate(DTypeOf<T>, shape);
+  for (int64_t i = 0; i < t.num_elements(); ++i) {
+    t.data<T>()[i] = static_cast<T>(static_cast<float>(i * 7 % 11) - 5);
+  }
+  return t;
+}
+
+template <typename T>
+void CheckProduct(int64_t m, int64_t n, int64_t k, bool ta, bool tb) {
+  Tensor a = Numbers<T>(ta ? Shape{k, m} : Shape{m, k});
+  Tensor b = Numbers<T>(tb ? Shape{n, k} : Shape{k, n});
+  auto c = RunOp("MatMul", {a, b}, {{"transpose_a", ta}, {"transpose_b", tb}});
+  ASSERT_TRUE(c.ok()) << c.status();
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t p = 0; p < k; ++p) {
+        sum += static_cast<double>(a.data<T>()[ta ? p * m + i : i * k + p]) *
+               static_cast<double>(b.data<T>()[tb ? j * k + p : p * n + j]);
+      }
+      const double got = static_cast<double>((*c)[0].data<T>()[i * n + j]);
+      ASSERT_NEAR(got, sum, std::abs(sum) * 0.01)
+          << m << "x" << n << "x" << k << " at " << i << "," << j;
+    }
+  }
+}
+
+TEST(MatMul, EveryWayOfPacking) {
+  for (auto [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                         {3, 5, 7},
+                         {1, 300, 40},
+                         {300, 1, 40},
+                         {17, 33, 9},
+                         {64, 64, 64},
+                         {40, 130, 600},
+                         {129, 70, 1030},
+                         {0, 3, 2},
+                         {3, 2, 0}}) {
+    for (int t = 0; t < 4; ++t) {
+      CheckProduct<float>(m, n, k, t & 1, t & 2);
+      CheckProduct<double>(m, n, k, t & 1, t & 2);
+    }
+  }
+}
+
+TEST(MatMul, OtherTypes) {
+  for (int t = 0; t < 4; ++t) {
+    CheckProduct<int32_t>(5, 6, 7, t & 1, t & 2);
+    CheckProduct<half>(5, 6, 7, t & 1, t & 2);
+    CheckProduct<bfloat16>(5, 1, 7, t & 1, t & 2);
+  }
+}
+
+TEST(MatMul, SameBitsForAnyThreads) {
+  Tensor a = *Tensor::Allocate(DType::kFloat, {150, 700});
+  Tensor b = *Tensor::Allocate(DType::kFloat, {700, 90});
+  for (Tensor* t : {&a, &b}) {
+    for (int64_t i = 0; i < t->num_elements(); ++i) {
+      t->data<float>()[i] = std::sin(static_cast<float>(i));
+    }
+  }
+  SetNumThreads(1);
+  Tensor one = (*RunOp("MatMul", {a, b}))[0];
+  SetNumThreads(7);
+  Tensor many = (*RunOp("MatMul", {a, b}))[0];
+  SetNumThreads(0);
+  EXPECT_EQ(std::memcmp(one.raw(), many.raw(), one.bytes()), 0);
+}
+
+TEST(MatMul, RefusesSizesThatDiffer) {
+  auto r = RunOp("MatMul", {Numbers<float>({2, 3}), Numbers<float>({4, 5})});
+  EXPECT_EQ(r.status().message(),
+            "Matrix size-incompatible: In[0]: [2,3], In[1]: [4,5] [Op:MatMul]");
+}
+
+TEST(BatchMatMul, Broadcasts) {
+  Tensor x = Numbers<float>({2, 1, 3, 4}), y = Numbers<float>({5, 4, 2});
+  auto c = RunOp("BatchMatMulV2", {x, y});
+  ASSERT_TRUE(c.ok()) << c.status();
+  const Tensor& out = (*c)[0];
+  ASSERT_EQ(out.shape(), (Shape{2, 5, 3, 2}));
+  for (int i = 0; i < 10; ++i) {
+    auto part = RunOp("MatMul", {x.Rows(i / 5, i / 5 + 1).WithShape({3, 4}),
+                                 y.Rows(i % 5, i % 5 + 1).WithShape({4, 2})});
+    ASSERT_TRUE(part.ok());
+    EXPECT_EQ(std::memcmp((*part)[0].raw(), out.data<float>() + i * 6, 24), 0);
+  }
+}
+
+}  // namespace
+}  // namespace headrace

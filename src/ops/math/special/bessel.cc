@@ -1,0 +1,110 @@
+// Bessel functions of orders 0 and 1.
+#include <cmath>
+#include <limits>
+
+#include "ops/math/elementwise.h"
+#include "ops/math/special/bessel_functions.h"
+
+namespace headrace {
+namespace {
+
+// --- Gradients. Of order 0 they are the functions of order 1.
+
+Status Flow(GradientContext& g, const Value& slope) {
+  g.set(0, g("Mul", {g.grad(), slope}));
+  return g.status();
+}
+// f(x) - y / x, with `at_zero` in the place of what 0 gives.
+Value LessQuotient(GradientContext& g, const char* f, double at_zero) {
+  const Value& x = g.input(0);
+  Value quotient = g("RealDiv", {g.output(0), x});
+  Value slope = g("Sub", {g(f, {x}), quotient});
+  Value is_zero = g("Equal", {x, g.Scalar(x.dtype(), 0)});
+  return g("SelectV2", {is_zero, g.Scalar(x.dtype(), at_zero), slope});
+}
+
+Status BesselI0Grad(GradientContext& g) {
+  return Flow(g, g("BesselI1", {g.input(0)}));
+}
+Status BesselI0eGrad(GradientContext& g) {
+  Value sign = g("Sign", {g.input(0)});
+  Value part = g("Mul", {sign, g.output(0)});
+  return Flow(g, g("Sub", {g("BesselI1e", {g.input(0)}), part}));
+}
+Status BesselI1Grad(GradientContext& g) {
+  return Flow(g, LessQuotient(g, "BesselI0", 1));
+}
+Status BesselI1eGrad(GradientContext& g) {
+  const Value& x = g.input(0);
+  Value per = g("AddV2", {g("Sign", {x}), g("Reciprocal", {x})});
+  Value part = g("Mul", {g.output(0), per});
+  Value slope = g("Sub", {g("BesselI0e", {x}), part});
+  Value is_zero = g("Equal", {x, g.Scalar(x.dtype(), 0)});
+  return Flow(g, g("SelectV2", {is_zero, g.Scalar(x.dtype(), 0.5), slope}));
+}
+Status BesselJ0Grad(GradientContext& g) {
+  return Flow(g, g("Neg", {g("BesselJ1", {g.input(0)})}));
+}
+Status BesselJ1Grad(GradientContext& g) {
+  return Flow(g, LessQuotient(g, "BesselJ0", 0.5));
+}
+Status BesselY0Grad(GradientContext& g) {
+  return Flow(g, g("Neg", {g("BesselY1", {g.input(0)})}));
+}
+Status BesselY1Grad(GradientContext& g) {
+  Value quotient = g("RealDiv", {g.output(0), g.input(0)});
+  return Flow(g, g("Sub", {g("BesselY0", {g.input(0)}), quotient}));
+}
+Status BesselK0Grad(GradientContext& g) {
+  return Flow(g, g("Neg", {g("BesselK1", {g.input(0)})}));
+}
+Status BesselK0eGrad(GradientContext& g) {
+  return Flow(g, g("Sub", {g.output(0), g("BesselK1e", {g.input(0)})}));
+}
+Status BesselK1Grad(GradientContext& g) {
+  Value quotient = g("RealDiv", {g.output(0), g.input(0)});
+  Value k0 = g("Neg", {g("BesselK0", {g.input(0)})});
+  return Flow(g, g("Sub", {k0, quotient}));
+}
+Status BesselK1eGrad(GradientContext& g) {
+  const Value& x = g.input(0);
+  Value one = g.Scalar(x.dtype(), 1);
+  Value per = g("Sub", {one, g("Reciprocal", {x})});
+  Value part = g("Mul", {g.output(0), per});
+  return Flow(g, g("Sub", {part, g("BesselK0e", {x})}));
+}
+
+// --- Kernels.
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+double I0(double x) { return BesselI0e(x) * std::exp(std::abs(x)); }
+double I1(double x) { return BesselI1e(x) * std::exp(std::abs(x)); }
+double K0(double x) { return BesselK0e(x) * (x > 0 ? std::exp(-x) : 1); }
+double K1(double x) { return BesselK1e(x) * (x > 0 ? std::exp(-x) : 1); }
+double Y0(double x) { return x > 0 || std::isnan(x) ? y0(x) : -kInf; }
+double Y1(double x) { return x > 0 || std::isnan(x) ? y1(x) : -kInf; }
+double J0(double x) { return j0(x); }
+double J1(double x) { return j1(x); }
+
+template <double (*F)(double)>
+constexpr auto kOf = [](auto x) { return static_cast<decltype(x)>(F(x)); };
+
+#define HR_BESSEL(Name, F, doc)    \
+  HR_UNARY(Name, kFloatTypes, doc) \
+      .Gradient(Name##Grad)        \
+      .Cpu(UnaryOf<kOf<F>, float, double, half, bfloat16>)
+HR_BESSEL(BesselI0, I0, "The modified Bessel function I0.");
+HR_BESSEL(BesselI0e, BesselI0e, "exp(-|x|) I0(x).");
+HR_BESSEL(BesselI1, I1, "The modified Bessel function I1.");
+HR_BESSEL(BesselI1e, BesselI1e, "exp(-|x|) I1(x).");
+HR_BESSEL(BesselJ0, J0, "The Bessel function J0.");
+HR_BESSEL(BesselJ1, J1, "The Bessel function J1.");
+HR_BESSEL(BesselK0, K0, "The modified Bessel function K0.");
+HR_BESSEL(BesselK0e, BesselK0e, "exp(x) K0(x).");
+HR_BESSEL(BesselK1, K1, "The modified Bessel function K1.");
+HR_BESSEL(BesselK1e, BesselK1e, "exp(x) K1(x).");
+HR_BESSEL(BesselY0, Y0, "The Bessel function Y0.");
+HR_BESSEL(BesselY1, Y1, "The Bessel function Y1.");
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,20 @@
+// Sums of values that variants hold (tensor lists, dataset states).
+#pragma once
+
+#include "base/status.h"
+#include "tensor/variant.h"
+
+namespace headrace {
+
+// Adds two values of one type. Both are of the registered type.
+using VariantAddFn = StatusOr<Variant> (*)(const Variant& a, const Variant& b);
+
+// Makes values whose type_name() is `type` addable; called at start-up, by the
+// room that owns the type. `type` must outlive the process.
+bool RegisterVariantAdd(const char* type, VariantAddFn fn);
+
+// a + b. An empty variant counts as zero. InvalidArgument when the types
+// differ, Unimplemented when nobody registered theirs.
+StatusOr<Variant> AddVariantValues(const Variant& a, const Variant& b);
+
+}  // namespace headrace

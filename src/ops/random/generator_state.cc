@@ -1,0 +1,182 @@
+// tf.random.Generator: a variable of int64 holds a Philox counter and key, and
+// these ops draw from it and move it on.
+//
+//   state: [counter low, counter high, key, ...]
+#include "ops/random/fill.h"
+#include "ops/random/generator.h"
+#include "ops/state/variable_access.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kPhiloxAlgorithm = 1;
+constexpr int64_t kStateSize = 3;
+
+// Moves the state behind input 0 on by `delta` outputs; the generator as it
+// was before in *before.
+Status TakeFromState(KernelContext& c, int64_t algorithm, uint64_t delta,
+                     Philox* before) {
+  HR_RETURN_IF_ERROR(CheckAlgorithm(algorithm));
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  if (v.variable->dtype() != DType::kInt64) {
+    return InvalidArgument("dtype of RNG state variable must be int64, not ",
+                           DTypeName(v.variable->dtype()));
+  }
+  return v.variable->Update(v.name, [&](Tensor& state) {
+    if (state.rank() != 1) {
+      return InvalidArgument(
+          "RNG state must have one and only one dimension, not ", state.rank());
+    }
+    if (state.num_elements() < kStateSize) {
+      return InvalidArgument(
+          "For the Philox algorithm, the size of state must "
+          "be at least ",
+          kStateSize, "; got ", state.num_elements());
+    }
+    int64_t* words = state.data<int64_t>();
+    Philox p = Philox::FromState(words[0], words[1], words[2]);
+    *before = p;
+    p.Skip(delta * kPhiloxReservedSamples);
+    words[0] = static_cast<int64_t>(p.counter_low());
+    words[1] = static_cast<int64_t>(p.counter_high());
+    return OkStatus();
+  });
+}
+
+// Inputs of the drawing ops: resource, [algorithm,] shape, ...
+template <bool kHasAlgorithm = true>
+StatusOr<Philox> PrepareDraw(KernelContext& c) {
+  HR_RETURN_IF_ERROR(AllocateFrom(c, kHasAlgorithm ? 2 : 1));
+  int64_t algorithm = kPhiloxAlgorithm;
+  if (kHasAlgorithm) {
+    algorithm = c.input(1).scalar<int64_t>();
+  }
+  Philox p;
+  HR_RETURN_IF_ERROR(
+      TakeFromState(c, algorithm, c.output(0).num_elements(), &p));
+  return p;
+}
+
+template <RandomKind kind, bool kHasAlgorithm = true>
+Status Draw(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Philox p, PrepareDraw<kHasAlgorithm>(c));
+  return FillRandom(kind, p, c.output(0));
+}
+
+Status DrawInt(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Philox p, PrepareDraw(c));
+  return FillRandomInt(p, c.input(3), c.input(4), c.output(0));
+}
+
+Status DrawShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckScalarInput(c, 1));
+  return RandomShape(c, 2);
+}
+
+Status DrawShapeOfOld(ShapeContext& c) { return RandomShape(c, 1); }
+
+#define HR_DRAW(Name, kind, type, text)     \
+  HR_OP(Name)                               \
+      .Input("resource: resource")          \
+      .Input("algorithm: int64")            \
+      .Input("shape: shape_dtype")          \
+      .Output("output: dtype")              \
+      .Attr("dtype: type = " type)          \
+      .Attr("shape_dtype: type = DT_INT64") \
+      .Doc(text)                            \
+      .Stateful()                           \
+      .Shape(DrawShape)                     \
+      .NoGradient()                         \
+      .Cpu(Compute<Draw<RandomKind::kind>>)
+
+HR_DRAW(StatefulUniform, kUniform, "DT_FLOAT",
+        "Draws uniform numbers in [0, 1) from a generator.");
+HR_DRAW(StatefulStandardNormalV2, kNormal, "DT_FLOAT",
+        "Draws normal numbers from a generator.");
+HR_DRAW(StatefulTruncatedNormal, kTruncatedNormal, "DT_FLOAT",
+        "Draws normal numbers, never 2 or more from 0, from a generator.");
+HR_DRAW(StatefulUniformFullInt, kBits, "DT_UINT64",
+        "Draws integers over all the type has from a generator.");
+
+HR_OP(StatefulStandardNormal)
+    .Input("resource: resource")
+    .Input("shape: shape_dtype")
+    .Output("output: dtype")
+    .Attr("dtype: type = DT_FLOAT")
+    .Attr("shape_dtype: type = DT_INT64")
+    .Doc("Draws normal numbers from a generator.")
+    .Stateful()
+    .Deprecated(29, "Use StatefulStandardNormalV2 instead")
+    .Shape(DrawShapeOfOld)
+    .NoGradient()
+    .Cpu(Compute<Draw<RandomKind::kNormal, false>>);
+
+HR_OP(StatefulUniformInt)
+    .Input("resource: resource")
+    .Input("algorithm: int64")
+    .Input("shape: shape_dtype")
+    .Input("minval: dtype")
+    .Input("maxval: dtype")
+    .Output("output: dtype")
+    .Attr("dtype: type = DT_INT64")
+    .Attr("shape_dtype: type = DT_INT64")
+    .Doc("Draws integers in [minval, maxval) from a generator.")
+    .Stateful()
+    .Shape(DrawShape)
+    .NoGradient()
+    .Cpu(Compute<DrawInt>);
+
+Status Skip(KernelContext& c) {
+  Philox before;
+  return TakeFromState(c, c.input(1).scalar<int64_t>(),
+                       static_cast<uint64_t>(c.input(2).scalar<int64_t>()),
+                       &before);
+}
+
+Status SkipShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckScalarInput(c, 1));
+  return CheckScalarInput(c, 2);
+}
+
+HR_OP(RngSkip)
+    .Input("resource: resource")
+    .Input("algorithm: int64")
+    .Input("delta: int64")
+    .Doc("Moves a generator on as drawing `delta` numbers does.")
+    .Stateful()
+    .Shape(SkipShape)
+    .NoGradient()
+    .Cpu(Compute<Skip>);
+
+Status ReadAndSkip(KernelContext& c) {
+  Philox before;
+  HR_RETURN_IF_ERROR(TakeFromState(c, c.input(1).scalar<int32_t>(),
+                                   c.input(2).scalar<uint64_t>(), &before));
+  int64_t* out = c.out<int64_t>(0);
+  out[0] = static_cast<int64_t>(before.counter_low());
+  out[1] = static_cast<int64_t>(before.counter_high());
+  out[2] = static_cast<int64_t>(before.key64());
+  return OkStatus();
+}
+
+Status ReadAndSkipShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(SkipShape(c));
+  c.set_output(0, Shape{kStateSize});
+  return OkStatus();
+}
+
+HR_OP(RngReadAndSkip)
+    .Input("resource: resource")
+    .Input("alg: int32")
+    .Input("delta: uint64")
+    .Output("value: int64")
+    .Doc(
+        "Moves a generator on as drawing `delta` numbers does; gives the "
+        "state before.")
+    .Stateful()
+    .Shape(ReadAndSkipShape)
+    .NoGradient()
+    .Cpu(Compute<ReadAndSkip>);
+
+}  // namespace
+}  // namespace headrace

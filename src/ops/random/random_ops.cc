@@ -1,0 +1,81 @@
+// RandomUniform, RandomStandardNormal, TruncatedNormal, RandomUniformInt:
+// each op has a generator of its own, which moves on from run to run.
+#include "ops/random/fill.h"
+#include "ops/random/generator.h"
+
+namespace headrace {
+namespace {
+
+Status FirstInputShape(ShapeContext& c) { return RandomShape(c, 0); }
+
+template <RandomKind kind>
+class RandomFloats : public Kernel {
+ public:
+  explicit RandomFloats(const ResolvedOp& op) : generator_(op) {}
+  Status Run(KernelContext& c) override {
+    HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
+    Tensor& out = c.output(0);
+    return FillRandom(kind, generator_.ReserveOutputs(out.num_elements()), out);
+  }
+
+ private:
+  SeededGenerator generator_;
+};
+
+#define HR_RANDOM(Name, kind, text)                   \
+  HR_OP(Name)                                         \
+      .Input("shape: T")                              \
+      .Output("output: dtype")                        \
+      .Attr("seed: int = 0")                          \
+      .Attr("seed2: int = 0")                         \
+      .Attr("dtype: {half, bfloat16, float, double}") \
+      .Attr("T: {int32, int64}")                      \
+      .Doc(text)                                      \
+      .Stateful()                                     \
+      .Shape(FirstInputShape)                         \
+      .NoGradient()                                   \
+      .Cpu(Bind<RandomFloats<RandomKind::kind>>)
+
+HR_RANDOM(RandomUniform, kUniform, "Random numbers, uniform in [0, 1).");
+HR_RANDOM(RandomStandardNormal, kNormal,
+          "Random numbers, normal with mean 0 and deviation 1.");
+HR_RANDOM(TruncatedNormal, kTruncatedNormal,
+          "Random numbers, normal but never 2 or more from 0.");
+
+class RandomInts : public Kernel {
+ public:
+  explicit RandomInts(const ResolvedOp& op) : generator_(op) {}
+  Status Run(KernelContext& c) override {
+    HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
+    Tensor& out = c.output(0);
+    return FillRandomInt(generator_.ReserveOutputs(out.num_elements()),
+                         c.input(1), c.input(2), out);
+  }
+
+ private:
+  SeededGenerator generator_;
+};
+
+Status RandomIntShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckBound(c, 1, "minval"));
+  HR_RETURN_IF_ERROR(CheckBound(c, 2, "maxval"));
+  return RandomShape(c, 0);
+}
+
+HR_OP(RandomUniformInt)
+    .Input("shape: T")
+    .Input("minval: Tout")
+    .Input("maxval: Tout")
+    .Output("output: Tout")
+    .Attr("seed: int = 0")
+    .Attr("seed2: int = 0")
+    .Attr("Tout: {int32, int64}")
+    .Attr("T: {int32, int64}")
+    .Doc("Random integers, uniform in [minval, maxval).")
+    .Stateful()
+    .Shape(RandomIntShape)
+    .NoGradient()
+    .Cpu(Bind<RandomInts>);
+
+}  // namespace
+}  // namespace headrace

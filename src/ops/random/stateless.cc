@@ -1,0 +1,123 @@
+// Stateless random numbers: the same inputs always give the same numbers. The
+// first form takes a seed pair, the second (V2) a key and a counter.
+#include "ops/random/fill.h"
+#include "ops/random/generator.h"
+
+namespace headrace {
+namespace {
+
+Status SeedShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckSeedShape(c.input(1)));
+  if (c.num_inputs() > 2) {
+    HR_RETURN_IF_ERROR(CheckBound(c, 2, "minval"));
+    HR_RETURN_IF_ERROR(CheckBound(c, 2 + 1, "maxval"));
+  }
+  return RandomShape(c, 0);
+}
+
+Status KeyShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckKeyCounterShapes(c.input(1), c.input(2), c.input(3)));
+  if (c.num_inputs() > 4) {
+    HR_RETURN_IF_ERROR(CheckBound(c, 4, "minval"));
+    HR_RETURN_IF_ERROR(CheckBound(c, 4 + 1, "maxval"));
+  }
+  return RandomShape(c, 0);
+}
+
+template <RandomKind kind>
+Status FromSeed(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Philox generator, StatelessGenerator(c.input(1)));
+  HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
+  return FillRandom(kind, generator, c.output(0));
+}
+
+template <RandomKind kind>
+Status FromKey(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Philox generator,
+                      KeyCounterGenerator(c.input(1), c.input(2), c.input(3)));
+  HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
+  return FillRandom(kind, generator, c.output(0));
+}
+
+#define HR_STATELESS(Name, kind, types, seeds, text) \
+  HR_OP(Name)                                        \
+      .Input("shape: T")                             \
+      .Input("seed: Tseed")                          \
+      .Output("output: dtype")                       \
+      .Attr("dtype: " types)                         \
+      .Attr("T: {int32, int64} = DT_INT32")          \
+      .Attr("Tseed: " seeds " = DT_INT64")           \
+      .Doc(text)                                     \
+      .Shape(SeedShape)                              \
+      .NoGradient()                                  \
+      .Cpu(Compute<FromSeed<RandomKind::kind>>);     \
+  HR_OP(Name##V2)                                    \
+      .Input("shape: Tshape")                        \
+      .Input("key: uint64")                          \
+      .Input("counter: uint64")                      \
+      .Input("alg: int32")                           \
+      .Output("output: dtype")                       \
+      .Attr("dtype: " types)                         \
+      .Attr("Tshape: {int32, int64} = DT_INT32")     \
+      .Doc(text)                                     \
+      .Shape(KeyShape)                               \
+      .NoGradient()                                  \
+      .Cpu(Compute<FromKey<RandomKind::kind>>)
+
+#define HR_FLOATS "{half, bfloat16, float, double} = DT_FLOAT"
+#define HR_BITS "{int32, int64, uint32, uint64} = DT_UINT64"
+HR_STATELESS(StatelessRandomUniform, kUniform, HR_FLOATS, "{int32, int64}",
+             "Random numbers of a seed, uniform in [0, 1).");
+HR_STATELESS(StatelessRandomNormal, kNormal, HR_FLOATS, "{int32, int64}",
+             "Random numbers of a seed, normal.");
+HR_STATELESS(StatelessTruncatedNormal, kTruncatedNormal, HR_FLOATS,
+             "{int32, int64}",
+             "Random numbers of a seed, normal but never 2 or more from 0.");
+HR_STATELESS(StatelessRandomUniformFullInt, kBits, HR_BITS,
+             "{int32, int64, uint32, uint64}",
+             "Random integers of a seed, uniform over all the type has.");
+
+Status IntFromSeed(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Philox generator, StatelessGenerator(c.input(1)));
+  HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
+  return FillRandomInt(generator, c.input(2), c.input(3), c.output(0));
+}
+
+Status IntFromKey(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Philox generator,
+                      KeyCounterGenerator(c.input(1), c.input(2), c.input(3)));
+  HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
+  return FillRandomInt(generator, c.input(4), c.input(5), c.output(0));
+}
+
+HR_OP(StatelessRandomUniformInt)
+    .Input("shape: T")
+    .Input("seed: Tseed")
+    .Input("minval: dtype")
+    .Input("maxval: dtype")
+    .Output("output: dtype")
+    .Attr("dtype: {int32, int64}")
+    .Attr("T: {int32, int64}")
+    .Attr("Tseed: {int32, int64} = DT_INT64")
+    .Doc("Random integers of a seed, uniform in [minval, maxval).")
+    .Shape(SeedShape)
+    .NoGradient()
+    .Cpu(Compute<IntFromSeed>);
+
+HR_OP(StatelessRandomUniformIntV2)
+    .Input("shape: Tshape")
+    .Input("key: uint64")
+    .Input("counter: uint64")
+    .Input("alg: int32")
+    .Input("minval: dtype")
+    .Input("maxval: dtype")
+    .Output("output: dtype")
+    .Attr("dtype: {int32, int64, uint32, uint64}")
+    .Attr("Tshape: {int32, int64} = DT_INT32")
+    .Doc("Random integers of a key and counter, uniform in [minval, maxval).")
+    .Shape(KeyShape)
+    .NoGradient()
+    .Cpu(Compute<IntFromKey>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,103 @@
+// The one thing that runs: a program bound to kernels and memory once, then
+// run many times.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "graph/function.h"
+#include "op/kernel.h"
+#include "runtime/program.h"
+
+namespace headrace {
+
+// When set in a run, receives the name, op and times of every step.
+class Timeline {
+ public:
+  virtual ~Timeline() = default;
+  // Nanoseconds of std::chrono::steady_clock. Called on the running thread.
+  virtual void Step(StringView name, StringView op, int64_t begin_ns,
+                    int64_t end_ns) = 0;
+};
+
+// Thread-safe: runs may overlap; each takes a frame (slots and arena) of its
+// own, kept for the next run.
+class Executable {
+ public:
+  // Optimises and binds. Errors: what MakeProgram reports, and NotFound where
+  // an op has no kernel.
+  static StatusOr<std::unique_ptr<Executable>> Make(
+      const Graph& graph, absl::Span<const Edge> feeds,
+      absl::Span<const Edge> fetches, absl::Span<Node* const> targets,
+      const FunctionLibrary* library);
+  static StatusOr<std::unique_ptr<Executable>> Make(
+      const Function& f, const FunctionLibrary* library);
+  ~Executable();
+
+  // Feeds are moved from. On error nothing is in *fetches. The error names the
+  // step: "...\n\t [[{{node name}}]]".
+  Status Run(const RunServices& services, absl::Span<Tensor> feeds,
+             std::vector<Tensor>* fetches, Timeline* timeline = nullptr);
+
+  int num_feeds() const { return static_cast<int>(feeds_.size()); }
+  int num_fetches() const { return static_cast<int>(fetches_.size()); }
+  int num_steps() const { return static_cast<int>(steps_.size()); }
+  size_t arena_bytes() const { return arena_bytes_; }
+  // One line a step, for tests and docs.
+  std::string DebugString() const;
+
+ private:
+  struct Step {
+    Kernel* kernel = nullptr;
+    ResolvedOpPtr op;
+    std::shared_ptr<Kernel> owned;
+    std::string name;
+    absl::InlinedVector<ValueId, 4> inputs;
+    absl::InlinedVector<ValueId, 2> outputs;
+    absl::InlinedVector<ValueId, 2> allocate;  // static, of this run
+    absl::InlinedVector<ValueId, 2> release;   // last used here
+    absl::InlinedVector<ValueId, 2> pin;       // may not be taken over here
+    uint32_t reusable = 0;  // inputs that output 0 may take the memory of
+    bool dynamic = false;   // shapes to be found at the run
+  };
+  struct Slot {
+    DType dtype = DType::kInvalid;
+    Shape shape;
+    Tensor constant;
+    int64_t offset = -1;  // in the arena
+    bool is_static = false;
+  };
+  struct Frame;
+
+  Executable() = default;
+  StatusOr<std::unique_ptr<Frame>> NewFrame();
+  StatusOr<std::unique_ptr<Frame>> Acquire();
+  void Release(std::unique_ptr<Frame> frame);
+  Status SetFeeds(Frame& f, absl::Span<Tensor> feeds);
+  Status RunSteps(Frame& f, Timeline* timeline);
+  Status RunStep(Frame& f, int i);
+  Status PrepareDynamic(Frame& f, const Step& s);
+
+  std::vector<Step> steps_;
+  std::vector<Step> view_steps_;  // run once a frame: views of its memory
+  std::vector<Slot> slots_;
+  std::vector<ValueId> feeds_;
+  std::vector<ValueId> fetches_;
+  std::vector<ValueId> clear_at_end_;
+  std::vector<ValueId> counted_;  // every slot that a run fills
+  size_t arena_bytes_ = 0;
+  std::atomic<Frame*> spare_{nullptr};
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Frame>> frames_;  // guarded by mutex_
+};
+
+// Shared executables of functions: one each, made at first use and kept as
+// long as the function lives.
+StatusOr<std::shared_ptr<Executable>> ExecutableOf(
+    const FunctionPtr& f, const FunctionLibrary* library);
+
+}  // namespace headrace

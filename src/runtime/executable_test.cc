@@ -1,0 +1,183 @@
+#include "runtime/executable.h"
+
+#include "base/cancellation.h"
+#include "eager/tape.h"
+#include "graph/builder.h"
+#include "gtest/gtest.h"
+#include "op/function_caller.h"
+
+namespace headrace {
+namespace {
+
+using K = GraphBuilder::Kind;
+
+// A function's body being traced.
+struct Trace {
+  Trace() : builder(std::make_shared<Graph>(), K::kFunction) {}
+  Value Arg(DType d, Shape s) {
+    Value v = *builder.AddPlaceholder("x", d, s, nullptr);
+    args.push_back(v);
+    return v;
+  }
+  FunctionPtr Finish(StringView name, std::vector<Value> results) {
+    FunctionPtr f =
+        MakeFunction(FunctionLibrary::NewName(name), builder, args, results);
+    EXPECT_TRUE(GlobalFunctions().Add(f).ok());
+    return f;
+  }
+  GraphBuilder builder;
+  std::vector<Value> args;
+};
+
+std::vector<Tensor> RunIt(const FunctionPtr& f, std::vector<Tensor> in,
+                          std::string* plan = nullptr) {
+  auto e = ExecutableOf(f, nullptr);
+  EXPECT_TRUE(e.ok()) << e.status();
+  if (plan) *plan = (*e)->DebugString();
+  RunServices services;
+  services.resources = nullptr;
+  std::vector<Tensor> out;
+  for (int i = 0; i < 3; ++i) {  // frames are used again
+    std::vector<Tensor> copy = in;
+    Status s = (*e)->Run(services, absl::MakeSpan(copy), &out);
+    EXPECT_TRUE(s.ok()) << s;
+  }
+  return out;
+}
+
+TEST(Executable, FusesAChain) {
+  Trace t;
+  Value x = t.Arg(DType::kFloat, {3});
+  OpScope s;
+  Value y = x;
+  {
+    EmitterScope scope(&t.builder);
+    for (int i = 0; i < 10; ++i) {
+      y = s("AddV2", {s("Mul", {y, s.Scalar(DType::kFloat, 2)}),
+                      s.Scalar(DType::kFloat, 1)});
+    }
+    ASSERT_TRUE(s.ok()) << s.status();
+  }
+  std::string plan;
+  auto out =
+      RunIt(t.Finish("chain", {y}), {Tensor::Vector<float>({0, 1, 2})}, &plan);
+  EXPECT_EQ(out[0].data<float>()[0], 1023);
+  EXPECT_EQ(out[0].data<float>()[2], 2 * 1024 + 1023);
+  EXPECT_EQ(std::count(plan.begin(), plan.end(), '\n'), 1) << plan;
+}
+
+TEST(Executable, FusesRowsAndColumns) {
+  for (int64_t inner : {3, 200}) {
+    Trace t;
+    Value x = t.Arg(DType::kFloat, {5, inner});
+    Value row = t.Arg(DType::kFloat, {inner});
+    Value column = t.Arg(DType::kFloat, {5, 1});
+    OpScope s;
+    Value y;
+    {
+      EmitterScope scope(&t.builder);
+      y = s("Mul", {s("AddV2", {s("Neg", {x}), row}), column});
+      ASSERT_TRUE(s.ok()) << s.status();
+    }
+    Tensor a = *Tensor::Allocate(DType::kFloat, {5, inner});
+    Tensor b = *Tensor::Allocate(DType::kFloat, {inner});
+    Tensor c = *Tensor::Allocate(DType::kFloat, {5, 1});
+    for (int i = 0; i < 5 * inner; ++i) a.data<float>()[i] = i;
+    for (int i = 0; i < inner; ++i) b.data<float>()[i] = 3 * i;
+    for (int i = 0; i < 5; ++i) c.data<float>()[i] = i - 2;
+    std::string plan;
+    auto out = RunIt(t.Finish("rows", {y}), {a, b, c}, &plan);
+    EXPECT_EQ(std::count(plan.begin(), plan.end(), '\n'), 1) << plan;
+    for (int r = 0; r < 5; ++r) {
+      for (int i = 0; i < inner; ++i) {
+        EXPECT_EQ(out[0].data<float>()[r * inner + i],
+                  (3 * i - (r * inner + i)) * (r - 2));
+      }
+    }
+  }
+}
+
+TEST(Executable, UnknownShapesAreFoundAtTheRun) {
+  Trace t;
+  Value x = t.Arg(DType::kFloat, Shape{-1, 2});
+  OpScope s;
+  Value y;
+  {
+    EmitterScope scope(&t.builder);
+    y = s("AddV2", {s("Exp", {x}), s("Exp", {x})});
+  }
+  ASSERT_TRUE(s.ok()) << s.status();
+  FunctionPtr f = t.Finish("dynamic", {y});
+  auto out = RunIt(f, {Tensor::Vector<float>({0, 0}).WithShape({1, 2})});
+  EXPECT_EQ(out[0].shape(), Shape({1, 2}));
+  EXPECT_EQ(out[0].data<float>()[0], 2);
+  auto e = ExecutableOf(f, nullptr);
+  std::vector<Tensor> wrong = {Tensor::Vector<float>({0, 0})};
+  EXPECT_EQ((*e)->Run({}, absl::MakeSpan(wrong), &out).code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Executable, Loops) {
+  Trace cond, body, main;
+  OpScope s;
+  {
+    Value i = cond.Arg(DType::kInt32, Shape());
+    cond.Arg(DType::kFloat, {4});
+    EmitterScope scope(&cond.builder);
+    Value go = s("Less", {i, s.Int32(1000)});
+    ASSERT_TRUE(s.ok()) << s.status();
+    cond.Finish("cond", {go});
+  }
+  FunctionPtr cond_f = nullptr, body_f = nullptr;
+  {
+    Value i = body.Arg(DType::kInt32, Shape());
+    Value y = body.Arg(DType::kFloat, {4});
+    EmitterScope scope(&body.builder);
+    Value next = s("AddV2", {i, s.Int32(1)});
+    Value z = s("AddV2", {y, s.Scalar(DType::kFloat, 0.5)});
+    ASSERT_TRUE(s.ok()) << s.status();
+    body_f = body.Finish("body", {next, z});
+  }
+  {
+    Trace c2;
+    Value i = c2.Arg(DType::kInt32, Shape());
+    c2.Arg(DType::kFloat, {4});
+    EmitterScope scope(&c2.builder);
+    cond_f = c2.Finish("cond", {s("Less", {i, s.Int32(1000)})});
+  }
+  Value x = main.Arg(DType::kFloat, {4});
+  ValueList outs;
+  {
+    EmitterScope scope(&main.builder);
+    outs = s.All("StatelessWhile", {s.Int32(0), x},
+                 {{"cond", FuncRef{cond_f->name, nullptr}},
+                  {"body", FuncRef{body_f->name, nullptr}}});
+    ASSERT_TRUE(s.ok()) << s.status();
+  }
+  auto out = RunIt(main.Finish("main", {outs[0], outs[1]}),
+                   {Tensor::Vector<float>({0, 1, 2, 3})});
+  EXPECT_EQ(out[0].scalar<int32_t>(), 1000);
+  EXPECT_EQ(out[1].data<float>()[3], 503);
+}
+
+TEST(Executable, StopsWhenCancelled) {
+  Trace t;
+  Value x = t.Arg(DType::kFloat, {3});
+  OpScope s;
+  Value y;
+  {
+    EmitterScope scope(&t.builder);
+    y = s("Exp", {x});
+  }
+  auto e = ExecutableOf(t.Finish("cancelled", {y}), nullptr);
+  CancellationToken token;
+  token.Cancel();
+  RunServices services;
+  services.cancellation = &token;
+  std::vector<Tensor> in = {Tensor::Vector<float>({0, 1, 2})}, out;
+  EXPECT_EQ((*e)->Run(services, absl::MakeSpan(in), &out).code(),
+            absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,185 @@
+#include "runtime/fused_kernel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/thread_pool.h"
+
+namespace headrace {
+namespace {
+
+using UnaryFn = void (*)(const void*, void*, int64_t);
+using BinaryFn = void (*)(const void*, const void*, void*, int64_t, int);
+
+constexpr int64_t kTile = 512;
+constexpr int64_t kShortRow = 96;  // elements; shorter rows share a tile
+constexpr size_t kLargestElement = 16;
+
+template <typename T>
+void Repeat(const void* x, void* y, int64_t n) {
+  T v;
+  std::memcpy(&v, x, sizeof v);
+  std::fill_n(static_cast<T*>(y), n, v);
+}
+
+struct Wide {
+  uint64_t a, b;
+};
+
+// n copies of one element.
+void RepeatElement(const void* x, void* y, int64_t n, int bytes) {
+  switch (bytes) {
+    case 1:
+      return Repeat<uint8_t>(x, y, n);
+    case 2:
+      return Repeat<uint16_t>(x, y, n);
+    case 4:
+      return Repeat<uint32_t>(x, y, n);
+    case 8:
+      return Repeat<uint64_t>(x, y, n);
+    default:
+      return Repeat<Wide>(x, y, n);
+  }
+}
+
+}  // namespace
+
+// One thread's registers and where each currently points.
+struct FusedKernel::Tile {
+  std::vector<const char*> at;  // per register
+  std::vector<bool> scalar;     // per register, for this tile
+  std::vector<char> memory;     // all registers' own space
+  char* own(int r) { return memory.data() + r * kTile * kLargestElement; }
+};
+
+FusedKernel::FusedKernel(std::vector<Input> inputs,
+                         std::vector<Instruction> code, int registers,
+                         int64_t rows, int64_t inner, double cost)
+    : inputs_(std::move(inputs)),
+      code_(std::move(code)),
+      registers_(registers),
+      rows_(rows),
+      inner_(inner),
+      cost_(cost) {
+  for (const Input& in : inputs_) {
+    by_rows_ =
+        by_rows_ || in.layout == Layout::kRow || in.layout == Layout::kColumn;
+  }
+  expands_ = by_rows_ && inner_ < kShortRow;
+  tile_ = expands_ ? std::max<int64_t>(1, kTile / inner_) * inner_ : kTile;
+}
+
+void FusedKernel::LoadInput(const KernelContext& c, Tile& t, int r,
+                            int64_t begin, int64_t n) const {
+  const Input& in = inputs_[r];
+  const char* base = static_cast<const char*>(c.input(r).raw());
+  t.scalar[r] = in.layout == Layout::kScalar;
+  switch (in.layout) {
+    case Layout::kFull:
+      t.at[r] = base + begin * in.bytes;
+      return;
+    case Layout::kScalar:
+      t.at[r] = base;
+      return;
+    case Layout::kRow:
+      // A short row was repeated over the whole tile when the range began.
+      if (!expands_) t.at[r] = base + begin % inner_ * in.bytes;
+      return;
+    case Layout::kColumn:
+      if (!expands_) {
+        t.at[r] = base + begin / inner_ * in.bytes;
+        t.scalar[r] = true;
+        return;
+      }
+      for (int64_t i = 0; i < n; i += inner_) {
+        RepeatElement(base + (begin + i) / inner_ * in.bytes,
+                      t.own(r) + i * in.bytes, inner_, in.bytes);
+      }
+      t.at[r] = t.own(r);
+      return;
+  }
+}
+
+void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
+                          int64_t n) const {
+  int inputs = static_cast<int>(inputs_.size());
+  for (int r = 0; r < inputs; ++r) LoadInput(c, t, r, begin, n);
+  for (const Instruction& i : code_) {
+    bool sa = t.scalar[i.a];
+    bool sb = i.kind == ElementwiseLoop::kUnary || t.scalar[i.b];
+    char* y = i.output >= 0 ? static_cast<char*>(c.output(i.output).raw()) +
+                                  begin * i.bytes
+                            : t.own(i.y);
+    if (sa && sb) {
+      // All operands are one element for this tile: so is the result, unless
+      // it is to be stored.
+      if (i.kind == ElementwiseLoop::kUnary) {
+        reinterpret_cast<UnaryFn>(i.fn)(t.at[i.a], t.own(i.y), 1);
+      } else {
+        reinterpret_cast<BinaryFn>(i.fn)(t.at[i.a], t.at[i.b], t.own(i.y), 1,
+                                         0);
+      }
+      if (i.output >= 0) {
+        RepeatElement(t.own(i.y), y, n, i.bytes);
+        t.at[i.y] = y;
+        t.scalar[i.y] = false;
+      } else {
+        t.at[i.y] = t.own(i.y);
+        t.scalar[i.y] = true;
+      }
+      continue;
+    }
+    if (i.kind == ElementwiseLoop::kUnary) {
+      reinterpret_cast<UnaryFn>(i.fn)(t.at[i.a], y, n);
+    } else {
+      reinterpret_cast<BinaryFn>(i.fn)(t.at[i.a], t.at[i.b], y, n,
+                                       sa   ? 1
+                                       : sb ? 2
+                                            : 0);
+    }
+    t.at[i.y] = y;
+    t.scalar[i.y] = false;
+  }
+}
+
+void FusedKernel::RunRange(KernelContext& c, int64_t begin, int64_t end) const {
+  thread_local Tile t;
+  t.at.resize(registers_);
+  t.scalar.resize(registers_);
+  size_t bytes = registers_ * kTile * kLargestElement;
+  if (t.memory.size() < bytes) t.memory.resize(bytes);
+  if (expands_) {
+    for (size_t r = 0; r < inputs_.size(); ++r) {
+      const Input& in = inputs_[r];
+      if (in.layout != Layout::kRow) continue;
+      for (int64_t i = 0; i < tile_; i += inner_) {
+        std::memcpy(t.own(r) + i * in.bytes, c.input(r).raw(),
+                    inner_ * in.bytes);
+      }
+      t.at[r] = t.own(r);
+    }
+  }
+  bool whole_rows = by_rows_ && !expands_;
+  for (int64_t i = begin; i < end;) {
+    int64_t n = std::min(tile_, end - i);
+    if (whole_rows) n = std::min(n, inner_ - i % inner_);
+    RunTile(c, t, i, n);
+    i += n;
+  }
+}
+
+Status FusedKernel::Run(KernelContext& c) {
+  int64_t total = rows_ * inner_;
+  if (total <= tile_ && !(by_rows_ && !expands_ && total > inner_)) {
+    RunRange(c, 0, total);
+    return OkStatus();
+  }
+  int64_t unit = by_rows_ ? std::max(inner_, tile_ / inner_ * inner_) : tile_;
+  int64_t units = (total + unit - 1) / unit;
+  ParallelFor(units, cost_ * unit, [&](int64_t begin, int64_t end) {
+    RunRange(c, begin * unit, std::min(total, end * unit));
+  });
+  return c.CheckCancelled();
+}
+
+}  // namespace headrace

@@ -1,0 +1,65 @@
+// One kernel for a chain of element-wise ops, run tile by tile.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "op/kernel.h"
+#include "tensor/shape.h"
+
+namespace headrace {
+
+// How an operand lies against the fused shape of `rows` x `inner` elements.
+enum class Layout : uint8_t {
+  kFull,    // one element an element
+  kScalar,  // one for all
+  kRow,     // `inner` elements, the same for every row
+  kColumn,  // one a row
+};
+
+// Built by the fusing pass. Registers hold a tile each; register r < inputs is
+// input r.
+class FusedKernel : public Kernel {
+ public:
+  struct Instruction {
+    const void* fn;
+    ElementwiseLoop::Kind kind;
+    int16_t a, b;    // registers; b unused for unary
+    int16_t y;       // register
+    int16_t output;  // stored as this output, or -1
+    uint8_t bytes;   // of an element of y
+    // Keeps fn's code and tables alive.
+    std::shared_ptr<Kernel> kernel;
+  };
+  struct Input {
+    Layout layout;
+    uint8_t bytes;  // of an element
+  };
+
+  FusedKernel(std::vector<Input> inputs, std::vector<Instruction> code,
+              int registers, int64_t rows, int64_t inner, double cost);
+
+  Status Run(KernelContext& c) override;
+  double Cost(absl::Span<Tensor* const>) const override {
+    return cost_ * rows_ * inner_;
+  }
+  int size() const { return static_cast<int>(code_.size()); }
+
+ private:
+  struct Tile;
+  void RunRange(KernelContext& c, int64_t begin, int64_t end) const;
+  void RunTile(const KernelContext& c, Tile& t, int64_t begin, int64_t n) const;
+  void LoadInput(const KernelContext& c, Tile& t, int r, int64_t begin,
+                 int64_t n) const;
+
+  const std::vector<Input> inputs_;
+  std::vector<Instruction> code_;
+  const int registers_;
+  const int64_t rows_, inner_;
+  const double cost_;     // nanoseconds an element
+  bool by_rows_ = false;  // some operand is a row or column
+  bool expands_ = false;  // rows too short to be tiles: operands are repeated
+  int64_t tile_ = 0;      // elements
+};
+
+}  // namespace headrace

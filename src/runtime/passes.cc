@@ -1,0 +1,230 @@
+// Rewrites of a program that need no knowledge of particular kernels.
+#include "absl/container/flat_hash_map.h"
+#include "op/shape_context.h"
+#include "runtime/program.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kMostFoldedBytes = 16 << 20;
+
+// Runs the call on its constant inputs.
+StatusOr<std::vector<Tensor>> Evaluate(const Program& p, const Call& call) {
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, BindKernel(*call.op));
+  std::vector<const Shape*> shapes;
+  std::vector<const Tensor*> values;
+  std::vector<Tensor*> in, out;
+  for (ValueId v : call.inputs) {
+    const Tensor& t = p.values[v].constant;
+    shapes.push_back(&t.shape());
+    values.push_back(&t);
+    in.push_back(const_cast<Tensor*>(&t));
+  }
+  std::vector<Tensor> outputs(call.outputs.size());
+  if (call.op->def().shape_fn) {
+    ShapeContext c(*call.op, shapes, values);
+    HR_RETURN_IF_ERROR(call.op->def().shape_fn(c));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!c.output(i).fully_known() || kernel->own_outputs()) continue;
+      DType d = call.op->output_types()[i];
+      int64_t bytes;
+      if (!MultiplyChecked(c.output(i).num_elements(), DTypeSize(d), &bytes) ||
+          bytes > kMostFoldedBytes) {
+        return ResourceExhausted("too large to keep");
+      }
+      HR_ASSIGN_OR_RETURN(outputs[i], Tensor::Allocate(d, c.output(i)));
+    }
+  }
+  for (Tensor& t : outputs) out.push_back(&t);
+  RunServices services;
+  KernelContext c(*call.op, in.data(), out.data(), services);
+  HR_RETURN_IF_ERROR(kernel->Run(c));
+  return outputs;
+}
+
+bool Foldable(const Program& p, const Call& call) {
+  if (call.effect || call.op->def().is_stateful) return false;
+  for (ValueId v : call.inputs) {
+    if (!p.values[v].constant.has_buffer()) return false;
+  }
+  for (ValueId v : call.outputs) {
+    if (!IsPlain(p.values[v].dtype) && p.values[v].dtype != DType::kString) {
+      return false;
+    }
+  }
+  for (const auto& [name, value] : call.op->attrs()) {
+    if (value.kind() == AttrKind::kFunc) return false;
+  }
+  return true;
+}
+
+// A shape op's value, where tracing knows the input's shape.
+bool FoldShape(Program& p, const Call& call) {
+  const std::string& op = call.op->name();
+  if (op != "Shape" && op != "Size" && op != "Rank") return false;
+  const Shape& s = p.values[call.inputs[0]].shape;
+  if (op == "Rank" ? !s.known_rank() : !s.fully_known()) return false;
+  int64_t n = op == "Rank" ? s.rank() : op == "Size" ? s.num_elements() : 0;
+  bool wide = call.op->output_types()[0] == DType::kInt64;
+  Tensor t;
+  if (op == "Shape") {
+    std::vector<int32_t> dims(s.dims().begin(), s.dims().end());
+    t = wide ? Tensor::Vector(s) : Tensor::Vector<int32_t>(dims);
+  } else {
+    t = wide ? Tensor::Scalar<int64_t>(n)
+             : Tensor::Scalar<int32_t>(static_cast<int32_t>(n));
+  }
+  p.values[call.outputs[0]].constant = std::move(t);
+  return true;
+}
+
+struct CallKey {
+  const Call* call;
+  bool operator==(const CallKey& o) const {
+    const Call &a = *call, &b = *o.call;
+    return a.inputs == b.inputs &&
+           (a.op == b.op ||
+            (&a.op->def() == &b.op->def() && a.op->attrs() == b.op->attrs()));
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const CallKey& k) {
+    for (ValueId v : k.call->inputs) h = H::combine(std::move(h), v);
+    return H::combine(std::move(h), &k.call->op->def());
+  }
+};
+
+void Replace(Program& p, const std::vector<ValueId>& by) {
+  auto final_id = [&](ValueId v) {
+    while (by[v] != v) v = by[v];
+    return v;
+  };
+  for (Call& call : p.calls) {
+    for (ValueId& v : call.inputs) v = final_id(v);
+  }
+  for (ValueId& v : p.fetches) v = final_id(v);
+}
+
+std::vector<ValueId> Themselves(const Program& p) {
+  std::vector<ValueId> ids(p.values.size());
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<ValueId>(i);
+  return ids;
+}
+
+void Compact(Program& p) {
+  std::erase_if(p.calls, [](const Call& c) { return c.dead; });
+}
+
+bool IsAll(const Tensor& t, double number) {
+  if (!t.has_buffer() || t.num_elements() != 1) return false;
+  bool same = false;
+  DispatchDType(t.dtype(), TypeList<float, double, int32_t, int64_t>{},
+                [&](auto tag) {
+                  using T = typename decltype(tag)::type;
+                  same = t.scalar<T>() == static_cast<T>(number);
+                });
+  return same;
+}
+
+// The input that the call's output equals, or -1.
+int EqualInput(const Program& p, const Call& call) {
+  const std::string& op = call.op->name();
+  auto constant = [&](int i) -> const Tensor& {
+    return p.values[call.inputs[i]].constant;
+  };
+  auto same_shape = [&](int i) {
+    const Shape& in = p.values[call.inputs[i]].shape;
+    return in.fully_known() && in == p.values[call.outputs[0]].shape;
+  };
+  if (op == "Identity" || op == "StopGradient" || op == "PreventGradient" ||
+      op == "Snapshot") {
+    return IsRef(call.op->input_types()[0]) ? -1 : 0;
+  }
+  if (op == "Reshape" || op == "ExpandDims" || op == "Squeeze" ||
+      op == "BroadcastTo") {
+    return same_shape(0) ? 0 : -1;
+  }
+  if (op == "Cast") {
+    const auto types = call.op->input_types();
+    return types[0] == call.op->output_types()[0] ? 0 : -1;
+  }
+  if (op == "Mul") {
+    if (IsAll(constant(1), 1) && same_shape(0)) return 0;
+    if (IsAll(constant(0), 1) && same_shape(1)) return 1;
+  }
+  if ((op == "RealDiv" || op == "Div") && IsAll(constant(1), 1) &&
+      same_shape(0)) {
+    return 0;
+  }
+  if (op == "AddN" && call.inputs.size() == 1) return 0;
+  return -1;
+}
+
+}  // namespace
+
+void FoldConstants(Program& p) {
+  for (Call& call : p.calls) {
+    if (call.dead || call.effect) continue;
+    if (FoldShape(p, call)) {
+      call.dead = true;
+      continue;
+    }
+    if (!Foldable(p, call)) continue;
+    StatusOr<std::vector<Tensor>> outputs = Evaluate(p, call);
+    if (!outputs.ok()) continue;  // the run will report it
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      p.values[call.outputs[i]].shape = (*outputs)[i].shape();
+      p.values[call.outputs[i]].constant = std::move((*outputs)[i]);
+    }
+    call.dead = true;
+  }
+  Compact(p);
+}
+
+void MergeEqualCalls(Program& p) {
+  absl::flat_hash_map<CallKey, const Call*> first;
+  std::vector<ValueId> by = Themselves(p);
+  for (Call& call : p.calls) {
+    for (ValueId& v : call.inputs) v = by[v];
+    if (call.effect || call.op->def().is_stateful || call.inputs.empty()) {
+      continue;
+    }
+    auto [it, added] = first.emplace(CallKey{&call}, &call);
+    if (added) continue;
+    for (size_t i = 0; i < call.outputs.size(); ++i) {
+      by[call.outputs[i]] = it->second->outputs[i];
+    }
+    call.dead = true;
+  }
+  Replace(p, by);
+  Compact(p);
+}
+
+void DropUnused(Program& p) {
+  std::vector<bool> used(p.values.size());
+  for (ValueId v : p.fetches) used[v] = true;
+  for (size_t i = p.calls.size(); i-- > 0;) {
+    Call& call = p.calls[i];
+    bool needed = call.effect;
+    for (ValueId v : call.outputs) needed = needed || used[v];
+    call.dead = !needed;
+    if (!needed) continue;
+    for (ValueId v : call.inputs) used[v] = true;
+  }
+  Compact(p);
+}
+
+void Simplify(Program& p) {
+  std::vector<ValueId> by = Themselves(p);
+  for (Call& call : p.calls) {
+    for (ValueId& v : call.inputs) v = by[v];
+    if (call.effect || call.outputs.size() != 1) continue;
+    int equal = EqualInput(p, call);
+    if (equal < 0) continue;
+    by[call.outputs[0]] = call.inputs[equal];
+    call.dead = true;
+  }
+  Replace(p, by);
+  Compact(p);
+}
+
+}  // namespace headrace

@@ -1,0 +1,24 @@
+// Which value lies where, and for how long.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "runtime/program.h"
+
+namespace headrace {
+
+struct MemoryPlan {
+  // Per value: its place in the arena, or -1 (constants, feeds, fetches,
+  // shapes unknown, and what an op may keep).
+  std::vector<int64_t> offset;
+  // Per value: the last call that reads it or a view of it (its own if none);
+  // INT64_MAX for fetches.
+  std::vector<int64_t> last_use;
+  int64_t arena_bytes = 0;
+};
+
+// Every call's kernel must be bound.
+MemoryPlan PlanMemory(const Program& p);
+
+}  // namespace headrace

@@ -1,0 +1,208 @@
+#include "runtime/program.h"
+
+#include <queue>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kDeepestInlining = 64;  // recursion is left to real calls
+constexpr size_t kMostCalls = 4'000'000;
+
+using Mapping = absl::flat_hash_map<Edge, ValueId>;
+
+// The nodes that `roots` need, without looking behind fed edges, by id.
+std::vector<Node*> NeededNodes(absl::Span<const Edge> roots,
+                               absl::Span<Node* const> targets,
+                               const Mapping& fed) {
+  absl::flat_hash_set<const Node*> seen;
+  std::vector<Node*> stack, needed;
+  auto visit = [&](Node* n) {
+    if (seen.insert(n).second) stack.push_back(n);
+  };
+  for (const Edge& e : roots) {
+    if (!fed.contains(e)) visit(e.node);
+  }
+  for (Node* n : targets) visit(n);
+  while (!stack.empty()) {
+    Node* n = stack.back();
+    stack.pop_back();
+    needed.push_back(n);
+    for (const Edge& e : n->inputs()) {
+      if (e.node && !fed.contains(e)) visit(e.node);
+    }
+    for (Node* c : n->control_inputs()) visit(c);
+  }
+  std::sort(needed.begin(), needed.end(),
+            [](Node* a, Node* b) { return a->id() < b->id(); });
+  return needed;
+}
+
+bool InputsComeFirst(const std::vector<Node*>& nodes) {
+  for (Node* n : nodes) {
+    for (const Edge& e : n->inputs()) {
+      if (e.node && e.node->id() > n->id()) return false;
+    }
+    for (Node* c : n->control_inputs()) {
+      if (c->id() > n->id()) return false;
+    }
+  }
+  return true;
+}
+
+// Puts nodes after what they need, otherwise by id.
+Status Sort(std::vector<Node*>* nodes, const Mapping& fed) {
+  if (InputsComeFirst(*nodes)) return OkStatus();
+  absl::flat_hash_map<const Node*, int> waiting;
+  absl::flat_hash_map<const Node*, std::vector<Node*>> users;
+  for (Node* n : *nodes) waiting[n] = 0;
+  for (Node* n : *nodes) {
+    auto needs = [&](Node* before) {
+      if (!waiting.contains(before)) return;
+      ++waiting[n];
+      users[before].push_back(n);
+    };
+    for (const Edge& e : n->inputs()) {
+      if (e.node && !fed.contains(e)) needs(e.node);
+    }
+    for (Node* c : n->control_inputs()) needs(c);
+  }
+  auto later = [](Node* a, Node* b) { return a->id() > b->id(); };
+  std::priority_queue<Node*, std::vector<Node*>, decltype(later)> ready(later);
+  for (Node* n : *nodes) {
+    if (waiting[n] == 0) ready.push(n);
+  }
+  std::vector<Node*> sorted;
+  while (!ready.empty()) {
+    Node* n = ready.top();
+    ready.pop();
+    sorted.push_back(n);
+    for (Node* u : users[n]) {
+      if (--waiting[u] == 0) ready.push(u);
+    }
+  }
+  if (sorted.size() != nodes->size()) {
+    return InvalidArgument("Graph is invalid, contains a cycle with ",
+                           nodes->size() - sorted.size(), " nodes");
+  }
+  *nodes = std::move(sorted);
+  return OkStatus();
+}
+
+bool IsCall(const std::string& op) {
+  return op == "PartitionedCall" || op == "StatefulPartitionedCall";
+}
+
+class Writer {
+ public:
+  Writer(Program* p, const FunctionLibrary* library)
+      : p_(p), library_(library) {}
+
+  Status Write(absl::Span<Node* const> nodes, Mapping* map, int depth) {
+    for (Node* n : nodes) HR_RETURN_IF_ERROR(WriteNode(n, map, depth));
+    return OkStatus();
+  }
+
+ private:
+  Status WriteNode(Node* n, Mapping* map, int depth) {
+    if (map->contains(Edge{n, 0}) && n->num_outputs() == 1) return OkStatus();
+    const std::string& op = n->op().name();
+    if (op == "Placeholder" || op == "PlaceholderV2") {
+      return InvalidArgument("You must feed a value for placeholder tensor '",
+                             n->name(), "' with dtype ",
+                             DTypeName(n->output_type(0)), " and shape ",
+                             n->output_shape(0).ToString());
+    }
+    absl::InlinedVector<ValueId, 4> inputs;
+    for (const Edge& e : n->inputs()) {
+      auto it = map->find(e);
+      if (it == map->end()) {
+        return Internal("node ", n->name(), " has an input without a value");
+      }
+      inputs.push_back(it->second);
+    }
+    if (IsCall(op) && depth < kDeepestInlining &&
+        !n->op().attrs().Find("_noinline")) {
+      return WriteBody(n, inputs, map, depth);
+    }
+    if (p_->calls.size() >= kMostCalls) {
+      return ResourceExhausted("the graph has more than ", kMostCalls,
+                               " calls once its functions are written out");
+    }
+    Call call;
+    call.op = n->op_ptr();
+    call.inputs = std::move(inputs);
+    call.name = n->name();
+    call.effect = HasSideEffect(n->def());
+    for (int i = 0; i < n->num_outputs(); ++i) {
+      ValueId v = p_->NewValue(n->output_type(i), n->output_shape(i));
+      call.outputs.push_back(v);
+      // A fed output keeps its feed; the call may still serve the others.
+      map->emplace(Edge{n, i}, v);
+    }
+    if (op == "Const") {
+      p_->values[call.outputs[0]].constant = n->op().attr<Tensor>("value");
+      return OkStatus();
+    }
+    p_->calls.push_back(std::move(call));
+    return OkStatus();
+  }
+
+  Status WriteBody(Node* n, absl::Span<const ValueId> inputs, Mapping* map,
+                   int depth) {
+    const FuncRef& ref = n->op().attr<FuncRef>("f");
+    HR_ASSIGN_OR_RETURN(FunctionPtr f, FindFunction(library_, ref.name));
+    if (f->args.size() != inputs.size() ||
+        static_cast<int>(f->results.size()) != n->num_outputs()) {
+      return InvalidArgument("call ", n->name(), " of function ", f->name,
+                             " has ", inputs.size(), " inputs and ",
+                             n->num_outputs(), " outputs, the function ",
+                             f->args.size(), " and ", f->results.size());
+    }
+    Mapping inner;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      inner[Edge{f->args[i], 0}] = inputs[i];
+    }
+    std::vector<Node*> nodes =
+        NeededNodes(f->results, f->control_outputs, inner);
+    HR_RETURN_IF_ERROR(Sort(&nodes, inner));
+    HR_RETURN_IF_ERROR(Write(nodes, &inner, depth + 1));
+    for (int i = 0; i < n->num_outputs(); ++i) {
+      (*map)[Edge{n, i}] = inner.at(f->results[i]);
+    }
+    return OkStatus();
+  }
+
+  Program* p_;
+  const FunctionLibrary* library_;
+};
+
+}  // namespace
+
+StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
+                              absl::Span<const Edge> fetches,
+                              absl::Span<Node* const> targets,
+                              const FunctionLibrary* library) {
+  Program p;
+  Mapping map;
+  for (const Edge& e : feeds) {
+    ValueId v = p.NewValue(BaseType(e.node->output_type(e.index)),
+                           e.node->output_shape(e.index));
+    if (!map.emplace(e, v).second) {
+      return InvalidArgument("Tensor ", e.node->name(), ":", e.index,
+                             " was fed more than once.");
+    }
+    p.feeds.push_back(v);
+  }
+  std::vector<Node*> nodes = NeededNodes(fetches, targets, map);
+  HR_RETURN_IF_ERROR(Sort(&nodes, map));
+  Writer writer(&p, library);
+  HR_RETURN_IF_ERROR(writer.Write(nodes, &map, 0));
+  for (const Edge& e : fetches) p.fetches.push_back(map.at(e));
+  return p;
+}
+
+}  // namespace headrace

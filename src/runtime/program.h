@@ -1,0 +1,68 @@
+// What a graph becomes on its way to a plan: a list of calls in order, on
+// numbered values. The passes rewrite it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/function.h"
+#include "graph/graph.h"
+#include "op/kernel.h"
+
+namespace headrace {
+
+using ValueId = int32_t;
+inline constexpr ValueId kNoValue = -1;
+
+// One call. `kernel` is bound by the passes or at the end.
+struct Call {
+  ResolvedOpPtr op;
+  absl::InlinedVector<ValueId, 4> inputs;
+  absl::InlinedVector<ValueId, 2> outputs;
+  std::string name;     // the node's, for errors and timelines
+  bool effect = false;  // runs even if no output is read
+  bool dead = false;    // dropped by a pass
+  std::shared_ptr<Kernel> kernel;
+};
+
+struct ProgramValue {
+  DType dtype = DType::kInvalid;
+  Shape shape = Shape::UnknownRank();
+  Tensor constant;  // has a buffer when the value is known
+};
+
+struct Program {
+  std::vector<Call> calls;  // in an order that runs
+  std::vector<ProgramValue> values;
+  std::vector<ValueId> feeds;
+  std::vector<ValueId> fetches;
+
+  ValueId NewValue(DType dtype, Shape shape) {
+    values.push_back({dtype, std::move(shape), {}});
+    return static_cast<ValueId>(values.size()) - 1;
+  }
+};
+
+// The part of `graph` that fetches and targets need when `feeds` are given,
+// calls of functions (found in `library`, else process-wide) written out in
+// place. InvalidArgument for cycles and for placeholders that are not fed.
+StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
+                              absl::Span<const Edge> fetches,
+                              absl::Span<Node* const> targets,
+                              const FunctionLibrary* library);
+
+// --- Passes. Each keeps the program's meaning, errors and random streams
+// included.
+// Values of calls on constants are computed now.
+void FoldConstants(Program& p);
+// Equal calls of ops without state are made once.
+void MergeEqualCalls(Program& p);
+// Drops calls that nothing needs.
+void DropUnused(Program& p);
+// x*1, x+0, reshapes of reshapes, transposes of transposes and the like.
+void Simplify(Program& p);
+// Chains of element-wise calls become one call that works in tiles.
+Status FuseElementwise(Program& p);
+
+}  // namespace headrace
