@@ -1,7 +1,7 @@
 // Writing to a slice: into a copy of a tensor, or into a variable.
 #include "op/op.h"
-#include "op/resource.h"
 #include "ops/array/strided_view.h"
+#include "ops/state/variable_access.h"
 
 namespace headrace {
 namespace {
@@ -67,27 +67,43 @@ HR_OP(TensorStridedSliceUpdate)
     .Cpu(Compute<Update>);
 
 Status AssignRule(ShapeContext& c) {
+  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
   return CheckSliceIndices(c.input(1), c.input(2), c.input(3));
 }
 
+// Input 0 is a variable's handle; a reference of TensorFlow 1 is one as well
+// when the graph runs, and is handed on.
 Status Assign(KernelContext& c) {
   const SliceMasks masks(c.op());
-  HR_ASSIGN_OR_RETURN(auto variable,
-                      ResourceAs<Variable>(c.input(0), c.services().resources));
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
   const Tensor& value = c.input(4);
-  return variable->Update(
-      c.input(0).scalar<ResourceHandle>().name, [&](Tensor& t) -> Status {
-        if (t.dtype() != value.dtype()) {
-          return InvalidArgument("l-value dtype ", DTypeName(t.dtype()),
-                                 " does not match r-value dtype ",
-                                 DTypeName(value.dtype()));
-        }
-        HR_ASSIGN_OR_RETURN(StridedView view,
-                            ResolveSlice(masks, c.input(1), c.input(2),
-                                         c.input(3), t.shape()));
-        return CopyIntoView(view, value, t);
-      });
+  HR_RETURN_IF_ERROR(v.variable->Update(v.name, [&](Tensor& t) -> Status {
+    if (t.dtype() != value.dtype()) {
+      return InvalidArgument("l-value dtype ", DTypeName(t.dtype()),
+                             " does not match r-value dtype ",
+                             DTypeName(value.dtype()));
+    }
+    HR_ASSIGN_OR_RETURN(StridedView view,
+                        ResolveSlice(masks, c.input(1), c.input(2), c.input(3),
+                                     t.shape()));
+    return CopyIntoView(view, value, t);
+  }));
+  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
+  return OkStatus();
 }
+
+HR_OP(StridedSliceAssign)
+    .Input("ref: Ref(T)")
+    .Input("begin: Index")
+    .Input("end: Index")
+    .Input("strides: Index")
+    .Input("value: T")
+    .Output("output_ref: Ref(T)")
+    .Attr("T: type")
+    .Attr("Index: {int32, int64}") HR_SLICE_MASKS
+    .Doc("Writes `value` over the elements of a slice of a variable.")
+    .Shape(AssignRule)
+    .Cpu(ComputeOwn<Assign>);
 
 HR_OP(ResourceStridedSliceAssign)
     .Input("ref: resource")
