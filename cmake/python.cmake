@@ -14,11 +14,20 @@ if(result)
           "(tools/bootstrap.sh), or configure with -DHR_PYTHON=OFF")
 endif()
 find_package(nanobind CONFIG REQUIRED)
+execute_process(COMMAND ${Python_EXECUTABLE} -c
+                "import numpy; print(numpy.get_include())"
+                OUTPUT_STRIP_TRAILING_WHITESPACE
+                OUTPUT_VARIABLE HR_NUMPY_INCLUDE RESULT_VARIABLE result)
+if(result)
+  message(FATAL_ERROR "${Python_EXECUTABLE} has no NumPy, whose headers the "
+          "module is built with")
+endif()
 
 # The stable ABI holds from Python 3.12 on; below, nanobind leaves it out.
 nanobind_add_module(_headrace STABLE_ABI NB_STATIC NOMINSIZE
                     NB_DOMAIN headrace ${HR_BIND})
 target_link_libraries(_headrace PRIVATE headrace_objects)
+target_include_directories(_headrace SYSTEM PRIVATE ${HR_NUMPY_INCLUDE})
 set(HR_MODULE_EXPORTS ${PROJECT_SOURCE_DIR}/cmake/module.map)
 target_link_options(_headrace PRIVATE -Wl,--as-needed
                     -Wl,--version-script=${HR_MODULE_EXPORTS})

@@ -86,13 +86,13 @@ HR_VECTOR float ExpNormal(float x) {
 
 HR_VECTOR float Expm1(float x) {
   const float x0 = x;
-  x = x > 90.0f ? 90.0f : x;
+  x = x > 89.0f ? 89.0f : x;  // infinite from 88.8 on
   x = x < -20.0f ? -20.0f : x;
   float n;
   int32_t ni;
   const float r = ReduceExp(x, n, ni);
   const float p = ExpTail(r) + r;
-  // Up to 2^129: half of it first.
+  // Up to 2^128: half of it first.
   const float s = PowerOfTwo(ni - 1);
   const float y = Fma(p, s, s - 0.5f) * 2.0f;
   return x0 == 0.0f ? x0 : y;

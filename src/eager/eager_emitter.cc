@@ -26,8 +26,12 @@ Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
            absl::Span<Tensor> outputs) {
   HR_ASSIGN_OR_RETURN(Kernel * kernel, op.EagerKernel());
   absl::InlinedVector<Tensor*, 8> in(inputs.size()), out(outputs.size());
+  // The caller keeps its inputs: a second owner tells kernels that they may
+  // not change a variant's value in place.
+  absl::InlinedVector<Tensor, 2> pinned;
   for (size_t i = 0; i < inputs.size(); ++i) {
     in[i] = const_cast<Tensor*>(inputs[i]);
+    if (inputs[i]->dtype() == DType::kVariant) pinned.push_back(*inputs[i]);
   }
   for (size_t i = 0; i < outputs.size(); ++i) out[i] = &outputs[i];
   if (op.def().shape_fn) {

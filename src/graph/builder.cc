@@ -9,9 +9,17 @@ namespace {
 // uses them; larger ones are captured (upstream's threshold).
 constexpr int64_t kMostCopied = 128;
 
-bool BecomesConstant(const Value& v) {
-  return v.dtype() != DType::kResource && v.dtype() != DType::kVariant &&
-         v.tensor().num_elements() <= kMostCopied;
+// What a function's body takes as a constant instead of capturing `v`: a small
+// eager tensor, or an outer graph's constant. Null: capture it.
+const Tensor* ConstantToCopy(const Value& v) {
+  if (v.is_symbolic()) {
+    return v.node()->op().name() == "Const" ? v.node()->constant() : nullptr;
+  }
+  if (v.dtype() == DType::kResource || v.dtype() == DType::kVariant ||
+      !v.has_value() || v.tensor().num_elements() > kMostCopied) {
+    return nullptr;
+  }
+  return &v.tensor();
 }
 
 }  // namespace
@@ -36,7 +44,8 @@ StatusOr<Value> GraphBuilder::Import(const Value& v) {
   name.swap(next_name_);
   controls.swap(control_inputs_);
   Status status;
-  if (!v.is_symbolic() && v.has_value() && BecomesConstant(v)) {
+  const Tensor* constant = ConstantToCopy(v);
+  if (constant) {
     ValueList outputs;
     StatusOr<const OpDef*> def = LookUpOp("Const");
     status = def.status();

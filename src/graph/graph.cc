@@ -48,9 +48,19 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
   int outputs = op->num_outputs();
   n.op_ = std::move(op);
   n.first_id_ = Value::NewIds(outputs + 1);
+  n.first_outputs_ = outputs;
   n.output_shapes_.assign(outputs, Shape::UnknownRank());
   by_name_[n.name_] = &n;
   return &n;
+}
+
+void Graph::GrowNode(Node* node, ResolvedOpPtr op,
+                     absl::Span<const Edge> inputs) {
+  int outputs = op->num_outputs();
+  node->op_ = std::move(op);
+  node->inputs_.insert(node->inputs_.end(), inputs.begin(), inputs.end());
+  node->output_shapes_.resize(outputs, Shape::UnknownRank());
+  node->grown_id_ = Value::NewIds(outputs - node->first_outputs_ + 1);
 }
 
 void Graph::RemoveLastNode() {
@@ -102,9 +112,11 @@ StatusOr<Edge> Graph::FindOutput(StringView name) const {
 }
 
 Value Graph::Output(Node* node, int index) {
-  return Value(shared_from_this(), node, index, node->first_id_ + index,
-               node->output_type(index), node->output_shape(index),
-               node->output_handle(index));
+  uint64_t id = index < node->first_outputs_
+                    ? node->first_id_ + index
+                    : node->grown_id_ + (index - node->first_outputs_);
+  return Value(shared_from_this(), node, index, id, node->output_type(index),
+               node->output_shape(index), node->output_handle(index));
 }
 
 }  // namespace headrace

@@ -70,7 +70,9 @@ class Node {
  private:
   friend class Graph;
   int id_ = 0;
-  uint64_t first_id_ = 0;  // of the outputs' Values
+  uint64_t first_id_ = 0;  // of the Values of the outputs it was made with,
+  int first_outputs_ = 0;  // so many;
+  uint64_t grown_id_ = 0;  // of those that GrowNode added
   std::string name_;
   ResolvedOpPtr op_;
   absl::InlinedVector<Edge, 3> inputs_;
@@ -102,6 +104,10 @@ class Graph : public std::enable_shared_from_this<Graph> {
   StatusOr<Node*> AddNode(std::string name, ResolvedOpPtr op,
                           absl::Span<const Edge> inputs,
                           absl::Span<Node* const> control_inputs = {});
+  // Makes `node` a call of `op`, which has the same outputs and inputs as now
+  // and more behind them; `inputs` are the added ones. Existing handles stay
+  // good. (Gradients of loops and branches ask their calls for more results.)
+  void GrowNode(Node* node, ResolvedOpPtr op, absl::Span<const Edge> inputs);
   // Takes back the newest node, which nothing may use yet.
   void RemoveLastNode();
   // "name", "name_1", ...: unique without regard to case, and now taken by

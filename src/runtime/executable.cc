@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "absl/strings/str_join.h"
 #include "base/allocator.h"
 #include "base/cancellation.h"
 #include "op/shape_context.h"

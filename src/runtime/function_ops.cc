@@ -1,7 +1,9 @@
 // Ops that call functions: PartitionedCall, If, Case, While and their stateful
 // twins. Plans write plain calls out in place; these kernels serve eager, the
 // loops and branches.
+#include "autodiff/call_gradients.h"
 #include "base/cancellation.h"
+#include "graph/function.h"
 #include "op/function_caller.h"
 #include "op/op.h"
 
@@ -162,12 +164,49 @@ class WhileKernel : public Kernel {
   Callee cond_, body_;
 };
 
-// Shapes that the caller wrote into `output_shapes`, if it did.
-Status DeclaredShapes(ShapeContext& c) {
+// The functions whose results the op's outputs may be.
+std::vector<std::string> Callees(const ResolvedOp& op) {
+  std::vector<std::string> names;
+  for (const char* attr : {"f", "then_branch", "else_branch"}) {
+    if (const auto* f = op.attrs().Get<FuncRef>(attr)) names.push_back(f->name);
+  }
+  if (const auto* l = op.attrs().Get<std::vector<FuncRef>>("branches")) {
+    for (const FuncRef& f : *l) names.push_back(f.name);
+  }
+  return names;
+}
+
+// Shapes that the caller wrote into `output_shapes`, else what all possible
+// callees agree on, where they are known process-wide.
+Status CalledShapes(ShapeContext& c) {
   const auto* shapes = c.op().attrs().Get<std::vector<Shape>>("output_shapes");
-  if (shapes == nullptr) return OkStatus();
-  for (size_t i = 0; i < shapes->size() && i < c.outputs().size(); ++i) {
-    c.set_output(static_cast<int>(i), (*shapes)[i]);
+  if (shapes && !shapes->empty()) {
+    for (size_t i = 0; i < shapes->size() && i < c.outputs().size(); ++i) {
+      c.set_output(static_cast<int>(i), (*shapes)[i]);
+    }
+    return OkStatus();
+  }
+  std::vector<FunctionPtr> callees;
+  for (const std::string& name : Callees(c.op())) {
+    FunctionPtr f = GlobalFunctions().Find(name);
+    if (!f || static_cast<int>(f->results.size()) != c.num_outputs()) {
+      return OkStatus();
+    }
+    callees.push_back(std::move(f));
+  }
+  if (callees.empty()) return OkStatus();
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    const Edge& first = callees[0]->results[i];
+    const Shape& shape = first.node->output_shape(first.index);
+    bool same = true;
+    for (const FunctionPtr& f : callees) {
+      const Edge& e = f->results[i];
+      same = same && e.node->output_shape(e.index) == shape;
+    }
+    if (same) c.set_output(i, shape);
+    if (auto h = first.node->output_handle(first.index)) {
+      c.set_output_handle(i, *h);
+    }
   }
   return OkStatus();
 }
@@ -184,14 +223,16 @@ HR_OP(PartitionedCall)
     .Input("args: Tin")
     .Output("output: Tout") HR_CALL_ATTRS
     .Doc("Calls a function without effects.")
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
+    .Gradient(CallGradientOfCall)
     .Cpu(Bind<CallKernel>);
 
 HR_OP(StatefulPartitionedCall)
     .Input("args: Tin")
     .Output("output: Tout") HR_CALL_ATTRS.Doc("Calls a function.")
     .Stateful()
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
+    .Gradient(CallGradientOfCall)
     .Cpu(Bind<CallKernel>);
 
 #define HR_IF_ATTRS                  \
@@ -207,7 +248,8 @@ HR_OP(If)
     .Input("input: Tin")
     .Output("output: Tout") HR_IF_ATTRS.Doc("Calls one of two functions.")
     .Stateful()
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
+    .Gradient(CallGradientOfIf)
     .Cpu(Bind<IfKernel>);
 
 HR_OP(StatelessIf)
@@ -215,7 +257,8 @@ HR_OP(StatelessIf)
     .Input("input: Tin")
     .Output("output: Tout") HR_IF_ATTRS
     .Doc("Calls one of two functions without effects.")
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
+    .Gradient(CallGradientOfIf)
     .Cpu(Bind<IfKernel>);
 
 #define HR_CASE_ATTRS                    \
@@ -229,7 +272,8 @@ HR_OP(Case)
     .Input("input: Tin")
     .Output("output: Tout") HR_CASE_ATTRS.Doc("Calls one of several functions.")
     .Stateful()
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
+    .Gradient(CallGradientOfCase)
     .Cpu(Bind<CaseKernel>);
 
 HR_OP(StatelessCase)
@@ -237,7 +281,8 @@ HR_OP(StatelessCase)
     .Input("input: Tin")
     .Output("output: Tout") HR_CASE_ATTRS
     .Doc("Calls one of several functions without effects.")
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
+    .Gradient(CallGradientOfCase)
     .Cpu(Bind<CaseKernel>);
 
 #define HR_WHILE_ATTRS                         \
@@ -252,14 +297,16 @@ HR_OP(While)
     .Output("output: T") HR_WHILE_ATTRS
     .Doc("Calls `body` on its own results while `cond` of them is true.")
     .Stateful()
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
+    .Gradient(CallGradientOfWhile)
     .Cpu(Bind<WhileKernel>);
 
 HR_OP(StatelessWhile)
     .Input("input: T")
     .Output("output: T") HR_WHILE_ATTRS
     .Doc("While, of functions without effects.")
-    .Shape(DeclaredShapes)
+    .Shape(CalledShapes)
+    .Gradient(CallGradientOfWhile)
     .Cpu(Bind<WhileKernel>);
 
 }  // namespace

@@ -169,10 +169,8 @@ Status BitcastShape(ShapeContext& c) {
   } else if (from < to) {
     const int last = in.rank() - 1;
     if (last < 0 || (in[last] >= 0 && in[last] != to / from)) {
-      return InvalidArgument(
-          "Cannot bitcast from ", DTypeName(c.input_dtype(0)), " to ",
-          DTypeName(c.op().type_attr("type")), ": the last dimension of ", in,
-          " must be ", to / from);
+      // Upstream names the sizes in this order.
+      return InvalidArgument("Cannot bitcast from ", to, " to ", from);
     }
     out.RemoveDim(last);
   }

@@ -103,7 +103,12 @@ class BinaryLoopKernel : public Kernel {
   ElementwiseLoop loop_;
 };
 
-Status LoopFailure(uint32_t error) {
+Status LoopFailure(const ResolvedOp& op, uint32_t error) {
+  if (op.name() == "TruncateDiv") {
+    return Internal(
+        "Unexpected error in binary operator (only integer div and mod should "
+        "have errors)");
+  }
   if (error & kIntegerDivisionByZero) {
     return InvalidArgument("Integer division by zero");
   }
@@ -120,7 +125,7 @@ class CheckedLoopKernel : public Kernel {
       if (uint32_t e = fn_(a, b, y, n, kind)) errors.fetch_or(e);
     };
     RunTwo(loop, ns_, c.input(0), c.input(1), c.output(0));
-    return errors == 0 ? OkStatus() : LoopFailure(errors);
+    return errors == 0 ? OkStatus() : LoopFailure(c.op(), errors);
   }
   double Cost(absl::Span<Tensor* const> inputs) const override {
     return 25 + ns_ * Elements(inputs);

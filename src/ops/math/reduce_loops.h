@@ -1,7 +1,7 @@
 // The inner loops of reductions, one set a level of the instruction set.
 //
-// Sums of floats add fixed blocks in a fixed tree, whose shape depends on the
-// lengths alone.
+// Sums add fixed blocks in a fixed tree whose shape depends on the lengths
+// alone; maxima and minima hand NaNs on.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,27 @@
 
 namespace headrace {
 
-enum class Reduction : uint8_t { kSum, kProd, kMax, kMin, kSumSquares };
+enum class Reduction : uint8_t {
+  kSum,
+  kProd,
+  kMax,
+  kMin,
+  kSumSquares,  // of absolute values
+  kWideSum,     // integers in int64; others as kSum
+};
 
-// Reduces runs of elements (a run: neighbours in memory).
-//   out[i] = reduction of x[i * n .. i * n + n) for i < count
-using ReduceRunsFn = void (*)(const void* x, int64_t n, int64_t count,
-                              void* out);
-// Reduces rows: out[j] = reduction over i < rows of x[i * stride + j], j < n.
-// `scratch` holds ReduceScratch(n) elements of the output's type.
-using ReduceRowsFn = void (*)(const void* x, int64_t stride, int64_t rows,
-                              int64_t n, void* out, void* scratch);
-inline int64_t ReduceScratch(int64_t n) { return 64 * n; }
+// Columns of a strip, and rows that are summed one after the other.
+inline constexpr int64_t kReduceStrip = 1024;
+inline constexpr int64_t kReduceRows = 16;
 
 struct ReduceLoops {
-  ReduceRunsFn runs = nullptr;
-  ReduceRowsFn rows = nullptr;
-  // What `out` holds: float for half and bfloat16, int64 for the mean of
-  // integers is the caller's matter; else the input's type.
+  // out[i] = reduction of x[i * n .. i * n + n), for i < count.
+  void (*runs)(const void* x, int64_t n, int64_t count, void* out) = nullptr;
+  // out[j] = reduction over i < rows of x[i * stride + j], for j < n <=
+  // kReduceStrip. `scratch` holds 64 * kReduceStrip elements like `out`.
+  void (*rows)(const void* x, int64_t stride, int64_t rows, int64_t n,
+               void* out, void* scratch) = nullptr;
+  // What `out` holds: float for half and bfloat16.
   DType out = DType::kInvalid;
 };
 

@@ -77,17 +77,28 @@ Status BesselK1eGrad(GradientContext& g) {
 // --- Kernels.
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 double I0(double x) { return BesselI0e(x) * std::exp(std::abs(x)); }
 double I1(double x) { return BesselI1e(x) * std::exp(std::abs(x)); }
 double K0(double x) { return BesselK0e(x) * (x > 0 ? std::exp(-x) : 1); }
 double K1(double x) { return BesselK1e(x) * (x > 0 ? std::exp(-x) : 1); }
-double Y0(double x) { return x > 0 || std::isnan(x) ? y0(x) : -kInf; }
-double Y1(double x) { return x > 0 || std::isnan(x) ? y1(x) : -kInf; }
-double J0(double x) { return j0(x); }
-double J1(double x) { return j1(x); }
+// Upstream's have no limit at infinity.
+double J0(double x) { return std::isinf(x) ? kNan : j0(x); }
+double J1(double x) { return std::isinf(x) ? kNan : j1(x); }
+double Y(double (*y)(double), double x) {
+  if (std::isnan(x) || x == kInf) return kNan;
+  return x > 0 ? y(x) : -kInf;
+}
+double Y0(double x) { return Y(y0, x); }
+double Y1(double x) { return Y(y1, x); }
 
 template <double (*F)(double)>
-constexpr auto kOf = [](auto x) { return static_cast<decltype(x)>(F(x)); };
+constexpr auto kOf = [](auto x) {
+  // In single precision upstream's Y1 is not a number at 0.
+  if (sizeof(x) == 4 && F == Y1 && x == 0)
+    return static_cast<decltype(x)>(kNan);
+  return static_cast<decltype(x)>(F(x));
+};
 
 #define HR_BESSEL(Name, F, doc)    \
   HR_UNARY(Name, kFloatTypes, doc) \

@@ -38,8 +38,7 @@ double Dawson(double x) {
 // The exponential integral Ei, for positive x.
 double ExponentialIntegral(double x) {
   if (x == 0) return -kInf;
-  if (std::isnan(x) || x < 0) return kNan;
-  if (std::isinf(x)) return x;
+  if (!(x > 0) || std::isinf(x)) return kNan;
   return std::expint(x);
 }
 
@@ -77,9 +76,8 @@ double FresnelS(double x) { return Fresnel(x).imag(); }
 
 // The integral of log(t) / (1 - t) from 1 to x: the dilogarithm of 1 - x.
 double Dilogarithm(double x) {
-  if (std::isnan(x) || x < 0) return kNan;
+  if (!(x >= 0) || std::isinf(x)) return kNan;
   if (x == 0) return kPi * kPi / 6;
-  if (std::isinf(x)) return -kInf;
   if (x > 2) {
     const double l = std::log(x);
     return -l * l / 2 - Dilogarithm(1 / x);

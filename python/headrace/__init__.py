@@ -1,0 +1,36 @@
+"""Headrace: TensorFlow's programming model on a small, fast engine.
+
+Public names come from api_names.txt, a row a name: `tf.math.add` is row
+`math.add ops.math_ops:add`. A name's module is imported when it is first used.
+"""
+
+import os
+import sys
+from types import ModuleType
+
+from headrace import _load  # noqa: F401  (loads the extension module)
+from headrace import _names
+from headrace.framework import conversion, tensor, tensor_shape  # noqa: F401
+
+__version__ = "2.21.0"
+
+_root = _names.read(os.path.join(os.path.dirname(__file__), "api_names.txt"))
+
+
+class _Package(ModuleType):
+    """The package as a namespace: submodules do not shadow public names."""
+
+    def __getattr__(self, name):
+        return _names.resolve(self, _root, name)
+
+    def __setattr__(self, name, value):
+        if isinstance(value, ModuleType) and name in _root:
+            if not isinstance(value, _names.Namespace):
+                return
+        super().__setattr__(name, value)
+
+    def __dir__(self):
+        return sorted(set(_root) | {n for n in self.__dict__ if n[:1] != "_"})
+
+
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,1 @@
+"""Gradients of what runs: tapes, custom gradients, forward accumulators."""

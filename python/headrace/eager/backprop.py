@@ -1,0 +1,322 @@
+"""tf.GradientTape over the native tape."""
+
+import enum
+
+from headrace._load import _headrace
+from headrace.framework import conversion, nest
+from headrace.framework.indexed_slices import IndexedSlices, from_gradient
+
+
+class UnconnectedGradients(enum.Enum):
+    """What a gradient is where nothing connects target and source."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+def _leaves(structure):
+    return nest.flatten(structure, expand_composites=False)
+
+
+def _warn(text, *args):
+    from headrace.framework import logging
+
+    logging.warn(text, *args)
+
+
+def _is_trainable(dtype):
+    return dtype.is_floating or dtype.is_complex or dtype.name in ("resource", "variant")
+
+
+class GradientTape:
+    """Records operations for gradients; see the guide on automatic differentiation."""
+
+    def __init__(self, persistent=False, watch_accessed_variables=True):
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._tape = None
+        self._recording = False
+        self._variables = {}
+
+    def __enter__(self):
+        self._push()
+        return self
+
+    def __exit__(self, *error):
+        if self._recording:
+            self._pop()
+
+    def _push(self):
+        if self._recording:
+            raise ValueError("Tape is still recording, This can happen if you try to "
+                             "re-enter an already-active tape.")
+        if self._tape is None:
+            # Persistent below: a jacobian walks it once an element, and what is
+            # used once is dropped by self._tape = None.
+            self._tape = _headrace.Tape(True, self._watch_accessed_variables)
+        self._tape.start()
+        self._recording = True
+
+    def _pop(self):
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        self._tape.stop()
+        self._recording = False
+
+    def watch(self, tensor):
+        """Makes gradients with respect to the tensor(s) available."""
+        for t in nest.flatten(tensor, expand_composites=True):
+            if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
+                raise ValueError(
+                    f"Passed in object {t} of type {type(t).__name__!r}, not tf.Tensor "
+                    "or tf.Variable or ExtensionType."
+                )
+            if not _is_trainable(t.dtype):
+                _warn(
+                    "The dtype of the watched tensor must be floating (e.g. "
+                    "tf.float32), got %r",
+                    t.dtype,
+                )
+            if self._tape is None:
+                continue
+            self._tape.watch(t)
+
+    def stop_recording(self):
+        """A context in which this tape records nothing."""
+        return _Stopped(self)
+
+    def reset(self):
+        """Forgets everything recorded so far."""
+        self._pop()
+        self._tape = None
+        self._push()
+
+    def watched_variables(self):
+        """The variables watched, in the order of first access."""
+        if self._tape is None:
+            return ()
+        from headrace.framework import variables
+
+        return tuple(variables.of_handle(h) for h in self._tape.watched_variables())
+
+    def _check_use(self):
+        if self._tape is None:
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of "
+                "gradients (or jacobians)"
+            )
+
+    def gradient(
+        self,
+        target,
+        sources,
+        output_gradients=None,
+        unconnected_gradients=UnconnectedGradients.NONE,
+    ):
+        """The gradient of `target` with respect to `sources`, in their structure."""
+        self._check_use()
+        if self._recording and not self._persistent:
+            self._pop()
+        elif self._recording:
+            _warn(
+                "Calling GradientTape.gradient on a persistent tape inside its context "
+                "is significantly less efficient than calling it outside the context "
+                "(it causes the gradient ops to be recorded on the tape, leading to "
+                "increased CPU and memory usage). Only call GradientTape.gradient inside "
+                "the context if you actually want to trace the gradient in order to "
+                "compute higher order derivatives."
+            )
+        if target is None:
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors, "
+                "Variables or CompositeTensors to be differentiated, but received None."
+            )
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        targets = self._targets(target)
+        flat_sources = self._sources(sources)
+        given = self._given(output_gradients)
+        found = self._tape.gradients(targets, flat_sources, given)
+        if not self._persistent:
+            self._tape = None
+        result = [from_gradient(g) for g in found]
+        if unconnected == UnconnectedGradients.ZERO:
+            result = [
+                _zeros_for(s) if g is None else g for g, s in zip(result, flat_sources)
+            ]
+        flat = self._joined(sources, result)
+        return nest.pack_sequence_as(sources, flat)
+
+    def _targets(self, target):
+        out = []
+        for t in nest.flatten(target, expand_composites=True):
+            if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
+                t = conversion.convert_to_tensor(t)
+            if not _is_trainable(t.dtype):
+                _warn(
+                    "The dtype of the target tensor must be floating (e.g. tf.float32) "
+                    "when calling GradientTape.gradient, got %r",
+                    t.dtype,
+                )
+            out.append(t)
+        return out
+
+    def _sources(self, sources):
+        out = []
+        for s in nest.flatten(sources, expand_composites=True):
+            if not isinstance(s, (_headrace.Tensor, _headrace.VariableBase)):
+                s = conversion.convert_to_tensor(s)
+            if not _is_trainable(s.dtype):
+                _warn(
+                    "The dtype of the source tensor must be floating (e.g. tf.float32) "
+                    "when calling GradientTape.gradient, got %r",
+                    s.dtype,
+                )
+            if getattr(s, "is_packed", False):
+                raise ValueError("GradientTape.gradient is not supported on packed "
+                                 "EagerTensors yet.")
+            out.append(s)
+        return out
+
+    def _given(self, output_gradients):
+        if output_gradients is None:
+            return None
+        flat = nest.flatten(output_gradients)
+        return [None if g is None else conversion.convert_to_tensor(g) for g in flat]
+
+    def _joined(self, sources, flat):
+        """Gradients of a composite's components as a composite."""
+        out, at = [], 0
+        for s in nest.flatten(sources):
+            if getattr(type(s), "_is_composite_tensor", False):
+                n = len(nest.flatten(s, expand_composites=True))
+                out.append(s._gradient_from(flat[at : at + n]))
+                at += n
+            else:
+                out.append(flat[at])
+                at += 1
+        return out
+
+    def jacobian(
+        self,
+        target,
+        sources,
+        unconnected_gradients=UnconnectedGradients.NONE,
+        parallel_iterations=None,
+        experimental_use_pfor=True,
+    ):
+        """d target / d sources: the target's shape, then the source's."""
+        from headrace.ops import array_ops
+
+        self._check_use()
+        flat_sources = nest.flatten(sources)
+        target_shape = array_ops.shape(target)
+        if self._recording and not self._persistent:
+            self._pop()
+        rows = self._rows(target, flat_sources, unconnected_gradients)
+        if not self._persistent:
+            self._tape = None
+        out = []
+        for i, s in enumerate(flat_sources):
+            column = [r[i] for r in rows]
+            if not column or column[0] is None:
+                out.append(None)
+                continue
+            stacked = array_ops.stack([conversion.convert_to_tensor(c) for c in column])
+            full = array_ops.concat([target_shape, array_ops.shape(s)], 0)
+            out.append(array_ops.reshape(stacked, full))
+        return nest.pack_sequence_as(sources, out)
+
+    def _rows(self, target, sources, unconnected):
+        """The gradients of each of the target's elements."""
+        from headrace.ops import array_ops, math_ops
+
+        count = target.shape.num_elements()
+        if count is None:
+            raise NotImplementedError(
+                "GradientTape.jacobian of a target of unknown size is not supported"
+            )
+        rows = []
+        zero = UnconnectedGradients(unconnected) == UnconnectedGradients.ZERO
+        for i in range(count):
+            seed = array_ops.reshape(
+                math_ops.cast(array_ops.one_hot(i, count), target.dtype), target.shape
+            )
+            found = self._tape.gradients([target], sources, [seed])
+            found = [from_gradient(g) for g in found]
+            if zero:
+                found = [_zeros_for(s) if g is None else g for g, s in zip(found, sources)]
+            rows.append(found)
+        return rows
+
+    def batch_jacobian(
+        self,
+        target,
+        source,
+        unconnected_gradients=UnconnectedGradients.NONE,
+        parallel_iterations=None,
+        experimental_use_pfor=True,
+    ):
+        """jacobian(target[i], source[i]) for every i, stacked."""
+        from headrace.ops import array_ops, math_ops
+
+        self._check_use()
+        if target.shape.rank is None or target.shape.dims[0] is None:
+            raise NotImplementedError("batch_jacobian wants a target of known shape")
+        if target.shape[0] != source.shape[0]:
+            raise ValueError(
+                "Need first dimension of target shape "
+                f"({target.shape}) and source shape ({source.shape}) to match."
+            )
+        if self._recording and not self._persistent:
+            self._pop()
+        batch = target.shape[0]
+        per_row = target.shape[1:].num_elements()
+        columns = []
+        for j in range(per_row):
+            one = math_ops.cast(array_ops.one_hot(j, per_row), target.dtype)
+            seed = array_ops.reshape(
+                array_ops.tile(array_ops.expand_dims(one, 0), [batch, 1]), target.shape
+            )
+            (found,) = self._tape.gradients([target], [source], [seed])
+            found = from_gradient(found)
+            if found is None:
+                if not self._persistent:
+                    self._tape = None
+                if UnconnectedGradients(unconnected_gradients).value == "zero":
+                    full = target.shape.concatenate(source.shape[1:])
+                    return array_ops.zeros(full, source.dtype)
+                return None
+            columns.append(conversion.convert_to_tensor(found))
+        if not self._persistent:
+            self._tape = None
+        stacked = array_ops.stack(columns, axis=1)
+        return array_ops.reshape(stacked, target.shape.concatenate(source.shape[1:]))
+
+
+class _Stopped:
+    def __init__(self, tape):
+        self._tape = tape
+
+    def __enter__(self):
+        if self._tape._tape is None:
+            raise RuntimeError(
+                "Missing tape: cannot stop recording on an inactive GradientTape."
+            )
+        self._tape._pop()
+
+    def __exit__(self, *error):
+        self._tape._push()
+        return False
+
+
+def _zeros_for(source):
+    from headrace.ops import array_ops
+
+    if isinstance(source, _headrace.VariableBase):
+        source = source._read()
+    return array_ops.zeros_like(source)
+
+
+def is_slices(x):
+    """True for gradients that are rows of a tensor."""
+    return isinstance(x, IndexedSlices)

@@ -1,0 +1,244 @@
+"""Values to tensors: tf.constant, tf.convert_to_tensor and the registry."""
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import dtypes, tensor_shape
+
+_registry = []  # (priority, order, base type, function)
+
+
+def register_tensor_conversion_function(base_type, conversion_func, priority=100):
+    """Converts objects of `base_type` by `conversion_func(value, dtype, name, as_ref)`."""
+    types = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(t, type) for t in types):
+        raise TypeError(
+            "Argument `base_type` must be a type or a tuple of types. Obtained: "
+            f"{base_type}"
+        )
+    if any(issubclass(t, (int, float, np.generic, np.ndarray)) for t in types):
+        raise TypeError(
+            "Cannot register conversions for Python numeric types and NumPy scalars "
+            "and arrays."
+        )
+    if not callable(conversion_func):
+        raise TypeError(
+            f"Argument `conversion_func` must be callable. Received {conversion_func}."
+        )
+    for t in types:
+        _registry.append((priority, len(_registry), t, conversion_func))
+    _registry.sort(key=lambda row: row[:2])
+
+
+def _unsupported(value):
+    return ValueError(
+        f"Attempt to convert a value ({value!r}) with an unsupported type "
+        f"({type(value)}) to a Tensor."
+    )
+
+
+def _pack(value, dtype, hint):
+    """A sequence with tensors among its leaves: packed by ops."""
+    from headrace.ops import array_ops
+
+    if dtype is None:
+        dtype = _first_dtype(value)
+    items = [to_tensor(v, dtype, hint) for v in value]
+    return array_ops.stack(items)
+
+
+def _first_dtype(value):
+    for v in value:
+        if isinstance(v, (list, tuple)):
+            found = _first_dtype(v)
+            if found is not None:
+                return found
+        elif isinstance(v, (_headrace.Tensor, _headrace.VariableBase)):
+            return v.dtype
+    return None
+
+
+def _convert_unknown(value, dtype, hint):
+    """Called by the bindings with what they do not know."""
+    for _, _, base, function in _registry:
+        if isinstance(value, base):
+            for wanted in (dtype, hint) if dtype is None and hint else (dtype,):
+                result = function(value, dtype=wanted, name=None, as_ref=False)
+                if result is not NotImplemented:
+                    return result
+    method = getattr(type(value), "__tf_tensor__", None)
+    if method is not None:
+        return method(value, dtype, None)
+    if isinstance(value, (list, tuple)):
+        if _has_tensors(value):
+            return _pack(value, dtype, hint)
+        # Leaves that are no plain data: let the data path say what is wrong.
+        return _constant(_headrace.make_tensor(_plain(value), dtype, hint))
+    if hasattr(value, "__array__") and not isinstance(value, type):
+        return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
+    if isinstance(value, (memoryview, bytearray)):
+        return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
+    raise _unsupported(value)
+
+
+def _has_tensors(value):
+    return any(
+        _has_tensors(v)
+        if isinstance(v, (list, tuple))
+        else isinstance(v, (_headrace.Tensor, _headrace.VariableBase))
+        or hasattr(type(v), "__tf_tensor__")
+        or any(isinstance(v, base) for _, _, base, _ in _registry)
+        for v in value
+    )
+
+
+def _plain(value):
+    """Leaves that NumPy understands, made arrays."""
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, dtypes.DType):
+        return value.as_datatype_enum
+    if isinstance(value, tensor_shape.TensorShape):
+        return value.as_list()
+    if hasattr(value, "__array__"):
+        return np.asarray(value)
+    return value
+
+
+def _constant(tensor, name=None):
+    return _headrace.constant(tensor, name)
+
+
+def to_tensor(value, dtype=None, hint=None):
+    """A tensor of any convertible value."""
+    return _headrace.to_tensor(value, dtype, hint)
+
+
+def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
+    """Converts the value to a tensor: of `dtype`, or if possible of `dtype_hint`."""
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    if isinstance(value, _headrace.Tensor):
+        if dtype is not None and not dtype.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtype.name} for Tensor with dtype "
+                f"{value.dtype.name}: {value!r}"
+            )
+        return _importable(value)
+    if dtype is not None and isinstance(value, _headrace.VariableBase):
+        if not dtype.is_compatible_with(value.dtype):
+            raise ValueError(
+                f"Incompatible type conversion requested to type {dtype.name!r} for "
+                f"`tf.Variable of type {value.dtype.name!r}. (Variable: {value})".replace(
+                    "'int", "int"
+                )
+            )
+    if dtype_hint is not None:
+        dtype_hint = dtypes.as_dtype(dtype_hint)
+    return _headrace.to_tensor(value, dtype, dtype_hint)
+
+
+def _importable(value):
+    return value
+
+
+def constant(value, dtype=None, shape=None, name="Const"):
+    """A constant tensor of Python or NumPy data (or of an eager tensor's value)."""
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    if isinstance(value, _headrace.Tensor):
+        tensor = value
+        if dtype is not None and tensor.dtype != dtype:
+            raise TypeError(
+                f"Expected tensor {_brief(tensor)} with dtype {dtype!r}, but got dtype "
+                f"{tensor.dtype!r}."
+            )
+        if not isinstance(tensor, _headrace.EagerTensor):
+            return tensor
+    elif isinstance(value, _headrace.VariableBase):
+        tensor = value._read()
+    elif isinstance(value, (list, tuple)) and _headrace.holds_tensors(value):
+        tensor = _constant_of_mixed(value, dtype)
+    else:
+        tensor = _data(value, dtype)
+    if shape is not None:
+        tensor = _with_shape(tensor, value, shape)
+    return _headrace.constant(tensor, name)
+
+
+def _brief(tensor):
+    if isinstance(tensor, _headrace.EagerTensor):
+        return tensor.numpy()
+    return tensor
+
+
+def _constant_of_mixed(value, dtype):
+    if not _headrace.is_eager():
+        return _headrace.make_tensor(_plain(value), dtype)
+    return _headrace.to_tensor(value, dtype)
+
+
+def _data(value, dtype):
+    if isinstance(value, tensor_shape.TensorShape):
+        value = value.as_list()
+        if None in value:
+            raise ValueError(
+                f"Cannot convert a partially known TensorShape {tuple(value)} to a Tensor."
+            )
+        return _headrace.make_tensor(value, dtype or dtypes.int32)
+    if isinstance(value, dtypes.DType):
+        value = value.as_datatype_enum
+    known = (int, float, complex, str, bytes, list, tuple, np.ndarray, np.generic, range)
+    if isinstance(value, known):
+        return _headrace.make_tensor(value, dtype)
+    return _headrace.to_tensor(value, dtype)
+
+
+def _with_shape(tensor, value, shape):
+    shape = tensor_shape.as_shape(shape)
+    if tensor.shape == shape:
+        return tensor
+    count, wanted = tensor.shape.num_elements(), shape.num_elements()
+    array = tensor.numpy()
+    if count == wanted:
+        return _headrace.make_tensor(np.reshape(array, shape.as_list()), tensor.dtype)
+    if count == 1:
+        if tensor.dtype == dtypes.string:
+            filled = np.empty(shape.as_list(), object)
+            filled[...] = array if tensor.shape.rank == 0 else array.ravel()[0]
+        else:
+            filled = np.broadcast_to(np.reshape(array, []), shape.as_list())
+        return _headrace.make_tensor(filled, tensor.dtype)
+    raise TypeError(
+        "Eager execution of tf.constant with unsupported shape. Tensor "
+        f"{array} (converted from {value}) has {count} elements, but got `shape` "
+        f"{shape} with {wanted} elements)."
+    )
+
+
+def _convert_shape(value, dtype=None, name=None, as_ref=False):
+    if not value.is_fully_defined():
+        raise ValueError(
+            f"Cannot convert a partially known TensorShape {value} to a Tensor."
+        )
+    sizes = value.as_list()
+    if dtype is None:
+        big = any(d > 2**31 - 1 for d in sizes)
+        dtype = dtypes.int64 if big else dtypes.int32
+    if dtype not in (dtypes.int32, dtypes.int64):
+        raise TypeError(
+            "Cannot convert a TensorShape to dtype "
+            f"{dtype.name}. Only int32 and int64 are supported"
+        )
+    return _constant(_headrace.make_tensor(sizes, dtype))
+
+
+def _convert_dtype(value, dtype=None, name=None, as_ref=False):
+    return _constant(
+        _headrace.make_tensor(value.as_datatype_enum, dtype or dtypes.int32)
+    )
+
+
+register_tensor_conversion_function(tensor_shape.TensorShape, _convert_shape)
+register_tensor_conversion_function(dtypes.DType, _convert_dtype)
+_headrace.set_converter(_convert_unknown)

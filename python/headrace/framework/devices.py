@@ -1,0 +1,154 @@
+"""tf.device and device names."""
+
+import threading
+
+_state = threading.local()
+
+
+class DeviceSpec:
+    """The parts of a device's name; immutable."""
+
+    __slots__ = ("job", "replica", "task", "device_type", "device_index")
+
+    def __init__(
+        self, job=None, replica=None, task=None, device_type=None, device_index=None
+    ):
+        def number(x):
+            return None if x is None else int(x)
+
+        object.__setattr__(self, "job", None if job is None else str(job))
+        object.__setattr__(self, "replica", number(replica))
+        object.__setattr__(self, "task", number(task))
+        kind = None if device_type is None else str(device_type)
+        if kind in ("cpu", "gpu", "tpu"):
+            kind = kind.upper()
+        object.__setattr__(self, "device_type", kind)
+        object.__setattr__(self, "device_index", number(device_index))
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"can't set attribute '{name}'")
+
+    @classmethod
+    def from_string(cls, spec):
+        parts = {}
+        for piece in spec.split("/"):
+            fields = piece.split(":")
+            key = fields[0]
+            if not piece:
+                continue
+            if key in ("job", "replica", "task") and len(fields) == 2:
+                parts[key] = fields[1]
+            elif key.lower() in ("cpu", "gpu", "tpu") and len(fields) <= 2:
+                parts["device_type"] = key.upper()
+                if len(fields) == 2 and fields[1] != "*":
+                    parts["device_index"] = fields[1]
+            elif key == "device" and len(fields) in (2, 3):
+                parts["device_type"] = fields[1]
+                if len(fields) == 3 and fields[2] != "*":
+                    parts["device_index"] = fields[2]
+            else:
+                raise ValueError(f"Unknown attribute '{key}' is encountered while parsing"
+                                 f" the device spec: '{spec}'.")
+        return cls(**parts)
+
+    def parse_from_string(self, spec):
+        return type(self).from_string(spec)
+
+    def to_string(self):
+        text = ""
+        if self.job is not None:
+            text += f"/job:{self.job}"
+        if self.replica is not None:
+            text += f"/replica:{self.replica}"
+        if self.task is not None:
+            text += f"/task:{self.task}"
+        if self.device_type is not None:
+            index = "*" if self.device_index is None else self.device_index
+            text += f"/device:{self.device_type}:{index}"
+        return text
+
+    def make_merged_spec(self, dev):
+        return type(self)(
+            *(
+                getattr(dev, k) if getattr(dev, k) is not None else getattr(self, k)
+                for k in self.__slots__
+            )
+        )
+
+    def replace(self, **kwargs):
+        return type(self)(**{k: kwargs.get(k, getattr(self, k)) for k in self.__slots__})
+
+    def __eq__(self, other):
+        if not isinstance(other, DeviceSpec):
+            return NotImplemented
+        return self.to_string() == other.to_string()
+
+    def __hash__(self):
+        return hash(self.to_string())
+
+    def __repr__(self):
+        fields = ", ".join(f"{k}={getattr(self, k)}" for k in self.__slots__)
+        return f"<DeviceSpec({fields})>"
+
+
+def current():
+    """The device that tf.device asked for on this thread, or ""."""
+    return getattr(_state, "device", "")
+
+
+class device:  # noqa: N801  (upstream's name)
+    """A context manager: operations made inside are placed on the device."""
+
+    def __init__(self, device_name):
+        if callable(device_name):
+            raise RuntimeError("tf.device does not support functions.")
+        self._name = device_name
+        self._old = []
+
+    def __enter__(self):
+        name = self._name
+        if isinstance(name, DeviceSpec):
+            name = name.to_string()
+        name = name or ""
+        self._check(name)
+        self._old.append(current())
+        _state.device = name
+        from headrace._load import _headrace
+
+        if not _headrace.is_eager():
+            from headrace.graph import scopes
+
+            scopes.set_device(name)
+        return self
+
+    def _check(self, name):
+        from headrace._load import _headrace
+
+        if not name:
+            return
+        spec = DeviceSpec.from_string(name)
+        if not _headrace.is_eager():
+            return
+        local = spec.job in (None, "localhost") and not spec.task and not spec.replica
+        is_cpu = (spec.device_type or "CPU").upper() == "CPU" and not spec.device_index
+        if not (local and is_cpu):
+            from headrace.framework import errors
+
+            full = DeviceSpec("localhost", 0, 0, "CPU", 0).make_merged_spec(spec)
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Could not satisfy device specification '{full.to_string()}'. "
+                "enable_soft_placement=0. Supported device types [CPU]. All available "
+                "devices [/job:localhost/replica:0/task:0/device:CPU:0].",
+            )
+
+    def __exit__(self, *error):
+        _state.device = self._old.pop()
+        from headrace._load import _headrace
+
+        if not _headrace.is_eager():
+            from headrace.graph import scopes
+
+            scopes.set_device(_state.device)
+        return False

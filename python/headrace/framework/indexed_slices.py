@@ -1,0 +1,114 @@
+"""tf.IndexedSlices: rows of a larger tensor, as gradients of gathers are."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, tensor_shape
+
+
+class IndexedSlices:
+    """`values[i]` is row `indices[i]` of a tensor of shape `dense_shape`."""
+
+    _is_composite_tensor = True
+
+    def __init__(self, values, indices, dense_shape=None):
+        self._values = values
+        self._indices = indices
+        self._dense_shape = dense_shape
+
+    @property
+    def values(self):
+        return self._values
+
+    @property
+    def indices(self):
+        return self._indices
+
+    @property
+    def dense_shape(self):
+        return self._dense_shape
+
+    @property
+    def shape(self):
+        if self._dense_shape is None:
+            return tensor_shape.TensorShape(None)
+        if isinstance(self._dense_shape, _headrace.EagerTensor):
+            return tensor_shape.TensorShape([int(d) for d in self._dense_shape.numpy()])
+        rank = self._dense_shape.shape[0]
+        return tensor_shape.unknown_shape(rank)
+
+    @property
+    def dtype(self):
+        return self._values.dtype
+
+    @property
+    def name(self):
+        return self._values.name
+
+    @property
+    def device(self):
+        return self._values.device
+
+    @property
+    def op(self):
+        return self._values.op
+
+    @property
+    def graph(self):
+        return self._values.graph
+
+    def consumers(self):
+        return self._values.consumers()
+
+    def _components(self):
+        parts = [self._values, self._indices]
+        return parts if self._dense_shape is None else parts + [self._dense_shape]
+
+    def _from_components(self, parts):
+        return IndexedSlices(*parts)
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        if self._dense_shape is None:
+            raise ValueError(
+                "Tensor conversion requested for IndexedSlices for argument without "
+                f"dense_shape: {self!r}"
+            )
+        if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(self.dtype):
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for "
+                f"IndexedSlices with dtype {self.dtype.name}"
+            )
+        return _headrace.raw_op("UnsortedSegmentSum")(
+            data=self._values,
+            segment_ids=self._indices,
+            num_segments=self._dense_shape[0],
+        )
+
+    def __neg__(self):
+        return IndexedSlices(-self._values, self._indices, self._dense_shape)
+
+    def __str__(self):
+        tail = "" if self._dense_shape is None else f", dense_shape={self._dense_shape}"
+        return f"IndexedSlices(indices={self._indices}, values={self._values}{tail})"
+
+    @property
+    def _type_spec(self):
+        from headrace.framework import type_spec
+
+        return type_spec.IndexedSlicesSpec(
+            self.shape,
+            self.values.dtype,
+            self.indices.dtype,
+            None if self._dense_shape is None else self._dense_shape.dtype,
+            self._indices.shape,
+        )
+
+
+def to_gradient(x):
+    """What tapes of C++ take: tensors as they are, slices as tuples."""
+    if isinstance(x, IndexedSlices):
+        return (x.values, x.indices, x.dense_shape)
+    return None if x is None else conversion.convert_to_tensor(x)
+
+
+def from_gradient(x):
+    """The other way."""
+    return IndexedSlices(*x) if isinstance(x, tuple) else x

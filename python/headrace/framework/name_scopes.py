@@ -1,0 +1,70 @@
+"""tf.name_scope: names of graph nodes and, in eager mode, of variables."""
+
+import re
+import threading
+
+from headrace._load import _headrace
+
+_VALID = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+_state = threading.local()
+
+
+def eager_scope():
+    """The name scope of eager code on this thread: "" or "a/b/"."""
+    return getattr(_state, "scope", "")
+
+
+class name_scope:  # noqa: N801  (upstream's name)
+    """A context manager: names made inside start with `name/`.
+
+    Attributes:
+      name: the scope's full name while entered ("outer/name/").
+    """
+
+    def __init__(self, name, default_name=None, values=None):
+        name = default_name if name is None else name
+        if not isinstance(name, str):
+            raise ValueError("name for name_scope must be a string.")
+        self._name = name
+        self._old = []
+
+    @property
+    def name(self):
+        return self._name
+
+    def __enter__(self):
+        if not _headrace.is_eager():
+            from headrace.graph import scopes
+
+            self._old.append(scopes.enter(self._name))
+            return scopes.current()
+        old = eager_scope()
+        self._old.append(old)
+        if self._name and not _VALID.match(self._name) and not self._name.endswith("/"):
+            raise ValueError(f"'{self._name}' is not a valid scope name.")
+        if not self._name:
+            _state.scope = ""
+        elif self._name.endswith("/"):
+            _state.scope = self._name
+        else:
+            _state.scope = f"{old}{self._name}/"
+        return _state.scope
+
+    def __exit__(self, *error):
+        old = self._old.pop()
+        if not isinstance(old, str):
+            from headrace.graph import scopes
+
+            scopes.leave(old)
+        else:
+            _state.scope = old
+        return False
+
+
+def get_current_name_scope():
+    """The full name of the current scope, without the last slash."""
+    if not _headrace.is_eager():
+        from headrace.graph import scopes
+
+        return scopes.current().rstrip("/")
+    return eager_scope().rstrip("/")

@@ -1,0 +1,248 @@
+"""tf.nest: structures of lists, tuples, dicts, named tuples, attrs classes."""
+
+from collections import abc
+
+from headrace._load import _headrace
+
+
+def _is_namedtuple(x):
+    return isinstance(x, tuple) and hasattr(x, "_fields")
+
+
+def _is_attrs(x):
+    return hasattr(type(x), "__attrs_attrs__")
+
+
+def _is_dict(x):
+    return isinstance(x, abc.Mapping)
+
+
+def _is_composite(x):
+    return getattr(type(x), "_is_composite_tensor", False)
+
+
+def is_nested(structure):
+    """True for structures that flatten goes into."""
+    if isinstance(structure, (str, bytes, _headrace.Tensor, _headrace.VariableBase)):
+        return False
+    if isinstance(structure, (list, tuple)):
+        return True
+    if _is_dict(structure) or _is_attrs(structure):
+        return True
+    if isinstance(structure, (abc.MappingView,)):
+        return True
+    return isinstance(structure, abc.Sequence) and not isinstance(structure, range)
+
+
+is_sequence = is_nested
+
+
+def sorted_keys(mapping):
+    try:
+        return sorted(mapping)
+    except TypeError:
+        raise TypeError("nest only supports dicts with sortable keys.") from None
+
+
+def yield_items(structure):
+    """(key, value) of one level, in the order of flattening."""
+    if _is_dict(structure):
+        return [(k, structure[k]) for k in sorted_keys(structure)]
+    if _is_attrs(structure):
+        return [
+            (a.name, getattr(structure, a.name))
+            for a in type(structure).__attrs_attrs__
+        ]
+    if _is_namedtuple(structure):
+        return [(f, getattr(structure, f)) for f in structure._fields]
+    return list(enumerate(structure))
+
+
+def children(structure):
+    if type(structure) in (list, tuple):
+        return structure
+    return [v for _, v in yield_items(structure)]
+
+
+def rebuild(structure, values):
+    """`structure`'s own kind, one level deep, with other values."""
+    if _is_dict(structure):
+        by_key = dict(zip(sorted_keys(structure), values))
+        ordered = ((k, by_key[k]) for k in structure)
+        kind = type(structure)
+        if hasattr(structure, "default_factory"):
+            return kind(structure.default_factory, ordered)
+        try:
+            return kind(ordered)
+        except TypeError:
+            return dict(by_key)
+    if _is_namedtuple(structure):
+        return type(structure)(*values)
+    if _is_attrs(structure):
+        return type(structure)(*values)
+    if isinstance(structure, abc.MappingView):
+        return list(values)
+    kind = type(structure)
+    if kind is list or not isinstance(structure, (list, tuple)):
+        return list(values)
+    if getattr(structure, "_rebuild_as", None):
+        return structure._rebuild_as(values)
+    return kind(values)
+
+
+def flatten(structure, expand_composites=False):
+    """The leaves in order; a leaf alone gives a list of one."""
+    out = []
+    _flatten(structure, expand_composites, out)
+    return out
+
+
+def _flatten(structure, expand, out):
+    if expand and _is_composite(structure):
+        for part in structure._components():
+            _flatten(part, expand, out)
+    elif is_nested(structure):
+        for child in children(structure):
+            _flatten(child, expand, out)
+    else:
+        out.append(structure)
+
+
+def pack_sequence_as(structure, flat_sequence, expand_composites=False):
+    """`structure` with its leaves replaced by those of `flat_sequence`."""
+    if not is_nested(flat_sequence):
+        raise TypeError(
+            "Attempted to pack value:\n  "
+            f"{flat_sequence}\ninto a structure, but found incompatible type "
+            f"`{type(flat_sequence)}` instead."
+        )
+    flat = list(flat_sequence)
+    if not is_nested(structure) and not (expand_composites and _is_composite(structure)):
+        if len(flat) != 1:
+            raise ValueError(
+                "The target structure is of type "
+                f"`{type(structure)}`\n  {structure}\nHowever the input is a sequence "
+                f"({type(flat_sequence)}) of length {len(flat)}.\n  {flat_sequence}\n"
+                "nest cannot guarantee that it is safe to map one to the other."
+            )
+        return flat[0]
+    expected = len(flatten(structure, expand_composites))
+    if expected != len(flat):
+        raise ValueError(
+            "Could not pack sequence. Structure had "
+            f"{expected} atoms, but flat_sequence had {len(flat)} items.  Structure: "
+            f"{structure}, flat_sequence: {flat_sequence}."
+        )
+    packed, _ = _pack(structure, flat, 0, expand_composites)
+    return packed
+
+
+def _pack(structure, flat, at, expand):
+    if expand and _is_composite(structure):
+        parts = []
+        for part in structure._components():
+            value, at = _pack(part, flat, at, expand)
+            parts.append(value)
+        return structure._from_components(parts), at
+    if not is_nested(structure):
+        return flat[at], at + 1
+    values = []
+    for child in children(structure):
+        value, at = _pack(child, flat, at, expand)
+        values.append(value)
+    return rebuild(structure, values), at
+
+
+def assert_same_structure(nest1, nest2, check_types=True, expand_composites=False):
+    """Raises ValueError or TypeError where the two differ."""
+    try:
+        _assert_same(nest1, nest2, check_types, expand_composites)
+    except (ValueError, TypeError) as e:
+        raise type(e)(
+            f"{e}\nEntire first structure:\n{_dots(nest1)}\nEntire second structure:\n"
+            f"{_dots(nest2)}"
+        ) from None
+
+
+def _dots(structure):
+    if not is_nested(structure):
+        return "."
+    return map_structure(lambda _: _Dot(), structure)
+
+
+class _Dot:
+    def __repr__(self):
+        return "."
+
+
+def _assert_same(a, b, check_types, expand):
+    nested_a, nested_b = is_nested(a), is_nested(b)
+    if nested_a != nested_b:
+        shown, other = (a, b) if nested_a else (b, a)
+        raise ValueError(
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: type={type(a).__name__} str={a}\n\n"
+            f"Second structure: type={type(b).__name__} str={b}\n\n"
+            f"More specifically: Substructure \"type={type(shown).__name__} "
+            f'str={shown}" is a sequence, while substructure '
+            f'"type={type(other).__name__} str={other}" is not'
+        )
+    if not nested_a:
+        return
+    if check_types and _kind(a) is not _kind(b):
+        both = _is_dict(a) and _is_dict(b)
+        if not both:
+            raise TypeError(
+                "The two structures don't have the same nested structure.\n\n"
+                f"First structure: type={type(a).__name__} str={a}\n\n"
+                f"Second structure: type={type(b).__name__} str={b}\n\n"
+                "More specifically: The two namedtuples don't have the same sequence "
+                "type. First structure has type "
+                f"{type(a)}, while second structure has type {type(b)}"
+            )
+    if _is_dict(a) and _is_dict(b) and set(a) != set(b):
+        raise ValueError(
+            "The two dictionaries don't have the same set of keys. First structure has "
+            f"keys {list(a)}, while second structure has keys {list(b)}"
+        )
+    ca, cb = children(a), children(b)
+    if len(ca) != len(cb):
+        raise ValueError(
+            "The two structures don't have the same number of elements.\n\n"
+            f"First structure: {a}\n\nSecond structure: {b}"
+        )
+    for x, y in zip(ca, cb):
+        _assert_same(x, y, check_types, expand)
+
+
+def _kind(x):
+    kind = type(x)
+    return getattr(kind, "_nest_kind", kind)
+
+
+def map_structure(func, *structure, check_types=True, expand_composites=False, **kwargs):
+    """func over the leaves of structures that are alike."""
+    if not callable(func):
+        raise TypeError(f"func must be callable, got: {func}")
+    if not structure:
+        raise ValueError("Must provide at least one structure")
+    if kwargs:
+        raise ValueError(
+            "Only valid keyword arguments are `check_types` and `expand_composites`, "
+            f"not: `{'`, `'.join(kwargs)}`"
+        )
+    first = structure[0]
+    for other in structure[1:]:
+        assert_same_structure(first, other, check_types, expand_composites)
+    columns = [flatten(s, expand_composites) for s in structure]
+    return pack_sequence_as(first, [func(*x) for x in zip(*columns)], expand_composites)
+
+
+def flatten_with_paths(structure, prefix=()):
+    """[(path, leaf)] in the order of flattening."""
+    if not is_nested(structure):
+        return [(prefix, structure)]
+    out = []
+    for key, value in yield_items(structure):
+        out.extend(flatten_with_paths(value, prefix + (key,)))
+    return out

@@ -1,0 +1,267 @@
+"""tf.Tensor: what Python adds to the native tensor types."""
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import dtypes, tensor_shape
+from headrace.framework.errors import OperatorNotAllowedInGraphError
+
+Tensor = _headrace.Tensor
+EagerTensor = _headrace.EagerTensor
+SymbolicTensor = _headrace.SymbolicTensor
+
+_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+_ADVICE = (
+    " is not allowed. You can attempt the following resolutions to the problem: If "
+    "you are running in Graph mode, use Eager execution mode or decorate this "
+    "function with @tf.function. If you are using AutoGraph, you can try decorating "
+    "this function with @tf.function. If that does not work, then you may be using "
+    "an unsupported feature or your source code may not be visible to AutoGraph. See "
+    "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/autograph"
+    "/g3doc/reference/limitations.md#access-to-source-code for more information."
+)
+
+
+class Reference:
+    """A hashable reference to a tensor or variable: equal when it is the same."""
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped):
+        self._wrapped = wrapped
+
+    def deref(self):
+        return self._wrapped
+
+    def _key(self):
+        wrapped = self._wrapped
+        return wrapped._id if isinstance(wrapped, Tensor) else id(wrapped)
+
+    def __eq__(self, other):
+        if not isinstance(other, Reference):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self):
+        return hash(self._key())
+
+    def __repr__(self):
+        return f"<Reference wrapping {self._wrapped!r}>"
+
+
+def numpy_text(tensor, is_repr=False):
+    """The value as it stands in a tensor's repr or str."""
+    dtype = tensor.dtype
+    if dtype.is_numpy_compatible:
+        value = tensor._numpy_view() if tensor._rank() else tensor.numpy()
+        if not is_repr:
+            return str(value)
+        if isinstance(value, np.generic):
+            return repr(value.item()) if value.dtype.kind != "V" else str(value)
+        return repr(value)
+    text = _headrace.describe_objects(tensor)
+    return text
+
+
+def _repr(self):
+    text = numpy_text(self, is_repr=True)
+    sep = "\n" if "\n" in text else ""
+    return (
+        f"<tf.Tensor: shape={self.shape}, dtype={self.dtype.name}, "
+        f"{'numpy' if self.dtype.is_numpy_compatible else 'value'}={sep}{text}>"
+    )
+
+
+def _str(self):
+    text = numpy_text(self)
+    sep = "\n" if "\n" in text else ""
+    return f"tf.Tensor({sep}{text}, shape={self.shape}, dtype={self.dtype.name})"
+
+
+def _format(self, spec):
+    return format(self.numpy(), spec)
+
+
+def _iter(self):
+    shape = self.shape
+    if shape.rank == 0:
+        raise TypeError("Cannot iterate over a scalar tensor.")
+    from headrace.ops import array_ops
+
+    return iter(array_ops.unstack(self))
+
+
+def _array(self, dtype=None, copy=None):
+    if not self.dtype.is_numpy_compatible:
+        raise ValueError(f"Cannot convert a Tensor of dtype {self.dtype!r} to a NumPy array.")
+    view = self._numpy_view()
+    if dtype is not None and view.dtype != dtype:
+        return view.astype(dtype)
+    return view.copy() if copy else view
+
+
+def _set_shape(self, shape):
+    if not self.shape.is_compatible_with(shape):
+        raise ValueError(
+            f"Tensor's shape {self.shape} is not compatible with supplied shape "
+            f"{tensor_shape.as_shape(shape)}."
+        )
+
+
+def _undefined(what, error=AttributeError):
+    def get(self):
+        raise error(f"Tensor.{what} is undefined when eager execution is enabled.")
+
+    return get
+
+
+def _complex(self):
+    return complex(self.numpy())
+
+
+def _getitem(self, key):
+    from headrace.ops import array_ops
+
+    return array_ops.slice_tensor(self, key)
+
+
+def _deepcopy(self, memo):
+    copy = _headrace.make_tensor(self.numpy(), self.dtype)
+    memo[id(self)] = copy
+    return copy
+
+
+def _rebuild(value, dtype):
+    return _headrace.make_tensor(value, dtypes.as_dtype(dtype))
+
+
+def _reduce(self):
+    return _rebuild, (self.numpy(), self.dtype.name)
+
+
+def _to_dlpack(self, **kwargs):
+    return self._numpy_view().__dlpack__(**kwargs)
+
+
+def _eval(self, feed_dict=None, session=None):
+    raise NotImplementedError(
+        "eval is not supported when eager execution is enabled, is .numpy() what "
+        "you're looking for?"
+    )
+
+
+def _consumers(self):
+    raise NotImplementedError(
+        "Tensor.consumers is undefined when eager execution is enabled."
+    )
+
+
+def _attach(cls, members):
+    for name, member in members.items():
+        setattr(cls, name, member)
+
+
+_attach(
+    Tensor,
+    {
+        "__array_priority__": 100,
+        "__getitem__": _getitem,
+        "ndim": property(lambda self: self._rank(), doc="The number of dimensions."),
+        "get_shape": lambda self: self.shape,
+        "ref": lambda self: Reference(self),
+        "experimental_ref": lambda self: Reference(self),
+        "__tf_tensor__": lambda self, dtype=None, name=None: self,
+        "OVERLOADABLE_OPERATORS": frozenset(),
+    },
+)
+_attach(
+    EagerTensor,
+    {
+        "__repr__": _repr,
+        "__str__": _str,
+        "__format__": _format,
+        "__iter__": _iter,
+        "__array__": _array,
+        "__complex__": _complex,
+        "__copy__": lambda self: self,
+        "__deepcopy__": _deepcopy,
+        "__reduce__": _reduce,
+        "__dlpack__": _to_dlpack,
+        "__dlpack_device__": lambda self: (1, 0),
+        "set_shape": _set_shape,
+        "device": property(lambda self: _CPU),
+        "backing_device": property(lambda self: _CPU),
+        "graph": property(_undefined("graph")),
+        "op": property(_undefined("op")),
+        "value_index": property(_undefined("value_index")),
+        "is_packed": False,
+        "eval": _eval,
+        "consumers": _consumers,
+        "cpu": lambda self: self,
+        "_numpy": lambda self: self.numpy(),
+        "_copy": lambda self, ctx=None, device_name=None: self,
+        "_shape_tuple": lambda self: tuple(self.shape),
+    },
+)
+
+
+def _symbolic_repr(self):
+    return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def _symbolic_str(self):
+    shape = self.shape
+    text = f', shape={shape}' if shape.rank is not None else ""
+    return f'Tensor("{self.name}"{text}, dtype={self.dtype.name})'
+
+
+def _symbolic_set_shape(self, shape):
+    self._set_shape(self.shape.merge_with(shape))
+
+
+def _symbolic_bool(self):
+    raise OperatorNotAllowedInGraphError(
+        "Using a symbolic `tf.Tensor` as a Python `bool`" + _ADVICE
+    )
+
+
+def _symbolic_iter(self):
+    raise OperatorNotAllowedInGraphError("Iterating over a symbolic `tf.Tensor`" + _ADVICE)
+
+
+def _symbolic_len(self):
+    raise TypeError(
+        f"len is not well defined for a symbolic Tensor ({self.name}). Please call "
+        "`x.shape` rather than `len(x)` for shape information."
+    )
+
+
+def _symbolic_array(self, dtype=None, copy=None):
+    raise NotImplementedError(
+        f"Cannot convert a symbolic tf.Tensor ({self.name}) to a numpy array. This "
+        "error may indicate that you're trying to pass a Tensor to a NumPy call, which "
+        "is not supported."
+    )
+
+
+_attach(
+    SymbolicTensor,
+    {
+        "__repr__": _symbolic_repr,
+        "__str__": _symbolic_str,
+        "__bool__": _symbolic_bool,
+        "__iter__": _symbolic_iter,
+        "__len__": _symbolic_len,
+        "__array__": _symbolic_array,
+        "set_shape": _symbolic_set_shape,
+        "__copy__": lambda self: self,
+        "__deepcopy__": lambda self, memo: self,
+    },
+)
+
+
+def is_tensor(x):
+    """True for tensors, variables and the composite tensors built of them."""
+    if isinstance(x, Tensor) or isinstance(x, _headrace.VariableBase):
+        return True
+    return getattr(type(x), "_is_composite_tensor", False)

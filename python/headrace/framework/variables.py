@@ -1,0 +1,588 @@
+"""tf.Variable."""
+
+import enum
+import weakref
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, name_scopes, tensor, tensor_shape
+from headrace.framework.tensor import numpy_text
+
+_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+class VariableSynchronization(enum.Enum):
+    """When the copies of a distributed variable are brought together."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How the copies of a distributed variable are combined."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+    def __hash__(self):
+        return hash(self.value)
+
+
+_by_handle = weakref.WeakValueDictionary()  # handle id -> Variable
+
+
+def of_handle(handle):
+    """The variable of a handle that a tape watched."""
+    return _by_handle.get(handle._id)
+
+
+_creators = []  # of tf.variable_creator_scope, innermost last
+
+
+class variable_creator_scope:  # noqa: N801  (upstream's name)
+    """Variables made inside are made by `creator(next_creator, **kwargs)`."""
+
+    def __init__(self, variable_creator):
+        self._creator = variable_creator
+
+    def __enter__(self):
+        _creators.append(self._creator)
+
+    def __exit__(self, *error):
+        _creators.remove(self._creator)
+        return False
+
+
+class _VariableType(type):
+    """Calling tf.Variable goes through the creators in force."""
+
+    def __call__(cls, *args, **kwargs):
+        if cls is Variable:
+            return _create(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def __instancecheck__(cls, instance):
+        if cls is Variable:
+            return isinstance(instance, _headrace.VariableBase)
+        return super().__instancecheck__(instance)
+
+
+def _create(
+    initial_value=None,
+    trainable=None,
+    validate_shape=True,
+    caching_device=None,
+    name=None,
+    variable_def=None,
+    dtype=None,
+    import_scope=None,
+    constraint=None,
+    synchronization=VariableSynchronization.AUTO,
+    aggregation=VariableAggregation.NONE,
+    shape=None,
+    experimental_enable_variable_lifting=True,
+):
+    kwargs = dict(
+        initial_value=initial_value,
+        trainable=trainable,
+        validate_shape=validate_shape,
+        caching_device=caching_device,
+        name=name,
+        variable_def=variable_def,
+        dtype=dtype,
+        import_scope=import_scope,
+        constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
+        shape=shape,
+        experimental_enable_variable_lifting=experimental_enable_variable_lifting,
+    )
+
+    def make(next_creator=None, **kwargs):
+        kwargs.pop("experimental_enable_variable_lifting", None)
+        return ResourceVariable(**kwargs)
+
+    chain = make
+    for creator in _creators:
+        chain = _link(creator, chain)
+    return chain(**kwargs)
+
+
+def _link(creator, following):
+    def call(next_creator=None, **kwargs):
+        return creator(following, **kwargs)
+
+    return call
+
+
+class Variable(_headrace.VariableBase, metaclass=_VariableType):
+    """A tensor that assignments change; shared by reference, found by tapes."""
+
+    def __init__(
+        self,
+        initial_value=None,
+        trainable=None,
+        validate_shape=True,
+        caching_device=None,
+        name=None,
+        variable_def=None,
+        dtype=None,
+        import_scope=None,
+        constraint=None,
+        synchronization=VariableSynchronization.AUTO,
+        aggregation=VariableAggregation.NONE,
+        shape=None,
+    ):
+        if initial_value is None:
+            raise ValueError(
+                "The `initial_value` arg to `tf.Variable` must be specified except when "
+                "you are not providing a `variable_def`. You provided neither."
+            )
+        if variable_def is not None:
+            raise NotImplementedError("tf.Variable: variable_def is not supported")
+        if constraint is not None and not callable(constraint):
+            raise ValueError(
+                f"Argument `constraint` must be None or a callable. a callable. Got a "
+                f"{type(constraint)}:  {constraint}"
+            )
+        value = initial_value() if callable(initial_value) else initial_value
+        value = self._initial_tensor(value, name, dtype)
+        if trainable is None:
+            trainable = synchronization != VariableSynchronization.ON_READ
+        shape = self._declared_shape(value, shape)
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        base = "Variable" if name is None else name
+        self._shared_name = name_scopes.eager_scope() + base.rstrip("/")
+        handle = _headrace.raw_op("VarHandleOp")(
+            dtype=value.dtype,
+            shape=shape,
+            shared_name=self._resource_name(),
+        )
+        self._set_up(handle, value.dtype, shape, bool(trainable))
+        _by_handle[handle._id] = self
+        self._initialize(value)
+
+    def _resource_name(self):
+        return "cd2c89b7-88b7-44c8-ad83-06c2a9158347"  # upstream's "anonymous"
+
+    def _initialize(self, value):
+        self._assign(value)
+
+    @staticmethod
+    def _initial_tensor(value, name, dtype):
+        if dtype is not None:
+            dtype = dtypes.as_dtype(dtype)
+        if isinstance(value, _headrace.VariableBase):
+            value = value._read()
+        return conversion.convert_to_tensor(value, dtype=dtype)
+
+    @staticmethod
+    def _declared_shape(value, shape):
+        if shape is None:
+            return value.shape
+        if not value.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"In this `tf.Variable` creation, the initial value's shape "
+                f"({value.shape}) is not compatible with the explicitly supplied `shape` "
+                f"argument ({shape})."
+            )
+        return tensor_shape.as_shape(shape)
+
+    @property
+    def name(self):
+        return self._shared_name + ":0"
+
+    @property
+    def device(self):
+        return _CPU
+
+    @property
+    def constraint(self):
+        return self._constraint
+
+    @property
+    def synchronization(self):
+        return self._synchronization
+
+    @property
+    def aggregation(self):
+        return self._aggregation
+
+    @property
+    def graph(self):
+        return self.handle.graph
+
+    @property
+    def op(self):
+        return self.handle.op
+
+    @property
+    def create(self):
+        raise RuntimeError("This operation is not supported when eager execution is on")
+
+    @property
+    def initializer(self):
+        return None
+
+    @property
+    def initial_value(self):
+        raise RuntimeError(
+            "This property is not supported when eager execution is enabled."
+        )
+
+    @property
+    def _unique_id(self):
+        return f"{self._shared_name}_{self.handle._id}"
+
+    def get_shape(self):
+        return self.shape
+
+    @property
+    def _shape(self):
+        return self.shape
+
+    @property
+    def ndim(self):
+        return self.shape.rank
+
+    def is_initialized(self, name=None):
+        return _headrace.raw_op("VarIsInitializedOp")(resource=self.handle, name=name)
+
+    def value(self):
+        return self._read()
+
+    def read_value(self):
+        return _headrace.raw_op("Identity")(input=self._read())
+
+    def read_value_no_copy(self):
+        return self._read()
+
+    def initialized_value(self):
+        return self.read_value()
+
+    def numpy(self):
+        if not _headrace.is_eager():
+            raise NotImplementedError(
+                "numpy() is only available when eager execution is enabled."
+            )
+        return self._read().numpy()
+
+    def eval(self, session=None):
+        return self._read().eval(session=session)
+
+    # --- assignments ---
+
+    def _assigned(self, read_value):
+        if not _headrace.is_eager():
+            return self._read() if read_value else None
+        return _UnreadVariable(self) if read_value else None
+
+    def assign(self, value, use_locking=None, name=None, read_value=True):
+        self._assign(value)
+        return self._assigned(read_value)
+
+    def assign_add(self, delta, use_locking=None, name=None, read_value=True):
+        self._assign_add(delta)
+        return self._assigned(read_value)
+
+    def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
+        self._assign_sub(delta)
+        return self._assigned(read_value)
+
+    def _scatter(self, op, sparse_delta, name):
+        from headrace.framework import indexed_slices
+
+        if not isinstance(sparse_delta, indexed_slices.IndexedSlices):
+            raise TypeError(
+                "Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: "
+                f"{sparse_delta}"
+            )
+        _headrace.raw_op(op)(
+            resource=self.handle,
+            indices=sparse_delta.indices,
+            updates=conversion.convert_to_tensor(sparse_delta.values, self.dtype),
+            name=name,
+        )
+        return self._assigned(True)
+
+    def scatter_add(self, sparse_delta, use_locking=False, name=None):
+        return self._scatter("ResourceScatterAdd", sparse_delta, name)
+
+    def scatter_sub(self, sparse_delta, use_locking=False, name=None):
+        return self._scatter("ResourceScatterSub", sparse_delta, name)
+
+    def scatter_mul(self, sparse_delta, use_locking=False, name=None):
+        return self._scatter("ResourceScatterMul", sparse_delta, name)
+
+    def scatter_div(self, sparse_delta, use_locking=False, name=None):
+        return self._scatter("ResourceScatterDiv", sparse_delta, name)
+
+    def scatter_max(self, sparse_delta, use_locking=False, name=None):
+        return self._scatter("ResourceScatterMax", sparse_delta, name)
+
+    def scatter_min(self, sparse_delta, use_locking=False, name=None):
+        return self._scatter("ResourceScatterMin", sparse_delta, name)
+
+    def scatter_update(self, sparse_delta, use_locking=False, name=None):
+        return self._scatter("ResourceScatterUpdate", sparse_delta, name)
+
+    def batch_scatter_update(self, sparse_delta, use_locking=False, name=None):
+        from headrace.ops import array_ops
+
+        indices = conversion.convert_to_tensor(sparse_delta.indices)
+        depth = indices.shape.rank
+        grids = array_ops.meshgrid(
+            *[_headrace.raw_op("Range")(start=0, limit=d, delta=1) for d in
+              indices.shape.as_list()[:-1]],
+            indexing="ij",
+        ) if depth > 1 else []
+        full = [
+            array_ops.broadcast_to(array_ops.expand_dims(g, -1), indices.shape)
+            for g in grids
+        ]
+        return self.scatter_nd_update(
+            array_ops.stack(full + [indices], -1), sparse_delta.values, name
+        )
+
+    def _scatter_nd(self, op, indices, updates, name):
+        _headrace.raw_op(op)(
+            ref=self.handle,
+            indices=indices,
+            updates=conversion.convert_to_tensor(updates, self.dtype),
+            name=name,
+        )
+        return self._assigned(True)
+
+    def scatter_nd_add(self, indices, updates, name=None):
+        return self._scatter_nd("ResourceScatterNdAdd", indices, updates, name)
+
+    def scatter_nd_sub(self, indices, updates, name=None):
+        return self._scatter_nd("ResourceScatterNdSub", indices, updates, name)
+
+    def scatter_nd_update(self, indices, updates, name=None):
+        return self._scatter_nd("ResourceScatterNdUpdate", indices, updates, name)
+
+    def scatter_nd_max(self, indices, updates, name=None):
+        return self._scatter_nd("ResourceScatterNdMax", indices, updates, name)
+
+    def scatter_nd_min(self, indices, updates, name=None):
+        return self._scatter_nd("ResourceScatterNdMin", indices, updates, name)
+
+    def sparse_read(self, indices, name=None):
+        return _headrace.raw_op("ResourceGather")(
+            resource=self.handle, indices=indices, dtype=self.dtype, name=name
+        )
+
+    def gather_nd(self, indices, name=None):
+        return _headrace.raw_op("ResourceGatherNd")(
+            resource=self.handle, indices=indices, dtype=self.dtype, name=name
+        )
+
+    def count_up_to(self, limit):
+        raise NotImplementedError("Variable.count_up_to is not supported")
+
+    def set_shape(self, shape):
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Shapes {self.shape} and {shape} are incompatible")
+
+    # --- Python's protocols ---
+
+    def ref(self):
+        return tensor.Reference(self)
+
+    experimental_ref = ref
+
+    def __repr__(self):
+        head = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
+        if not _headrace.is_eager():
+            return head + ">"
+        return f"{head}, numpy={self._value_text()}>"
+
+    def _value_text(self):
+        try:
+            text = numpy_text(self._read(), is_repr=True)
+        except Exception:
+            return "<unavailable>"
+        return "\n" + text if "\n" in text else text
+
+    def __hash__(self):
+        raise TypeError(
+            "Variable is unhashable. Instead, use variable.ref() as the key. "
+            f"(Variable: {self!r})"
+        )
+
+    def __array__(self, dtype=None, copy=None):
+        return self._read().__array__(dtype, copy)
+
+    def __dlpack__(self, **kwargs):
+        return self._read().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __complex__(self):
+        return complex(self._read())
+
+    def __int__(self):
+        return int(self._read())
+
+    def __float__(self):
+        return float(self._read())
+
+    def __bool__(self):
+        return bool(self._read())
+
+    def __index__(self):
+        return self._read().__index__()
+
+    def __len__(self):
+        return len(self._read())
+
+    def __iter__(self):
+        return iter(self._read())
+
+    def __format__(self, spec):
+        return format(self._read(), spec)
+
+    def __getitem__(self, key):
+        from headrace.ops import array_ops
+
+        return array_ops.slice_tensor(self._read(), key, variable=self)
+
+    def __copy__(self):
+        return self.__deepcopy__({})
+
+    def __deepcopy__(self, memo):
+        copy = ResourceVariable(
+            initial_value=self._read(),
+            trainable=self.trainable,
+            constraint=self._constraint,
+            dtype=self.dtype,
+            name=self._shared_name,
+            synchronization=self._synchronization,
+            aggregation=self._aggregation,
+            shape=self.shape,
+        )
+        memo[id(self)] = copy
+        return copy
+
+    def __reduce__(self):
+        return _rebuild, (self.numpy(), self.trainable, self.dtype.name, self._shared_name)
+
+    def __iadd__(self, other):
+        _refuse("+=", "assign_add", "+")
+
+    def __isub__(self, other):
+        _refuse("-=", "assign_sub", "-")
+
+    def __imul__(self, other):
+        _refuse("*=", "assign", "*")
+
+    def __itruediv__(self, other):
+        _refuse("/=", "assign", "/")
+
+    def __ifloordiv__(self, other):
+        _refuse("//=", "assign", "//")
+
+    def __ipow__(self, other):
+        _refuse("**=", "assign", "**")
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        return self._read()
+
+    __array_priority__ = 100
+
+
+def _refuse(operator, method, plain):
+    argument = (
+        "value" if method != "assign" else f"variable {plain} value"
+    )
+    raise RuntimeError(
+        f"`variable {operator} value` with `tf.Variable`s is not supported. Use "
+        f"`variable.{method}({argument})` to modify the variable, or `out = variable "
+        f"{plain} value` if you need to get a new output Tensor."
+    )
+
+
+def _rebuild(value, trainable, dtype, name):
+    return ResourceVariable(
+        initial_value=value, trainable=trainable, dtype=dtype, name=name
+    )
+
+
+class ResourceVariable(Variable):
+    """What tf.Variable makes."""
+
+
+class _UnreadVariable(ResourceVariable):
+    """A variable as its assignments return it: reading gives the value now."""
+
+    def __init__(self, variable):
+        self._shared_name = variable._shared_name
+        self._constraint = variable._constraint
+        self._synchronization = variable._synchronization
+        self._aggregation = variable._aggregation
+        self._parent = variable
+        self._set_up(variable.handle, variable.dtype, variable.shape, variable.trainable)
+
+    @property
+    def name(self):
+        return "UnreadVariable"
+
+
+def _binary(operator):
+    def forward(self, other):
+        return operator(self._read(), other)
+
+    def reverse(self, other):
+        return operator(other, self._read())
+
+    return forward, reverse
+
+
+def _add_operators():
+    import operator as o
+
+    pairs = {
+        "add": o.add,
+        "sub": o.sub,
+        "mul": o.mul,
+        "truediv": o.truediv,
+        "floordiv": o.floordiv,
+        "mod": o.mod,
+        "pow": o.pow,
+        "matmul": o.matmul,
+        "and": o.and_,
+        "or": o.or_,
+        "xor": o.xor,
+    }
+    for name, function in pairs.items():
+        forward, reverse = _binary(function)
+        setattr(Variable, f"__{name}__", forward)
+        setattr(Variable, f"__r{name}__", reverse)
+    for name in ("lt", "le", "gt", "ge"):
+        setattr(Variable, f"__{name}__", _binary(getattr(o, name))[0])
+    for name in ("neg", "abs", "invert"):
+        function = getattr(o, name)
+        setattr(Variable, f"__{name}__", lambda self, f=function: f(self._read()))
+
+    def equals(self, other):
+        from headrace.ops import math_ops
+
+        return math_ops.tensor_equals(self, other)
+
+    def differs(self, other):
+        from headrace.ops import math_ops
+
+        return math_ops.tensor_not_equals(self, other)
+
+    Variable.__eq__ = equals
+    Variable.__ne__ = differs
+
+
+_add_operators()

@@ -1,0 +1,1 @@
+"""The op functions, by upstream's rooms: array, math, neural networks, ..."""

@@ -1,0 +1,230 @@
+#include "autodiff/call_gradients.h"
+
+#include "autodiff/written_function.h"
+
+namespace headrace {
+namespace {
+
+// What the branches share: inputs behind the selector, outputs.
+struct Branches {
+  std::vector<FunctionPtr> functions;
+  std::vector<FunctionGradientPtr> gradients;
+  size_t results = 0;  // of the op before it grows
+  // Where branch b's intermediates begin among the grown op's outputs.
+  std::vector<size_t> first;
+  std::vector<DType> types;  // of all the grown op's outputs
+};
+
+StatusOr<Branches> Prepare(std::vector<FuncRef> refs,
+                           const FunctionLibrary* library) {
+  Branches b;
+  for (const FuncRef& ref : refs) {
+    HR_ASSIGN_OR_RETURN(FunctionPtr f, FindFunction(library, ref.name));
+    HR_ASSIGN_OR_RETURN(FunctionGradientPtr gradient, GradientOf(f, library));
+    b.functions.push_back(f);
+    b.gradients.push_back(gradient);
+  }
+  b.results = b.functions[0]->results.size();
+  b.types = b.functions[0]->result_types();
+  for (const FunctionGradientPtr& gradient : b.gradients) {
+    b.first.push_back(b.types.size());
+    std::vector<DType> types = gradient->forward->result_types();
+    b.types.insert(b.types.end(), types.begin() + b.results, types.end());
+  }
+  return b;
+}
+
+// A value to stand for another branch's intermediate, never read.
+Value Nothing(OpScope& s, DType d) {
+  if (d == DType::kVariant) {
+    return s("EmptyTensorList", {s.Int32(-1), s.Int32(-1)},
+             {{"element_dtype", DType::kFloat}});
+  }
+  StatusOr<Tensor> empty = Tensor::Allocate(d, Shape{0});
+  if (!empty.ok() || d == DType::kResource) {
+    s.Fail(Unimplemented("a branch makes a resource that its gradient needs"));
+    return Value();
+  }
+  return s.Const(*std::move(empty));
+}
+
+// Branch b's forward function with room for the others' intermediates.
+StatusOr<FunctionPtr> WidenBranch(const Branches& b, size_t at,
+                                  const ArgTypes& types,
+                                  const ArgHandles& handles) {
+  return WriteFunction(
+      "__branch_forward", types, handles,
+      [&](OpScope& s, absl::Span<const Value> args,
+          std::vector<Value>* results) {
+        ValueList own = CallFunction(s, b.gradients[at]->forward, args);
+        HR_RETURN_IF_ERROR(s.status());
+        results->assign(own.begin(), own.begin() + b.results);
+        for (size_t other = 0; other < b.gradients.size(); ++other) {
+          size_t end =
+              other + 1 < b.first.size() ? b.first[other + 1] : b.types.size();
+          for (size_t i = b.first[other]; i < end; ++i) {
+            results->push_back(other == at ? own[b.results + i - b.first[other]]
+                                           : Nothing(s, b.types[i]));
+          }
+        }
+        return s.status();
+      });
+}
+
+// Branch b's way back: (gradients of all results, the op's inputs, all the
+// grown op's outputs) -> gradients of the inputs in `wanted`.
+StatusOr<FunctionPtr> BackBranch(const Branches& b, size_t at,
+                                 const std::vector<int>& grad_results,
+                                 const std::vector<int>& wanted,
+                                 size_t num_args, const ArgTypes& types,
+                                 const ArgHandles& handles) {
+  return WriteFunction(
+      "__branch_backward", types, handles,
+      [&](OpScope& s, absl::Span<const Value> in, std::vector<Value>* results) {
+        std::vector<Gradient> gradients(b.results);
+        for (size_t i = 0; i < grad_results.size(); ++i) {
+          gradients[grad_results[i]].dense = in[i];
+        }
+        absl::Span<const Value> args =
+            in.subspan(grad_results.size(), num_args);
+        absl::Span<const Value> grown =
+            in.subspan(grad_results.size() + num_args);
+        size_t end = at + 1 < b.first.size() ? b.first[at + 1] : b.types.size();
+        std::vector<Value> own(grown.begin(), grown.begin() + b.results);
+        own.insert(own.end(), grown.begin() + b.first[at], grown.begin() + end);
+        std::vector<Gradient> found =
+            CallBackward(s, *b.gradients[at], args, own, gradients);
+        HR_RETURN_IF_ERROR(s.status());
+        for (int i : wanted) {
+          results->push_back(found[i] ? found[i].dense : ZerosFor(s, args[i]));
+        }
+        return s.status();
+      });
+}
+
+// The gradient of an op that calls one of `refs` with inputs 1...: `rebuild`
+// sets the branches' attribute(s).
+template <typename F>
+Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
+                          F&& set_branches) {
+  HR_ASSIGN_OR_RETURN(Node * node, NodeOf(g));
+  std::shared_ptr<Graph> graph = g.output(0).graph();
+  HR_ASSIGN_OR_RETURN(Branches b, Prepare(std::move(refs), LibraryOf(g)));
+  absl::Span<const Value> args = g.inputs().subspan(1);
+  ArgTypes types;
+  ArgHandles handles;
+  Describe(args, &types, &handles);
+  std::vector<FuncRef> widened;
+  for (size_t i = 0; i < b.functions.size(); ++i) {
+    HR_ASSIGN_OR_RETURN(FunctionPtr f, WidenBranch(b, i, types, handles));
+    widened.push_back({f->name, nullptr});
+  }
+  AttrMap attrs = g.op().attrs();
+  set_branches(attrs, widened);
+  attrs.Set("Tout", b.types);
+  attrs.Set("output_shapes", std::vector<Shape>());
+  HR_ASSIGN_OR_RETURN(ResolvedOpPtr grown,
+                      ResolveOp(g.op().def(), g.op().input_types(), attrs));
+  GrowCall(g, node, grown, {});
+  std::vector<Value> outputs;
+  for (size_t i = 0; i < b.types.size(); ++i) {
+    outputs.push_back(graph->Output(node, static_cast<int>(i)));
+  }
+  std::vector<int> grad_results, wanted;
+  std::vector<Value> inputs = {g.input(0)};
+  for (size_t i = 0; i < b.results; ++i) {
+    DType d = outputs[i].dtype();
+    if (!IsFloating(d) && !IsComplex(d) && d != DType::kVariant) continue;
+    grad_results.push_back(static_cast<int>(i));
+    inputs.push_back(g.grad_or_zeros(static_cast<int>(i)));
+  }
+  for (size_t i = 0; i < args.size(); ++i) {
+    bool some = false;
+    for (const auto& gradient : b.gradients) {
+      some = some || gradient->arg_grads[i] >= 0;
+    }
+    if (some) wanted.push_back(static_cast<int>(i));
+  }
+  HR_RETURN_IF_ERROR(g.status());
+  if (wanted.empty()) return OkStatus();
+  inputs.insert(inputs.end(), args.begin(), args.end());
+  inputs.insert(inputs.end(), outputs.begin(), outputs.end());
+  ArgTypes back_types;
+  ArgHandles back_handles;
+  Describe(absl::MakeConstSpan(inputs).subspan(1), &back_types, &back_handles);
+  std::vector<FuncRef> backs;
+  FunctionPtr back;
+  for (size_t i = 0; i < b.functions.size(); ++i) {
+    HR_ASSIGN_OR_RETURN(
+        back, BackBranch(b, i, grad_results, wanted, args.size(), back_types,
+                         back_handles));
+    backs.push_back({back->name, nullptr});
+  }
+  AttrMap back_attrs;
+  set_branches(back_attrs, backs);
+  back_attrs.Set("Tout", back->result_types());
+  ValueList found = g.All(g.op().name(), inputs, back_attrs);
+  HR_RETURN_IF_ERROR(g.status());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const Value& arg = args[wanted[i]];
+    if (arg.dtype() != DType::kResource && found[i].is_symbolic()) {
+      found[i].node()->set_output_shape(static_cast<int>(i), arg.shape());
+      found[i].set_shape(arg.shape());
+    }
+    g.set(wanted[i] + 1, found[i]);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status CallGradientOfCall(GradientContext& g) {
+  HR_ASSIGN_OR_RETURN(Node * node, NodeOf(g));
+  std::shared_ptr<Graph> graph = g.output(0).graph();
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr f,
+      FindFunction(LibraryOf(g), g.op().attr<FuncRef>("f").name));
+  HR_ASSIGN_OR_RETURN(FunctionGradientPtr gradient,
+                      GradientOf(f, LibraryOf(g)));
+  AttrMap attrs = g.op().attrs();
+  attrs.Set("f", FuncRef{gradient->forward->name, nullptr});
+  attrs.Set("Tout", gradient->forward->result_types());
+  HR_ASSIGN_OR_RETURN(ResolvedOpPtr grown,
+                      ResolveOp(g.op().def(), g.op().input_types(), attrs));
+  std::vector<Gradient> gradients(g.num_outputs());
+  for (int i = 0; i < g.num_outputs(); ++i) gradients[i] = g.raw_grad(i);
+  GrowCall(g, node, grown, {});
+  std::vector<Value> outputs;
+  for (int i = 0; i < grown->num_outputs(); ++i) {
+    const Edge& e = gradient->forward->results[i];
+    if (i >= g.num_outputs()) {
+      node->set_output_shape(i, e.node->output_shape(e.index));
+    }
+    outputs.push_back(graph->Output(node, i));
+  }
+  std::vector<Gradient> found =
+      CallBackward(g, *gradient, g.inputs(), outputs, gradients);
+  for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i]) g.set(static_cast<int>(i), std::move(found[i]));
+  }
+  return g.status();
+}
+
+Status CallGradientOfIf(GradientContext& g) {
+  return GradientOfBranches(g,
+                            {g.op().attr<FuncRef>("then_branch"),
+                             g.op().attr<FuncRef>("else_branch")},
+                            [](AttrMap& attrs, const std::vector<FuncRef>& f) {
+                              attrs.Set("then_branch", f[0]);
+                              attrs.Set("else_branch", f[1]);
+                            });
+}
+
+Status CallGradientOfCase(GradientContext& g) {
+  return GradientOfBranches(g, g.op().attr<std::vector<FuncRef>>("branches"),
+                            [](AttrMap& attrs, const std::vector<FuncRef>& f) {
+                              attrs.Set("branches", f);
+                            });
+}
+
+}  // namespace headrace

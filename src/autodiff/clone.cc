@@ -1,0 +1,152 @@
+// Copying a function's body with the calls in it written out.
+#include "absl/container/flat_hash_map.h"
+#include "autodiff/function_gradient.h"
+
+namespace headrace {
+namespace {
+
+constexpr int kDeepest = 64;
+
+using EdgeMap = absl::flat_hash_map<Edge, Edge>;
+using NodeMap = absl::flat_hash_map<const Node*, Node*>;
+
+bool IsPlainCall(const ResolvedOp& op) {
+  return op.name() == "PartitionedCall" ||
+         op.name() == "StatefulPartitionedCall";
+}
+
+class Cloner {
+ public:
+  Cloner(Graph* to, const FunctionLibrary* library)
+      : to_(to), library_(library) {}
+
+  // Copies the nodes of `f`'s body but its arguments, which `edges` maps.
+  Status Copy(const Function& f, const std::string& prefix, EdgeMap* edges,
+              int depth) {
+    HR_ASSIGN_OR_RETURN(std::vector<Node*> order, Order(*f.body));
+    NodeMap nodes;
+    for (Node* n : order) {
+      if (edges->contains(Edge{n, 0}) && n->num_outputs() == 1 && IsArg(f, n)) {
+        continue;
+      }
+      HR_RETURN_IF_ERROR(CopyNode(n, prefix, edges, &nodes, depth));
+    }
+    return OkStatus();
+  }
+
+ private:
+  static bool IsArg(const Function& f, const Node* n) {
+    return std::find(f.args.begin(), f.args.end(), n) != f.args.end();
+  }
+
+  // Nodes in an order in which inputs come first (grown nodes may have inputs
+  // with larger ids).
+  static StatusOr<std::vector<Node*>> Order(const Graph& g) {
+    std::vector<Node*> order;
+    std::vector<char> state(g.num_nodes());  // 0 new, 1 open, 2 done
+    std::vector<std::pair<Node*, int>> stack;
+    for (int i = 0; i < g.num_nodes(); ++i) {
+      if (state[i]) continue;
+      stack.push_back({g.node(i), 0});
+      state[i] = 1;
+      while (!stack.empty()) {
+        auto& [n, next] = stack.back();
+        int inputs = n->num_inputs();
+        int all = inputs + static_cast<int>(n->control_inputs().size());
+        if (next == all) {
+          order.push_back(n);
+          state[n->id()] = 2;
+          stack.pop_back();
+          continue;
+        }
+        Node* before = next < inputs ? n->input(next).node
+                                     : n->control_inputs()[next - inputs];
+        ++next;
+        if (state[before->id()] == 1) {
+          return InvalidArgument("Graph is invalid, contains a cycle at ",
+                                 before->name());
+        }
+        if (state[before->id()] == 0) {
+          state[before->id()] = 1;
+          stack.push_back({before, 0});
+        }
+      }
+    }
+    return order;
+  }
+
+  Status CopyNode(Node* n, const std::string& prefix, EdgeMap* edges,
+                  NodeMap* nodes, int depth) {
+    std::vector<Edge> inputs;
+    for (const Edge& e : n->inputs()) inputs.push_back(edges->at(e));
+    if (IsPlainCall(n->op()) && depth < kDeepest &&
+        !n->op().attrs().Find("_noinline")) {
+      HR_ASSIGN_OR_RETURN(
+          FunctionPtr f,
+          FindFunction(library_, n->op().attr<FuncRef>("f").name));
+      if (f->args.size() != inputs.size() ||
+          static_cast<int>(f->results.size()) != n->num_outputs()) {
+        return InvalidArgument("call ", n->name(), " does not fit function ",
+                               f->name);
+      }
+      EdgeMap inner;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        inner[Edge{f->args[i], 0}] = inputs[i];
+      }
+      HR_RETURN_IF_ERROR(
+          Copy(*f, absl::StrCat(prefix, n->name(), "/"), &inner, depth + 1));
+      for (int i = 0; i < n->num_outputs(); ++i) {
+        (*edges)[Edge{n, i}] = inner.at(f->results[i]);
+      }
+      return OkStatus();
+    }
+    std::vector<Node*> controls;
+    for (Node* c : n->control_inputs()) {
+      auto it = nodes->find(c);
+      if (it != nodes->end()) controls.push_back(it->second);
+    }
+    HR_ASSIGN_OR_RETURN(
+        Node * copy,
+        to_->AddNode(to_->UniqueName(absl::StrCat(prefix, n->name())),
+                     n->op_ptr(), inputs, controls));
+    copy->set_device(n->device());
+    for (int i = 0; i < n->num_outputs(); ++i) {
+      copy->set_output_shape(i, n->output_shape(i));
+      if (auto h = n->output_handle(i)) copy->set_output_handle(i, h);
+      (*edges)[Edge{n, i}] = Edge{copy, i};
+    }
+    if (n->constant()) copy->set_constant(*n->constant());
+    (*nodes)[n] = copy;
+    return OkStatus();
+  }
+
+  Graph* to_;
+  const FunctionLibrary* library_;
+};
+
+}  // namespace
+
+StatusOr<std::shared_ptr<Function>> CloneInlined(
+    const Function& f, const FunctionLibrary* library) {
+  auto clone = std::make_shared<Function>();
+  clone->body = std::make_shared<Graph>();
+  clone->arg_names = f.arg_names;
+  clone->result_names = f.result_names;
+  clone->attrs = f.attrs;
+  EdgeMap edges;
+  for (Node* n : f.args) {
+    HR_ASSIGN_OR_RETURN(Node * copy,
+                        clone->body->AddNode(clone->body->UniqueName(n->name()),
+                                             n->op_ptr(), {}));
+    copy->set_output_shape(0, n->output_shape(0));
+    if (auto h = n->output_handle(0)) copy->set_output_handle(0, h);
+    clone->args.push_back(copy);
+    edges[Edge{n, 0}] = Edge{copy, 0};
+  }
+  Cloner cloner(clone->body.get(), library);
+  HR_RETURN_IF_ERROR(cloner.Copy(f, "", &edges, 0));
+  for (const Edge& e : f.results) clone->results.push_back(edges.at(e));
+  return clone;
+}
+
+}  // namespace headrace

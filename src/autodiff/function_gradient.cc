@@ -1,0 +1,275 @@
+#include "autodiff/function_gradient.h"
+
+#include "autodiff/walk.h"
+
+namespace headrace {
+namespace {
+
+// Results that gradients can come back to.
+bool TakesGradient(DType d) {
+  return IsFloating(d) || IsComplex(d) || d == DType::kVariant;
+}
+
+void FindControlOutputs(Function* f) {
+  f->control_outputs.clear();
+  for (int i = 0; i < f->body->num_nodes(); ++i) {
+    Node* n = f->body->node(i);
+    if (HasSideEffect(n->def())) f->control_outputs.push_back(n);
+  }
+}
+
+StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
+                                            const FunctionLibrary* library) {
+  HR_ASSIGN_OR_RETURN(std::shared_ptr<Function> forward,
+                      CloneInlined(*f, library));
+  auto result = std::make_shared<FunctionGradient>();
+  GraphBuilder builder(std::make_shared<Graph>(),
+                       GraphBuilder::Kind::kFunction);
+  EmitterScope emit(&builder);
+  StopRecording quiet;
+  GraphWalk walk(forward->body);
+  std::vector<Value> args;
+  for (Node* n : forward->args) {
+    if (IsDifferentiable(n->output_type(0))) walk.Seek(Edge{n, 0});
+  }
+  size_t plain_results = forward->results.size();
+  for (size_t i = 0; i < plain_results; ++i) {
+    Value out = forward->body->Output(forward->results[i]);
+    if (!TakesGradient(out.dtype())) continue;
+    HR_ASSIGN_OR_RETURN(
+        Value g, builder.AddPlaceholder("gradient", out.dtype(), out.shape(),
+                                        out.shared_handle_data()));
+    result->grad_results.push_back(static_cast<int>(i));
+    args.push_back(g);
+    Gradient arriving;
+    arriving.dense = g;
+    walk.Arrive(forward->results[i], std::move(arriving));
+  }
+  HR_RETURN_IF_ERROR(walk.Back());
+  OpScope s;
+  std::vector<Value> grads;
+  for (Node* n : forward->args) {
+    Gradient g;
+    if (IsDifferentiable(n->output_type(0))) g = walk.Take(Edge{n, 0});
+    HR_RETURN_IF_ERROR(walk.status());
+    if (!g) {
+      result->arg_grads.push_back(-1);
+      continue;
+    }
+    HR_ASSIGN_OR_RETURN(Value dense, builder.Import(Densify(s, g)));
+    HR_RETURN_IF_ERROR(s.status());
+    result->arg_grads.push_back(static_cast<int>(grads.size()));
+    grads.push_back(dense);
+  }
+  absl::flat_hash_map<Edge, int> kept;
+  for (const GraphBuilder::Capture& c : builder.captures()) {
+    args.push_back(c.inner);
+    if (!c.outer.is_symbolic() || c.outer.graph() != forward->body) {
+      return Internal("a gradient reads a value from outside its function");
+    }
+    Edge e = EdgeOf(c.outer);
+    auto arg = std::find(forward->args.begin(), forward->args.end(), e.node);
+    if (arg != forward->args.end()) {
+      result->sources.push_back(
+          {true, static_cast<int>(arg - forward->args.begin())});
+      continue;
+    }
+    auto [it, added] =
+        kept.emplace(e, static_cast<int>(forward->results.size()));
+    if (added) {
+      forward->results.push_back(e);
+      forward->result_names.push_back(
+          absl::StrCat("intermediate_", it->second));
+    }
+    result->sources.push_back({false, it->second});
+  }
+  forward->name = FunctionLibrary::NewName("__forward_" + f->name);
+  FindControlOutputs(forward.get());
+  result->backward = MakeFunction(
+      FunctionLibrary::NewName("__backward_" + f->name), builder, args, grads);
+  result->forward = forward;
+  auto again = std::make_shared<Function>();
+  again->name = FunctionLibrary::NewName("__again_" + f->name);
+  again->body = forward->body;
+  again->args = forward->args;
+  again->arg_names = forward->arg_names;
+  again->results = forward->results;
+  again->result_names = forward->result_names;
+  result->recompute = again;
+  HR_RETURN_IF_ERROR(GlobalFunctions().Add(result->forward));
+  HR_RETURN_IF_ERROR(GlobalFunctions().Add(result->recompute));
+  HR_RETURN_IF_ERROR(GlobalFunctions().Add(result->backward));
+  return FunctionGradientPtr(std::move(result));
+}
+
+}  // namespace
+
+StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
+                                         const FunctionLibrary* library) {
+  {
+    std::lock_guard<std::mutex> lock(f->derived_mutex);
+    auto it = f->derived.find("gradient");
+    if (it != f->derived.end()) {
+      return std::static_pointer_cast<const FunctionGradient>(it->second);
+    }
+  }
+  HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
+  std::lock_guard<std::mutex> lock(f->derived_mutex);
+  auto [it, added] = f->derived.emplace(
+      "gradient", std::const_pointer_cast<FunctionGradient>(made));
+  return std::static_pointer_cast<const FunctionGradient>(it->second);
+}
+
+ValueList CallFunction(OpScope& s, const FunctionPtr& f,
+                       absl::Span<const Value> inputs) {
+  std::vector<Shape> shapes;
+  for (const Edge& e : f->results) {
+    shapes.push_back(e.node->output_shape(e.index));
+  }
+  ValueList outputs = s.All(
+      f->is_stateful() ? "StatefulPartitionedCall" : "PartitionedCall", inputs,
+      {{"f", FuncRef{f->name, nullptr}}, {"Tout", f->result_types()}});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].is_symbolic()) continue;
+    outputs[i].node()->set_output_shape(static_cast<int>(i), shapes[i]);
+    outputs[i].set_shape(shapes[i]);
+  }
+  return outputs;
+}
+
+std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
+                                   absl::Span<const Value> args,
+                                   absl::Span<const Value> results,
+                                   absl::Span<const Gradient> gradients) {
+  std::vector<Value> inputs;
+  for (int i : g.grad_results) {
+    inputs.push_back(gradients[i] ? Densify(s, gradients[i])
+                                  : ZerosFor(s, results[i]));
+  }
+  for (const FunctionGradient::Source& source : g.sources) {
+    inputs.push_back(source.is_arg ? args[source.index]
+                                   : results[source.index]);
+  }
+  std::vector<Gradient> arg_gradients(g.arg_grads.size());
+  if (!s.ok()) return arg_gradients;
+  ValueList outputs = CallFunction(s, g.backward, inputs);
+  if (!s.ok()) return arg_gradients;
+  for (size_t i = 0; i < g.arg_grads.size(); ++i) {
+    if (g.arg_grads[i] >= 0) arg_gradients[i].dense = outputs[g.arg_grads[i]];
+  }
+  return arg_gradients;
+}
+
+namespace {
+
+// The way back through a call of g.forward: `results` are all of its results.
+// Itself a call that gradients flow through.
+Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
+              absl::Span<const Value> results,
+              absl::Span<const Gradient> gradients,
+              const FunctionLibrary* library,
+              std::vector<Gradient>* arg_gradients) {
+  OpScope s;
+  std::vector<Value> inputs;
+  for (int i : g.grad_results) {
+    inputs.push_back(gradients[i] ? Densify(s, gradients[i])
+                                  : ZerosFor(s, results[i]));
+  }
+  for (const FunctionGradient::Source& source : g.sources) {
+    inputs.push_back(source.is_arg ? args[source.index]
+                                   : results[source.index]);
+  }
+  HR_RETURN_IF_ERROR(s.status());
+  HR_ASSIGN_OR_RETURN(ValueList grads,
+                      CallDifferentiably(g.backward, inputs, library));
+  arg_gradients->assign(g.arg_grads.size(), Gradient());
+  for (size_t i = 0; i < g.arg_grads.size(); ++i) {
+    if (g.arg_grads[i] >= 0) {
+      (*arg_gradients)[i].dense = grads[g.arg_grads[i]];
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
+                                       absl::Span<const Value> args,
+                                       const FunctionLibrary* library) {
+  OpScope s;
+  if (!HasRecorders()) {
+    ValueList outputs = CallFunction(s, f, args);
+    HR_RETURN_IF_ERROR(s.status());
+    return outputs;
+  }
+  HR_ASSIGN_OR_RETURN(FunctionGradientPtr g, GradientOf(f, library));
+  ValueList all;
+  {
+    StopRecording quiet;
+    all = CallFunction(s, g->forward, args);
+    HR_RETURN_IF_ERROR(s.status());
+  }
+  size_t plain = f->results.size();
+  std::vector<Value> kept_args(args.begin(), args.end());
+  std::vector<Value> kept(all.begin(), all.end());
+  auto backward = [g, kept_args, kept, library, plain](
+                      absl::Span<const Gradient> gradients,
+                      std::vector<Gradient>* results) -> Status {
+    bool inside = false;  // something arrives at an intermediate
+    for (size_t i = plain; i < gradients.size(); ++i) {
+      inside = inside || gradients[i];
+    }
+    if (!inside) {
+      return GoBack(*g, kept_args, kept, gradients, library, results);
+    }
+    // A gradient of a gradient: what the way back read has a way back of its
+    // own, through the forward function with its intermediates as results.
+    // Its values are computed again, without effects.
+    HR_ASSIGN_OR_RETURN(FunctionGradientPtr second,
+                        GradientOf(g->forward, library));
+    OpScope scope;
+    ValueList again;
+    {
+      StopRecording quiet;
+      again = CallFunction(scope, second->recompute, kept_args);
+    }
+    HR_RETURN_IF_ERROR(scope.status());
+    return GoBack(*second, kept_args, again, gradients, library, results);
+  };
+  TellCustom(f->name, kept_args, kept, backward);
+  return ValueList(all.begin(), all.begin() + plain);
+}
+
+StatusOr<std::vector<Gradient>> GraphGradients(
+    absl::Span<const Value> targets, absl::Span<const Value> sources,
+    absl::Span<const Value> output_gradients, absl::Span<const Value> stop) {
+  if (targets.empty()) return std::vector<Gradient>(sources.size());
+  for (absl::Span<const Value> values : {targets, sources}) {
+    for (const Value& v : values) {
+      if (!v.is_symbolic() || v.graph() != targets[0].graph()) {
+        return InvalidArgument(
+            "gradients: targets and sources must be of one graph");
+      }
+    }
+  }
+  GraphWalk walk(targets[0].graph());
+  StopRecording quiet;
+  for (const Value& v : sources) walk.Seek(EdgeOf(v));
+  for (const Value& v : stop) walk.StopAt(EdgeOf(v));
+  OpScope s;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    Gradient g;
+    g.dense = i < output_gradients.size() && output_gradients[i]
+                  ? output_gradients[i]
+                  : s("OnesLike", {targets[i]});
+    HR_RETURN_IF_ERROR(s.status());
+    walk.Arrive(EdgeOf(targets[i]), std::move(g));
+  }
+  HR_RETURN_IF_ERROR(walk.Back());
+  std::vector<Gradient> results;
+  for (const Value& v : sources) results.push_back(walk.Take(EdgeOf(v)));
+  HR_RETURN_IF_ERROR(walk.status());
+  return results;
+}
+
+}  // namespace headrace

@@ -1,0 +1,64 @@
+// Gradients of functions: a forward function that also returns what the way
+// back needs, and a backward function.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "graph/builder.h"
+#include "graph/function.h"
+#include "op/gradient.h"
+
+namespace headrace {
+
+// Immutable. Both functions are in the process-wide library.
+struct FunctionGradient {
+  // What an argument of `backward` is, behind the gradients.
+  struct Source {
+    bool is_arg;  // the function's argument `index`; else forward's result
+    int index;
+  };
+  FunctionPtr forward;    // the function's results, then intermediates
+  FunctionPtr recompute;  // forward without effects
+  FunctionPtr backward;   // (gradients of grad_results, sources) -> gradients
+  std::vector<int> grad_results;  // results whose gradients it takes
+  std::vector<Source> sources;
+  // Per argument: its gradient's place among backward's results, or -1.
+  std::vector<int> arg_grads;
+};
+using FunctionGradientPtr = std::shared_ptr<const FunctionGradient>;
+
+// Made at the first call and kept with the function. `library` (may be null)
+// is where calls inside find their functions. Gradients of resource arguments
+// (variables) are dense tensors like what is behind them.
+StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
+                                         const FunctionLibrary* library);
+
+// Emits a call of `f`: (Stateful)PartitionedCall, output shapes set.
+ValueList CallFunction(OpScope& s, const FunctionPtr& f,
+                       absl::Span<const Value> inputs);
+
+// Emits backward's call. `results` are all of forward's; gradients are one a
+// result of the function (null: none). Returns one gradient an argument.
+std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
+                                   absl::Span<const Value> args,
+                                   absl::Span<const Value> results,
+                                   absl::Span<const Gradient> gradients);
+
+// Calls `f` on `args` so that gradients flow back, whichever emitter is at
+// work: when recorders listen, calls forward and tells them how to go back.
+StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
+                                       absl::Span<const Value> args,
+                                       const FunctionLibrary* library);
+
+// A copy of `f` of its own, calls of functions written out in place.
+StatusOr<std::shared_ptr<Function>> CloneInlined(
+    const Function& f, const FunctionLibrary* library);
+
+// d(targets)/d(sources) within one graph, emitted into it through the current
+// emitter (tf.gradients). `stop` are values behind which nothing is sought.
+StatusOr<std::vector<Gradient>> GraphGradients(
+    absl::Span<const Value> targets, absl::Span<const Value> sources,
+    absl::Span<const Value> output_gradients, absl::Span<const Value> stop);
+
+}  // namespace headrace

@@ -1,0 +1,87 @@
+#include "autodiff/walk.h"
+
+namespace headrace {
+
+std::vector<Node*> GraphWalk::Between() {
+  // Depth first from the arrivals: a node is done after its inputs, so the
+  // reverse has users first. A node leads to a sought edge when an input is
+  // one, or when an input's node leads there.
+  std::vector<Node*> order;
+  absl::flat_hash_map<const Node*, char> state;
+  std::vector<std::pair<Node*, int>> stack;
+  auto open = [&](Node* n) {
+    if (state.emplace(n, 1).second) stack.push_back({n, 0});
+  };
+  std::vector<Node*> roots;
+  for (const auto& [e, g] : arrived_) roots.push_back(e.node);
+  std::sort(roots.begin(), roots.end(),
+            [](Node* a, Node* b) { return a->id() < b->id(); });
+  for (Node* root : roots) {
+    open(root);
+    while (!stack.empty()) {
+      auto& [n, next] = stack.back();
+      if (next == n->num_inputs()) {
+        bool leads = false;
+        for (const Edge& e : n->inputs()) {
+          leads = leads || sought_.contains(e) ||
+                  (!stop_.contains(e) && leads_.contains(e.node));
+        }
+        if (leads) leads_.insert(n);
+        order.push_back(n);
+        stack.pop_back();
+        continue;
+      }
+      const Edge& e = n->input(next++);
+      if (!stop_.contains(e)) open(e.node);
+    }
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+Gradient GraphWalk::Take(const Edge& e) {
+  auto it = arrived_.find(e);
+  if (it == arrived_.end()) return {};
+  Gradient g = SumGradients(scope_, it->second);
+  it->second = {g};
+  return g;
+}
+
+Status GraphWalk::BackThrough(Node* n) {
+  if (!leads_.contains(n)) return OkStatus();
+  bool any = false;
+  for (int i = 0; i < n->num_outputs(); ++i) {
+    any = any || arrived_.contains(Edge{n, i});
+  }
+  if (!any) return OkStatus();
+  std::vector<Value> inputs, outputs;
+  std::vector<bool> wanted;
+  for (const Edge& e : n->inputs()) {
+    inputs.push_back(graph_->Output(e));
+    bool leads =
+        sought_.contains(e) || (!stop_.contains(e) && leads_.contains(e.node));
+    wanted.push_back(leads && IsDifferentiable(e.node->output_type(e.index)));
+  }
+  std::vector<Gradient> gradients;
+  for (int i = 0; i < n->num_outputs(); ++i) {
+    outputs.push_back(graph_->Output(n, i));
+    gradients.push_back(Take(Edge{n, i}));
+  }
+  HR_RETURN_IF_ERROR(scope_.status());
+  // The op may grow by its own gradient; these are its inputs of now.
+  std::vector<Edge> edges(n->inputs().begin(), n->inputs().end());
+  GradientContext g(n->op_ptr(), inputs, outputs, gradients);
+  g.set_wanted(wanted);
+  HR_RETURN_IF_ERROR(CallGradient(g));
+  for (size_t i = 0; i < edges.size(); ++i) {
+    if (wanted[i]) Arrive(edges[i], std::move(g.results()[i]));
+  }
+  return OkStatus();
+}
+
+Status GraphWalk::Back() {
+  for (Node* n : Between()) HR_RETURN_IF_ERROR(BackThrough(n));
+  return scope_.status();
+}
+
+}  // namespace headrace

@@ -1,0 +1,43 @@
+// Walking a graph's nodes back from gradients that arrive.
+#pragma once
+
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "graph/graph.h"
+#include "op/gradient.h"
+
+namespace headrace {
+
+// Gradients go through the current emitter, which need not be the graph's own
+// builder. One walk, one thread.
+class GraphWalk {
+ public:
+  explicit GraphWalk(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}
+
+  // Gradients are sought for these; nothing is sought behind `stop`.
+  void Seek(const Edge& e) { sought_.insert(e); }
+  void StopAt(const Edge& e) { stop_.insert(e); }
+  void Arrive(const Edge& e, Gradient g) {
+    if (g) arrived_[e].push_back(std::move(g));
+  }
+  // Walks back from all that arrived.
+  Status Back();
+  // The sum at `e`; null when nothing came.
+  Gradient Take(const Edge& e);
+  const Status& status() const { return scope_.status(); }
+
+ private:
+  Status BackThrough(Node* n);
+  // The nodes between sought edges and arrivals, users first.
+  std::vector<Node*> Between();
+
+  std::shared_ptr<Graph> graph_;
+  OpScope scope_;
+  absl::flat_hash_set<Edge> sought_, stop_;
+  absl::flat_hash_set<const Node*> leads_;  // to something sought
+  absl::flat_hash_map<Edge, std::vector<Gradient>> arrived_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,327 @@
+// The gradient of a loop. The loop grows a counter and a list for every value
+// of an iteration that the way back reads; the way back is a loop that counts
+// down and takes the values from the lists' ends.
+#include "absl/container/flat_hash_map.h"
+#include "autodiff/call_gradients.h"
+#include "autodiff/written_function.h"
+
+namespace headrace {
+namespace {
+
+// Where the body's backward function finds one of its sources.
+struct Place {
+  enum Kind { kInvariant, kList } kind;
+  int index;  // of the loop variable, or of the list
+};
+
+struct Loop {
+  FunctionPtr cond, body;
+  FunctionGradientPtr gradient;  // of the body
+  int vars = 0;
+  std::vector<Place> places;  // one a source of the backward function
+  // Per list: forward's result, or the argument when `of_arg`.
+  struct List {
+    bool of_arg;
+    int index;
+    DType dtype;
+    Shape shape;
+    std::shared_ptr<const HandleData> handle;
+  };
+  std::vector<List> lists;
+
+  int counter() const { return vars; }
+  int list(int i) const { return vars + 1 + i; }
+};
+
+bool IsInvariant(const Function& body, int var) {
+  return body.results[var] == Edge{body.args[var], 0};
+}
+
+StatusOr<Loop> Study(GradientContext& g) {
+  const FunctionLibrary* library = LibraryOf(g);
+  Loop loop;
+  HR_ASSIGN_OR_RETURN(loop.cond,
+                      FindFunction(library, g.op().attr<FuncRef>("cond").name));
+  HR_ASSIGN_OR_RETURN(loop.body,
+                      FindFunction(library, g.op().attr<FuncRef>("body").name));
+  HR_ASSIGN_OR_RETURN(loop.gradient, GradientOf(loop.body, library));
+  loop.vars = g.num_outputs();
+  if (static_cast<int>(loop.body->args.size()) != loop.vars ||
+      static_cast<int>(loop.body->results.size()) != loop.vars) {
+    return InvalidArgument("the body of a loop over ", loop.vars,
+                           " values has ", loop.body->args.size(),
+                           " arguments and ", loop.body->results.size(),
+                           " results");
+  }
+  absl::flat_hash_map<std::pair<bool, int>, int> known;
+  for (const FunctionGradient::Source& source : loop.gradient->sources) {
+    if (source.is_arg && IsInvariant(*loop.body, source.index)) {
+      loop.places.push_back({Place::kInvariant, source.index});
+      continue;
+    }
+    auto [it, added] = known.emplace(std::pair(source.is_arg, source.index),
+                                     static_cast<int>(loop.lists.size()));
+    if (added) {
+      Edge e = source.is_arg
+                   ? Edge{loop.gradient->forward->args[source.index], 0}
+                   : loop.gradient->forward->results[source.index];
+      DType d = e.node->output_type(e.index);
+      if (d == DType::kResource) {
+        return Unimplemented(
+            "the gradient of a loop whose body makes a resource");
+      }
+      loop.lists.push_back({source.is_arg, source.index, d,
+                            e.node->output_shape(e.index),
+                            e.node->output_handle(e.index)});
+    }
+    loop.places.push_back({Place::kList, it->second});
+  }
+  return loop;
+}
+
+Value ElementShape(OpScope& s, const Loop::List& list) {
+  if (!list.shape.fully_known() || list.dtype == DType::kVariant) {
+    return s.Int32(-1);
+  }
+  std::vector<int32_t> dims(list.shape.dims().begin(), list.shape.dims().end());
+  return s.Int32s(dims);
+}
+
+// Arguments of the grown loop's functions: variables, counter, lists.
+void GrownArgs(const Loop& loop, GradientContext& g, ArgTypes* types,
+               ArgHandles* handles) {
+  for (int i = 0; i < loop.vars; ++i) {
+    Node* arg = loop.body->args[i];
+    types->push_back({arg->output_type(0), arg->output_shape(0)});
+    std::shared_ptr<const HandleData> h = arg->output_handle(0);
+    handles->push_back(h ? h : g.input(i).shared_handle_data());
+  }
+  types->push_back({DType::kInt32, Shape()});
+  handles->push_back(nullptr);
+  for (const Loop::List& list : loop.lists) {
+    types->push_back({DType::kVariant, Shape()});
+    handles->push_back(std::make_shared<const HandleData>(
+        HandleData{{list.dtype, list.shape}}));
+  }
+}
+
+Status Grow(const Loop& loop, GradientContext& g, Node* node) {
+  if (node->num_outputs() >=
+      loop.list(0) + static_cast<int>(loop.lists.size())) {
+    return OkStatus();
+  }
+  ArgTypes types;
+  ArgHandles handles;
+  GrownArgs(loop, g, &types, &handles);
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr cond,
+      WriteFunction("__while_cond", types, handles,
+                    [&](OpScope& s, absl::Span<const Value> args,
+                        std::vector<Value>* results) {
+                      ValueList truth = CallFunction(
+                          s, loop.cond, args.subspan(0, loop.vars));
+                      if (s.ok()) results->push_back(truth[0]);
+                      return s.status();
+                    }));
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr body,
+      WriteFunction(
+          "__while_body", types, handles,
+          [&](OpScope& s, absl::Span<const Value> args,
+              std::vector<Value>* results) {
+            ValueList all = CallFunction(s, loop.gradient->forward,
+                                         args.subspan(0, loop.vars));
+            HR_RETURN_IF_ERROR(s.status());
+            // What stays the same is handed on as it is, so that gradients of
+            // this loop see it too.
+            for (int i = 0; i < loop.vars; ++i) {
+              results->push_back(IsInvariant(*loop.body, i) ? args[i] : all[i]);
+            }
+            results->push_back(s("AddV2", {args[loop.counter()], s.Int32(1)}));
+            for (size_t i = 0; i < loop.lists.size(); ++i) {
+              const Loop::List& list = loop.lists[i];
+              results->push_back(
+                  s("TensorListPushBack",
+                    {args[loop.list(static_cast<int>(i))],
+                     list.of_arg ? args[list.index] : all[list.index]},
+                    {{"element_dtype", list.dtype}}));
+            }
+            return s.status();
+          }));
+  // The new inputs belong to the loop's own graph, whoever emits now.
+  GraphBuilder builder(g.output(0).graph(), GraphBuilder::Kind::kPlain);
+  std::vector<Value> added;
+  std::vector<DType> all_types;
+  {
+    EmitterScope emit(&builder);
+    StopRecording quiet;
+    OpScope s;
+    added.push_back(s.Int32(0));
+    for (const Loop::List& list : loop.lists) {
+      added.push_back(s("EmptyTensorList", {ElementShape(s, list), s.Int32(-1)},
+                        {{"element_dtype", list.dtype}}));
+    }
+    HR_RETURN_IF_ERROR(s.status());
+  }
+  for (const auto& [d, shape] : types) all_types.push_back(d);
+  AttrMap attrs = g.op().attrs();
+  attrs.Set("cond", FuncRef{cond->name, nullptr});
+  attrs.Set("body", FuncRef{body->name, nullptr});
+  attrs.Set("T", all_types);
+  attrs.Set("output_shapes", std::vector<Shape>());
+  HR_ASSIGN_OR_RETURN(ResolvedOpPtr grown,
+                      ResolveOp(g.op().def(), all_types, attrs));
+  GrowCall(g, node, grown, added);
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (static_cast<int>(i) < loop.vars) continue;
+    node->set_output_shape(static_cast<int>(i), types[i].second);
+    node->set_output_handle(static_cast<int>(i), handles[i]);
+  }
+  return OkStatus();
+}
+
+// The way back's loop: [counter, gradients..., lists..., invariants...].
+struct BackLoop {
+  std::vector<int> vars;        // loop variables with a gradient
+  std::vector<int> invariants;  // that the backward function reads
+  int gradient(size_t i) const { return 1 + static_cast<int>(i); }
+};
+
+Status BackBody(const Loop& loop, const BackLoop& back, OpScope& s,
+                absl::Span<const Value> args, std::vector<Value>* results) {
+  size_t at = 1 + back.vars.size();
+  absl::Span<const Value> lists = args.subspan(at, loop.lists.size());
+  absl::Span<const Value> invariants = args.subspan(at + loop.lists.size());
+  std::vector<Value> popped, shorter;
+  for (size_t i = 0; i < loop.lists.size(); ++i) {
+    ValueList pair =
+        s.All("TensorListPopBack", {lists[i], ElementShape(s, loop.lists[i])},
+              {{"element_dtype", loop.lists[i].dtype}});
+    HR_RETURN_IF_ERROR(s.status());
+    shorter.push_back(pair[0]);
+    const Loop::List& list = loop.lists[i];
+    if (pair[1].is_symbolic()) {
+      pair[1].node()->set_output_shape(1, list.shape);
+      if (list.handle) pair[1].node()->set_output_handle(1, list.handle);
+      pair[1] = pair[1].graph()->Output(pair[1].node(), 1);
+    }
+    popped.push_back(pair[1]);
+  }
+  std::vector<Value> inputs;
+  for (int result : loop.gradient->grad_results) {
+    auto it = std::find(back.vars.begin(), back.vars.end(), result);
+    inputs.push_back(args[back.gradient(it - back.vars.begin())]);
+  }
+  for (const Place& place : loop.places) {
+    if (place.kind == Place::kList) {
+      inputs.push_back(popped[place.index]);
+    } else {
+      auto it = std::find(back.invariants.begin(), back.invariants.end(),
+                          place.index);
+      inputs.push_back(invariants[it - back.invariants.begin()]);
+    }
+  }
+  ValueList found = CallFunction(s, loop.gradient->backward, inputs);
+  HR_RETURN_IF_ERROR(s.status());
+  results->push_back(s("Sub", {args[0], s.Int32(1)}));
+  for (size_t i = 0; i < back.vars.size(); ++i) {
+    int var = back.vars[i];
+    int place = loop.gradient->arg_grads[var];
+    const Value& before = args[back.gradient(i)];
+    bool resource = loop.body->args[var]->output_type(0) == DType::kResource;
+    if (place < 0) {
+      results->push_back(resource ? before : ZerosFor(s, before));
+    } else {
+      results->push_back(resource ? s("AddV2", {before, found[place]})
+                                  : found[place]);
+    }
+  }
+  results->insert(results->end(), shorter.begin(), shorter.end());
+  results->insert(results->end(), invariants.begin(), invariants.end());
+  return s.status();
+}
+
+BackLoop PlanBack(const Loop& loop) {
+  BackLoop back;
+  for (int i = 0; i < loop.vars; ++i) {
+    DType d = loop.body->args[i]->output_type(0);
+    bool taken = std::find(loop.gradient->grad_results.begin(),
+                           loop.gradient->grad_results.end(),
+                           i) != loop.gradient->grad_results.end();
+    if (taken || (d == DType::kResource && loop.gradient->arg_grads[i] >= 0)) {
+      back.vars.push_back(i);
+    }
+  }
+  for (const Place& place : loop.places) {
+    if (place.kind == Place::kInvariant &&
+        std::find(back.invariants.begin(), back.invariants.end(),
+                  place.index) == back.invariants.end()) {
+      back.invariants.push_back(place.index);
+    }
+  }
+  return back;
+}
+
+}  // namespace
+
+Status CallGradientOfWhile(GradientContext& g) {
+  HR_ASSIGN_OR_RETURN(Node * node, NodeOf(g));
+  std::shared_ptr<Graph> graph = g.output(0).graph();
+  HR_ASSIGN_OR_RETURN(Loop loop, Study(g));
+  HR_RETURN_IF_ERROR(Grow(loop, g, node));
+  BackLoop back = PlanBack(loop);
+  std::vector<Value> inputs = {graph->Output(node, loop.counter())};
+  for (int var : back.vars) {
+    bool resource = g.input(var).dtype() == DType::kResource;
+    inputs.push_back(resource ? ZerosFor(g, g.input(var))
+                              : g.grad_or_zeros(var));
+  }
+  for (size_t i = 0; i < loop.lists.size(); ++i) {
+    inputs.push_back(graph->Output(node, loop.list(static_cast<int>(i))));
+  }
+  for (int var : back.invariants) inputs.push_back(g.input(var));
+  HR_RETURN_IF_ERROR(g.status());
+  ArgTypes types;
+  ArgHandles handles;
+  Describe(inputs, &types, &handles);
+  std::vector<DType> all_types;
+  for (size_t i = 0; i < types.size(); ++i) {
+    all_types.push_back(types[i].first);
+    size_t which = i - 1;
+    if (i >= 1 && which < back.vars.size()) {
+      Node* arg = loop.body->args[back.vars[which]];
+      if (arg->output_type(0) != DType::kResource) {
+        types[i].second = arg->output_shape(0);
+      }
+    }
+  }
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr cond,
+      WriteFunction("__while_back_cond", types, handles,
+                    [&](OpScope& s, absl::Span<const Value> args,
+                        std::vector<Value>* results) {
+                      results->push_back(s("Greater", {args[0], s.Int32(0)}));
+                      return s.status();
+                    }));
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr body,
+      WriteFunction("__while_back_body", types, handles,
+                    [&](OpScope& s, absl::Span<const Value> args,
+                        std::vector<Value>* results) {
+                      return BackBody(loop, back, s, args, results);
+                    }));
+  std::vector<Shape> shapes;
+  for (const auto& [d, shape] : types) shapes.push_back(shape);
+  ValueList found =
+      g.All(body->is_stateful() ? "While" : "StatelessWhile", inputs,
+            {{"cond", FuncRef{cond->name, nullptr}},
+             {"body", FuncRef{body->name, nullptr}},
+             {"output_shapes", shapes}});
+  HR_RETURN_IF_ERROR(g.status());
+  for (size_t i = 0; i < back.vars.size(); ++i) {
+    g.set(back.vars[i], found[back.gradient(i)]);
+  }
+  return g.status();
+}
+
+}  // namespace headrace

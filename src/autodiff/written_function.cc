@@ -1,0 +1,33 @@
+#include "autodiff/written_function.h"
+
+namespace headrace {
+
+StatusOr<Node*> NodeOf(GradientContext& g) {
+  for (const Value& v : g.outputs()) {
+    if (v.is_symbolic()) return v.node();
+  }
+  return Unimplemented("the gradient of ", g.op().name(),
+                       " outside a graph; call it inside a tf.function");
+}
+
+const FunctionLibrary* LibraryOf(GradientContext& g) {
+  return g.output(0).graph()->library().get();
+}
+
+void GrowCall(GradientContext& g, Node* node, const ResolvedOpPtr& grown,
+              absl::Span<const Value> inputs) {
+  if (node->num_outputs() >= grown->num_outputs()) return;
+  std::shared_ptr<Graph> graph = g.output(0).graph();
+  std::vector<Edge> edges;
+  for (const Value& v : inputs) edges.push_back(EdgeOf(v));
+  graph->GrowNode(node, grown, edges);
+  if (!HasRecorders()) return;
+  std::vector<Value> all(g.inputs().begin(), g.inputs().end()), outputs;
+  all.insert(all.end(), inputs.begin(), inputs.end());
+  for (int i = 0; i < node->num_outputs(); ++i) {
+    outputs.push_back(graph->Output(node, i));
+  }
+  TellRecorders(grown, all, outputs);
+}
+
+}  // namespace headrace

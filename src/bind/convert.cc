@@ -1,0 +1,119 @@
+#include "bind/convert.h"
+
+#include <string>
+
+#include "bind/dtype_object.h"
+#include "bind/numpy_array.h"
+#include "bind/status.h"
+#include "bind/tensor_object.h"
+#include "bind/variable_object.h"
+#include "op/emitter.h"
+
+namespace headrace::bind {
+namespace {
+
+PyObject* converter = nullptr;
+
+bool CannotConvert(PyObject* o, DType d) {
+  std::string name(DTypeName(d));
+  PyErr_Format(PyExc_TypeError, "Cannot convert %R to EagerTensor of dtype %s",
+               o, name.c_str());
+  return false;
+}
+
+// A Python number or string of dtype d.
+bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
+  DType d = wanted == DType::kInvalid ? own : wanted;
+  if (d == DType::kInt64 && wanted == DType::kInvalid && PyLong_Check(o)) {
+    int overflow;
+    PyLong_AsLongLongAndOverflow(o, &overflow);
+    if (overflow) {
+      PyErr_SetString(PyExc_ValueError,
+                      "Can't convert Python sequence with out-of-range integer "
+                      "to Tensor.");
+      return false;
+    }
+  }
+  if (d == DType::kFloat && PyFloat_CheckExact(o)) {
+    *out = Tensor::Scalar<float>(static_cast<float>(PyFloat_AsDouble(o)));
+    return true;
+  }
+  StatusOr<Tensor> t = Tensor::Allocate(d, Shape());
+  if (!t.ok() || !StoreScalar(o, *t, 0)) return CannotConvert(o, d);
+  *out = *std::move(t);
+  return true;
+}
+
+bool Attempt(PyObject* o, DType d, Tensor* out) {
+  DType own = IsNumpyScalar(o) ? DType::kInvalid : ScalarDType(o);
+  if (own != DType::kInvalid) return ScalarToTensor(o, own, d, out);
+  if (IsArray(o) || IsNumpyScalar(o)) return ArrayToTensor(o, d, out);
+  return SequenceToTensor(o, d, out);
+}
+
+bool IsPythonData(PyObject* o) {
+  return ScalarDType(o) != DType::kInvalid || IsArray(o) || IsNumpyScalar(o) ||
+         PyRange_Check(o);
+}
+
+bool CallConverter(PyObject* o, WantedType wanted, Value* out) {
+  if (converter == nullptr) {
+    return Raise(PyExc_TypeError, "cannot convert %R to a Tensor", o);
+  }
+  auto dtype = [](DType d) {
+    return d == DType::kInvalid ? Ref::Borrow(Py_None) : Ref(DTypeObject(d));
+  };
+  Ref required = dtype(wanted.required), hint = dtype(wanted.hint);
+  if (!required || !hint) return false;
+  Ref t(PyObject_CallFunctionObjArgs(converter, o, required.get(), hint.get(),
+                                     nullptr));
+  if (!t) return false;
+  if (!IsTensor(t.get())) {
+    return Raise(PyExc_TypeError, "%R is not a Tensor", t.get());
+  }
+  *out = ValueOf(t.get());
+  return true;
+}
+
+}  // namespace
+
+void SetConverter(PyObject* function) {
+  Py_XINCREF(function);
+  Py_XSETREF(converter, function);
+}
+
+bool ToTensor(PyObject* o, WantedType wanted, Tensor* out) {
+  if (wanted.required == DType::kInvalid && wanted.hint != DType::kInvalid) {
+    if (Attempt(o, wanted.hint, out)) return true;
+    PyErr_Clear();
+  }
+  return Attempt(o, wanted.required, out);
+}
+
+bool ConstantValue(Tensor t, StringView name, Value* out) {
+  if (CurrentEmitter()->is_eager()) {
+    *out = Value(std::move(t));
+    return true;
+  }
+  OpScope scope;
+  *out = scope.Const(std::move(t));
+  if (scope.ok()) return true;
+  RaiseStatus(scope.status(), /*in_graph=*/true);
+  return false;
+}
+
+bool ToValue(PyObject* o, WantedType wanted, Value* out) {
+  if (IsTensor(o)) {
+    *out = ValueOf(o);
+    return true;
+  }
+  if (IsVariable(o)) return ReadVariable(o, out);
+  bool plain = IsSequence(o) ? !HoldsTensors(o) : IsPythonData(o);
+  if (plain) {
+    Tensor t;
+    return ToTensor(o, wanted, &t) && ConstantValue(std::move(t), "", out);
+  }
+  return CallConverter(o, wanted, out);
+}
+
+}  // namespace headrace::bind

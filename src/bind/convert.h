@@ -1,0 +1,51 @@
+// Python objects to Values.
+#pragma once
+
+#include "bind/python.h"
+#include "op/value.h"
+
+namespace headrace::bind {
+
+// What the receiver says about the type. `required`: the value must have it.
+// `hint`: it is tried first. Both kInvalid: the value decides.
+struct WantedType {
+  DType required = DType::kInvalid;
+  DType hint = DType::kInvalid;
+};
+
+// The value of any object that tf.convert_to_tensor takes: tensors, variables
+// (read), numbers, strings, arrays, nested sequences, registered types. A
+// tensor of another dtype than required is handed on as it is: the op says so
+// better. False with a Python error set.
+bool ToValue(PyObject* o, WantedType wanted, Value* out);
+
+// The same for Python data only (no tensors inside): what tf.constant takes.
+bool ToTensor(PyObject* o, WantedType wanted, Tensor* out);
+
+// A constant in this thread's emitter: the tensor itself when eager, a Const
+// node of that name (empty: "Const") in a graph. False with an error set.
+bool ConstantValue(Tensor t, StringView name, Value* out);
+
+// Python code that converts what C++ does not know, set once: called with
+// (object, dtype or None, hint or None), returns a Tensor or raises.
+void SetConverter(PyObject* function);
+
+// True for lists and tuples (and their subclasses).
+inline bool IsSequence(PyObject* o) {
+  return PyList_Check(o) || PyTuple_Check(o);
+}
+
+// A (nested) list, tuple or range as a tensor; see ToTensor.
+bool SequenceToTensor(PyObject* o, DType required, Tensor* out);
+// True when some leaf of the nested sequence is not plain data (a tensor, a
+// variable, an array-like object), so that the pieces must be packed by ops.
+bool HoldsTensors(PyObject* sequence);
+
+// One Python number or string into element i of `t`, by upstream's rules of
+// what may become what; false, without an error set, when it may not.
+bool StoreScalar(PyObject* o, const Tensor& t, int64_t i);
+// The dtype that a Python number or string has when nothing else decides;
+// kInvalid for other objects.
+DType ScalarDType(PyObject* o);
+
+}  // namespace headrace::bind

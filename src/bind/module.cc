@@ -1,0 +1,23 @@
+// The extension module headrace._headrace.
+#include <nanobind/nanobind.h>
+
+#include "bind/dtype_object.h"
+#include "bind/numpy_array.h"
+#include "bind/op_function.h"
+#include "bind/tape_object.h"
+#include "bind/tensor_functions.h"
+#include "bind/tensor_object.h"
+#include "bind/variable_object.h"
+
+namespace nb = nanobind;
+
+NB_MODULE(_headrace, m) {
+  using namespace headrace::bind;
+  PyObject* module = m.ptr();
+  if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
+      !AddVariableType(module) || !AddOpFunctions(module) ||
+      !AddTensorFunctions(module)) {
+    nb::raise_python_error();
+  }
+  AddTape(m);
+}

@@ -1,0 +1,430 @@
+#include "bind/op_call.h"
+
+#include <cctype>
+
+#include "absl/container/flat_hash_map.h"
+#include "bind/attr_value.h"
+#include "bind/convert.h"
+#include "bind/dtype_object.h"
+#include "bind/numpy_array.h"
+#include "bind/status.h"
+#include "bind/tensor_object.h"
+#include "bind/variable_object.h"
+#include "op/registry.h"
+
+namespace headrace::bind {
+namespace {
+
+constexpr size_t kMostCached = 8;
+// Bytes of input from which other threads are worth letting run.
+constexpr size_t kCostly = 1 << 15;
+
+bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
+  size_t bytes = 0;
+  for (const Value& v : inputs) {
+    if (v.dtype() == DType::kResource || v.dtype() == DType::kVariant) {
+      if (op.def().name.find("Variable") == std::string::npos) return true;
+    }
+    if (v.shape().known_rank()) bytes += v.tensor().has_buffer()
+                                             ? v.tensor().bytes()
+                                             : 0;
+  }
+  if (bytes >= kCostly) return true;
+  for (const AttrDef& a : op.def().attrs) {
+    if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
+  }
+  return inputs.empty() && op.def().is_stateful;
+}
+
+// Values of immutable Python types that compare equal mean the same attribute.
+bool SameAttr(PyObject* a, PyObject* b) {
+  if (a == b) return true;
+  if (a == nullptr || b == nullptr || Py_TYPE(a) != Py_TYPE(b)) return false;
+  if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyFloat_CheckExact(a)) {
+    int same = PyObject_RichCompareBool(a, b, Py_EQ);
+    if (same < 0) PyErr_Clear();
+    return same == 1;
+  }
+  return false;
+}
+
+bool IsImmutable(PyObject* o) {
+  return o == nullptr || o == Py_None || PyLong_Check(o) || PyUnicode_Check(o) ||
+         PyFloat_CheckExact(o) || PyBytes_Check(o) || PyBool_Check(o) ||
+         IsDTypeObject(o);
+}
+
+}  // namespace
+
+std::string PythonName(StringView op) {
+  std::string out;
+  for (size_t i = 0; i < op.size(); ++i) {
+    unsigned char c = op[i];
+    bool starts = std::isupper(c) && i > 0 && op[i - 1] != '_' &&
+                  (std::islower(static_cast<unsigned char>(op[i - 1])) ||
+                   (i + 1 < op.size() &&
+                    std::islower(static_cast<unsigned char>(op[i + 1])))) &&
+                  !(std::isdigit(static_cast<unsigned char>(op[i - 1])));
+    if (starts) out += '_';
+    out += static_cast<char>(std::tolower(c));
+  }
+  return out;
+}
+
+void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
+  bool eager = CurrentEmitter()->is_eager();
+  std::string text(s.message());
+  if (eager) {
+    std::string suffix = " [Op:" + op + "]";
+    if (text.size() < suffix.size() ||
+        text.compare(text.size() - suffix.size(), suffix.size(), suffix) != 0) {
+      text += suffix;
+    }
+    if (name) {
+      text += " name: ";
+      const char* n = name == Py_None ? "" : PyUnicode_AsUTF8(name);
+      if (n == nullptr) PyErr_Clear();
+      text += n ? n : "";
+    }
+  }
+  RaiseStatus(Status(s.code(), text), !eager);
+}
+
+bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
+                  ValueList* outputs, PyObject* name) {
+  Emitter* emitter = CurrentEmitter();
+  bool eager = emitter->is_eager();
+  if (!eager && name && name != Py_None) {
+    const char* n = PyUnicode_AsUTF8(name);
+    if (n == nullptr) return false;
+    emitter->SetNextName(n);
+  }
+  Status s;
+  {
+    WithoutGil unlocked(eager && IsCostly(*op, inputs));
+    s = Emit(op, inputs, outputs);
+  }
+  if (s.ok()) [[likely]]
+    return true;
+  if (!PyErr_Occurred()) RaiseOpError(s, name, op->name());
+  return false;
+}
+
+bool EmitOp(const char* op, absl::Span<const Value> inputs,
+            const AttrMap& attrs, ValueList* outputs) {
+  StatusOr<const OpDef*> def = LookUpOp(op);
+  if (!def.ok()) return RaiseStatus(def.status()), false;
+  absl::InlinedVector<DType, 8> types;
+  for (const Value& v : inputs) types.push_back(v.dtype());
+  StatusOr<ResolvedOpPtr> resolved = ResolveOp(**def, types, attrs);
+  if (!resolved.ok()) {
+    return RaiseOpError(resolved.status(), Py_None, op), false;
+  }
+  return EmitResolved(*resolved, inputs, outputs, Py_None);
+}
+
+// The inputs as values, flattened.
+struct OpCaller::Arguments {
+  absl::InlinedVector<Value, 8> values;
+  absl::InlinedVector<DType, 8> types;
+  bool had_sequence = false;  // errors then carry no name, as upstream's
+  void Add(Value v) {
+    types.push_back(v.dtype());
+    values.push_back(std::move(v));
+  }
+};
+
+OpCaller::OpCaller(const OpDef& def)
+    : def_(def), python_name_(PythonName(def.name)), simple_(true) {
+  for (const ArgDef& a : def.inputs) simple_ = simple_ && !a.is_list();
+  cache_.reserve(kMostCached);
+}
+
+DType OpCaller::DefaultType(const std::string& attr) const {
+  const AttrDef* a = def_.FindAttr(attr);
+  const DType* d = a && a->has_default ? std::get_if<DType>(&a->default_value)
+                                       : nullptr;
+  return d ? *d : DType::kInvalid;
+}
+
+DType OpCaller::KnownType(const std::string& attr, PyObject* const* inputs,
+                          PyObject* const* attrs) const {
+  for (size_t i = 0; i < def_.inputs.size(); ++i) {
+    if (def_.inputs[i].type_attr != attr) continue;
+    PyObject* o = inputs[i];
+    if (IsTensor(o)) return ValueOf(o).dtype();
+    if (IsVariable(o) && HandleOf(o)) {
+      Ref d(PyObject_GetAttrString(o, "dtype"));
+      if (d && IsDTypeObject(d.get())) return DTypeOfObject(d.get());
+      PyErr_Clear();
+    }
+    if (!def_.inputs[i].is_list() || !IsSequence(o)) continue;
+    for (Py_ssize_t j = 0, n = PySequence_Size(o); j < n; ++j) {
+      Ref item(PySequence_GetItem(o, j));
+      if (item && IsTensor(item.get())) return ValueOf(item.get()).dtype();
+    }
+  }
+  for (size_t i = 0; i < def_.attrs.size(); ++i) {
+    if (def_.attrs[i].name == attr && attrs[i] && attrs[i] != Py_None) {
+      return AsDType(attrs[i]);
+    }
+  }
+  return DType::kInvalid;
+}
+
+bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
+                          Arguments* out) const {
+  const ArgDef& a = def_.inputs[arg];
+  WantedType wanted;
+  if (a.type != DType::kInvalid) {
+    wanted.required = a.type;
+  } else if (!a.type_attr.empty()) {
+    // An input converted before this one decides, then the default.
+    wanted.hint = DefaultType(a.type_attr);
+  }
+  if (IsSequence(o)) out->had_sequence = true;
+  Value v;
+  if (a.type == DType::kResource && IsVariable(o)) {
+    v = HandleOf(o);
+    if (!v) return ReadVariable(o, &v);
+  } else if (!ToValue(o, wanted, &v)) {
+    return false;
+  }
+  out->Add(std::move(v));
+  return true;
+}
+
+bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
+                           Arguments* out) const {
+  const ArgDef& a = def_.inputs[arg];
+  if (!IsSequence(o) && !IsTensor(o) && !IsArray(o)) {
+    if (a.number_attr.empty()) {
+      Ref type(PyType_GetName(Py_TYPE(o)));
+      PyErr_Format(PyExc_TypeError, "'%U' object is not iterable", type.get());
+      return false;
+    }
+    PyErr_Format(PyExc_TypeError,
+                 "Expected list for '%s' argument to '%s' Op, not %R.",
+                 a.name.c_str(), python_name_.c_str(), o);
+    return false;
+  }
+  Ref items(PySequence_Fast(o, "a list input must be a sequence"));
+  if (!items) return false;
+  Py_ssize_t n = PySequence_Size(items.get());
+  // A first pass for the dtype that tensors among the items give the others.
+  WantedType wanted;
+  wanted.required = a.type;
+  if (!a.type_attr.empty()) {
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      Ref item(PySequence_GetItem(items.get(), i));
+      if (item && IsTensor(item.get())) {
+        wanted.required = ValueOf(item.get()).dtype();
+        break;
+      }
+    }
+    if (wanted.required == DType::kInvalid) {
+      for (size_t k = 0; k < def_.attrs.size(); ++k) {
+        if (def_.attrs[k].name == a.type_attr && attrs[k] &&
+            attrs[k] != Py_None) {
+          wanted.required = AsDType(attrs[k]);
+        }
+      }
+    }
+  }
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    Ref item(PySequence_GetItem(items.get(), i));
+    Value v;
+    if (!item) return false;
+    if (a.type == DType::kResource && IsVariable(item.get())) {
+      v = HandleOf(item.get());
+    } else if (!ToValue(item.get(), wanted, &v)) {
+      return false;
+    }
+    if (!a.type_attr.empty() && wanted.required == DType::kInvalid) {
+      wanted.required = v.dtype();
+    }
+    out->Add(std::move(v));
+  }
+  return true;
+}
+
+bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
+                       Arguments* out) const {
+  size_t n = def_.inputs.size();
+  if (simple_) {
+    bool all = true;
+    for (size_t i = 0; i < n && all; ++i) all = IsTensor(inputs[i]);
+    if (all) {
+      for (size_t i = 0; i < n; ++i) out->Add(ValueOf(inputs[i]));
+      return true;
+    }
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const ArgDef& a = def_.inputs[i];
+    PyObject* o = inputs[i];
+    if (a.is_list()) {
+      if (!ConvertList(i, o, attrs, out)) return false;
+      continue;
+    }
+    if (IsTensor(o)) {
+      out->Add(ValueOf(o));
+      continue;
+    }
+    DType known = a.type_attr.empty() ? DType::kInvalid
+                                      : KnownType(a.type_attr, inputs, attrs);
+    if (known == DType::kInvalid && !a.type_attr.empty()) {
+      for (size_t j = 0; j < i && simple_; ++j) {
+        if (def_.inputs[j].type_attr == a.type_attr) known = out->types[j];
+      }
+    }
+    if (known == DType::kInvalid) {
+      if (!ConvertOne(i, o, attrs, out)) return false;
+      continue;
+    }
+    if (IsSequence(o)) out->had_sequence = true;
+    Value v;
+    if (!ToValue(o, {known, DType::kInvalid}, &v)) return false;
+    out->Add(std::move(v));
+  }
+  return true;
+}
+
+bool OpCaller::ToAttrs(PyObject* const* attrs, AttrMap* out) const {
+  for (size_t i = 0; i < def_.attrs.size(); ++i) {
+    const AttrDef& a = def_.attrs[i];
+    PyObject* o = attrs[i];
+    if (o == nullptr || (o == Py_None && (a.has_default ||
+                                          def_.IsInferred(a.name)))) {
+      continue;
+    }
+    AttrValue value;
+    if (!ToAttr(a, o, python_name_, &value)) return false;
+    out->Set(a.name, std::move(value));
+  }
+  return true;
+}
+
+const OpCaller::Cached* OpCaller::Find(const Arguments& a,
+                                       PyObject* const* attrs) const {
+  uint64_t epoch = ResolvedOpEpoch();
+  size_t n = def_.attrs.size();
+  for (const Cached& c : cache_) {
+    if (c.epoch != epoch || c.types.size() != a.types.size() ||
+        !std::equal(c.types.begin(), c.types.end(), a.types.begin())) {
+      continue;
+    }
+    bool same = true;
+    for (size_t i = 0; i < n && same; ++i) {
+      same = SameAttr(c.attrs[i], attrs[i]);
+    }
+    if (same) return &c;
+  }
+  return nullptr;
+}
+
+ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
+                                PyObject* name) {
+  AttrMap map;
+  if (!ToAttrs(attrs, &map)) return nullptr;
+  StatusOr<ResolvedOpPtr> op = ResolveOp(def_, a.types, map);
+  if (!op.ok()) {
+    RaiseOpError(op.status(), name, def_.name);
+    return nullptr;
+  }
+  for (size_t i = 0; i < def_.attrs.size(); ++i) {
+    if (!IsImmutable(attrs[i])) return *op;
+  }
+  bool grows = cache_.size() < kMostCached;
+  if (grows) cache_.emplace_back();
+  Cached& c = grows ? cache_.back() : cache_[next_++ % kMostCached];
+  for (PyObject* o : c.attrs) Py_XDECREF(o);
+  c.epoch = ResolvedOpEpoch();
+  c.types.assign(a.types.begin(), a.types.end());
+  c.attrs.assign(attrs, attrs + def_.attrs.size());
+  for (PyObject* o : c.attrs) Py_XINCREF(o);
+  c.op = *op;
+  return *op;
+}
+
+PyObject* OpCaller::operator()(PyObject* const* inputs, PyObject* const* attrs,
+                               PyObject* name) {
+  Arguments a;
+  if (!Convert(inputs, attrs, &a)) return nullptr;
+  bool named = name && name != Py_None;
+  PyObject* shown = !named && a.had_sequence ? nullptr : named ? name : Py_None;
+  const Cached* found = Find(a, attrs);
+  ResolvedOpPtr op = found ? found->op : Resolve(a, attrs, shown);
+  if (!op) return nullptr;
+  ValueList outputs;
+  if (!EmitResolved(op, a.values, &outputs, shown)) return nullptr;
+  return Pack(std::move(outputs), op);
+}
+
+bool OpCaller::Call(PyObject* const* inputs, PyObject* const* attrs,
+                    PyObject* name, ValueList* outputs) {
+  Arguments a;
+  if (!Convert(inputs, attrs, &a)) return false;
+  const Cached* found = Find(a, attrs);
+  ResolvedOpPtr op = found ? found->op : Resolve(a, attrs, name);
+  return op && EmitResolved(op, a.values, outputs, name);
+}
+
+PyObject* OpCaller::TupleType() {
+  if (tuple_type_) return tuple_type_;
+  Ref module(PyImport_ImportModule("collections"));
+  if (!module) return nullptr;
+  Ref names(PyList_New(0));
+  for (const ArgDef& a : def_.outputs) {
+    Ref name(PyUnicode_FromString(a.name.c_str()));
+    if (!name || PyList_Append(names.get(), name.get()) < 0) return nullptr;
+  }
+  tuple_type_ = PyObject_CallMethod(module.get(), "namedtuple", "sO",
+                                    def_.name.c_str(), names.get());
+  return tuple_type_;
+}
+
+PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
+  const auto& defs = def_.outputs;
+  if (defs.size() == 1 && !defs[0].is_list()) {
+    return WrapValue(std::move(outputs[0]));
+  }
+  if (defs.empty()) Py_RETURN_NONE;
+  Ref tuple(PyTuple_New(defs.size()));
+  if (!tuple) return nullptr;
+  for (size_t i = 0; i < defs.size(); ++i) {
+    ArgRange range = op->output_range(i);
+    PyObject* item;
+    if (defs[i].is_list()) {
+      item = PyList_New(range.size());
+      for (int j = 0; item && j < range.size(); ++j) {
+        PyObject* t = WrapValue(std::move(outputs[range.begin + j]));
+        if (t == nullptr) Py_CLEAR(item);
+        else PyList_SetItem(item, j, t);
+      }
+    } else {
+      item = WrapValue(std::move(outputs[range.begin]));
+    }
+    if (item == nullptr) return nullptr;
+    if (defs.size() == 1) return item;
+    PyTuple_SetItem(tuple.get(), i, item);
+  }
+  PyObject* type = TupleType();
+  return type ? PyObject_Call(type, tuple.get(), nullptr) : nullptr;
+}
+
+OpCaller* CallerOf(const char* op) {
+  static auto* callers = new absl::flat_hash_map<std::string, OpCaller*>;
+  OpCaller*& caller = (*callers)[op];
+  if (caller == nullptr) {
+    const OpDef* def = FindOp(op);
+    if (def == nullptr) {
+      callers->erase(op);
+      RaiseStatus(LookUpOp(op).status());
+      return nullptr;
+    }
+    caller = new OpCaller(*def);
+  }
+  return caller;
+}
+
+}  // namespace headrace::bind

@@ -1,0 +1,380 @@
+#include "bind/op_function.h"
+
+#include <structmember.h>
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "bind/attr_value.h"
+#include "bind/op_call.h"
+#include "bind/status.h"
+#include "op/registry.h"
+
+namespace headrace::bind {
+namespace {
+
+struct Parameter {
+  PyObject* name;          // interned
+  enum { kInput, kAttr, kName } target;
+  int index = 0;           // among inputs or attrs
+  PyObject* given_default = nullptr;  // null: required
+};
+
+// What a call needs to know; lives for ever.
+struct Face {
+  OpCaller* caller;
+  std::string name;
+  std::string doc;
+  bool keyword_only;
+  std::vector<Parameter> parameters;
+  int name_at = -1;
+};
+
+struct FunctionObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Face* face;
+  PyObject* dict;
+};
+
+PyTypeObject* function_type = nullptr;
+constexpr int kMostParameters = 64;
+
+Face* FaceOf(PyObject* o) {
+  return reinterpret_cast<FunctionObject*>(o)->face;
+}
+
+int FindParameter(const Face& f, PyObject* name) {
+  int n = static_cast<int>(f.parameters.size());
+  for (int i = 0; i < n; ++i) {
+    if (f.parameters[i].name == name) return i;
+  }
+  for (int i = 0; i < n; ++i) {
+    if (PyUnicode_Compare(f.parameters[i].name, name) == 0) return i;
+  }
+  return -1;
+}
+
+bool MissingArguments(const Face& f, PyObject* const* slots) {
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < f.parameters.size(); ++i) {
+    if (slots[i]) continue;
+    const char* n = PyUnicode_AsUTF8(f.parameters[i].name);
+    missing.push_back(std::string("'") + (n ? n : "?") + "'");
+  }
+  std::string list;
+  for (size_t i = 0; i < missing.size(); ++i) {
+    if (i) list += i + 1 == missing.size() ? (i > 1 ? ", and " : " and ") : ", ";
+    list += missing[i];
+  }
+  PyErr_Format(PyExc_TypeError,
+               "%s() missing %d required positional argument%s: %s",
+               f.name.c_str(), static_cast<int>(missing.size()),
+               missing.size() == 1 ? "" : "s", list.c_str());
+  return false;
+}
+
+bool TooManyArguments(const Face& f, Py_ssize_t given) {
+  if (f.keyword_only) {
+    std::string keys;
+    for (const Parameter& p : f.parameters) {
+      const char* n = PyUnicode_AsUTF8(p.name);
+      keys += std::string(keys.empty() ? "'" : ", '") + (n ? n : "") + "'";
+    }
+    PyErr_Format(PyExc_TypeError,
+                 "%s only takes keyword args (possible keys: [%s]). Please "
+                 "pass these args as kwargs instead.",
+                 f.name.c_str(), keys.c_str());
+    return false;
+  }
+  int required = 0, n = static_cast<int>(f.parameters.size());
+  for (const Parameter& p : f.parameters) required += !p.given_default;
+  if (required == n) {
+    PyErr_Format(PyExc_TypeError,
+                 "%s() takes %d positional argument%s but %zd were given",
+                 f.name.c_str(), n, n == 1 ? "" : "s", given);
+  } else {
+    PyErr_Format(
+        PyExc_TypeError,
+        "%s() takes from %d to %d positional arguments but %zd were given",
+        f.name.c_str(), required, n, given);
+  }
+  return false;
+}
+
+// Puts every argument into its parameter's slot.
+bool Bind(const Face& f, PyObject* const* args, Py_ssize_t positional,
+          PyObject* keywords, PyObject** slots) {
+  Py_ssize_t n = f.parameters.size();
+  if (positional > n || (positional && f.keyword_only)) {
+    return TooManyArguments(f, positional);
+  }
+  for (Py_ssize_t i = 0; i < positional; ++i) slots[i] = args[i];
+  Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
+  for (Py_ssize_t k = 0; k < named; ++k) {
+    PyObject* key = PyTuple_GetItem(keywords, k);
+    int at = FindParameter(f, key);
+    if (at < 0) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s() got an unexpected keyword argument '%U'",
+                   f.name.c_str(), key);
+      return false;
+    }
+    if (slots[at]) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s() got multiple values for argument '%U'",
+                   f.name.c_str(), key);
+      return false;
+    }
+    slots[at] = args[positional + k];
+  }
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (slots[i] == nullptr) slots[i] = f.parameters[i].given_default;
+    if (slots[i] == nullptr) return MissingArguments(f, slots);
+  }
+  return true;
+}
+
+PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
+                       PyObject* keywords) {
+  const Face& f = *FaceOf(self);
+  PyObject* slots[kMostParameters];
+  std::fill_n(slots, f.parameters.size(), nullptr);
+  if (!Bind(f, args, PyVectorcall_NARGS(nargsf), keywords, slots)) {
+    return nullptr;
+  }
+  PyObject* inputs[kMostParameters];
+  PyObject* attrs[kMostParameters];
+  std::fill_n(attrs, f.caller->def().attrs.size(), nullptr);
+  PyObject* name = nullptr;
+  for (size_t i = 0; i < f.parameters.size(); ++i) {
+    const Parameter& p = f.parameters[i];
+    if (p.target == Parameter::kInput) {
+      inputs[p.index] = slots[i];
+    } else if (p.target == Parameter::kAttr) {
+      attrs[p.index] = slots[i];
+    } else {
+      name = slots[i];
+    }
+  }
+  return (*f.caller)(inputs, attrs, name);
+}
+
+PyObject* GetName(PyObject* self, void*) {
+  return PyUnicode_FromString(FaceOf(self)->name.c_str());
+}
+PyObject* GetDoc(PyObject* self, void*) {
+  return PyUnicode_FromString(FaceOf(self)->doc.c_str());
+}
+PyObject* GetOp(PyObject* self, void*) {
+  return PyUnicode_FromString(FaceOf(self)->caller->def().name.c_str());
+}
+PyObject* GetModule(PyObject*, void*) {
+  return PyUnicode_FromString("headrace");
+}
+
+PyObject* GetSignature(PyObject* self, void*) {
+  static PyObject* inspect = PyImport_ImportModule("inspect");
+  if (inspect == nullptr) return nullptr;
+  Ref make(PyObject_GetAttrString(inspect, "Parameter"));
+  Ref kind(make ? PyObject_GetAttrString(
+                      make.get(), FaceOf(self)->keyword_only
+                                      ? "KEYWORD_ONLY"
+                                      : "POSITIONAL_OR_KEYWORD")
+                : nullptr);
+  Ref list(PyList_New(0));
+  if (!kind || !list) return nullptr;
+  for (const Parameter& p : FaceOf(self)->parameters) {
+    Ref args(Py_BuildValue("(OO)", p.name, kind.get()));
+    Ref kwargs(p.given_default
+                   ? Py_BuildValue("{sO}", "default", p.given_default)
+                   : PyDict_New());
+    Ref one(args && kwargs
+                ? PyObject_Call(make.get(), args.get(), kwargs.get())
+                : nullptr);
+    if (!one || PyList_Append(list.get(), one.get()) < 0) return nullptr;
+  }
+  return PyObject_CallMethod(inspect, "Signature", "O", list.get());
+}
+
+PyObject* Repr(PyObject* self) {
+  return PyUnicode_FromFormat("<function %s at %p>", FaceOf(self)->name.c_str(),
+                              self);
+}
+
+PyGetSetDef getset[] = {
+    {"__name__", GetName, nullptr, nullptr, nullptr},
+    {"__qualname__", GetName, nullptr, nullptr, nullptr},
+    {"__module__", GetModule, nullptr, nullptr, nullptr},
+    {"__doc__", GetDoc, nullptr, nullptr, nullptr},
+    {"__signature__", GetSignature, nullptr, nullptr, nullptr},
+    {"op_name", GetOp, nullptr, nullptr, nullptr},
+    {}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall),
+     READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY,
+     nullptr},
+    {}};
+PyType_Slot slots[] = {
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+    {Py_tp_getset, getset},
+    {Py_tp_members, members},
+    {0, nullptr}};
+PyType_Spec spec = {"headrace.OpFunction", sizeof(FunctionObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+
+PyObject* MakeFunction(Face* face) {
+  auto* o = PyObject_New(FunctionObject, function_type);
+  if (o == nullptr) return nullptr;
+  o->vectorcall = CallFunction;
+  o->face = face;
+  o->dict = nullptr;
+  return reinterpret_cast<PyObject*>(o);
+}
+
+std::string DocOf(const OpDef& def) {
+  std::string doc = def.doc.empty() ? def.name : def.doc;
+  if (!def.inputs.empty()) doc += "\n\nInputs: ";
+  for (size_t i = 0; i < def.inputs.size(); ++i) {
+    doc += (i ? ", " : "") + def.inputs[i].name;
+  }
+  return doc;
+}
+
+Parameter InputParameter(const OpDef& def, int i) {
+  return {PyUnicode_InternFromString(def.inputs[i].name.c_str()),
+          Parameter::kInput, i, nullptr};
+}
+
+// Inputs, attributes without a default, those with one, name.
+std::vector<Parameter> RawParameters(const OpDef& def) {
+  std::vector<Parameter> out;
+  for (size_t i = 0; i < def.inputs.size(); ++i) {
+    out.push_back(InputParameter(def, static_cast<int>(i)));
+  }
+  for (bool defaulted : {false, true}) {
+    for (size_t i = 0; i < def.attrs.size(); ++i) {
+      const AttrDef& a = def.attrs[i];
+      if (a.has_default != defaulted || def.IsInferred(a.name)) continue;
+      PyObject* value = nullptr;
+      if (defaulted) {
+        value = FromAttr(a.default_value);
+        if (value == nullptr) PyErr_Clear();
+        if (value && PyBytes_Check(value)) {
+          Ref text(PyUnicode_FromEncodedObject(value, "latin1", "replace"));
+          Py_SETREF(value, text.release());
+        }
+        if (value == nullptr) value = Ref::Borrow(Py_None).release();
+      }
+      out.push_back({PyUnicode_InternFromString(a.name.c_str()),
+                     Parameter::kAttr, static_cast<int>(i), value});
+    }
+  }
+  out.push_back({PyUnicode_InternFromString("name"), Parameter::kName, 0,
+                 Ref::Borrow(Py_None).release()});
+  return out;
+}
+
+PyObject* RawOp(PyObject*, PyObject* arg) {
+  const char* name = PyUnicode_AsUTF8(arg);
+  if (name == nullptr) return nullptr;
+  OpCaller* caller = CallerOf(name);
+  if (caller == nullptr) return nullptr;
+  const OpDef& def = caller->def();
+  auto* face = new Face{caller, caller->python_name(), DocOf(def), true,
+                        RawParameters(def)};
+  if (face->parameters.size() > kMostParameters ||
+      def.attrs.size() > kMostParameters) {
+    delete face;
+    PyErr_Format(PyExc_NotImplementedError, "%s has too many parameters", name);
+    return nullptr;
+  }
+  return MakeFunction(face);
+}
+
+int FindAttr(const OpDef& def, const char* name) {
+  for (size_t i = 0; i < def.attrs.size(); ++i) {
+    if (def.attrs[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+bool AddParameter(PyObject* item, Face* face) {
+  const char *name, *target;
+  PyObject* value = nullptr;
+  if (!PyArg_ParseTuple(item, "ss|O", &name, &target, &value)) return false;
+  const OpDef& def = face->caller->def();
+  Parameter p{PyUnicode_InternFromString(name), Parameter::kName, 0, value};
+  Py_XINCREF(value);
+  if (std::string(target) != "name") {
+    p.target = Parameter::kInput;
+    p.index = def.FindInput(target);
+    if (p.index < 0) {
+      p.target = Parameter::kAttr;
+      p.index = FindAttr(def, target);
+    }
+    if (p.index < 0) {
+      PyErr_Format(PyExc_ValueError, "op %s has no input or attr '%s'",
+                   def.name.c_str(), target);
+      return false;
+    }
+  }
+  face->parameters.push_back(p);
+  return true;
+}
+
+PyObject* MakeOpFunction(PyObject*, PyObject* args) {
+  const char *op, *name, *doc;
+  PyObject* parameters;
+  if (!PyArg_ParseTuple(args, "ssOs", &op, &name, &parameters, &doc)) {
+    return nullptr;
+  }
+  OpCaller* caller = CallerOf(op);
+  if (caller == nullptr) return nullptr;
+  auto* face = new Face{caller, name, doc, false, {}};
+  if (face->doc.empty()) face->doc = DocOf(caller->def());
+  Py_ssize_t n = PySequence_Size(parameters);
+  uint64_t bound = 0;
+  for (Py_ssize_t i = 0; i < n && i < kMostParameters; ++i) {
+    Ref item(PySequence_GetItem(parameters, i));
+    if (!item || !AddParameter(item.get(), face)) return nullptr;
+    const Parameter& p = face->parameters.back();
+    if (p.target == Parameter::kInput) bound |= uint64_t{1} << p.index;
+  }
+  if (bound + 1 != uint64_t{1} << caller->def().inputs.size()) {
+    PyErr_Format(PyExc_ValueError, "%s leaves out inputs of op %s", name, op);
+    return nullptr;
+  }
+  return MakeFunction(face);
+}
+
+PyObject* OpNames(PyObject*, PyObject*) {
+  Ref list(PyList_New(0));
+  for (const OpDef* def : AllOps()) {
+    Ref name(PyUnicode_FromString(def->name.c_str()));
+    if (!name || PyList_Append(list.get(), name.get()) < 0) return nullptr;
+  }
+  return list.release();
+}
+
+PyMethodDef functions[] = {
+    {"raw_op", RawOp, METH_O, "raw_op(name): the function of tf.raw_ops."},
+    {"op_function", MakeOpFunction, METH_VARARGS,
+     "op_function(op, name, parameters, doc): a public face of an op."},
+    {"op_names", OpNames, METH_NOARGS, "The names of all registered ops."},
+    {}};
+
+}  // namespace
+
+bool AddOpFunctions(PyObject* module) {
+  PyObject* type = PyType_FromSpec(&spec);
+  if (type == nullptr) return false;
+  function_type = reinterpret_cast<PyTypeObject*>(type);
+  return PyModule_AddObjectRef(module, "OpFunction", type) == 0 &&
+         PyModule_AddFunctions(module, functions) == 0;
+}
+
+}  // namespace headrace::bind

@@ -1,0 +1,238 @@
+#include "bind/operators.h"
+
+#include "bind/convert.h"
+#include "bind/op_call.h"
+#include "bind/status.h"
+#include "bind/tensor_object.h"
+#include "bind/variable_object.h"
+
+namespace headrace::bind {
+namespace {
+
+constexpr int kMostAttrs = 8;
+
+PyObject* CallOp(const char* op, PyObject* x, PyObject* y, PyObject* name) {
+  OpCaller* caller = CallerOf(op);
+  if (caller == nullptr) return nullptr;
+  PyObject* inputs[] = {x, y};
+  PyObject* attrs[kMostAttrs] = {};
+  return (*caller)(inputs, attrs, name);
+}
+
+// Callers of binary ops, found once each.
+PyObject* CallBinary(OpCaller*& caller, const char* op, PyObject* x,
+                     PyObject* y, PyObject* name = Py_None) {
+  if (caller == nullptr) [[unlikely]] {
+    caller = CallerOf(op);
+    if (caller == nullptr) return nullptr;
+  }
+  PyObject* inputs[] = {x, y};
+  PyObject* attrs[kMostAttrs] = {};
+  return (*caller)(inputs, attrs, name);
+}
+
+bool Known(PyObject* o) { return IsTensor(o) || IsVariable(o); }
+
+DType DTypeOfOperand(PyObject* o) {
+  if (IsTensor(o)) return ValueOf(o).dtype();
+  const Value& handle = HandleOf(o);
+  const HandleData* data = handle ? handle.handle_data() : nullptr;
+  return data && !data->empty() ? (*data)[0].dtype : DType::kInvalid;
+}
+
+// The other operand's type gets its turn where it is foreign and knows the
+// operator too; `ours` names the failure that made us give up.
+PyObject* TryOther(PyObject* other, const char* reflected) {
+  if (!PyErr_ExceptionMatches(PyExc_TypeError) &&
+      !PyErr_ExceptionMatches(PyExc_ValueError)) {
+    return nullptr;
+  }
+  if (PyFloat_Check(other) || PyLong_Check(other) || IsSequence(other) ||
+      PyUnicode_Check(other) || PyComplex_Check(other)) {
+    return nullptr;
+  }
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  Ref method(PyObject_GetAttrString(
+      reinterpret_cast<PyObject*>(Py_TYPE(other)), reflected));
+  if (!method) {
+    PyErr_Clear();
+    PyErr_Restore(type, value, trace);
+    return nullptr;
+  }
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
+// Converts the foreign operand: on the right the tensor's dtype is a hint, on
+// the left a demand, as upstream has it.
+bool Operands(PyObject* x, PyObject* y, Ref* left, Ref* right) {
+  Value v;
+  if (Known(x)) {
+    *left = Ref::Borrow(x);
+    if (Known(y)) {
+      *right = Ref::Borrow(y);
+      return true;
+    }
+    if (!ToValue(y, {DType::kInvalid, DTypeOfOperand(x)}, &v)) return false;
+    *right = Ref(WrapValue(std::move(v)));
+    return static_cast<bool>(*right);
+  }
+  if (!ToValue(x, {DTypeOfOperand(y), DType::kInvalid}, &v)) return false;
+  *left = Ref(WrapValue(std::move(v)));
+  *right = Ref::Borrow(y);
+  return static_cast<bool>(*left);
+}
+
+struct Operator {
+  const char* op;
+  const char* name;       // in graphs
+  const char* reflected;  // "__radd__"
+  OpCaller* caller = nullptr;
+  PyObject* name_object = nullptr;
+};
+
+PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
+  if (IsTensor(x) && IsTensor(y)) [[likely]] {
+    return CallBinary(o.caller, o.op, x, y);
+  }
+  Ref left, right;
+  if (!Operands(x, y, &left, &right)) {
+    return TryOther(Known(x) ? y : x, o.reflected);
+  }
+  return CallBinary(o.caller, o.op, left.get(), right.get());
+}
+
+bool IsString(PyObject* o) {
+  return IsTensor(o) && ValueOf(o).dtype() == DType::kString;
+}
+bool IsBool(PyObject* o) {
+  return IsTensor(o) && ValueOf(o).dtype() == DType::kBool;
+}
+
+// Operators with rules of their own are Python functions of headrace.ops.math.
+PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
+                     PyObject* y, const char* reflected) {
+  if (kept == nullptr) {
+    kept = Import("ops.math_ops", function).release();
+    if (kept == nullptr) return nullptr;
+  }
+  Ref left, right;
+  if (!Operands(x, y, &left, &right)) {
+    return TryOther(Known(x) ? y : x, reflected);
+  }
+  return PyObject_CallFunctionObjArgs(kept, left.get(), right.get(), nullptr);
+}
+
+PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
+                  PyObject* y) {
+  Ref left, right;
+  if (!Operands(x, y, &left, &right)) {
+    return TryOther(Known(x) ? y : x, bitwise.reflected);
+  }
+  bool is_bool = IsBool(left.get()) ||
+                 (!IsTensor(left.get()) && IsBool(right.get()));
+  return Binary(is_bool ? logical : bitwise, left.get(), right.get());
+}
+
+PyObject* Unary(const char* op, PyObject* x) {
+  OpCaller* caller = CallerOf(op);
+  if (caller == nullptr) return nullptr;
+  PyObject* inputs[] = {x};
+  PyObject* attrs[kMostAttrs] = {};
+  return (*caller)(inputs, attrs, Py_None);
+}
+
+PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
+  static PyObject* functions[2] = {};
+  PyObject*& f = functions[equal];
+  if (f == nullptr) {
+    f = Import("ops.math_ops", equal ? "tensor_equals" : "tensor_not_equals")
+            .release();
+    if (f == nullptr) return nullptr;
+  }
+  return PyObject_CallFunctionObjArgs(f, x, y, nullptr);
+}
+
+}  // namespace
+
+PyObject* AddTensors(PyObject* x, PyObject* y) {
+  static Operator add{"AddV2", "add", "__radd__"};
+  static Operator join{"Add", "add", "__radd__"};
+  if (IsString(x) && !IsString(y) && !IsTensor(y)) return Binary(join, x, y);
+  return Binary(add, x, y);
+}
+PyObject* SubtractTensors(PyObject* x, PyObject* y) {
+  static Operator o{"Sub", "sub", "__rsub__"};
+  return Binary(o, x, y);
+}
+PyObject* MultiplyTensors(PyObject* x, PyObject* y) {
+  static Operator o{"Mul", "mul", "__rmul__"};
+  return Binary(o, x, y);
+}
+PyObject* DivideTensors(PyObject* x, PyObject* y) {
+  static Operator o{"RealDiv", "truediv", "__rtruediv__"};
+  static PyObject* general = nullptr;
+  PyObject* t = IsTensor(x) ? x : y;
+  if (IsTensor(t) && IsFloating(ValueOf(t).dtype())) return Binary(o, x, y);
+  return CallPython(general, "truediv", x, y, o.reflected);
+}
+PyObject* FloorDivideTensors(PyObject* x, PyObject* y) {
+  static Operator o{"FloorDiv", "floordiv", "__rfloordiv__"};
+  return Binary(o, x, y);
+}
+PyObject* ModTensors(PyObject* x, PyObject* y) {
+  static Operator o{"FloorMod", "mod", "__rmod__"};
+  return Binary(o, x, y);
+}
+PyObject* PowerTensors(PyObject* x, PyObject* y, PyObject* modulus) {
+  static Operator o{"Pow", "pow", "__rpow__"};
+  if (modulus != Py_None) {
+    PyErr_SetString(PyExc_TypeError, "pow() of tensors takes no modulus");
+    return nullptr;
+  }
+  return Binary(o, x, y);
+}
+PyObject* MatmulTensors(PyObject* x, PyObject* y) {
+  static PyObject* general = nullptr;
+  return CallPython(general, "matmul", x, y, "__rmatmul__");
+}
+PyObject* AndTensors(PyObject* x, PyObject* y) {
+  static Operator logical{"LogicalAnd", "and", "__rand__"};
+  static Operator bitwise{"BitwiseAnd", "and", "__rand__"};
+  return Bitwise(logical, bitwise, x, y);
+}
+PyObject* OrTensors(PyObject* x, PyObject* y) {
+  static Operator logical{"LogicalOr", "or", "__ror__"};
+  static Operator bitwise{"BitwiseOr", "or", "__ror__"};
+  return Bitwise(logical, bitwise, x, y);
+}
+PyObject* XorTensors(PyObject* x, PyObject* y) {
+  static Operator bitwise{"BitwiseXor", "xor", "__rxor__"};
+  static PyObject* general = nullptr;
+  PyObject* t = IsTensor(x) ? x : y;
+  if (IsBool(t)) return CallPython(general, "logical_xor", x, y, "__rxor__");
+  return Binary(bitwise, x, y);
+}
+PyObject* NegateTensor(PyObject* x) { return Unary("Neg", x); }
+PyObject* AbsTensor(PyObject* x) {
+  return Unary(IsComplex(ValueOf(x).dtype()) ? "ComplexAbs" : "Abs", x);
+}
+PyObject* InvertTensor(PyObject* x) {
+  return Unary(IsBool(x) ? "LogicalNot" : "Invert", x);
+}
+
+PyObject* CompareTensors(PyObject* x, PyObject* y, int op) {
+  static OpCaller* callers[6] = {};
+  switch (op) {
+    case Py_LT: return CallBinary(callers[0], "Less", x, y);
+    case Py_LE: return CallBinary(callers[1], "LessEqual", x, y);
+    case Py_GT: return CallBinary(callers[2], "Greater", x, y);
+    case Py_GE: return CallBinary(callers[3], "GreaterEqual", x, y);
+    default: return Equality(x, y, op == Py_EQ);
+  }
+}
+
+}  // namespace headrace::bind

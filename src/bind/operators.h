@@ -1,0 +1,28 @@
+// Python's operators on tensors.
+#pragma once
+
+#include "bind/python.h"
+
+namespace headrace::bind {
+
+// Number slots: either operand may be the tensor. NotImplemented where the
+// other operand's type has a reflected method of its own that may know better.
+PyObject* AddTensors(PyObject* x, PyObject* y);
+PyObject* SubtractTensors(PyObject* x, PyObject* y);
+PyObject* MultiplyTensors(PyObject* x, PyObject* y);
+PyObject* DivideTensors(PyObject* x, PyObject* y);
+PyObject* FloorDivideTensors(PyObject* x, PyObject* y);
+PyObject* ModTensors(PyObject* x, PyObject* y);
+PyObject* PowerTensors(PyObject* x, PyObject* y, PyObject* modulus);
+PyObject* MatmulTensors(PyObject* x, PyObject* y);
+PyObject* AndTensors(PyObject* x, PyObject* y);
+PyObject* OrTensors(PyObject* x, PyObject* y);
+PyObject* XorTensors(PyObject* x, PyObject* y);
+PyObject* NegateTensor(PyObject* x);
+PyObject* AbsTensor(PyObject* x);
+PyObject* InvertTensor(PyObject* x);
+// < <= > >= run ops; == and != compare by element, or identity where the
+// other operand cannot be compared.
+PyObject* CompareTensors(PyObject* x, PyObject* y, int op);
+
+}  // namespace headrace::bind

@@ -1,0 +1,132 @@
+// Python numbers and strings as elements of tensors.
+#include <string>
+
+#include "bind/convert.h"
+#include "bind/numpy_array.h"
+
+namespace headrace::bind {
+namespace {
+
+// Wraps around as a cast in C does; false when o is no integer.
+template <typename T>
+bool StoreInt(PyObject* o, T* to) {
+  unsigned long long bits = PyLong_AsUnsignedLongLongMask(o);
+  if (bits == ~0ull && PyErr_Occurred()) return PyErr_Clear(), false;
+  *to = static_cast<T>(bits);
+  return true;
+}
+
+bool AsDouble(PyObject* o, double* d) {
+  *d = PyFloat_AsDouble(o);
+  if (*d == -1.0 && PyErr_Occurred()) return PyErr_Clear(), false;
+  return true;
+}
+
+bool AsString(PyObject* o, std::string* out) {
+  Py_ssize_t size;
+  if (PyUnicode_Check(o)) {
+    const char* text = PyUnicode_AsUTF8AndSize(o, &size);
+    if (text == nullptr) return PyErr_Clear(), false;
+    out->assign(text, size);
+    return true;
+  }
+  char* bytes;
+  if (!PyBytes_Check(o) || PyBytes_AsStringAndSize(o, &bytes, &size) < 0) {
+    PyErr_Clear();
+    return false;
+  }
+  out->assign(bytes, size);
+  return true;
+}
+
+bool IsIntLike(PyObject* o) {
+  return PyLong_Check(o) || (IsNumpyScalar(o) && IsInteger(ArrayDType(o)));
+}
+bool IsBoolLike(PyObject* o) {
+  return PyBool_Check(o) || (IsNumpyScalar(o) && ArrayDType(o) == DType::kBool);
+}
+bool IsRealLike(PyObject* o) {
+  if (PyFloat_Check(o) || PyLong_Check(o)) return true;
+  if (!IsNumpyScalar(o)) return false;
+  DType d = ArrayDType(o);
+  return IsInteger(d) || IsFloating(d) || d == DType::kBool;
+}
+
+template <typename T>
+constexpr bool kIsComplex =
+    std::is_same_v<T, complex64> || std::is_same_v<T, complex128>;
+template <typename T>
+constexpr bool kIsSmallFloat =
+    !std::is_integral_v<T> && !std::is_floating_point_v<T> && !kIsComplex<T>;
+
+using Stored =
+    TypeList<float, double, int32_t, int64_t, half, bfloat16, complex64,
+             complex128, int8_t, int16_t, uint8_t, uint16_t, uint32_t, uint64_t,
+             float8_e5m2, float8_e4m3fn, float8_e4m3fnuz, float8_e4m3b11fnuz,
+             float8_e5m2fnuz>;
+
+template <typename T>
+bool StoreNumber(PyObject* o, T* to) {
+  if constexpr (std::is_integral_v<T>) {
+    if (!IsIntLike(o) && !IsBoolLike(o)) return false;
+    if (PyLong_Check(o)) return StoreInt(o, to);
+    Ref n(PyNumber_Long(o));
+    if (!n) return PyErr_Clear(), false;
+    return StoreInt(n.get(), to);
+  } else if constexpr (kIsComplex<T>) {
+    if (!IsRealLike(o) && !PyComplex_Check(o) &&
+        !(IsNumpyScalar(o) && IsComplex(ArrayDType(o)))) {
+      return false;
+    }
+    double re = PyComplex_RealAsDouble(o), im = PyComplex_ImagAsDouble(o);
+    if (PyErr_Occurred()) return PyErr_Clear(), false;
+    *to = T(re, im);
+    return true;
+  } else {
+    double d;
+    if (!IsRealLike(o) || !AsDouble(o, &d)) return false;
+    if constexpr (kIsSmallFloat<T>) {
+      *to = T(static_cast<float>(d));
+    } else {
+      *to = static_cast<T>(d);
+    }
+    return true;
+  }
+}
+
+}  // namespace
+
+bool StoreScalar(PyObject* o, const Tensor& t, int64_t i) {
+  if (t.dtype() == DType::kString) {
+    return AsString(o, &t.data<std::string>()[i]);
+  }
+  if (t.dtype() == DType::kBool) {
+    if (!IsBoolLike(o)) return false;
+    t.data<bool>()[i] = PyObject_IsTrue(o) == 1;
+    return true;
+  }
+  bool ok = false;
+  DispatchDType(t.dtype(), Stored{}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    ok = StoreNumber(o, t.data<T>() + i);
+  });
+  return ok;
+}
+
+DType ScalarDType(PyObject* o) {
+  if (PyFloat_CheckExact(o)) return DType::kFloat;
+  if (PyBool_Check(o)) return DType::kBool;
+  if (PyLong_Check(o)) {
+    int overflow;
+    long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    return overflow == 0 && v >= INT32_MIN && v <= INT32_MAX ? DType::kInt32
+                                                             : DType::kInt64;
+  }
+  if (PyUnicode_Check(o) || PyBytes_Check(o)) return DType::kString;
+  if (IsNumpyScalar(o)) return ArrayDType(o);
+  if (PyFloat_Check(o)) return DType::kFloat;
+  if (PyComplex_Check(o)) return DType::kComplex128;
+  return DType::kInvalid;
+}
+
+}  // namespace headrace::bind

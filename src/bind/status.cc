@@ -1,0 +1,34 @@
+#include "bind/status.h"
+
+#include <string>
+
+namespace headrace::bind {
+
+Ref Import(const char* module, const char* name) {
+  std::string full = std::string("headrace.") + module;
+  Ref m(PyImport_ImportModule(full.c_str()));
+  if (!m) return Ref();
+  return Ref(PyObject_GetAttrString(m.get(), name));
+}
+
+void RaiseStatus(const Status& s, bool in_graph) {
+  std::string text(s.message());
+  Ref message(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace"));
+  if (!message) return;
+  if (in_graph && s.code() == absl::StatusCode::kInvalidArgument) {
+    PyErr_SetObject(PyExc_ValueError, message.get());
+    return;
+  }
+  static PyObject* make = nullptr;
+  if (make == nullptr) {
+    make = Import("framework.errors", "_from_status").release();
+  }
+  if (make == nullptr) return;
+  Ref error(PyObject_CallFunction(make, "iO", static_cast<int>(s.code()),
+                                  message.get()));
+  if (!error) return;
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())),
+                  error.get());
+}
+
+}  // namespace headrace::bind

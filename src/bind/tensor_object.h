@@ -1,0 +1,44 @@
+// tf.Tensor in Python: a Value held inline. Eager and symbolic values have a
+// Python type each, both below Tensor; Python code adds methods to all three.
+#pragma once
+
+#include "bind/python.h"
+#include "op/value.h"
+
+namespace headrace::bind {
+
+struct TensorObject {
+  PyObject_HEAD
+  Value value;
+  PyObject* dict;
+  PyObject* weak_references;
+};
+
+extern PyTypeObject* tensor_type;    // Tensor
+extern PyTypeObject* eager_type;     // EagerTensor
+extern PyTypeObject* symbolic_type;  // SymbolicTensor
+
+// Makes the types and adds them to the module; false with an error set.
+bool AddTensorTypes(PyObject* module);
+
+inline bool IsTensor(PyObject* o) {
+  PyTypeObject* t = Py_TYPE(o);
+  return t == eager_type || t == symbolic_type ||
+         PyType_IsSubtype(t, tensor_type);
+}
+inline const Value& ValueOf(PyObject* o) {
+  return reinterpret_cast<TensorObject*>(o)->value;
+}
+
+// A new Tensor object around the value; None for a null value.
+PyObject* WrapValue(Value v);
+
+// tf.TensorShape of a shape: new reference, or null with an error set.
+PyObject* ShapeObject(const Shape& s);
+// A shape from a TensorShape, None, an int, a list or tuple of ints, Nones or
+// scalar tensors. False with an error set.
+bool AsShape(PyObject* o, Shape* out);
+// The class made by Python that ShapeObject instantiates.
+void SetShapeClass(PyObject* cls);
+
+}  // namespace headrace::bind

@@ -1,0 +1,224 @@
+// Lists whose elements differ in their first size: TensorListConcat (V2),
+// TensorListSplit.
+#include "ops/list/tensor_list.h"
+
+namespace headrace {
+namespace {
+
+Shape WithoutFirst(const Shape& s) {
+  return s.known_rank() && s.rank() > 0 ? s.Sub(1, s.rank())
+                                        : Shape::UnknownRank();
+}
+
+// What elements have in common: the sizes after the first.
+StatusOr<Shape> TailShape(const TensorList& list, const Shape& asked) {
+  HR_ASSIGN_OR_RETURN(Shape merged, MergePartial(asked, list.element_shape()));
+  if (merged.known_rank() && merged.rank() < 1) {
+    return InvalidArgument(
+        "Concat requires elements to be at least vectors, "
+        "found scalars instead.");
+  }
+  Shape tail = WithoutFirst(merged);
+  for (const Tensor& t : list.items()) {
+    if (!TensorList::IsSet(t)) continue;
+    if (t.rank() < 1) {
+      return InvalidArgument(
+          "Concat saw a scalar shape at index 0 but "
+          "requires at least vectors.");
+    }
+    HR_ASSIGN_OR_RETURN(tail, MergePartial(tail, WithoutFirst(t.shape())));
+  }
+  if (!tail.fully_known()) {
+    return InvalidArgument(
+        "All except the first dimension must be fully "
+        "defined when concating an empty tensor list. "
+        "element_shape: ",
+        merged);
+  }
+  return tail;
+}
+
+// First sizes of all elements; `leading` gives those of elements not set.
+StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
+                                       const Shape& asked,
+                                       absl::Span<const int64_t> leading) {
+  HR_ASSIGN_OR_RETURN(Shape merged, MergePartial(asked, list.element_shape()));
+  const bool fixed = merged.known_rank() && merged.rank() > 0 && merged[0] >= 0;
+  std::vector<int64_t> lengths;
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const Tensor& t = list.item(i);
+    if (TensorList::IsSet(t)) {
+      lengths.push_back(t.dim(0));
+    } else if (fixed) {
+      lengths.push_back(merged[0]);
+    } else if (i < static_cast<int64_t>(leading.size())) {
+      if (leading[i] < 0) {
+        return InvalidArgument("leading_dims[", i, "] = ", leading[i],
+                               " is negative");
+      }
+      lengths.push_back(leading[i]);
+    } else {
+      return InvalidArgument("List contains uninitialized tensor at index ", i,
+                             " but leading_dims has only ", leading.size(),
+                             " elements.");
+    }
+  }
+  return lengths;
+}
+
+Status ConcatInto(KernelContext& c, const Shape& asked,
+                  absl::Span<const int64_t> leading) {
+  HR_ASSIGN_OR_RETURN(const TensorList* list,
+                      ListInput(c, 0, c.op().type_attr("element_dtype")));
+  HR_ASSIGN_OR_RETURN(Shape tail, TailShape(*list, asked));
+  HR_ASSIGN_OR_RETURN(std::vector<int64_t> lengths,
+                      Lengths(*list, asked, leading));
+  int64_t total = 0;
+  for (int64_t n : lengths) {
+    if (__builtin_add_overflow(total, n, &total)) {
+      return InvalidArgument("the lengths of a list's elements overflow");
+    }
+  }
+  Shape whole = tail;
+  whole.InsertDim(0, total);
+  HR_ASSIGN_OR_RETURN(whole, Shape::Make(whole.dims()));
+  HR_RETURN_IF_ERROR(c.Allocate(0, whole));
+  HR_RETURN_IF_ERROR(c.Allocate(1, Shape{list->size()}));
+  int64_t at = 0;
+  for (int64_t i = 0; i < list->size(); ++i) {
+    c.out<int64_t>(1)[i] = lengths[i];
+    Tensor rows = c.output(0).Rows(at, at + lengths[i]);
+    at += lengths[i];
+    if (TensorList::IsSet(list->item(i))) {
+      CopyElements(list->item(i), rows);
+    } else {
+      FillZero(rows);
+    }
+  }
+  return OkStatus();
+}
+
+Status Concat(KernelContext& c) {
+  Shape asked = c.op().attr<Shape>("element_shape");
+  return ConcatInto(c, asked, {});
+}
+
+Status ConcatV2(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Shape asked, ShapeOfElements(c.input(1)));
+  return ConcatInto(c, asked, c.input(2).span<int64_t>());
+}
+
+Status ConcatShape(ShapeContext& c) {
+  Shape asked = c.num_inputs() > 1 ? ElementShapeInput(c, 1)
+                                   : c.op().attr<Shape>("element_shape");
+  StatusOr<Shape> s = MergeShapes(asked, ListPart(c, 0).shape);
+  c.set_output(1, Shape::UnknownOfRank(1));
+  if (!s.ok() || !s->known_rank() || s->rank() < 1) return OkStatus();
+  s->set_dim(0, Shape::kUnknown);
+  c.set_output(0, *std::move(s));
+  return OkStatus();
+}
+
+Status ConcatGradient(GradientContext& g) {
+  Value shape = g("TensorListElementShape", {g.input(0)},
+                  {{"shape_type", DType::kInt32}});
+  g.set(0, g("TensorListSplit", {g.grad(), shape, g.output(1)}));
+  return g.status();
+}
+
+HR_OP(TensorListConcat)
+    .Input("input_handle: variant")
+    .Output("tensor: element_dtype")
+    .Output("lengths: int64")
+    .Attr("element_dtype: type")
+    .Attr("element_shape: shape = { unknown_rank: true }")
+    .Doc("All elements along their first dimension, and their lengths.")
+    .Shape(ConcatShape)
+    .Gradient(ConcatGradient)
+    .GradientSkips({}, {0})
+    .Cpu(ComputeOwn<Concat>);
+
+HR_OP(TensorListConcatV2)
+    .Input("input_handle: variant")
+    .Input("element_shape: shape_type")
+    .Input("leading_dims: int64")
+    .Output("tensor: element_dtype")
+    .Output("lengths: int64")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
+    .Doc("All elements along their first dimension, and their lengths.")
+    .Shape(ConcatShape)
+    .Gradient(ConcatGradient)
+    .GradientSkips({1, 2}, {0})
+    .Cpu(ComputeOwn<ConcatV2>);
+
+Status Split(KernelContext& c) {
+  const Tensor &t = c.input(0), &lengths = c.input(2);
+  HR_ASSIGN_OR_RETURN(Shape element, ShapeOfElements(c.input(1)));
+  if (t.rank() < 1) {
+    return InvalidArgument("Tensor must be at least a vector, but saw shape: ",
+                           t.shape());
+  }
+  Shape rows = t.shape();
+  rows.set_dim(0, Shape::kUnknown);
+  Shape wanted = element;
+  if (wanted.known_rank() && wanted.rank() > 0) {
+    wanted.set_dim(0, Shape::kUnknown);
+  }
+  if (!wanted.CompatibleWith(rows)) {
+    return InvalidArgument("tensor shape ", t.shape(),
+                           " is not compatible with element_shape ", element);
+  }
+  auto list = std::make_shared<TensorList>(t.dtype(), std::move(element));
+  int64_t at = 0;
+  for (int64_t i = 0; i < lengths.num_elements(); ++i) {
+    int64_t n = lengths.data<int64_t>()[i];
+    if (n < 0) return InvalidArgument("Invalid value in lengths: ", n);
+    if (n > t.dim(0) - at) {
+      return InvalidArgument("Attempting to slice [", at, ", ", at + n,
+                             "] from tensor with length ", t.dim(0));
+    }
+    HR_ASSIGN_OR_RETURN(Tensor piece, t.Rows(at, at + n).Clone());
+    list->items().push_back(std::move(piece));
+    at += n;
+  }
+  if (at != t.dim(0)) {
+    return InvalidArgument("Unused values in tensor. Length of tensor: ",
+                           t.dim(0), " Values used: ", at);
+  }
+  SetListOutput(c, std::move(list));
+  return OkStatus();
+}
+
+Status SplitShape(ShapeContext& c) {
+  Shape element = ElementShapeInput(c, 1);
+  if (element.known_rank() && element.rank() > 0) {
+    element.set_dim(0, Shape::kUnknown);
+  }
+  SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
+  return OkStatus();
+}
+
+Status SplitGradient(GradientContext& g) {
+  ValueList joined =
+      g.All("TensorListConcatV2", {g.grad(), g.input(1), g.input(2)},
+            {{"element_dtype", g.input(0).dtype()}});
+  if (g.ok()) g.set(0, joined[0]);
+  return g.status();
+}
+
+HR_OP(TensorListSplit)
+    .Input("tensor: element_dtype")
+    .Input("element_shape: shape_type")
+    .Input("lengths: int64")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
+    .Doc("Pieces of a tensor, of given lengths, as a list.")
+    .Shape(SplitShape)
+    .Gradient(SplitGradient)
+    .GradientSkips({}, {0})
+    .Cpu(ComputeOwn<Split>);
+
+}  // namespace
+}  // namespace headrace

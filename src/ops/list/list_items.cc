@@ -1,0 +1,276 @@
+// One element of a list: TensorListGetItem, TensorListSetItem,
+// TensorListPushBack, TensorListPopBack, TensorListPushBackBatch.
+#include "ops/list/tensor_list.h"
+#include "ops/state/variable_access.h"
+
+namespace headrace {
+namespace {
+
+// What is known of all elements: what the op and the list say and, where that
+// leaves sizes open, what elements already set show.
+StatusOr<Shape> KnownElementShape(const TensorList& list, const Tensor& asked) {
+  HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(asked));
+  HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, list.element_shape()));
+  for (const Tensor& t : list.items()) {
+    if (shape.fully_known()) break;
+    if (!TensorList::IsSet(t)) continue;
+    HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, t.shape()));
+  }
+  return shape;
+}
+
+Status GetItemShape(ShapeContext& c) {
+  HandlePart part = ListPart(c, 0);
+  StatusOr<Shape> s = MergeShapes(ElementShapeInput(c, 2), part.shape);
+  if (s.ok()) c.set_output(0, *std::move(s));
+  if (c.op().type_attr("element_dtype") == DType::kVariant) {
+    c.set_output_handle(0, {HandlePart{}});
+  }
+  return OkStatus();
+}
+
+Status GetItem(KernelContext& c) {
+  DType dtype = c.op().type_attr("element_dtype");
+  HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, 0, dtype));
+  HR_ASSIGN_OR_RETURN(int64_t i, ScalarIndex(c, 1, "index"));
+  if (i < 0 || i >= list->size()) {
+    return InvalidArgument("Trying to access element ", i, " in a list with ",
+                           list->size(), " elements.");
+  }
+  if (TensorList::IsSet(list->item(i))) {
+    c.set_output(0, list->item(i));
+    return OkStatus();
+  }
+  HR_ASSIGN_OR_RETURN(Shape shape, KnownElementShape(*list, c.input(2)));
+  if (!shape.fully_known()) {
+    return InvalidArgument(
+        "Trying to read an uninitialized tensor but element_shape is not "
+        "fully defined: ",
+        shape, " and no list element is set.");
+  }
+  HR_ASSIGN_OR_RETURN(Tensor zero, ZeroElement(dtype, shape));
+  c.set_output(0, std::move(zero));
+  return OkStatus();
+}
+
+Value ElementShapeOf(GradientContext& g, const Value& list) {
+  return g("TensorListElementShape", {list}, {{"shape_type", DType::kInt32}});
+}
+
+Status GetItemGradient(GradientContext& g) {
+  Value empty =
+      g("TensorListReserve",
+        {ElementShapeOf(g, g.input(0)), g("TensorListLength", {g.input(0)})},
+        {{"element_dtype", g.op().type_attr("element_dtype")}});
+  g.set(0, g("TensorListSetItem", {empty, g.input(1), g.grad()}));
+  return g.status();
+}
+
+HR_OP(TensorListGetItem)
+    .Input("input_handle: variant")
+    .Input("index: int32")
+    .Input("element_shape: Tshape")
+    .Output("item: element_dtype")
+    .Attr("element_dtype: type")
+    .Attr("Tshape: {int32, int64} = DT_INT32")
+    .Doc("An element; zeros where none was set.")
+    .Shape(GetItemShape)
+    .Gradient(GetItemGradient)
+    .GradientSkips({2}, {0})
+    .Cpu(ComputeOwn<GetItem>);
+
+Status SetItem(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const TensorList* old,
+                      ListInput(c, 0, c.op().type_attr("element_dtype")));
+  HR_ASSIGN_OR_RETURN(int64_t i, ScalarIndex(c, 1, "index"));
+  const Tensor& item = c.input(2);
+  const bool grow = c.op().bool_attr("resize_if_index_out_of_bounds");
+  if (i < 0 || (!grow && i >= old->size())) {
+    return InvalidArgument("Trying to modify element ", i, " in a list with ",
+                           old->size(), " elements.");
+  }
+  if (!old->element_shape().CompatibleWith(item.shape())) {
+    return InvalidArgument(
+        "Tried to set a tensor with incompatible shape at a "
+        "list index. Item element shape: ",
+        item.shape(), " list shape: ", old->element_shape());
+  }
+  HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(item));
+  HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
+  if (i >= list->size()) list->items().resize(i + 1);
+  list->items()[i] = std::move(kept);
+  return OkStatus();
+}
+
+// The list's gradient without element `index`, and that element.
+Status SetItemGradient(GradientContext& g) {
+  Value list = g.grad();
+  Value item_zero = g("ZerosLike", {g.input(2)});
+  g.set(0, g("TensorListSetItem", {list, g.input(1), item_zero}));
+  g.set(2, g("TensorListGetItem", {list, g.input(1), g.ShapeOf(g.input(2))},
+             {{"element_dtype", g.op().type_attr("element_dtype")}}));
+  return g.status();
+}
+
+HR_OP(TensorListSetItem)
+    .Input("input_handle: variant")
+    .Input("index: int32")
+    .Input("item: element_dtype")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("resize_if_index_out_of_bounds: bool = false")
+    .Doc("The list with one element set.")
+    .Shape(SameList)
+    .Gradient(SetItemGradient)
+    .GradientSkips({0}, {0})
+    .Cpu(ComputeOwn<SetItem>);
+
+Status PushBack(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const TensorList* old,
+                      ListInput(c, 0, c.op().type_attr("element_dtype")));
+  const Tensor& item = c.input(1);
+  if (!old->element_shape().CompatibleWith(item.shape())) {
+    return InvalidArgument(
+        "Tried to append a tensor with incompatible shape "
+        "to a list. Op element shape: ",
+        item.shape(), " list shape: ", old->element_shape());
+  }
+  if (old->max_size() != -1 && old->size() >= old->max_size()) {
+    return InvalidArgument("Tried to push item into a full list list size: ",
+                           old->size(), " max_num_elements: ", old->max_size());
+  }
+  HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(item));
+  HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
+  list->items().push_back(std::move(kept));
+  return OkStatus();
+}
+
+Status PushBackGradient(GradientContext& g) {
+  ValueList popped =
+      g.All("TensorListPopBack", {g.grad(), g.ShapeOf(g.input(1))},
+            {{"element_dtype", g.op().type_attr("element_dtype")}});
+  if (!g.ok()) return g.status();
+  g.set(0, popped[0]);
+  g.set(1, popped[1]);
+  return g.status();
+}
+
+HR_OP(TensorListPushBack)
+    .Input("input_handle: variant")
+    .Input("tensor: element_dtype")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Doc("The list with one more element.")
+    .Shape(SameList)
+    .Gradient(PushBackGradient)
+    .GradientSkips({0}, {0})
+    .Cpu(ComputeOwn<PushBack>);
+
+Status PopBack(KernelContext& c) {
+  DType dtype = c.op().type_attr("element_dtype");
+  HR_ASSIGN_OR_RETURN(const TensorList* old, ListInput(c, 0, dtype));
+  if (old->size() == 0) {
+    return InvalidArgument("Trying to pop from an empty list.");
+  }
+  Tensor last = old->items().back();
+  if (!TensorList::IsSet(last)) {
+    HR_ASSIGN_OR_RETURN(Shape shape, KnownElementShape(*old, c.input(1)));
+    if (!shape.fully_known()) {
+      return InvalidArgument(
+          "Trying to read an uninitialized tensor but "
+          "element_shape is not fully defined.",
+          shape);
+    }
+    HR_ASSIGN_OR_RETURN(last, ZeroElement(dtype, shape));
+  }
+  HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
+  list->items().pop_back();
+  c.set_output(1, std::move(last));
+  return OkStatus();
+}
+
+Status PopBackShape(ShapeContext& c) {
+  HandlePart part = ListPart(c, 0);
+  SetListHandle(c, part.dtype, part.shape);
+  StatusOr<Shape> s = MergeShapes(ElementShapeInput(c, 1), part.shape);
+  if (s.ok()) c.set_output(1, *std::move(s));
+  return OkStatus();
+}
+
+Status PopBackGradient(GradientContext& g) {
+  DType dtype = g.op().type_attr("element_dtype");
+  Value list = g.raw_grad(0) ? g.grad(0)
+                             : g("EmptyTensorList",
+                                 {ElementShapeOf(g, g.output(0)), g.Int32(-1)},
+                                 {{"element_dtype", dtype}});
+  g.set(0, g("TensorListPushBack", {list, g.grad_or_zeros(1)}));
+  return g.status();
+}
+
+HR_OP(TensorListPopBack)
+    .Input("input_handle: variant")
+    .Input("element_shape: int32")
+    .Output("output_handle: variant")
+    .Output("tensor: element_dtype")
+    .Attr("element_dtype: type")
+    .Doc("The list without its last element, and that element.")
+    .Shape(PopBackShape)
+    .Gradient(PopBackGradient)
+    .GradientSkips({0, 1}, {})
+    .Cpu(ComputeOwn<PopBack>);
+
+// Row i of the tensor goes to the end of list i.
+Status PushBackBatch(KernelContext& c) {
+  const Tensor &lists = c.input(0), &rows = c.input(1);
+  DType dtype = c.op().type_attr("element_dtype");
+  if (lists.rank() != 1) {
+    return InvalidArgument("Expected input_handles to be a vector, got shape ",
+                           lists.shape());
+  }
+  if (rows.rank() < 1 || rows.dim(0) != lists.dim(0)) {
+    return InvalidArgument(
+        "Expected tensor.shape[0] == input_handles.size, "
+        "but saw ",
+        rows.shape(), " vs. ", lists.shape());
+  }
+  HR_RETURN_IF_ERROR(c.Allocate(0, lists.shape()));
+  Shape item = rows.shape().Sub(1, rows.rank());
+  for (int64_t i = 0; i < lists.dim(0); ++i) {
+    const auto* old = lists.data<Variant>()[i].get<TensorList>();
+    if (old == nullptr) {
+      return InvalidArgument("input_handles[", i, "] is not a list");
+    }
+    HR_RETURN_IF_ERROR(CheckElementType(dtype, *old));
+    if (!old->element_shape().CompatibleWith(item)) {
+      return InvalidArgument(
+          "Tried to append a tensor with incompatible shape "
+          "to a list. Op element shape: ",
+          item, " list shape: ", old->element_shape());
+    }
+    HR_ASSIGN_OR_RETURN(Tensor row,
+                        rows.Rows(i, i + 1).WithShape(item).Clone());
+    auto list = std::make_shared<TensorList>(*old);
+    list->items().push_back(std::move(row));
+    c.out<Variant>(0)[i] = Variant(std::move(list));
+  }
+  return OkStatus();
+}
+
+Status PushBackBatchShape(ShapeContext& c) {
+  c.set_output(0, c.input(0));
+  c.set_output_handle(0, {ListPart(c, 0)});
+  return OkStatus();
+}
+
+HR_OP(TensorListPushBackBatch)
+    .Input("input_handles: variant")
+    .Input("tensor: element_dtype")
+    .Output("output_handles: variant")
+    .Attr("element_dtype: type")
+    .Doc("Each list with one row of a tensor as one more element.")
+    .Shape(PushBackBatchShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<PushBackBatch>);
+
+}  // namespace
+}  // namespace headrace

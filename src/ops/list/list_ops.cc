@@ -1,0 +1,203 @@
+// Making lists and asking about them: EmptyTensorList, TensorListReserve,
+// TensorListLength, TensorListElementShape, TensorListResize,
+// TensorListConcatLists.
+#include "ops/list/tensor_list.h"
+
+namespace headrace {
+namespace {
+
+// A list may not be asked to be longer than this: an index gone wrong.
+constexpr int64_t kMostElements = int64_t{1} << 31;
+
+Status NewListShape(ShapeContext& c) {
+  SetListHandle(c, c.op().type_attr("element_dtype"), ElementShapeInput(c, 0));
+  return OkStatus();
+}
+
+Status Empty(KernelContext& c) {
+  if (c.input(1).rank() != 0) {
+    return InvalidArgument("max_num_elements expected to be a scalar ",
+                           "but got shape: ", c.input(1).shape());
+  }
+  HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(c.input(0)));
+  auto list = std::make_shared<TensorList>(c.op().type_attr("element_dtype"),
+                                           std::move(shape));
+  list->set_max_size(c.input(1).scalar<int32_t>());
+  SetListOutput(c, std::move(list));
+  return OkStatus();
+}
+
+HR_OP(EmptyTensorList)
+    .Input("element_shape: shape_type")
+    .Input("max_num_elements: int32")
+    .Output("handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
+    .Doc("A list without elements.")
+    .Shape(NewListShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<Empty>);
+
+Status Reserve(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(c.input(0)));
+  if (c.input(1).num_elements() != 1 || c.input(1).rank() != 0) {
+    return InvalidArgument(
+        "The num_elements to reserve must be a tensor size 1, but got ",
+        c.input(1).shape());
+  }
+  int64_t n = c.input(1).scalar<int32_t>();
+  if (n < 0) {
+    return InvalidArgument(
+        "The num_elements to reserve must be a non negative number, but got ",
+        n);
+  }
+  DType dtype = c.op().type_attr("element_dtype");
+  auto list = std::make_shared<TensorList>(dtype, std::move(shape));
+  list->items().resize(n);
+  SetListOutput(c, std::move(list));
+  return OkStatus();
+}
+
+HR_OP(TensorListReserve)
+    .Input("element_shape: shape_type")
+    .Input("num_elements: int32")
+    .Output("handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
+    .Doc("A list of elements yet to be set.")
+    .Shape(NewListShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<Reserve>);
+
+Status Length(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, 0));
+  *c.out<int32_t>(0) = static_cast<int32_t>(list->size());
+  return OkStatus();
+}
+
+HR_OP(TensorListLength)
+    .Input("input_handle: variant")
+    .Output("length: int32")
+    .Doc("The number of elements.")
+    .Shape(ScalarShape)
+    .NoGradient()
+    .Cpu(Compute<Length>);
+
+Status ElementShapeShape(ShapeContext& c) {
+  HandlePart part = ListPart(c, 0);
+  if (part.shape.known_rank()) c.set_output(0, Shape{part.shape.rank()});
+  return OkStatus();
+}
+
+Status ElementShape(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, 0));
+  const Shape& s = list->element_shape();
+  const bool known = s.known_rank();
+  HR_RETURN_IF_ERROR(c.Allocate(0, known ? Shape{s.rank()} : Shape()));
+  for (int i = 0; i < c.output(0).num_elements(); ++i) {
+    int64_t d = known ? s[i] : -1;
+    if (c.output(0).dtype() == DType::kInt64) {
+      c.out<int64_t>(0)[i] = d;
+    } else {
+      c.out<int32_t>(0)[i] = static_cast<int32_t>(d);
+    }
+  }
+  return OkStatus();
+}
+
+HR_OP(TensorListElementShape)
+    .Input("input_handle: variant")
+    .Output("element_shape: shape_type")
+    .Attr("shape_type: {int32, int64}")
+    .Doc("What is known of the elements' shape.")
+    .Shape(ElementShapeShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<ElementShape>);
+
+Status Resize(KernelContext& c) {
+  HR_RETURN_IF_ERROR(ListInput(c, 0).status());
+  HR_ASSIGN_OR_RETURN(int64_t size, ScalarIndex(c, 1, "size"));
+  if (size < 0) {
+    return InvalidArgument(
+        "TensorListSlice expects size to be non-negative. Got: ", size);
+  }
+  if (size > kMostElements) {
+    return InvalidArgument("a list of ", size, " elements is too long");
+  }
+  HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
+  list->items().resize(size);
+  return OkStatus();
+}
+
+Status ResizeGradient(GradientContext& g) {
+  g.set(0,
+        g("TensorListResize", {g.grad(), g("TensorListLength", {g.input(0)})}));
+  return g.status();
+}
+
+HR_OP(TensorListResize)
+    .Input("input_handle: variant")
+    .Input("size: int32")
+    .Output("output_handle: variant")
+    .Doc("A list with elements left out, or added, at its end.")
+    .Shape(SameList)
+    .Gradient(ResizeGradient)
+    .Cpu(ComputeOwn<Resize>);
+
+// Lists in tensors of any shape, one after the other.
+Status ConcatLists(KernelContext& c) {
+  const Tensor &a = c.input(0), &b = c.input(1);
+  DType dtype = c.op().type_attr("element_dtype");
+  if (a.shape() != b.shape()) {
+    return InvalidArgument("input_a and input_b must have the same shape: ",
+                           a.shape(), " vs. ", b.shape());
+  }
+  HR_RETURN_IF_ERROR(c.Allocate(0, a.shape()));
+  for (int64_t i = 0; i < a.num_elements(); ++i) {
+    const TensorList* lists[2] = {a.data<Variant>()[i].get<TensorList>(),
+                                  b.data<Variant>()[i].get<TensorList>()};
+    for (int k = 0; k < 2; ++k) {
+      const char* name = k == 0 ? "input_a[" : "input_b[";
+      if (lists[k] == nullptr) {
+        return InvalidArgument(name, i, "] is not a list");
+      }
+      if (lists[k]->dtype() != dtype) {
+        return InvalidArgument(name, i, "].dtype != element_dtype.  Saw: ",
+                               DTypeName(lists[k]->dtype()), " vs. ",
+                               DTypeName(dtype));
+      }
+    }
+    if (lists[0]->element_shape() != lists[1]->element_shape()) {
+      return InvalidArgument(
+          "input_a and input_b TensorList element shapes "
+          "are not identical at index ",
+          i, ".  Saw ", lists[0]->element_shape(), " vs. ",
+          lists[1]->element_shape());
+    }
+    auto joined = std::make_shared<TensorList>(*lists[0]);
+    joined->items().insert(joined->items().end(), lists[1]->items().begin(),
+                           lists[1]->items().end());
+    c.out<Variant>(0)[i] = Variant(std::move(joined));
+  }
+  return OkStatus();
+}
+
+Status ConcatListsShape(ShapeContext& c) {
+  HR_ASSIGN_OR_RETURN(Shape s, MergeShapes(c.input(0), c.input(1)));
+  c.set_output(0, std::move(s));
+  c.set_output_handle(0, {ListPart(c, 0)});
+  return OkStatus();
+}
+
+HR_OP(TensorListConcatLists)
+    .Input("input_a: variant")
+    .Input("input_b: variant")
+    .Output("output: variant")
+    .Attr("element_dtype: type")
+    .Doc("The elements of one list, then those of another.")
+    .Shape(ConcatListsShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<ConcatLists>);
+
+}  // namespace
+}  // namespace headrace

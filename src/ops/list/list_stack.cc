@@ -1,0 +1,368 @@
+// A whole list as one tensor and back: TensorListStack, TensorListFromTensor,
+// TensorListGather, TensorListScatter (V2, IntoExistingList).
+#include "base/thread_pool.h"
+#include "ops/list/tensor_list.h"
+
+namespace headrace {
+namespace {
+
+StatusOr<Shape> StackedElementShape(const TensorList& list,
+                                    const Tensor& asked) {
+  HR_ASSIGN_OR_RETURN(Shape shape, ShapeOfElements(asked));
+  HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, list.element_shape()));
+  if (shape.fully_known()) return shape;
+  if (list.size() == 0) {
+    return InvalidArgument(
+        "Tried to stack elements of an empty list with "
+        "non-fully-defined element_shape: ",
+        shape);
+  }
+  for (const Tensor& t : list.items()) {
+    if (!TensorList::IsSet(t)) continue;
+    HR_ASSIGN_OR_RETURN(shape, MergePartial(shape, t.shape()));
+  }
+  if (!shape.fully_known()) {
+    return InvalidArgument(
+        "Tried to stack list which only contains "
+        "uninitialized tensors and has a non-fully-defined "
+        "element_shape: ",
+        shape);
+  }
+  return shape;
+}
+
+// Output 0 becomes rows `pick(k)` of the list, k < n, stacked.
+template <typename Pick>
+Status StackRows(KernelContext& c, const TensorList& list, int64_t n,
+                 const Shape& element, Pick pick) {
+  Shape whole = element;
+  whole.InsertDim(0, n);
+  HR_ASSIGN_OR_RETURN(whole, Shape::Make(whole.dims()));
+  for (int64_t k = 0; k < n; ++k) {
+    const Tensor& t = list.item(pick(k));
+    if (TensorList::IsSet(t) && t.shape() != element) {
+      return InvalidArgument("Tried to stack tensors with unequal shapes: ",
+                             element, " vs. ", t.shape());
+    }
+  }
+  HR_RETURN_IF_ERROR(c.Allocate(0, whole));
+  if (whole.num_elements() == 0) return OkStatus();
+  const double ns = 20 + 0.1 * element.num_elements() * DTypeSize(list.dtype());
+  ParallelFor(n, ns, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k) {
+      Tensor row = c.output(0).Rows(k, k + 1);
+      const Tensor& t = list.item(pick(k));
+      if (TensorList::IsSet(t)) {
+        CopyElements(t, row);
+      } else {
+        FillZero(row);
+      }
+    }
+  });
+  return OkStatus();
+}
+
+Status Stack(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const TensorList* list,
+                      ListInput(c, 0, c.op().type_attr("element_dtype")));
+  int64_t expected = c.op().int_attr("num_elements");
+  if (expected != -1 && expected != list->size()) {
+    return InvalidArgument("Operation expected a list with ", expected,
+                           " elements but got a list with ", list->size(),
+                           " elements.");
+  }
+  HR_ASSIGN_OR_RETURN(Shape element, StackedElementShape(*list, c.input(1)));
+  return StackRows(c, *list, list->size(), element,
+                   [](int64_t k) { return k; });
+}
+
+Status StackShape(ShapeContext& c) {
+  StatusOr<Shape> s =
+      MergeShapes(ElementShapeInput(c, 1), ListPart(c, 0).shape);
+  if (!s.ok() || !s->known_rank()) return OkStatus();
+  s->InsertDim(0, c.op().int_attr("num_elements"));
+  c.set_output(0, *std::move(s));
+  return OkStatus();
+}
+
+// The shape of x without its first size.
+Value RowShape(GradientContext& g, const Value& x) {
+  const Shape& s = x.shape();
+  if (s.fully_known() && s.rank() >= 1) {
+    return g.Int32s(std::vector<int32_t>(s.dims().begin() + 1, s.dims().end()));
+  }
+  return g("StridedSlice",
+           {g.ShapeOf(x), g.Int32s({1}), g.Int32s({0}), g.Int32s({1})},
+           {{"end_mask", 1}});
+}
+
+Status StackGradient(GradientContext& g) {
+  Value rows = g.grad();
+  if (!g.ok()) return g.status();
+  g.set(0, g("TensorListFromTensor", {rows, RowShape(g, rows)}));
+  return g.status();
+}
+
+HR_OP(TensorListStack)
+    .Input("input_handle: variant")
+    .Input("element_shape: int32")
+    .Output("tensor: element_dtype")
+    .Attr("element_dtype: type")
+    .Attr("num_elements: int = -1")
+    .Doc("All elements of a list, stacked along a new first dimension.")
+    .Shape(StackShape)
+    .Gradient(StackGradient)
+    .GradientSkips({0, 1}, {0})
+    .Cpu(ComputeOwn<Stack>);
+
+// Row k of a tensor as a tensor of its own. Rows of large tensors share the
+// buffer; small ones are copied, so that one does not keep all alive.
+StatusOr<Tensor> RowOf(const Tensor& t, int64_t k, const Shape& shape) {
+  return t.Rows(k, k + 1).WithShape(shape).Clone();
+}
+
+Status CheckRowsMatch(const Tensor& rows, const Shape& element) {
+  if (rows.rank() < 1) {
+    return InvalidArgument("Tensor must be at least a vector, but saw shape: ",
+                           rows.shape());
+  }
+  Shape row = rows.shape().Sub(1, rows.rank());
+  if (!element.CompatibleWith(row)) {
+    return InvalidArgument("Specified a list with shape ", element,
+                           " from a tensor with shape ", row);
+  }
+  return OkStatus();
+}
+
+Status FromTensor(KernelContext& c) {
+  const Tensor& t = c.input(0);
+  HR_ASSIGN_OR_RETURN(Shape element, ShapeOfElements(c.input(1)));
+  HR_RETURN_IF_ERROR(CheckRowsMatch(t, element));
+  Shape row = t.shape().Sub(1, t.rank());
+  auto list = std::make_shared<TensorList>(t.dtype(), std::move(element));
+  list->items().resize(t.dim(0));
+  for (int64_t k = 0; k < t.dim(0); ++k) {
+    HR_ASSIGN_OR_RETURN(list->items()[k], RowOf(t, k, row));
+  }
+  SetListOutput(c, std::move(list));
+  return OkStatus();
+}
+
+Status FromTensorShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRankAtLeast(c.input(0), 1));
+  Shape element = ElementShapeInput(c, 1);
+  if (c.input(0).known_rank()) {
+    StatusOr<Shape> merged =
+        MergeShapes(element, c.input(0).Sub(1, c.input(0).rank()));
+    if (merged.ok()) element = *std::move(merged);
+  }
+  SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
+  return OkStatus();
+}
+
+Status FromTensorGradient(GradientContext& g) {
+  const Value& t = g.input(0);
+  int64_t n = t.shape().known_rank() && t.rank() > 0 ? t.shape()[0] : -1;
+  g.set(0, g("TensorListStack", {g.grad(), RowShape(g, t)},
+             {{"element_dtype", t.dtype()}, {"num_elements", n}}));
+  return g.status();
+}
+
+HR_OP(TensorListFromTensor)
+    .Input("tensor: element_dtype")
+    .Input("element_shape: shape_type")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
+    .Doc("The rows of a tensor as a list.")
+    .Shape(FromTensorShape)
+    .Gradient(FromTensorGradient)
+    .GradientSkips({1}, {0})
+    .Cpu(ComputeOwn<FromTensor>);
+
+Status Gather(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const TensorList* list,
+                      ListInput(c, 0, c.op().type_attr("element_dtype")));
+  const Tensor& indices = c.input(1);
+  HR_ASSIGN_OR_RETURN(Shape element, ShapeOfElements(c.input(2)));
+  HR_ASSIGN_OR_RETURN(element, MergePartial(element, list->element_shape()));
+  const int64_t n = indices.num_elements();
+  for (int64_t k = 0; k < n; ++k) {
+    int64_t i = indices.IntAt(k);
+    if (i < 0 || i >= list->size()) {
+      return InvalidArgument("Index ", i, " out o range; list only has ",
+                             list->size(), " elements.");
+    }
+    if (!TensorList::IsSet(list->item(i)) || element.fully_known()) continue;
+    HR_ASSIGN_OR_RETURN(element, MergePartial(element, list->item(i).shape()));
+  }
+  if (!element.fully_known()) {
+    if (n == 0) {
+      return InvalidArgument(
+          "Tried to gather 0-elements from a list with "
+          "non-fully-defined shape: ",
+          element);
+    }
+    return InvalidArgument(
+        "Tried to gather uninitialized tensors from a list "
+        "with non-fully-defined element_shape: ",
+        element);
+  }
+  return StackRows(c, *list, n, element,
+                   [&](int64_t k) { return indices.IntAt(k); });
+}
+
+Status GatherShape(ShapeContext& c) {
+  StatusOr<Shape> s =
+      MergeShapes(ElementShapeInput(c, 2), ListPart(c, 0).shape);
+  if (!s.ok() || !s->known_rank() || !c.input(1).known_rank()) {
+    return OkStatus();
+  }
+  if (c.input(1).rank() == 1) s->InsertDim(0, c.input(1)[0]);
+  if (c.input(1).rank() == 1) c.set_output(0, *std::move(s));
+  return OkStatus();
+}
+
+Status GatherGradient(GradientContext& g) {
+  g.set(0, g("TensorListScatterV2", {g.grad(), g.input(1), g.input(2),
+                                     g("TensorListLength", {g.input(0)})}));
+  return g.status();
+}
+
+HR_OP(TensorListGather)
+    .Input("input_handle: variant")
+    .Input("indices: int32")
+    .Input("element_shape: int32")
+    .Output("values: element_dtype")
+    .Attr("element_dtype: type")
+    .Doc("Chosen elements of a list, stacked.")
+    .Shape(GatherShape)
+    .Gradient(GatherGradient)
+    .GradientSkips({}, {0})
+    .Cpu(ComputeOwn<Gather>);
+
+// Puts row k of `rows` at indices[k] of the list, which grows if it must.
+Status ScatterRowsInto(const Tensor& rows, const Tensor& indices,
+                       TensorList* list) {
+  Shape row = rows.shape().Sub(1, rows.rank());
+  for (int64_t k = 0; k < indices.num_elements(); ++k) {
+    int64_t i = indices.IntAt(k);
+    if (i >= list->size()) list->items().resize(i + 1);
+    HR_ASSIGN_OR_RETURN(list->items()[i], RowOf(rows, k, row));
+  }
+  return OkStatus();
+}
+
+Status CheckScatter(const Tensor& rows, const Tensor& indices,
+                    const Shape& element, int64_t limit) {
+  HR_RETURN_IF_ERROR(CheckRowsMatch(rows, element));
+  if (rows.dim(0) != indices.num_elements()) {
+    return InvalidArgument("Invalid number of rows in input tensor. Expected: ",
+                           indices.num_elements(), " Actual: ", rows.dim(0));
+  }
+  for (int64_t k = 0; k < indices.num_elements(); ++k) {
+    int64_t i = indices.IntAt(k);
+    if (i < 0) {
+      return InvalidArgument(
+          "Indices in TensorListScatter must all be non-negative.");
+    }
+    if (limit >= 0 && i >= limit) {
+      return InvalidArgument("TensorListScatter: Trying to scatter at index ",
+                             i, " in list with size ", limit);
+    }
+  }
+  return OkStatus();
+}
+
+// Inputs: tensor, indices, element_shape and, in V2, num_elements.
+Status Scatter(KernelContext& c) {
+  const Tensor &rows = c.input(0), &indices = c.input(1);
+  HR_ASSIGN_OR_RETURN(Shape element, ShapeOfElements(c.input(2)));
+  int64_t size = -1;
+  if (c.num_inputs() > 3) {
+    HR_ASSIGN_OR_RETURN(size, ScalarIndex(c, 3, "num_elements"));
+    if (size < -1) {
+      return InvalidArgument(
+          "TensorListScatter expects num_elements >= -1, found: ", size);
+    }
+  }
+  HR_RETURN_IF_ERROR(CheckScatter(rows, indices, element, size));
+  auto list = std::make_shared<TensorList>(rows.dtype(), std::move(element));
+  if (size > 0) list->items().resize(size);
+  HR_RETURN_IF_ERROR(ScatterRowsInto(rows, indices, list.get()));
+  SetListOutput(c, std::move(list));
+  return OkStatus();
+}
+
+Status ScatterShape(ShapeContext& c) {
+  SetListHandle(c, c.op().type_attr("element_dtype"), ElementShapeInput(c, 2));
+  return OkStatus();
+}
+
+Status ScatterGradient(GradientContext& g) {
+  const Value& t = g.input(0);
+  g.set(0, g("TensorListGather", {g.grad(), g.input(1), RowShape(g, t)},
+             {{"element_dtype", t.dtype()}}));
+  return g.status();
+}
+
+HR_OP(TensorListScatter)
+    .Input("tensor: element_dtype")
+    .Input("indices: int32")
+    .Input("element_shape: shape_type")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
+    .Doc("The rows of a tensor at chosen places of a new list.")
+    .Shape(ScatterShape)
+    .Gradient(ScatterGradient)
+    .GradientSkips({2}, {0})
+    .Cpu(ComputeOwn<Scatter>);
+
+HR_OP(TensorListScatterV2)
+    .Input("tensor: element_dtype")
+    .Input("indices: int32")
+    .Input("element_shape: shape_type")
+    .Input("num_elements: int32")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Attr("shape_type: {int32, int64}")
+    .Doc("The rows of a tensor at chosen places of a new list.")
+    .Shape(ScatterShape)
+    .Gradient(ScatterGradient)
+    .GradientSkips({2, 3}, {0})
+    .Cpu(ComputeOwn<Scatter>);
+
+Status ScatterIntoExisting(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const TensorList* old,
+                      ListInput(c, 0, c.op().type_attr("element_dtype")));
+  HR_RETURN_IF_ERROR(
+      CheckScatter(c.input(1), c.input(2), old->element_shape(), -1));
+  HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
+  return ScatterRowsInto(c.input(1), c.input(2), list);
+}
+
+Status ScatterIntoGradient(GradientContext& g) {
+  Value list = g.grad();
+  const Value& t = g.input(1);
+  g.set(0, g("TensorListScatterIntoExistingList",
+             {list, g("ZerosLike", {t}), g.input(2)}));
+  g.set(1, g("TensorListGather", {list, g.input(2), RowShape(g, t)},
+             {{"element_dtype", t.dtype()}}));
+  return g.status();
+}
+
+HR_OP(TensorListScatterIntoExistingList)
+    .Input("input_handle: variant")
+    .Input("tensor: element_dtype")
+    .Input("indices: int32")
+    .Output("output_handle: variant")
+    .Attr("element_dtype: type")
+    .Doc("A list with the rows of a tensor at chosen places.")
+    .Shape(SameList)
+    .Gradient(ScatterIntoGradient)
+    .GradientSkips({0}, {0})
+    .Cpu(ComputeOwn<ScatterIntoExisting>);
+
+}  // namespace
+}  // namespace headrace

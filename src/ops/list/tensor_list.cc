@@ -1,0 +1,222 @@
+#include "ops/list/tensor_list.h"
+
+#include "ops/math/elementwise.h"
+#include "ops/math/loops.h"
+#include "ops/math/variant_add.h"
+
+namespace headrace {
+namespace {
+
+// The sum of two elements; one that was never set counts as zero.
+StatusOr<Tensor> AddElements(const Tensor& a, const Tensor& b) {
+  if (!TensorList::IsSet(a)) return b;
+  if (!TensorList::IsSet(b)) return a;
+  if (a.dtype() == DType::kVariant) {
+    HR_ASSIGN_OR_RETURN(Tensor sum, a.Clone());
+    for (int64_t i = 0; i < sum.num_elements(); ++i) {
+      HR_ASSIGN_OR_RETURN(
+          sum.data<Variant>()[i],
+          AddVariantValues(a.data<Variant>()[i], b.data<Variant>()[i]));
+    }
+    return sum;
+  }
+  if (a.shape() != b.shape()) {
+    return InvalidArgument("Cannot add tensors with different shapes. Left: ",
+                           a.shape(), " Right: ", b.shape());
+  }
+  const LoopEntry* add = FindBinaryLoop("AddV2", static_cast<int>(a.dtype()));
+  if (add == nullptr) {
+    return InvalidArgument("Trying to add unsupported dtype ",
+                           DTypeName(a.dtype()));
+  }
+  HR_ASSIGN_OR_RETURN(Tensor sum, Tensor::Allocate(a.dtype(), a.shape()));
+  ComputeBinary(add->binary, add->ns, a, b, sum);
+  return sum;
+}
+
+StatusOr<Variant> AddLists(const Variant& va, const Variant& vb) {
+  const auto* a = va.get<TensorList>();
+  const auto* b = vb.get<TensorList>();
+  if (a->dtype() != b->dtype()) {
+    return InvalidArgument(
+        "Trying to add two lists of tensors of different "
+        "dtypes. One is ",
+        DTypeName(a->dtype()), " and the other is ", DTypeName(b->dtype()));
+  }
+  if (a->size() != b->size()) {
+    return InvalidArgument(
+        "Trying to add two lists of tensors with different "
+        "lengths. One is ",
+        a->size(), " and the other is ", b->size());
+  }
+  HR_ASSIGN_OR_RETURN(Shape shape,
+                      MergePartial(a->element_shape(), b->element_shape()));
+  auto sum = std::make_shared<TensorList>(a->dtype(), std::move(shape));
+  sum->items().reserve(a->size());
+  for (int64_t i = 0; i < a->size(); ++i) {
+    HR_ASSIGN_OR_RETURN(Tensor t, AddElements(a->item(i), b->item(i)));
+    sum->items().push_back(std::move(t));
+  }
+  return Variant(std::move(sum));
+}
+
+[[maybe_unused]] const bool registered =
+    RegisterVariantAdd("tensorflow::TensorList", AddLists);
+
+}  // namespace
+
+std::string TensorList::DebugString() const { return "TensorList"; }
+
+StatusOr<std::shared_ptr<const VariantValue>> TensorList::ZerosLike() const {
+  auto zero = std::make_shared<TensorList>(dtype_, element_shape_);
+  zero->items_.reserve(items_.size());
+  for (const Tensor& t : items_) {
+    if (!IsSet(t)) {
+      zero->items_.push_back(t);
+      continue;
+    }
+    HR_ASSIGN_OR_RETURN(Tensor z, Tensor::Allocate(dtype_, t.shape()));
+    if (dtype_ == DType::kVariant) {
+      for (int64_t i = 0; i < t.num_elements(); ++i) {
+        const Variant& v = t.data<Variant>()[i];
+        if (v.empty()) continue;
+        HR_ASSIGN_OR_RETURN(auto inner, v.value()->ZerosLike());
+        z.data<Variant>()[i] = Variant(std::move(inner));
+      }
+    } else {
+      FillZero(z);
+    }
+    zero->items_.push_back(std::move(z));
+  }
+  return std::shared_ptr<const VariantValue>(std::move(zero));
+}
+
+StatusOr<const TensorList*> ListInput(const KernelContext& c, int i) {
+  const Tensor& t = c.input(i);
+  if (t.rank() != 0) {
+    return InvalidArgument("Input list must be a scalar saw: ", t.shape());
+  }
+  const Variant& v = t.scalar<Variant>();
+  const auto* list = v.get<TensorList>();
+  if (list == nullptr) {
+    return InvalidArgument("Input handle is not a list. Saw: '",
+                           v.DebugString(), "'");
+  }
+  return list;
+}
+
+StatusOr<const TensorList*> ListInput(const KernelContext& c, int i,
+                                      DType dtype) {
+  HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, i));
+  HR_RETURN_IF_ERROR(CheckElementType(dtype, *list));
+  return list;
+}
+
+StatusOr<TensorList*> ListToChange(KernelContext& c, int i) {
+  HR_ASSIGN_OR_RETURN(const TensorList* list, ListInput(c, i));
+  const Tensor& t = c.input(i);
+  if (t.exclusive() && t.scalar<Variant>().value().use_count() == 1) {
+    // Nobody else sees the list: the run holds this tensor alone and hands it
+    // to this kernel for the last time (others are pinned by a second owner).
+    c.set_output(0, t);
+    return const_cast<TensorList*>(list);
+  }
+  auto copy = std::make_shared<TensorList>(*list);
+  TensorList* changed = copy.get();
+  SetListOutput(c, std::move(copy));
+  return changed;
+}
+
+void SetListOutput(KernelContext& c, std::shared_ptr<TensorList> list) {
+  c.set_output(0, Tensor::Scalar<Variant>(Variant(std::move(list))));
+}
+
+StatusOr<Shape> ShapeOfElements(const Tensor& t) {
+  if (t.dtype() != DType::kInt32 && t.dtype() != DType::kInt64) {
+    return InvalidArgument("element_shape must be an integer tensor, got ",
+                           t.Describe());
+  }
+  if (t.rank() == 0) {
+    if (t.IntAt(0) == -1) return Shape::UnknownRank();
+    return InvalidArgument(
+        "The only valid scalar shape tensor is the fully unknown shape "
+        "specified as -1.");
+  }
+  if (t.rank() != 1) {
+    return InvalidArgument("Expected a scalar or 1D tensor: got rank: ",
+                           t.rank());
+  }
+  absl::InlinedVector<int64_t, 6> dims(t.num_elements());
+  for (size_t i = 0; i < dims.size(); ++i) dims[i] = t.IntAt(i);
+  return Shape::Make(dims, /*allow_unknown=*/true);
+}
+
+StatusOr<Shape> MergePartial(const Shape& a, const Shape& b) {
+  if (a.known_rank() && b.known_rank() && a.rank() != b.rank()) {
+    return InvalidArgument(
+        "PartialTensorShape: Incompatible ranks during merge: ", a.rank(),
+        " vs. ", b.rank());
+  }
+  if (!a.CompatibleWith(b)) {
+    return InvalidArgument(
+        "PartialTensorShape: Incompatible shapes during merge: ", a, " vs. ",
+        b);
+  }
+  return MergeShapes(a, b);
+}
+
+Status CheckElementType(DType op_dtype, const TensorList& list) {
+  if (op_dtype == list.dtype()) return OkStatus();
+  return InvalidArgument("Invalid data types; op elements ",
+                         DTypeName(op_dtype), " but list elements ",
+                         DTypeName(list.dtype()));
+}
+
+StatusOr<Tensor> ZeroElement(DType dtype, const Shape& shape) {
+  HR_ASSIGN_OR_RETURN(Shape checked, Shape::Make(shape.dims()));
+  HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, checked));
+  FillZero(t);
+  return t;
+}
+
+StatusOr<int64_t> ScalarIndex(const KernelContext& c, int i, StringView name) {
+  const Tensor& t = c.input(i);
+  if (t.num_elements() != 1) {
+    return InvalidArgument("Expected argument ", i, " (", name,
+                           ") to be a scalar. Received ", t.num_elements(),
+                           " elements");
+  }
+  return t.IntAt(0);
+}
+
+HandlePart ListPart(const ShapeContext& c, int i) {
+  const HandleData* data = c.input_handle(i);
+  return data && !data->empty() ? data->front() : HandlePart{};
+}
+
+Shape ElementShapeInput(const ShapeContext& c, int i) {
+  const Tensor* t = c.value(i);
+  if (t == nullptr) {
+    const Shape& s = c.input(i);
+    if (s.known_rank() && s.rank() == 1) {
+      StatusOr<Shape> partial = c.ShapeValue(i);
+      if (partial.ok()) return *partial;
+    }
+    return Shape::UnknownRank();
+  }
+  StatusOr<Shape> s = ShapeOfElements(*t);
+  return s.ok() ? *s : Shape::UnknownRank();
+}
+
+void SetListHandle(ShapeContext& c, DType dtype, Shape element_shape) {
+  c.set_output(0, Shape());
+  c.set_output_handle(0, {HandlePart{dtype, std::move(element_shape)}});
+}
+
+Status SameList(ShapeContext& c) {
+  HandlePart part = ListPart(c, 0);
+  SetListHandle(c, part.dtype, part.shape);
+  return OkStatus();
+}
+
+}  // namespace headrace

@@ -1,0 +1,73 @@
+// The list of tensors that variants hold, and how kernels reach and change it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "op/op.h"
+#include "tensor/variant.h"
+
+namespace headrace {
+
+class TensorList : public VariantValue {
+ public:
+  TensorList(DType dtype, Shape element_shape)
+      : dtype_(dtype), element_shape_(std::move(element_shape)) {}
+  StringView type_name() const override { return "tensorflow::TensorList"; }
+  std::string DebugString() const override;
+  StatusOr<std::shared_ptr<const VariantValue>> ZerosLike() const override;
+
+  DType dtype() const { return dtype_; }
+  // What is known of every element's shape.
+  const Shape& element_shape() const { return element_shape_; }
+  int64_t size() const { return static_cast<int64_t>(items_.size()); }
+  const std::vector<Tensor>& items() const { return items_; }
+  std::vector<Tensor>& items() { return items_; }
+  // An element without a buffer was never set.
+  const Tensor& item(int64_t i) const { return items_[i]; }
+  static bool IsSet(const Tensor& t) { return t.has_buffer(); }
+  // Elements it may have at most; -1: any number.
+  int64_t max_size() const { return max_size_; }
+  void set_max_size(int64_t n) { max_size_ = n; }
+
+ private:
+  DType dtype_;
+  Shape element_shape_;
+  int64_t max_size_ = -1;
+  std::vector<Tensor> items_;
+};
+
+// The list that scalar input i holds; valid while the input is.
+StatusOr<const TensorList*> ListInput(const KernelContext& c, int i);
+// The same, of elements of `dtype`.
+StatusOr<const TensorList*> ListInput(const KernelContext& c, int i,
+                                      DType dtype);
+
+// A list to change that begins as input i's: the very same where nobody else
+// holds it (then changing costs no copy), else a copy. Set as output 0.
+StatusOr<TensorList*> ListToChange(KernelContext& c, int i);
+// Makes output 0 a scalar that holds `list`.
+void SetListOutput(KernelContext& c, std::shared_ptr<TensorList> list);
+
+// The shape that an element_shape input holds: a vector with -1 for unknown
+// sizes, or the scalar -1 for nothing known.
+StatusOr<Shape> ShapeOfElements(const Tensor& t);
+// MergeShapes in upstream's words for lists.
+StatusOr<Shape> MergePartial(const Shape& a, const Shape& b);
+// `t` is acceptable where elements of `dtype` are.
+Status CheckElementType(DType op_dtype, const TensorList& list);
+// Zeros, of what elements that were never set stand for.
+StatusOr<Tensor> ZeroElement(DType dtype, const Shape& shape);
+// A scalar int32 input.
+StatusOr<int64_t> ScalarIndex(const KernelContext& c, int i, StringView name);
+
+// --- For shape rules: what is known of the elements behind a list.
+HandlePart ListPart(const ShapeContext& c, int i);
+// Element shape of an element_shape input i, as far as it is known.
+Shape ElementShapeInput(const ShapeContext& c, int i);
+// Output 0 is a scalar list of such elements.
+void SetListHandle(ShapeContext& c, DType dtype, Shape element_shape);
+// Output 0 is a list like input 0.
+Status SameList(ShapeContext& c);
+
+}  // namespace headrace

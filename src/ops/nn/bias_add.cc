@@ -1,0 +1,195 @@
+// BiasAdd, BiasAddV1, BiasAddGrad: a vector added along one dimension.
+#include "base/thread_pool.h"
+#include "op/op.h"
+#include "ops/math/reduce.h"
+
+namespace headrace {
+namespace {
+
+bool ChannelsFirst(const ResolvedOp& op) {
+  const auto* format = op.attrs().Get<std::string>("data_format");
+  return format && *format == "NCHW";
+}
+
+// Where the channels are.
+int ChannelAxis(const ResolvedOp& op, int rank) {
+  return ChannelsFirst(op) ? 1 : rank - 1;
+}
+
+Status BiasAddShape(ShapeContext& c) {
+  const Shape &x = c.input(0), &bias = c.input(1);
+  if (x.known_rank() && x.rank() < 2) {
+    return InvalidArgument("Input tensor must be at least 2D: ", x);
+  }
+  if (bias.known_rank() && bias.rank() != 1) {
+    return InvalidArgument("Biases must be 1D: ", bias);
+  }
+  Shape out = x;
+  if (x.known_rank() && bias.known_rank()) {
+    const int axis = ChannelAxis(c.op(), x.rank());
+    if (x[axis] >= 0 && bias[0] >= 0 && x[axis] != bias[0]) {
+      return InvalidArgument(
+          ChannelsFirst(c.op())
+              ? "Must provide as many biases as the channel dimension "
+                "of the input tensor: "
+              : "Must provide as many biases as the last dimension of the "
+                "input tensor: ",
+          bias, " vs. ", x);
+    }
+    if (x[axis] < 0) out.set_dim(axis, bias[0]);
+  }
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+// x seen as [outer, channels, inner].
+struct Split {
+  int64_t outer, channels, inner;
+  Split(const ResolvedOp& op, const Shape& s) {
+    const int axis = ChannelAxis(op, s.rank());
+    outer = s.Product(0, axis);
+    channels = s[axis];
+    inner = s.Product(axis + 1, s.rank());
+  }
+};
+
+template <typename T>
+Status RunBiasAdd(KernelContext& c) {
+  const Split s(c.op(), c.input(0).shape());
+  const T* x = c.in<T>(0);
+  const T* bias = c.in<T>(1);
+  T* y = c.out<T>(0);
+  if (s.inner == 1) {
+    ParallelFor(s.outer, s.channels * sizeof(T) * 0.06,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin * s.channels; i < end * s.channels;
+                       i += s.channels) {
+                    for (int64_t j = 0; j < s.channels; ++j) {
+                      y[i + j] = static_cast<T>(x[i + j] + bias[j]);
+                    }
+                  }
+                });
+    return OkStatus();
+  }
+  ParallelFor(s.outer * s.channels, s.inner * sizeof(T) * 0.06,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t r = begin; r < end; ++r) {
+                  const T b = bias[r % s.channels];
+                  const int64_t at = r * s.inner;
+                  for (int64_t j = 0; j < s.inner; ++j) {
+                    y[at + j] = static_cast<T>(x[at + j] + b);
+                  }
+                }
+              });
+  return OkStatus();
+}
+
+ComputeFn PickBiasAdd(const ResolvedOp& op) {
+  ComputeFn fn = nullptr;
+  DispatchDType(op.type_attr("T"), NumberTypes{}, [&](auto tag) {
+    fn = RunBiasAdd<typename decltype(tag)::type>;
+  });
+  return fn;
+}
+
+Status BiasGradShape(ShapeContext& c) {
+  const Shape& d = c.input(0);
+  if (d.known_rank() && d.rank() < 2) {
+    return InvalidArgument("Input tensor must be at least 2D: ", d);
+  }
+  c.set_output(0, Shape{d.known_rank() ? d[ChannelAxis(c.op(), d.rank())]
+                                       : Shape::kUnknown});
+  return OkStatus();
+}
+
+Status RunBiasGrad(KernelContext& c) {
+  const Tensor& d = c.input(0);
+  absl::InlinedVector<bool, 8> reduced(d.rank(), true);
+  reduced[ChannelAxis(c.op(), d.rank())] = false;
+  const DType wide = LoopsForReduction(Reduction::kSum, d.dtype()).out;
+  if (wide == d.dtype()) {
+    return Reduce(Reduction::kSum, d, reduced, c.output(0).raw());
+  }
+  if (wide == DType::kInvalid) {
+    return Unimplemented("BiasAddGrad of ", DTypeName(d.dtype()));
+  }
+  HR_ASSIGN_OR_RETURN(Tensor sums, c.Temporary(wide, c.output(0).shape()));
+  HR_RETURN_IF_ERROR(Reduce(Reduction::kSum, d, reduced, sums.raw()));
+  DispatchDType(d.dtype(), TypeList<half, bfloat16>{}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < sums.num_elements(); ++i) {
+      c.out<T>(0)[i] = static_cast<T>(sums.data<float>()[i]);
+    }
+  });
+  return OkStatus();
+}
+
+Status BiasAddGradient(GradientContext& g) {
+  Value d = g.grad();
+  if (!d) return g.status();
+  g.set(0, d);
+  AttrMap attrs;
+  if (ChannelsFirst(g.op())) attrs.Set("data_format", "NCHW");
+  if (g.wants(1)) g.set(1, g("BiasAddGrad", {d}, attrs));
+  return g.status();
+}
+
+// The vector's gradient stretched over the input's shape.
+Status BiasGradGradient(GradientContext& g) {
+  Value d = g.grad();
+  if (!d) return g.status();
+  const Value& x = g.input(0);
+  if (ChannelsFirst(g.op())) {
+    Value rank = x.shape().known_rank() ? g.Int32(x.rank()) : g("Rank", {x});
+    Value tail = g("ExpandDims", {g("Sub", {rank, g.Int32(2)}), g.Int32(0)});
+    Value ones = g("Fill", {tail, g.Int32(1)});
+    Value shape = g("ConcatV2", {g.Int32s({-1}), ones, g.Int32(0)});
+    d = g("Reshape", {d, shape});
+  }
+  g.set(0, g("BroadcastTo", {d, g.ShapeOf(x)}));
+  return g.status();
+}
+
+constexpr char kTypes[] =
+    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
+    "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
+    "uint32, uint64}";
+
+HR_OP(BiasAdd)
+    .Input("value: T")
+    .Input("bias: T")
+    .Output("output: T")
+    .Attr(kTypes)
+    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+    .Doc("Adds a vector to the channels of a tensor.")
+    .Shape(BiasAddShape)
+    .Gradient(BiasAddGradient)
+    .GradientSkips({0, 1}, {0})
+    .InPlace({0})
+    .Cpu(ComputeFor<PickBiasAdd>);
+
+HR_OP(BiasAddV1)
+    .Input("value: T")
+    .Input("bias: T")
+    .Output("output: T")
+    .Attr(kTypes)
+    .Doc("Adds a vector to the last dimension of a tensor.")
+    .Shape(BiasAddShape)
+    .Gradient(BiasAddGradient)
+    .GradientSkips({0, 1}, {0})
+    .InPlace({0})
+    .Cpu(ComputeFor<PickBiasAdd>);
+
+HR_OP(BiasAddGrad)
+    .Input("out_backprop: T")
+    .Output("output: T")
+    .Attr(kTypes)
+    .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
+    .Doc("Sum over all dimensions but the channels'.")
+    .Shape(BiasGradShape)
+    .Gradient(BiasGradGradient)
+    .GradientSkips({}, {0})
+    .Cpu(Compute<RunBiasGrad>);
+
+}  // namespace
+}  // namespace headrace
