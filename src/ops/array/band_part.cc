@@ -34,24 +34,22 @@ Status BandRule(ShapeContext& c) {
 template <typename T>
 void KeepBand(const T* in, T* out, int64_t all_rows, int64_t rows,
               int64_t columns, int64_t lower, int64_t upper) {
-  ParallelFor(all_rows, 0.5 * static_cast<double>(columns),
-              [&](int64_t b, int64_t e) {
-                for (int64_t r = b; r < e; ++r) {
-                  const int64_t i = r % rows;
-                  const T* x = in + r * columns;
-                  T* y = out + r * columns;
-                  const int64_t first =
-                      lower < 0 ? 0
-                                : std::clamp<int64_t>(i - lower, 0, columns);
-                  const int64_t last =
-                      upper < 0
-                          ? columns
-                          : std::clamp<int64_t>(i + upper + 1, first, columns);
-                  std::fill(y, y + first, T());
-                  if (x != y) std::copy(x + first, x + last, y + first);
-                  std::fill(y + last, y + columns, T());
-                }
-              });
+  ParallelFor(
+      all_rows, 0.5 * static_cast<double>(columns), [&](int64_t b, int64_t e) {
+        for (int64_t r = b; r < e; ++r) {
+          const int64_t i = r % rows;
+          const T* x = in + r * columns;
+          T* y = out + r * columns;
+          const int64_t first =
+              lower < 0 ? 0 : std::clamp<int64_t>(i - lower, 0, columns);
+          const int64_t last =
+              upper < 0 ? columns
+                        : std::clamp<int64_t>(i + upper + 1, first, columns);
+          std::fill(y, y + first, T());
+          if (x != y) std::copy(x + first, x + last, y + first);
+          std::fill(y + last, y + columns, T());
+        }
+      });
 }
 
 Status BandPart(KernelContext& c) {

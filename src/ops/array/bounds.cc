@@ -45,9 +45,10 @@ Status Bound(KernelContext& c) {
   const Tensor &sorted = c.input(0), &values = c.input(1);
   Tensor& out = c.output(0);
   if (out.dtype() == DType::kInt32 && sorted.dim(1) >= INT32_MAX) {
-    return InvalidArgument("trailing dim_size must be less than INT_MAX for "
-                           "int32 output type, was ",
-                           sorted.dim(1));
+    return InvalidArgument(
+        "trailing dim_size must be less than INT_MAX for "
+        "int32 output type, was ",
+        sorted.dim(1));
   }
   auto search = [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -64,15 +65,15 @@ Status Bound(KernelContext& c) {
   return Unimplemented("search among ", DTypeName(sorted.dtype()));
 }
 
-#define HR_BOUND(Name, upper, Text)                 \
-  HR_OP(Name)                                       \
-      .Input("sorted_inputs: T")                    \
-      .Input("values: T")                           \
-      .Output("output: out_type")                   \
-      .Attr("T: type")                              \
-      .Attr("out_type: {int32, int64} = DT_INT32")  \
-      .Doc(Text)                                    \
-      .Shape(BoundRule)                             \
+#define HR_BOUND(Name, upper, Text)                \
+  HR_OP(Name)                                      \
+      .Input("sorted_inputs: T")                   \
+      .Input("values: T")                          \
+      .Output("output: out_type")                  \
+      .Attr("T: type")                             \
+      .Attr("out_type: {int32, int64} = DT_INT32") \
+      .Doc(Text)                                   \
+      .Shape(BoundRule)                            \
       .Cpu(Compute<Bound<upper>>)
 HR_BOUND(LowerBound, false, "The first place where each value fits its row.");
 HR_BOUND(UpperBound, true, "The last place where each value fits its row.");

@@ -20,17 +20,16 @@ class BucketizeKernel : public Kernel {
   Status Run(KernelContext& c) override {
     const Tensor& in = c.input(0);
     int32_t* y = c.out<int32_t>(0);
-    DispatchDType(in.dtype(), TypeList<int32_t, int64_t, float, double>{},
-                  [&](auto tag) {
-                    using T = typename decltype(tag)::type;
-                    const T* x = in.data<T>();
-                    ParallelFor(in.num_elements(), 10,
-                                [&](int64_t b, int64_t e) {
-                                  for (int64_t i = b; i < e; ++i) {
-                                    y[i] = Bucket(x[i]);
-                                  }
-                                });
-                  });
+    DispatchDType(
+        in.dtype(), TypeList<int32_t, int64_t, float, double>{}, [&](auto tag) {
+          using T = typename decltype(tag)::type;
+          const T* x = in.data<T>();
+          ParallelFor(in.num_elements(), 10, [&](int64_t b, int64_t e) {
+            for (int64_t i = b; i < e; ++i) {
+              y[i] = Bucket(x[i]);
+            }
+          });
+        });
     return OkStatus();
   }
 

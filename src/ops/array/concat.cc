@@ -8,9 +8,9 @@ namespace {
 Status AxisValue(ShapeContext& c, int input, bool* known, int64_t* axis) {
   const Shape& s = c.input(input);
   if (s.fully_known() && s.num_elements() != 1) {
-    return InvalidArgument(
-        input == 0 ? "concat_dim" : "axis",
-        " tensor should be a scalar integer, but got shape ", s);
+    return InvalidArgument(input == 0 ? "concat_dim" : "axis",
+                           " tensor should be a scalar integer, but got shape ",
+                           s);
   }
   return c.IntValue(input, known, axis);
 }

@@ -66,8 +66,8 @@ Status VecPermuteRule(ShapeContext& c) {
   c.set_output(0, in);
   if (!in.known_rank()) return OkStatus();
   if (in.rank() != 1 && in.rank() != 2) {
-    return InvalidArgument("input must be a vector or 2D tensor, but got shape ",
-                           in);
+    return InvalidArgument(
+        "input must be a vector or 2D tensor, but got shape ", in);
   }
   if (in[0] >= 0 && in[0] != full && in[0] != full - 2) {
     return InvalidArgument(in.rank(), "D input must be of size ", full - 2,
@@ -89,7 +89,8 @@ Status VecPermute(KernelContext& c) {
       std::erase_if(*s, [](char ch) { return ch == 'N' || ch == 'C'; });
     }
   }
-  if (n != static_cast<int64_t>(f.from.size()) || f.from.size() != f.to.size()) {
+  if (n != static_cast<int64_t>(f.from.size()) ||
+      f.from.size() != f.to.size()) {
     return InvalidArgument("the formats ", f.from, " and ", f.to,
                            " do not fit an input of shape ", in.shape());
   }

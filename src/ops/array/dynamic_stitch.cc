@@ -33,8 +33,8 @@ Status StitchRule(ShapeContext& c) {
       return InvalidArgument(
           "Need data[0].shape[", c.input(0).rank(), ":] = data[", i, "].shape[",
           indices.rank(), ":], got data[0].shape = ", c.input(n), ", data[", i,
-          "].shape = ", data, ", indices[0].shape = ", c.input(0),
-          ", indices[", i, "].shape = ", indices);
+          "].shape = ", data, ", indices[0].shape = ", c.input(0), ", indices[",
+          i, "].shape = ", indices);
     }
     rest = *std::move(merged);
   }
@@ -80,17 +80,17 @@ Status StitchGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_STITCH(Name, Text)    \
-  HR_OP(Name)                    \
+#define HR_STITCH(Name, Text)      \
+  HR_OP(Name)                      \
       .Input("indices: N * int32") \
-      .Input("data: N * T")      \
-      .Output("merged: T")       \
-      .Attr("N: int >= 1")       \
-      .Attr("T: type")           \
-      .Doc(Text)                 \
-      .Shape(StitchRule)         \
-      .Gradient(StitchGradient)  \
-      .GradientSkips({}, {0})    \
+      .Input("data: N * T")        \
+      .Output("merged: T")         \
+      .Attr("N: int >= 1")         \
+      .Attr("T: type")             \
+      .Doc(Text)                   \
+      .Shape(StitchRule)           \
+      .Gradient(StitchGradient)    \
+      .GradientSkips({}, {0})      \
       .Cpu(Compute<Stitch>)
 HR_STITCH(DynamicStitch,
           "Slices of several tensors put at given rows of one; where a row is "

@@ -18,31 +18,29 @@ Status CheckSequences(ShapeContext& c, int first, StringView name) {
   const Shape &indices = c.input(first), &values = c.input(first + 1),
               &shape = c.input(first + 2);
   if (indices.known_rank() && indices.rank() != 2) {
-    return InvalidArgument(name, "_indices should be a matrix, but got shape: ",
-                           indices);
+    return InvalidArgument(
+        name, "_indices should be a matrix, but got shape: ", indices);
   }
   if (values.known_rank() && values.rank() != 1) {
-    return InvalidArgument(name, "_values should be a vector, but got shape: ",
-                           values);
+    return InvalidArgument(
+        name, "_values should be a vector, but got shape: ", values);
   }
   if (shape.known_rank() && shape.rank() != 1) {
-    return InvalidArgument(name, "_shape should be a vector, but got shape: ",
-                           shape);
+    return InvalidArgument(name,
+                           "_shape should be a vector, but got shape: ", shape);
   }
   if (!indices.known_rank()) return OkStatus();
   if (values.known_rank() && values[0] >= 0 && indices[0] >= 0 &&
       values[0] != indices[0]) {
-    return InvalidArgument("Expected ", name,
-                           "_values.NumElements == #rows(", name,
-                           "_indices), their shapes are: ", values, " and ",
-                           indices);
+    return InvalidArgument("Expected ", name, "_values.NumElements == #rows(",
+                           name, "_indices), their shapes are: ", values,
+                           " and ", indices);
   }
   if (shape.known_rank() && shape[0] >= 0 && indices[1] >= 0 &&
       shape[0] != indices[1]) {
-    return InvalidArgument("Expected ", name,
-                           "_shape.NumElements == #cols(", name,
-                           "_indices), their shapes are: ", shape, " and ",
-                           indices);
+    return InvalidArgument("Expected ", name, "_shape.NumElements == #cols(",
+                           name, "_indices), their shapes are: ", shape,
+                           " and ", indices);
   }
   return OkStatus();
 }
@@ -52,9 +50,10 @@ Status EditDistanceRule(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckSequences(c, 3, "truth"));
   const Shape &a = c.input(2), &b = c.input(5);
   if (a.fully_known() && b.fully_known() && a[0] != b[0]) {
-    return InvalidArgument("Expected hypothesis_shape.NumElements == "
-                           "truth_shape.NumElements, got ",
-                           a[0], " and ", b[0]);
+    return InvalidArgument(
+        "Expected hypothesis_shape.NumElements == "
+        "truth_shape.NumElements, got ",
+        a[0], " and ", b[0]);
   }
   absl::InlinedVector<int64_t, 8> x, y;
   if (!c.IntValues(2, &x) || !c.IntValues(5, &y)) return OkStatus();
@@ -103,7 +102,8 @@ int64_t GroupEnd(const Tensor& indices, int64_t begin) {
 }
 
 // The output element that row `at` belongs to; Internal when outside.
-StatusOr<int64_t> PlaceOf(const Tensor& indices, int64_t at, const Tensor& out) {
+StatusOr<int64_t> PlaceOf(const Tensor& indices, int64_t at,
+                          const Tensor& out) {
   const int64_t rank = indices.dim(1);
   const int64_t* x = indices.data<int64_t>() + at * rank;
   int64_t place = 0;
@@ -128,8 +128,7 @@ Status Compare(const Sequences& h, const Sequences& t, bool normalize,
   std::fill_n(y, out.num_elements(), 0.f);
   const T *hv = h.values.data<T>(), *tv = t.values.data<T>();
   // Groups by place: each side's [begin, end).
-  std::vector<std::array<int64_t, 4>> groups(out.num_elements(),
-                                             {0, 0, 0, 0});
+  std::vector<std::array<int64_t, 4>> groups(out.num_elements(), {0, 0, 0, 0});
   for (int side = 0; side < 2; ++side) {
     const Tensor& indices = side ? t.indices : h.indices;
     for (int64_t b = 0; b < indices.dim(0);) {
@@ -143,11 +142,13 @@ Status Compare(const Sequences& h, const Sequences& t, bool normalize,
   for (size_t k = 0; k < groups.size(); ++k) {
     const auto& g = groups[k];
     const int64_t n = g[1] - g[0], m = g[3] - g[2];
-    const auto d =
-        static_cast<float>(Levenshtein(hv + g[0], n, tv + g[2], m));
-    if (!normalize || d == 0) y[k] = d;
-    else if (m == 0) y[k] = std::numeric_limits<float>::infinity();
-    else y[k] = d / static_cast<float>(m);
+    const auto d = static_cast<float>(Levenshtein(hv + g[0], n, tv + g[2], m));
+    if (!normalize || d == 0)
+      y[k] = d;
+    else if (m == 0)
+      y[k] = std::numeric_limits<float>::infinity();
+    else
+      y[k] = d / static_cast<float>(m);
   }
   return OkStatus();
 }
@@ -155,8 +156,8 @@ Status Compare(const Sequences& h, const Sequences& t, bool normalize,
 Status EditDistance(KernelContext& c) {
   const Sequences h{c.input(0), c.input(1), c.input(2)};
   const Sequences t{c.input(3), c.input(4), c.input(5)};
-  Status status = Unimplemented("EditDistance of ",
-                                DTypeName(h.values.dtype()));
+  Status status =
+      Unimplemented("EditDistance of ", DTypeName(h.values.dtype()));
   auto run = [&](auto tag) {
     status = Compare<typename decltype(tag)::type>(
         h, t, c.op().bool_attr("normalize"), c.output(0));

@@ -169,9 +169,9 @@ Status PatchesGradient(GradientContext& g) {
   Value shape = g.ShapeOf(x);
   const Value zero = g.Int32(0), one = g.Int32(1);
   // The numbers of one image's elements without the batch, from 1 on.
-  Value image = g("StridedSlice",
-                  {shape, g.Int32s({1}), g.Int32s({0}), g.Int32s({1})},
-                  {{"end_mask", 1}});
+  Value image =
+      g("StridedSlice", {shape, g.Int32s({1}), g.Int32s({0}), g.Int32s({1})},
+        {{"end_mask", 1}});
   Value count = g("Prod", {image, zero});
   Value after = g("AddV2", {count, one});
   Value ids = g("Range", {one, after, one});
@@ -184,9 +184,9 @@ Status PatchesGradient(GradientContext& g) {
   attrs.Set("padding", g.op().string_attr("padding"));
   ids = g(g.op().name(), {ids}, attrs);
   ids = g("Reshape", {ids, g.Int32s({-1})});
-  Value batch = g("StridedSlice",
-                  {shape, g.Int32s({0}), g.Int32s({1}), g.Int32s({1})},
-                  {{"shrink_axis_mask", 1}});
+  Value batch =
+      g("StridedSlice", {shape, g.Int32s({0}), g.Int32s({1}), g.Int32s({1})},
+        {{"shrink_axis_mask", 1}});
   Value rows = g("Reshape", {dy, g("Pack", {batch, g("Size", {ids})})});
   rows = g("Transpose", {rows, g.Int32s({1, 0})});
   Value sum = g("UnsortedSegmentSum", {rows, ids, after});
@@ -203,8 +203,9 @@ HR_OP(ExtractImagePatches)
     .Attr("ksizes: list(int) >= 4")
     .Attr("strides: list(int) >= 4")
     .Attr("rates: list(int) >= 4")
-    .Attr("T: {bfloat16, half, float, double, int8, int16, int32, int64, "
-          "uint8, uint16, uint32, uint64, complex64, complex128, bool}")
+    .Attr(
+        "T: {bfloat16, half, float, double, int8, int16, int32, int64, "
+        "uint8, uint16, uint32, uint64, complex64, complex128, bool}")
     .Attr("padding: {'SAME', 'VALID'}")
     .Doc("The windows of images, each laid out as channels.")
     .Shape(PatchesRule)

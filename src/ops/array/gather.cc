@@ -25,8 +25,8 @@ Status BadIndex(const Tensor& indices, int64_t at, int64_t limit) {
   std::string place;
   int64_t rest = at;
   for (int d = indices.rank() - 1; d >= 0; --d) {
-    place = absl::StrCat(rest % indices.dim(d), place.empty() ? "" : ",",
-                         place);
+    place =
+        absl::StrCat(rest % indices.dim(d), place.empty() ? "" : ",", place);
     rest /= indices.dim(d);
   }
   return InvalidArgument("indices", indices.rank() == 0 ? "" : "[", place,
@@ -41,8 +41,10 @@ constexpr int64_t kAhead = 8;
 template <typename T>
 void CopyRow(const T* from, T* to, int64_t n) {
   if constexpr (std::is_trivially_copyable_v<T>) {
-    if (n == 1) *to = *from;
-    else std::memcpy(static_cast<void*>(to), from, n * sizeof(T));
+    if (n == 1)
+      *to = *from;
+    else
+      std::memcpy(static_cast<void*>(to), from, n * sizeof(T));
   } else {
     std::copy_n(from, n, to);
   }
@@ -67,7 +69,8 @@ int64_t GatherRows(const T* params, const Index* indices, T* out,
         const auto next =
             static_cast<uint64_t>(static_cast<int64_t>(ids[k + kAhead]));
         if (next < static_cast<uint64_t>(s.limit)) {
-          const char* row = reinterpret_cast<const char*>(from + next * s.inner);
+          const char* row =
+              reinterpret_cast<const char*>(from + next * s.inner);
           __builtin_prefetch(row);
           __builtin_prefetch(row + 64);
         }
@@ -88,9 +91,9 @@ int64_t GatherOf(const Tensor& params, const Tensor& indices, Tensor& out,
   auto run = [&](auto tag) {
     using Index = typename decltype(tag)::type;
     ParallelFor(s.batch * s.outer * s.count, cost, [&](int64_t b, int64_t e) {
-      int64_t at = GatherRows(static_cast<const T*>(params.raw()),
-                              indices.data<Index>(),
-                              static_cast<T*>(out.raw()), s, b, e);
+      int64_t at =
+          GatherRows(static_cast<const T*>(params.raw()), indices.data<Index>(),
+                     static_cast<T*>(out.raw()), s, b, e);
       if (at < 0) return;
       int64_t seen = bad.load();
       while (at < seen && !bad.compare_exchange_weak(seen, at)) {
@@ -216,8 +219,8 @@ Status GatherV2(KernelContext& c) {
   int64_t batch_dims = c.op().int_attr("batch_dims");
   HR_RETURN_IF_ERROR(NormalizeBatch(c.input(0).shape(), c.input(1).shape(),
                                     &axis, &batch_dims));
-  return GatherInto(c.input(0), c.input(1), c.output(0),
-                    static_cast<int>(axis), static_cast<int>(batch_dims));
+  return GatherInto(c.input(0), c.input(1), c.output(0), static_cast<int>(axis),
+                    static_cast<int>(batch_dims));
 }
 
 // Slices: the rows of dy and the numbers of the params' rows they belong to.
@@ -238,9 +241,10 @@ Gradient RowSlices(GradientContext& g) {
   } else {
     Value rows = g("Size", {indices});
     Value count = g("ExpandDims", {rows, g.Int32(0)});
-    Value tail = g("StridedSlice", {slices.dense_shape, g.Int32s({1}),
-                                    g.Int32s({0}), g.Int32s({1})},
-                   {{"end_mask", 1}});
+    Value tail =
+        g("StridedSlice",
+          {slices.dense_shape, g.Int32s({1}), g.Int32s({0}), g.Int32s({1})},
+          {{"end_mask", 1}});
     shape = g("ConcatV2", {count, tail, g.Int32(0)});
   }
   slices.values = g("Reshape", {dy, shape});
@@ -256,9 +260,8 @@ Status GatherGradient(GradientContext& g) {
 Value ProductOf(GradientContext& g, const Value& shape, const Value& begin,
                 const Value& end) {
   Value at = g.Int32(0);
-  Value part = g("StridedSlice",
-                 {shape, g("ExpandDims", {begin, at}),
-                  g("ExpandDims", {end, at}), g.Int32s({1})});
+  Value part = g("StridedSlice", {shape, g("ExpandDims", {begin, at}),
+                                  g("ExpandDims", {end, at}), g.Int32s({1})});
   return g("Prod", {part, at});
 }
 
@@ -280,8 +283,8 @@ Status GeneralGradient(GradientContext& g, int64_t batch_dims) {
   Value count = ProductOf(g, ids_shape, split, g("Size", {ids_shape}));
   Value rows = g("Reshape", {dy, g("Pack", {batch, outer, count, inner})});
   rows = g("Transpose", {rows, g.Int32s({0, 2, 1, 3})});
-  rows = g("Reshape", {rows, g("Pack", {g("Mul", {batch, count}), outer,
-                                        inner})});
+  rows =
+      g("Reshape", {rows, g("Pack", {g("Mul", {batch, count}), outer, inner})});
   Value ids = g("Cast", {indices}, {{"DstT", DType::kInt32}});
   ids = g("Reshape", {ids, g("Pack", {batch, count})});
   Value base = g("Mul", {g("Range", {zero, batch, one}), limit});

@@ -21,12 +21,12 @@ Status GatherNdRule(ShapeContext& c) {
   if (depth < 0) return OkStatus();
   if (depth > params.rank()) {
     return InvalidArgument(
-        "index innermost dimension length must be <= params rank; saw: ",
-        depth, " vs. ", params.rank());
+        "index innermost dimension length must be <= params rank; saw: ", depth,
+        " vs. ", params.rank());
   }
-  c.set_output(0, indices.Sub(0, indices.rank() - 1)
-                      .Concat(params.Sub(static_cast<int>(depth),
-                                         params.rank())));
+  c.set_output(0,
+               indices.Sub(0, indices.rank() - 1)
+                   .Concat(params.Sub(static_cast<int>(depth), params.rank())));
   return OkStatus();
 }
 
@@ -39,9 +39,12 @@ void CopySlices(const Tensor& params, absl::Span<const int64_t> offsets,
   const double cost = 2 + 0.1 * static_cast<double>(slice * sizeof(T));
   ParallelFor(n, cost, [&](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) {
-      if (offsets[i] < 0) std::fill_n(to + i * slice, slice, T());
-      else if (slice == 1) to[i] = from[offsets[i]];
-      else std::copy_n(from + offsets[i], slice, to + i * slice);
+      if (offsets[i] < 0)
+        std::fill_n(to + i * slice, slice, T());
+      else if (slice == 1)
+        to[i] = from[offsets[i]];
+      else
+        std::copy_n(from + offsets[i], slice, to + i * slice);
     }
   });
 }
@@ -83,9 +86,9 @@ Status GatherNdGradient(GradientContext& g) {
     slices.indices =
         g("Squeeze", {indices},
           {{"squeeze_dims", std::vector<int64_t>{int64_t{ids.rank() - 1}}}});
-    slices.dense_shape = g.ShapeOf(params, indices.dtype() == DType::kInt64
-                                               ? DType::kInt64
-                                               : DType::kInt32);
+    slices.dense_shape =
+        g.ShapeOf(params, indices.dtype() == DType::kInt64 ? DType::kInt64
+                                                           : DType::kInt32);
     g.set(0, std::move(slices));
     return g.status();
   }
@@ -95,9 +98,9 @@ Status GatherNdGradient(GradientContext& g) {
   }
   if (!g.ok()) return g.status();
   Value shape = g.ShapeOf(params, places.dtype());
-  g.set(0, g("ScatterNd", {places, dy, shape},
-             {{"bad_indices_policy",
-               g.op().string_attr("bad_indices_policy")}}));
+  g.set(0,
+        g("ScatterNd", {places, dy, shape},
+          {{"bad_indices_policy", g.op().string_attr("bad_indices_policy")}}));
   return g.status();
 }
 

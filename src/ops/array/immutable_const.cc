@@ -25,8 +25,9 @@ void Unmap(void* owner) {
 StatusOr<Tensor> MapFile(const std::string& path, DType dtype,
                          const Shape& shape) {
   if (!IsPlain(dtype)) {
-    return InvalidArgument("Sorry, DT_STRING, DT_RESOURCE and DT_VARIANT are "
-                           "not currently supported in ImmutableConstOp.");
+    return InvalidArgument(
+        "Sorry, DT_STRING, DT_RESOURCE and DT_VARIANT are "
+        "not currently supported in ImmutableConstOp.");
   }
   int64_t bytes;
   if (!shape.fully_known() ||
@@ -37,8 +38,8 @@ StatusOr<Tensor> MapFile(const std::string& path, DType dtype,
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return NotFound(path, "; ", std::strerror(errno));
   struct stat st;
-  const bool fits = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-                    st.st_size >= bytes;
+  const bool fits =
+      fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= bytes;
   if (!fits || bytes == 0) {
     close(fd);
     if (fits) return Tensor::Allocate(dtype, shape);
@@ -56,9 +57,9 @@ StatusOr<Tensor> MapFile(const std::string& path, DType dtype,
 
 Status ImmutableConst(KernelContext& c) {
   const ResolvedOp& op = c.op();
-  HR_ASSIGN_OR_RETURN(
-      Tensor t, MapFile(op.string_attr("memory_region_name"),
-                        op.type_attr("dtype"), op.attr<Shape>("shape")));
+  HR_ASSIGN_OR_RETURN(Tensor t,
+                      MapFile(op.string_attr("memory_region_name"),
+                              op.type_attr("dtype"), op.attr<Shape>("shape")));
   c.set_output(0, std::move(t));
   return OkStatus();
 }

@@ -39,10 +39,10 @@ template <typename T>
 void Combine(Change change, const T* v, T* row, int64_t n) {
   using U = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
   for (int64_t k = 0; k < n; ++k) {
-    row[k] = change == Change::kAdd
-                 ? static_cast<T>(static_cast<U>(row[k]) + static_cast<U>(v[k]))
-                 : static_cast<T>(static_cast<U>(row[k]) -
-                                  static_cast<U>(v[k]));
+    row[k] =
+        change == Change::kAdd
+            ? static_cast<T>(static_cast<U>(row[k]) + static_cast<U>(v[k]))
+            : static_cast<T>(static_cast<U>(row[k]) - static_cast<U>(v[k]));
   }
 }
 
@@ -72,16 +72,16 @@ Status Inplace(KernelContext& c) {
   return OkStatus();
 }
 
-#define HR_INPLACE(Name, change, Text)        \
-  HR_OP(Name)                                 \
-      .Input("x: T")                          \
-      .Input("i: int32")                      \
-      .Input("v: T")                          \
-      .Output("y: T")                         \
-      .Attr("T: type")                        \
-      .Doc(Text)                              \
-      .Shape(InplaceRule)                     \
-      .InPlace({0})                           \
+#define HR_INPLACE(Name, change, Text) \
+  HR_OP(Name)                          \
+      .Input("x: T")                   \
+      .Input("i: int32")               \
+      .Input("v: T")                   \
+      .Output("y: T")                  \
+      .Attr("T: type")                 \
+      .Doc(Text)                       \
+      .Shape(InplaceRule)              \
+      .InPlace({0})                    \
       .Cpu(Compute<Inplace<Change::change>>)
 HR_INPLACE(InplaceUpdate, kUpdate, "x with rows i replaced by those of v.");
 HR_INPLACE(InplaceAdd, kAdd, "x with v added to rows i.");

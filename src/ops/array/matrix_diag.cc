@@ -87,8 +87,7 @@ Status DiagV2Rule(ShapeContext& c) {
   if (!rows_known || !columns_known || diagonal[rank - 1] < 0) {
     rows = columns = Shape::kUnknown;
   } else {
-    HR_RETURN_IF_ERROR(
-        MatrixSize(band, diagonal[rank - 1], &rows, &columns));
+    HR_RETURN_IF_ERROR(MatrixSize(band, diagonal[rank - 1], &rows, &columns));
   }
   Shape out = diagonal.Sub(0, lead).Concat(Shape{rows, columns});
   if (out.fully_known()) {
@@ -154,16 +153,12 @@ Status DiagGradient(GradientContext& g) {
 Status DiagV2Gradient(GradientContext& g) {
   Value dy = g.grad();
   if (!g.ok()) return g.status();
-  const bool v3 = g.op().name() == "MatrixDiagV3";
-  AttrMap attrs;
-  if (v3) attrs.Set("align", g.op().string_attr("align"));
+  const AttrMap attrs = GradientAlign(g);
   Value zero = g.Scalar(dy.dtype(), 0);
-  g.set(0, g(v3 ? "MatrixDiagPartV3" : "MatrixDiagPartV2",
-             {dy, g.input(1), zero}, attrs));
+  g.set(0, g("MatrixDiagPartV3", {dy, g.input(1), zero}, attrs));
   if (!g.ok() || !g.wants(4)) return g.status();
   Value zeros = g("ZerosLike", {g.results()[0].dense});
-  Value rest = g(v3 ? "MatrixSetDiagV3" : "MatrixSetDiagV2",
-                 {dy, zeros, g.input(1)}, attrs);
+  Value rest = g("MatrixSetDiagV3", {dy, zeros, g.input(1)}, attrs);
   Value axes = g("Range", {g.Int32(0), g("Rank", {rest}), g.Int32(1)});
   g.set(4, g("Sum", {rest, axes}));
   return g.status();
@@ -204,8 +199,9 @@ HR_OP(BatchMatrixDiag)
       .Cpu(Compute<MatrixDiag>)
 HR_MATRIX_DIAG(MatrixDiagV2);
 HR_MATRIX_DIAG(MatrixDiagV3)
-    .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-          "'RIGHT_LEFT'");
+    .Attr(
+        "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
+        "'RIGHT_LEFT'");
 
 }  // namespace
 }  // namespace headrace

@@ -97,12 +97,9 @@ Status PartGradient(GradientContext& g) {
   return g.status();
 }
 Status PartV2Gradient(GradientContext& g) {
-  const bool v3 = g.op().name() == "MatrixDiagPartV3";
-  AttrMap attrs;
-  if (v3) attrs.Set("align", g.op().string_attr("align"));
+  const AttrMap attrs = GradientAlign(g);
   Value zeros = g("ZerosLike", {g.input(0)});
-  g.set(0, g(v3 ? "MatrixSetDiagV3" : "MatrixSetDiagV2",
-             {zeros, g.grad(), g.input(1)}, attrs));
+  g.set(0, g("MatrixSetDiagV3", {zeros, g.grad(), g.input(1)}, attrs));
   return g.status();
 }
 
@@ -139,8 +136,9 @@ HR_OP(BatchMatrixDiagPart)
       .Cpu(Compute<MatrixDiagPart>)
 HR_MATRIX_DIAG_PART(MatrixDiagPartV2);
 HR_MATRIX_DIAG_PART(MatrixDiagPartV3)
-    .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-          "'RIGHT_LEFT'");
+    .Attr(
+        "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
+        "'RIGHT_LEFT'");
 
 }  // namespace
 }  // namespace headrace

@@ -11,6 +11,12 @@ DiagonalAlign AlignOf(const ResolvedOp& op) {
           align == "RIGHT_LEFT" || align == "LEFT_LEFT"};
 }
 
+AttrMap GradientAlign(const GradientContext& g) {
+  const bool has = g.op().def().FindAttr("align") != nullptr;
+  return {
+      {"align", has ? g.op().string_attr("align") : std::string("RIGHT_LEFT")}};
+}
+
 Status CheckBandShape(const Shape& k) {
   if (!k.known_rank()) return OkStatus();
   if (k.rank() > 1) {
@@ -53,9 +59,8 @@ Status CheckBand(const DiagonalBand& band, int64_t rows, int64_t columns) {
 }
 
 int64_t DiagonalLength(int64_t d, int64_t rows, int64_t columns) {
-  return std::max<int64_t>(
-      0, std::min(rows + std::min<int64_t>(0, d),
-                  columns - std::max<int64_t>(0, d)));
+  return std::max<int64_t>(0, std::min(rows + std::min<int64_t>(0, d),
+                                       columns - std::max<int64_t>(0, d)));
 }
 
 int64_t LongestDiagonal(const DiagonalBand& band, int64_t rows,
@@ -67,8 +72,7 @@ int64_t LongestDiagonal(const DiagonalBand& band, int64_t rows,
 
 int64_t DiagonalOffset(int64_t d, int64_t longest, int64_t rows,
                        int64_t columns, const DiagonalAlign& align) {
-  const bool left =
-      (d >= 0 && align.super_left) || (d <= 0 && align.sub_left);
+  const bool left = (d >= 0 && align.super_left) || (d <= 0 && align.sub_left);
   return left ? 0 : longest - DiagonalLength(d, rows, columns);
 }
 

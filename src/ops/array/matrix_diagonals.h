@@ -15,6 +15,9 @@ struct DiagonalAlign {
 };
 // From the attribute "align"; ops without it use LEFT_LEFT.
 DiagonalAlign AlignOf(const ResolvedOp& op);
+// The attribute for the V3 ops that a gradient emits. Upstream's gradients of
+// the V2 ops, which have none, read bands as V3 does by default; so do these.
+AttrMap GradientAlign(const GradientContext& g);
 
 // Diagonals lower..upper (0: main, above it positive) of a matrix.
 struct DiagonalBand {

@@ -107,15 +107,12 @@ Status SetGradient(GradientContext& g) {
 Status SetV2Gradient(GradientContext& g) {
   Value dy = g.grad();
   if (!g.ok()) return g.status();
-  const bool v3 = g.op().name() == "MatrixSetDiagV3";
-  AttrMap attrs;
-  if (v3) attrs.Set("align", g.op().string_attr("align"));
+  const AttrMap attrs = GradientAlign(g);
   Value zero = g.Scalar(dy.dtype(), 0);
-  g.set(1, g(v3 ? "MatrixDiagPartV3" : "MatrixDiagPartV2",
-             {dy, g.input(2), zero}, attrs));
+  g.set(1, g("MatrixDiagPartV3", {dy, g.input(2), zero}, attrs));
   if (!g.ok()) return g.status();
   Value zeros = g("ZerosLike", {g.results()[1].dense});
-  g.set(0, g(g.op().name(), {dy, zeros, g.input(2)}, attrs));
+  g.set(0, g("MatrixSetDiagV3", {dy, zeros, g.input(2)}, attrs));
   return g.status();
 }
 
@@ -157,8 +154,9 @@ HR_OP(BatchMatrixSetDiag)
       .Cpu(Compute<MatrixSetDiag>)
 HR_MATRIX_SET_DIAG(MatrixSetDiagV2);
 HR_MATRIX_SET_DIAG(MatrixSetDiagV3)
-    .Attr("align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
-          "'RIGHT_LEFT'");
+    .Attr(
+        "align: {'LEFT_RIGHT', 'RIGHT_LEFT', 'LEFT_LEFT', 'RIGHT_RIGHT'} = "
+        "'RIGHT_LEFT'");
 
 }  // namespace
 }  // namespace headrace

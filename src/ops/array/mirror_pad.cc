@@ -33,10 +33,10 @@ Status CheckWidth(int64_t before, int64_t after, int64_t inside, int64_t offset,
                            after);
   }
   if (before <= inside - offset && after <= inside - offset) return OkStatus();
-  return InvalidArgument(
-      "paddings must be ", offset ? "less" : "no greater", " than the ", which,
-      "dimension size: ", before, ", ", after,
-      offset ? " not less than " : " greater than ", inside);
+  return InvalidArgument("paddings must be ", offset ? "less" : "no greater",
+                         " than the ", which, "dimension size: ", before, ", ",
+                         after, offset ? " not less than " : " greater than ",
+                         inside);
 }
 
 Status MirrorPadRule(ShapeContext& c) {
@@ -133,11 +133,15 @@ void CopyInside(const Tensor& paddings, Tensor& padded, const Tensor* in,
   BlockDims dims;
   for (int k = 0; k < inner.rank(); ++k) {
     first += paddings.IntAt(2 * k) * strides[k];
-    if (in) dims.push_back({inner[k], dense[k], strides[k]});
-    else dims.push_back({inner[k], strides[k], dense[k]});
+    if (in)
+      dims.push_back({inner[k], dense[k], strides[k]});
+    else
+      dims.push_back({inner[k], strides[k], dense[k]});
   }
-  if (in) CopyBlock(in->dtype(), in->raw(), At(padded, first), dims);
-  else CopyBlock(out->dtype(), At(padded, first), out->raw(), dims);
+  if (in)
+    CopyBlock(in->dtype(), in->raw(), At(padded, first), dims);
+  else
+    CopyBlock(out->dtype(), At(padded, first), out->raw(), dims);
 }
 
 Status MirrorPad(KernelContext& c) {
@@ -147,10 +151,9 @@ Status MirrorPad(KernelContext& c) {
   CopyInside(paddings, out, &in, nullptr);
   for (int d = in.rank() - 1; d >= 0; --d) {
     for (bool after : {false, true}) {
-      Border b = BorderOf(out.shape(), paddings, d, after,
-                          MirrorOffset(c.op()));
-      CopyBlock(out.dtype(), At(out, b.from), At(out, b.to),
-                std::move(b.dims));
+      Border b =
+          BorderOf(out.shape(), paddings, d, after, MirrorOffset(c.op()));
+      CopyBlock(out.dtype(), At(out, b.from), At(out, b.to), std::move(b.dims));
     }
   }
   return OkStatus();
@@ -200,15 +203,15 @@ Status MirrorGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_MIRROR(Name, Text)                     \
-  HR_OP(Name)                                     \
-      .Input("input: T")                          \
-      .Input("paddings: Tpaddings")               \
-      .Output("output: T")                        \
-      .Attr("T: type")                            \
+#define HR_MIRROR(Name, Text)                       \
+  HR_OP(Name)                                       \
+      .Input("input: T")                            \
+      .Input("paddings: Tpaddings")                 \
+      .Output("output: T")                          \
+      .Attr("T: type")                              \
       .Attr("Tpaddings: {int32, int64} = DT_INT32") \
-      .Attr("mode: {'REFLECT', 'SYMMETRIC'}")     \
-      .Doc(Text)                                  \
+      .Attr("mode: {'REFLECT', 'SYMMETRIC'}")       \
+      .Doc(Text)                                    \
       .GradientSkips({0}, {0})
 HR_MIRROR(MirrorPad, "The input with borders that mirror its inside.")
     .Shape(MirrorPadRule)

@@ -62,8 +62,8 @@ std::string PlaceText(const Tensor& indices, int64_t at) {
   std::string where, what;
   int64_t rest = at;
   for (int d = last - 1; d >= 0; --d) {
-    where = absl::StrCat(rest % indices.dim(d), where.empty() ? "" : ",",
-                         where);
+    where =
+        absl::StrCat(rest % indices.dim(d), where.empty() ? "" : ",", where);
     rest /= indices.dim(d);
   }
   DispatchDType(indices.dtype(), NdIndexTypes{}, [&](auto tag) {

@@ -42,16 +42,16 @@ Status OneHotRule(ShapeContext& c) {
 template <typename T, typename Index>
 void SetOnes(const Index* indices, const T& on, T* out, int64_t before,
              int64_t depth, int64_t after) {
-  ParallelFor(before, 2.0 * static_cast<double>(after),
-              [&](int64_t b, int64_t e) {
-                for (int64_t i = b; i < e; ++i) {
-                  for (int64_t k = 0; k < after; ++k) {
-                    const auto at = static_cast<int64_t>(indices[i * after + k]);
-                    if (at < 0 || at >= depth) continue;
-                    out[(i * depth + at) * after + k] = on;
-                  }
-                }
-              });
+  ParallelFor(
+      before, 2.0 * static_cast<double>(after), [&](int64_t b, int64_t e) {
+        for (int64_t i = b; i < e; ++i) {
+          for (int64_t k = 0; k < after; ++k) {
+            const auto at = static_cast<int64_t>(indices[i * after + k]);
+            if (at < 0 || at >= depth) continue;
+            out[(i * depth + at) * after + k] = on;
+          }
+        }
+      });
 }
 
 Status OneHot(KernelContext& c) {

@@ -70,8 +70,8 @@ void FillBorder(Tensor& out, const Shape& in, const Tensor& paddings,
   for (int d = 0; d < in.rank(); ++d) {
     const int64_t before = paddings.IntAt(2 * d);
     const int64_t after = paddings.IntAt(2 * d + 1);
-    for (const auto& [at, n] : {std::pair(int64_t{0}, before),
-                                std::pair(before + in[d], after)}) {
+    for (const auto& [at, n] :
+         {std::pair(int64_t{0}, before), std::pair(before + in[d], after)}) {
       BlockDims dims;
       for (int k = 0; k < d; ++k) dims.push_back({in[k], 0, strides[k]});
       dims.push_back({n * strides[d], 0, 1});
@@ -116,20 +116,20 @@ Status PadGradient(GradientContext& g) {
   Value dy = g.grad();
   const Value &x = g.input(0), &paddings = g.input(1);
   // The first column says where x begins.
-  Value begin = g("StridedSlice",
-                  {paddings, g.Int32s({0, 0}), g.Int32s({0, 1}),
-                   g.Int32s({1, 1})},
-                  {{"begin_mask", 1}, {"end_mask", 1}, {"shrink_axis_mask", 2}});
+  Value begin =
+      g("StridedSlice",
+        {paddings, g.Int32s({0, 0}), g.Int32s({0, 1}), g.Int32s({1, 1})},
+        {{"begin_mask", 1}, {"end_mask", 1}, {"shrink_axis_mask", 2}});
   if (!g.ok()) return g.status();
   Value size = g.ShapeOf(x, begin.dtype());
   g.set(0, g("Slice", {dy, begin, size}));
   if (g.num_inputs() == 3 && g.ok() && g.wants(2)) {
     // What is not inside is border.
-    Value all = g("Sum", {dy, g("Range", {g.Int32(0), g("Rank", {dy}),
-                                          g.Int32(1)})});
-    Value inner = g("Sum", {g.results()[0].dense,
-                            g("Range", {g.Int32(0), g("Rank", {dy}),
-                                        g.Int32(1)})});
+    Value all =
+        g("Sum", {dy, g("Range", {g.Int32(0), g("Rank", {dy}), g.Int32(1)})});
+    Value inner =
+        g("Sum", {g.results()[0].dense,
+                  g("Range", {g.Int32(0), g("Rank", {dy}), g.Int32(1)})});
     g.set(2, g("Sub", {all, inner}));
   }
   return g.status();

@@ -8,16 +8,18 @@
 namespace headrace {
 namespace {
 
-using RangeTypes =
-    TypeList<float, double, int32_t, int64_t, half, bfloat16, int8_t, int16_t,
-             uint16_t, uint32_t, uint64_t>;
+using RangeTypes = TypeList<float, double, int32_t, int64_t, half, bfloat16,
+                            int8_t, int16_t, uint16_t, uint32_t, uint64_t>;
 
 // What messages show of a number.
 template <typename T>
 auto Shown(T x) {
-  if constexpr (std::is_same_v<T, double>) return x;
-  else if constexpr (std::is_integral_v<T>) return +x;
-  else return static_cast<float>(x);
+  if constexpr (std::is_same_v<T, double>)
+    return x;
+  else if constexpr (std::is_integral_v<T>)
+    return +x;
+  else
+    return static_cast<float>(x);
 }
 
 // The number of steps of `delta` that fit between start and limit.
@@ -45,9 +47,9 @@ StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
       return static_cast<int64_t>(span);
     }
   } else {
-    const double n = std::ceil(std::abs(
-        (static_cast<double>(limit) - static_cast<double>(start)) /
-        static_cast<double>(delta)));
+    const double n = std::ceil(
+        std::abs((static_cast<double>(limit) - static_cast<double>(start)) /
+                 static_cast<double>(delta)));
     if (n < 9.2233720368547e18) return static_cast<int64_t>(n);
   }
   return InvalidArgument("Requires ((limit - start) / delta) <= ",
@@ -71,8 +73,10 @@ Status RangeRule(ShapeContext& c) {
       using T = typename decltype(tag)::type;
       auto size = RangeSize(c.value(0)->scalar<T>(), c.value(1)->scalar<T>(),
                             c.value(2)->scalar<T>());
-      if (size.ok()) n = *size;
-      else status = size.status();
+      if (size.ok())
+        n = *size;
+      else
+        status = size.status();
     });
   }
   c.set_output(0, Shape{n});
@@ -99,9 +103,8 @@ Status RangeOf(KernelContext& c) {
 
 ComputeFn PickRange(const ResolvedOp& op) {
   ComputeFn fn = nullptr;
-  DispatchDType(op.type_attr("Tidx"), RangeTypes{}, [&](auto tag) {
-    fn = RangeOf<typename decltype(tag)::type>;
-  });
+  DispatchDType(op.type_attr("Tidx"), RangeTypes{},
+                [&](auto tag) { fn = RangeOf<typename decltype(tag)::type>; });
   return fn;
 }
 
@@ -110,8 +113,9 @@ HR_OP(Range)
     .Input("limit: Tidx")
     .Input("delta: Tidx")
     .Output("output: Tidx")
-    .Attr("Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, "
-          "uint16, uint32, uint64} = DT_INT32")
+    .Attr(
+        "Tidx: {bfloat16, half, float, double, int8, int16, int32, int64, "
+        "uint16, uint32, uint64} = DT_INT32")
     .Doc("The numbers from start to limit, limit excluded, delta apart.")
     .Shape(RangeRule)
     .NoGradient()

@@ -78,8 +78,9 @@ HR_OP(Reverse)
     .Input("tensor: T")
     .Input("dims: bool")
     .Output("output: T")
-    .Attr("T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, "
-          "bfloat16, half, float, double, complex64, complex128, string}")
+    .Attr(
+        "T: {uint8, int8, uint16, int16, uint32, int32, uint64, int64, bool, "
+        "bfloat16, half, float, double, complex64, complex128, string}")
     .Doc("The tensor with the marked dimensions backwards.")
     .Shape(ReverseRule)
     .Gradient(ReverseGradient)
@@ -91,8 +92,9 @@ HR_OP(ReverseV2)
     .Input("axis: Tidx")
     .Output("output: T")
     .Attr("Tidx: {int32, int64} = DT_INT32")
-    .Attr("T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, "
-          "bfloat16, half, float, double, complex64, complex128, string}")
+    .Attr(
+        "T: {uint8, int8, uint16, int16, int32, uint32, int64, uint64, bool, "
+        "bfloat16, half, float, double, complex64, complex128, string}")
     .Doc("The tensor with the listed dimensions backwards.")
     .Shape(ReverseV2Rule)
     .Gradient(ReverseGradient)

@@ -10,8 +10,8 @@ Status RollRule(ShapeContext& c) {
     return InvalidArgument("input must be 1-D or higher");
   }
   if (shift.known_rank() && shift.rank() > 1) {
-    return InvalidArgument(
-        "shift must be a scalar or a 1-D vector. Found: ", shift);
+    return InvalidArgument("shift must be a scalar or a 1-D vector. Found: ",
+                           shift);
   }
   if (axis.known_rank() && axis.rank() > 1) {
     return InvalidArgument("axis must be a scalar or a 1-D vector. Found: ",

@@ -117,8 +117,9 @@ Status CheckScatterNd(const Shape& shape, const Shape& indices,
   }
   if (updates.rank() < outer ||
       !updates.Sub(0, outer).CompatibleWith(indices.Sub(0, outer))) {
-    return InvalidArgument("Dimensions [0,", outer, ") of indices[shape=",
-                           indices, "] must match dimensions [0,", outer,
+    return InvalidArgument("Dimensions [0,", outer,
+                           ") of indices[shape=", indices,
+                           "] must match dimensions [0,", outer,
                            ") of updates[shape=", updates, "]");
   }
   if (depth < 0) return OkStatus();
@@ -138,8 +139,8 @@ Status ScatterNdRule(ShapeContext& c) {
   if (c.input(2).known_rank() && c.input(2).rank() != 1) {
     return InvalidArgument("Shape must be a vector");
   }
-  HR_RETURN_IF_ERROR(CheckScatterNd(Shape::UnknownRank(), c.input(0),
-                                    c.input(1)));
+  HR_RETURN_IF_ERROR(
+      CheckScatterNd(Shape::UnknownRank(), c.input(0), c.input(1)));
   absl::InlinedVector<int64_t, 8> dims;
   if (c.IntValues(2, &dims)) {
     for (int64_t d : dims) {
@@ -261,8 +262,9 @@ Status ExtremeGradient(GradientContext& g) {
   Value y_wins = g("Cast", {g("Equal", {updates, there})}, to_dtype);
   if (!g.ok()) return g.status();
   Value shape = g.ShapeOf(x, indices.dtype());
-  Value winners = g("AddV2", {x_wins, g("ScatterNd", {indices, y_wins, shape},
-                                        Policy(g.op()))});
+  Value winners =
+      g("AddV2",
+        {x_wins, g("ScatterNd", {indices, y_wins, shape}, Policy(g.op()))});
   Value share = g("RealDiv", {dy, winners});
   g.set(0, g("Mul", {share, x_wins}));
   g.set(2, g("Mul", {g("GatherNd", {share, indices}, Policy(g.op())), y_wins}));

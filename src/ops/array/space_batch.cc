@@ -167,12 +167,12 @@ Phase PhaseOf(const Shape& space, const Shape& batch, const Sizes& block,
     const int d = i + 1;
     // Position k of the image is padded position k * block + offset.
     const int64_t shift = offset[i] - pads[2 * i];
-    const int64_t first =
-        shift >= 0 ? 0 : (-shift + block[i] - 1) / block[i];
+    const int64_t first = shift >= 0 ? 0 : (-shift + block[i] - 1) / block[i];
     const int64_t left = space[d] - 1 - shift;
-    const int64_t last = left < 0 ? -1 : std::min(left / block[i], batch[d] - 1);
-    p.dims.push_back({std::max<int64_t>(0, last - first + 1), s[d] * block[i],
-                      t[d]});
+    const int64_t last =
+        left < 0 ? -1 : std::min(left / block[i], batch[d] - 1);
+    p.dims.push_back(
+        {std::max<int64_t>(0, last - first + 1), s[d] * block[i], t[d]});
     p.space += (first * block[i] + shift) * s[d];
     p.batch += first * t[d];
   }
@@ -222,8 +222,7 @@ Status GradientNd(GradientContext& g) {
 }
 template <bool to_batch>
 Status Gradient2d(GradientContext& g) {
-  g.set(0, g(to_batch ? "BatchToSpace" : "SpaceToBatch",
-             {g.grad(), g.input(1)},
+  g.set(0, g(to_batch ? "BatchToSpace" : "SpaceToBatch", {g.grad(), g.input(1)},
              {{"block_size", g.op().int_attr("block_size")}}));
   return g.status();
 }

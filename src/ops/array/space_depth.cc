@@ -8,8 +8,9 @@ namespace {
 enum class Format { kNhwc, kNchw, kVectC };
 Format FormatOf(const ResolvedOp& op) {
   const std::string& f = op.string_attr("data_format");
-  return f == "NHWC" ? Format::kNhwc
-                     : f == "NCHW" ? Format::kNchw : Format::kVectC;
+  return f == "NHWC"   ? Format::kNhwc
+         : f == "NCHW" ? Format::kNchw
+                       : Format::kVectC;
 }
 
 // Image sizes in whichever format; channels are c * inner.
@@ -19,8 +20,7 @@ struct ImageSizes {
 ImageSizes SizesOf(const Shape& s, Format f) {
   if (f == Format::kNhwc) return {s[0], s[1], s[2], s[3]};
   const int64_t c = s[1];
-  return {s[0], s[2], s[3],
-          f == Format::kVectC && c >= 0 ? c * 4 : c};
+  return {s[0], s[2], s[3], f == Format::kVectC && c >= 0 ? c * 4 : c};
 }
 Shape ShapeOf(const ImageSizes& s, Format f) {
   if (f == Format::kNhwc) return {s.n, s.h, s.w, s.c};
@@ -107,8 +107,10 @@ void CopyBlocks(const Tensor& from, Tensor& to, const ImageSizes& space,
   }
   BlockDims dims;
   for (const Dim& d : walk) {
-    if (to_depth) dims.push_back({d.size, d.space, d.depth});
-    else dims.push_back({d.size, d.depth, d.space});
+    if (to_depth)
+      dims.push_back({d.size, d.space, d.depth});
+    else
+      dims.push_back({d.size, d.depth, d.space});
   }
   CopyBlock(from.dtype(), from.raw(), to.raw(), std::move(dims));
 }
@@ -134,14 +136,14 @@ Status Gradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_SPACE_DEPTH(Name, Text)                                      \
-  HR_OP(Name)                                                           \
-      .Input("input: T")                                                \
-      .Output("output: T")                                              \
-      .Attr("T: type")                                                  \
-      .Attr("block_size: int >= 2")                                     \
-      .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'")    \
-      .Doc(Text)                                                        \
+#define HR_SPACE_DEPTH(Name, Text)                                   \
+  HR_OP(Name)                                                        \
+      .Input("input: T")                                             \
+      .Output("output: T")                                           \
+      .Attr("T: type")                                               \
+      .Attr("block_size: int >= 2")                                  \
+      .Attr("data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'") \
+      .Doc(Text)                                                     \
       .GradientSkips({0}, {0})
 HR_SPACE_DEPTH(SpaceToDepth, "Blocks of an image moved into its channels.")
     .Shape(SpaceToDepthRule)

@@ -23,9 +23,9 @@ Status Update(KernelContext& c) {
   const SliceMasks masks(c.op());
   Tensor& out = c.output(0);
   if (out.raw() != c.input(0).raw()) CopyElements(c.input(0), out);
-  HR_ASSIGN_OR_RETURN(StridedView view,
-                      ResolveSlice(masks, c.input(1), c.input(2), c.input(3),
-                                   out.shape()));
+  HR_ASSIGN_OR_RETURN(
+      StridedView view,
+      ResolveSlice(masks, c.input(1), c.input(2), c.input(3), out.shape()));
   return CopyIntoView(view, c.input(4), out);
 }
 
@@ -44,8 +44,8 @@ Status UpdateGradient(GradientContext& g) {
   const AttrMap masks = MaskAttrs(g.op());
   Value dvalue = g("StridedSlice", {dy, begin, end, strides}, masks);
   Value zero = g.Scalar(dy ? dy.dtype() : DType::kFloat, 0);
-  g.set(0, g("TensorStridedSliceUpdate", {dy, begin, end, strides, zero},
-             masks));
+  g.set(0,
+        g("TensorStridedSliceUpdate", {dy, begin, end, strides, zero}, masks));
   if (g.ok()) g.set(4, g.ReduceTo(dvalue, g.input(4)));
   return g.status();
 }
@@ -83,9 +83,9 @@ Status Assign(KernelContext& c) {
                              " does not match r-value dtype ",
                              DTypeName(value.dtype()));
     }
-    HR_ASSIGN_OR_RETURN(StridedView view,
-                        ResolveSlice(masks, c.input(1), c.input(2), c.input(3),
-                                     t.shape()));
+    HR_ASSIGN_OR_RETURN(
+        StridedView view,
+        ResolveSlice(masks, c.input(1), c.input(2), c.input(3), t.shape()));
     return CopyIntoView(view, value, t);
   }));
   if (c.num_outputs() > 0) c.set_output(0, c.input(0));
@@ -112,8 +112,7 @@ HR_OP(ResourceStridedSliceAssign)
     .Input("strides: Index")
     .Input("value: T")
     .Attr("T: type")
-    .Attr("Index: {int32, int64}") HR_SLICE_MASKS
-    .Stateful()
+    .Attr("Index: {int32, int64}") HR_SLICE_MASKS.Stateful()
     .Doc("Writes `value` over the elements of a slice of a variable.")
     .Shape(AssignRule)
     .Cpu(Compute<Assign>);

@@ -86,8 +86,8 @@ Status TileGradient(GradientContext& g) {
     split = g.Const(Tensor::Vector<int64_t>(dims));
     axes = g.Int32s(repeats);
   } else {
-    split = g("Reshape", {g("Pack", {multiples, sizes}, {{"axis", 1}}),
-                          g.Int32s({-1})});
+    split = g("Reshape",
+              {g("Pack", {multiples, sizes}, {{"axis", 1}}), g.Int32s({-1})});
     axes = g("Range", {g.Int32(0), g("Size", {split}), g.Int32(2)});
   }
   Value parts = g("Reshape", {dy, split});

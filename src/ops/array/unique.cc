@@ -30,8 +30,8 @@ uint64_t SliceHash(const T* x, const Slices& s, int64_t i) {
   uint64_t hash = 0;
   for (int64_t b = 0; b < s.before; ++b) {
     for (int64_t k = 0; k < s.run; ++k) {
-      hash = (hash ^ HashOf(x[(b * s.n + i) * s.run + k])) *
-             0x9e3779b97f4a7c15u;
+      hash =
+          (hash ^ HashOf(x[(b * s.n + i) * s.run + k])) * 0x9e3779b97f4a7c15u;
       hash ^= hash >> 29;
     }
   }
@@ -50,8 +50,8 @@ void Number(const T* x, const Slices& s, Index* idx,
       const int64_t first = (*firsts)[entry];
       return plain ? x[first] == x[i] : SameSlice(x, s, first, i);
     };
-    idx[i] = static_cast<Index>(
-        table.FindOrAdd(SliceHash(x, s, i), equal, &added));
+    idx[i] =
+        static_cast<Index>(table.FindOrAdd(SliceHash(x, s, i), equal, &added));
     if (added) firsts->push_back(i);
   }
 }
@@ -82,9 +82,8 @@ Status UniqueOf(KernelContext& c, const Slices& s, int axis) {
   HR_RETURN_IF_ERROR(c.Allocate(1, Shape{s.n}));
   Tensor& idx = c.output(1);
   if (idx.dtype() == DType::kInt32 && s.n > INT32_MAX) {
-    return InvalidArgument(
-        "unique does not support input tensors larger than ", INT32_MAX,
-        " elements");
+    return InvalidArgument("unique does not support input tensors larger than ",
+                           INT32_MAX, " elements");
   }
   std::vector<int64_t> firsts;
   const bool known =
@@ -98,15 +97,15 @@ Status UniqueOf(KernelContext& c, const Slices& s, int axis) {
         }
       });
   if (!known) {
-    return Unimplemented("unique elements of ",
-                         DTypeName(c.input(0).dtype()));
+    return Unimplemented("unique elements of ", DTypeName(c.input(0).dtype()));
   }
   HR_RETURN_IF_ERROR(TakeSlices(c, s, axis, firsts));
   if (c.num_outputs() < 3) return OkStatus();
-  HR_RETURN_IF_ERROR(
-      c.Allocate(2, Shape{static_cast<int64_t>(firsts.size())}));
-  if (idx.dtype() == DType::kInt32) Count<int32_t>(idx, c.output(2));
-  else Count<int64_t>(idx, c.output(2));
+  HR_RETURN_IF_ERROR(c.Allocate(2, Shape{static_cast<int64_t>(firsts.size())}));
+  if (idx.dtype() == DType::kInt32)
+    Count<int32_t>(idx, c.output(2));
+  else
+    Count<int64_t>(idx, c.output(2));
   return OkStatus();
 }
 
@@ -130,17 +129,17 @@ Status UniqueV2(KernelContext& c) {
     return InvalidArgument("axis has to be between [0, ", x.rank(), ")");
   }
   const int a = static_cast<int>(axis);
-  return UniqueOf(c,
-                  {x.shape().Product(0, a), x.dim(a),
-                   x.shape().Product(a + 1, x.rank())},
-                  a);
+  return UniqueOf(
+      c,
+      {x.shape().Product(0, a), x.dim(a), x.shape().Product(a + 1, x.rank())},
+      a);
 }
 
 Status UniqueRule(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckVector(c.input(0)));
   c.set_output(0, Shape{Shape::kUnknown});
-  c.set_output(1, c.input(0).known_rank() ? c.input(0)
-                                          : Shape{Shape::kUnknown});
+  c.set_output(1,
+               c.input(0).known_rank() ? c.input(0) : Shape{Shape::kUnknown});
   if (c.num_outputs() == 3) c.set_output(2, Shape{Shape::kUnknown});
   return OkStatus();
 }

@@ -89,9 +89,8 @@ class OrderTable {
   int64_t size_ = 0;
 };
 
-using HashableTypes =
-    TypeList<float, double, int32_t, int64_t, half, bfloat16, complex64,
-             complex128, int8_t, int16_t, uint8_t, uint16_t, uint32_t, uint64_t,
-             bool, std::string>;
+using HashableTypes = TypeList<float, double, int32_t, int64_t, half, bfloat16,
+                               complex64, complex128, int8_t, int16_t, uint8_t,
+                               uint16_t, uint32_t, uint64_t, bool, std::string>;
 
 }  // namespace headrace

@@ -9,9 +9,8 @@ Status WhereRule(ShapeContext& c) {
   if (in.known_rank() && in.rank() == 0) {
     return InvalidArgument("WhereOp : Unhandled input dimensions: 0");
   }
-  c.set_output(0, Shape{Shape::kUnknown,
-                        in.known_rank() ? int64_t{in.rank()}
-                                        : Shape::kUnknown});
+  c.set_output(0, Shape{Shape::kUnknown, in.known_rank() ? int64_t{in.rank()}
+                                                         : Shape::kUnknown});
   return OkStatus();
 }
 
