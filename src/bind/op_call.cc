@@ -15,6 +15,7 @@
 namespace headrace::bind {
 namespace {
 
+bool context_used = false;
 constexpr size_t kMostCached = 8;
 // Bytes of input from which other threads are worth letting run.
 constexpr size_t kCostly = 1 << 15;
@@ -92,6 +93,7 @@ void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
 
 bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                   ValueList* outputs, PyObject* name) {
+  context_used = true;
   Emitter* emitter = CurrentEmitter();
   bool eager = emitter->is_eager();
   if (!eager && name && name != Py_None) {
@@ -121,6 +123,29 @@ bool EmitOp(const char* op, absl::Span<const Value> inputs,
     return RaiseOpError(resolved.status(), Py_None, op), false;
   }
   return EmitResolved(*resolved, inputs, outputs, Py_None);
+}
+
+bool ContextUsed() { return context_used; }
+void NoteContextUsed() { context_used = true; }
+
+const ResolvedOpPtr* OpOfDType::Resolve(DType dtype,
+                                        absl::Span<const DType> types) {
+  uint64_t epoch = ResolvedOpEpoch();
+  if (epoch != epoch_) {
+    for (ResolvedOpPtr& r : resolved_) r = nullptr;
+    epoch_ = epoch;
+  }
+  ResolvedOpPtr& kept = resolved_[static_cast<int>(dtype) % 64];
+  if (kept) [[likely]]
+    return &kept;
+  StatusOr<const OpDef*> def = LookUpOp(op_);
+  if (!def.ok()) return RaiseStatus(def.status()), nullptr;
+  AttrMap attrs;
+  if (attr_) attrs.Set(attr_, dtype);
+  StatusOr<ResolvedOpPtr> op = ResolveOp(**def, types, attrs);
+  if (!op.ok()) return RaiseOpError(op.status(), Py_None, op_), nullptr;
+  kept = *std::move(op);
+  return &kept;
 }
 
 // The inputs as values, flattened.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bind/dtype_object.h"
+#include "bind/indexing.h"
 #include "bind/numpy_array.h"
 #include "bind/operators.h"
 #include "graph/graph.h"
@@ -275,6 +276,7 @@ bool AddTensorTypes(PyObject* module) {
                         {Py_tp_getset, getset},
                         {Py_tp_methods, methods},
                         {Py_tp_members, members},
+                        Slot(Py_mp_subscript, Subscript),
                         Slot(Py_nb_add, AddTensors),
                         Slot(Py_nb_subtract, SubtractTensors),
                         Slot(Py_nb_multiply, MultiplyTensors),

@@ -151,12 +151,6 @@ class GradientTape:
         for t in nest.flatten(target, expand_composites=True):
             if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
                 t = conversion.convert_to_tensor(t)
-            if not _is_trainable(t.dtype):
-                _warn(
-                    "The dtype of the target tensor must be floating (e.g. tf.float32) "
-                    "when calling GradientTape.gradient, got %r",
-                    t.dtype,
-                )
             out.append(t)
         return out
 
@@ -165,12 +159,6 @@ class GradientTape:
         for s in nest.flatten(sources, expand_composites=True):
             if not isinstance(s, (_headrace.Tensor, _headrace.VariableBase)):
                 s = conversion.convert_to_tensor(s)
-            if not _is_trainable(s.dtype):
-                _warn(
-                    "The dtype of the source tensor must be floating (e.g. tf.float32) "
-                    "when calling GradientTape.gradient, got %r",
-                    s.dtype,
-                )
             if getattr(s, "is_packed", False):
                 raise ValueError("GradientTape.gradient is not supported on packed "
                                  "EagerTensors yet.")
@@ -300,7 +288,7 @@ class _Stopped:
     def __enter__(self):
         if self._tape._tape is None:
             raise RuntimeError(
-                "Missing tape: cannot stop recording on an inactive GradientTape."
+                "Trying to stop recording a tape which is not recording."
             )
         self._tape._pop()
 

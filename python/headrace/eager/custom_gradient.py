@@ -92,8 +92,8 @@ def _record(f, grad_fn, inputs, used, outputs, result):
     wants_variables = _takes_variables(grad_fn)
     if used and not wants_variables:
         raise TypeError(
-            "If using @custom_gradient with a function that uses variables, then grad_fn "
-            "must accept a 'variables' keyword argument."
+            "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since "
+            f"function uses variables: {used}"
         )
 
     def backward(grads):

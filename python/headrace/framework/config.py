@@ -74,6 +74,7 @@ def get_logical_device_configuration(device):
 def set_logical_device_configuration(device, logical_devices):
     """Splits a physical device into logical ones."""
     device = _known(device)
+    _refuse_when_used("Virtual devices cannot be modified after being initialized")
     for c in logical_devices or []:
         if device.device_type == "CPU" and (
             c.memory_limit is not None or c.experimental_priority is not None
@@ -92,6 +93,11 @@ def _known(device):
     return device
 
 
+def _refuse_when_used(text):
+    if _headrace.context_used():
+        raise RuntimeError(text)
+
+
 def get_intra_op_parallelism_threads():
     """Threads of one op; 0 lets the system choose."""
     return _headrace.intra_op_threads()
@@ -99,6 +105,7 @@ def get_intra_op_parallelism_threads():
 
 def set_intra_op_parallelism_threads(num_threads):
     """Sets the threads of one op."""
+    _refuse_when_used("Intra op parallelism cannot be modified after initialization.")
     _headrace.set_intra_op_threads(int(num_threads))
 
 
@@ -109,6 +116,7 @@ def get_inter_op_parallelism_threads():
 
 def set_inter_op_parallelism_threads(num_threads):
     """Sets how many ops run side by side: one pool serves both kinds."""
+    _refuse_when_used("Inter op parallelism cannot be modified after initialization.")
     _Settings.inter_op = int(num_threads)
 
 

@@ -57,7 +57,7 @@ def numpy_text(tensor, is_repr=False):
         if not is_repr:
             return str(value)
         if isinstance(value, np.generic):
-            return repr(value.item()) if value.dtype.kind != "V" else str(value)
+            return repr(value.item())
         return repr(value)
     text = _headrace.describe_objects(tensor)
     return text
@@ -119,12 +119,6 @@ def _complex(self):
     return complex(self.numpy())
 
 
-def _getitem(self, key):
-    from headrace.ops import array_ops
-
-    return array_ops.slice_tensor(self, key)
-
-
 def _deepcopy(self, memo):
     copy = _headrace.make_tensor(self.numpy(), self.dtype)
     memo[id(self)] = copy
@@ -165,7 +159,6 @@ _attach(
     Tensor,
     {
         "__array_priority__": 100,
-        "__getitem__": _getitem,
         "ndim": property(lambda self: self._rank(), doc="The number of dimensions."),
         "get_shape": lambda self: self.shape,
         "ref": lambda self: Reference(self),

@@ -397,7 +397,12 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
                 order.append(d)
         wide = order[max(order.index(d) for d in known)]
         start, limit, delta = (_as(v, wide) for v in (start, limit, delta))
-    return _headrace.raw_op("Range")(start=start, limit=limit, delta=delta, name=name)
+    return _headrace.raw_op("Range")(
+        start=start,
+        limit=limit,
+        delta=delta,
+        name=None if _headrace.is_eager() else name,
+    )
 
 
 def _as(value, dtype):
@@ -417,18 +422,22 @@ def linspace(start, stop, num, name=None, axis=0):
     if start.dtype.is_integer:
         start = math_ops.cast(start, dtypes.float64)
         stop = math_ops.cast(stop, dtypes.float64)
-    if start.shape.rank == 0 and stop.shape.rank == 0:
+    if start.shape.rank == 0 and stop.shape.rank == 0 and _positive(num):
         return _headrace.raw_op("LinSpace")(start=start, stop=stop, num=num, name=name)
     shape_ = broadcast_static_shape(start.shape, stop.shape)
     start, stop = broadcast_to(start, shape_), broadcast_to(stop, shape_)
     axis = axis if axis >= 0 else shape_.rank + 1 + axis
-    count = int(num)
+    count = max(int(num), 0)
     steps = conversion.constant(
         np.arange(count) / max(count - 1, 1), dtype=start.dtype
     )
     steps = reshape(steps, [1] * axis + [count] + [1] * (shape_.rank - axis))
     start, stop = expand_dims(start, axis), expand_dims(stop, axis)
     return start + (stop - start) * steps
+
+
+def _positive(num):
+    return not isinstance(num, (int, np.integer)) or num > 0
 
 
 def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name=None):
@@ -720,8 +729,8 @@ def _sorted(values, axis, direction):
     values = conversion.convert_to_tensor(values)
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(
-            f"Argument `direction` should be one of 'ASCENDING' or 'DESCENDING'. "
-            f"Received: direction={direction}"
+            "Argument `direction` should be one of ASCENDING, DESCENDING. Received: "
+            f"direction={direction}"
         )
     r = values.shape.rank
     axis = axis + r if axis < 0 else axis

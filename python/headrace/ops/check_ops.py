@@ -35,7 +35,7 @@ def Assert(condition, data, summarize=None, name=None):  # noqa: N802
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Expected '{condition}' to be true. Summarized data: " + "\n".join(texts),
+            f"Expected '{condition!s}' to be true. Summarized data: " + "\n".join(texts),
         )
     return None
 
@@ -163,7 +163,7 @@ def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=N
     )
     data = [
         "" if message is None else message,
-        f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
+        f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
         f"x ({_describe(x)}) = ",
         x,
         f"y ({_describe(y)}) = ",

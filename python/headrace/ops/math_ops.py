@@ -243,6 +243,13 @@ def einsum(equation, *inputs, **kwargs):
 def _completed(equation, count):
     """The equation with its output spelt out."""
     if "->" in equation:
+        left, output = equation.split("->", 1)
+        for label in output.replace("...", ""):
+            if label not in left:
+                raise ValueError(
+                    f"Output subscripts contain the label {label} not present in the "
+                    "input subscripts."
+                )
         return equation
     labels = equation.replace(",", "").replace(".", "")
     once = sorted(c for c in set(labels) if labels.count(c) == 1)

@@ -12,19 +12,17 @@ _SIZES = {1: 3, 2: 2}
 
 
 def _philox_of_seed(seed):
-    """Pieces of a seed as the state: counter 0, then the key."""
-    if isinstance(seed, int):
-        seed &= (1 << 192) - 1
-        words = [(seed >> (64 * i)) & (2**64 - 1) for i in range(3)]
-        words = np.array(words, np.uint64).view(np.int64)
-        return np.array([0, 0, words[0]], np.int64) if not words[1:].any() else words[
-            [1, 2, 0]
-        ]
-    values = np.atleast_1d(np.asarray(seed)).astype(np.int64)
-    state = np.zeros(3, np.int64)
-    order = [2, 0, 1]
-    for place, value in zip(order, values[:3]):
-        state[place] = value
+    """A seed as the state: its 64-bit words, the lowest first."""
+    if isinstance(seed, (int, np.integer)):
+        bits = int(seed) & ((1 << 192) - 1)  # negative: two's complement
+        words = [(bits >> (64 * i)) & (2**64 - 1) for i in range(3)]
+        return np.array(words, np.uint64).view(np.int64)
+    values = np.atleast_1d(np.asarray(seed))
+    if values.dtype.kind == "u":
+        values = values.astype(np.uint64).view(np.int64)
+    state = np.zeros(_PHILOX_STATE, np.int64)
+    values = values[:_PHILOX_STATE]
+    state[_PHILOX_STATE - len(values) :] = values
     return state
 
 
@@ -40,7 +38,7 @@ def create_rng_state(seed, alg):
         seed = int(seed) if seed.ndim == 0 else seed
     state = _philox_of_seed(seed)
     if number == Algorithm.THREEFRY.value:
-        state = state[[0, 2]]
+        state = state[:2]
     return conversion.constant(state, dtypes.int64)
 
 
@@ -68,6 +66,7 @@ class Generator:
         state = conversion.convert_to_tensor(state)
         if state.dtype != dtypes.int64:
             state = conversion.constant(state.numpy().astype(np.int64), dtypes.int64)
+        state.shape.assert_is_compatible_with([_SIZES.get(number, 3)])
         self._state_var = Variable(
             state, dtype=dtypes.int64, trainable=False, name="StateVar"
         )

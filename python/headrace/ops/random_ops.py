@@ -62,7 +62,7 @@ def uniform(
         )
     if maxval is None:
         if dtype.is_integer:
-            raise ValueError(f"Must specify maxval for integer dtype {dtype}")
+            raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
         maxval = 1
     seed1, seed2 = op_seeds(seed)
     shape = _shape(shape)
