@@ -250,7 +250,9 @@ TEST(BinaryLoops, RemaindersOfFloatsAreExact) {
     }
     ASSERT_EQ(r[i], rest) << a[i] << " " << b[i];
     ASSERT_EQ(std::signbit(r[i]), std::signbit(rest));
-    ASSERT_NEAR(m[i], up ? rest + b[i] : rest, std::abs(b[i]) * 1e-7);
+    const float floor = up ? rest + b[i] : rest;
+    if (m[i] == floor) continue;
+    ASSERT_NEAR(m[i], floor, std::abs(b[i]) * 1e-7);
   }
 }
 
