@@ -85,7 +85,7 @@ bool Parse(PyObject* key, Pieces* p) {
 PyObject* ByPython(PyObject* tensor, PyObject* key) {
   static PyObject* function = nullptr;
   if (function == nullptr) {
-    function = Import("ops.array_ops", "slice_tensor").release();
+    function = Import("ops.slicing_ops", "slice_tensor").release();
     if (function == nullptr) return nullptr;
   }
   return PyObject_CallFunctionObjArgs(function, tensor, key, nullptr);

@@ -116,9 +116,8 @@ PyObject* IsEager(PyObject*, PyObject*) {
 
 PyObject* NumpyType(PyObject*, PyObject* o) {
   return IsDTypeObject(o) ? NumpyDType(DTypeOfObject(o))
-                          : Raise(PyExc_TypeError, "%R is no DType", o)
-                                ? nullptr
-                                : nullptr;
+         : Raise(PyExc_TypeError, "%R is no DType", o) ? nullptr
+                                                       : nullptr;
 }
 
 PyObject* AsDTypeNumber(PyObject*, PyObject* o) {
@@ -195,7 +194,8 @@ PyObject* SetIntraOpThreads(PyObject*, PyObject* o) {
   long n = PyLong_AsLong(o);
   if (n == -1 && PyErr_Occurred()) return nullptr;
   if (n < 0 || n > 4096) {
-    PyErr_SetString(PyExc_ValueError, "the number of threads must be 0 to 4096");
+    PyErr_SetString(PyExc_ValueError,
+                    "the number of threads must be 0 to 4096");
     return nullptr;
   }
   SetNumThreads(n == 0 ? DefaultNumThreads() : static_cast<int>(n));

@@ -16,8 +16,7 @@ namespace headrace::bind {
 namespace {
 
 struct VariableObject {
-  PyObject_HEAD
-  Value handle;
+  PyObject_HEAD Value handle;
   DType dtype;
   Shape shape;
   bool trainable;

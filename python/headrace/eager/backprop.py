@@ -25,7 +25,9 @@ def _warn(text, *args):
 
 
 def _is_trainable(dtype):
-    return dtype.is_floating or dtype.is_complex or dtype.name in ("resource", "variant")
+    return (
+        dtype.is_floating or dtype.is_complex or dtype.name in ("resource", "variant")
+    )
 
 
 class GradientTape:
@@ -48,8 +50,10 @@ class GradientTape:
 
     def _push(self):
         if self._recording:
-            raise ValueError("Tape is still recording, This can happen if you try to "
-                             "re-enter an already-active tape.")
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to "
+                "re-enter an already-active tape."
+            )
         if self._tape is None:
             # Persistent below: a jacobian walks it once an element, and what is
             # used once is dropped by self._tape = None.
@@ -160,8 +164,9 @@ class GradientTape:
             if not isinstance(s, (_headrace.Tensor, _headrace.VariableBase)):
                 s = conversion.convert_to_tensor(s)
             if getattr(s, "is_packed", False):
-                raise ValueError("GradientTape.gradient is not supported on packed "
-                                 "EagerTensors yet.")
+                raise ValueError(
+                    "GradientTape.gradient is not supported on packed EagerTensors yet."
+                )
             out.append(s)
         return out
 
@@ -232,7 +237,9 @@ class GradientTape:
             found = self._tape.gradients([target], sources, [seed])
             found = [from_gradient(g) for g in found]
             if zero:
-                found = [_zeros_for(s) if g is None else g for g, s in zip(found, sources)]
+                found = [
+                    _zeros_for(s) if g is None else g for g, s in zip(found, sources)
+                ]
             rows.append(found)
         return rows
 

@@ -44,8 +44,10 @@ def list_logical_devices(device_type=None):
     out = []
     for d in _Settings.visible:
         count = len(_Settings.logical.get(d, [None]))
-        out += [LogicalDevice(f"/device:{d.device_type}:{i}", d.device_type)
-                for i in range(count)]
+        out += [
+            LogicalDevice(f"/device:{d.device_type}:{i}", d.device_type)
+            for i in range(count)
+        ]
     return [d for d in out if device_type in (None, d.device_type)]
 
 
@@ -79,8 +81,9 @@ def set_logical_device_configuration(device, logical_devices):
         if device.device_type == "CPU" and (
             c.memory_limit is not None or c.experimental_priority is not None
         ):
-            raise ValueError("Setting memory limit on CPU virtual devices is currently "
-                             "not supported")
+            raise ValueError(
+                "Setting memory limit on CPU virtual devices is currently not supported"
+            )
     if logical_devices is None:
         _Settings.logical.pop(device, None)
     else:
@@ -200,6 +203,8 @@ def get_memory_growth(device):
 
 def set_memory_growth(device, enable):
     """CPUs have no such setting."""
-    raise ValueError("Cannot set memory growth on device when virtual devices configured"
-                     if device not in _PHYSICAL else
-                     f"Cannot set memory growth on device {device}: it is no GPU")
+    raise ValueError(
+        "Cannot set memory growth on device when virtual devices configured"
+        if device not in _PHYSICAL
+        else f"Cannot set memory growth on device {device}: it is no GPU"
+    )

@@ -117,7 +117,9 @@ def pack_sequence_as(structure, flat_sequence, expand_composites=False):
             f"`{type(flat_sequence)}` instead."
         )
     flat = list(flat_sequence)
-    if not is_nested(structure) and not (expand_composites and _is_composite(structure)):
+    if not is_nested(structure) and not (
+        expand_composites and _is_composite(structure)
+    ):
         if len(flat) != 1:
             raise ValueError(
                 "The target structure is of type "
@@ -183,7 +185,7 @@ def _assert_same(a, b, check_types, expand, whole):
             "The two structures don't have the same nested structure.\n\n"
             f"First structure: type={type(whole[0]).__name__} str={whole[0]}\n\n"
             f"Second structure: type={type(whole[1]).__name__} str={whole[1]}\n\n"
-            f"More specifically: Substructure \"type={type(shown).__name__} "
+            f'More specifically: Substructure "type={type(shown).__name__} '
             f'str={shown}" is a sequence, while substructure '
             f'"type={type(other).__name__} str={other}" is not'
         )
@@ -220,7 +222,9 @@ def _kind(x):
     return getattr(kind, "_nest_kind", kind)
 
 
-def map_structure(func, *structure, check_types=True, expand_composites=False, **kwargs):
+def map_structure(
+    func, *structure, check_types=True, expand_composites=False, **kwargs
+):
     """func over the leaves of structures that are alike."""
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")

@@ -93,7 +93,9 @@ def _iter(self):
 
 def _array(self, dtype=None, copy=None):
     if not self.dtype.is_numpy_compatible:
-        raise ValueError(f"Cannot convert a Tensor of dtype {self.dtype!r} to a NumPy array.")
+        raise ValueError(
+            f"Cannot convert a Tensor of dtype {self.dtype!r} to a NumPy array."
+        )
     view = self._numpy_view()
     if dtype is not None and view.dtype != dtype:
         return view.astype(dtype)
@@ -204,7 +206,7 @@ def _symbolic_repr(self):
 
 def _symbolic_str(self):
     shape = self.shape
-    text = f', shape={shape}' if shape.rank is not None else ""
+    text = f", shape={shape}" if shape.rank is not None else ""
     return f'Tensor("{self.name}"{text}, dtype={self.dtype.name})'
 
 
@@ -219,7 +221,9 @@ def _symbolic_bool(self):
 
 
 def _symbolic_iter(self):
-    raise OperatorNotAllowedInGraphError("Iterating over a symbolic `tf.Tensor`" + _ADVICE)
+    raise OperatorNotAllowedInGraphError(
+        "Iterating over a symbolic `tf.Tensor`" + _ADVICE
+    )
 
 
 def _symbolic_len(self):

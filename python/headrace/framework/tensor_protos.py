@@ -6,13 +6,29 @@ from headrace._load import _headrace
 from headrace.framework import dtypes, tensor_shape
 
 _FIELDS = {
-    "float32": "float_val", "float64": "double_val", "int32": "int_val",
-    "uint8": "int_val", "int16": "int_val", "int8": "int_val", "uint16": "int_val",
-    "qint8": "int_val", "quint8": "int_val", "qint16": "int_val", "quint16": "int_val",
-    "qint32": "int_val", "int4": "int_val", "uint4": "int_val", "int64": "int64_val",
-    "bool": "bool_val", "float16": "half_val", "bfloat16": "half_val",
-    "uint32": "uint32_val", "uint64": "uint64_val", "string": "string_val",
-    "complex64": "scomplex_val", "complex128": "dcomplex_val",
+    "float32": "float_val",
+    "float64": "double_val",
+    "int32": "int_val",
+    "uint8": "int_val",
+    "int16": "int_val",
+    "int8": "int_val",
+    "uint16": "int_val",
+    "qint8": "int_val",
+    "quint8": "int_val",
+    "qint16": "int_val",
+    "quint16": "int_val",
+    "qint32": "int_val",
+    "int4": "int_val",
+    "uint4": "int_val",
+    "int64": "int64_val",
+    "bool": "bool_val",
+    "float16": "half_val",
+    "bfloat16": "half_val",
+    "uint32": "uint32_val",
+    "uint64": "uint64_val",
+    "string": "string_val",
+    "complex64": "scomplex_val",
+    "complex128": "dcomplex_val",
 }
 
 
@@ -37,8 +53,10 @@ def make_tensor_proto(
                 f"Expected Tensor's shape: {tuple(shape)}, but got {array.shape}."
             )
         if array.size > count:
-            raise ValueError("Too many elements provided. Takes at most "
-                             f"{count}, but got {array.size}.")
+            raise ValueError(
+                "Too many elements provided. Takes at most "
+                f"{count}, but got {array.size}."
+            )
     else:
         shape, count = list(array.shape), array.size
     proto = protos.TensorProto(

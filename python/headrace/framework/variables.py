@@ -42,7 +42,7 @@ def of_handle(handle):
 _creators = []  # of tf.variable_creator_scope, innermost last
 
 
-class variable_creator_scope:  # noqa: N801  (upstream's name)
+class variable_creator_scope:
     """Variables made inside are made by `creator(next_creator, **kwargs)`."""
 
     def __init__(self, variable_creator):
@@ -342,11 +342,17 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
         indices = conversion.convert_to_tensor(sparse_delta.indices)
         depth = indices.shape.rank
-        grids = array_ops.meshgrid(
-            *[_headrace.raw_op("Range")(start=0, limit=d, delta=1) for d in
-              indices.shape.as_list()[:-1]],
-            indexing="ij",
-        ) if depth > 1 else []
+        grids = (
+            array_ops.meshgrid(
+                *[
+                    _headrace.raw_op("Range")(start=0, limit=d, delta=1)
+                    for d in indices.shape.as_list()[:-1]
+                ],
+                indexing="ij",
+            )
+            if depth > 1
+            else []
+        )
         full = [
             array_ops.broadcast_to(array_ops.expand_dims(g, -1), indices.shape)
             for g in grids
@@ -476,7 +482,12 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return copy
 
     def __reduce__(self):
-        return _rebuild, (self.numpy(), self.trainable, self.dtype.name, self._shared_name)
+        return _rebuild, (
+            self.numpy(),
+            self.trainable,
+            self.dtype.name,
+            self._shared_name,
+        )
 
     def __iadd__(self, other):
         _refuse("+=", "assign_add", "+")
@@ -503,9 +514,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
 
 def _refuse(operator, method, plain):
-    argument = (
-        "value" if method != "assign" else f"variable {plain} value"
-    )
+    argument = "value" if method != "assign" else f"variable {plain} value"
     raise RuntimeError(
         f"`variable {operator} value` with `tf.Variable`s is not supported. Use "
         f"`variable.{method}({argument})` to modify the variable, or `out = variable "

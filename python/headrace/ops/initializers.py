@@ -28,8 +28,7 @@ class Zeros(Initializer):
         dtype = dtypes.as_dtype(dtype)
         if not dtype.is_numpy_compatible or dtype == dtypes.string:
             raise ValueError(
-                "Argument `dtype` expected to be numeric or boolean. Received "
-                f"{dtype}."
+                f"Argument `dtype` expected to be numeric or boolean. Received {dtype}."
             )
         return array_ops.zeros(shape, dtype)
 

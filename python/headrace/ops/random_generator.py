@@ -56,7 +56,9 @@ class Generator:
 
         if copy_from is not None:
             if state is not None or alg is not None:
-                raise ValueError("`state` and `alg` must be None when `copy_from` is given")
+                raise ValueError(
+                    "`state` and `alg` must be None when `copy_from` is given"
+                )
             state, alg = copy_from.state, copy_from.algorithm
             state = state.read_value()
         number = algorithm_id(alg)
@@ -142,10 +144,7 @@ class Generator:
 
             shape_tensor = conversion.convert_to_tensor(shape)
             count = reduction_ops.reduce_prod(_cast(shape_tensor, dtypes.int64))
-            delta = count * conversion.to_tensor(256, dtypes.int64)
-        else:
-            delta = count * 256
-        old = self.skip(delta)
+        old = self.skip(count)
         if self._alg == Algorithm.PHILOX.value:
             key, counter = old[2:3], old[0:2]
         else:
@@ -159,8 +158,13 @@ class Generator:
     def _draw(self, op, shape, dtype, **more):
         shape = _shape(shape)
         key, counter = self._prepare(shape)
-        kwargs = dict(shape=shape, key=key, counter=counter,
-                      alg=conversion.to_tensor(self._alg, dtypes.int32), **more)
+        kwargs = dict(
+            shape=shape,
+            key=key,
+            counter=counter,
+            alg=conversion.to_tensor(self._alg, dtypes.int32),
+            **more,
+        )
         if op != "StatelessRandomUniformIntV2":
             kwargs["dtype"] = dtype
         return _headrace.raw_op(op)(**kwargs)
@@ -183,9 +187,7 @@ class Generator:
         stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
         return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
 
-    def uniform(
-        self, shape, minval=0, maxval=None, dtype=dtypes.float32, name=None
-    ):
+    def uniform(self, shape, minval=0, maxval=None, dtype=dtypes.float32, name=None):
         """Numbers of a uniform distribution over [minval, maxval)."""
         dtype = dtypes.as_dtype(dtype)
         if dtype.is_integer:
@@ -204,7 +206,9 @@ class Generator:
 
     def uniform_full_int(self, shape, dtype=dtypes.uint64, name=None):
         """Integers over the whole range of the type."""
-        return self._draw("StatelessRandomUniformFullIntV2", shape, dtypes.as_dtype(dtype))
+        return self._draw(
+            "StatelessRandomUniformFullIntV2", shape, dtypes.as_dtype(dtype)
+        )
 
     def binomial(self, shape, counts, probs, dtype=dtypes.int32, name=None):
         """Numbers of successes."""
@@ -239,8 +243,6 @@ def _cast(x, dtype):
     from headrace.ops import math_ops
 
     return math_ops.cast(x, dtype)
-
-
 
 
 def _shape(shape):
