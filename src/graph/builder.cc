@@ -44,18 +44,33 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   next.swap(next_name_);
   controls.swap(control_inputs_);
   StatusOr<Value> inner =
-      AddPlaceholder(name, v.dtype(), v.shape(), v.shared_handle_data());
+      v.is_symbolic() && v.node()->op().name() == "Const" &&
+              v.node()->constant()
+          ? CopyConstant(*v.node()->constant())
+          : AddPlaceholder(name, v.dtype(), v.shape(), v.shared_handle_data());
   next.swap(next_name_);
   controls.swap(control_inputs_);
   HR_RETURN_IF_ERROR(inner.status());
+  imported_.emplace(v.id(), *inner);
+  if (inner->node()->op().name() == "Const") return inner;
   bool is_integer = v.dtype() == DType::kInt32 || v.dtype() == DType::kInt64;
   if (is_integer && !v.is_symbolic() && v.has_value() &&
       v.tensor().num_elements() <= kMostKnown) {
     inner->node()->set_constant(v.tensor());
   }
   captures_.push_back({v, *inner});
-  imported_.emplace(v.id(), *inner);
   return inner;
+}
+
+// An outer graph's constant is made again rather than captured.
+StatusOr<Value> GraphBuilder::CopyConstant(const Tensor& t) {
+  HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("Const"));
+  HR_ASSIGN_OR_RETURN(
+      ResolvedOpPtr op,
+      ResolveOp(*def, {}, {{"value", t}, {"dtype", t.dtype()}}));
+  ValueList outputs;
+  HR_RETURN_IF_ERROR(Emit(op, {}, &outputs));
+  return outputs[0];
 }
 
 StatusOr<Value> GraphBuilder::AddPlaceholder(

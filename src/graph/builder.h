@@ -32,6 +32,10 @@ class GraphBuilder : public Emitter {
   // reference, also eager tensors); a plain graph refuses.
   StatusOr<Value> Import(const Value& v) override;
   void SetNextName(StringView name) override { next_name_ = std::string(name); }
+  const Tensor* KnownValue(const Value& v) const override {
+    if (!v.is_symbolic()) return &v.tensor();
+    return v.index() == 0 ? v.node()->constant() : nullptr;
+  }
   bool is_eager() const override { return false; }
 
   const std::shared_ptr<Graph>& graph() const { return graph_; }
@@ -72,6 +76,7 @@ class GraphBuilder : public Emitter {
   // The next node's full name, not yet made unique; takes next_name_.
   std::string TakeName(const ResolvedOp& op);
   StatusOr<Value> CaptureAs(const Value& v, std::string name);
+  StatusOr<Value> CopyConstant(const Tensor& t);
 
   std::shared_ptr<Graph> graph_;
   const Kind kind_;

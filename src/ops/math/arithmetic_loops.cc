@@ -8,25 +8,23 @@ namespace {
 template <typename T>
 constexpr bool kIsFloat = std::is_floating_point_v<T>;
 
-#define HR_FUNCTION(Name) \
-  struct Name {           \
-    template <typename T> \
-    HR_VECTOR T Run(T a, T b)
-
-// Integers wrap, so they are computed unsigned and wide.
-#define HR_WRAPPING(Name, op)                                           \
-  HR_FUNCTION(Name) {                                                   \
-    if constexpr (kIsFloat<T>) {                                        \
-      return a op b;                                                    \
-    } else {                                                            \
-      using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>; \
-      return static_cast<T>(static_cast<U>(a) op static_cast<U>(b));    \
-    }                                                                   \
-  }                                                                     \
-  }
-HR_WRAPPING(Add, +);
-HR_WRAPPING(Subtract, -);
-HR_WRAPPING(Multiply, *);
+// Integers wrap, so they are computed unsigned and no narrower than int.
+#define HR_WRAPPING(Name, op)                                             \
+  struct Name {                                                           \
+    template <typename T>                                                 \
+    HR_VECTOR T Run(T a, T b) {                                           \
+      if constexpr (kIsFloat<T>) {                                        \
+        return a op b;                                                    \
+      } else {                                                            \
+        using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>; \
+        return static_cast<T>(static_cast<U>(a) op static_cast<U>(b));    \
+      }                                                                   \
+    }                                                                     \
+  };
+HR_WRAPPING(Add, +)
+HR_WRAPPING(Subtract, -)
+HR_WRAPPING(Multiply, *)
+#undef HR_WRAPPING
 
 struct AddComplex {
   template <typename T>
@@ -54,76 +52,90 @@ struct SquaredDifferenceComplex {  // |a - b|^2 as d * conj(d)
   }
 };
 
-HR_FUNCTION(SquaredDifference) {
-  const T d = Subtract::Run(a, b);
-  return Multiply::Run(d, d);
-}
-};
-HR_FUNCTION(Maximum) {
-  if constexpr (kIsFloat<T>) {
-    const T m = a > b ? a : b;  // b where either is a NaN
-    return a != a ? a : m;
-  } else {
-    return a > b ? a : b;
+struct SquaredDifference {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T d = Subtract::Run(a, b);
+    return Multiply::Run(d, d);
   }
-}
 };
-HR_FUNCTION(Minimum) {
-  if constexpr (kIsFloat<T>) {
-    const T m = a < b ? a : b;
-    return a != a ? a : m;
-  } else {
-    return a < b ? a : b;
+struct Maximum {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      const T m = a > b ? a : b;  // b where either is a NaN
+      return a != a ? a : m;
+    } else {
+      return a > b ? a : b;
+    }
   }
-}
-}
-;
-HR_FUNCTION(Divide) { return a / b; }
-}
-;
-HR_FUNCTION(DivNoNan) {
-  const T q = a / b;
-  return b == 0 ? T{0} : q;
-}
-}
-;
-HR_FUNCTION(MulNoNan) {
-  const T p = a * b;
-  return b == 0 ? T{0} : p;
-}
-}
-;
-HR_FUNCTION(Xdivy) {
-  const T q = a / b;
-  return a == 0 ? T{0} : q;
-}
-}
-;
-HR_FUNCTION(FloorDivide) {
-  if constexpr (sizeof(T) == 4) return __builtin_floorf(a / b);
-  if constexpr (sizeof(T) == 8) return __builtin_floor(a / b);
-}
-}
-;
-HR_FUNCTION(TruncateDivide) {
-  if constexpr (sizeof(T) == 4) return __builtin_truncf(a / b);
-  if constexpr (sizeof(T) == 8) return __builtin_trunc(a / b);
-}
-}
-;
-HR_FUNCTION(TruncateMod) {
-  if constexpr (sizeof(T) == 4) return __builtin_fmodf(a, b);
-  if constexpr (sizeof(T) == 8) return __builtin_fmod(a, b);
-}
-}
-;
-HR_FUNCTION(FloorModulo) {
-  const T r = TruncateMod::Run(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-}
-;
-#undef HR_FUNCTION
+};
+struct Minimum {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      const T m = a < b ? a : b;
+      return a != a ? a : m;
+    } else {
+      return a < b ? a : b;
+    }
+  }
+};
+struct Divide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return a / b;
+  }
+};
+struct DivNoNan {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T q = a / b;
+    return b == 0 ? T{0} : q;
+  }
+};
+struct MulNoNan {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T p = a * b;
+    return b == 0 ? T{0} : p;
+  }
+};
+struct Xdivy {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T q = a / b;
+    return a == 0 ? T{0} : q;
+  }
+};
+struct FloorDivide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_floorf(a / b);
+    if constexpr (sizeof(T) == 8) return __builtin_floor(a / b);
+  }
+};
+struct TruncateDivide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_truncf(a / b);
+    if constexpr (sizeof(T) == 8) return __builtin_trunc(a / b);
+  }
+};
+struct TruncateMod {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_fmodf(a, b);
+    if constexpr (sizeof(T) == 8) return __builtin_fmod(a, b);
+  }
+};
+struct FloorModulo {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T r = TruncateMod::Run(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  }
+};
 
 // Through the C library's double functions.
 #define HR_DOUBLE_FUNCTION(Name, expression)                        \
