@@ -1,9 +1,10 @@
 // Transposing a matrix by square tiles that fit in registers: a tile of n rows
 // is shuffled log2(n) times, each time interleaving row i with row i + n/2.
+#include "ops/array/transpose_loops.h"
+
 #include <utility>
 
 #include "base/vector_math.h"
-#include "ops/array/permute_tables.h"
 
 #pragma GCC diagnostic ignored "-Wpsabi"
 

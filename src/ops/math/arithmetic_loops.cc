@@ -137,6 +137,44 @@ struct FloorModulo {
   }
 };
 
+// Remainders of floats. In double both the quotient's integer part and the
+// remainder are exact as long as the quotient is below 2^28; what is not goes
+// to the C library.
+template <bool kFloor>
+void FloatMod(const void* x, const void* z, void* y, int64_t n, int kind) {
+  const float* a = static_cast<const float*>(x);
+  const float* b = static_cast<const float*>(z);
+  float* r = static_cast<float*>(y);
+  const float sa = kind == 1 ? *a : 0.0f, sb = kind == 2 ? *b : 0.0f;
+  float p[kTile], q[kTile], out[kTile];
+  uint8_t easy[kTile];
+  for (int64_t begin = 0; begin < n; begin += kTile) {
+    const int64_t m = n - begin < kTile ? n - begin : kTile;
+    for (int64_t i = 0; i < m; ++i) {
+      p[i] = kind == 1 ? sa : a[begin + i];
+      q[i] = kind == 2 ? sb : b[begin + i];
+    }
+    int hard = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < m; ++i) {
+      const double u = p[i], v = q[i], quotient = u / v;
+      const double rest = u - __builtin_trunc(quotient) * v;
+      const bool fix = kFloor & (rest != 0) & ((rest < 0) != (v < 0));
+      const double shifted = fix ? rest + v : rest;
+      out[i] =
+          static_cast<float>(rest == 0 ? __builtin_copysign(0.0, u) : shifted);
+      easy[i] = (__builtin_fabs(quotient) < 268435456.0) & (rest == rest);
+      hard |= !easy[i];
+    }
+    for (int64_t i = 0; i < m && hard; ++i) {
+      if (easy[i]) continue;
+      out[i] =
+          kFloor ? FloorModulo::Run(p[i], q[i]) : TruncateMod::Run(p[i], q[i]);
+    }
+    __builtin_memcpy(r + begin, out, m * sizeof(float));
+  }
+}
+
 // Through the C library's double functions.
 #define HR_DOUBLE_FUNCTION(Name, expression)                        \
   struct Name {                                                     \
@@ -185,6 +223,10 @@ void Pow(const void* a, const void* b, void* y, int64_t n, int kind) {
   Map2Blocks<PowD, T>(a, b, y, n, kind);
 }
 
+#define HR_MODULO(op, F, loop)                                         \
+  HR_BINARY(op, F, double, 20.0f),                                     \
+      {op, kType<float>, kType<float>, nullptr, &loop, nullptr, 2.0f}, \
+      HR_BINARY_SMALL(op, loop, 2.0f)
 #define HR_BLOCKS(op, F, T, ns) \
   { op, kType<T>, kType<T>, nullptr, &Map2Blocks<F, T>, nullptr, ns }
 #define HR_BLOCK_FLOATS(op, F, ns)                           \
@@ -219,9 +261,9 @@ constexpr LoopEntry kRows[] = {
     HR_BINARY_FLOATS("Xdivy", Xdivy, 0.3f),
     HR_BINARY_FLOATS("FloorDiv", FloorDivide, 0.3f),
     HR_BINARY_FLOATS("TruncateDiv", TruncateDivide, 0.3f),
-    HR_BINARY_FLOATS("Mod", TruncateMod, 10.0f),
-    HR_BINARY_FLOATS("TruncateMod", TruncateMod, 10.0f),
-    HR_BINARY_FLOATS("FloorMod", FloorModulo, 10.0f),
+    HR_MODULO("Mod", TruncateMod, FloatMod<false>),
+    HR_MODULO("TruncateMod", TruncateMod, FloatMod<false>),
+    HR_MODULO("FloorMod", FloorModulo, FloatMod<true>),
     HR_BLOCK_FLOATS("Atan2", Atan2D, 3.0f),
     HR_BLOCK_FLOATS("Xlogy", XlogyD, 1.0f),
     HR_BLOCK_FLOATS("Xlog1py", Xlog1pyD, 1.5f),

@@ -184,6 +184,13 @@ TEST(UnaryLoops, CutsAndInPlaceChangeNoBit) {
       loop(&pieces[i], &pieces[i], std::min(m, 1003 - i));
     }
     EXPECT_EQ(std::memcmp(whole.data(), pieces.data(), 4 * 1003), 0) << op;
+    UnaryLoop wide = FindUnaryLoop(op, kDouble)->unary;
+    std::vector<double> d(x.begin(), x.end()), all(1003);
+    wide(d.data(), all.data(), 1003);
+    for (int i = 0, m = 1; i < 1003; i += m, m = m % 37 + 1) {
+      wide(&d[i], &d[i], std::min(m, 1003 - i));
+    }
+    EXPECT_EQ(std::memcmp(all.data(), d.data(), 8 * 1003), 0) << op;
   }
 }
 
@@ -215,6 +222,56 @@ TEST(BinaryLoops, Arithmetic) {
   EXPECT_EQ(Binary<float>("Pow", kFloat, {2, 3}, {2}), F({4, 9}));
   EXPECT_EQ(Binary<int64_t>("Mul", kInt64, {INT64_MAX}, {2}),
             std::vector<int64_t>({-2}));
+}
+
+TEST(BinaryLoops, RemaindersOfFloatsAreExact) {
+  std::vector<float> a, b;
+  std::mt19937 random(9);
+  for (int i = 0; i < 20000; ++i) {
+    a.push_back(__builtin_bit_cast(float, static_cast<uint32_t>(random())));
+    b.push_back(
+        i % 2 ? a.back() / static_cast<float>(1 + random() % 1000)
+              : __builtin_bit_cast(float, static_cast<uint32_t>(random())));
+  }
+  for (float v : {0.f, -0.f, kInf, -kInf, kNan, 6.f, -6.f}) {
+    for (float w : {0.f, -0.f, kInf, -kInf, kNan, 3.f, -3.f, 4.f}) {
+      a.push_back(v);
+      b.push_back(w);
+    }
+  }
+  const auto r = Binary("Mod", kFloat, a, b);
+  const auto m = Binary("FloorMod", kFloat, a, b);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const float rest = std::fmod(a[i], b[i]);
+    const bool up = rest != 0 && (rest < 0) != (b[i] < 0);
+    if (std::isnan(rest)) {
+      ASSERT_TRUE(std::isnan(r[i])) << a[i] << " " << b[i];
+      continue;
+    }
+    ASSERT_EQ(r[i], rest) << a[i] << " " << b[i];
+    ASSERT_EQ(std::signbit(r[i]), std::signbit(rest));
+    const float floor = up ? rest + b[i] : rest;
+    if (m[i] == floor) continue;
+    ASSERT_NEAR(m[i], floor, std::abs(b[i]) * 1e-7);
+  }
+}
+
+// Parts of a span that are not whole vectors give the same bits.
+TEST(BinaryLoops, CutsChangeNoBit) {
+  std::vector<double> a(203), b(203), whole(203), pieces(203);
+  for (int i = 0; i < 203; ++i) {
+    a[i] = 0.1 + 0.013 * i;
+    b[i] = 1.7 - 0.017 * i;
+  }
+  for (const char* op : {"Pow", "Atan2", "Xlogy"}) {
+    const BinaryLoop loop = FindBinaryLoop(op, kDouble)->binary;
+    loop(a.data(), b.data(), whole.data(), 203, 0);
+    for (int i = 0, m = 1; i < 203; i += m, m = m % 23 + 1) {
+      m = std::min(m, 203 - i);
+      loop(&a[i], &b[i], &pieces[i], m, 0);
+    }
+    EXPECT_EQ(std::memcmp(whole.data(), pieces.data(), 8 * 203), 0) << op;
+  }
 }
 
 TEST(BinaryLoops, MaximumKeepsNans) {

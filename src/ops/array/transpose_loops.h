@@ -1,4 +1,4 @@
-// What permute.cc asks of transpose_loops.cc.
+// Transposing a matrix, one thread; by tiles held in registers.
 #pragma once
 
 #include <cstdint>
