@@ -20,7 +20,7 @@ class FuncGraph(Graph):
         self.inputs = []
         self.outputs = []
         self.structured_outputs = None
-        self.structured_input_signature = None
+        self._function_type = None
 
     @property
     def outer_graph(self):
@@ -28,6 +28,10 @@ class FuncGraph(Graph):
 
         graph = self._outer() if self._outer is not None else None
         return graph or stack.default_graph()
+
+    @property
+    def structured_input_signature(self):
+        return None if self._function_type is None else self._function_type.structured()
 
     @property
     def captures(self):

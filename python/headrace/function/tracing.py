@@ -96,7 +96,7 @@ def trace(python_function, parameters, types, name, creation, wrap_errors=True):
     graph.outputs = list(results.tensors)
     graph.structured_outputs = func_graph.rebuild(results.structure, results.tensors)
     function_type = FunctionType(parameters, types)
-    graph.structured_input_signature = function_type.structured()
+    graph._function_type = function_type
     return ConcreteFunction(core, graph, function_type, results, name)
 
 
