@@ -10,10 +10,9 @@ import dataclasses
 import re
 from typing import Any
 
+import headrace as tf
 import numpy as np
 import pytest
-
-import headrace as tf
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 SIGNED = ("int8", "int16", "int32", "int64")
