@@ -168,11 +168,28 @@ HR_VECTOR float Tanh(float x) {
   return a < 0.625f ? (x == 0.0f ? x : near) : (x != x ? x : far);
 }
 
+// Machines without fused multiply-add: within 2.5 units.
 HR_VECTOR float Sigmoid(float x) {
-  const float e = Exp(-Abs(x));
-  const float s = 1.0f / (1.0f + e);
-  // Below -50, e itself: the quotient of a subnormal is not worth a division.
-  return x < 0.0f ? e * s : (x != x ? x : s);
+  float a = -Abs(x);
+  a = a < -105.0f ? -105.0f : a;
+  float n;
+  int32_t ni;
+  const float r = ReduceExp(a, n, ni);
+  const float p = ExpTail(r) + r;
+  const float y = p + 1.0f;
+  const int32_t half = ni >> 1;
+  const float s0 = PowerOfTwo(half), s1 = PowerOfTwo(ni - half);
+  // e^-|x| and what rounding took from it; likewise 1 + e^-|x|.
+  const float e = y * s0 * s1;
+  const float e_low = (p - (y - 1.0f)) * s0 * s1;
+  const float d = 1.0f + e;
+  const float d_low = (e - (d - 1.0f)) + e_low;
+  const float top = x < 0.0f ? e : 1.0f;
+  const float top_low = x < 0.0f ? e_low : 0.0f;
+  const float inverse = 1.0f / d;
+  const float q = top * inverse;
+  const float rest = Fma(-q, d, top) + (top_low - q * d_low);
+  return Fma(rest, inverse, q);
 }
 
 HR_VECTOR float Erf(float x) {

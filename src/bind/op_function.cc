@@ -15,9 +15,9 @@ namespace headrace::bind {
 namespace {
 
 struct Parameter {
-  PyObject* name;          // interned
+  PyObject* name;  // interned
   enum { kInput, kAttr, kName } target;
-  int index = 0;           // among inputs or attrs
+  int index = 0;                      // among inputs or attrs
   PyObject* given_default = nullptr;  // null: required
 };
 
@@ -32,8 +32,7 @@ struct Face {
 };
 
 struct FunctionObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   Face* face;
   PyObject* dict;
 };
@@ -41,9 +40,7 @@ struct FunctionObject {
 PyTypeObject* function_type = nullptr;
 constexpr int kMostParameters = 64;
 
-Face* FaceOf(PyObject* o) {
-  return reinterpret_cast<FunctionObject*>(o)->face;
-}
+Face* FaceOf(PyObject* o) { return reinterpret_cast<FunctionObject*>(o)->face; }
 
 int FindParameter(const Face& f, PyObject* name) {
   int n = static_cast<int>(f.parameters.size());
@@ -65,7 +62,8 @@ bool MissingArguments(const Face& f, PyObject* const* slots) {
   }
   std::string list;
   for (size_t i = 0; i < missing.size(); ++i) {
-    if (i) list += i + 1 == missing.size() ? (i > 1 ? ", and " : " and ") : ", ";
+    if (i)
+      list += i + 1 == missing.size() ? (i > 1 ? ", and " : " and ") : ", ";
     list += missing[i];
   }
   PyErr_Format(PyExc_TypeError,
@@ -123,8 +121,8 @@ bool Bind(const Face& f, PyObject* const* args, Py_ssize_t positional,
     }
     if (slots[at]) {
       PyErr_Format(PyExc_TypeError,
-                   "%s() got multiple values for argument '%U'",
-                   f.name.c_str(), key);
+                   "%s() got multiple values for argument '%U'", f.name.c_str(),
+                   key);
       return false;
     }
     slots[at] = args[positional + k];
@@ -178,11 +176,11 @@ PyObject* GetSignature(PyObject* self, void*) {
   static PyObject* inspect = PyImport_ImportModule("inspect");
   if (inspect == nullptr) return nullptr;
   Ref make(PyObject_GetAttrString(inspect, "Parameter"));
-  Ref kind(make ? PyObject_GetAttrString(
-                      make.get(), FaceOf(self)->keyword_only
-                                      ? "KEYWORD_ONLY"
-                                      : "POSITIONAL_OR_KEYWORD")
-                : nullptr);
+  Ref kind(
+      make ? PyObject_GetAttrString(make.get(), FaceOf(self)->keyword_only
+                                                    ? "KEYWORD_ONLY"
+                                                    : "POSITIONAL_OR_KEYWORD")
+           : nullptr);
   Ref list(PyList_New(0));
   if (!kind || !list) return nullptr;
   for (const Parameter& p : FaceOf(self)->parameters) {
@@ -190,9 +188,8 @@ PyObject* GetSignature(PyObject* self, void*) {
     Ref kwargs(p.given_default
                    ? Py_BuildValue("{sO}", "default", p.given_default)
                    : PyDict_New());
-    Ref one(args && kwargs
-                ? PyObject_Call(make.get(), args.get(), kwargs.get())
-                : nullptr);
+    Ref one(args && kwargs ? PyObject_Call(make.get(), args.get(), kwargs.get())
+                           : nullptr);
     if (!one || PyList_Append(list.get(), one.get()) < 0) return nullptr;
   }
   return PyObject_CallMethod(inspect, "Signature", "O", list.get());
@@ -217,12 +214,11 @@ PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY,
      nullptr},
     {}};
-PyType_Slot slots[] = {
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
-    {Py_tp_getset, getset},
-    {Py_tp_members, members},
-    {0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+                       {Py_tp_getset, getset},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
 PyType_Spec spec = {"headrace.OpFunction", sizeof(FunctionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
@@ -244,8 +240,30 @@ std::string DocOf(const OpDef& def) {
   return doc;
 }
 
+// The name under which tf.raw_ops takes an input or attribute: a few were
+// given better ones than they have on the wire.
+const char* RawName(const OpDef& def, const std::string& name) {
+  struct Renamed {
+    const char *op, *wire, *raw;  // a null op: every op
+  };
+  static constexpr Renamed kRenamed[] = {
+      {nullptr, "reduction_indices", "axis"},
+      {"ExpandDims", "dim", "axis"},
+      {"Select", "t", "x"},
+      {"Select", "e", "y"},
+      {"Split", "split_dim", "axis"},
+      {"SplitV", "split_dim", "axis"},
+      {"Squeeze", "squeeze_dims", "axis"},
+      {"Where", "input", "condition"},
+  };
+  for (const Renamed& r : kRenamed) {
+    if (name == r.wire && (r.op == nullptr || def.name == r.op)) return r.raw;
+  }
+  return name.c_str();
+}
+
 Parameter InputParameter(const OpDef& def, int i) {
-  return {PyUnicode_InternFromString(def.inputs[i].name.c_str()),
+  return {PyUnicode_InternFromString(RawName(def, def.inputs[i].name)),
           Parameter::kInput, i, nullptr};
 }
 
@@ -269,7 +287,7 @@ std::vector<Parameter> RawParameters(const OpDef& def) {
         }
         if (value == nullptr) value = Ref::Borrow(Py_None).release();
       }
-      out.push_back({PyUnicode_InternFromString(a.name.c_str()),
+      out.push_back({PyUnicode_InternFromString(RawName(def, a.name)),
                      Parameter::kAttr, static_cast<int>(i), value});
     }
   }

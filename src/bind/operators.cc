@@ -11,14 +11,6 @@ namespace {
 
 constexpr int kMostAttrs = 8;
 
-PyObject* CallOp(const char* op, PyObject* x, PyObject* y, PyObject* name) {
-  OpCaller* caller = CallerOf(op);
-  if (caller == nullptr) return nullptr;
-  PyObject* inputs[] = {x, y};
-  PyObject* attrs[kMostAttrs] = {};
-  return (*caller)(inputs, attrs, name);
-}
-
 // Callers of binary ops, found once each.
 PyObject* CallBinary(OpCaller*& caller, const char* op, PyObject* x,
                      PyObject* y, PyObject* name = Py_None) {
@@ -94,15 +86,25 @@ struct Operator {
   PyObject* name_object = nullptr;
 };
 
+// The node's name while tracing; eager ops have none.
+PyObject* NameOf(Operator& o) {
+  if (CurrentEmitter()->is_eager()) [[likely]]
+    return Py_None;
+  if (o.name_object == nullptr) {
+    o.name_object = PyUnicode_InternFromString(o.name);
+  }
+  return o.name_object;
+}
+
 PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
   if (IsTensor(x) && IsTensor(y)) [[likely]] {
-    return CallBinary(o.caller, o.op, x, y);
+    return CallBinary(o.caller, o.op, x, y, NameOf(o));
   }
   Ref left, right;
   if (!Operands(x, y, &left, &right)) {
     return TryOther(Known(x) ? y : x, o.reflected);
   }
-  return CallBinary(o.caller, o.op, left.get(), right.get());
+  return CallBinary(o.caller, o.op, left.get(), right.get(), NameOf(o));
 }
 
 bool IsString(PyObject* o) {

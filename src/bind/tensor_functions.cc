@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "base/thread_pool.h"
 #include "bind/attr_value.h"
 #include "bind/convert.h"
 #include "bind/dtype_object.h"
@@ -180,7 +181,27 @@ PyObject* ForgetOps(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* IntraOpThreads(PyObject*, PyObject*) {
+  int n = NumThreads();
+  return PyLong_FromLong(n == DefaultNumThreads() ? 0 : n);
+}
+
+PyObject* SetIntraOpThreads(PyObject*, PyObject* o) {
+  long n = PyLong_AsLong(o);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  if (n < 0 || n > 4096) {
+    PyErr_SetString(PyExc_ValueError, "the number of threads must be 0 to 4096");
+    return nullptr;
+  }
+  SetNumThreads(n == 0 ? DefaultNumThreads() : static_cast<int>(n));
+  Py_RETURN_NONE;
+}
+
 PyMethodDef functions[] = {
+    {"intra_op_threads", IntraOpThreads, METH_NOARGS,
+     "The threads of one op; 0: as many as there are."},
+    {"set_intra_op_threads", SetIntraOpThreads, METH_O,
+     "Sets the threads of one op; 0: as many as there are."},
     {"make_tensor", MakeTensor, METH_VARARGS,
      "make_tensor(value, dtype=None, hint=None): data as an eager tensor."},
     {"to_tensor", ConvertToTensor, METH_VARARGS,

@@ -51,7 +51,7 @@ StatusOr<Value> GraphBuilder::Import(const Value& v) {
     status = def.status();
     if (def.ok()) {
       auto op =
-          ResolveOp(**def, {}, {{"value", v.tensor()}, {"dtype", v.dtype()}});
+          ResolveOp(**def, {}, {{"value", *constant}, {"dtype", v.dtype()}});
       status = op.status();
       if (op.ok()) status = Emit(*op, {}, &outputs);
     }

@@ -30,6 +30,10 @@ class GraphBuilder : public Emitter {
   // eager tensors as constants and captures the rest; a plain graph refuses.
   StatusOr<Value> Import(const Value& v) override;
   void SetNextName(StringView name) override { next_name_ = std::string(name); }
+  const Tensor* KnownValue(const Value& v) const override {
+    if (!v.is_symbolic()) return &v.tensor();
+    return v.index() == 0 ? v.node()->constant() : nullptr;
+  }
   bool is_eager() const override { return false; }
 
   const std::shared_ptr<Graph>& graph() const { return graph_; }

@@ -24,6 +24,11 @@ class Emitter {
   // Makes a value that other emitters made usable here: an eager tensor or an
   // outer graph's value becomes a capture or constant. Identity by default.
   virtual StatusOr<Value> Import(const Value& v) { return v; }
+  // What `v` is, where that is known already (a concrete tensor, a graph's
+  // constant); else null. Valid while v lives.
+  virtual const Tensor* KnownValue(const Value& v) const {
+    return v.is_symbolic() ? nullptr : &v.tensor();
+  }
   // The name that the next emitted op gets where names matter; eager has none.
   virtual void SetNextName(StringView name) {}
   // True when values of this emitter are concrete.
@@ -123,6 +128,10 @@ class OpScope {
   }
   // `v` as a scalar of `dtype`.
   Value Scalar(DType dtype, double v);
+  // The value of `v` where it is known now, else null.
+  const Tensor* Known(const Value& v) const {
+    return v ? CurrentEmitter()->KnownValue(v) : nullptr;
+  }
   // int32 shape of `x`: a constant where it is fully known, else a Shape op.
   Value ShapeOf(const Value& x, DType out = DType::kInt32);
 

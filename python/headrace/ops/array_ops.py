@@ -325,3 +325,491 @@ def meshgrid(*args, indexing="xy", name="meshgrid"):
 
 def _swap_first(x, n):
     return _headrace.raw_op("Transpose")(x=x, perm=[1, 0, *range(2, n)])
+
+
+def rank(input, name=None):
+    """The number of dimensions as a tensor."""
+    input = conversion.convert_to_tensor(input)
+    static = input.shape.rank
+    if static is not None and not _headrace.is_eager():
+        return conversion.constant(static, dtypes.int32, name=name or "Rank")
+    return _headrace.raw_op("Rank")(input=input, name=name)
+
+
+def size(input, out_type=None, name=None):
+    """The number of elements as a tensor."""
+    out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
+    return _headrace.raw_op("Size")(input=input, out_type=out_type, name=name)
+
+
+def shape_n(input, out_type=dtypes.int32, name=None):
+    """The shapes of several tensors."""
+    return _headrace.raw_op("ShapeN")(input=input, out_type=out_type, name=name)
+
+
+def transpose(a, perm=None, conjugate=False, name="transpose"):
+    """Dimensions in another order; reversed by default."""
+    a = conversion.convert_to_tensor(a)
+    op = "ConjugateTranspose" if conjugate and a.dtype.is_complex else "Transpose"
+    if perm is None:
+        static = a.shape.rank
+        if static is None:
+            r = rank(a)
+            perm = (r - 1) - _headrace.raw_op("Range")(start=0, limit=r, delta=1)
+        else:
+            perm = _headrace.make_tensor(list(_count(static - 1, -1, -1)), dtypes.int32)
+    return _headrace.raw_op(op)(x=a, perm=perm, name=name if not _headrace.is_eager() else None)
+
+
+_count = builtins.range
+
+
+def matrix_transpose(a, name="matrix_transpose", conjugate=False):
+    """The last two dimensions swapped."""
+    a = conversion.convert_to_tensor(a)
+    r = a.shape.rank
+    if r is None:
+        raise NotImplementedError("matrix_transpose of unknown rank is not supported")
+    if r < 2:
+        raise ValueError(
+            "Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = "
+            f"{a} with shape: {a.shape}"
+        )
+    return transpose(a, [*_count(r - 2), r - 1, r - 2], conjugate, name)
+
+
+def range(start, limit=None, delta=1, dtype=None, name="range"):
+    """Numbers from `start` (0) up to `limit`, in steps of `delta`."""
+    if limit is None:
+        start, limit = 0, start
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+        start, limit, delta = (_as(v, dtype) for v in (start, limit, delta))
+    else:
+        start, limit, delta = (
+            v if isinstance(v, _headrace.Tensor) else conversion.convert_to_tensor(v)
+            for v in (start, limit, delta)
+        )
+        order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
+        known = [v.dtype for v in (start, limit, delta)]
+        for d in known:
+            if d not in order:
+                order.append(d)
+        wide = order[max(order.index(d) for d in known)]
+        start, limit, delta = (_as(v, wide) for v in (start, limit, delta))
+    return _headrace.raw_op("Range")(start=start, limit=limit, delta=delta, name=name)
+
+
+def _as(value, dtype):
+    if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
+        from headrace.ops import math_ops
+
+        return math_ops.cast(value, dtype)
+    return conversion.convert_to_tensor(value, dtype=dtype)
+
+
+def linspace(start, stop, num, name=None, axis=0):
+    """`num` evenly spaced values from `start` to `stop`."""
+    from headrace.ops import math_ops
+
+    start = conversion.convert_to_tensor(start)
+    stop = conversion.convert_to_tensor(stop, dtype=start.dtype)
+    if start.dtype.is_integer:
+        start = math_ops.cast(start, dtypes.float64)
+        stop = math_ops.cast(stop, dtypes.float64)
+    if start.shape.rank == 0 and stop.shape.rank == 0:
+        return _headrace.raw_op("LinSpace")(start=start, stop=stop, num=num, name=name)
+    shape_ = broadcast_static_shape(start.shape, stop.shape)
+    start, stop = broadcast_to(start, shape_), broadcast_to(stop, shape_)
+    axis = axis if axis >= 0 else shape_.rank + 1 + axis
+    count = int(num)
+    steps = conversion.constant(
+        np.arange(count) / max(count - 1, 1), dtype=start.dtype
+    )
+    steps = reshape(steps, [1] * axis + [count] + [1] * (shape_.rank - axis))
+    start, stop = expand_dims(start, axis), expand_dims(stop, axis)
+    return start + (stop - start) * steps
+
+
+def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name=None):
+    """Identity matrices."""
+    num_columns = num_rows if num_columns is None else num_columns
+    dtype = dtypes.as_dtype(dtype)
+    least = num_rows if num_rows is num_columns else _headrace.raw_op("Minimum")(
+        x=num_rows, y=num_columns)
+    batch = [] if batch_shape is None else batch_shape
+    if isinstance(batch, _headrace.Tensor) or isinstance(least, _headrace.Tensor):
+        diagonal = ones(concat([batch, [least]], 0) if batch_shape is not None
+                        else stack([least]), dtype)
+    else:
+        diagonal = ones(list(batch) + [least], dtype)
+    if num_rows is num_columns or (num_rows == num_columns) is True:
+        return _headrace.raw_op("MatrixDiag")(diagonal=diagonal, name=name)
+    shape_ = concat([batch, [num_rows], [num_columns]], 0) if batch_shape is not None \
+        else stack([num_rows, num_columns])
+    return _headrace.raw_op("MatrixSetDiag")(
+        input=zeros(shape_, dtype), diagonal=diagonal, name=name
+    )
+
+
+def one_hot(
+    indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None
+):
+    """A vector of `depth` for every index, `on_value` at the index."""
+    if dtype is not None:
+        dtype = dtypes.as_dtype(dtype)
+    else:
+        for value in (on_value, off_value):
+            if value is not None:
+                dtype = conversion.convert_to_tensor(value).dtype
+                break
+        else:
+            dtype = dtypes.float32
+    for label, value in (("on_value", on_value), ("off_value", off_value)):
+        given = getattr(value, "dtype", None)
+        if given is not None and dtypes.as_dtype(given) != dtype:
+            raise TypeError(
+                f"dtype {dtypes.as_dtype(given)} of {label} does not match dtype "
+                f"parameter {dtype}"
+            )
+    if dtype == dtypes.bool:
+        defaults = (True, False)
+    elif dtype == dtypes.string:
+        defaults = (None, None)
+    else:
+        defaults = (1, 0)
+    on_value = defaults[0] if on_value is None else on_value
+    off_value = defaults[1] if off_value is None else off_value
+    return _headrace.raw_op("OneHot")(
+        indices=indices,
+        depth=depth,
+        on_value=conversion.convert_to_tensor(on_value, dtype),
+        off_value=conversion.convert_to_tensor(off_value, dtype),
+        axis=-1 if axis is None else axis,
+        name=name,
+    )
+
+
+def split(value, num_or_size_splits, axis=0, num=None, name="split"):
+    """The tensor cut along a dimension, in equal parts or by sizes."""
+    if isinstance(num_or_size_splits, (int, np.integer)):
+        return _headrace.raw_op("Split")(
+            axis=axis, value=value, num_split=num_or_size_splits, name=name
+        )
+    sizes = conversion.convert_to_tensor(num_or_size_splits)
+    if sizes.shape.rank == 0:
+        raise ValueError(
+            "Rank-0 tensors are not supported as the num_or_size_splits argument to "
+            f"split. Argument provided: {num_or_size_splits}"
+        )
+    if num is None:
+        num = sizes.shape[0]
+        if num is None:
+            raise ValueError(
+                f"Cannot infer argument `num` from shape {sizes.shape}"
+            )
+    return _headrace.raw_op("SplitV")(
+        value=value, size_splits=sizes, axis=axis, num_split=num, name=name
+    )
+
+
+def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
+    """Elements added before and after, by dimension."""
+    kind = mode.upper()
+    if kind == "CONSTANT":
+        if not isinstance(constant_values, _headrace.Tensor) and np.isscalar(
+            constant_values
+        ) and constant_values == 0:
+            return _headrace.raw_op("Pad")(input=tensor, paddings=paddings, name=name)
+        tensor = conversion.convert_to_tensor(tensor)
+        return _headrace.raw_op("PadV2")(
+            input=tensor, paddings=paddings, constant_values=constant_values, name=name
+        )
+    if kind not in ("REFLECT", "SYMMETRIC"):
+        raise ValueError(
+            'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or '
+            f'"SYMMETRIC". Received `mode` = {mode}'
+        )
+    return _headrace.raw_op("MirrorPad")(
+        input=tensor, paddings=paddings, mode=kind, name=name
+    )
+
+
+def reverse(tensor, axis, name=None):
+    """Dimensions turned round."""
+    return _headrace.raw_op("ReverseV2")(tensor=tensor, axis=axis, name=name)
+
+
+def roll(input, shift, axis, name=None):
+    """Elements shifted along dimensions, those that leave come back."""
+    return _headrace.raw_op("Roll")(input=input, shift=shift, axis=axis, name=name)
+
+
+def repeat(input, repeats, axis=None, name=None):
+    """Elements repeated along a dimension (of the flattened tensor by default)."""
+    input = conversion.convert_to_tensor(input)
+    if axis is None:
+        input, axis = reshape(input, [-1]), 0
+    axis = axis + input.shape.rank if axis < 0 else axis
+    repeats = conversion.convert_to_tensor(repeats)
+    if repeats.dtype not in (dtypes.int32, dtypes.int64):
+        repeats = _as(repeats, dtypes.int32)
+    length = shape(input)[axis]
+    if repeats.shape.rank == 0 or repeats.shape.num_elements() == 1:
+        count = reshape(repeats, [])
+        places = tile(expand_dims(range(length), -1), stack([1, _as(count, dtypes.int32)]))
+        return gather(input, reshape(places, [-1]), axis=axis)
+    ends = _headrace.raw_op("Cumsum")(x=repeats, axis=0)
+    places = searchsorted(
+        ends, range(_as(ends[-1], ends.dtype), dtype=ends.dtype), side="right"
+    )
+    return gather(input, places, axis=axis)
+
+
+def searchsorted(
+    sorted_sequence, values, side="left", out_type=dtypes.int32, name=None
+):
+    """Where values would be inserted in sorted rows."""
+    sequence = conversion.convert_to_tensor(sorted_sequence)
+    values = conversion.convert_to_tensor(values, dtype_hint=sequence.dtype)
+    width = shape(sequence)[-1]
+    flat = reshape(sequence, stack([-1, width]))
+    rows = reshape(values, stack([-1, shape(values)[-1]]))
+    if side not in ("left", "right"):
+        raise ValueError(
+            f"Side must be either 'right' or 'left'. Received: `side` = {side}"
+        )
+    op = "UpperBound" if side == "right" else "LowerBound"
+    found = _headrace.raw_op(op)(
+        sorted_inputs=flat, values=rows, out_type=out_type, name=name
+    )
+    return reshape(found, shape(values))
+
+
+def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
+    """Slices of `params` at multi-dimensional indices."""
+    if isinstance(params, _headrace.VariableBase) and not batch_dims:
+        return params.gather_nd(indices, name)
+    if batch_dims:
+        return _batch_gather_nd(params, indices, batch_dims)
+    return gather_nd_op(params, indices, name)
+
+
+def _batch_gather_nd(params, indices, batch_dims):
+    params = conversion.convert_to_tensor(params)
+    indices = conversion.convert_to_tensor(indices)
+    dims = shape(indices)
+    lead = [range(shape(params)[i]) for i in _count(batch_dims)]
+    grids = meshgrid(*lead, indexing="ij")
+    extra = indices.shape.rank - batch_dims - 1
+    columns = []
+    for g in grids:
+        for _ in _count(extra):
+            g = expand_dims(g, -1)
+        g = broadcast_to(g, dims[:-1])
+        columns.append(_as(expand_dims(g, -1), indices.dtype))
+    return gather_nd_op(params, concat(columns + [indices], -1))
+
+
+def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
+    """True for the first `length` places of each row."""
+    lengths = conversion.convert_to_tensor(lengths)
+    if maxlen is None:
+        from headrace.ops import reduction_ops
+
+        maxlen = reduction_ops.reduce_max(lengths)
+        maxlen = _headrace.raw_op("Maximum")(
+            x=maxlen, y=conversion.to_tensor(0, maxlen.dtype)
+        )
+    else:
+        maxlen = conversion.convert_to_tensor(maxlen)
+    if maxlen.shape.rank not in (None, 0):
+        raise ValueError(
+            f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = "
+            f"{maxlen} with shape '{maxlen.shape}' instead"
+        )
+    row = range(conversion.to_tensor(0, maxlen.dtype), maxlen,
+                conversion.to_tensor(1, maxlen.dtype))
+    result = row < _as(expand_dims(lengths, -1), maxlen.dtype)
+    return _as(result, dtypes.as_dtype(dtype))
+
+
+def unique(x, out_idx=dtypes.int32, name=None):
+    """The distinct elements, and where each element stands among them."""
+    return _headrace.raw_op("Unique")(x=x, out_idx=out_idx, name=name)
+
+
+def unique_with_counts(x, out_idx=dtypes.int32, name=None):
+    """The distinct elements, their places, and how often each occurs."""
+    return _headrace.raw_op("UniqueWithCounts")(x=x, out_idx=out_idx, name=name)
+
+
+def ensure_shape(x, shape, name=None):
+    """The tensor, after a check of its shape."""
+    return _headrace.raw_op("EnsureShape")(
+        input=x, shape=tensor_shape.TensorShape(shape), name=name
+    )
+
+
+def identity_n(input, name=None):
+    """The tensors as they are."""
+    return _headrace.raw_op("IdentityN")(input=input, name=name)
+
+
+def broadcast_static_shape(shape_x, shape_y):
+    """The shape that two static shapes broadcast to."""
+    a, b = tensor_shape.as_shape(shape_x), tensor_shape.as_shape(shape_y)
+    if a.rank is None or b.rank is None:
+        return tensor_shape.unknown_shape()
+    n = max(a.rank, b.rank)
+    xs = [1] * (n - a.rank) + a.as_list()
+    ys = [1] * (n - b.rank) + b.as_list()
+    out = []
+    for x, y in zip(xs, ys):
+        if x is None or y is None:
+            known = y if x is None else x
+            out.append(known if known is not None and known > 1 else None)
+        elif x == 1 or y == 1 or x == y:
+            out.append(max(x, y) if 0 not in (x, y) else 0)
+        else:
+            raise ValueError(
+                f"Incompatible shapes for broadcasting: {a} and {b}."
+            )
+    return tensor_shape.TensorShape(out)
+
+
+def broadcast_dynamic_shape(shape_x, shape_y):
+    """The shape, as a tensor, that two shapes broadcast to."""
+    return _headrace.raw_op("BroadcastArgs")(s0=shape_x, s1=shape_y)
+
+
+def scatter_nd(indices, updates, shape, name=None):
+    """A tensor of zeros with updates added at indices."""
+    return _headrace.raw_op("ScatterNd")(
+        indices=indices, updates=updates, shape=shape, name=name
+    )
+
+
+def _scatter(op):
+    def update(tensor, indices, updates, name=None):
+        return _headrace.raw_op(op)(
+            tensor=tensor, indices=indices, updates=updates, name=name
+        )
+
+    return update
+
+
+tensor_scatter_nd_update = _scatter("TensorScatterUpdate")
+tensor_scatter_nd_add = _scatter("TensorScatterAdd")
+tensor_scatter_nd_sub = _scatter("TensorScatterSub")
+tensor_scatter_nd_max = _scatter("TensorScatterMax")
+tensor_scatter_nd_min = _scatter("TensorScatterMin")
+
+
+def sort(values, axis=-1, direction="ASCENDING", name=None):
+    """Sorted along a dimension."""
+    return _sorted(values, axis, direction)[0]
+
+
+def argsort(values, axis=-1, direction="ASCENDING", stable=False, name=None):
+    """The indices that sort along a dimension."""
+    return _sorted(values, axis, direction)[1]
+
+
+def _sorted(values, axis, direction):
+    values = conversion.convert_to_tensor(values)
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            f"Argument `direction` should be one of 'ASCENDING' or 'DESCENDING'. "
+            f"Received: direction={direction}"
+        )
+    r = values.shape.rank
+    axis = axis + r if axis < 0 else axis
+    if not 0 <= axis < r:
+        raise ValueError(f"Argument `axis` = {axis} not in range [{-r}, {r})")
+    last = axis == r - 1
+    perm = [i for i in _count(r) if i != axis] + [axis]
+    back = [0] * r
+    for i, p in enumerate(perm):
+        back[p] = i
+    x = values if last else transpose(values, perm)
+    flip = _flipped if direction == "ASCENDING" else (lambda v: v)
+    found = _headrace.raw_op("TopKV2")(input=flip(x), k=shape(x)[-1])
+    out, places = flip(found.values), found.indices
+    return (out, places) if last else (transpose(out, back), transpose(places, back))
+
+
+def _flipped(x):
+    """Values in the opposite order."""
+    if x.dtype.is_unsigned:
+        return conversion.to_tensor(x.dtype.max, x.dtype) - x
+    if x.dtype.is_integer:
+        return conversion.to_tensor(-1, x.dtype) - x
+    return -x
+
+
+def reverse_sequence(
+    input, seq_lengths, seq_axis=None, batch_axis=None, name=None
+):
+    """Each row's first `seq_lengths` elements turned round."""
+    return _headrace.raw_op("ReverseSequence")(
+        input=input,
+        seq_lengths=seq_lengths,
+        seq_dim=seq_axis,
+        batch_dim=0 if batch_axis is None else batch_axis,
+        name=name,
+    )
+
+
+def space_to_depth(input, block_size, data_format="NHWC", name=None):
+    """Blocks of space moved to the depth dimension."""
+    return _headrace.raw_op("SpaceToDepth")(
+        input=input, block_size=block_size, data_format=data_format, name=name
+    )
+
+
+def depth_to_space(input, block_size, data_format="NHWC", name=None):
+    """Depth moved to blocks of space."""
+    return _headrace.raw_op("DepthToSpace")(
+        input=input, block_size=block_size, data_format=data_format, name=name
+    )
+
+
+def unravel_index(indices, dims, name=None):
+    """Flat indices as coordinates."""
+    return _headrace.raw_op("UnravelIndex")(indices=indices, dims=dims, name=name)
+
+
+def dynamic_partition(data, partitions, num_partitions, name=None):
+    """Rows dealt to `num_partitions` tensors."""
+    return _headrace.raw_op("DynamicPartition")(
+        data=data, partitions=partitions, num_partitions=num_partitions, name=name
+    )
+
+
+def dynamic_stitch(indices, data, name=None):
+    """Rows of several tensors put at their indices."""
+    return _headrace.raw_op("DynamicStitch")(indices=indices, data=data, name=name)
+
+
+def strided_slice(
+    input_, begin, end, strides=None, begin_mask=0, end_mask=0, ellipsis_mask=0,
+    new_axis_mask=0, shrink_axis_mask=0, var=None, name=None,
+):
+    """A slice by vectors of begin, end and stride."""
+    begin = conversion.convert_to_tensor(begin)
+    strides = ones_like(begin) if strides is None else strides
+    return _strided_slice(
+        input_, begin, end, strides, begin_mask, end_mask, ellipsis_mask, new_axis_mask,
+        shrink_axis_mask, name,
+    )
+
+
+def guarantee_const(input, name=None):
+    """The tensor as it is."""
+    return identity(input, name=name)
+
+
+def parallel_stack(values, name="parallel_stack"):
+    """Tensors of one shape along a new first dimension."""
+    return stack(values, 0, name)

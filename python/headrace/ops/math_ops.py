@@ -146,3 +146,175 @@ def tensor_not_equals(self, other):
     if other is None:
         return True
     return _not_equal(self, other, False)
+
+
+def equal(x, y, name=None):
+    """Whether x == y, element by element."""
+    return _equal(x, y, True, name)
+
+
+def not_equal(x, y, name=None):
+    """Whether x != y, element by element."""
+    return _not_equal(x, y, True, name)
+
+
+def tensordot(a, b, axes, name=None):
+    """The sum of products over pairs of dimensions."""
+    from headrace.ops import array_ops
+
+    a = conversion.convert_to_tensor(a)
+    b = conversion.convert_to_tensor(b, dtype_hint=a.dtype)
+    first, second = _tensordot_axes(a, axes)
+    a2, free_a = _as_matrix(a, first, last=True)
+    b2, free_b = _as_matrix(b, second, last=False)
+    product = matmul(a2, b2)
+    return array_ops.reshape(product, array_ops.concat([free_a, free_b], 0), name=name)
+
+
+def _tensordot_axes(a, axes):
+    rank = a.shape.rank
+    if isinstance(axes, _headrace.EagerTensor):
+        axes = axes.numpy().tolist()
+    if isinstance(axes, int):
+        if axes < 0:
+            raise ValueError(f"`axes` must be at least 0. Received: {axes}.")
+        if rank is not None and axes > rank:
+            raise ValueError(
+                f"`axes` must not be larger than the number of dimensions of tensor {a}. "
+                f" Received {axes}, vs tensor dimensions {rank}."
+            )
+        return list(range(rank - axes, rank)), list(range(axes))
+    if len(axes) != 2:
+        raise ValueError(
+            f"`axes` must be an integer or have length 2. Received {axes}."
+        )
+    first, second = ([x] if isinstance(x, int) else list(x) for x in axes)
+    if len(first) != len(second):
+        raise ValueError(
+            f"Different number of contraction axes `a` and `b`, {len(first)} != "
+            f"{len(second)}."
+        )
+    return first, second
+
+
+def _as_matrix(x, axes, last):
+    from headrace.ops import array_ops
+
+    rank = x.shape.rank
+    axes = [i + rank if i < 0 else i for i in axes]
+    free = [i for i in range(rank) if i not in axes]
+    order = free + axes if last else axes + free
+    sizes = array_ops.shape(x)
+    kept = array_ops.gather(sizes, free) if free else _headrace.make_tensor(
+        [], dtypes.int32
+    )
+    raw = _headrace.raw_op
+    summed = raw("Prod")(
+        input=array_ops.gather(sizes, axes) if axes else kept[:0], axis=[0]
+    )
+    shape = array_ops.stack([-1, summed] if last else [summed, -1])
+    static = x.shape
+    if static.is_fully_defined():
+        count = 1
+        for i in axes:
+            count *= static[i]
+        other = 1
+        for i in free:
+            other *= static[i]
+        shape = [other, count] if last else [count, other]
+    y = x if order == list(range(rank)) else array_ops.transpose(x, order)
+    return array_ops.reshape(y, shape), kept
+
+
+def einsum(equation, *inputs, **kwargs):
+    """Sums of products by Einstein's convention."""
+    name = kwargs.pop("name", None)
+    optimize = kwargs.pop("optimize", "greedy")
+    del optimize  # every order of contraction gives the same sums
+    if kwargs:
+        raise TypeError(f"Invalid keyword arguments for this function: {sorted(kwargs)}")
+    operands = list(inputs)
+    if len(operands) > 2:
+        return _einsum_by_pairs(equation, operands)
+    equation = _completed(equation.replace(" ", ""), len(operands))
+    return _headrace.raw_op("Einsum")(inputs=operands, equation=equation, name=name)
+
+
+def _completed(equation, count):
+    """The equation with its output spelt out."""
+    if "->" in equation:
+        return equation
+    labels = equation.replace(",", "").replace(".", "")
+    once = sorted(c for c in set(labels) if labels.count(c) == 1)
+    dots = "..." if "..." in equation else ""
+    return equation + "->" + dots + "".join(once)
+
+
+def _einsum_by_pairs(equation, operands):
+    equation = _completed(equation.replace(" ", ""), len(operands))
+    left, output = equation.split("->")
+    terms = left.split(",")
+    total, label = operands[0], terms[0]
+    for i in range(1, len(operands)):
+        later = set("".join(terms[i + 1 :])) | set(output)
+        if i == len(operands) - 1:
+            kept = output
+        else:
+            both = label.replace("...", "") + terms[i].replace("...", "")
+            kept = "".join(dict.fromkeys(c for c in both if c in later))
+            if "..." in label or "..." in terms[i]:
+                kept = "..." + kept
+        total = _headrace.raw_op("Einsum")(
+            inputs=[total, operands[i]], equation=f"{label},{terms[i]}->{kept}"
+        )
+        label = kept
+    return total
+
+
+def top_k(input, k=1, sorted=True, index_type=dtypes.int32, name=None):
+    """The k greatest of each row, and where they are."""
+    return _headrace.raw_op("TopKV2")(
+        input=input, k=k, sorted=sorted, index_type=index_type, name=name
+    )
+
+
+def in_top_k(targets, predictions, k, name=None):
+    """Whether each target is among the k greatest predictions."""
+    return _headrace.raw_op("InTopKV2")(
+        predictions=predictions, targets=targets, k=k, name=name
+    )
+
+
+def invert_permutation(x, name=None):
+    """The permutation that undoes x."""
+    return _headrace.raw_op("InvertPermutation")(x=x, name=name)
+
+
+def histogram_fixed_width(values, value_range, nbins=100, dtype=dtypes.int32, name=None):
+    """How many values fall into each of `nbins` equal bins."""
+    return _headrace.raw_op("HistogramFixedWidth")(
+        values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name
+    )
+
+
+def confusion_matrix(
+    labels, predictions, num_classes=None, weights=None, dtype=dtypes.int32, name=None
+):
+    """How often each label was predicted as each class."""
+    from headrace.ops import array_ops, reduction_ops
+
+    labels = cast(labels, dtypes.int64)
+    predictions = cast(predictions, dtypes.int64)
+    if num_classes is None:
+        raw = _headrace.raw_op
+        num_classes = raw("Maximum")(
+            x=reduction_ops.reduce_max(labels), y=reduction_ops.reduce_max(predictions)
+        ) + 1
+    n = cast(num_classes, dtypes.int64)
+    if weights is None:
+        values = array_ops.ones_like(predictions, dtype)
+    else:
+        values = cast(weights, dtype)
+    return array_ops.scatter_nd(
+        array_ops.stack([labels, predictions], axis=1), values, array_ops.stack([n, n])
+    )

@@ -6,14 +6,15 @@
 
 #include "base/thread_pool.h"
 #include "ops/array/element_dispatch.h"
+#include "ops/array/transpose_loops.h"
 
 namespace headrace {
 namespace {
 
 // Below this many bytes a loop beats memcpy's call.
 constexpr int64_t kShortRow = 64;
-// Rows and columns of a transposed tile: a cache line of 4-byte elements.
-constexpr int64_t kTile = 16;
+// Rows of `to` that one task of a transposition writes.
+constexpr int64_t kBand = 64;
 
 template <typename T>
 constexpr bool kIsPlain = std::is_trivially_copyable_v<T>;
@@ -117,45 +118,24 @@ void CopyRows(const T* from, T* to, absl::Span<const BlockDim> dims) {
   });
 }
 
-// to[r * to_stride + c] = from[c * from_stride + r] for one tile.
-template <typename T>
-void TransposeTile(const T* from, int64_t from_stride, T* to, int64_t to_stride,
-                   int64_t rows, int64_t columns) {
-  if (rows == kTile && columns == kTile) {
-    for (int64_t r = 0; r < kTile; ++r) {
-      for (int64_t c = 0; c < kTile; ++c) {
-        to[r * to_stride + c] = from[c * from_stride + r];
-      }
-    }
-    return;
-  }
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) {
-      to[r * to_stride + c] = from[c * from_stride + r];
-    }
-  }
-}
-
-// The last dimension is a run in `to` and dimension `d` one in `from`: moves
-// tiles of the two, so that both sides use whole cache lines.
+// The last dimension is a run in `to` and dimension `d` one in `from`:
+// transposes the matrices of the two, in bands of whole cache lines.
 template <typename T>
 void CopyTransposed(const T* from, T* to, BlockDims dims, size_t d) {
+  const TransposeLoop transpose =
+      HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(T)));
   const BlockDim column = dims.back(), row = dims[d];
   dims.pop_back();
   dims.erase(dims.begin() + d);
-  const int64_t bands = (row.size + kTile - 1) / kTile;
+  const int64_t bands = (row.size + kBand - 1) / kBand;
   const int64_t outer = CountPositions(dims);
-  const double cost = 0.5 * static_cast<double>(column.size) * kTile;
+  const double cost = 0.4 * static_cast<double>(column.size) * kBand;
   ParallelFor(outer * bands, cost, [&](int64_t b, int64_t e) {
     Odometer at(dims, b / bands);
     for (int64_t i = b; i < e; ++i) {
-      const int64_t r = i % bands * kTile;
-      const int64_t rows = std::min(kTile, row.size - r);
-      for (int64_t c = 0; c < column.size; c += kTile) {
-        TransposeTile(from + at.from + r + c * column.from, column.from,
-                      to + at.to + r * row.to + c, row.to, rows,
-                      std::min(kTile, column.size - c));
-      }
+      const int64_t r = i % bands * kBand;
+      transpose(from + at.from + r, column.from, to + at.to + r * row.to,
+                row.to, column.size, std::min(kBand, row.size - r));
       if (i % bands == bands - 1) at.Next();
     }
   });
@@ -184,7 +164,7 @@ void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims) {
     using T = typename decltype(tag)::type;
     const T* f = static_cast<const T*>(from);
     T* t = static_cast<T*>(to);
-    if constexpr (kIsPlain<T>) {
+    if constexpr (kIsPlain<T> && sizeof(T) <= 16) {
       if (paired >= 0) return CopyTransposed(f, t, std::move(dims), paired);
     }
     CopyRows(f, t, dims);

@@ -9,8 +9,8 @@ namespace {
 Status BroadcastToRule(ShapeContext& c) {
   const Shape &in = c.input(0), &shape = c.input(1);
   if (shape.known_rank() && shape.rank() > 1) {
-    return InvalidArgument("shape must be a vector of {int32,int64}, got shape ",
-                           shape);
+    return InvalidArgument(
+        "shape must be a vector of {int32,int64}, got shape ", shape);
   }
   if (const Tensor* dims = c.value(1)) {
     for (int64_t i = 0; i < dims->num_elements(); ++i) {

@@ -8,9 +8,9 @@ namespace {
 Status AxisValue(ShapeContext& c, int input, bool* known, int64_t* axis) {
   const Shape& s = c.input(input);
   if (s.fully_known() && s.num_elements() != 1) {
-    return InvalidArgument(
-        input == 0 ? "concat_dim" : "axis",
-        " tensor should be a scalar integer, but got shape ", s);
+    return InvalidArgument(input == 0 ? "concat_dim" : "axis",
+                           " tensor should be a scalar integer, but got shape ",
+                           s);
   }
   return c.IntValue(input, known, axis);
 }
@@ -120,8 +120,9 @@ Status Concat(KernelContext& c) { return CopyParts(c, 1, c.input(0).IntAt(0)); }
 // The sizes along the axis, when all that takes is known now.
 bool KnownSizes(GradientContext& g, int first, const Value& axis_value,
                 std::vector<int64_t>* sizes) {
-  if (axis_value.is_symbolic()) return false;
-  const int64_t axis = axis_value.tensor().IntAt(0);
+  const Tensor* known = g.Known(axis_value);
+  if (known == nullptr) return false;
+  const int64_t axis = known->IntAt(0);
   for (int i = first; i < first + g.num_inputs() - 1; ++i) {
     const Shape& s = g.input(i).shape();
     if (!s.known_rank()) return false;

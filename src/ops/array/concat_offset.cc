@@ -13,8 +13,8 @@ Status ConcatOffsetRule(ShapeContext& c) {
   for (int i = 1; i < c.num_inputs(); ++i) {
     const Shape& s = c.input(i);
     if (s.known_rank() && s.rank() != 1) {
-      return InvalidArgument("input ", i,
-                             " should be a vector, but got shape ", s);
+      return InvalidArgument("input ", i, " should be a vector, but got shape ",
+                             s);
     }
     c.set_output(i - 1, s);
   }

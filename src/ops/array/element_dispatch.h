@@ -11,9 +11,15 @@ namespace headrace {
 
 // Plain elements by size; they may alias elements of any type.
 using Word1 = uint8_t;
-typedef uint16_t __attribute__((may_alias)) Word2;
-typedef uint32_t __attribute__((may_alias)) Word4;
-typedef uint64_t __attribute__((may_alias)) Word8;
+struct __attribute__((may_alias)) Word2 {
+  uint16_t bits;
+};
+struct __attribute__((may_alias)) Word4 {
+  uint32_t bits;
+};
+struct __attribute__((may_alias)) Word8 {
+  uint64_t bits;
+};
 struct __attribute__((may_alias)) Word16 {
   uint64_t low, high;
 };

@@ -62,8 +62,9 @@ Status One(KernelContext& c) {
 HR_OP(OnesLike)
     .Input("x: T")
     .Output("y: T")
-    .Attr("T: {bfloat16, half, float, double, int8, uint8, int16, uint16, "
-          "int32, uint32, int64, uint64, complex64, complex128, bool}")
+    .Attr(
+        "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, "
+        "int32, uint32, int64, uint64, complex64, complex128, bool}")
     .Doc("Ones in the shape of x.")
     .Shape(UnchangedShape)
     .NoGradient()

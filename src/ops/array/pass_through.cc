@@ -36,17 +36,17 @@ HR_OP(GuaranteeConst)
     .View()
     .Cpu(ComputeOwn<HandOn>);
 
-#define HR_COPY_OP(Name)                               \
-  HR_OP(Name)                                          \
-      .Input("input: T")                               \
-      .Output("output: T")                             \
-      .Attr("T: type")                                 \
-      .Attr("tensor_name: string = ''")                \
-      .Attr("debug_ops_spec: list(string) = []")       \
-      .AllowsUninitialized()                           \
+#define HR_COPY_OP(Name)                                \
+  HR_OP(Name)                                           \
+      .Input("input: T")                                \
+      .Output("output: T")                              \
+      .Attr("T: type")                                  \
+      .Attr("tensor_name: string = ''")                 \
+      .Attr("debug_ops_spec: list(string) = []")        \
+      .AllowsUninitialized()                            \
       .Doc("Returns the input; a point to look at it.") \
-      .Shape(SameShape)                                \
-      .View()                                          \
+      .Shape(SameShape)                                 \
+      .View()                                           \
       .Cpu(ComputeOwn<HandOn>)
 HR_COPY_OP(Copy);
 HR_COPY_OP(CopyHost);

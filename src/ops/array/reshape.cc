@@ -64,8 +64,10 @@ Shape WithUnknownSizes(const Shape& in, Shape out) {
   int in_unknown = 0, out_unknown = 0, place = -1;
   int64_t in_product = 1, out_product = 1;
   for (int64_t d : in.dims()) {
-    if (d < 0) ++in_unknown;
-    else in_product *= d;
+    if (d < 0)
+      ++in_unknown;
+    else
+      in_product *= d;
   }
   for (int i = 0; i < out.rank(); ++i) {
     if (out[i] < 0) {

@@ -6,8 +6,10 @@ namespace {
 
 Status ShapeRule(ShapeContext& c) {
   for (int i = 0; i < c.num_inputs(); ++i) {
-    if (c.input(i).known_rank()) c.set_output(i, Shape{c.input(i).rank()});
-    else c.set_output(i, Shape{Shape::kUnknown});
+    if (c.input(i).known_rank())
+      c.set_output(i, Shape{c.input(i).rank()});
+    else
+      c.set_output(i, Shape{Shape::kUnknown});
   }
   return OkStatus();
 }

@@ -6,14 +6,13 @@ namespace {
 
 Status CheckVectors(const Shape& in, const Shape& begin, const Shape& size) {
   auto fits = [&](const Shape& s) {
-    return !s.known_rank() ||
-           (s.rank() == 1 &&
-            (s[0] < 0 || !in.known_rank() || s[0] == in.rank()));
+    return !s.known_rank() || (s.rank() == 1 && (s[0] < 0 || !in.known_rank() ||
+                                                 s[0] == in.rank()));
   };
   if (fits(begin) && fits(size)) return OkStatus();
   return InvalidArgument(
-      "Expected begin and size arguments to be 1-D tensors of size ",
-      in.rank(), ", but got shapes ", begin, " and ", size, " instead.");
+      "Expected begin and size arguments to be 1-D tensors of size ", in.rank(),
+      ", but got shapes ", begin, " and ", size, " instead.");
 }
 
 // One size of the result; -1 where nothing is known of it.
@@ -94,22 +93,20 @@ Status SliceGradient(GradientContext& g) {
   Value dy = g.grad();
   const Value &x = g.input(0), &begin = g.input(1);
   const DType index = begin.dtype();
-  const bool known = !begin.is_symbolic() && x.shape().fully_known() && dy &&
-                     dy.shape().fully_known();
+  const Tensor* known = g.Known(begin);
   Value paddings;
-  if (known) {
+  if (known && dy && x.shape().fully_known() && dy.shape().fully_known()) {
     const int rank = x.rank();
     std::vector<int64_t> pads;
     for (int i = 0; i < rank; ++i) {
-      const int64_t b = begin.tensor().IntAt(i);
+      const int64_t b = known->IntAt(i);
       pads.push_back(b);
       pads.push_back(x.shape()[i] - dy.shape()[i] - b);
     }
     paddings = g.Const(Tensor::Vector<int64_t>(pads).WithShape({rank, 2}));
   } else {
-    Value after = g("Sub", {g("Sub", {g.ShapeOf(x, index),
-                                      g.ShapeOf(dy, index)}),
-                            begin});
+    Value after = g(
+        "Sub", {g("Sub", {g.ShapeOf(x, index), g.ShapeOf(dy, index)}), begin});
     paddings = g("Pack", {begin, after}, {{"axis", 1}});
   }
   g.set(0, g("Pad", {dy, paddings}));

@@ -7,8 +7,8 @@ namespace {
 Status CheckSplitDim(int64_t* dim, int rank) {
   if (*dim < -rank || *dim >= rank) {
     return InvalidArgument("-input rank(-", rank,
-                           ") <= split_dim < input rank (", rank,
-                           "), but got ", *dim);
+                           ") <= split_dim < input rank (", rank, "), but got ",
+                           *dim);
   }
   if (*dim < 0) *dim += rank;
   return OkStatus();
@@ -16,8 +16,10 @@ Status CheckSplitDim(int64_t* dim, int rank) {
 
 // Outputs that differ from `in` at the dimension alone, whose size is unknown.
 void OpenOutputs(ShapeContext& c, Shape in, int64_t dim) {
-  if (dim >= 0) in.set_dim(static_cast<int>(dim), Shape::kUnknown);
-  else in = Shape::UnknownOfRank(in.rank());
+  if (dim >= 0)
+    in.set_dim(static_cast<int>(dim), Shape::kUnknown);
+  else
+    in = Shape::UnknownOfRank(in.rank());
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, in);
 }
 
@@ -104,7 +106,8 @@ int64_t SizeAt(const Tensor& t, int64_t i) {
 }
 
 // The parts' sizes, the one -1 filled in from `total` where that is known.
-Status PartSizes(const Tensor& sizes, int64_t total, std::vector<int64_t>* out) {
+Status PartSizes(const Tensor& sizes, int64_t total,
+                 std::vector<int64_t>* out) {
   int64_t sum = 0, open = -1;
   const int64_t n = sizes.num_elements();
   for (int64_t i = 0; i < n; ++i) {
@@ -116,8 +119,8 @@ Status PartSizes(const Tensor& sizes, int64_t total, std::vector<int64_t>* out) 
       }
       open = i;
     } else if (size < 0) {
-      return InvalidArgument("Split size at index ", i, " must be >= 0. Got: ",
-                             size);
+      return InvalidArgument("Split size at index ", i,
+                             " must be >= 0. Got: ", size);
     } else if (__builtin_add_overflow(sum, size, &sum)) {
       return InvalidArgument("split sizes are too large");
     }

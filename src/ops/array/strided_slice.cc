@@ -42,8 +42,8 @@ class StridedSliceKernel : public Kernel {
   explicit StridedSliceKernel(const ResolvedOp& op) : masks_(op) {}
   Status Run(KernelContext& c) override {
     HR_ASSIGN_OR_RETURN(StridedView view,
-                        ResolveSlice(masks_, c.input(1), c.input(2),
-                                     c.input(3), c.input(0).shape()));
+                        ResolveSlice(masks_, c.input(1), c.input(2), c.input(3),
+                                     c.input(0).shape()));
     CopyOutOfView(view, c.input(0), c.output(0));
     return OkStatus();
   }
@@ -101,9 +101,9 @@ Status StridedSliceGradRule(ShapeContext& c) {
 Status StridedSliceGrad(KernelContext& c) {
   const SliceMasks masks(c.op());
   Tensor& out = c.output(0);
-  HR_ASSIGN_OR_RETURN(StridedView view,
-                      ResolveSlice(masks, c.input(1), c.input(2), c.input(3),
-                                   out.shape()));
+  HR_ASSIGN_OR_RETURN(
+      StridedView view,
+      ResolveSlice(masks, c.input(1), c.input(2), c.input(3), out.shape()));
   if (c.input(4).shape() != view.result) {
     return InvalidArgument("shape of dy was ", c.input(4).shape(),
                            " instead of ", view.result);

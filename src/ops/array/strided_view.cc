@@ -159,9 +159,9 @@ Status CheckSliceIndices(const Shape& begin, const Shape& end,
       begin, ", ", end, ", and ", strides, " instead.");
 }
 
-StatusOr<StridedView> ResolveSlice(const SliceMasks& masks,
-                                   const Tensor& begin, const Tensor& end,
-                                   const Tensor& strides, const Shape& shape) {
+StatusOr<StridedView> ResolveSlice(const SliceMasks& masks, const Tensor& begin,
+                                   const Tensor& end, const Tensor& strides,
+                                   const Shape& shape) {
   HR_RETURN_IF_ERROR(
       CheckSliceIndices(begin.shape(), end.shape(), strides.shape()));
   HR_RETURN_IF_ERROR(CheckOneEllipsis(masks));
@@ -246,8 +246,8 @@ Status CopyIntoView(const StridedView& view, const Tensor& value, Tensor& to) {
     dims[i] = {view.size[i], step, strides[i] * view.stride[i]};
     step *= view.size[i];
   }
-  CopyBlock(to.dtype(), dense.raw(),
-            At(to, FirstElement(view, strides)), std::move(dims));
+  CopyBlock(to.dtype(), dense.raw(), At(to, FirstElement(view, strides)),
+            std::move(dims));
   return OkStatus();
 }
 

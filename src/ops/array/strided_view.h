@@ -25,9 +25,9 @@ struct StridedView {
 
 // Reads the three index vectors against `shape` (of known rank).
 // InvalidArgument with upstream's texts.
-StatusOr<StridedView> ResolveSlice(const SliceMasks& masks,
-                                   const Tensor& begin, const Tensor& end,
-                                   const Tensor& strides, const Shape& shape);
+StatusOr<StridedView> ResolveSlice(const SliceMasks& masks, const Tensor& begin,
+                                   const Tensor& end, const Tensor& strides,
+                                   const Shape& shape);
 // The result's shape as far as it is known when only the number of indices
 // is.
 Shape UnknownSliceShape(const SliceMasks& masks, int num_indices,

@@ -74,19 +74,20 @@ Status TileGradient(GradientContext& g) {
   }
   Value sizes = g.ShapeOf(x, multiples.dtype());
   Value split, axes;
-  if (!multiples.is_symbolic() && x.shape().fully_known()) {
+  const Tensor* known = g.Known(multiples);
+  if (known && x.shape().fully_known()) {
     std::vector<int64_t> dims;
     std::vector<int32_t> repeats;
     for (int i = 0; i < x.rank(); ++i) {
       repeats.push_back(2 * i);
-      dims.push_back(multiples.tensor().IntAt(i));
+      dims.push_back(known->IntAt(i));
       dims.push_back(x.shape()[i]);
     }
     split = g.Const(Tensor::Vector<int64_t>(dims));
     axes = g.Int32s(repeats);
   } else {
-    split = g("Reshape", {g("Pack", {multiples, sizes}, {{"axis", 1}}),
-                          g.Int32s({-1})});
+    split = g("Reshape",
+              {g("Pack", {multiples, sizes}, {{"axis", 1}}), g.Int32s({-1})});
     axes = g("Range", {g.Int32(0), g("Size", {split}), g.Int32(2)});
   }
   Value parts = g("Reshape", {dy, split});

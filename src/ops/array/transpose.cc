@@ -92,8 +92,7 @@ Status ConjugateTranspose(KernelContext& c) {
 template <bool conjugate>
 Status TransposeGradient(GradientContext& g) {
   Value back = g("InvertPermutation", {g.input(1)});
-  g.set(0, g(conjugate ? "ConjugateTranspose" : "Transpose",
-             {g.grad(), back}));
+  g.set(0, g(conjugate ? "ConjugateTranspose" : "Transpose", {g.grad(), back}));
   return g.status();
 }
 
@@ -125,8 +124,8 @@ Status InvertPermutationRule(ShapeContext& c) {
   if (c.input(0).known_rank() && c.input(0).rank() != 1) {
     return InvalidArgument("invert_permutation expects a 1D vector.");
   }
-  c.set_output(0, c.input(0).known_rank() ? c.input(0)
-                                          : Shape{Shape::kUnknown});
+  c.set_output(0,
+               c.input(0).known_rank() ? c.input(0) : Shape{Shape::kUnknown});
   return OkStatus();
 }
 

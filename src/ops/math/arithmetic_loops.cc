@@ -8,25 +8,23 @@ namespace {
 template <typename T>
 constexpr bool kIsFloat = std::is_floating_point_v<T>;
 
-#define HR_FUNCTION(Name) \
-  struct Name {           \
-    template <typename T> \
-    HR_VECTOR T Run(T a, T b)
-
-// Integers wrap, so they are computed unsigned and wide.
-#define HR_WRAPPING(Name, op)                                           \
-  HR_FUNCTION(Name) {                                                   \
-    if constexpr (kIsFloat<T>) {                                        \
-      return a op b;                                                    \
-    } else {                                                            \
-      using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>; \
-      return static_cast<T>(static_cast<U>(a) op static_cast<U>(b));    \
-    }                                                                   \
-  }                                                                     \
-  }
-HR_WRAPPING(Add, +);
-HR_WRAPPING(Subtract, -);
-HR_WRAPPING(Multiply, *);
+// Integers wrap, so they are computed unsigned and no narrower than int.
+#define HR_WRAPPING(Name, op)                                             \
+  struct Name {                                                           \
+    template <typename T>                                                 \
+    HR_VECTOR T Run(T a, T b) {                                           \
+      if constexpr (kIsFloat<T>) {                                        \
+        return a op b;                                                    \
+      } else {                                                            \
+        using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>; \
+        return static_cast<T>(static_cast<U>(a) op static_cast<U>(b));    \
+      }                                                                   \
+    }                                                                     \
+  };
+HR_WRAPPING(Add, +)
+HR_WRAPPING(Subtract, -)
+HR_WRAPPING(Multiply, *)
+#undef HR_WRAPPING
 
 struct AddComplex {
   template <typename T>
@@ -54,76 +52,128 @@ struct SquaredDifferenceComplex {  // |a - b|^2 as d * conj(d)
   }
 };
 
-HR_FUNCTION(SquaredDifference) {
-  const T d = Subtract::Run(a, b);
-  return Multiply::Run(d, d);
-}
+struct SquaredDifference {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T d = Subtract::Run(a, b);
+    return Multiply::Run(d, d);
+  }
 };
-HR_FUNCTION(Maximum) {
-  if constexpr (kIsFloat<T>) {
-    const T m = a > b ? a : b;  // b where either is a NaN
-    return a != a ? a : m;
-  } else {
-    return a > b ? a : b;
+struct Maximum {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      const T m = a > b ? a : b;  // b where either is a NaN
+      return a != a ? a : m;
+    } else {
+      return a > b ? a : b;
+    }
+  }
+};
+struct Minimum {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      const T m = a < b ? a : b;
+      return a != a ? a : m;
+    } else {
+      return a < b ? a : b;
+    }
+  }
+};
+struct Divide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return a / b;
+  }
+};
+struct DivNoNan {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T q = a / b;
+    return b == 0 ? T{0} : q;
+  }
+};
+struct MulNoNan {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T p = a * b;
+    return b == 0 ? T{0} : p;
+  }
+};
+struct Xdivy {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T q = a / b;
+    return a == 0 ? T{0} : q;
+  }
+};
+struct FloorDivide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_floorf(a / b);
+    if constexpr (sizeof(T) == 8) return __builtin_floor(a / b);
+  }
+};
+struct TruncateDivide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_truncf(a / b);
+    if constexpr (sizeof(T) == 8) return __builtin_trunc(a / b);
+  }
+};
+struct TruncateMod {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_fmodf(a, b);
+    if constexpr (sizeof(T) == 8) return __builtin_fmod(a, b);
+  }
+};
+struct FloorModulo {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T r = TruncateMod::Run(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  }
+};
+
+// Remainders of floats. In double both the quotient's integer part and the
+// remainder are exact as long as the quotient is below 2^28; what is not goes
+// to the C library.
+template <bool kFloor>
+void FloatMod(const void* x, const void* z, void* y, int64_t n, int kind) {
+  const float* a = static_cast<const float*>(x);
+  const float* b = static_cast<const float*>(z);
+  float* r = static_cast<float*>(y);
+  const float sa = kind == 1 ? *a : 0.0f, sb = kind == 2 ? *b : 0.0f;
+  float p[kTile], q[kTile], out[kTile];
+  uint8_t easy[kTile];
+  for (int64_t begin = 0; begin < n; begin += kTile) {
+    const int64_t m = n - begin < kTile ? n - begin : kTile;
+    for (int64_t i = 0; i < m; ++i) {
+      p[i] = kind == 1 ? sa : a[begin + i];
+      q[i] = kind == 2 ? sb : b[begin + i];
+    }
+    int hard = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < m; ++i) {
+      const double u = p[i], v = q[i], quotient = u / v;
+      const double rest = u - __builtin_trunc(quotient) * v;
+      const bool fix = kFloor & (rest != 0) & ((rest < 0) != (v < 0));
+      const double shifted = fix ? rest + v : rest;
+      out[i] =
+          static_cast<float>(rest == 0 ? __builtin_copysign(0.0, u) : shifted);
+      easy[i] = (__builtin_fabs(quotient) < 268435456.0) & (rest == rest);
+      hard |= !easy[i];
+    }
+    for (int64_t i = 0; i < m && hard; ++i) {
+      if (easy[i]) continue;
+      out[i] =
+          kFloor ? FloorModulo::Run(p[i], q[i]) : TruncateMod::Run(p[i], q[i]);
+    }
+    __builtin_memcpy(r + begin, out, m * sizeof(float));
   }
 }
-};
-HR_FUNCTION(Minimum) {
-  if constexpr (kIsFloat<T>) {
-    const T m = a < b ? a : b;
-    return a != a ? a : m;
-  } else {
-    return a < b ? a : b;
-  }
-}
-}
-;
-HR_FUNCTION(Divide) { return a / b; }
-}
-;
-HR_FUNCTION(DivNoNan) {
-  const T q = a / b;
-  return b == 0 ? T{0} : q;
-}
-}
-;
-HR_FUNCTION(MulNoNan) {
-  const T p = a * b;
-  return b == 0 ? T{0} : p;
-}
-}
-;
-HR_FUNCTION(Xdivy) {
-  const T q = a / b;
-  return a == 0 ? T{0} : q;
-}
-}
-;
-HR_FUNCTION(FloorDivide) {
-  if constexpr (sizeof(T) == 4) return __builtin_floorf(a / b);
-  if constexpr (sizeof(T) == 8) return __builtin_floor(a / b);
-}
-}
-;
-HR_FUNCTION(TruncateDivide) {
-  if constexpr (sizeof(T) == 4) return __builtin_truncf(a / b);
-  if constexpr (sizeof(T) == 8) return __builtin_trunc(a / b);
-}
-}
-;
-HR_FUNCTION(TruncateMod) {
-  if constexpr (sizeof(T) == 4) return __builtin_fmodf(a, b);
-  if constexpr (sizeof(T) == 8) return __builtin_fmod(a, b);
-}
-}
-;
-HR_FUNCTION(FloorModulo) {
-  const T r = TruncateMod::Run(a, b);
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-}
-;
-#undef HR_FUNCTION
 
 // Through the C library's double functions.
 #define HR_DOUBLE_FUNCTION(Name, expression)                        \
@@ -173,6 +223,10 @@ void Pow(const void* a, const void* b, void* y, int64_t n, int kind) {
   Map2Blocks<PowD, T>(a, b, y, n, kind);
 }
 
+#define HR_MODULO(op, F, loop)                                         \
+  HR_BINARY(op, F, double, 20.0f),                                     \
+      {op, kType<float>, kType<float>, nullptr, &loop, nullptr, 2.0f}, \
+      HR_BINARY_SMALL(op, loop, 2.0f)
 #define HR_BLOCKS(op, F, T, ns) \
   { op, kType<T>, kType<T>, nullptr, &Map2Blocks<F, T>, nullptr, ns }
 #define HR_BLOCK_FLOATS(op, F, ns)                           \
@@ -207,9 +261,9 @@ constexpr LoopEntry kRows[] = {
     HR_BINARY_FLOATS("Xdivy", Xdivy, 0.3f),
     HR_BINARY_FLOATS("FloorDiv", FloorDivide, 0.3f),
     HR_BINARY_FLOATS("TruncateDiv", TruncateDivide, 0.3f),
-    HR_BINARY_FLOATS("Mod", TruncateMod, 10.0f),
-    HR_BINARY_FLOATS("TruncateMod", TruncateMod, 10.0f),
-    HR_BINARY_FLOATS("FloorMod", FloorModulo, 10.0f),
+    HR_MODULO("Mod", TruncateMod, FloatMod<false>),
+    HR_MODULO("TruncateMod", TruncateMod, FloatMod<false>),
+    HR_MODULO("FloorMod", FloorModulo, FloatMod<true>),
     HR_BLOCK_FLOATS("Atan2", Atan2D, 3.0f),
     HR_BLOCK_FLOATS("Xlogy", XlogyD, 1.0f),
     HR_BLOCK_FLOATS("Xlog1py", Xlog1pyD, 1.5f),

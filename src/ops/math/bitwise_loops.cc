@@ -4,17 +4,24 @@
 namespace headrace::HR_LEVEL {
 namespace {
 
-#define HR_FUNCTION(Name) \
-  struct Name {           \
-    template <typename T> \
-    HR_VECTOR T Run(T a, T b)
-HR_FUNCTION(And) { return static_cast<T>(a & b); }
+struct And {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return static_cast<T>(a & b);
+  }
 };
-HR_FUNCTION(Or) { return static_cast<T>(a | b); }
+struct Or {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return static_cast<T>(a | b);
+  }
 };
-HR_FUNCTION(Xor) { return static_cast<T>(a ^ b); }
-}
-;
+struct Xor {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
 // Shifts outside [0, bits) count as the nearest that is inside.
 template <typename T>
 HR_VECTOR int ShiftBy(T b) {
@@ -22,16 +29,19 @@ HR_VECTOR int ShiftBy(T b) {
   const T low = b < T{0} ? T{0} : b;
   return static_cast<int>(low > kMost ? kMost : low);
 }
-HR_FUNCTION(LeftShift) {
-  using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
-  return static_cast<T>(static_cast<U>(a) << ShiftBy(b));
-}
-}
-;
-HR_FUNCTION(RightShift) { return static_cast<T>(a >> ShiftBy(b)); }
-}
-;
-#undef HR_FUNCTION
+struct LeftShift {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    return static_cast<T>(static_cast<U>(a) << ShiftBy(b));
+  }
+};
+struct RightShift {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return static_cast<T>(a >> ShiftBy(b));
+  }
+};
 
 struct PopulationCount {
   template <typename T>

@@ -24,7 +24,15 @@ absl::InlinedVector<int64_t, 6> StridesIn(const Shape& s, const Shape& out) {
   return strides;
 }
 
-// Lays `rows` rows of an operand out one after another.
+// Lays `rows` rows, `step` elements apart, out one after another.
+template <typename Word, int kInner>
+void SpreadRows(const Word* from, int64_t step, int64_t rows, Word* to) {
+  for (int64_t r = 0; r < rows; ++r, from += step, to += kInner) {
+    for (int i = 0; i < kInner; ++i) to[i] = from[0];
+  }
+}
+
+// The same for the rows that `walker` names.
 template <typename Word>
 void GatherRows(const BroadcastPlan& plan, int operand, const char* data,
                 RowWalker walker, int64_t rows, char* tile) {
@@ -32,6 +40,13 @@ void GatherRows(const BroadcastPlan& plan, int operand, const char* data,
   const bool repeat = plan.inner_stride(operand) == 0;
   const Word* from = reinterpret_cast<const Word*>(data);
   Word* to = reinterpret_cast<Word*>(tile);
+  if (repeat && plan.rank() == 2 && inner <= 4) {
+    const int64_t step = plan.stride(operand, 0);
+    from += walker.offset(operand);
+    if (inner == 2) return SpreadRows<Word, 2>(from, step, rows, to);
+    if (inner == 3) return SpreadRows<Word, 3>(from, step, rows, to);
+    if (inner == 4) return SpreadRows<Word, 4>(from, step, rows, to);
+  }
   for (int64_t r = 0; r < rows; ++r, to += inner) {
     const Word* row = from + walker.offset(operand);
     if (repeat) {

@@ -199,8 +199,8 @@ void ClipSpan(const void* x, const void* low, const void* high, void* y,
   const T lo = *static_cast<const T*>(low), hi = *static_cast<const T*>(high);
 #pragma GCC ivdep
   for (int64_t i = 0; i < n; ++i) {
-    const T v = a[i] < lo ? lo : a[i];
-    r[i] = v > hi ? hi : v;
+    const T v = a[i] > hi ? hi : a[i];
+    r[i] = v < lo ? lo : v;
   }
 }
 

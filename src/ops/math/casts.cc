@@ -54,14 +54,6 @@ void ToComplex(const void* x, void* y, int64_t n) {
   }
 }
 
-// A complex number is true if either part is not 0.
-template <typename T>
-void ComplexToBool(const void* x, void* y, int64_t n) {
-  const T* a = static_cast<const T*>(x);
-  bool* r = static_cast<bool*>(y);
-  for (int64_t i = 0; i < n; ++i) r[i] = a[2 * i] != 0 || a[2 * i + 1] != 0;
-}
-
 UnaryLoop ToHubLoop(int t) {
   if (t == kComplex64) return RealPart<float>;
   if (t == kComplex128) return RealPart<double>;
@@ -172,9 +164,6 @@ void PlanRoute(int from, int to, Route& r) {
   } else if (IsComplex(from) && IsComplex(to)) {
     r.single =
         from == kComplex64 ? BetweenComplex<true> : BetweenComplex<false>;
-  } else if (IsComplex(from) && to == 10) {
-    r.single =
-        from == kComplex64 ? ComplexToBool<float> : ComplexToBool<double>;
   } else {
     if (from != a) r.up = ToHubLoop(from);
     if (a != b) {

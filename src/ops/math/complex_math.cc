@@ -86,9 +86,9 @@ HR_FUNCTION2(Xdivy, a == C() ? C() : a / b)
 HR_FUNCTION2(Xlogy, a == C() ? C() : a * std::log(b))
 HR_FUNCTION2(Xlog1py, a == C() ? C() : a * std::log(b + R(1)))
 HR_FUNCTION2(Pow, b == C() ? C(1) : a == C() ? C() : std::pow(a, b))
-// Gradients are those of holomorphic functions: of conjugates.
-HR_FUNCTION2(TanhGrad, b* std::conj(R(1) - a * a))
-HR_FUNCTION2(SigmoidGrad, b* std::conj(a*(R(1) - a)))
+// As upstream's: these two are given the conjugate, the others take it.
+HR_FUNCTION2(TanhGrad, b*(R(1) - a * a))
+HR_FUNCTION2(SigmoidGrad, b*(a*(R(1) - a)))
 HR_FUNCTION2(SqrtGrad, b* std::conj(R(0.5) / a))
 HR_FUNCTION2(RsqrtGrad, b* std::conj(R(-0.5) * (a * a * a)))
 HR_FUNCTION2(ReciprocalGrad, b* std::conj(-a* a))

@@ -29,31 +29,36 @@ HR_VECTOR T Remainder(T a, T b) {
                         static_cast<U>(Quotient(a, b)) * static_cast<U>(b));
 }
 
-#define HR_FUNCTION(Name) \
-  struct Name {           \
-    template <typename T> \
-    HR_VECTOR T Run(T a, T b)
-HR_FUNCTION(TruncateDiv) { return Quotient(a, b); }
+struct TruncateDiv {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return Quotient(a, b);
+  }
 };
-HR_FUNCTION(TruncateMod) { return Remainder(a, b); }
+struct TruncateMod {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return Remainder(a, b);
+  }
 };
-HR_FUNCTION(FloorDiv) {
-  const T q = Quotient(a, b);
-  if constexpr (std::is_unsigned_v<T>) return q;
-  const T r = static_cast<T>(static_cast<uint64_t>(a) -
-                             static_cast<uint64_t>(q) * uint64_t(b));
-  return static_cast<T>(q - (r != 0 && (r < 0) != (b < 0)));
-}
-}
-;
-HR_FUNCTION(FloorMod) {
-  const T r = Remainder(a, b);
-  if constexpr (std::is_unsigned_v<T>) return r;
-  return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
-}
-}
-;
-#undef HR_FUNCTION
+struct FloorDiv {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T q = Quotient(a, b);
+    if constexpr (std::is_unsigned_v<T>) return q;
+    const T r = static_cast<T>(static_cast<uint64_t>(a) -
+                               static_cast<uint64_t>(q) * uint64_t(b));
+    return static_cast<T>(q - (r != 0 && (r < 0) != (b < 0)));
+  }
+};
+struct FloorMod {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T r = Remainder(a, b);
+    if constexpr (std::is_unsigned_v<T>) return r;
+    return r != 0 && (r < 0) != (b < 0) ? static_cast<T>(r + b) : r;
+  }
+};
 
 template <typename F, typename T>
 uint32_t Checked(const void* x, const void* z, void* y, int64_t n, int kind) {

@@ -53,6 +53,15 @@ class UnaryLoopKernel : public Kernel {
   ElementwiseLoop loop_;
 };
 
+// True when `s` is the last dimensions of `out`'s shape.
+bool IsSuffix(const Shape& s, const Tensor& out) {
+  const int skip = out.rank() - s.rank();
+  for (int i = 0; i < s.rank(); ++i) {
+    if (s[i] != out.dim(skip + i)) return false;
+  }
+  return true;
+}
+
 // `loop(a, b, y, n, kind)` over two operands that broadcast to `out`.
 template <typename Loop>
 void RunTwo(const Loop& loop, float ns, const Tensor& a, const Tensor& b,
@@ -73,6 +82,13 @@ void RunTwo(const Loop& loop, float ns, const Tensor& a, const Tensor& b,
       loop(pa + begin * step_a, pb + begin * step_b, to + begin * size,
            end - begin, kind);
     });
+    return;
+  }
+  // A small tensor and a vector along its rows: not worth a plan.
+  if (n * ns < kInlineNs && na == n && nb > 1 && IsSuffix(b.shape(), out)) {
+    for (int64_t i = 0; i < n; i += nb) {
+      loop(pa + i * in_size, pb, to + i * size, nb, 0);
+    }
     return;
   }
   const BroadcastPlan plan(out.shape(), {&a.shape(), &b.shape()});

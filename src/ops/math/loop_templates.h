@@ -64,20 +64,24 @@ void Map(const void* x, void* y, int64_t n) {
 // The same in whole blocks, the last one padded: for functions whose vector
 // and scalar forms may differ in the last bit.
 constexpr int64_t kBlock = 16;
+// kBlock, but the compiler must not know it: it would unroll the loop over one
+// block instead of making vector code of it.
+HR_VECTOR int64_t OneBlock() {
+  int64_t n = kBlock;
+  asm("" : "+r"(n));
+  return n - n % kBlock;
+}
 template <typename F, typename T>
 void MapBlocks(const void* x, void* y, int64_t n) {
   const T* a = static_cast<const T*>(x);
   T* r = static_cast<T*>(y);
-  const int64_t whole = n - n % kBlock;
-#pragma GCC ivdep
-  for (int64_t i = 0; i < whole; ++i) r[i] = F::Run(a[i]);
-  if (whole == n) return;
-  T in[kBlock], out[kBlock];
-  for (int64_t i = 0; i < kBlock; ++i)
-    in[i] = a[whole + i < n ? whole + i : whole];
-#pragma GCC ivdep
-  for (int64_t i = 0; i < kBlock; ++i) out[i] = F::Run(in[i]);
-  for (int64_t i = whole; i < n; ++i) r[i] = out[i - whole];
+  const int64_t rest = n % kBlock, whole = n - rest;
+  if (whole > 0) Map<F, T>(a, r, whole);
+  if (rest == 0) return;
+  T block[kBlock];
+  for (int64_t i = 0; i < kBlock; ++i) block[i] = a[whole + (i < rest ? i : 0)];
+  Map<F, T>(block, block, OneBlock());
+  for (int64_t i = 0; i < rest; ++i) r[whole + i] = block[i];
 }
 
 template <typename F, typename T, typename R = T>
@@ -99,25 +103,23 @@ void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
   }
 }
 
-// The same in whole blocks: operands are gathered, scalars spread.
+// The same in whole blocks, the last one padded.
 template <typename F, typename T>
 void Map2Blocks(const void* x, const void* z, void* y, int64_t n, int kind) {
   const T* a = static_cast<const T*>(x);
   const T* b = static_cast<const T*>(z);
   T* r = static_cast<T*>(y);
-  const T sa = kind == 1 ? *a : T{}, sb = kind == 2 ? *b : T{};
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    const int64_t count = n - begin < kBlock ? n - begin : kBlock;
-    T p[kBlock], q[kBlock], out[kBlock];
-    for (int64_t i = 0; i < kBlock; ++i) {
-      const int64_t at = begin + (i < count ? i : 0);
-      p[i] = kind == 1 ? sa : a[at];
-      q[i] = kind == 2 ? sb : b[at];
-    }
-#pragma GCC ivdep
-    for (int64_t i = 0; i < kBlock; ++i) out[i] = F::Run(p[i], q[i]);
-    for (int64_t i = 0; i < count; ++i) r[begin + i] = out[i];
+  const int64_t rest = n % kBlock, whole = n - rest;
+  T p[kBlock], q[kBlock];
+  for (int64_t i = 0; i < kBlock && rest > 0; ++i) {
+    const int64_t at = whole + (i < rest ? i : 0);
+    p[i] = kind == 1 ? *a : a[at];
+    q[i] = kind == 2 ? *b : b[at];
   }
+  if (whole > 0) Map2<F, T>(a, b, r, whole, kind);
+  if (rest == 0) return;
+  Map2<F, T>(p, q, p, OneBlock(), kind);
+  for (int64_t i = 0; i < rest; ++i) r[whole + i] = p[i];
 }
 
 // float spans from and to half and bfloat16, as fast as the level can.

@@ -63,7 +63,7 @@ using SelectLoop = void (*)(const bool* condition, const void* a, const void* b,
                             void* y, int64_t n, int kind);
 SelectLoop FindSelectLoop(int size);
 
-// y[i] = min(max(x[i], low), high); low and high are one scalar each. NaNs of
+// y[i] = max(min(x[i], high), low); low and high are one scalar each. NaNs of
 // x stay.
 using ClipLoop = void (*)(const void* x, const void* low, const void* high,
                           void* y, int64_t n);

@@ -35,6 +35,13 @@ void Run(SelectLoop loop, const Tensor& c, const Tensor& t, const Tensor& e,
   const int64_t n = out.num_elements();
   if (n == 0) return;
   const size_t size = DTypeSize(t.dtype());
+  const int64_t nt = t.num_elements(), ne = e.num_elements();
+  if (n < 4096 && c.num_elements() == n && (nt == n || nt == 1) &&
+      (ne == n || ne == 1)) {
+    const int kind = n == 1 ? 0 : (nt == 1 ? 1 : 0) | (ne == 1 ? 2 : 0);
+    loop(c.data<bool>(), t.raw(), e.raw(), out.raw(), n, kind);
+    return;
+  }
   const BroadcastPlan plan(out.shape(), {&c.shape(), &t.shape(), &e.shape()});
   RunBroadcast(
       plan, {{c.raw(), 1}, {t.raw(), size}, {e.raw(), size}}, out.raw(), size,

@@ -15,124 +15,147 @@ constexpr bool kIsFloat = std::is_floating_point_v<T>;
 template <typename T>
 using Unsigned = std::make_unsigned_t<T>;
 
-#define HR_FUNCTION(Name) \
-  struct Name {           \
-    template <typename T> \
-    HR_VECTOR T Run(T x)
-
-HR_FUNCTION(Neg) {
-  if constexpr (kIsComplex<T>) {
-    return {-x.re, -x.im};
-  } else if constexpr (kIsFloat<T>) {
-    return -x;
-  } else {
-    return static_cast<T>(-static_cast<Unsigned<T>>(x));
+struct Neg {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (kIsComplex<T>) {
+      return {-x.re, -x.im};
+    } else if constexpr (kIsFloat<T>) {
+      return -x;
+    } else {
+      return static_cast<T>(-static_cast<Unsigned<T>>(x));
+    }
   }
-}
 };
-HR_FUNCTION(Absolute) {
-  if constexpr (std::is_same_v<T, float>) return __builtin_fabsf(x);
-  if constexpr (std::is_same_v<T, double>) return __builtin_fabs(x);
-  if constexpr (std::is_unsigned_v<T>) return x;
-  if constexpr (!kIsFloat<T>) {
-    return static_cast<T>(x < 0 ? -static_cast<Unsigned<T>>(x)
-                                : static_cast<Unsigned<T>>(x));
+struct Absolute {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (std::is_same_v<T, float>) return __builtin_fabsf(x);
+    if constexpr (std::is_same_v<T, double>) return __builtin_fabs(x);
+    if constexpr (std::is_unsigned_v<T>) return x;
+    if constexpr (!kIsFloat<T>) {
+      return static_cast<T>(x < 0 ? -static_cast<Unsigned<T>>(x)
+                                  : static_cast<Unsigned<T>>(x));
+    }
   }
-}
 };
-HR_FUNCTION(Sign) {
-  if constexpr (kIsFloat<T>) {
-    const T s = static_cast<T>((x > 0 ? 1 : 0) - (x < 0 ? 1 : 0));
-    return x != x ? x : s;
-  } else {
-    return static_cast<T>((x > 0) - (x < 0));
+struct Sign {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (kIsFloat<T>) {
+      const T s = static_cast<T>((x > 0 ? 1 : 0) - (x < 0 ? 1 : 0));
+      return x != x ? x : s;
+    } else {
+      return static_cast<T>((x > 0) - (x < 0));
+    }
   }
-}
-}
-;
-HR_FUNCTION(Square) {
-  if constexpr (kIsComplex<T>) {
-    return {x.re * x.re - x.im * x.im, 2 * (x.re * x.im)};
-  } else if constexpr (kIsFloat<T>) {
-    return x * x;
-  } else {
-    // Wide enough that small types do not meet int's overflow.
-    const uint64_t u = static_cast<uint64_t>(x);
-    return static_cast<T>(u * u);
+};
+struct Square {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (kIsComplex<T>) {
+      return {x.re * x.re - x.im * x.im, 2 * (x.re * x.im)};
+    } else if constexpr (kIsFloat<T>) {
+      return x * x;
+    } else {
+      // Unsigned and no narrower than int, so that it wraps.
+      using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+      const U u = static_cast<U>(x);
+      return static_cast<T>(u * u);
+    }
   }
-}
-}
-;
-HR_FUNCTION(Reciprocal) {
-  if constexpr (kIsComplex<T>) {
-    const auto d = x.re * x.re + x.im * x.im;
-    return {x.re / d, -x.im / d};
-  } else {
-    return T{1} / x;
+};
+struct Reciprocal {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (kIsComplex<T>) {
+      const auto d = x.re * x.re + x.im * x.im;
+      return {x.re / d, -x.im / d};
+    } else {
+      return T{1} / x;
+    }
   }
-}
-}
-;
-HR_FUNCTION(Conj) { return {x.re, -x.im}; }
-}
-;
-HR_FUNCTION(Sqrt) {
-  if constexpr (sizeof(T) == 4) return __builtin_sqrtf(x);
-  if constexpr (sizeof(T) == 8) return __builtin_sqrt(x);
-}
-}
-;
-HR_FUNCTION(Rsqrt) { return T{1} / Sqrt::Run(x); }
-}
-;
-#define HR_ROUNDING(Name, function)                      \
-  HR_FUNCTION(Name) {                                    \
-    if constexpr (sizeof(T) == 4) return function##f(x); \
-    if constexpr (sizeof(T) == 8) return function(x);    \
-  }                                                      \
+};
+struct Conj {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return {x.re, -x.im};
   }
-HR_ROUNDING(Ceil, __builtin_ceil);
-HR_ROUNDING(Floor, __builtin_floor);
-HR_ROUNDING(Round, __builtin_nearbyint);  // half to even
-HR_FUNCTION(Same) { return x; }
-}
-;
-HR_FUNCTION(Relu) {
-  if constexpr (kIsFloat<T>) return x != x ? x : (x > 0 ? x : T{0});
-  return x > 0 ? x : T{0};
-}
-}
-;
-HR_FUNCTION(Relu6) {
-  const T r = x > 0 ? x : T{0};
-  const T s = r < 6 ? r : T{6};
-  if constexpr (kIsFloat<T>) return x != x ? x : s;
-  return s;
-}
-}
-;
-HR_FUNCTION(Softsign) { return x / (T{1} + Absolute::Run(x)); }
-}
-;
-HR_FUNCTION(Invert) { return static_cast<T>(~x); }
-}
-;
-#undef HR_FUNCTION
-
-// To bool.
-#define HR_PREDICATE(Name) \
-  struct Name {            \
-    template <typename T>  \
-    HR_VECTOR bool Run(T x)
-HR_PREDICATE(IsNan) { return x != x; }
-}
-;
-HR_PREDICATE(IsInf) { return Absolute::Run(x) == static_cast<T>(kInfinity); }
-}
-;
-HR_PREDICATE(IsFinite) { return Absolute::Run(x) < static_cast<T>(kInfinity); }
-}
-;
+};
+struct Sqrt {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (sizeof(T) == 4) return __builtin_sqrtf(x);
+    if constexpr (sizeof(T) == 8) return __builtin_sqrt(x);
+  }
+};
+struct Rsqrt {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return T{1} / Sqrt::Run(x);
+  }
+};
+#define HR_ROUNDING(Name, function)                        \
+  struct Name {                                            \
+    template <typename T>                                  \
+    HR_VECTOR T Run(T x) {                                 \
+      if constexpr (sizeof(T) == 4) return function##f(x); \
+      if constexpr (sizeof(T) == 8) return function(x);    \
+    }                                                      \
+  };
+HR_ROUNDING(Ceil, __builtin_ceil)
+HR_ROUNDING(Floor, __builtin_floor)
+HR_ROUNDING(Round, __builtin_nearbyint)  // half to even
+#undef HR_ROUNDING
+struct Same {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return x;
+  }
+};
+struct Relu {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return x < T{0} ? T{0} : x;  // a NaN stays
+  }
+};
+struct Relu6 {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    const T r = x < T{0} ? T{0} : x;
+    return r > T{6} ? T{6} : r;
+  }
+};
+struct Softsign {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return x / (T{1} + Absolute::Run(x));
+  }
+};
+struct Invert {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return static_cast<T>(~x);
+  }
+};
+struct IsNan {
+  template <typename T>
+  HR_VECTOR bool Run(T x) {
+    return x != x;
+  }
+};
+struct IsInf {
+  template <typename T>
+  HR_VECTOR bool Run(T x) {
+    return Absolute::Run(x) == static_cast<T>(kInfinity);
+  }
+};
+struct IsFinite {
+  template <typename T>
+  HR_VECTOR bool Run(T x) {
+    return Absolute::Run(x) < static_cast<T>(kInfinity);
+  }
+};
 struct Not {
   HR_VECTOR uint8_t Run(uint8_t x) { return x ^ 1; }
 };

@@ -178,16 +178,13 @@ Value LogitsGradient(GradientContext& g) {
 }
 
 Status DenseGradient(GradientContext& g) {
-  Value logits = LogitsGradient(g), labels, d = g.grad(0);
-  if (d && g.wants(1)) {
+  // As upstream: what was broadcast is not summed, and the labels get nothing
+  // by way of the backprop output.
+  if (Value logits = LogitsGradient(g)) g.set(0, logits);
+  if (Value d = g.grad(0); d && g.wants(1)) {
     Value column = g("ExpandDims", {d, g.Int32(-1)});
-    labels = g("Mul", {column, g("Neg", {g("LogSoftmax", {g.input(0)})})});
+    g.set(1, g("Mul", {column, g("Neg", {g("LogSoftmax", {g.input(0)})})}));
   }
-  if (Value dd = g.grad(1); dd && g.wants(1)) {
-    Value part = g("Neg", {dd});
-    labels = labels ? g("AddV2", {labels, part}) : part;
-  }
-  g.SetBroadcast(logits, labels);
   return g.status();
 }
 

@@ -28,7 +28,10 @@ const SoftmaxLoops<double>& LoopsForSoftmax() {
 namespace {
 
 Status SoftmaxShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckRankAtLeast(c.input(0), 1));
+  const Shape& x = c.input(0);
+  if (x.known_rank() && x.rank() < 1) {
+    return InvalidArgument("logits must have >= 1 dimension, got ", x);
+  }
   return UnchangedShape(c);
 }
 

@@ -1,0 +1,99 @@
+"""tf.autodiff.ForwardAccumulator: derivatives along with the computation."""
+
+from headrace._load import _headrace
+from headrace.eager.backprop import UnconnectedGradients
+from headrace.framework import conversion, nest
+from headrace.framework.indexed_slices import from_gradient
+
+
+class ForwardAccumulator:
+    """Computes Jacobian-vector products of what runs in its context.
+
+    It records the computation and, when asked for a product, differentiates the
+    gradient with respect to its seed: the derivative of v -> vJ in direction t is Jt.
+    """
+
+    def __init__(self, primals, tangents):
+        flat_primals = nest.flatten(primals)
+        flat_tangents = nest.flatten(tangents)
+        nest.assert_same_structure(primals, tangents)
+        self._primals, self._tangents = [], []
+        for p, t in zip(flat_primals, flat_tangents):
+            if not p.dtype.is_floating and not p.dtype.is_complex:
+                from headrace.framework import logging
+
+                logging.warn(
+                    "The dtype of the watched primal must be floating (e.g. "
+                    "tf.float32), got %r",
+                    p.dtype,
+                )
+            t = conversion.convert_to_tensor(t, dtype=p.dtype)
+            if not t.shape.is_compatible_with(p.shape):
+                raise ValueError(
+                    f"Tangent {t} shape must match primal shape {p.shape}"
+                )
+            self._primals.append(p)
+            self._tangents.append(t)
+        self._tape = None
+        self._recording = False
+
+    def __enter__(self):
+        if self._recording:
+            raise ValueError("Accumulator is already recording.")
+        if self._tape is None:
+            self._tape = _headrace.Tape(True, False)
+            for p in self._primals:
+                self._tape.watch(p)
+        self._tape.start()
+        self._recording = True
+        return self
+
+    def __exit__(self, *error):
+        if self._recording:
+            self._tape.stop()
+            self._recording = False
+        return False
+
+    def jvp(self, primals, unconnected_gradients=UnconnectedGradients.NONE):
+        """The products for tensors computed inside, in their structure."""
+        if self._tape is None:
+            raise ValueError("Called jvp() without first tracing anything.")
+        zero = UnconnectedGradients(unconnected_gradients) == UnconnectedGradients.ZERO
+        out = []
+        for target in nest.flatten(primals):
+            value = target._read() if isinstance(target, _headrace.VariableBase) else target
+            product = self._product(target)
+            if product is None and zero:
+                product = _headrace.raw_op("ZerosLike")(x=value)
+            out.append(product)
+        return nest.pack_sequence_as(primals, out)
+
+    def _product(self, target):
+        for p, t in zip(self._primals, self._tangents):
+            if target is p:
+                return t
+        value = target._read() if isinstance(target, _headrace.VariableBase) else target
+        seed = _headrace.raw_op("ZerosLike")(x=value)
+        second = _headrace.Tape(True, False)
+        second.watch(seed)
+        resumed = self._recording
+        if resumed:
+            self._tape.stop()
+        second.start()
+        try:
+            found = self._tape.gradients([target], self._primals, [seed])
+        finally:
+            second.stop()
+            if resumed:
+                self._tape.start()
+        grads, tangents = [], []
+        for g, t in zip(found, self._tangents):
+            if g is not None:
+                second.start()
+                grads.append(conversion.convert_to_tensor(from_gradient(g)))
+                second.stop()
+                tangents.append(t)
+        if not grads:
+            return None
+        (product,) = second.gradients(grads, [seed], tangents)
+        return None if product is None else from_gradient(product)

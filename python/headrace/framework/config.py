@@ -1,0 +1,197 @@
+"""tf.config: devices, threads, how things run."""
+
+import collections
+
+from headrace._load import _headrace
+
+PhysicalDevice = collections.namedtuple("PhysicalDevice", ["name", "device_type"])
+LogicalDevice = collections.namedtuple("LogicalDevice", ["name", "device_type"])
+
+
+class LogicalDeviceConfiguration(
+    collections.namedtuple(
+        "LogicalDeviceConfiguration",
+        ["memory_limit", "experimental_priority", "experimental_device_ordinal"],
+        defaults=(None, None, 0),
+    )
+):
+    """A logical device to be made of a physical one."""
+
+
+_PHYSICAL = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+
+
+class _Settings:
+    visible = list(_PHYSICAL)
+    logical = {}  # physical device -> list of LogicalDeviceConfiguration
+    inter_op = 0
+    soft_placement = True
+    run_eagerly = False
+    deterministic = False
+    tf32 = True
+    jit = ""
+    optimizer = {}
+    log_placement = False
+
+
+def list_physical_devices(device_type=None):
+    """The devices of this machine."""
+    return [d for d in _PHYSICAL if device_type in (None, d.device_type)]
+
+
+def list_logical_devices(device_type=None):
+    """The devices that programs name."""
+    out = []
+    for d in _Settings.visible:
+        count = len(_Settings.logical.get(d, [None]))
+        out += [LogicalDevice(f"/device:{d.device_type}:{i}", d.device_type)
+                for i in range(count)]
+    return [d for d in out if device_type in (None, d.device_type)]
+
+
+def get_visible_devices(device_type=None):
+    """The physical devices in use."""
+    return [d for d in _Settings.visible if device_type in (None, d.device_type)]
+
+
+def set_visible_devices(devices, device_type=None):
+    """Chooses the physical devices in use."""
+    devices = list(devices) if isinstance(devices, (list, tuple)) else [devices]
+    for d in devices:
+        if d not in _PHYSICAL:
+            raise ValueError(f"Unrecognized device: {d!r}")
+        if device_type is not None and d.device_type != device_type:
+            raise ValueError(f"Unrecognized device: {d!r}")
+    kept = [d for d in _Settings.visible if device_type not in (None, d.device_type)]
+    _Settings.visible = kept + devices
+
+
+def get_logical_device_configuration(device):
+    """What set_logical_device_configuration set, or None."""
+    return _Settings.logical.get(_known(device))
+
+
+def set_logical_device_configuration(device, logical_devices):
+    """Splits a physical device into logical ones."""
+    device = _known(device)
+    for c in logical_devices or []:
+        if device.device_type == "CPU" and (
+            c.memory_limit is not None or c.experimental_priority is not None
+        ):
+            raise ValueError("Setting memory limit on CPU virtual devices is currently "
+                             "not supported")
+    if logical_devices is None:
+        _Settings.logical.pop(device, None)
+    else:
+        _Settings.logical[device] = list(logical_devices)
+
+
+def _known(device):
+    if device not in _PHYSICAL:
+        raise ValueError(f"Unrecognized device: {device!r}")
+    return device
+
+
+def get_intra_op_parallelism_threads():
+    """Threads of one op; 0 lets the system choose."""
+    return _headrace.intra_op_threads()
+
+
+def set_intra_op_parallelism_threads(num_threads):
+    """Sets the threads of one op."""
+    _headrace.set_intra_op_threads(int(num_threads))
+
+
+def get_inter_op_parallelism_threads():
+    """Ops that run side by side; 0 lets the system choose."""
+    return _Settings.inter_op
+
+
+def set_inter_op_parallelism_threads(num_threads):
+    """Sets how many ops run side by side: one pool serves both kinds."""
+    _Settings.inter_op = int(num_threads)
+
+
+def get_soft_device_placement():
+    """Whether ops go to another device where theirs is missing."""
+    return _Settings.soft_placement
+
+
+def set_soft_device_placement(enabled):
+    """Lets ops go to another device where theirs is missing."""
+    _Settings.soft_placement = bool(enabled)
+
+
+def run_functions_eagerly(run_eagerly):
+    """Makes traced functions run as plain Python."""
+    _Settings.run_eagerly = bool(run_eagerly)
+
+
+def functions_run_eagerly():
+    """Whether traced functions run as plain Python."""
+    return _Settings.run_eagerly
+
+
+def enable_op_determinism():
+    """Same inputs, same bits: always so here."""
+    _Settings.deterministic = True
+
+
+def disable_op_determinism():
+    """Leaves runs as deterministic as they always are here."""
+    _Settings.deterministic = False
+
+
+def is_op_determinism_enabled():
+    """Whether enable_op_determinism was called."""
+    return _Settings.deterministic
+
+
+def enable_tensor_float_32_execution(enabled):
+    """Keeps the setting; CPUs have no TensorFloat-32."""
+    _Settings.tf32 = bool(enabled)
+
+
+def tensor_float_32_execution_enabled():
+    """The setting of enable_tensor_float_32_execution."""
+    return _Settings.tf32
+
+
+def get_optimizer_jit():
+    """The setting of set_jit."""
+    return _Settings.jit
+
+
+def set_optimizer_jit(enabled):
+    """Keeps the setting: functions are always compiled to plans here."""
+    if enabled not in (True, False, "autoclustering"):
+        raise ValueError(f"Invalid value for JIT: {enabled}")
+    _Settings.jit = "autoclustering" if enabled else ""
+
+
+def get_log_device_placement():
+    """The setting of set_log_device_placement."""
+    return _Settings.log_placement
+
+
+def set_log_device_placement(enabled):
+    """Keeps the setting: everything is on the CPU here."""
+    _Settings.log_placement = bool(enabled)
+
+
+def get_device_details(device):
+    """What is known of a physical device."""
+    _known(device)
+    return {}
+
+
+def get_memory_growth(device):
+    """CPUs have no such setting."""
+    raise ValueError(f"Cannot get memory growth on device {device}: it is no GPU")
+
+
+def set_memory_growth(device, enable):
+    """CPUs have no such setting."""
+    raise ValueError("Cannot set memory growth on device when virtual devices configured"
+                     if device not in _PHYSICAL else
+                     f"Cannot set memory growth on device {device}: it is no GPU")

@@ -1,0 +1,102 @@
+"""How code runs at this point: eagerly or as a graph."""
+
+from headrace._load import _headrace
+
+
+def executing_eagerly():
+    """True where operations run at once."""
+    return _headrace.is_eager()
+
+
+def inside_function():
+    """True while a tf.function is being traced."""
+    if _headrace.is_eager():
+        return False
+    from headrace.graph import scopes
+
+    return scopes.is_function()
+
+
+class init_scope:  # noqa: N801  (upstream's name)
+    """Lifts operations out of functions being traced."""
+
+    def __enter__(self):
+        self._outer = None
+        if not _headrace.is_eager():
+            from headrace.graph import scopes
+
+            self._outer = scopes.lift()
+            self._outer.__enter__()
+
+    def __exit__(self, *error):
+        if self._outer is not None:
+            self._outer.__exit__(*error)
+        return False
+
+
+def get_static_value(tensor, partial=False):
+    """The value of a tensor where it is known without running, else None."""
+    if isinstance(tensor, _headrace.EagerTensor):
+        try:
+            return tensor.numpy()
+        except NotImplementedError:
+            return None
+    if not isinstance(tensor, _headrace.Tensor):
+        return tensor if hasattr(tensor, "shape") else None
+    from headrace.graph import scopes
+
+    return scopes.constant_value(tensor)
+
+
+def no_op(name=None):
+    """Does nothing."""
+    return _headrace.raw_op("NoOp")(name=name)
+
+
+def group(*inputs, **kwargs):
+    """An operation that runs all the inputs."""
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"Unknown keyword arguments: {list(kwargs)}")
+    if _headrace.is_eager():
+        return None
+    from headrace.graph import scopes
+
+    return scopes.group(inputs, name)
+
+
+class _NoControl:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return False
+
+
+def control_dependencies(control_inputs):
+    """Operations made inside run after `control_inputs`."""
+    if _headrace.is_eager():
+        if callable(control_inputs):
+            control_inputs()
+        elif control_inputs:
+            for c in control_inputs:
+                if callable(c):
+                    c()
+        return _NoControl()
+    from headrace.graph import scopes
+
+    return scopes.control_dependencies(control_inputs)
+
+
+def tuple(tensors, control_inputs=None, name=None):  # noqa: A001
+    """The tensors, once all of them are computed."""
+    if _headrace.is_eager():
+        return list(tensors)
+    from headrace.graph import scopes
+
+    return scopes.tuple(tensors, control_inputs, name)
+
+
+def timestamp(name=None):
+    """Seconds since the epoch."""
+    return _headrace.raw_op("Timestamp")(name=name)

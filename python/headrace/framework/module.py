@@ -1,0 +1,138 @@
+"""tf.Module: an object that finds the variables and modules below it."""
+
+import re
+
+from headrace._load import _headrace
+from headrace.framework import nest
+from headrace.framework.name_scopes import name_scope
+
+_VALID = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
+
+
+def camel_to_snake(value):
+    """MyLayer -> my_layer."""
+    return re.sub(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))", r"_\1", value).lower()
+
+
+class Module:
+    """Groups variables, other modules and functions under attributes."""
+
+    _TF_MODULE_IGNORED_PROPERTIES = frozenset(
+        ("_self_unconditional_checkpoint_dependencies", "_self_name_based_restores")
+    )
+
+    def __init__(self, name=None):
+        if name is None:
+            name = camel_to_snake(type(self).__name__)
+        elif not _VALID.match(name):
+            raise ValueError(
+                f"{name!r} is not a valid module name. Module names must be valid Python "
+                "identifiers (e.g. a valid class name)."
+            )
+        self._name = name
+        with name_scope(name) as scope:
+            self._scope_name = scope
+            self._name_scope = name_scope(scope)
+
+    @property
+    def name(self):
+        return self._name
+
+    @property
+    def name_scope(self):
+        return self._name_scope
+
+    @property
+    def variables(self):
+        return tuple(self._flatten(predicate=_is_variable, expand_composites=True))
+
+    @property
+    def trainable_variables(self):
+        return tuple(
+            self._flatten(
+                predicate=lambda x: _is_variable(x) and x.trainable,
+                expand_composites=True,
+            )
+        )
+
+    @property
+    def non_trainable_variables(self):
+        return tuple(
+            self._flatten(
+                predicate=lambda x: _is_variable(x) and not x.trainable,
+                expand_composites=True,
+            )
+        )
+
+    @property
+    def submodules(self):
+        return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
+
+    def _flatten(
+        self, recursive=True, predicate=None, attribute_traversal_key=None,
+        with_path=False, expand_composites=False,
+    ):
+        predicate = predicate or (lambda _: True)
+        return _walk(
+            self, recursive, predicate, self._TF_MODULE_IGNORED_PROPERTIES,
+            attribute_traversal_key, with_path, expand_composites,
+        )
+
+    @classmethod
+    def with_name_scope(cls, method):
+        """Wraps a method so that it runs under the module's name scope."""
+        import functools
+
+        @functools.wraps(method)
+        def wrapped(self, *args, **kwargs):
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return wrapped
+
+
+def _is_variable(x):
+    return isinstance(x, _headrace.VariableBase)
+
+
+def _walk(module, recursive, predicate, ignored, key, with_path, expand):
+    seen = {id(module)}
+    yield from _walk_one(module, recursive, predicate, ignored, key, with_path, expand,
+                         (), seen)
+
+
+def _walk_one(module, recursive, predicate, ignored, key, with_path, expand, path, seen):
+    submodules = []
+    attributes = vars(module)
+    for name in sorted(attributes, key=key):
+        if name in ignored:
+            continue
+        value = attributes[name]
+        try:
+            leaves = nest.flatten_with_paths(value)
+        except TypeError:
+            leaves = [((), value)]
+        for leaf_path, leaf in leaves:
+            full = path + (name, *leaf_path)
+            if id(leaf) in seen:
+                continue
+            if isinstance(leaf, Module) or _is_variable(leaf):
+                matched = predicate(leaf)
+            else:
+                try:
+                    matched = predicate(leaf)
+                except Exception:
+                    matched = False
+            if matched:
+                seen.add(id(leaf))
+                yield (full, leaf) if with_path else leaf
+            if recursive and isinstance(leaf, Module):
+                submodules.append((full, leaf))
+    for full, sub in submodules:
+        if ("sub", id(sub)) in seen:
+            continue
+        seen.add(("sub", id(sub)))
+        yield from _walk_one(
+            sub, recursive, predicate, sub._TF_MODULE_IGNORED_PROPERTIES, key, with_path,
+            expand, full, seen,
+        )

@@ -1,0 +1,60 @@
+"""Seeds: the global one, and the pair that a random op gets."""
+
+import random as _python_random
+
+from headrace._load import _headrace
+
+DEFAULT_GRAPH_SEED = 87654321
+_MAX = 2**31 - 1
+
+
+class _Context:
+    """The eager context's seed and its generator of op seeds."""
+
+    seed = None
+    random = _python_random.Random(DEFAULT_GRAPH_SEED)
+
+
+def set_seed(seed):
+    """Sets the global seed: the same program then draws the same numbers."""
+    if not _headrace.is_eager():
+        from headrace.graph import scopes
+
+        scopes.set_seed(seed)
+        return
+    _Context.seed = int(seed)
+    _Context.random = _python_random.Random(_Context.seed)
+    _headrace.forget_ops()
+    from headrace.ops import random_generator
+
+    random_generator.reset_global(_Context.seed)
+
+
+def _wrapped(seed):
+    return int(seed) % _MAX if abs(int(seed)) > _MAX else int(seed)
+
+
+def get_seed(op_seed):
+    """(seed, seed2) of an op with that seed; (None, None) where nothing is set."""
+    if not _headrace.is_eager():
+        from headrace.graph import scopes
+
+        global_seed = scopes.seed()
+        if global_seed is not None and op_seed is None:
+            op_seed = scopes.next_op_seed()
+    else:
+        global_seed = _Context.seed
+        if global_seed is not None and op_seed is None:
+            op_seed = _Context.random.randint(0, _MAX - 1)
+    if global_seed is None and op_seed is None:
+        return None, None
+    if global_seed is None:
+        global_seed = DEFAULT_GRAPH_SEED
+    pair = int(global_seed) % _MAX, int(op_seed) % _MAX
+    return (0, _MAX) if pair == (0, 0) else pair
+
+
+def op_seeds(op_seed):
+    """The same as integers: zeros where nothing is set."""
+    first, second = get_seed(op_seed)
+    return (first or 0), (second or 0)

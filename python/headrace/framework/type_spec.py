@@ -1,0 +1,319 @@
+"""tf.TypeSpec and its kinds: what a value is like, without the value."""
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, nest, tensor_shape
+from headrace.framework.indexed_slices import IndexedSlices
+
+
+class TypeSpec:
+    """What is known of values of a kind: their parts' shapes and dtypes."""
+
+    @property
+    def value_type(self):
+        raise NotImplementedError(f"{type(self).__name__}.value_type")
+
+    def _serialize(self):
+        raise NotImplementedError(f"{type(self).__name__}._serialize")
+
+    def is_compatible_with(self, spec_or_value):
+        if not isinstance(spec_or_value, TypeSpec):
+            spec_or_value = type_spec_from_value(spec_or_value)
+        if type(self) is not type(spec_or_value):
+            return False
+        return _compatible(self._serialize(), spec_or_value._serialize())
+
+    def is_subtype_of(self, other):
+        return type(self) is type(other) and _subtype(
+            self._serialize(), other._serialize()
+        )
+
+    def most_specific_common_supertype(self, others):
+        parts = [self._serialize()]
+        for other in others:
+            if type(other) is not type(self):
+                return None
+            parts.append(other._serialize())
+        joined = _join(parts)
+        return None if joined is None else type(self)(*joined)
+
+    def most_specific_compatible_type(self, other):
+        if type(self) is not type(other):
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        result = self.most_specific_common_supertype([other])
+        if result is None:
+            raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
+        return result
+
+    def placeholder_value(self, placeholder_context=None):
+        raise NotImplementedError(f"{type(self).__name__}.placeholder_value")
+
+    def __eq__(self, other):
+        return type(self) is type(other) and _key(self._serialize()) == _key(
+            other._serialize()
+        )
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash((type(self), _key(self._serialize())))
+
+    def __repr__(self):
+        return f"{type(self).__name__}{self._serialize()!r}"
+
+    def __reduce__(self):
+        return type(self), self._serialize()
+
+
+def _key(part):
+    if isinstance(part, (list, tuple)):
+        return tuple(_key(p) for p in part)
+    if isinstance(part, dict):
+        return tuple(sorted((k, _key(v)) for k, v in part.items()))
+    if isinstance(part, tensor_shape.TensorShape):
+        return ("shape", part._dims)
+    return part
+
+
+def _compatible(a, b):
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(_compatible(x, y) for x, y in zip(a, b))
+    if isinstance(a, (tensor_shape.TensorShape, TypeSpec)):
+        return a.is_compatible_with(b)
+    if isinstance(a, dtypes.DType) and isinstance(b, dtypes.DType):
+        return a.is_compatible_with(b)
+    return a == b
+
+
+def _subtype(a, b):
+    if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+        return len(a) == len(b) and all(_subtype(x, y) for x, y in zip(a, b))
+    if isinstance(a, (tensor_shape.TensorShape, TypeSpec)):
+        return a.is_subtype_of(b)
+    return a == b
+
+
+def _join(parts):
+    out = []
+    for column in zip(*parts):
+        first = column[0]
+        if isinstance(first, (tensor_shape.TensorShape, TypeSpec)):
+            joined = first.most_specific_common_supertype(list(column[1:]))
+            if joined is None:
+                return None
+            out.append(joined)
+        elif all(c == first for c in column):
+            out.append(first)
+        else:
+            return None
+    return tuple(out)
+
+
+class TensorSpec(TypeSpec):
+    """A tensor's shape, dtype and name."""
+
+    __slots__ = ("_shape", "_dtype", "_name")
+
+    def __init__(self, shape, dtype=dtypes.float32, name=None):
+        self._shape = tensor_shape.TensorShape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._name = name
+
+    @property
+    def shape(self):
+        return self._shape
+
+    @property
+    def dtype(self):
+        return self._dtype
+
+    @property
+    def name(self):
+        return self._name
+
+    @property
+    def value_type(self):
+        return _headrace.Tensor
+
+    def _serialize(self):
+        return (self._shape, self._dtype, self._name)
+
+    @classmethod
+    def from_spec(cls, spec, name=None):
+        return cls(spec.shape, spec.dtype, name or spec.name)
+
+    @classmethod
+    def from_tensor(cls, tensor, name=None):
+        if isinstance(tensor, _headrace.EagerTensor):
+            return cls(tensor.shape, tensor.dtype, name)
+        if isinstance(tensor, _headrace.SymbolicTensor):
+            return cls(tensor.shape, tensor.dtype, name or tensor.name.split(":")[0])
+        raise ValueError(
+            "`tensor` should be a tf.Tensor, but got type " f"{type(tensor)}."
+        )
+
+    def is_compatible_with(self, spec_or_tensor):
+        dtype = getattr(spec_or_tensor, "dtype", None)
+        shape = getattr(spec_or_tensor, "shape", None)
+        if dtype is None or shape is None:
+            return False
+        kinds = (TensorSpec, _headrace.Tensor, _headrace.VariableBase, np.ndarray)
+        if isinstance(spec_or_tensor, TypeSpec) and not isinstance(
+            spec_or_tensor, kinds
+        ):
+            return False
+        return self._dtype.is_compatible_with(dtype) and self._shape.is_compatible_with(
+            shape
+        )
+
+    def is_subtype_of(self, other):
+        return (
+            isinstance(other, TensorSpec)
+            and self._dtype == other._dtype
+            and (other._name is None or self._name == other._name)
+            and self._shape.is_subtype_of(other._shape)
+        )
+
+    def most_specific_common_supertype(self, others):
+        shape = self._shape
+        for other in others:
+            if not isinstance(other, TensorSpec) or other._dtype != self._dtype:
+                return None
+            shape = shape.most_specific_compatible_shape(other._shape)
+        name = self._name if all(o._name == self._name for o in others) else None
+        return type(self)(shape, self._dtype, name)
+
+    def __repr__(self):
+        return (
+            f"{type(self).__name__}(shape={self._shape}, dtype={self._dtype!r}, "
+            f"name={self._name!r})"
+        )
+
+
+class BoundedTensorSpec(TensorSpec):
+    """A TensorSpec with bounds of the values."""
+
+    __slots__ = ("_minimum", "_maximum")
+
+    def __init__(self, shape, dtype, minimum, maximum, name=None):
+        super().__init__(shape, dtype, name)
+        self._minimum = np.array(minimum, self.dtype.as_numpy_dtype)
+        self._maximum = np.array(maximum, self.dtype.as_numpy_dtype)
+
+    minimum = property(lambda self: self._minimum)
+    maximum = property(lambda self: self._maximum)
+
+    def _serialize(self):
+        low, high = self._minimum.tolist(), self._maximum.tolist()
+        return (self._shape, self._dtype, low, high, self._name)
+
+    def __repr__(self):
+        return (
+            f"BoundedTensorSpec(shape={self._shape}, dtype={self._dtype!r}, "
+            f"name={self._name!r}, minimum={self._minimum!r}, "
+            f"maximum={self._maximum!r})"
+        )
+
+
+class IndexedSlicesSpec(TypeSpec):
+    """What IndexedSlices are like."""
+
+    def __init__(
+        self, shape=None, dtype=dtypes.float32, indices_dtype=dtypes.int64,
+        dense_shape_dtype=None, indices_shape=None,
+    ):
+        self._shape = tensor_shape.as_shape(shape)
+        self._values_dtype = dtypes.as_dtype(dtype)
+        self._indices_dtype = dtypes.as_dtype(indices_dtype)
+        self._dense_shape_dtype = (
+            None if dense_shape_dtype is None else dtypes.as_dtype(dense_shape_dtype)
+        )
+        self._indices_shape = tensor_shape.as_shape(indices_shape).with_rank(1)
+
+    @property
+    def value_type(self):
+        return IndexedSlices
+
+    def _serialize(self):
+        return (
+            self._shape, self._values_dtype, self._indices_dtype,
+            self._dense_shape_dtype, self._indices_shape,
+        )
+
+
+class VariableSpec(TypeSpec):
+    """What a variable is like."""
+
+    def __init__(self, shape, dtype=dtypes.float32, trainable=True, alias_id=None):
+        self.shape = tensor_shape.TensorShape(shape)
+        self.dtype = dtypes.as_dtype(dtype)
+        self.trainable = trainable
+        self.alias_id = alias_id
+
+    @property
+    def value_type(self):
+        from headrace.framework.variables import ResourceVariable
+
+        return ResourceVariable
+
+    def _serialize(self):
+        return (self.shape, self.dtype, self.trainable, self.alias_id)
+
+    def __repr__(self):
+        return (
+            f"VariableSpec(shape={self.shape}, dtype={self.dtype!r}, "
+            f"trainable={self.trainable!r}, alias_id={self.alias_id!r})"
+        )
+
+
+class NoneTensorSpec(TypeSpec):
+    """The kind of None."""
+
+    @property
+    def value_type(self):
+        return type(None)
+
+    def _serialize(self):
+        return ()
+
+    def __repr__(self):
+        return "NoneTensorSpec()"
+
+
+_by_type = []  # (type, function of a value)
+
+
+def register_type_spec_from_value_converter(type_object, converter, allow_subclass=False):
+    """Says how the spec of values of a type is made."""
+    _by_type.append((type_object, converter, allow_subclass))
+
+
+def type_spec_from_value(value):
+    """The TypeSpec of a value."""
+    spec = getattr(value, "_type_spec", None)
+    if spec is not None:
+        return spec
+    if isinstance(value, _headrace.Tensor):
+        return TensorSpec(value.shape, value.dtype)
+    if isinstance(value, _headrace.VariableBase):
+        return VariableSpec(value.shape, value.dtype, value.trainable)
+    for kind, converter, subclass in reversed(_by_type):
+        if type(value) is kind or (subclass and isinstance(value, kind)):
+            return converter(value)
+    if value is not None and not nest.is_nested(value):
+        try:
+            tensor = conversion.convert_to_tensor(value)
+            return TensorSpec(tensor.shape, tensor.dtype)
+        except (TypeError, ValueError):
+            pass
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        try:
+            tensor = conversion.convert_to_tensor(value)
+            return TensorSpec(tensor.shape, tensor.dtype)
+        except (TypeError, ValueError):
+            pass
+    raise TypeError(
+        f"Could not build a TypeSpec for {value!r} with type {type(value).__name__}"
+    )

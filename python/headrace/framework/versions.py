@@ -1,0 +1,8 @@
+"""tf.version: what this library is compatible with."""
+
+VERSION = "2.21.0"
+GIT_VERSION = "headrace-0.1.0"
+COMPILER_VERSION = "g++"
+GRAPH_DEF_VERSION = 2550
+GRAPH_DEF_VERSION_MIN_CONSUMER = 0
+GRAPH_DEF_VERSION_MIN_PRODUCER = 0

@@ -1,0 +1,373 @@
+"""tf.debugging: assertions about values, shapes and types."""
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, errors, tensor_shape
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+
+
+def _tensor(x, hint=None):
+    return conversion.convert_to_tensor(x, dtype_hint=hint)
+
+
+def _summary(value, summarize):
+    """Data as a failed assertion shows it."""
+    if isinstance(value, _headrace.Tensor):
+        array = value.numpy()
+        flat = np.ravel(array)
+        limit = 3 if summarize is None else summarize
+        shown = flat if limit < 0 else flat[:limit]
+        text = ", ".join(str(x) for x in shown)
+        return text + (", ..." if len(shown) < len(flat) else "")
+    return str(value)
+
+
+def Assert(condition, data, summarize=None, name=None):  # noqa: N802
+    """Raises InvalidArgumentError with the data where the condition is false."""
+    if not _headrace.is_eager():
+        from headrace.ops import graph_assert
+
+        return graph_assert.make(condition, data, summarize, name)
+    if not bool(condition):
+        limit = 3 if summarize is None else summarize
+        texts = [_summary(_tensor(d), limit) for d in data]
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Expected '{condition}' to be true. Summarized data: " + "\n".join(texts),
+        )
+    return None
+
+
+def _head(tensor, count):
+    flat = np.ravel(tensor.numpy())[:count]
+    return flat
+
+
+def _binary(symbol, op_name, compare):
+    def check(x, y, message=None, summarize=None, name=None):
+        x = _tensor(x, getattr(y, "dtype", None))
+        y = _tensor(y, x.dtype)
+        if not _headrace.is_eager():
+            condition = reduction_ops.reduce_all(compare(x, y))
+            data = [] if message is None else [message]
+            data += [
+                f"Condition x {symbol} y did not hold element-wise:",
+                f"x ({_name(x)}) = ",
+                x,
+                f"y ({_name(y)}) = ",
+                y,
+            ]
+            return Assert(condition, data, summarize, name or op_name)
+        result = compare(x, y)
+        if bool(np.all(result.numpy())):
+            return None
+        limit = 3 if summarize is None else summarize
+        limit = 2**31 if limit < 0 else limit
+        lines = [] if message is None else [message]
+        lines.append(f"Condition x {symbol} y did not hold.")
+        if symbol == "==" and x.shape == y.shape and x.shape.rank:
+            wrong = np.argwhere(~result.numpy())
+            count = min(limit, len(wrong))
+            places = wrong[:count]
+            at = tuple(places.T)
+            lines += [
+                f"Indices of first {count} different values:",
+                str(places),
+                "Corresponding x values:",
+                str(x.numpy()[at]),
+                "Corresponding y values:",
+                str(y.numpy()[at]),
+            ]
+        n = min(x.numpy().size, limit)
+        m = min(y.numpy().size, limit)
+        lines += [
+            f"First {n} elements of x:",
+            str(_head(x, n)),
+            f"First {m} elements of y:",
+            str(_head(y, m)),
+        ]
+        raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+
+    check.__name__ = check.__qualname__ = op_name
+    check.__doc__ = f"Asserts x {symbol} y, element by element."
+    return check
+
+
+def _name(x):
+    return x.name if isinstance(x, _headrace.SymbolicTensor) else f"shape={x.shape}"
+
+
+assert_equal = _binary("==", "assert_equal", math_ops.equal)
+assert_none_equal = _binary("!=", "assert_none_equal", math_ops.not_equal)
+assert_less = _binary("<", "assert_less", elementwise_ops.less)
+assert_less_equal = _binary("<=", "assert_less_equal", elementwise_ops.less_equal)
+assert_greater = _binary(">", "assert_greater", elementwise_ops.greater)
+assert_greater_equal = _binary(
+    ">=", "assert_greater_equal", elementwise_ops.greater_equal
+)
+
+
+def _unary(symbol, op_name, compare):
+    def check(x, message=None, summarize=None, name=None):
+        x = _tensor(x)
+        zero = conversion.to_tensor(0, x.dtype)
+        condition = compare(x, zero)
+        ok = reduction_ops.reduce_all(condition)
+        if _headrace.is_eager() and bool(ok):
+            return None
+        text = "" if message is None else message
+        if not _headrace.is_eager():
+            label = [text + ".  "] if message is not None else [""]
+            data = label + [
+                f"Condition x {symbol} 0 did not hold element-wise:",
+                f"x ({_name(x)}) = ",
+                x,
+            ]
+            return Assert(ok, data, summarize, name or op_name)
+        lines = [text] if text else []
+        relation = {">": "<", ">=": "<=", "<": "<", "<=": "<="}[symbol]
+        lines.append(f"Condition x {relation} y did not hold.")
+        flat = x.numpy().ravel()
+        n = min(3 if summarize is None else summarize, flat.size)
+        swapped = symbol.startswith(">")
+        first, second = (zero, x) if swapped else (x, zero)
+        for label, t in (("x", first), ("y", second)):
+            count = min(n if t is x else 1, t.numpy().size)
+            lines += [f"First {count} elements of {label}:", str(_head(t, count))]
+        raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+
+    check.__name__ = check.__qualname__ = op_name
+    check.__doc__ = f"Asserts x {symbol} 0, element by element."
+    return check
+
+
+assert_positive = _unary(">", "assert_positive", elementwise_ops.greater)
+assert_negative = _unary("<", "assert_negative", elementwise_ops.less)
+assert_non_negative = _unary(">=", "assert_non_negative", elementwise_ops.greater_equal)
+assert_non_positive = _unary("<=", "assert_non_positive", elementwise_ops.less_equal)
+
+
+def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=None):
+    """Asserts |x - y| <= atol + rtol * |y|."""
+    x = _tensor(x, getattr(y, "dtype", None))
+    y = _tensor(y, x.dtype)
+    real = x.dtype.real_dtype
+    default = 10 * float(np.finfo(real.as_numpy_dtype).eps) if real != dtypes.bfloat16 \
+        else 10 * 2.0**-7
+    rtol = conversion.to_tensor(default if rtol is None else rtol, real)
+    atol = conversion.to_tensor(default if atol is None else atol, real)
+    condition = reduction_ops.reduce_all(
+        elementwise_ops.abs(x - y) <= atol + rtol * elementwise_ops.abs(y)
+    )
+    data = [
+        "" if message is None else message,
+        f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
+        f"x ({_describe(x)}) = ",
+        x,
+        f"y ({_describe(y)}) = ",
+        y,
+    ]
+    return Assert(condition, data, summarize, name)
+
+
+def _describe(x):
+    if isinstance(x, _headrace.SymbolicTensor):
+        return x.name
+    return f"shape={x.shape} dtype={x.dtype.name}"
+
+
+def _static_rank(rank):
+    value = conversion.convert_to_tensor(rank).numpy()
+    if np.ndim(value):
+        raise ValueError("Rank must be a scalar.")
+    return int(value)
+
+
+def _rank_message(x, message):
+    name = x.name if isinstance(x, _headrace.SymbolicTensor) else ""
+    return ("" if not message else message + " "), f"Tensor {name}"
+
+
+def assert_rank(x, rank, message=None, name=None):
+    """Asserts that x has that rank."""
+    x = _tensor(x)
+    rank = _static_rank(rank)
+    if x.shape.rank is not None and x.shape.rank != rank:
+        prefix, subject = _rank_message(x, message)
+        raise ValueError(
+            f"{prefix}{subject} must have rank {rank}.  Received rank {x.shape.rank}, "
+            f"shape {x.shape}"
+        )
+
+
+def assert_rank_at_least(x, rank, message=None, name=None):
+    """Asserts that x has at least that rank."""
+    x = _tensor(x)
+    rank = _static_rank(rank)
+    if x.shape.rank is not None and x.shape.rank < rank:
+        prefix, subject = _rank_message(x, message)
+        raise ValueError(
+            f"{prefix}{subject} must have rank at least {rank}.  Received rank "
+            f"{x.shape.rank}, shape {x.shape}"
+        )
+
+
+def assert_rank_in(x, ranks, message=None, name=None):
+    """Asserts that x has one of the ranks."""
+    x = _tensor(x)
+    ranks = tuple(_static_rank(r) for r in ranks)
+    if x.shape.rank is not None and x.shape.rank not in ranks:
+        prefix, subject = _rank_message(x, message)
+        raise ValueError(
+            f"{prefix}{subject} must have rank in {ranks}.  Received rank "
+            f"{x.shape.rank}, shape {x.shape}"
+        )
+
+
+def assert_type(tensor, tf_type, message=None, name=None):
+    """Asserts the dtype."""
+    tf_type = dtypes.as_dtype(tf_type)
+    tensor = _tensor(tensor)
+    if tensor.dtype != tf_type:
+        name = tensor.name + " " if isinstance(tensor, _headrace.SymbolicTensor) else ""
+        prefix = "" if message is None else message
+        raise TypeError(
+            f"{prefix}tensor {name}must be of type {tf_type!r}; got {tensor.dtype!r}"
+        )
+
+
+def assert_integer(x, message=None, name=None):
+    """Asserts that x is of an integer type."""
+    x = _tensor(x)
+    if not x.dtype.is_integer:
+        raise TypeError(
+            f"{message or ''}Expected \"x\" to be integer type.  Found: {x.dtype}"
+        )
+
+
+def assert_scalar(tensor, message=None, name=None):
+    """Asserts that the tensor is a scalar."""
+    tensor = _tensor(tensor)
+    if tensor.shape.rank != 0:
+        raise ValueError(f"{message or ''}Expected scalar shape, saw shape: {tensor.shape}.")
+    return tensor
+
+
+def assert_proper_iterable(values):
+    """Asserts that values may be iterated, and is no tensor or string."""
+    bad = (_headrace.Tensor, _headrace.VariableBase, np.ndarray, bytes, str)
+    if isinstance(values, bad):
+        raise TypeError(
+            "Expected argument \"values\" to be a \"proper\" iterable.  Found: "
+            f"{type(values)}"
+        )
+    if not hasattr(values, "__iter__"):
+        raise TypeError(
+            f"Expected argument \"values\" to be iterable.  Found: {type(values)}"
+        )
+
+
+def assert_same_float_dtype(tensors=None, dtype=None):
+    """Asserts one floating type; returns it."""
+    found = None if dtype is None else dtypes.as_dtype(dtype)
+    for t in tensors or []:
+        kind = dtypes.as_dtype(t.dtype)
+        if found is None:
+            found = kind
+        elif kind != found:
+            raise ValueError(f"Tensor type mismatch: {t} has type {kind}, expected {found}")
+    if found is None:
+        found = dtypes.float32
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found}.")
+    return found
+
+
+def is_numeric_tensor(tensor):
+    """True for tensors of numbers."""
+    if not isinstance(tensor, (_headrace.Tensor, _headrace.VariableBase)):
+        return False
+    return tensor.dtype.is_numeric or tensor.dtype.is_quantized
+
+
+def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
+    """Asserts sizes, numbers or symbols that must agree between tensors."""
+    items = shapes.items() if isinstance(shapes, dict) else shapes
+    sizes = {}
+    for x, symbols in items:
+        x = _tensor(x)
+        label = f"Tensor {_describe(x)}"
+        if isinstance(symbols, (int, str)):
+            symbols = (symbols,)
+        if tensor_shape.as_shape(x.shape).rank is None:
+            continue
+        dims = x.shape.as_list()
+        symbols, dims, offset = _without_ellipsis(symbols, dims)
+        if len(symbols) != len(dims):
+            raise ValueError(
+                f"{message or ''}{label} must have rank {len(symbols)}.  Received rank "
+                f"{len(dims)}, shape {x.shape}"
+            )
+        for i, (symbol, size) in enumerate(zip(symbols, dims)):
+            if symbol in (None, "."):
+                continue
+            _assert_dim(symbol, size, sizes, label, i + offset, x.shape, message)
+
+
+def _without_ellipsis(symbols, dims):
+    symbols = list(symbols)
+    if "*" in symbols[:1] or Ellipsis in symbols[:1]:
+        rest = symbols[1:]
+        skipped = max(len(dims) - len(rest), 0)
+        return rest, dims[skipped:], skipped
+    if "*" in symbols[-1:] or Ellipsis in symbols[-1:]:
+        rest = symbols[:-1]
+        return rest, dims[: len(rest)], 0
+    return symbols, dims, 0
+
+
+def _assert_dim(symbol, size, sizes, label, place, shape, message):
+    number = symbol if isinstance(symbol, int) else None
+    if number is None and isinstance(symbol, str) and symbol.isdigit():
+        number = int(symbol)
+    if number is None:
+        if symbol not in sizes:
+            sizes[symbol] = (size, f"{label} dimension {place}")
+            return
+        number, source = sizes[symbol]
+    else:
+        source = "expectation"
+    if None not in (size, number) and size != number:
+        text = (
+            f"{message or ''}Specified by {_lower_first(source)}.  {label} dimension "
+            f"{place} must have size {number}.  Received size {size}, shape {shape}"
+        )
+        raise ValueError(text)
+
+
+def _lower_first(text):
+    return text[0].lower() + text[1:]
+
+
+def check_numerics(tensor, message, name=None):
+    """The tensor, after a check that no element is NaN or infinite."""
+    return _headrace.raw_op("CheckNumerics")(tensor=tensor, message=message, name=name)
+
+
+def assert_all_finite(x, message, name=None):
+    """The tensor, after a check that no element is NaN or infinite."""
+    return check_numerics(x, message)
+
+
+def is_non_decreasing(x, name=None):
+    """Whether each element is at least the one before."""
+    x = array_ops.reshape(x, [-1])
+    return reduction_ops.reduce_all(x[1:] >= x[:-1], name=name)
+
+
+def is_strictly_increasing(x, name=None):
+    """Whether each element is greater than the one before."""
+    x = array_ops.reshape(x, [-1])
+    return reduction_ops.reduce_all(x[1:] > x[:-1], name=name)

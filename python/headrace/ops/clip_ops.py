@@ -1,0 +1,68 @@
+"""Clipping values and norms."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion
+from headrace.framework.indexed_slices import IndexedSlices
+from headrace.ops import array_ops, elementwise_ops, reduction_ops
+
+
+def clip_by_value(t, clip_value_min, clip_value_max, name=None):
+    """Values below the minimum or above the maximum are set to it."""
+    values = t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
+    low = elementwise_ops.minimum(values, clip_value_max)
+    values.shape.assert_is_compatible_with(low.shape)
+    out = elementwise_ops.maximum(low, clip_value_min, name)
+    values.shape.assert_is_compatible_with(out.shape)
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(out, t.indices, t.dense_shape)
+    return out
+
+
+def clip_by_norm(t, clip_norm, axes=None, name=None):
+    """Scaled down where the L2 norm is above `clip_norm`."""
+    values = t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
+    squares = reduction_ops.reduce_sum(values * values, axes, keepdims=True)
+    positive = squares > 0
+    safe = array_ops.where(positive, squares, array_ops.ones_like(squares))
+    norm = array_ops.where(positive, elementwise_ops.sqrt(safe), squares)
+    clip_norm = conversion.convert_to_tensor(clip_norm, dtype_hint=values.dtype)
+    out = values * clip_norm / elementwise_ops.maximum(norm, clip_norm)
+    out = array_ops.identity(out, name=name)
+    if isinstance(t, IndexedSlices):
+        return IndexedSlices(out, t.indices, t.dense_shape)
+    return out
+
+
+def global_norm(t_list, name=None):
+    """The L2 norm of all the tensors' elements together."""
+    if not isinstance(t_list, (list, tuple)):
+        raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
+    halves = []
+    for t in t_list:
+        if t is None:
+            continue
+        values = t.values if isinstance(t, IndexedSlices) else t
+        halves.append(_headrace.raw_op("L2Loss")(t=values))
+    total = reduction_ops.reduce_sum(array_ops.stack(halves))
+    two = conversion.to_tensor(2.0, total.dtype)
+    return elementwise_ops.sqrt(total * two, name)
+
+
+def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
+    """All scaled down together where their global norm is above `clip_norm`."""
+    if not isinstance(t_list, (list, tuple)):
+        raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
+    norm = global_norm(t_list) if use_norm is None else use_norm
+    one = conversion.to_tensor(1.0, norm.dtype)
+    limit = conversion.to_tensor(clip_norm, norm.dtype)
+    scale_for_finite = limit * elementwise_ops.minimum(one / norm, one / limit)
+    scale = scale_for_finite + (norm - norm)  # NaN where the norm is not finite
+    out = []
+    for t in t_list:
+        if t is None:
+            out.append(None)
+        elif isinstance(t, IndexedSlices):
+            out.append(IndexedSlices(t.values * scale, t.indices, t.dense_shape))
+        else:
+            out.append(t * scale)
+    return out, norm

@@ -1,0 +1,282 @@
+"""Functions of one or two numbers, element by element: one op each."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.ops.faces import face
+
+# public name, op, parameters (x and name are added where none are given)
+_TABLE = """
+acos Acos
+acosh Acosh
+asin Asin
+asinh Asinh
+atan Atan
+atanh Atanh
+bessel_i0 BesselI0
+bessel_i0e BesselI0e
+bessel_i1 BesselI1
+bessel_i1e BesselI1e
+bessel_j0 BesselJ0
+bessel_j1 BesselJ1
+bessel_k0 BesselK0
+bessel_k0e BesselK0e
+bessel_k1 BesselK1
+bessel_k1e BesselK1e
+bessel_y0 BesselY0
+bessel_y1 BesselY1
+ceil Ceil
+cos Cos
+cosh Cosh
+dawsn Dawsn
+digamma Digamma
+erf Erf
+erfc Erfc
+erfinv Erfinv
+exp Exp
+expint Expint
+expm1 Expm1
+floor Floor
+fresnel_cos FresnelCos
+fresnel_sin FresnelSin
+is_finite IsFinite
+is_inf IsInf
+is_nan IsNan
+lgamma Lgamma
+log Log
+log1p Log1p
+logical_not LogicalNot
+ndtri Ndtri
+negative Neg
+reciprocal Reciprocal
+rint Rint
+rsqrt Rsqrt
+sigmoid Sigmoid
+sin Sin
+sinh Sinh
+spence Spence
+sqrt Sqrt
+square Square
+tan Tan
+tanh Tanh
+invert Invert
+atan2 Atan2 y,x,name=None
+betainc Betainc a,b,x,name=None
+bitwise_and BitwiseAnd x,y,name=None
+bitwise_or BitwiseOr x,y,name=None
+bitwise_xor BitwiseXor x,y,name=None
+left_shift LeftShift x,y,name=None
+right_shift RightShift x,y,name=None
+divide_no_nan_op DivNoNan x,y,name=None
+floordiv FloorDiv x,y,name=None
+floormod FloorMod x,y,name=None
+truncatediv TruncateDiv x,y,name=None
+truncatemod TruncateMod x,y,name=None
+realdiv RealDiv x,y,name=None
+greater Greater x,y,name=None
+greater_equal GreaterEqual x,y,name=None
+less Less x,y,name=None
+less_equal LessEqual x,y,name=None
+logical_and LogicalAnd x,y,name=None
+logical_or LogicalOr x,y,name=None
+igamma Igamma a,x,name=None
+igammac Igammac a,x,name=None
+maximum Maximum x,y,name=None
+minimum Minimum x,y,name=None
+multiply_no_nan_op MulNoNan x,y,name=None
+nextafter NextAfter x1,x2,name=None
+polygamma Polygamma a,x,name=None
+zeta Zeta x,q,name=None
+squared_difference SquaredDifference x,y,name=None
+xdivy Xdivy x,y,name=None
+xlog1py Xlog1py x,y,name=None
+xlogy Xlogy x,y,name=None
+"""
+
+
+def _fill(scope):
+    for row in _TABLE.split("\n"):
+        if not row:
+            continue
+        name, op, *parameters = row.split(" ", 2)
+        scope[name] = face(op, name, parameters[0] if parameters else "x,name=None")
+
+
+_fill(globals())
+
+_abs = face("Abs", "abs", "x,name=None")
+_complex_abs = face("ComplexAbs", "abs", "x,Tout=None,name=None")
+_sign = face("Sign", "sign", "x,name=None")
+_pow = face("Pow", "pow", "x,y,name=None")
+_round = face("Round", "round", "x,name=None")
+
+
+def _tensor(x, hint=None):
+    return x if isinstance(x, _headrace.Tensor) else conversion.to_tensor(x, None, hint)
+
+
+def abs(x, name=None):
+    """The absolute value; of complex numbers the magnitude."""
+    x = _tensor(x)
+    if x.dtype.is_complex:
+        return _complex_abs(x, x.dtype.real_dtype, name)
+    return _abs(x, name)
+
+
+def sign(x, name=None):
+    """-1, 0 or 1; for complex numbers x / |x|."""
+    return _sign(x, name)
+
+
+def pow(x, y, name=None):
+    """x to the power of y."""
+    return _pow(x, y, name)
+
+
+def round(x, name=None):
+    """To the nearest integer, halves to even."""
+    x = _tensor(x)
+    return x if x.dtype.is_integer else _round(x, name)
+
+
+def angle(input, name=None):
+    """The argument of complex numbers; 0 or pi of real ones."""
+    input = _tensor(input)
+    if input.dtype.is_complex:
+        return _headrace.raw_op("Angle")(
+            input=input, Tout=input.dtype.real_dtype, name=name
+        )
+    from headrace.ops import array_ops
+
+    zeros = array_ops.zeros_like(input)
+    pi = conversion.to_tensor(3.141592653589793, input.dtype)
+    return array_ops.where(input < 0, zeros + pi, zeros)
+
+
+def real(input, name=None):
+    """The real part."""
+    input = _tensor(input)
+    if not input.dtype.is_complex:
+        return input
+    return _headrace.raw_op("Real")(input=input, Tout=input.dtype.real_dtype, name=name)
+
+
+def imag(input, name=None):
+    """The imaginary part; zeros for real numbers."""
+    input = _tensor(input)
+    if not input.dtype.is_complex:
+        from headrace.ops import array_ops
+
+        return array_ops.zeros_like(input)
+    return _headrace.raw_op("Imag")(input=input, Tout=input.dtype.real_dtype, name=name)
+
+
+def complex(real, imag, name=None):
+    """Complex numbers of two real parts."""
+    real, imag = _tensor(real), _tensor(imag)
+    kinds = {"float32": dtypes.complex64, "float64": dtypes.complex128}
+    if real.dtype != imag.dtype or real.dtype.name not in kinds:
+        raise TypeError(
+            "The `real` and `imag` components have incorrect types: "
+            f"{real.dtype.name} {imag.dtype.name}. They must be consistent, and one of "
+            f"{[dtypes.float32, dtypes.float64]}"
+        )
+    return _headrace.raw_op("Complex")(
+        real=real, imag=imag, Tout=kinds[real.dtype.name], name=name
+    )
+
+
+def _as_float(x, y):
+    x = _tensor(x)
+    y = _tensor(y, x.dtype)
+    return x, y
+
+
+def divide(x, y, name=None):
+    """x / y, as Python divides."""
+    if name is None:
+        return _tensor(x, getattr(y, "dtype", None)) / y
+    from headrace.ops import math_ops
+
+    return math_ops.truediv(x, y, name)
+
+
+def divide_no_nan(x, y, name=None):
+    """x / y, and 0 where y is 0."""
+    x, y = _as_float(x, y)
+    if x.dtype.is_integer:
+        from headrace.ops import math_ops
+
+        wide = dtypes.float64 if x.dtype.size >= 4 else dtypes.float32
+        x, y = math_ops.cast(x, wide), math_ops.cast(y, wide)
+    return divide_no_nan_op(x, y, name)  # noqa: F821  (made from the table)
+
+
+def multiply_no_nan(x, y, name=None):
+    """x * y, and 0 where y is 0, whatever x is."""
+    return multiply_no_nan_op(*_as_float(x, y), name)  # noqa: F821
+
+
+def reciprocal_no_nan(x, name=None):
+    """1 / x, and 0 where x is 0."""
+    x = _tensor(x)
+    return divide_no_nan(conversion.to_tensor(1, x.dtype), x, name)
+
+
+def erfcinv(x, name=None):
+    """The inverse of erfc."""
+    x = _tensor(x)
+    return -ndtri(0.5 * x) * (0.5**0.5)  # noqa: F821
+
+
+def log_sigmoid(x, name=None):
+    """log(sigmoid(x)), without overflow."""
+    return negative(_headrace.raw_op("Softplus")(features=-_tensor(x)), name)  # noqa: F821
+
+
+def scalar_mul(scalar, x, name=None):
+    """scalar * x; x may be IndexedSlices."""
+    from headrace.framework.indexed_slices import IndexedSlices
+    from headrace.ops import math_ops
+
+    scalar = conversion.convert_to_tensor(scalar, dtype=x.dtype)
+    if scalar.shape.rank not in (None, 0):
+        raise ValueError(
+            f"The input scalar must be a 0-D value. Received shape {scalar.shape}."
+        )
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(
+            math_ops.multiply(scalar, x.values, name), x.indices, x.dense_shape
+        )
+    return math_ops.multiply(scalar, x, name)
+
+
+def polyval(coeffs, x, name=None):
+    """The polynomial with those coefficients, highest first, at x."""
+    if not isinstance(coeffs, list):
+        raise ValueError(
+            f"Argument coeffs must be list type. Received type {type(coeffs)}."
+        )
+    x = _tensor(x)
+    if not coeffs:
+        from headrace.ops import array_ops
+
+        return array_ops.zeros_like(x, name=name)
+    total = _tensor(coeffs[0], x.dtype)
+    for c in coeffs[1:]:
+        total = c + total * x
+    return total
+
+
+def saturate_cast(value, dtype, name=None):
+    """A cast that clips to the range of the type."""
+    from headrace.ops import clip_ops, math_ops
+
+    value, dtype = _tensor(value), dtypes.as_dtype(dtype).base_dtype
+    if value.dtype.is_complex:
+        value = real(value)
+    low, high = dtype.min, dtype.max
+    if value.dtype.min < low or value.dtype.max > high:
+        value = clip_ops.clip_by_value(
+            value, max(low, value.dtype.min), min(high, value.dtype.max)
+        )
+    return math_ops.cast(value, dtype, name)

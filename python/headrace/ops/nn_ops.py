@@ -1,0 +1,601 @@
+"""Neural networks: activations, convolutions, pooling, normalisation."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.faces import face
+
+relu = face("Relu", "relu", "features,name=None")
+relu6 = face("Relu6", "relu6", "features,name=None")
+elu = face("Elu", "elu", "features,name=None")
+selu = face("Selu", "selu", "features,name=None")
+softplus = face("Softplus", "softplus", "features,name=None")
+softsign = face("Softsign", "softsign", "features,name=None")
+l2_loss = face("L2Loss", "l2_loss", "t,name=None")
+tanh = elementwise_ops.tanh
+sigmoid = elementwise_ops.sigmoid
+_leaky_relu = face("LeakyRelu", "leaky_relu", "features,alpha=0.2,name=None")
+_softmax = face("Softmax", "softmax", "logits,name=None")
+_log_softmax = face("LogSoftmax", "log_softmax", "logits,name=None")
+
+
+def _tensor(x):
+    return x if isinstance(x, _headrace.Tensor) else conversion.convert_to_tensor(x)
+
+
+def leaky_relu(features, alpha=0.2, name=None):
+    """x where it is positive, alpha * x elsewhere."""
+    features = _tensor(features)
+    if features.dtype.is_integer:
+        features = math_ops.cast(features, dtypes.float32)
+    if isinstance(alpha, _headrace.Tensor):
+        alpha = float(alpha)
+    return _leaky_relu(features, alpha, name)
+
+
+def crelu(features, axis=-1, name=None):
+    """relu of the features and of their negatives, side by side."""
+    features = _tensor(features)
+    return relu(array_ops.concat([features, -features], axis), name)
+
+
+def gelu(features, approximate=False, name=None):
+    """x times the normal distribution's function at x."""
+    x = _tensor(features)
+    if not x.dtype.is_floating:
+        raise ValueError(f"`features.dtype` must be a floating point tensor. Received:"
+                         f"features.dtype={x.dtype}")
+    half = conversion.to_tensor(0.5, x.dtype)
+    one = conversion.to_tensor(1.0, x.dtype)
+    if approximate:
+        coefficient = conversion.to_tensor(0.044715, x.dtype)
+        scale = conversion.to_tensor(0.7978845608028654, x.dtype)
+        cube = x * x * x
+        return half * x * (one + tanh(scale * (x + coefficient * cube)))
+    root = conversion.to_tensor(1.4142135623730951, x.dtype)
+    return half * x * (one + elementwise_ops.erf(x / root))
+
+
+def silu(features, beta=1.0):
+    """x * sigmoid(beta * x)."""
+    x = _tensor(features)
+    beta = conversion.convert_to_tensor(beta, dtype=x.dtype)
+    return x * sigmoid(beta * x)
+
+
+swish = silu
+
+
+def _along(logits, axis, function, name):
+    """`function`, made for the last dimension, along another one."""
+    logits = _tensor(logits)
+    rank = logits._rank()
+    if axis is None or axis == -1 or (rank and axis == rank - 1):
+        return function(logits, name)
+    if rank is None:
+        raise NotImplementedError("softmax over an axis of a tensor of unknown rank")
+    if not -rank <= axis < rank:
+        from headrace.framework import errors
+
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"`axis` = {axis} is out of range for a tensor of rank {rank}",
+        )
+    axis = axis % rank
+    perm = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
+    moved = function(array_ops.transpose(logits, perm), None)
+    return array_ops.transpose(moved, perm, name=name)
+
+
+def softmax(logits, axis=None, name=None):
+    """exp(x) / sum(exp(x)) along `axis` (the last by default)."""
+    return _along(logits, axis, _softmax, name)
+
+
+def log_softmax(logits, axis=None, name=None):
+    """log(softmax(x)), without overflow."""
+    return _along(logits, axis, _log_softmax, name)
+
+
+def bias_add(value, bias, data_format=None, name=None):
+    """A vector added along the channels."""
+    if data_format is not None:
+        if data_format.startswith("NC"):
+            data_format = "NCHW"
+        elif data_format.startswith("N") and data_format.endswith("C"):
+            data_format = "NHWC"
+        else:
+            raise ValueError("`data_format` must be of the form `N...C` or `NC...`. "
+                             f"Received: data_format={data_format}")
+    return _headrace.raw_op("BiasAdd")(
+        value=value, bias=bias, data_format=data_format or "NHWC", name=name
+    )
+
+
+def _sizes(value, count, channel_index, name):
+    """A stride, window or dilation of `count` spatial dimensions, spelt out."""
+    if value is None:
+        value = [1]
+    items = [value] if isinstance(value, int) else list(value)
+    if len(items) == 1:
+        items = items * count
+    if len(items) == count:
+        if channel_index == 1:
+            return [1, 1] + items
+        return [1] + items + [1]
+    if len(items) == count + 2:
+        return items
+    raise ValueError(
+        f"{name} should be of length 1, {count} or {count + 2}. Received: "
+        f"{name}={value} of length {len(items)}"
+    )
+
+
+def _padding(padding):
+    """(padding attr, explicit paddings)."""
+    if isinstance(padding, str):
+        return padding, []
+    flat = []
+    for pair in padding:
+        if len(pair) != 2:
+            raise ValueError("Each value in explicit padding must be a list/tuple of "
+                             f"size 2. Received: padding={padding}")
+        flat.extend(pair)
+    if len(flat) != 8:
+        raise ValueError("Explicit padding must be a list of 4 pairs. Received: "
+                         f"padding={padding}")
+    return "EXPLICIT", flat
+
+
+def conv2d(
+    input, filters, strides, padding, data_format="NHWC", dilations=None, name=None
+):
+    """A two-dimensional convolution."""
+    padding, explicit = _padding(padding)
+    data_format = data_format or "NHWC"
+    channel = 1 if data_format == "NCHW" else 3
+    return _headrace.raw_op("Conv2D")(
+        input=input,
+        filter=filters,
+        strides=_sizes(strides, 2, channel, "strides"),
+        padding=padding,
+        use_cudnn_on_gpu=True,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=_sizes(dilations, 2, channel, "dilations"),
+        name=name,
+    )
+
+
+def conv2d_transpose(
+    input, filters, output_shape, strides, padding="SAME", data_format="NHWC",
+    dilations=None, name=None,
+):
+    """The gradient of conv2d with respect to its input."""
+    padding, explicit = _padding(padding)
+    channel = 1 if data_format == "NCHW" else 3
+    return _headrace.raw_op("Conv2DBackpropInput")(
+        input_sizes=output_shape,
+        filter=filters,
+        out_backprop=input,
+        strides=_sizes(strides, 2, channel, "strides"),
+        padding=padding,
+        explicit_paddings=explicit,
+        data_format=data_format or "NHWC",
+        dilations=_sizes(dilations, 2, channel, "dilations"),
+        name=name,
+    )
+
+
+def conv1d(
+    input, filters, stride, padding, data_format="NWC", dilations=None, name=None
+):
+    """A one-dimensional convolution."""
+    channels_first = data_format in ("NCW", "NCHW")
+    axis = 2 if channels_first else 1
+    input = array_ops.expand_dims(input, axis)
+    filters = array_ops.expand_dims(filters, 0)
+
+    def spread(value):
+        items = [value] if isinstance(value, int) else list(value or [1])
+        if len(items) == 3:
+            items = items[2:] if channels_first else items[1:2]
+        return [1, 1, 1, items[0]] if channels_first else [1, 1, items[0], 1]
+
+    out = _headrace.raw_op("Conv2D")(
+        input=input,
+        filter=filters,
+        strides=spread(stride),
+        padding=padding,
+        data_format="NCHW" if channels_first else "NHWC",
+        dilations=spread(dilations),
+        name=name,
+    )
+    return array_ops.squeeze(out, [axis])
+
+
+def conv3d(
+    input, filters, strides, padding, data_format="NDHWC", dilations=None, name=None
+):
+    """A three-dimensional convolution."""
+    return _headrace.raw_op("Conv3D")(
+        input=input,
+        filter=filters,
+        strides=strides,
+        padding=padding,
+        data_format=data_format,
+        dilations=[1] * 5 if dilations is None else dilations,
+        name=name,
+    )
+
+
+def depthwise_conv2d(
+    input, filter, strides, padding, data_format=None, dilations=None, name=None
+):
+    """A convolution of each channel on its own."""
+    padding, explicit = _padding(padding)
+    data_format = data_format or "NHWC"
+    channel = 1 if data_format == "NCHW" else 3
+    return _headrace.raw_op("DepthwiseConv2dNative")(
+        input=input,
+        filter=filter,
+        strides=strides,
+        padding=padding,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=_sizes(dilations, 2, channel, "dilations"),
+        name=name,
+    )
+
+
+def separable_conv2d(
+    input, depthwise_filter, pointwise_filter, strides, padding, data_format=None,
+    dilations=None, name=None,
+):
+    """A depthwise convolution, then one of 1x1 over the channels."""
+    deep = depthwise_conv2d(
+        input, depthwise_filter, strides, padding, data_format, dilations
+    )
+    return conv2d(deep, pointwise_filter, 1, "VALID", data_format, name=name)
+
+
+def _pool(op, n, channels_first):
+    def pool(input, ksize, strides, padding, data_format=None, name=None):
+        first = channels_first == data_format
+        channel = 1 if first else n + 1
+        explicit = {}
+        if not isinstance(padding, str):
+            if op == "MaxPool":
+                padding, pads = _padding(padding)
+                explicit = {"explicit_paddings": pads}
+            else:
+                raise ValueError("Explicit padding is not supported with "
+                                 f"{op}: {padding}")
+        default = "NHWC" if n < 3 else "NDHWC"
+        return _headrace.raw_op(op)(
+            **{"value" if op.startswith("Avg") and n < 3 else "input": input},
+            ksize=_sizes(ksize, n, channel, "ksize"),
+            strides=_sizes(strides, n, channel, "strides"),
+            padding=padding,
+            data_format=data_format or default,
+            name=name,
+            **explicit,
+        )
+
+    return pool
+
+
+max_pool2d = _pool("MaxPool", 2, "NCHW")
+avg_pool2d = _pool("AvgPool", 2, "NCHW")
+max_pool3d = _pool("MaxPool3D", 3, "NCDHW")
+avg_pool3d = _pool("AvgPool3D", 3, "NCDHW")
+
+
+def _pool1d(pool2d):
+    def pool(input, ksize, strides, padding, data_format="NWC", name=None):
+        first = data_format == "NCW"
+        axis = 2 if first else 1
+
+        def spread(value):
+            items = [value] if isinstance(value, int) else list(value)
+            if len(items) == 3:
+                items = [items[2 if first else 1]]
+            return [1, items[0]]
+
+        out = pool2d(
+            array_ops.expand_dims(input, axis), spread(ksize), spread(strides), padding,
+            "NCHW" if first else "NHWC", name,
+        )
+        return array_ops.squeeze(out, [axis])
+
+    return pool
+
+
+max_pool1d = _pool1d(max_pool2d)
+avg_pool1d = _pool1d(avg_pool2d)
+
+
+def _by_rank(one, two, three):
+    def pool(input, ksize, strides, padding, data_format=None, name=None):
+        input = _tensor(input)
+        n = (input.shape.rank or 4) - 2
+        if n not in (1, 2, 3):
+            raise ValueError(f"`input.shape.rank` must be 3, 4 or 5. Received: "
+                             f"input.shape={input.shape}")
+        data_format = data_format or (None, "NWC", "NHWC", "NDHWC")[n]
+        return (one, two, three)[n - 1](
+            input, ksize, strides, padding, data_format, name
+        )
+
+    return pool
+
+
+max_pool = _by_rank(max_pool1d, max_pool2d, max_pool3d)
+avg_pool = _by_rank(avg_pool1d, avg_pool2d, avg_pool3d)
+
+
+def max_pool_with_argmax(
+    input, ksize, strides, padding, data_format="NHWC", output_dtype=dtypes.int64,
+    include_batch_in_index=False, name=None,
+):
+    """The maxima of windows, and where they were."""
+    return _headrace.raw_op("MaxPoolWithArgmax")(
+        input=input,
+        ksize=_sizes(ksize, 2, 3, "ksize"),
+        strides=_sizes(strides, 2, 3, "strides"),
+        padding=padding,
+        Targmax=output_dtype,
+        include_batch_in_index=include_batch_in_index,
+        name=name,
+    )
+
+
+def _mean_cast(x):
+    return math_ops.cast(x, dtypes.float32) if x.dtype in (
+        dtypes.float16, dtypes.bfloat16) else x
+
+
+def moments(x, axes, shift=None, keepdims=False, name=None):
+    """The mean and variance over `axes`."""
+    x = _tensor(x)
+    y = _mean_cast(x)
+    mean = reduction_ops.reduce_mean(y, axes, True)
+    squares = elementwise_ops.squared_difference(y, array_ops.stop_gradient(mean))
+    variance = reduction_ops.reduce_mean(squares, axes, True)
+    if not keepdims:
+        drop = [axes] if isinstance(axes, int) else list(axes)
+        mean = array_ops.squeeze(mean, drop)
+        variance = array_ops.squeeze(variance, drop)
+    return math_ops.cast(mean, x.dtype), math_ops.cast(variance, x.dtype)
+
+
+def batch_normalization(
+    x, mean, variance, offset, scale, variance_epsilon, name=None
+):
+    """(x - mean) / sqrt(variance), scaled and shifted."""
+    x = _tensor(x)
+    inv = elementwise_ops.rsqrt(variance + variance_epsilon)
+    if scale is not None:
+        inv = inv * scale
+    shift = -mean * inv if offset is None else offset - mean * inv
+    return x * math_ops.cast(inv, x.dtype) + math_ops.cast(shift, x.dtype)
+
+
+def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
+    """Scaled to length 1 along `axis`."""
+    x = _tensor(x)
+    squares = reduction_ops.reduce_sum(elementwise_ops.square(x), axis, True)
+    inv = elementwise_ops.rsqrt(elementwise_ops.maximum(squares, epsilon))
+    return math_ops.multiply(x, inv, name)
+
+
+def local_response_normalization(
+    input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None
+):
+    """Divided by the squares of neighbouring channels."""
+    return _headrace.raw_op("LRN")(
+        input=input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta,
+        name=name,
+    )
+
+
+def dropout(x, rate, noise_shape=None, seed=None, name=None):
+    """Sets a random fraction `rate` to zero and scales up the rest."""
+    from headrace.ops import random_ops
+
+    def sampler(shape, dtype):
+        return random_ops.uniform(shape, seed=seed, dtype=dtype)
+
+    return _dropout(x, rate, noise_shape, sampler, name)
+
+
+def stateless_dropout(x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None):
+    """Dropout whose choices follow from the seed alone."""
+    from headrace.ops import stateless_random_ops
+
+    def sampler(shape, dtype):
+        return stateless_random_ops.uniform(shape, seed=seed, dtype=dtype, alg=rng_alg)
+
+    return _dropout(x, rate, noise_shape, sampler, name)
+
+
+def general_dropout(x, rate, uniform_sampler, noise_shape=None, name=None):
+    """Dropout whose choices come from the caller's sampler."""
+
+    def sampler(shape, dtype):
+        return uniform_sampler(shape=shape, dtype=dtype)
+
+    return _dropout(x, rate, noise_shape, sampler, name)
+
+
+def _dropout(x, rate, noise_shape, sampler, name):
+    x = _tensor(x)
+    if not x.dtype.is_floating and not x.dtype.is_complex:
+        raise ValueError(
+            "`x.dtype` must be a floating point tensor as `x` will be scaled. Received: "
+            f"x.dtype={x.dtype}"
+        )
+    known = isinstance(rate, (int, float))
+    if known and not 0 <= rate < 1:
+        raise ValueError(
+            "`rate` must be a scalar tensor or a float in the range [0, 1). Received: "
+            f"rate={rate}"
+        )
+    if known and rate == 0:
+        return x
+    rate = conversion.convert_to_tensor(rate, dtype=x.dtype)
+    one = conversion.to_tensor(1.0, x.dtype)
+    scaled = x * (one / (one - rate))
+    shape = array_ops.shape(x) if noise_shape is None else noise_shape
+    if isinstance(shape, (list, tuple)) and None in shape:
+        shape = [d if n is None else n for n, d in zip(shape, x.shape.as_list())]
+    keep = sampler(shape, x.dtype) >= rate
+    zero = conversion.to_tensor(0.0, x.dtype)
+    out = array_ops.where(keep, scaled, zero)
+    return array_ops.identity(out, name=name) if name else out
+
+
+def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
+    """The cross-entropy of softmax(logits) against distributions `labels`."""
+    logits = _tensor(logits)
+    labels = math_ops.cast(_tensor(labels), logits.dtype)
+    precise = math_ops.cast(logits, dtypes.float32) if logits.dtype in (
+        dtypes.float16, dtypes.bfloat16) else logits
+    labels = math_ops.cast(labels, precise.dtype)
+    rank = precise.shape.rank
+    if rank is not None and axis not in (-1, rank - 1):
+        perm = [i for i in range(rank) if i != axis % rank] + [axis % rank]
+        precise = array_ops.transpose(precise, perm)
+        labels = array_ops.transpose(labels, perm)
+    shape = array_ops.shape(precise)
+    if rank != 2:
+        width = shape[-1]
+        flat = array_ops.stack([-1, width])
+        precise, labels = array_ops.reshape(precise, flat), array_ops.reshape(labels, flat)
+    loss = _headrace.raw_op("SoftmaxCrossEntropyWithLogits")(
+        features=precise, labels=labels, name=name
+    ).loss
+    if rank != 2:
+        loss = array_ops.reshape(loss, shape[:-1])
+    return math_ops.cast(loss, logits.dtype)
+
+
+def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
+    """The cross-entropy of softmax(logits) against classes `labels`."""
+    labels, logits = _tensor(labels), _tensor(logits)
+    precise = math_ops.cast(logits, dtypes.float32) if logits.dtype in (
+        dtypes.float16, dtypes.bfloat16) else logits
+    if logits.shape.rank == 0:
+        raise ValueError(
+            f"`logits` cannot be a scalar. Received logits={logits}`"
+        )
+    static = labels.shape
+    if (
+        logits.shape.rank is not None
+        and static.rank is not None
+        and static.rank != logits.shape.rank - 1
+    ):
+        raise ValueError(
+            "`labels.shape.rank` must equal `logits.shape.rank - 1`. Received: "
+            f"labels.shape={static} of rank {static.rank} and "
+            f"logits.shape={logits.shape} of rank {logits.shape.rank}"
+        )
+    if not static.is_compatible_with(logits.shape[:-1]):
+        raise ValueError(
+            "`labels.shape` must equal `logits.shape` except for the last dimension. "
+            f"Received: labels.shape={static} and logits.shape={logits.shape}"
+        )
+    op = _headrace.raw_op("SparseSoftmaxCrossEntropyWithLogits")
+    if logits.shape.rank == 2:
+        loss = op(features=precise, labels=labels, name=name).loss
+        return math_ops.cast(loss, logits.dtype)
+    shape = array_ops.shape(labels)
+    width = array_ops.shape(logits)[-1]
+    loss = op(
+        features=array_ops.reshape(precise, array_ops.stack([-1, width])),
+        labels=array_ops.reshape(labels, [-1]),
+        name=name,
+    ).loss
+    return math_ops.cast(array_ops.reshape(loss, shape), logits.dtype)
+
+
+def sigmoid_cross_entropy_with_logits(labels=None, logits=None, name=None):
+    """The cross-entropy of sigmoid(logits) against probabilities `labels`."""
+    logits = _tensor(logits)
+    labels = conversion.convert_to_tensor(labels, dtype_hint=logits.dtype)
+    if not labels.shape.is_compatible_with(logits.shape):
+        raise ValueError(
+            f"`logits` and `labels` must have the same shape, received ({logits.shape} "
+            f"vs {labels.shape})."
+        )
+    zeros = array_ops.zeros_like(logits)
+    positive = logits >= zeros
+    relu_logits = array_ops.where(positive, logits, zeros)
+    negative_abs = array_ops.where(positive, -logits, logits)
+    return math_ops.add(
+        relu_logits - logits * labels,
+        elementwise_ops.log1p(elementwise_ops.exp(negative_abs)),
+        name,
+    )
+
+
+def weighted_cross_entropy_with_logits(labels, logits, pos_weight, name=None):
+    """Sigmoid cross-entropy with positives weighted."""
+    logits = _tensor(logits)
+    labels = conversion.convert_to_tensor(labels, dtype=logits.dtype)
+    weight = 1 + (pos_weight - 1) * labels
+    log = elementwise_ops.log1p(elementwise_ops.exp(-abs(logits))) + relu(-logits)
+    return math_ops.add((1 - labels) * logits, weight * log, name)
+
+
+def embedding_lookup(params, ids, max_norm=None, name=None):
+    """The rows of `params` at `ids`."""
+    if isinstance(params, (list, tuple)):
+        if len(params) != 1:
+            raise NotImplementedError("embedding_lookup over several partitions")
+        params = params[0]
+    if isinstance(params, _headrace.VariableBase):
+        rows = params.sparse_read(ids, name)
+    else:
+        rows = array_ops.gather(params, ids, name=name)
+    if max_norm is None:
+        return rows
+    from headrace.ops import clip_ops
+
+    axes = list(range(_tensor(ids).shape.rank, rows.shape.rank))
+    return clip_ops.clip_by_norm(rows, max_norm, axes=axes)
+
+
+def compute_average_loss(
+    per_example_loss, sample_weight=None, global_batch_size=None
+):
+    """The sum of losses over the batch size."""
+    loss = _tensor(per_example_loss)
+    if sample_weight is not None:
+        loss = loss * math_ops.cast(_tensor(sample_weight), loss.dtype)
+    if global_batch_size is None:
+        global_batch_size = array_ops.shape(loss)[0]
+    return reduction_ops.reduce_sum(loss) / math_ops.cast(global_batch_size, loss.dtype)
+
+
+def scale_regularization_loss(regularization_loss):
+    """The loss over the number of replicas: one here."""
+    return reduction_ops.reduce_sum(regularization_loss)
+
+
+def log_poisson_loss(targets, log_input, compute_full_loss=False, name=None):
+    """The loss of a Poisson distribution of mean exp(log_input)."""
+    log_input = _tensor(log_input)
+    targets = conversion.convert_to_tensor(targets, dtype=log_input.dtype)
+    loss = elementwise_ops.exp(log_input) - log_input * targets
+    if compute_full_loss:
+        pi2 = conversion.to_tensor(6.283185307179586, log_input.dtype)
+        stirling = (
+            targets * elementwise_ops.log(targets)
+            - targets
+            + 0.5 * elementwise_ops.log(pi2 * targets)
+        )
+        small = elementwise_ops.logical_and(targets >= 0.0, targets <= 1.0)
+        loss += array_ops.where(small, array_ops.zeros_like(targets), stirling)
+    return loss

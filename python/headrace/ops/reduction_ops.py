@@ -1,0 +1,257 @@
+"""Sums, means, extremes and their kin over dimensions; cumulative ones."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+
+
+def _tensor(x):
+    return x if isinstance(x, _headrace.Tensor) else conversion.convert_to_tensor(x)
+
+
+def _axes(x, axis):
+    if axis is not None:
+        return axis
+    rank = x._rank()
+    if rank is not None:
+        return _headrace.make_tensor(list(range(rank)), dtypes.int32)
+    from headrace.ops import array_ops
+
+    return _headrace.raw_op("Range")(start=0, limit=array_ops.rank(x), delta=1)
+
+
+def _reduction(op, name, doc):
+    raw = []
+
+    def reduce(input_tensor, axis=None, keepdims=False, name=None):
+        x = _tensor(input_tensor)
+        if not raw:
+            raw.append(_headrace.raw_op(op))
+        return raw[0](
+            input=x, axis=_axes(x, axis), keep_dims=bool(keepdims), name=name
+        )
+
+    reduce.__name__ = reduce.__qualname__ = name
+    reduce.__doc__ = doc
+    return reduce
+
+
+reduce_sum = _reduction("Sum", "reduce_sum", "The sum over `axis` (all by default).")
+reduce_prod = _reduction("Prod", "reduce_prod", "The product over `axis`.")
+reduce_mean = _reduction("Mean", "reduce_mean", "The mean over `axis`.")
+reduce_max = _reduction("Max", "reduce_max", "The greatest over `axis`.")
+reduce_min = _reduction("Min", "reduce_min", "The least over `axis`.")
+reduce_all = _reduction("All", "reduce_all", "Whether all are true over `axis`.")
+reduce_any = _reduction("Any", "reduce_any", "Whether any is true over `axis`.")
+reduce_euclidean_norm = _reduction(
+    "EuclideanNorm", "reduce_euclidean_norm", "The square root of the sum of squares."
+)
+
+
+def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
+    """The variance over `axis`."""
+    from headrace.ops import elementwise_ops
+
+    x = _tensor(input_tensor)
+    if x.dtype.is_integer:
+        raise TypeError(f"Input must be either real or complex. Received integer type "
+                        f"{x.dtype}.")
+    difference = x - reduce_mean(x, axis, True)
+    if x.dtype.is_complex:
+        squares = elementwise_ops.real(
+            difference * _headrace.raw_op("Conj")(input=difference)
+        )
+    else:
+        squares = elementwise_ops.square(difference)
+    return reduce_mean(squares, axis, keepdims, name)
+
+
+def reduce_std(input_tensor, axis=None, keepdims=False, name=None):
+    """The standard deviation over `axis`."""
+    from headrace.ops import elementwise_ops
+
+    return elementwise_ops.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
+
+
+def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
+    """log(sum(exp(x))) over `axis`, without overflow."""
+    from headrace.ops import array_ops, elementwise_ops
+
+    x = _tensor(input_tensor)
+    top = reduce_max(x, axis, True)
+    top = array_ops.stop_gradient(
+        array_ops.where(elementwise_ops.is_finite(top), top, array_ops.zeros_like(top))
+    )
+    total = elementwise_ops.log(reduce_sum(elementwise_ops.exp(x - top), axis, keepdims))
+    if not keepdims:
+        top = array_ops.reshape(top, array_ops.shape(total))
+    return total + top
+
+
+def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None):
+    """How many elements are not zero."""
+    from headrace.ops import math_ops
+
+    x = _tensor(input)
+    zero = conversion.to_tensor("" if x.dtype == dtypes.string else 0, x.dtype) if (
+        x.dtype != dtypes.bool) else conversion.to_tensor(False)
+    there = math_ops.cast(math_ops.not_equal(x, zero), dtypes.int64)
+    return math_ops.cast(reduce_sum(there, axis, bool(keepdims)), dtype, name)
+
+
+def zero_fraction(value, name=None):
+    """The fraction of elements that are zero."""
+    from headrace.ops import array_ops, math_ops
+
+    value = _tensor(value)
+    size = array_ops.size(value, dtypes.int64)
+    zeros = size - count_nonzero(value)
+    return math_ops.cast(zeros, dtypes.float32) / math_ops.cast(size, dtypes.float32)
+
+
+def _extreme(op):
+    def arg(input, axis=None, output_type=dtypes.int64, name=None):
+        axis = 0 if axis is None else axis
+        return _headrace.raw_op(op)(
+            input=input, dimension=axis, output_type=output_type, name=name
+        )
+
+    return arg
+
+
+argmax = _extreme("ArgMax")
+argmin = _extreme("ArgMin")
+argmax.__doc__ = "The index of the greatest element along `axis`."
+argmin.__doc__ = "The index of the least element along `axis`."
+argmax.__name__, argmin.__name__ = "argmax", "argmin"
+
+
+def cumsum(x, axis=0, exclusive=False, reverse=False, name=None):
+    """The running sum along `axis`."""
+    return _headrace.raw_op("Cumsum")(
+        x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name
+    )
+
+
+def cumprod(x, axis=0, exclusive=False, reverse=False, name=None):
+    """The running product along `axis`."""
+    return _headrace.raw_op("Cumprod")(
+        x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name
+    )
+
+
+def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
+    """The running log-sum-exp along `axis`."""
+    return _headrace.raw_op("CumulativeLogsumexp")(
+        x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name
+    )
+
+
+def add_n(inputs, name=None):
+    """The sum of a list of tensors of one shape."""
+    from headrace.framework.indexed_slices import IndexedSlices
+
+    if not inputs or not isinstance(inputs, (list, tuple)):
+        raise ValueError(
+            "Inputs must be an iterable of at least one Tensor/IndexedSlices with the "
+            f"same dtype and shape."
+        )
+    items = [
+        conversion.convert_to_tensor(x) if isinstance(x, IndexedSlices) else x
+        for x in inputs
+    ]
+    if len(items) == 1:
+        value = _tensor(items[0])
+        return _headrace.raw_op("Identity")(input=value, name=name) if name else value
+    return _headrace.raw_op("AddN")(inputs=items, name=name)
+
+
+def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
+    """The sum of a list of tensors of one shape."""
+    return add_n(inputs, name)
+
+
+def bincount(
+    arr, weights=None, minlength=None, maxlength=None, dtype=dtypes.int32, name=None,
+    axis=None, binary_output=False,
+):
+    """How often each non-negative integer occurs."""
+    from headrace.ops import array_ops, elementwise_ops, math_ops
+
+    arr = math_ops.cast(_tensor(arr), dtypes.int32) if _tensor(arr).dtype not in (
+        dtypes.int32, dtypes.int64) else _tensor(arr)
+    if axis is not None and axis not in (0, -1):
+        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are "
+                         "currently supported.")
+    nonempty = array_ops.size(arr) > 0
+    size = math_ops.cast(nonempty, arr.dtype) * (reduce_max(arr) + 1)
+    if minlength is not None:
+        size = elementwise_ops.maximum(conversion.to_tensor(minlength, arr.dtype), size)
+    if maxlength is not None:
+        size = elementwise_ops.minimum(conversion.to_tensor(maxlength, arr.dtype), size)
+    if axis is None:
+        arr = array_ops.reshape(arr, [-1])
+        if weights is not None:
+            weights = array_ops.reshape(weights, [-1])
+    if weights is None:
+        weights = _headrace.make_tensor([], dtype)
+    return _headrace.raw_op("DenseBincount")(
+        input=arr, size=size, weights=weights, binary_output=binary_output, name=name
+    )
+
+
+def _segments(op):
+    def reduce(data, segment_ids, name=None):
+        return _headrace.raw_op(op)(data=data, segment_ids=segment_ids, name=name)
+
+    return reduce
+
+
+segment_sum = _segments("SegmentSum")
+segment_mean = _segments("SegmentMean")
+segment_max = _segments("SegmentMax")
+segment_min = _segments("SegmentMin")
+segment_prod = _segments("SegmentProd")
+
+
+def _unsorted(op):
+    def reduce(data, segment_ids, num_segments, name=None):
+        return _headrace.raw_op(op)(
+            data=data, segment_ids=segment_ids, num_segments=num_segments, name=name
+        )
+
+    return reduce
+
+
+unsorted_segment_sum = _unsorted("UnsortedSegmentSum")
+unsorted_segment_max = _unsorted("UnsortedSegmentMax")
+unsorted_segment_min = _unsorted("UnsortedSegmentMin")
+unsorted_segment_prod = _unsorted("UnsortedSegmentProd")
+
+
+def _segment_sizes(data, segment_ids, num_segments):
+    from headrace.ops import array_ops, elementwise_ops
+
+    segment_ids = _tensor(segment_ids)
+    count = unsorted_segment_sum(
+        array_ops.ones_like(segment_ids, data.dtype), segment_ids, num_segments
+    )
+    extra = (data._rank() or 0) - (segment_ids._rank() or 0)
+    for _ in range(extra):
+        count = array_ops.expand_dims(count, -1)
+    return elementwise_ops.maximum(count, conversion.to_tensor(1, data.dtype))
+
+
+def unsorted_segment_mean(data, segment_ids, num_segments, name=None):
+    """The mean of the rows of each segment."""
+    data = _tensor(data)
+    total = unsorted_segment_sum(data, segment_ids, num_segments)
+    return total / _segment_sizes(data, segment_ids, num_segments)
+
+
+def unsorted_segment_sqrt_n(data, segment_ids, num_segments, name=None):
+    """The sum of the rows of each segment over the square root of their number."""
+    from headrace.ops import elementwise_ops
+
+    data = _tensor(data)
+    total = unsorted_segment_sum(data, segment_ids, num_segments)
+    return total / elementwise_ops.sqrt(_segment_sizes(data, segment_ids, num_segments))

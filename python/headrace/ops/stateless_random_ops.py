@@ -1,0 +1,184 @@
+"""tf.random.stateless_*: numbers that follow from shape and seed alone."""
+
+import enum
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.ops import array_ops
+
+
+class Algorithm(enum.Enum):
+    """Generators of random numbers."""
+
+    PHILOX = 1
+    THREEFRY = 2
+    AUTO_SELECT = 3
+
+
+_NAMES = {"philox": 1, "threefry": 2, "auto_select": 3}
+
+
+def algorithm_id(alg):
+    """The number that ops know an algorithm by."""
+    if isinstance(alg, Algorithm):
+        return alg.value
+    if isinstance(alg, int):
+        return alg
+    if isinstance(alg, str):
+        if alg.lower() not in _NAMES:
+            raise ValueError(
+                f"Argument `alg` got unsupported string value {alg}. Supported string "
+                "values are 'philox' for the Philox algorithm, 'threefry' for the "
+                "ThreeFry algorithm, and 'auto_select' for auto-selection."
+            )
+        return _NAMES[alg.lower()]
+    return alg
+
+
+def _key_counter_alg(seed, alg):
+    alg = algorithm_id(alg)
+    if alg == Algorithm.AUTO_SELECT.value:
+        alg = Algorithm.PHILOX.value
+    if alg == Algorithm.PHILOX.value:
+        key, counter = _headrace.raw_op("StatelessRandomGetKeyCounter")(seed=seed)
+        return key, counter, conversion.to_tensor(alg, dtypes.int32)
+    raise NotImplementedError("only the Philox algorithm is supported")
+
+
+def _shape(shape):
+    if isinstance(shape, _headrace.Tensor):
+        return shape
+    if isinstance(shape, (list, tuple)) and not shape:
+        return conversion.convert_to_tensor([], dtypes.int32)
+    return conversion.convert_to_tensor(shape)
+
+
+def uniform(
+    shape, seed, minval=0, maxval=None, dtype=dtypes.float32, name=None,
+    alg="auto_select",
+):
+    """Numbers of a uniform distribution."""
+    dtype = dtypes.as_dtype(dtype)
+    if dtype.is_integer:
+        if (minval is None) != (maxval is None):
+            raise ValueError(
+                f"For integer `dtype` argument {dtype}, argument `minval` and `maxval` "
+                f"must be both None or not None. Got `minval`={minval} and "
+                f"`maxval`={maxval}."
+            )
+        if minval is not None and dtype in (dtypes.uint32, dtypes.uint64):
+            raise ValueError(
+                f"Argument `dtype` got invalid value {dtype} when argument `minval` is "
+                "not None. Please don't use unsigned integers in this case."
+            )
+    elif maxval is None:
+        maxval = 1
+    shape = _shape(shape)
+    key, counter, alg = _key_counter_alg(seed, alg)
+    if dtype.is_integer and minval is None:
+        return _headrace.raw_op("StatelessRandomUniformFullIntV2")(
+            shape=shape, key=key, counter=counter, dtype=dtype, alg=alg, name=name
+        )
+    low = conversion.convert_to_tensor(minval, dtype=dtype)
+    high = conversion.convert_to_tensor(maxval, dtype=dtype)
+    if dtype.is_integer:
+        return _headrace.raw_op("StatelessRandomUniformIntV2")(
+            shape=shape, key=key, counter=counter, minval=low, maxval=high, alg=alg,
+            name=name,
+        )
+    drawn = _headrace.raw_op("StatelessRandomUniformV2")(
+        shape=shape, key=key, counter=counter, dtype=dtype, alg=alg
+    )
+    return _headrace.raw_op("AddV2")(x=drawn * (high - low), y=low, name=name)
+
+
+def _scaled(op, shape, seed, mean, stddev, dtype, alg, name):
+    dtype = dtypes.as_dtype(dtype)
+    key, counter, alg = _key_counter_alg(seed, alg)
+    drawn = _headrace.raw_op(op)(
+        shape=_shape(shape), key=key, counter=counter, dtype=dtype, alg=alg
+    )
+    mean = conversion.convert_to_tensor(mean, dtype=dtype)
+    stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
+    return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
+
+
+def normal(
+    shape, seed, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None,
+    alg="auto_select",
+):
+    """Numbers of a normal distribution."""
+    return _scaled(
+        "StatelessRandomNormalV2", shape, seed, mean, stddev, dtype, alg, name
+    )
+
+
+def truncated_normal(
+    shape, seed, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None,
+    alg="auto_select",
+):
+    """Numbers of a normal distribution, none beyond two deviations."""
+    return _scaled(
+        "StatelessTruncatedNormalV2", shape, seed, mean, stddev, dtype, alg, name
+    )
+
+
+def shuffle(value, seed, alg="auto_select", name=None):
+    """The rows in an order that follows from the seed."""
+    value = conversion.convert_to_tensor(value)
+    key, counter, alg = _key_counter_alg(seed, alg)
+    return _headrace.raw_op("StatelessShuffle")(
+        value=value, key=key, counter=counter, alg=alg, name=name
+    )
+
+
+def categorical(logits, num_samples, seed, dtype=dtypes.int64, name=None):
+    """Classes drawn by unnormalised log-probabilities."""
+    return _headrace.raw_op("StatelessMultinomial")(
+        logits=logits, num_samples=num_samples, seed=seed, output_dtype=dtype, name=name
+    )
+
+
+def binomial(
+    shape, seed, counts, probs, output_dtype=dtypes.int32, name=None
+):
+    """Numbers of successes."""
+    return _headrace.raw_op("StatelessRandomBinomial")(
+        shape=_shape(shape), seed=seed, counts=counts, probs=probs, dtype=output_dtype,
+        name=name,
+    )
+
+
+def gamma(shape, seed, alpha, beta=None, dtype=dtypes.float32, name=None):
+    """Numbers of gamma distributions."""
+    dtype = dtypes.as_dtype(dtype)
+    alpha = conversion.convert_to_tensor(alpha, dtype=dtype)
+    beta = conversion.convert_to_tensor(1 if beta is None else beta, dtype=dtype)
+    full = array_ops.broadcast_dynamic_shape(array_ops.shape(alpha), array_ops.shape(beta))
+    alpha = array_ops.broadcast_to(alpha, full)
+    drawn = _headrace.raw_op("StatelessRandomGammaV2")(
+        shape=_shape(shape), seed=seed, alpha=alpha
+    )
+    return _headrace.raw_op("RealDiv")(x=drawn, y=beta, name=name)
+
+
+def poisson(shape, seed, lam, dtype=dtypes.int32, name=None):
+    """Numbers of Poisson distributions."""
+    return _headrace.raw_op("StatelessRandomPoisson")(
+        shape=_shape(shape), seed=seed, lam=lam, dtype=dtype, name=name
+    )
+
+
+def split(seed, num=2, alg="auto_select"):
+    """`num` seeds made of one."""
+    seed = conversion.convert_to_tensor(seed)
+    return uniform(
+        [num, 2], seed=seed, dtype=seed.dtype, minval=None, maxval=None, alg=alg
+    )
+
+
+def fold_in(seed, data, alg="auto_select"):
+    """A seed made of a seed and a number."""
+    data = conversion.convert_to_tensor(data)
+    first = uniform([1], seed=seed, dtype=data.dtype, minval=None, maxval=None, alg=alg)
+    return array_ops.stack([first[0], data])

@@ -1,0 +1,178 @@
+"""Runs rows of the op tables: values, dtypes, errors and gradients.
+
+A table is a list of rows; `cases(table)` are pytest parameters and `check(row,
+dtype)` runs one. A row names a raw op, its tensor inputs in order (by keyword),
+its attributes and what it must give: a NumPy function of the inputs, or an
+array (a tuple of them for several outputs). Floating inputs are cast to each of the row's dtypes.
+"""
+
+import dataclasses
+import re
+from typing import Any
+
+import headrace as tf
+import numpy as np
+import pytest
+
+FLOATS = ("float32", "float64", "float16", "bfloat16")
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+COMPLEX = ("complex64", "complex128")
+_TOLERANCE = {
+    "float32": 2e-6,
+    "float64": 1e-12,
+    "float16": 2e-3,
+    "bfloat16": 1.6e-2,
+    "complex64": 4e-6,
+    "complex128": 1e-12,
+}
+
+
+@dataclasses.dataclass
+class Row:
+    op: str
+    inputs: dict[str, Any]
+    want: Any = None  # function of the inputs as NumPy arrays, or an array
+    attrs: dict[str, Any] = dataclasses.field(default_factory=dict)
+    dtypes: tuple[str, ...] = FLOATS
+    fixed: tuple[str, ...] = ()  # inputs that keep their own dtype
+    error: str | None = None  # a part of the text of the InvalidArgumentError
+    gradient: tuple[str, ...] | None = None  # inputs; default: all floating ones
+    orders: int = 2  # up to which order gradients are compared
+
+    def __str__(self):
+        shapes = ",".join(str(list(np.shape(v))) for v in self.inputs.values())
+        return f"{self.op}({shapes})"
+
+
+def cases(table):
+    return [
+        pytest.param(row, dtype, id=f"{row}-{dtype}")
+        for row in table
+        for dtype in row.dtypes
+    ]
+
+
+def _numpy(x):
+    """A tensor as NumPy sees it, wide enough to compare."""
+    a = np.asarray(x.numpy())
+    return a.astype(np.float64) if a.dtype.name in ("bfloat16", "float16") else a
+
+
+def _tensor(value, dtype):
+    if dtype in ("bool", "string"):
+        return tf.constant(value)
+    wide = np.complex128 if dtype in COMPLEX else np.float64
+    return tf.cast(tf.constant(np.asarray(value, wide)), dtype)
+
+
+def _tensors(row, dtype):
+    return {
+        name: tf.constant(v) if name in row.fixed else _tensor(v, dtype)
+        for name, v in row.inputs.items()
+    }
+
+
+def _call(row, tensors):
+    out = getattr(tf.raw_ops, row.op)(**tensors, **row.attrs)
+    return list(out) if isinstance(out, (list, tuple)) else [out]
+
+
+def check(row, dtype):
+    tensors = _tensors(row, dtype)
+    if row.error is not None:
+        with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(row.error)):
+            _call(row, tensors)
+        return
+    found = _call(row, tensors)
+    if row.want is not None:
+        arrays = [_numpy(t) for t in tensors.values()]
+        with np.errstate(all="ignore"):
+            want = row.want(*arrays) if callable(row.want) else row.want
+        wants = want if isinstance(want, tuple) else (want,)
+        assert len(wants) == len(found)
+        for w, f in zip(wants, found, strict=True):
+            _compare(np.asarray(w), f, dtype)
+    if dtype in ("float64", "complex128"):
+        check_gradient(row, tensors)
+
+
+def _compare(want, found, dtype):
+    got = _numpy(found)
+    assert got.shape == want.shape
+    if want.dtype.kind not in "fc":
+        np.testing.assert_array_equal(got, want)
+        return
+    tolerance = _TOLERANCE.get(found.dtype.name, _TOLERANCE.get(dtype, 1e-12))
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+# --- Gradients: of sum(w * output), against central differences, then the same
+# --- of the gradient itself.
+
+
+def _weights(shape, phase):
+    n = int(np.prod(shape))
+    return np.cos(np.arange(n) + phase).reshape(shape)
+
+
+def _slope(function, x, step=1e-5):
+    """The derivative of function(array) -> float at x, one element at a time."""
+    x = np.array(x)
+    slope = np.zeros(x.shape)
+    for i in np.ndindex(*x.shape):
+        values = []
+        for sign in (1, -1):
+            moved = x.copy()
+            moved[i] += sign * step
+            values.append(function(moved))
+        slope[i] = (values[0] - values[1]) / (2 * step)
+    return slope
+
+
+def check_gradient(row, tensors):
+    names = row.gradient
+    if names is None:
+        names = [n for n, t in tensors.items() if t.dtype == tf.float64]
+    outputs = _call(row, tensors)
+    if not names or outputs[0].dtype != tf.float64:
+        return
+
+    def first(moved):
+        out = _call(row, {**tensors, **moved})[0]
+        w = tf.constant(_weights(out.shape, 1.0))
+        return tf.raw_ops.Mul(x=out, y=w)
+
+    _check_order(first, {n: tensors[n] for n in names}, row.orders)
+
+
+def _check_order(function, sources, orders):
+    def total(moved):
+        return float(np.sum(function(moved).numpy()))
+
+    def gradients(moved):
+        with tf.GradientTape() as tape:
+            for t in moved.values():
+                tape.watch(t)
+            y = function(moved)
+        return tape.gradient(y, list(moved.values()))
+
+    found = gradients(sources)
+    for (name, x), g in zip(sources.items(), found, strict=True):
+        want = _slope(
+            lambda a, n=name: total({**sources, n: tf.constant(a)}), x.numpy()
+        )
+        got = np.zeros(want.shape) if g is None else g.numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6, err_msg=name)
+    if orders < 2:
+        return
+    for i, (name, g) in enumerate(zip(sources, found, strict=True)):
+        if g is None:
+            continue
+
+        def one(moved, i=i, name=name):
+            g = gradients(moved)[i]
+            w = tf.constant(_weights(moved[name].shape, 2.0))
+            return tf.raw_ops.Mul(x=g, y=w)
+
+        _check_order(one, sources, orders - 1)

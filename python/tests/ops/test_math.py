@@ -1,0 +1,207 @@
+"""Element-wise ops."""
+
+import math
+
+import numpy as np
+import pytest
+from driver import COMPLEX, FLOATS, SIGNED, UNSIGNED, Row, cases, check
+
+REALS = FLOATS + SIGNED + UNSIGNED
+SMOOTH = [-2.5, -1.0, -0.3, 0.2, 0.4, 1.1, 3.7]
+JUMPS = [-2.5, -0.3, 0.4, 3.7]
+UNIT = [-0.9, -0.5, 0.1, 0.25, 0.8]
+POSITIVE = [0.1, 0.5, 1.0, 2.5, 30.0]
+_vector = np.vectorize
+
+
+def unary(op, values, want, dtypes=FLOATS, **rest):
+    return Row(op, {"x": values}, want, dtypes=dtypes, **rest)
+
+
+UNARY = [
+    unary("Abs", SMOOTH, np.abs),
+    unary("Neg", SMOOTH, np.negative, FLOATS + COMPLEX),
+    unary("Sign", SMOOTH, np.sign),
+    unary("Ceil", JUMPS, np.ceil),
+    unary("Floor", JUMPS, np.floor),
+    unary("Rint", [0.5, 1.5, -0.5, 2.2], np.rint, gradient=()),
+    unary("Round", [0.5, 1.5, -0.5, 2.2], np.rint, gradient=()),
+    unary("Round", [0.4, 2.2], np.rint),
+    unary("Square", SMOOTH, np.square, FLOATS + COMPLEX + SIGNED),
+    unary("Sqrt", POSITIVE, np.sqrt, FLOATS + COMPLEX),
+    unary("Rsqrt", POSITIVE, lambda x: 1 / np.sqrt(x), FLOATS + COMPLEX),
+    unary("Reciprocal", SMOOTH, lambda x: 1 / x, FLOATS + COMPLEX),
+    unary("Inv", SMOOTH, lambda x: 1 / x, FLOATS + COMPLEX),
+    unary("Exp", SMOOTH, np.exp, FLOATS + COMPLEX),
+    unary("Expm1", SMOOTH, np.expm1, FLOATS + COMPLEX),
+    unary("Expm1", [100.0, 89.5, -100.0], np.expm1, ("float32",)),
+    unary("Log", POSITIVE, np.log, FLOATS + COMPLEX),
+    unary("Log1p", POSITIVE, np.log1p, FLOATS + COMPLEX),
+    unary("Sin", SMOOTH, np.sin, FLOATS + COMPLEX),
+    unary("Cos", SMOOTH, np.cos, FLOATS + COMPLEX),
+    unary("Tan", UNIT, np.tan, FLOATS + COMPLEX),
+    unary("Asin", UNIT, np.arcsin, FLOATS + COMPLEX),
+    unary("Acos", UNIT, np.arccos, FLOATS + COMPLEX),
+    unary("Atan", SMOOTH, np.arctan, FLOATS + COMPLEX),
+    unary("Sinh", SMOOTH, np.sinh, FLOATS + COMPLEX),
+    unary("Cosh", SMOOTH, np.cosh, FLOATS + COMPLEX),
+    unary("Tanh", SMOOTH, np.tanh, FLOATS + COMPLEX),
+    unary("Asinh", SMOOTH, np.arcsinh, FLOATS + COMPLEX),
+    unary("Acosh", [1.5, 2.0, 30.0], np.arccosh, FLOATS + COMPLEX),
+    unary("Atanh", UNIT, np.arctanh, FLOATS + COMPLEX),
+    unary("Sigmoid", SMOOTH, lambda x: 1 / (1 + np.exp(-x)), FLOATS + COMPLEX),
+    unary("Erf", SMOOTH, _vector(math.erf)),
+    unary("Erfc", SMOOTH, _vector(math.erfc)),
+    unary("Erfinv", UNIT, None),
+    unary("Ndtri", [0.1, 0.4, 0.8], None),
+    unary("Lgamma", POSITIVE, _vector(math.lgamma)),
+    unary("Digamma", POSITIVE, None),
+    unary("IsNan", [1.0, np.nan, np.inf], np.isnan),
+    unary("IsInf", [1.0, np.nan, -np.inf], np.isinf),
+    unary("IsFinite", [1.0, np.nan, np.inf], np.isfinite),
+    unary("Invert", [0, 1, 5], np.invert, SIGNED + UNSIGNED),
+]
+
+SPECIAL = [
+    unary(op, [0.3, 0.7, 1.5, 3.0, 12.0], None, ("float32", "float64"))
+    for op in [
+        "BesselI0e",
+        "BesselI1",
+        "BesselI1e",
+        "BesselJ0",
+        "BesselJ1",
+        "BesselK0",
+        "BesselK0e",
+        "BesselK1",
+        "BesselK1e",
+        "BesselY0",
+        "BesselY1",
+        "Dawsn",
+        "Expint",
+        "FresnelCos",
+        "FresnelSin",
+        "Spence",
+    ]
+] + [
+    unary("BesselI0", [0.1, 0.3, 2.0, 5.0], np.i0, ("float32", "float64"), orders=1),
+    Row("Igamma", {"a": [0.5, 2.0, 9.0], "x": [0.3, 4.0, 7.0]}, orders=1),
+    Row("Igammac", {"a": [0.5, 2.0, 9.0], "x": [0.3, 4.0, 7.0]}, orders=1),
+    Row(
+        "Betainc",
+        {"a": [0.5, 2.0, 9.0], "b": [0.7, 1.0, 3.0], "x": [0.3, 0.4, 0.7]},
+        dtypes=("float32", "float64"),
+        gradient=("x",),
+        orders=1,
+    ),
+    Row(
+        "Zeta",
+        {"x": [1.5, 3.0], "q": [0.5, 2.0]},
+        dtypes=("float32", "float64"),
+        gradient=("q",),
+    ),
+    Row(
+        "Polygamma",
+        {"a": [1.0, 2.0], "x": [0.5, 2.0]},
+        dtypes=("float32", "float64"),
+        gradient=("x",),
+    ),
+]
+
+ACTIVATIONS = [
+    Row(op, {"features": SMOOTH}, want)
+    for op, want in [
+        ("Relu", lambda x: np.maximum(x, 0)),
+        ("Relu6", lambda x: np.clip(x, 0, 6)),
+        ("Elu", lambda x: np.where(x < 0, np.expm1(x), x)),
+        ("Selu", None),
+        ("Softplus", lambda x: np.logaddexp(x, 0)),
+    ]
+] + [
+    Row("Softsign", {"features": SMOOTH}, lambda x: x / (1 + np.abs(x)), orders=1),
+    Row(
+        "LeakyRelu",
+        {"features": SMOOTH},
+        lambda x: np.where(x > 0, x, x * np.float32(0.3)),
+        {"alpha": 0.3},
+    ),
+]
+
+
+def binary(op, want, x, y, dtypes=FLOATS, names=("x", "y"), **rest):
+    return Row(op, {names[0]: x, names[1]: y}, want, dtypes=dtypes, **rest)
+
+
+ROW, COLUMN = [[1.0, 2.0, 3.0]], [[1.5], [4.0]]
+BINARY = [
+    binary("AddV2", np.add, ROW, COLUMN, FLOATS + COMPLEX),
+    binary("AddV2", np.add, [1, 2, 100], [3, 4, 100], SIGNED + UNSIGNED),
+    binary("Add", np.add, ROW, COLUMN),
+    binary("Sub", np.subtract, ROW, COLUMN, FLOATS + COMPLEX),
+    binary("Mul", np.multiply, ROW, COLUMN, FLOATS + COMPLEX),
+    binary("RealDiv", np.divide, ROW, COLUMN, FLOATS + COMPLEX),
+    binary("Div", np.divide, ROW, COLUMN),
+    binary("FloorDiv", np.floor_divide, [7, 9], [2, 4], REALS),
+    binary("FloorDiv", np.floor_divide, [-7, 7], [2, -2], SIGNED),
+    binary("FloorMod", np.mod, [-7, 7], [2, -2], SIGNED),
+    binary("TruncateMod", np.fmod, [-7, 7], [2, -2], ("int32", "int64")),
+    binary("FloorMod", np.mod, [[7.5, -8.5]], [[2.0], [-3.0]], ("float64",)),
+    binary("DivNoNan", lambda x, y: x / y, ROW, COLUMN, FLOATS + COMPLEX),
+    binary("DivNoNan", [0.0, 0.5], [1.0, 1.0], [0.0, 2.0], gradient=()),
+    binary("MulNoNan", np.multiply, ROW, COLUMN),
+    binary("Pow", np.power, ROW, COLUMN, FLOATS + COMPLEX),
+    binary("Pow", np.power, [2, 3], [3, 2], SIGNED),
+    binary("Maximum", np.maximum, ROW, COLUMN),
+    binary("Minimum", np.minimum, ROW, COLUMN),
+    binary("SquaredDifference", lambda x, y: (x - y) ** 2, ROW, COLUMN),
+    binary("Atan2", np.arctan2, ROW, COLUMN, names=("y", "x")),
+    binary("Xlogy", lambda x, y: x * np.log(y), ROW, COLUMN),
+    binary("Xlog1py", lambda x, y: x * np.log1p(y), ROW, COLUMN),
+    binary("Xdivy", lambda x, y: x / y, ROW, COLUMN),
+    binary("Less", np.less, ROW, COLUMN, REALS),
+    binary("GreaterEqual", np.greater_equal, ROW, COLUMN, REALS),
+    binary("Equal", np.equal, [1, 2], [1, 3], REALS),
+    binary("NotEqual", np.not_equal, [1, 2], [1, 3], REALS),
+    binary("BitwiseAnd", np.bitwise_and, [5, 6], [3, 3], SIGNED + UNSIGNED),
+    binary("LeftShift", np.left_shift, [1, 3], [2, 4], SIGNED + UNSIGNED),
+    binary("RightShift", np.right_shift, [16, 3], [2, 1], SIGNED + UNSIGNED),
+    binary("AddV2", None, ROW, [1.0, 2.0], error="Incompatible shapes: [1,3] vs. [2]"),
+    binary("FloorDiv", None, [1], [0], SIGNED, error="Integer division by zero"),
+    binary("Pow", None, [2], [-1], SIGNED, error="negative integer powers"),
+]
+
+OTHERS = [
+    Row(
+        "SelectV2",
+        {"condition": [[True], [False]], "t": [1.0, 2.0], "e": [[3.0, 4.0]]},
+        np.where,
+        fixed=("condition",),
+    ),
+    Row(
+        "ClipByValue",
+        {"t": SMOOTH, "clip_value_min": -1.5, "clip_value_max": 1.5},
+        np.clip,
+        dtypes=("float32", "float64"),
+    ),
+    Row(
+        "ClipByValue",
+        {"t": [1.0], "clip_value_min": [0.0, 0.0], "clip_value_max": 2.0},
+        dtypes=("float32",),
+        error="must be either of the same shape as input, or a scalar",
+    ),
+    Row("Cast", {"x": [-1.5, 0.0, 2.7]}, lambda x: x.astype("i4"), {"DstT": "int32"}),
+    Row("Cast", {"x": [-1.5, 0.0, 2.7]}, lambda x: x != 0, {"DstT": "bool"}),
+    Row("Cast", {"x": SMOOTH}, lambda x: x, {"DstT": "float64"}),
+    Row(
+        "CheckNumerics",
+        {"tensor": [1.0, np.nan]},
+        attrs={"message": "m"},
+        error="m : Tensor had NaN values",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("row", "dtype"), cases(UNARY + SPECIAL + ACTIVATIONS + BINARY + OTHERS)
+)
+def test_row(row, dtype):
+    check(row, dtype)

@@ -1,0 +1,26 @@
+// Indices into several dimensions at once, as GatherNd and ScatterNd take
+// them: the last dimension of `indices` holds one place.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "op/op.h"
+
+namespace headrace {
+
+// What to do with places outside the tensor.
+enum class BadIndices { kError, kIgnore };
+// The attribute bad_indices_policy: "" and "DEFAULT" and "ERROR" refuse,
+// "IGNORE" leaves out.
+StatusOr<BadIndices> BadIndicesPolicy(const ResolvedOp& op);
+
+// The element at which each place begins; -1 for those outside. `*first_bad`
+// is the number of the first one outside, or -1.
+std::vector<int64_t> PlaceOffsets(const Tensor& indices, const Shape& shape,
+                                  int64_t* first_bad);
+
+// "indices[1,0] = [5, 2]" for place number `at`.
+std::string PlaceText(const Tensor& indices, int64_t at);
+
+}  // namespace headrace

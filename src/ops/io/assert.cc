@@ -1,0 +1,34 @@
+// Assert: an error with the values of tensors when a condition is false.
+#include "op/op.h"
+#include "ops/io/summarize.h"
+
+namespace headrace {
+namespace {
+
+Status Assert(KernelContext& c) {
+  if (c.input(0).rank() != 0) {
+    return InvalidArgument("In[0] should be a scalar: ", c.input(0).shape());
+  }
+  if (c.input(0).scalar<bool>()) return OkStatus();
+  const int64_t limit = c.op().int_attr("summarize");
+  std::string text = "assertion failed: ";
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    absl::StrAppend(&text, i > 1 ? " " : "", "[",
+                    SummarizeFlat(c.input(i), limit), "]");
+  }
+  return InvalidArgument(text);
+}
+
+HR_OP(Assert)
+    .Input("condition: bool")
+    .Input("data: T")
+    .Attr("T: list(type) >= 1")
+    .Attr("summarize: int = 3")
+    .Doc("An error that shows `data` unless the condition is true.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .NoGradient()
+    .Cpu(Compute<Assert>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,268 @@
+#include "ops/nn/conv_op.h"
+
+#include "absl/strings/match.h"
+
+namespace headrace {
+namespace {
+
+enum class Result { kOutput, kInput, kFilter };
+
+// What the op's name says.
+struct ConvKind {
+  int spatial;
+  bool depthwise;
+  Result result;
+  bool sizes_given;  // the result's sizes are a vector, not a tensor
+  explicit ConvKind(const std::string& name)
+      : spatial(absl::StartsWith(name, "Conv3D") ? 3 : 2),
+        depthwise(absl::StartsWith(name, "Depthwise")),
+        result(absl::StrContains(name, "BackpropInput")    ? Result::kInput
+               : absl::StrContains(name, "BackpropFilter") ? Result::kFilter
+                                                           : Result::kOutput) {
+    const bool v2 = absl::EndsWith(name, "V2");
+    sizes_given = spatial == 3 ? v2 : !v2;
+  }
+  int sizes_input() const { return result == Result::kInput ? 0 : 1; }
+};
+
+StatusOr<WindowAttrs> AttrsOf(const ResolvedOp& op, const ConvKind& kind) {
+  HR_ASSIGN_OR_RETURN(WindowAttrs a, WindowAttrs::Make(op, kind.spatial));
+  if (a.batch_stride != 1 || a.channel_stride != 1) {
+    return Unimplemented(
+        "Current implementation does not yet support strides in the batch and "
+        "depth dimensions.");
+  }
+  if (kind.depthwise && a.strides[0] != a.strides[1]) {
+    return InvalidArgument(
+        "Current implementation only supports equal length strides in the row "
+        "and column dimensions.");
+  }
+  return a;
+}
+
+// The shape that input 0 or 1 holds as a vector, or has as a tensor.
+StatusOr<Shape> SizesShape(ShapeContext& c, const ConvKind& kind) {
+  const int i = kind.sizes_input();
+  return kind.sizes_given ? c.ShapeValue(i) : StatusOr<Shape>(c.input(i));
+}
+
+// Sizes may be the spatial ones alone: batch and channels follow.
+Shape CompletedInput(const WindowAttrs& a, const Shape& sizes,
+                     const Shape& filter, const Shape& dy) {
+  if (sizes.rank() != a.spatial || !filter.known_rank() || !dy.known_rank()) {
+    return sizes;
+  }
+  return a.MakeShape(dy[0], sizes.dims(), filter[a.spatial]);
+}
+
+// dy must be what the forward pass would have made.
+Status CheckBackprop(const ResolvedOp& op, const WindowAttrs& a,
+                     const ConvGeometry& g, const Shape& dy) {
+  if (!dy.known_rank()) return OkStatus();
+  const std::string& name = op.name();
+  if (dy.rank() != a.spatial + 2) {
+    return InvalidArgument(name, ": out_backprop must be ", a.spatial + 2,
+                           "-dimensional");
+  }
+  auto differ = [](int64_t x, int64_t y) { return x >= 0 && y >= 0 && x != y; };
+  if (differ(dy[0], g.batch)) {
+    return InvalidArgument(
+        name,
+        ": input and out_backprop must have the same batch size. Input "
+        "batch: ",
+        g.batch, ", outbackprop batch: ", dy[0], ", batch_dim: 0");
+  }
+  if (differ(dy[a.channel_axis()], g.out_channels)) {
+    return InvalidArgument(
+        name, ": filter and out_backprop must have the same out_depth");
+  }
+  for (int i = 0; i < a.spatial; ++i) {
+    const Window& w = g.windows[3 - a.spatial + i];
+    const int64_t actual = dy[a.spatial_axis(i)];
+    if (differ(actual, w.out)) {
+      return InvalidArgument(
+          name,
+          ": Size of out_backprop doesn't match computed: actual = ", actual,
+          ", computed = ", w.out, " spatial_dim: ", a.spatial_axis(i),
+          " input: ", w.in, " filter: ", w.size, " output: ", actual,
+          " stride: ", w.stride, " dilation: ", w.dilation);
+    }
+  }
+  return OkStatus();
+}
+
+class ConvKernel : public Kernel {
+ public:
+  ConvKernel(const ConvKind& kind, WindowAttrs attrs)
+      : kind_(kind), attrs_(std::move(attrs)) {}
+
+  Status Run(KernelContext& c) override {
+    Shape x, filter;
+    const Tensor& out = c.output(0);
+    switch (kind_.result) {
+      case Result::kOutput:
+        x = c.input(0).shape();
+        filter = c.input(1).shape();
+        break;
+      case Result::kInput:
+        x = out.shape();
+        filter = c.input(1).shape();
+        break;
+      case Result::kFilter:
+        x = c.input(0).shape();
+        filter = out.shape();
+        break;
+    }
+    HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                        GeometryOf(attrs_, x, filter, kind_.depthwise));
+    switch (kind_.result) {
+      case Result::kOutput:
+        return RunForward(c, g);
+      case Result::kInput:
+        return RunInput(c, g);
+      default:
+        return RunFilter(c, g);
+    }
+  }
+
+ private:
+  StatusOr<Tensor> Last(const Tensor& t) const {
+    if (!attrs_.channels_first) return t;
+    return ChannelsLast(t);
+  }
+  // Room for the result with its channels last.
+  StatusOr<Tensor> LastRoom(const Tensor& out) const {
+    if (!attrs_.channels_first) return out;
+    return Tensor::Allocate(out.dtype(), out.shape());
+  }
+  Status Hand(const Tensor& made, const Tensor& out) const {
+    return attrs_.channels_first ? ChannelsFirstInto(made, out) : OkStatus();
+  }
+
+  Status RunForward(KernelContext& c, const ConvGeometry& g) {
+    const Tensor& out = c.output(0);
+    HR_ASSIGN_OR_RETURN(Tensor x, Last(c.input(0)));
+    HR_ASSIGN_OR_RETURN(Tensor y, LastRoom(out));
+    HR_RETURN_IF_ERROR(
+        ConvForward(out.dtype(), g, x.raw(), c.input(1).raw(), y.raw()));
+    return Hand(y, out);
+  }
+  Status RunInput(KernelContext& c, const ConvGeometry& g) {
+    const Tensor& out = c.output(0);
+    HR_ASSIGN_OR_RETURN(Tensor dy, Last(c.input(2)));
+    HR_ASSIGN_OR_RETURN(Tensor dx, LastRoom(out));
+    HR_RETURN_IF_ERROR(ConvBackwardInput(out.dtype(), g, c.input(1).raw(),
+                                         dy.raw(), dx.raw()));
+    return Hand(dx, out);
+  }
+  Status RunFilter(KernelContext& c, const ConvGeometry& g) {
+    HR_ASSIGN_OR_RETURN(Tensor x, Last(c.input(0)));
+    HR_ASSIGN_OR_RETURN(Tensor dy, Last(c.input(2)));
+    return ConvBackwardFilter(c.output(0).dtype(), g, x.raw(), dy.raw(),
+                              c.output(0).raw());
+  }
+
+  const ConvKind kind_;
+  const WindowAttrs attrs_;
+};
+
+}  // namespace
+
+StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
+                                  const Shape& filter, bool depthwise) {
+  const int rank = a.spatial + 2;
+  if (x.known_rank() && x.rank() != rank) {
+    return InvalidArgument("convolution input must be ", rank,
+                           "-dimensional: ", x);
+  }
+  if (filter.known_rank() && filter.rank() != rank) {
+    return InvalidArgument("convolution filter must be ", rank,
+                           "-dimensional: ", filter);
+  }
+  ConvGeometry g;
+  const bool know_x = x.known_rank(), know_f = filter.known_rank();
+  g.batch = know_x ? x[0] : -1;
+  g.in_channels = know_x ? x[a.channel_axis()] : -1;
+  const int64_t depth = know_f ? filter[a.spatial] : -1;
+  g.out_channels = know_f ? filter[a.spatial + 1] : -1;
+  if (depthwise) {
+    if (depth >= 0 && g.in_channels >= 0 && depth != g.in_channels) {
+      return InvalidArgument("input and filter must have the same depth: ",
+                             g.in_channels, " vs ", depth);
+    }
+    if (g.in_channels < 0) g.in_channels = depth;
+    g.groups = g.in_channels;
+    g.out_channels = g.in_channels < 0 || g.out_channels < 0
+                         ? -1
+                         : g.in_channels * g.out_channels;
+  } else if (depth >= 0 && g.in_channels >= 0) {
+    if (depth == 0 && g.in_channels > 0) {
+      return InvalidArgument("filter depth must be strictly positive, but got ",
+                             depth);
+    }
+    if (depth > 0 && g.in_channels % depth != 0) {
+      return InvalidArgument(
+          "input depth must be evenly divisible by filter depth: ",
+          g.in_channels, " vs ", depth);
+    }
+    g.groups = depth > 0 ? g.in_channels / depth : 1;
+    if (g.groups == 0) g.groups = 1;
+    if (g.out_channels >= 0 && g.out_channels % g.groups != 0) {
+      return InvalidArgument(
+          "output depth must be evenly divisible by number of groups: ",
+          g.out_channels, " vs ", g.groups);
+    }
+  }
+  for (int i = 0; i < 3; ++i) {
+    Window& w = g.windows[i];
+    const int at = i - (3 - a.spatial);
+    if (at < 0) {
+      w.in = w.out = 1;
+      continue;
+    }
+    w.in = know_x ? x[a.spatial_axis(at)] : -1;
+    w.size = know_f ? filter[at] : -1;
+    w.stride = a.strides[at];
+    w.dilation = a.dilations[at];
+    w.before = a.before[at];
+    w.after = a.after[at];
+    HR_RETURN_IF_ERROR(SolveWindow(a.padding, &w));
+  }
+  return g;
+}
+
+Shape OutputShape(const WindowAttrs& a, const ConvGeometry& g) {
+  absl::InlinedVector<int64_t, 3> sizes;
+  for (int i = 3 - a.spatial; i < 3; ++i) sizes.push_back(g.windows[i].out);
+  return a.MakeShape(g.batch, sizes, g.out_channels);
+}
+
+Status ConvShape(ShapeContext& c) {
+  const ConvKind kind(c.op().name());
+  HR_ASSIGN_OR_RETURN(WindowAttrs a, AttrsOf(c.op(), kind));
+  if (kind.result == Result::kOutput) {
+    HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                        GeometryOf(a, c.input(0), c.input(1), kind.depthwise));
+    c.set_output(0, OutputShape(a, g));
+    return OkStatus();
+  }
+  HR_ASSIGN_OR_RETURN(Shape sizes, SizesShape(c, kind));
+  const bool input = kind.result == Result::kInput;
+  if (input) sizes = CompletedInput(a, sizes, c.input(1), c.input(2));
+  HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                      GeometryOf(a, input ? sizes : c.input(0),
+                                 input ? c.input(1) : sizes, kind.depthwise));
+  HR_RETURN_IF_ERROR(CheckBackprop(c.op(), a, g, c.input(2)));
+  if (!sizes.known_rank()) sizes = Shape::UnknownOfRank(a.spatial + 2);
+  c.set_output(0, std::move(sizes));
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Kernel>> BindConv(const ResolvedOp& op) {
+  const ConvKind kind(op.name());
+  HR_ASSIGN_OR_RETURN(WindowAttrs a, AttrsOf(op, kind));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<ConvKernel>(kind, std::move(a)));
+}
+
+}  // namespace headrace

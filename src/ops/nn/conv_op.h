@@ -1,0 +1,23 @@
+// What the ops Conv2D, Conv3D, DepthwiseConv2dNative and their gradients are
+// made of.
+#pragma once
+
+#include "ops/nn/convolution.h"
+
+namespace headrace {
+
+// The convolution that shapes and attributes describe, sizes of -1 where they
+// are not known. `depthwise`: filters are [windows..., channels, multiplier].
+// Errors are upstream's for Conv2D.
+StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
+                                  const Shape& filter, bool depthwise);
+
+// The output's shape (unknown sizes where not known).
+Shape OutputShape(const WindowAttrs& a, const ConvGeometry& g);
+
+// Shape rules and kernels by op, told by the name: which operand is the result,
+// how many spatial dimensions, depthwise or not.
+Status ConvShape(ShapeContext& c);
+StatusOr<std::unique_ptr<Kernel>> BindConv(const ResolvedOp& op);
+
+}  // namespace headrace
