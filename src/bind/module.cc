@@ -1,6 +1,7 @@
 // The extension module headrace._headrace.
 #include <nanobind/nanobind.h>
 
+#include "bind/checkpoint.h"
 #include "bind/dtype_object.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
@@ -20,4 +21,5 @@ NB_MODULE(_headrace, m) {
     nb::raise_python_error();
   }
   AddTape(m);
+  AddCheckpoint(m);
 }

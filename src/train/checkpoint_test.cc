@@ -166,9 +166,9 @@ TEST(Checkpoint, NearestNamesOfTheUnmatched) {
   const RestoreReport report = restored->Report();
   ASSERT_EQ(report.keys.size(), 1u);
   EXPECT_EQ(report.keys[0].nearest, "(root).layer.kernal");
-  ASSERT_EQ(report.objects.size(), 2u);  // the reader's save_counter too
-  EXPECT_EQ(report.objects[1].name, "(root).layer.kernal");
-  EXPECT_EQ(report.objects[1].nearest,
+  ASSERT_EQ(report.objects.size(), 1u);
+  EXPECT_EQ(report.objects[0].name, "(root).layer.kernal");
+  EXPECT_EQ(report.objects[0].nearest,
             "layer/kernel/.ATTRIBUTES/VARIABLE_VALUE");
   EXPECT_FALSE(restored->CheckExistingMatched().ok());
   EXPECT_TRUE(restored->CheckNontrivial().ok());

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
+#include "train/checkpoint_tensor.h"
 
 namespace headrace {
 namespace {
@@ -13,6 +14,7 @@ namespace {
 using tensorflow::TrackableObjectGraph;
 
 std::atomic<uint64_t> last_number{0};
+std::atomic<Restoration::ComplaintsSink> complaints_sink{nullptr};
 
 // Node ids are used as indices from here on.
 Status CheckIds(const TrackableObjectGraph& graph) {
@@ -48,7 +50,16 @@ std::string PythonShape(const Shape& shape) {
 
 }  // namespace
 
-Restoration::~Restoration() = default;
+Restoration::~Restoration() {
+  const ComplaintsSink sink = complaints_sink.load();
+  if (sink == nullptr) return;
+  const std::vector<std::string> lines = Complaints();
+  if (!lines.empty()) sink(lines);
+}
+
+void Restoration::SetComplaintsSink(ComplaintsSink sink) {
+  complaints_sink = sink;
+}
 
 StatusOr<std::shared_ptr<Restoration>> Restoration::Open(
     FileSystem* fs, const std::string& prefix) {
@@ -243,38 +254,14 @@ Status Restoration::CheckTypes(Assignment* assignment) const {
   return OkStatus();
 }
 
-StatusOr<Tensor> Restoration::ReadTensor(const std::string& key,
-                                         const CheckpointTensor& stored) const {
-  HR_RETURN_IF_ERROR(reader_->CheckSize(key, stored));
-  HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(stored.dims));
-  if (stored.dtype == tensorflow::DT_STRING) {
-    HR_ASSIGN_OR_RETURN(auto strings, reader_->ReadStrings(key));
-    HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(DType::kString, shape));
-    if (static_cast<int64_t>(strings.size()) != t.num_elements()) {
-      return DataLoss("tensor ", key, " has ", strings.size(),
-                      " strings, its shape is ", shape);
-    }
-    std::move(strings.begin(), strings.end(), t.data<std::string>());
-    return t;
-  }
-  const auto dtype = static_cast<DType>(stored.dtype);
-  if (!DTypeIsValid(stored.dtype) || !IsPlain(dtype)) {
-    return Unimplemented("tensor ", key, " is of a type, ", stored.dtype,
-                         ", that cannot be read");
-  }
-  HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, shape));
-  HR_RETURN_IF_ERROR(reader_->Read(
-      key, absl::MakeSpan(static_cast<char*>(t.raw()), t.bytes())));
-  return t;
-}
-
 Status Restoration::Assign(const Assignment& assignment) {
   std::vector<Tensor> values(assignment.keys.size());
   const auto& keys = reader_->keys();
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string& key = assignment.keys[i];
     if (key.empty()) continue;
-    HR_ASSIGN_OR_RETURN(values[i], ReadTensor(key, assignment.stored[i]));
+    HR_ASSIGN_OR_RETURN(
+        values[i], ReadCheckpointTensor(*reader_, key, assignment.stored[i]));
     used_[std::lower_bound(keys.begin(), keys.end(), key) - keys.begin()] =
         true;
   }

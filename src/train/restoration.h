@@ -72,6 +72,10 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   std::vector<std::string> Complaints() const;
   // No complaints any more (expect_partial).
   void ExpectPartial() { expect_partial_ = true; }
+  // Called with the complaints, if any, when the last object that knows of a
+  // restoration is gone, on whatever thread that happens. None at first.
+  using ComplaintsSink = void (*)(const std::vector<std::string>& lines);
+  static void SetComplaintsSink(ComplaintsSink sink);
 
  private:
   friend class Trackable;
@@ -101,8 +105,6 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   Status CheckTypes(Assignment* assignment) const;
   Status CheckAndAssign(std::vector<Assignment> assignments);
   Status Assign(const Assignment& assignment);
-  StatusOr<Tensor> ReadTensor(const std::string& key,
-                              const CheckpointTensor& stored) const;
   // "(root).layer.kernel" of node `id`.
   const std::string& NodeName(int id) const;
   // Attributes of node `id` whose values nobody took.
