@@ -195,10 +195,11 @@ void AddTrackable(nb::module_& m) {
            })
       .def("owner", [](const TrackablePtr& self) { return OwnerOf(self); })
       // A copy or pickle of an object makes itself a node of its own.
-      .def("__reduce__",
-           [](Trackable&) {
-             return nb::make_tuple(nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(Py_None))), nb::make_tuple());
-           });
+      .def("__reduce__", [](Trackable&) {
+        return nb::make_tuple(
+            nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(Py_None))),
+            nb::make_tuple());
+      });
   m.def("new_node", NewNode, nb::arg("owner").none(), nb::arg("has_values"),
         nb::arg("has_check"));
   m.def("new_variable_node", NewVariableNode);

@@ -28,7 +28,7 @@ def is_trackable(value):
 
 def node_of(value):
     """The node of a trackable object, made when first asked for."""
-    node = value.__dict__.get(_NODE)
+    node = getattr(value, _NODE, None)
     if isinstance(value, _headrace.VariableBase):
         return node or _variable_node(value)
     # A shallow copy brings the node of its original.
@@ -38,11 +38,11 @@ def node_of(value):
 
 
 def _variable_node(variable):
-    parent = variable.__dict__.get("_parent")
+    parent = getattr(variable, "_parent", None)
     if parent is not None:  # what an assignment returned
         return node_of(parent)
     node = _headrace.new_variable_node(variable, variable.name.partition(":")[0])
-    variable.__dict__[_NODE] = node
+    setattr(variable, _NODE, node)
     return node
 
 
@@ -53,7 +53,7 @@ def _new_node(value):
         hasattr(cls, "_serialize_to_tensors"),
         hasattr(cls, "_check_savable"),
     )
-    value.__dict__[_NODE] = node
+    object.__setattr__(value, _NODE, node)
     for name, child in value._trackable_items():
         node.attach(name, node_of(child))
     return node
