@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 from driver import COMPLEX, FLOATS, SIGNED, UNSIGNED, Row, cases, check
 
-import headrace as tf
-
 ALL = FLOATS + SIGNED + UNSIGNED + COMPLEX
 FEW = ("float32", "float64", "bfloat16", "int8", "int64", "complex128")
 
@@ -637,9 +635,6 @@ SUMMED = [
 ]
 
 
-@pytest.mark.skipif(
-    "UnsortedSegmentSum" not in dir(tf.raw_ops), reason="needs UnsortedSegmentSum"
-)
 @pytest.mark.parametrize("row,dtype", cases(SUMMED))
 def test_summed(row, dtype):
     check(row, dtype)
