@@ -56,7 +56,7 @@ int FindParameter(const Face& f, PyObject* name) {
 bool MissingArguments(const Face& f, PyObject* const* slots) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < f.parameters.size(); ++i) {
-    if (slots[i]) continue;
+    if (slots[i] || f.parameters[i].given_default) continue;
     const char* n = PyUnicode_AsUTF8(f.parameters[i].name);
     missing.push_back(std::string("'") + (n ? n : "?") + "'");
   }

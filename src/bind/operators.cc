@@ -4,6 +4,7 @@
 #include "bind/op_call.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
+#include "graph/graph.h"
 #include "bind/variable_object.h"
 
 namespace headrace::bind {
@@ -45,8 +46,8 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
   }
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  Ref method(PyObject_GetAttrString(
-      reinterpret_cast<PyObject*>(Py_TYPE(other)), reflected));
+  Ref method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(other)),
+                                    reflected));
   if (!method) {
     PyErr_Clear();
     PyErr_Restore(type, value, trace);
@@ -134,8 +135,8 @@ PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
   if (!Operands(x, y, &left, &right)) {
     return TryOther(Known(x) ? y : x, bitwise.reflected);
   }
-  bool is_bool = IsBool(left.get()) ||
-                 (!IsTensor(left.get()) && IsBool(right.get()));
+  bool is_bool =
+      IsBool(left.get()) || (!IsTensor(left.get()) && IsBool(right.get()));
   return Binary(is_bool ? logical : bitwise, left.get(), right.get());
 }
 
@@ -147,7 +148,18 @@ PyObject* Unary(const char* op, PyObject* x) {
   return (*caller)(inputs, attrs, Py_None);
 }
 
+// Tensors of a session's graph compare by identity: they are keys of feeds.
+bool IsKey(PyObject* o) {
+  if (!IsTensor(o)) return false;
+  const Value& v = ValueOf(o);
+  return v && v.is_symbolic() && !v.graph()->is_body;
+}
+
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
+  if (IsKey(x)) {
+    bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
+    return PyBool_FromLong(same == equal);
+  }
   static PyObject* functions[2] = {};
   PyObject*& f = functions[equal];
   if (f == nullptr) {
@@ -229,11 +241,16 @@ PyObject* InvertTensor(PyObject* x) {
 PyObject* CompareTensors(PyObject* x, PyObject* y, int op) {
   static OpCaller* callers[6] = {};
   switch (op) {
-    case Py_LT: return CallBinary(callers[0], "Less", x, y);
-    case Py_LE: return CallBinary(callers[1], "LessEqual", x, y);
-    case Py_GT: return CallBinary(callers[2], "Greater", x, y);
-    case Py_GE: return CallBinary(callers[3], "GreaterEqual", x, y);
-    default: return Equality(x, y, op == Py_EQ);
+    case Py_LT:
+      return CallBinary(callers[0], "Less", x, y);
+    case Py_LE:
+      return CallBinary(callers[1], "LessEqual", x, y);
+    case Py_GT:
+      return CallBinary(callers[2], "Greater", x, y);
+    case Py_GE:
+      return CallBinary(callers[3], "GreaterEqual", x, y);
+    default:
+      return Equality(x, y, op == Py_EQ);
   }
 }
 

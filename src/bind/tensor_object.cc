@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bind/dtype_object.h"
+#include "bind/indexing.h"
 #include "bind/numpy_array.h"
 #include "bind/operators.h"
 #include "graph/graph.h"
@@ -202,9 +203,14 @@ PyObject* Index(PyObject* self) {
   return scalar ? PyNumber_Long(scalar.get()) : nullptr;
 }
 
-Py_hash_t Hash(PyObject*) {
-  PyErr_SetString(PyExc_TypeError,
-                  "Tensor is unhashable. Instead, use tensor.ref() as the key.");
+Py_hash_t Hash(PyObject* self) {
+  const Value& v = ValueOf(self);
+  if (v && v.is_symbolic() && !v.graph()->is_body) {
+    return static_cast<Py_hash_t>(v.id());  // feeds are keyed by tensors
+  }
+  PyErr_SetString(
+      PyExc_TypeError,
+      "Tensor is unhashable. Instead, use tensor.ref() as the key.");
   return -1;
 }
 
@@ -275,6 +281,7 @@ bool AddTensorTypes(PyObject* module) {
                         {Py_tp_getset, getset},
                         {Py_tp_methods, methods},
                         {Py_tp_members, members},
+                        Slot(Py_mp_subscript, Subscript),
                         Slot(Py_nb_add, AddTensors),
                         Slot(Py_nb_subtract, SubtractTensors),
                         Slot(Py_nb_multiply, MultiplyTensors),
@@ -309,12 +316,12 @@ bool AddTensorTypes(PyObject* module) {
   if (tensor_type == nullptr) return false;
   eager_type = MakeType("headrace.EagerTensor", eager, tensor_type);
   symbolic_type = MakeType("headrace.SymbolicTensor", symbolic, tensor_type);
-  for (auto [name, type] : {std::pair{"Tensor", tensor_type},
-                            std::pair{"EagerTensor", eager_type},
-                            std::pair{"SymbolicTensor", symbolic_type}}) {
+  for (auto [name, type] :
+       {std::pair{"Tensor", tensor_type}, std::pair{"EagerTensor", eager_type},
+        std::pair{"SymbolicTensor", symbolic_type}}) {
     if (type == nullptr ||
-        PyModule_AddObjectRef(module, name,
-                              reinterpret_cast<PyObject*>(type)) < 0) {
+        PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(type)) <
+            0) {
       return false;
     }
   }

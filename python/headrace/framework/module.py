@@ -70,13 +70,22 @@ class Module(AutoTrackable):
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 
     def _flatten(
-        self, recursive=True, predicate=None, attribute_traversal_key=None,
-        with_path=False, expand_composites=False,
+        self,
+        recursive=True,
+        predicate=None,
+        attribute_traversal_key=None,
+        with_path=False,
+        expand_composites=False,
     ):
         predicate = predicate or (lambda _: True)
         return _walk(
-            self, recursive, predicate, self._TF_MODULE_IGNORED_PROPERTIES,
-            attribute_traversal_key, with_path, expand_composites,
+            self,
+            recursive,
+            predicate,
+            self._TF_MODULE_IGNORED_PROPERTIES,
+            attribute_traversal_key,
+            with_path,
+            expand_composites,
         )
 
     @classmethod
@@ -98,11 +107,14 @@ def _is_variable(x):
 
 def _walk(module, recursive, predicate, ignored, key, with_path, expand):
     seen = {id(module)}
-    yield from _walk_one(module, recursive, predicate, ignored, key, with_path, expand,
-                         (), seen)
+    yield from _walk_one(
+        module, recursive, predicate, ignored, key, with_path, expand, (), seen
+    )
 
 
-def _walk_one(module, recursive, predicate, ignored, key, with_path, expand, path, seen):
+def _walk_one(
+    module, recursive, predicate, ignored, key, with_path, expand, path, seen
+):
     submodules = []
     attributes = vars(module)
     for name in sorted(attributes, key=key):
@@ -134,6 +146,13 @@ def _walk_one(module, recursive, predicate, ignored, key, with_path, expand, pat
             continue
         seen.add(("sub", id(sub)))
         yield from _walk_one(
-            sub, recursive, predicate, sub._TF_MODULE_IGNORED_PROPERTIES, key, with_path,
-            expand, full, seen,
+            sub,
+            recursive,
+            predicate,
+            sub._TF_MODULE_IGNORED_PROPERTIES,
+            key,
+            with_path,
+            expand,
+            full,
+            seen,
         )
