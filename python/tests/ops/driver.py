@@ -160,7 +160,11 @@ def _check_order(function, sources, orders):
             for t in moved.values():
                 tape.watch(t)
             y = function(moved)
-        return tape.gradient(y, list(moved.values()))
+        found = tape.gradient(y, list(moved.values()))
+        return [
+            tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g
+            for g in found
+        ]
 
     found = gradients(sources)
     for (name, x), g in zip(sources.items(), found, strict=True):

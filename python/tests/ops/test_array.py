@@ -579,6 +579,67 @@ DIAGONALS = [
 ]
 
 
+TABLE = {"params": ramp(4, 3, 2), "indices": ints([1, 0], [1, 1])}
+PATCHES = {"ksizes": [1, 2, 2, 1], "strides": [1, 2, 1, 1]}
+# Ops whose gradients sum rows by number.
+SUMMED = [
+    moved("GatherV2", {**TABLE, "axis": np.int32(0)}, lambda x, i, a: x[i]),
+    moved("GatherV2", {**TABLE, "axis": np.int32(1)}, lambda x, i, a: x[:, i]),
+    moved("GatherV2", {**TABLE, "axis": np.int32(-1)}, lambda x, i, a: x[..., i]),
+    moved(
+        "GatherV2",
+        {"params": ramp(2, 3, 2), "indices": ints([1, 0], [2, 2]), "axis": np.int32(1)},
+        lambda x, i, a: np.stack([x[0][i[0]], x[1][i[1]]]),
+        attrs={"batch_dims": 1},
+    ),
+    moved("Gather", TABLE, lambda x, i: x[i]),
+    moved(
+        "GatherNd",
+        {"params": ramp(4, 3), "indices": ints([1], [0], [1])},
+        lambda x, i: x[i[:, 0]],
+    ),
+    moved(
+        "DynamicPartition",
+        {"data": ramp(4, 2), "partitions": ints(1, 0, 1, 1)},
+        lambda x, p: (x[1:2], x[[0, 2, 3]]),
+        attrs={"num_partitions": 2},
+    ),
+    moved(
+        "DynamicStitch",
+        {"i": ints(2, 0), "j": ints(1), "a": ramp(2, 2), "b": 10 + ramp(1, 2)},
+        lambda i, j, a, b: np.array([a[1], b[0], a[0]]),
+        lists={"indices": ("i", "j"), "data": ("a", "b")},
+    ),
+    moved(
+        "ExtractImagePatches",
+        {"images": ramp(2, 4, 3, 2)},
+        None,
+        ("float64",),
+        attrs={**PATCHES, "rates": [1, 1, 2, 1], "padding": "SAME"},
+    ),
+    moved(
+        "ExtractImagePatches",
+        {"images": ramp(1, 4, 3, 1)},
+        lambda x: np.stack(
+            [x[:, :-1:2, :2], x[:, :-1:2, 1:], x[:, 1::2, :2], x[:, 1::2, 1:]], 3
+        )[..., 0],
+        attrs={**PATCHES, "rates": [1, 1, 1, 1], "padding": "VALID"},
+    ),
+    moved(
+        "ExtractVolumePatches",
+        {"input": ramp(1, 2, 3, 2, 1)},
+        None,
+        ("float64",),
+        attrs={"ksizes": [1, 1, 2, 2, 1], "strides": [1] * 5, "padding": "VALID"},
+    ),
+]
+
+
+@pytest.mark.parametrize("row,dtype", cases(SUMMED))
+def test_summed(row, dtype):
+    check(row, dtype)
+
+
 @pytest.mark.parametrize("row,dtype", cases(SHAPES))
 def test_shapes(row, dtype):
     check(row, dtype)
