@@ -81,6 +81,10 @@ PyObject* GetAttribute(PyObject* self, PyObject* name) {
                  "        tf.experimental.numpy.experimental_enable_numpy_"
                  "behavior()\n      ",
                  type.get(), name);
+  } else if (Py_TYPE(self) == symbolic_type || Py_TYPE(self) == eager_type) {
+    Ref type(PyType_GetName(Py_TYPE(self)));  // without the module
+    PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%U'",
+                 type.get(), name);
   }
   return nullptr;
 }
@@ -203,7 +207,11 @@ PyObject* Index(PyObject* self) {
   return scalar ? PyNumber_Long(scalar.get()) : nullptr;
 }
 
-Py_hash_t Hash(PyObject*) {
+Py_hash_t Hash(PyObject* self) {
+  const Value& v = ValueOf(self);
+  if (v && v.is_symbolic() && !v.graph()->is_body) {
+    return static_cast<Py_hash_t>(v.id());  // feeds are keyed by tensors
+  }
   PyErr_SetString(
       PyExc_TypeError,
       "Tensor is unhashable. Instead, use tensor.ref() as the key.");
