@@ -1,11 +1,7 @@
 // Event files for TensorBoard: SummaryWriter, CreateSummaryFileWriter,
 // WriteScalarSummary, WriteSummary, WriteRawProtoSummary, WriteGraphSummary,
 // ImportEvent, FlushSummaryWriter, CloseSummaryWriter.
-#include <unistd.h>
-
-#include <atomic>
 #include <chrono>
-#include <mutex>
 
 #include "base/files.h"
 #include "formats/events.h"
@@ -17,44 +13,26 @@
 namespace headrace {
 namespace {
 
-// A writer that CreateSummaryFileWriter opens, once. Events wait here until the
-// queue is long or old enough. Thread-safe.
+// Events wait here until the queue is long or old enough.
 class SummaryFile : public Resource {
  public:
-  struct Options {
-    std::string folder, suffix;
-    int max_queue = 10;
-    int flush_millis = 2 * 60000;
-  };
-
-  std::string DebugString() const override { return "SummaryWriter"; }
-
-  Status Open(Options options) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (opened_) return OkStatus();
-    std::string local;
-    HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(options.folder, &local));
-    if (!local.empty()) HR_RETURN_IF_ERROR(CreateDirectories(fs, local));
-    // A name of its own, also for two writers of one second.
-    static std::atomic<int> count{0};
-    HR_ASSIGN_OR_RETURN(
-        writer_, EventWriter::Create(fs, JoinPath(local, "events"),
-                                     absl::StrCat(".", getpid(), ".", count++,
-                                                  options.suffix)));
-    options_ = std::move(options);
-    opened_ = true;
-    last_flush_ = Clock::now();
-    return OkStatus();
+  SummaryFile(std::unique_ptr<EventWriter> writer, int max_queue,
+              int flush_millis)
+      : writer_(std::move(writer)),
+        max_queue_(max_queue),
+        flush_millis_(flush_millis) {}
+  ~SummaryFile() override { writer_->Close().IgnoreError(); }
+  std::string DebugString() const override {
+    return absl::StrCat("SummaryWriter ", writer_->path());
   }
 
   Status Write(const tensorflow::Event& event) {
     std::lock_guard<std::mutex> lock(mutex_);
-    HR_RETURN_IF_ERROR(CheckOpen());
     HR_RETURN_IF_ERROR(writer_->Write(event));
     ++waiting_;
     const auto age = Clock::now() - last_flush_;
-    if (waiting_ > options_.max_queue ||
-        age > std::chrono::milliseconds(options_.flush_millis)) {
+    if (waiting_ > max_queue_ ||
+        age > std::chrono::milliseconds(flush_millis_)) {
       return FlushLocked();
     }
     return OkStatus();
@@ -62,28 +40,11 @@ class SummaryFile : public Resource {
 
   Status Flush() {
     std::lock_guard<std::mutex> lock(mutex_);
-    HR_RETURN_IF_ERROR(CheckOpen());
     return FlushLocked();
   }
 
-  Status Close() {
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (writer_ == nullptr) return OkStatus();
-    const Status status = writer_->Close();
-    writer_ = nullptr;
-    return status;
-  }
-
-  ~SummaryFile() override { Close().IgnoreError(); }
-
  private:
   using Clock = std::chrono::steady_clock;
-
-  Status CheckOpen() const {
-    if (writer_) return OkStatus();
-    return FailedPrecondition(opened_ ? "this summary writer is closed"
-                                      : "this summary writer has no file yet");
-  }
 
   Status FlushLocked() {
     waiting_ = 0;
@@ -92,29 +53,19 @@ class SummaryFile : public Resource {
   }
 
   std::mutex mutex_;
-  std::unique_ptr<EventWriter> writer_;
-  Options options_;
-  bool opened_ = false;
+  const std::unique_ptr<EventWriter> writer_;
+  const int max_queue_;
+  const int flush_millis_;
   int waiting_ = 0;
-  Clock::time_point last_flush_;
+  Clock::time_point last_flush_ = Clock::now();
 };
 
-// Without a shared name: a writer of its own, which ends with its handles.
 Status MakeHandle(KernelContext& c) {
   ResourceHandle handle;
   handle.container = c.op().string_attr("container");
   if (handle.container.empty()) handle.container = "localhost";
   handle.name = c.op().string_attr("shared_name");
-  if (handle.name.empty()) {
-    handle.resource = std::make_shared<SummaryFile>();
-  } else {
-    const auto make = []() -> StatusOr<std::shared_ptr<Resource>> {
-      return std::make_shared<SummaryFile>();
-    };
-    HR_ASSIGN_OR_RETURN(handle.resource,
-                        c.services().resources->LookUpOrCreate(
-                            handle.container, handle.name, make));
-  }
+  if (handle.name.empty()) handle.name = "summary_writer";
   c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
   return OkStatus();
 }
@@ -123,16 +74,22 @@ HR_OP(SummaryWriter)
     .Output("writer: resource")
     .Attr("shared_name: string = ''")
     .Attr("container: string = ''")
-    .Doc(
-        "A handle of a summary writer, to be opened by "
-        "CreateSummaryFileWriter.")
+    .Doc("Names a summary writer, to be made by CreateSummaryFileWriter.")
     .Stateful()
     .Shape(ScalarShape)
     .NoGradient()
     .Cpu(ComputeOwn<MakeHandle>);
 
-StatusOr<std::shared_ptr<SummaryFile>> FileOf(const KernelContext& c) {
-  return ResourceAs<SummaryFile>(c.input(0), c.services().resources);
+StatusOr<std::shared_ptr<Resource>> OpenFile(const std::string& logdir,
+                                             const std::string& suffix,
+                                             int max_queue, int flush_millis) {
+  std::string folder;
+  HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(logdir, &folder));
+  HR_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+  HR_ASSIGN_OR_RETURN(
+      auto writer, EventWriter::Create(fs, JoinPath(folder, "events"), suffix));
+  return std::shared_ptr<Resource>(std::make_shared<SummaryFile>(
+      std::move(writer), max_queue, flush_millis));
 }
 
 Status CreateFile(KernelContext& c) {
@@ -143,10 +100,17 @@ Status CreateFile(KernelContext& c) {
                              c.input(i).shape());
     }
   }
-  HR_ASSIGN_OR_RETURN(auto file, FileOf(c));
-  return file->Open(
-      {c.input(1).scalar<std::string>(), c.input(4).scalar<std::string>(),
-       c.input(2).scalar<int32_t>(), c.input(3).scalar<int32_t>()});
+  const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
+  return c.services()
+      .resources
+      ->LookUpOrCreate(handle.container, handle.name,
+                       [&] {
+                         return OpenFile(c.input(1).scalar<std::string>(),
+                                         c.input(4).scalar<std::string>(),
+                                         c.input(2).scalar<int32_t>(),
+                                         c.input(3).scalar<int32_t>());
+                       })
+      .status();
 }
 
 HR_OP(CreateSummaryFileWriter)
@@ -159,6 +123,10 @@ HR_OP(CreateSummaryFileWriter)
     .Stateful()
     .Shape(NoOutputs)
     .Cpu(Compute<CreateFile>);
+
+StatusOr<std::shared_ptr<SummaryFile>> FileOf(const KernelContext& c) {
+  return ResourceAs<SummaryFile>(c.input(0), c.services().resources);
+}
 
 // An event of now, at the step that input 1 holds.
 StatusOr<tensorflow::Event> EventAt(const KernelContext& c) {
@@ -320,9 +288,12 @@ HR_OP(FlushSummaryWriter)
     .Shape(NoOutputs)
     .Cpu(Compute<Flush>);
 
+// Closing deletes the resource; the file ends with its last user.
 Status Close(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto file, FileOf(c));
-  return file->Close();
+  HR_RETURN_IF_ERROR(file->Flush());
+  const ResourceHandle& handle = c.input(0).scalar<ResourceHandle>();
+  return c.services().resources->Delete(handle.container, handle.name);
 }
 
 HR_OP(CloseSummaryWriter)
