@@ -26,7 +26,6 @@ class _Settings:
     logical = {}  # physical device -> list of LogicalDeviceConfiguration
     inter_op = 0
     soft_placement = True
-    run_eagerly = False
     deterministic = False
     tf32 = True
     jit = ""
@@ -135,12 +134,12 @@ def set_soft_device_placement(enabled):
 
 def run_functions_eagerly(run_eagerly):
     """Makes traced functions run as plain Python."""
-    _Settings.run_eagerly = bool(run_eagerly)
+    _headrace.run_functions_eagerly(bool(run_eagerly))
 
 
 def functions_run_eagerly():
     """Whether traced functions run as plain Python."""
-    return _Settings.run_eagerly
+    return _headrace.functions_run_eagerly()
 
 
 def enable_op_determinism():

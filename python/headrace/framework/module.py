@@ -5,6 +5,7 @@ import re
 from headrace._load import _headrace
 from headrace.framework import nest
 from headrace.framework.name_scopes import name_scope
+from headrace.framework.trackable import AutoTrackable
 
 _VALID = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
 
@@ -14,11 +15,11 @@ def camel_to_snake(value):
     return re.sub(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))", r"_\1", value).lower()
 
 
-class Module:
+class Module(AutoTrackable):
     """Groups variables, other modules and functions under attributes."""
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset(
-        ("_self_unconditional_checkpoint_dependencies", "_self_name_based_restores")
+        ("_self_node", "_self_unconditional_checkpoint_dependencies")
     )
 
     def __init__(self, name=None):

@@ -596,3 +596,36 @@ def _add_operators():
 
 
 _add_operators()
+
+
+class _Argument(ResourceVariable):
+    """A variable as an argument of a function being traced."""
+
+    def __init__(self, handle, spec, name):
+        self._shared_name = name
+        self._constraint = None
+        self._synchronization = VariableSynchronization.AUTO
+        self._aggregation = VariableAggregation.NONE
+        self._set_up(handle, spec.dtype, spec.shape, spec.trainable)
+
+
+_like = {}  # (shape, dtype) -> a handle that describes such a variable
+
+
+def traced_argument(graph, spec, name, out):
+    """The variable that stands for an argument; its handle goes to `out`."""
+    key = (spec.shape._dims, spec.dtype)
+    if key not in _like:
+        with stack_of_eager():
+            _like[key] = _headrace.raw_op("VarHandleOp")(
+                dtype=spec.dtype, shape=spec.shape, shared_name=f"like {key}"
+            )
+    handle = graph._core.placeholder(name, dtypes.resource, [], _like[key])
+    out.append(handle)
+    return _Argument(handle, spec, name)
+
+
+def stack_of_eager():
+    from headrace.graph import stack
+
+    return stack.entering(None)

@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.trackable import AutoTrackable
 from headrace.ops import array_ops
 from headrace.ops.stateless_random_ops import Algorithm, algorithm_id
 
@@ -48,7 +49,7 @@ def _nondeterministic():
     return int.from_bytes(os.urandom(8), "little", signed=True)
 
 
-class Generator:
+class Generator(AutoTrackable):
     """Draws numbers; each draw moves the state on."""
 
     def __init__(self, copy_from=None, state=None, alg=None):
