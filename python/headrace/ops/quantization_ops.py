@@ -1,20 +1,50 @@
-"""tf.quantization."""
+"""tf.quantization: numbers as small integers with a range."""
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, logging
+from headrace.framework import conversion, dtypes
+from headrace.ops.faces import face
 
-_warned = []
+fake_quant_with_min_max_args = face(
+    "FakeQuantWithMinMaxArgs",
+    "fake_quant_with_min_max_args",
+    "inputs,min=-6,max=6,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_args_gradient = face(
+    "FakeQuantWithMinMaxArgsGradient",
+    "fake_quant_with_min_max_args_gradient",
+    "gradients,inputs,min=-6,max=6,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_vars = face(
+    "FakeQuantWithMinMaxVars",
+    "fake_quant_with_min_max_vars",
+    "inputs,min,max,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_vars_gradient = face(
+    "FakeQuantWithMinMaxVarsGradient",
+    "fake_quant_with_min_max_vars_gradient",
+    "gradients,inputs,min,max,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_vars_per_channel = face(
+    "FakeQuantWithMinMaxVarsPerChannel",
+    "fake_quant_with_min_max_vars_per_channel",
+    "inputs,min,max,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_vars_per_channel_gradient = face(
+    "FakeQuantWithMinMaxVarsPerChannelGradient",
+    "fake_quant_with_min_max_vars_per_channel_gradient",
+    "gradients,inputs,min,max,num_bits=8,narrow_range=False,name=None",
+)
 
 
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
+def _float32(x):
+    return conversion.convert_to_tensor(x, dtypes.float32)
 
 
 def quantize(
     input,
     min_range,
     max_range,
-    T,
+    T,  # noqa: N803  (upstream's name)
     mode="MIN_COMBINED",
     round_mode="HALF_AWAY_FROM_ZERO",
     name=None,
@@ -22,25 +52,19 @@ def quantize(
     axis=None,
     ensure_minimum_range=0.01,
 ):
-    """Floats as numbers of a quantized type, and the range that they span."""
-    if not _warned:
-        _warned.append(True)
-        logging.warn(
-            "`tf.quantize_v2` is deprecated, please use `tf.quantization.quantize` "
-            "instead."
-        )
-    return _raw(
-        "QuantizeV2",
-        input=input,
-        min_range=conversion.convert_to_tensor(min_range, dtypes.float32),
-        max_range=conversion.convert_to_tensor(max_range, dtypes.float32),
+    """Numbers as the type T, spread over [min_range, max_range]."""
+    axis = -1 if axis is None else axis
+    return _headrace.raw_op("QuantizeV2")(
+        input=_float32(input),
+        min_range=_float32(min_range),
+        max_range=_float32(max_range),
         T=T,
         mode=mode,
         round_mode=round_mode,
-        name=name,
         narrow_range=narrow_range,
-        axis=-1 if axis is None else axis,
+        axis=axis,
         ensure_minimum_range=ensure_minimum_range,
+        name=name,
     )
 
 
@@ -54,61 +78,16 @@ def dequantize(
     narrow_range=False,
     dtype=dtypes.float32,
 ):
-    """Quantized numbers as floats."""
-    return _raw(
-        "Dequantize",
+    """The numbers that quantize was given, as far as they are kept."""
+    axis = -1 if axis is None else axis
+    return _headrace.raw_op("Dequantize")(
         input=input,
-        min_range=conversion.convert_to_tensor(min_range, dtypes.float32),
-        max_range=conversion.convert_to_tensor(max_range, dtypes.float32),
+        min_range=_float32(min_range),
+        max_range=_float32(max_range),
         mode=mode,
-        name=name,
-        axis=-1 if axis is None else axis,
         narrow_range=narrow_range,
+        axis=axis,
         dtype=dtype,
-    )
-
-
-def fake_quant_with_min_max_args(
-    inputs, min=-6, max=6, num_bits=8, narrow_range=False, name=None
-):
-    """Floats rounded to what a quantized type can say."""
-    return _raw(
-        "FakeQuantWithMinMaxArgs",
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-        name=name,
-    )
-
-
-def fake_quant_with_min_max_vars(
-    inputs, min, max, num_bits=8, narrow_range=False, name=None
-):
-    """The same with a range in tensors."""
-    return _raw(
-        "FakeQuantWithMinMaxVars",
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
-        name=name,
-    )
-
-
-def fake_quant_with_min_max_vars_per_channel(
-    inputs, min, max, num_bits=8, narrow_range=False, name=None
-):
-    """The same with a range for each of the last dimension."""
-    return _raw(
-        "FakeQuantWithMinMaxVarsPerChannel",
-        inputs=inputs,
-        min=min,
-        max=max,
-        num_bits=num_bits,
-        narrow_range=narrow_range,
         name=name,
     )
 
@@ -125,9 +104,8 @@ def quantize_and_dequantize_v2(
     narrow_range=False,
     axis=None,
 ):
-    """Quantizes and goes back at once; the gradient passes inside the range."""
-    return _raw(
-        "QuantizeAndDequantizeV4",
+    """The numbers after a round trip through integers of `num_bits`."""
+    return _headrace.raw_op("QuantizeAndDequantizeV4")(
         input=input,
         input_min=input_min,
         input_max=input_max,
@@ -135,7 +113,7 @@ def quantize_and_dequantize_v2(
         num_bits=num_bits,
         range_given=range_given,
         round_mode=round_mode,
-        name=name,
         narrow_range=narrow_range,
         axis=-1 if axis is None else axis,
+        name=name,
     )
