@@ -88,13 +88,7 @@ class IndexedSlices:
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
 
     def __str__(self):
-<<<<<<< HEAD
-        tail = ""
-        if self._dense_shape is not None:
-            tail = f", dense_shape={self._dense_shape!s}"
-=======
         tail = "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"
->>>>>>> main
         return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{tail})"
 
     @property
