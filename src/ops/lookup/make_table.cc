@@ -27,8 +27,8 @@ Status MakeTable(KernelContext& c) {
                                          kind == Kind::kFixed);
   };
   ResourceHandle handle;
-  handle.data = std::make_shared<const HandleData>(
-      HandleData{HandlePart{value, shape}});
+  handle.data =
+      std::make_shared<const HandleData>(HandleData{HandlePart{value, shape}});
   if constexpr (kNamed) {
     handle.name = op.string_attr("shared_name");
     handle.container = op.string_attr("container");

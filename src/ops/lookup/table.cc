@@ -176,8 +176,9 @@ Status LookupTable::Put(const Tensor& keys, const Tensor& values) {
 Status LookupTable::Insert(const Tensor& keys, const Tensor& values) {
   HR_RETURN_IF_ERROR(CheckPair(keys, values));
   if (fixed_) {
-    return Unimplemented("Insert not supported by InitializableLookupTable "
-                         "implementations");
+    return Unimplemented(
+        "Insert not supported by InitializableLookupTable "
+        "implementations");
   }
   std::lock_guard<std::mutex> lock(mutex_);
   return Put(keys, values);
@@ -197,8 +198,9 @@ Status LookupTable::Import(const Tensor& keys, const Tensor& values) {
 
 Status LookupTable::Remove(const Tensor& keys) {
   if (fixed_) {
-    return Unimplemented("Remove not supported by InitializableLookupTable "
-                         "implementations");
+    return Unimplemented(
+        "Remove not supported by InitializableLookupTable "
+        "implementations");
   }
   std::lock_guard<std::mutex> lock(mutex_);
   for (int64_t i = 0; i < keys.num_elements(); ++i) {
@@ -223,8 +225,8 @@ Status LookupTable::Export(Tensor* keys, Tensor* values) const {
                       Tensor::Allocate(value_, shape.Concat(value_shape_)));
   for (size_t i = 0; i < slots.size(); ++i) {
     Copy(keys_, slots[i], *keys, static_cast<int64_t>(i), 1);
-    Copy(values_, slots[i] * width_, *values,
-         static_cast<int64_t>(i) * width_, width_);
+    Copy(values_, slots[i] * width_, *values, static_cast<int64_t>(i) * width_,
+         width_);
   }
   return OkStatus();
 }

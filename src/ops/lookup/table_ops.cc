@@ -28,8 +28,7 @@ Status FindRule(ShapeContext& c) {
 
 Status Find(KernelContext& c) {
   const Tensor &keys = c.input(1), &fallback = c.input(2);
-  HR_ASSIGN_OR_RETURN(auto table,
-                      TableFor(c, keys.dtype(), fallback.dtype()));
+  HR_ASSIGN_OR_RETURN(auto table, TableFor(c, keys.dtype(), fallback.dtype()));
   HR_ASSIGN_OR_RETURN(
       Shape shape,
       Shape::Make(keys.shape().Concat(table->value_shape()).dims()));
@@ -52,8 +51,8 @@ HR_OP(LookupTableFindV2)
 
 template <Status (LookupTable::*kChange)(const Tensor&, const Tensor&)>
 Status Change(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(
-      auto table, TableFor(c, c.input(1).dtype(), c.input(2).dtype()));
+  HR_ASSIGN_OR_RETURN(auto table,
+                      TableFor(c, c.input(1).dtype(), c.input(2).dtype()));
   return (table.get()->*kChange)(c.input(1), c.input(2));
 }
 

@@ -34,8 +34,8 @@ Status Parse(StringView text, const Tensor& out, int64_t at) {
                              " not supported.");
   }
   if (ok) return OkStatus();
-  return InvalidArgument("Field ", text, " in line ", at,
-                         " is not a valid ", DTypeName(out.dtype()), ".");
+  return InvalidArgument("Field ", text, " in line ", at, " is not a valid ",
+                         DTypeName(out.dtype()), ".");
 }
 
 struct Columns {
@@ -48,9 +48,10 @@ Status Fill(StringView line, const Columns& columns, int64_t number,
   if (index == kWholeLine) return Parse(line, out, number);
   if (index == kLineNumber) {
     if (out.dtype() != DType::kInt64) {
-      return InvalidArgument("Key index for line number requires dtype int64, "
-                             "got ",
-                             DTypeName(out.dtype()));
+      return InvalidArgument(
+          "Key index for line number requires dtype int64, "
+          "got ",
+          DTypeName(out.dtype()));
     }
     out.data<int64_t>()[number] = number + columns.offset;
     return OkStatus();

@@ -28,9 +28,10 @@ Status FifoQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
                              DTypeName(t.dtype()));
     }
     if (many && (t.rank() == 0 || t.dim(0) != tuple[0].dim(0))) {
-      return InvalidArgument("All input tensors must have the same size in "
-                             "the 0th dimension. Component ",
-                             i, " has shape ", t.shape());
+      return InvalidArgument(
+          "All input tensors must have the same size in "
+          "the 0th dimension. Component ",
+          i, " has shape ", t.shape());
     }
     if (shapes_.empty()) continue;
     const Shape have = many ? t.shape().Sub(1, t.rank()) : t.shape();

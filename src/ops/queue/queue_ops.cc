@@ -14,8 +14,8 @@ Status QueueRule(ShapeContext& c) {
   const auto& shapes = c.op().attr<Shapes>("shapes");
   HandleData data;
   for (size_t i = 0; i < types.size(); ++i) {
-    data.push_back({types[i], i < shapes.size() ? shapes[i]
-                                                : Shape::UnknownRank()});
+    data.push_back(
+        {types[i], i < shapes.size() ? shapes[i] : Shape::UnknownRank()});
   }
   c.set_output(0, Shape());
   c.set_output_handle(0, std::move(data));
@@ -161,17 +161,17 @@ Status Dequeue(KernelContext& c) {
   if (take != Take::kOne) {
     n = c.input(1).scalar<int32_t>();
     if (n < 0) {
-      return InvalidArgument(c.op().name(), " requested ", n,
-                             " < 0 elements");
+      return InvalidArgument(c.op().name(), " requested ", n, " < 0 elements");
     }
     if (queue->shapes().empty()) {
-      return InvalidArgument("FIFOQueue's DequeueMany and DequeueUpTo require "
-                             "the components to have specified shapes.");
+      return InvalidArgument(
+          "FIFOQueue's DequeueMany and DequeueUpTo require "
+          "the components to have specified shapes.");
     }
   }
-  HR_ASSIGN_OR_RETURN(std::vector<Tuple> tuples,
-                      queue->Dequeue(n, take == Take::kUpTo,
-                                     c.services().cancellation));
+  HR_ASSIGN_OR_RETURN(
+      std::vector<Tuple> tuples,
+      queue->Dequeue(n, take == Take::kUpTo, c.services().cancellation));
   for (int i = 0; i < c.num_outputs(); ++i) {
     if (take == Take::kOne)
       c.set_output(i, std::move(tuples[0][i]));

@@ -43,8 +43,8 @@ StatusOr<Spans> Chosen(const Tensor& indices, int64_t rows) {
   for (size_t i = 0; i < spans.size(); ++i) {
     const int64_t at = indices.IntAt(i);
     if (at < 0 || at >= rows) {
-      return InvalidArgument("indices[", i, "] = ", at, " is not in [0, ",
-                             rows, ")");
+      return InvalidArgument("indices[", i, "] = ", at, " is not in [0, ", rows,
+                             ")");
     }
     spans[i] = {at, at + 1};
   }
@@ -114,9 +114,9 @@ Status GatherGradient(GradientContext& g) {
   Value starts = g("GatherV2", {combined, flat, g.Int32(0)});
   Value limits = g("GatherV2", {combined, next, g.Int32(0)});
   if (!g.ok()) return g.status();
-  ValueList range = g.All(
-      "RaggedRange", {starts, limits, g.Scalar(starts.dtype(), 1)},
-      {{"Tsplits", combined.dtype()}});
+  ValueList range =
+      g.All("RaggedRange", {starts, limits, g.Scalar(starts.dtype(), 1)},
+            {{"Tsplits", combined.dtype()}});
   if (!g.ok()) return g.status();
   Gradient slices;
   slices.values = dy;

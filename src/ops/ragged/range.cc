@@ -14,8 +14,9 @@ Status RangeRule(ShapeContext& c) {
     vectors = true;
     const int64_t n = c.input(i)[0];
     if (n >= 0 && rows >= 0 && n != rows) {
-      return InvalidArgument("starts, limits, and deltas must have the same "
-                             "shape");
+      return InvalidArgument(
+          "starts, limits, and deltas must have the same "
+          "shape");
     }
     if (n >= 0) rows = n;
   }
@@ -85,8 +86,8 @@ Status Ranges(KernelContext& c) {
 }
 
 Status Range(KernelContext& c) {
-  Status status = Unimplemented("RaggedRange of ",
-                                DTypeName(c.op().type_attr("T")));
+  Status status =
+      Unimplemented("RaggedRange of ", DTypeName(c.op().type_attr("T")));
   using Types = TypeList<float, double, int32_t, int64_t, bfloat16>;
   DispatchDType(c.op().type_attr("T"), Types{}, [&](auto tag) {
     using T = typename decltype(tag)::type;

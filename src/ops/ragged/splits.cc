@@ -4,9 +4,10 @@ namespace headrace {
 
 Status CheckSplits(const Tensor& splits, int64_t values) {
   if (splits.rank() != 1 || splits.num_elements() == 0) {
-    return InvalidArgument("Invalid row splits: expected a vector that is not "
-                           "empty, got shape ",
-                           splits.shape());
+    return InvalidArgument(
+        "Invalid row splits: expected a vector that is not "
+        "empty, got shape ",
+        splits.shape());
   }
   const int64_t n = splits.num_elements();
   if (splits.IntAt(0) != 0) {
@@ -15,16 +16,17 @@ Status CheckSplits(const Tensor& splits, int64_t values) {
   }
   for (int64_t i = 1; i < n; ++i) {
     if (splits.IntAt(i) < splits.IntAt(i - 1)) {
-      return InvalidArgument("Ragged splits should have increasing values: "
-                             "got ",
-                             splits.IntAt(i - 1), " before ",
-                             splits.IntAt(i));
+      return InvalidArgument(
+          "Ragged splits should have increasing values: "
+          "got ",
+          splits.IntAt(i - 1), " before ", splits.IntAt(i));
     }
   }
   if (values >= 0 && splits.IntAt(n - 1) != values) {
-    return InvalidArgument("Final value of ragged splits must match the "
-                           "length of the corresponding ragged values: got ",
-                           splits.IntAt(n - 1), " for ", values);
+    return InvalidArgument(
+        "Final value of ragged splits must match the "
+        "length of the corresponding ragged values: got ",
+        splits.IntAt(n - 1), " for ", values);
   }
   return OkStatus();
 }

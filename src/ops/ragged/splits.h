@@ -10,8 +10,7 @@ namespace headrace {
 Status CheckSplits(const Tensor& splits, int64_t values);
 
 // The nested splits in inputs [0, n) and the values behind them fit together.
-Status CheckNestedSplits(absl::Span<const Tensor> splits,
-                         const Tensor& values);
+Status CheckNestedSplits(absl::Span<const Tensor> splits, const Tensor& values);
 
 // Element i of splits of either type as one of an output of the same type.
 inline void SetInt(Tensor& t, int64_t i, int64_t v) {

@@ -69,8 +69,7 @@ Status ToSparse(KernelContext& c) {
   for (int k = 0; k < levels; ++k) {
     int64_t longest = 0;
     for (int64_t r = 0; r + 1 < splits[k].num_elements(); ++r) {
-      longest =
-          std::max(longest, splits[k].IntAt(r + 1) - splits[k].IntAt(r));
+      longest = std::max(longest, splits[k].IntAt(r + 1) - splits[k].IntAt(r));
     }
     sizes[k + 1] = longest;
   }

@@ -17,9 +17,10 @@ struct Partitions {
 StatusOr<Partitions> PartitionsOf(const Strings& types, int inputs) {
   Partitions p;
   if (static_cast<int>(types.size()) != inputs || types.empty()) {
-    return InvalidArgument("row_partition_types and row_partition_tensors "
-                           "must have the same length, got ",
-                           types.size(), " and ", inputs);
+    return InvalidArgument(
+        "row_partition_types and row_partition_tensors "
+        "must have the same length, got ",
+        types.size(), " and ", inputs);
   }
   for (size_t i = 0; i < types.size(); ++i) {
     const bool size = types[i] == "FIRST_DIM_SIZE";
@@ -35,9 +36,9 @@ StatusOr<Partitions> PartitionsOf(const Strings& types, int inputs) {
 }
 
 Status ToTensorRule(ShapeContext& c) {
-  HR_ASSIGN_OR_RETURN(
-      Partitions p, PartitionsOf(c.op().attr<Strings>("row_partition_types"),
-                                 c.num_inputs() - 3));
+  HR_ASSIGN_OR_RETURN(Partitions p,
+                      PartitionsOf(c.op().attr<Strings>("row_partition_types"),
+                                   c.num_inputs() - 3));
   const Shape& values = c.input(1);
   HR_RETURN_IF_ERROR(CheckRankAtLeast(values, 1));
   const Tensor* given = c.value(0);
@@ -123,8 +124,7 @@ StatusOr<Plan> PlanOf(const KernelContext& c) {
     return InvalidArgument("Cannot handle VALUE_ROWIDS in first dimension");
   }
   if (first.rank() != (p.first_size ? 0 : 1) || first.num_elements() < 1) {
-    return InvalidArgument("the first row partition has shape ",
-                           first.shape());
+    return InvalidArgument("the first row partition has shape ", first.shape());
   }
   int64_t rows = p.first_size ? first.IntAt(0) : first.num_elements() - 1;
   if (rows < 0) return InvalidArgument("negative number of rows: ", rows);
@@ -132,8 +132,8 @@ StatusOr<Plan> PlanOf(const KernelContext& c) {
   std::vector<Level> levels;
   for (int k = 0; k < p.levels; ++k) {
     const int at = k + (p.first_size ? 1 : 0);
-    HR_ASSIGN_OR_RETURN(Level level, LevelOf(c.input(3 + at),
-                                             types[at] == "ROW_SPLITS", rows));
+    HR_ASSIGN_OR_RETURN(
+        Level level, LevelOf(c.input(3 + at), types[at] == "ROW_SPLITS", rows));
     rows = static_cast<int64_t>(level.row.size());
     levels.push_back(std::move(level));
   }
@@ -157,8 +157,8 @@ StatusOr<Plan> PlanOf(const KernelContext& c) {
     for (size_t i = 0; i < next.size(); ++i) {
       const int64_t parent = parents[levels[k].row[i]];
       const int64_t place = levels[k].place[i];
-      next[i] = parent < 0 || place >= out[k + 1] ? -1
-                                                  : parent * out[k + 1] + place;
+      next[i] =
+          parent < 0 || place >= out[k + 1] ? -1 : parent * out[k + 1] + place;
     }
     parents = std::move(next);
   }
@@ -178,8 +178,8 @@ Status ToTensor(KernelContext& c) {
   const int64_t fill = fallback.num_elements();
   // The default is one row of values, or repeats along their outer dimensions.
   const int lead = inner.rank() - fallback.rank();
-  if (lead < 0 || (fill != 1 && inner.Sub(lead, inner.rank()) !=
-                                    fallback.shape())) {
+  if (lead < 0 ||
+      (fill != 1 && inner.Sub(lead, inner.rank()) != fallback.shape())) {
     return InvalidArgument("default_value of shape ", fallback.shape(),
                            " cannot be broadcast to the values' inner shape ",
                            inner);
@@ -221,8 +221,8 @@ Status ToTensorGradient(GradientContext& g) {
   }
   std::vector<Value> inputs = {shape, numbers, g.Scalar(wide, -1)};
   for (int i = 3; i < g.num_inputs(); ++i) inputs.push_back(g.input(i));
-  Value laid = g("RaggedTensorToTensor", inputs,
-                 {{"row_partition_types", types}});
+  Value laid =
+      g("RaggedTensorToTensor", inputs, {{"row_partition_types", types}});
   Value taken = g("GreaterEqual", {laid, g.Scalar(wide, 0)});
   Value used = g("Where", {taken});
   Value ids = g("ExpandDims", {g("GatherNd", {laid, used}), g.Int32(1)});

@@ -56,9 +56,10 @@ Status Add(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(SparseInput a, SparseInputAt(c, 0));
   HR_ASSIGN_OR_RETURN(SparseInput b, SparseInputAt(c, 3));
   if (c.input(6).rank() != 0) {
-    return InvalidArgument("The magnitude threshold must be a scalar: got "
-                           "shape ",
-                           c.input(6).shape());
+    return InvalidArgument(
+        "The magnitude threshold must be a scalar: got "
+        "shape ",
+        c.input(6).shape());
   }
   HR_ASSIGN_OR_RETURN(auto entries, Merged(a, b));
   Status status = Unimplemented("SparseAdd of ", DTypeName(a.values.dtype()));
@@ -71,8 +72,8 @@ Status Add(KernelContext& c) {
 Status AddGradient(GradientContext& g) {
   Value dy = g.grad(1);
   if (!dy) return g.status();
-  ValueList d = g.All("SparseAddGrad",
-                      {dy, g.input(0), g.input(3), g.output(0)});
+  ValueList d =
+      g.All("SparseAddGrad", {dy, g.input(0), g.input(3), g.output(0)});
   if (!g.ok()) return g.status();
   g.set(1, d[0]);
   g.set(4, d[1]);
@@ -126,15 +127,17 @@ void GradOf(const Tensor& dy, const Tensor& in, const Tensor& out, Tensor& dx) {
 Status AddGrad(KernelContext& c) {
   const Tensor &dy = c.input(0), &out = c.input(3);
   if (dy.dim(0) != out.dim(0)) {
-    return InvalidArgument("# elements and # rows of backprop_val_grad and "
-                           "sum_indices should match (#sum): got ",
-                           dy.dim(0), " and ", out.dim(0));
+    return InvalidArgument(
+        "# elements and # rows of backprop_val_grad and "
+        "sum_indices should match (#sum): got ",
+        dy.dim(0), " and ", out.dim(0));
   }
   for (int i = 1; i < 3; ++i) {
     if (c.input(i).dim(1) != out.dim(1)) {
-      return InvalidArgument("The densified operands should have the same "
-                             "ndims: ",
-                             c.input(i).dim(1), " and ", out.dim(1));
+      return InvalidArgument(
+          "The densified operands should have the same "
+          "ndims: ",
+          c.input(i).dim(1), " and ", out.dim(1));
     }
   }
   Status status = Unimplemented("SparseAddGrad of ", DTypeName(dy.dtype()));
@@ -206,8 +209,9 @@ OpBuilder ExtremeOp(const char* name, const char* type) {
       .Shape(ExtremeRule);
   return b;
 }
-const OpRegistrar maximum = ExtremeOp("SparseSparseMaximum", "T: realnumbertype")
-                                .Cpu(ComputeOwn<Extreme<true>>);
+const OpRegistrar maximum =
+    ExtremeOp("SparseSparseMaximum", "T: realnumbertype")
+        .Cpu(ComputeOwn<Extreme<true>>);
 const OpRegistrar minimum = ExtremeOp("SparseSparseMinimum", "T: numbertype")
                                 .Cpu(ComputeOwn<Extreme<false>>);
 

@@ -26,9 +26,8 @@ StatusOr<std::vector<SparseInput>> Parts(const KernelContext& c, int* axis) {
   const int n = c.num_inputs() / 3;
   std::vector<SparseInput> parts(n);
   for (int i = 0; i < n; ++i) {
-    HR_ASSIGN_OR_RETURN(parts[i],
-                        SparseInputOf(c.input(i), c.input(n + i),
-                                      c.input(2 * n + i)));
+    HR_ASSIGN_OR_RETURN(parts[i], SparseInputOf(c.input(i), c.input(n + i),
+                                                c.input(2 * n + i)));
   }
   const int rank = parts[0].rank;
   const int64_t dim = c.op().int_attr("concat_dim");
@@ -47,8 +46,7 @@ StatusOr<std::vector<SparseInput>> Parts(const KernelContext& c, int* axis) {
       if (d == *axis || parts[i].dims[d] == parts[0].dims[d]) continue;
       return InvalidArgument("Input shapes must match: expected ",
                              parts[0].dims[d], " for dimension ", d,
-                             " but got ", parts[i].dims[d], " at position ",
-                             i);
+                             " but got ", parts[i].dims[d], " at position ", i);
     }
   }
   return parts;

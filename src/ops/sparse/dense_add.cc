@@ -22,10 +22,11 @@ Status DenseAdd(KernelContext& c) {
   if (places.rank() != 2 || values.rank() != 1 || c.input(2).rank() != 1 ||
       places.dim(0) != values.dim(0) ||
       places.dim(1) != c.input(2).num_elements()) {
-    return InvalidArgument("Number of values must match first dimension of "
-                           "indices and the rank its second: got indices ",
-                           places.shape(), ", values ", values.shape(),
-                           ", shape ", c.input(2).shape());
+    return InvalidArgument(
+        "Number of values must match first dimension of "
+        "indices and the rank its second: got indices ",
+        places.shape(), ", values ", values.shape(), ", shape ",
+        c.input(2).shape());
   }
   const Dims dims = IntsOf(c.input(2));
   if (static_cast<int>(dims.size()) != b.rank()) {
@@ -41,8 +42,8 @@ Status DenseAdd(KernelContext& c) {
   }
   HR_RETURN_IF_ERROR(CheckPlaces(places, dims, /*ordered=*/false));
   CopyElements(b, c.output(0));
-  Status status = Unimplemented("SparseTensorDenseAdd of ",
-                                DTypeName(b.dtype()));
+  Status status =
+      Unimplemented("SparseTensorDenseAdd of ", DTypeName(b.dtype()));
   DispatchDType(b.dtype(), NumberTypes{}, [&](auto tag) {
     status = AddTo<typename decltype(tag)::type>(places, values, c.output(0));
   });

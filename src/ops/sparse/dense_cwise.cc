@@ -53,9 +53,10 @@ StatusOr<Dims> Strides(const SparseInput& s, const Tensor& dense) {
     step *= size;
   }
   if (fits) return strides;
-  return InvalidArgument("SparseDenseBinaryOpShared broadcasts dense to sparse "
-                         "only; got incompatible shapes: [",
-                         JoinInts(s.dims), "] vs. ", dense.shape());
+  return InvalidArgument(
+      "SparseDenseBinaryOpShared broadcasts dense to sparse "
+      "only; got incompatible shapes: [",
+      JoinInts(s.dims), "] vs. ", dense.shape());
 }
 
 template <typename F, typename T>
@@ -101,8 +102,8 @@ Value DensePlaces(GradientContext& g, const Value& shape) {
   Value augmented = g("ConcatV2", {ones, shape, g.Int32(0)});
   augmented = g("Maximum", {augmented, g.Scalar(wide, 1)});
   Value scale = g("FloorDiv", {sizes, augmented});
-  Value places = g("FloorDiv", {indices, g("Maximum", {scale,
-                                                       g.Scalar(wide, 1)})});
+  Value places =
+      g("FloorDiv", {indices, g("Maximum", {scale, g.Scalar(wide, 1)})});
   Value begin = g("ConcatV2", {g.Int32s({0}), lead, g.Int32(0)});
   return g("Slice", {places, begin, g.Int32s({-1, -1})});
 }
@@ -122,8 +123,7 @@ Status CwiseGradient(GradientContext& g) {
       d_dense = g("Mul", {dy, x});
     } else {
       dx = g("RealDiv", {dy, y});
-      d_dense = g("Mul", {dy, g("RealDiv", {g("Neg", {x}),
-                                            g("Mul", {y, y})})});
+      d_dense = g("Mul", {dy, g("RealDiv", {g("Neg", {x}), g("Mul", {y, y})})});
     }
   }
   g.set(1, dx);

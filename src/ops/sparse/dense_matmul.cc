@@ -42,8 +42,9 @@ T Conjugate(const T& x) {
 
 // What sums are kept in.
 template <typename T>
-using Sum = std::conditional_t<
-    std::is_same_v<T, half> || std::is_same_v<T, bfloat16>, float, T>;
+using Sum =
+    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
+                       float, T>;
 
 struct Product {
   const Tensor &indices, &values, &b;
@@ -117,15 +118,15 @@ Status Multiply(const Product& p, Tensor& out) {
 
 Status MatMul(KernelContext& c) {
   const Product p{c.input(0), c.input(1), c.input(3),
-                  c.op().bool_attr("adjoint_a"),
-                  c.op().bool_attr("adjoint_b")};
+                  c.op().bool_attr("adjoint_a"), c.op().bool_attr("adjoint_b")};
   const Tensor& shape = c.input(2);
   if (shape.num_elements() != 2 || p.indices.dim(1) != 2) {
     return InvalidArgument("Tensor 'a_shape' must have 2 elements");
   }
   if (p.indices.dim(0) != p.values.dim(0)) {
-    return InvalidArgument("Number of rows of a_indices does not match number "
-                           "of entries in a_values");
+    return InvalidArgument(
+        "Number of rows of a_indices does not match number "
+        "of entries in a_values");
   }
   const int64_t rows = shape.IntAt(p.adjoint_a ? 1 : 0);
   const int64_t inner = shape.IntAt(p.adjoint_a ? 0 : 1);
@@ -133,8 +134,8 @@ Status MatMul(KernelContext& c) {
   HR_RETURN_IF_ERROR(Shape::Make(out.dims()).status());
   HR_RETURN_IF_ERROR(CheckEntries(p, rows, inner));
   HR_RETURN_IF_ERROR(c.Allocate(0, out));
-  Status status = Unimplemented("SparseTensorDenseMatMul of ",
-                                DTypeName(p.b.dtype()));
+  Status status =
+      Unimplemented("SparseTensorDenseMatMul of ", DTypeName(p.b.dtype()));
   using Types = TypeList<float, double, int32_t, int64_t, half, bfloat16,
                          complex64, complex128>;
   DispatchDType(p.b.dtype(), Types{}, [&](auto tag) {
@@ -158,12 +159,12 @@ Status MatMulGradient(GradientContext& g) {
                {{"adjoint_a", !left}});
   if (!g.ok()) return g.status();
   g.set(3, right ? Adjoint(g, db) : db);
-  ValueList sides = g.All("Unpack", {indices}, {{"num", int64_t{2}},
-                                                {"axis", int64_t{1}}});
+  ValueList sides =
+      g.All("Unpack", {indices}, {{"num", int64_t{2}}, {"axis", int64_t{1}}});
   if (!g.ok()) return g.status();
   Value of_dy = g("GatherV2", {dy, sides[left ? 1 : 0], g.Int32(0)});
-  Value of_b = g("GatherV2", {right ? Adjoint(g, b) : b, sides[left ? 0 : 1],
-                              g.Int32(0)});
+  Value of_b = g("GatherV2",
+                 {right ? Adjoint(g, b) : b, sides[left ? 0 : 1], g.Int32(0)});
   if (!g.ok()) return g.status();
   if (IsComplex(b.dtype())) {
     // The values stand conjugated in the product when a is its adjoint.

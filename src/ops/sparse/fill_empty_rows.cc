@@ -17,8 +17,7 @@ struct Filling {
 
 Status Fill(KernelContext& c, const Filling& f, const Shape& indices_shape) {
   // Entries of each row, then where they end.
-  HR_ASSIGN_OR_RETURN(Tensor counts,
-                      c.Temporary(DType::kInt64, Shape{f.rows}));
+  HR_ASSIGN_OR_RETURN(Tensor counts, c.Temporary(DType::kInt64, Shape{f.rows}));
   FillZero(counts);
   int64_t* ends = counts.data<int64_t>();
   for (int64_t i = 0; i < f.n; ++i) {
@@ -129,16 +128,16 @@ Status RaggedFill(KernelContext& c) {
   const Tensor &ids = c.input(0), &values = c.input(1);
   const int64_t rows = c.input(2).scalar<int64_t>();
   if (ids.dim(0) != values.dim(0)) {
-    return InvalidArgument("Number of values must match the number of row "
-                           "ids: ",
-                           values.dim(0), " and ", ids.dim(0));
+    return InvalidArgument(
+        "Number of values must match the number of row "
+        "ids: ",
+        values.dim(0), " and ", ids.dim(0));
   }
   if (rows < 0 || rows > INT64_MAX / 64) {
     return InvalidArgument("RaggedFillEmptyRows: nrows ", rows,
                            " is out of range");
   }
-  return Fill(c,
-              {ids.data<int64_t>(), ids.dim(0), 1, rows, values, c.input(3)},
+  return Fill(c, {ids.data<int64_t>(), ids.dim(0), 1, rows, values, c.input(3)},
               ids.shape());
 }
 

@@ -116,9 +116,10 @@ Status Reduce(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(SparseInput s, SparseInputAt(c, 0));
   HR_RETURN_IF_ERROR(CheckInside(s));
   if (c.input(3).rank() > 1) {
-    return InvalidArgument("Expected input_axes to be a vector or scalar, "
-                           "got shape ",
-                           c.input(3).shape());
+    return InvalidArgument(
+        "Expected input_axes to be a vector or scalar, "
+        "got shape ",
+        c.input(3).shape());
   }
   HR_ASSIGN_OR_RETURN(Axes axes, AxesOf(s.dims, IntsOf(c.input(3)),
                                         c.op().bool_attr("keep_dims")));
@@ -152,10 +153,9 @@ Status SumGradient(GradientContext& g) {
   if (!g.ok()) return g.status();
   Value kept = g("DynamicStitch", {all, axes, sizes, ones});
   Value dy = g("Reshape", {g.grad(), kept});
-  Value scale = g("FloorDiv", {sizes, g("Maximum", {kept,
-                                                    g.Scalar(wide, 1)})});
-  Value places = g("FloorDiv", {indices, g("Maximum", {scale,
-                                                       g.Scalar(wide, 1)})});
+  Value scale = g("FloorDiv", {sizes, g("Maximum", {kept, g.Scalar(wide, 1)})});
+  Value places =
+      g("FloorDiv", {indices, g("Maximum", {scale, g.Scalar(wide, 1)})});
   g.set(1, g("GatherNd", {dy, places}));
   return g.status();
 }

@@ -35,8 +35,8 @@ Status ReorderGradient(GradientContext& g) {
   if (!dy) return g.status();
   const AttrMap wide = {{"out_type", DType::kInt64}};
   Value count = g("Size", {g.input(1)}, wide);
-  Value numbers = g("Range", {g.Scalar(DType::kInt64, 0), count,
-                              g.Scalar(DType::kInt64, 1)});
+  Value numbers = g(
+      "Range", {g.Scalar(DType::kInt64, 0), count, g.Scalar(DType::kInt64, 1)});
   ValueList sorted = g.All("SparseReorder", {g.input(0), numbers, g.input(2)});
   if (!g.ok()) return g.status();
   Value places = g("ExpandDims", {sorted[1], g.Int32(1)});

@@ -38,9 +38,10 @@ StatusOr<Dims> Target(const Dims& wanted, int64_t total) {
   }
   if (missing >= 0) {
     if (known == 0 && total != 0) {
-      return InvalidArgument("reshape cannot infer the missing input size for "
-                             "an empty tensor unless all specified input "
-                             "sizes are non-zero");
+      return InvalidArgument(
+          "reshape cannot infer the missing input size for "
+          "an empty tensor unless all specified input "
+          "sizes are non-zero");
     }
     out[missing] = known == 0 ? 0 : total / known;
     if (known != 0 && out[missing] * known != total) {
@@ -64,8 +65,7 @@ Status Reshape(KernelContext& c) {
     return InvalidArgument("Input tensor rank must match input shape length.");
   }
   HR_ASSIGN_OR_RETURN(Shape from, Shape::Make(dims));
-  HR_ASSIGN_OR_RETURN(Dims to, Target(IntsOf(c.input(2)),
-                                      from.num_elements()));
+  HR_ASSIGN_OR_RETURN(Dims to, Target(IntsOf(c.input(2)), from.num_elements()));
   HR_RETURN_IF_ERROR(CheckPlaces(indices, dims, /*ordered=*/false));
   const int64_t n = indices.dim(0), rank = indices.dim(1);
   const auto width = static_cast<int64_t>(to.size());

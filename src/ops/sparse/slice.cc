@@ -49,21 +49,19 @@ Status Slice(KernelContext& c) {
   const Dims start = IntsOf(c.input(3));
   Dims size = IntsOf(c.input(4));
   if (static_cast<int>(start.size()) != s.rank) {
-    return InvalidArgument(
-        "Expected start to be a vector of length ", s.rank, " but got length ",
-        start.size());
+    return InvalidArgument("Expected start to be a vector of length ", s.rank,
+                           " but got length ", start.size());
   }
   if (static_cast<int>(size.size()) != s.rank) {
-    return InvalidArgument(
-        "Expected size to be a vector of length ", s.rank, " but got length ",
-        size.size());
+    return InvalidArgument("Expected size to be a vector of length ", s.rank,
+                           " but got length ", size.size());
   }
   for (int d = 0; d < s.rank; ++d) {
     if (start[d] < 0 || size[d] < 0) {
-      return InvalidArgument("expected start and size to be non-negative but "
-                             "got start ",
-                             start[d], " and size ", size[d],
-                             " in dimension ", d);
+      return InvalidArgument(
+          "expected start and size to be non-negative but "
+          "got start ",
+          start[d], " and size ", size[d], " in dimension ", d);
     }
     size[d] = std::max<int64_t>(0, std::min(size[d], s.dims[d] - start[d]));
   }
@@ -77,8 +75,7 @@ Status Slice(KernelContext& c) {
 Status SliceGradient(GradientContext& g) {
   Value dy = g.grad(1);
   if (dy) {
-    g.set(1, g("SparseSliceGrad",
-               {dy, g.input(0), g.input(3), g.output(0)}));
+    g.set(1, g("SparseSliceGrad", {dy, g.input(0), g.input(3), g.output(0)}));
   }
   return g.status();
 }
@@ -115,14 +112,16 @@ Status SliceGrad(KernelContext& c) {
   const Dims start = IntsOf(c.input(2));
   const int rank = static_cast<int>(in.dim(1));
   if (out.dim(1) != rank || static_cast<int>(start.size()) != rank) {
-    return InvalidArgument("The input_indices, input_start and output_indices "
-                           "should have the same rank, got ",
-                           rank, ", ", start.size(), " and ", out.dim(1));
+    return InvalidArgument(
+        "The input_indices, input_start and output_indices "
+        "should have the same rank, got ",
+        rank, ", ", start.size(), " and ", out.dim(1));
   }
   if (dy.dim(0) != out.dim(0)) {
-    return InvalidArgument("# elements and # rows of backprop_val_grad and "
-                           "output_indices should match (#sum): got ",
-                           dy.dim(0), " and ", out.dim(0));
+    return InvalidArgument(
+        "# elements and # rows of backprop_val_grad and "
+        "output_indices should match (#sum): got ",
+        dy.dim(0), " and ", out.dim(0));
   }
   FillZero(c.output(0));
   const int64_t *x = in.data<int64_t>(), *y = out.data<int64_t>();
@@ -140,9 +139,10 @@ Status SliceGrad(KernelContext& c) {
     }
   });
   if (k < out.dim(0)) {
-    return Internal("Elements of backprop_val_grad aren't all propagated. Num "
-                    "elements:",
-                    out.dim(0), ", used: ", k);
+    return Internal(
+        "Elements of backprop_val_grad aren't all propagated. Num "
+        "elements:",
+        out.dim(0), ", used: ", k);
   }
   return OkStatus();
 }
@@ -172,21 +172,23 @@ Status SplitRule(ShapeContext& c) {
 Status Split(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(SparseInput s, SparseInputAt(c, 1));
   if (c.input(0).num_elements() != 1) {
-    return InvalidArgument("Input split_dim should be a scalar but received "
-                           "shape ",
-                           c.input(0).shape());
+    return InvalidArgument(
+        "Input split_dim should be a scalar but received "
+        "shape ",
+        c.input(0).shape());
   }
   int64_t axis = c.input(0).IntAt(0);
   if (axis < -s.rank || axis >= s.rank) {
-    return InvalidArgument("Input split_dim should be between [", -s.rank,
-                           ", ", s.rank, "), got ", axis);
+    return InvalidArgument("Input split_dim should be between [", -s.rank, ", ",
+                           s.rank, "), got ", axis);
   }
   if (axis < 0) axis += s.rank;
   const int n = c.num_outputs() / 3;
   if (n > s.dims[axis]) {
-    return InvalidArgument("Input num_split should be between 1 and the "
-                           "splitting dimension size (",
-                           s.dims[axis], "), got ", n);
+    return InvalidArgument(
+        "Input num_split should be between 1 and the "
+        "splitting dimension size (",
+        s.dims[axis], "), got ", n);
   }
   HR_RETURN_IF_ERROR(CheckInside(s));
   Dims start(s.rank, 0), size = s.dims;

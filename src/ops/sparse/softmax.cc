@@ -52,9 +52,9 @@ Status Softmax(KernelContext& c) {
 Status SoftmaxGradient(GradientContext& g) {
   const Value &indices = g.input(0), &sizes = g.input(2), &y = g.output(0);
   Value dy = g.grad();
-  Value sums = g("SparseReduceSum",
-                 {indices, g("Mul", {y, dy}), sizes, g.Int32s({-1})},
-                 {{"keep_dims", true}});
+  Value sums =
+      g("SparseReduceSum", {indices, g("Mul", {y, dy}), sizes, g.Int32s({-1})},
+        {{"keep_dims", true}});
   Value centred =
       g("SparseDenseCwiseAdd", {indices, dy, sizes, g("Neg", {sums})});
   g.set(1, g("Mul", {centred, y}));

@@ -17,34 +17,35 @@ std::string JoinInts(absl::Span<const int64_t> v) {
   return absl::StrJoin(v, ",");
 }
 
-StatusOr<SparseInput> SparseInputOf(const Tensor& indices,
-                                    const Tensor& values,
+StatusOr<SparseInput> SparseInputOf(const Tensor& indices, const Tensor& values,
                                     const Tensor& shape) {
   if (indices.rank() != 2) {
-    return InvalidArgument("Input indices should be a matrix but received "
-                           "shape: ",
-                           indices.shape());
+    return InvalidArgument(
+        "Input indices should be a matrix but received "
+        "shape: ",
+        indices.shape());
   }
   if (values.rank() != 1) {
-    return InvalidArgument("Input values should be a vector but received "
-                           "shape: ",
-                           values.shape());
+    return InvalidArgument(
+        "Input values should be a vector but received "
+        "shape: ",
+        values.shape());
   }
   if (shape.rank() != 1) {
-    return InvalidArgument("Input shape should be a vector but received shape: ",
-                           shape.shape());
+    return InvalidArgument(
+        "Input shape should be a vector but received shape: ", shape.shape());
   }
   if (indices.dim(0) != values.dim(0)) {
-    return InvalidArgument("Number of values must match first dimension of "
-                           "indices. Got ",
-                           values.dim(0), " values, indices shape: ",
-                           indices.shape());
+    return InvalidArgument(
+        "Number of values must match first dimension of "
+        "indices. Got ",
+        values.dim(0), " values, indices shape: ", indices.shape());
   }
   if (indices.dim(1) != shape.dim(0)) {
-    return InvalidArgument("Number of dimensions must match second dimension "
-                           "of indices. Got ",
-                           shape.dim(0), " dimensions, indices shape: ",
-                           indices.shape());
+    return InvalidArgument(
+        "Number of dimensions must match second dimension "
+        "of indices. Got ",
+        shape.dim(0), " dimensions, indices shape: ", indices.shape());
   }
   SparseInput s;
   s.indices = indices;
@@ -57,8 +58,7 @@ StatusOr<SparseInput> SparseInputOf(const Tensor& indices,
 }
 
 StatusOr<SparseInput> SparseInputAt(const KernelContext& c, int first) {
-  return SparseInputOf(c.input(first), c.input(first + 1),
-                       c.input(first + 2));
+  return SparseInputOf(c.input(first), c.input(first + 1), c.input(first + 2));
 }
 
 Status CheckPlaces(const Tensor& indices, absl::Span<const int64_t> dims,
@@ -66,7 +66,8 @@ Status CheckPlaces(const Tensor& indices, absl::Span<const int64_t> dims,
   const int64_t n = indices.dim(0), rank = indices.dim(1);
   auto text = [&](int64_t i) {
     Dims row;
-    for (int64_t d = 0; d < rank; ++d) row.push_back(indices.IntAt(i * rank + d));
+    for (int64_t d = 0; d < rank; ++d)
+      row.push_back(indices.IntAt(i * rank + d));
     return absl::StrCat("indices[", i, "] = [", JoinInts(row), "]");
   };
   for (int64_t i = 0; i < n; ++i) {
@@ -74,7 +75,8 @@ Status CheckPlaces(const Tensor& indices, absl::Span<const int64_t> dims,
     for (int64_t d = 0; d < rank; ++d) {
       const int64_t x = indices.IntAt(i * rank + d);
       if (x < 0 || x >= dims[d]) {
-        return InvalidArgument(text(i), " is out of bounds: need 0 <= index < [",
+        return InvalidArgument(text(i),
+                               " is out of bounds: need 0 <= index < [",
                                JoinInts(dims), "]");
       }
       if (order == 0) {

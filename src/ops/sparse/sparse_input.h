@@ -28,8 +28,8 @@ struct SparseInput {
 // From the kernel's inputs `first`, `first + 1`, `first + 2`; InvalidArgument
 // when ranks or counts do not fit together or a size is negative.
 StatusOr<SparseInput> SparseInputAt(const KernelContext& c, int first);
-StatusOr<SparseInput> SparseInputOf(const Tensor& indices,
-                                    const Tensor& values, const Tensor& shape);
+StatusOr<SparseInput> SparseInputOf(const Tensor& indices, const Tensor& values,
+                                    const Tensor& shape);
 
 // Every index within its size; InvalidArgument in upstream's words.
 Status CheckInside(const SparseInput& s);

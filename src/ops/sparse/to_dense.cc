@@ -60,14 +60,12 @@ Status ToDense(KernelContext& c) {
   }
   if (shape.num_elements() != places.dim(1)) {
     return InvalidArgument("output_shape has incorrect number of elements: ",
-                           shape.num_elements(), " should be: ",
-                           places.dim(1));
+                           shape.num_elements(), " should be: ", places.dim(1));
   }
   if (values.rank() != 0 &&
       (values.rank() != 1 || values.dim(0) != places.dim(0))) {
-    return InvalidArgument("sparse_values has incorrect shape ",
-                           values.shape(), ", should be [] or [",
-                           places.dim(0), "]");
+    return InvalidArgument("sparse_values has incorrect shape ", values.shape(),
+                           ", should be [] or [", places.dim(0), "]");
   }
   if (c.input(3).rank() != 0) {
     return InvalidArgument("default_value should be a scalar.");
