@@ -231,6 +231,8 @@ DType DTypeOfNumpy(PyObject* o) {
     // An object that carries its dtype, as pandas and friends have.
     return DType::kInvalid;
   }
+  // NumPy's one-letter codes are no names of types here.
+  if (PyUnicode_Check(o) && PyUnicode_GetLength(o) < 2) return DType::kInvalid;
   PyArray_Descr* descr = nullptr;
   if (!PyArray_DescrConverter(o, &descr) || descr == nullptr) {
     PyErr_Clear();

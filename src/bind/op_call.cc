@@ -91,6 +91,20 @@ void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
   RaiseStatus(Status(s.code(), text), !eager);
 }
 
+// A graph's tensor in eager code: Python tells where it came from. False when
+// there is none among the inputs.
+bool RaiseOutOfScope(absl::Span<const Value> inputs) {
+  for (const Value& v : inputs) {
+    if (!v.is_symbolic()) continue;
+    Ref raise = Import("function.tracing", "raise_out_of_scope");
+    Ref tensor(WrapValue(v));
+    if (!raise || !tensor) return true;
+    Ref none(PyObject_CallFunctionObjArgs(raise.get(), tensor.get(), nullptr));
+    return PyErr_Occurred() != nullptr;
+  }
+  return false;
+}
+
 bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                   ValueList* outputs, PyObject* name) {
   context_used = true;
@@ -108,7 +122,8 @@ bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
   }
   if (s.ok()) [[likely]]
     return true;
-  if (!PyErr_Occurred()) RaiseOpError(s, name, op->name());
+  if (PyErr_Occurred()) return false;
+  if (!eager || !RaiseOutOfScope(inputs)) RaiseOpError(s, name, op->name());
   return false;
 }
 

@@ -23,6 +23,10 @@ bool EmitOp(const char* op, absl::Span<const Value> inputs,
 bool ContextUsed();
 void NoteContextUsed();
 
+// Raises the error of a graph's tensor used outside it, if there is one among
+// the inputs; else false.
+bool RaiseOutOfScope(absl::Span<const Value> inputs);
+
 // Raises `s` as the error of calling `op` by `name` (see EmitResolved).
 void RaiseOpError(const Status& s, PyObject* name, const std::string& op);
 

@@ -256,6 +256,7 @@ const char* RawName(const OpDef& def, const std::string& name) {
       {"Squeeze", "squeeze_dims", "axis"},
       {"Where", "input", "condition"},
   };
+  if (def.name == "ReduceJoin") return name.c_str();
   for (const Renamed& r : kRenamed) {
     if (name == r.wire && (r.op == nullptr || def.name == r.op)) return r.raw;
   }
@@ -296,7 +297,11 @@ std::vector<Parameter> RawParameters(const OpDef& def) {
   return out;
 }
 
+// Made once a name and kept for ever, as code asks for them at every call.
 PyObject* RawOp(PyObject*, PyObject* arg) {
+  static PyObject* made = PyDict_New();
+  PyObject* kept = PyDict_GetItemWithError(made, arg);
+  if (kept || PyErr_Occurred()) return Ref::Borrow(kept).release();
   const char* name = PyUnicode_AsUTF8(arg);
   if (name == nullptr) return nullptr;
   OpCaller* caller = CallerOf(name);
@@ -310,7 +315,9 @@ PyObject* RawOp(PyObject*, PyObject* arg) {
     PyErr_Format(PyExc_NotImplementedError, "%s has too many parameters", name);
     return nullptr;
   }
-  return MakeFunction(face);
+  PyObject* function = MakeFunction(face);
+  if (function && PyDict_SetItem(made, arg, function) < 0) return nullptr;
+  return function;
 }
 
 int FindAttr(const OpDef& def, const char* name) {

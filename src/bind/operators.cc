@@ -175,7 +175,7 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
 PyObject* AddTensors(PyObject* x, PyObject* y) {
   static Operator add{"AddV2", "add", "__radd__"};
   static Operator join{"Add", "add", "__radd__"};
-  if (IsString(x) && !IsString(y) && !IsTensor(y)) return Binary(join, x, y);
+  if (IsString(x) && (IsString(y) || !IsTensor(y))) return Binary(join, x, y);
   return Binary(add, x, y);
 }
 PyObject* SubtractTensors(PyObject* x, PyObject* y) {

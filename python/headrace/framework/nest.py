@@ -209,9 +209,13 @@ def _assert_same(a, b, check_types, expand, whole):
         )
     ca, cb = children(a), children(b)
     if len(ca) != len(cb):
+        first = f"type={type(a).__name__} str={a}"
+        second = f"type={type(b).__name__} str={b}"
         raise ValueError(
-            "The two structures don't have the same number of elements.\n\n"
-            f"First structure: {a}\n\nSecond structure: {b}"
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: {first}\n\nSecond structure: {second}\n\n"
+            "More specifically: The two structures don't have the same number of "
+            f"elements. First structure: {first}. Second structure: {second}"
         )
     for x, y in zip(ca, cb):
         _assert_same(x, y, check_types, expand, whole)

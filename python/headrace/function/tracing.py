@@ -82,10 +82,10 @@ class Creation:
 def trace(python_function, parameters, types, name, creation, wrap_errors=True):
     """A ConcreteFunction of `python_function` for arguments of `types`."""
     graph = func_graph.FuncGraph(name, stack.current())
-    graph.seed = stack.default_graph().seed if not _headrace.is_eager() else None
+    graph.seed = _seed_around()
     creation.graph = graph
     results = _build(python_function, parameters, types, graph, creation, wrap_errors)
-    _check_captures(graph)
+    check_captures(graph)
     trainable = [v.handle for v in graph.trainable_variables]
     full_name = _headrace.new_function_name(f"__inference_{name}")
     arguments = list(graph.inputs)
@@ -98,6 +98,15 @@ def trace(python_function, parameters, types, name, creation, wrap_errors=True):
     function_type = FunctionType(parameters, types)
     graph._function_type = function_type
     return ConcreteFunction(core, graph, function_type, results, name)
+
+
+def _seed_around():
+    """The seed that a function's graph takes over from where it is traced."""
+    from headrace.framework import random_seed
+
+    if _headrace.is_eager():
+        return random_seed._Context.seed
+    return stack.current().seed
 
 
 def _build(python_function, parameters, types, graph, creation, wrap_errors):
@@ -143,21 +152,25 @@ def _call(python_function, parameters, slots, wrap_errors):
     raise error from None
 
 
-def _check_captures(graph):
+def check_captures(graph):
     """Captured tensors must belong to graphs around this one."""
     around = {g._core.id for g in stack.entered() if g is not None}
+    around.discard(graph._core.id)
     for outer, _ in graph._core.captures():
         if isinstance(outer, _headrace.SymbolicTensor):
             if _headrace.graph_id(outer) not in around:
-                raise out_of_scope(outer, graph, TypeError)
+                raise out_of_scope(outer, graph)
 
 
-def out_of_scope(tensor, graph, error=InaccessibleTensorError):
-    """The error of a tensor used outside the function that made it."""
+def out_of_scope(tensor, graph):
+    """The error of a tensor used outside the function or branch that made it."""
+    home, error = "a function that is gone", TypeError
     try:
-        home = str(tensor.graph)
+        home = tensor.graph
+        if getattr(home, "is_branch", False):
+            error = InaccessibleTensorError
     except ValueError:
-        home = "a function that is gone"
+        pass
     return error(
         f"{tensor!r} is out of scope and cannot be used here. Use return values, "
         "explicit Python locals or TensorFlow collections to access it.\nPlease see "
@@ -166,3 +179,9 @@ def out_of_scope(tensor, graph, error=InaccessibleTensorError):
         f"accessed from {graph}, because it was defined in {home}, which is out of "
         "scope."
     )
+
+
+def raise_out_of_scope(tensor):
+    """Called natively for a symbolic tensor that reached eager code."""
+    if _headrace.in_function_body(tensor):
+        raise out_of_scope(tensor, "here")

@@ -1,5 +1,6 @@
 """Errors raised while tracing, told in terms of the user's own frames."""
 
+import ast
 import linecache
 import os
 
@@ -34,12 +35,25 @@ def user_frames(traceback):
     return frames
 
 
+def _source(filename, number, is_lambda):
+    """The source line; of a lambda only itself, where the line can be parsed."""
+    text = linecache.getline(filename, number).strip()
+    if is_lambda:
+        try:
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Lambda):
+                    return ast.get_source_segment(text, node)
+        except SyntaxError:
+            pass
+    return text
+
+
 def in_user_code(error, traceback):
     """The same error with a text that begins "in user code:", or None."""
     lines = ["in user code:", ""]
     for filename, line, name in user_frames(traceback):
         lines.append(f'    File "{filename}", line {line}, in {name}  *')
-        source = linecache.getline(filename, line).strip()
+        source = _source(filename, line, name == "None")
         lines.append(f"        {source}")
     text = f"{type(error).__name__}: {error}"
     lines += ["", *("    " + part for part in text.split("\n")), ""]

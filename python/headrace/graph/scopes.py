@@ -119,3 +119,17 @@ def tuple(tensors, control_inputs, name):  # noqa: A001
                 is_tensor = t is not None and not hasattr(t, "outputs")
                 out.append(array_ops.identity(t) if is_tensor else None)
         return out
+
+
+def set_seed(value):
+    stack.current().seed = int(value)
+
+
+def seed():
+    """The current graph's seed, or None."""
+    return stack.current().seed
+
+
+def next_op_seed():
+    """The seed of the next random operation: the number of operations so far."""
+    return stack.current()._core.num_nodes

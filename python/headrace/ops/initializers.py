@@ -68,9 +68,12 @@ class RandomUniform(Initializer):
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
-        from headrace.ops import random_ops
+        from headrace.ops import random_ops, stateless_random_ops
 
-        return random_ops.uniform(shape, self.minval, self.maxval, dtype, self.seed)
+        if self.seed is None:
+            return random_ops.uniform(shape, self.minval, self.maxval, dtype)
+        seed = [self.seed, 0]
+        return stateless_random_ops.uniform(shape, seed, self.minval, self.maxval, dtype)
 
     def get_config(self):
         return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
@@ -83,9 +86,12 @@ class RandomNormal(Initializer):
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
-        from headrace.ops import random_ops
+        from headrace.ops import random_ops, stateless_random_ops
 
-        return random_ops.normal(shape, self.mean, self.stddev, dtype, self.seed)
+        if self.seed is None:
+            return random_ops.normal(shape, self.mean, self.stddev, dtype)
+        seed = [self.seed, 0]
+        return stateless_random_ops.normal(shape, seed, self.mean, self.stddev, dtype)
 
     def get_config(self):
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}
