@@ -142,7 +142,7 @@ void Train(Model& model, tf::Adam& adam, tf::Variable& step,
     adam.Apply(tape.gradient(mean, variables), variables);
     return mean;
   });
-  tf::SummaryWriter summary(folder);
+  tf::EventFileWriter summary(folder);
   int64_t per_epoch = data.size() / kBatch;
   std::vector<int> order;
   int64_t ordered = -1;

@@ -52,10 +52,10 @@ class HR_API Checkpoint {
 
 // Scalars for TensorBoard, in an event file of `folder` (made if missing). Not
 // thread-safe.
-class HR_API SummaryWriter {
+class HR_API EventFileWriter {
  public:
-  explicit SummaryWriter(const std::string& folder);
-  ~SummaryWriter();
+  explicit EventFileWriter(const std::string& folder);
+  ~EventFileWriter();
   void scalar(const std::string& tag, float value, int64_t step);
   void flush();
 

@@ -98,21 +98,21 @@ std::string Checkpoint::latest(const std::string& folder) {
   return Check(LatestCheckpoint(PosixFileSystem(), folder));
 }
 
-struct SummaryWriter::State {
+struct EventFileWriter::State {
   std::unique_ptr<EventWriter> writer;
 };
 
-SummaryWriter::SummaryWriter(const std::string& folder)
+EventFileWriter::EventFileWriter(const std::string& folder)
     : state_(std::make_unique<State>()) {
   FileSystem* fs = PosixFileSystem();
   Check(CreateDirectories(fs, folder));
   state_->writer = Check(EventWriter::Create(fs, folder + "/events"));
 }
-SummaryWriter::~SummaryWriter() { (void)state_->writer->Close(); }
+EventFileWriter::~EventFileWriter() { (void)state_->writer->Close(); }
 
-void SummaryWriter::scalar(const std::string& tag, float value, int64_t step) {
+void EventFileWriter::scalar(const std::string& tag, float value, int64_t step) {
   Check(state_->writer->WriteScalar(tag, value, step, EventClock()));
 }
-void SummaryWriter::flush() { Check(state_->writer->Flush()); }
+void EventFileWriter::flush() { Check(state_->writer->Flush()); }
 
 }  // namespace headrace::tf
