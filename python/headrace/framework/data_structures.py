@@ -67,9 +67,7 @@ class ListWrapper(list, Trackable):
             )
         if original is None:
             return
-        same = len(own) == len(original) and all(
-            a is b for a, b in zip(own, original)
-        )
+        same = len(own) == len(original) and all(a is b for a, b in zip(own, original))
         if not same:
             raise ValueError(
                 f"Unable to save the object {self!r} (a list wrapper constructed to track "
@@ -124,7 +122,9 @@ def _list_mutator(name):
     def mutate(self, *args, **kwargs):
         if name == "__setitem__":
             place, value = args
-            value = [wrap(v) for v in value] if isinstance(place, slice) else wrap(value)
+            value = (
+                [wrap(v) for v in value] if isinstance(place, slice) else wrap(value)
+            )
             args = (place, value)
         elif name == "insert":
             args = (args[0], wrap(args[1]))
@@ -178,7 +178,8 @@ class _DictMethods(Trackable):
         for key, value in self.items():
             if not isinstance(key, str) and is_trackable(value):
                 raise ValueError(
-                    head + "contains a non-string key which maps to a trackable object or "
+                    head
+                    + "contains a non-string key which maps to a trackable object or "
                     "mutable data structure." + _IGNORED.format("dictionary")
                 )
         original = self._original

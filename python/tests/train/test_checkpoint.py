@@ -189,8 +189,10 @@ def test_structures(tmp_path):
     assert type(module.plain) is tuple
     assert len(module.trainable_variables) == 3
     path = tf.train.Checkpoint(m=module).write(str(tmp_path / "c"))
-    keys = [k.replace("/.ATTRIBUTES/VARIABLE_VALUE", "") for k, _ in
-            tf.train.list_variables(path)][1:]
+    keys = [
+        k.replace("/.ATTRIBUTES/VARIABLE_VALUE", "")
+        for k, _ in tf.train.list_variables(path)
+    ][1:]
     assert keys == ["m/d/k/0", "m/l/0", "m/t/1"]
     module.l[0] = one()
     with pytest.raises(ValueError, match="A list element was replaced"):
