@@ -287,7 +287,7 @@ class _TupleMethods(Trackable):
         return [(n, x) for n, x in zip(fields, self) if is_trackable(x)]
 
     def __reduce__(self):
-        kind = type(self).__mro__[2]
+        kind = self._plain_class
         if hasattr(kind, "_fields"):
             return kind, tuple(self)
         return kind, (tuple(self),)
@@ -303,13 +303,13 @@ def _wrap_tuple(value):
     kind = type(value)
     cls = _tuple_classes.get(kind)
     if cls is None:
-        cls = type("_TupleWrapper", (_TupleMethods, kind), {"__module__": __name__})
+        cls = type("_TupleWrapper", (_TupleMethods, kind), {"_plain_class": kind})
         cls.__repr__ = kind.__repr__ if not hasattr(kind, "_fields") else _named_repr
         _tuple_classes[kind] = cls
     return tuple.__new__(cls, items)
 
 
 def _named_repr(self):
-    kind = type(self).__mro__[2]
+    kind = self._plain_class
     fields = ", ".join(f"{n}={v!r}" for n, v in zip(self._fields, self))
     return f"{kind.__name__}({fields})"
