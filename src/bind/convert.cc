@@ -98,7 +98,7 @@ bool ConstantValue(Tensor t, StringView name, Value* out) {
   OpScope scope;
   *out = scope.Const(std::move(t));
   if (scope.ok()) return true;
-  RaiseStatus(scope.status(), /*in_graph=*/true);
+  if (!PyErr_Occurred()) RaiseStatus(scope.status(), /*in_graph=*/true);
   return false;
 }
 

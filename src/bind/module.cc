@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bind/dtype_object.h"
+#include "bind/graph_object.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
 #include "bind/tape_object.h"
@@ -16,8 +17,11 @@ NB_MODULE(_headrace, m) {
   PyObject* module = m.ptr();
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
-      !AddTensorFunctions(module)) {
+      !AddTensorFunctions(module) || !AddFunctionType(module)) {
     nb::raise_python_error();
   }
   AddTape(m);
+  AddGraph(m);
+  AddConcreteFunction(m);
+  AddSession(m);
 }

@@ -4,6 +4,7 @@
 #include "bind/op_call.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
+#include "graph/graph.h"
 #include "bind/variable_object.h"
 
 namespace headrace::bind {
@@ -147,7 +148,18 @@ PyObject* Unary(const char* op, PyObject* x) {
   return (*caller)(inputs, attrs, Py_None);
 }
 
+// Tensors of a session's graph compare by identity: they are keys of feeds.
+bool IsKey(PyObject* o) {
+  if (!IsTensor(o)) return false;
+  const Value& v = ValueOf(o);
+  return v && v.is_symbolic() && !v.graph()->is_body;
+}
+
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
+  if (IsKey(x)) {
+    bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
+    return PyBool_FromLong(same == equal);
+  }
   static PyObject* functions[2] = {};
   PyObject*& f = functions[equal];
   if (f == nullptr) {

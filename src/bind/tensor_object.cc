@@ -202,7 +202,11 @@ PyObject* Index(PyObject* self) {
   return scalar ? PyNumber_Long(scalar.get()) : nullptr;
 }
 
-Py_hash_t Hash(PyObject*) {
+Py_hash_t Hash(PyObject* self) {
+  const Value& v = ValueOf(self);
+  if (v && v.is_symbolic() && !v.graph()->is_body) {
+    return static_cast<Py_hash_t>(v.id());  // feeds are keyed by tensors
+  }
   PyErr_SetString(PyExc_TypeError,
                   "Tensor is unhashable. Instead, use tensor.ref() as the key.");
   return -1;

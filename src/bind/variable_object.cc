@@ -198,6 +198,10 @@ bool AddVariableType(PyObject* module) {
 
 bool IsVariable(PyObject* o) { return PyObject_TypeCheck(o, variable_type); }
 const Value& HandleOf(PyObject* variable) { return Cast(variable)->handle; }
+VariableTraits TraitsOf(PyObject* variable) {
+  VariableObject* v = Cast(variable);
+  return {v->dtype, &v->shape, v->trainable};
+}
 
 bool ReadVariable(PyObject* variable, Value* out) {
   if (!Ready(variable)) return false;

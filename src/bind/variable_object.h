@@ -11,6 +11,12 @@ bool AddVariableType(PyObject* module);
 bool IsVariable(PyObject* o);
 // The handle; null while the object is not set up.
 const Value& HandleOf(PyObject* variable);
+struct VariableTraits {
+  DType dtype;
+  const Shape* shape;  // the variable's own
+  bool trainable;
+};
+VariableTraits TraitsOf(PyObject* variable);
 // The value now, by a ReadVariableOp that tapes see. False with an error set.
 bool ReadVariable(PyObject* variable, Value* out);
 

@@ -5,26 +5,28 @@
 namespace headrace {
 namespace {
 
-// Eager tensors up to this many elements become constants of a function that
-// uses them; larger ones are captured (upstream's threshold).
-constexpr int64_t kMostCopied = 128;
+// Captured integers up to this many elements tell shapes when traced.
+constexpr int64_t kMostKnown = 128;
 
-// What a function's body takes as a constant instead of capturing `v`: a small
-// eager tensor, or an outer graph's constant. Null: capture it.
-const Tensor* ConstantToCopy(const Value& v) {
-  if (v.is_symbolic()) {
-    return v.node()->op().name() == "Const" ? v.node()->constant() : nullptr;
+// "scope/MatMul/a": how upstream names what input `i` of an op captures.
+std::string InputName(const ResolvedOp& op, int i) {
+  const auto& defs = op.def().inputs;
+  for (size_t d = 0; d < defs.size(); ++d) {
+    ArgRange range = op.input_range(static_cast<int>(d));
+    if (i < range.begin || i >= range.end) continue;
+    if (!defs[d].is_list()) return defs[d].name;
+    return absl::StrCat(defs[d].name, "_", i - range.begin);
   }
-  if (v.dtype() == DType::kResource || v.dtype() == DType::kVariant ||
-      !v.has_value() || v.tensor().num_elements() > kMostCopied) {
-    return nullptr;
-  }
-  return &v.tensor();
+  return "input";
 }
 
 }  // namespace
 
 StatusOr<Value> GraphBuilder::Import(const Value& v) {
+  return CaptureAs(v, "capture/");
+}
+
+StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   if (v.is_symbolic() && v.graph() == graph_) return v;
   auto it = imported_.find(v.id());
   if (it != imported_.end()) return it->second;
@@ -35,42 +37,40 @@ StatusOr<Value> GraphBuilder::Import(const Value& v) {
             : "Attempting to capture an EagerTensor without building a "
               "function.");
   }
-  Value inner;
   // Neither the caller's scope nor its control dependencies are the
   // capture's.
-  std::string scope, name;
+  std::string next;
   std::vector<Node*> controls;
-  scope.swap(scope_);
-  name.swap(next_name_);
+  next.swap(next_name_);
   controls.swap(control_inputs_);
-  Status status;
-  const Tensor* constant = ConstantToCopy(v);
-  if (constant) {
-    ValueList outputs;
-    StatusOr<const OpDef*> def = LookUpOp("Const");
-    status = def.status();
-    if (def.ok()) {
-      auto op =
-          ResolveOp(**def, {}, {{"value", *constant}, {"dtype", v.dtype()}});
-      status = op.status();
-      if (op.ok()) status = Emit(*op, {}, &outputs);
-    }
-    if (status.ok()) inner = outputs[0];
-  } else {
-    StatusOr<Value> made =
-        AddPlaceholder("capture", v.dtype(), v.shape(), v.shared_handle_data());
-    status = made.status();
-    if (made.ok()) {
-      inner = *made;
-      captures_.push_back({v, inner});
-    }
+  StatusOr<Value> inner =
+      v.is_symbolic() && v.node()->op().name() == "Const" &&
+              v.node()->constant()
+          ? CopyConstant(*v.node()->constant())
+          : AddPlaceholder(name, v.dtype(), v.shape(), v.shared_handle_data());
+  next.swap(next_name_);
+  controls.swap(control_inputs_);
+  HR_RETURN_IF_ERROR(inner.status());
+  imported_.emplace(v.id(), *inner);
+  if (inner->node()->op().name() == "Const") return inner;
+  bool is_integer = v.dtype() == DType::kInt32 || v.dtype() == DType::kInt64;
+  if (is_integer && !v.is_symbolic() && v.has_value() &&
+      v.tensor().num_elements() <= kMostKnown) {
+    inner->node()->set_constant(v.tensor());
   }
-  scope.swap(scope_);
-  name.swap(next_name_);
-  controls.swap(control_inputs_);
-  HR_RETURN_IF_ERROR(status);
-  imported_.emplace(v.id(), inner);
+  captures_.push_back({v, *inner});
   return inner;
+}
+
+// An outer graph's constant is made again rather than captured.
+StatusOr<Value> GraphBuilder::CopyConstant(const Tensor& t) {
+  HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("Const"));
+  HR_ASSIGN_OR_RETURN(
+      ResolvedOpPtr op,
+      ResolveOp(*def, {}, {{"value", t}, {"dtype", t.dtype()}}));
+  ValueList outputs;
+  HR_RETURN_IF_ERROR(Emit(op, {}, &outputs));
+  return outputs[0];
 }
 
 StatusOr<Value> GraphBuilder::AddPlaceholder(
@@ -86,13 +86,10 @@ StatusOr<Value> GraphBuilder::AddPlaceholder(
   return graph_->Output(node, 0);
 }
 
-StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
-                                      absl::Span<const Value> inputs) {
-  absl::InlinedVector<Edge, 4> edges;
-  for (const Value& v : inputs) edges.push_back(EdgeOf(v));
+std::string GraphBuilder::TakeName(const ResolvedOp& op) {
   std::string name = std::move(next_name_);
   next_name_.clear();
-  if (name.empty()) name = op->name();
+  if (name.empty()) name = op.name();
   if (name[0] == '_') name.erase(0, 1);
   // A trailing slash names the node exactly, scope and all.
   if (name.back() == '/') {
@@ -100,6 +97,14 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
   } else if (!scope_.empty()) {
     name = scope_ + name;
   }
+  return name;
+}
+
+StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
+                                      absl::Span<const Value> inputs) {
+  absl::InlinedVector<Edge, 4> edges;
+  for (const Value& v : inputs) edges.push_back(EdgeOf(v));
+  std::string name = TakeName(*op);
   HR_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(graph_->UniqueName(name), op,
                                                    edges, control_inputs_));
   if (!device_.empty()) node->set_device(device_);
@@ -113,14 +118,20 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
 
 Status GraphBuilder::Emit(const ResolvedOpPtr& op,
                           absl::Span<const Value> inputs, ValueList* outputs) {
-  std::string name = std::move(next_name_);
-  next_name_.clear();
   ValueList imported;
-  for (const Value& v : inputs) {
-    HR_ASSIGN_OR_RETURN(Value mine, Import(v));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Value& v = inputs[i];
+    if (v.is_symbolic() && v.graph() == graph_) [[likely]] {
+      imported.push_back(v);
+      continue;
+    }
+    std::string name = TakeName(*op);
+    HR_ASSIGN_OR_RETURN(
+        Value mine, CaptureAs(v, absl::StrCat(graph_->UniqueName(name, false),
+                                              "/", InputName(*op, i), "/")));
     imported.push_back(std::move(mine));
+    next_name_ = name + "/";
   }
-  next_name_ = std::move(name);
   HR_ASSIGN_OR_RETURN(Node * node, AddNode(op, imported));
   outputs->clear();
   for (int i = 0; i < node->num_outputs(); ++i) {

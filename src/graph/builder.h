@@ -19,15 +19,17 @@ class GraphBuilder : public Emitter {
  public:
   enum class Kind { kPlain, kFunction };
   GraphBuilder(std::shared_ptr<Graph> graph, Kind kind)
-      : graph_(std::move(graph)), kind_(kind) {}
+      : graph_(std::move(graph)), kind_(kind) {
+    graph_->is_body = kind == Kind::kFunction;
+  }
 
   // Infers shapes (contradictions are errors here already), folds what small
   // integers say of later shapes, and adds the node under the current scope,
   // control dependencies and device.
   Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
               ValueList* outputs) override;
-  // Values of this graph as they are. A function's body takes small plain
-  // eager tensors as constants and captures the rest; a plain graph refuses.
+  // Values of this graph as they are. A function's body captures others (by
+  // reference, also eager tensors); a plain graph refuses.
   StatusOr<Value> Import(const Value& v) override;
   void SetNextName(StringView name) override { next_name_ = std::string(name); }
   const Tensor* KnownValue(const Value& v) const override {
@@ -62,9 +64,19 @@ class GraphBuilder : public Emitter {
   // Nodes that every new node must run after.
   std::vector<Node*>& control_inputs() { return control_inputs_; }
 
+  // Holds what the graph's nodes name (functions' registrations).
+  void Keep(std::shared_ptr<void> p) {
+    if (kept_.empty() || kept_.back() != p) kept_.push_back(std::move(p));
+  }
+  const std::vector<std::shared_ptr<void>>& kept() const { return kept_; }
+
  private:
   StatusOr<Node*> AddNode(const ResolvedOpPtr& op,
                           absl::Span<const Value> inputs);
+  // The next node's full name, not yet made unique; takes next_name_.
+  std::string TakeName(const ResolvedOp& op);
+  StatusOr<Value> CaptureAs(const Value& v, std::string name);
+  StatusOr<Value> CopyConstant(const Tensor& t);
 
   std::shared_ptr<Graph> graph_;
   const Kind kind_;
@@ -74,6 +86,7 @@ class GraphBuilder : public Emitter {
   std::vector<Node*> control_inputs_;
   std::vector<Capture> captures_;
   absl::flat_hash_map<uint64_t, Value> imported_;
+  std::vector<std::shared_ptr<void>> kept_;
 };
 
 // Infers a node's output shapes, handles and constant from its inputs'.

@@ -129,6 +129,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   // from it and the number of nodes.
   bool has_seed = false;
   int64_t seed = 0;
+  // A function's body, as opposed to a graph that a session runs.
+  bool is_body = false;
 
  private:
   std::deque<Node> nodes_;

@@ -1,0 +1,1 @@
+"""Branches, loops and tensor arrays, eager and traced."""

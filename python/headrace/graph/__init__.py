@@ -1,0 +1,1 @@
+"""Graphs, operations and sessions."""

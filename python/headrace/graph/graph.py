@@ -1,0 +1,296 @@
+"""tf.Graph."""
+
+import contextlib
+import weakref
+
+from headrace._load import _headrace
+from headrace.graph import scopes, stack
+from headrace.graph.operation import Operation
+
+_graphs = weakref.WeakValueDictionary()  # id of the native graph -> Graph
+
+
+def of(tensor):
+    """The Graph of a symbolic tensor."""
+    graph = _graphs.get(_headrace.graph_id(tensor))
+    if graph is None:
+        raise ValueError(f"The graph of {tensor!r} is gone")
+    return graph
+
+
+class Graph:
+    """Operations that are recorded, to be run by a session or called as a function."""
+
+    building_function = False
+
+    def __init__(self):
+        self._core = _headrace.GraphCore(self.building_function)
+        self._operations = {}
+        self._collections = {}
+        self._seed = None
+        self._variables = []
+        self._collection_scopes = []
+        _graphs[self._core.id] = self
+
+    def _operation(self, node):
+        op = self._operations.get(node.id)
+        if op is None:
+            op = self._operations[node.id] = Operation(self, node)
+        return op
+
+    def as_default(self):
+        """A context in which operations are recorded here."""
+        return stack.entering(self)
+
+    # --- finding ---
+
+    def get_operations(self):
+        return [self._operation(self._core.node(i)) for i in range(self._core.num_nodes)]
+
+    def get_operation_by_name(self, name):
+        if not isinstance(name, str):
+            raise TypeError(
+                f"Operation names are strings (or similar), not {type(name).__name__}."
+            )
+        return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
+
+    def get_tensor_by_name(self, name):
+        if not isinstance(name, str):
+            raise TypeError(
+                f"Tensor names are strings (or similar), not {type(name).__name__}."
+            )
+        return self.as_graph_element(name, allow_tensor=True, allow_operation=False)
+
+    def as_graph_element(self, obj, allow_tensor=True, allow_operation=True):
+        """The tensor or operation that `obj` (one of them, or a name) stands for."""
+        if allow_tensor and allow_operation:
+            types = "Tensor or Operation"
+        elif allow_tensor:
+            types = "Tensor"
+        elif allow_operation:
+            types = "Operation"
+        else:
+            raise ValueError("allow_tensor and allow_operation can't both be False.")
+        convert = getattr(obj, "_as_graph_element", None)
+        if convert is not None:
+            obj = convert()
+        if isinstance(obj, str):
+            return self._named(obj, allow_tensor, allow_operation)
+        if isinstance(obj, _headrace.VariableBase) and allow_tensor:
+            return obj._graph_element()
+        if isinstance(obj, _headrace.SymbolicTensor) and allow_tensor:
+            if _headrace.graph_id(obj) != self._core.id:
+                raise ValueError(f"Tensor {obj} is not an element of this graph.")
+            return obj
+        if isinstance(obj, Operation) and allow_operation:
+            if obj.graph is not self:
+                raise ValueError(f"Operation {obj!r} is not an element of this graph.")
+            return obj
+        raise TypeError(f"Can not convert a {type(obj).__name__} into a {types}.")
+
+    def _named(self, name, allow_tensor, allow_operation):
+        if ":" in name and allow_tensor:
+            op_name, _, index = name.rpartition(":")
+            if not op_name or not index.isdigit():
+                raise ValueError(
+                    f"The name {name!r} looks a like a Tensor name, but is not a valid "
+                    'one. Tensor names must be of the form "<op_name>:<output_index>".'
+                )
+            node = self._core.find(op_name)
+            if node is None:
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The "
+                    f"operation, {op_name!r}, does not exist in the graph."
+                )
+            if int(index) >= node.num_outputs:
+                raise KeyError(
+                    f"The name {name!r} refers to a Tensor which does not exist. The "
+                    f"operation, {op_name!r}, exists but only has "
+                    f"{node.num_outputs} outputs."
+                )
+            return node.output(int(index))
+        if ":" in name:
+            if allow_operation:
+                raise ValueError(
+                    f"The name {name!r} appears to refer to a Tensor, not a Operation."
+                )
+        if not allow_operation:
+            found = self._core.find(name)
+            hint = (
+                f"The name {name!r} refers to an Operation, not a Tensor. Tensor names "
+                'must be of the form "<op_name>:<output_index>".'
+                if found is not None
+                else f"The name {name!r} looks like an (invalid) Operation name, not a "
+                'Tensor. Tensor names must be of the form "<op_name>:<output_index>".'
+            )
+            raise ValueError(hint)
+        node = self._core.find(name)
+        if node is None:
+            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+        return self._operation(node)
+
+    # --- naming and placing ---
+
+    def unique_name(self, name, mark_as_used=True):
+        return self._core.unique_name(name, mark_as_used)
+
+    @contextlib.contextmanager
+    def name_scope(self, name):
+        """Names of operations made inside start with `name/`."""
+        with stack.entering(self):
+            old = scopes.enter(name)
+        try:
+            yield self._core.scope
+        finally:
+            scopes.leave(old)
+
+    def get_name_scope(self):
+        return self._core.scope.rstrip("/")
+
+    @contextlib.contextmanager
+    def device(self, device_name_or_function):
+        """Operations made inside are placed there."""
+        if callable(device_name_or_function):
+            raise NotImplementedError("Graph.device: device functions are not supported")
+        from headrace.framework.devices import DeviceSpec
+
+        name = device_name_or_function or ""
+        old = self._core.device
+        name = name.to_string() if isinstance(name, DeviceSpec) else name
+        if name and old:
+            merged = DeviceSpec.from_string(old).make_merged_spec(
+                DeviceSpec.from_string(name)
+            )
+            name = merged.to_string()
+        elif name:
+            name = DeviceSpec.from_string(name).to_string()
+        self._core.device = name
+        try:
+            yield
+        finally:
+            self._core.device = old
+
+    @contextlib.contextmanager
+    def control_dependencies(self, control_inputs):
+        """Operations made inside run after `control_inputs`; None: after nothing."""
+        old = self._core.control_inputs()
+        if control_inputs is None:
+            new = []
+        else:
+            new = old + [n for x in control_inputs if (n := self._control_node(x))]
+        self._core.set_control_inputs(new)
+        try:
+            yield
+        finally:
+            self._core.set_control_inputs(old)
+
+    def _control_node(self, x):
+        """The node to wait for; None where the value is no node of this graph."""
+        if isinstance(x, _headrace.EagerTensor) or x is None:
+            return None
+        if isinstance(x, _headrace.SymbolicTensor):
+            if _headrace.graph_id(x) != self._core.id:
+                return None
+            return _headrace.node_of(x)
+        if getattr(type(x), "_is_composite_tensor", False):
+            return self._control_node(x._components()[0])
+        if self.building_function and isinstance(x, _headrace.VariableBase):
+            return None
+        element = self.as_graph_element(x)
+        return element._node if isinstance(element, Operation) else _headrace.node_of(
+            element
+        )
+
+    # --- collections ---
+
+    @property
+    def collections(self):
+        return list(self._collections)
+
+    def add_to_collection(self, name, value):
+        self._check_not_finalized()
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names, value):
+        names = (names,) if isinstance(names, str) else dict.fromkeys(names)
+        for name in names:
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name):
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name, scope=None):
+        found = self._collections.get(name, [])
+        if scope is None:
+            return list(found)
+        import re
+
+        pattern = re.compile(scope)
+        return [x for x in found if hasattr(x, "name") and pattern.match(x.name)]
+
+    def get_all_collection_keys(self):
+        return [k for k in self._collections if isinstance(k, str)]
+
+    def clear_collection(self, name):
+        self._check_not_finalized()
+        self._collections.pop(name, None)
+
+    # --- state ---
+
+    @property
+    def version(self):
+        return self._core.num_nodes
+
+    @property
+    def finalized(self):
+        return self._core.finalized
+
+    def finalize(self):
+        self._core.finalized = True
+
+    def _unsafe_unfinalize(self):
+        self._core.finalized = False
+
+    def _check_not_finalized(self):
+        if self.finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+
+    @property
+    def seed(self):
+        return self._seed
+
+    @seed.setter
+    def seed(self, seed):
+        self._seed = seed
+        self._core.set_seed(seed)
+
+    def prevent_feeding(self, tensor):
+        self._check_not_finalized()
+        self.get_collection_ref("__unfeedable").append(id(tensor))
+
+    def prevent_fetching(self, op):
+        self._check_not_finalized()
+        self.get_collection_ref("__unfetchable").append(op)
+
+    def is_feedable(self, tensor):
+        return id(tensor) not in self._collections.get("__unfeedable", [])
+
+    def is_fetchable(self, tensor_or_op):
+        unfetchable = self._collections.get("__unfetchable", [])
+        op = tensor_or_op if isinstance(tensor_or_op, Operation) else tensor_or_op.op
+        return op not in unfetchable
+
+    def switch_to_thread_local(self):
+        """Graphs are entered per thread here in any case."""
+
+    def as_graph_def(self, from_version=None, add_shapes=False, use_pybind11_proto=False):
+        """The graph as a GraphDef proto."""
+        if from_version is not None:
+            raise NotImplementedError("as_graph_def: from_version is not supported")
+        if not hasattr(_headrace, "export_graph"):
+            raise NotImplementedError("Graph.as_graph_def is not supported yet")
+        from headrace.framework import protos
+
+        proto = protos.GraphDef()
+        proto.ParseFromString(_headrace.export_graph(self._core, bool(add_shapes)))
+        return proto

@@ -1,0 +1,137 @@
+"""tf.Operation: a node of a graph."""
+
+from headrace._load import _headrace
+from headrace.framework import tensor as tensor_module
+
+
+class Operation:
+    """One call of an operation in a graph. Two are equal when they are one node."""
+
+    def __init__(self, graph, node):
+        self._graph = graph
+        self._node = node
+
+    @property
+    def graph(self):
+        return self._graph
+
+    @property
+    def name(self):
+        return self._node.name
+
+    @property
+    def type(self):
+        return self._node.type
+
+    @property
+    def device(self):
+        return self._node.device
+
+    @property
+    def inputs(self):
+        return tuple(self._node.inputs())
+
+    @property
+    def outputs(self):
+        return [self._node.output(i) for i in range(self._node.num_outputs)]
+
+    @property
+    def control_inputs(self):
+        return [self._graph._operation(n) for n in self._node.control_inputs()]
+
+    @property
+    def _control_outputs(self):
+        return [self._graph._operation(n) for n in self._node.consumers(-1)]
+
+    @property
+    def _id(self):
+        return self._node.id
+
+    @property
+    def node_def(self):
+        for node in self._graph.as_graph_def().node:
+            if node.name == self.name:
+                return node
+        raise ValueError(f"Operation '{self.name}' is not exported")
+
+    @property
+    def op_def(self):
+        raise NotImplementedError("Operation.op_def is not supported")
+
+    @property
+    def traceback(self):
+        return None
+
+    def get_attr(self, name):
+        """The attribute's value."""
+        return self._node.attr(name)
+
+    def values(self):
+        return tuple(self.outputs)
+
+    def colocation_groups(self):
+        return [b"loc:@" + self.name.encode()]
+
+    def run(self, feed_dict=None, session=None):
+        """Runs the operation in `session`, or in the default one."""
+        from headrace.graph import session as sessions
+
+        sessions.of(session, self._graph, "operation", "run()").run(self, feed_dict)
+
+    def _add_control_input(self, op):
+        self._node.add_control_input(op._node)
+
+    def _add_control_inputs(self, ops):
+        for op in ops:
+            self._add_control_input(op)
+
+    def _set_device(self, device):
+        self._node.set_device(device)
+
+    def __eq__(self, other):
+        if not isinstance(other, Operation):
+            return NotImplemented
+        return self._graph is other._graph and self._node.id == other._node.id
+
+    def __hash__(self):
+        return hash((self._node.graph_id, self._node.id))
+
+    def __repr__(self):
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self):
+        return f"name: \"{self.name}\"\nop: \"{self.type}\"\n"
+
+
+def _op(self):
+    return self.graph._operation(_headrace.node_of(self))
+
+
+def _graph(self):
+    from headrace.graph import graph
+
+    return graph.of(self)
+
+
+def _consumers(self):
+    node, index = _headrace.node_of(self), _headrace.output_index(self)
+    return [self.graph._operation(n) for n in node.consumers(index)]
+
+
+def _eval(self, feed_dict=None, session=None):
+    from headrace.graph import session as sessions
+
+    return sessions.of(session, self.graph, "tensor", "eval()").run(self, feed_dict)
+
+
+tensor_module._attach(
+    tensor_module.SymbolicTensor,
+    {
+        "op": property(_op, doc="The Operation that makes this tensor."),
+        "graph": property(_graph, doc="The Graph of this tensor."),
+        "value_index": property(_headrace.output_index, doc="Which output it is."),
+        "device": property(lambda self: _headrace.node_of(self).device),
+        "consumers": _consumers,
+        "eval": _eval,
+    },
+)

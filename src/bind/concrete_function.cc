@@ -1,0 +1,109 @@
+#include <nanobind/stl/string.h>
+
+#include "bind/graph_object.h"
+#include "bind/op_call.h"
+#include "bind/tensor_object.h"
+
+namespace nb = nanobind;
+
+namespace headrace::bind {
+namespace {
+
+std::vector<Value> Values(nb::sequence items) {
+  std::vector<Value> out;
+  for (nb::handle o : items) out.push_back(ValueOrHandle(o));
+  return out;
+}
+
+void CheckBody(PyGraph& g, absl::Span<const Value> values) {
+  for (const Value& v : values) {
+    if (!v || !v.is_symbolic() || v.graph() != g.graph()) {
+      throw nb::value_error("a function's arguments and results are tensors "
+                            "of its own graph");
+    }
+  }
+}
+
+// make_concrete(graph, name, args, results, trainable): the function of the
+// graph whose last arguments are those captures that are not among `args`.
+ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
+                          nb::sequence args, nb::sequence results,
+                          nb::sequence trainable) {
+  std::vector<Value> inner = Values(args), out = Values(results), captures;
+  CheckBody(g, inner);
+  CheckBody(g, out);
+  size_t given = inner.size();
+  for (const GraphBuilder::Capture& c : g.builder().captures()) {
+    bool is_arg = false;
+    for (size_t i = 0; i < given; ++i) is_arg = is_arg || inner[i].id() == c.inner.id();
+    if (is_arg) continue;
+    inner.push_back(c.inner);
+    captures.push_back(c.outer);
+  }
+  FunctionPtr f = MakeFunction(name, g.builder(), inner, out);
+  StatusOr<std::shared_ptr<Registration>> r =
+      Registration::Make(std::move(f), g.builder().kept());
+  if (!r.ok()) ThrowStatus(r.status());
+  return {std::make_shared<ConcreteFunction>(*std::move(r), std::move(captures),
+                                             Values(trainable))};
+}
+
+nb::list Call(const ConcreteCore& c, nb::sequence args) {
+  std::vector<Value> values = Values(args);
+  ValueList outputs;
+  Status s;
+  bool eager = CurrentEmitter()->is_eager();
+  {
+    WithoutGil unlocked(eager);
+    s = c.function->Call(values, &outputs);
+  }
+  if (!s.ok()) {
+    if (!PyErr_Occurred()) {
+      RaiseOpError(s, nullptr, c.function->function()->name);
+    }
+    nb::raise_python_error();
+  }
+  nb::list out;
+  for (Value& v : outputs) out.append(WrapObject(std::move(v)));
+  return out;
+}
+
+nb::list CapturedInputs(const ConcreteCore& c) {
+  nb::list out;
+  for (const Value& v : c.function->captures()) out.append(WrapObject(v));
+  return out;
+}
+
+std::string DebugPlan(const ConcreteCore& c) {
+  auto e = ExecutableOf(c.function->function(), nullptr);
+  if (!e.ok()) ThrowStatus(e.status());
+  return (*e)->DebugString();
+}
+
+}  // namespace
+
+void AddConcreteFunction(nb::module_& m) {
+  nb::class_<ConcreteCore>(m, "ConcreteCore")
+      .def_prop_ro("name",
+                   [](const ConcreteCore& c) {
+                     return c.function->function()->name;
+                   })
+      .def_prop_ro("is_stateful",
+                   [](const ConcreteCore& c) {
+                     return c.function->function()->is_stateful();
+                   })
+      .def("captured_inputs", &CapturedInputs)
+      .def("set_captured_inputs",
+           [](ConcreteCore& c, nb::sequence values) {
+             Status s = c.function->SetCaptures(Values(values));
+             if (!s.ok()) ThrowStatus(s);
+           })
+      .def("plan", &DebugPlan)
+      .def("call", &Call);
+  m.def("make_concrete", &MakeConcrete);
+  m.def("new_function_name", [](const std::string& prefix) {
+    return FunctionLibrary::NewName(prefix);
+  });
+}
+
+}  // namespace headrace::bind

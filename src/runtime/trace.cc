@@ -1,0 +1,112 @@
+#include "runtime/trace.h"
+
+#include "autodiff/function_gradient.h"
+#include "op/function_caller.h"
+#include "op/resource.h"
+
+namespace headrace {
+
+StatusOr<std::shared_ptr<Registration>> Registration::Make(
+    FunctionPtr f, std::vector<std::shared_ptr<void>> kept) {
+  HR_RETURN_IF_ERROR(GlobalFunctions().Add(f));
+  return std::shared_ptr<Registration>(
+      new Registration(std::move(f), std::move(kept)));
+}
+
+Registration::~Registration() { GlobalFunctions().Remove(function_->name); }
+
+ConcreteFunction::ConcreteFunction(std::shared_ptr<Registration> registration,
+                                   std::vector<Value> captures,
+                                   std::vector<Value> trainable)
+    : registration_(std::move(registration)),
+      captures_(std::move(captures)),
+      trainable_(std::move(trainable)),
+      arg_types_(function()->arg_types()) {}
+
+Status ConcreteFunction::SetCaptures(std::vector<Value> captures) {
+  if (captures.size() != captures_.size()) {
+    return InvalidArgument("expected ", captures_.size(), " captures, got ",
+                           captures.size());
+  }
+  for (size_t i = 0; i < captures.size(); ++i) {
+    if (captures[i].dtype() != captures_[i].dtype()) {
+      return InvalidArgument("capture ", i, " is a ",
+                             DTypeName(captures_[i].dtype()),
+                             " tensor, it cannot become a ",
+                             DTypeName(captures[i].dtype()), " tensor");
+    }
+  }
+  captures_ = std::move(captures);
+  return OkStatus();
+}
+
+Status ConcreteFunction::Check(absl::Span<const Value> args) const {
+  size_t n = arg_types_.size() - captures_.size();
+  if (args.size() != n) [[unlikely]] {
+    return InvalidArgument("Function ", function()->name, " takes ", n,
+                           " arguments, got ", args.size());
+  }
+  for (size_t i = 0; i < n; ++i) {
+    if (args[i].dtype() == arg_types_[i]) [[likely]]
+      continue;
+    return InvalidArgument("cannot compute ", function()->name, " as input #",
+                           i, "(zero-based) was expected to be a ",
+                           DTypeName(arg_types_[i]), " tensor but is a ",
+                           DTypeName(args[i].dtype()), " tensor");
+  }
+  return OkStatus();
+}
+
+Status ConcreteFunction::Call(absl::Span<const Value> args,
+                              ValueList* outputs) {
+  HR_RETURN_IF_ERROR(Check(args));
+  if (!HasRecorders() && CurrentEmitter()->is_eager()) [[likely]] {
+    return Run(args, outputs);
+  }
+  if (auto* builder = dynamic_cast<GraphBuilder*>(CurrentEmitter())) {
+    builder->Keep(registration_);
+  }
+  for (const Value& handle : trainable_) TellVariableAccessed(handle);
+  std::vector<Value> all(args.begin(), args.end());
+  all.insert(all.end(), captures_.begin(), captures_.end());
+  HR_ASSIGN_OR_RETURN(*outputs, CallDifferentiably(function(), all, nullptr));
+  return OkStatus();
+}
+
+StatusOr<Executable*> ConcreteFunction::MakeReady() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!executable_) {
+    HR_ASSIGN_OR_RETURN(executable_, ExecutableOf(function(), nullptr));
+    ready_.store(executable_.get(), std::memory_order_release);
+  }
+  return executable_.get();
+}
+
+Status ConcreteFunction::Run(absl::Span<const Value> args, ValueList* outputs) {
+  Executable* executable = ready_.load(std::memory_order_acquire);
+  if (executable == nullptr) [[unlikely]] {
+    HR_ASSIGN_OR_RETURN(executable, MakeReady());
+  }
+  absl::InlinedVector<Tensor, 8> feeds;
+  feeds.reserve(args.size() + captures_.size());
+  for (absl::Span<const Value> some : {args, absl::MakeConstSpan(captures_)}) {
+    for (const Value& v : some) {
+      if (v.is_symbolic()) [[unlikely]] {
+        return InvalidArgument("a tensor of a graph (", v.node()->name(), ":",
+                               v.index(), ") has no value outside it");
+      }
+      feeds.push_back(v.tensor());
+    }
+  }
+  RunServices services;
+  services.resources = &DefaultResources();
+  services.functions = DefaultFunctionCaller();
+  std::vector<Tensor> fetches;
+  HR_RETURN_IF_ERROR(
+      executable->Run(services, absl::MakeSpan(feeds), &fetches));
+  outputs->clear();
+  for (Tensor& t : fetches) outputs->emplace_back(std::move(t));
+  return OkStatus();
+}
+
+}  // namespace headrace
