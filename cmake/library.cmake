@@ -12,8 +12,10 @@ add_library(headrace_archive STATIC)
 foreach(library headrace headrace_archive)
   target_link_libraries(${library} PUBLIC ${HR_PUBLIC_LIBRARIES}
                         PRIVATE $<BUILD_INTERFACE:headrace_objects>)
+  target_sources(${library} PRIVATE $<TARGET_OBJECTS:hr_cc_ops>)
   target_include_directories(${library} PUBLIC
       $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+      $<BUILD_INTERFACE:${HR_GENERATED_INCLUDE}>
       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_compile_features(${library} PUBLIC cxx_std_20)
   set_target_properties(${library} PROPERTIES OUTPUT_NAME headrace
@@ -36,7 +38,7 @@ write_basic_package_version_file(
     COMPATIBILITY SameMinorVersion)
 install(TARGETS headrace headrace_archive EXPORT headraceTargets
         COMPONENT library)
-install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+install(DIRECTORY include/ ${HR_GENERATED_INCLUDE}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT library FILES_MATCHING PATTERN "*.h")
 install(EXPORT headraceTargets NAMESPACE headrace::
         DESTINATION ${HR_PACKAGE} COMPONENT library)

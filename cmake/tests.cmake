@@ -56,6 +56,9 @@ if(NOT HR_TESTS)
 endif()
 add_executable(headrace_tests ${HR_TEST_SOURCES}
                ${PROJECT_SOURCE_DIR}/tests/test_main.cc)
+target_sources(headrace_tests PRIVATE $<TARGET_OBJECTS:hr_cc_ops>)
+target_include_directories(headrace_tests PRIVATE ${HR_GENERATED_INCLUDE})
+add_dependencies(headrace_tests hr_cc_ops)
 target_link_libraries(headrace_tests PRIVATE headrace_objects GTest::gtest)
 target_compile_definitions(headrace_tests PRIVATE
     HR_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden")

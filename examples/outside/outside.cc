@@ -2,9 +2,12 @@
 // shared and once with the static library.
 #include <cstdio>
 
-#include "headrace/version.h"
+#include "headrace/headrace.h"
 
 int main() {
   std::printf("headrace %s\n", headrace::Version());
+  namespace tf = headrace::tf;
+  tf::Tensor x = tf::Tensor::From<float>({1, 2, 3, 4}, {2, 2});
+  std::printf("%s\n", tf::MatMul(x, x).ToString().c_str());
   return 0;
 }

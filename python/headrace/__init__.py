@@ -8,8 +8,10 @@ import os
 import sys
 from types import ModuleType
 
-from headrace import _load  # noqa: F401  (loads the extension module)
-from headrace import _names
+from headrace import (
+    _load,  # noqa: F401  (loads the extension module)
+    _names,
+)
 from headrace.framework import conversion, tensor, tensor_shape  # noqa: F401
 
 __version__ = "2.21.0"

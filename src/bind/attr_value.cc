@@ -13,20 +13,28 @@ namespace {
 const char* Expected(AttrKind kind) {
   switch (kind) {
     case AttrKind::kInt:
-    case AttrKind::kIntList: return "int";
+    case AttrKind::kIntList:
+      return "int";
     case AttrKind::kFloat:
-    case AttrKind::kFloatList: return "float";
+    case AttrKind::kFloatList:
+      return "float";
     case AttrKind::kBool:
-    case AttrKind::kBoolList: return "bool";
+    case AttrKind::kBoolList:
+      return "bool";
     case AttrKind::kString:
-    case AttrKind::kStringList: return "string";
+    case AttrKind::kStringList:
+      return "string";
     case AttrKind::kType:
-    case AttrKind::kTypeList: return "DataType";
+    case AttrKind::kTypeList:
+      return "DataType";
     case AttrKind::kShape:
-    case AttrKind::kShapeList: return "TensorShape";
+    case AttrKind::kShapeList:
+      return "TensorShape";
     case AttrKind::kTensor:
-    case AttrKind::kTensorList: return "TensorProto";
-    default: return "NameAttrList";
+    case AttrKind::kTensorList:
+      return "TensorProto";
+    default:
+      return "NameAttrList";
   }
 }
 
@@ -197,21 +205,34 @@ bool ToFuncRef(PyObject* o, FuncRef* out) {
 
 bool ToAttr(const AttrDef& attr, PyObject* o, StringView op, AttrValue* out) {
   switch (attr.kind) {
-    case AttrKind::kInt: return ToOne<int64_t>(attr, o, ToInt, out);
-    case AttrKind::kFloat: return ToOne<float>(attr, o, ToFloat, out);
-    case AttrKind::kBool: return ToOne<bool>(attr, o, ToBool, out);
-    case AttrKind::kString: return ToOne<std::string>(attr, o, ToString, out);
-    case AttrKind::kType: return ToOne<DType>(attr, o, ToType, out);
-    case AttrKind::kShape: return ToShapeAttr(attr, o, out);
-    case AttrKind::kTensor: return ToOne<Tensor>(attr, o, ToTensorAttr, out);
-    case AttrKind::kFunc: return ToOne<FuncRef>(attr, o, ToFuncRef, out);
-    case AttrKind::kIntList: return ToList<int64_t>(attr, o, op, ToInt, out);
-    case AttrKind::kFloatList: return ToList<float>(attr, o, op, ToFloat, out);
-    case AttrKind::kBoolList: return ToBoolList(attr, o, op, out);
+    case AttrKind::kInt:
+      return ToOne<int64_t>(attr, o, ToInt, out);
+    case AttrKind::kFloat:
+      return ToOne<float>(attr, o, ToFloat, out);
+    case AttrKind::kBool:
+      return ToOne<bool>(attr, o, ToBool, out);
+    case AttrKind::kString:
+      return ToOne<std::string>(attr, o, ToString, out);
+    case AttrKind::kType:
+      return ToOne<DType>(attr, o, ToType, out);
+    case AttrKind::kShape:
+      return ToShapeAttr(attr, o, out);
+    case AttrKind::kTensor:
+      return ToOne<Tensor>(attr, o, ToTensorAttr, out);
+    case AttrKind::kFunc:
+      return ToOne<FuncRef>(attr, o, ToFuncRef, out);
+    case AttrKind::kIntList:
+      return ToList<int64_t>(attr, o, op, ToInt, out);
+    case AttrKind::kFloatList:
+      return ToList<float>(attr, o, op, ToFloat, out);
+    case AttrKind::kBoolList:
+      return ToBoolList(attr, o, op, out);
     case AttrKind::kStringList:
       return ToList<std::string>(attr, o, op, ToString, out);
-    case AttrKind::kTypeList: return ToList<DType>(attr, o, op, ToType, out);
-    case AttrKind::kShapeList: return ToList<Shape>(attr, o, op, AsShape, out);
+    case AttrKind::kTypeList:
+      return ToList<DType>(attr, o, op, ToType, out);
+    case AttrKind::kShapeList:
+      return ToList<Shape>(attr, o, op, AsShape, out);
     case AttrKind::kTensorList:
       return ToList<Tensor>(attr, o, op, ToTensorAttr, out);
     case AttrKind::kFuncList:
@@ -224,8 +245,7 @@ bool ToAttr(const AttrDef& attr, PyObject* o, StringView op, AttrValue* out) {
 }
 
 PyObject* FromAttr(const AttrValue& value) {
-  return std::visit(ToPython{},
-                    static_cast<const AttrValue::variant&>(value));
+  return std::visit(ToPython{}, static_cast<const AttrValue::variant&>(value));
 }
 
 }  // namespace headrace::bind

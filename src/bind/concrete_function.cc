@@ -3,6 +3,8 @@
 #include "bind/graph_object.h"
 #include "bind/op_call.h"
 #include "bind/tensor_object.h"
+#include "op/function_caller.h"
+#include "op/resource.h"
 
 namespace nb = nanobind;
 
@@ -74,6 +76,30 @@ nb::list CapturedInputs(const ConcreteCore& c) {
   return out;
 }
 
+// evaluate(graph, tensors, feeds, values): what part of a graph gives now.
+nb::list Evaluate(PyGraph& g, nb::sequence tensors, nb::sequence feeds,
+                  nb::sequence values) {
+  std::vector<Value> wanted = Values(tensors), fed = Values(feeds);
+  CheckBody(g, wanted);
+  CheckBody(g, fed);
+  std::vector<Edge> in, out;
+  for (const Value& v : fed) in.push_back(EdgeOf(v));
+  for (const Value& v : wanted) out.push_back(EdgeOf(v));
+  std::vector<Tensor> given, results;
+  for (const Value& v : Values(values)) given.push_back(v.tensor());
+  StatusOr<std::unique_ptr<Executable>> e =
+      Executable::Make(*g.graph(), in, out, {}, g.graph()->library().get());
+  if (!e.ok()) ThrowStatus(e.status());
+  RunServices services;
+  services.resources = &DefaultResources();
+  services.functions = DefaultFunctionCaller();
+  Status s = (*e)->Run(services, absl::MakeSpan(given), &results);
+  if (!s.ok()) ThrowStatus(s);
+  nb::list list;
+  for (Tensor& t : results) list.append(WrapObject(Value(std::move(t))));
+  return list;
+}
+
 std::string DebugPlan(const ConcreteCore& c) {
   auto e = ExecutableOf(c.function->function(), nullptr);
   if (!e.ok()) ThrowStatus(e.status());
@@ -101,6 +127,7 @@ void AddConcreteFunction(nb::module_& m) {
       .def("plan", &DebugPlan)
       .def("call", &Call);
   m.def("make_concrete", &MakeConcrete);
+  m.def("evaluate", &Evaluate);
   m.def("new_function_name", [](const std::string& prefix) {
     return FunctionLibrary::NewName(prefix);
   });

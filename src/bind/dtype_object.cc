@@ -8,8 +8,7 @@ namespace headrace::bind {
 namespace {
 
 struct DTypeBase {
-  PyObject_HEAD
-  long number;
+  PyObject_HEAD long number;
 };
 
 PyTypeObject* base_type = nullptr;
@@ -30,8 +29,7 @@ PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   }
   PyObject*& kept = objects[static_cast<int>(d)];
   if (kept == nullptr) {
-    auto alloc =
-        reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
+    auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
     kept = alloc(type, 0);
     if (kept == nullptr) return nullptr;
     reinterpret_cast<DTypeBase*>(kept)->number = static_cast<int>(d);

@@ -302,7 +302,7 @@ void AddGraph(nb::module_& m) {
              return g.graph()->UniqueName(g.builder().scope() + name, mark);
            })
       .def("placeholder", &Placeholder, nb::arg("name"), nb::arg("dtype"),
-           nb::arg("shape"), nb::arg("like").none())
+           nb::arg("shape").none(), nb::arg("like").none())
       .def("captures", &Captures)
       .def("capture", &Capture)
       .def("find", &FindNode)
@@ -316,7 +316,7 @@ void AddGraph(nb::module_& m) {
       .def("set_seed", [](PyGraph& g, nb::object seed) {
         g.graph()->has_seed = !seed.is_none();
         if (!seed.is_none()) g.graph()->seed = nb::cast<int64_t>(seed);
-      });
+      }, nb::arg("seed").none());
   m.def("push_graph", &PushGraph);
   m.def("push_eager", &PushEager);
   m.def("pop_emitter", &PopEmitter);

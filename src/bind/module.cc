@@ -1,6 +1,7 @@
 // The extension module headrace._headrace.
 #include <nanobind/nanobind.h>
 
+#include "bind/checkpoint.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
 #include "bind/numpy_array.h"
@@ -21,6 +22,7 @@ NB_MODULE(_headrace, m) {
     nb::raise_python_error();
   }
   AddTape(m);
+  AddCheckpoint(m);
   AddGraph(m);
   AddConcreteFunction(m);
   AddSession(m);

@@ -15,54 +15,86 @@ namespace {
 // Type numbers of NumPy's own types; -1: none.
 int OwnTypeNumber(DType d) {
   switch (d) {
-    case DType::kFloat: return NPY_FLOAT;
-    case DType::kDouble: return NPY_DOUBLE;
-    case DType::kHalf: return NPY_HALF;
+    case DType::kFloat:
+      return NPY_FLOAT;
+    case DType::kDouble:
+      return NPY_DOUBLE;
+    case DType::kHalf:
+      return NPY_HALF;
     case DType::kInt8:
-    case DType::kQint8: return NPY_INT8;
+    case DType::kQint8:
+      return NPY_INT8;
     case DType::kInt16:
-    case DType::kQint16: return NPY_INT16;
+    case DType::kQint16:
+      return NPY_INT16;
     case DType::kInt32:
-    case DType::kQint32: return NPY_INT32;
-    case DType::kInt64: return NPY_INT64;
+    case DType::kQint32:
+      return NPY_INT32;
+    case DType::kInt64:
+      return NPY_INT64;
     case DType::kUint8:
-    case DType::kQuint8: return NPY_UINT8;
+    case DType::kQuint8:
+      return NPY_UINT8;
     case DType::kUint16:
-    case DType::kQuint16: return NPY_UINT16;
-    case DType::kUint32: return NPY_UINT32;
-    case DType::kUint64: return NPY_UINT64;
-    case DType::kBool: return NPY_BOOL;
-    case DType::kComplex64: return NPY_COMPLEX64;
-    case DType::kComplex128: return NPY_COMPLEX128;
-    case DType::kString: return NPY_OBJECT;
-    default: return -1;
+    case DType::kQuint16:
+      return NPY_UINT16;
+    case DType::kUint32:
+      return NPY_UINT32;
+    case DType::kUint64:
+      return NPY_UINT64;
+    case DType::kBool:
+      return NPY_BOOL;
+    case DType::kComplex64:
+      return NPY_COMPLEX64;
+    case DType::kComplex128:
+      return NPY_COMPLEX128;
+    case DType::kString:
+      return NPY_OBJECT;
+    default:
+      return -1;
   }
 }
 
 DType OfTypeNumber(int n) {
   switch (n) {
-    case NPY_FLOAT: return DType::kFloat;
-    case NPY_DOUBLE: return DType::kDouble;
-    case NPY_HALF: return DType::kHalf;
-    case NPY_BYTE: return DType::kInt8;
-    case NPY_SHORT: return DType::kInt16;
-    case NPY_INT: return DType::kInt32;
+    case NPY_FLOAT:
+      return DType::kFloat;
+    case NPY_DOUBLE:
+      return DType::kDouble;
+    case NPY_HALF:
+      return DType::kHalf;
+    case NPY_BYTE:
+      return DType::kInt8;
+    case NPY_SHORT:
+      return DType::kInt16;
+    case NPY_INT:
+      return DType::kInt32;
     case NPY_LONG:
       return sizeof(long) == 8 ? DType::kInt64 : DType::kInt32;
-    case NPY_LONGLONG: return DType::kInt64;
-    case NPY_UBYTE: return DType::kUint8;
-    case NPY_USHORT: return DType::kUint16;
-    case NPY_UINT: return DType::kUint32;
+    case NPY_LONGLONG:
+      return DType::kInt64;
+    case NPY_UBYTE:
+      return DType::kUint8;
+    case NPY_USHORT:
+      return DType::kUint16;
+    case NPY_UINT:
+      return DType::kUint32;
     case NPY_ULONG:
       return sizeof(long) == 8 ? DType::kUint64 : DType::kUint32;
-    case NPY_ULONGLONG: return DType::kUint64;
-    case NPY_BOOL: return DType::kBool;
-    case NPY_CFLOAT: return DType::kComplex64;
-    case NPY_CDOUBLE: return DType::kComplex128;
+    case NPY_ULONGLONG:
+      return DType::kUint64;
+    case NPY_BOOL:
+      return DType::kBool;
+    case NPY_CFLOAT:
+      return DType::kComplex64;
+    case NPY_CDOUBLE:
+      return DType::kComplex128;
     case NPY_OBJECT:
     case NPY_STRING:
-    case NPY_UNICODE: return DType::kString;
-    default: return DType::kInvalid;
+    case NPY_UNICODE:
+      return DType::kString;
+    default:
+      return DType::kInvalid;
   }
 }
 
@@ -199,6 +231,8 @@ DType DTypeOfNumpy(PyObject* o) {
     // An object that carries its dtype, as pandas and friends have.
     return DType::kInvalid;
   }
+  // NumPy's one-letter codes are no names of types here.
+  if (PyUnicode_Check(o) && PyUnicode_GetLength(o) < 2) return DType::kInvalid;
   PyArray_Descr* descr = nullptr;
   if (!PyArray_DescrConverter(o, &descr) || descr == nullptr) {
     PyErr_Clear();
@@ -253,7 +287,8 @@ bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
   if (!shape.ok()) return RaiseStatusAsValueError(shape.status()), false;
   StatusOr<Tensor> t = Tensor::Allocate(d, *shape);
   if (!t.ok()) {
-    PyErr_SetString(PyExc_MemoryError, std::string(t.status().message()).c_str());
+    PyErr_SetString(PyExc_MemoryError,
+                    std::string(t.status().message()).c_str());
     return false;
   }
   if (d == DType::kString) {
@@ -270,9 +305,9 @@ bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
     return true;
   }
   // steals descr
-  Ref cast(PyArray_FromArray(a, descr,
-                             NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST |
-                                 NPY_ARRAY_NOTSWAPPED));
+  Ref cast(PyArray_FromArray(
+      a, descr,
+      NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST | NPY_ARRAY_NOTSWAPPED));
   if (!cast) return false;
   auto* c = reinterpret_cast<PyArrayObject*>(cast.get());
   if (t->bytes()) std::memcpy(t->raw(), PyArray_DATA(c), t->bytes());

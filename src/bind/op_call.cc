@@ -15,6 +15,7 @@
 namespace headrace::bind {
 namespace {
 
+bool context_used = false;
 constexpr size_t kMostCached = 8;
 // Bytes of input from which other threads are worth letting run.
 constexpr size_t kCostly = 1 << 15;
@@ -25,9 +26,8 @@ bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
     if (v.dtype() == DType::kResource || v.dtype() == DType::kVariant) {
       if (op.def().name.find("Variable") == std::string::npos) return true;
     }
-    if (v.shape().known_rank()) bytes += v.tensor().has_buffer()
-                                             ? v.tensor().bytes()
-                                             : 0;
+    if (v.shape().known_rank())
+      bytes += v.tensor().has_buffer() ? v.tensor().bytes() : 0;
   }
   if (bytes >= kCostly) return true;
   for (const AttrDef& a : op.def().attrs) {
@@ -40,7 +40,8 @@ bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
 bool SameAttr(PyObject* a, PyObject* b) {
   if (a == b) return true;
   if (a == nullptr || b == nullptr || Py_TYPE(a) != Py_TYPE(b)) return false;
-  if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) || PyFloat_CheckExact(a)) {
+  if (PyLong_CheckExact(a) || PyUnicode_CheckExact(a) ||
+      PyFloat_CheckExact(a)) {
     int same = PyObject_RichCompareBool(a, b, Py_EQ);
     if (same < 0) PyErr_Clear();
     return same == 1;
@@ -49,9 +50,9 @@ bool SameAttr(PyObject* a, PyObject* b) {
 }
 
 bool IsImmutable(PyObject* o) {
-  return o == nullptr || o == Py_None || PyLong_Check(o) || PyUnicode_Check(o) ||
-         PyFloat_CheckExact(o) || PyBytes_Check(o) || PyBool_Check(o) ||
-         IsDTypeObject(o);
+  return o == nullptr || o == Py_None || PyLong_Check(o) ||
+         PyUnicode_Check(o) || PyFloat_CheckExact(o) || PyBytes_Check(o) ||
+         PyBool_Check(o) || IsDTypeObject(o);
 }
 
 }  // namespace
@@ -90,8 +91,23 @@ void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
   RaiseStatus(Status(s.code(), text), !eager);
 }
 
+// A graph's tensor in eager code: Python tells where it came from. False when
+// there is none among the inputs.
+bool RaiseOutOfScope(absl::Span<const Value> inputs) {
+  for (const Value& v : inputs) {
+    if (!v.is_symbolic()) continue;
+    Ref raise = Import("function.tracing", "raise_out_of_scope");
+    Ref tensor(WrapValue(v));
+    if (!raise || !tensor) return true;
+    Ref none(PyObject_CallFunctionObjArgs(raise.get(), tensor.get(), nullptr));
+    return PyErr_Occurred() != nullptr;
+  }
+  return false;
+}
+
 bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                   ValueList* outputs, PyObject* name) {
+  context_used = true;
   Emitter* emitter = CurrentEmitter();
   bool eager = emitter->is_eager();
   if (!eager && name && name != Py_None) {
@@ -106,7 +122,8 @@ bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
   }
   if (s.ok()) [[likely]]
     return true;
-  if (!PyErr_Occurred()) RaiseOpError(s, name, op->name());
+  if (PyErr_Occurred()) return false;
+  if (!eager || !RaiseOutOfScope(inputs)) RaiseOpError(s, name, op->name());
   return false;
 }
 
@@ -121,6 +138,29 @@ bool EmitOp(const char* op, absl::Span<const Value> inputs,
     return RaiseOpError(resolved.status(), Py_None, op), false;
   }
   return EmitResolved(*resolved, inputs, outputs, Py_None);
+}
+
+bool ContextUsed() { return context_used; }
+void NoteContextUsed() { context_used = true; }
+
+const ResolvedOpPtr* OpOfDType::Resolve(DType dtype,
+                                        absl::Span<const DType> types) {
+  uint64_t epoch = ResolvedOpEpoch();
+  if (epoch != epoch_) {
+    for (ResolvedOpPtr& r : resolved_) r = nullptr;
+    epoch_ = epoch;
+  }
+  ResolvedOpPtr& kept = resolved_[static_cast<int>(dtype) % 64];
+  if (kept) [[likely]]
+    return &kept;
+  StatusOr<const OpDef*> def = LookUpOp(op_);
+  if (!def.ok()) return RaiseStatus(def.status()), nullptr;
+  AttrMap attrs;
+  if (attr_) attrs.Set(attr_, dtype);
+  StatusOr<ResolvedOpPtr> op = ResolveOp(**def, types, attrs);
+  if (!op.ok()) return RaiseOpError(op.status(), Py_None, op_), nullptr;
+  kept = *std::move(op);
+  return &kept;
 }
 
 // The inputs as values, flattened.
@@ -142,8 +182,8 @@ OpCaller::OpCaller(const OpDef& def)
 
 DType OpCaller::DefaultType(const std::string& attr) const {
   const AttrDef* a = def_.FindAttr(attr);
-  const DType* d = a && a->has_default ? std::get_if<DType>(&a->default_value)
-                                       : nullptr;
+  const DType* d =
+      a && a->has_default ? std::get_if<DType>(&a->default_value) : nullptr;
   return d ? *d : DType::kInvalid;
 }
 
@@ -182,7 +222,10 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
     // An input converted before this one decides, then the default.
     wanted.hint = DefaultType(a.type_attr);
   }
-  if (IsSequence(o)) out->had_sequence = true;
+  // Upstream's fast path takes neither lists nor data for a fixed type.
+  if (IsSequence(o) || (a.type != DType::kInvalid && !IsVariable(o))) {
+    out->had_sequence = true;
+  }
   Value v;
   if (a.type == DType::kResource && IsVariable(o)) {
     v = HandleOf(o);
@@ -293,8 +336,8 @@ bool OpCaller::ToAttrs(PyObject* const* attrs, AttrMap* out) const {
   for (size_t i = 0; i < def_.attrs.size(); ++i) {
     const AttrDef& a = def_.attrs[i];
     PyObject* o = attrs[i];
-    if (o == nullptr || (o == Py_None && (a.has_default ||
-                                          def_.IsInferred(a.name)))) {
+    if (o == nullptr ||
+        (o == Py_None && (a.has_default || def_.IsInferred(a.name)))) {
       continue;
     }
     AttrValue value;
@@ -398,8 +441,10 @@ PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
       item = PyList_New(range.size());
       for (int j = 0; item && j < range.size(); ++j) {
         PyObject* t = WrapValue(std::move(outputs[range.begin + j]));
-        if (t == nullptr) Py_CLEAR(item);
-        else PyList_SetItem(item, j, t);
+        if (t == nullptr)
+          Py_CLEAR(item);
+        else
+          PyList_SetItem(item, j, t);
       }
     } else {
       item = WrapValue(std::move(outputs[range.begin]));

@@ -19,6 +19,14 @@ bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
 bool EmitOp(const char* op, absl::Span<const Value> inputs,
             const AttrMap& attrs, ValueList* outputs);
 
+// True once an op was asked for: settings of the engine are then fixed.
+bool ContextUsed();
+void NoteContextUsed();
+
+// Raises the error of a graph's tensor used outside it, if there is one among
+// the inputs; else false.
+bool RaiseOutOfScope(absl::Span<const Value> inputs);
+
 // Raises `s` as the error of calling `op` by `name` (see EmitResolved).
 void RaiseOpError(const Status& s, PyObject* name, const std::string& op);
 
@@ -73,6 +81,22 @@ class OpCaller {
   std::vector<Cached> cache_;
   size_t next_ = 0;
   PyObject* tuple_type_ = nullptr;
+};
+
+// One op of variables, whose types follow from the variable's dtype: resolved
+// once a dtype. Not thread-safe but for the GIL.
+class OpOfDType {
+ public:
+  // `attr`: the type attribute that must be given, or null.
+  OpOfDType(const char* op, const char* attr) : op_(op), attr_(attr) {}
+  // The op for inputs of `types`; null with an error set.
+  const ResolvedOpPtr* Resolve(DType dtype, absl::Span<const DType> types);
+
+ private:
+  const char* op_;
+  const char* attr_;
+  uint64_t epoch_ = 0;
+  ResolvedOpPtr resolved_[64];
 };
 
 // The caller of a registered op; null with an error set when there is none.

@@ -56,7 +56,7 @@ int FindParameter(const Face& f, PyObject* name) {
 bool MissingArguments(const Face& f, PyObject* const* slots) {
   std::vector<std::string> missing;
   for (size_t i = 0; i < f.parameters.size(); ++i) {
-    if (slots[i]) continue;
+    if (slots[i] || f.parameters[i].given_default) continue;
     const char* n = PyUnicode_AsUTF8(f.parameters[i].name);
     missing.push_back(std::string("'") + (n ? n : "?") + "'");
   }
@@ -296,7 +296,11 @@ std::vector<Parameter> RawParameters(const OpDef& def) {
   return out;
 }
 
+// Made once a name and kept for ever, as code asks for them at every call.
 PyObject* RawOp(PyObject*, PyObject* arg) {
+  static PyObject* made = PyDict_New();
+  PyObject* kept = PyDict_GetItemWithError(made, arg);
+  if (kept || PyErr_Occurred()) return Ref::Borrow(kept).release();
   const char* name = PyUnicode_AsUTF8(arg);
   if (name == nullptr) return nullptr;
   OpCaller* caller = CallerOf(name);
@@ -310,7 +314,9 @@ PyObject* RawOp(PyObject*, PyObject* arg) {
     PyErr_Format(PyExc_NotImplementedError, "%s has too many parameters", name);
     return nullptr;
   }
-  return MakeFunction(face);
+  PyObject* function = MakeFunction(face);
+  if (function && PyDict_SetItem(made, arg, function) < 0) return nullptr;
+  return function;
 }
 
 int FindAttr(const OpDef& def, const char* name) {

@@ -46,8 +46,8 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
   }
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
-  Ref method(PyObject_GetAttrString(
-      reinterpret_cast<PyObject*>(Py_TYPE(other)), reflected));
+  Ref method(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(other)),
+                                    reflected));
   if (!method) {
     PyErr_Clear();
     PyErr_Restore(type, value, trace);
@@ -135,8 +135,8 @@ PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
   if (!Operands(x, y, &left, &right)) {
     return TryOther(Known(x) ? y : x, bitwise.reflected);
   }
-  bool is_bool = IsBool(left.get()) ||
-                 (!IsTensor(left.get()) && IsBool(right.get()));
+  bool is_bool =
+      IsBool(left.get()) || (!IsTensor(left.get()) && IsBool(right.get()));
   return Binary(is_bool ? logical : bitwise, left.get(), right.get());
 }
 
@@ -175,7 +175,7 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
 PyObject* AddTensors(PyObject* x, PyObject* y) {
   static Operator add{"AddV2", "add", "__radd__"};
   static Operator join{"Add", "add", "__radd__"};
-  if (IsString(x) && !IsString(y) && !IsTensor(y)) return Binary(join, x, y);
+  if (IsString(x) && (IsString(y) || !IsTensor(y))) return Binary(join, x, y);
   return Binary(add, x, y);
 }
 PyObject* SubtractTensors(PyObject* x, PyObject* y) {
@@ -241,11 +241,16 @@ PyObject* InvertTensor(PyObject* x) {
 PyObject* CompareTensors(PyObject* x, PyObject* y, int op) {
   static OpCaller* callers[6] = {};
   switch (op) {
-    case Py_LT: return CallBinary(callers[0], "Less", x, y);
-    case Py_LE: return CallBinary(callers[1], "LessEqual", x, y);
-    case Py_GT: return CallBinary(callers[2], "Greater", x, y);
-    case Py_GE: return CallBinary(callers[3], "GreaterEqual", x, y);
-    default: return Equality(x, y, op == Py_EQ);
+    case Py_LT:
+      return CallBinary(callers[0], "Less", x, y);
+    case Py_LE:
+      return CallBinary(callers[1], "LessEqual", x, y);
+    case Py_GT:
+      return CallBinary(callers[2], "Greater", x, y);
+    case Py_GE:
+      return CallBinary(callers[3], "GreaterEqual", x, y);
+    default:
+      return Equality(x, y, op == Py_EQ);
   }
 }
 

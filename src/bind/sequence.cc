@@ -26,9 +26,8 @@ bool MixedTypes() {
   return false;
 }
 bool NotRectangular() {
-  PyErr_SetString(
-      PyExc_ValueError,
-      "Can't convert non-rectangular Python sequence to Tensor.");
+  PyErr_SetString(PyExc_ValueError,
+                  "Can't convert non-rectangular Python sequence to Tensor.");
   return false;
 }
 
@@ -66,10 +65,9 @@ bool ForLeaves(PyObject* o, const Shape& shape, int depth, const F& f) {
   Py_ssize_t n = PySequence_Size(o);
   if (n != shape[depth]) return n < 0 ? false : NotRectangular();
   for (Py_ssize_t i = 0; i < n; ++i) {
-    Ref item = !direct ? Ref(PySequence_GetItem(o, i))
-               : PyList_CheckExact(o)
-                   ? Ref::Borrow(PyList_GetItem(o, i))
-                   : Ref::Borrow(PyTuple_GetItem(o, i));
+    Ref item = !direct                ? Ref(PySequence_GetItem(o, i))
+               : PyList_CheckExact(o) ? Ref::Borrow(PyList_GetItem(o, i))
+                                      : Ref::Borrow(PyTuple_GetItem(o, i));
     if (!item || !ForLeaves(item.get(), shape, depth + 1, f)) return false;
   }
   return true;
@@ -118,12 +116,13 @@ bool HoldsTensors(PyObject* sequence) {
     PyObject* o = item.get();
     if (IsSequence(o)) {
       if (HoldsTensors(o)) return true;
-    } else if (o != Py_None && !IsArray(o) && ScalarDType(o) == DType::kInvalid &&
-               !PyRange_Check(o)) {
+    } else if (o != Py_None && !IsArray(o) &&
+               ScalarDType(o) == DType::kInvalid && !PyRange_Check(o)) {
       return true;
     }
     // The first leaf of a long list of plain data speaks for the rest.
-    if (i == 0 && n > 64 && !IsSequence(o) && ScalarDType(o) != DType::kInvalid) {
+    if (i == 0 && n > 64 && !IsSequence(o) &&
+        ScalarDType(o) != DType::kInvalid) {
       for (Py_ssize_t j = 1; j < n; ++j) {
         Ref other(PySequence_GetItem(sequence, j));
         if (!other || Py_TYPE(other.get()) != Py_TYPE(o)) break;
@@ -146,7 +145,8 @@ bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {
     PyErr_Format(PyExc_ValueError,
                  "Attempt to convert a value (%R) with an unsupported type "
                  "(%R) to a Tensor.",
-                 first.get(), reinterpret_cast<PyObject*>(Py_TYPE(first.get())));
+                 first.get(),
+                 reinterpret_cast<PyObject*>(Py_TYPE(first.get())));
     return false;
   }
   StatusOr<Tensor> t = Tensor::Allocate(d, shape);

@@ -174,7 +174,7 @@ class SessionCore {
 void AddSession(nb::module_& m) {
   nb::class_<SessionCore>(m, "SessionCore")
       .def(nb::init<PyGraph&>())
-      .def("run_one", &SessionCore::RunOne, nb::arg("fetch"),
+      .def("run_one", &SessionCore::RunOne, nb::arg("fetch").none(),
            nb::arg("feeds").none())
       .def("run_many", &SessionCore::RunMany)
       .def("close", &SessionCore::Close);

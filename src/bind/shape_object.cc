@@ -53,8 +53,8 @@ PyObject* ShapeObject(const Shape& s) {
     dims = Ref(PyTuple_New(s.rank()));
     if (!dims) return nullptr;
     for (int i = 0; i < s.rank(); ++i) {
-      PyObject* d = s[i] < 0 ? Ref::Borrow(Py_None).release()
-                             : PyLong_FromLongLong(s[i]);
+      PyObject* d =
+          s[i] < 0 ? Ref::Borrow(Py_None).release() : PyLong_FromLongLong(s[i]);
       if (d == nullptr) return nullptr;
       PyTuple_SetItem(dims.get(), i, d);
     }
@@ -66,7 +66,8 @@ PyObject* ShapeObject(const Shape& s) {
 
 bool AsShape(PyObject* o, Shape* out) {
   Ref held = Ref::Borrow(o);
-  if (shape_class && Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(shape_class)) {
+  if (shape_class &&
+      Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(shape_class)) {
     held = Ref(PyObject_GetAttrString(o, "_dims"));
     if (!held) return false;
   }
@@ -89,7 +90,8 @@ bool AsShape(PyObject* o, Shape* out) {
   }
   StatusOr<Shape> s = Shape::Make(dims, /*allow_unknown=*/true);
   if (!s.ok()) {
-    PyErr_SetString(PyExc_ValueError, std::string(s.status().message()).c_str());
+    PyErr_SetString(PyExc_ValueError,
+                    std::string(s.status().message()).c_str());
     return false;
   }
   *out = *std::move(s);

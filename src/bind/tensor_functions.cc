@@ -70,6 +70,7 @@ PyObject* Constant(PyObject*, PyObject* args) {
     PyErr_SetString(PyExc_TypeError, "constant wants an eager tensor");
     return nullptr;
   }
+  NoteContextUsed();
   Emitter* emitter = CurrentEmitter();
   if (emitter->is_eager()) return Ref::Borrow(o).release();
   if (name) emitter->SetNextName(name);
@@ -115,9 +116,8 @@ PyObject* IsEager(PyObject*, PyObject*) {
 
 PyObject* NumpyType(PyObject*, PyObject* o) {
   return IsDTypeObject(o) ? NumpyDType(DTypeOfObject(o))
-                          : Raise(PyExc_TypeError, "%R is no DType", o)
-                                ? nullptr
-                                : nullptr;
+         : Raise(PyExc_TypeError, "%R is no DType", o) ? nullptr
+                                                       : nullptr;
 }
 
 PyObject* AsDTypeNumber(PyObject*, PyObject* o) {
@@ -181,6 +181,10 @@ PyObject* ForgetOps(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* IsContextUsed(PyObject*, PyObject*) {
+  return PyBool_FromLong(ContextUsed());
+}
+
 PyObject* IntraOpThreads(PyObject*, PyObject*) {
   int n = NumThreads();
   return PyLong_FromLong(n == DefaultNumThreads() ? 0 : n);
@@ -190,7 +194,8 @@ PyObject* SetIntraOpThreads(PyObject*, PyObject* o) {
   long n = PyLong_AsLong(o);
   if (n == -1 && PyErr_Occurred()) return nullptr;
   if (n < 0 || n > 4096) {
-    PyErr_SetString(PyExc_ValueError, "the number of threads must be 0 to 4096");
+    PyErr_SetString(PyExc_ValueError,
+                    "the number of threads must be 0 to 4096");
     return nullptr;
   }
   SetNumThreads(n == 0 ? DefaultNumThreads() : static_cast<int>(n));
@@ -198,6 +203,8 @@ PyObject* SetIntraOpThreads(PyObject*, PyObject* o) {
 }
 
 PyMethodDef functions[] = {
+    {"context_used", IsContextUsed, METH_NOARGS,
+     "True once an op has run: the engine's settings are then fixed."},
     {"intra_op_threads", IntraOpThreads, METH_NOARGS,
      "The threads of one op; 0: as many as there are."},
     {"set_intra_op_threads", SetIntraOpThreads, METH_O,

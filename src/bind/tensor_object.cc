@@ -7,6 +7,7 @@
 #include <string>
 
 #include "bind/dtype_object.h"
+#include "bind/indexing.h"
 #include "bind/numpy_array.h"
 #include "bind/operators.h"
 #include "graph/graph.h"
@@ -79,6 +80,10 @@ PyObject* GetAttribute(PyObject* self, PyObject* name) {
                  "run the following:\n"
                  "        tf.experimental.numpy.experimental_enable_numpy_"
                  "behavior()\n      ",
+                 type.get(), name);
+  } else if (Py_TYPE(self) == symbolic_type || Py_TYPE(self) == eager_type) {
+    Ref type(PyType_GetName(Py_TYPE(self)));  // without the module
+    PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%U'",
                  type.get(), name);
   }
   return nullptr;
@@ -207,8 +212,9 @@ Py_hash_t Hash(PyObject* self) {
   if (v && v.is_symbolic() && !v.graph()->is_body) {
     return static_cast<Py_hash_t>(v.id());  // feeds are keyed by tensors
   }
-  PyErr_SetString(PyExc_TypeError,
-                  "Tensor is unhashable. Instead, use tensor.ref() as the key.");
+  PyErr_SetString(
+      PyExc_TypeError,
+      "Tensor is unhashable. Instead, use tensor.ref() as the key.");
   return -1;
 }
 
@@ -279,6 +285,7 @@ bool AddTensorTypes(PyObject* module) {
                         {Py_tp_getset, getset},
                         {Py_tp_methods, methods},
                         {Py_tp_members, members},
+                        Slot(Py_mp_subscript, Subscript),
                         Slot(Py_nb_add, AddTensors),
                         Slot(Py_nb_subtract, SubtractTensors),
                         Slot(Py_nb_multiply, MultiplyTensors),
@@ -313,12 +320,12 @@ bool AddTensorTypes(PyObject* module) {
   if (tensor_type == nullptr) return false;
   eager_type = MakeType("headrace.EagerTensor", eager, tensor_type);
   symbolic_type = MakeType("headrace.SymbolicTensor", symbolic, tensor_type);
-  for (auto [name, type] : {std::pair{"Tensor", tensor_type},
-                            std::pair{"EagerTensor", eager_type},
-                            std::pair{"SymbolicTensor", symbolic_type}}) {
+  for (auto [name, type] :
+       {std::pair{"Tensor", tensor_type}, std::pair{"EagerTensor", eager_type},
+        std::pair{"SymbolicTensor", symbolic_type}}) {
     if (type == nullptr ||
-        PyModule_AddObjectRef(module, name,
-                              reinterpret_cast<PyObject*>(type)) < 0) {
+        PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(type)) <
+            0) {
       return false;
     }
   }

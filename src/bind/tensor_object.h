@@ -8,8 +8,7 @@
 namespace headrace::bind {
 
 struct TensorObject {
-  PyObject_HEAD
-  Value value;
+  PyObject_HEAD Value value;
   PyObject* dict;
   PyObject* weak_references;
 };

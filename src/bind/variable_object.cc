@@ -16,8 +16,7 @@ namespace headrace::bind {
 namespace {
 
 struct VariableObject {
-  PyObject_HEAD
-  Value handle;
+  PyObject_HEAD Value handle;
   DType dtype;
   Shape shape;
   bool trainable;
@@ -94,48 +93,76 @@ void Touch(PyObject* self) {
   }
 }
 
-bool AssignBy(PyObject* self, const char* op, PyObject* value) {
-  if (!Ready(self)) return false;
-  const Value& handle = Cast(self)->handle;
-  Value v;
-  if (!ToValue(value, {Cast(self)->dtype, DType::kInvalid}, &v)) return false;
-  if (v.dtype() != Cast(self)->dtype) {
-    std::string want(DTypePythonName(Cast(self)->dtype));
-    std::string have(DTypePythonName(v.dtype()));
-    PyErr_Format(PyExc_ValueError,
-                 "Tensor conversion requested dtype %s for Tensor with dtype "
-                 "%s: %R",
-                 want.c_str(), have.c_str(), value);
-    return false;
-  }
-  if (!Cast(self)->shape.CompatibleWith(v.shape())) {
-    Ref own(ShapeObject(Cast(self)->shape)), other(ShapeObject(v.shape()));
-    Ref name(PyObject_GetAttrString(self, "name"));
-    if (!own || !other || !name) return false;
-    const char* verb = op[6] == 'V' ? "assign" : nullptr;
-    if (verb) {
-      PyErr_Format(PyExc_ValueError,
-                   "Cannot assign value to variable ' %S': Shape mismatch.The "
-                   "variable shape %S, and the assigned value shape %S are "
-                   "incompatible.",
-                   name.get(), own.get(), other.get());
-      return false;
-    }
-  }
-  Touch(self);
-  ValueList outputs;
-  Value inputs[] = {handle, v};
-  return EmitOp(op, inputs, {}, &outputs);
+// What tells one kind of assignment from another.
+struct Assignment {
+  OpOfDType op;
+  bool replaces;  // the shape of the value is checked here
+};
+Assignment assign{{"AssignVariableOp", nullptr}, true};
+Assignment assign_add{{"AssignAddVariableOp", nullptr}, false};
+Assignment assign_sub{{"AssignSubVariableOp", nullptr}, false};
+
+bool WrongDType(PyObject* self, const Value& v, PyObject* value) {
+  std::string want(DTypePythonName(Cast(self)->dtype));
+  std::string have(DTypePythonName(v.dtype()));
+  PyErr_Format(PyExc_ValueError,
+               "Tensor conversion requested dtype %s for Tensor with dtype "
+               "%s: %R",
+               want.c_str(), have.c_str(), value);
+  return false;
 }
 
-template <const char* kOp>
+bool WrongShape(PyObject* self, const Value& v) {
+  Ref own(ShapeObject(Cast(self)->shape)), other(ShapeObject(v.shape()));
+  Ref name(PyObject_GetAttrString(self, "name"));
+  if (own && other && name) {
+    PyErr_Format(PyExc_ValueError,
+                 "Cannot assign value to variable ' %S': Shape mismatch.The "
+                 "variable shape %S, and the assigned value shape %S are "
+                 "incompatible.",
+                 name.get(), own.get(), other.get());
+  }
+  return false;
+}
+
+bool AssignBy(PyObject* self, Assignment& how, PyObject* value) {
+  if (!Ready(self)) return false;
+  DType dtype = Cast(self)->dtype;
+  Value v;
+  if (!ToValue(value, {dtype, DType::kInvalid}, &v)) return false;
+  if (v.dtype() != dtype) return WrongDType(self, v, value);
+  if (how.replaces && !Cast(self)->shape.CompatibleWith(v.shape())) {
+    return WrongShape(self, v);
+  }
+  Touch(self);
+  const DType types[] = {DType::kResource, dtype};
+  const ResolvedOpPtr* op = how.op.Resolve(dtype, types);
+  if (op == nullptr) return false;
+  ValueList outputs;
+  Value inputs[] = {Cast(self)->handle, std::move(v)};
+  return EmitResolved(*op, inputs, &outputs, Py_None);
+}
+
+template <Assignment& kHow>
 PyObject* Assign(PyObject* self, PyObject* value) {
-  if (!AssignBy(self, kOp, value)) return nullptr;
+  if (!AssignBy(self, kHow, value)) return nullptr;
   Py_RETURN_NONE;
 }
-constexpr char kAssign[] = "AssignVariableOp";
-constexpr char kAssignAdd[] = "AssignAddVariableOp";
-constexpr char kAssignSub[] = "AssignSubVariableOp";
+
+// _alias(cls): an object of class `cls` for the same variable, which keeps
+// this one as its `_parent`.
+PyObject* Alias(PyObject* self, PyObject* cls) {
+  static PyObject* parent = PyUnicode_InternFromString("_parent");
+  if (!Ready(self) || !PyType_Check(cls)) return nullptr;
+  PyObject* o = New(reinterpret_cast<PyTypeObject*>(cls), nullptr, nullptr);
+  if (o == nullptr) return nullptr;
+  Cast(o)->handle = Cast(self)->handle;
+  Cast(o)->dtype = Cast(self)->dtype;
+  Cast(o)->shape = Cast(self)->shape;
+  Cast(o)->trainable = Cast(self)->trainable;
+  if (PyObject_GenericSetAttr(o, parent, self) < 0) Py_CLEAR(o);
+  return o;
+}
 
 PyObject* Read(PyObject* self, PyObject*) {
   Value v;
@@ -165,9 +192,10 @@ PyGetSetDef getset[] = {
 PyMethodDef methods[] = {
     {"_set_up", SetUp, METH_VARARGS, "Gives it a handle, dtype and shape."},
     {"_read", Read, METH_NOARGS, "The value now."},
-    {"_assign", Assign<kAssign>, METH_O, "Replaces the value."},
-    {"_assign_add", Assign<kAssignAdd>, METH_O, "Adds to the value."},
-    {"_assign_sub", Assign<kAssignSub>, METH_O, "Subtracts from the value."},
+    {"_alias", Alias, METH_O, "The same variable as another class."},
+    {"_assign", Assign<assign>, METH_O, "Replaces the value."},
+    {"_assign_add", Assign<assign_add>, METH_O, "Adds to the value."},
+    {"_assign_sub", Assign<assign_sub>, METH_O, "Subtracts from the value."},
     {}};
 PyMemberDef members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(VariableObject, dict), READONLY,
@@ -206,10 +234,13 @@ VariableTraits TraitsOf(PyObject* variable) {
 bool ReadVariable(PyObject* variable, Value* out) {
   if (!Ready(variable)) return false;
   Touch(variable);
+  static OpOfDType read{"ReadVariableOp", "dtype"};
+  const DType types[] = {DType::kResource};
+  const ResolvedOpPtr* op = read.Resolve(Cast(variable)->dtype, types);
+  if (op == nullptr) return false;
   ValueList outputs;
   Value inputs[] = {Cast(variable)->handle};
-  AttrMap attrs{{"dtype", Cast(variable)->dtype}};
-  if (!EmitOp("ReadVariableOp", inputs, attrs, &outputs)) return false;
+  if (!EmitResolved(*op, inputs, &outputs, Py_None)) return false;
   *out = std::move(outputs[0]);
   return true;
 }

@@ -96,6 +96,17 @@ bool CheckpointReader::Contains(StringView key) const {
   return at != all.end() && *at == key;
 }
 
+Status CheckpointReader::CheckSize(StringView key,
+                                   const CheckpointTensor& tensor) const {
+  const uint64_t element = std::max(ElementSize(tensor.dtype), 1);
+  const auto count = CountElements(tensor.dims);
+  if (count.ok() && static_cast<uint64_t>(*count) <= MostBytes() / element) {
+    return OkStatus();
+  }
+  return DataLoss("Tensor ", key,
+                  " has more elements than the files can hold");
+}
+
 Status CheckpointReader::Read(StringView key, absl::Span<char> out) const {
   HR_ASSIGN_OR_RETURN(const CheckpointTensor tensor, Lookup(key));
   HR_ASSIGN_OR_RETURN(const TensorSlice box,

@@ -42,6 +42,10 @@ class CheckpointReader {
   bool Contains(StringView key) const;
   virtual StatusOr<CheckpointTensor> Lookup(StringView key) const = 0;
 
+  // DataLoss when the tensor says to have more elements than the files can
+  // hold: to be asked before memory is taken for it.
+  Status CheckSize(StringView key, const CheckpointTensor& tensor) const;
+
   // Fills `out`, whose size must be that of the tensor (InvalidArgument), with
   // its elements. InvalidArgument for strings, Unimplemented for other dtypes
   // that are not numbers.

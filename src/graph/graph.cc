@@ -35,7 +35,10 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
                                absl::Span<const Edge> inputs,
                                absl::Span<Node* const> control_inputs) {
   if (!IsValidNodeName(name) && name[0] != '_') {
-    return InvalidArgument("Node name '", name, "' is not valid");
+    return InvalidArgument(
+        "`", name,
+        "` is not a valid node name. Accepted names conform to Regex "
+        "/re.compile('^[A-Za-z0-9.][A-Za-z0-9_.\\\\/>-]*$')/");
   }
   if (by_name_.contains(name)) {
     return InvalidArgument("Node '", name, "' is not unique");

@@ -2,6 +2,7 @@
 // the graph or of the user; runtime/ implements it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,10 +15,26 @@ namespace headrace {
 
 struct RunServices;
 
+// Repeated runs of one function by one caller (a loop), which keep what a
+// single run would take and give back. Used by one thread at a time.
+class FunctionRun {
+ public:
+  virtual ~FunctionRun() = default;
+  // False where the function's results and effects do not depend on input i;
+  // such an input may then be left out (a Tensor without a buffer).
+  virtual bool uses(int i) const = 0;
+  // As BoundFunction::Call.
+  virtual Status Run(absl::Span<Tensor> inputs,
+                     std::vector<Tensor>* outputs) = 0;
+};
+
 // A function bound once and called many times. Thread-safe.
 class BoundFunction {
  public:
   virtual ~BoundFunction() = default;
+  // `services` must outlive the run, the function too.
+  virtual StatusOr<std::unique_ptr<FunctionRun>> Begin(
+      const RunServices& services) = 0;
   // Runs with `inputs` (moved from; captures included) and fills `outputs`.
   virtual Status Call(const RunServices& services, absl::Span<Tensor> inputs,
                       std::vector<Tensor>* outputs) = 0;

@@ -128,6 +128,15 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
       e->clear_at_end_.push_back(static_cast<ValueId>(v));
     }
   }
+  for (ValueId v : p.feeds) e->feed_used_.push_back(plan.last_use[v] >= 0);
+  std::vector<int> left(p.values.size());  // fetches of the value yet to come
+  for (ValueId v : p.fetches) ++left[v];
+  for (ValueId v : p.fetches) {
+    e->fetch_moves_.push_back(--left[v] == 0 && !from_frame[v]);
+  }
+  std::erase_if(e->clear_at_end_, [&](ValueId v) {
+    return !from_frame[v] && std::count(p.fetches.begin(), p.fetches.end(), v);
+  });
   return e;
 }
 
@@ -211,6 +220,7 @@ Status Executable::SetFeeds(Frame& f, absl::Span<Tensor> feeds) {
                            feeds.size());
   }
   for (size_t i = 0; i < feeds.size(); ++i) {
+    if (!feed_used_[i]) continue;
     const Slot& slot = slots_[feeds_[i]];
     if (feeds[i].dtype() != slot.dtype) {
       return InvalidArgument("input ", i, " was expected to be a ",
@@ -296,27 +306,59 @@ Status Executable::RunSteps(Frame& f, Timeline* timeline) {
   return OkStatus();
 }
 
+Status Executable::RunFrame(Frame& f, absl::Span<Tensor> feeds,
+                            std::vector<Tensor>* fetches, Timeline* timeline) {
+  Status s = SetFeeds(f, feeds);
+  if (s.ok()) s = RunSteps(f, timeline);
+  if (!s.ok()) [[unlikely]] {
+    fetches->clear();
+    for (ValueId v : counted_) f.slots[v] = Tensor();
+    return s;
+  }
+  fetches->resize(fetches_.size());
+  for (size_t i = 0; i < fetches_.size(); ++i) {
+    Tensor& slot = f.slots[fetches_[i]];
+    if (fetch_moves_[i]) {
+      (*fetches)[i] = std::move(slot);
+    } else {
+      (*fetches)[i] = slot;
+    }
+  }
+  for (ValueId v : clear_at_end_) f.slots[v] = Tensor();
+  return OkStatus();
+}
+
 Status Executable::Run(const RunServices& services, absl::Span<Tensor> feeds,
                        std::vector<Tensor>* fetches, Timeline* timeline) {
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Frame> f, Acquire());
   f->services = services;
-  Status s = SetFeeds(*f, feeds);
-  if (s.ok()) s = RunSteps(*f, timeline);
-  if (s.ok()) {
-    fetches->resize(fetches_.size());
-    // Copies: a value may be fetched twice, or be a constant.
-    for (size_t i = 0; i < fetches_.size(); ++i) {
-      (*fetches)[i] = f->slots[fetches_[i]];
-    }
-  }
-  if (s.ok()) [[likely]] {
-    for (ValueId v : clear_at_end_) f->slots[v] = Tensor();
-  } else {
-    fetches->clear();
-    for (ValueId v : counted_) f->slots[v] = Tensor();
-  }
+  Status s = RunFrame(*f, feeds, fetches, timeline);
   Release(std::move(f));
   return s;
+}
+
+// Holds a frame from run to run.
+class Executable::Repeated : public FunctionRun {
+ public:
+  Repeated(Executable* e, std::unique_ptr<Frame> f)
+      : executable_(e), frame_(std::move(f)) {}
+  ~Repeated() override { executable_->Release(std::move(frame_)); }
+  bool uses(int i) const override { return executable_->feed_used_[i]; }
+  Status Run(absl::Span<Tensor> inputs, std::vector<Tensor>* outputs) override {
+    return executable_->RunFrame(*frame_, inputs, outputs, nullptr);
+  }
+
+ private:
+  Executable* executable_;
+  std::unique_ptr<Frame> frame_;
+};
+
+StatusOr<std::unique_ptr<FunctionRun>> Executable::Begin(
+    const RunServices& services) {
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Frame> f, Acquire());
+  f->services = services;
+  return std::unique_ptr<FunctionRun>(
+      std::make_unique<Repeated>(this, std::move(f)));
 }
 
 StatusOr<std::shared_ptr<Executable>> ExecutableOf(

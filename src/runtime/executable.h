@@ -10,6 +10,7 @@
 
 #include "absl/types/span.h"
 #include "graph/function.h"
+#include "op/function_caller.h"
 #include "op/kernel.h"
 #include "runtime/program.h"
 
@@ -43,6 +44,9 @@ class Executable {
   Status Run(const RunServices& services, absl::Span<Tensor> feeds,
              std::vector<Tensor>* fetches, Timeline* timeline = nullptr);
 
+  // For callers that run again and again.
+  StatusOr<std::unique_ptr<FunctionRun>> Begin(const RunServices& services);
+
   int num_feeds() const { return static_cast<int>(feeds_.size()); }
   int num_fetches() const { return static_cast<int>(fetches_.size()); }
   int num_steps() const { return static_cast<int>(steps_.size()); }
@@ -72,12 +76,15 @@ class Executable {
     bool is_static = false;
   };
   struct Frame;
+  class Repeated;
 
   Executable() = default;
   StatusOr<std::unique_ptr<Frame>> NewFrame();
   StatusOr<std::unique_ptr<Frame>> Acquire();
   void Release(std::unique_ptr<Frame> frame);
   Status SetFeeds(Frame& f, absl::Span<Tensor> feeds);
+  Status RunFrame(Frame& f, absl::Span<Tensor> feeds,
+                  std::vector<Tensor>* fetches, Timeline* timeline);
   Status RunSteps(Frame& f, Timeline* timeline);
   Status RunStep(Frame& f, int i);
   Status PrepareDynamic(Frame& f, const Step& s);
@@ -86,7 +93,9 @@ class Executable {
   std::vector<Step> view_steps_;  // run once a frame: views of its memory
   std::vector<Slot> slots_;
   std::vector<ValueId> feeds_;
+  std::vector<bool> feed_used_;
   std::vector<ValueId> fetches_;
+  std::vector<bool> fetch_moves_;  // the slot holds nothing else's value
   std::vector<ValueId> clear_at_end_;
   std::vector<ValueId> counted_;  // every slot that a run fills
   size_t arena_bytes_ = 0;

@@ -13,6 +13,10 @@ class ExecutableFunction : public BoundFunction {
               std::vector<Tensor>* outputs) override {
     return executable_->Run(services, inputs, outputs);
   }
+  StatusOr<std::unique_ptr<FunctionRun>> Begin(
+      const RunServices& services) override {
+    return executable_->Begin(services);
+  }
   int num_inputs() const override { return executable_->num_feeds(); }
   int num_outputs() const override { return executable_->num_fetches(); }
 

@@ -136,24 +136,28 @@ class WhileKernel : public Kernel {
   Status Run(KernelContext& c) override {
     HR_ASSIGN_OR_RETURN(BoundFunction * cond, cond_.Get(c.services()));
     HR_ASSIGN_OR_RETURN(BoundFunction * body, body_.Get(c.services()));
-    std::vector<Tensor> state = Inputs(c, 0), copy, next, truth;
+    int n = c.num_inputs();
+    if (cond->num_inputs() != n || body->num_inputs() != n ||
+        cond->num_outputs() != 1 || body->num_outputs() != n) {
+      return InvalidArgument("a loop over ", n, " values has a condition of ",
+                             cond->num_inputs(), " inputs and ",
+                             cond->num_outputs(), " outputs and a body of ",
+                             body->num_inputs(), " and ", body->num_outputs());
+    }
+    HR_ASSIGN_OR_RETURN(auto test, cond->Begin(c.services()));
+    HR_ASSIGN_OR_RETURN(auto step, body->Begin(c.services()));
+    std::vector<int> tested;
+    for (int i = 0; i < n; ++i) {
+      if (test->uses(i)) tested.push_back(i);
+    }
+    std::vector<Tensor> state = Inputs(c, 0), seen(n), next, truth;
     while (true) {
       HR_RETURN_IF_ERROR(c.CheckCancelled());
-      copy = state;
-      HR_RETURN_IF_ERROR(
-          cond->Call(c.services(), absl::MakeSpan(copy), &truth));
-      if (truth.size() != 1) {
-        return InvalidArgument("the condition of a loop gives ", truth.size(),
-                               " values, expected 1");
-      }
+      for (int i : tested) seen[i] = state[i];
+      HR_RETURN_IF_ERROR(test->Run(absl::MakeSpan(seen), &truth));
       HR_ASSIGN_OR_RETURN(bool go_on, Truth(truth[0]));
       if (!go_on) break;
-      HR_RETURN_IF_ERROR(
-          body->Call(c.services(), absl::MakeSpan(state), &next));
-      if (next.size() != state.size()) {
-        return InvalidArgument("the body of a loop gives ", next.size(),
-                               " values, expected ", state.size());
-      }
+      HR_RETURN_IF_ERROR(step->Run(absl::MakeSpan(state), &next));
       state.swap(next);
     }
     return SetOutputs(c, state);

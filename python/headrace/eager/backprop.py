@@ -25,7 +25,9 @@ def _warn(text, *args):
 
 
 def _is_trainable(dtype):
-    return dtype.is_floating or dtype.is_complex or dtype.name in ("resource", "variant")
+    return (
+        dtype.is_floating or dtype.is_complex or dtype.name in ("resource", "variant")
+    )
 
 
 class GradientTape:
@@ -48,8 +50,10 @@ class GradientTape:
 
     def _push(self):
         if self._recording:
-            raise ValueError("Tape is still recording, This can happen if you try to "
-                             "re-enter an already-active tape.")
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to "
+                "re-enter an already-active tape."
+            )
         if self._tape is None:
             # Persistent below: a jacobian walks it once an element, and what is
             # used once is dropped by self._tape = None.
@@ -151,12 +155,6 @@ class GradientTape:
         for t in nest.flatten(target, expand_composites=True):
             if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
                 t = conversion.convert_to_tensor(t)
-            if not _is_trainable(t.dtype):
-                _warn(
-                    "The dtype of the target tensor must be floating (e.g. tf.float32) "
-                    "when calling GradientTape.gradient, got %r",
-                    t.dtype,
-                )
             out.append(t)
         return out
 
@@ -165,15 +163,10 @@ class GradientTape:
         for s in nest.flatten(sources, expand_composites=True):
             if not isinstance(s, (_headrace.Tensor, _headrace.VariableBase)):
                 s = conversion.convert_to_tensor(s)
-            if not _is_trainable(s.dtype):
-                _warn(
-                    "The dtype of the source tensor must be floating (e.g. tf.float32) "
-                    "when calling GradientTape.gradient, got %r",
-                    s.dtype,
-                )
             if getattr(s, "is_packed", False):
-                raise ValueError("GradientTape.gradient is not supported on packed "
-                                 "EagerTensors yet.")
+                raise ValueError(
+                    "GradientTape.gradient is not supported on packed EagerTensors yet."
+                )
             out.append(s)
         return out
 
@@ -244,7 +237,9 @@ class GradientTape:
             found = self._tape.gradients([target], sources, [seed])
             found = [from_gradient(g) for g in found]
             if zero:
-                found = [_zeros_for(s) if g is None else g for g, s in zip(found, sources)]
+                found = [
+                    _zeros_for(s) if g is None else g for g, s in zip(found, sources)
+                ]
             rows.append(found)
         return rows
 
@@ -300,7 +295,7 @@ class _Stopped:
     def __enter__(self):
         if self._tape._tape is None:
             raise RuntimeError(
-                "Missing tape: cannot stop recording on an inactive GradientTape."
+                "Trying to stop recording a tape which is not recording."
             )
         self._tape._pop()
 

@@ -36,13 +36,17 @@ def _takes_variables(function):
         spec = inspect.getfullargspec(function)
     except TypeError:
         return False
-    return "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
+    return (
+        "variables" in spec.args or "variables" in spec.kwonlyargs or bool(spec.varkw)
+    )
 
 
 def _call(f, args, kwargs):
     flat = nest.flatten(args, expand_composites=True)
     inputs = [
-        conversion.convert_to_tensor(x) if not isinstance(x, _headrace.VariableBase) else x
+        conversion.convert_to_tensor(x)
+        if not isinstance(x, _headrace.VariableBase)
+        else x
         for x in flat
     ]
     args = nest.pack_sequence_as(args, inputs, expand_composites=True) if flat else args
@@ -92,8 +96,8 @@ def _record(f, grad_fn, inputs, used, outputs, result):
     wants_variables = _takes_variables(grad_fn)
     if used and not wants_variables:
         raise TypeError(
-            "If using @custom_gradient with a function that uses variables, then grad_fn "
-            "must accept a 'variables' keyword argument."
+            "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since "
+            f"function uses variables: {used}"
         )
 
     def backward(grads):
@@ -106,8 +110,10 @@ def _record(f, grad_fn, inputs, used, outputs, result):
         if used:
             found, of_variables = grad_fn(*given, variables=used)
             if len(of_variables) != len(used):
-                raise ValueError("Must return gradient for each variable from "
-                                 "@custom_gradient grad_fn.")
+                raise ValueError(
+                    "Must return gradient for each variable from "
+                    "@custom_gradient grad_fn."
+                )
         else:
             found, of_variables = grad_fn(*given), []
         flat = nest.flatten(found)
@@ -148,12 +154,7 @@ def recompute_grad(f):
     def inner(*args, **kwargs):
         from headrace.eager.backprop import GradientTape
 
-        stop = _headrace.StopRecording()
-        stop.enter()
-        try:
-            result = f(*args, **kwargs)
-        finally:
-            stop.exit()
+        result = f(*args, **kwargs)
 
         def grad(*grads, **grad_kwargs):
             variables = grad_kwargs.get("variables") or []

@@ -29,9 +29,7 @@ class ForwardAccumulator:
                 )
             t = conversion.convert_to_tensor(t, dtype=p.dtype)
             if not t.shape.is_compatible_with(p.shape):
-                raise ValueError(
-                    f"Tangent {t} shape must match primal shape {p.shape}"
-                )
+                raise ValueError(f"Tangent {t} shape must match primal shape {p.shape}")
             self._primals.append(p)
             self._tangents.append(t)
         self._tape = None
@@ -61,7 +59,9 @@ class ForwardAccumulator:
         zero = UnconnectedGradients(unconnected_gradients) == UnconnectedGradients.ZERO
         out = []
         for target in nest.flatten(primals):
-            value = target._read() if isinstance(target, _headrace.VariableBase) else target
+            value = (
+                target._read() if isinstance(target, _headrace.VariableBase) else target
+            )
             product = self._product(target)
             if product is None and zero:
                 product = _headrace.raw_op("ZerosLike")(x=value)

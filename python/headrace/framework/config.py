@@ -26,7 +26,6 @@ class _Settings:
     logical = {}  # physical device -> list of LogicalDeviceConfiguration
     inter_op = 0
     soft_placement = True
-    run_eagerly = False
     deterministic = False
     tf32 = True
     jit = ""
@@ -44,8 +43,10 @@ def list_logical_devices(device_type=None):
     out = []
     for d in _Settings.visible:
         count = len(_Settings.logical.get(d, [None]))
-        out += [LogicalDevice(f"/device:{d.device_type}:{i}", d.device_type)
-                for i in range(count)]
+        out += [
+            LogicalDevice(f"/device:{d.device_type}:{i}", d.device_type)
+            for i in range(count)
+        ]
     return [d for d in out if device_type in (None, d.device_type)]
 
 
@@ -74,12 +75,14 @@ def get_logical_device_configuration(device):
 def set_logical_device_configuration(device, logical_devices):
     """Splits a physical device into logical ones."""
     device = _known(device)
+    _refuse_when_used("Virtual devices cannot be modified after being initialized")
     for c in logical_devices or []:
         if device.device_type == "CPU" and (
             c.memory_limit is not None or c.experimental_priority is not None
         ):
-            raise ValueError("Setting memory limit on CPU virtual devices is currently "
-                             "not supported")
+            raise ValueError(
+                "Setting memory limit on CPU virtual devices is currently not supported"
+            )
     if logical_devices is None:
         _Settings.logical.pop(device, None)
     else:
@@ -92,6 +95,11 @@ def _known(device):
     return device
 
 
+def _refuse_when_used(text):
+    if _headrace.context_used():
+        raise RuntimeError(text)
+
+
 def get_intra_op_parallelism_threads():
     """Threads of one op; 0 lets the system choose."""
     return _headrace.intra_op_threads()
@@ -99,6 +107,7 @@ def get_intra_op_parallelism_threads():
 
 def set_intra_op_parallelism_threads(num_threads):
     """Sets the threads of one op."""
+    _refuse_when_used("Intra op parallelism cannot be modified after initialization.")
     _headrace.set_intra_op_threads(int(num_threads))
 
 
@@ -109,6 +118,7 @@ def get_inter_op_parallelism_threads():
 
 def set_inter_op_parallelism_threads(num_threads):
     """Sets how many ops run side by side: one pool serves both kinds."""
+    _refuse_when_used("Inter op parallelism cannot be modified after initialization.")
     _Settings.inter_op = int(num_threads)
 
 
@@ -124,12 +134,12 @@ def set_soft_device_placement(enabled):
 
 def run_functions_eagerly(run_eagerly):
     """Makes traced functions run as plain Python."""
-    _Settings.run_eagerly = bool(run_eagerly)
+    _headrace.run_functions_eagerly(bool(run_eagerly))
 
 
 def functions_run_eagerly():
     """Whether traced functions run as plain Python."""
-    return _Settings.run_eagerly
+    return _headrace.functions_run_eagerly()
 
 
 def enable_op_determinism():
@@ -192,6 +202,8 @@ def get_memory_growth(device):
 
 def set_memory_growth(device, enable):
     """CPUs have no such setting."""
-    raise ValueError("Cannot set memory growth on device when virtual devices configured"
-                     if device not in _PHYSICAL else
-                     f"Cannot set memory growth on device {device}: it is no GPU")
+    raise ValueError(
+        "Cannot set memory growth on device when virtual devices configured"
+        if device not in _PHYSICAL
+        else f"Cannot set memory growth on device {device}: it is no GPU"
+    )

@@ -188,7 +188,18 @@ def _data(value, dtype):
         return _headrace.make_tensor(value, dtype or dtypes.int32)
     if isinstance(value, dtypes.DType):
         value = value.as_datatype_enum
-    known = (int, float, complex, str, bytes, list, tuple, np.ndarray, np.generic, range)
+    known = (
+        int,
+        float,
+        complex,
+        str,
+        bytes,
+        list,
+        tuple,
+        np.ndarray,
+        np.generic,
+        range,
+    )
     if isinstance(value, known):
         return _headrace.make_tensor(value, dtype)
     return _headrace.to_tensor(value, dtype)

@@ -8,7 +8,7 @@ _state = threading.local()
 class DeviceSpec:
     """The parts of a device's name; immutable."""
 
-    __slots__ = ("job", "replica", "task", "device_type", "device_index")
+    __slots__ = ("device_index", "device_type", "job", "replica", "task")
 
     def __init__(
         self, job=None, replica=None, task=None, device_type=None, device_index=None
@@ -47,8 +47,10 @@ class DeviceSpec:
                 if len(fields) == 3 and fields[2] != "*":
                     parts["device_index"] = fields[2]
             else:
-                raise ValueError(f"Unknown attribute '{key}' is encountered while parsing"
-                                 f" the device spec: '{spec}'.")
+                raise ValueError(
+                    f"Unknown attribute '{key}' is encountered while parsing"
+                    f" the device spec: '{spec}'."
+                )
         return cls(**parts)
 
     def parse_from_string(self, spec):
@@ -76,7 +78,9 @@ class DeviceSpec:
         )
 
     def replace(self, **kwargs):
-        return type(self)(**{k: kwargs.get(k, getattr(self, k)) for k in self.__slots__})
+        return type(self)(
+            **{k: kwargs.get(k, getattr(self, k)) for k in self.__slots__}
+        )
 
     def __eq__(self, other):
         if not isinstance(other, DeviceSpec):
@@ -96,7 +100,7 @@ def current():
     return getattr(_state, "device", "")
 
 
-class device:  # noqa: N801  (upstream's name)
+class device:
     """A context manager: operations made inside are placed on the device."""
 
     def __init__(self, device_name):

@@ -40,7 +40,7 @@ class DType(_headrace.DTypeBase):
     @property
     def base_dtype_name(self):
         name = self.name
-        return name[:-4] if name.endswith("_ref") else name
+        return name.removesuffix("_ref")
 
     @property
     def as_datatype_enum(self):
@@ -113,7 +113,9 @@ class DType(_headrace.DTypeBase):
             return _quantized_numpy(name)
         if name in ("resource", "variant"):
             return None if name == "variant" else _numpy_resource
-        return _headrace.numpy_dtype(self.base_dtype).type if name != "string" else object
+        return (
+            _headrace.numpy_dtype(self.base_dtype).type if name != "string" else object
+        )
 
     def _limit(self, which):
         name = self.base_dtype_name

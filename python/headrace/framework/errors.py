@@ -11,7 +11,7 @@ class OpError(Exception):
     """
 
     def __init__(self, node_def, op, message, error_code, *args):
-        super().__init__(message)
+        super().__init__()
         self._node_def = node_def
         self._op = op
         self._message = message

@@ -17,7 +17,7 @@ def inside_function():
     return scopes.is_function()
 
 
-class init_scope:  # noqa: N801  (upstream's name)
+class init_scope:
     """Lifts operations out of functions being traced."""
 
     def __enter__(self):
@@ -88,7 +88,7 @@ def control_dependencies(control_inputs):
     return scopes.control_dependencies(control_inputs)
 
 
-def tuple(tensors, control_inputs=None, name=None):  # noqa: A001
+def tuple(tensors, control_inputs=None, name=None):
     """The tensors, once all of them are computed."""
     if _headrace.is_eager():
         return list(tensors)

@@ -71,7 +71,9 @@ class IndexedSlices:
                 "Tensor conversion requested for IndexedSlices for argument without "
                 f"dense_shape: {self!r}"
             )
-        if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(self.dtype):
+        if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(
+            self.dtype
+        ):
             raise ValueError(
                 f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for "
                 f"IndexedSlices with dtype {self.dtype.name}"

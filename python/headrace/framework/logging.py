@@ -11,7 +11,9 @@ def get_logger():
         logger = logging.getLogger("headrace")
         if not logger.handlers:
             handler = logging.StreamHandler()
-            handler.setFormatter(logging.Formatter("%(levelname)s:tensorflow:%(message)s"))
+            handler.setFormatter(
+                logging.Formatter("%(levelname)s:tensorflow:%(message)s")
+            )
             logger.addHandler(handler)
             logger.propagate = False
         _logger.append(logger)

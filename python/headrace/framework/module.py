@@ -5,6 +5,7 @@ import re
 from headrace._load import _headrace
 from headrace.framework import nest
 from headrace.framework.name_scopes import name_scope
+from headrace.framework.trackable import AutoTrackable
 
 _VALID = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
 
@@ -14,11 +15,11 @@ def camel_to_snake(value):
     return re.sub(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))", r"_\1", value).lower()
 
 
-class Module:
+class Module(AutoTrackable):
     """Groups variables, other modules and functions under attributes."""
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset(
-        ("_self_unconditional_checkpoint_dependencies", "_self_name_based_restores")
+        ("_self_node", "_self_unconditional_checkpoint_dependencies")
     )
 
     def __init__(self, name=None):
@@ -69,13 +70,22 @@ class Module:
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 
     def _flatten(
-        self, recursive=True, predicate=None, attribute_traversal_key=None,
-        with_path=False, expand_composites=False,
+        self,
+        recursive=True,
+        predicate=None,
+        attribute_traversal_key=None,
+        with_path=False,
+        expand_composites=False,
     ):
         predicate = predicate or (lambda _: True)
         return _walk(
-            self, recursive, predicate, self._TF_MODULE_IGNORED_PROPERTIES,
-            attribute_traversal_key, with_path, expand_composites,
+            self,
+            recursive,
+            predicate,
+            self._TF_MODULE_IGNORED_PROPERTIES,
+            attribute_traversal_key,
+            with_path,
+            expand_composites,
         )
 
     @classmethod
@@ -97,11 +107,14 @@ def _is_variable(x):
 
 def _walk(module, recursive, predicate, ignored, key, with_path, expand):
     seen = {id(module)}
-    yield from _walk_one(module, recursive, predicate, ignored, key, with_path, expand,
-                         (), seen)
+    yield from _walk_one(
+        module, recursive, predicate, ignored, key, with_path, expand, (), seen
+    )
 
 
-def _walk_one(module, recursive, predicate, ignored, key, with_path, expand, path, seen):
+def _walk_one(
+    module, recursive, predicate, ignored, key, with_path, expand, path, seen
+):
     submodules = []
     attributes = vars(module)
     for name in sorted(attributes, key=key):
@@ -133,6 +146,13 @@ def _walk_one(module, recursive, predicate, ignored, key, with_path, expand, pat
             continue
         seen.add(("sub", id(sub)))
         yield from _walk_one(
-            sub, recursive, predicate, sub._TF_MODULE_IGNORED_PROPERTIES, key, with_path,
-            expand, full, seen,
+            sub,
+            recursive,
+            predicate,
+            sub._TF_MODULE_IGNORED_PROPERTIES,
+            key,
+            with_path,
+            expand,
+            full,
+            seen,
         )

@@ -14,7 +14,7 @@ def eager_scope():
     return getattr(_state, "scope", "")
 
 
-class name_scope:  # noqa: N801  (upstream's name)
+class name_scope:
     """A context manager: names made inside start with `name/`.
 
     Attributes:

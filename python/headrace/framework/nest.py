@@ -117,7 +117,9 @@ def pack_sequence_as(structure, flat_sequence, expand_composites=False):
             f"`{type(flat_sequence)}` instead."
         )
     flat = list(flat_sequence)
-    if not is_nested(structure) and not (expand_composites and _is_composite(structure)):
+    if not is_nested(structure) and not (
+        expand_composites and _is_composite(structure)
+    ):
         if len(flat) != 1:
             raise ValueError(
                 "The target structure is of type "
@@ -156,7 +158,7 @@ def _pack(structure, flat, at, expand):
 def assert_same_structure(nest1, nest2, check_types=True, expand_composites=False):
     """Raises ValueError or TypeError where the two differ."""
     try:
-        _assert_same(nest1, nest2, check_types, expand_composites)
+        _assert_same(nest1, nest2, check_types, expand_composites, (nest1, nest2))
     except (ValueError, TypeError) as e:
         raise type(e)(
             f"{e}\nEntire first structure:\n{_dots(nest1)}\nEntire second structure:\n"
@@ -175,15 +177,15 @@ class _Dot:
         return "."
 
 
-def _assert_same(a, b, check_types, expand):
+def _assert_same(a, b, check_types, expand, whole):
     nested_a, nested_b = is_nested(a), is_nested(b)
     if nested_a != nested_b:
         shown, other = (a, b) if nested_a else (b, a)
         raise ValueError(
             "The two structures don't have the same nested structure.\n\n"
-            f"First structure: type={type(a).__name__} str={a}\n\n"
-            f"Second structure: type={type(b).__name__} str={b}\n\n"
-            f"More specifically: Substructure \"type={type(shown).__name__} "
+            f"First structure: type={type(whole[0]).__name__} str={whole[0]}\n\n"
+            f"Second structure: type={type(whole[1]).__name__} str={whole[1]}\n\n"
+            f'More specifically: Substructure "type={type(shown).__name__} '
             f'str={shown}" is a sequence, while substructure '
             f'"type={type(other).__name__} str={other}" is not'
         )
@@ -207,12 +209,16 @@ def _assert_same(a, b, check_types, expand):
         )
     ca, cb = children(a), children(b)
     if len(ca) != len(cb):
+        first = f"type={type(a).__name__} str={a}"
+        second = f"type={type(b).__name__} str={b}"
         raise ValueError(
-            "The two structures don't have the same number of elements.\n\n"
-            f"First structure: {a}\n\nSecond structure: {b}"
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: {first}\n\nSecond structure: {second}\n\n"
+            "More specifically: The two structures don't have the same number of "
+            f"elements. First structure: {first}. Second structure: {second}"
         )
     for x, y in zip(ca, cb):
-        _assert_same(x, y, check_types, expand)
+        _assert_same(x, y, check_types, expand, whole)
 
 
 def _kind(x):
@@ -220,7 +226,9 @@ def _kind(x):
     return getattr(kind, "_nest_kind", kind)
 
 
-def map_structure(func, *structure, check_types=True, expand_composites=False, **kwargs):
+def map_structure(
+    func, *structure, check_types=True, expand_composites=False, **kwargs
+):
     """func over the leaves of structures that are alike."""
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")

@@ -30,10 +30,6 @@ def set_seed(seed):
     random_generator.reset_global(_Context.seed)
 
 
-def _wrapped(seed):
-    return int(seed) % _MAX if abs(int(seed)) > _MAX else int(seed)
-
-
 def get_seed(op_seed):
     """(seed, seed2) of an op with that seed; (None, None) where nothing is set."""
     if not _headrace.is_eager():
@@ -45,7 +41,7 @@ def get_seed(op_seed):
     else:
         global_seed = _Context.seed
         if global_seed is not None and op_seed is None:
-            op_seed = _Context.random.randint(0, _MAX - 1)
+            op_seed = _Context.random.randint(0, _MAX)
     if global_seed is None and op_seed is None:
         return None, None
     if global_seed is None:

@@ -57,7 +57,7 @@ def numpy_text(tensor, is_repr=False):
         if not is_repr:
             return str(value)
         if isinstance(value, np.generic):
-            return repr(value.item()) if value.dtype.kind != "V" else str(value)
+            return repr(value.item())
         return repr(value)
     text = _headrace.describe_objects(tensor)
     return text
@@ -93,7 +93,9 @@ def _iter(self):
 
 def _array(self, dtype=None, copy=None):
     if not self.dtype.is_numpy_compatible:
-        raise ValueError(f"Cannot convert a Tensor of dtype {self.dtype!r} to a NumPy array.")
+        raise ValueError(
+            f"Cannot convert a Tensor of dtype {self.dtype!r} to a NumPy array."
+        )
     view = self._numpy_view()
     if dtype is not None and view.dtype != dtype:
         return view.astype(dtype)
@@ -117,12 +119,6 @@ def _undefined(what, error=AttributeError):
 
 def _complex(self):
     return complex(self.numpy())
-
-
-def _getitem(self, key):
-    from headrace.ops import array_ops
-
-    return array_ops.slice_tensor(self, key)
 
 
 def _deepcopy(self, memo):
@@ -165,7 +161,6 @@ _attach(
     Tensor,
     {
         "__array_priority__": 100,
-        "__getitem__": _getitem,
         "ndim": property(lambda self: self._rank(), doc="The number of dimensions."),
         "get_shape": lambda self: self.shape,
         "ref": lambda self: Reference(self),
@@ -211,7 +206,7 @@ def _symbolic_repr(self):
 
 def _symbolic_str(self):
     shape = self.shape
-    text = f', shape={shape}' if shape.rank is not None else ""
+    text = f", shape={shape}" if shape.rank is not None else ""
     return f'Tensor("{self.name}"{text}, dtype={self.dtype.name})'
 
 
@@ -226,7 +221,9 @@ def _symbolic_bool(self):
 
 
 def _symbolic_iter(self):
-    raise OperatorNotAllowedInGraphError("Iterating over a symbolic `tf.Tensor`" + _ADVICE)
+    raise OperatorNotAllowedInGraphError(
+        "Iterating over a symbolic `tf.Tensor`" + _ADVICE
+    )
 
 
 def _symbolic_len(self):

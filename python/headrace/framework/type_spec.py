@@ -114,7 +114,7 @@ def _join(parts):
 class TensorSpec(TypeSpec):
     """A tensor's shape, dtype and name."""
 
-    __slots__ = ("_shape", "_dtype", "_name")
+    __slots__ = ("_dtype", "_name", "_shape")
 
     def __init__(self, shape, dtype=dtypes.float32, name=None):
         self._shape = tensor_shape.TensorShape(shape)
@@ -151,7 +151,7 @@ class TensorSpec(TypeSpec):
         if isinstance(tensor, _headrace.SymbolicTensor):
             return cls(tensor.shape, tensor.dtype, name or tensor.name.split(":")[0])
         raise ValueError(
-            "`tensor` should be a tf.Tensor, but got type " f"{type(tensor)}."
+            f"`tensor` should be a tf.Tensor, but got type {type(tensor)}."
         )
 
     def is_compatible_with(self, spec_or_tensor):
@@ -195,7 +195,7 @@ class TensorSpec(TypeSpec):
 class BoundedTensorSpec(TensorSpec):
     """A TensorSpec with bounds of the values."""
 
-    __slots__ = ("_minimum", "_maximum")
+    __slots__ = ("_maximum", "_minimum")
 
     def __init__(self, shape, dtype, minimum, maximum, name=None):
         super().__init__(shape, dtype, name)
@@ -221,8 +221,12 @@ class IndexedSlicesSpec(TypeSpec):
     """What IndexedSlices are like."""
 
     def __init__(
-        self, shape=None, dtype=dtypes.float32, indices_dtype=dtypes.int64,
-        dense_shape_dtype=None, indices_shape=None,
+        self,
+        shape=None,
+        dtype=dtypes.float32,
+        indices_dtype=dtypes.int64,
+        dense_shape_dtype=None,
+        indices_shape=None,
     ):
         self._shape = tensor_shape.as_shape(shape)
         self._values_dtype = dtypes.as_dtype(dtype)
@@ -238,8 +242,11 @@ class IndexedSlicesSpec(TypeSpec):
 
     def _serialize(self):
         return (
-            self._shape, self._values_dtype, self._indices_dtype,
-            self._dense_shape_dtype, self._indices_shape,
+            self._shape,
+            self._values_dtype,
+            self._indices_dtype,
+            self._dense_shape_dtype,
+            self._indices_shape,
         )
 
 
@@ -285,7 +292,9 @@ class NoneTensorSpec(TypeSpec):
 _by_type = []  # (type, function of a value)
 
 
-def register_type_spec_from_value_converter(type_object, converter, allow_subclass=False):
+def register_type_spec_from_value_converter(
+    type_object, converter, allow_subclass=False
+):
     """Says how the spec of values of a type is made."""
     _by_type.append((type_object, converter, allow_subclass))
 
@@ -302,13 +311,11 @@ def type_spec_from_value(value):
     for kind, converter, subclass in reversed(_by_type):
         if type(value) is kind or (subclass and isinstance(value, kind)):
             return converter(value)
-    if value is not None and not nest.is_nested(value):
-        try:
-            tensor = conversion.convert_to_tensor(value)
-            return TensorSpec(tensor.shape, tensor.dtype)
-        except (TypeError, ValueError):
-            pass
-    elif isinstance(value, (list, tuple, np.ndarray)):
+    if (
+        value is not None
+        and not nest.is_nested(value)
+        or isinstance(value, (list, tuple, np.ndarray))
+    ):
         try:
             tensor = conversion.convert_to_tensor(value)
             return TensorSpec(tensor.shape, tensor.dtype)

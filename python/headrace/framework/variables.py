@@ -42,7 +42,7 @@ def of_handle(handle):
 _creators = []  # of tf.variable_creator_scope, innermost last
 
 
-class variable_creator_scope:  # noqa: N801  (upstream's name)
+class variable_creator_scope:
     """Variables made inside are made by `creator(next_creator, **kwargs)`."""
 
     def __init__(self, variable_creator):
@@ -278,20 +278,26 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
     # --- assignments ---
 
     def _assigned(self, read_value):
-        if not _headrace.is_eager():
-            return self._read() if read_value else None
-        return _UnreadVariable(self) if read_value else None
+        if not read_value:
+            return None
+        return self._alias(_UnreadVariable) if _headrace.is_eager() else self._read()
 
     def assign(self, value, use_locking=None, name=None, read_value=True):
         self._assign(value)
+        if read_value and _headrace.is_eager():
+            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_add(self, delta, use_locking=None, name=None, read_value=True):
         self._assign_add(delta)
+        if read_value and _headrace.is_eager():
+            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
         self._assign_sub(delta)
+        if read_value and _headrace.is_eager():
+            return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def _scatter(self, op, sparse_delta, name):
@@ -336,11 +342,17 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
         indices = conversion.convert_to_tensor(sparse_delta.indices)
         depth = indices.shape.rank
-        grids = array_ops.meshgrid(
-            *[_headrace.raw_op("Range")(start=0, limit=d, delta=1) for d in
-              indices.shape.as_list()[:-1]],
-            indexing="ij",
-        ) if depth > 1 else []
+        grids = (
+            array_ops.meshgrid(
+                *[
+                    _headrace.raw_op("Range")(start=0, limit=d, delta=1)
+                    for d in indices.shape.as_list()[:-1]
+                ],
+                indexing="ij",
+            )
+            if depth > 1
+            else []
+        )
         full = [
             array_ops.broadcast_to(array_ops.expand_dims(g, -1), indices.shape)
             for g in grids
@@ -450,9 +462,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return format(self._read(), spec)
 
     def __getitem__(self, key):
-        from headrace.ops import array_ops
-
-        return array_ops.slice_tensor(self._read(), key, variable=self)
+        return self._read()[key]
 
     def __copy__(self):
         return self.__deepcopy__({})
@@ -472,7 +482,12 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return copy
 
     def __reduce__(self):
-        return _rebuild, (self.numpy(), self.trainable, self.dtype.name, self._shared_name)
+        return _rebuild, (
+            self.numpy(),
+            self.trainable,
+            self.dtype.name,
+            self._shared_name,
+        )
 
     def __iadd__(self, other):
         _refuse("+=", "assign_add", "+")
@@ -499,9 +514,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
 
 def _refuse(operator, method, plain):
-    argument = (
-        "value" if method != "assign" else f"variable {plain} value"
-    )
+    argument = "value" if method != "assign" else f"variable {plain} value"
     raise RuntimeError(
         f"`variable {operator} value` with `tf.Variable`s is not supported. Use "
         f"`variable.{method}({argument})` to modify the variable, or `out = variable "
@@ -522,17 +535,14 @@ class ResourceVariable(Variable):
 class _UnreadVariable(ResourceVariable):
     """A variable as its assignments return it: reading gives the value now."""
 
-    def __init__(self, variable):
-        self._shared_name = variable._shared_name
-        self._constraint = variable._constraint
-        self._synchronization = variable._synchronization
-        self._aggregation = variable._aggregation
-        self._parent = variable
-        self._set_up(variable.handle, variable.dtype, variable.shape, variable.trainable)
-
     @property
     def name(self):
         return "UnreadVariable"
+
+    _shared_name = property(lambda self: self._parent._shared_name)
+    _constraint = property(lambda self: self._parent._constraint)
+    _synchronization = property(lambda self: self._parent._synchronization)
+    _aggregation = property(lambda self: self._parent._aggregation)
 
 
 def _binary(operator):
@@ -586,3 +596,36 @@ def _add_operators():
 
 
 _add_operators()
+
+
+class _Argument(ResourceVariable):
+    """A variable as an argument of a function being traced."""
+
+    def __init__(self, handle, spec, name):
+        self._shared_name = name
+        self._constraint = None
+        self._synchronization = VariableSynchronization.AUTO
+        self._aggregation = VariableAggregation.NONE
+        self._set_up(handle, spec.dtype, spec.shape, spec.trainable)
+
+
+_like = {}  # (shape, dtype) -> a handle that describes such a variable
+
+
+def traced_argument(graph, spec, name, out):
+    """The variable that stands for an argument; its handle goes to `out`."""
+    key = (spec.shape._dims, spec.dtype)
+    if key not in _like:
+        with stack_of_eager():
+            _like[key] = _headrace.raw_op("VarHandleOp")(
+                dtype=spec.dtype, shape=spec.shape, shared_name=f"like {key}"
+            )
+    handle = graph._core.placeholder(name, dtypes.resource, [], _like[key])
+    out.append(handle)
+    return _Argument(handle, spec, name)
+
+
+def stack_of_eager():
+    from headrace.graph import stack
+
+    return stack.entering(None)

@@ -29,7 +29,7 @@ class Graph:
         self._collections = {}
         self._seed = None
         self._variables = []
-        self._collection_scopes = []
+        self._bodies = []  # graphs of branches and loops, for messages
         _graphs[self._core.id] = self
 
     def _operation(self, node):

@@ -2,6 +2,10 @@
 
 import re
 
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import nest
 from headrace.graph import stack
 
 _ROOT = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -44,3 +48,88 @@ def current():
 
 def set_device(name):
     stack.current()._core.device = name
+
+
+def is_function():
+    return stack.inside_function()
+
+
+def lift():
+    """The context of tf.init_scope."""
+    return stack.init_scope()
+
+
+def constant_value(tensor):
+    """A symbolic tensor's value as an array, where tracing knows it, or None."""
+    known = _headrace.known_value(tensor)
+    if known is not None:
+        return known.numpy()
+    if _headrace.node_of(tensor).type == "Shape":
+        shape = _headrace.node_of(tensor).inputs()[0].shape
+        if shape.is_fully_defined():
+            return np.array(shape.as_list(), tensor.dtype.as_numpy_dtype)
+    return None
+
+
+def control_dependencies(control_inputs):
+    graph = stack.current()
+    if callable(control_inputs):
+        raise NotImplementedError(
+            "control_dependencies: a callable is not supported inside a graph"
+        )
+    return graph.control_dependencies(control_inputs)
+
+
+def group(inputs, name):
+    """A NoOp that runs after all the inputs."""
+    graph = stack.current()
+    flat = nest.flatten(list(inputs), expand_composites=True)
+    for x in flat:
+        if x is not None and not hasattr(x, "device"):
+            raise TypeError(
+                "'inputs' should be zero or more (nested) Tensors. Received "
+                f"'{x}' with type '{type(x)}'."
+            )
+    with graph.control_dependencies([x for x in flat if x is not None]):
+        return op_of_effect("NoOp", name or "group_deps")
+
+
+def op_of_effect(op, name):
+    """Asks an op without outputs; its Operation."""
+    graph = stack.current()
+    _headrace.raw_op(op)(name=name)
+    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+
+
+def tuple(tensors, control_inputs, name):  # noqa: A001
+    """The tensors, each after all of them and `control_inputs`."""
+    from headrace.ops import array_ops
+
+    graph = stack.current()
+    present = [t for t in tensors if t is not None]
+    if not present:
+        raise ValueError(
+            "Expected at least one Tensor or Operation in `tensors`, but got none"
+        )
+    with graph.name_scope(name or "tuple"):
+        gate = group(list(present) + list(control_inputs or ()), "group_deps")
+        out = []
+        with graph.control_dependencies([gate]):
+            for t in tensors:
+                is_tensor = t is not None and not hasattr(t, "outputs")
+                out.append(array_ops.identity(t) if is_tensor else None)
+        return out
+
+
+def set_seed(value):
+    stack.current().seed = int(value)
+
+
+def seed():
+    """The current graph's seed, or None."""
+    return stack.current().seed
+
+
+def next_op_seed():
+    """The seed of the next random operation: the number of operations so far."""
+    return stack.current()._core.num_nodes

@@ -10,145 +10,32 @@ from headrace.ops.faces import face
 
 newaxis = None
 
+
 broadcast_to = face("BroadcastTo", "broadcast_to", "input, shape, name=None")
+
+
 reshape = face("Reshape", "reshape", "tensor, shape, name=None")
+
+
 fill = face("Fill", "fill", "dims, value, name=None")
+
+
 identity = face("Identity", "identity", "input, name=None")
+
+
 stop_gradient = face("StopGradient", "stop_gradient", "input, name=None")
+
+
 tile = face("Tile", "tile", "input, multiples, name=None")
+
+
 slice = face("Slice", "slice", "input_->input, begin, size, name=None")
+
+
 gather_nd_op = face("GatherNd", "gather_nd", "params, indices, name=None")
+
+
 bitcast = face("Bitcast", "bitcast", "input, type, name=None")
-
-_CHECK = (
-    "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar "
-    "tf.int32/tf.int64 tensors are valid indices, got "
-)
-_INTEGERS = (dtypes.int16, dtypes.int32, dtypes.int64)
-
-
-def _check_index(index):
-    if isinstance(index, (int, np.integer, list, tuple)) and not isinstance(index, bool):
-        return
-    dtype = getattr(index, "dtype", None)
-    if isinstance(index, (_headrace.Tensor, _headrace.VariableBase)):
-        if dtype in _INTEGERS and index.shape.rank in (0, None):
-            return
-    elif dtype is not None and getattr(index, "shape", None) == ():
-        if dtypes.as_dtype(dtype).is_integer:
-            return
-    raise TypeError(f"{_CHECK}{index!r}")
-
-
-def _is_mask(key):
-    if isinstance(key, (bool, np.bool_)):
-        return True
-    if isinstance(key, (_headrace.Tensor, _headrace.VariableBase)):
-        return key.dtype == dtypes.bool
-    return isinstance(key, np.ndarray) and key.dtype == np.bool_
-
-
-class _Slice:
-    """Collects the arguments of a StridedSlice."""
-
-    def __init__(self):
-        self.begin, self.end, self.strides = [], [], []
-        self.begin_mask = self.end_mask = self.ellipsis_mask = 0
-        self.new_axis_mask = self.shrink_axis_mask = 0
-
-    def add(self, key):
-        bit = 1 << len(self.begin)
-        begin, end, stride = 0, 0, 1
-        if isinstance(key, builtins.slice):
-            if key.start is None:
-                self.begin_mask |= bit
-            else:
-                _check_index(key.start)
-                begin = key.start
-            if key.stop is None:
-                self.end_mask |= bit
-            else:
-                _check_index(key.stop)
-                end = key.stop
-            if key.step is not None:
-                _check_index(key.step)
-                stride = key.step
-        elif key is Ellipsis:
-            self.ellipsis_mask |= bit
-        elif key is None:
-            self.new_axis_mask |= bit
-        else:
-            _check_index(key)
-            begin, end = key, _next(key)
-            self.shrink_axis_mask |= bit
-        self.begin.append(begin)
-        self.end.append(end)
-        self.strides.append(stride)
-
-    def arrays(self):
-        """begin, end, strides as tensors of one dtype."""
-        lists = (self.begin, self.end, self.strides)
-        leaves = [x for items in lists for x in items]
-        if all(type(x) is int for x in leaves):
-            return tuple(_headrace.make_tensor(x, dtypes.int32) if _small(x) else
-                         _headrace.make_tensor(x, dtypes.int64) for x in lists)
-        dtype = dtypes.int32
-        for x in leaves:
-            if getattr(x, "dtype", None) in (dtypes.int64, np.int64):
-                dtype = dtypes.int64
-        return tuple(stack([_cast_index(x, dtype) for x in items]) for items in lists)
-
-
-def _small(values):
-    return all(-(2**31) <= v < 2**31 for v in values)
-
-
-def _next(key):
-    return key + 1 if not isinstance(key, (list, tuple)) else [k + 1 for k in key]
-
-
-def _cast_index(x, dtype):
-    if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
-        from headrace.ops import math_ops
-
-        return math_ops.cast(x, dtype)
-    return _headrace.to_tensor(int(x) if not isinstance(x, (list, tuple)) else x, dtype)
-
-
-def slice_tensor(tensor, key, variable=None):
-    """tensor[key], in all of Python's and NumPy's forms that upstream takes."""
-    if _is_mask(key):
-        return boolean_mask(tensor, key)
-    if isinstance(key, list):
-        key = tuple(key)
-    parts = _Slice()
-    for k in key if isinstance(key, tuple) else (key,):
-        parts.add(k)
-    if not parts.begin:
-        begin = end = strides = _headrace.make_tensor([], dtypes.int32)
-    else:
-        begin, end, strides = parts.arrays()
-    result = _strided_slice(
-        input=tensor,
-        begin=begin,
-        end=end,
-        strides=strides,
-        begin_mask=parts.begin_mask,
-        end_mask=parts.end_mask,
-        ellipsis_mask=parts.ellipsis_mask,
-        new_axis_mask=parts.new_axis_mask,
-        shrink_axis_mask=parts.shrink_axis_mask,
-        name="strided_slice/" if _headrace.is_eager() else "strided_slice",
-    )
-    return result
-
-
-_strided_slice = face(
-    "StridedSlice",
-    "strided_slice",
-    "input, begin, end, strides, begin_mask=0, end_mask=0, ellipsis_mask=0, "
-    "new_axis_mask=0, shrink_axis_mask=0, name=None",
-)
 
 
 def expand_dims(input, axis, name=None):
@@ -159,7 +46,11 @@ def expand_dims(input, axis, name=None):
 
 
 _expand_dims = face("ExpandDims", "expand_dims", "input, axis->dim, name=None")
+
+
 _pack = face("Pack", "stack", "values, axis=0, name=None")
+
+
 _unpack = face("Unpack", "unstack", "value, num, axis=0, name=None")
 
 
@@ -186,9 +77,7 @@ def unstack(value, num=None, axis=0, name="unstack"):
                 )
             num = shape[axis]
         if num is None:
-            raise ValueError(
-                f"Cannot infer argument `num` from shape {shape}"
-            )
+            raise ValueError(f"Cannot infer argument `num` from shape {shape}")
     return _unpack(value, num, axis, name)
 
 
@@ -358,7 +247,9 @@ def transpose(a, perm=None, conjugate=False, name="transpose"):
             perm = (r - 1) - _headrace.raw_op("Range")(start=0, limit=r, delta=1)
         else:
             perm = _headrace.make_tensor(list(_count(static - 1, -1, -1)), dtypes.int32)
-    return _headrace.raw_op(op)(x=a, perm=perm, name=name if not _headrace.is_eager() else None)
+    return _headrace.raw_op(op)(
+        x=a, perm=perm, name=name if not _headrace.is_eager() else None
+    )
 
 
 _count = builtins.range
@@ -397,7 +288,12 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
                 order.append(d)
         wide = order[max(order.index(d) for d in known)]
         start, limit, delta = (_as(v, wide) for v in (start, limit, delta))
-    return _headrace.raw_op("Range")(start=start, limit=limit, delta=delta, name=name)
+    return _headrace.raw_op("Range")(
+        start=start,
+        limit=limit,
+        delta=delta,
+        name=None if _headrace.is_eager() else name,
+    )
 
 
 def _as(value, dtype):
@@ -417,36 +313,46 @@ def linspace(start, stop, num, name=None, axis=0):
     if start.dtype.is_integer:
         start = math_ops.cast(start, dtypes.float64)
         stop = math_ops.cast(stop, dtypes.float64)
-    if start.shape.rank == 0 and stop.shape.rank == 0:
+    if start.shape.rank == 0 and stop.shape.rank == 0 and _positive(num):
         return _headrace.raw_op("LinSpace")(start=start, stop=stop, num=num, name=name)
     shape_ = broadcast_static_shape(start.shape, stop.shape)
     start, stop = broadcast_to(start, shape_), broadcast_to(stop, shape_)
     axis = axis if axis >= 0 else shape_.rank + 1 + axis
-    count = int(num)
-    steps = conversion.constant(
-        np.arange(count) / max(count - 1, 1), dtype=start.dtype
-    )
+    count = max(int(num), 0)
+    steps = conversion.constant(np.arange(count) / max(count - 1, 1), dtype=start.dtype)
     steps = reshape(steps, [1] * axis + [count] + [1] * (shape_.rank - axis))
     start, stop = expand_dims(start, axis), expand_dims(stop, axis)
     return start + (stop - start) * steps
+
+
+def _positive(num):
+    return not isinstance(num, (int, np.integer)) or num > 0
 
 
 def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name=None):
     """Identity matrices."""
     num_columns = num_rows if num_columns is None else num_columns
     dtype = dtypes.as_dtype(dtype)
-    least = num_rows if num_rows is num_columns else _headrace.raw_op("Minimum")(
-        x=num_rows, y=num_columns)
+    least = (
+        num_rows
+        if num_rows is num_columns
+        else _headrace.raw_op("Minimum")(x=num_rows, y=num_columns)
+    )
     batch = [] if batch_shape is None else batch_shape
     if isinstance(batch, _headrace.Tensor) or isinstance(least, _headrace.Tensor):
-        diagonal = ones(concat([batch, [least]], 0) if batch_shape is not None
-                        else stack([least]), dtype)
+        diagonal = ones(
+            concat([batch, [least]], 0) if batch_shape is not None else stack([least]),
+            dtype,
+        )
     else:
         diagonal = ones(list(batch) + [least], dtype)
     if num_rows is num_columns or (num_rows == num_columns) is True:
         return _headrace.raw_op("MatrixDiag")(diagonal=diagonal, name=name)
-    shape_ = concat([batch, [num_rows], [num_columns]], 0) if batch_shape is not None \
+    shape_ = (
+        concat([batch, [num_rows], [num_columns]], 0)
+        if batch_shape is not None
         else stack([num_rows, num_columns])
+    )
     return _headrace.raw_op("MatrixSetDiag")(
         input=zeros(shape_, dtype), diagonal=diagonal, name=name
     )
@@ -505,9 +411,7 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
     if num is None:
         num = sizes.shape[0]
         if num is None:
-            raise ValueError(
-                f"Cannot infer argument `num` from shape {sizes.shape}"
-            )
+            raise ValueError(f"Cannot infer argument `num` from shape {sizes.shape}")
     return _headrace.raw_op("SplitV")(
         value=value, size_splits=sizes, axis=axis, num_split=num, name=name
     )
@@ -517,9 +421,11 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
     """Elements added before and after, by dimension."""
     kind = mode.upper()
     if kind == "CONSTANT":
-        if not isinstance(constant_values, _headrace.Tensor) and np.isscalar(
-            constant_values
-        ) and constant_values == 0:
+        if (
+            not isinstance(constant_values, _headrace.Tensor)
+            and np.isscalar(constant_values)
+            and constant_values == 0
+        ):
             return _headrace.raw_op("Pad")(input=tensor, paddings=paddings, name=name)
         tensor = conversion.convert_to_tensor(tensor)
         return _headrace.raw_op("PadV2")(
@@ -543,47 +449,6 @@ def reverse(tensor, axis, name=None):
 def roll(input, shift, axis, name=None):
     """Elements shifted along dimensions, those that leave come back."""
     return _headrace.raw_op("Roll")(input=input, shift=shift, axis=axis, name=name)
-
-
-def repeat(input, repeats, axis=None, name=None):
-    """Elements repeated along a dimension (of the flattened tensor by default)."""
-    input = conversion.convert_to_tensor(input)
-    if axis is None:
-        input, axis = reshape(input, [-1]), 0
-    axis = axis + input.shape.rank if axis < 0 else axis
-    repeats = conversion.convert_to_tensor(repeats)
-    if repeats.dtype not in (dtypes.int32, dtypes.int64):
-        repeats = _as(repeats, dtypes.int32)
-    length = shape(input)[axis]
-    if repeats.shape.rank == 0 or repeats.shape.num_elements() == 1:
-        count = reshape(repeats, [])
-        places = tile(expand_dims(range(length), -1), stack([1, _as(count, dtypes.int32)]))
-        return gather(input, reshape(places, [-1]), axis=axis)
-    ends = _headrace.raw_op("Cumsum")(x=repeats, axis=0)
-    places = searchsorted(
-        ends, range(_as(ends[-1], ends.dtype), dtype=ends.dtype), side="right"
-    )
-    return gather(input, places, axis=axis)
-
-
-def searchsorted(
-    sorted_sequence, values, side="left", out_type=dtypes.int32, name=None
-):
-    """Where values would be inserted in sorted rows."""
-    sequence = conversion.convert_to_tensor(sorted_sequence)
-    values = conversion.convert_to_tensor(values, dtype_hint=sequence.dtype)
-    width = shape(sequence)[-1]
-    flat = reshape(sequence, stack([-1, width]))
-    rows = reshape(values, stack([-1, shape(values)[-1]]))
-    if side not in ("left", "right"):
-        raise ValueError(
-            f"Side must be either 'right' or 'left'. Received: `side` = {side}"
-        )
-    op = "UpperBound" if side == "right" else "LowerBound"
-    found = _headrace.raw_op(op)(
-        sorted_inputs=flat, values=rows, out_type=out_type, name=name
-    )
-    return reshape(found, shape(values))
 
 
 def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
@@ -628,20 +493,13 @@ def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
             f"Argument `maxlen` must be scalar for sequence_mask, received `maxlen` = "
             f"{maxlen} with shape '{maxlen.shape}' instead"
         )
-    row = range(conversion.to_tensor(0, maxlen.dtype), maxlen,
-                conversion.to_tensor(1, maxlen.dtype))
+    row = range(
+        conversion.to_tensor(0, maxlen.dtype),
+        maxlen,
+        conversion.to_tensor(1, maxlen.dtype),
+    )
     result = row < _as(expand_dims(lengths, -1), maxlen.dtype)
     return _as(result, dtypes.as_dtype(dtype))
-
-
-def unique(x, out_idx=dtypes.int32, name=None):
-    """The distinct elements, and where each element stands among them."""
-    return _headrace.raw_op("Unique")(x=x, out_idx=out_idx, name=name)
-
-
-def unique_with_counts(x, out_idx=dtypes.int32, name=None):
-    """The distinct elements, their places, and how often each occurs."""
-    return _headrace.raw_op("UniqueWithCounts")(x=x, out_idx=out_idx, name=name)
 
 
 def ensure_shape(x, shape, name=None):
@@ -672,9 +530,7 @@ def broadcast_static_shape(shape_x, shape_y):
         elif x == 1 or y == 1 or x == y:
             out.append(max(x, y) if 0 not in (x, y) else 0)
         else:
-            raise ValueError(
-                f"Incompatible shapes for broadcasting: {a} and {b}."
-            )
+            raise ValueError(f"Incompatible shapes for broadcasting: {a} and {b}.")
     return tensor_shape.TensorShape(out)
 
 
@@ -700,57 +556,21 @@ def _scatter(op):
 
 
 tensor_scatter_nd_update = _scatter("TensorScatterUpdate")
+
+
 tensor_scatter_nd_add = _scatter("TensorScatterAdd")
+
+
 tensor_scatter_nd_sub = _scatter("TensorScatterSub")
+
+
 tensor_scatter_nd_max = _scatter("TensorScatterMax")
+
+
 tensor_scatter_nd_min = _scatter("TensorScatterMin")
 
 
-def sort(values, axis=-1, direction="ASCENDING", name=None):
-    """Sorted along a dimension."""
-    return _sorted(values, axis, direction)[0]
-
-
-def argsort(values, axis=-1, direction="ASCENDING", stable=False, name=None):
-    """The indices that sort along a dimension."""
-    return _sorted(values, axis, direction)[1]
-
-
-def _sorted(values, axis, direction):
-    values = conversion.convert_to_tensor(values)
-    if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(
-            f"Argument `direction` should be one of 'ASCENDING' or 'DESCENDING'. "
-            f"Received: direction={direction}"
-        )
-    r = values.shape.rank
-    axis = axis + r if axis < 0 else axis
-    if not 0 <= axis < r:
-        raise ValueError(f"Argument `axis` = {axis} not in range [{-r}, {r})")
-    last = axis == r - 1
-    perm = [i for i in _count(r) if i != axis] + [axis]
-    back = [0] * r
-    for i, p in enumerate(perm):
-        back[p] = i
-    x = values if last else transpose(values, perm)
-    flip = _flipped if direction == "ASCENDING" else (lambda v: v)
-    found = _headrace.raw_op("TopKV2")(input=flip(x), k=shape(x)[-1])
-    out, places = flip(found.values), found.indices
-    return (out, places) if last else (transpose(out, back), transpose(places, back))
-
-
-def _flipped(x):
-    """Values in the opposite order."""
-    if x.dtype.is_unsigned:
-        return conversion.to_tensor(x.dtype.max, x.dtype) - x
-    if x.dtype.is_integer:
-        return conversion.to_tensor(-1, x.dtype) - x
-    return -x
-
-
-def reverse_sequence(
-    input, seq_lengths, seq_axis=None, batch_axis=None, name=None
-):
+def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None):
     """Each row's first `seq_lengths` elements turned round."""
     return _headrace.raw_op("ReverseSequence")(
         input=input,
@@ -790,19 +610,6 @@ def dynamic_partition(data, partitions, num_partitions, name=None):
 def dynamic_stitch(indices, data, name=None):
     """Rows of several tensors put at their indices."""
     return _headrace.raw_op("DynamicStitch")(indices=indices, data=data, name=name)
-
-
-def strided_slice(
-    input_, begin, end, strides=None, begin_mask=0, end_mask=0, ellipsis_mask=0,
-    new_axis_mask=0, shrink_axis_mask=0, var=None, name=None,
-):
-    """A slice by vectors of begin, end and stride."""
-    begin = conversion.convert_to_tensor(begin)
-    strides = ones_like(begin) if strides is None else strides
-    return _strided_slice(
-        input_, begin, end, strides, begin_mask, end_mask, ellipsis_mask, new_axis_mask,
-        shrink_axis_mask, name,
-    )
 
 
 def guarantee_const(input, name=None):

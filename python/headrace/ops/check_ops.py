@@ -23,7 +23,7 @@ def _summary(value, summarize):
     return str(value)
 
 
-def Assert(condition, data, summarize=None, name=None):  # noqa: N802
+def Assert(condition, data, summarize=None, name=None):
     """Raises InvalidArgumentError with the data where the condition is false."""
     if not _headrace.is_eager():
         from headrace.ops import graph_assert
@@ -35,7 +35,8 @@ def Assert(condition, data, summarize=None, name=None):  # noqa: N802
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"Expected '{condition}' to be true. Summarized data: " + "\n".join(texts),
+            f"Expected '{condition!s}' to be true. Summarized data: "
+            + "\n".join(texts),
         )
     return None
 
@@ -154,8 +155,11 @@ def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=N
     x = _tensor(x, getattr(y, "dtype", None))
     y = _tensor(y, x.dtype)
     real = x.dtype.real_dtype
-    default = 10 * float(np.finfo(real.as_numpy_dtype).eps) if real != dtypes.bfloat16 \
+    default = (
+        10 * float(np.finfo(real.as_numpy_dtype).eps)
+        if real != dtypes.bfloat16
         else 10 * 2.0**-7
+    )
     rtol = conversion.to_tensor(default if rtol is None else rtol, real)
     atol = conversion.to_tensor(default if atol is None else atol, real)
     condition = reduction_ops.reduce_all(
@@ -163,7 +167,7 @@ def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=N
     )
     data = [
         "" if message is None else message,
-        f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}",
+        f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
         f"x ({_describe(x)}) = ",
         x,
         f"y ({_describe(y)}) = ",
@@ -243,7 +247,7 @@ def assert_integer(x, message=None, name=None):
     x = _tensor(x)
     if not x.dtype.is_integer:
         raise TypeError(
-            f"{message or ''}Expected \"x\" to be integer type.  Found: {x.dtype}"
+            f'{message or ""}Expected "x" to be integer type.  Found: {x.dtype}'
         )
 
 
@@ -251,7 +255,9 @@ def assert_scalar(tensor, message=None, name=None):
     """Asserts that the tensor is a scalar."""
     tensor = _tensor(tensor)
     if tensor.shape.rank != 0:
-        raise ValueError(f"{message or ''}Expected scalar shape, saw shape: {tensor.shape}.")
+        raise ValueError(
+            f"{message or ''}Expected scalar shape, saw shape: {tensor.shape}."
+        )
     return tensor
 
 
@@ -260,12 +266,12 @@ def assert_proper_iterable(values):
     bad = (_headrace.Tensor, _headrace.VariableBase, np.ndarray, bytes, str)
     if isinstance(values, bad):
         raise TypeError(
-            "Expected argument \"values\" to be a \"proper\" iterable.  Found: "
+            'Expected argument "values" to be a "proper" iterable.  Found: '
             f"{type(values)}"
         )
     if not hasattr(values, "__iter__"):
         raise TypeError(
-            f"Expected argument \"values\" to be iterable.  Found: {type(values)}"
+            f'Expected argument "values" to be iterable.  Found: {type(values)}'
         )
 
 
@@ -277,7 +283,9 @@ def assert_same_float_dtype(tensors=None, dtype=None):
         if found is None:
             found = kind
         elif kind != found:
-            raise ValueError(f"Tensor type mismatch: {t} has type {kind}, expected {found}")
+            raise ValueError(
+                f"Tensor type mismatch: {t} has type {kind}, expected {found}"
+            )
     if found is None:
         found = dtypes.float32
     if not found.is_floating:

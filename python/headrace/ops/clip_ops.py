@@ -8,7 +8,9 @@ from headrace.ops import array_ops, elementwise_ops, reduction_ops
 
 def clip_by_value(t, clip_value_min, clip_value_max, name=None):
     """Values below the minimum or above the maximum are set to it."""
-    values = t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
+    values = (
+        t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
+    )
     low = elementwise_ops.minimum(values, clip_value_max)
     values.shape.assert_is_compatible_with(low.shape)
     out = elementwise_ops.maximum(low, clip_value_min, name)
@@ -20,7 +22,9 @@ def clip_by_value(t, clip_value_min, clip_value_max, name=None):
 
 def clip_by_norm(t, clip_norm, axes=None, name=None):
     """Scaled down where the L2 norm is above `clip_norm`."""
-    values = t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
+    values = (
+        t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
+    )
     squares = reduction_ops.reduce_sum(values * values, axes, keepdims=True)
     positive = squares > 0
     safe = array_ops.where(positive, squares, array_ops.ones_like(squares))
@@ -36,7 +40,9 @@ def clip_by_norm(t, clip_norm, axes=None, name=None):
 def global_norm(t_list, name=None):
     """The L2 norm of all the tensors' elements together."""
     if not isinstance(t_list, (list, tuple)):
-        raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
+        raise TypeError(
+            f"`t_list` should be a sequence of tensors. Received {type(t_list)}."
+        )
     halves = []
     for t in t_list:
         if t is None:
@@ -51,7 +57,9 @@ def global_norm(t_list, name=None):
 def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
     """All scaled down together where their global norm is above `clip_norm`."""
     if not isinstance(t_list, (list, tuple)):
-        raise TypeError(f"`t_list` should be a sequence of tensors. Received {type(t_list)}.")
+        raise TypeError(
+            f"`t_list` should be a sequence of tensors. Received {type(t_list)}."
+        )
     norm = global_norm(t_list) if use_norm is None else use_norm
     one = conversion.to_tensor(1.0, norm.dtype)
     limit = conversion.to_tensor(clip_norm, norm.dtype)

@@ -76,9 +76,7 @@ def _eig(tensor, vectors, name):
     out = {"float32": dtypes.complex64, "float64": dtypes.complex128}.get(
         tensor.dtype.name, tensor.dtype
     )
-    return _headrace.raw_op("Eig")(
-        input=tensor, Tout=out, compute_v=vectors, name=name
-    )
+    return _headrace.raw_op("Eig")(input=tensor, Tout=out, compute_v=vectors, name=name)
 
 
 def eig(tensor, name=None):
@@ -99,7 +97,12 @@ def lu(input, output_idx_type=dtypes.int32, name=None):
 
 
 def diag(
-    diagonal, name="diag", k=0, num_rows=-1, num_cols=-1, padding_value=0,
+    diagonal,
+    name="diag",
+    k=0,
+    num_rows=-1,
+    num_cols=-1,
+    padding_value=0,
     align="RIGHT_LEFT",
 ):
     """Matrices with the given diagonals."""
@@ -110,8 +113,11 @@ def diag(
         num_rows=num_rows,
         num_cols=num_cols,
         padding_value=conversion.to_tensor(
-            False if diagonal.dtype == dtypes.bool and not padding_value else
-            padding_value, diagonal.dtype),
+            False
+            if diagonal.dtype == dtypes.bool and not padding_value
+            else padding_value,
+            diagonal.dtype,
+        ),
         align=align,
         name=name,
     )
@@ -124,8 +130,11 @@ def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT")
         input=input,
         k=k,
         padding_value=conversion.to_tensor(
-            False if input.dtype == dtypes.bool and not padding_value else padding_value,
-            input.dtype),
+            False
+            if input.dtype == dtypes.bool and not padding_value
+            else padding_value,
+            input.dtype,
+        ),
         align=align,
         name=name,
     )
@@ -149,7 +158,12 @@ def adjoint(matrix, name=None):
 
 
 def matvec(
-    a, b, transpose_a=False, adjoint_a=False, a_is_sparse=False, b_is_sparse=False,
+    a,
+    b,
+    transpose_a=False,
+    adjoint_a=False,
+    a_is_sparse=False,
+    b_is_sparse=False,
     name=None,
 ):
     """Matrices times vectors."""
@@ -208,8 +222,10 @@ def _other_norm(tensor, magnitude, ord, axis, matrix):
     if ord == math.inf:
         return high(magnitude, axis, True)
     if not isinstance(ord, (int, float)) or ord <= 0:
-        raise ValueError(f"'ord' must be a supported vector norm in ['euclidean', 1, 2, "
-                         f"inf], got {ord}")
+        raise ValueError(
+            f"'ord' must be a supported vector norm in ['euclidean', 1, 2, "
+            f"inf], got {ord}"
+        )
     power = conversion.to_tensor(float(ord), magnitude.dtype)
     inverse = conversion.to_tensor(1.0 / ord, magnitude.dtype)
     return elementwise_ops.pow(
@@ -227,7 +243,9 @@ def normalize(tensor, ord="euclidean", axis=None, name=None):
 def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
     """Least squares solutions."""
     return _headrace.raw_op("MatrixSolveLs")(
-        matrix=matrix, rhs=rhs,
+        matrix=matrix,
+        rhs=rhs,
         l2_regularizer=conversion.to_tensor(l2_regularizer, dtypes.float64),
-        fast=fast, name=name,
+        fast=fast,
+        name=name,
     )

@@ -52,10 +52,10 @@ class _Template:
                 ) else self.text.append(part)
         elif nest.is_nested(value):
             self._add_structure(value)
-        elif nested and isinstance(value, str):
-            self.text.append(repr(value))
+        elif isinstance(value, str) and not nested:
+            self.text.append(value)
         else:
-            self.text.append(str(value))
+            self.text.append(repr(value))
 
     def _add_structure(self, value):
         if nest._is_dict(value):

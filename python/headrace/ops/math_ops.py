@@ -205,8 +205,10 @@ def _as_matrix(x, axes, last):
     free = [i for i in range(rank) if i not in axes]
     order = free + axes if last else axes + free
     sizes = array_ops.shape(x)
-    kept = array_ops.gather(sizes, free) if free else _headrace.make_tensor(
-        [], dtypes.int32
+    kept = (
+        array_ops.gather(sizes, free)
+        if free
+        else _headrace.make_tensor([], dtypes.int32)
     )
     raw = _headrace.raw_op
     summed = raw("Prod")(
@@ -232,7 +234,9 @@ def einsum(equation, *inputs, **kwargs):
     optimize = kwargs.pop("optimize", "greedy")
     del optimize  # every order of contraction gives the same sums
     if kwargs:
-        raise TypeError(f"Invalid keyword arguments for this function: {sorted(kwargs)}")
+        raise TypeError(
+            f"Invalid keyword arguments for this function: {sorted(kwargs)}"
+        )
     operands = list(inputs)
     if len(operands) > 2:
         return _einsum_by_pairs(equation, operands)
@@ -243,6 +247,13 @@ def einsum(equation, *inputs, **kwargs):
 def _completed(equation, count):
     """The equation with its output spelt out."""
     if "->" in equation:
+        left, output = equation.split("->", 1)
+        for label in output.replace("...", ""):
+            if label not in left:
+                raise ValueError(
+                    f"Output subscripts contain the label {label} not present in the "
+                    "input subscripts."
+                )
         return equation
     labels = equation.replace(",", "").replace(".", "")
     once = sorted(c for c in set(labels) if labels.count(c) == 1)
@@ -290,7 +301,9 @@ def invert_permutation(x, name=None):
     return _headrace.raw_op("InvertPermutation")(x=x, name=name)
 
 
-def histogram_fixed_width(values, value_range, nbins=100, dtype=dtypes.int32, name=None):
+def histogram_fixed_width(
+    values, value_range, nbins=100, dtype=dtypes.int32, name=None
+):
     """How many values fall into each of `nbins` equal bins."""
     return _headrace.raw_op("HistogramFixedWidth")(
         values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name
@@ -307,9 +320,13 @@ def confusion_matrix(
     predictions = cast(predictions, dtypes.int64)
     if num_classes is None:
         raw = _headrace.raw_op
-        num_classes = raw("Maximum")(
-            x=reduction_ops.reduce_max(labels), y=reduction_ops.reduce_max(predictions)
-        ) + 1
+        num_classes = (
+            raw("Maximum")(
+                x=reduction_ops.reduce_max(labels),
+                y=reduction_ops.reduce_max(predictions),
+            )
+            + 1
+        )
     n = cast(num_classes, dtypes.int64)
     if weights is None:
         values = array_ops.ones_like(predictions, dtype)

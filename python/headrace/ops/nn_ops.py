@@ -43,8 +43,10 @@ def gelu(features, approximate=False, name=None):
     """x times the normal distribution's function at x."""
     x = _tensor(features)
     if not x.dtype.is_floating:
-        raise ValueError(f"`features.dtype` must be a floating point tensor. Received:"
-                         f"features.dtype={x.dtype}")
+        raise ValueError(
+            f"`features.dtype` must be a floating point tensor. Received:"
+            f"features.dtype={x.dtype}"
+        )
     half = conversion.to_tensor(0.5, x.dtype)
     one = conversion.to_tensor(1.0, x.dtype)
     if approximate:
@@ -106,8 +108,10 @@ def bias_add(value, bias, data_format=None, name=None):
         elif data_format.startswith("N") and data_format.endswith("C"):
             data_format = "NHWC"
         else:
-            raise ValueError("`data_format` must be of the form `N...C` or `NC...`. "
-                             f"Received: data_format={data_format}")
+            raise ValueError(
+                "`data_format` must be of the form `N...C` or `NC...`. "
+                f"Received: data_format={data_format}"
+            )
     return _headrace.raw_op("BiasAdd")(
         value=value, bias=bias, data_format=data_format or "NHWC", name=name
     )
@@ -139,12 +143,15 @@ def _padding(padding):
     flat = []
     for pair in padding:
         if len(pair) != 2:
-            raise ValueError("Each value in explicit padding must be a list/tuple of "
-                             f"size 2. Received: padding={padding}")
+            raise ValueError(
+                "Each value in explicit padding must be a list/tuple of "
+                f"size 2. Received: padding={padding}"
+            )
         flat.extend(pair)
     if len(flat) != 8:
-        raise ValueError("Explicit padding must be a list of 4 pairs. Received: "
-                         f"padding={padding}")
+        raise ValueError(
+            f"Explicit padding must be a list of 4 pairs. Received: padding={padding}"
+        )
     return "EXPLICIT", flat
 
 
@@ -169,8 +176,14 @@ def conv2d(
 
 
 def conv2d_transpose(
-    input, filters, output_shape, strides, padding="SAME", data_format="NHWC",
-    dilations=None, name=None,
+    input,
+    filters,
+    output_shape,
+    strides,
+    padding="SAME",
+    data_format="NHWC",
+    dilations=None,
+    name=None,
 ):
     """The gradient of conv2d with respect to its input."""
     padding, explicit = _padding(padding)
@@ -250,8 +263,14 @@ def depthwise_conv2d(
 
 
 def separable_conv2d(
-    input, depthwise_filter, pointwise_filter, strides, padding, data_format=None,
-    dilations=None, name=None,
+    input,
+    depthwise_filter,
+    pointwise_filter,
+    strides,
+    padding,
+    data_format=None,
+    dilations=None,
+    name=None,
 ):
     """A depthwise convolution, then one of 1x1 over the channels."""
     deep = depthwise_conv2d(
@@ -270,8 +289,9 @@ def _pool(op, n, channels_first):
                 padding, pads = _padding(padding)
                 explicit = {"explicit_paddings": pads}
             else:
-                raise ValueError("Explicit padding is not supported with "
-                                 f"{op}: {padding}")
+                raise ValueError(
+                    f"Explicit padding is not supported with {op}: {padding}"
+                )
         default = "NHWC" if n < 3 else "NDHWC"
         return _headrace.raw_op(op)(
             **{"value" if op.startswith("Avg") and n < 3 else "input": input},
@@ -304,8 +324,12 @@ def _pool1d(pool2d):
             return [1, items[0]]
 
         out = pool2d(
-            array_ops.expand_dims(input, axis), spread(ksize), spread(strides), padding,
-            "NCHW" if first else "NHWC", name,
+            array_ops.expand_dims(input, axis),
+            spread(ksize),
+            spread(strides),
+            padding,
+            "NCHW" if first else "NHWC",
+            name,
         )
         return array_ops.squeeze(out, [axis])
 
@@ -321,8 +345,10 @@ def _by_rank(one, two, three):
         input = _tensor(input)
         n = (input.shape.rank or 4) - 2
         if n not in (1, 2, 3):
-            raise ValueError(f"`input.shape.rank` must be 3, 4 or 5. Received: "
-                             f"input.shape={input.shape}")
+            raise ValueError(
+                f"`input.shape.rank` must be 3, 4 or 5. Received: "
+                f"input.shape={input.shape}"
+            )
         data_format = data_format or (None, "NWC", "NHWC", "NDHWC")[n]
         return (one, two, three)[n - 1](
             input, ksize, strides, padding, data_format, name
@@ -336,8 +362,14 @@ avg_pool = _by_rank(avg_pool1d, avg_pool2d, avg_pool3d)
 
 
 def max_pool_with_argmax(
-    input, ksize, strides, padding, data_format="NHWC", output_dtype=dtypes.int64,
-    include_batch_in_index=False, name=None,
+    input,
+    ksize,
+    strides,
+    padding,
+    data_format="NHWC",
+    output_dtype=dtypes.int64,
+    include_batch_in_index=False,
+    name=None,
 ):
     """The maxima of windows, and where they were."""
     return _headrace.raw_op("MaxPoolWithArgmax")(
@@ -352,8 +384,11 @@ def max_pool_with_argmax(
 
 
 def _mean_cast(x):
-    return math_ops.cast(x, dtypes.float32) if x.dtype in (
-        dtypes.float16, dtypes.bfloat16) else x
+    return (
+        math_ops.cast(x, dtypes.float32)
+        if x.dtype in (dtypes.float16, dtypes.bfloat16)
+        else x
+    )
 
 
 def moments(x, axes, shift=None, keepdims=False, name=None):
@@ -370,9 +405,7 @@ def moments(x, axes, shift=None, keepdims=False, name=None):
     return math_ops.cast(mean, x.dtype), math_ops.cast(variance, x.dtype)
 
 
-def batch_normalization(
-    x, mean, variance, offset, scale, variance_epsilon, name=None
-):
+def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name=None):
     """(x - mean) / sqrt(variance), scaled and shifted."""
     x = _tensor(x)
     inv = elementwise_ops.rsqrt(variance + variance_epsilon)
@@ -395,7 +428,11 @@ def local_response_normalization(
 ):
     """Divided by the squares of neighbouring channels."""
     return _headrace.raw_op("LRN")(
-        input=input, depth_radius=depth_radius, bias=bias, alpha=alpha, beta=beta,
+        input=input,
+        depth_radius=depth_radius,
+        bias=bias,
+        alpha=alpha,
+        beta=beta,
         name=name,
     )
 
@@ -410,7 +447,9 @@ def dropout(x, rate, noise_shape=None, seed=None, name=None):
     return _dropout(x, rate, noise_shape, sampler, name)
 
 
-def stateless_dropout(x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None):
+def stateless_dropout(
+    x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None
+):
     """Dropout whose choices follow from the seed alone."""
     from headrace.ops import stateless_random_ops
 
@@ -460,8 +499,11 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     """The cross-entropy of softmax(logits) against distributions `labels`."""
     logits = _tensor(logits)
     labels = math_ops.cast(_tensor(labels), logits.dtype)
-    precise = math_ops.cast(logits, dtypes.float32) if logits.dtype in (
-        dtypes.float16, dtypes.bfloat16) else logits
+    precise = (
+        math_ops.cast(logits, dtypes.float32)
+        if logits.dtype in (dtypes.float16, dtypes.bfloat16)
+        else logits
+    )
     labels = math_ops.cast(labels, precise.dtype)
     rank = precise.shape.rank
     if rank is not None and axis not in (-1, rank - 1):
@@ -472,7 +514,10 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     if rank != 2:
         width = shape[-1]
         flat = array_ops.stack([-1, width])
-        precise, labels = array_ops.reshape(precise, flat), array_ops.reshape(labels, flat)
+        precise, labels = (
+            array_ops.reshape(precise, flat),
+            array_ops.reshape(labels, flat),
+        )
     loss = _headrace.raw_op("SoftmaxCrossEntropyWithLogits")(
         features=precise, labels=labels, name=name
     ).loss
@@ -484,12 +529,13 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     """The cross-entropy of softmax(logits) against classes `labels`."""
     labels, logits = _tensor(labels), _tensor(logits)
-    precise = math_ops.cast(logits, dtypes.float32) if logits.dtype in (
-        dtypes.float16, dtypes.bfloat16) else logits
+    precise = (
+        math_ops.cast(logits, dtypes.float32)
+        if logits.dtype in (dtypes.float16, dtypes.bfloat16)
+        else logits
+    )
     if logits.shape.rank == 0:
-        raise ValueError(
-            f"`logits` cannot be a scalar. Received logits={logits}`"
-        )
+        raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
     static = labels.shape
     if (
         logits.shape.rank is not None
@@ -558,7 +604,7 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
     if isinstance(params, _headrace.VariableBase):
         rows = params.sparse_read(ids, name)
     else:
-        rows = array_ops.gather(params, ids, name=name)
+        rows = array_ops.gather(params, _tensor(ids), name=name)
     if max_norm is None:
         return rows
     from headrace.ops import clip_ops
@@ -567,9 +613,7 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
     return clip_ops.clip_by_norm(rows, max_norm, axes=axes)
 
 
-def compute_average_loss(
-    per_example_loss, sample_weight=None, global_batch_size=None
-):
+def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
     """The sum of losses over the batch size."""
     loss = _tensor(per_example_loss)
     if sample_weight is not None:

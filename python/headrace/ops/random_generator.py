@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.trackable import AutoTrackable
 from headrace.ops import array_ops
 from headrace.ops.stateless_random_ops import Algorithm, algorithm_id
 
@@ -12,19 +13,17 @@ _SIZES = {1: 3, 2: 2}
 
 
 def _philox_of_seed(seed):
-    """Pieces of a seed as the state: counter 0, then the key."""
-    if isinstance(seed, int):
-        seed &= (1 << 192) - 1
-        words = [(seed >> (64 * i)) & (2**64 - 1) for i in range(3)]
-        words = np.array(words, np.uint64).view(np.int64)
-        return np.array([0, 0, words[0]], np.int64) if not words[1:].any() else words[
-            [1, 2, 0]
-        ]
-    values = np.atleast_1d(np.asarray(seed)).astype(np.int64)
-    state = np.zeros(3, np.int64)
-    order = [2, 0, 1]
-    for place, value in zip(order, values[:3]):
-        state[place] = value
+    """A seed as the state: its 64-bit words, the lowest first."""
+    if isinstance(seed, (int, np.integer)):
+        bits = int(seed) & ((1 << 192) - 1)  # negative: two's complement
+        words = [(bits >> (64 * i)) & (2**64 - 1) for i in range(3)]
+        return np.array(words, np.uint64).view(np.int64)
+    values = np.atleast_1d(np.asarray(seed))
+    if values.dtype.kind == "u":
+        values = values.astype(np.uint64).view(np.int64)
+    state = np.zeros(_PHILOX_STATE, np.int64)
+    values = values[:_PHILOX_STATE]
+    state[_PHILOX_STATE - len(values) :] = values
     return state
 
 
@@ -40,7 +39,7 @@ def create_rng_state(seed, alg):
         seed = int(seed) if seed.ndim == 0 else seed
     state = _philox_of_seed(seed)
     if number == Algorithm.THREEFRY.value:
-        state = state[[0, 2]]
+        state = state[:2]
     return conversion.constant(state, dtypes.int64)
 
 
@@ -50,7 +49,7 @@ def _nondeterministic():
     return int.from_bytes(os.urandom(8), "little", signed=True)
 
 
-class Generator:
+class Generator(AutoTrackable):
     """Draws numbers; each draw moves the state on."""
 
     def __init__(self, copy_from=None, state=None, alg=None):
@@ -58,7 +57,9 @@ class Generator:
 
         if copy_from is not None:
             if state is not None or alg is not None:
-                raise ValueError("`state` and `alg` must be None when `copy_from` is given")
+                raise ValueError(
+                    "`state` and `alg` must be None when `copy_from` is given"
+                )
             state, alg = copy_from.state, copy_from.algorithm
             state = state.read_value()
         number = algorithm_id(alg)
@@ -68,6 +69,7 @@ class Generator:
         state = conversion.convert_to_tensor(state)
         if state.dtype != dtypes.int64:
             state = conversion.constant(state.numpy().astype(np.int64), dtypes.int64)
+        state.shape.assert_is_compatible_with([_SIZES.get(number, 3)])
         self._state_var = Variable(
             state, dtype=dtypes.int64, trainable=False, name="StateVar"
         )
@@ -143,10 +145,7 @@ class Generator:
 
             shape_tensor = conversion.convert_to_tensor(shape)
             count = reduction_ops.reduce_prod(_cast(shape_tensor, dtypes.int64))
-            delta = count * conversion.to_tensor(256, dtypes.int64)
-        else:
-            delta = count * 256
-        old = self.skip(delta)
+        old = self.skip(count)
         if self._alg == Algorithm.PHILOX.value:
             key, counter = old[2:3], old[0:2]
         else:
@@ -160,8 +159,13 @@ class Generator:
     def _draw(self, op, shape, dtype, **more):
         shape = _shape(shape)
         key, counter = self._prepare(shape)
-        kwargs = dict(shape=shape, key=key, counter=counter,
-                      alg=conversion.to_tensor(self._alg, dtypes.int32), **more)
+        kwargs = dict(
+            shape=shape,
+            key=key,
+            counter=counter,
+            alg=conversion.to_tensor(self._alg, dtypes.int32),
+            **more,
+        )
         if op != "StatelessRandomUniformIntV2":
             kwargs["dtype"] = dtype
         return _headrace.raw_op(op)(**kwargs)
@@ -184,9 +188,7 @@ class Generator:
         stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
         return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
 
-    def uniform(
-        self, shape, minval=0, maxval=None, dtype=dtypes.float32, name=None
-    ):
+    def uniform(self, shape, minval=0, maxval=None, dtype=dtypes.float32, name=None):
         """Numbers of a uniform distribution over [minval, maxval)."""
         dtype = dtypes.as_dtype(dtype)
         if dtype.is_integer:
@@ -205,7 +207,9 @@ class Generator:
 
     def uniform_full_int(self, shape, dtype=dtypes.uint64, name=None):
         """Integers over the whole range of the type."""
-        return self._draw("StatelessRandomUniformFullIntV2", shape, dtypes.as_dtype(dtype))
+        return self._draw(
+            "StatelessRandomUniformFullIntV2", shape, dtypes.as_dtype(dtype)
+        )
 
     def binomial(self, shape, counts, probs, dtype=dtypes.int32, name=None):
         """Numbers of successes."""
@@ -240,8 +244,6 @@ def _cast(x, dtype):
     from headrace.ops import math_ops
 
     return math_ops.cast(x, dtype)
-
-
 
 
 def _shape(shape):

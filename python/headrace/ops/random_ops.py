@@ -9,18 +9,18 @@ from headrace.ops import array_ops
 def _shape(shape):
     if isinstance(shape, _headrace.Tensor):
         return shape
-    return conversion.convert_to_tensor(shape, dtype_hint=dtypes.int32) if not _empty(
-        shape
-    ) else conversion.convert_to_tensor([], dtypes.int32)
+    return (
+        conversion.convert_to_tensor(shape, dtype_hint=dtypes.int32)
+        if not _empty(shape)
+        else conversion.convert_to_tensor([], dtypes.int32)
+    )
 
 
 def _empty(shape):
     return isinstance(shape, (list, tuple)) and not shape
 
 
-def normal(
-    shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, seed=None, name=None
-):
+def normal(shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of a normal distribution."""
     dtype = dtypes.as_dtype(dtype)
     mean = conversion.convert_to_tensor(mean, dtype=dtype)
@@ -46,13 +46,15 @@ def truncated_normal(
     return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
 
 
-def uniform(
-    shape, minval=0, maxval=None, dtype=dtypes.float32, seed=None, name=None
-):
+def uniform(shape, minval=0, maxval=None, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of a uniform distribution over [minval, maxval)."""
     dtype = dtypes.as_dtype(dtype)
     accepted = (
-        dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64, dtypes.int32,
+        dtypes.float16,
+        dtypes.bfloat16,
+        dtypes.float32,
+        dtypes.float64,
+        dtypes.int32,
         dtypes.int64,
     )
     if dtype not in accepted:
@@ -62,7 +64,7 @@ def uniform(
         )
     if maxval is None:
         if dtype.is_integer:
-            raise ValueError(f"Must specify maxval for integer dtype {dtype}")
+            raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
         maxval = 1
     seed1, seed2 = op_seeds(seed)
     shape = _shape(shape)
@@ -115,15 +117,17 @@ def gamma(shape, alpha, beta=None, dtype=dtypes.float32, seed=None, name=None):
     dtype = dtypes.as_dtype(dtype)
     alpha = conversion.convert_to_tensor(alpha, dtype=dtype)
     beta = conversion.convert_to_tensor(1 if beta is None else beta, dtype=dtype)
-    full = array_ops.broadcast_dynamic_shape(array_ops.shape(alpha), array_ops.shape(beta))
+    full = array_ops.broadcast_dynamic_shape(
+        array_ops.shape(alpha), array_ops.shape(beta)
+    )
     alpha = array_ops.broadcast_to(alpha, full)
     seed1, seed2 = op_seeds(seed)
     drawn = _headrace.raw_op("RandomGamma")(
         shape=shape, alpha=alpha, seed=seed1, seed2=seed2
     )
-    from headrace.ops import elementwise_ops
-
     import numpy as np
+
+    from headrace.ops import elementwise_ops
 
     tiny = np.finfo(dtype.as_numpy_dtype).tiny if dtype != dtypes.bfloat16 else 1.2e-38
     return elementwise_ops.maximum(

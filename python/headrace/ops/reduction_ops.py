@@ -26,9 +26,7 @@ def _reduction(op, name, doc):
         x = _tensor(input_tensor)
         if not raw:
             raw.append(_headrace.raw_op(op))
-        return raw[0](
-            input=x, axis=_axes(x, axis), keep_dims=bool(keepdims), name=name
-        )
+        return raw[0](input=x, axis=_axes(x, axis), keep_dims=bool(keepdims), name=name)
 
     reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = doc
@@ -53,8 +51,9 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
 
     x = _tensor(input_tensor)
     if x.dtype.is_integer:
-        raise TypeError(f"Input must be either real or complex. Received integer type "
-                        f"{x.dtype}.")
+        raise TypeError(
+            f"Input must be either real or complex. Received integer type {x.dtype}."
+        )
     difference = x - reduce_mean(x, axis, True)
     if x.dtype.is_complex:
         squares = elementwise_ops.real(
@@ -81,7 +80,9 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     top = array_ops.stop_gradient(
         array_ops.where(elementwise_ops.is_finite(top), top, array_ops.zeros_like(top))
     )
-    total = elementwise_ops.log(reduce_sum(elementwise_ops.exp(x - top), axis, keepdims))
+    total = elementwise_ops.log(
+        reduce_sum(elementwise_ops.exp(x - top), axis, keepdims)
+    )
     if not keepdims:
         top = array_ops.reshape(top, array_ops.shape(total))
     return total + top
@@ -92,8 +93,11 @@ def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None
     from headrace.ops import math_ops
 
     x = _tensor(input)
-    zero = conversion.to_tensor("" if x.dtype == dtypes.string else 0, x.dtype) if (
-        x.dtype != dtypes.bool) else conversion.to_tensor(False)
+    zero = (
+        conversion.to_tensor("" if x.dtype == dtypes.string else 0, x.dtype)
+        if (x.dtype != dtypes.bool)
+        else conversion.to_tensor(False)
+    )
     there = math_ops.cast(math_ops.not_equal(x, zero), dtypes.int64)
     return math_ops.cast(reduce_sum(there, axis, bool(keepdims)), dtype, name)
 
@@ -128,21 +132,21 @@ argmax.__name__, argmin.__name__ = "argmax", "argmin"
 def cumsum(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running sum along `axis`."""
     return _headrace.raw_op("Cumsum")(
-        x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name
+        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
     )
 
 
 def cumprod(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running product along `axis`."""
     return _headrace.raw_op("Cumprod")(
-        x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name
+        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
     )
 
 
 def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running log-sum-exp along `axis`."""
     return _headrace.raw_op("CumulativeLogsumexp")(
-        x=x, axis=axis, exclusive=exclusive, reverse=reverse, name=name
+        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
     )
 
 
@@ -153,7 +157,7 @@ def add_n(inputs, name=None):
     if not inputs or not isinstance(inputs, (list, tuple)):
         raise ValueError(
             "Inputs must be an iterable of at least one Tensor/IndexedSlices with the "
-            f"same dtype and shape."
+            "same dtype and shape."
         )
     items = [
         conversion.convert_to_tensor(x) if isinstance(x, IndexedSlices) else x
@@ -171,17 +175,28 @@ def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
 
 
 def bincount(
-    arr, weights=None, minlength=None, maxlength=None, dtype=dtypes.int32, name=None,
-    axis=None, binary_output=False,
+    arr,
+    weights=None,
+    minlength=None,
+    maxlength=None,
+    dtype=dtypes.int32,
+    name=None,
+    axis=None,
+    binary_output=False,
 ):
     """How often each non-negative integer occurs."""
     from headrace.ops import array_ops, elementwise_ops, math_ops
 
-    arr = math_ops.cast(_tensor(arr), dtypes.int32) if _tensor(arr).dtype not in (
-        dtypes.int32, dtypes.int64) else _tensor(arr)
+    arr = (
+        math_ops.cast(_tensor(arr), dtypes.int32)
+        if _tensor(arr).dtype not in (dtypes.int32, dtypes.int64)
+        else _tensor(arr)
+    )
     if axis is not None and axis not in (0, -1):
-        raise ValueError(f"Unsupported value for argument axis={axis}. Only 0 and -1 are "
-                         "currently supported.")
+        raise ValueError(
+            f"Unsupported value for argument axis={axis}. Only 0 and -1 are "
+            "currently supported."
+        )
     nonempty = array_ops.size(arr) > 0
     size = math_ops.cast(nonempty, arr.dtype) * (reduce_max(arr) + 1)
     if minlength is not None:

@@ -54,7 +54,12 @@ def _shape(shape):
 
 
 def uniform(
-    shape, seed, minval=0, maxval=None, dtype=dtypes.float32, name=None,
+    shape,
+    seed,
+    minval=0,
+    maxval=None,
+    dtype=dtypes.float32,
+    name=None,
     alg="auto_select",
 ):
     """Numbers of a uniform distribution."""
@@ -83,7 +88,12 @@ def uniform(
     high = conversion.convert_to_tensor(maxval, dtype=dtype)
     if dtype.is_integer:
         return _headrace.raw_op("StatelessRandomUniformIntV2")(
-            shape=shape, key=key, counter=counter, minval=low, maxval=high, alg=alg,
+            shape=shape,
+            key=key,
+            counter=counter,
+            minval=low,
+            maxval=high,
+            alg=alg,
             name=name,
         )
     drawn = _headrace.raw_op("StatelessRandomUniformV2")(
@@ -104,7 +114,12 @@ def _scaled(op, shape, seed, mean, stddev, dtype, alg, name):
 
 
 def normal(
-    shape, seed, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None,
+    shape,
+    seed,
+    mean=0.0,
+    stddev=1.0,
+    dtype=dtypes.float32,
+    name=None,
     alg="auto_select",
 ):
     """Numbers of a normal distribution."""
@@ -114,7 +129,12 @@ def normal(
 
 
 def truncated_normal(
-    shape, seed, mean=0.0, stddev=1.0, dtype=dtypes.float32, name=None,
+    shape,
+    seed,
+    mean=0.0,
+    stddev=1.0,
+    dtype=dtypes.float32,
+    name=None,
     alg="auto_select",
 ):
     """Numbers of a normal distribution, none beyond two deviations."""
@@ -139,12 +159,14 @@ def categorical(logits, num_samples, seed, dtype=dtypes.int64, name=None):
     )
 
 
-def binomial(
-    shape, seed, counts, probs, output_dtype=dtypes.int32, name=None
-):
+def binomial(shape, seed, counts, probs, output_dtype=dtypes.int32, name=None):
     """Numbers of successes."""
     return _headrace.raw_op("StatelessRandomBinomial")(
-        shape=_shape(shape), seed=seed, counts=counts, probs=probs, dtype=output_dtype,
+        shape=_shape(shape),
+        seed=seed,
+        counts=counts,
+        probs=probs,
+        dtype=output_dtype,
         name=name,
     )
 
@@ -154,7 +176,9 @@ def gamma(shape, seed, alpha, beta=None, dtype=dtypes.float32, name=None):
     dtype = dtypes.as_dtype(dtype)
     alpha = conversion.convert_to_tensor(alpha, dtype=dtype)
     beta = conversion.convert_to_tensor(1 if beta is None else beta, dtype=dtype)
-    full = array_ops.broadcast_dynamic_shape(array_ops.shape(alpha), array_ops.shape(beta))
+    full = array_ops.broadcast_dynamic_shape(
+        array_ops.shape(alpha), array_ops.shape(beta)
+    )
     alpha = array_ops.broadcast_to(alpha, full)
     drawn = _headrace.raw_op("StatelessRandomGammaV2")(
         shape=_shape(shape), seed=seed, alpha=alpha

@@ -13,14 +13,14 @@ to_hash_bucket_fast = face(
     "StringToHashBucketFast", "to_hash_bucket_fast", "input,num_buckets,name=None"
 )
 to_hash_bucket_strong = face(
-    "StringToHashBucketStrong", "to_hash_bucket_strong", "input,num_buckets,key,name=None"
+    "StringToHashBucketStrong",
+    "to_hash_bucket_strong",
+    "input,num_buckets,key,name=None",
 )
 _to_hash_bucket = face(
     "StringToHashBucket", "to_hash_bucket", "string_tensor,num_buckets,name=None"
 )
-regex_full_match = face(
-    "RegexFullMatch", "regex_full_match", "input,pattern,name=None"
-)
+regex_full_match = face("RegexFullMatch", "regex_full_match", "input,pattern,name=None")
 unicode_script = face("UnicodeScript", "unicode_script", "input,name=None")
 unicode_transcode = face(
     "UnicodeTranscode",
@@ -65,11 +65,17 @@ def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
     """Matches of a pattern replaced."""
     if isinstance(pattern, str) and isinstance(rewrite, str):
         return _headrace.raw_op("StaticRegexReplace")(
-            input=input, pattern=pattern, rewrite=rewrite, replace_global=replace_global,
+            input=input,
+            pattern=pattern,
+            rewrite=rewrite,
+            replace_global=replace_global,
             name=name,
         )
     return _headrace.raw_op("RegexReplace")(
-        input=input, pattern=pattern, rewrite=rewrite, replace_global=replace_global,
+        input=input,
+        pattern=pattern,
+        rewrite=rewrite,
+        replace_global=replace_global,
         name=name,
     )
 
@@ -101,14 +107,20 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None):
             "matches inputs length."
         )
     return _headrace.raw_op("StringFormat")(
-        inputs=list(inputs), template=template, placeholder=placeholder,
-        summarize=summarize, name=name,
+        inputs=list(inputs),
+        template=template,
+        placeholder=placeholder,
+        summarize=summarize,
+        name=name,
     )
 
 
 def unsorted_segment_join(inputs, segment_ids, num_segments, separator="", name=None):
     """Strings of each segment joined."""
     return _headrace.raw_op("UnsortedSegmentJoin")(
-        inputs=inputs, segment_ids=segment_ids, num_segments=num_segments,
-        separator=separator, name=name,
+        inputs=inputs,
+        segment_ids=segment_ids,
+        num_segments=num_segments,
+        separator=separator,
+        name=name,
     )

@@ -10,10 +10,9 @@ import dataclasses
 import re
 from typing import Any
 
+import headrace as tf
 import numpy as np
 import pytest
-
-import headrace as tf
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 SIGNED = ("int8", "int16", "int32", "int64")
@@ -40,6 +39,8 @@ class Row:
     error: str | None = None  # a part of the text of the InvalidArgumentError
     gradient: tuple[str, ...] | None = None  # inputs; default: all floating ones
     orders: int = 2  # up to which order gradients are compared
+    lists: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    # list arguments of the op: which of the inputs they are made of
 
     def __str__(self):
         shapes = ",".join(str(list(np.shape(v))) for v in self.inputs.values())
@@ -75,6 +76,9 @@ def _tensors(row, dtype):
 
 
 def _call(row, tensors):
+    tensors = dict(tensors)
+    for argument, parts in row.lists.items():
+        tensors[argument] = [tensors.pop(part) for part in parts]
     out = getattr(tf.raw_ops, row.op)(**tensors, **row.attrs)
     return list(out) if isinstance(out, (list, tuple)) else [out]
 
@@ -156,7 +160,11 @@ def _check_order(function, sources, orders):
             for t in moved.values():
                 tape.watch(t)
             y = function(moved)
-        return tape.gradient(y, list(moved.values()))
+        found = tape.gradient(y, list(moved.values()))
+        return [
+            tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g
+            for g in found
+        ]
 
     found = gradients(sources)
     for (name, x), g in zip(sources.items(), found, strict=True):

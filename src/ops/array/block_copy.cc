@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kShortRow = 64;
 // Rows of `to` that one task of a transposition writes.
 constexpr int64_t kBand = 64;
+// Bytes that are copied from place to place to repeat a pattern.
+constexpr int64_t kStretch = 8192;
 
 template <typename T>
 constexpr bool kIsPlain = std::is_trivially_copyable_v<T>;
@@ -141,6 +143,31 @@ void CopyTransposed(const T* from, T* to, BlockDims dims, size_t d) {
   });
 }
 
+// `n` times the same `bytes` bytes, one after the other.
+void Repeat(const char* from, int64_t bytes, char* to, int64_t n) {
+  const double cost = 0.06 * static_cast<double>(bytes) + 0.1;
+  ParallelFor(n, cost, [&](int64_t b, int64_t e) {
+    char* begin = to + b * bytes;
+    const int64_t all = (e - b) * bytes;
+    std::memcpy(begin, from, bytes);
+    // What is written already is the source, up to a stretch that stays in
+    // the nearest cache.
+    const int64_t stretch = std::max(kStretch / bytes, int64_t{1}) * bytes;
+    for (int64_t done = bytes; done < all;) {
+      const int64_t step = std::min({done, stretch, all - done});
+      std::memcpy(begin + done, begin, step);
+      done += step;
+    }
+  });
+}
+
+// True where the block is one run over and over.
+bool IsRepeated(absl::Span<const BlockDim> dims) {
+  if (dims.size() == 1) return dims[0].from == 0 && dims[0].to == 1;
+  return dims.size() == 2 && dims[0].from == 0 && dims[1].from == 1 &&
+         dims[1].to == 1 && dims[0].to == dims[1].size;
+}
+
 // The dimension to pair with the last one for a transposition, or -1.
 int TransposedWith(absl::Span<const BlockDim> dims) {
   const BlockDim& last = dims.back();
@@ -159,6 +186,11 @@ void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims) {
   }
   Simplify(&dims);
   if (dims.empty()) dims.push_back({1, 1, 1});
+  if (IsPlain(dtype) && IsRepeated(dims)) {
+    const int64_t run = dims.size() == 1 ? 1 : dims[1].size;
+    return Repeat(static_cast<const char*>(from), run * DTypeSize(dtype),
+                  static_cast<char*>(to), dims[0].size);
+  }
   const int paired = TransposedWith(dims);
   DispatchElement(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -37,6 +37,10 @@ std::vector<int64_t> Missing(const Tensor& x, const Tensor& y) {
 
 Status ListDiff(KernelContext& c) {
   const Tensor& x = c.input(0);
+  if (c.input(1).num_elements() > OrderTable::kMostEntries) {
+    return Unimplemented("ListDiff of more than ", OrderTable::kMostEntries,
+                         " elements");
+  }
   std::vector<int64_t> left;
   if (!DispatchDType(x.dtype(), HashableTypes{}, [&](auto tag) {
         left = Missing<typename decltype(tag)::type>(x, c.input(1));

@@ -52,6 +52,22 @@ HR_COPY_OP(Copy);
 HR_COPY_OP(CopyHost);
 #undef HR_COPY_OP
 
+Status RefGradient(GradientContext& g) {
+  g.set(0, g.raw_grad(0));
+  return g.status();
+}
+HR_OP(RefIdentity)
+    .Input("input: Ref(T)")
+    .Output("output: Ref(T)")
+    .Attr("T: type")
+    .AllowsUninitialized()
+    .Doc("Returns the reference, unchanged.")
+    .Shape(SameShape)
+    .Gradient(RefGradient)
+    .GradientSkips({0}, {0})
+    .View()
+    .Cpu(ComputeOwn<HandOn>);
+
 Status DeepCopy(KernelContext& c) {
   CopyElements(c.input(0), c.output(0));
   return OkStatus();
@@ -86,7 +102,7 @@ Status EnsureShapeRule(ShapeContext& c) {
   const Shape& wanted = c.op().attr<Shape>("shape");
   StatusOr<Shape> merged = MergeShapes(c.input(0), wanted);
   if (!merged.ok()) {
-    return InvalidArgument("Shape of tensor ", c.input(0),
+    return InvalidArgument("Shape of tensor input ", c.input(0),
                            " is not compatible with expected shape ", wanted,
                            ".");
   }
@@ -96,7 +112,7 @@ Status EnsureShapeRule(ShapeContext& c) {
 Status EnsureShape(KernelContext& c) {
   const Shape& wanted = c.op().attr<Shape>("shape");
   if (!wanted.CompatibleWith(c.input(0).shape())) {
-    return InvalidArgument("Shape of tensor ", c.input(0).shape(),
+    return InvalidArgument("Shape of tensor input ", c.input(0).shape(),
                            " is not compatible with expected shape ", wanted,
                            ".");
   }

@@ -90,9 +90,10 @@ Status RangeOf(KernelContext& c) {
   ParallelFor(c.output(0).num_elements(), 0.4, [=](int64_t b, int64_t e) {
     for (int64_t i = b; i < e; ++i) {
       if constexpr (std::is_integral_v<T>) {
-        y[i] = static_cast<T>(static_cast<uint64_t>(start) +
-                              static_cast<uint64_t>(i) *
-                                  static_cast<uint64_t>(delta));
+        // Unsigned, so that it wraps; 32 bits at least, so that it is fast.
+        using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+        y[i] = static_cast<T>(static_cast<U>(start) +
+                              static_cast<U>(i) * static_cast<U>(delta));
       } else {
         y[i] = T(start + T(T(static_cast<double>(i)) * delta));
       }

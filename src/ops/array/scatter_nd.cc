@@ -40,8 +40,8 @@ void Apply(absl::Span<const int64_t> offsets, int64_t slice,
   ParallelFor(slice, 0.5 * static_cast<double>(n), [&](int64_t b, int64_t e) {
     for (int64_t k = 0; k < n; ++k) {
       if (offsets[k] < 0) continue;
-      T* row = to + offsets[k];
-      const T* by = from + k * slice;
+      T* __restrict row = to + offsets[k];
+      const T* __restrict by = from + k * slice;
       for (int64_t i = b; i < e; ++i) {
         row[i] = Combined<kind, T>(row[i], by[i]);
       }

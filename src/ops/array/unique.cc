@@ -85,6 +85,10 @@ Status UniqueOf(KernelContext& c, const Slices& s, int axis) {
     return InvalidArgument("unique does not support input tensors larger than ",
                            INT32_MAX, " elements");
   }
+  if (s.n > OrderTable::kMostEntries) {
+    return Unimplemented("unique of more than ", OrderTable::kMostEntries,
+                         " elements");
+  }
   std::vector<int64_t> firsts;
   const bool known =
       DispatchDType(c.input(0).dtype(), HashableTypes{}, [&](auto tag) {

@@ -29,63 +29,66 @@ uint64_t HashOf(const T& x) {
   }
 }
 
-// Numbers 0, 1, 2, … for distinct keys. `Equal(a, b)` compares entry numbers'
-// owners; the table keeps numbers and hashes only.
+// Numbers 0, 1, 2, … for distinct keys, at most kMostEntries of them. The table
+// keeps numbers and parts of hashes only; whoever asks compares the keys.
 class OrderTable {
  public:
-  OrderTable() : slots_(256, kEmpty), hashes_(256) {}
+  static constexpr int64_t kMostEntries = 0xfffffffe;
+  OrderTable() : slots_(256) {}
 
   // The number of the entry that `equal(number)` accepts among those of this
   // hash; a new number when there is none (*added then).
   template <typename F>
   int64_t FindOrAdd(uint64_t hash, F&& equal, bool* added) {
+    const auto tag = static_cast<uint32_t>(hash);
     const uint64_t mask = slots_.size() - 1;
-    for (uint64_t i = hash & mask;; i = (i + 1) & mask) {
-      const int64_t entry = slots_[i];
-      if (entry == kEmpty) {
+    for (uint64_t i = tag & mask;; i = (i + 1) & mask) {
+      Slot& slot = slots_[i];
+      if (slot.entry == kEmpty) {
         *added = true;
-        slots_[i] = size_;
-        hashes_[i] = hash;
+        slot = {static_cast<uint32_t>(size_), tag};
         if (2 * ++size_ > static_cast<int64_t>(slots_.size())) Grow();
         return size_ - 1;
       }
-      if (hashes_[i] == hash && equal(entry)) {
+      if (slot.tag == tag && equal(slot.entry)) {
         *added = false;
-        return entry;
+        return slot.entry;
       }
     }
   }
   // The same without adding: -1 when there is none.
   template <typename F>
   int64_t Find(uint64_t hash, F&& equal) const {
+    const auto tag = static_cast<uint32_t>(hash);
     const uint64_t mask = slots_.size() - 1;
-    for (uint64_t i = hash & mask;; i = (i + 1) & mask) {
-      if (slots_[i] == kEmpty) return -1;
-      if (hashes_[i] == hash && equal(slots_[i])) return slots_[i];
+    for (uint64_t i = tag & mask;; i = (i + 1) & mask) {
+      const Slot& slot = slots_[i];
+      if (slot.entry == kEmpty) return -1;
+      if (slot.tag == tag && equal(slot.entry)) return slot.entry;
     }
   }
   int64_t size() const { return size_; }
 
  private:
-  static constexpr int64_t kEmpty = -1;
+  static constexpr uint32_t kEmpty = 0xffffffff;
+  struct Slot {
+    uint32_t entry = kEmpty;
+    uint32_t tag = 0;
+  };
 
   void Grow() {
-    std::vector<int64_t> slots(slots_.size() * 2, kEmpty);
-    std::vector<uint64_t> hashes(slots.size());
+    std::vector<Slot> slots(slots_.size() * 4);
     const uint64_t mask = slots.size() - 1;
-    for (size_t k = 0; k < slots_.size(); ++k) {
-      if (slots_[k] == kEmpty) continue;
-      uint64_t i = hashes_[k] & mask;
-      while (slots[i] != kEmpty) i = (i + 1) & mask;
-      slots[i] = slots_[k];
-      hashes[i] = hashes_[k];
+    for (const Slot& s : slots_) {
+      if (s.entry == kEmpty) continue;
+      uint64_t i = s.tag & mask;
+      while (slots[i].entry != kEmpty) i = (i + 1) & mask;
+      slots[i] = s;
     }
     slots_ = std::move(slots);
-    hashes_ = std::move(hashes);
   }
 
-  std::vector<int64_t> slots_;
-  std::vector<uint64_t> hashes_;
+  std::vector<Slot> slots_;
   int64_t size_ = 0;
 };
 

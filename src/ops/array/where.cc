@@ -25,14 +25,16 @@ bool IsTrue(const T& x) {
   }
 }
 
-// Writes the indices of the true elements of [begin, end) to `out`.
+// Writes the indices of the `count` true elements from `begin` on to `out`.
 template <typename T>
-void WriteIndices(const T* x, const Shape& shape, int64_t begin, int64_t end,
+void WriteIndices(const T* x, const Shape& shape, int64_t begin, int64_t count,
                   int64_t* out) {
   const int rank = shape.rank();
-  if (rank == 1) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (IsTrue(x[i])) *out++ = i;
+  if (rank == 1) {  // without a branch that is hard to foresee
+    const int64_t* end = out + count;
+    for (int64_t i = begin; out < end; ++i) {
+      *out = i;
+      out += IsTrue(x[i]);
     }
     return;
   }
@@ -42,8 +44,11 @@ void WriteIndices(const T* x, const Shape& shape, int64_t begin, int64_t end,
     at[d] = rest % shape[d];
     rest /= shape[d];
   }
-  for (int64_t i = begin; i < end; ++i) {
-    if (IsTrue(x[i])) out = std::copy_n(at.data(), rank, out);
+  for (int64_t i = begin; count > 0; ++i) {
+    if (IsTrue(x[i])) {
+      out = std::copy_n(at.data(), rank, out);
+      --count;
+    }
     for (int d = rank - 1; d >= 0 && ++at[d] == shape[d]; --d) at[d] = 0;
   }
 }
@@ -64,7 +69,8 @@ Status WhereOf(KernelContext& c) {
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape{first.back(), rank}));
   int64_t* out = c.out<int64_t>(0);
   ParallelBlocks(n, block, 1.0, [&](int64_t k, int64_t b, int64_t e) {
-    WriteIndices(x, in.shape(), b, e, out + first[k] * rank);
+    WriteIndices(x, in.shape(), b, first[k + 1] - first[k],
+                 out + first[k] * rank);
   });
   return OkStatus();
 }

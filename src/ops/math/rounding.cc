@@ -49,7 +49,6 @@ HR_UNARY(Round, kSignedTypes, "The nearest integer; of two, the even one.")
       .Attr(kFloatTypes)         \
       .Doc(doc)                  \
       .Shape(UnchangedShape)     \
-      .NoGradient()              \
       .Cpu(UnaryKernel)
 HR_FLOAT_TEST(IsNan, "Whether x is not a number.");
 HR_FLOAT_TEST(IsInf, "Whether x is an infinity.");

@@ -2,6 +2,8 @@
 // these ops draw from it and move it on.
 //
 //   state: [counter low, counter high, key, ...]
+#include "ops/random/generator_state.h"
+
 #include "ops/random/fill.h"
 #include "ops/random/generator.h"
 #include "ops/state/variable_access.h"
@@ -11,37 +13,6 @@ namespace {
 
 constexpr int64_t kPhiloxAlgorithm = 1;
 constexpr int64_t kStateSize = 3;
-
-// Moves the state behind input 0 on by `delta` outputs; the generator as it
-// was before in *before.
-Status TakeFromState(KernelContext& c, int64_t algorithm, uint64_t delta,
-                     Philox* before) {
-  HR_RETURN_IF_ERROR(CheckAlgorithm(algorithm));
-  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
-  if (v.variable->dtype() != DType::kInt64) {
-    return InvalidArgument("dtype of RNG state variable must be int64, not ",
-                           DTypeName(v.variable->dtype()));
-  }
-  return v.variable->Update(v.name, [&](Tensor& state) {
-    if (state.rank() != 1) {
-      return InvalidArgument(
-          "RNG state must have one and only one dimension, not ", state.rank());
-    }
-    if (state.num_elements() < kStateSize) {
-      return InvalidArgument(
-          "For the Philox algorithm, the size of state must "
-          "be at least ",
-          kStateSize, "; got ", state.num_elements());
-    }
-    int64_t* words = state.data<int64_t>();
-    Philox p = Philox::FromState(words[0], words[1], words[2]);
-    *before = p;
-    p.Skip(delta * kPhiloxReservedSamples);
-    words[0] = static_cast<int64_t>(p.counter_low());
-    words[1] = static_cast<int64_t>(p.counter_high());
-    return OkStatus();
-  });
-}
 
 // Inputs of the drawing ops: resource, [algorithm,] shape, ...
 template <bool kHasAlgorithm = true>
@@ -179,4 +150,34 @@ HR_OP(RngReadAndSkip)
     .Cpu(Compute<ReadAndSkip>);
 
 }  // namespace
+
+Status TakeFromState(KernelContext& c, int64_t algorithm, uint64_t delta,
+                     Philox* before) {
+  HR_RETURN_IF_ERROR(CheckAlgorithm(algorithm));
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  if (v.variable->dtype() != DType::kInt64) {
+    return InvalidArgument("dtype of RNG state variable must be int64, not ",
+                           DTypeName(v.variable->dtype()));
+  }
+  return v.variable->Update(v.name, [&](Tensor& state) {
+    if (state.rank() != 1) {
+      return InvalidArgument(
+          "RNG state must have one and only one dimension, not ", state.rank());
+    }
+    if (state.num_elements() < kStateSize) {
+      return InvalidArgument(
+          "For the Philox algorithm, the size of state must "
+          "be at least ",
+          kStateSize, "; got ", state.num_elements());
+    }
+    int64_t* words = state.data<int64_t>();
+    Philox p = Philox::FromState(words[0], words[1], words[2]);
+    *before = p;
+    p.Skip(delta * kPhiloxReservedSamples);
+    words[0] = static_cast<int64_t>(p.counter_low());
+    words[1] = static_cast<int64_t>(p.counter_high());
+    return OkStatus();
+  });
+}
+
 }  // namespace headrace

@@ -1,4 +1,5 @@
-// AssignAddVariableOp, AssignSubVariableOp.
+// AssignAddVariableOp, AssignSubVariableOp, and AssignAdd and AssignSub of
+// references.
 #include "base/thread_pool.h"
 #include "ops/state/variable_access.h"
 
@@ -31,6 +32,7 @@ Status AssignBy(KernelContext& c) {
     return InvalidArgument(
         "DType of variable handle and value does not match.");
   }
+  if (c.num_outputs() > 0) c.set_output(0, c.input(0));
   return v.variable->Update(v.name, [&](Tensor& value) {
     if (value.shape() != by.shape()) {
       return InvalidArgument("Cannot update variable with shape ",
@@ -66,6 +68,27 @@ Status UpdateShape(ShapeContext& c) {
 
 HR_ASSIGN_OP(AssignAddVariableOp, true, "Adds a value to a variable.");
 HR_ASSIGN_OP(AssignSubVariableOp, false, "Subtracts a value from a variable.");
+
+template <bool kAdd>
+StatusOr<std::unique_ptr<Kernel>> BindRef(const ResolvedOp& op) {
+  bool known = DispatchDType(op.type_attr("T"), NumberTypes{}, [](auto) {});
+  return known ? MakeKernel(AssignBy<kAdd>, /*own_outputs=*/true) : nullptr;
+}
+
+#define HR_ASSIGN_REF_OP(Name, kAdd, text) \
+  HR_OP(Name)                              \
+      .Input("ref: Ref(T)")                \
+      .Input("value: T")                   \
+      .Output("output_ref: Ref(T)")        \
+      .Attr("T: numbertype")               \
+      .Attr("use_locking: bool = false")   \
+      .Doc(text)                           \
+      .Shape(LikeInput<1>)                 \
+      .NoGradient()                        \
+      .Cpu(BindRef<kAdd>)
+
+HR_ASSIGN_REF_OP(AssignAdd, true, "Adds a value to a variable.");
+HR_ASSIGN_REF_OP(AssignSub, false, "Subtracts a value from a variable.");
 
 }  // namespace
 }  // namespace headrace

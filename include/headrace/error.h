@@ -1,0 +1,43 @@
+// The one exception that the C++ front end throws.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "headrace/export.h"
+
+namespace headrace::tf {
+
+// Numbers of tensorflow.error.Code.
+enum class ErrorCode {
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+// What went wrong, with the op and the shapes in its text. After it is thrown
+// all tensors and variables are as they were before the call that threw.
+class HR_API Error : public std::runtime_error {
+ public:
+  Error(ErrorCode code, const std::string& text)
+      : std::runtime_error(text), code_(code) {}
+  ErrorCode code() const { return code_; }
+
+ private:
+  ErrorCode code_;
+};
+
+}  // namespace headrace::tf

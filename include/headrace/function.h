@@ -1,0 +1,59 @@
+// Traced functions.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "headrace/tensor.h"
+
+namespace headrace::tf {
+
+// A C++ function of tensors, run once per signature (dtypes and shapes of its
+// arguments) to record a graph, which later calls run as one optimised plan.
+// Variables and tensors of the surroundings are captured by reference; C++
+// side effects happen while tracing only. Gradients flow through calls. Copies
+// share their traces. Safe to call from several threads.
+class HR_API Function {
+ public:
+  using Body = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
+  explicit Function(Body body);
+
+  std::vector<Tensor> operator()(const std::vector<Tensor>& args) const;
+  // How often the body was run.
+  int trace_count() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+// A traced function of N tensors that gives one tensor:
+//   auto f = tf::function<2>([](auto& x) { return x[0] * x[1]; });
+// and called as f(a, b).
+template <int N>
+class TypedFunction {
+ public:
+  template <typename F>
+  explicit TypedFunction(F body)
+      : function_([body](const std::vector<Tensor>& args) {
+          return std::vector<Tensor>{body(args)};
+        }) {}
+  template <typename... Args>
+  Tensor operator()(const Args&... args) const {
+    static_assert(sizeof...(Args) == N, "one argument a tensor");
+    return function_({Tensor(args)...})[0];
+  }
+  int trace_count() const { return function_.trace_count(); }
+
+ private:
+  Function function_;
+};
+template <int N, typename F>
+TypedFunction<N> function(F body) {
+  return TypedFunction<N>(std::move(body));
+}
+
+}  // namespace headrace::tf

@@ -1,0 +1,12 @@
+// Headrace's C++ front end: #include <headrace/headrace.h> and
+//   namespace tf = headrace::tf;
+#pragma once
+
+#include "headrace/error.h"      // IWYU pragma: export
+#include "headrace/function.h"   // IWYU pragma: export
+#include "headrace/ops.h"        // IWYU pragma: export
+#include "headrace/optimizer.h"  // IWYU pragma: export
+#include "headrace/tape.h"       // IWYU pragma: export
+#include "headrace/tensor.h"     // IWYU pragma: export
+#include "headrace/variable.h"   // IWYU pragma: export
+#include "headrace/version.h"    // IWYU pragma: export

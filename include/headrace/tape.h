@@ -1,0 +1,50 @@
+// Gradients.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "headrace/tensor.h"
+#include "headrace/variable.h"
+
+namespace headrace::tf {
+
+// What gradients are taken with respect to.
+class HR_API Source {
+ public:
+  Source(const Tensor& t) : tensor_(t) {}             // NOLINT
+  Source(const Variable& v) : tensor_(v.handle()) {}  // NOLINT
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Tensor tensor_;
+};
+
+// Records what is computed on this thread while it lives, and walks it back.
+// Tapes nest, so gradients of gradients work; the same tape works inside
+// traced functions. One thread at a time.
+class HR_API GradientTape {
+ public:
+  // `persistent`: gradient() may be called more than once.
+  // `watch_variables`: trainable variables are watched when they are read.
+  explicit GradientTape(bool persistent = false, bool watch_variables = true);
+  ~GradientTape();
+  GradientTape(const GradientTape&) = delete;
+  GradientTape& operator=(const GradientTape&) = delete;
+
+  void watch(const Tensor& t);
+  // d(sum of target)/d(source), one a source: a null Tensor where the target
+  // does not depend on it. Slices (of gathers) are made dense. Stops the
+  // recording unless persistent.
+  std::vector<Tensor> gradient(const Tensor& target,
+                               const std::vector<Source>& sources);
+  std::vector<Tensor> gradient(const Tensor& target,
+                               const std::vector<Variable>& sources);
+  Tensor gradient(const Tensor& target, const Source& source);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace headrace::tf

@@ -1,0 +1,109 @@
+"""Bodies of branches and loops: traced like functions, captures made arguments."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, nest
+from headrace.function.func_graph import FuncGraph
+from headrace.graph import stack
+from headrace.graph.operation import Operation
+
+_VALUES = (_headrace.Tensor, _headrace.VariableBase)
+
+
+def is_composite(value):
+    return getattr(type(value), "_is_composite_tensor", False)
+
+
+def to_tensors(structure):
+    """The structure with tensors for leaves; composites and None as they are."""
+
+    def convert(x):
+        if x is None or is_composite(x):
+            return x
+        if isinstance(x, Operation):
+            return None
+        return conversion.convert_to_tensor(x)
+
+    return nest.map_structure(convert, structure)
+
+
+def tensors_of(structure):
+    """The tensors of a structure, None left out."""
+    flat = nest.flatten(structure, expand_composites=True)
+    return [x for x in flat if x is not None]
+
+
+def like(structure, tensors):
+    """The structure with its tensors replaced; None stays."""
+    rest = iter(tensors)
+    flat = nest.flatten(structure, expand_composites=True)
+    full = [None if x is None else next(rest) for x in flat]
+    return nest.pack_sequence_as(structure, full, expand_composites=True)
+
+
+class Body:
+    """A traced body.
+
+    Attributes:
+      arguments: its own placeholders, before those of captures.
+      value: what the Python function returned, as tensors.
+      results: the tensors of that.
+    """
+
+    is_branch = True
+
+    def __init__(self, name, function, arguments=()):
+        self.graph = FuncGraph(name, stack.current())
+        self.graph.is_branch = True
+        outer = stack.current()
+        if outer is not None:
+            outer._bodies.append(self.graph)
+        self.concrete = None
+        with self.graph.as_default():
+            self.arguments = [
+                self.graph._core.placeholder(f"arg{i}", t.dtype, shape, t)
+                for i, (t, shape) in enumerate(arguments)
+            ]
+            self.value = to_tensors(function(*self.arguments))
+            self.results = [
+                t
+                if isinstance(t, _headrace.SymbolicTensor)
+                and _headrace.graph_id(t) == self.graph._core.id
+                else _headrace.raw_op("Identity")(input=t)
+                for t in tensors_of(self.value)
+            ]
+
+    def finish(self, captures, pass_through=False):
+        """Makes the function of the arguments and these outer captures."""
+        inner = [self.graph._core.capture(c) for c in captures]
+        results = self.results + (inner if pass_through else [])
+        name = _headrace.new_function_name(self.graph.name)
+        self.concrete = _headrace.make_concrete(
+            self.graph._core, name, self.arguments + inner, results, []
+        )
+        graph = stack.current()
+        if graph is not None:
+            graph._core.keep(self.concrete)
+        return name
+
+
+def captures_of(bodies):
+    """Outer values that the bodies captured, each once."""
+    from headrace.function import tracing
+
+    found = {}
+    for body in bodies:
+        tracing.check_captures(body.graph)
+        for outer, _ in body.graph._core.captures():
+            found.setdefault(outer._id, outer)
+    return list(found.values())
+
+
+def is_stateful(bodies):
+    return any(b.concrete.is_stateful for b in bodies)
+
+
+def identities(outputs, scope):
+    """Identities of an operation's outputs under its scope."""
+    graph = stack.current()
+    with graph.name_scope(scope):
+        return [_headrace.raw_op("Identity")(input=t) for t in outputs]

@@ -1,0 +1,228 @@
+"""tf.cond, tf.case and tf.switch_case."""
+
+from headrace._load import _headrace
+from headrace.control_flow import bodies
+from headrace.framework import conversion, dtypes, nest
+from headrace.graph import stack
+
+
+def _most_general(shapes):
+    result = shapes[0]
+    for s in shapes[1:]:
+        result = result.most_specific_compatible_shape(s)
+    return result
+
+
+def _check_alike(traced, names):
+    """Branches must return structures of the same kind and dtypes."""
+    first = traced[0]
+    for body, name in zip(traced[1:], names[1:]):
+        counts = [len(nest.flatten(b.value, True)) for b in (first, body)]
+        if counts[0] != counts[1]:
+            raise AssertionError(counts)
+        try:
+            nest.assert_same_structure(first.value, body.value, expand_composites=True)
+        except (ValueError, TypeError) as e:
+            raise TypeError(
+                f"{names[0]} and {name} arguments to tf.cond must have the same number, "
+                f"type, and overall structure of return values.\n\n{names[0]} output: "
+                f"{first.value}\n{name} output: {body.value}\n\nError details:\n{e}"
+            ) from None
+        for a, b in zip(first.results, body.results):
+            if a.dtype != b.dtype:
+                raise TypeError(
+                    f"{names[0]} and {name} arguments to tf.cond must have the same "
+                    f"number, type, and overall structure of return values. Received "
+                    f"dtypes {a.dtype.name} and {b.dtype.name}."
+                )
+
+
+def _emit(op, selector, traced, attrs, scope):
+    """Asks If or Case of the traced branches; the outputs."""
+    captures = bodies.captures_of(traced)
+    functions = [b.finish(captures) for b in traced]
+    if not bodies.is_stateful(traced):
+        op = "Stateless" + op
+    columns = list(zip(*(b.results for b in traced)))
+    all_attrs = dict(attrs(functions))
+    all_attrs["Tout"] = [c[0].dtype for c in columns]
+    all_attrs["output_shapes"] = [_most_general([t.shape for t in c]) for c in columns]
+    return _headrace.call_op(op, [selector, *captures], all_attrs, scope.rstrip("/"))
+
+
+def cond(pred, true_fn=None, false_fn=None, name=None):
+    """What `true_fn` returns where `pred` holds, else what `false_fn` does."""
+    if not callable(true_fn):
+        raise TypeError("'true_fn' must be callable.")
+    if not callable(false_fn):
+        raise TypeError("'false_fn' must be callable.")
+    if _headrace.is_eager():
+        if isinstance(pred, (_headrace.Tensor, _headrace.VariableBase)):
+            return true_fn() if pred else false_fn()
+        return true_fn() if pred else false_fn()
+    if isinstance(pred, bool):
+        raise TypeError("pred must not be a Python bool", pred)
+    pred = conversion.convert_to_tensor(pred)
+    if pred.shape.rank not in (0, None) and pred.shape.num_elements() == 1:
+        from headrace.ops import array_ops
+
+        pred = array_ops.reshape(pred, [])
+    graph = stack.current()
+    with graph.name_scope(name or "cond") as scope:
+        traced = [
+            bodies.Body("cond_true", _scoped(true_fn)),
+            bodies.Body("cond_false", _scoped(false_fn)),
+        ]
+        _check_alike(traced, ["true_fn", "false_fn"])
+        outputs = _emit(
+            "If",
+            pred,
+            traced,
+            lambda f: {"then_branch": f[0], "else_branch": f[1]},
+            "",
+        )
+    return _results(traced[0], outputs, scope)
+
+
+def _scoped(function):
+    return lambda: function()
+
+
+def _results(body, outputs, scope):
+    if not outputs:
+        graph = stack.current()
+        if body.value is None:
+            return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+        return body.value
+    return bodies.like(body.value, bodies.identities(outputs, scope))
+
+
+def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
+    """The result of the branch that the index names, or of the default."""
+    fns = _indexed(branch_fns, default)
+    if _headrace.is_eager():
+        index = int(branch_index)
+        return fns[index]() if 0 <= index < len(fns) - 1 else fns[-1]()
+    index = conversion.convert_to_tensor(branch_index, dtypes.int32)
+    graph = stack.current()
+    with graph.name_scope(name or "switch_case") as scope:
+        traced = [
+            bodies.Body(f"{name}_branch{i}", _scoped(f)) for i, f in enumerate(fns)
+        ]
+        _check_alike(traced, [f"branch_fns[{i}]" for i in range(len(fns))])
+        outputs = _emit("Case", index, traced, lambda f: {"branches": f}, "")
+    return _results(traced[0], outputs, scope)
+
+
+def _indexed(branch_fns, default):
+    """The branches by index, the default last."""
+    if isinstance(branch_fns, dict):
+        pairs = list(branch_fns.items())
+    elif not isinstance(branch_fns, (list, tuple)):
+        raise TypeError("'branch_fns' must be a list, tuple, or dict")
+    elif branch_fns and not callable(branch_fns[0]):
+        pairs = list(branch_fns)
+    else:
+        pairs = list(enumerate(branch_fns))
+    if not pairs:
+        raise ValueError("Argument `branch_fns` must not be empty.")
+    for key, function in pairs:
+        if not callable(function):
+            raise TypeError(f'fn for key {key} must be callable, but is {function!r}.')
+        if not isinstance(key, int):
+            raise TypeError(f"Key must be a Python `int`, got {type(key)}.")
+    keys = sorted(k for k, _ in pairs)
+    if keys != list(range(len(pairs))):
+        raise ValueError(
+            f"branch indices must form contiguous range of [0 to {len(pairs)}) but "
+            f"found {{{','.join(map(str, keys))}}}"
+        )
+    fns = [f for _, f in sorted(pairs, key=lambda p: p[0])]
+    if default is not None:
+        if not callable(default):
+            raise TypeError("default must be callable.")
+        fns.append(default)
+    else:
+        fns.append(fns[-1])
+    return fns
+
+
+def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"):
+    """The result of the first function whose predicate holds, or of the default."""
+    if isinstance(pred_fn_pairs, dict):
+        pairs = [(p.deref() if hasattr(p, "deref") else p, f) for p, f in
+                 pred_fn_pairs.items()]
+    elif isinstance(pred_fn_pairs, (list, tuple)):
+        pairs = list(pred_fn_pairs)
+    else:
+        raise TypeError(
+            "'pred_fn_pairs' must be a list, tuple, or dict. Received: "
+            f"{type(pred_fn_pairs)}"
+        )
+    if not pairs:
+        raise ValueError("The argument 'pred_fn_pairs' must be nonempty.")
+    for pair in pairs:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise TypeError(
+                "Each entry in 'pred_fn_pairs' must be a 2-tuple. Received "
+                f"{pair}."
+            )
+        if not callable(pair[1]):
+            raise TypeError(f"Callable expected, got {pair[1]}")
+    if exclusive:
+        pairs = _exclusive(pairs)
+    if default is None:
+        default = _none_holds([p for p, _ in pairs], pairs[-1][1])
+    if not callable(default):
+        raise TypeError("'default' must be callable.")
+
+    chain = default
+    for pred, function in reversed(pairs):
+        chain = _choice(pred, function, chain)
+    return chain()
+
+
+def _choice(pred, function, otherwise):
+    return lambda: cond(pred, function, otherwise)
+
+
+def _exclusive(pairs):
+    """The pairs, after a check that one predicate holds at most."""
+    from headrace.ops import array_ops, check_ops, math_ops
+
+    preds = array_ops.stack([p for p, _ in pairs])
+    count = _headrace.raw_op("Sum")(input=math_ops.cast(preds, dtypes.int32), axis=[0])
+    check = check_ops.assert_less_equal(
+        count,
+        1,
+        message="Input error: exclusive=True: more than 1 conditions evaluated as True",
+    )
+    if _headrace.is_eager() or check is None:
+        return pairs
+    with stack.current().control_dependencies([check]):
+        first = array_ops.identity(pairs[0][0])
+    return [(first, pairs[0][1])] + pairs[1:]
+
+
+def _none_holds(preds, last):
+    """A default that fails: without one, some predicate must hold."""
+
+    def fail():
+        from headrace.framework import errors
+        from headrace.ops import array_ops
+
+        text = "Input error: None of conditions evaluated as True:"
+        stacked = array_ops.stack(preds)
+        if _headrace.is_eager():
+            value = preds[0] if len(preds) == 1 else stacked
+            flat = str(stacked.numpy().ravel()[0])
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Expected '{conversion.convert_to_tensor(False)!s}' to be true. "
+                f"Summarized data: {text.encode()!r}\n{flat if value is not None else ''}",
+            )
+        _headrace.call_op("Assert", [conversion.convert_to_tensor(False), text, stacked], {})
+        return last()
+
+    return fail

@@ -1,0 +1,275 @@
+"""tf.while_loop."""
+
+from headrace._load import _headrace
+from headrace.control_flow import bodies
+from headrace.framework import conversion, dtypes, nest, tensor_shape
+from headrace.framework.type_spec import TensorSpec, TypeSpec
+from headrace.graph import stack
+
+
+def while_loop(
+    cond,
+    body,
+    loop_vars,
+    shape_invariants=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    maximum_iterations=None,
+    name=None,
+):
+    """Calls `body` on its own results while `cond` of them holds."""
+    if not callable(cond):
+        raise TypeError("'cond' must be callable.")
+    if not callable(body):
+        raise TypeError("'body' must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("'parallel_iterations' must be a positive integer.")
+    loop_vars = _unwrapped(loop_vars)
+    if isinstance(loop_vars, (list, tuple)) and not loop_vars:
+        raise ValueError("'loop_vars' must be non-empty.") if not len(loop_vars) else None
+    if _headrace.is_eager():
+        return _run(cond, body, loop_vars, maximum_iterations)
+    return _Traced(
+        cond,
+        body,
+        loop_vars,
+        shape_invariants,
+        parallel_iterations,
+        back_prop,
+        maximum_iterations,
+        name or "while",
+    ).result
+
+
+def _unwrapped(loop_vars):
+    return loop_vars
+
+
+def _spec(value):
+    if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
+        return TensorSpec(value.shape, value.dtype)
+    if bodies.is_composite(value) or hasattr(value, "_type_spec"):
+        return value
+    try:
+        tensor = conversion.convert_to_tensor(value)
+    except (TypeError, ValueError):
+        return value
+    return TensorSpec(tensor.shape, tensor.dtype)
+
+
+def _run(cond, body, loop_vars, maximum_iterations):
+    """The loop as a Python loop, for eager."""
+    single = not isinstance(loop_vars, (list, tuple))
+    if single:
+        loop_vars = (loop_vars,)
+    specs = nest.map_structure(_spec, loop_vars)
+    most = None if maximum_iterations is None else int(maximum_iterations)
+    turns = 0
+    while (most is None or turns < most) and cond(*loop_vars):
+        loop_vars = body(*loop_vars)
+        if not isinstance(loop_vars, (list, tuple)):
+            loop_vars = (loop_vars,)
+            packed = True
+        else:
+            packed = False
+        _check_structure(specs, loop_vars)
+        turns += 1
+        single = packed
+    result = nest.map_structure(_converted, loop_vars)
+    return result[0] if turns and single and len(result) == 1 else result
+
+
+def _check_structure(specs, values):
+    if len(specs) == len(values) and type(specs) is type(values):
+        flat = zip(specs, values)
+        if not any(nest.is_nested(a) or nest.is_nested(b) for a, b in flat):
+            return
+    if isinstance(specs, (list, tuple)) and not isinstance(values, type(specs)):
+        values = type(specs)(values) if type(specs) in (list, tuple) else values
+    nest.assert_same_structure(list(specs), list(values))
+
+
+def _converted(x):
+    if x is None or bodies.is_composite(x) or hasattr(x, "_type_spec"):
+        return x
+    return conversion.convert_to_tensor(x)
+
+
+class _Traced:
+    """The loop as a While operation of the graph being built."""
+
+    def __init__(
+        self,
+        cond,
+        body,
+        loop_vars,
+        shape_invariants,
+        parallel_iterations,
+        back_prop,
+        maximum_iterations,
+        name,
+    ):
+        self._original = loop_vars
+        graph = stack.current()
+        with graph.name_scope(name) as scope:
+            self._start(loop_vars, shape_invariants, maximum_iterations)
+            self._cond_fn, self._body_fn = cond, body
+            self._parallel = parallel_iterations
+            condition = bodies.Body("while_cond", self._condition, self._arguments)
+            self._check_condition(condition)
+            turn = bodies.Body("while_body", self._turn, self._arguments)
+            self._check_turn(turn)
+            outputs = self._emit(condition, turn)
+        outputs = bodies.identities(outputs[: len(self._flat)], scope)
+        if self._most is not None:
+            outputs = outputs[1:]
+        if not back_prop:
+            stop = _headrace.raw_op("StopGradient")
+            outputs = [stop(input=t) for t in outputs]
+        structured = bodies.like(self._vars, outputs)
+        self.result = structured if self._is_sequence else structured[0]
+
+    def _start(self, loop_vars, shape_invariants, maximum_iterations):
+        self._is_sequence = isinstance(loop_vars, (list, tuple))
+        if not self._is_sequence:
+            loop_vars = (loop_vars,)
+            if shape_invariants is not None:
+                shape_invariants = (shape_invariants,)
+        self._vars = bodies.to_tensors(loop_vars)
+        tensors = bodies.tensors_of(self._vars)
+        shapes = self._shapes(loop_vars, tensors, shape_invariants)
+        self._declared = shape_invariants is not None
+        self._most = None
+        if maximum_iterations is not None:
+            self._most = conversion.convert_to_tensor(maximum_iterations, dtypes.int32)
+            zero = conversion.convert_to_tensor(0, dtypes.int32)
+            tensors = [zero] + tensors
+            shapes = [zero.shape] + shapes
+        self._flat = tensors
+        self._arguments = list(zip(tensors, shapes))
+
+    def _shapes(self, loop_vars, tensors, invariants):
+        """The shape of each loop tensor: the invariant's, or its own."""
+        if invariants is None:
+            return [t.shape for t in tensors]
+        flat_vars = nest.flatten(self._vars)
+        flat_shapes = _flat_invariants(self._vars, invariants)
+        if len(flat_vars) != len(flat_shapes):
+            raise ValueError(
+                "`shape_invariants` must have the structure of `loop_vars`, got "
+                f"{invariants} for {loop_vars}"
+            )
+        out = []
+        for value, shape in zip(flat_vars, flat_shapes):
+            parts = bodies.tensors_of(value)
+            if bodies.is_composite(value) or shape is None:
+                out += [p.shape for p in parts]
+                continue
+            if isinstance(shape, TypeSpec):
+                shape = shape.shape
+            shape = tensor_shape.as_shape(shape)
+            for part in parts:
+                if not part.shape.is_subtype_of(shape):
+                    raise ValueError(
+                        f"The shape invariant specified for {part.name} is not "
+                        "compatible with the initial shape of the loop variable. It "
+                        f"enters the loop with shape {part.shape}, but the specified "
+                        f"shape invariant is {shape}."
+                    )
+                out.append(shape)
+        return out
+
+    def _own(self, tensors):
+        rest = tensors[1:] if self._most is not None else tensors
+        return bodies.like(self._vars, rest)
+
+    def _condition(self, *tensors):
+        holds = self._cond_fn(*self._own(list(tensors)))
+        holds = conversion.convert_to_tensor(holds)
+        if self._most is None:
+            return holds
+        raw = _headrace.raw_op
+        below = raw("Less")(x=tensors[0], y=self._most)
+        return raw("LogicalAnd")(x=below, y=holds)
+
+    def _check_condition(self, condition):
+        result = condition.results[0]
+        if result.dtype != dtypes.bool:
+            raise TypeError(
+                f"tf.while_loop: `cond` must return a bool, got {result.dtype.name}"
+            )
+        if result.shape.rank not in (0, None):
+            raise ValueError(
+                f"tf.while_loop: `cond` must return a scalar, got shape {result.shape}"
+            )
+
+    def _turn(self, *tensors):
+        value = self._body_fn(*self._own(list(tensors)))
+        if not isinstance(value, (list, tuple)) or (
+            not self._is_sequence and len(self._vars) == 1
+        ):
+            value = (value,) if not isinstance(value, (list, tuple)) else value
+        value = bodies.to_tensors(value)
+        nest.assert_same_structure(list(self._vars), list(value))
+        value = bodies.tensors_of(value)
+        if self._most is None:
+            return value
+        one = conversion.convert_to_tensor(1, dtypes.int32)
+        return [_headrace.raw_op("AddV2")(x=tensors[0], y=one), *value]
+
+    def _check_turn(self, turn):
+        if len(turn.results) != len(self._flat):
+            raise ValueError(
+                f"The body of a loop gives {len(turn.results)} tensors, expected "
+                f"{len(self._flat)}"
+            )
+        for (before, shape), after in zip(self._arguments, turn.results):
+            if before.dtype != after.dtype:
+                raise TypeError(
+                    f"Input tensor '{before.name}' enters the loop with dtype "
+                    f"{before.dtype.name}, but has dtype {after.dtype.name} after one "
+                    "iteration."
+                )
+            if not after.shape.is_subtype_of(shape):
+                self._refuse_shape(before, shape, after)
+
+    def _refuse_shape(self, before, shape, after):
+        if self._declared:
+            raise ValueError(
+                f"Input tensor '{before.name}' enters the loop with shape {shape}, but "
+                f"has shape {after.shape} after one iteration. To allow the shape to "
+                "vary across iterations, use the `shape_invariants` argument of "
+                "tf.while_loop to specify a less-specific shape."
+            )
+        raise ValueError(
+            f"Input tensor '{before.name}' enters the loop with shape {before.shape}, "
+            f"but has shape {after.shape} after one iteration. To allow the shape to "
+            "vary across iterations, use the `shape_invariants` argument of "
+            "tf.while_loop to specify a less-specific shape."
+        )
+
+    def _emit(self, condition, turn):
+        both = [condition, turn]
+        captures = bodies.captures_of(both)
+        names = condition.finish(captures), turn.finish(captures, pass_through=True)
+        shapes = [shape for _, shape in self._arguments]
+        attrs = {
+            "cond": names[0],
+            "body": names[1],
+            "output_shapes": shapes + [c.shape for c in captures],
+            "parallel_iterations": self._parallel,
+        }
+        op = "While" if bodies.is_stateful(both) else "StatelessWhile"
+        return _headrace.call_op(op, self._flat + captures, attrs)
+
+
+def _flat_invariants(structure, invariants):
+    """One invariant a leaf of the structure; shapes are leaves, lists too."""
+    if not nest.is_nested(structure):
+        return [invariants]
+    if isinstance(structure, dict):
+        rows = [(structure[k], invariants[k]) for k in nest.sorted_keys(structure)]
+    else:
+        rows = list(zip(nest.children(structure), invariants))
+    return [s for value, inv in rows for s in _flat_invariants(value, inv)]

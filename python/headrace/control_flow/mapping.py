@@ -1,0 +1,254 @@
+"""tf.map_fn, tf.vectorized_map, tf.scan, tf.foldl and tf.foldr."""
+
+from headrace._load import _headrace
+from headrace.control_flow.loops import while_loop
+from headrace.control_flow.tensor_array import TensorArray
+from headrace.framework import conversion, dtypes, nest
+from headrace.framework.type_spec import TypeSpec
+
+
+def _tensors(elems):
+    return [conversion.convert_to_tensor(e) for e in nest.flatten(elems)]
+
+
+def _length(flat, what):
+    """The number of rows: an int where it is known, else a tensor."""
+    if not flat:
+        raise ValueError(f"{what}: elems must hold at least one tensor")
+    for t in flat:
+        if t.shape.rank == 0:
+            raise ValueError(
+                "Elements in elems must be 1+ dimensional Tensors, not scalars"
+                if what == "map_fn"
+                else "elems must be a 1+ dimensional Tensor, not a scalar"
+            )
+    sizes = {t.shape[0] for t in flat if t.shape.rank is not None}
+    known = [n for n in sizes if n is not None]
+    if len(known) > 1:
+        raise ValueError(f"elems have different numbers of rows: {sorted(known)}")
+    if known:
+        return known[0]
+    from headrace.ops import array_ops
+
+    return array_ops.shape(flat[0])[0]
+
+
+def _arrays(flat, n):
+    return [
+        TensorArray(t.dtype, size=n, dynamic_size=False, infer_shape=True,
+                    clear_after_read=False).unstack(t)
+        for t in flat
+    ]
+
+
+def _like(elems, flat):
+    return nest.pack_sequence_as(elems, flat)
+
+
+def _signature(signature, dtype, elems):
+    if signature is None:
+        signature = dtype
+    if signature is None:
+        return nest.map_structure(lambda e: conversion.convert_to_tensor(e).dtype, elems)
+    return signature
+
+
+def _leaf_dtype(leaf):
+    return leaf.dtype if isinstance(leaf, TypeSpec) else dtypes.as_dtype(leaf)
+
+
+def _leaf_shape(leaf):
+    return leaf.shape if isinstance(leaf, TypeSpec) else None
+
+
+def map_fn(
+    fn,
+    elems,
+    dtype=None,
+    parallel_iterations=None,
+    back_prop=True,
+    swap_memory=False,
+    infer_shape=True,
+    name=None,
+    fn_output_signature=None,
+):
+    """`fn` over the rows of `elems`, its results stacked."""
+    if not callable(fn):
+        raise TypeError(f"The provided function {fn} is not callable.fn must be callable.")
+    flat = _tensors(elems)
+    n = _length(flat, "map_fn")
+    signature = _signature(fn_output_signature, dtype, elems)
+    leaves = nest.flatten(signature)
+    rows = _arrays(flat, n)
+    results = [
+        TensorArray(
+            _leaf_dtype(s), size=n, infer_shape=infer_shape, element_shape=_leaf_shape(s)
+        )
+        for s in leaves
+    ]
+
+    def turn(i, arrays):
+        value = fn(_like(elems, [r.read(i) for r in rows]))
+        nest.assert_same_structure(signature, value)
+        written = [a.write(i, v) for a, v in zip(arrays, nest.flatten(value))]
+        return i + 1, written
+
+    _, results = while_loop(
+        lambda i, _: i < n,
+        turn,
+        (conversion.convert_to_tensor(0), results),
+        parallel_iterations=parallel_iterations or 10,
+        back_prop=back_prop,
+        maximum_iterations=n,
+        name=name or "map",
+    )
+    stacked = [_with_rows(a.stack(), n) for a in results]
+    return nest.pack_sequence_as(signature, stacked)
+
+
+def _with_rows(tensor, n):
+    """The static number of rows put into the shape."""
+    if isinstance(n, int) and isinstance(tensor, _headrace.SymbolicTensor):
+        if tensor.shape.rank is not None:
+            tensor.set_shape([n] + [None] * (tensor.shape.rank - 1))
+    return tensor
+
+
+def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
+    """`fn` over the rows of `elems`; what does not depend on the row is repeated."""
+    from headrace.ops import array_ops
+
+    flat = _tensors(elems)
+    n = _length(flat, "vectorized_map")
+    if not isinstance(n, int):
+        signature = _results_of(fn, elems, flat)
+        return map_fn(fn, elems, fn_output_signature=signature)
+    if n == 0:
+        raise ValueError("vectorized_map: elems have no rows")
+    columns = [array_ops.unstack(t, num=n) for t in flat]
+    values = [fn(_like(elems, list(row))) for row in zip(*columns)]
+    parts = [nest.flatten(v) for v in values]
+    stacked = [array_ops.stack(list(c)) for c in zip(*parts)]
+    return nest.pack_sequence_as(values[0], stacked)
+
+
+def _results_of(fn, elems, flat):
+    """The dtypes that `fn` gives for a row, found by tracing it."""
+    from headrace.control_flow.bodies import Body
+
+    rows = [(t, t.shape[1:]) for t in flat]
+    body = Body("row", lambda *row: fn(_like(elems, list(row))), rows)
+    return nest.map_structure(lambda t: t.dtype, body.value)
+
+
+def scan(
+    fn,
+    elems,
+    initializer=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    infer_shape=True,
+    reverse=False,
+    name=None,
+):
+    """All accumulations of `fn(accumulated, row)` over the rows, stacked."""
+    if not callable(fn):
+        raise TypeError(f"{fn.__class__.__name__} is not callable.")
+    flat = _tensors(elems)
+    n = _length(flat, "scan")
+    rows = _arrays(flat, n)
+    first = n - 1 if reverse else 0
+    if initializer is None:
+        start = _like(elems, [r.read(first) for r in rows])
+        structure, turns = start, n - 1
+    else:
+        structure = nest.map_structure(conversion.convert_to_tensor, initializer)
+        start, turns = structure, n
+    state = nest.flatten(start)
+    results = [
+        TensorArray(
+            s.dtype, size=n, infer_shape=infer_shape, dynamic_size=False,
+            element_shape=s.shape if infer_shape else None,
+        )
+        for s in state
+    ]
+    step = -1 if reverse else 1
+    begin = first
+    if initializer is None:
+        results = [a.write(first, s) for a, s in zip(results, state)]
+        begin = first + step
+
+    def turn(i, accumulated, arrays):
+        row = _like(elems, [r.read(i) for r in rows])
+        value = fn(_like(structure, accumulated), row)
+        nest.assert_same_structure(structure, value)
+        value = [conversion.convert_to_tensor(v) for v in nest.flatten(value)]
+        return i + step, value, [a.write(i, v) for a, v in zip(arrays, value)]
+
+    _, _, results = while_loop(
+        (lambda i, *_: i >= 0) if reverse else (lambda i, *_: i < n),
+        turn,
+        (conversion.convert_to_tensor(begin), state, results),
+        parallel_iterations=parallel_iterations,
+        back_prop=back_prop,
+        maximum_iterations=turns,
+        name=name or "scan",
+    )
+    stacked = [_with_rows(a.stack(), n) for a in results]
+    return nest.pack_sequence_as(structure, stacked)
+
+
+def foldl(
+    fn,
+    elems,
+    initializer=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    name=None,
+):
+    """fn(...fn(fn(initial, row 0), row 1)...)."""
+    return _fold(fn, elems, initializer, parallel_iterations, back_prop, False, name)
+
+
+def foldr(
+    fn,
+    elems,
+    initializer=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    name=None,
+):
+    """The fold from the last row to the first."""
+    return _fold(fn, elems, initializer, parallel_iterations, back_prop, True, name)
+
+
+def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse, name):
+    if not callable(fn):
+        raise TypeError(f"{fn.__class__.__name__} is not callable.")
+    flat = _tensors(elems)
+    n = _length(flat, "fold")
+    rows = _arrays(flat, n)
+    at = n - 1 if reverse else 0
+    step = -1 if reverse else 1
+    if initializer is None:
+        state = _like(elems, [r.read(at) for r in rows])
+        at = at + step
+    else:
+        state = nest.map_structure(conversion.convert_to_tensor, initializer)
+
+    def turn(i, accumulated):
+        return i + step, fn(accumulated, _like(elems, [r.read(i) for r in rows]))
+
+    _, result = while_loop(
+        (lambda i, _: i >= 0) if reverse else (lambda i, _: i < n),
+        turn,
+        (conversion.convert_to_tensor(at), state),
+        parallel_iterations=parallel_iterations,
+        back_prop=back_prop,
+        maximum_iterations=n,
+        name=name or ("foldr" if reverse else "foldl"),
+    )
+    return result

@@ -1,0 +1,79 @@
+"""tf.TensorArray: a list of tensors that loops write and read."""
+
+from headrace._load import _headrace
+from headrace.control_flow.eager_array import EagerArray
+from headrace.control_flow.list_array import ListArray
+from headrace.framework import dtypes, tensor_shape
+from headrace.framework.type_spec import TypeSpec
+
+
+class _ArrayType(type):
+    def __call__(cls, *args, **kwargs):
+        if cls is not TensorArray:
+            return super().__call__(*args, **kwargs)
+        return _create(*args, **kwargs)
+
+    def __instancecheck__(cls, instance):
+        if cls is TensorArray:
+            return isinstance(instance, (EagerArray, ListArray))
+        return super().__instancecheck__(instance)
+
+
+class TensorArray(metaclass=_ArrayType):
+    """Tensors of one dtype by index; every write gives the array to go on with."""
+
+
+def _create(
+    dtype,
+    size=None,
+    dynamic_size=None,
+    clear_after_read=None,
+    tensor_array_name=None,
+    handle=None,
+    flow=None,
+    infer_shape=True,
+    element_shape=None,
+    colocate_with_first_write_call=True,
+    name=None,
+):
+    if handle is not None:
+        raise NotImplementedError("tf.TensorArray: handle is not supported")
+    dtype = dtypes.as_dtype(dtype).base_dtype
+    shape = tensor_shape.as_shape(element_shape)
+    dynamic = bool(dynamic_size)
+    if flow is not None:
+        return ListArray(dtype, flow, shape, dynamic, infer_shape)
+    if size is None:
+        size = 0
+    if _headrace.is_eager():
+        clear = True if clear_after_read is None else bool(clear_after_read)
+        return EagerArray(dtype, int(size), shape, dynamic, infer_shape, clear)
+    return ListArray.reserve(dtype, size, shape, dynamic, infer_shape)
+
+
+class TensorArraySpec(TypeSpec):
+    """What a TensorArray is like."""
+
+    def __init__(
+        self, element_shape=None, dtype=dtypes.float32, dynamic_size=False,
+        infer_shape=True,
+    ):
+        self._element_shape = tensor_shape.as_shape(element_shape)
+        self._dtype = dtypes.as_dtype(dtype)
+        self._dynamic_size = dynamic_size
+        self._infer_shape = infer_shape
+
+    @property
+    def value_type(self):
+        return TensorArray
+
+    @staticmethod
+    def from_value(value):
+        return TensorArraySpec(
+            value.element_shape, value.dtype, value.dynamic_size, value._infer_shape
+        )
+
+    def _serialize(self):
+        return (
+            self._element_shape, self._dtype, self._dynamic_size, self._infer_shape,
+        )

@@ -1,0 +1,87 @@
+"""Objects that a checkpoint finds: each has a node in a graph of named edges.
+
+The graph itself, keys and restoring are native (src/train). An edge does not
+keep its child: Python objects keep each other.
+"""
+
+from headrace._load import _headrace
+
+_NODE = "_self_node"
+_PLAIN = (int, float, str, bytes, bool, type(None))
+
+
+class Trackable:
+    """Base of what checkpoints track besides variables.
+
+    `_serialize_to_tensors` and `_restore_from_tensors`, where a class has them,
+    give and take its own values, {name: tensor}.
+    """
+
+    def _trackable_items(self):
+        """The (name, object) pairs that are its children now."""
+        return ()
+
+
+def is_trackable(value):
+    return isinstance(value, (Trackable, _headrace.VariableBase))
+
+
+def node_of(value):
+    """The node of a trackable object, made when first asked for."""
+    node = getattr(value, _NODE, None)
+    if isinstance(value, _headrace.VariableBase):
+        return node or _variable_node(value)
+    # A shallow copy brings the node of its original.
+    if node is None or node.owner() is not value:
+        node = _new_node(value)
+    return node
+
+
+def _variable_node(variable):
+    parent = getattr(variable, "_parent", None)
+    if parent is not None:  # what an assignment returned
+        return node_of(parent)
+    node = _headrace.new_variable_node(variable, variable.name.partition(":")[0])
+    setattr(variable, _NODE, node)
+    return node
+
+
+def _new_node(value):
+    cls = type(value)
+    node = _headrace.new_node(
+        None if issubclass(cls, tuple) else value,
+        hasattr(cls, "_serialize_to_tensors"),
+        hasattr(cls, "_check_savable"),
+    )
+    object.__setattr__(value, _NODE, node)
+    for name, child in value._trackable_items():
+        node.attach(name, node_of(child))
+    return node
+
+
+class AutoTrackable(Trackable):
+    """Tracks what is assigned to its attributes; lists and dicts are wrapped."""
+
+    def __setattr__(self, name, value):
+        if isinstance(value, _PLAIN) or name == _NODE:
+            super().__setattr__(name, value)
+            if _NODE in self.__dict__:
+                self.__dict__[_NODE].detach(name)
+            return
+        from headrace.framework import data_structures
+
+        ignored = isinstance(value, data_structures.NoDependency)
+        value = value.value if ignored else data_structures.wrap(value)
+        super().__setattr__(name, value)
+        if is_trackable(value) and not ignored:
+            node_of(self).attach(name, node_of(value))
+        elif _NODE in self.__dict__:
+            self.__dict__[_NODE].detach(name)
+
+    def __delattr__(self, name):
+        super().__delattr__(name)
+        if _NODE in self.__dict__:
+            self.__dict__[_NODE].detach(name)
+
+    def _trackable_items(self):
+        return [(n, v) for n, v in self.__dict__.items() if is_trackable(v)]

@@ -1,0 +1,222 @@
+"""Concrete functions: one trace of a function, callable by itself."""
+
+from headrace._load import _headrace
+from headrace.framework import nest, type_spec
+from headrace.function import func_graph, trace_types
+from headrace.function.function_type import P, is_missing
+
+
+def _output_type(structure, tensors):
+    value = func_graph.rebuild(structure, tensors)
+    return _type_of_result(value)
+
+
+def _type_of_result(value):
+    if value is None:
+        return trace_types.Literal(None)
+    if isinstance(value, _headrace.Tensor):
+        return type_spec.TensorSpec(value.shape, value.dtype)
+    if nest.is_nested(value):
+        keys = nest.sorted_keys(value) if nest._is_dict(value) else None
+        items = [_type_of_result(v) for v in nest.children(value)]
+        return trace_types.Structure(value, keys, items)
+    return type_spec.type_spec_from_value(value)
+
+
+class ConcreteFunction:
+    """A function traced for one signature. Calls take tensors of its types."""
+
+    def __init__(self, core, graph, function_type, results, python_name):
+        self._core = core
+        self._graph = graph
+        self._function_type = function_type
+        self._results = results.structure
+        self._native = results.native
+        self._python_name = python_name
+        self._signature = None
+        function_type.output = _output_type(results.structure, results.tensors)
+
+    # --- calling ---
+
+    def __call__(self, *args, **kwargs):
+        leaves = self._leaves(args, kwargs)
+        return self._call_flat(leaves)
+
+    def _call_flat(self, leaves):
+        return self._pack(self._core.call(leaves))
+
+    def _pack(self, tensors):
+        return func_graph.rebuild(self._results, tensors)
+
+    def _explain(self, error):
+        """Called by the native code before it raises `error`."""
+
+    def _leaves(self, args, kwargs):
+        try:
+            return self._structured(args, kwargs)
+        except TypeError as e:
+            flat = self._flat(args, kwargs, e)
+            if flat is not None:
+                return flat
+            raise
+
+    def _structured(self, args, kwargs):
+        if self._signature is None:
+            self._signature = self._function_type.signature()
+        try:
+            bound = self._signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            out = []
+            for e in self._function_type.entries:
+                value = bound.arguments[e.name]
+                if is_missing(value):
+                    raise TypeError(f"missing a required argument: {e.name!r}")
+                self._cast(value, e.type, out)
+            return out
+        except TypeError as e:
+            raise TypeError(
+                f"Binding inputs to tf.function failed due to `{e}`. Received args: "
+                f"{args} and kwargs: {kwargs} for signature: {self._function_type!r}."
+            ) from None
+
+    def _cast(self, value, t, out):
+        """Dtypes of tensors are checked by the call itself."""
+        if type(t) is type_spec.TensorSpec and isinstance(value, _headrace.Tensor):
+            out.append(value)
+        elif isinstance(t, type_spec.VariableSpec) and isinstance(
+            value, _headrace.Tensor
+        ):
+            out.append(value)
+        else:
+            trace_types.cast(value, t, out)
+
+    def _flat_names(self):
+        names = []
+        for e in self._function_type.entries:
+            if isinstance(e.type, (trace_types.Literal, trace_types.Object)):
+                continue
+            names.append(e.name)
+        return names
+
+    def _flat(self, args, kwargs, error):
+        """Tensors by position or by name, literals left out; None if that fails."""
+        names = self._flat_names()
+        simple = len(names) == len(self.inputs) - len(self.captured_inputs)
+        shown = f"{self._python_name}({', '.join(names)})"
+        keyword_only = self._function_type.entries and all(
+            e.kind == P.KEYWORD_ONLY for e in self._function_type.entries
+        )
+        most = 0 if keyword_only else len(names)
+        reason = None
+        if len(args) > most:
+            reason = f"{shown} takes {most} positional arguments, got {len(args)}."
+        extra = [k for k in kwargs if k not in names[len(args) :]]
+        missing = [n for n in names[len(args) :] if n not in kwargs]
+        if reason is None and missing:
+            reason = f"{shown} missing required arguments: {', '.join(missing)}."
+        if reason is None and extra:
+            reason = f"{shown} got unexpected keyword arguments: {', '.join(extra)}."
+        if reason is None and simple:
+            flat = list(args) + [kwargs[n] for n in names[len(args) :]]
+            if all(isinstance(x, (_headrace.Tensor, _headrace.VariableBase)) for x in flat):
+                return flat
+        if reason is None:
+            raise error
+        raise TypeError(
+            f"{error}\nFallback to flat signature also failed due to: {reason}"
+        ) from None
+
+    # --- what it is ---
+
+    @property
+    def name(self):
+        return self._core.name.encode()
+
+    @property
+    def graph(self):
+        return self._graph
+
+    @property
+    def inputs(self):
+        return list(self._graph.inputs)
+
+    @property
+    def outputs(self):
+        return list(self._graph.outputs)
+
+    @property
+    def captured_inputs(self):
+        return self._core.captured_inputs()
+
+    def set_external_captures(self, captures):
+        """Calls use these values in place of the captured ones."""
+        self._core.set_captured_inputs(list(captures))
+
+    def replace_capture_with_deferred_capture(self, *args, **kwargs):
+        raise NotImplementedError(
+            "ConcreteFunction.replace_capture_with_deferred_capture is not supported"
+        )
+
+    @property
+    def variables(self):
+        return self._graph.variables
+
+    @property
+    def trainable_variables(self):
+        return self._graph.trainable_variables
+
+    @property
+    def structured_input_signature(self):
+        return self._graph.structured_input_signature
+
+    @property
+    def structured_outputs(self):
+        return self._graph.structured_outputs
+
+    @property
+    def output_dtypes(self):
+        return nest.map_structure(lambda t: t.dtype, self.structured_outputs)
+
+    @property
+    def output_shapes(self):
+        return nest.map_structure(lambda t: t.shape, self.structured_outputs)
+
+    @property
+    def function_type(self):
+        return self._function_type
+
+    @property
+    def inference_fn(self):
+        return self
+
+    @property
+    def function_def(self):
+        if not hasattr(_headrace, "export_function"):
+            raise NotImplementedError("ConcreteFunction.function_def is not supported yet")
+        from headrace.framework import protos
+
+        proto = protos.FunctionDef()
+        proto.ParseFromString(_headrace.export_function(self._core))
+        return proto
+
+    def add_to_graph(self, g=None, overwrite=False):
+        """Keeps the function with a graph that names it."""
+        from headrace.graph import stack
+
+        graph = g if g is not None else stack.current()
+        if graph is not None:
+            graph._core.keep(self._core)
+
+    def add_gradient_functions_to_graph(self, g=None):
+        self.add_to_graph(g)
+
+    def pretty_printed_signature(self, verbose=True):
+        if verbose:
+            return self._function_type.pretty(self.captured_inputs)
+        return repr(self._function_type)
+
+    def __repr__(self):
+        return f"<ConcreteFunction {self._function_type!r} at {id(self):#x}>"
+
+    def __str__(self):
+        return f"ConcreteFunction {self.pretty_printed_signature()}"

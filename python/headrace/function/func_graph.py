@@ -1,0 +1,136 @@
+"""The graph of a function being traced."""
+
+import weakref
+
+from headrace._load import _headrace
+from headrace.framework import conversion, nest, variables
+from headrace.graph.graph import Graph
+from headrace.graph.operation import Operation
+
+
+class FuncGraph(Graph):
+    """A function's body: arguments, results, and what it captured from outside."""
+
+    building_function = True
+
+    def __init__(self, name, outer_graph=None):
+        super().__init__()
+        self.name = name
+        self._outer = weakref.ref(outer_graph) if outer_graph is not None else None
+        self.inputs = []
+        self.outputs = []
+        self.structured_outputs = None
+        self._function_type = None
+
+    @property
+    def outer_graph(self):
+        from headrace.graph import stack
+
+        graph = self._outer() if self._outer is not None else None
+        return graph or stack.default_graph()
+
+    @property
+    def structured_input_signature(self):
+        return None if self._function_type is None else self._function_type.structured()
+
+    @property
+    def captures(self):
+        """(outer tensor, inner tensor) of all captures."""
+        return [tuple(pair) for pair in self._core.captures()]
+
+    @property
+    def external_captures(self):
+        return [outer for outer, _ in self._core.captures()]
+
+    @property
+    def internal_captures(self):
+        return [inner for _, inner in self._core.captures()]
+
+    def capture(self, tensor, name=None, shape=None):
+        """The tensor of this graph that stands for an outer one."""
+        return self._core.capture(conversion.convert_to_tensor(tensor))
+
+    @property
+    def variables(self):
+        found = []
+        for outer, _ in self._core.captures():
+            variable = variables.of_handle(outer)
+            if variable is not None:
+                found.append(variable)
+        return tuple(found)
+
+    @property
+    def trainable_variables(self):
+        return tuple(v for v in self.variables if v.trainable)
+
+    def __str__(self):
+        return f"FuncGraph(name={self.name}, id={id(self)})"
+
+
+class Results:
+    """A function's return value, taken apart into tensors of its graph."""
+
+    def __init__(self, value, describe):
+        self._describe = describe
+        self.tensors = []
+        self.structure = self._take(value)
+        self.native = self._native(self.structure)
+
+    def _take(self, value):
+        """The structure with leaf numbers for tensors, emitting identities."""
+        if value is None:
+            return None
+        if isinstance(value, Operation):
+            return None
+        if getattr(type(value), "_is_composite_tensor", False):
+            return _Parts(value, [self._take(p) for p in value._components()])
+        if nest.is_nested(value):
+            items = [self._take(v) for v in nest.children(value)]
+            return nest.rebuild(value, items)
+        if isinstance(value, _headrace.VariableBase):
+            value = value._read()
+        elif not isinstance(value, _headrace.Tensor):
+            if callable(value) or isinstance(value, type):
+                self._refuse(value)
+            try:
+                value = conversion.convert_to_tensor(value)
+            except (TypeError, ValueError):
+                self._refuse(value)
+        self.tensors.append(_headrace.raw_op("Identity")(input=value))
+        return len(self.tensors) - 1
+
+    def _refuse(self, value):
+        raise TypeError(
+            "To be compatible with tf.function, Python functions must return zero or "
+            "more Tensors or ExtensionTypes or None values; in compilation of "
+            f"{self._describe}, found return value of type {type(value).__name__}, "
+            "which is not a Tensor or ExtensionType."
+        )
+
+    def _native(self, s):
+        """True when the native code can rebuild the structure by itself."""
+        if s is None or type(s) is int:
+            return True
+        if type(s) in (list, tuple):
+            return all(map(self._native, s))
+        return type(s) is dict and all(map(self._native, s.values()))
+
+
+class _Parts:
+    """A composite result: how to make it of its parts."""
+
+    def __init__(self, template, parts):
+        self.template, self.parts = template, parts
+
+
+def rebuild(structure, tensors):
+    """The structure with leaf numbers replaced by tensors."""
+    if structure is None:
+        return None
+    if isinstance(structure, int):
+        return tensors[structure]
+    if isinstance(structure, _Parts):
+        parts = [rebuild(p, tensors) for p in structure.parts]
+        return structure.template._from_components(parts)
+    items = [rebuild(s, tensors) for s in nest.children(structure)]
+    return nest.rebuild(structure, items)

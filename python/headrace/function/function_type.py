@@ -1,0 +1,170 @@
+"""The signature of a function: its parameters, their types, the results'."""
+
+import inspect
+
+from headrace.function import trace_types
+
+P = inspect.Parameter
+_KINDS = {
+    P.POSITIONAL_ONLY: 0,
+    P.POSITIONAL_OR_KEYWORD: 1,
+    P.VAR_POSITIONAL: 2,
+    P.KEYWORD_ONLY: 3,
+    P.VAR_KEYWORD: 4,
+}
+
+
+class Parameters:
+    """What a Python function takes, as the native call sees it."""
+
+    def __init__(self, python_function, skip_first=False):
+        try:
+            found = list(inspect.signature(python_function).parameters.values())
+        except (TypeError, ValueError):
+            found = [P("args", P.VAR_POSITIONAL), P("kwargs", P.VAR_KEYWORD)]
+        self.parameters = found[1:] if skip_first else found
+        self.signature = inspect.Signature(self.parameters)
+
+    def native_rows(self):
+        return [
+            (p.name, _KINDS[p.kind], None if p.default is P.empty else (p.default,))
+            for p in self.parameters
+        ]
+
+    def slots(self, args, kwargs):
+        """One value a parameter; TypeError as inspect words it."""
+        bound = self.signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return tuple(bound.arguments[p.name] for p in self.parameters)
+
+    def call(self, function, slots):
+        """function(...) with one value a parameter."""
+        args, kwargs = [], {}
+        for p, value in zip(self.parameters, slots):
+            if p.kind == P.VAR_POSITIONAL:
+                args.extend(value)
+            elif p.kind == P.VAR_KEYWORD:
+                kwargs.update(value)
+            elif p.kind == P.KEYWORD_ONLY:
+                kwargs[p.name] = value
+            else:
+                args.append(value)
+        return function(*args, **kwargs)
+
+    def text(self, types=None):
+        """"(x, y: ...)": parameters, with types where a signature gives them."""
+        parts, star = [], False
+        for i, p in enumerate(self.parameters):
+            t = types[i] if types and i < len(types) else None
+            if p.kind == P.VAR_POSITIONAL:
+                parts.append(f"*{p.name}")
+                star = True
+                continue
+            if p.kind == P.VAR_KEYWORD:
+                parts.append(f"**{p.name}")
+                continue
+            if p.kind == P.KEYWORD_ONLY and not star:
+                parts.append("*")
+                star = True
+            shown = p.name
+            if t is not None:
+                shown += f": {t!r}"
+            if p.default is not P.empty and t is None:
+                shown += f"={p.default!r}"
+            parts.append(shown)
+        return f"({', '.join(parts)})"
+
+
+class Entry:
+    """A parameter of a concrete function."""
+
+    def __init__(self, name, kind, type_):
+        self.name, self.kind, self.type = name, kind, type_
+
+
+class FunctionType:
+    """The types that a concrete function was traced with."""
+
+    def __init__(self, parameters, types, output=None):
+        self._parameters = parameters
+        self.types = types  # one a parameter
+        self.output = output
+        self.entries = self._entries()
+
+    def _entries(self):
+        rows = []
+        extra = any(
+            p.kind == P.VAR_POSITIONAL and t.items
+            for p, t in zip(self._parameters.parameters, self.types)
+        )
+        for p, t in zip(self._parameters.parameters, self.types):
+            if p.kind == P.VAR_POSITIONAL:
+                for i, item in enumerate(t.items):
+                    rows.append(Entry(f"{p.name}_{i}", P.POSITIONAL_ONLY, item))
+            elif p.kind == P.VAR_KEYWORD:
+                for key, item in zip(t.keys, t.items):
+                    rows.append(Entry(key, P.KEYWORD_ONLY, item))
+            else:
+                kind = p.kind
+                if extra and kind == P.POSITIONAL_OR_KEYWORD:
+                    kind = P.POSITIONAL_ONLY
+                rows.append(Entry(p.name, kind, t))
+        return rows
+
+    def signature(self):
+        """An inspect.Signature in which literals have defaults."""
+        rows, optional = [], False
+        for e in self.entries:
+            literal = isinstance(e.type, (trace_types.Literal, trace_types.Object))
+            default = P.empty
+            if literal:
+                default = e.type.value
+                optional = optional or e.kind != P.KEYWORD_ONLY
+            elif optional and e.kind != P.KEYWORD_ONLY:
+                default = _MISSING
+            rows.append(P(e.name, e.kind, default=default))
+        return inspect.Signature(rows)
+
+    def structured(self):
+        args, kwargs = [], {}
+        for e in self.entries:
+            shown = trace_types.structured(e.type, e.name)
+            if e.kind == P.KEYWORD_ONLY:
+                kwargs[e.name] = shown
+            else:
+                args.append(shown)
+        return tuple(args), kwargs
+
+    def __repr__(self):
+        parts, star = [], False
+        positional_only = [e for e in self.entries if e.kind == P.POSITIONAL_ONLY]
+        for e in self.entries:
+            if e.kind == P.KEYWORD_ONLY and not star:
+                parts.append("*")
+                star = True
+            parts.append(f"{e.name}: {e.type!r}")
+            if positional_only and e is positional_only[-1]:
+                parts.append("/")
+        return f"({', '.join(parts)}) -> {self.output!r}"
+
+    def pretty(self, captures):
+        lines = ["Input Parameters:"]
+        lines += [f"  {e.name} ({e.kind.name}): {e.type!r}" for e in self.entries] or [
+            "  None"
+        ]
+        lines += ["Output Type:", f"  {self.output!r}", "Captures:"]
+        lines += [f"  {c._id}: {_spec_text(c)}" for c in captures] or ["  None"]
+        return "\n".join(lines)
+
+
+_MISSING = object()
+
+
+def _spec_text(tensor):
+    return f"TensorSpec(shape={tensor.shape}, dtype={tensor.dtype!r}, name=None)".replace(
+        "<dtype: '", "tf."
+    ).replace("'>", "")
+
+
+def is_missing(value):
+    return value is _MISSING

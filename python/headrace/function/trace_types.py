@@ -1,0 +1,320 @@
+"""What a trace depends on: the types of arguments, structures included.
+
+A type is a TypeSpec (a tensor, a variable), a Literal, an Object, or a structure of
+types. The leaves of a type are the tensors that a traced function takes, in the order
+in which the native call key lists them.
+"""
+
+import weakref
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import conversion, nest, type_spec
+from headrace.framework.type_spec import TensorSpec, TypeSpec, VariableSpec
+
+_Tensor = _headrace.Tensor
+_Variable = _headrace.VariableBase
+
+
+class CastError(TypeError):
+    """A value does not fit a type."""
+
+
+class Literal:
+    """A Python value that the trace was made with."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, Literal) and self.value == other.value
+
+    def __hash__(self):
+        return hash(self.value)
+
+    def __repr__(self):
+        return f"Literal[{self.value!r}]"
+
+
+class Object:
+    """Any other object: equal while it is the same, held weakly where possible."""
+
+    def __init__(self, value):
+        try:
+            self._ref = weakref.ref(value)
+        except TypeError:
+            self._ref = lambda: value
+
+    @property
+    def value(self):
+        value = self._ref()
+        if value is None:
+            raise TypeError("an object that a function was traced with is gone")
+        return value
+
+    def __eq__(self, other):
+        if not isinstance(other, Object):
+            return False
+        mine, theirs = self._ref(), other._ref()
+        return mine is not None and (mine is theirs or bool(mine == theirs))
+
+    def __hash__(self):
+        return hash(type(self._ref()))
+
+    def __repr__(self):
+        return f"Weakref[{self._ref!r}]"
+
+
+class Composite:
+    """A value made of tensors (IndexedSlices and the like)."""
+
+    def __init__(self, value, parts):
+        self.template = value
+        self.parts = parts
+
+    def __eq__(self, other):
+        return (
+            isinstance(other, Composite)
+            and type(self.template) is type(other.template)
+            and self.parts == other.parts
+        )
+
+    def __hash__(self):
+        return hash(type(self.template))
+
+    def __repr__(self):
+        return repr(self.template._type_spec)
+
+
+class Structure:
+    """A list, tuple, dict or the like of types."""
+
+    def __init__(self, value, keys, items):
+        self.kind = type(value)
+        self.keys = keys  # sorted, of dicts; else None
+        self.items = items
+        self._template = nest.rebuild(value, [None] * len(items)) if items else value
+
+    def rebuild(self, values):
+        return nest.rebuild(self._template, values)
+
+    def like(self, items):
+        return Structure(self._template, self.keys, items)
+
+    def same_shape(self, other):
+        return (
+            isinstance(other, Structure)
+            and self.kind is other.kind
+            and self.keys == other.keys
+            and len(self.items) == len(other.items)
+        )
+
+    def __eq__(self, other):
+        return self.same_shape(other) and self.items == other.items
+
+    def __hash__(self):
+        return hash((self.kind, len(self.items)))
+
+    def __repr__(self):
+        if self.keys is not None:
+            rows = [f"[{k!r}, {t!r}]" for k, t in zip(self.keys, self.items)]
+            return f"Dict[{', '.join(rows)}]"
+        inner = ", ".join(map(repr, self.items))
+        if hasattr(self.kind, "_fields"):
+            rows = [f"['{k}', {t!r}]" for k, t in zip(self.kind._fields, self.items)]
+            return f"NamedTuple[{self.kind.__name__}, [{', '.join(rows)}]]"
+        return f"{'List' if issubclass(self.kind, list) else 'Tuple'}[{inner}]"
+
+
+class Aliases:
+    """Numbers the variables of one call, in order of appearance."""
+
+    def __init__(self):
+        self._ids = {}
+
+    def number(self, variable):
+        return self._ids.setdefault(variable.handle._id, len(self._ids))
+
+
+def type_of(value, aliases):
+    """The type of an argument."""
+    if isinstance(value, _Tensor):
+        return TensorSpec(value.shape, value.dtype)
+    if isinstance(value, _Variable):
+        number = aliases.number(value)
+        return VariableSpec(value.shape, value.dtype, value.trainable, number)
+    if isinstance(value, (np.ndarray, np.generic)):
+        tensor = _headrace.make_tensor(value)
+        return TensorSpec(tensor.shape, tensor.dtype)
+    if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
+        return Literal(value)
+    if isinstance(value, TypeSpec) or isinstance(value, type):
+        return value if isinstance(value, TypeSpec) else Object(value)
+    if getattr(type(value), "_is_composite_tensor", False):
+        return Composite(value, [type_of(p, aliases) for p in value._components()])
+    if hasattr(type(value), "__tf_tracing_type__"):
+        return Object(value)
+    if nest.is_nested(value):
+        keys = nest.sorted_keys(value) if nest._is_dict(value) else None
+        items = [type_of(v, aliases) for v in nest.children(value)]
+        return Structure(value, keys, items)
+    return Object(value)
+
+
+def subsumes(general, special):
+    """True when a trace of `general` serves arguments of `special`."""
+    if isinstance(general, Structure):
+        return general.same_shape(special) and all(
+            map(subsumes, general.items, special.items)
+        )
+    if isinstance(general, Composite):
+        return (
+            isinstance(special, Composite)
+            and type(general.template) is type(special.template)
+            and all(map(subsumes, general.parts, special.parts))
+        )
+    if isinstance(general, TensorSpec) and isinstance(special, TensorSpec):
+        return general.dtype == special.dtype and special.shape.is_subtype_of(
+            general.shape
+        )
+    return general == special
+
+
+def join(a, b):
+    """The most specific type that subsumes both, or None."""
+    if isinstance(a, Structure):
+        if not a.same_shape(b):
+            return None
+        items = [join(x, y) for x, y in zip(a.items, b.items)]
+        return None if any(i is None for i in items) else a.like(items)
+    if type(a) is TensorSpec and type(b) is TensorSpec and a.dtype == b.dtype:
+        return TensorSpec(a.shape.most_specific_compatible_shape(b.shape), a.dtype)
+    return a if a == b else None
+
+
+def without_names(t):
+    if isinstance(t, Structure):
+        return t.like([without_names(i) for i in t.items])
+    if type(t) is TensorSpec and t.name:
+        return TensorSpec(t.shape, t.dtype)
+    return t
+
+
+def placeholder(t, graph, name, out):
+    """The value that stands for an argument while tracing; its tensors go to `out`."""
+    if isinstance(t, (Literal, Object)):
+        return t.value
+    if isinstance(t, Structure):
+        return t.rebuild([placeholder(i, graph, name, out) for i in t.items])
+    if isinstance(t, Composite):
+        parts = [placeholder(p, graph, name, out) for p in t.parts]
+        return t.template._from_components(parts)
+    if isinstance(t, VariableSpec):
+        from headrace.framework import variables
+
+        return variables.traced_argument(graph, t, name, out)
+    if isinstance(t, TensorSpec):
+        tensor = graph._core.placeholder(_node_name(t.name or name), t.dtype, t.shape, None)
+        out.append(tensor)
+        return tensor
+    raise NotImplementedError(f"tracing with a {type(t).__name__} is not supported")
+
+
+def _node_name(name):
+    return "".join(c if c.isalnum() or c in "_.-/>\\" else "_" for c in name) or "input"
+
+
+def structured(t, path):
+    """What structured_input_signature shows for an argument."""
+    if isinstance(t, (Literal, Object)):
+        return t.value
+    if isinstance(t, Structure):
+        keys = t.keys if t.keys is not None else range(len(t.items))
+        return t.rebuild([structured(i, f"{path}_{k}") for k, i in zip(keys, t.items)])
+    if isinstance(t, Composite):
+        return t.template._type_spec
+    if type(t) is TensorSpec:
+        return TensorSpec(t.shape, t.dtype, t.name or path)
+    return t
+
+
+def cast(value, t, out):
+    """Appends the leaves of `value` as type `t` wants them; CastError if it cannot."""
+    if isinstance(t, (Literal, Object)):
+        same = value is t.value
+        if not same and not isinstance(value, (_Tensor, np.ndarray)):
+            same = bool(value == t.value)
+        if not same:
+            raise CastError(f"Can not cast {value!r} to {t!r}")
+    elif isinstance(t, Structure):
+        _cast_structure(value, t, out)
+    elif isinstance(t, Composite):
+        if type(value) is not type(t.template):
+            raise CastError(f"Can not cast {value!r} to {t!r}")
+        for part, kind in zip(value._components(), t.parts):
+            cast(part, kind, out)
+    elif isinstance(t, VariableSpec):
+        if not isinstance(value, _Variable):
+            raise CastError(f"Can not cast {value!r} to type {t!r}")
+        out.append(value.handle)
+    elif isinstance(t, TensorSpec):
+        out.append(_cast_tensor(value, t))
+    else:
+        raise CastError(f"Can not cast {value!r} to {t!r}")
+
+
+def _cast_structure(value, t, out):
+    if t.keys is not None:
+        if not isinstance(value, dict):
+            raise CastError(f"Can not cast {value!r} to a Dict type.")
+        if sorted(value) != t.keys:
+            raise CastError(f"{value!r} has different keys with the TraceType {t!r}.")
+        for k, item in zip(t.keys, t.items):
+            cast(value[k], item, out)
+        return
+    if not nest.is_nested(value):
+        raise CastError(f"Can not cast {value!r} to {t!r}.")
+    children = nest.children(value)
+    if len(children) != len(t.items):
+        raise CastError(f"Can not cast {value!r} to {t!r}.")
+    for child, item in zip(children, t.items):
+        cast(child, item, out)
+
+
+def _cast_tensor(value, t):
+    if not isinstance(value, _Tensor):
+        if isinstance(value, TypeSpec):
+            raise CastError(f"Can not cast {value!r} to {t!r}")
+        try:
+            value = conversion.convert_to_tensor(value, t.dtype)
+        except (TypeError, ValueError) as e:
+            raise CastError(f"Can not cast {value!r} to {t!r}") from e
+    if value.dtype != t.dtype or not value.shape.is_compatible_with(t.shape):
+        mine = TensorSpec(value.shape, value.dtype)
+        raise CastError(f"Can not cast {mine!r} to {t!r}")
+    return value
+
+
+def fits(value, t):
+    """True when the native leaves of `value` are those that `t` wants, uncast."""
+    if isinstance(t, (Literal, Object)):
+        return not isinstance(value, (_Tensor, np.ndarray, np.generic))
+    if isinstance(t, Structure):
+        return all(map(fits, nest.children(value), t.items))
+    if isinstance(t, TensorSpec):
+        return isinstance(value, _Tensor)
+    return True
+
+
+def signature_type(spec):
+    """An entry of input_signature as a type."""
+    if isinstance(spec, TypeSpec):
+        return spec
+    if nest.is_nested(spec):
+        keys = nest.sorted_keys(spec) if nest._is_dict(spec) else None
+        return Structure(spec, keys, [signature_type(s) for s in nest.children(spec)])
+    raise TypeError(spec)
+
+
+spec_of = type_spec.type_spec_from_value

@@ -1,0 +1,187 @@
+"""Tracing: a Python function becomes a graph."""
+
+import sys
+import threading
+
+from headrace._load import _headrace
+from headrace.framework import conversion, nest, variables
+from headrace.framework.errors import InaccessibleTensorError
+from headrace.function import func_graph, trace_types, user_errors
+from headrace.function.concrete import ConcreteFunction
+from headrace.function.function_type import FunctionType, P
+from headrace.graph import stack
+
+_SINGLETON = (
+    "tf.function only supports singleton tf.Variables created on the first call. Make "
+    "sure the tf.Variable is only created once or created outside tf.function. See "
+    "https://www.tensorflow.org/guide/function#creating_tfvariables for more "
+    "information."
+)
+_NOT_LIFTABLE = (
+    "Tensor-typed variable initializers must either be wrapped in an init_scope or "
+    "callable (e.g., `tf.Variable(lambda : tf.truncated_normal([10, 40]))`) when "
+    "building functions. Please file a feature request if this restriction "
+    "inconveniences you."
+)
+
+
+class _State(threading.local):
+    depth = 0
+
+
+_state = _State()
+
+
+class Creation:
+    """What happens to variables that a function makes while it is traced."""
+
+    def __init__(self, allowed, leaves=()):
+        self.allowed = allowed
+        self.made = []
+        self._leaves = leaves  # values of the arguments, where known
+        self.graph = None
+
+    def __call__(self, next_creator, **kwargs):
+        if _headrace.is_eager() or stack.current() is not self.graph:
+            if _headrace.is_eager():
+                return next_creator(**kwargs)
+        if not self.allowed:
+            raise ValueError(_SINGLETON)
+        initial = kwargs.get("initial_value")
+        if isinstance(initial, _headrace.SymbolicTensor):
+            kwargs["initial_value"] = self._lifted(initial)
+        elif nest.is_nested(initial) and any(
+            isinstance(x, _headrace.SymbolicTensor) for x in nest.flatten(initial)
+        ):
+            kwargs["initial_value"] = self._lifted(conversion.convert_to_tensor(initial))
+        with stack.init_scope():
+            variable = next_creator(**kwargs)
+        self.made.append(variable)
+        return variable
+
+    def _lifted(self, tensor):
+        """The value of a tensor of the graph being traced, computed now."""
+        graph = self.graph
+        if _headrace.graph_id(tensor) != graph._core.id:
+            raise ValueError(_NOT_LIFTABLE)
+        feeds, values = [], []
+        for outer, inner in graph._core.captures():
+            if isinstance(outer, _headrace.EagerTensor):
+                feeds.append(inner)
+                values.append(outer)
+        for inner, value in zip(graph.inputs, self._leaves):
+            if isinstance(value, _headrace.EagerTensor):
+                feeds.append(inner)
+                values.append(value)
+        try:
+            return _headrace.evaluate(graph._core, [tensor], feeds, values)[0]
+        except Exception as e:
+            raise ValueError(_NOT_LIFTABLE) from e
+
+
+def trace(python_function, parameters, types, name, creation, wrap_errors=True):
+    """A ConcreteFunction of `python_function` for arguments of `types`."""
+    graph = func_graph.FuncGraph(name, stack.current())
+    graph.seed = _seed_around()
+    creation.graph = graph
+    results = _build(python_function, parameters, types, graph, creation, wrap_errors)
+    check_captures(graph)
+    trainable = [v.handle for v in graph.trainable_variables]
+    full_name = _headrace.new_function_name(f"__inference_{name}")
+    arguments = list(graph.inputs)
+    core = _headrace.make_concrete(
+        graph._core, full_name, arguments, results.tensors, trainable
+    )
+    graph.inputs = arguments + graph.internal_captures
+    graph.outputs = list(results.tensors)
+    graph.structured_outputs = func_graph.rebuild(results.structure, results.tensors)
+    function_type = FunctionType(parameters, types)
+    graph._function_type = function_type
+    return ConcreteFunction(core, graph, function_type, results, name)
+
+
+def _seed_around():
+    """The seed that a function's graph takes over from where it is traced."""
+    from headrace.framework import random_seed
+
+    if _headrace.is_eager():
+        return random_seed._Context.seed
+    return stack.current().seed
+
+
+def _build(python_function, parameters, types, graph, creation, wrap_errors):
+    _state.depth += 1
+    variables._creators.append(creation)
+    try:
+        with graph.as_default():
+            slots = [
+                _slot(p, t, graph) for p, t in zip(parameters.parameters, types)
+            ]
+            value = _call(python_function, parameters, slots, wrap_errors)
+            return func_graph.Results(value, python_function)
+    finally:
+        variables._creators.remove(creation)
+        _state.depth -= 1
+
+
+def _slot(parameter, t, graph):
+    out = graph.inputs
+    if parameter.kind == P.VAR_POSITIONAL:
+        return tuple(
+            trace_types.placeholder(item, graph, f"{parameter.name}_{i}", out)
+            for i, item in enumerate(t.items)
+        )
+    if parameter.kind == P.VAR_KEYWORD:
+        return {
+            k: trace_types.placeholder(item, graph, k, out)
+            for k, item in zip(t.keys, t.items)
+        }
+    return trace_types.placeholder(t, graph, parameter.name, out)
+
+
+def _call(python_function, parameters, slots, wrap_errors):
+    try:
+        return parameters.call(python_function, slots)
+    except Exception as e:
+        if not wrap_errors or _state.depth > 1:
+            raise
+        told = user_errors.in_user_code(e, sys.exc_info()[2])
+        if told is None:
+            raise
+        error = told.with_traceback(e.__traceback__)
+    raise error from None
+
+
+def check_captures(graph):
+    """Captured tensors must belong to graphs around this one."""
+    around = {g._core.id for g in stack.entered() if g is not None}
+    around.discard(graph._core.id)
+    for outer, _ in graph._core.captures():
+        if isinstance(outer, _headrace.SymbolicTensor):
+            if _headrace.graph_id(outer) not in around:
+                raise out_of_scope(outer, graph)
+
+
+def out_of_scope(tensor, graph):
+    """The error of a tensor used outside the function or branch that made it."""
+    home, error = "a function that is gone", TypeError
+    try:
+        home = tensor.graph
+        if getattr(home, "is_branch", False):
+            error = InaccessibleTensorError
+    except ValueError:
+        pass
+    return error(
+        f"{tensor!r} is out of scope and cannot be used here. Use return values, "
+        "explicit Python locals or TensorFlow collections to access it.\nPlease see "
+        "https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be"
+        f"_return_values for more information.\n\nThe tensor {tensor!r} cannot be "
+        f"accessed from {graph}, because it was defined in {home}, which is out of "
+        "scope."
+    )
+
+
+def raise_out_of_scope(tensor):
+    """Called natively for a symbolic tensor that reached eager code."""
+    if _headrace.in_function_body(tensor):
+        raise out_of_scope(tensor, "here")

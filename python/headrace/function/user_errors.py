@@ -1,0 +1,77 @@
+"""Errors raised while tracing, told in terms of the user's own frames."""
+
+import ast
+import linecache
+import os
+
+from headrace.framework.errors import OpError
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class _MultilineKeyError(KeyError):
+    """A KeyError whose text is shown as it is."""
+
+    def __str__(self):
+        return self.args[0]
+
+
+_MultilineKeyError.__name__ = _MultilineKeyError.__qualname__ = "KeyError"
+
+
+def is_internal(filename):
+    return filename.startswith(_PACKAGE) or filename.startswith("<frozen")
+
+
+def user_frames(traceback):
+    """(file, line, function) of the frames that are not this package's."""
+    frames = []
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if not is_internal(code.co_filename):
+            name = "None" if code.co_name == "<lambda>" else code.co_name
+            frames.append((code.co_filename, traceback.tb_lineno, name))
+        traceback = traceback.tb_next
+    return frames
+
+
+def _source(filename, number, is_lambda):
+    """The source line; of a lambda only itself, where the line can be parsed."""
+    text = linecache.getline(filename, number).strip()
+    if is_lambda:
+        try:
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.Lambda):
+                    return ast.get_source_segment(text, node)
+        except SyntaxError:
+            pass
+    return text
+
+
+def in_user_code(error, traceback):
+    """The same error with a text that begins "in user code:", or None."""
+    lines = ["in user code:", ""]
+    for filename, line, name in user_frames(traceback):
+        lines.append(f'    File "{filename}", line {line}, in {name}  *')
+        source = _source(filename, line, name == "None")
+        lines.append(f"        {source}")
+    text = f"{type(error).__name__}: {error}"
+    lines += ["", *("    " + part for part in text.split("\n")), ""]
+    message = "\n".join(line if line.strip() else "" for line in lines)
+    return _with_message(error, message)
+
+
+def _with_message(error, message):
+    cls = type(error)
+    if cls is KeyError:
+        return _MultilineKeyError(message)
+    try:
+        if isinstance(error, OpError):
+            return cls(error.node_def, error.op, message)
+        if cls.__init__ in (Exception.__init__, BaseException.__init__) or (
+            cls.__module__ == "builtins"
+        ) or cls.__module__.startswith("headrace."):
+            return cls(message)
+    except TypeError:
+        pass
+    return None

@@ -1,0 +1,307 @@
+"""tf.compat.v1.Session: runs parts of a graph."""
+
+import threading
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import nest
+from headrace.graph import stack
+from headrace.graph.operation import Operation
+
+
+class _State(threading.local):
+    def __init__(self):
+        self.sessions = []
+
+
+_state = _State()
+
+
+def get_default_session():
+    """The innermost session entered on this thread, or None."""
+    return _state.sessions[-1] if _state.sessions else None
+
+
+def of(session, graph, what, call):
+    """`session`, or the default one; errors as upstream's."""
+    session = session or get_default_session()
+    if session is None:
+        verb = "evaluate tensor" if what == "tensor" else "execute operation"
+        raise ValueError(
+            f"Cannot {verb} using `{call}`: No default session is registered. Use "
+            f"`with sess.as_default()` or pass an explicit session to "
+            f"`{call[:-1]}session=sess)`"
+        )
+    if session.graph is not graph:
+        raise ValueError(
+            f"Cannot use the default session to run {what}: the {what}'s graph is "
+            "different from the session's graph."
+        )
+    return session
+
+
+class _AsDefault:
+    def __init__(self, session):
+        self._session = session
+
+    def __enter__(self):
+        _state.sessions.append(self._session)
+        return self._session
+
+    def __exit__(self, *error):
+        _state.sessions.remove(self._session)
+        return False
+
+
+class _Plan:
+    """Nested fetches, taken apart: what to run and how to put it together."""
+
+    def __init__(self, graph, fetches):
+        self.graph = graph
+        self.tensors, self.targets = [], []
+        self._at = {}
+        self.structure = self._take(fetches)
+
+    def _take(self, fetch):
+        if fetch is None:
+            raise TypeError(
+                f"Argument `fetch` = {fetch} has invalid type "
+                f'"{type(fetch).__name__}". Cannot be None'
+            )
+        if isinstance(fetch, dict):
+            return type(fetch), {k: self._take(v) for k, v in fetch.items()}
+        if isinstance(fetch, tuple) and hasattr(fetch, "_fields"):
+            return type(fetch), [self._take(f) for f in fetch]
+        if isinstance(fetch, (list, tuple)):
+            return type(fetch), [self._take(f) for f in fetch]
+        if hasattr(type(fetch), "__attrs_attrs__"):
+            return type(fetch), [self._take(f) for f in nest.children(fetch)]
+        if getattr(type(fetch), "_is_composite_tensor", False):
+            return fetch, [self._take(f) for f in fetch._components()]
+        return self._element(fetch)
+
+    def _element(self, fetch):
+        try:
+            element = self.graph.as_graph_element(fetch)
+        except TypeError as e:
+            raise TypeError(
+                f"Argument `fetch` = {fetch} has invalid type "
+                f'"{type(fetch).__name__}" must be a string or Tensor. ({e})'
+            ) from None
+        except (ValueError, KeyError) as e:
+            raise ValueError(
+                f"Argument `fetch` = {fetch} cannot be interpreted as a Tensor. ({e})"
+            ) from None
+        if isinstance(element, Operation):
+            self.targets.append(element._node)
+            return None
+        at = self._at.setdefault(element._id, len(self.tensors))
+        if at == len(self.tensors):
+            self.tensors.append(element)
+        return at
+
+    def pack(self, values, structure):
+        if structure is None or isinstance(structure, int):
+            return None if structure is None else values[structure]
+        kind, parts = structure
+        if isinstance(parts, dict):
+            return kind((k, self.pack(values, v)) for k, v in parts.items())
+        items = [self.pack(values, p) for p in parts]
+        if not isinstance(kind, type):
+            return kind._value_of(items) if hasattr(kind, "_value_of") else tuple(items)
+        if hasattr(kind, "_fields") or hasattr(kind, "__attrs_attrs__"):
+            return kind(*items)
+        return kind(items)
+
+
+class BaseSession:
+    """A graph's runs and the variables they share."""
+
+    def __init__(self, target="", graph=None, config=None):
+        if target:
+            raise NotImplementedError(f"Session: target {target!r} is not supported")
+        if graph is None:
+            graph = stack.default_graph()
+        from headrace.graph.graph import Graph
+
+        if not isinstance(graph, Graph):
+            raise TypeError(
+                f"Argument `graph` must be a tf.Graph, but got \"{type(graph).__name__}\""
+            )
+        self._graph = graph
+        self._config = config
+        self._closed = False
+        self._core = _headrace.SessionCore(graph._core)
+
+    @property
+    def graph(self):
+        return self._graph
+
+    @property
+    def graph_def(self):
+        return self._graph.as_graph_def()
+
+    @property
+    def sess_str(self):
+        return b""
+
+    def as_default(self):
+        return _AsDefault(self)
+
+    def close(self):
+        """Frees the session's variables; it cannot run any more."""
+        if not self._closed:
+            self._closed = True
+            self._core.close()
+
+    def list_devices(self):
+        from headrace.framework import config
+
+        return config.list_logical_devices()
+
+    def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+        """Runs what `fetches` (nested tensors, operations, names) need.
+
+        Values of `feed_dict` stand for its keys' tensors. Results have the structure of
+        `fetches`: arrays for tensors, None for operations.
+        """
+        if options is None and run_metadata is None and not self._closed:
+            result = self._core.run_one(fetches, feed_dict)
+            if result is not NotImplemented:
+                return result
+        elif options is not None or run_metadata is not None:
+            if options is not None and type(options).__name__ != "RunOptions":
+                raise TypeError("`options` must be a RunOptions proto")
+        return self._run(fetches, feed_dict)
+
+    def _run(self, fetches, feed_dict):
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if not self._graph._core.num_nodes:
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before "
+                "calling run()."
+            )
+        feeds, values = self._feeds(feed_dict)
+        plan = _Plan(self._graph, fetches)
+        results = self._core.run_many(plan.tensors, plan.targets, feeds, values)
+        return plan.pack(results, plan.structure)
+
+    def _feeds(self, feed_dict):
+        feeds, values = [], []
+        for key, value in (feed_dict or {}).items():
+            for k, v in self._expanded(key, value):
+                try:
+                    tensor = self._graph.as_graph_element(k, allow_operation=False)
+                except Exception as e:
+                    text = e.args[0] if e.args else e
+                    raise TypeError(
+                        f"Cannot interpret feed_dict key as Tensor: {text}"
+                    ) from None
+                feeds.append(tensor)
+                values.append(self._value(tensor, v))
+        return feeds, values
+
+    def _expanded(self, key, value):
+        if getattr(type(key), "_is_composite_tensor", False):
+            return list(zip(key._components(), value))
+        if isinstance(key, (list, tuple)):
+            return list(zip(key, value))
+        return [(key, value)]
+
+    def _value(self, tensor, value):
+        if isinstance(value, _headrace.SymbolicTensor):
+            raise TypeError(
+                "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
+                "values include Python scalars, strings, lists, numpy ndarrays, or "
+                f"TensorHandles. For reference, the tensor object was {value} which "
+                f"was passed to the argument `feed_dict` with key {tensor}."
+            )
+        if isinstance(value, _headrace.EagerTensor):
+            return value
+        array = np.asarray(value, dtype=tensor.dtype.as_numpy_dtype)
+        if isinstance(value, int) and array.dtype.kind in "iu" and int(array) != value:
+            raise TypeError(
+                f"Type of feed value {value} with type {type(value)} is not compatible "
+                f"with Tensor type {tensor.dtype.as_numpy_dtype}. Try explicitly "
+                "setting the type of the feed tensor to a larger type (e.g. int64)."
+            )
+        if not tensor.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot feed value of shape {array.shape} for Tensor {tensor.name}, "
+                f"which has shape {tensor.shape}"
+            )
+        if not self._graph.is_feedable(tensor):
+            raise ValueError(f"Tensor {tensor.name} may not be fed.")
+        return _headrace.make_tensor(array, tensor.dtype)
+
+    def make_callable(self, fetches, feed_list=None, accept_options=False):
+        """A function of the feeds' values that runs `fetches`."""
+        if accept_options:
+            raise NotImplementedError("make_callable: accept_options is not supported")
+        keys = list(feed_list or ())
+
+        def call(*values):
+            if len(values) != len(keys):
+                raise TypeError(
+                    f"Callable requires {len(keys)} feed values, got {len(values)}"
+                )
+            return self.run(fetches, dict(zip(keys, values)))
+
+        return call
+
+    def partial_run_setup(self, fetches, feeds=None):
+        raise NotImplementedError("Session.partial_run_setup is not supported")
+
+    def partial_run(self, handle, fetches, feed_dict=None):
+        raise NotImplementedError("Session.partial_run is not supported")
+
+
+class Session(BaseSession):
+    """Runs operations; as a context also the default session and graph."""
+
+    def __init__(self, target="", graph=None, config=None):
+        super().__init__(target, graph, config)
+        self._entered = []
+
+    def __enter__(self):
+        graph = self._graph.as_default()
+        graph.__enter__()
+        session = self.as_default()
+        session.__enter__()
+        self._entered.append((graph, session))
+        return self
+
+    def __exit__(self, *error):
+        graph, session = self._entered.pop()
+        session.__exit__(*error)
+        graph.__exit__(*error)
+        self.close()
+        return False
+
+    @staticmethod
+    def reset(target, containers=None, config=None):
+        raise NotImplementedError("Session.reset is not supported")
+
+
+class InteractiveSession(BaseSession):
+    """A session that is the default one from the start until it is closed."""
+
+    def __init__(self, target="", graph=None, config=None):
+        super().__init__(target, graph, config)
+        self._default = self.as_default()
+        self._default.__enter__()
+        self._graph_context = None
+        if graph is not None:
+            self._graph_context = graph.as_default()
+            self._graph_context.__enter__()
+
+    def close(self):
+        super().close()
+        if self._graph_context is not None:
+            self._graph_context.__exit__(None, None, None)
+            self._graph_context = None
+        if self._default is not None:
+            self._default.__exit__(None, None, None)
+            self._default = None

@@ -1,0 +1,19 @@
+"""tf.debugging.Assert inside graphs."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion
+from headrace.graph import stack
+
+
+def make(condition, data, summarize, name):
+    """An operation that fails with the data where the condition is false."""
+    graph = stack.current()
+    data = [conversion.convert_to_tensor(d) for d in data]
+    with graph.name_scope(name or "Assert"):
+        with graph.name_scope("AssertGuard"):
+            _headrace.call_op(
+                "Assert",
+                [conversion.convert_to_tensor(condition), *data],
+                {"summarize": 3 if summarize is None else summarize},
+            )
+            return graph._operation(graph._core.node(graph._core.num_nodes - 1))

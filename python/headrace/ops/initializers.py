@@ -1,0 +1,97 @@
+"""tf.*_initializer: functions of a shape."""
+
+import numpy as np
+
+from headrace.framework import dtypes
+from headrace.ops import array_ops
+
+
+class Initializer:
+    """The base: called with a shape and dtype, gives a tensor."""
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        raise NotImplementedError
+
+    def get_config(self):
+        return {}
+
+    @classmethod
+    def from_config(cls, config):
+        config.pop("dtype", None)
+        return cls(**config)
+
+
+class Zeros(Initializer):
+    """All zeros."""
+
+    def __call__(self, shape, dtype=dtypes.float32, **kwargs):
+        dtype = dtypes.as_dtype(dtype)
+        if not dtype.is_numpy_compatible or dtype == dtypes.string:
+            raise ValueError(
+                f"Argument `dtype` expected to be numeric or boolean. Received {dtype}."
+            )
+        return array_ops.zeros(shape, dtype)
+
+
+class Ones(Initializer):
+    """All ones."""
+
+    def __call__(self, shape, dtype=dtypes.float32, **kwargs):
+        return array_ops.ones(shape, dtypes.as_dtype(dtype))
+
+
+class Constant(Initializer):
+    """A value, or an array of values."""
+
+    def __init__(self, value=0, support_partition=False):
+        if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
+            raise TypeError(
+                "Invalid type for initial value: "
+                f"{type(value).__name__}. Expected Python scalar, list or tuple of "
+                "values, or numpy.ndarray."
+            )
+        self.value = value
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        from headrace.framework import conversion
+
+        return conversion.constant(self.value, dtype=dtype, shape=shape)
+
+    def get_config(self):
+        return {"value": self.value}
+
+
+class RandomUniform(Initializer):
+    """Uniform over [minval, maxval)."""
+
+    def __init__(self, minval=-0.05, maxval=0.05, seed=None):
+        self.minval, self.maxval, self.seed = minval, maxval, seed
+
+    def __call__(self, shape, dtype=dtypes.float32, **kwargs):
+        from headrace.ops import random_ops, stateless_random_ops
+
+        if self.seed is None:
+            return random_ops.uniform(shape, self.minval, self.maxval, dtype)
+        seed = [self.seed, 0]
+        return stateless_random_ops.uniform(shape, seed, self.minval, self.maxval, dtype)
+
+    def get_config(self):
+        return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
+
+
+class RandomNormal(Initializer):
+    """A normal distribution."""
+
+    def __init__(self, mean=0.0, stddev=0.05, seed=None):
+        self.mean, self.stddev, self.seed = mean, stddev, seed
+
+    def __call__(self, shape, dtype=dtypes.float32, **kwargs):
+        from headrace.ops import random_ops, stateless_random_ops
+
+        if self.seed is None:
+            return random_ops.normal(shape, self.mean, self.stddev, dtype)
+        seed = [self.seed, 0]
+        return stateless_random_ops.normal(shape, seed, self.mean, self.stddev, dtype)
+
+    def get_config(self):
+        return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}

@@ -1,0 +1,111 @@
+"""Sorting, searching, repeating and distinct elements."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.ops.array_ops import (
+    _as,
+    _count,
+    expand_dims,
+    gather,
+    range,
+    reshape,
+    shape,
+    stack,
+    tile,
+    transpose,
+)
+
+
+def repeat(input, repeats, axis=None, name=None):
+    """Elements repeated along a dimension (of the flattened tensor by default)."""
+    input = conversion.convert_to_tensor(input)
+    if axis is None:
+        input, axis = reshape(input, [-1]), 0
+    axis = axis + input.shape.rank if axis < 0 else axis
+    repeats = conversion.convert_to_tensor(repeats)
+    if repeats.dtype not in (dtypes.int32, dtypes.int64):
+        repeats = _as(repeats, dtypes.int32)
+    length = shape(input)[axis]
+    if repeats.shape.rank == 0 or repeats.shape.num_elements() == 1:
+        count = reshape(repeats, [])
+        places = tile(
+            expand_dims(range(length), -1), stack([1, _as(count, dtypes.int32)])
+        )
+        return gather(input, reshape(places, [-1]), axis=axis)
+    ends = _headrace.raw_op("Cumsum")(x=repeats, axis=0)
+    places = searchsorted(
+        ends, range(_as(ends[-1], ends.dtype), dtype=ends.dtype), side="right"
+    )
+    return gather(input, places, axis=axis)
+
+
+def searchsorted(
+    sorted_sequence, values, side="left", out_type=dtypes.int32, name=None
+):
+    """Where values would be inserted in sorted rows."""
+    sequence = conversion.convert_to_tensor(sorted_sequence)
+    values = conversion.convert_to_tensor(values, dtype_hint=sequence.dtype)
+    width = shape(sequence)[-1]
+    flat = reshape(sequence, stack([-1, width]))
+    rows = reshape(values, stack([-1, shape(values)[-1]]))
+    if side not in ("left", "right"):
+        raise ValueError(
+            f"Side must be either 'right' or 'left'. Received: `side` = {side}"
+        )
+    op = "UpperBound" if side == "right" else "LowerBound"
+    found = _headrace.raw_op(op)(
+        sorted_inputs=flat, values=rows, out_type=out_type, name=name
+    )
+    return reshape(found, shape(values))
+
+
+def unique(x, out_idx=dtypes.int32, name=None):
+    """The distinct elements, and where each element stands among them."""
+    return _headrace.raw_op("Unique")(x=x, out_idx=out_idx, name=name)
+
+
+def unique_with_counts(x, out_idx=dtypes.int32, name=None):
+    """The distinct elements, their places, and how often each occurs."""
+    return _headrace.raw_op("UniqueWithCounts")(x=x, out_idx=out_idx, name=name)
+
+
+def sort(values, axis=-1, direction="ASCENDING", name=None):
+    """Sorted along a dimension."""
+    return _sorted(values, axis, direction)[0]
+
+
+def argsort(values, axis=-1, direction="ASCENDING", stable=False, name=None):
+    """The indices that sort along a dimension."""
+    return _sorted(values, axis, direction)[1]
+
+
+def _sorted(values, axis, direction):
+    values = conversion.convert_to_tensor(values)
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            "Argument `direction` should be one of ASCENDING, DESCENDING. Received: "
+            f"direction={direction}"
+        )
+    r = values.shape.rank
+    axis = axis + r if axis < 0 else axis
+    if not 0 <= axis < r:
+        raise ValueError(f"Argument `axis` = {axis} not in range [{-r}, {r})")
+    last = axis == r - 1
+    perm = [i for i in _count(r) if i != axis] + [axis]
+    back = [0] * r
+    for i, p in enumerate(perm):
+        back[p] = i
+    x = values if last else transpose(values, perm)
+    flip = _flipped if direction == "ASCENDING" else (lambda v: v)
+    found = _headrace.raw_op("TopKV2")(input=flip(x), k=shape(x)[-1])
+    out, places = flip(found.values), found.indices
+    return (out, places) if last else (transpose(out, back), transpose(places, back))
+
+
+def _flipped(x):
+    """Values in the opposite order."""
+    if x.dtype.is_unsigned:
+        return conversion.to_tensor(x.dtype.max, x.dtype) - x
+    if x.dtype.is_integer:
+        return conversion.to_tensor(-1, x.dtype) - x
+    return -x

@@ -1,0 +1,1 @@
+"""tf.summary: events that TensorBoard shows."""

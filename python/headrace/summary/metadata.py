@@ -1,0 +1,31 @@
+"""SummaryMetadata messages, encoded by hand so that no protobuf is needed.
+
+SummaryMetadata: plugin_data = 1 {plugin_name = 1, content = 2}, display_name = 2,
+summary_description = 3, data_class = 4.
+"""
+
+SCALAR, TENSOR, BLOBS = 1, 2, 3
+
+
+def _varint(n):
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    out.append(n)
+    return bytes(out)
+
+
+def _field(number, data):
+    return bytes([number << 3 | 2]) + _varint(len(data)) + data if data else b""
+
+
+def encode(plugin, data_class, content=b"", display_name=None, description=None):
+    """A serialised SummaryMetadata."""
+    plugin_data = _field(1, plugin.encode()) + _field(2, content)
+    return (
+        _field(1, plugin_data)
+        + _field(2, (display_name or "").encode())
+        + _field(3, (description or "").encode())
+        + bytes([4 << 3, data_class])
+    )

@@ -1,0 +1,268 @@
+"""Summary writers, the default one, the step, and the functions that write."""
+
+import contextlib
+import threading
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, name_scopes
+from headrace.summary import metadata as metadata_
+
+
+class _State(threading.local):
+    writer = None
+    step = None
+    is_recording = True
+    recording_override = None
+
+
+_state = _State()
+
+
+class SummaryWriter:
+    """Writes summaries to somewhere; made by tf.summary.create_file_writer."""
+
+    def __init__(self, handle=None):
+        self._handle = handle
+        self._closed = False
+
+    @contextlib.contextmanager
+    def as_default(self, step=None):
+        """Makes it the default writer, and `step` the default step, in a block."""
+        self._check_open()
+        old_writer, old_step = _state.writer, _state.step
+        _state.writer = self
+        if step is not None:
+            _state.step = step
+        try:
+            yield self
+            if not self._closed:
+                self.flush()
+        finally:
+            _state.writer, _state.step = old_writer, old_step
+
+    def set_as_default(self, step=None):
+        """Makes it the default writer from here on."""
+        self._check_open()
+        _state.writer = self
+        if step is not None:
+            _state.step = step
+
+    def _check_open(self):
+        if self._closed:
+            raise RuntimeError(f"SummaryWriter is already closed: {self!r}")
+
+    def init(self):
+        """The file is begun with the first event; nothing is to be done."""
+
+    def flush(self):
+        """Lets readers of the file see all that was written."""
+        if self._handle is not None and not self._closed:
+            _headrace.raw_op("FlushSummaryWriter")(writer=self._handle)
+
+    def close(self):
+        """Flushes and closes the file."""
+        if self._handle is not None and not self._closed:
+            _headrace.raw_op("FlushSummaryWriter")(writer=self._handle)
+            _headrace.raw_op("CloseSummaryWriter")(writer=self._handle)
+        self._closed = True
+
+    def __enter__(self):
+        self._entered = self.as_default()
+        return self._entered.__enter__()
+
+    def __exit__(self, *error):
+        return self._entered.__exit__(*error)
+
+
+class NoopSummaryWriter(SummaryWriter):
+    """Writes nothing."""
+
+
+def create_file_writer(
+    logdir, max_queue=None, flush_millis=None, filename_suffix=None, name=None
+):
+    """A writer of an event file in `logdir`."""
+    if logdir is None:
+        return NoopSummaryWriter()
+    import os
+
+    if isinstance(logdir, os.PathLike):
+        logdir = os.fspath(logdir)
+    handle = _headrace.raw_op("SummaryWriter")(shared_name="", container="")
+    _headrace.raw_op("CreateSummaryFileWriter")(
+        writer=handle,
+        logdir=logdir,
+        max_queue=10 if max_queue is None else max_queue,
+        flush_millis=2 * 60 * 1000 if flush_millis is None else flush_millis,
+        filename_suffix=".v2" if filename_suffix is None else filename_suffix,
+        name=name,
+    )
+    return SummaryWriter(handle)
+
+
+def create_noop_writer():
+    """A writer that writes nothing."""
+    return NoopSummaryWriter()
+
+
+def flush(writer=None, name=None):
+    """Flushes the writer (the default one)."""
+    writer = _state.writer if writer is None else writer
+    if writer is not None:
+        writer.flush()
+
+
+def get_step():
+    """The default step."""
+    return _state.step
+
+
+def set_step(step):
+    """Sets the default step: a number, a tensor or a variable."""
+    _state.step = step
+
+
+@contextlib.contextmanager
+def record_if(condition):
+    """Writes in a block only where the condition holds."""
+    old = _state.is_recording
+    _state.is_recording = condition
+    try:
+        yield
+    finally:
+        _state.is_recording = old
+
+
+def should_record_summaries():
+    """Whether write would write here."""
+    condition = _state.is_recording
+    condition = condition() if callable(condition) else condition
+    if _state.writer is None or isinstance(_state.writer, NoopSummaryWriter):
+        return conversion.convert_to_tensor(False)
+    return conversion.convert_to_tensor(condition)
+
+
+@contextlib.contextmanager
+def summary_scope(name, default_name="summary", values=None):
+    """(tag, scope): the tag that a summary of that name has here."""
+    name = name or default_name
+    outer = name_scopes.get_current_name_scope()
+    tag = f"{outer}/{name}" if outer else name
+    with name_scopes.name_scope(name.replace(" ", "_").replace(":", "_")) as scope:
+        yield tag, scope
+
+
+def write(tag, tensor, step=None, metadata=None, name=None):
+    """Writes a tensor to the default writer; whether it was written."""
+    writer = _state.writer
+    if writer is None or isinstance(writer, NoopSummaryWriter):
+        return conversion.convert_to_tensor(False)
+    if step is None:
+        step = _state.step
+    if step is None:
+        raise ValueError(
+            "No step set. Please specify one either through the `step` argument or "
+            "through tf.summary.experimental.set_step()"
+        )
+    recording = _state.is_recording
+    recording = recording() if callable(recording) else recording
+    if isinstance(recording, _headrace.SymbolicTensor):
+        raise NotImplementedError(
+            "tf.summary.record_if with a symbolic condition is not supported"
+        )
+    if not bool(recording):
+        return conversion.convert_to_tensor(False)
+    writer._check_open()
+    if metadata is None:
+        metadata = b""
+    elif hasattr(metadata, "SerializeToString"):
+        metadata = metadata.SerializeToString()
+    value = tensor() if callable(tensor) else tensor
+    _headrace.raw_op("WriteSummary")(
+        writer=writer._handle,
+        step=_as_int64(step),
+        tensor=conversion.convert_to_tensor(value),
+        tag=tag,
+        summary_metadata=metadata,
+        name=name,
+    )
+    return conversion.convert_to_tensor(True)
+
+
+def _as_int64(step):
+    from headrace.ops import math_ops
+
+    return math_ops.cast(step, dtypes.int64)
+
+
+def scalar(name, data, step=None, description=None):
+    """Writes one number."""
+    from headrace.ops import math_ops
+
+    with summary_scope(name, "scalar_summary") as (tag, _):
+        value = math_ops.cast(data, dtypes.float32)
+        if value.shape.rank not in (None, 0):
+            raise ValueError(f"Expected scalar shape, saw shape: {value.shape}.")
+        info = metadata_.encode("scalars", metadata_.SCALAR, description=description)
+        return write(tag, value, step, info)
+
+
+def text(name, data, step=None, description=None):
+    """Writes strings, shown as Markdown."""
+    with summary_scope(name, "text_summary") as (tag, _):
+        value = conversion.convert_to_tensor(data, dtypes.string)
+        info = metadata_.encode("text", metadata_.TENSOR, description=description)
+        return write(tag, value, step, info)
+
+
+def histogram(name, data, step=None, buckets=None, description=None):
+    """Writes how values are distributed: rows of left edge, right edge, count."""
+    from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+
+    buckets = 30 if buckets is None else int(buckets)
+    with summary_scope(name, "histogram_summary") as (tag, _):
+        flat = math_ops.cast(array_ops.reshape(data, [-1]), dtypes.float64)
+        low, high = reduction_ops.reduce_min(flat), reduction_ops.reduce_max(flat)
+        width = (high - low) / buckets
+        places = math_ops.cast(
+            elementwise_ops.floor(elementwise_ops.divide_no_nan(flat - low, width)),
+            dtypes.int32,
+        )
+        places = elementwise_ops.minimum(places, buckets - 1)
+        counts = reduction_ops.reduce_sum(
+            array_ops.one_hot(places, buckets, dtype=dtypes.float64), axis=0
+        )
+        edges = array_ops.linspace(low, high, buckets + 1)
+        rows = array_ops.stack([edges[:-1], edges[1:], counts], axis=1)
+        info = metadata_.encode("histograms", metadata_.TENSOR, description=description)
+        return write(tag, rows, step, info)
+
+
+def write_raw_pb(tensor, step=None, name=None):
+    """Writes serialised Summary protos."""
+    writer = _state.writer
+    step = _state.step if step is None else step
+    if writer is None or isinstance(writer, NoopSummaryWriter):
+        return conversion.convert_to_tensor(False)
+    if step is None:
+        raise ValueError(
+            "No step set. Please specify one either through the `step` argument or "
+            "through tf.summary.experimental.set_step()"
+        )
+    _headrace.raw_op("WriteRawProtoSummary")(
+        writer=writer._handle, step=_as_int64(step), tensor=tensor, name=name
+    )
+    return conversion.convert_to_tensor(True)
+
+
+def graph(graph_data):
+    """Writes a graph."""
+    writer = _state.writer
+    if writer is None or isinstance(writer, NoopSummaryWriter):
+        return False
+    if hasattr(graph_data, "as_graph_def"):
+        graph_data = graph_data.as_graph_def()
+    _headrace.raw_op("WriteGraphSummary")(
+        writer=writer._handle, step=0, tensor=graph_data.SerializeToString()
+    )
+    return True

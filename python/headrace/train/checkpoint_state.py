@@ -1,0 +1,165 @@
+"""Which checkpoints a folder holds: its state file, and CheckpointManager."""
+
+import os
+import time
+
+from headrace._load import _headrace
+
+
+class CheckpointState:
+    """What a folder's state file says, under the names of the proto message."""
+
+    def __init__(self, latest, paths, timestamps, last_preserved):
+        self.model_checkpoint_path = latest
+        self.all_model_checkpoint_paths = paths
+        self.all_model_checkpoint_timestamps = timestamps
+        self.last_preserved_timestamp = last_preserved or 0.0
+
+    def __str__(self):
+        lines = [f'model_checkpoint_path: "{self.model_checkpoint_path}"']
+        for path in self.all_model_checkpoint_paths:
+            lines.append(f'all_model_checkpoint_paths: "{path}"')
+        for seconds in self.all_model_checkpoint_timestamps:
+            lines.append(f"all_model_checkpoint_timestamps: {seconds!r}")
+        if self.last_preserved_timestamp:
+            lines.append(f"last_preserved_timestamp: {self.last_preserved_timestamp!r}")
+        return "\n".join(lines) + "\n"
+
+    __repr__ = __str__
+
+
+def get_checkpoint_state(checkpoint_dir, latest_filename=None):
+    """The CheckpointState of a folder; None when it has none that can be read."""
+    from headrace.framework import errors, logging
+
+    try:
+        state = _headrace.read_checkpoint_state(
+            os.fspath(checkpoint_dir), latest_filename or "checkpoint"
+        )
+    except (errors.OpError, ValueError) as e:
+        logging.warn("%s", e)
+        return None
+    return None if state is None else CheckpointState(*state)
+
+
+def latest_checkpoint(checkpoint_dir, latest_filename=None):
+    """The prefix of a folder's newest checkpoint whose files are there, or None."""
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None or not _headrace.checkpoint_exists(state.model_checkpoint_path):
+        return None
+    return state.model_checkpoint_path
+
+
+def checkpoints_iterator(
+    checkpoint_dir, min_interval_secs=0, timeout=None, timeout_fn=None
+):
+    """Yields each new checkpoint of a folder as it appears; ends after `timeout`
+    seconds without one (and when timeout_fn, if given, says so)."""
+    last = None
+    while True:
+        start = time.time()
+        while True:
+            path = latest_checkpoint(checkpoint_dir)
+            if path is not None and path != last:
+                break
+            if timeout is not None and time.time() - start > timeout:
+                if timeout_fn is None or timeout_fn():
+                    return
+                start = time.time()
+            time.sleep(0.1 if timeout is None else min(0.1, max(timeout / 10, 0.01)))
+        last, began = path, time.time()
+        yield path
+        time.sleep(max(0.0, began + min_interval_secs - time.time()))
+
+
+class CheckpointManager:
+    """Keeps the newest checkpoints of one Checkpoint in a folder."""
+
+    def __init__(
+        self,
+        checkpoint,
+        directory,
+        max_to_keep,
+        keep_checkpoint_every_n_hours=None,
+        checkpoint_name="ckpt",
+        step_counter=None,
+        checkpoint_interval=None,
+        init_fn=None,
+    ):
+        if max_to_keep is not None and max_to_keep <= 0:
+            raise ValueError(
+                "Expected a positive integer or `None` for `max_to_keep`, got "
+                f"{max_to_keep}."
+            )
+        if checkpoint_interval is not None and step_counter is None:
+            raise ValueError(
+                "`step_counter` should be passed if `checkpoint_interval` is not None."
+            )
+        self._checkpoint = checkpoint
+        self._directory = os.fspath(directory)
+        self._name = checkpoint_name
+        self._step_counter = step_counter
+        self._interval = checkpoint_interval
+        self._last_step = None
+        self._init_fn = init_fn
+        if self._directory:
+            _headrace.make_folder(self._directory)
+        self._rotation = _headrace.CheckpointRotation(
+            self._directory, max_to_keep or 0, float(keep_checkpoint_every_n_hours or 0)
+        )
+
+    @property
+    def directory(self):
+        return self._directory
+
+    @property
+    def checkpoint_interval(self):
+        return self._interval
+
+    @property
+    def checkpoint(self):
+        return self._checkpoint
+
+    @property
+    def checkpoints(self):
+        """Prefixes, oldest first."""
+        return self._rotation.checkpoints()
+
+    @property
+    def latest_checkpoint(self):
+        return self._rotation.latest()
+
+    def _due(self):
+        if self._interval is None or self._last_step is None:
+            return True
+        return int(self._step_counter) >= self._last_step + self._interval
+
+    def save(self, checkpoint_number=None, check_interval=True, options=None):
+        """Writes a checkpoint and deletes old ones; its prefix, or None inside the
+        interval."""
+        if self._interval is not None and check_interval and not self._due():
+            return None
+        if self._step_counter is not None:
+            self._last_step = int(self._step_counter)
+        counter = self._checkpoint.save_counter
+        counter.assign_add(1)
+        number = int(counter) if checkpoint_number is None else int(checkpoint_number)
+        prefix = os.path.join(self._directory, f"{self._name}-{number}")
+        path = self._checkpoint.write(prefix, options=options)
+        self._rotation.added(path)
+        return path
+
+    def restore_or_initialize(self):
+        """Restores the newest checkpoint, or calls init_fn; its prefix or None."""
+        latest = self.latest_checkpoint
+        if latest is not None:
+            self._checkpoint.restore(latest)
+            if self._interval is not None:
+                self._last_step = int(self._step_counter)
+            return latest
+        if self._init_fn is not None:
+            self._init_fn()
+        return None
+
+    def sync(self):
+        """Waits for writes that are still under way: there are none."""

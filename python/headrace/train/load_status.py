@@ -1,0 +1,164 @@
+"""What a restore has matched: the statuses of tf.train.Checkpoint.restore."""
+
+from headrace.framework.trackable import node_of
+
+_SHOWN = 10
+
+
+def log_complaints(lines):
+    """Logs values that a restore left over; called when nobody waits for them."""
+    from headrace.framework import logging
+
+    logging.warn(
+        "Detecting that an object or model or tf.train.Checkpoint is being deleted with "
+        "unrestored values. See the following logs for the specific values in question. "
+        "To silence these warnings, use `status.expect_partial()`. See "
+        "https://www.tensorflow.org/api_docs/python/tf/train/Checkpoint#restore"
+        "for details about the status object returned by the restore function."
+    )
+    for line in lines:
+        logging.warn("%s", line)
+
+
+def of(restoration, root):
+    if restoration.name_based():
+        return NameBasedSaverStatus(restoration, root)
+    return CheckpointLoadStatus(restoration, root)
+
+
+class _LoadStatus:
+    def __init__(self, restoration, root):
+        self._restoration = restoration
+        self._root = root
+
+    def expect_partial(self):
+        """No warnings about values that are never restored."""
+        self._restoration.expect_partial()
+        return self
+
+    def initialize_or_restore(self, session=None):
+        """Nothing is left to do: values were given at once."""
+
+    def run_restore_ops(self, session=None):
+        """Nothing is left to do: values were given at once."""
+
+
+class CheckpointLoadStatus(_LoadStatus):
+    """Of a checkpoint with an object graph."""
+
+    def _fail(self, text):
+        error = AssertionError(text)
+        _, keys, objects = self._restoration.report()
+        for side in (keys, objects):
+            for name, nearest in side[:_SHOWN]:
+                if nearest:
+                    error.add_note(f"{name}: the nearest unmatched name is {nearest}")
+        raise error
+
+    def assert_consumed(self):
+        """Every value of the checkpoint was restored, every object got its own."""
+        self.assert_existing_objects_matched()
+        text = self._restoration.check_consumed()
+        if text is not None:
+            self._fail(text)
+        return self
+
+    def assert_existing_objects_matched(self):
+        """Every object that has values got them."""
+        unmatched = self._restoration.unmatched()
+        if unmatched:
+            shown = unmatched[:_SHOWN]
+            self._fail(
+                f"Found {len(unmatched)} Python objects that were not bound to "
+                "checkpointed values, likely due to changes in the Python program. "
+                f"Showing {len(shown)} of {len(unmatched)} unmatched objects: {shown}"
+            )
+        return self
+
+    def assert_nontrivial_match(self):
+        """Something besides the root object was matched."""
+        if self._restoration.check_nontrivial() is None:
+            return self
+        unmatched = [o for _, o in _walk(self._root)][1:]
+        if not unmatched:
+            self._fail(
+                "Nothing to load. No dependencies have been added to "
+                f"{self._root} yet."
+            )
+        self._fail(
+            "Nothing except the root object matched a checkpointed value. Typically "
+            "this means that the checkpoint does not match the Python program. The "
+            f"following objects have no matching checkpointed value: {unmatched}"
+        )
+
+    def summary(self):
+        """(matched keys, keys left over, objects without a value); of the latter two
+        each with the nearest name of the other side, or ''."""
+        return self._restoration.report()
+
+
+def _walk(root):
+    """(name, object) of all that can be reached, the root first."""
+    found, seen = [("", root)], {id(root)}
+    for _, value in found:
+        for name, child in node_of(value).children():
+            owner = child.owner()
+            if owner is not None and id(owner) not in seen:
+                seen.add(id(owner))
+                found.append((name, owner))
+    return found
+
+
+class NameBasedSaverStatus(_LoadStatus):
+    """Of a checkpoint without an object graph, whose values go by variable names."""
+
+    def assert_consumed(self):
+        """Every existing variable got a value."""
+        return self.assert_existing_objects_matched()
+
+    def assert_existing_objects_matched(self):
+        """Every existing variable got a value."""
+        unmatched = self._restoration.unmatched()
+        unmatched = [v for v in unmatched if getattr(v, "name", "") != "save_counter:0"]
+        if unmatched:
+            raise AssertionError(
+                "Some objects were not bound to checkpointed values, likely due to "
+                f"changes in the Python program: {unmatched}"
+            )
+        return self
+
+    def assert_nontrivial_match(self):
+        """Something was matched."""
+        if not self._restoration.report()[0]:
+            raise AssertionError("No variable has a name that the checkpoint holds.")
+        return self
+
+
+class InitializationOnlyStatus:
+    """Of restore(None): nothing was restored."""
+
+    def __init__(self, root):
+        self._root = root
+
+    def _fail(self):
+        raise AssertionError(
+            "No checkpoint specified (save_path=None); nothing is being restored."
+        )
+
+    def assert_consumed(self):
+        self._fail()
+
+    def assert_existing_objects_matched(self):
+        self._fail()
+
+    def assert_nontrivial_match(self):
+        self._fail()
+
+    def expect_partial(self):
+        return self
+
+    def initialize_or_restore(self, session=None):
+        """Nothing to do: variables have their initial values."""
+
+    def run_restore_ops(self, session=None):
+        self._fail()

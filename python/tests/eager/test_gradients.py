@@ -1,0 +1,135 @@
+"""tf.GradientTape, tf.custom_gradient, tf.autodiff.ForwardAccumulator."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+
+def test_structures_and_persistence():
+    x = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = x**2
+        z = y * x
+    assert tape.gradient(y, x).numpy() == 6.0
+    found = tape.gradient(z, {"a": x, "b": [y]})
+    assert found["a"].numpy() == 27.0
+    assert found["b"][0].numpy() == 3.0
+    assert tape.gradient(y, tf.Variable(1.0)) is None
+    assert tape.watched_variables()[0] is x
+
+
+def test_a_plain_tape_is_used_once():
+    x = tf.constant(1.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    tape.gradient(y, x)
+    with pytest.raises(RuntimeError, match="only be used to compute one set"):
+        tape.gradient(y, x)
+
+
+def test_higher_orders():
+    x = tf.constant(2.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = x**3
+        d = inner.gradient(y, x)
+    assert d.numpy() == 12.0
+    assert outer.gradient(d, x).numpy() == 12.0
+
+
+def test_unconnected_stop_and_output_gradients():
+    x = tf.Variable([1.0, 2.0])
+    w = tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = w * 2.0
+        with tape.stop_recording():
+            z = w * w
+    zero = tf.UnconnectedGradients.ZERO
+    found = tape.gradient(y, [x, w], unconnected_gradients=zero)
+    assert found[0].numpy().tolist() == [0.0, 0.0]
+    assert tape.gradient(z, w) is None
+    assert tape.gradient(y, w, output_gradients=tf.constant(5.0)).numpy() == 10.0
+
+
+def test_jacobians():
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = x * x
+    full = tape.jacobian(y, x).numpy()
+    assert full.shape == (2, 2, 2, 2)
+    assert full[1, 0, 1, 0] == 6.0
+    rows = tape.batch_jacobian(y, x).numpy()
+    assert np.array_equal(rows[0], np.diag([2.0, 4.0]))
+
+
+def test_custom_gradient():
+    @tf.custom_gradient
+    def clip(x):
+        return tf.identity(x), lambda dy: tf.clip_by_value(dy, -1.0, 1.0)
+
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        out = clip(v * v * 10.0)
+        loss = out * 7.0
+    assert tape.gradient(loss, v).numpy() == 40.0
+
+
+def test_custom_gradient_with_variables():
+    w = tf.Variable(3.0)
+
+    @tf.custom_gradient
+    def scale(x):
+        def grad(dy, variables=None):
+            return dy * 100.0, [dy * 7.0]
+
+        return x * w, grad
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = scale(x)
+    dx, dw = tape.gradient(y, [x, w])
+    assert dx.numpy() == 100.0
+    assert dw.numpy() == 7.0
+
+
+def test_a_gradient_function_that_raises():
+    @tf.custom_gradient
+    def f(x):
+        def grad(dy):
+            raise KeyError("mine")
+
+        return x * 1.0, grad
+
+    x = tf.constant(1.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    with pytest.raises(KeyError, match="mine"):
+        tape.gradient(y, x)
+
+
+def test_recompute_grad():
+    w = tf.Variable(2.0)
+    f = tf.recompute_grad(lambda x: x * x * w)
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = f(x)
+    dx, dw = tape.gradient(y, [x, w])
+    assert (dx.numpy(), dw.numpy()) == (12.0, 9.0)
+
+
+def test_forward_accumulator():
+    x = tf.constant([2.0, 3.0])
+    with tf.autodiff.ForwardAccumulator(x, tf.constant([1.0, 0.0])) as acc:
+        y = x**3
+        z = tf.reduce_sum(y)
+    assert acc.jvp(y).numpy().tolist() == [12.0, 0.0]
+    assert acc.jvp(z).numpy() == 12.0
+    assert acc.jvp(tf.constant(1.0)) is None

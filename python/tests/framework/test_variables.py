@@ -1,0 +1,90 @@
+"""tf.Variable and tf.Module."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+
+def test_assignments():
+    v = tf.Variable([1.0, 2.0], name="a")
+    kept = v.read_value()
+    assert str(v.assign([3.0, 4.0])).startswith("<tf.Variable 'UnreadVariable'")
+    v.assign_add([1.0, 1.0])
+    v.assign_sub([0.5, 0.5])
+    assert v.numpy().tolist() == [3.5, 4.5]
+    assert kept.numpy().tolist() == [1.0, 2.0]
+    assert v.assign_add([0.0, 1.0]).assign_add([1.0, 0.0]).numpy().tolist() == [
+        4.5,
+        5.5,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "text"),
+    [
+        (lambda v: v.assign([1.0, 2.0, 3.0]), ValueError, "Shape mismatch"),
+        (
+            lambda v: v.assign(tf.constant([1, 2])),
+            ValueError,
+            "dtype float32 for Tensor",
+        ),
+        (lambda v: v.assign("a"), TypeError, "Cannot convert 'a'"),
+        (hash, TypeError, "unhashable"),
+    ],
+)
+def test_refused(change, error, text):
+    with pytest.raises(error, match=text):
+        change(tf.Variable([1.0, 2.0]))
+
+
+def test_inplace_operators_are_refused():
+    v = tf.Variable(1.0)
+    with pytest.raises(RuntimeError, match="assign_add"):
+        v += 1
+
+
+def test_scatter_and_gather():
+    v = tf.Variable([1.0, 2.0, 3.0, 4.0])
+    v.scatter_add(tf.IndexedSlices(tf.constant([10.0, 20.0]), tf.constant([0, 2])))
+    v.scatter_nd_update([[1]], [9.0])
+    assert v.numpy().tolist() == [11.0, 9.0, 23.0, 4.0]
+    assert v.sparse_read([0, 3]).numpy().tolist() == [11.0, 4.0]
+
+
+def test_names_and_copies():
+    with tf.name_scope("s"):
+        v = tf.Variable(1.0, name="x")
+    assert v.name == "s/x:0"
+    other = copy.deepcopy(v)
+    other.assign(5.0)
+    assert v.numpy() == 1.0
+
+
+def test_creator_scope():
+    def creator(following, **kwargs):
+        kwargs["name"] = "made"
+        return following(**kwargs)
+
+    with tf.variable_creator_scope(creator):
+        assert tf.Variable(1.0).name == "made:0"
+
+
+def test_module_finds_variables():
+    class Layer(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = tf.Variable(np.ones(2))
+            self.b = tf.Variable(1.0, trainable=False)
+
+    class Net(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = [Layer(), Layer()]
+
+    net = Net()
+    assert len(net.variables) == 4
+    assert len(net.trainable_variables) == 2
+    assert [m.name for m in net.submodules] == ["layer", "layer"]

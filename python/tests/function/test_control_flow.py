@@ -1,0 +1,175 @@
+"""Branches, loops, tensor arrays and maps: eager and traced alike."""
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+
+def both(f):
+    """f eagerly and traced."""
+    return pytest.mark.parametrize("wrap", [lambda g: g, tf.function], ids=["eager", "traced"])(f)
+
+
+@both
+def test_cond_and_gradient(wrap):
+    f = wrap(lambda x: tf.cond(x > 0, lambda: x * x, lambda: -x))
+    for value, want, slope in [(3.0, 9.0, 6.0), (-2.0, 2.0, -1.0)]:
+        x = tf.constant(value)
+        with tf.GradientTape() as t:
+            t.watch(x)
+            y = f(x)
+        assert y.numpy() == want and t.gradient(y, x).numpy() == slope
+
+
+@both
+def test_cond_structures(wrap):
+    f = wrap(
+        lambda p, x: tf.cond(p, lambda: {"a": (x, None)}, lambda: {"a": (x + 1, None)})
+    )
+    out = f(tf.constant(False), tf.constant(1))
+    assert out["a"][0].numpy() == 2 and out["a"][1] is None
+
+
+@both
+def test_case_and_switch_case(wrap):
+    f = wrap(lambda i: tf.switch_case(i, [lambda: 10, lambda: 20], lambda: 30))
+    assert [int(f(tf.constant(i))) for i in (-1, 0, 1, 2)] == [30, 10, 20, 30]
+    g = wrap(
+        lambda x: tf.case(
+            [(x > 10, lambda: x), (x > 5, lambda: x * 2)], default=lambda: x * 0
+        )
+    )
+    assert [int(g(tf.constant(v))) for v in (11, 6, 1)] == [11, 12, 0]
+
+
+@both
+def test_while_loop_gradient_to_second_order(wrap):
+    def power(x):
+        return tf.while_loop(
+            lambda i, _: i < 4, lambda i, y: (i + 1, y * x), [tf.constant(0), x]
+        )[1]
+
+    f = wrap(power)
+    x = tf.constant(2.0)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        g = inner.gradient(y, x)
+    assert y.numpy() == 32 and g.numpy() == 80
+    assert outer.gradient(g, x).numpy() == 160
+
+
+@both
+def test_while_structures_limits_and_captures(wrap):
+    v = tf.Variable(0)
+
+    def run(n):
+        def body(i, d):
+            v.assign_add(1)
+            return i + 1, {"s": d["s"] + i}
+
+        return tf.while_loop(
+            lambda i, d: i < n, body, (tf.constant(0), {"s": 0}), maximum_iterations=5
+        )
+
+    i, d = wrap(run)(tf.constant(10))
+    assert (int(i), int(d["s"]), v.numpy()) == (5, 10, 5)
+
+
+@both
+def test_while_shape_invariants(wrap):
+    def grow(n):
+        return tf.while_loop(
+            lambda i, x: i < n,
+            lambda i, x: (i + 1, tf.concat([x, x], 0)),
+            [tf.constant(0), tf.zeros([1])],
+            shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
+        )[1]
+
+    assert wrap(grow)(tf.constant(3)).shape == [8]
+
+
+def test_while_refuses_changing_shapes():
+    @tf.function
+    def f(n):
+        return tf.while_loop(
+            lambda x: tf.size(x) < n, lambda x: tf.concat([x, x], 0), [tf.zeros([1])]
+        )
+
+    with pytest.raises(ValueError, match="shape_invariants"):
+        f(tf.constant(3))
+
+
+@both
+def test_tensor_array(wrap):
+    def run(x):
+        a = tf.TensorArray(tf.float32, size=0, dynamic_size=True, clear_after_read=False)
+        a = a.write(0, x).write(2, x * 3.0).write(1, x * 2.0)
+        b = tf.TensorArray(tf.float32, size=3).unstack(a.stack())
+        c = tf.TensorArray(tf.float32, size=2).split(tf.range(6.0), [2, 4])
+        d = tf.TensorArray(tf.float32, size=4, element_shape=[2]).scatter(
+            [3, 0], tf.stack([x, x])
+        )
+        return a.size(), b.gather([2, 0]), c.concat(), d.stack(), a.read(1)
+
+    size, gathered, joined, scattered, read = wrap(run)(tf.constant([1.0, 2.0]))
+    assert int(size) == 3
+    np.testing.assert_array_equal(gathered, [[3, 6], [1, 2]])
+    np.testing.assert_array_equal(joined, np.arange(6))
+    np.testing.assert_array_equal(scattered, [[1, 2], [0, 0], [0, 0], [1, 2]])
+    np.testing.assert_array_equal(read, [2, 4])
+
+
+@both
+def test_tensor_array_in_a_loop_with_gradient(wrap):
+    def run(x):
+        a = tf.TensorArray(tf.float32, size=3)
+        _, a, _ = tf.while_loop(
+            lambda i, a, s: i < 3,
+            lambda i, a, s: (i + 1, a.write(i, s), s * x),
+            (tf.constant(0), a, x),
+        )
+        return tf.reduce_sum(a.stack())
+
+    x = tf.constant(2.0)
+    f = wrap(run)
+    with tf.GradientTape() as t:
+        t.watch(x)
+        y = f(x)
+    assert y.numpy() == 14 and t.gradient(y, x).numpy() == 1 + 4 + 12
+
+
+@both
+def test_maps_scans_folds(wrap):
+    def run(x):
+        return (
+            tf.map_fn(lambda r: r * 2.0, x),
+            tf.map_fn(lambda r: (r[0], tf.cast(r[1], tf.int32)), (x, x),
+                      fn_output_signature=(tf.float32, tf.int32)),
+            tf.scan(lambda a, r: a + r, x),
+            tf.scan(lambda a, r: a * r, x, initializer=2.0, reverse=True),
+            tf.foldl(lambda a, r: a - r, x),
+            tf.foldr(lambda a, r: a - r, x),
+            tf.vectorized_map(lambda r: r * r, x),
+        )
+
+    m, pair, s, rs, left, right, v = wrap(run)(tf.constant([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(m, [2, 4, 6])
+    np.testing.assert_array_equal(pair[1], [1, 2, 3])
+    np.testing.assert_array_equal(s, [1, 3, 6])
+    np.testing.assert_array_equal(rs, [12, 12, 6])
+    assert (float(left), float(right)) == (-4, 0)
+    np.testing.assert_array_equal(v, [1, 4, 9])
+
+
+def test_cond_in_a_session():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as s:
+        p = v1.placeholder(tf.float32, [])
+        y = tf.cond(p > 0, lambda: p * 2.0, lambda: -p)
+        z = tf.while_loop(lambda i: i < 10.0, lambda i: [i + p], [0.0])
+        assert s.run(y, {p: -3.0}) == 3
+        assert s.run(z, {p: 4.0}) == [12.0]

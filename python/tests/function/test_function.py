@@ -1,0 +1,204 @@
+"""tf.function: signatures, traces, captures, variables, gradients."""
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import headrace as tf
+
+
+def test_traces_by_dtype_shape_and_python_value():
+    seen = []
+
+    @tf.function
+    def f(x, n=1):
+        seen.append(n)
+        return x + n
+
+    assert f(tf.constant(1)).numpy() == 2
+    assert f(tf.constant(5)).numpy() == 6
+    assert f(tf.constant(1.5)).numpy() == 2.5
+    assert f(tf.constant(1), 3).numpy() == 4
+    assert f(tf.constant(1), n=3).numpy() == 4
+    assert f(x=tf.constant(1), n=3).numpy() == 4
+    assert seen == [1, 1, 3]
+    assert f.experimental_get_tracing_count() == 3
+
+
+def test_structures_in_and_out():
+    @tf.function
+    def f(d, pair):
+        return {"sum": d["a"] + d["b"], "list": [pair[0], (pair[1], None)]}
+
+    out = f({"b": tf.constant(1), "a": tf.constant(2)}, (tf.constant(3), 4))
+    assert out["sum"].numpy() == 3
+    assert out["list"][0].numpy() == 3
+    assert out["list"][1][0].numpy() == 4 and out["list"][1][1] is None
+
+
+def test_captures_by_reference():
+    v = tf.Variable(1.0)
+    k = tf.constant([1.0, 2.0])
+    f = tf.function(lambda x: x * v + k)
+    np.testing.assert_array_equal(f(tf.constant(2.0)), [3, 4])
+    v.assign(2.0)
+    np.testing.assert_array_equal(f(tf.constant(2.0)), [5, 6])
+    c = f.get_concrete_function(tf.TensorSpec([]))
+    assert len(c.captured_inputs) == 2 and c.variables[0] is v
+
+
+def test_gradient_of_a_captured_eager_tensor():
+    x = tf.constant(3.0)
+    f = tf.function(lambda: x * x)
+    with tf.GradientTape() as t:
+        t.watch(x)
+        y = f()
+    assert t.gradient(y, x).numpy() == 6
+
+
+def test_second_order_through_calls():
+    x = tf.constant(2.0)
+    f = tf.function(lambda x: x * x * x)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = f(x)
+        g = inner.gradient(y, x)
+    assert g.numpy() == 12 and outer.gradient(g, x).numpy() == 12
+
+
+def test_variables_made_on_the_first_call():
+    class Layer(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = None
+
+        @tf.function
+        def __call__(self, x):
+            if self.w is None:
+                self.w = tf.Variable(tf.ones([2]) * 3.0)
+            return x * self.w
+
+    a, b = Layer(), Layer()
+    np.testing.assert_array_equal(a(tf.constant(2.0)), [6, 6])
+    a.w.assign([1.0, 1.0])
+    np.testing.assert_array_equal(a(tf.constant(2.0)), [2, 2])
+    np.testing.assert_array_equal(b(tf.constant(2.0)), [6, 6])
+
+
+def test_variables_on_every_call_are_refused():
+    @tf.function
+    def f():
+        return tf.Variable(1.0)
+
+    with pytest.raises(ValueError, match="singleton tf.Variables"):
+        f()
+
+
+def test_effects_run_in_program_order():
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def f():
+        v.assign(5.0)
+        a = v + 0.0
+        v.assign_add(1.0)
+        return a, v.read_value()
+
+    assert [x.numpy() for x in f()] == [5, 6]
+
+
+def test_input_signature():
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
+    def f(x):
+        return x * 2
+
+    np.testing.assert_array_equal(f([1, 2]), [2, 4])
+    np.testing.assert_array_equal(f(tf.constant([1, 2, 3])), [2, 4, 6])
+    assert f.experimental_get_tracing_count() == 1
+    with pytest.raises(TypeError, match="Can not cast TensorSpec"):
+        f(tf.constant([[1]]))
+
+
+def test_nested_calls_and_reduced_retracing():
+    shapes = []
+
+    @tf.function(reduce_retracing=True)
+    def inner(x):
+        shapes.append(x.shape.as_list() if x.shape.rank is not None else None)
+        return x * 2.0
+
+    @tf.function
+    def outer(x):
+        return inner(x) + inner(x)
+
+    assert outer(tf.constant([1.0])).numpy() == [4.0]
+    for n in range(2, 5):
+        inner(tf.zeros([n]))
+    assert shapes == [[1], [None]]
+
+
+def test_objects_are_held_weakly():
+    class Thing:
+        pass
+
+    f = tf.function(lambda thing, x: x + 1)
+    thing = Thing()
+    f(thing, tf.constant(1))
+    alive = weakref.ref(thing)
+    del thing
+    gc.collect()
+    assert alive() is None
+    f(Thing(), tf.constant(1))
+
+
+def test_functions_are_freed():
+    def once():
+        f = tf.function(lambda x: x + 1.0)
+        f(tf.constant(1.0))
+        return weakref.ref(f)
+
+    alive = once()
+    gc.collect()
+    assert alive() is None
+
+
+def test_errors_name_user_frames():
+    @tf.function
+    def f(x):
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError) as e:
+        f(1)
+    assert "in user code" in str(e.value) and "test_function.py" in str(e.value)
+
+
+def test_aliased_variables_retrace():
+    count = []
+
+    @tf.function
+    def f(a, b):
+        count.append(1)
+        a.assign_add(1.0)
+        return a + b
+
+    v, w = tf.Variable(1.0), tf.Variable(10.0)
+    assert f(v, w).numpy() == 12
+    assert f(v, v).numpy() == 6
+    assert f(w, v).numpy() == 14
+    assert len(count) == 2
+
+
+def test_run_eagerly():
+    kinds = []
+    f = tf.function(lambda x: kinds.append(type(x).__name__) or x)
+    tf.config.run_functions_eagerly(True)
+    try:
+        f(tf.constant(1))
+    finally:
+        tf.config.run_functions_eagerly(False)
+    f(tf.constant(1))
+    assert kinds == ["EagerTensor", "SymbolicTensor"]

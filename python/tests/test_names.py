@@ -1,0 +1,56 @@
+"""Every row of api_names.txt stands for something; raw ops are callable."""
+
+import inspect
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import headrace as tf
+
+
+def _rows():
+    path = pathlib.Path(tf.__file__).with_name("api_names.txt")
+    for line in path.read_text().splitlines():
+        if line and line[0] != "#":
+            yield line.split()[0]
+
+
+def test_every_name_is_found():
+    missing = []
+    for name in _rows():
+        value = tf
+        try:
+            for part in name.split("."):
+                if part != "*":
+                    value = getattr(value, part)
+        except Exception as e:  # noqa: BLE001
+            missing.append((name, repr(e)))
+    assert not missing
+
+
+def test_raw_ops_have_signatures():
+    for name in dir(tf.raw_ops):
+        function = getattr(tf.raw_ops, name)
+        assert "name" in inspect.signature(function).parameters
+        assert function.__doc__
+
+
+def test_raw_ops_take_keywords_only():
+    with pytest.raises(TypeError, match="only takes keyword args"):
+        tf.raw_ops.AddV2(1, 2)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'y'"):
+        tf.raw_ops.AddV2(x=1)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
+        tf.raw_ops.AddV2(x=1, y=2, z=3)
+
+
+def test_import_is_light():
+    code = (
+        "import sys, headrace;"
+        "heavy = {'google.protobuf', 'headrace.ops.nn_ops', 'ml_dtypes'};"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.strip() == b"[]"

@@ -1,0 +1,208 @@
+#include "bind/trackable_object.h"
+
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include "bind/convert.h"
+#include "bind/status.h"
+#include "bind/tensor_object.h"
+#include "bind/variable_object.h"
+#include "op/resource.h"
+#include "train/variable_node.h"
+
+namespace nb = nanobind;
+
+namespace headrace::bind {
+namespace {
+
+// A weak reference to the Python object that keeps a node.
+class Owner {
+ public:
+  explicit Owner(nb::handle object)
+      : reference_(object.is_none()
+                       ? Ref()
+                       : Ref(PyWeakref_NewRef(object.ptr(), nullptr))) {
+    if (!object.is_none() && !reference_) nb::raise_python_error();
+  }
+  // Nodes may end on any thread.
+  ~Owner() {
+    nb::gil_scoped_acquire locked;
+    reference_ = Ref();
+  }
+  nb::object get() const {
+    if (!reference_) return nb::none();
+    return nb::borrow(PyWeakref_GetObject(reference_.get()));
+  }
+
+ private:
+  Ref reference_;
+};
+
+class WithOwner {
+ public:
+  virtual ~WithOwner() = default;
+  virtual nb::object owner() const = 0;
+};
+
+// Runs Python code; what it raises stays set, for RaiseTrackable.
+template <typename F>
+Status InPython(F&& f) {
+  nb::gil_scoped_acquire locked;
+  try {
+    return f();
+  } catch (nb::python_error& e) {
+    e.restore();
+    return Unknown("Python raised");
+  }
+}
+
+// An object with `_serialize_to_tensors` and `_restore_from_tensors` has the
+// values that these name; one with `_check_savable` may refuse to be saved.
+class PythonNode : public Trackable, public WithOwner {
+ public:
+  PythonNode(nb::handle owner, bool has_values, bool has_check)
+      : owner_(owner), has_values_(has_values), has_check_(has_check) {}
+
+  nb::object owner() const override { return owner_.get(); }
+
+  std::vector<ValueSpec> Specs() const override {
+    std::vector<ValueSpec> specs;
+    values_.clear();
+    if (!has_values_) return specs;
+    error_ = InPython([&]() -> Status {
+      const nb::object dict = owner_.get().attr("_serialize_to_tensors")();
+      for (const auto& [name, value] : nb::cast<nb::dict>(dict)) {
+        Value v;
+        if (!ToValue(value.ptr(), {}, &v)) throw nb::python_error();
+        if (v.is_symbolic()) {
+          return Unimplemented("a checkpoint of values inside a graph");
+        }
+        specs.push_back({nb::cast<std::string>(nb::str(name)), ""});
+        values_.push_back(v.tensor());
+      }
+      return OkStatus();
+    });
+    return specs;
+  }
+  StatusOr<std::vector<Tensor>> Read() const override {
+    HR_RETURN_IF_ERROR(error_);
+    return std::move(values_);
+  }
+  Status Write(absl::Span<const Tensor> values) override {
+    const auto specs = Specs();
+    HR_RETURN_IF_ERROR(error_);
+    return InPython([&]() -> Status {
+      nb::dict dict;
+      for (size_t i = 0; i < std::min(values.size(), specs.size()); ++i) {
+        if (!values[i].has_buffer()) continue;
+        dict[specs[i].name.c_str()] = nb::steal(WrapValue(Value(values[i])));
+      }
+      owner_.get().attr("_restore_from_tensors")(dict);
+      return OkStatus();
+    });
+  }
+  Status BeforeSave() const override {
+    if (!has_check_) return OkStatus();
+    return InPython([&] {
+      owner_.get().attr("_check_savable")();
+      return OkStatus();
+    });
+  }
+
+ private:
+  const Owner owner_;
+  const bool has_values_, has_check_;
+  // Of the last Specs(): Read() follows it at once.
+  mutable Status error_;
+  mutable std::vector<Tensor> values_;
+};
+
+class PythonVariableNode : public VariableNode, public WithOwner {
+ public:
+  PythonVariableNode(nb::handle owner, std::shared_ptr<Variable> variable,
+                     std::string name)
+      : VariableNode(std::move(variable), std::move(name)), owner_(owner) {}
+  nb::object owner() const override { return owner_.get(); }
+
+ private:
+  const Owner owner_;
+};
+
+TrackablePtr NewNode(nb::object owner, bool has_values, bool has_check) {
+  return std::make_shared<PythonNode>(owner, has_values, has_check);
+}
+
+TrackablePtr NewVariableNode(nb::object variable, const std::string& name) {
+  if (!IsVariable(variable.ptr())) throw nb::type_error("not a variable");
+  const Value& handle = HandleOf(variable.ptr());
+  if (!handle || handle.is_symbolic()) {
+    RaiseTrackable(Unimplemented("a checkpoint of variable ", name,
+                                 ", which belongs to a graph"));
+  }
+  auto resource =
+      ValueOrRaise(ResourceAs<Variable>(handle.tensor(), &DefaultResources()));
+  return std::make_shared<PythonVariableNode>(variable, std::move(resource),
+                                              name);
+}
+
+nb::list Children(const TrackablePtr& node) {
+  nb::list out;
+  for (const auto& [name, child] : node->Children()) {
+    out.append(nb::make_tuple(name, child));
+  }
+  return out;
+}
+
+}  // namespace
+
+nb::object OwnerOf(const TrackablePtr& node) {
+  const auto* with_owner = dynamic_cast<const WithOwner*>(node.get());
+  return with_owner ? with_owner->owner() : nb::none();
+}
+
+void RaiseTrackable(const Status& status) {
+  if (!PyErr_Occurred()) {
+    const bool of_shape =
+        status.message().rfind("Received incompatible tensor", 0) == 0;
+    RaiseStatus(status, /*in_graph=*/of_shape);
+  }
+  nb::raise_python_error();
+}
+
+void AddTrackable(nb::module_& m) {
+  // Children are borrowed: Python objects keep each other alive.
+  nb::class_<Trackable>(m, "TrackableNode")
+      .def("attach",
+           [](Trackable& self, const std::string& name,
+              const TrackablePtr& child) {
+             RaiseUnlessOk(self.Attach(name, child, Trackable::kBorrowed));
+           })
+      .def("detach",
+           [](Trackable& self, const std::string& name) { self.Detach(name); })
+      .def("detach_all", &Trackable::DetachAll)
+      .def(
+          "child",
+          [](Trackable& self, const std::string& name) {
+            return self.Child(name);
+          },
+          nb::sig("def child(self, name: str) -> TrackableNode | None"))
+      .def("children", [](const TrackablePtr& self) { return Children(self); })
+      .def("attach_slot",
+           [](Trackable& self, const TrackablePtr& variable,
+              const std::string& name, const TrackablePtr& slot) {
+             RaiseUnlessOk(
+                 self.AttachSlot(variable, name, slot, Trackable::kBorrowed));
+           })
+      .def("owner", [](const TrackablePtr& self) { return OwnerOf(self); })
+      // A copy or pickle of an object makes itself a node of its own.
+      .def("__reduce__", [](Trackable&) {
+        return nb::make_tuple(
+            nb::handle(reinterpret_cast<PyObject*>(Py_TYPE(Py_None))),
+            nb::make_tuple());
+      });
+  m.def("new_node", NewNode, nb::arg("owner").none(), nb::arg("has_values"),
+        nb::arg("has_check"));
+  m.def("new_variable_node", NewVariableNode);
+}
+
+}  // namespace headrace::bind

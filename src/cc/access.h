@@ -1,0 +1,43 @@
+// Between the public handles and the core's values.
+#pragma once
+
+#include <new>
+#include <vector>
+
+#include "base/status.h"
+#include "headrace/tensor.h"
+#include "op/attr.h"
+#include "op/value.h"
+
+namespace headrace::tf::internal {
+
+struct Access {
+  static_assert(sizeof(Value) == sizeof(void*));
+  // The value behind the handle; throws for a null handle.
+  static const Value& ValueOf(const Tensor& t);
+  static Tensor Wrap(Value v);
+};
+
+// Throws tf::Error unless ok.
+void Check(const Status& s);
+template <typename T>
+T Check(StatusOr<T> s) {
+  Check(s.status());
+  return *std::move(s);
+}
+ErrorCode CodeOf(const Status& s);
+
+inline headrace::DType Core(DType d) { return static_cast<headrace::DType>(d); }
+inline DType Public(headrace::DType d) { return static_cast<DType>(d); }
+// Throws for negative sizes other than -1 and for sizes that overflow.
+headrace::Shape Core(const TensorShape& s);
+TensorShape Public(const headrace::Shape& s);
+
+// Emits an op of the current emitter; throws. One-output form below.
+ValueList CallOp(const char* op, const std::vector<Value>& inputs,
+                 const AttrMap& attrs = {});
+Tensor CallOp1(const char* op, const std::vector<Value>& inputs,
+               const AttrMap& attrs = {});
+std::vector<Value> ValuesOf(const std::vector<Tensor>& tensors);
+
+}  // namespace headrace::tf::internal

@@ -1,0 +1,88 @@
+// The C++ front end as a user writes it.
+#include "gtest/gtest.h"
+#include "headrace/headrace.h"
+
+namespace tf = headrace::tf;
+
+namespace {
+
+TEST(FrontEnd, Arithmetic) {
+  tf::Tensor a = tf::Tensor::From<float>({1, 2, 3, 4}, {2, 2});
+  tf::Tensor b = 2 * a + 1.0;
+  EXPECT_EQ(b.vector<float>(), (std::vector<float>{3, 5, 7, 9}));
+  EXPECT_EQ(tf::MatMul(a, a).vector<float>(),
+            (std::vector<float>{7, 10, 15, 22}));
+  EXPECT_EQ(tf::MatMul(a, a, {.transpose_b = true}).vector<float>()[0], 5);
+  EXPECT_EQ(a.ToString(),
+            "tf.Tensor(\n[[1 2]\n [3 4]], shape=(2, 2), "
+            "dtype=float32)");
+}
+
+TEST(FrontEnd, ErrorsNameTheOp) {
+  tf::Tensor a = tf::Tensor::From<float>({1, 2, 3}, {3});
+  tf::Tensor b = tf::Tensor::From<float>({1, 2}, {2});
+  try {
+    a + b;
+    FAIL();
+  } catch (const tf::Error& e) {
+    EXPECT_EQ(e.code(), tf::ErrorCode::kInvalidArgument);
+    EXPECT_NE(std::string(e.what()).find("[3] vs. [2]"), std::string::npos);
+  }
+  EXPECT_THROW(a.data<int32_t>(), tf::Error);
+  EXPECT_THROW(tf::Tensor().shape(), tf::Error);
+  EXPECT_THROW(tf::Tensor::From<float>({1, 2, 3}, {2}), tf::Error);
+}
+
+TEST(FrontEnd, GradientsOfGradients) {
+  tf::Tensor x(3.0f);
+  tf::GradientTape outer;
+  outer.watch(x);
+  tf::GradientTape inner;
+  inner.watch(x);
+  tf::Tensor y = x * x * x;
+  tf::Tensor dy = inner.gradient(y, x);
+  tf::Tensor ddy = outer.gradient(dy, x);
+  EXPECT_FLOAT_EQ(dy.item<float>(), 27);
+  EXPECT_FLOAT_EQ(ddy.item<float>(), 18);
+}
+
+TEST(FrontEnd, TracedFunctionsCaptureVariables) {
+  tf::Variable v(tf::Tensor(2.0f));
+  auto f = tf::function<1>([&](auto& x) { return x[0] * v; });
+  EXPECT_EQ(f(tf::Tensor(3.0f)).item<float>(), 6);
+  v.assign(5.0f);
+  EXPECT_EQ(f(tf::Tensor(3.0f)).item<float>(), 15);
+  EXPECT_EQ(f.trace_count(), 1);
+  tf::GradientTape tape;
+  tf::Tensor y = f(tf::Tensor(3.0f));
+  EXPECT_EQ(tape.gradient(y, v).item<float>(), 3);
+}
+
+// Fits y = 3x + 1 with either optimizer, traced.
+template <typename O>
+float Fit(O optimizer, int steps) {
+  tf::Variable w(tf::Tensor(0.0f), "w"), b(tf::Tensor(0.0f), "b");
+  tf::Tensor x = tf::Tensor::From<float>({-1, 0, 1, 2}, {4});
+  tf::Tensor y = tf::Tensor::From<float>({-2, 1, 4, 7}, {4});
+  std::vector<tf::Variable> variables = {w, b};
+  auto step = tf::function<2>([&](auto& in) {
+    tf::GradientTape tape;
+    tf::Tensor error = in[0] * w + b - in[1];
+    tf::Tensor loss = tf::Mean(error * error, tf::Tensor(0));
+    optimizer.Apply(tape.gradient(loss, variables), variables);
+    return loss;
+  });
+  optimizer.Apply({tf::Tensor(0.0f), tf::Tensor(0.0f)}, variables);
+  float loss = 0;
+  for (int i = 0; i < steps; ++i) loss = step(x, y).template item<float>();
+  EXPECT_EQ(step.trace_count(), 1);
+  return loss;
+}
+
+TEST(FrontEnd, OptimizersFitALine) {
+  EXPECT_LT(Fit(tf::SGD(0.1f), 200), 1e-4);
+  EXPECT_LT(Fit(tf::SGD(0.05f, 0.9f), 200), 1e-4);
+  EXPECT_LT(Fit(tf::Adam(0.1f), 400), 1e-3);
+}
+
+}  // namespace

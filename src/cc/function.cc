@@ -1,0 +1,107 @@
+#include "headrace/function.h"
+
+#include <map>
+#include <mutex>
+
+#include "autodiff/function_gradient.h"
+#include "cc/access.h"
+#include "graph/builder.h"
+
+namespace headrace::tf {
+
+using internal::Access;
+using internal::Check;
+
+namespace {
+
+// One trace: a function, and what it captured of its surroundings.
+struct Trace {
+  FunctionPtr function;
+  std::vector<Value> captures;
+};
+
+std::string SignatureOf(const std::vector<Value>& args) {
+  std::string key;
+  for (const Value& v : args) {
+    absl::StrAppend(&key, DTypeName(v.dtype()), v.shape().ToString(), ";");
+  }
+  return key;
+}
+
+Trace Record(const Function::Body& body, const std::vector<Value>& args) {
+  GraphBuilder builder(std::make_shared<Graph>(),
+                       GraphBuilder::Kind::kFunction);
+  EmitterScope emit(&builder);
+  StopRecording quiet;  // outer tapes see the call, not its inside
+  std::vector<Value> inputs;
+  std::vector<Tensor> handles;
+  for (const Value& v : args) {
+    inputs.push_back(Check(builder.AddPlaceholder("arg", v.dtype(), v.shape(),
+                                                  v.shared_handle_data())));
+    handles.push_back(Access::Wrap(inputs.back()));
+  }
+  std::vector<Value> results = internal::ValuesOf(body(handles));
+  for (Value& v : results) v = Check(builder.Import(v));
+  Trace trace;
+  for (const GraphBuilder::Capture& c : builder.captures()) {
+    trace.captures.push_back(c.outer);
+    inputs.push_back(c.inner);
+  }
+  trace.function = MakeFunction(FunctionLibrary::NewName("__inference_f"),
+                                builder, inputs, results);
+  Check(GlobalFunctions().Add(trace.function));
+  return trace;
+}
+
+}  // namespace
+
+struct Function::State {
+  explicit State(Body b) : body(std::move(b)) {}
+  ~State() {
+    for (auto& [key, trace] : traces) {
+      GlobalFunctions().Remove(trace.function->name);
+    }
+  }
+  const Body body;
+  std::mutex mutex;
+  std::map<std::string, Trace> traces;  // guarded by mutex
+  int count = 0;                        // guarded by mutex
+};
+
+Function::Function(Body body)
+    : state_(std::make_shared<State>(std::move(body))) {}
+
+int Function::trace_count() const {
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->count;
+}
+
+std::vector<Tensor> Function::operator()(
+    const std::vector<Tensor>& args) const {
+  std::vector<Value> inputs = internal::ValuesOf(args);
+  std::string key = SignatureOf(inputs);
+  Trace trace;
+  {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    auto it = state_->traces.find(key);
+    if (it == state_->traces.end()) {
+      trace = Record(state_->body, inputs);
+      ++state_->count;
+      it = state_->traces.emplace(key, trace).first;
+    }
+    trace = it->second;
+  }
+  for (const Value& v : trace.captures) {
+    if (v.dtype() == headrace::DType::kResource && HasRecorders()) {
+      TellVariableAccessed(v);
+    }
+    inputs.push_back(v);
+  }
+  ValueList outputs =
+      Check(CallDifferentiably(trace.function, inputs, nullptr));
+  std::vector<Tensor> results;
+  for (Value& v : outputs) results.push_back(Access::Wrap(std::move(v)));
+  return results;
+}
+
+}  // namespace headrace::tf

@@ -1,0 +1,155 @@
+// Variables of TensorFlow 1's graphs, which travel by reference: at run time a
+// reference is a resource handle, like those of the Resource* ops; who reads
+// it as a plain tensor has the engine read the variable.
+#include "ops/state/scatter.h"
+#include "ops/state/variable_access.h"
+
+namespace headrace {
+namespace {
+
+// The variable is found by name, so that every plan of a graph sees the same.
+Status MakeReference(KernelContext& c) {
+  ResourceHandle handle;
+  handle.name = c.op().string_attr("shared_name");
+  handle.container = c.op().string_attr("container");
+  if (handle.container.empty()) handle.container = "localhost";
+  if (handle.name.empty()) {
+    return FailedPrecondition(
+        "a reference variable needs a shared_name; graphs give it the name of "
+        "its node");
+  }
+  const DType dtype = c.op().type_attr("dtype");
+  const Shape& shape = c.op().attr<Shape>("shape");
+  handle.data =
+      std::make_shared<const HandleData>(HandleData{HandlePart{dtype, shape}});
+  HR_ASSIGN_OR_RETURN(handle.resource,
+                      c.services().resources->LookUpOrCreate(
+                          handle.container, handle.name,
+                          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+                            return std::make_shared<Variable>(dtype, shape);
+                          }));
+  c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
+  return OkStatus();
+}
+
+Status DeclaredShape(ShapeContext& c) {
+  c.set_output(0, c.op().attr<Shape>("shape"));
+  return OkStatus();
+}
+
+#define HR_REF_VARIABLE(Name)                                   \
+  HR_OP(Name)                                                   \
+      .Output("ref: Ref(dtype)")                                \
+      .Attr("shape: shape")                                     \
+      .Attr("dtype: type")                                      \
+      .Attr("container: string = ''")                           \
+      .Attr("shared_name: string = ''")                         \
+      .Doc("A reference to a variable that lasts across runs.") \
+      .Stateful()                                               \
+      .Shape(DeclaredShape)                                     \
+      .Cpu(ComputeOwn<MakeReference>)
+
+HR_REF_VARIABLE(VariableV2);
+HR_REF_VARIABLE(Variable);
+
+Status IsInitialized(KernelContext& c) {
+  StatusOr<VariableInput> v = VariableOf(c, 0);
+  HR_RETURN_IF_ERROR(c.Allocate(0, Shape()));
+  *c.out<bool>(0) = v.ok() && v->variable->initialized();
+  return OkStatus();
+}
+
+HR_OP(IsVariableInitialized)
+    .Input("ref: Ref(dtype)")
+    .Output("is_initialized: bool")
+    .Attr("dtype: type")
+    .Doc("Whether the variable has a value.")
+    .AllowsUninitialized()
+    .Shape(ScalarShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<IsInitialized>);
+
+Status Assign(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  const Tensor& value = c.input(1);
+  if (c.op().bool_attr("validate_shape") &&
+      !v.variable->shape().CompatibleWith(value.shape())) {
+    return InvalidArgument(
+        "Assign requires shapes of both tensors to match. "
+        "lhs shape= ",
+        v.variable->shape(), " rhs shape= ", value.shape());
+  }
+  HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(value));
+  v.variable->Assign(std::move(kept));
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
+Status AssignShape(ShapeContext& c) {
+  if (c.op().bool_attr("validate_shape")) {
+    // What arrives at run time on input 0 is a handle, a scalar.
+    c.set_output(0, c.input(1));
+  }
+  return OkStatus();
+}
+
+HR_OP(Assign)
+    .Input("ref: Ref(T)")
+    .Input("value: T")
+    .Output("output_ref: Ref(T)")
+    .Attr("T: type")
+    .Attr("validate_shape: bool = true")
+    .Attr("use_locking: bool = true")
+    .Doc("Replaces a variable's value.")
+    .AllowsUninitialized()
+    .Shape(AssignShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<Assign>);
+
+template <ScatterKind kind>
+Status Scatter(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  HR_RETURN_IF_ERROR(
+      UpdateVariables({v}, c.input(2).dtype(), [&](absl::Span<Tensor*> values) {
+        return ScatterRows(kind, c.input(1), c.input(2), *values[0]);
+      }));
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
+template <ScatterKind kind>
+ComputeFn PickScatter(const ResolvedOp& op) {
+  return ScatterSupports(kind, op.type_attr("T")) ? Scatter<kind> : nullptr;
+}
+
+template <ScatterKind kind>
+StatusOr<std::unique_ptr<Kernel>> BindScatter(const ResolvedOp& op) {
+  ComputeFn fn = PickScatter<kind>(op);
+  return fn ? MakeKernel(fn, /*own_outputs=*/true) : nullptr;
+}
+
+#define HR_REF_SCATTER(Name, kind, types, locking) \
+  HR_OP(Name)                                      \
+      .Input("ref: Ref(T)")                        \
+      .Input("indices: Tindices")                  \
+      .Input("updates: T")                         \
+      .Output("output_ref: Ref(T)")                \
+      .Attr("T: " types)                           \
+      .Attr("Tindices: {int32, int64}")            \
+      .Attr("use_locking: bool = " locking)        \
+      .Doc("Changes rows of a variable.")          \
+      .Shape(UnknownShape)                         \
+      .NoGradient()                                \
+      .Cpu(BindScatter<ScatterKind::kind>)
+
+#define HR_SMALL "{half, bfloat16, float, double, int32, int64}"
+HR_REF_SCATTER(ScatterUpdate, kUpdate, "type", "true");
+HR_REF_SCATTER(ScatterAdd, kAdd, "numbertype", "false");
+HR_REF_SCATTER(ScatterSub, kSub, "numbertype", "false");
+HR_REF_SCATTER(ScatterMul, kMul, "numbertype", "false");
+HR_REF_SCATTER(ScatterDiv, kDiv, "numbertype", "false");
+HR_REF_SCATTER(ScatterMin, kMin, HR_SMALL, "false");
+HR_REF_SCATTER(ScatterMax, kMax, HR_SMALL, "false");
+
+}  // namespace
+}  // namespace headrace

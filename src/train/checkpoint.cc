@@ -1,0 +1,87 @@
+#include "train/checkpoint.h"
+
+#include "base/files.h"
+#include "formats/checkpoint_writer.h"
+
+namespace headrace {
+namespace {
+
+constexpr char kSaveCounter[] = "save_counter";
+
+TrackablePtr NewCounter() {
+  auto variable = std::make_shared<Variable>(DType::kInt64, Shape());
+  variable->Assign(Tensor::Scalar<int64_t>(0));
+  return std::make_shared<VariableNode>(std::move(variable), kSaveCounter);
+}
+
+StatusOr<int64_t> CounterValue(const TrackablePtr& root) {
+  const TrackablePtr counter = root->Child(kSaveCounter);
+  if (counter == nullptr) return FailedPrecondition("no save_counter");
+  HR_ASSIGN_OR_RETURN(const auto values, counter->Read());
+  if (values.size() != 1 || values[0].dtype() != DType::kInt64 ||
+      values[0].num_elements() != 1) {
+    return InvalidArgument("save_counter is not one int64");
+  }
+  return values[0].scalar<int64_t>();
+}
+
+}  // namespace
+
+Checkpoint::Checkpoint(TrackablePtr root) : root_(std::move(root)) {
+  if (root_->Child(kSaveCounter) == nullptr) {
+    status_ = root_->Attach(kSaveCounter, NewCounter());
+  }
+}
+
+StatusOr<int64_t> Checkpoint::save_count() const {
+  HR_RETURN_IF_ERROR(status_);
+  return CounterValue(root_);
+}
+
+StatusOr<std::string> Checkpoint::Save(const std::string& prefix,
+                                       const GraphValues::Options& options) {
+  HR_ASSIGN_OR_RETURN(const int64_t count, save_count());
+  const Tensor next = Tensor::Scalar<int64_t>(count + 1);
+  HR_RETURN_IF_ERROR(
+      root_->Child(kSaveCounter)->Write(absl::MakeSpan(&next, 1)));
+  const std::string path = absl::StrCat(prefix, "-", count + 1);
+  HR_RETURN_IF_ERROR(Write(path, options));
+  std::string local;
+  HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(path, &local));
+  CheckpointState state;
+  state.latest = local;
+  state.all = {local};
+  HR_RETURN_IF_ERROR(
+      WriteCheckpointState(fs, std::string(DirName(local)), state));
+  return path;
+}
+
+Status Checkpoint::Write(const std::string& prefix,
+                         const GraphValues::Options& options) {
+  HR_RETURN_IF_ERROR(status_);
+  std::string local;
+  HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(prefix, &local));
+  HR_ASSIGN_OR_RETURN(const GraphValues values, GraphValues::Gather(root_));
+  return values.Write(fs, local, options);
+}
+
+StatusOr<std::shared_ptr<Restoration>> Checkpoint::Restore(
+    const std::string& prefix) {
+  HR_RETURN_IF_ERROR(status_);
+  return RestoreGraph(prefix, root_);
+}
+
+StatusOr<std::shared_ptr<Restoration>> RestoreGraph(
+    const std::string& path, const TrackablePtr& root,
+    absl::Span<const NamedChild> extra) {
+  std::string local;
+  HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(path, &local));
+  const std::string of_model = JoinPath(local, "variables/variables");
+  const bool model = FileExists(fs, CheckpointIndexPath(of_model));
+  HR_ASSIGN_OR_RETURN(auto restoration,
+                      Restoration::Open(fs, model ? of_model : local));
+  HR_RETURN_IF_ERROR(restoration->Start(root, extra));
+  return restoration;
+}
+
+}  // namespace headrace

@@ -1,0 +1,57 @@
+// Checkpoints of an object graph: what tf.train.Checkpoint and headrace's C++
+// Checkpoint share. Objects are Trackables (trackable.h), variables
+// VariableNodes (variable_node.h):
+//
+//   auto root = std::make_shared<Trackable>();
+//   root->Attach("w", std::make_shared<VariableNode>(variable, "w"));
+//   Checkpoint checkpoint(root);
+//   HR_ASSIGN_OR_RETURN(std::string prefix, checkpoint.Save("folder/ckpt"));
+//   HR_ASSIGN_OR_RETURN(auto restored, checkpoint.Restore(prefix));
+//   HR_RETURN_IF_ERROR(restored->CheckConsumed());
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "train/checkpoint_state.h"
+#include "train/restoration.h"
+#include "train/saver.h"
+#include "train/trackable.h"
+#include "train/variable_node.h"
+
+namespace headrace {
+
+// Paths may name a file system ("ram://..."). Not thread-safe.
+class Checkpoint {
+ public:
+  // Values are kept of `root` and of what it leads to. The checkpoint adds the
+  // child "save_counter" to it, an int64 variable, unless it has one.
+  explicit Checkpoint(TrackablePtr root);
+
+  // Writes PREFIX-N, N one more than the time before (or than the checkpoint
+  // restored last), and makes it the newest of its folder's state file. Returns
+  // PREFIX-N.
+  StatusOr<std::string> Save(const std::string& prefix,
+                             const GraphValues::Options& options = {});
+  // Writes PREFIX; neither counts nor touches a state file.
+  Status Write(const std::string& prefix,
+               const GraphValues::Options& options = {});
+  // Gives the objects the values of a checkpoint; what is attached later gets
+  // them then. The result answers what was matched.
+  StatusOr<std::shared_ptr<Restoration>> Restore(const std::string& prefix);
+
+  // How many times it was saved.
+  StatusOr<int64_t> save_count() const;
+  const TrackablePtr& root() const { return root_; }
+
+ private:
+  const TrackablePtr root_;
+  Status status_;  // of attaching the counter
+};
+
+// Opens `path` (a prefix, or the folder of a SavedModel) and starts restoring.
+StatusOr<std::shared_ptr<Restoration>> RestoreGraph(
+    const std::string& path, const TrackablePtr& root,
+    absl::Span<const NamedChild> extra = {});
+
+}  // namespace headrace

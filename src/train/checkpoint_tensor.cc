@@ -1,0 +1,37 @@
+#include "train/checkpoint_tensor.h"
+
+namespace headrace {
+
+StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
+                                      const std::string& key,
+                                      const CheckpointTensor& stored) {
+  HR_RETURN_IF_ERROR(reader.CheckSize(key, stored));
+  HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(stored.dims));
+  if (stored.dtype == tensorflow::DT_STRING) {
+    HR_ASSIGN_OR_RETURN(auto strings, reader.ReadStrings(key));
+    HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(DType::kString, shape));
+    if (static_cast<int64_t>(strings.size()) != t.num_elements()) {
+      return DataLoss("tensor ", key, " has ", strings.size(),
+                      " strings, its shape is ", shape);
+    }
+    std::move(strings.begin(), strings.end(), t.data<std::string>());
+    return t;
+  }
+  const auto dtype = static_cast<DType>(stored.dtype);
+  if (!DTypeIsValid(stored.dtype) || !IsPlain(dtype)) {
+    return Unimplemented("tensor ", key, " is of a type, ", stored.dtype,
+                         ", that cannot be read");
+  }
+  HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, shape));
+  HR_RETURN_IF_ERROR(
+      reader.Read(key, absl::MakeSpan(static_cast<char*>(t.raw()), t.bytes())));
+  return t;
+}
+
+StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
+                                      const std::string& key) {
+  HR_ASSIGN_OR_RETURN(const CheckpointTensor stored, reader.Lookup(key));
+  return ReadCheckpointTensor(reader, key, stored);
+}
+
+}  // namespace headrace

@@ -1,0 +1,192 @@
+#include "train/saver.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "base/files.h"
+#include "formats/checkpoint_writer.h"
+#include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
+
+namespace headrace {
+
+using tensorflow::TrackableObjectGraph;
+
+// Walks a graph breadth first, so that an object's key is the shortest path
+// that leads to it.
+class Saver {
+ public:
+  Status Run(const TrackablePtr& root, absl::Span<const NamedChild> extra,
+             GraphValues* out) {
+    Visit(root, "");
+    for (size_t id = 0; id < nodes_.size(); ++id) {
+      // Visiting moves nodes_.
+      const TrackablePtr object = nodes_[id].object;
+      HR_RETURN_IF_ERROR(object->BeforeSave());
+      AddChildren(id, object->children_, id == 0 ? extra : kNothing);
+    }
+    VisitSlots();
+    for (size_t id = 0; id < nodes_.size(); ++id) {
+      HR_RETURN_IF_ERROR(AddValues(id, out));
+    }
+    MarkHolders();
+    if (!graph_.SerializeToString(&out->graph_)) {
+      return InvalidArgument("an object graph of over 2 GiB");
+    }
+    return OkStatus();
+  }
+
+ private:
+  static constexpr absl::Span<const NamedChild> kNothing = {};
+  struct Node {
+    TrackablePtr object;
+    std::string path;  // escaped names joined with "/"
+    std::vector<int> parents;
+  };
+
+  int Visit(const TrackablePtr& object, std::string path) {
+    const auto [at, added] =
+        ids_.try_emplace(object.get(), static_cast<int>(nodes_.size()));
+    if (added) {
+      nodes_.push_back({object, std::move(path), {}});
+      graph_.add_nodes();
+    }
+    return at->second;
+  }
+
+  void AddChild(int parent, const std::string& name, const TrackablePtr& child,
+                StringView prefix) {
+    const int id = Visit(child, absl::StrCat(prefix, EscapeKeyPart(name)));
+    nodes_[id].parents.push_back(parent);
+    auto* reference = graph_.mutable_nodes(parent)->add_children();
+    reference->set_node_id(id);
+    reference->set_local_name(name);
+  }
+
+  void AddChildren(int id, const std::vector<Trackable::Edge>& children,
+                   absl::Span<const NamedChild> extra) {
+    const std::string prefix = id == 0 ? "" : nodes_[id].path + "/";
+    for (const auto& edge : children) {
+      if (const auto child = edge.child.get()) {
+        AddChild(id, edge.name, child, prefix);
+      }
+    }
+    for (const auto& [name, child] : extra) {
+      AddChild(id, name, child, prefix);
+    }
+  }
+
+  // Slots of variables that are in the graph; their keys name the variable, the
+  // optimizer and the slot, whether or not they are children as well.
+  void VisitSlots() {
+    const size_t count = nodes_.size();
+    for (size_t id = 0; id < count; ++id) {
+      for (const auto& slot : nodes_[id].object->Slots()) {
+        const auto variable = ids_.find(slot.variable.get());
+        if (variable == ids_.end()) continue;
+        std::string path =
+            absl::StrCat(nodes_[variable->second].path, "/.OPTIMIZER_SLOT/",
+                         nodes_[id].path, "/", EscapeKeyPart(slot.name));
+        const int slot_id = Visit(slot.slot, path);
+        nodes_[slot_id].path = std::move(path);
+        nodes_[slot_id].parents.push_back(static_cast<int>(id));
+        auto* reference = graph_.mutable_nodes(id)->add_slot_variables();
+        reference->set_original_variable_node_id(variable->second);
+        reference->set_slot_name(slot.name);
+        reference->set_slot_variable_node_id(slot_id);
+      }
+    }
+  }
+
+  Status AddValues(int id, GraphValues* out) {
+    const Node& node = nodes_[id];
+    const auto specs = node.object->Specs();
+    if (specs.empty()) return OkStatus();
+    HR_ASSIGN_OR_RETURN(auto values, node.object->Read());
+    if (values.size() != specs.size()) {
+      return Internal("object ", node.path, " has ", specs.size(),
+                      " values, but gives ", values.size());
+    }
+    const StringView slash = node.path.empty() && id == 0 ? "" : "/";
+    for (size_t i = 0; i < specs.size(); ++i) {
+      std::string key = absl::StrCat(node.path, slash, ".ATTRIBUTES/",
+                                     EscapeKeyPart(specs[i].name));
+      auto* attribute = graph_.mutable_nodes(id)->add_attributes();
+      attribute->set_name(specs[i].name);
+      attribute->set_full_name(specs[i].full_name);
+      attribute->set_checkpoint_key(key);
+      out->values_.emplace_back(std::move(key), std::move(values[i]));
+    }
+    return OkStatus();
+  }
+
+  // Sets has_checkpoint_values: of objects with values, and of those that lead
+  // to such.
+  void MarkHolders() {
+    std::vector<int> queue;
+    std::vector<bool> marked(nodes_.size());
+    const auto mark = [&](int id) {
+      if (marked[id]) return;
+      marked[id] = true;
+      queue.push_back(id);
+    };
+    for (size_t id = 0; id < nodes_.size(); ++id) {
+      if (graph_.nodes(id).attributes_size() > 0) mark(id);
+    }
+    while (!queue.empty()) {
+      const int id = queue.back();
+      queue.pop_back();
+      for (const int parent : nodes_[id].parents) mark(parent);
+    }
+    for (size_t id = 0; id < nodes_.size(); ++id) {
+      graph_.mutable_nodes(id)->mutable_has_checkpoint_values()->set_value(
+          marked[id]);
+    }
+  }
+
+  std::vector<Node> nodes_;
+  absl::flat_hash_map<const Trackable*, int> ids_;
+  TrackableObjectGraph graph_;
+};
+
+StatusOr<GraphValues> GraphValues::Gather(const TrackablePtr& root,
+                                          absl::Span<const NamedChild> extra) {
+  GraphValues values;
+  HR_RETURN_IF_ERROR(Saver().Run(root, extra, &values));
+  return values;
+}
+
+Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
+                          const Options& options) const {
+  if (BaseName(prefix).empty() && !prefix.empty()) {
+    return InvalidArgument("checkpoint prefix ", prefix, " ends in a slash");
+  }
+  const std::string folder(DirName(prefix));
+  if (!folder.empty() && !FileExists(fs, folder)) {
+    HR_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+  }
+  CheckpointWriter::Options how;
+  how.sync = options.sync;
+  HR_ASSIGN_OR_RETURN(const auto writer,
+                      CheckpointWriter::Create(fs, prefix, how));
+  for (const auto& [key, value] : values_) {
+    const auto dims = value.shape().dims();
+    if (value.dtype() == DType::kString) {
+      const std::vector<StringView> strings(
+          value.data<std::string>(),
+          value.data<std::string>() + value.num_elements());
+      HR_RETURN_IF_ERROR(writer->AddStrings(key, dims, strings));
+      continue;
+    }
+    if (!IsPlain(value.dtype())) {
+      return Unimplemented("tensor ", key, " of type ",
+                           DTypeName(value.dtype()), " cannot be saved");
+    }
+    HR_RETURN_IF_ERROR(writer->Add(
+        key, static_cast<tensorflow::DataType>(value.dtype()), dims,
+        absl::MakeSpan(static_cast<const char*>(value.raw()), value.bytes())));
+  }
+  const StringView graph = graph_;
+  HR_RETURN_IF_ERROR(
+      writer->AddStrings(kObjectGraphKey, {}, absl::MakeSpan(&graph, 1)));
+  return writer->Finish();
+}
+
+}  // namespace headrace

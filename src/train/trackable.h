@@ -1,0 +1,134 @@
+// The objects whose values a checkpoint keeps: a graph of named edges. A key of
+// a checkpoint is the path of names from the root to an object, so a program
+// finds its values again whatever its classes and variables are called.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
+#include "base/status.h"
+#include "tensor/tensor.h"
+
+namespace headrace {
+
+class Restoration;
+class Trackable;
+using TrackablePtr = std::shared_ptr<Trackable>;
+
+// What a variable's value is called among the values of an object.
+inline constexpr char kVariableValue[] = "VARIABLE_VALUE";
+
+// A value that an object has: how it is called in checkpoints, and what it must
+// be. `full_name` is what name-based checkpoints call it (empty: nothing).
+struct ValueSpec {
+  std::string name;
+  std::string full_name;
+  DType dtype = DType::kInvalid;  // kInvalid: any
+  Shape shape = Shape::UnknownRank();
+};
+
+// An object of the graph. Made by make_shared. Edges own what they lead to,
+// unless attached with kBorrowed: then the child must be kept by somebody else
+// (Python objects keep each other), and is no child any more when it dies.
+//
+// Not thread-safe: one thread at a time attaches, saves and restores the
+// objects of a graph.
+class Trackable : public std::enable_shared_from_this<Trackable> {
+ public:
+  enum Ownership { kOwned, kBorrowed };
+
+  virtual ~Trackable() = default;
+
+  // Makes `child` the child of that name, in place of another. Values of a
+  // restored checkpoint that waited for it arrive now: errors are theirs.
+  Status Attach(StringView name, const TrackablePtr& child,
+                Ownership ownership = kOwned);
+  // Nothing happens when there is no such child.
+  void Detach(StringView name);
+  void DetachAll();
+  // Null when there is none.
+  TrackablePtr Child(StringView name) const;
+  // In the order in which they were attached.
+  std::vector<std::pair<std::string, TrackablePtr>> Children() const;
+
+  // Says that this object (an optimizer) keeps `slot` for `variable`, under a
+  // name such as "momentum". A slot need not be a child.
+  Status AttachSlot(const TrackablePtr& variable, StringView name,
+                    const TrackablePtr& slot, Ownership ownership = kOwned);
+  struct Slot {
+    TrackablePtr variable;
+    std::string name;
+    TrackablePtr slot;
+  };
+  std::vector<Slot> Slots() const;
+
+  // The object's own values; plain containers have none.
+  virtual std::vector<ValueSpec> Specs() const { return {}; }
+  // The values now, one for each of Specs().
+  virtual StatusOr<std::vector<Tensor>> Read() const {
+    return std::vector<Tensor>();
+  }
+  // Takes values, one for each of Specs(); one without a buffer is not in the
+  // checkpoint and stays what it is. They have the dtypes and shapes of the
+  // specs.
+  virtual Status Write(absl::Span<const Tensor> values) { return OkStatus(); }
+  // Called before values are gathered; an error says why this object cannot be
+  // saved.
+  virtual Status BeforeSave() const { return OkStatus(); }
+
+ private:
+  friend class Restoration;
+  friend class Saver;
+
+  // A reference, owned or not.
+  struct Link {
+    Link(const TrackablePtr& to, Ownership ownership)
+        : weak(to), owned(ownership == kOwned ? to : nullptr) {}
+    TrackablePtr get() const { return owned ? owned : weak.lock(); }
+    std::weak_ptr<Trackable> weak;
+    TrackablePtr owned;
+  };
+  struct Edge {
+    std::string name;
+    Link child;
+  };
+  struct SlotEdge {
+    Link variable;
+    std::string name;
+    Link slot;
+  };
+  // Node `id` of a restored checkpoint waits for the child `name`.
+  struct Waiting {
+    std::string name;
+    std::shared_ptr<Restoration> restoration;
+    int id;
+  };
+  // This object is node `id` of a restored checkpoint, whose slots may come.
+  struct Bound {
+    std::shared_ptr<Restoration> restoration;
+    int id;
+  };
+
+  Status TakeWaiting(StringView name, const TrackablePtr& child);
+  // Node `id` of `restoration` is to become the child `name`, once there is
+  // one; an older checkpoint that waits for it is forgotten.
+  void Await(StringView name, std::shared_ptr<Restoration> restoration, int id);
+
+  std::vector<Edge> children_;
+  absl::flat_hash_map<std::string, int> index_;  // name -> place in children_
+  std::vector<SlotEdge> slots_;
+  std::vector<Waiting> waiting_;
+  std::vector<Bound> bound_;
+  // Name-based checkpoints that all later children are looked up in.
+  std::vector<std::shared_ptr<Restoration>> by_name_;
+  uint64_t bound_by_ = 0;  // the latest Restoration that knows this object
+};
+
+// `name` as a part of a key: "." becomes "..", "/" becomes ".S".
+std::string EscapeKeyPart(StringView name);
+
+}  // namespace headrace
