@@ -197,10 +197,10 @@ StatusOr<AttrValue> AttrFromProto(const Proto& p, AttrKind kind) {
       have = kind;
     }
     if (kind != AttrKind::kNone && have != kind) {
-      return InvalidArgument(
-          "AttrValue had value with type '",
-          have == AttrKind::kNone ? StringView("list(any)") : AttrKindName(have),
-          "' when '", AttrKindName(kind), "' expected");
+      return InvalidArgument("AttrValue had value with type '",
+                             have == AttrKind::kNone ? StringView("list(any)")
+                                                     : AttrKindName(have),
+                             "' when '", AttrKindName(kind), "' expected");
     }
     return ListFromProto(p.list(), have);
   }

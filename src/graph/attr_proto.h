@@ -22,7 +22,4 @@ Status AttrToProto(const AttrValue& value, tensorflow::AttrValue* proto);
 // What a writer of graphs says of an op, docs left out.
 Status OpDefToProto(const OpDef& def, tensorflow::OpDef* proto);
 
-// "Op<name=Relu; signature=features:T -> activations:T; attr=...>".
-std::string SummarizeOp(const OpDef& def);
-
 }  // namespace headrace

@@ -155,9 +155,9 @@ Status ImportGraphDef(const GraphDef& def, const ImportOptions& options,
     return s;
   }
   GraphVersions& versions = graph->versions();
-  versions.producer = before == 0 ? def.versions().producer()
-                                  : std::min(versions.producer,
-                                             def.versions().producer());
+  versions.producer =
+      before == 0 ? def.versions().producer()
+                  : std::min(versions.producer, def.versions().producer());
   versions.min_consumer =
       std::max(versions.min_consumer, def.versions().min_consumer());
   if (results) *results = std::move(own);

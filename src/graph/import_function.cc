@@ -42,13 +42,13 @@ std::shared_ptr<const HandleData> ArgHandle(const SignatureArg& arg) {
 StatusOr<DType> ArgType(const FunctionDef& def, const SignatureArg& arg) {
   if (!arg.type_attr().empty() || !arg.type_list_attr().empty() ||
       !arg.number_attr().empty()) {
-    return Unimplemented("Function ", def.signature().name(),
-                         ": argument ", arg.name(),
+    return Unimplemented("Function ", def.signature().name(), ": argument ",
+                         arg.name(),
                          " has a type that depends on an attribute");
   }
   if (!DTypeIsValid(arg.type()) || arg.type() > kRefOffset) {
-    return InvalidArgument("Function ", def.signature().name(),
-                           ": argument ", arg.name(), " has no valid type");
+    return InvalidArgument("Function ", def.signature().name(), ": argument ",
+                           arg.name(), " has no valid type");
   }
   return static_cast<DType>(arg.type());
 }
@@ -99,8 +99,8 @@ Status AddControlOutputs(const FunctionDef& def, const NodeImporter& importer,
                          Function* f) {
   for (const auto& [name, node_name] : def.control_ret()) {
     if (importer.Find(node_name) == nullptr) {
-      return InvalidArgument("Control output ", name, " names node ",
-                             node_name, ", which is not there");
+      return InvalidArgument("Control output ", name, " names node ", node_name,
+                             ", which is not there");
     }
   }
   for (int i = 0; i < f->body->num_nodes(); ++i) {

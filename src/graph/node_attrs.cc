@@ -5,6 +5,7 @@
 #include "absl/strings/strip.h"
 #include "graph/attr_proto.h"
 #include "graph/node_importer.h"
+#include "op/op_text.h"
 #include "op/registry.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
@@ -27,7 +28,7 @@ Status At(const Status& s, const NodeDef& node, const OpDef& def) {
   while (absl::ConsumeSuffix(&text, "\n\t")) {
   }
   return Status(s.code(), absl::StrCat(text, "\n\t; NodeDef: {{node ",
-                                       node.name(), "}}; ", SummarizeOp(def)));
+                                       node.name(), "}}; ", OpDefSummary(def)));
 }
 
 // Appends the types that an input argument stands for; false when an
@@ -110,7 +111,7 @@ Status NodeImporter::ReadAttrs(const NodeDef& node, OpUse* use) {
     if (use->attrs.Find(attr.name)) continue;
     if (!attr.has_default) {
       return InvalidArgument("NodeDef missing attr '", attr.name, "' from ",
-                             SummarizeOp(def), "; NodeDef: {{node ",
+                             OpDefSummary(def), "; NodeDef: {{node ",
                              node.name(), "}}");
     }
     use->attrs.Set(attr.name, attr.default_value);
@@ -136,11 +137,10 @@ Status NodeImporter::MakeUse(const NodeDef& node, OpUse* use) {
   }
   const OpDef& def = *use->def;
   if (def.deprecation.version > 0 && producer_ >= def.deprecation.version) {
-    return Unimplemented("Op ", def.name,
-                         " is not available in GraphDef version ", producer_,
-                         ". It has been removed in version ",
-                         def.deprecation.version, ". ",
-                         def.deprecation.explanation);
+    return Unimplemented(
+        "Op ", def.name, " is not available in GraphDef version ", producer_,
+        ". It has been removed in version ", def.deprecation.version, ". ",
+        def.deprecation.explanation);
   }
   HR_RETURN_IF_ERROR(ReadAttrs(node, use));
   for (const ArgDef& arg : def.inputs) {
@@ -151,13 +151,12 @@ Status NodeImporter::MakeUse(const NodeDef& node, OpUse* use) {
     }
   }
   if (static_cast<int>(use->expected.size()) != DataInputs(node)) {
-    std::string types =
-        absl::StrJoin(use->expected, ", ", [](std::string* out, DType d) {
-          absl::StrAppend(out, DTypeName(d));
-        });
+    std::string types = absl::StrJoin(
+        use->expected, ", ",
+        [](std::string* out, DType d) { absl::StrAppend(out, DTypeName(d)); });
     return InvalidArgument("NodeDef expected inputs '", types,
                            "' do not match ", DataInputs(node),
-                           " inputs specified; ", SummarizeOp(def),
+                           " inputs specified; ", OpDefSummary(def),
                            "; NodeDef: {{node ", node.name(), "}}");
   }
   StatusOr<ResolvedOpPtr> op = ResolveOp(def, use->expected, use->attrs);
@@ -169,9 +168,9 @@ Status NodeImporter::MakeUse(const NodeDef& node, OpUse* use) {
 // A node whose op is a function of the library: a call of it.
 Status NodeImporter::MakeCall(const NodeDef& node, const Function& f,
                               OpUse* use) {
-  HR_ASSIGN_OR_RETURN(use->def, LookUpOp(f.is_stateful()
-                                             ? "StatefulPartitionedCall"
-                                             : "PartitionedCall"));
+  HR_ASSIGN_OR_RETURN(use->def,
+                      LookUpOp(f.is_stateful() ? "StatefulPartitionedCall"
+                                               : "PartitionedCall"));
   use->attrs.Set("f", FuncRef{f.name, nullptr});
   use->attrs.Set("Tin", f.arg_types());
   use->attrs.Set("Tout", f.result_types());
@@ -181,8 +180,7 @@ Status NodeImporter::MakeCall(const NodeDef& node, const Function& f,
                            " with ", DataInputs(node), " inputs, it takes ",
                            use->expected.size());
   }
-  HR_ASSIGN_OR_RETURN(use->op,
-                      ResolveOp(*use->def, use->expected, use->attrs));
+  HR_ASSIGN_OR_RETURN(use->op, ResolveOp(*use->def, use->expected, use->attrs));
   return OkStatus();
 }
 

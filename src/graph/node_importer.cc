@@ -20,12 +20,14 @@ StatusOr<Edge> OutputOf(Node* node, StringView arg, int output,
     size_t a = 0;
     while (a < def.outputs.size() && def.outputs[a].name != arg) ++a;
     if (a == def.outputs.size()) {
-      return InvalidArgument("'", text, "' names an output that ",
-                             node->name(), " does not have");
+      return InvalidArgument("'", text, "' names an output that ", node->name(),
+                             " does not have");
     }
     ArgRange range = node->op().output_range(static_cast<int>(a));
-    if (output >= range.size()) index = node->num_outputs();
-    else index = range.begin + output;
+    if (output >= range.size())
+      index = node->num_outputs();
+    else
+      index = range.begin + output;
   }
   if (index >= node->num_outputs()) {
     return InvalidArgument("Connecting to invalid output ", output,
@@ -89,9 +91,8 @@ Status NodeImporter::ParseInput(const Item& item, const std::string& text,
     return InvalidArgument("Node '", node, "': ", split.message());
   }
   if (!input_map.empty()) {
-    std::string key = in->output == kControl
-                          ? text
-                          : absl::StrCat(name, ":", in->output);
+    std::string key =
+        in->output == kControl ? text : absl::StrCat(name, ":", in->output);
     auto mapped = input_map.find(key);
     if (mapped != input_map.end()) {
       in->edge = mapped->second;
@@ -246,8 +247,7 @@ Status NodeImporter::AddNode(Item& item) {
   absl::InlinedVector<DType, 4> types;
   for (const Input& in : InputsOf(item)) {
     if (in.output == kControl) {
-      controls.push_back(in.source < 0 ? in.edge.node
-                                       : items_[in.source].node);
+      controls.push_back(in.source < 0 ? in.edge.node : items_[in.source].node);
       continue;
     }
     size_t i = edges.size();
@@ -261,11 +261,10 @@ Status NodeImporter::AddNode(Item& item) {
     DType have = e.node->output_type(e.index);
     if (have != want) {
       if (BaseType(have) != BaseType(want) || IsRef(want)) {
-        return InvalidArgument("Input ", i, " of node ", def.name(),
-                               " was passed ", DTypeName(have), " from ",
-                               e.node->name(), ":", e.index,
-                               " incompatible with expected ", DTypeName(want),
-                               ".");
+        return InvalidArgument(
+            "Input ", i, " of node ", def.name(), " was passed ",
+            DTypeName(have), " from ", e.node->name(), ":", e.index,
+            " incompatible with expected ", DTypeName(want), ".");
       }
       as_expected = false;
     }
@@ -277,9 +276,8 @@ Status NodeImporter::AddNode(Item& item) {
     HR_ASSIGN_OR_RETURN(op, ResolveOp(*use->def, types, use->attrs));
   }
   HR_ASSIGN_OR_RETURN(std::string name, NameFor(def.name()));
-  HR_ASSIGN_OR_RETURN(
-      item.node, graph_->AddNode(std::move(name), std::move(op), edges,
-                                 controls));
+  HR_ASSIGN_OR_RETURN(item.node, graph_->AddNode(std::move(name), std::move(op),
+                                                 edges, controls));
   const std::string& device =
       def.device().empty() ? default_device : def.device();
   if (!device.empty()) item.node->set_device(device);
@@ -298,11 +296,10 @@ Status NodeImporter::SetBackEdges(Item& item) {
     DType have = e.node->output_type(e.index);
     DType want = item.node->op().input_types()[i];
     if (BaseType(have) != BaseType(want)) {
-      return InvalidArgument("Input ", i, " of node ", item.def->name(),
-                             " was passed ", DTypeName(have), " from ",
-                             e.node->name(), ":", e.index,
-                             " incompatible with expected ", DTypeName(want),
-                             ".");
+      return InvalidArgument(
+          "Input ", i, " of node ", item.def->name(), " was passed ",
+          DTypeName(have), " from ", e.node->name(), ":", e.index,
+          " incompatible with expected ", DTypeName(want), ".");
     }
     item.node->SetInput(i++, e);
   }

@@ -62,9 +62,9 @@ class NodeImporter {
     int pending = 0;
   };
   struct Input {
-    int source = -1;        // item, or -1: `edge`
-    int output = 0;         // kControl, or a number when `arg` is empty
-    StringView arg;         // of a function's body: the output's name
+    int source = -1;  // item, or -1: `edge`
+    int output = 0;   // kControl, or a number when `arg` is empty
+    StringView arg;   // of a function's body: the output's name
     Edge edge;
   };
   static constexpr int kControl = -1;

@@ -36,9 +36,8 @@ FrameRole RoleOf(const OpDef& op) {
 
 Status NotFed(const Node& n) {
   return InvalidArgument("You must feed a value for placeholder tensor '",
-                         n.name(), "' with dtype ",
-                         DTypeName(n.output_type(0)), " and shape ",
-                         n.output_shape(0).ToString());
+                         n.name(), "' with dtype ", DTypeName(n.output_type(0)),
+                         " and shape ", n.output_shape(0).ToString());
 }
 
 using FeedMap = absl::flat_hash_map<Edge, int>;
@@ -89,8 +88,8 @@ class Maker {
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(n->op());
     if (!kernel.ok()) {
       return Status(kernel.status().code(),
-                    absl::StrCat(kernel.status().message(),
-                                 "\n\t [[{{node ", n->name(), "}}]]"));
+                    absl::StrCat(kernel.status().message(), "\n\t [[{{node ",
+                                 n->name(), "}}]]"));
     }
     out.kernel = *std::move(kernel);
     return OkStatus();
@@ -122,15 +121,16 @@ class Maker {
     FrameGraph::FrameNode& n = g_.nodes[id];
     if (n.role == FrameRole::kExit) {
       if (n.frame == 0) {
-        return InvalidArgument("Node ", n.name, " leaves a frame that nothing "
+        return InvalidArgument("Node ", n.name,
+                               " leaves a frame that nothing "
                                "entered");
       }
       return g_.frames[n.frame].parent;
     }
     if (n.role != FrameRole::kEnter) return n.frame;
     const std::string& name = n.op->string_attr("frame_name");
-    auto [it, added] = children_.emplace(
-        std::make_pair(n.frame, name), static_cast<int>(g_.frames.size()));
+    auto [it, added] = children_.emplace(std::make_pair(n.frame, name),
+                                         static_cast<int>(g_.frames.size()));
     if (added) {
       FrameGraph::Frame frame;
       frame.parent = n.frame;
@@ -181,8 +181,8 @@ class Maker {
     FrameGraph::FrameNode& n = g_.nodes[id];
     FrameGraph::Frame& frame = g_.frames[n.frame];
     n.slot = static_cast<int>(frame.waiting.size());
-    frame.waiting.push_back(
-        n.role == FrameRole::kMerge ? n.control_waiting : n.waiting);
+    frame.waiting.push_back(n.role == FrameRole::kMerge ? n.control_waiting
+                                                        : n.waiting);
     for (FrameGraph::Source& s : n.inputs) {
       if (s.feed < 0) s.value = frame.values++;
     }

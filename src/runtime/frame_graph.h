@@ -33,7 +33,7 @@ struct FrameGraph {
     int input = 0;  // data input, or -1: a control input
   };
   struct Source {
-    int feed = -1;   // a fed value, else the place in the iteration's values
+    int feed = -1;  // a fed value, else the place in the iteration's values
     int value = -1;
   };
   struct FrameNode {
@@ -60,7 +60,7 @@ struct FrameGraph {
     std::vector<int> exits;
   };
   std::vector<FrameNode> nodes;
-  std::vector<Frame> frames;  // 0 is the root
+  std::vector<Frame> frames;       // 0 is the root
   std::vector<int> fetched_feeds;  // a fetch: the feed it is, or -1
   int num_fetches = 0;
 

@@ -64,8 +64,8 @@ Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
     for (size_t o = 0; o < out.size(); ++o) {
       if (!c.output(o).fully_known()) continue;
       HR_ASSIGN_OR_RETURN(
-          out[o], Tensor::Allocate(BaseType(op.output_types()[o]),
-                                   c.output(o)));
+          out[o],
+          Tensor::Allocate(BaseType(op.output_types()[o]), c.output(o)));
     }
   }
   absl::InlinedVector<Tensor*, 4> outputs;
@@ -145,9 +145,9 @@ class FrameRunner {
         state.live = t.input;
         it->values[n.inputs[t.input].value] = *value;
       }
-      ready = state.waiting == 0 &&
-              (state.live >= 0 ||
-               state.dead >= static_cast<int>(n.inputs.size()));
+      ready =
+          state.waiting == 0 &&
+          (state.live >= 0 || state.dead >= static_cast<int>(n.inputs.size()));
     } else {
       --state.waiting;
       if (value == nullptr) {
@@ -251,8 +251,9 @@ class FrameRunner {
         return OkStatus();
       case FrameRole::kSwitch: {
         if (!taken[1].has_buffer() || taken[1].num_elements() != 1) {
-          return InvalidArgument("The second input must be a scalar, but it is ",
-                                 taken[1].Describe());
+          return InvalidArgument(
+              "The second input must be a scalar, but it is ",
+              taken[1].Describe());
         }
         outputs[taken[1].scalar<bool>() ? 1 : 0] = std::move(taken[0]);
         return OkStatus();
@@ -270,8 +271,7 @@ class FrameRunner {
     return RunNode(n, c_.services(), in, outputs);
   }
 
-  void EnterFrame(const Ready& r, absl::Span<const Tensor> outputs,
-                  bool dead) {
+  void EnterFrame(const Ready& r, absl::Span<const Tensor> outputs, bool dead) {
     const FrameGraph::FrameNode& n = g_.nodes[r.node];
     std::unique_ptr<FrameRun>& child =
         r.run->children[{r.iteration, n.out_frame}];
@@ -352,9 +352,7 @@ class FrameRunner {
 class FramesKernel : public Kernel {
  public:
   explicit FramesKernel(FrameGraph g) : graph_(std::move(g)) {}
-  Status Run(KernelContext& c) override {
-    return FrameRunner(graph_, c).Run();
-  }
+  Status Run(KernelContext& c) override { return FrameRunner(graph_, c).Run(); }
   bool own_outputs() const override { return true; }
 
  private:
@@ -396,8 +394,7 @@ StatusOr<Program> MakeFrameProgram(absl::Span<Node* const> nodes,
   std::vector<DType> in, out;
   for (const Edge& e : feeds) {
     in.push_back(BaseType(e.node->output_type(e.index)));
-    p.feeds.push_back(
-        p.NewValue(in.back(), e.node->output_shape(e.index)));
+    p.feeds.push_back(p.NewValue(in.back(), e.node->output_shape(e.index)));
   }
   for (const Edge& e : fetches) {
     out.push_back(BaseType(e.node->output_type(e.index)));

@@ -158,9 +158,9 @@ class Writer {
     if (n->op().name() == "Const") {
       const Tensor& value = n->op().attr<Tensor>("value");
       if (!value.has_buffer()) {
-        return InvalidArgument("Cannot parse tensor from proto: ",
-                               value.Describe(), "\n\t [[{{node ", n->name(),
-                               "}}]]");
+        return InvalidArgument(
+            "Cannot parse tensor from proto: ", value.Describe(),
+            "\n\t [[{{node ", n->name(), "}}]]");
       }
       p_->values[call.outputs[0]].constant = value;
       return OkStatus();

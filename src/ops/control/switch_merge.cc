@@ -94,8 +94,9 @@ HR_OP(Enter)
     .Attr("frame_name: string")
     .Attr("is_constant: bool = false")
     .Attr("parallel_iterations: int = 10")
-    .Doc("Takes data into the first iteration of a frame (a constant: into "
-         "all).")
+    .Doc(
+        "Takes data into the first iteration of a frame (a constant: into "
+        "all).")
     .Shape(SameShape);
 HR_OP(RefEnter)
     .Input("data: Ref(T)")
@@ -107,18 +108,18 @@ HR_OP(RefEnter)
     .Doc("Takes a reference into a frame.")
     .Shape(SameShape);
 
-#define HR_HAND_ON(Name, text) \
-  HR_OP(Name)                  \
-      .Input("data: T")        \
-      .Output("output: T")     \
-      .Attr("T: type")         \
-      .Doc(text)               \
-      .Shape(SameShape);       \
-  HR_OP(Ref##Name)             \
-      .Input("data: Ref(T)")   \
+#define HR_HAND_ON(Name, text)  \
+  HR_OP(Name)                   \
+      .Input("data: T")         \
+      .Output("output: T")      \
+      .Attr("T: type")          \
+      .Doc(text)                \
+      .Shape(SameShape);        \
+  HR_OP(Ref##Name)              \
+      .Input("data: Ref(T)")    \
       .Output("output: Ref(T)") \
-      .Attr("T: type")         \
-      .Doc(text)               \
+      .Attr("T: type")          \
+      .Doc(text)                \
       .Shape(SameShape)
 HR_HAND_ON(Exit, "Takes data out of a frame, to the one around it.");
 HR_HAND_ON(NextIteration, "Takes data to a frame's next iteration.");

@@ -42,11 +42,10 @@ StatusOr<TensorArray::Item*> TensorArray::At(int64_t index, bool grow) {
 Status TensorArray::Write(int64_t index, const Tensor& value) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (value.dtype() != options_.dtype) {
-    return InvalidArgument("TensorArray: Could not write to index ", index,
-                           " because the value dtype is ",
-                           DTypeName(value.dtype()),
-                           " but TensorArray dtype is ",
-                           DTypeName(options_.dtype), ".");
+    return InvalidArgument(
+        "TensorArray: Could not write to index ", index,
+        " because the value dtype is ", DTypeName(value.dtype()),
+        " but TensorArray dtype is ", DTypeName(options_.dtype), ".");
   }
   if (!options_.element_shape.CompatibleWith(value.shape())) {
     return InvalidArgument("TensorArray: Could not write to index ", index,
@@ -85,9 +84,10 @@ StatusOr<Tensor> TensorArray::Read(int64_t index) {
   }
   if (!item->value.has_buffer()) {
     if (!options_.sums || !options_.element_shape.fully_known()) {
-      return InvalidArgument("TensorArray: Could not read from TensorArray "
-                             "index ",
-                             index, " because it has not yet been written to.");
+      return InvalidArgument(
+          "TensorArray: Could not read from TensorArray "
+          "index ",
+          index, " because it has not yet been written to.");
     }
     HR_ASSIGN_OR_RETURN(
         Tensor zero, Tensor::Allocate(options_.dtype, options_.element_shape));

@@ -77,10 +77,10 @@ Status Gather(KernelContext& c) {
   for (int64_t i = 0; i < n; ++i) {
     HR_ASSIGN_OR_RETURN(Tensor t, array->Read(indices.IntAt(i)));
     if (!items.empty() && t.shape() != items[0].shape()) {
-      return InvalidArgument("TensorArray has inconsistent shapes. Index 0 has "
-                             "shape: ",
-                             items[0].shape(), " but index ", i,
-                             " has shape: ", t.shape());
+      return InvalidArgument(
+          "TensorArray has inconsistent shapes. Index 0 has "
+          "shape: ",
+          items[0].shape(), " but index ", i, " has shape: ", t.shape());
     }
     items.push_back(std::move(t));
   }
@@ -102,13 +102,14 @@ Status Scatter(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
   const Tensor &indices = c.input(1), &values = c.input(2);
   if (values.rank() < 1 || values.dim(0) != indices.num_elements()) {
-    return InvalidArgument("Expected len(indices) == values.shape[0], but saw: ",
-                           indices.num_elements(), " vs. ", values.shape());
+    return InvalidArgument(
+        "Expected len(indices) == values.shape[0], but saw: ",
+        indices.num_elements(), " vs. ", values.shape());
   }
   Shape item = values.shape().Sub(1, values.rank());
   for (int64_t i = 0; i < values.dim(0); ++i) {
-    HR_RETURN_IF_ERROR(array->Write(
-        indices.IntAt(i), values.Rows(i, i + 1).WithShape(item)));
+    HR_RETURN_IF_ERROR(
+        array->Write(indices.IntAt(i), values.Rows(i, i + 1).WithShape(item)));
   }
   c.set_output(0, Tensor::Scalar<float>(0));
   return OkStatus();

@@ -1,5 +1,4 @@
-// Op definitions as protos and as the one line that messages show.
-#include "absl/strings/str_join.h"
+// Op definitions as protos.
 #include "graph/attr_proto.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/op_def.pb.h"
@@ -41,41 +40,6 @@ Status AttrDefToProto(const AttrDef& attr, tensorflow::OpDef::AttrDef* p) {
   return OkStatus();
 }
 
-std::string ArgText(const ArgDef& arg) {
-  std::string type = !arg.type_list_attr.empty() ? arg.type_list_attr
-                     : !arg.type_attr.empty()
-                         ? arg.type_attr
-                         : std::string(DTypeName(arg.type));
-  if (!arg.number_attr.empty()) {
-    type = absl::StrCat(arg.number_attr, "*", type);
-  }
-  return absl::StrCat(arg.name, ":",
-                      arg.is_ref ? absl::StrCat("Ref(", type, ")") : type);
-}
-
-std::string AttrText(const AttrDef& attr) {
-  std::string text =
-      absl::StrCat("; attr=", attr.name, ":", AttrKindName(attr.kind));
-  if (attr.has_default) {
-    absl::StrAppend(&text, ",default=", AttrToString(attr.default_value));
-  }
-  if (attr.has_minimum) absl::StrAppend(&text, ",min=", attr.minimum);
-  if (!attr.allowed_types.empty()) {
-    absl::StrAppend(&text, ",allowed=",
-                    AttrToString(AttrValue(attr.allowed_types)));
-  } else if (!attr.allowed_strings.empty()) {
-    absl::StrAppend(&text, ",allowed=",
-                    AttrToString(AttrValue(attr.allowed_strings)));
-  }
-  return text;
-}
-
-std::string ArgsText(const std::vector<ArgDef>& args) {
-  return absl::StrJoin(args, ", ", [](std::string* out, const ArgDef& arg) {
-    out->append(ArgText(arg));
-  });
-}
-
 }  // namespace
 
 Status OpDefToProto(const OpDef& def, tensorflow::OpDef* p) {
@@ -94,18 +58,6 @@ Status OpDefToProto(const OpDef& def, tensorflow::OpDef* p) {
     p->mutable_deprecation()->set_explanation(def.deprecation.explanation);
   }
   return OkStatus();
-}
-
-std::string SummarizeOp(const OpDef& def) {
-  std::string text =
-      absl::StrCat("Op<name=", def.name, "; signature=", ArgsText(def.inputs),
-                   " -> ", ArgsText(def.outputs));
-  for (const AttrDef& attr : def.attrs) text += AttrText(attr);
-  if (def.is_commutative) text += "; is_commutative=true";
-  if (def.is_aggregate) text += "; is_aggregate=true";
-  if (def.is_stateful) text += "; is_stateful=true";
-  if (def.allows_uninitialized) text += "; allows_uninitialized_input=true";
-  return text + ">";
 }
 
 }  // namespace headrace
