@@ -134,6 +134,7 @@ class BaseSession:
         self._config = config
         self._closed = False
         self._core = _headrace.SessionCore(graph._core)
+        self._core.soft_placement = bool(getattr(config, "allow_soft_placement", False))
 
     @property
     def graph(self):
