@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import tensor as tensor_module
+from headrace.graph import call_stacks
 
 
 class Operation:
@@ -49,18 +50,20 @@ class Operation:
 
     @property
     def node_def(self):
-        for node in self._graph.as_graph_def().node:
-            if node.name == self.name:
-                return node
-        raise ValueError(f"Operation '{self.name}' is not exported")
+        from headrace.framework import protos
+
+        return protos.NodeDef.FromString(_headrace.export_node(self._node))
 
     @property
     def op_def(self):
-        raise NotImplementedError("Operation.op_def is not supported")
+        from headrace.framework import protos
+
+        return protos.OpDef.FromString(_headrace.export_op(self._node))
 
     @property
     def traceback(self):
-        return None
+        """(file, line, function) of the Python calls that made it, outermost first."""
+        return call_stacks.frames(self._graph._core.call_stack(self._node.id))
 
     def get_attr(self, name):
         """The attribute's value."""
