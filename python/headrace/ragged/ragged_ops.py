@@ -5,7 +5,7 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, math_ops
-from headrace.ragged.elementwise import map_flat_values  # noqa: F401
+from headrace.ragged.elementwise import map_flat_values
 from headrace.ragged.indexing import expand_front, gather_rows, take_spans
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 
