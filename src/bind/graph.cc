@@ -5,6 +5,7 @@
 #include <string>
 
 #include "bind/attr_value.h"
+#include "bind/call_stacks.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
 #include "bind/graph_stack.h"
@@ -29,10 +30,15 @@ class Builder : public GraphBuilder {
                       "Graph is finalized and cannot be modified.");
       return FailedPrecondition("Graph is finalized and cannot be modified.");
     }
-    return GraphBuilder::Emit(op, inputs, outputs);
+    HR_RETURN_IF_ERROR(GraphBuilder::Emit(op, inputs, outputs));
+    stacks.Record(graph()->num_nodes() - 1);
+    return OkStatus();
   }
   bool finalized = false;
+  CallStacks stacks;
 };
+
+Builder& BuilderOf(PyGraph& g) { return static_cast<Builder&>(g.builder()); }
 
 struct Entered {
   std::unique_ptr<EmitterScope> scope;
@@ -44,6 +50,7 @@ std::vector<Entered>& Stack() {
 }
 
 void PushGraph(PyGraph& g) {
+  BuilderOf(g).stacks.Enter();
   Stack().push_back(
       {std::make_unique<EmitterScope>(&g.builder()), &g.builder()});
 }
@@ -52,6 +59,9 @@ void PushEager() {
 }
 void PopEmitter() {
   if (Stack().empty()) throw nb::value_error("no graph was entered");
+  if (GraphBuilder* b = Stack().back().builder) {
+    static_cast<Builder*>(b)->stacks.Leave();
+  }
   Stack().pop_back();
 }
 
@@ -66,6 +76,12 @@ nb::object Placeholder(PyGraph& g, const std::string& name, nb::handle dtype,
   StatusOr<Value> v = g.builder().AddPlaceholder(name, d, s, std::move(handle));
   if (!v.ok()) ThrowStatus(v.status(), true);
   return WrapObject(*v);
+}
+
+nb::object CallStack(PyGraph& g, int id) {
+  PyObject* o = BuilderOf(g).stacks.Get(id);
+  if (o == nullptr) nb::raise_python_error();
+  return nb::steal(o);
 }
 
 nb::list Captures(PyGraph& g) {
@@ -257,10 +273,10 @@ PyGraph::PyGraph(bool is_function)
                               : GraphBuilder::Kind::kPlain)) {}
 
 void PyGraph::Finalize(bool finalized) {
-  static_cast<Builder&>(*builder_).finalized = finalized;
+  BuilderOf(*this).finalized = finalized;
 }
 bool PyGraph::finalized() const {
-  return static_cast<Builder&>(*builder_).finalized;
+  return static_cast<const Builder&>(*builder_).finalized;
 }
 
 void ThrowStatus(const Status& s, bool in_graph) {
@@ -304,6 +320,7 @@ void AddGraph(nb::module_& m) {
       .def("placeholder", &Placeholder, nb::arg("name"), nb::arg("dtype"),
            nb::arg("shape").none(), nb::arg("like").none())
       .def("captures", &Captures)
+      .def("call_stack", &CallStack)
       .def("capture", &Capture)
       .def("find", &FindNode)
       .def("node", &NodeAt)

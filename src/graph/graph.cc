@@ -38,7 +38,7 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
     return InvalidArgument(
         "`", name,
         "` is not a valid node name. Accepted names conform to Regex "
-        "/re.compile('^[A-Za-z0-9.][A-Za-z0-9_.\\\\/>-]*$')/");
+        "/re.compile('^[A-Za-z0-9.][A-Za-z0-9_.\\\\\\\\/>-]*$')/");
   }
   if (by_name_.contains(name)) {
     return InvalidArgument("Node '", name, "' is not unique");

@@ -2,8 +2,10 @@
 
 from headrace._load import _headrace
 from headrace.framework import nest, type_spec
+from headrace.framework.errors import OpError
 from headrace.function import func_graph, trace_types
 from headrace.function.function_type import P, is_missing
+from headrace.graph import call_stacks
 
 
 def _output_type(structure, tensors):
@@ -43,13 +45,19 @@ class ConcreteFunction:
         return self._call_flat(leaves)
 
     def _call_flat(self, leaves):
-        return self._pack(self._core.call(leaves))
+        try:
+            return self._pack(self._core.call(leaves))
+        except OpError as e:
+            self._explain(e)
+            raise
 
     def _pack(self, tensors):
         return func_graph.rebuild(self._results, tensors)
 
     def _explain(self, error):
-        """Called by the native code before it raises `error`."""
+        """Tells where the operation that failed was made; also called natively."""
+        if isinstance(error, OpError):
+            call_stacks.explain_run(error, self._graph)
 
     def _leaves(self, args, kwargs):
         try:

@@ -9,7 +9,7 @@ from headrace.framework.errors import InaccessibleTensorError
 from headrace.function import func_graph, trace_types, user_errors
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import FunctionType, P
-from headrace.graph import stack
+from headrace.graph import call_stacks, stack
 
 _SINGLETON = (
     "tf.function only supports singleton tf.Variables created on the first call. Make "
@@ -175,10 +175,21 @@ def out_of_scope(tensor, graph):
         f"{tensor!r} is out of scope and cannot be used here. Use return values, "
         "explicit Python locals or TensorFlow collections to access it.\nPlease see "
         "https://www.tensorflow.org/guide/function#all_outputs_of_a_tffunction_must_be"
-        f"_return_values for more information.\n\nThe tensor {tensor!r} cannot be "
+        f"_return_values for more information.\n\n{_origin(tensor, error)}The tensor {tensor!r} cannot be "
         f"accessed from {graph}, because it was defined in {home}, which is out of "
         "scope."
     )
+
+
+def _origin(tensor, error):
+    """The user's frames where the tensor was made."""
+    try:
+        frames = call_stacks.user_frames(tensor.op.traceback)
+    except ValueError:
+        return ""
+    lines = [f'    File "{f}", line {n}, in {name}' for f, n, name in frames]
+    gap = "\n" if error is InaccessibleTensorError else ""
+    return f"{tensor!r} was defined here:\n" + "\n".join(lines) + "\n" + gap
 
 
 def raise_out_of_scope(tensor):

@@ -2,12 +2,9 @@
 
 import ast
 import linecache
-import os
 
 from headrace.framework.errors import OpError
-
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-
+from headrace.graph.call_stacks import is_internal
 
 class _MultilineKeyError(KeyError):
     """A KeyError whose text is shown as it is."""
@@ -17,10 +14,6 @@ class _MultilineKeyError(KeyError):
 
 
 _MultilineKeyError.__name__ = _MultilineKeyError.__qualname__ = "KeyError"
-
-
-def is_internal(filename):
-    return filename.startswith(_PACKAGE) or filename.startswith("<frozen")
 
 
 def user_frames(traceback):

@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import tensor as tensor_module
+from headrace.graph import call_stacks
 
 
 class Operation:
@@ -61,7 +62,8 @@ class Operation:
 
     @property
     def traceback(self):
-        return None
+        """(file, line, function) of the Python calls that made it, outermost first."""
+        return call_stacks.frames(self._graph._core.call_stack(self._node.id))
 
     def get_attr(self, name):
         """The attribute's value."""

@@ -6,7 +6,8 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import nest
-from headrace.graph import stack
+from headrace.framework.errors import OpError
+from headrace.graph import call_stacks, stack
 from headrace.graph.operation import Operation
 
 
@@ -167,7 +168,11 @@ class BaseSession:
         `fetches`: arrays for tensors, None for operations.
         """
         if options is None and run_metadata is None and not self._closed:
-            result = self._core.run_one(fetches, feed_dict)
+            try:
+                result = self._core.run_one(fetches, feed_dict)
+            except OpError as e:
+                call_stacks.explain_session(e, self._graph)
+                raise
             if result is not NotImplemented:
                 return result
         elif options is not None or run_metadata is not None:
@@ -185,7 +190,11 @@ class BaseSession:
             )
         feeds, values = self._feeds(feed_dict)
         plan = _Plan(self._graph, fetches)
-        results = self._core.run_many(plan.tensors, plan.targets, feeds, values)
+        try:
+            results = self._core.run_many(plan.tensors, plan.targets, feeds, values)
+        except OpError as e:
+            call_stacks.explain_session(e, self._graph)
+            raise
         return plan.pack(results, plan.structure)
 
     def _feeds(self, feed_dict):
