@@ -218,7 +218,9 @@ def placeholder(t, graph, name, out):
 
         return variables.traced_argument(graph, t, name, out)
     if isinstance(t, TensorSpec):
-        tensor = graph._core.placeholder(_node_name(t.name or name), t.dtype, t.shape, None)
+        tensor = graph._core.placeholder(
+            _node_name(t.name or name), t.dtype, t.shape, None
+        )
         out.append(tensor)
         return tensor
     raise NotImplementedError(f"tracing with a {type(t).__name__} is not supported")

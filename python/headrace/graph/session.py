@@ -128,7 +128,7 @@ class BaseSession:
 
         if not isinstance(graph, Graph):
             raise TypeError(
-                f"Argument `graph` must be a tf.Graph, but got \"{type(graph).__name__}\""
+                f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"'
             )
         self._graph = graph
         self._config = config
