@@ -1,6 +1,6 @@
 """tf.train.Checkpoint, its statuses, CheckpointManager and readers."""
 
-import logging
+
 import collections
 import copy
 import gc
@@ -11,6 +11,7 @@ import weakref
 import headrace as tf
 import numpy as np
 import pytest
+from headrace.framework.logging import get_logger
 
 
 def one(value=0.0, **kwargs):
@@ -186,7 +187,7 @@ def test_errors_of_python_callbacks_come_through(tmp_path):
 
 def test_unrestored_values_are_told_of(tmp_path, caplog, monkeypatch):
     # The logger may have been set up, by an earlier test, to keep its lines.
-    monkeypatch.setattr(logging.getLogger("tensorflow"), "propagate", True)
+    monkeypatch.setattr(get_logger(), "propagate", True)
     path = saved(tmp_path, a=one(), b=one())
     tf.train.Checkpoint(a=one()).restore(path)
     assert "could not be found in the restored object: (root).b" in caplog.text
