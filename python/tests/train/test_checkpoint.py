@@ -1,6 +1,5 @@
 """tf.train.Checkpoint, its statuses, CheckpointManager and readers."""
 
-
 import collections
 import copy
 import gc
