@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "absl/container/flat_hash_map.h"
+#include "bind/argument_scope.h"
 #include "bind/attr_value.h"
 #include "bind/convert.h"
 #include "bind/dtype_object.h"
@@ -168,6 +169,7 @@ struct OpCaller::Arguments {
   absl::InlinedVector<Value, 8> values;
   absl::InlinedVector<DType, 8> types;
   bool had_sequence = false;  // errors then carry no name, as upstream's
+  ArgumentScope* names = nullptr;
   void Add(Value v) {
     types.push_back(v.dtype());
     values.push_back(std::move(v));
@@ -227,6 +229,7 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
     out->had_sequence = true;
   }
   Value v;
+  out->names->Argument(a.name, o);
   if (a.type == DType::kResource && IsVariable(o)) {
     v = HandleOf(o);
     if (!v) return ReadVariable(o, &v);
@@ -278,6 +281,9 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
     Ref item(PySequence_GetItem(items.get(), i));
     Value v;
     if (!item) return false;
+    if (!IsTensor(item.get())) {
+      out->names->Argument(absl::StrCat(a.name, "_", i), item.get());
+    }
     if (a.type == DType::kResource && IsVariable(item.get())) {
       v = HandleOf(item.get());
     } else if (!ToValue(item.get(), wanted, &v)) {
@@ -292,7 +298,7 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
 }
 
 bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
-                       Arguments* out) const {
+                       PyObject* name, Arguments* out) const {
   size_t n = def_.inputs.size();
   if (simple_) {
     bool all = true;
@@ -302,6 +308,8 @@ bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
       return true;
     }
   }
+  ArgumentScope names(name, def_.name);
+  out->names = &names;
   for (size_t i = 0; i < n; ++i) {
     const ArgDef& a = def_.inputs[i];
     PyObject* o = inputs[i];
@@ -326,6 +334,7 @@ bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
     }
     if (IsSequence(o)) out->had_sequence = true;
     Value v;
+    out->names->Argument(a.name, o);
     if (!ToValue(o, {known, DType::kInvalid}, &v)) return false;
     out->Add(std::move(v));
   }
@@ -392,7 +401,7 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
 PyObject* OpCaller::operator()(PyObject* const* inputs, PyObject* const* attrs,
                                PyObject* name) {
   Arguments a;
-  if (!Convert(inputs, attrs, &a)) return nullptr;
+  if (!Convert(inputs, attrs, name, &a)) return nullptr;
   bool named = name && name != Py_None;
   for (size_t i = 0; i < def_.attrs.size() && !a.had_sequence; ++i) {
     a.had_sequence = attrs[i] && def_.attrs[i].kind == AttrKind::kType &&
@@ -410,7 +419,7 @@ PyObject* OpCaller::operator()(PyObject* const* inputs, PyObject* const* attrs,
 bool OpCaller::Call(PyObject* const* inputs, PyObject* const* attrs,
                     PyObject* name, ValueList* outputs) {
   Arguments a;
-  if (!Convert(inputs, attrs, &a)) return false;
+  if (!Convert(inputs, attrs, name, &a)) return false;
   const Cached* found = Find(a, attrs);
   ResolvedOpPtr op = found ? found->op : Resolve(a, attrs, name);
   return op && EmitResolved(op, a.values, outputs, name);
