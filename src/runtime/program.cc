@@ -114,7 +114,8 @@ class Writer {
       return InvalidArgument("You must feed a value for placeholder tensor '",
                              n->name(), "' with dtype ",
                              DTypeName(n->output_type(0)), " and shape ",
-                             n->output_shape(0).ToString());
+                             n->output_shape(0).ToString(),
+                             "\n\t [[{{node ", n->name(), "}}]]");
     }
     absl::InlinedVector<ValueId, 4> inputs;
     for (const Edge& e : n->inputs()) {
