@@ -2,11 +2,12 @@
 //   namespace tf = headrace::tf;
 #pragma once
 
-#include "headrace/error.h"      // IWYU pragma: export
-#include "headrace/function.h"   // IWYU pragma: export
-#include "headrace/ops.h"        // IWYU pragma: export
-#include "headrace/optimizer.h"  // IWYU pragma: export
-#include "headrace/tape.h"       // IWYU pragma: export
-#include "headrace/tensor.h"     // IWYU pragma: export
-#include "headrace/variable.h"   // IWYU pragma: export
-#include "headrace/version.h"    // IWYU pragma: export
+#include "headrace/checkpoint.h"  // IWYU pragma: export
+#include "headrace/error.h"       // IWYU pragma: export
+#include "headrace/function.h"    // IWYU pragma: export
+#include "headrace/ops.h"         // IWYU pragma: export
+#include "headrace/optimizer.h"   // IWYU pragma: export
+#include "headrace/tape.h"        // IWYU pragma: export
+#include "headrace/tensor.h"      // IWYU pragma: export
+#include "headrace/variable.h"    // IWYU pragma: export
+#include "headrace/version.h"     // IWYU pragma: export

@@ -46,6 +46,9 @@ class HR_API Adam : public Optimizer {
                 float beta_2 = 0.999f, float epsilon = 1e-7f);
   void Apply(const std::vector<Tensor>& gradients,
              const std::vector<Variable>& variables) override;
+  // Makes the slots now instead of at the first Apply, so that a checkpoint
+  // restored before it finds them.
+  void MakeSlots(const std::vector<Variable>& variables);
   // Steps taken, int64.
   const Variable& step() const { return step_; }
 

@@ -47,5 +47,6 @@ void AddGraph(nanobind::module_& m);
 bool AddFunctionType(PyObject* module);
 void AddConcreteFunction(nanobind::module_& m);
 void AddSession(nanobind::module_& m);
+void AddGraphDef(nanobind::module_& m);
 
 }  // namespace headrace::bind

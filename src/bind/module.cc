@@ -26,4 +26,5 @@ NB_MODULE(_headrace, m) {
   AddGraph(m);
   AddConcreteFunction(m);
   AddSession(m);
+  AddGraphDef(m);
 }

@@ -394,6 +394,10 @@ PyObject* OpCaller::operator()(PyObject* const* inputs, PyObject* const* attrs,
   Arguments a;
   if (!Convert(inputs, attrs, &a)) return nullptr;
   bool named = name && name != Py_None;
+  for (size_t i = 0; i < def_.attrs.size() && !a.had_sequence; ++i) {
+    a.had_sequence = attrs[i] && def_.attrs[i].kind == AttrKind::kType &&
+                     PyUnicode_Check(attrs[i]);
+  }
   PyObject* shown = !named && a.had_sequence ? nullptr : named ? name : Py_None;
   const Cached* found = Find(a, attrs);
   ResolvedOpPtr op = found ? found->op : Resolve(a, attrs, shown);

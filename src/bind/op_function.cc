@@ -256,6 +256,7 @@ const char* RawName(const OpDef& def, const std::string& name) {
       {"Squeeze", "squeeze_dims", "axis"},
       {"Where", "input", "condition"},
   };
+  if (def.name == "ReduceJoin") return name.c_str();
   for (const Renamed& r : kRenamed) {
     if (name == r.wire && (r.op == nullptr || def.name == r.op)) return r.raw;
   }

@@ -65,11 +65,12 @@ class PythonNode : public Trackable, public WithOwner {
 
   nb::object owner() const override { return owner_.get(); }
 
-  std::vector<ValueSpec> Specs() const override {
+  bool has_values() const override { return has_values_; }
+  StatusOr<std::vector<ValueSpec>> Specs() const override {
     std::vector<ValueSpec> specs;
     values_.clear();
     if (!has_values_) return specs;
-    error_ = InPython([&]() -> Status {
+    HR_RETURN_IF_ERROR(InPython([&]() -> Status {
       const nb::object dict = owner_.get().attr("_serialize_to_tensors")();
       for (const auto& [name, value] : nb::cast<nb::dict>(dict)) {
         Value v;
@@ -81,16 +82,14 @@ class PythonNode : public Trackable, public WithOwner {
         values_.push_back(v.tensor());
       }
       return OkStatus();
-    });
+    }));
     return specs;
   }
   StatusOr<std::vector<Tensor>> Read() const override {
-    HR_RETURN_IF_ERROR(error_);
     return std::move(values_);
   }
   Status Write(absl::Span<const Tensor> values) override {
-    const auto specs = Specs();
-    HR_RETURN_IF_ERROR(error_);
+    HR_ASSIGN_OR_RETURN(const auto specs, Specs());
     return InPython([&]() -> Status {
       nb::dict dict;
       for (size_t i = 0; i < std::min(values.size(), specs.size()); ++i) {
@@ -113,7 +112,6 @@ class PythonNode : public Trackable, public WithOwner {
   const Owner owner_;
   const bool has_values_, has_check_;
   // Of the last Specs(): Read() follows it at once.
-  mutable Status error_;
   mutable std::vector<Tensor> values_;
 };
 

@@ -83,6 +83,11 @@ Adam::Adam(float learning_rate, float beta_1, float beta_2, float epsilon)
       epsilon_(epsilon),
       step_(Track("step", Variable(Tensor(int64_t{0}), "step", false))) {}
 
+void Adam::MakeSlots(const std::vector<Variable>& variables) {
+  Slots("m", variables);
+  Slots("v", variables);
+}
+
 void Adam::Apply(const std::vector<Tensor>& gradients,
                  const std::vector<Variable>& variables) {
   CheckCounts(gradients.size(), variables.size());

@@ -6,7 +6,7 @@ namespace headrace {
 namespace {
 
 // The TensorFlow whose formats we read and write.
-constexpr StringView kUpstream = "2.21";
+constexpr StringView kUpstream = "2.21.0";
 
 }  // namespace
 

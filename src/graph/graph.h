@@ -85,12 +85,12 @@ class Node {
 };
 
 struct GraphVersions {
-  int producer = 2550;
+  int producer = 2474;
   int min_consumer = 0;
   std::vector<int> bad_consumers;
 };
 // The GraphDef version that this library reads and writes (upstream 2.21's).
-inline constexpr int kGraphVersion = 2550;
+inline constexpr int kGraphVersion = 2474;
 inline constexpr int kGraphMinConsumer = 12;
 
 // Grows only. One thread changes it at a time; readers may share it once it is
@@ -126,6 +126,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
 
   const std::shared_ptr<FunctionLibrary>& library() const { return library_; }
   GraphVersions& versions() { return versions_; }
+  const GraphVersions& versions() const { return versions_; }
   // Random seed of the graph (tf.compat.v1.set_random_seed); op seeds follow
   // from it and the number of nodes.
   bool has_seed = false;

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
 #include "op/kernel.h"
+#include "op/op_text.h"
 
 namespace headrace {
 namespace {
@@ -17,15 +18,20 @@ std::string TypeNames(const std::vector<DType>& types) {
   });
 }
 
+// What follows in messages about an attribute's value.
+std::string NodeText(const OpDef& def) {
+  return absl::StrCat("\n\t; NodeDef: {{node ", def.name, "}}; ",
+                      OpDefSummary(def));
+}
+
 Status CheckAllowedType(const OpDef& def, const AttrDef& attr, DType d) {
   if (attr.allowed_types.empty()) return OkStatus();
   for (DType ok : attr.allowed_types) {
     if (ok == BaseType(d)) return OkStatus();
   }
-  return InvalidArgument(
-      "Value for attr '", attr.name, "' of ", DTypeName(d),
-      " is not in the list of allowed values: ", TypeNames(attr.allowed_types),
-      "\n\t; Op<name=", def.name, ">");
+  return InvalidArgument("Value for attr '", attr.name, "' of ", DTypeName(d),
+                         " is not in the list of allowed values: ",
+                         TypeNames(attr.allowed_types), NodeText(def));
 }
 
 Status CheckString(const OpDef& def, const AttrDef& attr,
@@ -36,8 +42,8 @@ Status CheckString(const OpDef& def, const AttrDef& attr,
   }
   return InvalidArgument("Value for attr '", attr.name, "' of \"", s,
                          "\" is not in the list of allowed values: \"",
-                         absl::StrJoin(attr.allowed_strings, "\", \""),
-                         "\"; Op<name=", def.name, ">");
+                         absl::StrJoin(attr.allowed_strings, "\", \""), "\"",
+                         NodeText(def));
 }
 
 struct ListLength {
@@ -57,13 +63,13 @@ Status CheckMinimum(const OpDef& def, const AttrDef& attr,
     if (n >= attr.minimum) return OkStatus();
     return InvalidArgument("Value for attr '", attr.name, "' of ", n,
                            " must be at least minimum ", attr.minimum,
-                           "; Op<name=", def.name, ">");
+                           NodeText(def));
   }
   n = std::visit(ListLength{}, static_cast<const AttrValue::variant&>(value));
   if (n >= attr.minimum) return OkStatus();
   return InvalidArgument("Length for attr '", attr.name, "' of ", n,
                          " must be at least minimum ", attr.minimum,
-                         "; Op<name=", def.name, ">");
+                         NodeText(def));
 }
 
 // The one count that all list inputs of unknown length share, or -1.

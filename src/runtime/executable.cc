@@ -16,6 +16,7 @@ int64_t Now() {
 }
 
 [[gnu::cold]] Status AtNode(const Status& s, const std::string& name) {
+  if (name.empty()) return s;  // a call of many nodes, which names its own
   return Status(s.code(),
                 absl::StrCat(s.message(), "\n\t [[{{node ", name, "}}]]"));
 }

@@ -1,10 +1,13 @@
 #include "runtime/program.h"
 
+#include <algorithm>
 #include <queue>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "runtime/frame_graph.h"
+#include "runtime/frames.h"
 
 namespace headrace {
 namespace {
@@ -92,6 +95,11 @@ Status Sort(std::vector<Node*>* nodes, const Mapping& fed) {
   return OkStatus();
 }
 
+bool RunsInFrames(const std::vector<Node*>& nodes) {
+  return std::any_of(nodes.begin(), nodes.end(),
+                     [](Node* n) { return IsFrameOp(n->def()); });
+}
+
 bool IsCall(const std::string& op) {
   return op == "PartitionedCall" || op == "StatefulPartitionedCall";
 }
@@ -129,13 +137,17 @@ class Writer {
         !n->op().attrs().Find("_noinline")) {
       return WriteBody(n, inputs, map, depth);
     }
+    return WriteCall(n, inputs, map);
+  }
+
+  Status WriteCall(Node* n, absl::Span<const ValueId> inputs, Mapping* map) {
     if (p_->calls.size() >= kMostCalls) {
       return ResourceExhausted("the graph has more than ", kMostCalls,
                                " calls once its functions are written out");
     }
     Call call;
     call.op = n->op_ptr();
-    call.inputs = std::move(inputs);
+    call.inputs.assign(inputs.begin(), inputs.end());
     call.name = n->name();
     call.effect = HasSideEffect(n->def());
     for (int i = 0; i < n->num_outputs(); ++i) {
@@ -144,8 +156,14 @@ class Writer {
       // A fed output keeps its feed; the call may still serve the others.
       map->emplace(Edge{n, i}, v);
     }
-    if (op == "Const") {
-      p_->values[call.outputs[0]].constant = n->op().attr<Tensor>("value");
+    if (n->op().name() == "Const") {
+      const Tensor& value = n->op().attr<Tensor>("value");
+      if (!value.has_buffer()) {
+        return InvalidArgument(
+            "Cannot parse tensor from proto: ", value.Describe(),
+            "\n\t [[{{node ", n->name(), "}}]]");
+      }
+      p_->values[call.outputs[0]].constant = value;
       return OkStatus();
     }
     p_->calls.push_back(std::move(call));
@@ -155,7 +173,12 @@ class Writer {
   Status WriteBody(Node* n, absl::Span<const ValueId> inputs, Mapping* map,
                    int depth) {
     const FuncRef& ref = n->op().attr<FuncRef>("f");
-    HR_ASSIGN_OR_RETURN(FunctionPtr f, FindFunction(library_, ref.name));
+    StatusOr<FunctionPtr> found = FindFunction(library_, ref.name);
+    if (!found.ok()) {
+      return InvalidArgument("Failed to find function \"", ref.name,
+                             "\" in function library:");
+    }
+    const FunctionPtr& f = *found;
     if (f->args.size() != inputs.size() ||
         static_cast<int>(f->results.size()) != n->num_outputs()) {
       return InvalidArgument("call ", n->name(), " of function ", f->name,
@@ -169,6 +192,8 @@ class Writer {
     }
     std::vector<Node*> nodes =
         NeededNodes(f->results, f->control_outputs, inner);
+    // A body that runs in frames has an executable of its own.
+    if (RunsInFrames(nodes)) return WriteCall(n, inputs, map);
     HR_RETURN_IF_ERROR(Sort(&nodes, inner));
     HR_RETURN_IF_ERROR(Write(nodes, &inner, depth + 1));
     for (int i = 0; i < n->num_outputs(); ++i) {
@@ -199,6 +224,7 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
     p.feeds.push_back(v);
   }
   std::vector<Node*> nodes = NeededNodes(fetches, targets, map);
+  if (RunsInFrames(nodes)) return MakeFrameProgram(nodes, feeds, fetches);
   HR_RETURN_IF_ERROR(Sort(&nodes, map));
   Writer writer(&p, library);
   HR_RETURN_IF_ERROR(writer.Write(nodes, &map, 0));

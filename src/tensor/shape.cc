@@ -12,17 +12,15 @@ StatusOr<Shape> Shape::Make(absl::Span<const int64_t> dims,
   }
   int64_t count = 1;
   bool overflow = false;
-  bool zero = false;
   for (int64_t d : dims) {
     if (d < 0 && !(allow_unknown && d == kUnknown)) {
       return InvalidArgument("Dimension ", d, " must be >= 0");
     }
-    if (d == 0) zero = true;
     if (d > 0 && !MultiplyChecked(count, d, &count)) overflow = true;
   }
-  if (overflow && !zero) {
+  if (overflow) {
     return InvalidArgument("Shape ", Shape(dims).ToString(),
-                           " has more than 2^63 - 1 elements");
+                           " is too large (more than 2**63 - 1 entries)");
   }
   return Shape(dims);
 }

@@ -168,7 +168,7 @@ Status Restoration::Run(Queue queue) {
     was_bound_[id] = true;
     if (object->bound_by_ <= number_) {
       object->bound_by_ = number_;
-      Plan(id, object, &assignments);
+      HR_RETURN_IF_ERROR(Plan(id, object, &assignments));
     }
     BindChildren(id, object, &queue);
     BindSlots(id, object, &queue);
@@ -176,11 +176,12 @@ Status Restoration::Run(Queue queue) {
   return CheckAndAssign(std::move(assignments));
 }
 
-void Restoration::Plan(int id, const TrackablePtr& object,
-                       std::vector<Assignment>* assignments) {
+Status Restoration::Plan(int id, const TrackablePtr& object,
+                         std::vector<Assignment>* assignments) {
   const auto& attributes = graph_->nodes(id).attributes();
-  if (attributes.empty()) return;
-  Assignment assignment{object, object->Specs(), {}, {}};
+  if (attributes.empty() || !object->has_values()) return OkStatus();
+  Assignment assignment{object, {}, {}, {}};
+  HR_ASSIGN_OR_RETURN(assignment.specs, object->Specs());
   bool any = false;
   for (const ValueSpec& spec : assignment.specs) {
     std::string key;
@@ -191,6 +192,7 @@ void Restoration::Plan(int id, const TrackablePtr& object,
     assignment.keys.push_back(std::move(key));
   }
   if (any) assignments->push_back(std::move(assignment));
+  return OkStatus();
 }
 
 Status Restoration::BindByName(const TrackablePtr& root) {
@@ -200,7 +202,8 @@ Status Restoration::BindByName(const TrackablePtr& root) {
   for (size_t next = 0; next < queue.size(); ++next) {
     const TrackablePtr object = queue[next];
     object->by_name_.push_back(shared_from_this());
-    Assignment assignment{object, object->Specs(), {}, {}};
+    Assignment assignment{object, {}, {}, {}};
+    HR_ASSIGN_OR_RETURN(assignment.specs, object->Specs());
     bool any = false;
     for (const ValueSpec& spec : assignment.specs) {
       const bool found =

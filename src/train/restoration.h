@@ -100,8 +100,8 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   void BindChildren(int id, const TrackablePtr& object, Queue* queue);
   void BindSlots(int id, const TrackablePtr& object, Queue* queue);
   // What node `id` has for `object`.
-  void Plan(int id, const TrackablePtr& object,
-            std::vector<Assignment>* assignments);
+  Status Plan(int id, const TrackablePtr& object,
+              std::vector<Assignment>* assignments);
   Status CheckTypes(Assignment* assignment) const;
   Status CheckAndAssign(std::vector<Assignment> assignments);
   Status Assign(const Assignment& assignment);

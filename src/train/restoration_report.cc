@@ -131,7 +131,7 @@ std::vector<std::pair<std::string, TrackablePtr>> Restoration::LiveObjects()
 std::vector<TrackablePtr> Restoration::UnmatchedObjects() const {
   std::vector<TrackablePtr> out;
   for (const auto& [name, object] : LiveObjects()) {
-    if (object->bound_by_ < number_ && !object->Specs().empty()) {
+    if (object->bound_by_ < number_ && object->has_values()) {
       out.push_back(object);
     }
   }
@@ -149,7 +149,7 @@ RestoreReport Restoration::Report() const {
     }
   }
   for (const auto& [name, object] : LiveObjects()) {
-    if (object->bound_by_ < number_ && !object->Specs().empty()) {
+    if (object->bound_by_ < number_ && object->has_values()) {
       report.objects.push_back({name, ""});
     }
   }

@@ -97,8 +97,8 @@ class Saver {
 
   Status AddValues(int id, GraphValues* out) {
     const Node& node = nodes_[id];
-    const auto specs = node.object->Specs();
-    if (specs.empty()) return OkStatus();
+    if (!node.object->has_values()) return OkStatus();
+    HR_ASSIGN_OR_RETURN(const auto specs, node.object->Specs());
     HR_ASSIGN_OR_RETURN(auto values, node.object->Read());
     if (values.size() != specs.size()) {
       return Internal("object ", node.path, " has ", specs.size(),

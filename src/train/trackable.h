@@ -66,8 +66,12 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   };
   std::vector<Slot> Slots() const;
 
-  // The object's own values; plain containers have none.
-  virtual std::vector<ValueSpec> Specs() const { return {}; }
+  // The object's own values; plain containers have none. What has some says so
+  // by has_values().
+  virtual StatusOr<std::vector<ValueSpec>> Specs() const {
+    return std::vector<ValueSpec>();
+  }
+  virtual bool has_values() const { return false; }
   // The values now, one for each of Specs().
   virtual StatusOr<std::vector<Tensor>> Read() const {
     return std::vector<Tensor>();

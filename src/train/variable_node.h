@@ -17,9 +17,11 @@ class VariableNode : public Trackable {
   VariableNode(std::shared_ptr<Variable> variable, std::string name)
       : variable_(std::move(variable)), name_(std::move(name)) {}
 
-  std::vector<ValueSpec> Specs() const override {
-    return {{kVariableValue, name_, variable_->dtype(), variable_->shape()}};
+  StatusOr<std::vector<ValueSpec>> Specs() const override {
+    return std::vector<ValueSpec>{
+        {kVariableValue, name_, variable_->dtype(), variable_->shape()}};
   }
+  bool has_values() const override { return true; }
   StatusOr<std::vector<Tensor>> Read() const override {
     HR_ASSIGN_OR_RETURN(Tensor value, variable_->Read(name_));
     return std::vector<Tensor>{std::move(value)};

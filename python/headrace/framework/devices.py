@@ -9,6 +9,7 @@ class DeviceSpec:
     """The parts of a device's name; immutable."""
 
     __slots__ = ("device_index", "device_type", "job", "replica", "task")
+    _FIELDS = ("job", "replica", "task", "device_type", "device_index")
 
     def __init__(
         self, job=None, replica=None, task=None, device_type=None, device_index=None
@@ -73,13 +74,13 @@ class DeviceSpec:
         return type(self)(
             *(
                 getattr(dev, k) if getattr(dev, k) is not None else getattr(self, k)
-                for k in self.__slots__
+                for k in self._FIELDS
             )
         )
 
     def replace(self, **kwargs):
         return type(self)(
-            **{k: kwargs.get(k, getattr(self, k)) for k in self.__slots__}
+            **{k: kwargs.get(k, getattr(self, k)) for k in self._FIELDS}
         )
 
     def __eq__(self, other):
@@ -91,7 +92,7 @@ class DeviceSpec:
         return hash(self.to_string())
 
     def __repr__(self):
-        fields = ", ".join(f"{k}={getattr(self, k)}" for k in self.__slots__)
+        fields = ", ".join(f"{k}={getattr(self, k)}" for k in self._FIELDS)
         return f"<DeviceSpec({fields})>"
 
 
@@ -135,7 +136,9 @@ class device:
             return
         local = spec.job in (None, "localhost") and not spec.task and not spec.replica
         is_cpu = (spec.device_type or "CPU").upper() == "CPU" and not spec.device_index
-        if not (local and is_cpu):
+        from headrace.framework import config
+
+        if not (local and is_cpu) and not config.get_soft_device_placement():
             from headrace.framework import errors
 
             full = DeviceSpec("localhost", 0, 0, "CPU", 0).make_merged_spec(spec)

@@ -287,8 +287,6 @@ class Graph:
         """The graph as a GraphDef proto."""
         if from_version is not None:
             raise NotImplementedError("as_graph_def: from_version is not supported")
-        if not hasattr(_headrace, "export_graph"):
-            raise NotImplementedError("Graph.as_graph_def is not supported yet")
         from headrace.framework import protos
 
         proto = protos.GraphDef()

@@ -50,14 +50,15 @@ class Operation:
 
     @property
     def node_def(self):
-        for node in self._graph.as_graph_def().node:
-            if node.name == self.name:
-                return node
-        raise ValueError(f"Operation '{self.name}' is not exported")
+        from headrace.framework import protos
+
+        return protos.NodeDef.FromString(_headrace.export_node(self._node))
 
     @property
     def op_def(self):
-        raise NotImplementedError("Operation.op_def is not supported")
+        from headrace.framework import protos
+
+        return protos.OpDef.FromString(_headrace.export_op(self._node))
 
     @property
     def traceback(self):

@@ -1,6 +1,7 @@
 """Summary writers, the default one, the step, and the functions that write."""
 
 import contextlib
+import itertools
 import threading
 
 from headrace._load import _headrace
@@ -16,6 +17,7 @@ class _State(threading.local):
 
 
 _state = _State()
+_numbers = itertools.count()
 
 
 class SummaryWriter:
@@ -88,7 +90,9 @@ def create_file_writer(
 
     if isinstance(logdir, os.PathLike):
         logdir = os.fspath(logdir)
-    handle = _headrace.raw_op("SummaryWriter")(shared_name="", container="")
+    # A name of its own: the ops find the file by it.
+    name_ = f"summary_writer_{next(_numbers)}:{logdir}"
+    handle = _headrace.raw_op("SummaryWriter")(shared_name=name_, container="")
     _headrace.raw_op("CreateSummaryFileWriter")(
         writer=handle,
         logdir=logdir,

@@ -6,7 +6,13 @@ namespace headrace {
 namespace {
 
 Status ConstShape(ShapeContext& c) {
-  c.set_output(0, c.op().attr<Tensor>("value").shape());
+  const Tensor& value = c.op().attr<Tensor>("value");
+  if (value.dtype() != c.op().type_attr("dtype")) {
+    return InvalidArgument("Const: value has type ", DTypeName(value.dtype()),
+                           ", attr dtype says ",
+                           DTypeName(c.op().type_attr("dtype")));
+  }
+  c.set_output(0, value.shape());
   return OkStatus();
 }
 
@@ -20,6 +26,10 @@ class ConstKernel : public Kernel {
       return InvalidArgument("Const: value has type ", DTypeName(value.dtype()),
                              ", attr dtype says ",
                              DTypeName(op.type_attr("dtype")));
+    }
+    if (!value.has_buffer()) {
+      return InvalidArgument("Cannot parse tensor from proto: ",
+                             value.Describe());
     }
     return std::unique_ptr<Kernel>(std::make_unique<ConstKernel>(op));
   }

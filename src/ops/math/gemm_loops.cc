@@ -146,7 +146,6 @@ void AnyTile(const T* a, int64_t a_row, int64_t a_col, const T* b,
 
 typedef float Four __attribute__((vector_size(16)));
 typedef float FourAnywhere __attribute__((vector_size(16), aligned(4)));
-typedef int FourInts __attribute__((vector_size(16)));
 
 // A 4 x 4 block turned over.
 HR_INLINE void PackFour(const float* from, int64_t row, float* to, int stride) {
@@ -154,17 +153,17 @@ HR_INLINE void PackFour(const float* from, int64_t row, float* to, int stride) {
   for (int i = 0; i < 4; ++i) {
     r[i] = *reinterpret_cast<const FourAnywhere*>(from + i * row);
   }
-  const Four a = __builtin_shuffle(r[0], r[1], FourInts{0, 4, 1, 5});
-  const Four b = __builtin_shuffle(r[0], r[1], FourInts{2, 6, 3, 7});
-  const Four c = __builtin_shuffle(r[2], r[3], FourInts{0, 4, 1, 5});
-  const Four d = __builtin_shuffle(r[2], r[3], FourInts{2, 6, 3, 7});
+  const Four a = __builtin_shufflevector(r[0], r[1], 0, 4, 1, 5);
+  const Four b = __builtin_shufflevector(r[0], r[1], 2, 6, 3, 7);
+  const Four c = __builtin_shufflevector(r[2], r[3], 0, 4, 1, 5);
+  const Four d = __builtin_shufflevector(r[2], r[3], 2, 6, 3, 7);
   auto put = [&](int p, Four v) {
     *reinterpret_cast<FourAnywhere*>(to + p * stride) = v;
   };
-  put(0, __builtin_shuffle(a, c, FourInts{0, 1, 4, 5}));
-  put(1, __builtin_shuffle(a, c, FourInts{2, 3, 6, 7}));
-  put(2, __builtin_shuffle(b, d, FourInts{0, 1, 4, 5}));
-  put(3, __builtin_shuffle(b, d, FourInts{2, 3, 6, 7}));
+  put(0, __builtin_shufflevector(a, c, 0, 1, 4, 5));
+  put(1, __builtin_shufflevector(a, c, 2, 3, 6, 7));
+  put(2, __builtin_shufflevector(b, d, 0, 1, 4, 5));
+  put(3, __builtin_shufflevector(b, d, 2, 3, 6, 7));
 }
 HR_INLINE void PackFour(const double* from, int64_t row, double* to,
                         int stride) {

@@ -1,0 +1,248 @@
+"""tf.SparseTensor: the places and values of the elements that are not zero."""
+
+import collections
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, tensor_shape, type_spec
+
+SparseTensorValue = collections.namedtuple(
+    "SparseTensorValue", ["indices", "values", "dense_shape"]
+)
+
+
+def _known_shape(dense_shape):
+    """The static shape that a shape tensor holds."""
+    from headrace.framework import execution
+
+    value = execution.get_static_value(dense_shape)
+    if value is not None:
+        return tensor_shape.TensorShape([int(d) if d >= 0 else None for d in value])
+    return tensor_shape.unknown_shape(dense_shape.shape[0])
+
+
+class SparseTensor:
+    """`values[i]` lies at `indices[i]` of a tensor of shape `dense_shape`."""
+
+    _is_composite_tensor = True
+    __array_priority__ = 100
+
+    @classmethod
+    def from_value(cls, sparse_tensor_value):
+        if not is_sparse(sparse_tensor_value) and not isinstance(
+            sparse_tensor_value, SparseTensorValue
+        ):
+            raise TypeError(
+                f"Argument sparse_tensor_value={sparse_tensor_value} is neither "
+                "SparseTensor nor SparseTensorValue."
+            )
+        v = sparse_tensor_value
+        return cls(v.indices, v.values, v.dense_shape)
+
+    def __init__(self, indices, values, dense_shape):
+        self._indices = conversion.convert_to_tensor(indices, dtypes.int64)
+        self._values = conversion.convert_to_tensor(values)
+        self._dense_shape = conversion.convert_to_tensor(dense_shape, dtypes.int64)
+        rows = self._indices.shape.with_rank(2)
+        count = self._values.shape.with_rank(1)
+        rank = self._dense_shape.shape.with_rank(1)
+        rows[:1].assert_is_compatible_with(count)
+        rows[1:].assert_is_compatible_with(rank)
+        self._shape = _known_shape(self._dense_shape)
+
+    indices = property(lambda self: self._indices)
+    values = property(lambda self: self._values)
+    dense_shape = property(lambda self: self._dense_shape)
+    shape = property(lambda self: self._shape)
+    dtype = property(lambda self: self._values.dtype)
+    device = property(lambda self: self._values.device)
+    op = property(lambda self: self._values.op)
+    graph = property(lambda self: self._indices.graph)
+    name = property(lambda self: self._values.name)
+
+    @property
+    def _type_spec(self):
+        return SparseTensorSpec(self._shape, self.dtype)
+
+    def get_shape(self):
+        return self._shape
+
+    def set_shape(self, shape):
+        merged = self._shape.merge_with(shape)
+        self._shape = merged
+
+    def with_values(self, new_values):
+        """The same places with other values."""
+        return SparseTensor(self._indices, new_values, self._dense_shape)
+
+    def consumers(self):
+        return self._values.consumers()
+
+    def eval(self, feed_dict=None, session=None):
+        """The value, in a session."""
+        parts = [self._indices, self._values, self._dense_shape]
+        return SparseTensorValue(*(p.eval(feed_dict, session) for p in parts))
+
+    def numpy(self):
+        return SparseTensorValue(
+            self._indices.numpy(), self._values.numpy(), self._dense_shape.numpy()
+        )
+
+    def _numpy(self):
+        return self.numpy()
+
+    def _components(self):
+        return [self._indices, self._values, self._dense_shape]
+
+    def _from_components(self, parts):
+        return _make(parts)
+
+    def _print_parts(self):
+        return [
+            "'SparseTensor(indices=",
+            self._indices,
+            ", values=",
+            self._values,
+            ", shape=",
+            self._dense_shape,
+            ")'",
+        ]
+
+    def __repr__(self):
+        return (
+            f"SparseTensor(indices={self._indices!s}, values={self._values!s}, "
+            f"dense_shape={self._dense_shape!s})"
+        )
+
+    def __neg__(self):
+        return self.with_values(-self._values)
+
+    def __mul__(self, y):
+        return _cwise("SparseDenseCwiseMul", self, y)
+
+    def __rmul__(self, y):
+        return _cwise("SparseDenseCwiseMul", self, y)
+
+    def __truediv__(self, y):
+        return _cwise("SparseDenseCwiseDiv", self, y)
+
+    __div__ = __truediv__
+
+    def __getitem__(self, key):
+        return _getitem(self, key)
+
+
+def _make(parts):
+    """Of tensors that are known to fit, or of what a session fetched."""
+    if not isinstance(parts[0], _headrace.Tensor):
+        if isinstance(parts[0], np.ndarray):
+            return SparseTensorValue(*parts)
+        return parts
+    return SparseTensor(*parts)
+
+
+def _cwise(op, sparse, dense):
+    dense = conversion.convert_to_tensor(dense, dtype_hint=sparse.dtype)
+    return sparse.with_values(
+        _headrace.raw_op(op)(
+            sp_indices=sparse.indices,
+            sp_values=sparse.values,
+            sp_shape=sparse.dense_shape,
+            dense=dense,
+        )
+    )
+
+
+def _getitem(sparse, key):
+    """Slices with a start and an end, and the steps that are 1."""
+    from headrace.ops import sparse_ops
+
+    keys = list(key) if isinstance(key, tuple) else [key]
+    rank = sparse.shape.rank
+    if Ellipsis in [k for k in keys if k is Ellipsis]:
+        at = next(i for i, k in enumerate(keys) if k is Ellipsis)
+        keys[at : at + 1] = [slice(None)] * (rank - len(keys) + 1)
+    keys += [slice(None)] * (rank - len(keys))
+    start, size, drop = [], [], []
+    for d, k in enumerate(keys):
+        n = sparse.shape[d]
+        if isinstance(k, slice):
+            if k.step not in (None, 1):
+                raise ValueError(f"SparseTensor slices have no steps, got {k}")
+            first, last, _ = k.indices(n)
+            start.append(first)
+            size.append(max(0, last - first))
+        else:
+            start.append(k + n if k < 0 else k)
+            size.append(1)
+            drop.append(d)
+    result = sparse_ops.slice(sparse, start, size)
+    if drop:
+        left = [size[d] for d in range(rank) if d not in drop]
+        result = sparse_ops.reshape(result, left)
+    return result
+
+
+class SparseTensorSpec(type_spec.TypeSpec):
+    """What a sparse tensor is like."""
+
+    __slots__ = ("_dtype", "_shape")
+
+    def __init__(self, shape=None, dtype=dtypes.float32):
+        self._shape = tensor_shape.as_shape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+
+    shape = property(lambda self: self._shape)
+    dtype = property(lambda self: self._dtype)
+
+    @property
+    def value_type(self):
+        return SparseTensor
+
+    def _serialize(self):
+        return (self._shape, self._dtype)
+
+    @property
+    def _component_specs(self):
+        rank = self._shape.rank
+        return [
+            type_spec.TensorSpec([None, rank], dtypes.int64),
+            type_spec.TensorSpec([None], self._dtype),
+            type_spec.TensorSpec([rank], dtypes.int64),
+        ]
+
+    def _to_components(self, value):
+        return value._components()
+
+    def _from_components(self, parts):
+        result = _make(parts)
+        if isinstance(result, SparseTensor):
+            result._shape = result._shape.merge_with(self._shape)
+        return result
+
+    @classmethod
+    def from_value(cls, sparse):
+        return cls(sparse.shape, sparse.dtype)
+
+
+def _of_value(value):
+    shape = [int(d) for d in value.dense_shape]
+    return SparseTensorSpec(shape, dtypes.as_dtype(np.asarray(value.values).dtype))
+
+
+type_spec.register_type_spec_from_value_converter(SparseTensorValue, _of_value)
+
+
+def is_sparse(x):
+    """True for sparse tensors and their values of sessions."""
+    return isinstance(x, (SparseTensor, SparseTensorValue))
+
+
+def to_sparse(x):
+    """A SparseTensor of one, or of a session's value."""
+    if isinstance(x, SparseTensorValue):
+        return SparseTensor.from_value(x)
+    if not isinstance(x, SparseTensor):
+        raise TypeError(f"Input must be a SparseTensor. Received: {x}")
+    return x

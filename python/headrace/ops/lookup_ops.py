@@ -1,0 +1,294 @@
+"""tf.lookup: tables from keys to values."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.framework.sparse_tensor import SparseTensor
+
+_unique = [0]
+
+
+def _raw(op, **arguments):
+    return _headrace.raw_op(op)(**arguments)
+
+
+class TextFileIndex:
+    """Columns of text files that are not fields."""
+
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
+
+
+class TableInitializerBase:
+    """Gives a table its contents; knows its types."""
+
+    def __init__(self, key_dtype, value_dtype):
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    key_dtype = property(lambda self: self._key_dtype)
+    value_dtype = property(lambda self: self._value_dtype)
+
+    def initialize(self, table):
+        raise NotImplementedError
+
+
+class KeyValueTensorInitializer(TableInitializerBase):
+    """Contents from two tensors."""
+
+    def __init__(self, keys, values, key_dtype=None, value_dtype=None, name=None):
+        if not isinstance(keys, _headrace.Tensor) and key_dtype is None:
+            keys = _int64_where_plain(keys)
+        self._keys = conversion.convert_to_tensor(keys, key_dtype)
+        self._values = conversion.convert_to_tensor(values, value_dtype)
+        super().__init__(self._keys.dtype, self._values.dtype)
+
+    def initialize(self, table):
+        _check_types(table, self._keys.dtype, self._values.dtype)
+        return _raw(
+            "LookupTableImportV2",
+            table_handle=table.resource_handle,
+            keys=self._keys,
+            values=self._values,
+        )
+
+
+def _int64_where_plain(keys):
+    """Python's integers are keys of 64 bits."""
+    tensor = conversion.convert_to_tensor(keys)
+    if tensor.dtype == dtypes.int32 and not hasattr(keys, "dtype"):
+        return conversion.convert_to_tensor(keys, dtypes.int64)
+    return tensor
+
+
+class TextFileInitializer(TableInitializerBase):
+    """Contents from the lines of a file."""
+
+    def __init__(
+        self,
+        filename,
+        key_dtype,
+        key_index,
+        value_dtype,
+        value_index,
+        vocab_size=None,
+        delimiter="\t",
+        name=None,
+        value_index_offset=0,
+    ):
+        super().__init__(key_dtype, value_dtype)
+        if not isinstance(filename, _headrace.Tensor) and not filename:
+            raise ValueError("`filename` argument required for tf.lookup tables.")
+        self._filename = filename
+        self._attrs = {
+            "key_index": key_index,
+            "value_index": value_index,
+            "vocab_size": -1 if vocab_size is None else vocab_size,
+            "delimiter": delimiter,
+            "offset": value_index_offset,
+        }
+
+    def initialize(self, table):
+        _check_types(table, self._key_dtype, self._value_dtype)
+        return _raw(
+            "InitializeTableFromTextFileV2",
+            table_handle=table.resource_handle,
+            filename=conversion.convert_to_tensor(self._filename, dtypes.string),
+            **self._attrs,
+        )
+
+
+def _check_types(table, key, value):
+    if table.key_dtype != key or table.value_dtype != value:
+        raise TypeError(
+            f"Invalid table types: {table.key_dtype!r} -> {table.value_dtype!r}, got "
+            f"{key!r} -> {value!r}"
+        )
+
+
+class _Table:
+    """What all tables have: a handle, types, a default."""
+
+    def __init__(self, key_dtype, value_dtype, name):
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+        _unique[0] += 1
+        self._name = name
+
+    key_dtype = property(lambda self: self._key_dtype)
+    value_dtype = property(lambda self: self._value_dtype)
+    name = property(lambda self: self._name)
+    default_value = property(lambda self: self._default_value)
+
+    def _make(self, op, named, **attrs):
+        """The handle: in a graph by name, so that every run finds the same table."""
+        attrs["key_dtype"], attrs["value_dtype"] = self._key_dtype, self._value_dtype
+        if _headrace.is_eager():
+            return _raw(op, **attrs)
+        shared = f"table_{_unique[0]}_{id(self)}"
+        return _raw(named, shared_name=shared, use_node_name_sharing=False, **attrs)
+
+    def size(self, name=None):
+        """The number of keys."""
+        return _raw("LookupTableSizeV2", table_handle=self.resource_handle, name=name)
+
+    def lookup(self, keys, name=None):
+        """The values of keys, the default where a key is absent."""
+        if isinstance(keys, SparseTensor):
+            return keys.with_values(self.lookup(keys.values, name))
+        if getattr(keys, "_is_ragged", False):
+            return keys.with_flat_values(self.lookup(keys.flat_values, name))
+        if not isinstance(keys, _headrace.Tensor):
+            keys = conversion.convert_to_tensor(keys, dtype_hint=self._key_dtype)
+        if keys.dtype != self._key_dtype:
+            raise TypeError(
+                f"Dtype of argument `keys` must be {self._key_dtype}, received: "
+                f"{keys.dtype}"
+            )
+        return _raw(
+            "LookupTableFindV2",
+            table_handle=self.resource_handle,
+            keys=keys,
+            default_value=self._default_value,
+            name=name,
+        )
+
+    __getitem__ = lookup
+
+    def export(self, name=None):
+        """All keys and values."""
+        return _raw(
+            "LookupTableExportV2",
+            table_handle=self.resource_handle,
+            Tkeys=self._key_dtype,
+            Tvalues=self._value_dtype,
+            name=name,
+        )
+
+
+class StaticHashTable(_Table):
+    """A table that an initializer fills once."""
+
+    def __init__(self, initializer, default_value, name=None):
+        super().__init__(initializer.key_dtype, initializer.value_dtype, name)
+        self._initializer = initializer
+        self._default_value = conversion.convert_to_tensor(
+            default_value, self._value_dtype
+        )
+        self.resource_handle = self._make("AnonymousHashTable", "HashTableV2")
+        self._init_op = self._initializer.initialize(self)
+
+    initializer = property(lambda self: self._init_op)
+
+    def export(self, name=None):
+        return tuple(super().export(name))
+
+
+class MutableHashTable(_Table):
+    """A table to add to and remove from."""
+
+    def __init__(
+        self,
+        key_dtype,
+        value_dtype,
+        default_value,
+        name="MutableHashTable",
+        checkpoint=True,
+        experimental_is_anonymous=False,
+    ):
+        super().__init__(key_dtype, value_dtype, name)
+        self._default_value = conversion.convert_to_tensor(
+            default_value, self._value_dtype
+        )
+        shape = self._default_value.shape
+        if shape.rank:
+            self.resource_handle = self._make(
+                "AnonymousMutableHashTableOfTensors",
+                "MutableHashTableOfTensorsV2",
+                value_shape=shape,
+            )
+        else:
+            self.resource_handle = self._make(
+                "AnonymousMutableHashTable", "MutableHashTableV2"
+            )
+
+    def _keys(self, keys):
+        keys = conversion.convert_to_tensor(keys, dtype_hint=self._key_dtype)
+        if keys.dtype != self._key_dtype:
+            raise TypeError(
+                f"Signature mismatch. Keys must be dtype {self._key_dtype}, got "
+                f"{keys.dtype}."
+            )
+        return keys
+
+    def insert(self, keys, values, name=None):
+        """Adds or replaces keys."""
+        return _raw(
+            "LookupTableInsertV2",
+            table_handle=self.resource_handle,
+            keys=self._keys(keys),
+            values=conversion.convert_to_tensor(values, self._value_dtype),
+            name=name,
+        )
+
+    def remove(self, keys, name=None):
+        """Removes keys; absent ones are no error."""
+        return _raw(
+            "LookupTableRemoveV2",
+            table_handle=self.resource_handle,
+            keys=self._keys(keys),
+            name=name,
+        )
+
+    erase = remove
+
+    def lookup(self, keys, dynamic_default_values=None, name=None):
+        if dynamic_default_values is None:
+            return super().lookup(keys, name)
+        return _raw(
+            "LookupTableFindV2",
+            table_handle=self.resource_handle,
+            keys=self._keys(keys),
+            default_value=conversion.convert_to_tensor(
+                dynamic_default_values, self._value_dtype
+            ),
+            name=name,
+        )
+
+    def __getitem__(self, keys):
+        return self.lookup(keys)
+
+    def export(self, name=None):
+        return tuple(super().export(name))
+
+
+class DenseHashTable(MutableHashTable):
+    """A mutable table that is told a key that is empty and one that is deleted."""
+
+    def __init__(
+        self,
+        key_dtype,
+        value_dtype,
+        default_value,
+        empty_key,
+        deleted_key,
+        initial_num_buckets=None,
+        name="MutableDenseHashTable",
+        checkpoint=True,
+        experimental_is_anonymous=False,
+    ):
+        super().__init__(key_dtype, value_dtype, default_value, name, checkpoint)
+        self._reserved = [
+            conversion.convert_to_tensor(k, self._key_dtype)
+            for k in (empty_key, deleted_key)
+        ]
+
+    def _keys(self, keys):
+        keys = super()._keys(keys)
+        if _headrace.is_eager():
+            for reserved in self._reserved:
+                if (keys.numpy() == reserved.numpy()).any():
+                    raise ValueError(
+                        "Using the empty_key or deleted_key as a table key is not "
+                        "allowed"
+                    )
+        return keys

@@ -1,0 +1,119 @@
+"""tf.quantization: numbers as small integers with a range."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.ops.faces import face
+
+fake_quant_with_min_max_args = face(
+    "FakeQuantWithMinMaxArgs",
+    "fake_quant_with_min_max_args",
+    "inputs,min=-6,max=6,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_args_gradient = face(
+    "FakeQuantWithMinMaxArgsGradient",
+    "fake_quant_with_min_max_args_gradient",
+    "gradients,inputs,min=-6,max=6,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_vars = face(
+    "FakeQuantWithMinMaxVars",
+    "fake_quant_with_min_max_vars",
+    "inputs,min,max,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_vars_gradient = face(
+    "FakeQuantWithMinMaxVarsGradient",
+    "fake_quant_with_min_max_vars_gradient",
+    "gradients,inputs,min,max,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_vars_per_channel = face(
+    "FakeQuantWithMinMaxVarsPerChannel",
+    "fake_quant_with_min_max_vars_per_channel",
+    "inputs,min,max,num_bits=8,narrow_range=False,name=None",
+)
+fake_quant_with_min_max_vars_per_channel_gradient = face(
+    "FakeQuantWithMinMaxVarsPerChannelGradient",
+    "fake_quant_with_min_max_vars_per_channel_gradient",
+    "gradients,inputs,min,max,num_bits=8,narrow_range=False,name=None",
+)
+
+
+def _float32(x):
+    return conversion.convert_to_tensor(x, dtypes.float32)
+
+
+def quantize(
+    input,
+    min_range,
+    max_range,
+    T,  # noqa: N803  (upstream's name)
+    mode="MIN_COMBINED",
+    round_mode="HALF_AWAY_FROM_ZERO",
+    name=None,
+    narrow_range=False,
+    axis=None,
+    ensure_minimum_range=0.01,
+):
+    """Numbers as the type T, spread over [min_range, max_range]."""
+    axis = -1 if axis is None else axis
+    return _headrace.raw_op("QuantizeV2")(
+        input=_float32(input),
+        min_range=_float32(min_range),
+        max_range=_float32(max_range),
+        T=T,
+        mode=mode,
+        round_mode=round_mode,
+        narrow_range=narrow_range,
+        axis=axis,
+        ensure_minimum_range=ensure_minimum_range,
+        name=name,
+    )
+
+
+def dequantize(
+    input,
+    min_range,
+    max_range,
+    mode="MIN_COMBINED",
+    name=None,
+    axis=None,
+    narrow_range=False,
+    dtype=dtypes.float32,
+):
+    """The numbers that quantize was given, as far as they are kept."""
+    axis = -1 if axis is None else axis
+    return _headrace.raw_op("Dequantize")(
+        input=input,
+        min_range=_float32(min_range),
+        max_range=_float32(max_range),
+        mode=mode,
+        narrow_range=narrow_range,
+        axis=axis,
+        dtype=dtype,
+        name=name,
+    )
+
+
+def quantize_and_dequantize_v2(
+    input,
+    input_min,
+    input_max,
+    signed_input=True,
+    num_bits=8,
+    range_given=False,
+    round_mode="HALF_TO_EVEN",
+    name=None,
+    narrow_range=False,
+    axis=None,
+):
+    """The numbers after a round trip through integers of `num_bits`."""
+    return _headrace.raw_op("QuantizeAndDequantizeV4")(
+        input=input,
+        input_min=input_min,
+        input_max=input_max,
+        signed_input=signed_input,
+        num_bits=num_bits,
+        range_given=range_given,
+        round_mode=round_mode,
+        narrow_range=narrow_range,
+        axis=-1 if axis is None else axis,
+        name=name,
+    )

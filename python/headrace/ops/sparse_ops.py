@@ -1,0 +1,411 @@
+"""tf.sparse."""
+
+import builtins
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.sparse_tensor import (  # noqa: F401
+    SparseTensor,
+    is_sparse,
+    to_sparse,
+)
+from headrace.ops import array_ops, math_ops
+
+
+def _raw(op, **arguments):
+    return _headrace.raw_op(op)(**arguments)
+
+
+def _int64(x):
+    if not isinstance(x, _headrace.Tensor):
+        return conversion.convert_to_tensor(x, dtypes.int64)
+    return math_ops.cast(x, dtypes.int64)
+
+
+def from_dense(tensor, name=None):
+    """The elements of a dense tensor that are not zero."""
+    tensor = conversion.convert_to_tensor(tensor)
+    zero = array_ops.zeros([], tensor.dtype)
+    indices = array_ops.where(_raw("NotEqual", x=tensor, y=zero))
+    values = array_ops.gather_nd(tensor, indices)
+    shape = tensor.shape
+    if shape.is_fully_defined():
+        dense_shape = conversion.constant(shape.as_list(), dtypes.int64)
+    else:
+        dense_shape = array_ops.shape(tensor, out_type=dtypes.int64)
+    return SparseTensor(indices, values, dense_shape)
+
+
+def to_dense(sp_input, default_value=None, validate_indices=True, name=None):
+    """A dense tensor with `default_value` where there is no entry."""
+    sp = to_sparse(sp_input)
+    if default_value is None:
+        default_value = array_ops.zeros([], sp.dtype)
+    return _raw(
+        "SparseToDense",
+        sparse_indices=sp.indices,
+        output_shape=sp.dense_shape,
+        sparse_values=sp.values,
+        default_value=conversion.convert_to_tensor(default_value, sp.dtype),
+        validate_indices=validate_indices,
+        name=name,
+    )
+
+
+def to_indicator(sp_input, vocab_size, name=None):
+    """A tensor of booleans: true where the last dimension holds that number."""
+    sp = to_sparse(sp_input)
+    ids = _int64(sp.values)
+    indices = array_ops.concat(
+        [sp.indices[:, :-1], array_ops.expand_dims(ids, 1)], axis=1
+    )
+    shape = array_ops.concat([sp.dense_shape[:-1], [vocab_size]], axis=0)
+    true = array_ops.ones(array_ops.shape(ids), dtypes.bool)
+    return to_dense(
+        reorder(SparseTensor(indices, true, shape)), False, validate_indices=False
+    )
+
+
+def reorder(sp_input, name=None):
+    """The entries in the order of their indices."""
+    sp = to_sparse(sp_input)
+    indices, values = _raw(
+        "SparseReorder",
+        input_indices=sp.indices,
+        input_values=sp.values,
+        input_shape=sp.dense_shape,
+        name=name,
+    )
+    return SparseTensor(indices, values, sp.dense_shape)
+
+
+def reshape(sp_input, shape, name=None):
+    """The same entries under another shape."""
+    sp = to_sparse(sp_input)
+    indices, dense_shape = _raw(
+        "SparseReshape",
+        input_indices=sp.indices,
+        input_shape=sp.dense_shape,
+        new_shape=_int64(shape),
+        name=name,
+    )
+    return SparseTensor(indices, sp.values, dense_shape)
+
+
+def expand_dims(sp_input, axis=None, name=None):
+    """A dimension of size 1 at `axis`."""
+    sp = to_sparse(sp_input)
+    rank = sp.shape.rank
+    axis = -1 if axis is None else axis
+    if not -rank - 1 <= axis <= rank:
+        raise ValueError(f"axis={axis} not in [{-rank - 1}, {rank}]")
+    axis = axis + rank + 1 if axis < 0 else axis
+    column = array_ops.zeros_like(sp.indices[:, :1])
+    indices = array_ops.concat([sp.indices[:, :axis], column, sp.indices[:, axis:]], 1)
+    shape = array_ops.concat([sp.dense_shape[:axis], [1], sp.dense_shape[axis:]], 0)
+    return SparseTensor(indices, sp.values, shape)
+
+
+def eye(num_rows, num_columns=None, dtype=dtypes.float32, name=None):
+    """Ones on the diagonal of a sparse matrix."""
+    num_columns = num_rows if num_columns is None else num_columns
+    diagonal = array_ops.range(min(num_rows, num_columns), dtype=dtypes.int64)
+    ones = array_ops.ones([min(num_rows, num_columns)], dtype)
+    return SparseTensor(
+        array_ops.stack([diagonal, diagonal], axis=1), ones, [num_rows, num_columns]
+    )
+
+
+def concat(axis, sp_inputs, expand_nonconcat_dims=False, name=None):
+    """Sparse tensors one after another along `axis`."""
+    parts = [to_sparse(s) for s in sp_inputs]
+    if len(parts) == 1:
+        return parts[0]
+    shapes = [s.dense_shape for s in parts]
+    if expand_nonconcat_dims:
+        most = _raw("Max", input=array_ops.stack(shapes), axis=0, keep_dims=False)
+        rank = parts[0].shape.rank
+        at = axis + rank if axis < 0 else axis
+        shapes = [
+            array_ops.concat([most[:at], s[at : at + 1], most[at + 1 :]], 0)
+            for s in shapes
+        ]
+    return SparseTensor(
+        *_raw(
+            "SparseConcat",
+            indices=[s.indices for s in parts],
+            values=[s.values for s in parts],
+            shapes=shapes,
+            concat_dim=axis,
+            name=name,
+        )
+    )
+
+
+def split(sp_input=None, num_split=None, axis=None, name=None):
+    """The pieces of a sparse tensor along `axis`."""
+    sp = to_sparse(sp_input)
+    if num_split is None or axis is None:
+        raise ValueError("num_split and axis are required")
+    indices, values, shapes = _raw(
+        "SparseSplit",
+        split_dim=_int64(axis),
+        indices=sp.indices,
+        values=sp.values,
+        shape=sp.dense_shape,
+        num_split=num_split,
+        name=name,
+    )
+    return [SparseTensor(*parts) for parts in zip(indices, values, shapes)]
+
+
+def slice(sp_input, start, size, name=None):
+    """The part that begins at `start` and has `size`."""
+    sp = to_sparse(sp_input)
+    return SparseTensor(
+        *_raw(
+            "SparseSlice",
+            indices=sp.indices,
+            values=sp.values,
+            shape=sp.dense_shape,
+            start=_int64(start),
+            size=_int64(size),
+            name=name,
+        )
+    )
+
+
+def transpose(sp_input, perm=None, name=None):
+    """The dimensions in another order."""
+    sp = to_sparse(sp_input)
+    rank = sp.shape.rank
+    perm = list(range(rank))[::-1] if perm is None else perm
+    return reorder(
+        SparseTensor(
+            array_ops.gather(sp.indices, perm, axis=1),
+            sp.values,
+            array_ops.gather(sp.dense_shape, perm),
+        )
+    )
+
+
+def add(a, b, threshold=0):
+    """The sum of two tensors of which one or both are sparse."""
+    if not is_sparse(a) and not is_sparse(b):
+        raise TypeError("At least one input should be SparseTensor; do you mean to "
+                        "use tf.add()?")
+    if is_sparse(a) and is_sparse(b):
+        a, b = to_sparse(a), to_sparse(b)
+        real = a.dtype.real_dtype
+        return SparseTensor(
+            *_raw(
+                "SparseAdd",
+                a_indices=a.indices,
+                a_values=a.values,
+                a_shape=a.dense_shape,
+                b_indices=b.indices,
+                b_values=b.values,
+                b_shape=b.dense_shape,
+                thresh=conversion.convert_to_tensor(threshold, real),
+            )
+        )
+    if is_sparse(b):
+        a, b = b, a
+    a = to_sparse(a)
+    return _raw(
+        "SparseTensorDenseAdd",
+        a_indices=a.indices,
+        a_values=a.values,
+        a_shape=a.dense_shape,
+        b=conversion.convert_to_tensor(b, dtype_hint=a.dtype),
+    )
+
+
+def _extreme(op, sp_a, sp_b, name):
+    a, b = to_sparse(sp_a), to_sparse(sp_b)
+    indices, values = _raw(
+        op,
+        a_indices=a.indices,
+        a_values=a.values,
+        a_shape=a.dense_shape,
+        b_indices=b.indices,
+        b_values=b.values,
+        b_shape=b.dense_shape,
+        name=name,
+    )
+    return SparseTensor(indices, values, a.dense_shape)
+
+
+def maximum(sp_a, sp_b, name=None):
+    """The larger of two sparse tensors, element by element."""
+    return _extreme("SparseSparseMaximum", sp_a, sp_b, name)
+
+
+def minimum(sp_a, sp_b, name=None):
+    """The smaller of two sparse tensors, element by element."""
+    return _extreme("SparseSparseMinimum", sp_a, sp_b, name)
+
+
+def sparse_dense_matmul(sp_a, b, adjoint_a=False, adjoint_b=False, name=None):
+    """The product of two matrices of which one is sparse."""
+    if is_sparse(b):
+        if is_sparse(sp_a):
+            raise TypeError("only one of the two matrices may be sparse")
+        swapped = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)
+        return array_ops.matrix_transpose(swapped, conjugate=True)
+    sp = to_sparse(sp_a)
+    return _raw(
+        "SparseTensorDenseMatMul",
+        a_indices=sp.indices,
+        a_values=sp.values,
+        a_shape=sp.dense_shape,
+        b=conversion.convert_to_tensor(b, dtype_hint=sp.dtype),
+        adjoint_a=adjoint_a,
+        adjoint_b=adjoint_b,
+        name=name,
+    )
+
+
+def _reduce(op, sp_input, axis, keepdims, output_is_sparse, name):
+    sp = to_sparse(sp_input)
+    if axis is None:
+        axis = list(builtins.range(sp.shape.rank))
+    result = _raw(
+        op + "Sparse" if output_is_sparse else op,
+        input_indices=sp.indices,
+        input_values=sp.values,
+        input_shape=sp.dense_shape,
+        reduction_axes=conversion.convert_to_tensor(axis, dtypes.int32),
+        keep_dims=bool(keepdims),
+        name=name,
+    )
+    return SparseTensor(*result) if output_is_sparse else result
+
+
+def reduce_sum(
+    sp_input, axis=None, keepdims=None, output_is_sparse=False, name=None
+):
+    """Sums over dimensions."""
+    return _reduce(
+        "SparseReduceSum", sp_input, axis, keepdims, output_is_sparse, name
+    )
+
+
+def reduce_max(
+    sp_input, axis=None, keepdims=None, output_is_sparse=False, name=None
+):
+    """The greatest entries over dimensions."""
+    return _reduce(
+        "SparseReduceMax", sp_input, axis, keepdims, output_is_sparse, name
+    )
+
+
+def softmax(sp_input, name=None):
+    """Softmax over the entries of each innermost row."""
+    sp = to_sparse(sp_input)
+    return sp.with_values(
+        _raw(
+            "SparseSoftmax",
+            sp_indices=sp.indices,
+            sp_values=sp.values,
+            sp_shape=sp.dense_shape,
+            name=name,
+        )
+    )
+
+
+def fill_empty_rows(sp_input, default_value, name=None):
+    """(filled, which rows were empty): an entry in column 0 of each empty row."""
+    sp = to_sparse(sp_input)
+    indices, values, empty, _ = _raw(
+        "SparseFillEmptyRows",
+        indices=sp.indices,
+        values=sp.values,
+        dense_shape=sp.dense_shape,
+        default_value=conversion.convert_to_tensor(default_value, sp.dtype),
+        name=name,
+    )
+    return SparseTensor(indices, values, sp.dense_shape), empty
+
+
+def retain(sp_input, to_retain):
+    """The entries for which `to_retain` is true."""
+    sp = to_sparse(sp_input)
+    to_retain = conversion.convert_to_tensor(to_retain)
+    to_retain.shape.assert_is_compatible_with(sp.values.shape)
+    kept = array_ops.reshape(array_ops.where(to_retain), [-1])
+    return SparseTensor(
+        array_ops.gather(sp.indices, kept),
+        array_ops.gather(sp.values, kept),
+        sp.dense_shape,
+    )
+
+
+def mask(a, mask_indices, name=None):
+    """IndexedSlices without the rows of `mask_indices`."""
+    from headrace.framework.indexed_slices import IndexedSlices
+
+    kept, to_gather = _raw("ListDiff", x=a.indices, y=mask_indices)
+    return IndexedSlices(array_ops.gather(a.values, to_gather), kept, a.dense_shape)
+
+
+def reset_shape(sp_input, new_shape=None):
+    """The entries in another shape of the same rank; by default the tightest."""
+    sp = to_sparse(sp_input)
+    if new_shape is None:
+        most = _raw("Max", input=sp.indices, axis=0, keep_dims=False)
+        return SparseTensor(sp.indices, sp.values, most + 1)
+    shape = tensor_shape.TensorShape(new_shape)
+    if shape.rank != sp.shape.rank:
+        raise ValueError(f"Shapes {sp.shape} and {shape} must have the same rank")
+    for have, want in zip(sp.shape, shape):
+        if have is not None and have > want:
+            raise ValueError(f"new_shape {shape} is smaller than {sp.shape}")
+    return SparseTensor(sp.indices, sp.values, _int64(new_shape))
+
+
+def map_values(op, *args, **kwargs):
+    """`op` of the values of sparse tensors that all have the same places."""
+    found = []
+
+    def values_of(x):
+        if is_sparse(x):
+            found.append(to_sparse(x))
+            return found[-1].values
+        return x
+
+    args = [values_of(x) for x in args]
+    kwargs = {k: values_of(v) for k, v in kwargs.items()}
+    if not found:
+        raise ValueError("No SparseTensor in argument list of map_values")
+    for other in found[1:]:
+        _assert_same_places(found[0], other)
+    return SparseTensor(found[0].indices, op(*args, **kwargs), found[0].dense_shape)
+
+
+def _assert_same_places(a, b):
+    if a.indices is b.indices:
+        return
+    from headrace.ops import check_ops
+
+    check_ops.assert_equal(a.indices, b.indices)
+    check_ops.assert_equal(a.dense_shape, b.dense_shape)
+
+
+def edit_distance(hypothesis, truth, normalize=True, name="edit_distance"):
+    """The Levenshtein distances between the sequences of two sparse tensors."""
+    for x, what in ((hypothesis, "hypothesis"), (truth, "truth")):
+        if not is_sparse(x):
+            raise TypeError(f"{what.capitalize()} must be a SparseTensor.")
+    a, b = to_sparse(hypothesis), to_sparse(truth)
+    return _raw(
+        "EditDistance",
+        hypothesis_indices=a.indices,
+        hypothesis_values=a.values,
+        hypothesis_shape=a.dense_shape,
+        truth_indices=b.indices,
+        truth_values=b.values,
+        truth_shape=b.dense_shape,
+        normalize=normalize,
+        name=name,
+    )

@@ -1,0 +1,228 @@
+"""tf.train.Checkpoint, its statuses, CheckpointManager and readers."""
+
+import copy
+import os
+import pickle
+
+import headrace as tf
+import numpy as np
+import pytest
+
+
+def one(value=0.0, **kwargs):
+    return tf.Variable(value, **kwargs)
+
+
+def saved(tmp_path, **kwargs):
+    return tf.train.Checkpoint(**kwargs).save(str(tmp_path / "c"))
+
+
+def test_save_numbers_and_state(tmp_path):
+    c = tf.train.Checkpoint(a=one(1.0))
+    assert c.save(str(tmp_path / "c")) == str(tmp_path / "c-1")
+    assert c.save(str(tmp_path / "c")) == str(tmp_path / "c-2")
+    assert int(c.save_counter) == 2
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "c-2")
+    text = (tmp_path / "checkpoint").read_text()
+    assert text == 'model_checkpoint_path: "c-2"\nall_model_checkpoint_paths: "c-2"\n'
+    fresh = tf.train.Checkpoint(a=one())
+    fresh.restore(tf.train.latest_checkpoint(str(tmp_path))).assert_consumed()
+    assert int(fresh.save_counter) == 2
+    assert fresh.save(str(tmp_path / "c")).endswith("c-3")
+
+
+def test_values_arrive_when_objects_appear(tmp_path):
+    path = saved(tmp_path, m=tf.train.Checkpoint(l=[one(1.0), {"k": one(2.0)}]))
+    root = tf.train.Checkpoint()
+    status = root.restore(path)
+    with pytest.raises(AssertionError, match=r"Unresolved object in checkpoint \(root"):
+        status.assert_consumed()
+    root.m = tf.train.Checkpoint()
+    root.m.l = []
+    v = one()
+    root.m.l.append(v)
+    assert float(v) == 1.0
+    root.m.l.append({})
+    w = one()
+    root.m.l[1]["k"] = w
+    assert float(w) == 2.0
+    status.assert_consumed()
+
+
+def test_statuses(tmp_path):
+    path = saved(tmp_path, kernel=one(1.0), bias=one(2.0))
+    status = tf.train.Checkpoint(kernel=one(), biass=one()).restore(path)
+    with pytest.raises(AssertionError, match="Found 1 Python objects") as error:
+        status.assert_existing_objects_matched()
+    assert any("nearest" in note for note in error.value.__notes__)
+    status.assert_nontrivial_match()
+    status.expect_partial()
+    nothing = tf.train.Checkpoint(x=one()).read(path)
+    with pytest.raises(AssertionError, match="Nothing except the root object"):
+        nothing.assert_nontrivial_match()
+    nothing.expect_partial()
+    none = tf.train.Checkpoint(x=one()).restore(None)
+    with pytest.raises(AssertionError, match="No checkpoint specified"):
+        none.assert_consumed()
+
+
+def test_errors(tmp_path):
+    path = saved(tmp_path, a=one([1.0, 2.0]))
+    with pytest.raises(ValueError, match=r"incompatible tensor with shape \(2,\)"):
+        tf.train.Checkpoint(a=one([1.0])).restore(path).expect_partial()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected dtype int32"):
+        tf.train.Checkpoint(a=one([1, 2])).restore(path)
+    with pytest.raises(tf.errors.NotFoundError, match="double-check that the path"):
+        tf.train.Checkpoint().restore(str(tmp_path / "none"))
+    with pytest.raises(ValueError, match="expecting a to be a trackable object"):
+        tf.train.Checkpoint(a=3)
+    module = tf.Module()
+    module.a = one()
+    with pytest.raises(ValueError, match="if root.a already exists"):
+        tf.train.Checkpoint(module, a=one())
+
+
+def test_root_with_more_children(tmp_path):
+    module = tf.Module()
+    module.w = one(3.0)
+    path = tf.train.Checkpoint(module, step=one(7.0)).save(str(tmp_path / "c"))
+    assert [k.split("/")[0] for k, _ in tf.train.list_variables(path)] == [
+        "_CHECKPOINTABLE_OBJECT_GRAPH",
+        "save_counter",
+        "step",
+        "w",
+    ]
+    module.w.assign(0.0)
+    step = one()
+    tf.train.Checkpoint(module, step=step).restore(path).assert_consumed()
+    assert (float(module.w), float(step)) == (3.0, 7.0)
+
+
+def test_manager(tmp_path):
+    v = tf.Variable(0)
+    c = tf.train.Checkpoint(v=v)
+    kwargs = dict(max_to_keep=2, step_counter=v, checkpoint_interval=2)
+    manager = tf.train.CheckpointManager(c, str(tmp_path / "deep" / "m"), **kwargs)
+    written = []
+    for _ in range(8):
+        v.assign_add(1)
+        written.append(manager.save() is not None)
+    assert written == [True, False] * 4
+    assert [os.path.basename(p) for p in manager.checkpoints] == ["ckpt-3", "ckpt-4"]
+    again = tf.train.CheckpointManager(c, manager.directory, max_to_keep=2)
+    v.assign(0)
+    assert again.restore_or_initialize().endswith("ckpt-4")
+    assert int(v) == 7
+    calls = []
+    fresh = tf.train.CheckpointManager(
+        c, str(tmp_path / "other"), 1, init_fn=lambda: calls.append(1)
+    )
+    assert fresh.restore_or_initialize() is None and calls == [1]
+
+
+def test_readers(tmp_path):
+    path = saved(tmp_path, a=one([[1.0, 2.0]]), s=tf.Variable(["x", "yy"]))
+    key = "a/.ATTRIBUTES/VARIABLE_VALUE"
+    reader = tf.train.load_checkpoint(str(tmp_path))
+    assert reader.has_tensor(key) and not reader.has_tensor("a")
+    assert reader.get_variable_to_shape_map()[key] == [1, 2]
+    assert reader.get_variable_to_dtype_map()[key] == tf.float32
+    np.testing.assert_array_equal(tf.train.load_variable(path, key), [[1.0, 2.0]])
+    assert list(reader.get_tensor("s/.ATTRIBUTES/VARIABLE_VALUE")) == [b"x", b"yy"]
+    with pytest.raises(tf.errors.NotFoundError, match="Key zz not found"):
+        reader.get_tensor("zz")
+
+
+def test_python_state_and_generator(tmp_path):
+    class Words(tf.train.experimental.PythonState):
+        words = "none"
+
+        def serialize(self):
+            return self.words
+
+        def deserialize(self, string_value):
+            self.words = string_value.decode()
+
+    words, generator = Words(), tf.random.Generator.from_seed(3)
+    words.words = "some words"
+    generator.normal([5])
+    path = saved(tmp_path, w=words, g=generator)
+    expected = generator.normal([4]).numpy()
+    words, generator = Words(), tf.random.Generator.from_seed(4)
+    tf.train.Checkpoint(w=words, g=generator).restore(path).assert_consumed()
+    assert words.words == "some words"
+    np.testing.assert_array_equal(generator.normal([4]).numpy(), expected)
+
+
+def test_errors_of_python_callbacks_come_through(tmp_path):
+    class Bad(tf.train.experimental.PythonState):
+        def serialize(self):
+            raise KeyError("mine")
+
+        def deserialize(self, string_value):
+            raise AssertionError
+
+    with pytest.raises(KeyError, match="mine"):
+        saved(tmp_path, bad=Bad())
+
+
+def test_unrestored_values_are_told_of(tmp_path, caplog):
+    path = saved(tmp_path, a=one(), b=one())
+    tf.train.Checkpoint(a=one()).restore(path)
+    assert "could not be found in the restored object: (root).b" in caplog.text
+    caplog.clear()
+    tf.train.Checkpoint(a=one()).restore(path).expect_partial()
+    assert caplog.text == ""
+
+
+def test_structures(tmp_path):
+    module = tf.Module()
+    source = [one(1.0)]
+    module.l = source
+    assert repr(module.l).startswith("ListWrapper([") and isinstance(module.l, list)
+    assert module.l == source and source[0] is module.l[0]
+    module.d = {"k": [one(2.0)], "n": 3}
+    assert str(module.d).startswith("{'k': ListWrapper([")
+    module.t = (1, one(3.0))
+    assert isinstance(module.t, tuple)
+    module.plain = (1, 2)
+    assert type(module.plain) is tuple
+    assert len(module.trainable_variables) == 3
+    path = tf.train.Checkpoint(m=module).write(str(tmp_path / "c"))
+    keys = [k.replace("/.ATTRIBUTES/VARIABLE_VALUE", "") for k, _ in
+            tf.train.list_variables(path)][1:]
+    assert keys == ["m/d/k/0", "m/l/0", "m/t/1"]
+    module.l[0] = one()
+    with pytest.raises(ValueError, match="A list element was replaced"):
+        tf.train.Checkpoint(m=module).write(path)
+
+
+def test_structures_that_cannot_be_saved(tmp_path):
+    source = [one()]
+    c = tf.train.Checkpoint(l=source)
+    source.append(one())
+    with pytest.raises(ValueError, match="modified outside the wrapper"):
+        c.write(str(tmp_path / "c"))
+    c = tf.train.Checkpoint(d={1: one()})
+    with pytest.raises(ValueError, match="non-string key"):
+        c.write(str(tmp_path / "c"))
+
+
+def test_copies_have_nodes_of_their_own(tmp_path):
+    module = tf.Module()
+    module.l = [one(1.0)]
+    saved(tmp_path, m=module)
+    for other in (copy.deepcopy(module), copy.copy(module)):
+        path = tf.train.Checkpoint(m=other).write(str(tmp_path / "d"))
+        assert len(tf.train.list_variables(path)) == 2
+    assert pickle.loads(pickle.dumps(module.l.copy())) is not None
+
+
+def test_deleted_attributes_are_not_saved(tmp_path):
+    module = tf.Module()
+    module.a, module.b = one(), one()
+    saved(tmp_path, m=module)
+    del module.a
+    module.b = 3
+    path = tf.train.Checkpoint(m=module).write(str(tmp_path / "c"))
+    assert len(tf.train.list_variables(path)) == 1

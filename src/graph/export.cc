@@ -1,0 +1,218 @@
+#include "graph/export.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "graph/attr_proto.h"
+#include "tensor/tensor_proto.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace headrace {
+namespace {
+
+using tensorflow::FunctionDef;
+using tensorflow::GraphDef;
+using tensorflow::NodeDef;
+
+tensorflow::DataType TypeToProto(DType d) {
+  return static_cast<tensorflow::DataType>(static_cast<int>(d));
+}
+
+Status AddAttrs(const Node& node, const ExportOptions& options, NodeDef* def) {
+  auto& attrs = *def->mutable_attr();
+  for (const auto& [name, value] : node.op().attrs()) {
+    const AttrDef* attr = node.def().FindAttr(name);
+    if (options.strip_default_attrs && attr && attr->has_default &&
+        AttrEquals(attr->default_value, value)) {
+      continue;
+    }
+    HR_RETURN_IF_ERROR(AttrToProto(value, &attrs[name]));
+  }
+  if (options.add_shapes && node.num_outputs() > 0) {
+    auto* list = attrs["_output_shapes"].mutable_list();
+    for (int i = 0; i < node.num_outputs(); ++i) {
+      ShapeToProto(node.output_shape(i), list->add_shape());
+    }
+  }
+  return OkStatus();
+}
+
+// "node:arg:index": the output as a function's body names it.
+std::string BodyName(const Edge& e) {
+  const OpDef& op = e.node->def();
+  for (size_t a = 0; a < op.outputs.size(); ++a) {
+    ArgRange range = e.node->op().output_range(static_cast<int>(a));
+    if (e.index >= range.begin && e.index < range.end) {
+      return absl::StrCat(e.node->name(), ":", op.outputs[a].name, ":",
+                          e.index - range.begin);
+    }
+  }
+  return absl::StrCat(e.node->name(), ":", e.index);
+}
+
+void AddFunctionNames(const AttrMap& attrs, std::vector<std::string>* names) {
+  for (const auto& [key, value] : attrs) {
+    if (const auto* f = std::get_if<FuncRef>(&value)) {
+      names->push_back(f->name);
+      if (f->attrs) AddFunctionNames(*f->attrs, names);
+    } else if (const auto* l = std::get_if<std::vector<FuncRef>>(&value)) {
+      for (const FuncRef& f : *l) names->push_back(f.name);
+    }
+  }
+}
+
+std::vector<std::string> FunctionsNamedBy(const Graph& graph) {
+  std::vector<std::string> names;
+  for (int i = 0; i < graph.num_nodes(); ++i) {
+    AddFunctionNames(graph.node(i)->op().attrs(), &names);
+  }
+  return names;
+}
+
+Status ExportLibrary(const Graph& graph, GraphDef* def) {
+  absl::flat_hash_set<std::string> seen;
+  std::vector<std::string> names = graph.library()->Names();
+  for (std::string& name : FunctionsNamedBy(graph)) {
+    names.push_back(std::move(name));
+  }
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!seen.insert(names[i]).second) continue;
+    // An unknown name is kept as it is: the error is the run's.
+    StatusOr<FunctionPtr> f = FindFunction(graph.library().get(), names[i]);
+    if (!f.ok()) continue;
+    HR_RETURN_IF_ERROR(
+        ExportFunction(**f, def->mutable_library()->add_function()));
+    if (!(*f)->gradient.empty()) {
+      auto* gradient = def->mutable_library()->add_gradient();
+      gradient->set_function_name(names[i]);
+      gradient->set_gradient_func((*f)->gradient);
+      names.push_back((*f)->gradient);
+    }
+    for (std::string& name : FunctionsNamedBy(*(*f)->body)) {
+      names.push_back(std::move(name));
+    }
+  }
+  return OkStatus();
+}
+
+class FunctionExporter {
+ public:
+  FunctionExporter(const Function& f, FunctionDef* def) : f_(f), def_(def) {
+    for (size_t i = 0; i < f.args.size(); ++i) args_[f.args[i]] = i;
+  }
+
+  Status Export() {
+    auto* signature = def_->mutable_signature();
+    signature->set_name(f_.name);
+    AddArgs(signature);
+    for (size_t i = 0; i < f_.results.size(); ++i) {
+      const Edge& e = f_.results[i];
+      auto* arg = signature->add_output_arg();
+      arg->set_name(f_.result_names[i]);
+      arg->set_type(TypeToProto(BaseType(e.node->output_type(e.index))));
+      (*def_->mutable_ret())[f_.result_names[i]] = NameOf(e);
+    }
+    for (int i = 0; i < f_.body->num_nodes(); ++i) {
+      const Node* n = f_.body->node(i);
+      if (args_.contains(n)) continue;
+      HR_RETURN_IF_ERROR(AddNode(*n, def_->add_node_def()));
+    }
+    for (Node* n : f_.control_outputs) {
+      if (args_.contains(n)) continue;
+      (*def_->mutable_control_ret())[n->name()] = n->name();
+      signature->add_control_output(n->name());
+    }
+    for (const auto& [name, value] : f_.attrs) {
+      HR_RETURN_IF_ERROR(AttrToProto(value, &(*def_->mutable_attr())[name]));
+    }
+    signature->set_is_stateful(f_.is_stateful());
+    return OkStatus();
+  }
+
+ private:
+  std::string ArgName(size_t i) const {
+    return i < f_.arg_names.size() ? f_.arg_names[i] : f_.args[i]->name();
+  }
+  std::string NameOf(const Edge& e) const {
+    auto it = args_.find(e.node);
+    return it == args_.end() ? BodyName(e) : ArgName(it->second);
+  }
+
+  void AddArgs(tensorflow::OpDef* signature) {
+    for (size_t i = 0; i < f_.args.size(); ++i) {
+      const Node* n = f_.args[i];
+      auto* arg = signature->add_input_arg();
+      arg->set_name(ArgName(i));
+      arg->set_type(TypeToProto(BaseType(n->output_type(0))));
+      if (auto handle = n->output_handle(0)) {
+        for (const HandlePart& part : *handle) {
+          auto* p = arg->add_handle_data();
+          p->set_dtype(TypeToProto(part.dtype));
+          ShapeToProto(part.shape, p->mutable_shape());
+        }
+      }
+      auto& attrs = *(*def_->mutable_arg_attr())[i].mutable_attr();
+      ShapeToProto(n->output_shape(0),
+                   attrs["_output_shapes"].mutable_list()->add_shape());
+      attrs["_user_specified_name"].set_s(n->name());
+    }
+  }
+
+  Status AddNode(const Node& n, NodeDef* def) {
+    def->set_name(n.name());
+    def->set_op(n.def().name);
+    def->set_device(n.device());
+    for (const Edge& e : n.inputs()) def->add_input(NameOf(e));
+    for (const Node* c : n.control_inputs()) {
+      auto it = args_.find(c);
+      def->add_input(absl::StrCat(
+          "^", it == args_.end() ? c->name() : ArgName(it->second)));
+    }
+    return AddAttrs(n, {}, def);
+  }
+
+  const Function& f_;
+  FunctionDef* def_;
+  absl::flat_hash_map<const Node*, size_t> args_;
+};
+
+}  // namespace
+
+Status ExportNode(const Node& node, const ExportOptions& options,
+                  NodeDef* def) {
+  def->set_name(node.name());
+  def->set_op(node.def().name);
+  for (const Edge& e : node.inputs()) {
+    if (e.index == 0) {
+      def->add_input(e.node->name());
+    } else {
+      def->add_input(absl::StrCat(e.node->name(), ":", e.index));
+    }
+  }
+  for (const Node* c : node.control_inputs()) {
+    def->add_input(absl::StrCat("^", c->name()));
+  }
+  if (!node.device().empty()) def->set_device(node.device());
+  return AddAttrs(node, options, def);
+}
+
+Status ExportGraph(const Graph& graph, const ExportOptions& options,
+                   GraphDef* def) {
+  for (int i = 0; i < graph.num_nodes(); ++i) {
+    HR_RETURN_IF_ERROR(ExportNode(*graph.node(i), options, def->add_node()));
+  }
+  const GraphVersions& versions = graph.versions();
+  def->mutable_versions()->set_producer(versions.producer);
+  if (versions.min_consumer) {
+    def->mutable_versions()->set_min_consumer(versions.min_consumer);
+  }
+  for (int bad : versions.bad_consumers) {
+    def->mutable_versions()->add_bad_consumers(bad);
+  }
+  return ExportLibrary(graph, def);
+}
+
+Status ExportFunction(const Function& f, FunctionDef* def) {
+  return FunctionExporter(f, def).Export();
+}
+
+}  // namespace headrace

@@ -1,0 +1,30 @@
+// From graphs to GraphDef protos.
+#pragma once
+
+#include "graph/function.h"
+#include "graph/graph.h"
+
+namespace tensorflow {
+class FunctionDef;
+class GraphDef;
+class NodeDef;
+}  // namespace tensorflow
+
+namespace headrace {
+
+struct ExportOptions {
+  bool add_shapes = false;  // what is known, as the attribute _output_shapes
+  bool strip_default_attrs = false;
+};
+
+// The graph, the functions its nodes name (and those that their bodies name)
+// and those of its library. Unimplemented for constants that hold variants.
+Status ExportGraph(const Graph& graph, const ExportOptions& options,
+                   tensorflow::GraphDef* def);
+// The body in a function's form: inputs are "node:output arg:index".
+Status ExportFunction(const Function& f, tensorflow::FunctionDef* def);
+// One node, as a graph's NodeDef.
+Status ExportNode(const Node& node, const ExportOptions& options,
+                  tensorflow::NodeDef* def);
+
+}  // namespace headrace

@@ -1,0 +1,208 @@
+#include "graph/import.h"
+
+#include <google/protobuf/arena.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <deque>
+
+#include "absl/container/flat_hash_set.h"
+#include "formats/version_check.h"
+#include "graph/export.h"
+#include "graph/node_importer.h"
+#include "tensorflow/core/framework/graph.pb.h"
+
+namespace headrace {
+namespace {
+
+using tensorflow::FunctionDef;
+using tensorflow::GraphDef;
+using tensorflow::NodeDef;
+
+// Functions of the library that a function's nodes use as their op, which
+// must be there before its body is made.
+std::vector<std::string> OpsOf(const FunctionDef& f) {
+  std::vector<std::string> ops;
+  for (const NodeDef& n : f.node_def()) ops.push_back(n.op());
+  return ops;
+}
+
+class LibraryImporter {
+ public:
+  LibraryImporter(const GraphDef& def, FunctionLibrary* library)
+      : producer_(def.versions().producer()), library_(library) {
+    for (const FunctionDef& f : def.library().function()) {
+      defs_.emplace(f.signature().name(), &f);
+    }
+    for (const auto& g : def.library().gradient()) {
+      gradients_[g.function_name()] = g.gradient_func();
+    }
+    all_ = &def.library();
+  }
+
+  Status Import() {
+    for (const FunctionDef& f : all_->function()) {
+      HR_RETURN_IF_ERROR(ImportOne(f, 0));
+    }
+    return OkStatus();
+  }
+
+ private:
+  Status ImportOne(const FunctionDef& def, int depth) {
+    const std::string& name = def.signature().name();
+    if (name.empty()) return InvalidArgument("A function has no name");
+    if (!started_.insert(name).second) return OkStatus();
+    if (depth > 100) {
+      return InvalidArgument("Function ", name, " is nested too deep");
+    }
+    for (const std::string& op : OpsOf(def)) {
+      auto it = defs_.find(op);
+      if (it != defs_.end()) {
+        HR_RETURN_IF_ERROR(ImportOne(*it->second, depth + 1));
+      }
+    }
+    auto gradient = gradients_.find(name);
+    StatusOr<FunctionPtr> f = ImportFunctionDef(
+        def, producer_, library_,
+        gradient == gradients_.end() ? "" : std::string(gradient->second));
+    if (!f.ok()) {
+      return Status(f.status().code(), absl::StrCat(f.status().message(),
+                                                    "\n\t in function ", name));
+    }
+    FunctionPtr old = library_->Find(name);
+    if (!old) return library_->Add(*std::move(f));
+    FunctionDef have, now;
+    HR_RETURN_IF_ERROR(ExportFunction(*old, &have));
+    HR_RETURN_IF_ERROR(ExportFunction(**f, &now));
+    if (have.DebugString() == now.DebugString()) return OkStatus();
+    return InvalidArgument("Cannot add function '", name,
+                           "' because a different function with the same name "
+                           "already exists.");
+  }
+
+  const int producer_;
+  FunctionLibrary* library_;
+  const tensorflow::FunctionDefLibrary* all_;
+  absl::flat_hash_map<StringView, const FunctionDef*> defs_;
+  absl::flat_hash_map<StringView, StringView> gradients_;
+  absl::flat_hash_set<StringView> started_;
+};
+
+Status FindReturned(const NodeImporter& importer, const std::string& name,
+                    Edge* edge) {
+  if (name.find(':') == std::string::npos) {
+    Node* node = importer.Find(name);
+    if (node == nullptr) {
+      return InvalidArgument("Requested return node '", name,
+                             "' not found in graph def");
+    }
+    *edge = {node, -1};
+    return OkStatus();
+  }
+  StatusOr<Edge> e = importer.FindOutput(name);
+  if (!e.ok()) {
+    return InvalidArgument("Requested return tensor '", name,
+                           "' not found in graph def");
+  }
+  *edge = *e;
+  return OkStatus();
+}
+
+Status FillResults(const NodeImporter& importer, const ImportOptions& options,
+                   ImportResults* results) {
+  for (const std::string& name : options.return_elements) {
+    HR_RETURN_IF_ERROR(
+        FindReturned(importer, name, &results->returned.emplace_back()));
+  }
+  absl::flat_hash_set<std::string> used(importer.used_keys().begin(),
+                                        importer.used_keys().end());
+  for (const auto& [name, edge] : options.input_map) {
+    if (used.contains(name)) continue;
+    Edge own;
+    if (!FindReturned(importer, name, &own).ok()) {
+      results->unused_inputs.push_back(name);
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ImportGraphDef(const GraphDef& def, const ImportOptions& options,
+                      Graph* graph, ImportResults* results) {
+  HR_RETURN_IF_ERROR(CheckVersions(def.versions(), kGraphVersion,
+                                   /*min_producer=*/0, "GraphDef", "graph"));
+  if (def.has_library()) {
+    HR_RETURN_IF_ERROR(LibraryImporter(def, graph->library().get()).Import());
+  }
+  NodeImporter importer(graph, def.versions().producer(),
+                        graph->library().get());
+  importer.prefix = options.prefix;
+  importer.uniquify_names = options.uniquify_names;
+  importer.default_device = options.default_device;
+  for (const auto& [name, edge] : options.input_map) {
+    importer.input_map.emplace(name, edge);
+  }
+  std::vector<const NodeDef*> nodes;
+  nodes.reserve(def.node_size());
+  for (const NodeDef& n : def.node()) nodes.push_back(&n);
+  int before = graph->num_nodes();
+  ImportResults own;
+  Status s = importer.Add(nodes);
+  if (s.ok()) s = FillResults(importer, options, &own);
+  if (!s.ok()) {
+    while (graph->num_nodes() > before) graph->RemoveLastNode();
+    return s;
+  }
+  GraphVersions& versions = graph->versions();
+  versions.producer =
+      before == 0 ? def.versions().producer()
+                  : std::min(versions.producer, def.versions().producer());
+  versions.min_consumer =
+      std::max(versions.min_consumer, def.versions().min_consumer());
+  if (results) *results = std::move(own);
+  return OkStatus();
+}
+
+Status ImportGraphBytes(StringView bytes, const ImportOptions& options,
+                        Graph* graph, ImportResults* results) {
+  if (bytes.size() > size_t{0x7fffffff}) {
+    return InvalidArgument("A GraphDef of ", bytes.size(),
+                           " bytes is larger than the 2 GiB that protos may "
+                           "have");
+  }
+  google::protobuf::ArenaOptions arena_options;
+  arena_options.start_block_size = 64 << 10;
+  arena_options.max_block_size = 4 << 20;
+  google::protobuf::Arena arena(arena_options);
+  auto* def = google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
+  if (!def->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument("Cannot parse the bytes as a GraphDef");
+  }
+  return ImportGraphDef(*def, options, graph, results);
+}
+
+StatusOr<std::string> GraphDefFromText(const std::string& text) {
+  struct Errors : google::protobuf::io::ErrorCollector {
+    std::string first;
+    void AddError(int line, int column, const std::string& message) override {
+      if (first.empty()) {
+        first = absl::StrCat("line ", line + 1, ", column ", column + 1, ": ",
+                             message);
+      }
+    }
+  };
+  Errors errors;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&errors);
+  parser.SetRecursionLimit(100);
+  google::protobuf::Arena arena;
+  auto* def = google::protobuf::Arena::CreateMessage<GraphDef>(&arena);
+  if (!parser.ParseFromString(text, def)) {
+    return InvalidArgument("Cannot parse the text as a GraphDef: ",
+                           errors.first);
+  }
+  return def->SerializeAsString();
+}
+
+}  // namespace headrace

@@ -1,0 +1,332 @@
+#include "graph/node_importer.h"
+
+#include <queue>
+
+#include "absl/strings/numbers.h"
+#include "graph/builder.h"
+#include "tensorflow/core/framework/node_def.pb.h"
+
+namespace headrace {
+namespace {
+
+using tensorflow::NodeDef;
+
+// In a body "node:arg:0" names an output by its argument.
+StatusOr<Edge> OutputOf(Node* node, StringView arg, int output,
+                        StringView text) {
+  int index = output;
+  if (!arg.empty()) {
+    const OpDef& def = node->def();
+    size_t a = 0;
+    while (a < def.outputs.size() && def.outputs[a].name != arg) ++a;
+    if (a == def.outputs.size()) {
+      return InvalidArgument("'", text, "' names an output that ", node->name(),
+                             " does not have");
+    }
+    ArgRange range = node->op().output_range(static_cast<int>(a));
+    if (output >= range.size())
+      index = node->num_outputs();
+    else
+      index = range.begin + output;
+  }
+  if (index >= node->num_outputs()) {
+    return InvalidArgument("Connecting to invalid output ", output,
+                           " of source node ", node->name(), " which has ",
+                           node->num_outputs(), " outputs.");
+  }
+  return Edge{node, index};
+}
+
+bool IsNextIteration(const std::string& op) {
+  return op == "NextIteration" || op == "RefNextIteration";
+}
+
+// Names in GraphDefs may begin with an underscore only inside functions.
+bool IsValidImportedName(StringView name, bool in_function) {
+  if (IsValidNodeName(name)) return true;
+  return in_function && name.size() > 1 && name[0] == '_' &&
+         IsValidNodeName(absl::StrCat("a", name));
+}
+
+}  // namespace
+
+absl::Span<const NodeImporter::Input> NodeImporter::InputsOf(
+    const Item& item) const {
+  return absl::MakeConstSpan(inputs_).subspan(item.first_input,
+                                              item.def->input_size());
+}
+
+Status NodeImporter::SplitInput(StringView text, StringView* name,
+                                Input* in) const {
+  *name = text;
+  if (!text.empty() && text[0] == '^') {
+    name->remove_prefix(1);
+    in->output = kControl;
+    return OkStatus();
+  }
+  size_t colon = text.rfind(':');
+  if (colon == StringView::npos) return OkStatus();
+  StringView digits = text.substr(colon + 1);
+  if (digits.empty() || digits.size() > 9 || digits[0] == '-' ||
+      digits[0] == '+' || !absl::SimpleAtoi(digits, &in->output)) {
+    return InvalidArgument("'", text, "' does not name an output");
+  }
+  *name = text.substr(0, colon);
+  if (in_function) {
+    colon = name->rfind(':');
+    if (colon != StringView::npos) {
+      in->arg = name->substr(colon + 1);
+      *name = name->substr(0, colon);
+    }
+  }
+  return OkStatus();
+}
+
+Status NodeImporter::ParseInput(const Item& item, const std::string& text,
+                                Input* in) {
+  const std::string& node = item.def->name();
+  StringView name;
+  Status split = SplitInput(text, &name, in);
+  if (!split.ok()) {
+    return InvalidArgument("Node '", node, "': ", split.message());
+  }
+  if (!input_map.empty()) {
+    std::string key =
+        in->output == kControl ? text : absl::StrCat(name, ":", in->output);
+    auto mapped = input_map.find(key);
+    if (mapped != input_map.end()) {
+      in->edge = mapped->second;
+      used_keys_.push_back(key);
+      return OkStatus();
+    }
+  }
+  auto it = index_.find(name);
+  if (it != index_.end()) {
+    in->source = it->second;
+    return OkStatus();
+  }
+  auto known = known_.find(name);
+  if (known == known_.end()) {
+    return InvalidArgument("Node '", node, "': Unknown input node '", text,
+                           "'");
+  }
+  if (in->output == kControl) {
+    in->edge = {known->second, kControl};
+    return OkStatus();
+  }
+  HR_ASSIGN_OR_RETURN(in->edge,
+                      OutputOf(known->second, in->arg, in->output, text));
+  return OkStatus();
+}
+
+Status NodeImporter::Index(absl::Span<const NodeDef* const> defs) {
+  items_.reserve(defs.size());
+  index_.reserve(defs.size());
+  int inputs = 0;
+  for (const NodeDef* def : defs) {
+    const std::string& name = def->name();
+    if (!IsValidImportedName(name, in_function)) {
+      return InvalidArgument("Node '", name,
+                             "': Node name contains invalid characters");
+    }
+    if (!index_.emplace(name, static_cast<int>(items_.size())).second ||
+        known_.contains(name)) {
+      return InvalidArgument("Node '", name, "' is not unique");
+    }
+    items_.push_back({def, nullptr, inputs, 0});
+    inputs += def->input_size();
+    bool control = false;
+    for (const std::string& text : def->input()) {
+      bool is_control = !text.empty() && text[0] == '^';
+      if (control && !is_control) {
+        return InvalidArgument(
+            "Node '", name,
+            "': Control dependencies must come after regular dependencies");
+      }
+      control = is_control;
+    }
+  }
+  inputs_.resize(inputs);
+  for (const Item& item : items_) {
+    Input* in = inputs_.data() + item.first_input;
+    for (const std::string& text : item.def->input()) {
+      HR_RETURN_IF_ERROR(ParseInput(item, text, in++));
+    }
+  }
+  return OkStatus();
+}
+
+bool NodeImporter::IsLoopMerge(const Item& item) const {
+  const std::string& op = item.def->op();
+  if (op != "Merge" && op != "RefMerge") return false;
+  for (const Input& in : InputsOf(item)) {
+    if (in.source >= 0 && in.output != kControl &&
+        IsNextIteration(items_[in.source].def->op())) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// Adds nodes after their inputs, otherwise in their own order. The values of
+// a loop's next iteration come later than the Merge that takes them.
+Status NodeImporter::AddInOrder() {
+  bool in_order = true;
+  for (size_t i = 0; in_order && i < items_.size(); ++i) {
+    for (const Input& in : InputsOf(items_[i])) {
+      in_order = in_order && in.source < static_cast<int>(i);
+    }
+  }
+  if (in_order) {
+    for (Item& item : items_) HR_RETURN_IF_ERROR(AddNode(item));
+    return OkStatus();
+  }
+  std::vector<std::vector<int>> users(items_.size());
+  std::priority_queue<int, std::vector<int>, std::greater<int>> ready;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    Item& item = items_[i];
+    bool merge = IsLoopMerge(item);
+    if (merge) back_edges_.push_back(&item);
+    for (const Input& in : InputsOf(item)) {
+      if (in.source < 0) continue;
+      if (merge && in.output != kControl &&
+          IsNextIteration(items_[in.source].def->op())) {
+        continue;
+      }
+      users[in.source].push_back(static_cast<int>(i));
+      ++item.pending;
+    }
+    if (item.pending == 0) ready.push(static_cast<int>(i));
+  }
+  size_t added = 0;
+  while (!ready.empty()) {
+    int i = ready.top();
+    ready.pop();
+    HR_RETURN_IF_ERROR(AddNode(items_[i]));
+    ++added;
+    for (int user : users[i]) {
+      if (--items_[user].pending == 0) ready.push(user);
+    }
+  }
+  if (added < items_.size()) {
+    return InvalidArgument(items_.size() - added, " nodes in a cycle");
+  }
+  for (Item* item : back_edges_) HR_RETURN_IF_ERROR(SetBackEdges(*item));
+  return OkStatus();
+}
+
+StatusOr<Edge> NodeImporter::EdgeOfInput(const Item& item,
+                                         const Input& in) const {
+  if (in.source < 0) return in.edge;
+  Node* source = items_[in.source].node;
+  StatusOr<Edge> e = OutputOf(source, in.arg, in.output, in.arg);
+  if (!e.ok()) {
+    return InvalidArgument("Node '", item.def->name(),
+                           "': ", e.status().message());
+  }
+  return e;
+}
+
+StatusOr<std::string> NodeImporter::NameFor(const std::string& name) {
+  if (in_function) return name;
+  std::string full = prefix.empty() ? name : absl::StrCat(prefix, name);
+  std::string unique = graph_->UniqueName(full);
+  if (unique != full && !uniquify_names && graph_->FindNode(full)) {
+    return InvalidArgument("Node name '", full,
+                           "' already exists in the Graph");
+  }
+  return uniquify_names ? unique : full;
+}
+
+Status NodeImporter::AddNode(Item& item) {
+  const NodeDef& def = *item.def;
+  HR_ASSIGN_OR_RETURN(const OpUse* use, UseOf(def));
+  absl::InlinedVector<Edge, 4> edges;
+  absl::InlinedVector<Node*, 2> controls;
+  bool as_expected = true;
+  absl::InlinedVector<DType, 4> types;
+  for (const Input& in : InputsOf(item)) {
+    if (in.output == kControl) {
+      controls.push_back(in.source < 0 ? in.edge.node : items_[in.source].node);
+      continue;
+    }
+    size_t i = edges.size();
+    DType want = use->expected[i];
+    if (in.source >= 0 && items_[in.source].node == nullptr) {
+      edges.push_back({});  // a back edge, set at the end
+      types.push_back(want);
+      continue;
+    }
+    HR_ASSIGN_OR_RETURN(Edge e, EdgeOfInput(item, in));
+    DType have = e.node->output_type(e.index);
+    if (have != want) {
+      if (BaseType(have) != BaseType(want) || IsRef(want)) {
+        return InvalidArgument(
+            "Input ", i, " of node ", def.name(), " was passed ",
+            DTypeName(have), " from ", e.node->name(), ":", e.index,
+            " incompatible with expected ", DTypeName(want), ".");
+      }
+      as_expected = false;
+    }
+    types.push_back(have);
+    edges.push_back(e);
+  }
+  ResolvedOpPtr op = use->op;
+  if (!as_expected) {
+    HR_ASSIGN_OR_RETURN(op, ResolveOp(*use->def, types, use->attrs));
+  }
+  HR_ASSIGN_OR_RETURN(std::string name, NameFor(def.name()));
+  HR_ASSIGN_OR_RETURN(item.node, graph_->AddNode(std::move(name), std::move(op),
+                                                 edges, controls));
+  const std::string& device =
+      def.device().empty() ? default_device : def.device();
+  if (!device.empty()) item.node->set_device(device);
+  for (const Edge& e : edges) {
+    // A Merge of a loop: shapes may change from one iteration to the next.
+    if (e.node == nullptr) return OkStatus();
+  }
+  return InferNode(item.node);
+}
+
+Status NodeImporter::SetBackEdges(Item& item) {
+  int i = 0;
+  for (const Input& in : InputsOf(item)) {
+    if (in.output == kControl) continue;
+    HR_ASSIGN_OR_RETURN(Edge e, EdgeOfInput(item, in));
+    DType have = e.node->output_type(e.index);
+    DType want = item.node->op().input_types()[i];
+    if (BaseType(have) != BaseType(want)) {
+      return InvalidArgument(
+          "Input ", i, " of node ", item.def->name(), " was passed ",
+          DTypeName(have), " from ", e.node->name(), ":", e.index,
+          " incompatible with expected ", DTypeName(want), ".");
+    }
+    item.node->SetInput(i++, e);
+  }
+  return OkStatus();
+}
+
+Status NodeImporter::Add(absl::Span<const NodeDef* const> defs) {
+  HR_RETURN_IF_ERROR(Index(defs));
+  return AddInOrder();
+}
+
+Node* NodeImporter::Find(StringView name) const {
+  auto it = index_.find(name);
+  if (it != index_.end()) return items_[it->second].node;
+  auto known = known_.find(name);
+  return known == known_.end() ? nullptr : known->second;
+}
+
+StatusOr<Edge> NodeImporter::FindOutput(StringView text) const {
+  Input in;
+  StringView name;
+  HR_RETURN_IF_ERROR(SplitInput(text, &name, &in));
+  Node* node = Find(name);
+  if (node == nullptr || in.output == kControl) {
+    return InvalidArgument("'", text, "' names no output");
+  }
+  return OutputOf(node, in.arg, in.output, text);
+}
+
+}  // namespace headrace

@@ -1,0 +1,102 @@
+// The part of importing that graphs and functions' bodies share: NodeDefs in
+// any order become nodes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "graph/function.h"
+#include "graph/graph.h"
+
+namespace tensorflow {
+class NodeDef;
+}
+
+namespace headrace {
+
+// What one op with one set of attributes becomes; nodes alike share it.
+struct OpUse {
+  const OpDef* def = nullptr;
+  AttrMap attrs;                // complete, unknown ones left out
+  std::vector<DType> expected;  // of the data inputs
+  ResolvedOpPtr op;             // for inputs of exactly those types
+};
+
+// Adds NodeDefs to a graph. Used by one thread, for one GraphDef or
+// FunctionDef, whose memory it points into. On error the graph may hold some
+// of the nodes; the caller takes them back.
+class NodeImporter {
+ public:
+  // `functions`: of the same GraphDef, for nodes whose op is a function.
+  NodeImporter(Graph* graph, int producer, const FunctionLibrary* functions)
+      : graph_(graph), producer_(producer), functions_(functions) {}
+
+  // In a function's body inputs are "node:output arg:index".
+  bool in_function = false;
+  std::string prefix;  // put before every name; "" or ending in "/"
+  bool uniquify_names = false;
+  std::string default_device;
+  // Names of inputs ("x:0", "^x") that stand for outputs already there.
+  absl::flat_hash_map<std::string, Edge> input_map;
+
+  // Before Add: a name that stands for `node`, which the graph has already.
+  void Define(StringView name, Node* node) { known_[name] = node; }
+  // Adds all. The first mistake of the NodeDefs is the error, InvalidArgument
+  // mostly, with upstream's texts.
+  Status Add(absl::Span<const tensorflow::NodeDef* const> defs);
+
+  // The node that `name` became, or was defined as; null when none.
+  Node* Find(StringView name) const;
+  // An input's or result's text -> the output it means.
+  StatusOr<Edge> FindOutput(StringView text) const;
+  // Which keys of input_map some node used.
+  const std::vector<std::string>& used_keys() const { return used_keys_; }
+
+ private:
+  struct Item {
+    const tensorflow::NodeDef* def;
+    Node* node = nullptr;
+    int first_input = 0;  // in inputs_
+    int pending = 0;
+  };
+  struct Input {
+    int source = -1;  // item, or -1: `edge`
+    int output = 0;   // kControl, or a number when `arg` is empty
+    StringView arg;   // of a function's body: the output's name
+    Edge edge;
+  };
+  static constexpr int kControl = -1;
+
+  Status Index(absl::Span<const tensorflow::NodeDef* const> defs);
+  Status ParseInput(const Item& item, const std::string& text, Input* in);
+  Status SplitInput(StringView text, StringView* name, Input* in) const;
+  Status AddInOrder();
+  bool IsLoopMerge(const Item& item) const;
+  Status AddNode(Item& item);
+  Status SetBackEdges(Item& item);
+  StatusOr<Edge> EdgeOfInput(const Item& item, const Input& in) const;
+  StatusOr<const OpUse*> UseOf(const tensorflow::NodeDef& def);
+  Status MakeUse(const tensorflow::NodeDef& def, OpUse* use);
+  Status MakeCall(const tensorflow::NodeDef& def, const Function& f,
+                  OpUse* use);
+  Status ReadAttrs(const tensorflow::NodeDef& def, OpUse* use);
+  StatusOr<std::string> NameFor(const std::string& name);
+  absl::Span<const Input> InputsOf(const Item& item) const;
+
+  Graph* graph_;
+  const int producer_;
+  const FunctionLibrary* functions_;
+  std::vector<Item> items_;
+  std::vector<Input> inputs_;
+  absl::flat_hash_map<StringView, int> index_;
+  absl::flat_hash_map<StringView, Node*> known_;
+  absl::flat_hash_map<std::string, std::unique_ptr<OpUse>> uses_;
+  std::unique_ptr<OpUse> last_unshared_;
+  std::vector<std::string> used_keys_;
+  std::string key_;
+  std::vector<Item*> back_edges_;
+};
+
+}  // namespace headrace

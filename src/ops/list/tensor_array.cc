@@ -1,0 +1,139 @@
+#include "ops/list/tensor_array.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kMostItems = int64_t{1} << 28;
+
+StatusOr<Tensor> Sum(const Tensor& a, const Tensor& b) {
+  HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(a.dtype(), a.shape()));
+  bool known = DispatchDType(a.dtype(), NumberTypes{}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < a.num_elements(); ++i) {
+      out.data<T>()[i] = static_cast<T>(a.data<T>()[i] + b.data<T>()[i]);
+    }
+  });
+  if (!known) {
+    return InvalidArgument("TensorArray: values of ", DTypeName(a.dtype()),
+                           " cannot be summed");
+  }
+  return out;
+}
+
+}  // namespace
+
+StatusOr<TensorArray::Item*> TensorArray::At(int64_t index, bool grow) {
+  int64_t n = static_cast<int64_t>(items_.size());
+  if (index >= n && grow && options_.dynamic_size && index < kMostItems) {
+    items_.resize(index + 1);
+    n = index + 1;
+  }
+  if (index < 0 || index >= n) {
+    return InvalidArgument("TensorArray: Tried to ", grow ? "write to" : "read",
+                           " index ", index,
+                           grow && !options_.dynamic_size
+                               ? " but array is not resizeable and size is: "
+                               : " but array size is: ",
+                           n);
+  }
+  return &items_[index];
+}
+
+Status TensorArray::Write(int64_t index, const Tensor& value) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (value.dtype() != options_.dtype) {
+    return InvalidArgument(
+        "TensorArray: Could not write to index ", index,
+        " because the value dtype is ", DTypeName(value.dtype()),
+        " but TensorArray dtype is ", DTypeName(options_.dtype), ".");
+  }
+  if (!options_.element_shape.CompatibleWith(value.shape())) {
+    return InvalidArgument("TensorArray: Could not write to index ", index,
+                           " because the value shape is ", value.shape(),
+                           " which is incompatible with the TensorArray's "
+                           "inferred element shape: ",
+                           options_.element_shape, ".");
+  }
+  HR_ASSIGN_OR_RETURN(Item * item, At(index, /*grow=*/true));
+  if (!item->value.has_buffer()) {
+    item->value = value;
+    return OkStatus();
+  }
+  if (!options_.sums) {
+    return InvalidArgument("TensorArray: Could not write to index ", index,
+                           " because it has already been written to.");
+  }
+  if (item->value.shape() != value.shape()) {
+    return InvalidArgument("TensorArray: Could not aggregate to index ", index,
+                           " because the existing shape is ",
+                           item->value.shape(), " but the new input shape is ",
+                           value.shape(), ".");
+  }
+  HR_ASSIGN_OR_RETURN(item->value, Sum(item->value, value));
+  return OkStatus();
+}
+
+StatusOr<Tensor> TensorArray::Read(int64_t index) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  HR_ASSIGN_OR_RETURN(Item * item, At(index, /*grow=*/false));
+  if (item->cleared) {
+    return InvalidArgument("TensorArray: Could not read index ", index,
+                           " twice because it was cleared after a previous "
+                           "read (perhaps try setting clear_after_read = "
+                           "false?).");
+  }
+  if (!item->value.has_buffer()) {
+    if (!options_.sums || !options_.element_shape.fully_known()) {
+      return InvalidArgument(
+          "TensorArray: Could not read from TensorArray "
+          "index ",
+          index, " because it has not yet been written to.");
+    }
+    HR_ASSIGN_OR_RETURN(
+        Tensor zero, Tensor::Allocate(options_.dtype, options_.element_shape));
+    FillZero(zero);
+    return zero;
+  }
+  Tensor value = item->value;
+  if (options_.clear_after_read) {
+    item->value = Tensor();
+    item->cleared = true;
+  }
+  return value;
+}
+
+int64_t TensorArray::size() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return static_cast<int64_t>(items_.size());
+}
+
+void TensorArray::Clear() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  items_.clear();
+  gradients_.clear();
+}
+
+std::shared_ptr<TensorArray> TensorArray::GradientOf(
+    const std::string& source) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<TensorArray>& gradient = gradients_[source];
+  if (!gradient) {
+    Options options = options_;
+    options.sums = true;
+    options.clear_after_read = true;
+    gradient = std::make_shared<TensorArray>(
+        options, static_cast<int64_t>(items_.size()));
+    // Where the forward values tell more of a shape than was declared.
+    for (size_t i = 0; i < items_.size(); ++i) {
+      if (!options.element_shape.fully_known() &&
+          items_[i].value.has_buffer()) {
+        options.element_shape = items_[i].value.shape();
+        gradient = std::make_shared<TensorArray>(
+            options, static_cast<int64_t>(items_.size()));
+      }
+    }
+  }
+  return gradient;
+}
+
+}  // namespace headrace

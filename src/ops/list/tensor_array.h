@@ -1,0 +1,54 @@
+// The mutable arrays and stacks of TensorFlow 1's loops.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "op/op.h"
+#include "op/resource.h"
+
+namespace headrace {
+
+// Tensors by index, of one dtype; each is written once, or summed up when the
+// array holds gradients. Thread-safe.
+class TensorArray : public Resource {
+ public:
+  struct Options {
+    DType dtype = DType::kInvalid;
+    Shape element_shape = Shape::UnknownRank();
+    bool dynamic_size = false;
+    bool clear_after_read = true;
+    bool sums = false;  // an array of gradients
+  };
+  TensorArray(Options options, int64_t size)
+      : options_(std::move(options)), items_(size) {}
+  std::string DebugString() const override { return "TensorArray"; }
+  DType dtype() const { return options_.dtype; }
+
+  // InvalidArgument for an index outside, a wrong dtype or shape, or a second
+  // write (unless summing).
+  Status Write(int64_t index, const Tensor& value);
+  // InvalidArgument for what was never written (gradients: zeros) or cleared.
+  StatusOr<Tensor> Read(int64_t index);
+  int64_t size() const;
+  void Clear();
+  // The array of gradients that `source` names, made at first use.
+  std::shared_ptr<TensorArray> GradientOf(const std::string& source);
+
+ private:
+  struct Item {
+    Tensor value;
+    bool cleared = false;
+  };
+  StatusOr<Item*> At(int64_t index, bool grow);
+
+  const Options options_;
+  mutable std::mutex mutex_;
+  std::vector<Item> items_;
+  std::map<std::string, std::shared_ptr<TensorArray>> gradients_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,75 @@
+#include "ops/sparse/sparse_input.h"
+
+namespace headrace {
+namespace {
+
+template <typename T>
+Status AddTo(const Tensor& places, const Tensor& values, Tensor& out) {
+  const int64_t n = places.dim(0), rank = places.dim(1);
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t at = 0;
+    for (int64_t d = 0; d < rank; ++d) {
+      at = at * out.dim(static_cast<int>(d)) + places.IntAt(i * rank + d);
+    }
+    T& y = out.data<T>()[at];
+    y = T(y + values.data<T>()[i]);
+  }
+  return OkStatus();
+}
+
+Status DenseAdd(KernelContext& c) {
+  const Tensor &places = c.input(0), &values = c.input(1), &b = c.input(3);
+  if (places.rank() != 2 || values.rank() != 1 || c.input(2).rank() != 1 ||
+      places.dim(0) != values.dim(0) ||
+      places.dim(1) != c.input(2).num_elements()) {
+    return InvalidArgument(
+        "Number of values must match first dimension of "
+        "indices and the rank its second: got indices ",
+        places.shape(), ", values ", values.shape(), ", shape ",
+        c.input(2).shape());
+  }
+  const Dims dims = IntsOf(c.input(2));
+  if (static_cast<int>(dims.size()) != b.rank()) {
+    return InvalidArgument("Two operands have different ndims; received: ",
+                           dims.size(), " and ", b.rank());
+  }
+  for (int d = 0; d < b.rank(); ++d) {
+    if (dims[d] == b.dim(d)) continue;
+    return InvalidArgument("Dimension ", d,
+                           " does not equal (no broadcasting is supported): "
+                           "sparse side ",
+                           dims[d], " vs dense side ", b.dim(d));
+  }
+  HR_RETURN_IF_ERROR(CheckPlaces(places, dims, /*ordered=*/false));
+  CopyElements(b, c.output(0));
+  Status status =
+      Unimplemented("SparseTensorDenseAdd of ", DTypeName(b.dtype()));
+  DispatchDType(b.dtype(), NumberTypes{}, [&](auto tag) {
+    status = AddTo<typename decltype(tag)::type>(places, values, c.output(0));
+  });
+  return status;
+}
+
+Status DenseAddGradient(GradientContext& g) {
+  Value dy = g.grad();
+  g.set(1, g("GatherNd", {dy, g.input(0)}));
+  g.set(3, dy);
+  return g.status();
+}
+
+HR_OP(SparseTensorDenseAdd)
+    .Input("a_indices: Tindices")
+    .Input("a_values: T")
+    .Input("a_shape: Tindices")
+    .Input("b: T")
+    .Output("output: T")
+    .Attr("T: numbertype")
+    .Attr("Tindices: {int32, int64}")
+    .Doc("The sum of a sparse and a dense tensor, dense.")
+    .Shape(LikeInput<3>)
+    .Gradient(DenseAddGradient)
+    .GradientSkips({1, 2, 3}, {0})
+    .Cpu(Compute<DenseAdd>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,232 @@
+#include "runtime/frame_graph.h"
+
+#include <deque>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "op/registry.h"
+
+namespace headrace {
+namespace {
+
+FrameRole RoleOf(const OpDef& op) {
+  static const auto* roles = new absl::flat_hash_map<StringView, FrameRole>{
+      {"Switch", FrameRole::kSwitch},
+      {"RefSwitch", FrameRole::kSwitch},
+      {"Merge", FrameRole::kMerge},
+      {"RefMerge", FrameRole::kMerge},
+      {"Enter", FrameRole::kEnter},
+      {"RefEnter", FrameRole::kEnter},
+      {"Exit", FrameRole::kExit},
+      {"RefExit", FrameRole::kExit},
+      {"NextIteration", FrameRole::kNextIteration},
+      {"RefNextIteration", FrameRole::kNextIteration},
+      {"LoopCond", FrameRole::kHandOn},
+      {"ControlTrigger", FrameRole::kTrigger}};
+  static const auto* by_op = [] {
+    auto* map = new absl::flat_hash_map<const OpDef*, FrameRole>;
+    for (const auto& [name, role] : *roles) {
+      if (const OpDef* def = FindOp(name)) map->emplace(def, role);
+    }
+    return map;
+  }();
+  auto it = by_op->find(&op);
+  return it == by_op->end() ? FrameRole::kPlain : it->second;
+}
+
+Status NotFed(const Node& n) {
+  return InvalidArgument("You must feed a value for placeholder tensor '",
+                         n.name(), "' with dtype ", DTypeName(n.output_type(0)),
+                         " and shape ", n.output_shape(0).ToString());
+}
+
+using FeedMap = absl::flat_hash_map<Edge, int>;
+
+class Maker {
+ public:
+  Maker(FrameGraph* g, absl::Span<Node* const> nodes,
+        absl::Span<const Edge> feeds)
+      : g_(*g), nodes_(nodes) {
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      feeds_.emplace(feeds[i], static_cast<int>(i));
+    }
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      ids_.emplace(nodes[i], static_cast<int>(i));
+    }
+  }
+
+  Status Make(absl::Span<const Edge> fetches) {
+    g_.nodes.resize(nodes_.size());
+    g_.frames.emplace_back();
+    for (size_t i = 0; i < nodes_.size(); ++i) {
+      HR_RETURN_IF_ERROR(SetNode(static_cast<int>(i)));
+    }
+    for (size_t i = 0; i < nodes_.size(); ++i) Connect(static_cast<int>(i));
+    HR_RETURN_IF_ERROR(FindFrames());
+    for (size_t i = 0; i < nodes_.size(); ++i) Place(static_cast<int>(i));
+    return SetFetches(fetches);
+  }
+
+ private:
+  Status SetNode(int id) {
+    Node* n = nodes_[id];
+    FrameGraph::FrameNode& out = g_.nodes[id];
+    out.op = n->op_ptr();
+    out.name = n->name();
+    out.role = RoleOf(n->def());
+    if (absl::StartsWith(n->def().name, "Placeholder") &&
+        n->num_inputs() == 0) {
+      if (!feeds_.contains(Edge{n, 0})) return NotFed(*n);
+      out.role = FrameRole::kTrigger;  // somebody waits for it only
+    }
+    out.targets.resize(n->num_outputs() + 1);
+    out.fetches.resize(n->num_outputs());
+    if (out.role == FrameRole::kEnter) {
+      out.constant = n->op().bool_attr("is_constant");
+    }
+    if (out.role != FrameRole::kPlain) return OkStatus();
+    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(n->op());
+    if (!kernel.ok()) {
+      return Status(kernel.status().code(),
+                    absl::StrCat(kernel.status().message(), "\n\t [[{{node ",
+                                 n->name(), "}}]]"));
+    }
+    out.kernel = *std::move(kernel);
+    return OkStatus();
+  }
+
+  void Connect(int id) {
+    Node* n = nodes_[id];
+    FrameGraph::FrameNode& out = g_.nodes[id];
+    for (int i = 0; i < n->num_inputs(); ++i) {
+      const Edge& e = n->input(i);
+      auto feed = feeds_.find(e);
+      FrameGraph::Source source;
+      if (feed != feeds_.end()) {
+        source.feed = feed->second;
+      } else {
+        g_.nodes[ids_.at(e.node)].targets[e.index].push_back({id, i});
+        ++out.waiting;
+      }
+      out.inputs.push_back(source);
+    }
+    for (Node* c : n->control_inputs()) {
+      g_.nodes[ids_.at(c)].targets.back().push_back({id, -1});
+      ++out.waiting;
+      ++out.control_waiting;
+    }
+  }
+
+  StatusOr<int> FrameOfOutputs(int id) {
+    FrameGraph::FrameNode& n = g_.nodes[id];
+    if (n.role == FrameRole::kExit) {
+      if (n.frame == 0) {
+        return InvalidArgument("Node ", n.name,
+                               " leaves a frame that nothing "
+                               "entered");
+      }
+      return g_.frames[n.frame].parent;
+    }
+    if (n.role != FrameRole::kEnter) return n.frame;
+    const std::string& name = n.op->string_attr("frame_name");
+    auto [it, added] = children_.emplace(std::make_pair(n.frame, name),
+                                         static_cast<int>(g_.frames.size()));
+    if (added) {
+      FrameGraph::Frame frame;
+      frame.parent = n.frame;
+      frame.name = name;
+      g_.frames.push_back(std::move(frame));
+    }
+    return it->second;
+  }
+
+  // Follows edges from the nodes that wait for nothing.
+  Status FindFrames() {
+    std::deque<int> found;
+    for (size_t i = 0; i < g_.nodes.size(); ++i) {
+      if (g_.nodes[i].waiting > 0) continue;
+      g_.nodes[i].frame = 0;
+      found.push_back(static_cast<int>(i));
+    }
+    while (!found.empty()) {
+      int id = found.front();
+      found.pop_front();
+      HR_ASSIGN_OR_RETURN(int frame, FrameOfOutputs(id));
+      g_.nodes[id].out_frame = frame;
+      for (const auto& targets : g_.nodes[id].targets) {
+        for (const FrameGraph::Target& t : targets) {
+          FrameGraph::FrameNode& user = g_.nodes[t.node];
+          if (user.frame < 0) {
+            user.frame = frame;
+            found.push_back(t.node);
+          } else if (user.frame != frame) {
+            return InvalidArgument("Node ", user.name,
+                                   " has inputs from different frames: '",
+                                   g_.frames[user.frame].name, "' and '",
+                                   g_.frames[frame].name, "'");
+          }
+        }
+      }
+    }
+    for (const FrameGraph::FrameNode& n : g_.nodes) {
+      if (n.frame < 0) {
+        return InvalidArgument("Graph is invalid, contains a cycle with node ",
+                               n.name);
+      }
+    }
+    return OkStatus();
+  }
+
+  void Place(int id) {
+    FrameGraph::FrameNode& n = g_.nodes[id];
+    FrameGraph::Frame& frame = g_.frames[n.frame];
+    n.slot = static_cast<int>(frame.waiting.size());
+    frame.waiting.push_back(n.role == FrameRole::kMerge ? n.control_waiting
+                                                        : n.waiting);
+    for (FrameGraph::Source& s : n.inputs) {
+      if (s.feed < 0) s.value = frame.values++;
+    }
+    if (n.role == FrameRole::kEnter) ++g_.frames[n.out_frame].enters;
+    if (n.role == FrameRole::kExit) frame.exits.push_back(id);
+  }
+
+  Status SetFetches(absl::Span<const Edge> fetches) {
+    g_.num_fetches = static_cast<int>(fetches.size());
+    for (size_t i = 0; i < fetches.size(); ++i) {
+      auto feed = feeds_.find(fetches[i]);
+      g_.fetched_feeds.push_back(feed == feeds_.end() ? -1 : feed->second);
+      if (feed != feeds_.end()) continue;
+      FrameGraph::FrameNode& n = g_.nodes[ids_.at(fetches[i].node)];
+      if (n.out_frame != 0) {
+        return InvalidArgument("Operation '", n.name,
+                               "' has been marked as not fetchable: it lies "
+                               "inside a loop");
+      }
+      n.fetches[fetches[i].index].push_back(static_cast<int>(i));
+    }
+    return OkStatus();
+  }
+
+  FrameGraph& g_;
+  absl::Span<Node* const> nodes_;
+  FeedMap feeds_;
+  absl::flat_hash_map<const Node*, int> ids_;
+  absl::flat_hash_map<std::pair<int, std::string>, int> children_;
+};
+
+}  // namespace
+
+bool IsFrameOp(const OpDef& op) {
+  FrameRole role = RoleOf(op);
+  return role != FrameRole::kPlain;
+}
+
+StatusOr<FrameGraph> FrameGraph::Make(absl::Span<Node* const> nodes,
+                                      absl::Span<const Edge> feeds,
+                                      absl::Span<const Edge> fetches) {
+  FrameGraph g;
+  HR_RETURN_IF_ERROR(Maker(&g, nodes, feeds).Make(fetches));
+  return g;
+}
+
+}  // namespace headrace

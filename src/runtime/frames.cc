@@ -1,0 +1,412 @@
+#include "runtime/frames.h"
+
+#include <deque>
+
+#include "absl/container/flat_hash_map.h"
+#include "base/cancellation.h"
+#include "op/shape_context.h"
+#include "runtime/frame_graph.h"
+
+namespace headrace {
+namespace {
+
+struct NodeState {
+  int waiting = 0;  // of a Merge: control inputs only
+  int dead = 0;     // dead inputs that arrived
+  int live = -1;    // of a Merge: the input that lives
+  bool queued = false;
+};
+
+struct Iteration {
+  std::vector<Tensor> values;
+  std::vector<NodeState> nodes;
+  int active = 0;  // nodes queued and frames inside that still run
+};
+
+// One running of a loop: a frame within an iteration of the one around it.
+struct FrameRun {
+  int frame = 0;
+  FrameRun* parent = nullptr;
+  int64_t parent_iteration = 0;
+  std::deque<std::unique_ptr<Iteration>> iterations;
+  int64_t first = 0;  // number of iterations[0]
+  int enters_left = 0;
+  struct Invariant {
+    int node;
+    Tensor value;
+    bool dead;
+  };
+  std::vector<Invariant> invariants;
+  std::vector<int> left;  // Exits that handed a value out
+  absl::flat_hash_map<std::pair<int64_t, int>, std::unique_ptr<FrameRun>>
+      children;  // by iteration and frame
+
+  Iteration* at(int64_t i) {
+    return i < first || i - first >= static_cast<int64_t>(iterations.size())
+               ? nullptr
+               : iterations[i - first].get();
+  }
+};
+
+// Allocates what the shape rule tells and runs the kernel.
+Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
+               absl::Span<Tensor* const> in, absl::Span<Tensor> out) {
+  const ResolvedOp& op = *n.op;
+  if (op.def().shape_fn && !n.kernel->own_outputs()) {
+    absl::InlinedVector<const Shape*, 4> shapes;
+    absl::InlinedVector<const Tensor*, 4> values;
+    for (const Tensor* t : in) {
+      shapes.push_back(&t->shape());
+      values.push_back(t);
+    }
+    ShapeContext c(op, shapes, values);
+    HR_RETURN_IF_ERROR(op.def().shape_fn(c));
+    for (size_t o = 0; o < out.size(); ++o) {
+      if (!c.output(o).fully_known()) continue;
+      HR_ASSIGN_OR_RETURN(
+          out[o],
+          Tensor::Allocate(BaseType(op.output_types()[o]), c.output(o)));
+    }
+  }
+  absl::InlinedVector<Tensor*, 4> outputs;
+  for (Tensor& t : out) outputs.push_back(&t);
+  KernelContext c(op, in.data(), outputs.data(), services);
+  return n.kernel->Run(c);
+}
+
+// One run of a FrameGraph, on the calling thread.
+class FrameRunner {
+ public:
+  FrameRunner(const FrameGraph& g, KernelContext& c)
+      : g_(g), c_(c), fetched_(g.num_fetches), has_(g.num_fetches) {}
+
+  Status Run() {
+    root_.iterations.push_back(NewIteration(0));
+    for (size_t i = 0; i < g_.nodes.size(); ++i) {
+      if (g_.nodes[i].waiting == 0) Queue(&root_, 0, static_cast<int>(i));
+    }
+    do {
+      HR_RETURN_IF_ERROR(RunQueue());
+    } while (EndStalled(&root_));
+    for (int i = 0; i < g_.num_fetches; ++i) {
+      if (g_.fetched_feeds[i] >= 0) {
+        c_.set_output(i, c_.input(g_.fetched_feeds[i]));
+        continue;
+      }
+      if (!has_[i]) {
+        return InvalidArgument("Retval[", i, "] does not have value");
+      }
+      c_.set_output(i, std::move(fetched_[i]));
+    }
+    return OkStatus();
+  }
+
+ private:
+  struct Ready {
+    FrameRun* run;
+    int64_t iteration;
+    int node;
+  };
+
+  std::unique_ptr<Iteration> NewIteration(int frame) {
+    auto it = std::make_unique<Iteration>();
+    it->values.resize(g_.frames[frame].values);
+    const std::vector<int>& waiting = g_.frames[frame].waiting;
+    it->nodes.resize(waiting.size());
+    for (size_t i = 0; i < waiting.size(); ++i) {
+      it->nodes[i].waiting = waiting[i];
+    }
+    return it;
+  }
+
+  void Queue(FrameRun* run, int64_t iteration, int node) {
+    Iteration* it = run->at(iteration);
+    NodeState& state = it->nodes[g_.nodes[node].slot];
+    if (state.queued) return;
+    state.queued = true;
+    ++it->active;
+    queue_.push_back({run, iteration, node});
+  }
+
+  // A value (null: a dead token) reaches an input.
+  void Deliver(FrameRun* run, int64_t iteration, FrameGraph::Target t,
+               const Tensor* value) {
+    Iteration* it = run->at(iteration);
+    if (it == nullptr) return;  // that iteration is over
+    const FrameGraph::FrameNode& n = g_.nodes[t.node];
+    NodeState& state = it->nodes[n.slot];
+    bool ready;
+    if (n.role == FrameRole::kMerge) {
+      if (t.input < 0) {
+        --state.waiting;
+      } else if (value == nullptr) {
+        ++state.dead;
+      } else if (state.live < 0) {
+        state.live = t.input;
+        it->values[n.inputs[t.input].value] = *value;
+      }
+      ready =
+          state.waiting == 0 &&
+          (state.live >= 0 || state.dead >= static_cast<int>(n.inputs.size()));
+    } else {
+      --state.waiting;
+      if (value == nullptr) {
+        ++state.dead;
+      } else if (t.input >= 0) {
+        it->values[n.inputs[t.input].value] = *value;
+      }
+      ready = state.waiting == 0;
+    }
+    if (ready) Queue(run, iteration, t.node);
+  }
+
+  void DeliverAll(FrameRun* run, int64_t iteration, int node, int output,
+                  const Tensor* value) {
+    const FrameGraph::FrameNode& n = g_.nodes[node];
+    for (const FrameGraph::Target& t : n.targets[output]) {
+      Deliver(run, iteration, t, value);
+    }
+    if (run != &root_ || output >= n.op->num_outputs() || !value) return;
+    for (int fetch : n.fetches[output]) {
+      fetched_[fetch] = *value;
+      has_[fetch] = true;
+    }
+  }
+
+  // The outputs of a node (null: all dead) reach an iteration.
+  void DeliverOutputs(FrameRun* run, int64_t iteration, int node,
+                      absl::Span<const Tensor> outputs, bool dead) {
+    int count = g_.nodes[node].op->num_outputs();
+    for (int o = 0; o < count; ++o) {
+      const Tensor* value =
+          dead || !outputs[o].has_buffer() ? nullptr : &outputs[o];
+      DeliverAll(run, iteration, node, o, value);
+    }
+    static const Tensor* const alive = new Tensor();
+    DeliverAll(run, iteration, node, count, dead ? nullptr : alive);
+  }
+
+  Status RunQueue() {
+    const CancellationToken* cancellation = c_.services().cancellation;
+    while (!queue_.empty()) {
+      if (cancellation && cancellation->cancelled()) [[unlikely]] {
+        return cancellation->status();
+      }
+      Ready r = queue_.front();
+      queue_.pop_front();
+      HR_RETURN_IF_ERROR(Step(r));
+    }
+    return OkStatus();
+  }
+
+  Status Step(const Ready& r) {
+    const FrameGraph::FrameNode& n = g_.nodes[r.node];
+    Iteration* it = r.run->at(r.iteration);
+    const NodeState& state = it->nodes[n.slot];
+    bool dead = n.role == FrameRole::kMerge     ? state.live < 0
+                : n.role == FrameRole::kTrigger ? false
+                                                : state.dead > 0;
+    absl::InlinedVector<Tensor, 4> outputs(n.op->num_outputs());
+    if (!dead) {
+      Status s = Compute(n, *it, state, absl::MakeSpan(outputs));
+      if (!s.ok()) {
+        return Status(s.code(), absl::StrCat(s.message(), "\n\t [[{{node ",
+                                             n.name, "}}]]"));
+      }
+    }
+    switch (n.role) {
+      case FrameRole::kEnter:
+        EnterFrame(r, outputs, dead);
+        break;
+      case FrameRole::kExit:
+        if (dead) break;
+        r.run->left.push_back(r.node);
+        DeliverOutputs(r.run->parent, r.run->parent_iteration, r.node, outputs,
+                       false);
+        break;
+      case FrameRole::kNextIteration:
+        if (dead) break;
+        BeginIteration(r.run, r.iteration + 1);
+        DeliverOutputs(r.run, r.iteration + 1, r.node, outputs, false);
+        break;
+      default:
+        DeliverOutputs(r.run, r.iteration, r.node, outputs, dead);
+    }
+    --it->active;
+    EndIterations(r.run);
+    return OkStatus();
+  }
+
+  Status Compute(const FrameGraph::FrameNode& n, Iteration& it,
+                 const NodeState& state, absl::Span<Tensor> outputs) {
+    absl::InlinedVector<Tensor, 4> taken;
+    for (const FrameGraph::Source& s : n.inputs) {
+      taken.push_back(s.feed >= 0 ? c_.input(s.feed)
+                                  : std::move(it.values[s.value]));
+    }
+    switch (n.role) {
+      case FrameRole::kPlain:
+        break;
+      case FrameRole::kTrigger:
+        return OkStatus();
+      case FrameRole::kSwitch: {
+        if (!taken[1].has_buffer() || taken[1].num_elements() != 1) {
+          return InvalidArgument(
+              "The second input must be a scalar, but it is ",
+              taken[1].Describe());
+        }
+        outputs[taken[1].scalar<bool>() ? 1 : 0] = std::move(taken[0]);
+        return OkStatus();
+      }
+      case FrameRole::kMerge:
+        outputs[0] = std::move(taken[state.live]);
+        outputs[1] = Tensor::Scalar<int32_t>(state.live);
+        return OkStatus();
+      default:
+        if (!outputs.empty()) outputs[0] = std::move(taken[0]);
+        return OkStatus();
+    }
+    absl::InlinedVector<Tensor*, 4> in;
+    for (Tensor& t : taken) in.push_back(&t);
+    return RunNode(n, c_.services(), in, outputs);
+  }
+
+  void EnterFrame(const Ready& r, absl::Span<const Tensor> outputs, bool dead) {
+    const FrameGraph::FrameNode& n = g_.nodes[r.node];
+    std::unique_ptr<FrameRun>& child =
+        r.run->children[{r.iteration, n.out_frame}];
+    if (!child) {
+      child = std::make_unique<FrameRun>();
+      child->frame = n.out_frame;
+      child->parent = r.run;
+      child->parent_iteration = r.iteration;
+      child->enters_left = g_.frames[n.out_frame].enters;
+      child->iterations.push_back(NewIteration(n.out_frame));
+      ++r.run->at(r.iteration)->active;
+    }
+    FrameRun* run = child.get();
+    --run->enters_left;
+    if (n.constant) run->invariants.push_back({r.node, outputs[0], dead});
+    int64_t last = n.constant ? run->first + run->iterations.size() : 1;
+    for (int64_t i = run->first; i < last; ++i) {
+      DeliverOutputs(run, i, r.node, outputs, dead);
+    }
+    EndIterations(run);
+  }
+
+  void BeginIteration(FrameRun* run, int64_t i) {
+    if (run->at(i)) return;
+    run->iterations.push_back(NewIteration(run->frame));
+    for (const FrameRun::Invariant& v : run->invariants) {
+      DeliverOutputs(run, i, v.node, {&v.value, 1}, v.dead);
+    }
+  }
+
+  // Frees iterations that nothing can reach any more, and ends the frame with
+  // the last of them.
+  void EndIterations(FrameRun* run) {
+    if (run == &root_ || run->enters_left > 0) return;
+    while (!run->iterations.empty() && run->iterations[0]->active == 0) {
+      run->iterations.pop_front();
+      ++run->first;
+    }
+    if (run->iterations.empty()) EndFrame(run);
+  }
+
+  // Exits that no value left by are dead from now on.
+  void EndFrame(FrameRun* run) {
+    FrameRun* parent = run->parent;
+    int64_t iteration = run->parent_iteration;
+    for (int exit : g_.frames[run->frame].exits) {
+      bool left = false;
+      for (int node : run->left) left = left || node == exit;
+      if (!left) DeliverOutputs(parent, iteration, exit, {}, true);
+    }
+    int frame = run->frame;
+    Iteration* around = parent->at(iteration);
+    parent->children.erase({iteration, frame});
+    if (around == nullptr) return;
+    --around->active;
+    EndIterations(parent);
+  }
+
+  // With nothing left to run, a frame that still waits (for a loop around it
+  // that is dead) ends: the innermost one first. False when there is none.
+  bool EndStalled(FrameRun* run) {
+    if (run->children.empty()) {
+      if (run == &root_) return false;
+      EndFrame(run);
+      return true;
+    }
+    return EndStalled(run->children.begin()->second.get());
+  }
+
+  const FrameGraph& g_;
+  KernelContext& c_;
+  FrameRun root_;
+  std::deque<Ready> queue_;
+  std::vector<Tensor> fetched_;
+  std::vector<bool> has_;
+};
+
+class FramesKernel : public Kernel {
+ public:
+  explicit FramesKernel(FrameGraph g) : graph_(std::move(g)) {}
+  Status Run(KernelContext& c) override { return FrameRunner(graph_, c).Run(); }
+  bool own_outputs() const override { return true; }
+
+ private:
+  const FrameGraph graph_;
+};
+
+// The op that the one call of such a program names; not in the registry.
+const OpDef& FramesOp() {
+  static const OpDef* def = [] {
+    auto* d = new OpDef;
+    d->name = "_RunFrames";
+    d->is_stateful = true;
+    for (const char* name : {"Tin", "Tout"}) {
+      AttrDef attr;
+      attr.name = name;
+      attr.kind = AttrKind::kTypeList;
+      d->attrs.push_back(std::move(attr));
+    }
+    ArgDef in, out;
+    in.name = "inputs";
+    in.type_list_attr = "Tin";
+    out.name = "outputs";
+    out.type_list_attr = "Tout";
+    d->inputs.push_back(std::move(in));
+    d->outputs.push_back(std::move(out));
+    return d;
+  }();
+  return *def;
+}
+
+}  // namespace
+
+StatusOr<Program> MakeFrameProgram(absl::Span<Node* const> nodes,
+                                   absl::Span<const Edge> feeds,
+                                   absl::Span<const Edge> fetches) {
+  HR_ASSIGN_OR_RETURN(FrameGraph g, FrameGraph::Make(nodes, feeds, fetches));
+  Program p;
+  Call call;
+  std::vector<DType> in, out;
+  for (const Edge& e : feeds) {
+    in.push_back(BaseType(e.node->output_type(e.index)));
+    p.feeds.push_back(p.NewValue(in.back(), e.node->output_shape(e.index)));
+  }
+  for (const Edge& e : fetches) {
+    out.push_back(BaseType(e.node->output_type(e.index)));
+    p.fetches.push_back(p.NewValue(out.back(), Shape::UnknownRank()));
+  }
+  call.inputs.assign(p.feeds.begin(), p.feeds.end());
+  call.outputs.assign(p.fetches.begin(), p.fetches.end());
+  HR_ASSIGN_OR_RETURN(call.op, ResolveOp(FramesOp(), in, {{"Tout", out}}));
+  call.effect = true;
+  call.kernel = std::make_shared<FramesKernel>(std::move(g));
+  p.calls.push_back(std::move(call));
+  return p;
+}
+
+}  // namespace headrace
