@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 build_packages=(
   cmake ninja-build g++ ccache mold pkg-config
-  libdnnl-dev ocl-icd-opencl-dev libprotobuf-dev protobuf-compiler
+  libdnnl-dev libeigen3-dev ocl-icd-opencl-dev libprotobuf-dev protobuf-compiler
   libabsl-dev libleveldb-dev libre2-dev libsnappy-dev zlib1g-dev
   libxsimd-dev libhwy-dev libgtest-dev python3-venv python3-dev
 )

@@ -162,10 +162,13 @@ ValueList CallFunction(OpScope& s, const FunctionPtr& f,
   return outputs;
 }
 
-std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
-                                   absl::Span<const Value> args,
-                                   absl::Span<const Value> results,
-                                   absl::Span<const Gradient> gradients) {
+namespace {
+
+// What g.backward is called with.
+std::vector<Value> BackwardInputs(OpScope& s, const FunctionGradient& g,
+                                  absl::Span<const Value> args,
+                                  absl::Span<const Value> results,
+                                  absl::Span<const Gradient> gradients) {
   std::vector<Value> inputs;
   for (int i : g.grad_results) {
     inputs.push_back(gradients[i] ? Densify(s, gradients[i])
@@ -175,6 +178,16 @@ std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
     inputs.push_back(source.is_arg ? args[source.index]
                                    : results[source.index]);
   }
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
+                                   absl::Span<const Value> args,
+                                   absl::Span<const Value> results,
+                                   absl::Span<const Gradient> gradients) {
+  std::vector<Value> inputs = BackwardInputs(s, g, args, results, gradients);
   std::vector<Gradient> arg_gradients(g.arg_grads.size());
   if (!s.ok()) return arg_gradients;
   ValueList outputs = CallFunction(s, g.backward, inputs, g.backward_call);
@@ -195,15 +208,7 @@ Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
               const FunctionLibrary* library,
               std::vector<Gradient>* arg_gradients) {
   OpScope s;
-  std::vector<Value> inputs;
-  for (int i : g.grad_results) {
-    inputs.push_back(gradients[i] ? Densify(s, gradients[i])
-                                  : ZerosFor(s, results[i]));
-  }
-  for (const FunctionGradient::Source& source : g.sources) {
-    inputs.push_back(source.is_arg ? args[source.index]
-                                   : results[source.index]);
-  }
+  std::vector<Value> inputs = BackwardInputs(s, g, args, results, gradients);
   HR_RETURN_IF_ERROR(s.status());
   HR_ASSIGN_OR_RETURN(ValueList grads,
                       CallDifferentiably(g.backward, inputs, library, g.backward_call));

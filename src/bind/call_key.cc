@@ -44,8 +44,8 @@ bool Same(PyObject* a, PyObject* b) {
 
 void CallKey::AddShape(uint64_t tag, DType dtype, const Shape& shape) {
   int rank = shape.rank();
-  tokens_.push_back(Token(tag, static_cast<uint64_t>(dtype) << 16 |
-                                   static_cast<uint8_t>(rank)));
+  tokens_.push_back(Token(
+      tag, static_cast<uint64_t>(dtype) << 16 | static_cast<uint8_t>(rank)));
   for (int i = 0; i < rank; ++i) tokens_.push_back(shape[i]);
 }
 
@@ -142,8 +142,8 @@ bool CallKey::AddOther(PyObject* o) {
     return true;
   }
   if (TypeHas(o, "__attrs_attrs__") && !PyType_Check(o)) {
-    Ref fields(PyObject_GetAttrString(
-        reinterpret_cast<PyObject*>(Py_TYPE(o)), "__attrs_attrs__"));
+    Ref fields(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)),
+                                      "__attrs_attrs__"));
     Py_ssize_t n = fields ? PySequence_Size(fields.get()) : -1;
     if (n < 0) return false;
     tokens_.push_back(Token(kNamed, 1));

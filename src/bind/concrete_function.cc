@@ -20,8 +20,9 @@ std::vector<Value> Values(nb::sequence items) {
 void CheckBody(PyGraph& g, absl::Span<const Value> values) {
   for (const Value& v : values) {
     if (!v || !v.is_symbolic() || v.graph() != g.graph()) {
-      throw nb::value_error("a function's arguments and results are tensors "
-                            "of its own graph");
+      throw nb::value_error(
+          "a function's arguments and results are tensors "
+          "of its own graph");
     }
   }
 }
@@ -37,7 +38,8 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
   size_t given = inner.size();
   for (const GraphBuilder::Capture& c : g.builder().captures()) {
     bool is_arg = false;
-    for (size_t i = 0; i < given; ++i) is_arg = is_arg || inner[i].id() == c.inner.id();
+    for (size_t i = 0; i < given; ++i)
+      is_arg = is_arg || inner[i].id() == c.inner.id();
     if (is_arg) continue;
     inner.push_back(c.inner);
     captures.push_back(c.outer);
@@ -109,10 +111,9 @@ std::string DebugPlan(const ConcreteCore& c) {
 
 void AddConcreteFunction(nb::module_& m) {
   nb::class_<ConcreteCore>(m, "ConcreteCore")
-      .def_prop_ro("name",
-                   [](const ConcreteCore& c) {
-                     return c.function->function()->name;
-                   })
+      .def_prop_ro(
+          "name",
+          [](const ConcreteCore& c) { return c.function->function()->name; })
       .def_prop_ro("is_stateful",
                    [](const ConcreteCore& c) {
                      return c.function->function()->is_stateful();
@@ -127,6 +128,7 @@ void AddConcreteFunction(nb::module_& m) {
       .def("call", &Call);
   m.def("make_concrete", &MakeConcrete);
   m.def("evaluate", &Evaluate);
+  m.def("count_functions", [] { return GlobalFunctions().Names().size(); });
   m.def("new_function_name", [](const std::string& prefix) {
     return FunctionLibrary::NewName(prefix);
   });

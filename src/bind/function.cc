@@ -1,8 +1,10 @@
 // tf.function's objects: a call whose signature was traced before runs its
 // plan without entering Python code.
+// Python.h first, as structmember.h needs it.
+// clang-format off
 #include "bind/python.h"
-
 #include <structmember.h>
+// clang-format on
 
 #include <cstddef>
 #include <new>
@@ -44,8 +46,7 @@ struct State {
 };
 
 struct FunctionObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   State* state;
   PyObject* dict;
   PyObject* weak_references;
@@ -269,8 +270,8 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
     Ref t(WrapValue(v));
     if (!t || PyList_Append(leaves.get(), t.get()) < 0) return nullptr;
   }
-  Ref answer(PyObject_CallMethod(self, "_resolve", "OO", slots.get(),
-                                 leaves.get()));
+  Ref answer(
+      PyObject_CallMethod(self, "_resolve", "OO", slots.get(), leaves.get()));
   return answer ? RunResolved(*Cast(self)->state, key, answer.get()) : nullptr;
 }
 
@@ -401,15 +402,14 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET,
      offsetof(FunctionObject, weak_references), READONLY, nullptr},
     {}};
-PyType_Slot slots[] = {
-    {Py_tp_new, reinterpret_cast<void*>(New)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-    {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-    {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_methods, methods},
-    {Py_tp_members, members},
-    {0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(Clear)},
+                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
 PyType_Spec spec = {"headrace.FunctionBase", sizeof(FunctionObject), 0,
                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
                         Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,

@@ -237,8 +237,9 @@ void AddNode(nb::module_& m) {
       .def("output", &Output)
       .def("inputs", &Inputs)
       .def("control_inputs", &NodeControls)
-      .def("add_control_input",
-           [](NodeRef& n, const NodeRef& c) { n.node->AddControlInput(c.node); })
+      .def(
+          "add_control_input",
+          [](NodeRef& n, const NodeRef& c) { n.node->AddControlInput(c.node); })
       .def("set_device",
            [](NodeRef& n, const std::string& d) { n.node->set_device(d); })
       .def("attr", &Attr)
@@ -301,13 +302,14 @@ void AddGraph(nb::module_& m) {
   nb::class_<PyGraph>(m, "GraphCore")
       .def(nb::init<bool>(), nb::arg("is_function"))
       .def_prop_ro("id", [](PyGraph& g) { return Address(g.graph()); })
-      .def_prop_ro("num_nodes", [](PyGraph& g) { return g.graph()->num_nodes(); })
-      .def_prop_rw("scope",
-                   [](PyGraph& g) { return g.builder().scope(); },
-                   [](PyGraph& g, std::string s) { g.builder().set_scope(s); })
-      .def_prop_rw("device",
-                   [](PyGraph& g) { return g.builder().device(); },
-                   [](PyGraph& g, std::string d) { g.builder().set_device(d); })
+      .def_prop_ro("num_nodes",
+                   [](PyGraph& g) { return g.graph()->num_nodes(); })
+      .def_prop_rw(
+          "scope", [](PyGraph& g) { return g.builder().scope(); },
+          [](PyGraph& g, std::string s) { g.builder().set_scope(s); })
+      .def_prop_rw(
+          "device", [](PyGraph& g) { return g.builder().device(); },
+          [](PyGraph& g, std::string d) { g.builder().set_device(d); })
       .def_prop_rw("finalized", &PyGraph::finalized, &PyGraph::Finalize)
       .def("unique_scope",
            [](PyGraph& g, const std::string& base) {
@@ -326,10 +328,13 @@ void AddGraph(nb::module_& m) {
       .def("node", &NodeAt)
       .def("set_control_inputs", &SetControlInputs)
       .def("control_inputs", &ControlInputs)
-      .def("set_seed", [](PyGraph& g, nb::object seed) {
-        g.graph()->has_seed = !seed.is_none();
-        if (!seed.is_none()) g.graph()->seed = nb::cast<int64_t>(seed);
-      }, nb::arg("seed").none());
+      .def(
+          "set_seed",
+          [](PyGraph& g, nb::object seed) {
+            g.graph()->has_seed = !seed.is_none();
+            if (!seed.is_none()) g.graph()->seed = nb::cast<int64_t>(seed);
+          },
+          nb::arg("seed").none());
   m.def("push_graph", &PushGraph);
   m.def("push_eager", &PushEager);
   m.def("pop_emitter", &PopEmitter);

@@ -4,8 +4,8 @@
 #include "bind/op_call.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
-#include "graph/graph.h"
 #include "bind/variable_object.h"
+#include "graph/graph.h"
 
 namespace headrace::bind {
 namespace {

@@ -13,6 +13,7 @@
 #include "op/resource.h"
 #include "runtime/executable.h"
 #include "runtime/function_caller.h"
+#include "runtime/placement.h"
 
 namespace nb = nanobind;
 
@@ -34,6 +35,9 @@ nb::object ToNumpy(Tensor t) {
 
 class SessionCore {
  public:
+  // Nodes whose device is not there run on the CPU.
+  bool soft_placement = false;
+
   explicit SessionCore(PyGraph& g)
       : graph_(g.graph()), caller_(graph_->library()) {
     services_.resources = &resources_;
@@ -139,8 +143,12 @@ class SessionCore {
     std::vector<Edge> in, out;
     for (const Value& v : feeds) in.push_back(EdgeOf(v));
     for (const Value& v : fetches) out.push_back(EdgeOf(v));
-    StatusOr<std::unique_ptr<Executable>> made = Executable::Make(
-        *graph_, in, out, targets, graph_->library().get());
+    if (!soft_placement) {
+      Status placed = CheckPlacement(out, targets);
+      if (!placed.ok()) ThrowStatus(placed);
+    }
+    StatusOr<std::unique_ptr<Executable>> made =
+        Executable::Make(*graph_, in, out, targets, graph_->library().get());
     if (!made.ok()) ThrowStatus(made.status());
     last_ = *std::move(made);
     last_key_ = key;
@@ -174,6 +182,7 @@ class SessionCore {
 void AddSession(nb::module_& m) {
   nb::class_<SessionCore>(m, "SessionCore")
       .def(nb::init<PyGraph&>())
+      .def_rw("soft_placement", &SessionCore::soft_placement)
       .def("run_one", &SessionCore::RunOne, nb::arg("fetch").none(),
            nb::arg("feeds").none())
       .def("run_many", &SessionCore::RunMany)

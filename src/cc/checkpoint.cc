@@ -110,7 +110,8 @@ EventFileWriter::EventFileWriter(const std::string& folder)
 }
 EventFileWriter::~EventFileWriter() { (void)state_->writer->Close(); }
 
-void EventFileWriter::scalar(const std::string& tag, float value, int64_t step) {
+void EventFileWriter::scalar(const std::string& tag, float value,
+                             int64_t step) {
   Check(state_->writer->WriteScalar(tag, value, step, EventClock()));
 }
 void EventFileWriter::flush() { Check(state_->writer->Flush()); }

@@ -1,5 +1,6 @@
 #include "headrace/tensor.h"
 
+#include <charconv>
 #include <cstring>
 
 #include "absl/strings/escaping.h"
@@ -33,7 +34,14 @@ std::string Element(const Core_& t, int64_t i) {
     } else if constexpr (std::is_integral_v<T>) {
       text = absl::StrCat(static_cast<int64_t>(v));
     } else {
-      text = absl::StrCat(static_cast<double>(v));
+      // Shortest form that reads back as the same number.
+      using Number =
+          std::conditional_t<std::is_same_v<T, double>, double, float>;
+      char digits[40];
+      auto end =
+          std::to_chars(digits, digits + sizeof digits, static_cast<Number>(v))
+              .ptr;
+      text = std::string(digits, end);
     }
   });
   if (t.dtype() == headrace::DType::kBool) {

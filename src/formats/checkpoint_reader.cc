@@ -103,8 +103,7 @@ Status CheckpointReader::CheckSize(StringView key,
   if (count.ok() && static_cast<uint64_t>(*count) <= MostBytes() / element) {
     return OkStatus();
   }
-  return DataLoss("Tensor ", key,
-                  " has more elements than the files can hold");
+  return DataLoss("Tensor ", key, " has more elements than the files can hold");
 }
 
 Status CheckpointReader::Read(StringView key, absl::Span<char> out) const {

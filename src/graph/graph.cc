@@ -89,8 +89,17 @@ void Graph::RemoveLastNode() {
   nodes_.pop_back();
 }
 
+void Graph::Reserve(int nodes) {
+  by_name_.reserve(by_name_.size() + nodes);
+  names_in_use_.reserve(names_in_use_.size() + nodes);
+}
+
 std::string Graph::UniqueName(StringView name, bool mark) {
   std::string key = absl::AsciiStrToLower(name);
+  if (mark) {
+    auto [it, fresh] = names_in_use_.try_emplace(key, 1);
+    if (fresh) return std::string(name);
+  }
   auto it = names_in_use_.find(key);
   int count = it == names_in_use_.end() ? 0 : it->second;
   if (mark) names_in_use_[key] = count + 1;

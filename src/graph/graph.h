@@ -114,6 +114,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   // "name", "name_1", ...: unique without regard to case, and now taken by
   // the caller when `mark` (upstream's rule).
   std::string UniqueName(StringView name, bool mark = true);
+  // Makes room for that many more nodes.
+  void Reserve(int nodes);
   Node* FindNode(StringView name) const;  // or null
   // "node:0", "node" (an output) -> the edge; InvalidArgument otherwise.
   StatusOr<Edge> FindOutput(StringView name) const;

@@ -25,6 +25,8 @@ Status At(const Status& s, const NodeDef& node, const OpDef& def) {
   StringView text = s.message();
   size_t own = text.find("; Op<name=");
   if (own != StringView::npos) text = text.substr(0, own);
+  size_t unnamed = text.find("\n\t; NodeDef:");
+  if (unnamed != StringView::npos) text = text.substr(0, unnamed);
   while (absl::ConsumeSuffix(&text, "\n\t")) {
   }
   return Status(s.code(), absl::StrCat(text, "\n\t; NodeDef: {{node ",
@@ -140,7 +142,7 @@ Status NodeImporter::MakeUse(const NodeDef& node, OpUse* use) {
     return Unimplemented(
         "Op ", def.name, " is not available in GraphDef version ", producer_,
         ". It has been removed in version ", def.deprecation.version, ". ",
-        def.deprecation.explanation);
+        def.deprecation.explanation, ".");
   }
   HR_RETURN_IF_ERROR(ReadAttrs(node, use));
   for (const ArgDef& arg : def.inputs) {

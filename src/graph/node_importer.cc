@@ -100,6 +100,12 @@ Status NodeImporter::ParseInput(const Item& item, const std::string& text,
       return OkStatus();
     }
   }
+  // Mostly the node just before.
+  int before = static_cast<int>(&item - items_.data()) - 1;
+  if (before >= 0 && items_[before].def->name() == name) {
+    in->source = before;
+    return OkStatus();
+  }
   auto it = index_.find(name);
   if (it != index_.end()) {
     in->source = it->second;
@@ -308,6 +314,7 @@ Status NodeImporter::SetBackEdges(Item& item) {
 
 Status NodeImporter::Add(absl::Span<const NodeDef* const> defs) {
   HR_RETURN_IF_ERROR(Index(defs));
+  graph_->Reserve(static_cast<int>(defs.size()));
   return AddInOrder();
 }
 

@@ -91,9 +91,13 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
     const OpDef& def = step.op->def();
     if (def.view_input >= 0 && from_frame[call.inputs[def.view_input]] &&
         e->slots_[call.outputs[0]].is_static && call.outputs.size() == 1) {
-      bool all = true;
-      for (ValueId v : call.inputs) all = all && from_frame[v];
-      if (all) {
+      // All but the viewed memory itself must be known before any run.
+      bool known = true;
+      for (size_t i = 0; i < call.inputs.size(); ++i) {
+        known = known && (static_cast<int>(i) == def.view_input ||
+                          e->slots_[call.inputs[i]].constant.has_buffer());
+      }
+      if (known) {
         from_frame[call.outputs[0]] = true;
         e->view_steps_.push_back(std::move(step));
         continue;

@@ -100,6 +100,17 @@ bool RunsInFrames(const std::vector<Node*>& nodes) {
                      [](Node* n) { return IsFrameOp(n->def()); });
 }
 
+// State that is given no name has its node's (variables made by handle alone
+// excepted, as upstream does).
+StatusOr<ResolvedOpPtr> NamedOp(const Node& n) {
+  if (!n.def().is_stateful || n.def().name == "VarHandleOp") return n.op_ptr();
+  const std::string* shared = n.op().attrs().Get<std::string>("shared_name");
+  if (shared == nullptr || !shared->empty()) return n.op_ptr();
+  AttrMap attrs = n.op().attrs();
+  attrs.Set("shared_name", n.name());
+  return ResolveOp(n.def(), n.op().input_types(), attrs);
+}
+
 bool IsCall(const std::string& op) {
   return op == "PartitionedCall" || op == "StatefulPartitionedCall";
 }
@@ -146,7 +157,7 @@ class Writer {
                                " calls once its functions are written out");
     }
     Call call;
-    call.op = n->op_ptr();
+    HR_ASSIGN_OR_RETURN(call.op, NamedOp(*n));
     call.inputs.assign(inputs.begin(), inputs.end());
     call.name = n->name();
     call.effect = HasSideEffect(n->def());

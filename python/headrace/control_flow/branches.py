@@ -128,7 +128,7 @@ def _indexed(branch_fns, default):
         raise ValueError("Argument `branch_fns` must not be empty.")
     for key, function in pairs:
         if not callable(function):
-            raise TypeError(f'fn for key {key} must be callable, but is {function!r}.')
+            raise TypeError(f"fn for key {key} must be callable, but is {function!r}.")
         if not isinstance(key, int):
             raise TypeError(f"Key must be a Python `int`, got {type(key)}.")
     keys = sorted(k for k, _ in pairs)
@@ -150,8 +150,10 @@ def _indexed(branch_fns, default):
 def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"):
     """The result of the first function whose predicate holds, or of the default."""
     if isinstance(pred_fn_pairs, dict):
-        pairs = [(p.deref() if hasattr(p, "deref") else p, f) for p, f in
-                 pred_fn_pairs.items()]
+        pairs = [
+            (p.deref() if hasattr(p, "deref") else p, f)
+            for p, f in pred_fn_pairs.items()
+        ]
     elif isinstance(pred_fn_pairs, (list, tuple)):
         pairs = list(pred_fn_pairs)
     else:
@@ -164,8 +166,7 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
     for pair in pairs:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise TypeError(
-                "Each entry in 'pred_fn_pairs' must be a 2-tuple. Received "
-                f"{pair}."
+                f"Each entry in 'pred_fn_pairs' must be a 2-tuple. Received {pair}."
             )
         if not callable(pair[1]):
             raise TypeError(f"Callable expected, got {pair[1]}")
@@ -222,7 +223,9 @@ def _none_holds(preds, last):
                 f"Expected '{conversion.convert_to_tensor(False)!s}' to be true. "
                 f"Summarized data: {text.encode()!r}\n{flat if value is not None else ''}",
             )
-        _headrace.call_op("Assert", [conversion.convert_to_tensor(False), text, stacked], {})
+        _headrace.call_op(
+            "Assert", [conversion.convert_to_tensor(False), text, stacked], {}
+        )
         return last()
 
     return fail

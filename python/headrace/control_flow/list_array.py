@@ -71,8 +71,10 @@ class ListArray:
             raise ValueError(
                 f"Inconsistent shapes: saw {shape} but expected {self._element_shape}"
             )
-        return self._element_shape.merge_with(shape) if self._infer_shape else (
-            self._element_shape
+        return (
+            self._element_shape.merge_with(shape)
+            if self._infer_shape
+            else (self._element_shape)
         )
 
     def size(self, name=None):

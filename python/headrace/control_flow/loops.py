@@ -27,7 +27,9 @@ def while_loop(
         raise TypeError("'parallel_iterations' must be a positive integer.")
     loop_vars = _unwrapped(loop_vars)
     if isinstance(loop_vars, (list, tuple)) and not loop_vars:
-        raise ValueError("'loop_vars' must be non-empty.") if not len(loop_vars) else None
+        raise (
+            ValueError("'loop_vars' must be non-empty.") if not len(loop_vars) else None
+        )
     if _headrace.is_eager():
         return _run(cond, body, loop_vars, maximum_iterations)
     return _Traced(

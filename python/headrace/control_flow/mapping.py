@@ -35,8 +35,13 @@ def _length(flat, what):
 
 def _arrays(flat, n):
     return [
-        TensorArray(t.dtype, size=n, dynamic_size=False, infer_shape=True,
-                    clear_after_read=False).unstack(t)
+        TensorArray(
+            t.dtype,
+            size=n,
+            dynamic_size=False,
+            infer_shape=True,
+            clear_after_read=False,
+        ).unstack(t)
         for t in flat
     ]
 
@@ -49,7 +54,9 @@ def _signature(signature, dtype, elems):
     if signature is None:
         signature = dtype
     if signature is None:
-        return nest.map_structure(lambda e: conversion.convert_to_tensor(e).dtype, elems)
+        return nest.map_structure(
+            lambda e: conversion.convert_to_tensor(e).dtype, elems
+        )
     return signature
 
 
@@ -74,7 +81,9 @@ def map_fn(
 ):
     """`fn` over the rows of `elems`, its results stacked."""
     if not callable(fn):
-        raise TypeError(f"The provided function {fn} is not callable.fn must be callable.")
+        raise TypeError(
+            f"The provided function {fn} is not callable.fn must be callable."
+        )
     flat = _tensors(elems)
     n = _length(flat, "map_fn")
     signature = _signature(fn_output_signature, dtype, elems)
@@ -82,7 +91,10 @@ def map_fn(
     rows = _arrays(flat, n)
     results = [
         TensorArray(
-            _leaf_dtype(s), size=n, infer_shape=infer_shape, element_shape=_leaf_shape(s)
+            _leaf_dtype(s),
+            size=n,
+            infer_shape=infer_shape,
+            element_shape=_leaf_shape(s),
         )
         for s in leaves
     ]
@@ -168,7 +180,10 @@ def scan(
     state = nest.flatten(start)
     results = [
         TensorArray(
-            s.dtype, size=n, infer_shape=infer_shape, dynamic_size=False,
+            s.dtype,
+            size=n,
+            infer_shape=infer_shape,
+            dynamic_size=False,
             element_shape=s.shape if infer_shape else None,
         )
         for s in state

@@ -55,7 +55,10 @@ class TensorArraySpec(TypeSpec):
     """What a TensorArray is like."""
 
     def __init__(
-        self, element_shape=None, dtype=dtypes.float32, dynamic_size=False,
+        self,
+        element_shape=None,
+        dtype=dtypes.float32,
+        dynamic_size=False,
         infer_shape=True,
     ):
         self._element_shape = tensor_shape.as_shape(element_shape)
@@ -75,5 +78,8 @@ class TensorArraySpec(TypeSpec):
 
     def _serialize(self):
         return (
-            self._element_shape, self._dtype, self._dynamic_size, self._infer_shape,
+            self._element_shape,
+            self._dtype,
+            self._dynamic_size,
+            self._infer_shape,
         )

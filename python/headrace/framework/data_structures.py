@@ -67,9 +67,7 @@ class ListWrapper(list, Trackable):
             )
         if original is None:
             return
-        same = len(own) == len(original) and all(
-            a is b for a, b in zip(own, original)
-        )
+        same = len(own) == len(original) and all(a is b for a, b in zip(own, original))
         if not same:
             raise ValueError(
                 f"Unable to save the object {self!r} (a list wrapper constructed to track "
@@ -124,7 +122,9 @@ def _list_mutator(name):
     def mutate(self, *args, **kwargs):
         if name == "__setitem__":
             place, value = args
-            value = [wrap(v) for v in value] if isinstance(place, slice) else wrap(value)
+            value = (
+                [wrap(v) for v in value] if isinstance(place, slice) else wrap(value)
+            )
             args = (place, value)
         elif name == "insert":
             args = (args[0], wrap(args[1]))
@@ -178,7 +178,8 @@ class _DictMethods(Trackable):
         for key, value in self.items():
             if not isinstance(key, str) and is_trackable(value):
                 raise ValueError(
-                    head + "contains a non-string key which maps to a trackable object or "
+                    head
+                    + "contains a non-string key which maps to a trackable object or "
                     "mutable data structure." + _IGNORED.format("dictionary")
                 )
         original = self._original
@@ -286,7 +287,7 @@ class _TupleMethods(Trackable):
         return [(n, x) for n, x in zip(fields, self) if is_trackable(x)]
 
     def __reduce__(self):
-        kind = type(self).__mro__[2]
+        kind = self._plain_class
         if hasattr(kind, "_fields"):
             return kind, tuple(self)
         return kind, (tuple(self),)
@@ -302,13 +303,13 @@ def _wrap_tuple(value):
     kind = type(value)
     cls = _tuple_classes.get(kind)
     if cls is None:
-        cls = type("_TupleWrapper", (_TupleMethods, kind), {"__module__": __name__})
+        cls = type("_TupleWrapper", (_TupleMethods, kind), {"_plain_class": kind})
         cls.__repr__ = kind.__repr__ if not hasattr(kind, "_fields") else _named_repr
         _tuple_classes[kind] = cls
     return tuple.__new__(cls, items)
 
 
 def _named_repr(self):
-    kind = type(self).__mro__[2]
+    kind = self._plain_class
     fields = ", ".join(f"{n}={v!r}" for n, v in zip(self._fields, self))
     return f"{kind.__name__}({fields})"

@@ -79,9 +79,7 @@ class DeviceSpec:
         )
 
     def replace(self, **kwargs):
-        return type(self)(
-            **{k: kwargs.get(k, getattr(self, k)) for k in self._FIELDS}
-        )
+        return type(self)(**{k: kwargs.get(k, getattr(self, k)) for k in self._FIELDS})
 
     def __eq__(self, other):
         if not isinstance(other, DeviceSpec):

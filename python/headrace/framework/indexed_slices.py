@@ -88,8 +88,12 @@ class IndexedSlices:
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
 
     def __str__(self):
-        tail = "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"
-        return f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{tail})"
+        tail = (
+            "" if self._dense_shape is None else f", dense_shape={self._dense_shape!s}"
+        )
+        return (
+            f"IndexedSlices(indices={self._indices!s}, values={self._values!s}{tail})"
+        )
 
     @property
     def _type_spec(self):

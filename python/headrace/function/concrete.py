@@ -126,7 +126,9 @@ class ConcreteFunction:
             reason = f"{shown} got unexpected keyword arguments: {', '.join(extra)}."
         if reason is None and simple:
             flat = list(args) + [kwargs[n] for n in names[len(args) :]]
-            if all(isinstance(x, (_headrace.Tensor, _headrace.VariableBase)) for x in flat):
+            if all(
+                isinstance(x, (_headrace.Tensor, _headrace.VariableBase)) for x in flat
+            ):
                 return flat
         if reason is None:
             raise error
@@ -200,7 +202,9 @@ class ConcreteFunction:
     @property
     def function_def(self):
         if not hasattr(_headrace, "export_function"):
-            raise NotImplementedError("ConcreteFunction.function_def is not supported yet")
+            raise NotImplementedError(
+                "ConcreteFunction.function_def is not supported yet"
+            )
         from headrace.framework import protos
 
         proto = protos.FunctionDef()

@@ -52,7 +52,7 @@ class Parameters:
         return function(*args, **kwargs)
 
     def text(self, types=None):
-        """"(x, y: ...)": parameters, with types where a signature gives them."""
+        """ "(x, y: ...)": parameters, with types where a signature gives them."""
         parts, star = [], False
         for i, p in enumerate(self.parameters):
             t = types[i] if types and i < len(types) else None
@@ -161,9 +161,11 @@ _MISSING = object()
 
 
 def _spec_text(tensor):
-    return f"TensorSpec(shape={tensor.shape}, dtype={tensor.dtype!r}, name=None)".replace(
-        "<dtype: '", "tf."
-    ).replace("'>", "")
+    return (
+        f"TensorSpec(shape={tensor.shape}, dtype={tensor.dtype!r}, name=None)".replace(
+            "<dtype: '", "tf."
+        ).replace("'>", "")
+    )
 
 
 def is_missing(value):

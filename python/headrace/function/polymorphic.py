@@ -95,9 +95,7 @@ class Function(_headrace.FunctionBase):
             elif p.default is not P.empty:
                 types.append(trace_types.type_of(p.default, trace_types.Aliases()))
             else:
-                raise TypeError(
-                    f"input_signature missing type constraint for {p.name}"
-                )
+                raise TypeError(f"input_signature missing type constraint for {p.name}")
         if specs:
             raise TypeError(
                 f"input_signature contains {len(specs)} extra type constraints."

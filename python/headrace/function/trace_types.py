@@ -152,7 +152,10 @@ def type_of(value, aliases):
     if isinstance(value, TypeSpec) or isinstance(value, type):
         return value if isinstance(value, TypeSpec) else Object(value)
     if getattr(type(value), "_is_composite_tensor", False):
-        return Composite(value, [type_of(p, aliases) for p in value._components()])
+        specs = getattr(value._type_spec, "_component_specs", None)
+        return Composite(
+            value, specs or [type_of(p, aliases) for p in value._components()]
+        )
     if hasattr(type(value), "__tf_tracing_type__"):
         return Object(value)
     if nest.is_nested(value):
@@ -215,7 +218,9 @@ def placeholder(t, graph, name, out):
 
         return variables.traced_argument(graph, t, name, out)
     if isinstance(t, TensorSpec):
-        tensor = graph._core.placeholder(_node_name(t.name or name), t.dtype, t.shape, None)
+        tensor = graph._core.placeholder(
+            _node_name(t.name or name), t.dtype, t.shape, None
+        )
         out.append(tensor)
         return tensor
     raise NotImplementedError(f"tracing with a {type(t).__name__} is not supported")

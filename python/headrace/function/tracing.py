@@ -53,7 +53,9 @@ class Creation:
         elif nest.is_nested(initial) and any(
             isinstance(x, _headrace.SymbolicTensor) for x in nest.flatten(initial)
         ):
-            kwargs["initial_value"] = self._lifted(conversion.convert_to_tensor(initial))
+            kwargs["initial_value"] = self._lifted(
+                conversion.convert_to_tensor(initial)
+            )
         with stack.init_scope():
             variable = next_creator(**kwargs)
         self.made.append(variable)
@@ -114,9 +116,7 @@ def _build(python_function, parameters, types, graph, creation, wrap_errors):
     variables._creators.append(creation)
     try:
         with graph.as_default():
-            slots = [
-                _slot(p, t, graph) for p, t in zip(parameters.parameters, types)
-            ]
+            slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
             value = _call(python_function, parameters, slots, wrap_errors)
             return func_graph.Results(value, python_function)
     finally:

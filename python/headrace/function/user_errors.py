@@ -6,6 +6,7 @@ import linecache
 from headrace.framework.errors import OpError
 from headrace.graph.call_stacks import is_internal
 
+
 class _MultilineKeyError(KeyError):
     """A KeyError whose text is shown as it is."""
 
@@ -61,9 +62,11 @@ def _with_message(error, message):
     try:
         if isinstance(error, OpError):
             return cls(error.node_def, error.op, message)
-        if cls.__init__ in (Exception.__init__, BaseException.__init__) or (
-            cls.__module__ == "builtins"
-        ) or cls.__module__.startswith("headrace."):
+        if (
+            cls.__init__ in (Exception.__init__, BaseException.__init__)
+            or (cls.__module__ == "builtins")
+            or cls.__module__.startswith("headrace.")
+        ):
             return cls(message)
     except TypeError:
         pass

@@ -45,7 +45,9 @@ class Graph:
     # --- finding ---
 
     def get_operations(self):
-        return [self._operation(self._core.node(i)) for i in range(self._core.num_nodes)]
+        return [
+            self._operation(self._core.node(i)) for i in range(self._core.num_nodes)
+        ]
 
     def get_operation_by_name(self, name):
         if not isinstance(name, str):
@@ -126,7 +128,9 @@ class Graph:
             raise ValueError(hint)
         node = self._core.find(name)
         if node is None:
-            raise KeyError(f"The name {name!r} refers to an Operation not in the graph.")
+            raise KeyError(
+                f"The name {name!r} refers to an Operation not in the graph."
+            )
         return self._operation(node)
 
     # --- naming and placing ---
@@ -151,7 +155,9 @@ class Graph:
     def device(self, device_name_or_function):
         """Operations made inside are placed there."""
         if callable(device_name_or_function):
-            raise NotImplementedError("Graph.device: device functions are not supported")
+            raise NotImplementedError(
+                "Graph.device: device functions are not supported"
+            )
         from headrace.framework.devices import DeviceSpec
 
         name = device_name_or_function or ""
@@ -197,8 +203,10 @@ class Graph:
         if self.building_function and isinstance(x, _headrace.VariableBase):
             return None
         element = self.as_graph_element(x)
-        return element._node if isinstance(element, Operation) else _headrace.node_of(
-            element
+        return (
+            element._node
+            if isinstance(element, Operation)
+            else _headrace.node_of(element)
         )
 
     # --- collections ---
@@ -283,7 +291,9 @@ class Graph:
     def switch_to_thread_local(self):
         """Graphs are entered per thread here in any case."""
 
-    def as_graph_def(self, from_version=None, add_shapes=False, use_pybind11_proto=False):
+    def as_graph_def(
+        self, from_version=None, add_shapes=False, use_pybind11_proto=False
+    ):
         """The graph as a GraphDef proto."""
         if from_version is not None:
             raise NotImplementedError("as_graph_def: from_version is not supported")

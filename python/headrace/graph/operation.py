@@ -103,7 +103,7 @@ class Operation:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 
     def __str__(self):
-        return f"name: \"{self.name}\"\nop: \"{self.type}\"\n"
+        return f'name: "{self.name}"\nop: "{self.type}"\n'
 
 
 def _op(self):

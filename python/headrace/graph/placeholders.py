@@ -8,9 +8,7 @@ from headrace.graph import stack
 def placeholder(dtype, shape=None, name=None):
     """A tensor that every run must be fed."""
     if _headrace.is_eager():
-        raise RuntimeError(
-            "tf.placeholder() is not compatible with eager execution."
-        )
+        raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     return _headrace.raw_op("Placeholder")(
         dtype=dtypes.as_dtype(dtype), shape=shape, name=name
     )

@@ -128,12 +128,13 @@ class BaseSession:
 
         if not isinstance(graph, Graph):
             raise TypeError(
-                f"Argument `graph` must be a tf.Graph, but got \"{type(graph).__name__}\""
+                f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"'
             )
         self._graph = graph
         self._config = config
         self._closed = False
         self._core = _headrace.SessionCore(graph._core)
+        self._core.soft_placement = bool(getattr(config, "allow_soft_placement", False))
 
     @property
     def graph(self):

@@ -73,7 +73,9 @@ class RandomUniform(Initializer):
         if self.seed is None:
             return random_ops.uniform(shape, self.minval, self.maxval, dtype)
         seed = [self.seed, 0]
-        return stateless_random_ops.uniform(shape, seed, self.minval, self.maxval, dtype)
+        return stateless_random_ops.uniform(
+            shape, seed, self.minval, self.maxval, dtype
+        )
 
     def get_config(self):
         return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}

@@ -146,9 +146,9 @@ def _shapes(given, count):
     """(the op's attribute, a shape a component)."""
     if given is None:
         return [], [tensor_shape.TensorShape(None)] * count
-    if isinstance(given, tensor_shape.TensorShape) or not given:
-        given = [given]
-    elif not isinstance(given[0], (list, tuple, tensor_shape.TensorShape)):
+    kinds = (list, tuple, tensor_shape.TensorShape)
+    one = isinstance(given, tensor_shape.TensorShape) or not given
+    if one or not isinstance(given[0], kinds):
         given = [given]
     shapes = [tensor_shape.TensorShape(s) for s in given]
     if len(shapes) != count:

@@ -23,6 +23,10 @@ def _reduction(op, name, doc):
     raw = []
 
     def reduce(input_tensor, axis=None, keepdims=False, name=None):
+        if getattr(input_tensor, "_is_ragged", False):
+            from headrace.ragged import ragged_ops
+
+            return ragged_ops.reduce(op, input_tensor, axis, keepdims)
         x = _tensor(input_tensor)
         if not raw:
             raw.append(_headrace.raw_op(op))

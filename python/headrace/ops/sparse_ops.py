@@ -192,8 +192,9 @@ def transpose(sp_input, perm=None, name=None):
 def add(a, b, threshold=0):
     """The sum of two tensors of which one or both are sparse."""
     if not is_sparse(a) and not is_sparse(b):
-        raise TypeError("At least one input should be SparseTensor; do you mean to "
-                        "use tf.add()?")
+        raise TypeError(
+            "At least one input should be SparseTensor; do you mean to use tf.add()?"
+        )
     if is_sparse(a) and is_sparse(b):
         a, b = to_sparse(a), to_sparse(b)
         real = a.dtype.real_dtype
@@ -282,22 +283,14 @@ def _reduce(op, sp_input, axis, keepdims, output_is_sparse, name):
     return SparseTensor(*result) if output_is_sparse else result
 
 
-def reduce_sum(
-    sp_input, axis=None, keepdims=None, output_is_sparse=False, name=None
-):
+def reduce_sum(sp_input, axis=None, keepdims=None, output_is_sparse=False, name=None):
     """Sums over dimensions."""
-    return _reduce(
-        "SparseReduceSum", sp_input, axis, keepdims, output_is_sparse, name
-    )
+    return _reduce("SparseReduceSum", sp_input, axis, keepdims, output_is_sparse, name)
 
 
-def reduce_max(
-    sp_input, axis=None, keepdims=None, output_is_sparse=False, name=None
-):
+def reduce_max(sp_input, axis=None, keepdims=None, output_is_sparse=False, name=None):
     """The greatest entries over dimensions."""
-    return _reduce(
-        "SparseReduceMax", sp_input, axis, keepdims, output_is_sparse, name
-    )
+    return _reduce("SparseReduceMax", sp_input, axis, keepdims, output_is_sparse, name)
 
 
 def softmax(sp_input, name=None):

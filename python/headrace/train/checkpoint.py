@@ -22,7 +22,10 @@ class CheckpointOptions:
         experimental_sharding_callback=None,
     ):
         for name, value in (
-            ("experimental_enable_async_checkpoint", experimental_enable_async_checkpoint),
+            (
+                "experimental_enable_async_checkpoint",
+                experimental_enable_async_checkpoint,
+            ),
             ("enable_async", enable_async),
             ("experimental_skip_slot_variables", experimental_skip_slot_variables),
             ("experimental_sharding_callback", experimental_sharding_callback),
@@ -142,7 +145,9 @@ class Checkpoint(AutoTrackable):
         prefix = os.fspath(file_prefix)
         self.save_counter.assign_add(1)
         path = self.write(f"{prefix}-{self.save_counter.numpy()}")
-        _headrace.write_checkpoint_state(os.path.dirname(path), path, [path], "checkpoint")
+        _headrace.write_checkpoint_state(
+            os.path.dirname(path), path, [path], "checkpoint"
+        )
         if options is not None:
             options._after_write(path)
         return path

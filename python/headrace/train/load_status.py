@@ -82,8 +82,7 @@ class CheckpointLoadStatus(_LoadStatus):
         unmatched = [o for _, o in _walk(self._root)][1:]
         if not unmatched:
             self._fail(
-                "Nothing to load. No dependencies have been added to "
-                f"{self._root} yet."
+                f"Nothing to load. No dependencies have been added to {self._root} yet."
             )
         self._fail(
             "Nothing except the root object matched a checkpointed value. Typically "

@@ -8,7 +8,9 @@ import headrace as tf
 
 def both(f):
     """f eagerly and traced."""
-    return pytest.mark.parametrize("wrap", [lambda g: g, tf.function], ids=["eager", "traced"])(f)
+    return pytest.mark.parametrize(
+        "wrap", [lambda g: g, tf.function], ids=["eager", "traced"]
+    )(f)
 
 
 @both
@@ -106,7 +108,9 @@ def test_while_refuses_changing_shapes():
 @both
 def test_tensor_array(wrap):
     def run(x):
-        a = tf.TensorArray(tf.float32, size=0, dynamic_size=True, clear_after_read=False)
+        a = tf.TensorArray(
+            tf.float32, size=0, dynamic_size=True, clear_after_read=False
+        )
         a = a.write(0, x).write(2, x * 3.0).write(1, x * 2.0)
         b = tf.TensorArray(tf.float32, size=3).unstack(a.stack())
         c = tf.TensorArray(tf.float32, size=2).split(tf.range(6.0), [2, 4])
@@ -147,8 +151,11 @@ def test_maps_scans_folds(wrap):
     def run(x):
         return (
             tf.map_fn(lambda r: r * 2.0, x),
-            tf.map_fn(lambda r: (r[0], tf.cast(r[1], tf.int32)), (x, x),
-                      fn_output_signature=(tf.float32, tf.int32)),
+            tf.map_fn(
+                lambda r: (r[0], tf.cast(r[1], tf.int32)),
+                (x, x),
+                fn_output_signature=(tf.float32, tf.int32),
+            ),
             tf.scan(lambda a, r: a + r, x),
             tf.scan(lambda a, r: a * r, x, initializer=2.0, reverse=True),
             tf.foldl(lambda a, r: a - r, x),

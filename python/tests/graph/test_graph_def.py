@@ -60,7 +60,9 @@ def test_names_in_use_become_others():
 
 
 def test_functions_go_along():
-    f = tf.function(lambda x: tf.while_loop(lambda v: v < 50.0, lambda v: v * x, [x])[0])
+    f = tf.function(
+        lambda x: tf.while_loop(lambda v: v < 50.0, lambda v: v * x, [x])[0]
+    )
     concrete = f.get_concrete_function(tf.TensorSpec([], tf.float32, "x"))
     graph_def = concrete.graph.as_graph_def()
     fetch = concrete.outputs[0].name
@@ -142,8 +144,12 @@ def v1_loop(limit):
     for name, start in (("i", "zero"), ("x", "one")):
         node(name + "/enter", "Enter", start, T=t, frame_name=("s", b"f"))
         node(
-            name + "/merge", "Merge", name + "/enter", name + "/next",
-            T=t, N=("i", 2),
+            name + "/merge",
+            "Merge",
+            name + "/enter",
+            name + "/next",
+            T=t,
+            N=("i", 2),
         )
         node(name + "/switch", "Switch", name + "/merge", "cond", T=t)
         node(name + "/exit", "Exit", name + "/switch", T=t)

@@ -1,12 +1,16 @@
 """tf.train.Checkpoint, its statuses, CheckpointManager and readers."""
 
+import collections
 import copy
+import gc
 import os
 import pickle
+import weakref
 
 import headrace as tf
 import numpy as np
 import pytest
+from headrace.framework.logging import get_logger
 
 
 def one(value=0.0, **kwargs):
@@ -154,6 +158,20 @@ def test_python_state_and_generator(tmp_path):
     np.testing.assert_array_equal(generator.normal([4]).numpy(), expected)
 
 
+def test_cycles_do_not_leak(tmp_path):
+    def use():
+        module = tf.Module()
+        module.me = module
+        module.l = [one(1.0)]
+        checkpoint = tf.train.Checkpoint(m=module)
+        checkpoint.read(checkpoint.write(str(tmp_path / "c"))).assert_consumed()
+        return weakref.ref(module.l[0])
+
+    reference = use()
+    gc.collect()
+    assert reference() is None
+
+
 def test_errors_of_python_callbacks_come_through(tmp_path):
     class Bad(tf.train.experimental.PythonState):
         def serialize(self):
@@ -166,7 +184,9 @@ def test_errors_of_python_callbacks_come_through(tmp_path):
         saved(tmp_path, bad=Bad())
 
 
-def test_unrestored_values_are_told_of(tmp_path, caplog):
+def test_unrestored_values_are_told_of(tmp_path, caplog, monkeypatch):
+    # The logger may have been set up, by an earlier test, to keep its lines.
+    monkeypatch.setattr(get_logger(), "propagate", True)
     path = saved(tmp_path, a=one(), b=one())
     tf.train.Checkpoint(a=one()).restore(path)
     assert "could not be found in the restored object: (root).b" in caplog.text
@@ -185,13 +205,19 @@ def test_structures(tmp_path):
     assert str(module.d).startswith("{'k': ListWrapper([")
     module.t = (1, one(3.0))
     assert isinstance(module.t, tuple)
+    pair = collections.namedtuple("pair", "x y")
+    module.n = pair(one(4.0), 5)
+    assert isinstance(module.n, pair) and repr(module.n).startswith("pair(x=<tf.Var")
+    assert type(copy.copy(module.n)) is pair
     module.plain = (1, 2)
     assert type(module.plain) is tuple
-    assert len(module.trainable_variables) == 3
+    assert len(module.trainable_variables) == 4
     path = tf.train.Checkpoint(m=module).write(str(tmp_path / "c"))
-    keys = [k.replace("/.ATTRIBUTES/VARIABLE_VALUE", "") for k, _ in
-            tf.train.list_variables(path)][1:]
-    assert keys == ["m/d/k/0", "m/l/0", "m/t/1"]
+    keys = [
+        k.replace("/.ATTRIBUTES/VARIABLE_VALUE", "")
+        for k, _ in tf.train.list_variables(path)
+    ][1:]
+    assert keys == ["m/d/k/0", "m/l/0", "m/n/x", "m/t/1"]
     module.l[0] = one()
     with pytest.raises(ValueError, match="A list element was replaced"):
         tf.train.Checkpoint(m=module).write(path)

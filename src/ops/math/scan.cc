@@ -140,7 +140,11 @@ Status LogsumexpGradient(GradientContext& g) {
   const Value& x = g.input(0);
   Value y = g("CumulativeLogsumexp", {x, g.input(1)}, g.op().attrs());
   Value zero = g.Scalar(x.dtype(), 0);
-  Value lowest = g("Fill", {g.ShapeOf(d), g.Scalar(x.dtype(), -INFINITY)});
+  // Finite, lest differences of infinities meet in second derivatives.
+  const double least = x.dtype() == DType::kHalf     ? -65504
+                       : x.dtype() == DType::kDouble ? -1.79e308
+                                                     : -3.38e38;
+  Value lowest = g("Fill", {g.ShapeOf(d), g.Scalar(x.dtype(), least)});
   auto part = [&](const char* compare, const Value& v) {
     Value logs = g("SelectV2", {g(compare, {d, zero}), g("Log", {v}), lowest});
     Value sums = Back(g, "CumulativeLogsumexp", g("Sub", {logs, y}));

@@ -358,12 +358,12 @@ struct Ftrl {  // x[1]: sum of squares, x[2]: linear
   }
 };
 
-#define HR_FOR_EACH_RULE(F)                                            \
-  F(GradientDescent)                                                   \
-  F(Momentum)                                                          \
-  F(KerasMomentum)                                                     \
-  F(Adam) F(AdamAmsgrad) F(AdaMax) F(Adagrad) F(AdagradV2) F(Adadelta) \
-      F(RmsProp) F(CenteredRmsProp) F(AddSign) F(PowerSign)            \
-          F(ProximalGradientDescent) F(ProximalAdagrad) F(AdagradDa) F(Ftrl)
+// clang-format off
+#define HR_FOR_EACH_RULE(F)                                                 \
+  F(GradientDescent) F(Momentum) F(KerasMomentum) F(Adam) F(AdamAmsgrad)    \
+  F(AdaMax) F(Adagrad) F(AdagradV2) F(Adadelta) F(RmsProp)                  \
+  F(CenteredRmsProp) F(AddSign) F(PowerSign) F(ProximalGradientDescent)     \
+  F(ProximalAdagrad) F(AdagradDa) F(Ftrl)
+// clang-format on
 
 }  // namespace headrace::HR_LEVEL

@@ -1,0 +1,112 @@
+"""Decompositions and solvers: values and gradients."""
+
+import numpy as np
+import pytest
+from driver import Row, cases, check
+
+BOTH = ("float32", "float64")
+EXACT = ("float64",)
+_random = np.random.RandomState(13)
+
+
+def some(*shape):
+    return _random.randn(*shape).round(3)
+
+
+def regular(n):
+    return some(n, n) + n * np.eye(n)
+
+
+def hermitian(n):
+    a = some(n, n)
+    return a @ a.T + n * np.eye(n)
+
+
+ROWS = [
+    Row("MatrixInverse", {"input": regular(3)}, np.linalg.inv, dtypes=EXACT),
+    Row(
+        "MatrixInverse",
+        {"input": regular(3)},
+        lambda a: np.linalg.inv(a).T,
+        {"adjoint": True},
+        dtypes=EXACT,
+    ),
+    Row(
+        "MatrixInverse",
+        {"input": np.ones((2, 2))},
+        error="Input is not invertible.",
+        dtypes=EXACT,
+    ),
+    Row(
+        "MatrixSolve",
+        {"matrix": regular(3), "rhs": some(3, 2)},
+        np.linalg.solve,
+        dtypes=EXACT,
+    ),
+    Row(
+        "MatrixTriangularSolve",
+        {"matrix": regular(3), "rhs": some(3, 2)},
+        lambda a, b: np.linalg.solve(np.tril(a), b),
+        dtypes=EXACT,
+    ),
+    Row("MatrixDeterminant", {"input": regular(3)}, np.linalg.det, dtypes=EXACT),
+    Row("LogMatrixDeterminant", {"input": regular(3)}, np.linalg.slogdet, dtypes=EXACT),
+    Row(
+        "Cholesky",
+        {"input": hermitian(70)},
+        np.linalg.cholesky,
+        dtypes=EXACT,
+        gradient=(),
+    ),
+    Row("Cholesky", {"input": -np.eye(2)}, error="Cholesky", dtypes=EXACT),
+    Row(
+        "MatrixInverse",
+        {"input": regular(110)},
+        np.linalg.inv,
+        dtypes=EXACT,
+        gradient=(),
+    ),
+    Row("Qr", {"input": some(4, 3)}, None, dtypes=EXACT),
+    Row("Qr", {"input": some(2, 3)}, None, dtypes=EXACT),
+    Row("Svd", {"input": some(4, 3)}, None, dtypes=EXACT),
+    Row(
+        "MatrixSolveLs",
+        {"matrix": some(4, 3), "rhs": some(4, 2), "l2_regularizer": np.float64(0.1)},
+        lambda a, b, r: np.linalg.solve(a.T @ a + r * np.eye(3), a.T @ b),
+        dtypes=EXACT,
+        gradient=("matrix", "rhs"),
+    ),
+    Row(
+        "TridiagonalSolve",
+        {"diagonals": some(3, 4) + [[0], [5], [0]], "rhs": some(4, 2)},
+        lambda d, b: np.linalg.solve(
+            np.diag(d[1]) + np.diag(d[0][:-1], 1) + np.diag(d[2][1:], -1), b
+        ),
+        dtypes=EXACT,
+    ),
+    Row(
+        "TridiagonalMatMul",
+        {
+            "superdiag": some(1, 4),
+            "maindiag": some(1, 4),
+            "subdiag": some(1, 4),
+            "rhs": some(4, 2),
+        },
+        lambda u, m, d, b: (
+            (np.diag(m[0]) + np.diag(u[0][:-1], 1) + np.diag(d[0][1:], -1)) @ b
+        ),
+        dtypes=EXACT,
+    ),
+    Row(
+        "BandedTriangularSolve",
+        {"matrix": some(2, 4) + [[4], [0]], "rhs": some(4, 2)},
+        lambda a, b: np.linalg.solve(np.diag(a[0]) + np.diag(a[1][1:], -1), b),
+        dtypes=EXACT,
+    ),
+    Row("MatrixSquareRoot", {"input": hermitian(3)}, None, dtypes=EXACT),
+]
+
+
+@pytest.mark.parametrize("row, dtype", cases(ROWS))
+def test_row(row, dtype):
+    check(row, dtype)

@@ -1,0 +1,154 @@
+"""Softmax, convolutions, pools, normalisations: values and gradients."""
+
+import numpy as np
+import pytest
+from driver import Row, cases, check
+
+BOTH = ("float32", "float64")
+_random = np.random.RandomState(11)
+
+
+def some(*shape):
+    return _random.randn(*shape).round(3)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def conv(x, f, stride=1):
+    """VALID, NHWC."""
+    kh, kw = f.shape[:2]
+    h = (x.shape[1] - kh) // stride + 1
+    w = (x.shape[2] - kw) // stride + 1
+    out = np.zeros((x.shape[0], h, w, f.shape[3]))
+    for i in range(h):
+        for j in range(w):
+            part = x[:, i * stride : i * stride + kh, j * stride : j * stride + kw]
+            out[:, i, j] = np.tensordot(part, f, 3)
+    return out
+
+
+def pool(how, x):
+    """2 x 2, stride 2."""
+    n, h, w, c = x.shape
+    return how(x.reshape(n, h // 2, 2, w // 2, 2, c), axis=(2, 4))
+
+
+ONE = [1, 1, 1, 1]
+POOL = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
+SAME_POOL = {"ksize": [1, 2, 3, 1], "strides": [1, 1, 2, 1], "padding": "SAME"}
+PROBABILITIES = softmax(some(3, 4))
+
+ROWS = [
+    Row("Softmax", {"logits": some(3, 4)}, softmax),
+    Row("LogSoftmax", {"logits": some(3, 4)}, lambda x: np.log(softmax(x))),
+    Row(
+        "SoftmaxCrossEntropyWithLogits",
+        {"features": some(3, 4), "labels": PROBABILITIES},
+        lambda x, p: (-(p * np.log(softmax(x))).sum(-1), softmax(x) - p),
+        dtypes=BOTH,
+        gradient=("features",),
+    ),
+    Row(
+        "SparseSoftmaxCrossEntropyWithLogits",
+        {"features": some(2, 4), "labels": np.array([1, 3], np.int32)},
+        lambda x, _: (
+            -np.log(softmax(x))[[0, 1], [1, 3]],
+            softmax(x) - np.eye(4)[[1, 3]],
+        ),
+        dtypes=BOTH,
+        fixed=("labels",),
+        gradient=("features",),
+    ),
+    Row("BiasAdd", {"value": some(2, 3, 4), "bias": some(4)}, np.add),
+    Row(
+        "BiasAdd",
+        {"value": some(2, 3, 2, 2), "bias": some(3)},
+        lambda x, b: x + b[:, None, None],
+        {"data_format": "NCHW"},
+    ),
+    Row(
+        "Conv2D",
+        {"input": some(2, 5, 5, 2), "filter": some(3, 2, 2, 3)},
+        lambda x, f: conv(x, f, 2),
+        {"strides": [1, 2, 2, 1], "padding": "VALID"},
+        dtypes=("float64",),
+    ),
+    Row(
+        "Conv2D",
+        {"input": some(1, 4, 5, 4), "filter": some(2, 3, 2, 2)},
+        None,
+        {"strides": ONE, "padding": "SAME", "dilations": [1, 2, 1, 1]},
+        dtypes=BOTH,
+    ),
+    Row(
+        "Conv2D",
+        {"input": some(1, 2, 4, 3), "filter": some(2, 2, 2, 2)},
+        None,
+        {
+            "strides": ONE,
+            "padding": "EXPLICIT",
+            "explicit_paddings": [0, 0, 0, 0, 1, 0, 0, 2],
+            "data_format": "NCHW",
+        },
+        dtypes=BOTH,
+    ),
+    Row(
+        "Conv2D",
+        {"input": some(1, 4, 4, 3), "filter": some(2, 2, 2, 4)},
+        error="input depth must be evenly divisible by filter depth: 3 vs 2",
+        attrs={"strides": ONE, "padding": "SAME"},
+        dtypes=("float32",),
+    ),
+    Row(
+        "Conv3D",
+        {"input": some(1, 3, 2, 3, 2), "filter": some(2, 2, 2, 2, 1)},
+        None,
+        {"strides": [1, 1, 1, 1, 1], "padding": "SAME"},
+        dtypes=BOTH,
+    ),
+    Row(
+        "DepthwiseConv2dNative",
+        {"input": some(1, 4, 4, 2), "filter": some(3, 3, 2, 2)},
+        None,
+        {"strides": ONE, "padding": "SAME"},
+        dtypes=BOTH,
+    ),
+    Row("MaxPool", {"input": some(2, 4, 4, 2)}, lambda x: pool(np.max, x), POOL),
+    Row("MaxPool", {"input": some(1, 4, 5, 2)}, None, SAME_POOL, dtypes=BOTH),
+    Row(
+        "AvgPool",
+        {"value": some(2, 4, 4, 2)},
+        lambda x: pool(np.mean, x),
+        POOL,
+        dtypes=BOTH,
+    ),
+    Row("AvgPool", {"value": some(1, 4, 5, 2)}, None, SAME_POOL, dtypes=BOTH),
+    Row(
+        "AvgPool3D",
+        {"input": some(1, 2, 4, 3, 1)},
+        None,
+        {"ksize": [1, 2, 2, 2, 1], "strides": [1, 1, 2, 1, 1], "padding": "SAME"},
+        dtypes=BOTH,
+    ),
+    Row(
+        "FusedBatchNormV3",
+        {
+            "x": some(2, 3, 3, 2),
+            "scale": some(2),
+            "offset": some(2),
+            "mean": np.zeros(0, np.float32),
+            "variance": np.zeros(0, np.float32),
+        },
+        None,
+        dtypes=("float32",),
+    ),
+    Row("LRN", {"input": some(1, 1, 2, 5)}, None, dtypes=("float32",)),
+]
+
+
+@pytest.mark.parametrize("row, dtype", cases(ROWS))
+def test_row(row, dtype):
+    check(row, dtype)

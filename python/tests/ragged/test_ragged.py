@@ -1,0 +1,119 @@
+"""Ragged tensors: making, indexing, arithmetic, dense and sparse forms."""
+
+import headrace as tf
+import numpy as np
+import pytest
+
+NESTED = [[[1, 2], [3]], [[4]], []]
+
+
+def nested():
+    return tf.ragged.constant(NESTED)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.RaggedTensor.from_row_splits([1, 2, 3], [0, 2, 2, 3]),
+        lambda: tf.RaggedTensor.from_row_lengths([1, 2, 3], [2, 0, 1]),
+        lambda: tf.RaggedTensor.from_value_rowids([1, 2, 3], [0, 0, 2]),
+        lambda: tf.RaggedTensor.from_row_starts([1, 2, 3], [0, 2, 2]),
+        lambda: tf.RaggedTensor.from_row_limits([1, 2, 3], [2, 2, 3]),
+        lambda: tf.RaggedTensor.from_tensor([[1, 2], [0, 0], [3, 0]], padding=0),
+        lambda: tf.RaggedTensor.from_tensor(
+            [[1, 2], [9, 9], [3, 9]], lengths=[2, 0, 1]
+        ),
+    ],
+)
+def test_factories_agree(make):
+    assert make().to_list() == [[1, 2], [], [3]]
+
+
+@pytest.mark.parametrize(
+    "splits", [[1, 3], [0, 5, 3], [0, 2], [0, 4]], ids=["zero", "falls", "few", "many"]
+)
+def test_bad_splits(splits):
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.RaggedTensor.from_row_splits([1, 2, 3], splits)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [0, -1, slice(1, None), slice(None, None, 2), (1, 0), (0, 0, 1)],
+    ids=str,
+)
+def test_rows(key):
+    want = NESTED
+    for k in key if isinstance(key, tuple) else (key,):
+        want = want[k]
+    got = nested()[key]
+    assert (got.to_list() if hasattr(got, "to_list") else got.numpy().tolist()) == want
+
+
+def test_slices_of_rows():
+    r = tf.ragged.constant([[1, 2, 3], [], [4, 5]])
+    for part in (
+        slice(1, None),
+        slice(None, -1),
+        slice(None, None, -1),
+        slice(0, 9, 2),
+    ):
+        assert r[:, part].to_list() == [row[part] for row in r.to_list()]
+    with pytest.raises(ValueError, match="inner ragged dimension"):
+        r[:, 0]
+
+
+def test_dense_and_back():
+    r = nested()
+    dense = r.to_tensor(-1)
+    assert dense.shape == [3, 2, 2]
+    assert dense.numpy()[2].tolist() == [[-1, -1], [-1, -1]]
+    assert r.to_tensor(shape=[2, 1, 1]).numpy().tolist() == [[[1]], [[4]]]
+    s = tf.ragged.constant([[1, 2], [], [3]]).to_sparse()
+    assert tf.RaggedTensor.from_sparse(s).to_list() == [[1, 2], [], [3]]
+
+
+def test_arithmetic():
+    r = tf.ragged.constant([[1, 2], [3]])
+    assert (r + 1).to_list() == [[2, 3], [4]]
+    assert (2 * r - r).to_list() == [[1, 2], [3]]
+    assert (r * [[10], [20]]).to_list() == [[10, 20], [60]]
+    assert tf.cast(r, tf.float32).dtype == tf.float32
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        r + tf.ragged.constant([[1], [2, 3]])
+
+
+def test_reductions():
+    r = nested()
+    assert tf.reduce_sum(r).numpy() == 10
+    assert tf.reduce_sum(r, 2).to_list() == [[3, 3], [4], []]
+    assert tf.reduce_max(r, 1).to_list() == [[3, 2], [4], []]
+    rows = tf.ragged.constant([[1, 2], [], [3]])
+    assert tf.reduce_sum(rows, 1).numpy().tolist() == [3, 0, 3]
+    assert tf.reduce_sum(rows, 0).numpy().tolist() == [4, 2]
+
+
+def test_joining():
+    r = tf.ragged.constant([[1, 2], [3]])
+    assert tf.concat([r, r], 0).to_list() == [[1, 2], [3], [1, 2], [3]]
+    assert tf.concat([r, r], 1).to_list() == [[1, 2, 1, 2], [3, 3]]
+    assert tf.stack([r, r]).to_list() == [[[1, 2], [3]]] * 2
+    assert tf.gather(r, [1, 0, 1]).to_list() == [[3], [1, 2], [3]]
+    assert tf.ragged.stack([[1, 2], [3]]).to_list() == [[1, 2], [3]]
+
+
+def test_gradients():
+    values = tf.constant([1.0, 2.0, 3.0])
+    with tf.GradientTape() as tape:
+        tape.watch(values)
+        r = tf.RaggedTensor.from_row_splits(values, [0, 2, 3])
+        loss = tf.reduce_sum(tf.square(r.to_tensor()))
+    np.testing.assert_allclose(tape.gradient(loss, values), [2, 4, 6])
+
+
+def test_in_functions():
+    @tf.function
+    def double(r):
+        return r * 2
+
+    assert double(nested()).to_list() == [[[2, 4], [6]], [[8]], []]

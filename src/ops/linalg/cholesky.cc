@@ -1,0 +1,214 @@
+// Cholesky and CholeskyGrad; MatrixSquareRoot, MatrixExponential,
+// MatrixLogarithm.
+#include "ops/linalg/matrix_op.h"
+
+namespace headrace {
+namespace {
+
+constexpr char kTypes[] = "T: {double, float, half, complex64, complex128}";
+
+// An op from square matrices to square matrices.
+template <typename T>
+using SquareFn = Status (*)(const T* a, int64_t n, T* out);
+
+template <typename T>
+Status RunSquare(KernelContext& c, SquareFn<T> fn) {
+  const Shape& a = c.input(0).shape();
+  const int64_t n = FromEnd(a, 1);
+  return ForMatrices(
+      BatchOf(a).num_elements(), 1.0 * n * n * n, [&](int64_t i) {
+        return fn(c.in<T>(0) + i * n * n, n, c.out<T>(0) + i * n * n);
+      });
+}
+
+struct CholeskyOp {
+  template <typename T>
+  static Status Run(KernelContext& c) {
+    return RunSquare<T>(c, Linalg<T>::Cholesky);
+  }
+};
+struct SquareRootOp {
+  template <typename T>
+  static Status Run(KernelContext& c) {
+    return RunSquare<T>(c, Spectral<T>::SquareRoot);
+  }
+};
+struct LogarithmOp {
+  template <typename T>
+  static Status Run(KernelContext& c) {
+    return RunSquare<T>(c, Spectral<T>::Logarithm);
+  }
+};
+
+// The gradient for the input of a factor l and what arrives at l.
+Value CholeskyBack(OpScope& g, const Value& l, const Value& d) {
+  Value middle = Triangle(g, HalfDiagonal(g, MatMul(g, l, d, true)), true);
+  // l^-H middle l^-1, by two solves.
+  Value left = g("MatrixTriangularSolve", {l, middle}, {{"adjoint", true}});
+  Value right =
+      g("MatrixTriangularSolve", {l, Adjoint(g, left)}, {{"adjoint", true}});
+  Value both = g("AddV2", {right, Adjoint(g, right)});
+  return g("Mul", {both, g.Scalar(l.dtype(), 0.5)});
+}
+
+Status CholeskyGradient(GradientContext& g) {
+  if (Value d = g.grad()) g.set(0, CholeskyBack(g, g.output(0), d));
+  return g.status();
+}
+
+HR_OP(Cholesky)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr(kTypes)
+    .Doc("Lower triangular factors of positive definite matrices.")
+    .Shape(SquareShape)
+    .Gradient(CholeskyGradient)
+    .GradientSkips({0}, {})
+    .Cpu(ComputeFor<PickMatrix<CholeskyOp>>);
+
+// Phi: the lower triangle with half of the diagonal.
+template <typename T>
+void HalfLower(T* a, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    a[i * n + i] = a[i * n + i] / T(2);
+    for (int64_t j = i + 1; j < n; ++j) a[i * n + j] = T(0);
+  }
+}
+
+template <typename T>
+void Turn(T* a, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < i; ++j) std::swap(a[i * n + j], a[j * n + i]);
+  }
+}
+
+// One matrix of CholeskyGrad, real types.
+template <typename T>
+Status GradOfOne(const T* l, const T* d, int64_t n, T* out) {
+  std::vector<T> middle(n * n), left(n * n);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t p = i; p < n; ++p) {
+      for (int64_t j = 0; j <= p; ++j) {
+        middle[i * n + j] += l[p * n + i] * d[p * n + j];
+      }
+    }
+  }
+  HalfLower(middle.data(), n);
+  HR_RETURN_IF_ERROR(Linalg<T>::SolveTriangular(l, n, middle.data(), n, true,
+                                                true, left.data()));
+  Turn(left.data(), n);
+  HR_RETURN_IF_ERROR(
+      Linalg<T>::SolveTriangular(l, n, left.data(), n, true, true, out));
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j <= i; ++j) {
+      const T v = (out[i * n + j] + out[j * n + i]) / 2;
+      out[i * n + j] = out[j * n + i] = v;
+    }
+  }
+  return OkStatus();
+}
+
+struct CholeskyGradOp {
+  template <typename T>
+  static Status Run(KernelContext& c) {
+    const int64_t n = FromEnd(c.input(0).shape(), 1);
+    return ForMatrices(BatchOf(c.input(0).shape()).num_elements(),
+                       2.0 * n * n * n, [&](int64_t i) {
+                         const int64_t at = i * n * n;
+                         return GradOfOne(c.in<T>(0) + at, c.in<T>(1) + at, n,
+                                          c.out<T>(0) + at);
+                       });
+  }
+};
+
+Status CholeskyGradShape(ShapeContext& c) {
+  HR_ASSIGN_OR_RETURN(Shape s, MergeShapes(c.input(0), c.input(1)));
+  HR_RETURN_IF_ERROR(CheckSquare(s));
+  c.set_output(0, std::move(s));
+  return OkStatus();
+}
+
+HR_OP(CholeskyGrad)
+    .Input("l: T")
+    .Input("grad: T")
+    .Output("output: T")
+    .Attr("T: {half, float, double}")
+    .Doc("The gradient of Cholesky for its input.")
+    .Shape(CholeskyGradShape)
+    .Cpu(ComputeFor<PickMatrix<CholeskyGradOp, TypeList<float, double>>>);
+
+// With s the root: s^H g + g s^H = d, a linear system of n^2 unknowns.
+Status SquareRootGradient(GradientContext& g) {
+  Value d = g.grad();
+  if (!d) return g.status();
+  const Value& y = g.output(0);
+  const int64_t n = FromEnd(y.shape(), 1);
+  if (n < 0) {
+    return Unimplemented(
+        "the gradient of MatrixSquareRoot with sizes that are not known");
+  }
+  // Row-major vec: vec(a x b) = (a kron b^T) vec(x).
+  Value eye = g("MatrixDiag", {g("Fill", {g.Int32s({static_cast<int32_t>(n)}),
+                                          g.Scalar(y.dtype(), 1)})});
+  auto kron = [&](const Value& a, const Value& b) {
+    const int32_t k = static_cast<int32_t>(n);
+    Value wide_a =
+        g("ExpandDims", {g("ExpandDims", {a, g.Int32(-2)}), g.Int32(-1)});
+    Value wide_b =
+        g("ExpandDims", {g("ExpandDims", {b, g.Int32(-3)}), g.Int32(-2)});
+    // a[i, ., j, .] * b[., k, ., l]
+    Value product =
+        g("Mul", {g("Reshape", {wide_a, g.Int32s({-1, k, 1, k, 1})}),
+                  g("Reshape", {wide_b, g.Int32s({-1, 1, k, 1, k})})});
+    return g("Reshape", {product, g.Int32s({-1, k * k, k * k})});
+  };
+  Value root = Adjoint(g, y);
+  Value turned = IsComplex(y.dtype()) ? g("Conj", {y}) : y;
+  Value system = g("AddV2", {kron(root, eye), kron(eye, turned)});
+  const int32_t size = static_cast<int32_t>(n * n);
+  Value rhs = g("Reshape", {d, g.Int32s({-1, size, 1})});
+  Value solved = g("MatrixSolve", {system, rhs});
+  g.set(0, g("Reshape", {solved, g.ShapeOf(y)}));
+  return g.status();
+}
+
+HR_OP(MatrixSquareRoot)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr(kTypes)
+    .Doc("Matrices whose squares are the inputs.")
+    .Shape(SquareShape)
+    .Gradient(SquareRootGradient)
+    .GradientSkips({0}, {})
+    .Cpu(ComputeFor<PickMatrix<SquareRootOp>>);
+
+// Upstream keeps the op's name alone.
+StatusOr<std::unique_ptr<Kernel>> Removed(const ResolvedOp& op) {
+  const Deprecation& d = op.def().deprecation;
+  return Unimplemented("Op ", op.name(),
+                       " is not available in GraphDef version 2474. It has "
+                       "been removed in version ",
+                       d.version, ". ", d.explanation, ".");
+}
+
+HR_OP(MatrixExponential)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr(kTypes)
+    .Doc("Exponentials of square matrices.")
+    .Deprecated(27,
+                "Use Python implementation tf.linalg.matrix_exponential "
+                "instead.")
+    .Shape(SquareShape)
+    .Cpu(Removed);
+
+HR_OP(MatrixLogarithm)
+    .Input("input: T")
+    .Output("output: T")
+    .Attr("T: {complex64, complex128}")
+    .Doc("Logarithms of square matrices.")
+    .Shape(SquareShape)
+    .Cpu(ComputeFor<PickMatrix<LogarithmOp, ComplexTypes>>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,424 @@
+// Triangular factors by blocks: a panel by plain loops, the rest of the matrix
+// by matrix products.
+#include "ops/linalg/decompositions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "ops/math/gemm.h"
+#include "tensor/dtype.h"
+
+namespace headrace {
+namespace {
+
+constexpr int64_t kPanel = 48;
+
+template <typename T>
+T Conj(T v) {
+  if constexpr (std::is_same_v<T, Real<T>>) {
+    return v;
+  } else {
+    return std::conj(v);
+  }
+}
+
+Status Singular(const char* what) {
+  return InvalidArgument(what, " is not invertible.");
+}
+
+// A view of a part of a row-major matrix.
+template <typename T>
+struct Part {
+  T* data;
+  int64_t row;  // stride
+  T& operator()(int64_t i, int64_t j) const { return data[i * row + j]; }
+  Part at(int64_t i, int64_t j) const { return {data + i * row + j, row}; }
+};
+
+// c -= a b, [m, n] and depth k; b turned over (not conjugated) when `turned`.
+template <typename T>
+Status Subtract(Part<T> c, Part<const T> a, Part<const T> b, bool turned,
+                int64_t m, int64_t n, int64_t k) {
+  if (m == 0 || n == 0 || k == 0) return OkStatus();
+  GemmDims d;
+  d.m = m;
+  d.n = n;
+  d.k = k;
+  d.a_row = a.row;
+  d.b_row = turned ? 1 : b.row;
+  d.b_col = turned ? b.row : 1;
+  d.c_row = n;
+  std::vector<T> product(m * n);
+  HR_RETURN_IF_ERROR(Gemm(DTypeOf<T>, d, a.data, b.data, product.data()));
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) c(i, j) -= product[i * n + j];
+  }
+  return OkStatus();
+}
+
+// Rows of x from a triangle of t [n, n]: forward or backward substitution.
+// `unit`: the diagonal is ones.
+template <typename T>
+void Substitute(Part<const T> t, int64_t n, Part<T> x, int64_t m, bool forward,
+                bool unit) {
+  for (int64_t s = 0; s < n; ++s) {
+    const int64_t i = forward ? s : n - 1 - s;
+    const int64_t begin = forward ? 0 : i + 1, end = forward ? i : n;
+    for (int64_t p = begin; p < end; ++p) {
+      const T v = t(i, p);
+      if (v == T(0)) continue;
+      T* to = &x(i, 0);
+      const T* from = &x(p, 0);
+      for (int64_t j = 0; j < m; ++j) to[j] -= v * from[j];
+    }
+    if (unit) continue;
+    const T pivot = t(i, i);
+    for (int64_t j = 0; j < m; ++j) x(i, j) /= pivot;
+  }
+}
+
+// The same by blocks.
+template <typename T>
+Status SolveBlocks(Part<const T> t, int64_t n, Part<T> x, int64_t m,
+                   bool forward, bool unit) {
+  const int64_t blocks = (n + kPanel - 1) / kPanel;
+  for (int64_t b = 0; b < blocks; ++b) {
+    const int64_t i = (forward ? b : blocks - 1 - b) * kPanel;
+    const int64_t size = std::min(kPanel, n - i);
+    const int64_t from = forward ? 0 : i + size;
+    const int64_t depth = forward ? i : n - i - size;
+    HR_RETURN_IF_ERROR(
+        Subtract<T>(x.at(i, 0), {&t(i, from < n ? from : 0), t.row},
+                    {x.data + (from < n ? from : 0) * x.row, x.row}, false,
+                    size, m, depth));
+    Substitute<T>({&t(i, i), t.row}, size, x.at(i, 0), m, forward, unit);
+  }
+  return OkStatus();
+}
+
+template <typename T>
+std::vector<T> AdjointOf(const T* a, int64_t n) {
+  std::vector<T> out(n * n);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < n; ++j) out[j * n + i] = Conj(a[i * n + j]);
+  }
+  return out;
+}
+
+// Factors a panel [rows, size] in place with partial pivoting; row swaps are
+// told to `swap(i, j)`.
+template <typename T, typename F>
+void FactorPanel(Part<T> a, int64_t rows, int64_t size, F swap) {
+  for (int64_t j = 0; j < std::min(size, rows); ++j) {
+    int64_t best = j;
+    for (int64_t i = j + 1; i < rows; ++i) {
+      if (std::abs(a(i, j)) > std::abs(a(best, j))) best = i;
+    }
+    if (best != j) swap(j, best);
+    const T pivot = a(j, j);
+    if (pivot == T(0)) continue;
+    for (int64_t i = j + 1; i < rows; ++i) {
+      const T v = a(i, j) /= pivot;
+      for (int64_t k = j + 1; k < size; ++k) a(i, k) -= v * a(j, k);
+    }
+  }
+}
+
+// a = p l u in place; p[i] is the row of a that became row i. `odd` tells
+// whether the permutation is.
+template <typename T>
+Status FactorLu(T* data, int64_t n, int64_t* p, bool* odd) {
+  const Part<T> a{data, n};
+  std::iota(p, p + n, int64_t{0});
+  *odd = false;
+  for (int64_t k = 0; k < n; k += kPanel) {
+    const int64_t size = std::min(kPanel, n - k), rest = n - k - size;
+    FactorPanel<T>(a.at(k, k), n - k, size, [&](int64_t i, int64_t j) {
+      std::swap_ranges(data + (k + i) * n, data + (k + i + 1) * n,
+                       data + (k + j) * n);
+      std::swap(p[k + i], p[k + j]);
+      *odd = !*odd;
+    });
+    if (rest == 0) break;
+    Substitute<T>({&a(k, k), n}, size, a.at(k, k + size), rest, true, true);
+    HR_RETURN_IF_ERROR(Subtract<T>(a.at(k + size, k + size),
+                                   {&a(k + size, k), n}, {&a(k, k + size), n},
+                                   false, rest, rest, size));
+  }
+  return OkStatus();
+}
+
+template <typename T>
+bool HasZeroPivot(const T* lu, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (!(std::abs(lu[i * n + i]) > Real<T>(0))) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+template <typename T>
+Status Linalg<T>::Solve(const T* a, int64_t n, const T* b, int64_t m,
+                        bool adjoint, T* x) {
+  if (n == 0 || m == 0) return OkStatus();
+  std::vector<T> lu = adjoint ? AdjointOf(a, n) : std::vector<T>(a, a + n * n);
+  std::vector<int64_t> p(n);
+  bool odd;
+  HR_RETURN_IF_ERROR(FactorLu(lu.data(), n, p.data(), &odd));
+  if (HasZeroPivot(lu.data(), n)) return Singular("Input matrix");
+  for (int64_t i = 0; i < n; ++i) std::copy_n(b + p[i] * m, m, x + i * m);
+  HR_RETURN_IF_ERROR(SolveBlocks<T>({lu.data(), n}, n, {x, m}, m, true, true));
+  return SolveBlocks<T>({lu.data(), n}, n, {x, m}, m, false, false);
+}
+
+template <typename T>
+Status Linalg<T>::Invert(const T* a, int64_t n, bool adjoint, T* out) {
+  std::vector<T> eye(n * n, T(0));
+  for (int64_t i = 0; i < n; ++i) eye[i * n + i] = T(1);
+  Status s = Solve(a, n, eye.data(), n, adjoint, out);
+  return absl::IsInvalidArgument(s) ? Singular("Input") : s;
+}
+
+template <typename T>
+Status Linalg<T>::SolveTriangular(const T* a, int64_t n, const T* b, int64_t m,
+                                  bool lower, bool adjoint, T* x) {
+  if (n == 0 || m == 0) return OkStatus();
+  for (int64_t i = 0; i < n; ++i) {
+    if (a[i * n + i] == T(0)) return Singular("Input matrix");
+  }
+  std::vector<T> turned;
+  if (adjoint) turned = AdjointOf(a, n);
+  if (x != b) std::copy_n(b, n * m, x);
+  return SolveBlocks<T>({adjoint ? turned.data() : a, n}, n, {x, m}, m,
+                        lower != adjoint, false);
+}
+
+template <typename T>
+Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
+  const Part<T> out{l, n};
+  for (int64_t i = 0; i < n; ++i) {
+    std::copy_n(a + i * n, i + 1, l + i * n);
+    std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
+  }
+  std::vector<T> conjugated;
+  for (int64_t k = 0; k < n; k += kPanel) {
+    const int64_t size = std::min(kPanel, n - k);
+    for (int64_t j = k; j < k + size; ++j) {
+      Real<T> d = std::real(out(j, j));
+      for (int64_t p = k; p < j; ++p) d -= std::norm(out(j, p));
+      if (!(d > 0)) {
+        return InvalidArgument(
+            "Cholesky decomposition was not successful. The input might not be "
+            "valid.");
+      }
+      const Real<T> root = std::sqrt(d);
+      out(j, j) = T(root);
+      for (int64_t i = j + 1; i < n; ++i) {
+        T v = out(i, j);
+        for (int64_t p = k; p < j; ++p) v -= out(i, p) * Conj(out(j, p));
+        out(i, j) = v / root;
+      }
+    }
+    // The rest, row block by row block, as only its lower triangle is there.
+    const int64_t next = k + size, rest = n - next;
+    conjugated.resize(rest * size);
+    for (int64_t i = 0; i < rest; ++i) {
+      for (int64_t p = 0; p < size; ++p) {
+        conjugated[i * size + p] = Conj(out(next + i, k + p));
+      }
+    }
+    const int64_t band = 4 * kPanel;
+    for (int64_t i = 0; i < rest; i += band) {
+      const int64_t rows = std::min(band, rest - i);
+      HR_RETURN_IF_ERROR(
+          Subtract<T>(out.at(next + i, next), {&out(next + i, k), n},
+                      {conjugated.data(), size}, true, rows, i + rows, size));
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
+  }
+  return OkStatus();
+}
+
+template <typename T>
+Status Linalg<T>::LogDeterminant(const T* a, int64_t n, T* sign, T* log_abs) {
+  std::vector<T> lu(a, a + n * n);
+  std::vector<int64_t> p(n);
+  bool odd = false;
+  HR_RETURN_IF_ERROR(FactorLu(lu.data(), n, p.data(), &odd));
+  T unit(odd ? -1 : 1);
+  Real<T> sum(0);
+  for (int64_t i = 0; i < n; ++i) {
+    const T pivot = lu[i * n + i];
+    const Real<T> size = std::abs(pivot);
+    unit = size == 0 ? T(0) : T(unit * (pivot / size));
+    sum += std::log(size);
+  }
+  *sign = unit;
+  *log_abs = T(sum);
+  return OkStatus();
+}
+
+template <typename T>
+Status Linalg<T>::Lu(const T* a, int64_t n, T* lu, int64_t* p) {
+  std::copy_n(a, n * n, lu);
+  bool odd;
+  HR_RETURN_IF_ERROR(FactorLu(lu, n, p, &odd));
+  if (HasZeroPivot(lu, n)) return Singular("Input");
+  return OkStatus();
+}
+
+namespace {
+
+// A reflection h = 1 - tau v v^H (v[0] = 1, the rest in place below `x`) with
+// h^H x = beta e_1; beta goes to x[0]. As LAPACK's and Eigen's.
+template <typename T>
+T Reflector(Part<T> x, int64_t rows) {
+  Real<T> tail(0);
+  for (int64_t i = 1; i < rows; ++i) tail += std::norm(x(i, 0));
+  const T head = x(0, 0);
+  const Real<T> imaginary = std::imag(head);
+  if (tail <= std::numeric_limits<Real<T>>::min() &&
+      imaginary * imaginary <= std::numeric_limits<Real<T>>::min()) {
+    x(0, 0) = T(std::real(head));
+    for (int64_t i = 1; i < rows; ++i) x(i, 0) = T(0);
+    return T(0);
+  }
+  Real<T> beta = std::sqrt(std::norm(head) + tail);
+  if (std::real(head) >= 0) beta = -beta;
+  for (int64_t i = 1; i < rows; ++i) x(i, 0) /= (head - beta);
+  x(0, 0) = T(beta);
+  return Conj((T(beta) - head) / beta);
+}
+
+// x = (1 - tau v v^H) x, or with tau conjugated, for v below `v` with v[0] = 1.
+template <typename T>
+void Reflect(Part<T> v, T tau, Part<T> x, int64_t rows, int64_t columns) {
+  if (tau == T(0) || columns == 0) return;
+  std::vector<T> dot(columns);
+  for (int64_t i = 0; i < rows; ++i) {
+    const T c = i == 0 ? T(1) : Conj(v(i, 0));
+    for (int64_t j = 0; j < columns; ++j) dot[j] += c * x(i, j);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    const T c = tau * (i == 0 ? T(1) : v(i, 0));
+    for (int64_t j = 0; j < columns; ++j) x(i, j) -= c * dot[j];
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void Linalg<T>::Qr(const T* a, int64_t m, int64_t n, bool full, T* q, T* r) {
+  const int64_t k = std::min(m, n), columns = full ? m : k;
+  std::vector<T> work(a, a + m * n), tau(k);
+  const Part<T> w{work.data(), n}, to_q{q, columns}, to_r{r, n};
+  for (int64_t j = 0; j < k; ++j) {
+    tau[j] = Reflector<T>(w.at(j, j), m - j);
+    if (j + 1 < n) {
+      Reflect<T>(w.at(j, j), Conj(tau[j]), w.at(j, j + 1), m - j, n - j - 1);
+    }
+  }
+  for (int64_t i = 0; i < columns; ++i) {
+    for (int64_t j = 0; j < n; ++j)
+      to_r(i, j) = i <= j && i < k ? w(i, j) : T(0);
+  }
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < columns; ++j) to_q(i, j) = T(i == j ? 1 : 0);
+  }
+  for (int64_t j = k; j-- > 0;) {
+    Reflect<T>(w.at(j, j), tau[j], to_q.at(j, j), m - j, columns - j);
+  }
+}
+
+namespace {
+
+// out[m, n] = a^H b for a[k, m], b[k, n] (`left`), or a b^H for a[m, k],
+// b[n, k].
+template <typename T>
+void AdjointProduct(const T* a, const T* b, bool left, int64_t m, int64_t n,
+                    int64_t k, T* out) {
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      T sum(0);
+      for (int64_t p = 0; p < k; ++p) {
+        sum += left ? Conj(a[p * m + i]) * b[p * n + j]
+                    : a[i * k + p] * Conj(b[j * k + p]);
+      }
+      out[i * n + j] = sum;
+    }
+  }
+}
+
+// The shortest least squares solution: v s^+ u^H b.
+template <typename T>
+Status PseudoSolve(const T* a, int64_t m, int64_t n, const T* b, int64_t k,
+                   T* x) {
+  const int64_t r = std::min(m, n);
+  std::vector<T> s(r), u(m * r), v(n * r), ub(r * k);
+  HR_RETURN_IF_ERROR(
+      Spectral<T>::Svd(a, m, n, false, s.data(), u.data(), v.data()));
+  AdjointProduct(u.data(), b, true, r, k, m, ub.data());
+  const Real<T> least =
+      std::abs(s[0]) * std::max(m, n) * std::numeric_limits<Real<T>>::epsilon();
+  for (int64_t i = 0; i < r; ++i) {
+    const bool counts = std::abs(s[i]) > least;
+    for (int64_t j = 0; j < k; ++j) {
+      ub[i * k + j] = counts ? ub[i * k + j] / s[i] : T(0);
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = 0; j < k; ++j) {
+      T sum(0);
+      for (int64_t p = 0; p < r; ++p) sum += v[i * r + p] * ub[p * k + j];
+      x[i * k + j] = sum;
+    }
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+template <typename T>
+Status Linalg<T>::LeastSquares(const T* a, int64_t m, int64_t n, const T* b,
+                               int64_t k, double penalty, bool fast, T* x) {
+  std::fill_n(x, n * k, T(0));
+  if (m == 0 || n == 0 || k == 0) return OkStatus();
+  if (!fast) return PseudoSolve(a, m, n, b, k, x);
+  const bool tall = m >= n;
+  const int64_t size = std::min(m, n);
+  std::vector<T> gram(size * size), l(size * size), y(size * k);
+  AdjointProduct(a, a, tall, size, size, std::max(m, n), gram.data());
+  for (int64_t i = 0; i < size; ++i) gram[i * size + i] += T(penalty);
+  if (!Cholesky(gram.data(), size, l.data()).ok()) {
+    return InvalidArgument(
+        "Input matrix was rank deficient or ill-conditioned. Try setting "
+        "fast=False or provide a larger l2_regularizer > 0.");
+  }
+  if (tall) {
+    AdjointProduct(a, b, true, n, k, m, y.data());
+  } else {
+    std::copy_n(b, size * k, y.data());
+  }
+  T* to = y.data();
+  HR_RETURN_IF_ERROR(SolveTriangular(l.data(), size, to, k, true, false, to));
+  HR_RETURN_IF_ERROR(SolveTriangular(l.data(), size, to, k, true, true, to));
+  if (tall) {
+    std::copy_n(to, n * k, x);
+  } else {
+    AdjointProduct(a, to, true, n, k, m, x);
+  }
+  return OkStatus();
+}
+
+template struct Linalg<float>;
+template struct Linalg<double>;
+template struct Linalg<complex64>;
+template struct Linalg<complex128>;
+
+}  // namespace headrace

@@ -1,0 +1,63 @@
+#include "ops/linalg/matrix_functions.h"
+#include "ops/linalg/spectral_eigen.h"
+
+namespace headrace {
+
+using C = std::complex<double>;
+
+bool ComplexSchur(const ComplexMatrix& a, int64_t n, ComplexMatrix* u,
+                  ComplexMatrix* t) {
+  Eigen::ComplexSchur<spectral::Matrix<C>> schur(
+      spectral::Read<C>(a.data(), n, n));
+  if (schur.info() != Eigen::Success) return false;
+  u->resize(n * n);
+  t->resize(n * n);
+  spectral::Write(schur.matrixU(), u->data());
+  spectral::Write(schur.matrixT(), t->data());
+  return true;
+}
+
+namespace {
+
+template <typename T>
+Status Function(const T* a, int64_t n, T* out, bool log) {
+  if (n == 0) return OkStatus();
+  ComplexMatrix u, t;
+  if (!ComplexSchur(ComplexMatrix(a, a + n * n), n, &u, &t)) {
+    return spectral::NoAnswer("Schur");
+  }
+  const ComplexMatrix made =
+      FromSchur(u, log ? TriangularLog(t, n) : TriangularRoot(t, n), n);
+  for (int64_t i = 0; i < n * n; ++i) out[i] = static_cast<T>(made[i]);
+  return OkStatus();
+}
+
+}  // namespace
+
+#define HR_COMPLEX_SPECTRAL(T)                                               \
+  template <>                                                                \
+  Status Spectral<T>::SelfAdjointEig(const T* a, int64_t n, T* e, T* v) {    \
+    return spectral::SelfAdjointEig<C>(a, n, e, v);                          \
+  }                                                                          \
+  template <>                                                                \
+  Status Spectral<T>::Svd(const T* a, int64_t m, int64_t n, bool full, T* s, \
+                          T* u, T* v) {                                      \
+    return spectral::Svd<C>(a, m, n, full, s, u, v);                         \
+  }                                                                          \
+  template <>                                                                \
+  Status Spectral<T>::Eig(const T* a, int64_t n, T* e, T* v) {               \
+    using Solver = Eigen::ComplexEigenSolver<spectral::Matrix<C>>;           \
+    return spectral::Eig<Solver, C>(a, n, e, v);                             \
+  }                                                                          \
+  template <>                                                                \
+  Status Spectral<T>::SquareRoot(const T* a, int64_t n, T* out) {            \
+    return Function(a, n, out, false);                                       \
+  }                                                                          \
+  template <>                                                                \
+  Status Spectral<T>::Logarithm(const T* a, int64_t n, T* out) {             \
+    return Function(a, n, out, true);                                        \
+  }
+HR_COMPLEX_SPECTRAL(std::complex<double>)
+HR_COMPLEX_SPECTRAL(std::complex<float>)
+
+}  // namespace headrace
