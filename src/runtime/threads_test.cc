@@ -91,6 +91,7 @@ TEST(Threads, OneGradient) {
       tape.Stop();
       auto g = tape.Gradients({out[0]}, {in}, {});
       ASSERT_TRUE(g.ok()) << g.status();
+      ASSERT_EQ(First(out[0]), x * x * x);
       ASSERT_EQ(First((*g)[0].dense), 3 * x * x);
     }
   });
