@@ -36,7 +36,9 @@ class _Request:
             feature = features[key]
             if not isinstance(feature, tuple(allowed)):
                 kind = type(feature).__name__
-                raise ValueError(f"Unsupported {kind} {feature} for key '{key}'")
+                raise ValueError(  # noqa: TRY004  (upstream's)
+                    f"Unsupported {kind} {feature} for key '{key}'"
+                )
             self._ask(key, feature)
 
     def _ask(self, key, feature):
@@ -204,7 +206,7 @@ def _parse_example(serialized, features, names):
             RaggedFeature,
         ],
     )
-    for key, feature in request.dense.items():
+    for feature in request.dense.values():
         if isinstance(feature, FixedLenSequenceFeature) and not feature.allow_missing:
             raise ValueError(
                 "Unsupported: FixedLenSequenceFeature requires allow_missing to be "

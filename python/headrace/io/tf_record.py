@@ -20,7 +20,7 @@ class TFRecordCompressionType:
 class TFRecordOptions:
     """How a record file is packed; the numbers are zlib's."""
 
-    compression_type_map = {
+    compression_type_map = {  # noqa: RUF012
         TFRecordCompressionType.ZLIB: "ZLIB",
         TFRecordCompressionType.GZIP: "GZIP",
         TFRecordCompressionType.NONE: "",

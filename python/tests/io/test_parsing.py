@@ -180,14 +180,12 @@ def test_batch_of_sequences():
         ),
         (
             {"age": io.FixedLenFeature([], tf.float32)},
-            "Key: age, Index: 0.  Data types don't match. Data type: int64 but "
-            "expected type: float",
+            "Key: age, Index: 0.  Data types don't match. Data type: int64 but exp",
         ),
         ({"age": io.VarLenFeature(tf.float32)}, "Expected type: float, Actual type"),
         (
             {"s": io.FixedLenFeature([3], tf.float32)},
-            r"Number of float values != expected.  Values size: 2 but output shape: "
-            r"\[3\]",
+            r"Number of float values != expected.  Values size: 2 but",
         ),
         (
             {"s": io.FixedLenSequenceFeature([3], tf.float32, True)},
