@@ -125,9 +125,9 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
 }
 
 StatusOr<ResolvedOpPtr> CallOf(const Function& f) {
-  HR_ASSIGN_OR_RETURN(
-      const OpDef* def,
-      LookUpOp(f.is_stateful() ? "StatefulPartitionedCall" : "PartitionedCall"));
+  HR_ASSIGN_OR_RETURN(const OpDef* def,
+                      LookUpOp(f.is_stateful() ? "StatefulPartitionedCall"
+                                               : "PartitionedCall"));
   return ResolveOp(
       *def, f.arg_types(),
       {{"f", FuncRef{f.name, nullptr}}, {"Tout", f.result_types()}});
@@ -210,8 +210,9 @@ Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
   OpScope s;
   std::vector<Value> inputs = BackwardInputs(s, g, args, results, gradients);
   HR_RETURN_IF_ERROR(s.status());
-  HR_ASSIGN_OR_RETURN(ValueList grads,
-                      CallDifferentiably(g.backward, inputs, library, g.backward_call));
+  HR_ASSIGN_OR_RETURN(
+      ValueList grads,
+      CallDifferentiably(g.backward, inputs, library, g.backward_call));
   arg_gradients->assign(g.arg_grads.size(), Gradient());
   for (size_t i = 0; i < g.arg_grads.size(); ++i) {
     if (g.arg_grads[i] >= 0) {

@@ -80,8 +80,7 @@ std::string FunctionLibrary::NewName(StringView prefix) {
 }
 
 FunctionLibrary& GlobalFunctions() {
-  static auto* library =
-      new FunctionLibrary(FunctionLibrary::Hold::kWeak);
+  static auto* library = new FunctionLibrary(FunctionLibrary::Hold::kWeak);
   return *library;
 }
 

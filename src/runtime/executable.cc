@@ -86,7 +86,6 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
   HR_RETURN_IF_ERROR(FuseElementwise(p));
   HR_RETURN_IF_ERROR(Bind(p));
   MemoryPlan plan = PlanMemory(p);
-
   std::unique_ptr<Executable> e(new Executable);
   e->arena_bytes_ = plan.arena_bytes;
   e->feeds_ = p.feeds;

@@ -14,8 +14,8 @@
 
 namespace headrace {
 
-// Holds its function. Immutable but for its executable, made at the first run. Thread-safe. The
-// function's arguments are the caller's, then one a capture.
+// Holds its function. Immutable but for its executable, made at the first run.
+// Thread-safe. The function's arguments are the caller's, then one a capture.
 class ConcreteFunction {
  public:
   // `captures`: the outer values of the last arguments, held. `trainable`:

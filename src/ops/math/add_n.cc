@@ -76,7 +76,8 @@ StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
   }
   const LoopEntry* add = FindBinaryLoop("AddV2", static_cast<int>(t));
   if (add == nullptr) return nullptr;
-  return std::unique_ptr<Kernel>(std::make_unique<AddNKernel>(*add, op.attr<int64_t>("N")));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<AddNKernel>(*add, op.attr<int64_t>("N")));
 }
 
 Status AddNShape(ShapeContext& c) {
