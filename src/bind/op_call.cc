@@ -11,6 +11,7 @@
 #include "bind/status.h"
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
+#include "graph/graph.h"
 #include "op/registry.h"
 
 namespace headrace::bind {
@@ -35,6 +36,23 @@ bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
     if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
   }
   return inputs.empty() && op.def().is_stateful;
+}
+
+// Raises what asking an op that is gone from new graphs raises. Graphs of old
+// versions are imported past this.
+bool IsRemoved(const OpDef& def, PyObject* name) {
+  const Deprecation& d = def.deprecation;
+  if (d.version <= 0 || d.version > kGraphVersion) return false;
+  const Status s = Unimplemented(
+      "Op ", def.name, " is not available in GraphDef version ", kGraphVersion,
+      ". It has been removed in version ", d.version, ". ", d.explanation, ".");
+  if (CurrentEmitter()->is_eager()) {
+    RaiseOpError(s, name, def.name);
+  } else {
+    PyErr_SetString(PyExc_NotImplementedError,
+                    std::string(s.message()).c_str());
+  }
+  return true;
 }
 
 // Values of immutable Python types that compare equal mean the same attribute.
@@ -377,7 +395,7 @@ const OpCaller::Cached* OpCaller::Find(const Arguments& a,
 ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
                                 PyObject* name) {
   AttrMap map;
-  if (!ToAttrs(attrs, &map)) return nullptr;
+  if (IsRemoved(def_, name) || !ToAttrs(attrs, &map)) return nullptr;
   StatusOr<ResolvedOpPtr> op = ResolveOp(def_, a.types, map);
   if (!op.ok()) {
     RaiseOpError(op.status(), name, def_.name);

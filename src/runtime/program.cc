@@ -194,7 +194,10 @@ class Writer {
     call.name = n->name();
     call.effect = HasSideEffect(n->def());
     for (int i = 0; i < n->num_outputs(); ++i) {
-      ValueId v = p_->NewValue(n->output_type(i), n->output_shape(i));
+      // What runs is a reference, a scalar handle; its shape is the variable's.
+      const DType type = n->output_type(i);
+      ValueId v =
+          p_->NewValue(type, IsRef(type) ? Shape() : n->output_shape(i));
       call.outputs.push_back(v);
       // A fed output keeps its feed; the call may still serve the others.
       map->emplace(Edge{n, i}, v);
