@@ -21,6 +21,8 @@ HR_FUNCTION(ErfF, Erf(x))
 HR_FUNCTION(SiluF, x* Sigmoid(x))
 // x times the sigmoid is the tanh form, without its cancellation.
 HR_FUNCTION(GeluTanhF, x* Sigmoid(1.5957691216f * Fma(0.044715f * x * x, x, x)))
+// As the ops it stands for compute it.
+HR_FUNCTION(GeluErfF, 0.5f * x * (1.0f + Erf(x * 0.70710678118654752f)))
 HR_FUNCTION(EluF, x < 0.0f ? Expm1(x) : x)
 HR_FUNCTION(SeluF, x < 0.0f ? 1.75809934084737685994f * Expm1(x)
                             : 1.05070098735548049342f * x)
@@ -78,6 +80,7 @@ constexpr LoopEntry kRows[] = {
     HR_ROWS("Selu", SeluF, 0.35f),
     HR_ROWS("_Silu", SiluF, 0.4f),
     HR_ROWS("_GeluTanh", GeluTanhF, 0.45f),
+    HR_ROWS("_GeluErf", GeluErfF, 0.4f),
     {"Sin", kType<float>, kType<float>, &Trig<false>},
     HR_UNARY_SMALL("Sin", Trig<false>, 0.4f),
     {"Cos", kType<float>, kType<float>, &Trig<true>},
