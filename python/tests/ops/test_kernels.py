@@ -90,3 +90,36 @@ def test_large_variables_are_saved_over_an_older_checkpoint(tmp_path):
     a.assign(tf.zeros([5_000_000]))
     checkpoint.read(path)
     assert float(tf.reduce_min(a)) == float(tf.reduce_max(a)) == 2.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (65, 33), (2, 17, 40)])
+def test_svd(shape, full, dtype):
+    a = _RNG.normal(size=shape).astype(dtype)
+    s, u, v = (t.numpy() for t in tf.linalg.svd(a, full_matrices=full))
+    np.testing.assert_allclose(s, np.linalg.svd(a)[1], rtol=1e-4, atol=1e-5)
+    k = s.shape[-1]
+    back = (u[..., :k] * s[..., None, :]) @ v[..., :k].swapaxes(-1, -2)
+    np.testing.assert_allclose(back, a, rtol=1e-4, atol=2e-5)
+    for q in (u, v):
+        eye = np.eye(q.shape[-1])
+        assert np.abs(q.swapaxes(-1, -2) @ q - eye).max() < 1e-4
+    assert u.shape[-1] == (shape[-2] if full else k)
+
+
+@pytest.mark.parametrize("scale", [0.0, 1e-36, 1e30])
+def test_svd_of_equal_zero_and_extreme_values(scale):
+    a = (np.add.outer(np.arange(30), np.arange(20)) * scale).astype("f4")
+    s, u, v = (t.numpy().astype("f8") for t in tf.linalg.svd(a))
+    np.testing.assert_allclose(u * s @ v.T, a, atol=1e-4 * scale)
+    np.testing.assert_allclose(u.T @ u, np.eye(20), atol=1e-5)
+
+
+def test_svd_of_nothing_and_nan():
+    s, u, v = tf.linalg.svd(np.zeros((3, 0), "f4"), full_matrices=True)
+    assert s.shape == (0,)
+    np.testing.assert_array_equal(u, np.eye(3))
+    a = np.ones((3, 2), "f4")
+    a[1, 1] = np.nan
+    assert all(np.isnan(t.numpy()).all() for t in tf.linalg.svd(a))
