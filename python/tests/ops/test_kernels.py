@@ -117,7 +117,7 @@ def test_svd_of_equal_zero_and_extreme_values(scale):
 
 
 def test_svd_of_nothing_and_nan():
-    s, u, v = tf.linalg.svd(np.zeros((3, 0), "f4"), full_matrices=True)
+    s, u, _ = tf.linalg.svd(np.zeros((3, 0), "f4"), full_matrices=True)
     assert s.shape == (0,)
     np.testing.assert_array_equal(u, np.eye(3))
     a = np.ones((3, 2), "f4")
