@@ -77,12 +77,11 @@ TEST(MatMul, NansStayInTheirRow) {
 }
 
 class MatMulThreads : public testing::TestWithParam<std::array<int64_t, 3>> {};
-INSTANTIATE_TEST_SUITE_P(
-    Sizes, MatMulThreads,
-    testing::Values(std::array<int64_t, 3>{150, 90, 700},
-                    std::array<int64_t, 3>{1021, 515, 129},
-                    std::array<int64_t, 3>{32, 1000, 64},
-                    std::array<int64_t, 3>{5, 90, 700}));
+INSTANTIATE_TEST_SUITE_P(Sizes, MatMulThreads,
+                         testing::Values(std::array<int64_t, 3>{150, 90, 700},
+                                         std::array<int64_t, 3>{1021, 515, 129},
+                                         std::array<int64_t, 3>{32, 1000, 64},
+                                         std::array<int64_t, 3>{5, 90, 700}));
 
 TEST_P(MatMulThreads, SameBits) {
   const auto [m, n, k] = GetParam();
