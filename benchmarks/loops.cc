@@ -1,7 +1,7 @@
 // Times the inner loops: nanoseconds an element on one thread, the least of
 // several runs. Usage: loops [part of a name]. The environment's
 // HEADRACE_CPU_LEVEL (v2, v3, v4) picks the instruction set.
-#include "ops/math/loops.h"
+#include "ops/math/loops/loops.h"
 
 #include <algorithm>
 #include <chrono>

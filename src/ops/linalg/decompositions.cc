@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/thread_pool.h"
-#include "ops/math/gemm.h"
-#include "ops/math/gemm_loops.h"
+#include "ops/math/products/gemm.h"
+#include "ops/math/products/gemm_loops.h"
 #include "tensor/tensor.h"
 
 namespace headrace {

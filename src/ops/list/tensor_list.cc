@@ -1,8 +1,8 @@
 #include "ops/list/tensor_list.h"
 
-#include "ops/math/elementwise.h"
-#include "ops/math/loops.h"
-#include "ops/math/variant_add.h"
+#include "ops/math/elementwise/elementwise.h"
+#include "ops/math/elementwise/variant_add.h"
+#include "ops/math/loops/loops.h"
 
 namespace headrace {
 namespace {

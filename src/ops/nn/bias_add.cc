@@ -1,7 +1,7 @@
 // BiasAdd, BiasAddV1, BiasAddGrad: a vector added along one dimension.
 #include "base/thread_pool.h"
 #include "op/op.h"
-#include "ops/math/reduce.h"
+#include "ops/math/reductions/reduce.h"
 
 namespace headrace {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
-#include "ops/math/gemm.h"
+#include "ops/math/products/gemm.h"
 
 namespace headrace {
 namespace {

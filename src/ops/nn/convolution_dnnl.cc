@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/thread_pool.h"
 #include "oneapi/dnnl/dnnl.hpp"
-#include "ops/math/one_omp_thread.h"
+#include "ops/math/products/one_omp_thread.h"
 #include "ops/nn/convolution.h"
 
 namespace headrace {

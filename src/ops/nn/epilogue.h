@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "op/op.h"
-#include "ops/math/loops.h"
+#include "ops/math/loops/loops.h"
 
 namespace headrace {
 

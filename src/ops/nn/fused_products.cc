@@ -1,6 +1,6 @@
 // _FusedMatMul and _FusedConv2D: what the fusing pass makes of a product or a
 // convolution, its bias (or normalisation) and its activation. Float only.
-#include "ops/math/gemm.h"
+#include "ops/math/products/gemm.h"
 #include "ops/nn/conv_op.h"
 #include "ops/nn/epilogue.h"
 

@@ -2,7 +2,7 @@
 // engine fuses, so these names never leave the process.
 #include <cmath>
 
-#include "ops/math/elementwise.h"
+#include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
 namespace {

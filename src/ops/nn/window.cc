@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/math/strided.h"
+#include "ops/math/loops/strided.h"
 
 namespace headrace {
 

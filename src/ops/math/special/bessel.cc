@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "ops/math/elementwise.h"
+#include "ops/math/elementwise/elementwise.h"
 #include "ops/math/special/bessel_functions.h"
 
 namespace headrace {

@@ -3,8 +3,8 @@
 #include <limits>
 
 #include "base/thread_pool.h"
-#include "ops/math/broadcast_plan.h"
-#include "ops/math/elementwise.h"
+#include "ops/math/elementwise/broadcast_plan.h"
+#include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
 namespace {

@@ -4,7 +4,7 @@
 #include <complex>
 #include <limits>
 
-#include "ops/math/elementwise.h"
+#include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
 namespace {

@@ -1,0 +1,128 @@
+// The sum of many tensors.
+#include <algorithm>
+
+#include "base/thread_pool.h"
+#include "ops/math/elementwise/elementwise.h"
+#include "ops/math/elementwise/variant_add.h"
+
+namespace headrace {
+namespace {
+
+// Elements that are summed over all inputs before going on: in cache.
+constexpr int64_t kTile = 4096;
+
+class AddNKernel : public Kernel {
+ public:
+  AddNKernel(const LoopEntry& add, int64_t count)
+      : add_(add.binary), ns_(add.ns), count_(count) {}
+  Status Run(KernelContext& c) override {
+    const Tensor& first = c.input(0);
+    const int64_t n = first.num_elements();
+    const int count = c.num_inputs();
+    if (count == 1) {
+      c.set_output(0, first);
+      return OkStatus();
+    }
+    if (!c.output(0).has_buffer()) {
+      HR_RETURN_IF_ERROR(c.Allocate(0, first.shape()));
+    }
+    const size_t size = DTypeSize(first.dtype());
+    char* to = static_cast<char*>(c.output(0).raw());
+    auto at = [&](int k, int64_t i) {
+      return static_cast<const char*>(c.input(k).raw()) + i * size;
+    };
+    ParallelFor(n, ns_ * count, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; i += kTile) {
+        const int64_t m = std::min(kTile, end - i);
+        add_(at(0, i), at(1, i), to + i * size, m, 0);
+        for (int k = 2; k < count; ++k) {
+          add_(to + i * size, at(k, i), to + i * size, m, 0);
+        }
+      }
+    });
+    return OkStatus();
+  }
+  // A single input is the sum itself.
+  bool own_outputs() const override { return count_ == 1; }
+  double Cost(absl::Span<Tensor* const> inputs) const override {
+    return 30 + ns_ * inputs[0]->num_elements() * inputs.size();
+  }
+
+ private:
+  const BinaryLoop add_;
+  const float ns_;
+  const int64_t count_;
+};
+
+// Values of variants are added by the functions that their types registered.
+Status AddVariants(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(Tensor sum, c.input(0).Clone());
+  for (int k = 1; k < c.num_inputs(); ++k) {
+    const Tensor& other = c.input(k);
+    for (int64_t i = 0; i < sum.num_elements(); ++i) {
+      HR_ASSIGN_OR_RETURN(
+          sum.data<Variant>()[i],
+          AddVariantValues(sum.data<Variant>()[i], other.data<Variant>()[i]));
+    }
+  }
+  c.set_output(0, std::move(sum));
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
+  const DType t = op.type_attr("T");
+  if (t == DType::kVariant) {
+    return MakeKernel(AddVariants, /*own_outputs=*/true);
+  }
+  const LoopEntry* add = FindBinaryLoop("AddV2", static_cast<int>(t));
+  if (add == nullptr) return nullptr;
+  return std::unique_ptr<Kernel>(
+      std::make_unique<AddNKernel>(*add, op.attr<int64_t>("N")));
+}
+
+Status AddNShape(ShapeContext& c) {
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    if (!c.input(0).CompatibleWith(c.input(i))) {
+      return InvalidArgument(
+          "Inputs to operation ", c.op().name(), " of type ", c.op().name(),
+          " must have the same size and shape.  Input 0: ", c.input(0),
+          " != input ", i, ": ", c.input(i));
+    }
+  }
+  if (c.input_handle(0)) c.set_output_handle(0, *c.input_handle(0));
+  return MergeAllInputs(c);
+}
+
+Status AddNGrad(GradientContext& g) {
+  for (int i = 0; i < g.num_inputs(); ++i) g.set(i, g.raw_grad(0));
+  return g.status();
+}
+
+constexpr char kNumbers[] = "T: numbertype";
+
+HR_OP(AddN)
+    .Input("inputs: N * T")
+    .Output("sum: T")
+    .Attr("N: int >= 1")
+    .Attr("T: {numbertype, variant}")
+    .Doc("The sum of the inputs, element by element.")
+    .Commutative()
+    .Aggregate()
+    .Shape(AddNShape)
+    .Gradient(AddNGrad)
+    .Cpu(Make);
+HR_OP(AccumulateNV2)
+    .Input("inputs: N * T")
+    .Output("sum: T")
+    .Attr("N: int >= 1")
+    .Attr(kNumbers)
+    .Attr("shape: shape")
+    .Doc("The sum of the inputs, which have the shape `shape`.")
+    .Commutative()
+    .Aggregate()
+    .Shape(AddNShape)
+    .Gradient(AddNGrad)
+    .Cpu(Make);
+
+}  // namespace
+}  // namespace headrace

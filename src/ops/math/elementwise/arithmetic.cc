@@ -1,0 +1,120 @@
+// Sums, products, minima and maxima of two tensors.
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+Status AddGrad(GradientContext& g) {
+  g.SetBroadcast(g.grad(), g.grad());
+  return g.status();
+}
+Status SubGrad(GradientContext& g) {
+  Value grad = g.grad();
+  g.set(0, g.ReduceTo(grad, g.input(0)));
+  if (g.wants(1)) g.set(1, g("Neg", {g.ReduceTo(grad, g.input(1))}));
+  return g.status();
+}
+Status MulGrad(GradientContext& g) {
+  Value grad = g.grad();
+  auto part = [&](int other) {
+    return g("Mul", {grad, ConjOf(g, g.input(other))});
+  };
+  g.SetBroadcast(g.wants(0) ? part(1) : Value(),
+                 g.wants(1) ? part(0) : Value());
+  return g.status();
+}
+// mul_no_nan(a, b) is 0 wherever b is.
+Status MulNoNanGrad(GradientContext& g) {
+  Value grad = g.grad();
+  g.SetBroadcast(g("MulNoNan", {grad, g.input(1)}),
+                 g("MulNoNan", {g.input(0), grad}));
+  return g.status();
+}
+Status SquaredDifferenceGrad(GradientContext& g) {
+  Value twice = TimesScalar(g, g.grad(), 2);
+  Value part = g("Mul", {twice, g("Sub", {g.input(0), g.input(1)})});
+  g.set(0, g.ReduceTo(part, g.input(0)));
+  if (g.wants(1)) g.set(1, g("Neg", {g.ReduceTo(part, g.input(1))}));
+  return g.status();
+}
+// The gradient goes to the operand that `won`, to x when they are equal.
+Status ChoiceGrad(GradientContext& g, const char* won) {
+  Value grad = g.grad();
+  Value x_won = g(won, {g.input(0), g.input(1)});
+  if (!g.ok()) return g.status();
+  Value zero = g.Scalar(grad.dtype(), 0);
+  g.SetBroadcast(g.wants(0) ? g("SelectV2", {x_won, grad, zero}) : Value(),
+                 g.wants(1) ? g("SelectV2", {x_won, zero, grad}) : Value());
+  return g.status();
+}
+Status MaximumGrad(GradientContext& g) { return ChoiceGrad(g, "GreaterEqual"); }
+Status MinimumGrad(GradientContext& g) { return ChoiceGrad(g, "LessEqual"); }
+
+// x after y: strings are joined.
+constexpr auto kJoin = [](const std::string& a, const std::string& b) {
+  return a + b;
+};
+void JoinLoop(const void* a, const void* b, void* y, int64_t n, int kind) {
+  const auto* p = static_cast<const std::string*>(a);
+  const auto* q = static_cast<const std::string*>(b);
+  auto* to = static_cast<std::string*>(y);
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = kJoin(p[kind == 1 ? 0 : i], q[kind == 2 ? 0 : i]);
+  }
+}
+StatusOr<std::unique_ptr<Kernel>> AddKernel(const ResolvedOp& op) {
+  if (op.type_attr("T") == DType::kString) {
+    return MakeBinaryKernel(op, JoinLoop, 50);
+  }
+  return BinaryKernel(op);
+}
+
+constexpr char kRealTypes[] =
+    "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, "
+    "uint32, int64, uint64}";
+constexpr char kMulTypes[] =
+    "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, "
+    "uint32, uint64, int64, complex64, complex128}";
+
+HR_BINARY(Add,
+          "T: {bfloat16, half, float, double, uint8, int8, int16, int32, "
+          "int64, complex64, complex128, string}",
+          "x + y; strings are joined.")
+    .Gradient(AddGrad)
+    .Cpu(AddKernel);
+HR_BINARY(AddV2,
+          "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, "
+          "int8, int16, int32, int64, complex64, complex128}",
+          "x + y.")
+    .Commutative()
+    .Aggregate()
+    .Gradient(AddGrad);
+HR_BINARY(Sub,
+          "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, "
+          "int32, int64, complex64, complex128, uint32, uint64}",
+          "x - y.")
+    .Gradient(SubGrad);
+HR_BINARY(Mul, kMulTypes, "x * y.")
+    .Commutative()
+    .Gradient(MulGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(MulNoNan, kFloatComplexTypes,
+          "x * y, and 0 wherever y is 0, even when x is infinite or NaN.")
+    .Gradient(MulNoNanGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(SquaredDifference,
+          "T: {bfloat16, half, float, double, int32, int64, complex64, "
+          "complex128}",
+          "conj(x - y) * (x - y).")
+    .Commutative()
+    .Gradient(SquaredDifferenceGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(Maximum, kRealTypes, "The larger of x and y; NaN where either is.")
+    .Gradient(MaximumGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(Minimum, kRealTypes, "The smaller of x and y; NaN where either is.")
+    .Gradient(MinimumGrad)
+    .GradientSkips({}, {0});
+
+}  // namespace
+}  // namespace headrace

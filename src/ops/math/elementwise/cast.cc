@@ -1,0 +1,205 @@
+// Conversions: of values, and of bytes.
+#include <cstring>
+
+#include "base/thread_pool.h"
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+// The plain type whose values those of `d` are.
+DType CastAs(DType d) {
+  switch (d) {
+    case DType::kQint8:
+      return DType::kInt8;
+    case DType::kQuint8:
+      return DType::kUint8;
+    case DType::kQint16:
+      return DType::kInt16;
+    case DType::kQuint16:
+      return DType::kUint16;
+    case DType::kQint32:
+      return DType::kInt32;
+    default:
+      return d;
+  }
+}
+
+// With Truncate, a float keeps the leading bits of its mantissa that the
+// narrower type has room for; the rest are cleared before converting.
+template <typename T, typename Bits>
+void ClearBits(const void* x, void* y, int64_t n, int bits) {
+  const Bits* from = static_cast<const Bits*>(x);
+  Bits* to = static_cast<Bits*>(y);
+  const Bits mask = ~((Bits{1} << bits) - 1);
+  for (int64_t i = 0; i < n; ++i) {
+    T v;
+    std::memcpy(&v, &from[i], sizeof(v));
+    to[i] = v == v ? from[i] & mask : from[i];
+  }
+}
+
+// Bits of the mantissa; 0 for types that are not truncated to or from.
+int MantissaBits(DType d) {
+  switch (d) {
+    case DType::kDouble:
+      return 52;
+    case DType::kFloat:
+      return 23;
+    case DType::kHalf:
+      return 10;
+    case DType::kBfloat16:
+      return 7;
+    case DType::kFloat8E5m2:
+    case DType::kFloat8E5m2fnuz:
+      return 2;
+    case DType::kFloat8E4m3fn:
+    case DType::kFloat8E4m3fnuz:
+    case DType::kFloat8E4m3b11fnuz:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
+class CastKernel : public Kernel {
+ public:
+  CastKernel(UnaryLoop fn, int cleared, const ResolvedOp& op)
+      : fn_(fn),
+        cleared_(cleared),
+        in_size_(DTypeSize(op.type_attr("SrcT"))),
+        out_size_(DTypeSize(op.type_attr("DstT"))) {
+    loop_.fn = reinterpret_cast<const void*>(fn);
+  }
+  Status Run(KernelContext& c) override {
+    const Tensor& x = c.input(0);
+    const char* from = static_cast<const char*>(x.raw());
+    char* to = static_cast<char*>(c.output(0).raw());
+    const int64_t n = x.num_elements();
+    if (n == 0) return OkStatus();
+    Tensor cleared;
+    if (cleared_ > 0) {
+      HR_ASSIGN_OR_RETURN(cleared, c.Temporary(x.dtype(), x.shape()));
+      if (x.dtype() == DType::kDouble) {
+        ClearBits<double, uint64_t>(from, cleared.raw(), n, cleared_);
+      } else {
+        ClearBits<float, uint32_t>(from, cleared.raw(), n, cleared_);
+      }
+      from = static_cast<const char*>(cleared.raw());
+    }
+    ParallelFor(n, 0.3, [&](int64_t b, int64_t e) {
+      fn_(from + b * in_size_, to + b * out_size_, e - b);
+    });
+    return OkStatus();
+  }
+  const ElementwiseLoop* elementwise() const override {
+    return cleared_ > 0 ? nullptr : &loop_;
+  }
+  double Cost(absl::Span<Tensor* const> inputs) const override {
+    return 20 + 0.3 * inputs[0]->num_elements();
+  }
+
+ private:
+  const UnaryLoop fn_;
+  const int cleared_;
+  const size_t in_size_, out_size_;
+  ElementwiseLoop loop_;
+};
+
+Status HandOn(KernelContext& c) {
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Kernel>> MakeCast(const ResolvedOp& op) {
+  const DType from = op.type_attr("SrcT"), to = op.type_attr("DstT");
+  if (from == to) return MakeKernel(HandOn, /*own_outputs=*/true);
+  UnaryLoop fn = FindCastLoop(static_cast<int>(CastAs(from)),
+                              static_cast<int>(CastAs(to)));
+  if (fn == nullptr) {
+    return Unimplemented("Cast ", DTypeName(from), " to ", DTypeName(to),
+                         " is not supported");
+  }
+  int cleared = 0;
+  if (op.bool_attr("Truncate") &&
+      (from == DType::kFloat || from == DType::kDouble) &&
+      MantissaBits(to) > 0) {
+    cleared = MantissaBits(from) - MantissaBits(to);
+  }
+  return std::unique_ptr<Kernel>(std::make_unique<CastKernel>(fn, cleared, op));
+}
+
+bool CarriesGradient(DType d) {
+  return d == DType::kHalf || d == DType::kFloat || d == DType::kDouble ||
+         d == DType::kBfloat16 || IsComplex(d) ||
+         (IsFloating(d) && DTypeSize(d) == 1);
+}
+Status CastGrad(GradientContext& g) {
+  const DType from = g.op().type_attr("SrcT"), to = g.op().type_attr("DstT");
+  if (CarriesGradient(from) && CarriesGradient(to)) {
+    g.set(0, from == to ? g.grad() : g("Cast", {g.grad()}, {{"DstT", from}}));
+  }
+  return g.status();
+}
+
+HR_OP(Cast)
+    .Input("x: SrcT")
+    .Output("y: DstT")
+    .Attr("SrcT: type")
+    .Attr("DstT: type")
+    .Attr("Truncate: bool = false")
+    .Doc(
+        "x converted to DstT. Floats lose their fraction on the way to "
+        "integers; complex numbers lose their imaginary part.")
+    .Shape(UnchangedShape)
+    .Gradient(CastGrad)
+    .GradientSkips({0}, {0})
+    .Cpu(MakeCast);
+
+// --- Bitcast.
+
+Status BitcastShape(ShapeContext& c) {
+  const Shape& in = c.input(0);
+  const int64_t from = DTypeSize(c.input_dtype(0));
+  const int64_t to = DTypeSize(c.op().type_attr("type"));
+  if (!in.known_rank()) return OkStatus();
+  Shape out = in;
+  if (from > to) {
+    out.AddDim(from / to);
+  } else if (from < to) {
+    const int last = in.rank() - 1;
+    if (last < 0 || (in[last] >= 0 && in[last] != to / from)) {
+      // Upstream names the sizes in this order.
+      return InvalidArgument("Cannot bitcast from ", to, " to ", from);
+    }
+    out.RemoveDim(last);
+  }
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+Status RunBitcast(KernelContext& c) {
+  ShapeContext shapes(c.op(), {&c.input(0).shape()}, {});
+  HR_RETURN_IF_ERROR(BitcastShape(shapes));
+  c.set_output(0,
+               c.input(0).WithType(c.op().type_attr("type"), shapes.output(0)));
+  return OkStatus();
+}
+
+#define HR_BITCAST_TYPES                                                  \
+  "{bfloat16, half, float, double, int64, int32, uint8, uint16, uint32, " \
+  "uint64, int8, int16, complex64, complex128, qint8, quint8, qint16, "   \
+  "quint16, qint32}"
+HR_OP(Bitcast)
+    .Input("input: T")
+    .Output("output: type")
+    .Attr("T: " HR_BITCAST_TYPES)
+    .Attr("type: " HR_BITCAST_TYPES)
+    .Doc(
+        "The same bytes read as another type: a wider one takes up the last "
+        "dimension, a narrower one adds a dimension.")
+    .Shape(BitcastShape)
+    .View()
+    .Cpu(ComputeOwn<RunBitcast>);
+
+}  // namespace
+}  // namespace headrace

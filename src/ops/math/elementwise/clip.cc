@@ -1,0 +1,99 @@
+// ClipByValue.
+#include <algorithm>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+// Bounds that are single numbers go through one loop; whole tensors of bounds
+// through Minimum and Maximum.
+class ClipKernel : public Kernel {
+ public:
+  ClipKernel(ClipLoop loop, BinaryLoop low, BinaryLoop high)
+      : loop_(loop), max_(low), min_(high) {}
+  Status Run(KernelContext& c) override {
+    const Tensor &x = c.input(0), &low = c.input(1), &high = c.input(2);
+    const int64_t n = x.num_elements();
+    if (n == 0) return OkStatus();
+    if (low.num_elements() == 1 && high.num_elements() == 1) {
+      const size_t size = DTypeSize(x.dtype());
+      const char* from = static_cast<const char*>(x.raw());
+      char* to = static_cast<char*>(c.output(0).raw());
+      ParallelFor(n, 0.2, [&](int64_t b, int64_t e) {
+        loop_(from + b * size, low.raw(), high.raw(), to + b * size, e - b);
+      });
+      return OkStatus();
+    }
+    ComputeBinary(min_, 0.2, x, high, c.output(0));
+    ComputeBinary(max_, 0.2, c.output(0), low, c.output(0));
+    return OkStatus();
+  }
+
+ private:
+  const ClipLoop loop_;
+  const BinaryLoop max_, min_;
+};
+
+StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
+  const int t = static_cast<int>(op.type_attr("T"));
+  ClipLoop loop = FindClipLoop(t);
+  const LoopEntry* max = FindBinaryLoop("Maximum", t);
+  const LoopEntry* min = FindBinaryLoop("Minimum", t);
+  if (!loop || !max || !min) return nullptr;
+  return std::unique_ptr<Kernel>(
+      std::make_unique<ClipKernel>(loop, max->binary, min->binary));
+}
+
+Status ClipShape(ShapeContext& c) {
+  const Shape& x = c.input(0);
+  auto fits = [&](const Shape& s) {
+    return x.CompatibleWith(s) || s.IsScalar() ||
+           (s.fully_known() && s.num_elements() == 1);
+  };
+  if (!fits(c.input(1)) || !fits(c.input(2))) {
+    return InvalidArgument(
+        "clip_value_min and clip_value_max must be either of the same shape "
+        "as input, or a scalar. input shape: ",
+        x, "clip_value_min shape: ", c.input(1),
+        "clip_value_max shape: ", c.input(2));
+  }
+  c.set_output(0, x);
+  return OkStatus();
+}
+
+// Flows to the bound that holds where one does.
+Status ClipGrad(GradientContext& g) {
+  Value grad = g.grad();
+  if (!g.ok()) return g.status();
+  const Value &x = g.input(0), &low = g.input(1), &high = g.input(2);
+  Value zero = g.Scalar(grad.dtype(), 0);
+  Value under = g("Less", {x, low}), over = g("Greater", {x, high});
+  Value out = g("LogicalOr", {under, over});
+  g.set(0, g("SelectV2", {out, zero, grad}));
+  if (g.wants(1)) {
+    g.set(1, g.ReduceTo(g("SelectV2", {under, grad, zero}), low));
+  }
+  if (g.wants(2)) {
+    g.set(2, g.ReduceTo(g("SelectV2", {over, grad, zero}), high));
+  }
+  return g.status();
+}
+
+HR_OP(ClipByValue)
+    .Input("t: T")
+    .Input("clip_value_min: T")
+    .Input("clip_value_max: T")
+    .Output("output: T")
+    .Attr("T: numbertype")
+    .Doc("t, but no less than clip_value_min and no more than clip_value_max.")
+    .Shape(ClipShape)
+    .Gradient(ClipGrad)
+    .GradientSkips({}, {0})
+    .InPlace({0})
+    .Cpu(Make);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,100 @@
+// Quotients and remainders.
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+// x / y with the division `divide`.
+Status DivisionGrad(GradientContext& g, const char* divide) {
+  Value grad = g.grad();
+  Value x = ConjOf(g, g.input(0)), y = ConjOf(g, g.input(1));
+  g.set(0, g.ReduceTo(g(divide, {grad, y}), g.input(0)));
+  if (!g.wants(1)) return g.status();
+  Value slope = g(divide, {g(divide, {g("Neg", {x}), y}), y});
+  g.set(1, g.ReduceTo(g("Mul", {grad, slope}), g.input(1)));
+  return g.status();
+}
+Status DivGrad(GradientContext& g) { return DivisionGrad(g, "Div"); }
+Status RealDivGrad(GradientContext& g) { return DivisionGrad(g, "RealDiv"); }
+Status DivNoNanGrad(GradientContext& g) { return DivisionGrad(g, "DivNoNan"); }
+Status FloorModGrad(GradientContext& g) {
+  Value grad = g.grad();
+  Value floor = g("FloorDiv", {g.input(0), g.input(1)});
+  g.SetBroadcast(grad, g("Mul", {grad, g("Neg", {floor})}));
+  return g.status();
+}
+// Where x is not 0, as 1 in x's type.
+Value NotZero(GradientContext& g) {
+  const Value& x = g.input(0);
+  Value is = g("NotEqual", {x, g.Scalar(x.dtype(), 0)});
+  return g("Cast", {is}, {{"DstT", x.dtype()}});
+}
+Status XdivyGrad(GradientContext& g) {
+  Value grad = g.grad();
+  const Value& y = g.input(1);
+  Value sx = g("Xdivy", {NotZero(g), y});
+  Value sy = g("Xdivy", {g("Neg", {g.input(0)}), g("Square", {y})});
+  g.SetBroadcast(g("Mul", {grad, sx}), g("Mul", {grad, sy}));
+  return g.status();
+}
+Status XlogyGrad(GradientContext& g) {
+  Value grad = g.grad();
+  Value sx = g("Xlogy", {NotZero(g), g.input(1)});
+  Value sy = g("Xdivy", {g.input(0), g.input(1)});
+  g.SetBroadcast(g("Mul", {grad, sx}), g("Mul", {grad, sy}));
+  return g.status();
+}
+Status Xlog1pyGrad(GradientContext& g) {
+  Value grad = g.grad();
+  const Value& y = g.input(1);
+  Value sx = g("Xlog1py", {NotZero(g), y});
+  Value above = g("AddV2", {y, g.Scalar(y.dtype(), 1)});
+  Value sy = g("Xdivy", {g.input(0), above});
+  g.SetBroadcast(g("Mul", {grad, sx}), g("Mul", {grad, sy}));
+  return g.status();
+}
+
+constexpr char kDivTypes[] =
+    "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, int32, "
+    "uint32, uint64, int64, complex64, complex128}";
+constexpr char kXTypes[] =
+    "T: {half, bfloat16, float, double, complex64, complex128}";
+
+HR_BINARY(Div, kDivTypes, "x / y; between integers, towards 0.")
+    .Gradient(DivGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(RealDiv, kDivTypes, "x / y.")
+    .Gradient(RealDivGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(DivNoNan, "T: {half, float, bfloat16, double, complex64, complex128}",
+          "x / y, and 0 wherever y is 0.")
+    .Gradient(DivNoNanGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(FloorDiv, kDivTypes, "The largest integer that is not above x / y.")
+    .Gradient(NothingFlows)
+    .GradientSkips({0, 1}, {0});
+HR_BINARY(TruncateDiv, kDivTypes, "x / y rounded towards 0.")
+    .Gradient(NothingFlows)
+    .GradientSkips({0, 1}, {0});
+HR_BINARY(FloorMod,
+          "T: {int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
+          "bfloat16, half, float, double}",
+          "x - floor(x / y) * y: the sign is that of y.")
+    .Gradient(FloorModGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(Mod, "T: {int32, int64, half, half, bfloat16, float, double}",
+          "x - trunc(x / y) * y: the sign is that of x.");
+HR_BINARY(TruncateMod, "T: {int32, int64, bfloat16, half, float, double}",
+          "x - trunc(x / y) * y: the sign is that of x.");
+HR_BINARY(Xdivy, kXTypes, "x / y, and 0 wherever x is 0.")
+    .Gradient(XdivyGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(Xlogy, kXTypes, "x * log(y), and 0 wherever x is 0.")
+    .Gradient(XlogyGrad)
+    .GradientSkips({}, {0});
+HR_BINARY(Xlog1py, kXTypes, "x * log1p(y), and 0 wherever x is 0.")
+    .Gradient(Xlog1pyGrad)
+    .GradientSkips({}, {0});
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,62 @@
+// The normal distribution's functions and the gamma function's logarithm.
+#include <cmath>
+
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+// k * grad * exp(sign * v^2).
+Status GaussFlow(GradientContext& g, const Value& v, double k, double sign) {
+  Value power = TimesScalar(g, g("Square", {v}), sign);
+  Value slope = TimesScalar(g, g("Exp", {power}), k);
+  g.set(0, g("Mul", {g.grad(), slope}));
+  return g.status();
+}
+Status ErfGrad(GradientContext& g) {
+  return GaussFlow(g, g.input(0), 2 / std::sqrt(kPi), -1);
+}
+Status ErfcGrad(GradientContext& g) {
+  return GaussFlow(g, g.input(0), -2 / std::sqrt(kPi), -1);
+}
+Status ErfinvGrad(GradientContext& g) {
+  return GaussFlow(g, g.output(0), std::sqrt(kPi) / 2, 1);
+}
+Status NdtriGrad(GradientContext& g) {
+  return GaussFlow(g, g.output(0), std::sqrt(2 * kPi), 0.5);
+}
+Status LgammaGrad(GradientContext& g) {
+  g.set(0, g("Mul", {g.grad(), g("Digamma", {g.input(0)})}));
+  return g.status();
+}
+Status DigammaGrad(GradientContext& g) {
+  Value one = g.Scalar(g.input(0).dtype(), 1);
+  g.set(0, g("Mul", {g.grad(), g("Polygamma", {one, g.input(0)})}));
+  return g.status();
+}
+
+HR_UNARY(Erf, kFloatTypes, "The error function.")
+    .Gradient(ErfGrad)
+    .GradientSkips({}, {0});
+HR_UNARY(Erfc, kFloatTypes, "1 - erf(x), exact for large x.")
+    .Gradient(ErfcGrad)
+    .GradientSkips({}, {0});
+HR_UNARY(Erfinv, kFloatTypes, "The inverse of the error function.")
+    .Gradient(ErfinvGrad)
+    .GradientSkips({0}, {});
+HR_UNARY(Ndtri, kFloatTypes,
+         "The inverse of the normal distribution's cumulative function.")
+    .Gradient(NdtriGrad)
+    .GradientSkips({0}, {});
+HR_UNARY(Lgamma, kFloatTypes,
+         "The logarithm of the absolute value of the gamma function.")
+    .Gradient(LgammaGrad)
+    .GradientSkips({}, {0});
+HR_UNARY(Digamma, kFloatTypes, "The derivative of Lgamma.")
+    .Gradient(DigammaGrad)
+    .GradientSkips({}, {0});
+
+}  // namespace
+}  // namespace headrace

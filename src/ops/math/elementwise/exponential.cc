@@ -1,0 +1,115 @@
+// Exponentials, logarithms, square roots and reciprocals.
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+Status ExpGrad(GradientContext& g) {
+  g.set(0, g("Mul", {g.grad(), ConjOf(g, g.output(0))}));
+  return g.status();
+}
+Status Expm1Grad(GradientContext& g) {
+  g.set(0, g("Mul", {g.grad(), ConjOf(g, g("Exp", {g.input(0)}))}));
+  return g.status();
+}
+Status LogGrad(GradientContext& g) {
+  g.set(0, g("Mul", {g.grad(), g("Reciprocal", {ConjOf(g, g.input(0))})}));
+  return g.status();
+}
+Status Log1pGrad(GradientContext& g) {
+  Value x = ConjOf(g, g.input(0));
+  Value above = g("AddV2", {x, g.Scalar(x.dtype(), 1)});
+  g.set(0, g("Mul", {g.grad(), g("Reciprocal", {above})}));
+  return g.status();
+}
+Status SquareGrad(GradientContext& g) {
+  Value twice = TimesScalar(g, ConjOf(g, g.input(0)), 2);
+  g.set(0, g("Mul", {g.grad(), twice}));
+  return g.status();
+}
+Status SqrtGrad(GradientContext& g) {
+  g.set(0, g("SqrtGrad", {g.output(0), g.grad()}));
+  return g.status();
+}
+Status RsqrtGrad(GradientContext& g) {
+  g.set(0, g("RsqrtGrad", {g.output(0), g.grad()}));
+  return g.status();
+}
+Status ReciprocalGrad(GradientContext& g) {
+  g.set(0, g("ReciprocalGrad", {g.output(0), g.grad()}));
+  return g.status();
+}
+
+// z = dy / (2 conj(y)).
+Status SqrtGradGrad(GradientContext& g) {
+  Value part = g("RealDiv", {g.grad(), g.input(0)});
+  g.set(0, g("Neg", {g("Mul", {ConjOf(g, part), g.output(0)})}));
+  g.set(1, TimesScalar(g, part, 0.5));
+  return g.status();
+}
+// z = -dy conj(y)^3 / 2.
+Status RsqrtGradGrad(GradientContext& g) {
+  Value y = ConjOf(g, g.input(0)), grad = ConjOf(g, g.grad());
+  Value part = g("Mul", {TimesScalar(g, grad, -1.5), g.input(1)});
+  g.set(0, g("Mul", {part, g("Square", {y})}));
+  g.set(1, g("RsqrtGrad", {y, g.grad()}));
+  return g.status();
+}
+// z = -dy conj(y)^2.
+Status ReciprocalGradGrad(GradientContext& g) {
+  Value y = ConjOf(g, g.input(0)), grad = ConjOf(g, g.grad());
+  g.set(0, g("Mul", {g("Mul", {TimesScalar(g, grad, -2), g.input(1)}), y}));
+  g.set(1, g("ReciprocalGrad", {y, g.grad()}));
+  return g.status();
+}
+
+constexpr char kReciprocalTypes[] =
+    "T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
+    "complex128}";
+
+HR_UNARY(Exp, kFloatComplexTypes, "e to the power of x.")
+    .Gradient(ExpGrad)
+    .GradientSkips({0}, {});
+HR_UNARY(Expm1, kFloatComplexTypes, "exp(x) - 1, exact near 0.")
+    .Gradient(Expm1Grad)
+    .GradientSkips({}, {0});
+HR_UNARY(Log, kFloatComplexTypes, "The natural logarithm.")
+    .Gradient(LogGrad)
+    .GradientSkips({}, {0});
+HR_UNARY(Log1p, kFloatComplexTypes, "log(1 + x), exact near 0.")
+    .Gradient(Log1pGrad)
+    .GradientSkips({}, {0});
+HR_UNARY(Square,
+         "T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, "
+         "uint16, uint32, uint64, complex64, complex128}",
+         "x times x.")
+    .Gradient(SquareGrad)
+    .GradientSkips({}, {0});
+HR_UNARY(Sqrt, kFloatComplexTypes, "The square root.")
+    .Gradient(SqrtGrad)
+    .GradientSkips({0}, {});
+HR_UNARY(Rsqrt, kFloatComplexTypes, "1 / sqrt(x).")
+    .Gradient(RsqrtGrad)
+    .GradientSkips({0}, {});
+HR_UNARY(Reciprocal, kReciprocalTypes, "1 / x.")
+    .Gradient(ReciprocalGrad)
+    .GradientSkips({0}, {});
+HR_UNARY(Inv, kReciprocalTypes, "1 / x; see Reciprocal.")
+    .Gradient(ReciprocalGrad)
+    .GradientSkips({0}, {});
+
+HR_UNARY_GRAD(SqrtGrad, "The gradient of y = sqrt(x): dy * 0.5 / y.")
+    .Gradient(SqrtGradGrad)
+    .GradientSkips({1}, {});
+HR_UNARY_GRAD(RsqrtGrad, "The gradient of y = rsqrt(x): dy * -0.5 * y^3.")
+    .Gradient(RsqrtGradGrad)
+    .GradientSkips({}, {0});
+HR_UNARY_GRAD(ReciprocalGrad, "The gradient of y = 1 / x: -dy * y^2.")
+    .Gradient(ReciprocalGradGrad)
+    .GradientSkips({}, {0});
+HR_UNARY_GRAD(InvGrad, "The gradient of y = 1 / x: -dy * y^2.")
+    .Gradient(ReciprocalGradGrad)
+    .GradientSkips({}, {0});
+
+}  // namespace
+}  // namespace headrace

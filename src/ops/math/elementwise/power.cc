@@ -1,0 +1,76 @@
+// Powers, angles of points, neighbours of floats.
+#include <cmath>
+
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+// log(x) where x has one, and 0 elsewhere.
+Value SafeLog(GradientContext& g, const Value& x) {
+  DType t = x.dtype();
+  Value zero = g.Scalar(t, 0);
+  Value has = g(IsComplex(t) ? "NotEqual" : "Greater", {x, zero});
+  Value safe = g("SelectV2", {has, x, g.Scalar(t, 1)});
+  return g("SelectV2", {has, g("Log", {safe}), zero});
+}
+Status PowGrad(GradientContext& g) {
+  Value grad = g.grad();
+  Value x = ConjOf(g, g.input(0)), y = ConjOf(g, g.input(1));
+  if (g.wants(0)) {
+    Value less = g("Sub", {y, g.Scalar(y.dtype(), 1)});
+    Value slope = g("Mul", {y, g("Pow", {x, less})});
+    g.set(0, g.ReduceTo(g("Mul", {grad, slope}), g.input(0)));
+  }
+  if (g.wants(1)) {
+    Value slope = g("Mul", {ConjOf(g, g.output(0)), SafeLog(g, x)});
+    g.set(1, g.ReduceTo(g("Mul", {grad, slope}), g.input(1)));
+  }
+  return g.status();
+}
+Status Atan2Grad(GradientContext& g) {
+  const Value &y = g.input(0), &x = g.input(1);
+  Value norm = g("AddV2", {g("Square", {x}), g("Square", {y})});
+  Value part = g("RealDiv", {g.grad(), norm});
+  g.SetBroadcast(g("Mul", {x, part}), g("Mul", {g("Neg", {y}), part}));
+  return g.status();
+}
+Status NextAfterGrad(GradientContext& g) {
+  Value grad = g.grad();
+  g.set(0, g.ReduceTo(grad, g.input(0)));
+  g.set(1, g("ZerosLike", {g.input(1)}));
+  return g.status();
+}
+
+constexpr auto kNextAfter = [](auto a, auto b) { return std::nextafter(a, b); };
+
+HR_BINARY(Pow,
+          "T: {bfloat16, float, half, double, int8, int16, int32, int64, "
+          "complex64, complex128}",
+          "x to the power of y.")
+    .Gradient(PowGrad);
+HR_OP(Atan2)
+    .Input("y: T")
+    .Input("x: T")
+    .Output("z: T")
+    .Attr(kFloatTypes)
+    .Doc("The angle in (-pi, pi] of the point (x, y).")
+    .Shape(BroadcastShape)
+    .Gradient(Atan2Grad)
+    .GradientSkips({}, {0})
+    .InPlace({0, 1})
+    .Cpu(BinaryKernel);
+HR_OP(NextAfter)
+    .Input("x1: T")
+    .Input("x2: T")
+    .Output("output: T")
+    .Attr("T: {double, float} = DT_FLOAT")
+    .Doc("The float next to x1 in the direction of x2.")
+    .Shape(BroadcastShape)
+    .Gradient(NextAfterGrad)
+    .GradientSkips({}, {0})
+    .InPlace({0, 1})
+    .Cpu(BinaryOf<kNextAfter, float, double>);
+
+}  // namespace
+}  // namespace headrace

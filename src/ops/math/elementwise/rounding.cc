@@ -1,0 +1,58 @@
+// Signs, absolute values, rounding, and tests of floating-point numbers.
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+Status AbsGrad(GradientContext& g) {
+  g.set(0, g("Mul", {g.grad(), g("Sign", {g.input(0)})}));
+  return g.status();
+}
+Status NegGrad(GradientContext& g) {
+  g.set(0, g("Neg", {g.grad()}));
+  return g.status();
+}
+Status SignGrad(GradientContext& g) {
+  g.set(0, g("ZerosLike", {g.input(0)}));
+  return g.status();
+}
+
+constexpr char kSignedTypes[] =
+    "T: {bfloat16, half, float, double, int8, int16, int32, int64, complex64, "
+    "complex128}";
+
+HR_UNARY(Abs, "T: {bfloat16, half, float, double, int8, int16, int32, int64}",
+         "The absolute value.")
+    .Gradient(AbsGrad)
+    .GradientSkips({}, {0});
+HR_UNARY(Neg, kSignedTypes, "-x.").Gradient(NegGrad).GradientSkips({0}, {0});
+HR_UNARY(Sign, kSignedTypes, "-1, 0 or 1; for complex numbers x / |x|, or 0.")
+    .Gradient(SignGrad)
+    .GradientSkips({}, {0});
+HR_UNARY(Ceil, kFloatTypes, "The smallest integer that is not below x.")
+    .Gradient(NothingFlows)
+    .GradientSkips({0}, {0});
+HR_UNARY(Floor, kFloatTypes, "The largest integer that is not above x.")
+    .Gradient(NothingFlows)
+    .GradientSkips({0}, {0});
+HR_UNARY(Rint, kFloatTypes, "The nearest integer; of two, the even one.")
+    .Gradient(NothingFlows)
+    .GradientSkips({0}, {0});
+HR_UNARY(Round, kSignedTypes, "The nearest integer; of two, the even one.")
+    .Gradient(NothingFlows)
+    .GradientSkips({0}, {0});
+
+#define HR_FLOAT_TEST(Name, doc) \
+  HR_OP(Name)                    \
+      .Input("x: T")             \
+      .Output("y: bool")         \
+      .Attr(kFloatTypes)         \
+      .Doc(doc)                  \
+      .Shape(UnchangedShape)     \
+      .Cpu(UnaryKernel)
+HR_FLOAT_TEST(IsNan, "Whether x is not a number.");
+HR_FLOAT_TEST(IsInf, "Whether x is an infinity.");
+HR_FLOAT_TEST(IsFinite, "Whether x is neither infinite nor not a number.");
+
+}  // namespace
+}  // namespace headrace

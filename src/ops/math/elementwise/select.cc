@@ -1,0 +1,205 @@
+// Choosing between two tensors, element by element.
+#include "base/thread_pool.h"
+#include "ops/math/elementwise/broadcast_plan.h"
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+// For elements that are objects.
+template <typename T>
+void SelectObjects(const bool* c, const void* a, const void* b, void* y,
+                   int64_t n, int kind) {
+  const T *p = static_cast<const T*>(a), *q = static_cast<const T*>(b);
+  T* to = static_cast<T*>(y);
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = c[i] ? p[kind & 1 ? 0 : i] : q[kind & 2 ? 0 : i];
+  }
+}
+
+SelectLoop LoopFor(DType d) {
+  switch (d) {
+    case DType::kString:
+      return SelectObjects<std::string>;
+    case DType::kResource:
+      return SelectObjects<ResourceHandle>;
+    case DType::kVariant:
+      return SelectObjects<Variant>;
+    default:
+      return FindSelectLoop(static_cast<int>(DTypeSize(d)));
+  }
+}
+
+void Run(SelectLoop loop, const Tensor& c, const Tensor& t, const Tensor& e,
+         const Tensor& out) {
+  const int64_t n = out.num_elements();
+  if (n == 0) return;
+  const size_t size = DTypeSize(t.dtype());
+  const int64_t nt = t.num_elements(), ne = e.num_elements();
+  if (n < 4096 && c.num_elements() == n && (nt == n || nt == 1) &&
+      (ne == n || ne == 1)) {
+    const int kind = n == 1 ? 0 : (nt == 1 ? 1 : 0) | (ne == 1 ? 2 : 0);
+    loop(c.data<bool>(), t.raw(), e.raw(), out.raw(), n, kind);
+    return;
+  }
+  const BroadcastPlan plan(out.shape(), {&c.shape(), &t.shape(), &e.shape()});
+  RunBroadcast(
+      plan, {{c.raw(), 1}, {t.raw(), size}, {e.raw(), size}}, out.raw(), size,
+      IsPlain(t.dtype()), 0.4, [&](const BroadcastSpan& s) {
+        auto cond = reinterpret_cast<const bool*>(s.operands[0]);
+        if ((s.repeated & 1) == 0) {
+          loop(cond, s.operands[1], s.operands[2], s.out, s.n, s.repeated >> 1);
+          return;
+        }
+        // One condition for the span.
+        bool many[256];
+        std::fill_n(many, std::min<int64_t>(s.n, 256), *cond);
+        for (int64_t i = 0; i < s.n; i += 256) {
+          auto at = [&](int k) {
+            return s.operands[k] + (s.repeated >> k & 1 ? 0 : i * size);
+          };
+          loop(many, at(1), at(2), s.out + i * size,
+               std::min<int64_t>(256, s.n - i), s.repeated >> 1);
+        }
+      });
+}
+
+class SelectV2Kernel : public Kernel {
+ public:
+  explicit SelectV2Kernel(SelectLoop loop) : loop_(loop) {}
+  Status Run(KernelContext& c) override {
+    headrace::Run(loop_, c.input(0), c.input(1), c.input(2), c.output(0));
+    return OkStatus();
+  }
+  double Cost(absl::Span<Tensor* const> inputs) const override {
+    return 40 +
+           0.4 * std::max(inputs[1]->num_elements(), inputs[2]->num_elements());
+  }
+
+ private:
+  const SelectLoop loop_;
+};
+
+// The condition is a scalar, as large as the others, or a vector that picks
+// whole rows.
+class SelectKernel : public Kernel {
+ public:
+  explicit SelectKernel(SelectLoop loop) : loop_(loop) {}
+  Status Run(KernelContext& c) override {
+    const Tensor &cond = c.input(0), &t = c.input(1);
+    if (cond.rank() == 1 && t.rank() > 1) {
+      Shape rows = cond.shape();
+      while (rows.rank() < t.rank()) rows.AddDim(1);
+      headrace::Run(loop_, cond.WithShape(rows), t, c.input(2), c.output(0));
+    } else {
+      headrace::Run(loop_, cond, t, c.input(2), c.output(0));
+    }
+    return OkStatus();
+  }
+
+ private:
+  const SelectLoop loop_;
+};
+
+template <typename K>
+StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
+  SelectLoop loop = LoopFor(op.type_attr("T"));
+  if (loop == nullptr) return nullptr;
+  return std::unique_ptr<Kernel>(std::make_unique<K>(loop));
+}
+
+Status SelectV2Shape(ShapeContext& c) {
+  const Shape &cond = c.input(0), &t = c.input(1), &e = c.input(2);
+  if (c.input_handle(1)) c.set_output_handle(0, *c.input_handle(1));
+  if (cond == t && t == e && t.known_rank()) {
+    c.set_output(0, t);
+    return OkStatus();
+  }
+  StatusOr<Shape> s = BroadcastShapes(t, e);
+  if (s.ok()) s = BroadcastShapes(cond, *s);
+  if (!s.ok()) {
+    return InvalidArgument("condition ", cond, ", then ", t, ", and else ", e,
+                           " must be broadcastable");
+  }
+  c.set_output(0, *std::move(s));
+  return OkStatus();
+}
+
+Status SelectShape(ShapeContext& c) {
+  const Shape& cond = c.input(0);
+  if (!c.input(1).CompatibleWith(c.input(2))) {
+    return InvalidArgument(
+        "'then' and 'else' must have the same size.  but received: ",
+        c.input(1), " vs. ", c.input(2));
+  }
+  HR_ASSIGN_OR_RETURN(Shape out, MergeShapes(c.input(1), c.input(2)));
+  if (c.input_handle(1)) c.set_output_handle(0, *c.input_handle(1));
+  if (cond.known_rank() && out.known_rank() && cond.rank() != 0 &&
+      !cond.CompatibleWith(out)) {
+    if (cond.rank() != 1) {
+      return InvalidArgument(
+          "'cond' must be a vector or a scalar when it is not shaped like "
+          "'then', but saw shape: ",
+          cond);
+    }
+    if (out.rank() == 0 || (cond[0] >= 0 && out[0] >= 0 && cond[0] != out[0])) {
+      return InvalidArgument(
+          "Number of batches of 'then' must match size of 'cond', but saw: ",
+          out.rank() == 0 ? 1 : out[0], " vs. ", cond[0]);
+    }
+  }
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+Status SelectV2Grad(GradientContext& g) {
+  Value grad = g.grad();
+  if (!g.ok()) return g.status();
+  Value zero = g.Scalar(grad.dtype(), 0);
+  if (g.wants(1)) {
+    Value t = g("SelectV2", {g.input(0), grad, zero});
+    g.set(1, g.ReduceTo(t, g.input(1)));
+  }
+  if (g.wants(2)) {
+    Value e = g("SelectV2", {g.input(0), zero, grad});
+    g.set(2, g.ReduceTo(e, g.input(2)));
+  }
+  return g.status();
+}
+Status SelectGrad(GradientContext& g) {
+  Value grad = g.grad();
+  Value zeros = g("ZerosLike", {g.input(1)});
+  g.set(1, g("Select", {g.input(0), grad, zeros}));
+  g.set(2, g("Select", {g.input(0), zeros, grad}));
+  return g.status();
+}
+
+HR_OP(SelectV2)
+    .Input("condition: bool")
+    .Input("t: T")
+    .Input("e: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Doc("t where condition holds, e elsewhere; all three broadcast.")
+    .Shape(SelectV2Shape)
+    .Gradient(SelectV2Grad)
+    .GradientSkips({}, {0})
+    .InPlace({1, 2})
+    .Cpu(Make<SelectV2Kernel>);
+HR_OP(Select)
+    .Input("condition: bool")
+    .Input("t: T")
+    .Input("e: T")
+    .Output("output: T")
+    .Attr("T: type")
+    .Doc(
+        "t where condition holds, e elsewhere. t and e have one shape; the "
+        "condition has it too, or is a scalar, or a vector that picks rows.")
+    .Shape(SelectShape)
+    .Gradient(SelectGrad)
+    .GradientSkips({2}, {0})
+    .InPlace({1, 2})
+    .Cpu(Make<SelectKernel>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,115 @@
+// Sines, hyperbolic sines, their kin and inverses; the sigmoid.
+#include "ops/math/elementwise/elementwise.h"
+
+namespace headrace {
+namespace {
+
+// Sets the gradient to what flows times `slope`.
+Status Flow(GradientContext& g, const Value& slope) {
+  if (slope) g.set(0, g("Mul", {g.grad(), slope}));
+  return g.status();
+}
+Value One(GradientContext& g) { return g.Scalar(g.input(0).dtype(), 1); }
+
+Status SinGrad(GradientContext& g) {
+  return Flow(g, g("Cos", {ConjOf(g, g.input(0))}));
+}
+Status CosGrad(GradientContext& g) {
+  return Flow(g, g("Neg", {g("Sin", {ConjOf(g, g.input(0))})}));
+}
+Status TanGrad(GradientContext& g) {
+  Value cos = g("Cos", {ConjOf(g, g.input(0))});
+  return Flow(g, g("Square", {g("Reciprocal", {cos})}));
+}
+// 1 / sqrt(1 - x^2).
+Value AsinSlope(GradientContext& g) {
+  Value square = g("Square", {ConjOf(g, g.input(0))});
+  return g("Reciprocal", {g("Sqrt", {g("Sub", {One(g), square})})});
+}
+Status AsinGrad(GradientContext& g) { return Flow(g, AsinSlope(g)); }
+Status AcosGrad(GradientContext& g) {
+  return Flow(g, g("Neg", {AsinSlope(g)}));
+}
+Status AtanGrad(GradientContext& g) {
+  Value square = g("Square", {ConjOf(g, g.input(0))});
+  return Flow(g, g("Reciprocal", {g("AddV2", {One(g), square})}));
+}
+Status SinhGrad(GradientContext& g) {
+  return Flow(g, g("Cosh", {ConjOf(g, g.input(0))}));
+}
+Status CoshGrad(GradientContext& g) {
+  return Flow(g, g("Sinh", {ConjOf(g, g.input(0))}));
+}
+Status AsinhGrad(GradientContext& g) {
+  Value slope = g("Cosh", {ConjOf(g, g.output(0))});
+  g.set(0, g("RealDiv", {g.grad(), slope}));
+  return g.status();
+}
+Status AcoshGrad(GradientContext& g) {
+  Value slope = g("Sinh", {ConjOf(g, g.output(0))});
+  g.set(0, g("RealDiv", {g.grad(), slope}));
+  return g.status();
+}
+Status AtanhGrad(GradientContext& g) {
+  Value square = g("Square", {ConjOf(g, g.input(0))});
+  return Flow(g, g("Reciprocal", {g("Sub", {One(g), square})}));
+}
+Status TanhGrad(GradientContext& g) {
+  g.set(0, g("TanhGrad", {ConjOf(g, g.output(0)), g.grad()}));
+  return g.status();
+}
+Status SigmoidGrad(GradientContext& g) {
+  g.set(0, g("SigmoidGrad", {ConjOf(g, g.output(0)), g.grad()}));
+  return g.status();
+}
+
+// z = dy (1 - y^2).
+Status TanhGradGrad(GradientContext& g) {
+  Value y = ConjOf(g, g.input(0)), dy = ConjOf(g, g.input(1));
+  g.set(0, g("Mul", {g("Mul", {TimesScalar(g, g.grad(), -2), dy}), y}));
+  g.set(1, g("TanhGrad", {y, g.grad()}));
+  return g.status();
+}
+// z = dy y (1 - y).
+Status SigmoidGradGrad(GradientContext& g) {
+  Value y = ConjOf(g, g.input(0)), dy = ConjOf(g, g.input(1));
+  Value part = g("Mul", {g.grad(), dy});
+  Value down = g("Mul", {TimesScalar(g, part, 2), y});
+  g.set(0, g("Sub", {part, down}));
+  g.set(1, g("SigmoidGrad", {y, g.grad()}));
+  return g.status();
+}
+
+#define HR_TRIGONOMETRIC(Name, doc)       \
+  HR_UNARY(Name, kFloatComplexTypes, doc) \
+      .Gradient(Name##Grad)               \
+      .GradientSkips({}, {0})
+// The gradient reads the result, not the argument.
+#define HR_BY_RESULT(Name, doc)           \
+  HR_UNARY(Name, kFloatComplexTypes, doc) \
+      .Gradient(Name##Grad)               \
+      .GradientSkips({0}, {})
+
+HR_TRIGONOMETRIC(Sin, "The sine of x radians.");
+HR_TRIGONOMETRIC(Cos, "The cosine of x radians.");
+HR_TRIGONOMETRIC(Tan, "The tangent of x radians.");
+HR_TRIGONOMETRIC(Asin, "The angle in radians whose sine is x.");
+HR_TRIGONOMETRIC(Acos, "The angle in radians whose cosine is x.");
+HR_TRIGONOMETRIC(Atan, "The angle in radians whose tangent is x.");
+HR_TRIGONOMETRIC(Sinh, "The hyperbolic sine.");
+HR_TRIGONOMETRIC(Cosh, "The hyperbolic cosine.");
+HR_TRIGONOMETRIC(Atanh, "The inverse of the hyperbolic tangent.");
+HR_BY_RESULT(Asinh, "The inverse of the hyperbolic sine.");
+HR_BY_RESULT(Acosh, "The inverse of the hyperbolic cosine.");
+HR_BY_RESULT(Tanh, "The hyperbolic tangent.");
+HR_BY_RESULT(Sigmoid, "1 / (1 + exp(-x)).");
+
+HR_UNARY_GRAD(TanhGrad, "The gradient of y = tanh(x): dy * (1 - y^2).")
+    .Gradient(TanhGradGrad)
+    .GradientSkips({}, {0});
+HR_UNARY_GRAD(SigmoidGrad, "The gradient of y = sigmoid(x): dy * y * (1 - y).")
+    .Gradient(SigmoidGradGrad)
+    .GradientSkips({}, {0});
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,279 @@
+// Two-operand arithmetic that cannot fail.
+#include "base/double_math.h"
+#include "ops/math/loops/loop_templates.h"
+
+namespace headrace::HR_LEVEL {
+namespace {
+
+template <typename T>
+constexpr bool kIsFloat = std::is_floating_point_v<T>;
+
+// Integers wrap, so they are computed unsigned and no narrower than int.
+#define HR_WRAPPING(Name, op)                                             \
+  struct Name {                                                           \
+    template <typename T>                                                 \
+    HR_VECTOR T Run(T a, T b) {                                           \
+      if constexpr (kIsFloat<T>) {                                        \
+        return a op b;                                                    \
+      } else {                                                            \
+        using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>; \
+        return static_cast<T>(static_cast<U>(a) op static_cast<U>(b));    \
+      }                                                                   \
+    }                                                                     \
+  };
+HR_WRAPPING(Add, +)
+HR_WRAPPING(Subtract, -)
+HR_WRAPPING(Multiply, *)
+#undef HR_WRAPPING
+
+struct AddComplex {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return {a.re + b.re, a.im + b.im};
+  }
+};
+struct SubtractComplex {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return {a.re - b.re, a.im - b.im};
+  }
+};
+struct MultiplyComplex {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+};
+struct SquaredDifferenceComplex {  // |a - b|^2 as d * conj(d)
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const auto re = a.re - b.re, im = a.im - b.im;
+    return {re * re + im * im, 0};
+  }
+};
+
+struct SquaredDifference {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T d = Subtract::Run(a, b);
+    return Multiply::Run(d, d);
+  }
+};
+struct Maximum {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      const T m = a > b ? a : b;  // b where either is a NaN
+      return a != a ? a : m;
+    } else {
+      return a > b ? a : b;
+    }
+  }
+};
+struct Minimum {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (kIsFloat<T>) {
+      const T m = a < b ? a : b;
+      return a != a ? a : m;
+    } else {
+      return a < b ? a : b;
+    }
+  }
+};
+struct Divide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return a / b;
+  }
+};
+struct DivNoNan {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T q = a / b;
+    return b == 0 ? T{0} : q;
+  }
+};
+struct MulNoNan {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T p = a * b;
+    return b == 0 ? T{0} : p;
+  }
+};
+struct Xdivy {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T q = a / b;
+    return a == 0 ? T{0} : q;
+  }
+};
+struct FloorDivide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_floorf(a / b);
+    if constexpr (sizeof(T) == 8) return __builtin_floor(a / b);
+  }
+};
+struct TruncateDivide {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_truncf(a / b);
+    if constexpr (sizeof(T) == 8) return __builtin_trunc(a / b);
+  }
+};
+struct TruncateMod {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    if constexpr (sizeof(T) == 4) return __builtin_fmodf(a, b);
+    if constexpr (sizeof(T) == 8) return __builtin_fmod(a, b);
+  }
+};
+struct FloorModulo {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    const T r = TruncateMod::Run(a, b);
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+  }
+};
+
+// Remainders of floats. In double both the quotient's integer part and the
+// remainder are exact as long as the quotient is below 2^28; what is not goes
+// to the C library.
+template <bool kFloor>
+void FloatMod(const void* x, const void* z, void* y, int64_t n, int kind) {
+  const float* a = static_cast<const float*>(x);
+  const float* b = static_cast<const float*>(z);
+  float* r = static_cast<float*>(y);
+  const float sa = kind == 1 ? *a : 0.0f, sb = kind == 2 ? *b : 0.0f;
+  float p[kTile], q[kTile], out[kTile];
+  uint8_t easy[kTile];
+  for (int64_t begin = 0; begin < n; begin += kTile) {
+    const int64_t m = n - begin < kTile ? n - begin : kTile;
+    for (int64_t i = 0; i < m; ++i) {
+      p[i] = kind == 1 ? sa : a[begin + i];
+      q[i] = kind == 2 ? sb : b[begin + i];
+    }
+    int hard = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < m; ++i) {
+      const double u = p[i], v = q[i], quotient = u / v;
+      const double rest = u - __builtin_trunc(quotient) * v;
+      const bool fix = kFloor & (rest != 0) & ((rest < 0) != (v < 0));
+      const double shifted = fix ? rest + v : rest;
+      out[i] =
+          static_cast<float>(rest == 0 ? __builtin_copysign(0.0, u) : shifted);
+      easy[i] = (__builtin_fabs(quotient) < 268435456.0) & (rest == rest);
+      hard |= !easy[i];
+    }
+    for (int64_t i = 0; i < m && hard; ++i) {
+      if (easy[i]) continue;
+      out[i] =
+          kFloor ? FloorModulo::Run(p[i], q[i]) : TruncateMod::Run(p[i], q[i]);
+    }
+    __builtin_memcpy(r + begin, out, m * sizeof(float));
+  }
+}
+
+// Through the C library's double functions.
+#define HR_DOUBLE_FUNCTION(Name, expression)                        \
+  struct Name {                                                     \
+    HR_VECTOR double Run(double a, double b) { return expression; } \
+    HR_VECTOR float Run(float a, float b) {                         \
+      return static_cast<float>(                                    \
+          Run(static_cast<double>(a), static_cast<double>(b)));     \
+    }                                                               \
+  };
+HR_DOUBLE_FUNCTION(PowD, ::pow(a, b))
+HR_DOUBLE_FUNCTION(Atan2D, ::atan2(a, b))
+#undef HR_DOUBLE_FUNCTION
+struct XlogyD {
+  HR_VECTOR double Run(double a, double b) {
+    const double r = a * ::log(b);
+    return a == 0 ? 0.0 : r;
+  }
+  HR_VECTOR float Run(float a, float b) {
+    const float r = a * Log(b);
+    return a == 0 ? 0.0f : r;
+  }
+};
+struct Xlog1pyD {
+  HR_VECTOR double Run(double a, double b) {
+    const double r = a * ::log1p(b);
+    return a == 0 ? 0.0 : r;
+  }
+  HR_VECTOR float Run(float a, float b) {
+    const float r = a * Log1p(b);
+    return a == 0 ? 0.0f : r;
+  }
+};
+
+// Squares and the like are a product, exactly as rounded as pow's.
+template <typename T>
+void Pow(const void* a, const void* b, void* y, int64_t n, int kind) {
+  if (kind == 2) {
+    const T p = *static_cast<const T*>(b);
+    if (p == 2) return Map2<Multiply, T>(a, a, y, n, 0);
+    if (p == 1) return Map2<Multiply, T>(a, b, y, n, 2);  // times 1
+    if (p == -1) {
+      const T one = 1;
+      return Map2<Divide, T>(&one, a, y, n, 1);
+    }
+  }
+  Map2Blocks<PowD, T>(a, b, y, n, kind);
+}
+
+#define HR_MODULO(op, F, loop)                                         \
+  HR_BINARY(op, F, double, 20.0f),                                     \
+      {op, kType<float>, kType<float>, nullptr, &loop, nullptr, 2.0f}, \
+      HR_BINARY_SMALL(op, loop, 2.0f)
+#define HR_BLOCKS(op, F, T, ns) \
+  { op, kType<T>, kType<T>, nullptr, &Map2Blocks<F, T>, nullptr, ns }
+#define HR_BLOCK_FLOATS(op, F, ns)                           \
+  HR_BLOCKS(op, F, float, ns), HR_BLOCKS(op, F, double, ns), \
+      HR_BINARY_SMALL(op, HR_ARG(Map2Blocks<F, float>), ns)
+
+constexpr LoopEntry kRows[] = {
+    HR_BINARY_FLOATS("Add", Add, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Add", Add, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "Add", AddComplex, 0.2f),
+    HR_BINARY_FLOATS("AddV2", Add, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "AddV2", Add, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "AddV2", AddComplex, 0.2f),
+    HR_BINARY_FLOATS("Sub", Subtract, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Sub", Subtract, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "Sub", SubtractComplex, 0.2f),
+    HR_BINARY_FLOATS("Mul", Multiply, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Mul", Multiply, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "Mul", MultiplyComplex, 0.3f),
+    HR_BINARY_FLOATS("SquaredDifference", SquaredDifference, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "SquaredDifference", SquaredDifference, 0.2f),
+    HR_COMPLEX_TYPES(HR_BINARY, "SquaredDifference", SquaredDifferenceComplex,
+                     0.2f),
+    HR_BINARY_FLOATS("Maximum", Maximum, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Maximum", Maximum, 0.2f),
+    HR_BINARY_FLOATS("Minimum", Minimum, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "Minimum", Minimum, 0.2f),
+    HR_BINARY_FLOATS("Div", Divide, 0.3f),
+    HR_BINARY_FLOATS("RealDiv", Divide, 0.3f),
+    HR_BINARY_FLOATS("DivNoNan", DivNoNan, 0.3f),
+    HR_BINARY_FLOATS("MulNoNan", MulNoNan, 0.2f),
+    HR_BINARY_FLOATS("Xdivy", Xdivy, 0.3f),
+    HR_BINARY_FLOATS("FloorDiv", FloorDivide, 0.3f),
+    HR_BINARY_FLOATS("TruncateDiv", TruncateDivide, 0.3f),
+    HR_MODULO("Mod", TruncateMod, FloatMod<false>),
+    HR_MODULO("TruncateMod", TruncateMod, FloatMod<false>),
+    HR_MODULO("FloorMod", FloorModulo, FloatMod<true>),
+    HR_BLOCK_FLOATS("Atan2", Atan2D, 3.0f),
+    HR_BLOCK_FLOATS("Xlogy", XlogyD, 1.0f),
+    HR_BLOCK_FLOATS("Xlog1py", Xlog1pyD, 1.5f),
+    {"Pow", kType<float>, kType<float>, nullptr, &Pow<float>, nullptr, 3.0f},
+    {"Pow", kType<double>, kType<double>, nullptr, &Pow<double>, nullptr, 3.0f},
+    HR_BINARY_SMALL("Pow", Pow<float>, 3.0f),
+};
+
+}  // namespace
+
+LoopRows ArithmeticLoops() { return {kRows, std::size(kRows)}; }
+
+}  // namespace headrace::HR_LEVEL

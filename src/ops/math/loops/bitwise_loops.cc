@@ -1,0 +1,69 @@
+// Bits of integers.
+#include "ops/math/loops/loop_templates.h"
+
+namespace headrace::HR_LEVEL {
+namespace {
+
+struct And {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return static_cast<T>(a & b);
+  }
+};
+struct Or {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return static_cast<T>(a | b);
+  }
+};
+struct Xor {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return static_cast<T>(a ^ b);
+  }
+};
+// Shifts outside [0, bits) count as the nearest that is inside.
+template <typename T>
+HR_VECTOR int ShiftBy(T b) {
+  constexpr T kMost = sizeof(T) * 8 - 1;
+  const T low = b < T{0} ? T{0} : b;
+  return static_cast<int>(low > kMost ? kMost : low);
+}
+struct LeftShift {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+    return static_cast<T>(static_cast<U>(a) << ShiftBy(b));
+  }
+};
+struct RightShift {
+  template <typename T>
+  HR_VECTOR T Run(T a, T b) {
+    return static_cast<T>(a >> ShiftBy(b));
+  }
+};
+
+struct PopulationCount {
+  template <typename T>
+  HR_VECTOR uint8_t Run(T x) {
+    return static_cast<uint8_t>(
+        __builtin_popcountll(static_cast<std::make_unsigned_t<T>>(x)));
+  }
+};
+#define HR_COUNT(op, F, T, ns) \
+  { op, kType<T>, kType<uint8_t>, &Map<F, T, uint8_t>, nullptr, nullptr, ns }
+
+constexpr LoopEntry kRows[] = {
+    HR_INTEGER_TYPES(HR_BINARY, "BitwiseAnd", And, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "BitwiseOr", Or, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "BitwiseXor", Xor, 0.2f),
+    HR_INTEGER_TYPES(HR_BINARY, "LeftShift", LeftShift, 0.3f),
+    HR_INTEGER_TYPES(HR_BINARY, "RightShift", RightShift, 0.3f),
+    HR_INTEGER_TYPES(HR_COUNT, "PopulationCount", PopulationCount, 0.6f),
+};
+
+}  // namespace
+
+LoopRows BitwiseLoops() { return {kRows, std::size(kRows)}; }
+
+}  // namespace headrace::HR_LEVEL

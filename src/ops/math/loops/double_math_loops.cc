@@ -1,0 +1,119 @@
+// Transcendental functions of double; also those of float that are not worth
+// a polynomial of their own and are computed in double.
+#include "base/double_math.h"
+#include "ops/math/loops/loop_templates.h"
+
+namespace headrace::HR_LEVEL {
+namespace {
+
+#define HR_FUNCTION(Name, expression)                         \
+  struct Name {                                               \
+    HR_VECTOR double Run(double x) { return expression; }     \
+    HR_VECTOR float Run(float f) {                            \
+      return static_cast<float>(Run(static_cast<double>(f))); \
+    }                                                         \
+  };
+HR_FUNCTION(ExpD, ::exp(x))
+HR_FUNCTION(Expm1D, ::expm1(x))
+HR_FUNCTION(LogD, ::log(x))
+HR_FUNCTION(Log1pD, ::log1p(x))
+HR_FUNCTION(SinD, ::sin(x))
+HR_FUNCTION(CosD, ::cos(x))
+HR_FUNCTION(TanD, ::tan(x))
+HR_FUNCTION(AsinD, ::asin(x))
+HR_FUNCTION(AcosD, ::acos(x))
+HR_FUNCTION(AtanD, ::atan(x))
+HR_FUNCTION(SinhD, ::sinh(x))
+HR_FUNCTION(CoshD, ::cosh(x))
+HR_FUNCTION(TanhD, ::tanh(x))
+HR_FUNCTION(AsinhD, ::asinh(x))
+HR_FUNCTION(AcoshD, ::acosh(x))
+HR_FUNCTION(AtanhD, ::atanh(x))
+HR_FUNCTION(ErfD, ::erf(x))
+HR_FUNCTION(ErfcD, ::erfc(x))
+HR_FUNCTION(GeluD, (0.5 * x) * ::erfc(x * -0.70710678118654752440))
+#undef HR_FUNCTION
+
+struct SigmoidD {
+  HR_VECTOR double Run(double x) {
+    const double e = ::exp(-__builtin_fabs(x));
+    const double s = 1.0 / (1.0 + e);
+    return x < 0 ? e * s : s;
+  }
+};
+struct SoftplusD {
+  HR_VECTOR double Run(double x) {
+    const double tail = ::log1p(::exp(-__builtin_fabs(x)));
+    return x > 0 ? x + tail : tail;
+  }
+};
+struct EluD {
+  HR_VECTOR double Run(double x) {
+    const double e = ::expm1(x);
+    return x < 0 ? e : x;
+  }
+};
+struct SeluD {
+  HR_VECTOR double Run(double x) {
+    const double e = 1.7580993408473768599 * ::expm1(x);
+    return x < 0 ? e : 1.0507009873554804934 * x;
+  }
+};
+
+struct GeluErfD {
+  HR_VECTOR double Run(double x) {
+    return 0.5 * x * (1.0 + ErfD::Run(x * 0.70710678118654752440));
+  }
+};
+struct GeluTanhD {
+  HR_VECTOR double Run(double x) {
+    const double t = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
+    return 0.5 * x * (1.0 + TanhD::Run(t));
+  }
+};
+
+struct SoftplusGradD {
+  HR_VECTOR double Run(double g, double x) { return g * SigmoidD::Run(x); }
+};
+
+#define HR_ROW(op, F, T, ns) \
+  { op, kType<T>, kType<T>, &MapBlocks<F, T>, nullptr, nullptr, ns }
+#define HR_ROWS(op, F, ns)                             \
+  HR_ROW(op, F, double, ns), HR_ROW(op, F, float, ns), \
+      HR_UNARY_SMALL(op, HR_ARG(MapBlocks<F, float>), ns)
+
+constexpr LoopEntry kRows[] = {
+    HR_ROW("Exp", ExpD, double, 1.0f),
+    HR_ROW("Expm1", Expm1D, double, 1.5f),
+    HR_ROW("Log", LogD, double, 1.0f),
+    HR_ROW("Log1p", Log1pD, double, 1.5f),
+    HR_ROW("Sin", SinD, double, 1.5f),
+    HR_ROW("Cos", CosD, double, 1.5f),
+    HR_ROW("Tanh", TanhD, double, 2.0f),
+    HR_ROW("Erf", ErfD, double, 2.0f),
+    HR_ROW("Sigmoid", SigmoidD, double, 1.5f),
+    HR_ROW("Softplus", SoftplusD, double, 2.5f),
+    HR_ROW("Elu", EluD, double, 1.5f),
+    HR_ROW("Selu", SeluD, double, 1.5f),
+    {"SoftplusGrad", kType<double>, kType<double>, nullptr,
+     &Map2Blocks<SoftplusGradD, double>, nullptr, 1.5f},
+    HR_ROWS("Tan", TanD, 2.0f),
+    HR_ROWS("Asin", AsinD, 2.0f),
+    HR_ROWS("Acos", AcosD, 2.0f),
+    HR_ROWS("Atan", AtanD, 2.0f),
+    HR_ROWS("Sinh", SinhD, 2.0f),
+    HR_ROWS("Cosh", CoshD, 2.0f),
+    HR_ROWS("Asinh", AsinhD, 3.0f),
+    HR_ROWS("Acosh", AcoshD, 3.0f),
+    HR_ROWS("Atanh", AtanhD, 3.0f),
+    HR_ROWS("Erfc", ErfcD, 2.0f),
+    HR_ROWS("_Gelu", GeluD, 2.0f),
+    HR_ROW("_GeluErf", GeluErfD, double, 2.5f),
+    HR_ROW("_GeluTanh", GeluTanhD, double, 2.5f),
+};
+
+}  // namespace
+
+LoopRows DoubleMathLoops() { return {kRows, std::size(kRows)}; }
+
+}  // namespace headrace::HR_LEVEL

@@ -1,0 +1,209 @@
+// What the *_loops.cc files of this room are made of. For them alone: all of
+// it lives in the level's namespace.
+#pragma once
+
+#include <cstdint>
+
+#include "base/float_types.h"
+#include "base/vector_math.h"
+#include "ops/math/loops/loop_tables.h"
+
+namespace headrace::HR_LEVEL {
+
+// A complex number whose arithmetic is inlined and follows the schoolbook.
+template <typename T>
+struct Complex {
+  T re, im;
+};
+using Complex64 = Complex<float>;
+using Complex128 = Complex<double>;
+
+// Upstream's DataType numbers.
+template <typename T>
+constexpr uint8_t kType = 0;
+template <>
+constexpr uint8_t kType<float> = 1;
+template <>
+constexpr uint8_t kType<double> = 2;
+template <>
+constexpr uint8_t kType<int32_t> = 3;
+template <>
+constexpr uint8_t kType<uint8_t> = 4;
+template <>
+constexpr uint8_t kType<int16_t> = 5;
+template <>
+constexpr uint8_t kType<int8_t> = 6;
+template <>
+constexpr uint8_t kType<Complex64> = 8;
+template <>
+constexpr uint8_t kType<int64_t> = 9;
+template <>
+constexpr uint8_t kType<bool> = 10;
+template <>
+constexpr uint8_t kType<bfloat16> = 14;
+template <>
+constexpr uint8_t kType<uint16_t> = 17;
+template <>
+constexpr uint8_t kType<Complex128> = 18;
+template <>
+constexpr uint8_t kType<half> = 19;
+template <>
+constexpr uint8_t kType<uint32_t> = 22;
+template <>
+constexpr uint8_t kType<uint64_t> = 23;
+
+// Loops over F::Run(x).
+template <typename F, typename T, typename R = T>
+void Map(const void* x, void* y, int64_t n) {
+  const T* a = static_cast<const T*>(x);
+  R* r = static_cast<R*>(y);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) r[i] = F::Run(a[i]);
+}
+
+// The same in whole blocks, the last one padded: for functions whose vector
+// and scalar forms may differ in the last bit.
+constexpr int64_t kBlock = 16;
+// kBlock, but the compiler must not know it: it would unroll the loop over one
+// block instead of making vector code of it.
+HR_VECTOR int64_t OneBlock() {
+  int64_t n = kBlock;
+  asm("" : "+r"(n));
+  return n - n % kBlock;
+}
+template <typename F, typename T>
+void MapBlocks(const void* x, void* y, int64_t n) {
+  const T* a = static_cast<const T*>(x);
+  T* r = static_cast<T*>(y);
+  const int64_t rest = n % kBlock, whole = n - rest;
+  if (whole > 0) Map<F, T>(a, r, whole);
+  if (rest == 0) return;
+  T block[kBlock];
+  for (int64_t i = 0; i < kBlock; ++i) block[i] = a[whole + (i < rest ? i : 0)];
+  Map<F, T>(block, block, OneBlock());
+  for (int64_t i = 0; i < rest; ++i) r[whole + i] = block[i];
+}
+
+template <typename F, typename T, typename R = T>
+void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
+  const T* a = static_cast<const T*>(x);
+  const T* b = static_cast<const T*>(z);
+  R* r = static_cast<R*>(y);
+  if (kind == 0) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) r[i] = F::Run(a[i], b[i]);
+  } else if (kind == 1) {
+    const T s = *a;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) r[i] = F::Run(s, b[i]);
+  } else {
+    const T s = *b;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) r[i] = F::Run(a[i], s);
+  }
+}
+
+// The same in whole blocks, the last one padded.
+template <typename F, typename T>
+void Map2Blocks(const void* x, const void* z, void* y, int64_t n, int kind) {
+  const T* a = static_cast<const T*>(x);
+  const T* b = static_cast<const T*>(z);
+  T* r = static_cast<T*>(y);
+  const int64_t rest = n % kBlock, whole = n - rest;
+  T p[kBlock], q[kBlock];
+  for (int64_t i = 0; i < kBlock && rest > 0; ++i) {
+    const int64_t at = whole + (i < rest ? i : 0);
+    p[i] = kind == 1 ? *a : a[at];
+    q[i] = kind == 2 ? *b : b[at];
+  }
+  if (whole > 0) Map2<F, T>(a, b, r, whole, kind);
+  if (rest == 0) return;
+  Map2<F, T>(p, q, p, OneBlock(), kind);
+  for (int64_t i = 0; i < rest; ++i) r[whole + i] = p[i];
+}
+
+// float spans from and to half and bfloat16, as fast as the level can.
+void Widen(const half* x, float* y, int64_t n);
+void Widen(const bfloat16* x, float* y, int64_t n);
+void Narrow(const float* x, half* y, int64_t n);
+void Narrow(const float* x, bfloat16* y, int64_t n);
+
+// A float loop over half or bfloat16, tile by tile.
+constexpr int64_t kTile = 512;
+template <UnaryLoop F, typename S, typename R = S>
+void ViaFloat(const void* x, void* y, int64_t n) {
+  const S* a = static_cast<const S*>(x);
+  R* r = static_cast<R*>(y);
+  alignas(64) float tile[kTile];
+  for (int64_t i = 0; i < n; i += kTile) {
+    const int64_t m = n - i < kTile ? n - i : kTile;
+    Widen(a + i, tile, m);
+    if constexpr (sizeof(R) == sizeof(S)) {
+      F(tile, tile, m);
+      Narrow(tile, r + i, m);
+    } else {
+      F(tile, r + i, m);
+    }
+  }
+}
+
+template <BinaryLoop F, typename S, typename R = S>
+void ViaFloat2(const void* x, const void* z, void* y, int64_t n, int kind) {
+  const S* a = static_cast<const S*>(x);
+  const S* b = static_cast<const S*>(z);
+  R* r = static_cast<R*>(y);
+  alignas(64) float ta[kTile], tb[kTile];
+  if (kind == 1) Widen(a, ta, 1);
+  if (kind == 2) Widen(b, tb, 1);
+  for (int64_t i = 0; i < n; i += kTile) {
+    const int64_t m = n - i < kTile ? n - i : kTile;
+    if (kind != 1) Widen(a + i, ta, m);
+    if (kind != 2) Widen(b + i, tb, m);
+    if constexpr (sizeof(R) == sizeof(S)) {
+      float* out = kind == 1 ? tb : ta;
+      F(ta, tb, out, m, kind);
+      Narrow(out, r + i, m);
+    } else {
+      F(ta, tb, r + i, m, kind);
+    }
+  }
+}
+
+// Rows of a table: one op for one type, or for a family of types.
+#define HR_UNARY(op, F, T, ns) \
+  { op, kType<T>, kType<T>, &Map<F, T>, nullptr, nullptr, ns }
+#define HR_UNARY_SMALL(op, loop, ns)                                           \
+  {op,      kType<half>, kType<half>, &ViaFloat<&loop, half>,                  \
+   nullptr, nullptr,     (ns) + 0.2f},                                         \
+  {                                                                            \
+    op, kType<bfloat16>, kType<bfloat16>, &ViaFloat<&loop, bfloat16>, nullptr, \
+        nullptr, (ns) + 0.2f                                                   \
+  }
+#define HR_UNARY_FLOATS(op, F, ns)                               \
+  HR_UNARY(op, F, float, ns), HR_UNARY(op, F, double, 2 * (ns)), \
+      HR_UNARY_SMALL(op, HR_ARG(Map<F, float>), ns)
+#define HR_ARG(...) __VA_ARGS__
+#define HR_BINARY(op, F, T, ns) \
+  { op, kType<T>, kType<T>, nullptr, &Map2<F, T>, nullptr, ns }
+#define HR_BINARY_SMALL(op, loop, ns)                                   \
+  {op,      kType<half>, kType<half>, nullptr, &ViaFloat2<&loop, half>, \
+   nullptr, (ns) + 0.3f},                                               \
+  {                                                                     \
+    op, kType<bfloat16>, kType<bfloat16>, nullptr,                      \
+        &ViaFloat2<&loop, bfloat16>, nullptr, (ns) + 0.3f               \
+  }
+#define HR_BINARY_FLOATS(op, F, ns)                                \
+  HR_BINARY(op, F, float, ns), HR_BINARY(op, F, double, 2 * (ns)), \
+      HR_BINARY_SMALL(op, HR_ARG(Map2<F, float>), ns)
+#define HR_SIGNED_TYPES(ROW, op, F, ns)                    \
+  ROW(op, F, int8_t, ns / 4), ROW(op, F, int16_t, ns / 2), \
+      ROW(op, F, int32_t, ns), ROW(op, F, int64_t, 2 * ns)
+#define HR_UNSIGNED_TYPES(ROW, op, F, ns)                    \
+  ROW(op, F, uint8_t, ns / 4), ROW(op, F, uint16_t, ns / 2), \
+      ROW(op, F, uint32_t, ns), ROW(op, F, uint64_t, 2 * ns)
+#define HR_INTEGER_TYPES(ROW, op, F, ns) \
+  HR_SIGNED_TYPES(ROW, op, F, ns), HR_UNSIGNED_TYPES(ROW, op, F, ns)
+#define HR_COMPLEX_TYPES(ROW, op, F, ns) \
+  ROW(op, F, Complex64, 2 * ns), ROW(op, F, Complex128, 4 * ns)
+
+}  // namespace headrace::HR_LEVEL

@@ -1,0 +1,71 @@
+#include "ops/math/loops/loops.h"
+
+#include <memory>
+
+#include "absl/container/flat_hash_map.h"
+#include "ops/math/loops/loop_tables.h"
+
+namespace headrace {
+namespace {
+
+using Key = std::pair<absl::string_view, int>;
+struct Tables {
+  absl::flat_hash_map<Key, const LoopEntry*> unary, binary;
+
+  void Add(LoopRows rows) {
+    for (int i = 0; i < rows.count; ++i) {
+      const LoopEntry& e = rows.rows[i];
+      (e.unary ? unary : binary).emplace(Key(e.op, e.in), &e);
+    }
+  }
+};
+
+const Tables& AllTables() {
+  static const Tables* const tables = [] {
+    auto* t = new Tables;
+    const CpuLevel level = ActiveCpuLevel();
+    t->Add(HR_CALL_LEVEL(level, UnaryLoops()));
+    t->Add(HR_CALL_LEVEL(level, FloatMathLoops()));
+    t->Add(HR_CALL_LEVEL(level, DoubleMathLoops()));
+    t->Add(HR_CALL_LEVEL(level, ArithmeticLoops()));
+    t->Add(HR_CALL_LEVEL(level, DivisionLoops()));
+    t->Add(HR_CALL_LEVEL(level, CompareLoops()));
+    t->Add(HR_CALL_LEVEL(level, BitwiseLoops()));
+    t->Add(HR_CALL_LEVEL(level, ActivationGradLoops()));
+    t->Add(ComplexMathLoops());
+    t->Add(SpecialMathLoops());
+    return t;
+  }();
+  return *tables;
+}
+
+const LoopEntry* Find(const absl::flat_hash_map<Key, const LoopEntry*>& map,
+                      absl::string_view op, int dtype) {
+  const auto it = map.find(Key(op, dtype));
+  return it == map.end() ? nullptr : it->second;
+}
+
+}  // namespace
+
+const LoopEntry* FindUnaryLoop(absl::string_view op, int dtype) {
+  return Find(AllTables().unary, op, dtype);
+}
+const LoopEntry* FindBinaryLoop(absl::string_view op, int dtype) {
+  return Find(AllTables().binary, op, dtype);
+}
+SelectLoop FindSelectLoop(int size) {
+  return HR_CALL_LEVEL(ActiveCpuLevel(), Select(size));
+}
+ClipLoop FindClipLoop(int dtype) {
+  return HR_CALL_LEVEL(ActiveCpuLevel(), Clip(dtype));
+}
+ParameterLoop FindParameterLoop(absl::string_view op, int dtype) {
+  if (op != "LeakyRelu") return nullptr;
+  return HR_CALL_LEVEL(ActiveCpuLevel(), LeakyReluLoop(dtype));
+}
+ParameterLoop2 FindParameterLoop2(absl::string_view op, int dtype) {
+  if (op != "LeakyReluGrad") return nullptr;
+  return HR_CALL_LEVEL(ActiveCpuLevel(), LeakyReluGradLoop(dtype));
+}
+
+}  // namespace headrace

@@ -1,0 +1,224 @@
+// One-operand ops that need no more than a few instructions.
+#include "ops/math/loops/loop_templates.h"
+
+namespace headrace::HR_LEVEL {
+namespace {
+
+template <typename T>
+constexpr bool kIsComplex = false;
+template <typename T>
+constexpr bool kIsComplex<Complex<T>> = true;
+template <typename T>
+constexpr bool kIsFloat = std::is_floating_point_v<T>;
+
+// Arithmetic of integers wraps: done on the unsigned type.
+template <typename T>
+using Unsigned = std::make_unsigned_t<T>;
+
+struct Neg {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (kIsComplex<T>) {
+      return {-x.re, -x.im};
+    } else if constexpr (kIsFloat<T>) {
+      return -x;
+    } else {
+      return static_cast<T>(-static_cast<Unsigned<T>>(x));
+    }
+  }
+};
+struct Absolute {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (std::is_same_v<T, float>) return __builtin_fabsf(x);
+    if constexpr (std::is_same_v<T, double>) return __builtin_fabs(x);
+    if constexpr (std::is_unsigned_v<T>) return x;
+    if constexpr (!kIsFloat<T>) {
+      return static_cast<T>(x < 0 ? -static_cast<Unsigned<T>>(x)
+                                  : static_cast<Unsigned<T>>(x));
+    }
+  }
+};
+struct Sign {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (kIsFloat<T>) {
+      const T s = static_cast<T>((x > 0 ? 1 : 0) - (x < 0 ? 1 : 0));
+      return x != x ? x : s;
+    } else {
+      return static_cast<T>((x > 0) - (x < 0));
+    }
+  }
+};
+struct Square {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (kIsComplex<T>) {
+      return {x.re * x.re - x.im * x.im, 2 * (x.re * x.im)};
+    } else if constexpr (kIsFloat<T>) {
+      return x * x;
+    } else {
+      // Unsigned and no narrower than int, so that it wraps.
+      using U = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+      const U u = static_cast<U>(x);
+      return static_cast<T>(u * u);
+    }
+  }
+};
+struct Reciprocal {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (kIsComplex<T>) {
+      const auto d = x.re * x.re + x.im * x.im;
+      return {x.re / d, -x.im / d};
+    } else {
+      return T{1} / x;
+    }
+  }
+};
+struct Conj {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return {x.re, -x.im};
+  }
+};
+struct Sqrt {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    if constexpr (sizeof(T) == 4) return __builtin_sqrtf(x);
+    if constexpr (sizeof(T) == 8) return __builtin_sqrt(x);
+  }
+};
+struct Rsqrt {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return T{1} / Sqrt::Run(x);
+  }
+};
+#define HR_ROUNDING(Name, function)                        \
+  struct Name {                                            \
+    template <typename T>                                  \
+    HR_VECTOR T Run(T x) {                                 \
+      if constexpr (sizeof(T) == 4) return function##f(x); \
+      if constexpr (sizeof(T) == 8) return function(x);    \
+    }                                                      \
+  };
+HR_ROUNDING(Ceil, __builtin_ceil)
+HR_ROUNDING(Floor, __builtin_floor)
+HR_ROUNDING(Round, __builtin_nearbyint)  // half to even
+#undef HR_ROUNDING
+struct Same {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return x;
+  }
+};
+struct Relu {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return x < T{0} ? T{0} : x;  // a NaN stays
+  }
+};
+struct Relu6 {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    const T r = x < T{0} ? T{0} : x;
+    return r > T{6} ? T{6} : r;
+  }
+};
+struct Softsign {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return x / (T{1} + Absolute::Run(x));
+  }
+};
+struct Invert {
+  template <typename T>
+  HR_VECTOR T Run(T x) {
+    return static_cast<T>(~x);
+  }
+};
+struct IsNan {
+  template <typename T>
+  HR_VECTOR bool Run(T x) {
+    return x != x;
+  }
+};
+struct IsInf {
+  template <typename T>
+  HR_VECTOR bool Run(T x) {
+    return Absolute::Run(x) == static_cast<T>(kInfinity);
+  }
+};
+struct IsFinite {
+  template <typename T>
+  HR_VECTOR bool Run(T x) {
+    return Absolute::Run(x) < static_cast<T>(kInfinity);
+  }
+};
+struct Not {
+  HR_VECTOR uint8_t Run(uint8_t x) { return x ^ 1; }
+};
+
+#define HR_TEST_ROWS(op, F)                                    \
+  {op, kType<float>, kType<bool>, &Map<F, float, bool>},       \
+      {op, kType<double>, kType<bool>, &Map<F, double, bool>}, \
+      {op, kType<half>, kType<bool>,                           \
+       &ViaFloat<&Map<F, float, bool>, half, bool>},           \
+  {                                                            \
+    op, kType<bfloat16>, kType<bool>,                          \
+        &ViaFloat<&Map<F, float, bool>, bfloat16, bool>        \
+  }
+
+// Parts of complex numbers.
+template <typename T, bool kImaginary>
+void Part(const void* x, void* y, int64_t n) {
+  const Complex<T>* a = static_cast<const Complex<T>*>(x);
+  T* r = static_cast<T*>(y);
+  for (int64_t i = 0; i < n; ++i) r[i] = kImaginary ? a[i].im : a[i].re;
+}
+
+constexpr LoopEntry kRows[] = {
+    HR_UNARY_FLOATS("Neg", Neg, 0.15f),
+    HR_INTEGER_TYPES(HR_UNARY, "Neg", Neg, 0.15f),
+    HR_COMPLEX_TYPES(HR_UNARY, "Neg", Neg, 0.15f),
+    HR_UNARY_FLOATS("Abs", Absolute, 0.15f),
+    HR_INTEGER_TYPES(HR_UNARY, "Abs", Absolute, 0.15f),
+    HR_UNARY_FLOATS("Sign", Sign, 0.2f),
+    HR_INTEGER_TYPES(HR_UNARY, "Sign", Sign, 0.2f),
+    HR_UNARY_FLOATS("Square", Square, 0.15f),
+    HR_INTEGER_TYPES(HR_UNARY, "Square", Square, 0.2f),
+    HR_COMPLEX_TYPES(HR_UNARY, "Square", Square, 0.3f),
+    HR_UNARY_FLOATS("Sqrt", Sqrt, 0.4f),
+    HR_UNARY_FLOATS("Rsqrt", Rsqrt, 0.6f),
+    HR_UNARY_FLOATS("Reciprocal", Reciprocal, 0.3f),
+    HR_COMPLEX_TYPES(HR_UNARY, "Reciprocal", Reciprocal, 0.6f),
+    HR_UNARY_FLOATS("Inv", Reciprocal, 0.3f),
+    HR_COMPLEX_TYPES(HR_UNARY, "Inv", Reciprocal, 0.6f),
+    HR_COMPLEX_TYPES(HR_UNARY, "Conj", Conj, 0.2f),
+    HR_UNARY_FLOATS("Ceil", Ceil, 0.15f),
+    HR_UNARY_FLOATS("Floor", Floor, 0.15f),
+    HR_UNARY_FLOATS("Round", Round, 0.15f),
+    HR_INTEGER_TYPES(HR_UNARY, "Round", Same, 0.15f),
+    HR_UNARY_FLOATS("Rint", Round, 0.15f),
+    HR_UNARY_FLOATS("Relu", Relu, 0.15f),
+    HR_INTEGER_TYPES(HR_UNARY, "Relu", Relu, 0.15f),
+    HR_UNARY_FLOATS("Relu6", Relu6, 0.15f),
+    HR_INTEGER_TYPES(HR_UNARY, "Relu6", Relu6, 0.15f),
+    HR_UNARY_FLOATS("Softsign", Softsign, 0.3f),
+    HR_INTEGER_TYPES(HR_UNARY, "Invert", Invert, 0.15f),
+    HR_TEST_ROWS("IsNan", IsNan),
+    HR_TEST_ROWS("IsInf", IsInf),
+    HR_TEST_ROWS("IsFinite", IsFinite),
+    {"LogicalNot", kType<bool>, kType<bool>, &Map<Not, uint8_t>},
+    {"Real", kType<Complex64>, kType<float>, &Part<float, false>},
+    {"Real", kType<Complex128>, kType<double>, &Part<double, false>},
+    {"Imag", kType<Complex64>, kType<float>, &Part<float, true>},
+    {"Imag", kType<Complex128>, kType<double>, &Part<double, true>},
+};
+
+}  // namespace
+
+LoopRows UnaryLoops() { return {kRows, std::size(kRows)}; }
+
+}  // namespace headrace::HR_LEVEL

@@ -1,0 +1,220 @@
+// BatchMatMul and its later forms: products of the last two dimensions, over
+// batch dimensions that V2 and V3 broadcast.
+#include "op/op.h"
+#include "ops/math/products/gemm.h"
+
+namespace headrace {
+namespace {
+
+// The batch dimensions of both sides together. BatchMatMul itself does not
+// broadcast.
+StatusOr<Shape> BatchShape(const Shape& x, const Shape& y, bool broadcasts) {
+  const Shape bx = x.Sub(0, -2), by = y.Sub(0, -2);
+  if (broadcasts) {
+    auto merged = BroadcastShapes(bx, by);
+    if (merged.ok()) return merged;
+    return InvalidArgument(
+        "In[0] and In[1] must have compatible batch dimensions: ", x, " vs. ",
+        y);
+  }
+  if (bx.rank() != by.rank()) {
+    return InvalidArgument("In[0] and In[1] has different ndims: ", x, " vs. ",
+                           y);
+  }
+  for (int i = 0; i < bx.rank(); ++i) {
+    if (bx[i] >= 0 && by[i] >= 0 && bx[i] != by[i]) {
+      return InvalidArgument("In[0].dim(", i, ") and In[1].dim(", i,
+                             ") must be the same: ", x, " vs ", y);
+    }
+  }
+  return MergeShapes(bx, by);
+}
+
+template <bool kBroadcasts>
+Status BatchMatMulShape(ShapeContext& c) {
+  const Shape &x = c.input(0), &y = c.input(1);
+  for (int i = 0; i < 2; ++i) {
+    const Shape& s = c.input(i);
+    if (s.known_rank() && s.rank() < 2) {
+      return InvalidArgument("In[", i, "] ndims must be >= 2: ", s.rank());
+    }
+  }
+  if (!x.known_rank() || !y.known_rank()) return OkStatus();
+  const bool ax = c.op().bool_attr("adj_x"), ay = c.op().bool_attr("adj_y");
+  const int rx = x.rank(), ry = y.rank();
+  const int64_t kx = x[ax ? rx - 2 : rx - 1], ky = y[ay ? ry - 1 : ry - 2];
+  HR_ASSIGN_OR_RETURN(Shape out, BatchShape(x, y, kBroadcasts));
+  if (kx >= 0 && ky >= 0 && kx != ky) {
+    return InvalidArgument("Matrix size-incompatible: In[0]: ", x,
+                           ", In[1]: ", y);
+  }
+  out.AddDim(x[ax ? rx - 1 : rx - 2]);
+  out.AddDim(y[ay ? ry - 2 : ry - 1]);
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+// Which matrix of `s` each of the batch's products uses.
+void SetOffsets(const Shape& s, const Shape& batch, int64_t matrix,
+                int64_t GemmOffsets::*field, absl::Span<GemmOffsets> offsets) {
+  const int rank = batch.rank(), skip = rank - (s.rank() - 2);
+  absl::InlinedVector<int64_t, 6> strides(rank, 0);
+  int64_t stride = matrix;
+  for (int i = rank; i-- > skip;) {
+    if (s[i - skip] != 1) strides[i] = stride;
+    stride *= s[i - skip];
+  }
+  absl::InlinedVector<int64_t, 6> at(rank, 0);
+  int64_t offset = 0;
+  for (GemmOffsets& o : offsets) {
+    o.*field = offset;
+    for (int i = rank; i-- > 0;) {
+      offset += strides[i];
+      if (++at[i] < batch[i]) break;
+      offset -= strides[i] * batch[i];
+      at[i] = 0;
+    }
+  }
+}
+
+StatusOr<Tensor> Conjugated(const Tensor& t) {
+  HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(t.dtype(), t.shape()));
+  DispatchDType(t.dtype(), ComplexTypes{}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < t.num_elements(); ++i) {
+      out.data<T>()[i] = std::conj(t.data<T>()[i]);
+    }
+  });
+  return out;
+}
+
+// An operand of BatchMatMulV3 in the type of its output.
+StatusOr<Tensor> As(DType dtype, const Tensor& t) {
+  if (t.dtype() == dtype) return t;
+  HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(dtype, t.shape()));
+  bool done = false;
+  DispatchDType(t.dtype(), RealTypes{}, [&](auto from) {
+    DispatchDType(dtype, RealTypes{}, [&](auto to) {
+      using From = typename decltype(from)::type;
+      using To = typename decltype(to)::type;
+      for (int64_t i = 0; i < t.num_elements(); ++i) {
+        out.data<To>()[i] = static_cast<To>(t.data<From>()[i]);
+      }
+      done = true;
+    });
+  });
+  if (!done) {
+    return Unimplemented("BatchMatMulV3 from ", DTypeName(t.dtype()), " to ",
+                         DTypeName(dtype));
+  }
+  return out;
+}
+
+Status RunBatchMatMul(KernelContext& c) {
+  const bool ax = c.op().bool_attr("adj_x"), ay = c.op().bool_attr("adj_y");
+  const Tensor& out = c.output(0);
+  HR_ASSIGN_OR_RETURN(Tensor x, As(out.dtype(), c.input(0)));
+  HR_ASSIGN_OR_RETURN(Tensor y, As(out.dtype(), c.input(1)));
+  if (IsComplex(out.dtype())) {
+    if (ax) {
+      HR_ASSIGN_OR_RETURN(x, Conjugated(x));
+    }
+    if (ay) {
+      HR_ASSIGN_OR_RETURN(y, Conjugated(y));
+    }
+  }
+  const int rank = out.rank(), rx = x.rank();
+  const int64_t m = out.dim(rank - 2), n = out.dim(rank - 1);
+  const int64_t k = x.dim(ax ? rx - 2 : rx - 1);
+  const GemmDims d = GemmDims::Dense(m, n, k, ax, ay);
+  const Shape batch = out.shape().Sub(0, -2);
+  const int64_t count = batch.num_elements();
+  if (count == 1) {
+    return Gemm(out.dtype(), d, x.raw(), y.raw(), out.raw());
+  }
+  std::vector<GemmOffsets> offsets(count);
+  SetOffsets(x.shape(), batch, m * k, &GemmOffsets::a, absl::MakeSpan(offsets));
+  SetOffsets(y.shape(), batch, n * k, &GemmOffsets::b, absl::MakeSpan(offsets));
+  for (int64_t i = 0; i < count; ++i) offsets[i].c = i * m * n;
+  return BatchGemm(out.dtype(), d, x.raw(), y.raw(), out.raw(), offsets);
+}
+
+// As MatMul's; sides that were broadcast are summed.
+Status BatchMatMulGradient(GradientContext& g) {
+  const bool ax = g.op().bool_attr("adj_x"), ay = g.op().bool_attr("adj_y");
+  Value d = g.grad(), x = g.input(0), y = g.input(1);
+  if (!d) return g.status();
+  const std::string& op = g.op().name();
+  auto product = [&](const Value& l, const Value& r, bool al, bool ar,
+                     const char* side, DType out) {
+    AttrMap attrs{{"adj_x", al}, {"adj_y", ar}, {side, true}};
+    if (op == "BatchMatMulV3") attrs.Set("Tout", out);
+    return g(op, {l, r}, attrs);
+  };
+  Value gx, gy;
+  if (g.wants(0)) {
+    gx = ax ? product(y, d, ay, true, "grad_x", x.dtype())
+            : product(d, y, false, !ay, "grad_x", x.dtype());
+  }
+  if (g.wants(1)) {
+    gy = ay ? product(d, x, true, ax, "grad_y", y.dtype())
+            : product(x, d, !ax, false, "grad_y", y.dtype());
+  }
+  if (op == "BatchMatMul") {
+    if (gx) g.set(0, gx);
+    if (gy) g.set(1, gy);
+  } else {
+    g.SetBroadcast(gx, gy);
+  }
+  return g.status();
+}
+
+// What the three forms share, after their types.
+OpBuilder& WithProduct(OpBuilder& op) {
+  return op.Attr("adj_x: bool = false")
+      .Attr("adj_y: bool = false")
+      .Attr("grad_x: bool = false")
+      .Attr("grad_y: bool = false")
+      .Gradient(BatchMatMulGradient)
+      .GradientSkips({}, {0})
+      .Cpu(Compute<RunBatchMatMul>);
+}
+
+const OpRegistrar batch_matmul = WithProduct(
+    OpBuilder("BatchMatMul")
+        .Input("x: T")
+        .Input("y: T")
+        .Output("output: T")
+        .Attr("T: {bfloat16, half, float, double, int32, int64, complex64, "
+              "complex128}")
+        .Doc("Products of matrices that lie in batches of one shape.")
+        .Shape(BatchMatMulShape<false>));
+
+const OpRegistrar batch_matmul_v2 = WithProduct(
+    OpBuilder("BatchMatMulV2")
+        .Input("x: T")
+        .Input("y: T")
+        .Output("output: T")
+        .Attr("T: {bfloat16, half, float, double, int16, int32, int64, uint8, "
+              "uint16, uint32, uint64, complex64, complex128}")
+        .Doc("Products of matrices over batch dimensions that broadcast.")
+        .Shape(BatchMatMulShape<true>));
+
+constexpr char kMixedTypes[] =
+    "{bfloat16, half, float, double, uint8, int8, int16, int32, int64, "
+    "complex64, complex128}";
+const OpRegistrar batch_matmul_v3 = WithProduct(
+    OpBuilder("BatchMatMulV3")
+        .Input("x: Ta")
+        .Input("y: Tb")
+        .Output("output: Tout")
+        .Attr(absl::StrCat("Ta: ", kMixedTypes).c_str())
+        .Attr(absl::StrCat("Tb: ", kMixedTypes).c_str())
+        .Attr("Tout: {bfloat16, half, float, double, int16, int32, int64, "
+              "complex64, complex128}")
+        .Doc("BatchMatMulV2 with a type of its own for each side and for the "
+             "result.")
+        .Shape(BatchMatMulShape<true>));
+
+}  // namespace
+}  // namespace headrace

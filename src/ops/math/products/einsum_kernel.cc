@@ -1,0 +1,287 @@
+#include "ops/math/products/einsum_kernel.h"
+
+#include <algorithm>
+
+#include "ops/math/loops/strided.h"
+#include "ops/math/products/gemm.h"
+#include "ops/math/reductions/reduce.h"
+
+namespace headrace {
+namespace {
+
+// A tensor under labels: one dimension for each, with its stride.
+struct View {
+  Labels labels;
+  Sizes dims, strides;
+  const void* data = nullptr;
+  Tensor owned;
+
+  int Find(int label) const {
+    for (size_t i = 0; i < labels.size(); ++i) {
+      if (labels[i] == label) return static_cast<int>(i);
+    }
+    return -1;
+  }
+  void Remove(int i) {
+    labels.erase(labels.begin() + i);
+    dims.erase(dims.begin() + i);
+    strides.erase(strides.begin() + i);
+  }
+};
+
+// Repeated labels become one, along the diagonal.
+View ViewOf(const Labels& labels, const Shape& shape, const void* data) {
+  Sizes dims(shape.dims().begin(), shape.dims().end());
+  const Sizes strides = DenseStrides(dims);
+  View v;
+  v.data = data;
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const int at = v.Find(labels[i]);
+    if (at >= 0) {
+      v.strides[at] += strides[i];
+      continue;
+    }
+    v.labels.push_back(labels[i]);
+    v.dims.push_back(dims[i]);
+    v.strides.push_back(strides[i]);
+  }
+  return v;
+}
+
+// The view's elements, dense, in the order of `labels` (all of its own).
+StatusOr<View> Gathered(const View& v, const Labels& labels, DType dtype) {
+  View out;
+  Sizes from;
+  int64_t count = 1;
+  for (int label : labels) {
+    const int at = v.Find(label);
+    out.labels.push_back(label);
+    out.dims.push_back(v.dims[at]);
+    from.push_back(v.strides[at]);
+    count *= v.dims[at];
+  }
+  out.strides = DenseStrides(out.dims);
+  HR_ASSIGN_OR_RETURN(out.owned, Tensor::Allocate(dtype, Shape{count}));
+  out.data = out.owned.raw();
+  CopyStrided(out.dims, static_cast<int>(DTypeSize(dtype)), v.data, from,
+              out.owned.raw(), out.strides);
+  return out;
+}
+
+// Sums over the labels that nobody else has.
+Status SumAlone(View& v, const Labels& others, const Labels& out, DType dtype) {
+  Labels kept, gone;
+  for (int l : v.labels) {
+    const bool shared = std::count(others.begin(), others.end(), l) ||
+                        std::count(out.begin(), out.end(), l);
+    (shared ? kept : gone).push_back(l);
+  }
+  if (gone.empty()) return OkStatus();
+  Labels order = kept;
+  order.insert(order.end(), gone.begin(), gone.end());
+  HR_ASSIGN_OR_RETURN(View dense, Gathered(v, order, dtype));
+  int64_t outer = 1, n = 1;
+  for (size_t i = 0; i < order.size(); ++i) {
+    (i < kept.size() ? outer : n) *= dense.dims[i];
+  }
+  View sum;
+  sum.labels = kept;
+  sum.dims.assign(dense.dims.begin(), dense.dims.begin() + kept.size());
+  sum.strides = DenseStrides(sum.dims);
+  const DType wide = LoopsForReduction(Reduction::kSum, dtype).out;
+  if (wide == DType::kInvalid) {
+    return Unimplemented("Einsum of ", DTypeName(dtype));
+  }
+  HR_ASSIGN_OR_RETURN(sum.owned, Tensor::Allocate(wide, Shape{outer}));
+  HR_RETURN_IF_ERROR(ReduceMiddle(Reduction::kSum, dtype, dense.data, outer, n,
+                                  1, sum.owned.raw()));
+  if (wide != dtype) {
+    HR_ASSIGN_OR_RETURN(Tensor narrow, Tensor::Allocate(dtype, Shape{outer}));
+    DispatchDType(dtype, TypeList<half, bfloat16>{}, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      for (int64_t i = 0; i < outer; ++i) {
+        narrow.data<T>()[i] = static_cast<T>(sum.owned.data<float>()[i]);
+      }
+    });
+    sum.owned = std::move(narrow);
+  }
+  sum.data = sum.owned.raw();
+  v = std::move(sum);
+  return OkStatus();
+}
+
+// The labels of a product by their part in it.
+struct Groups {
+  Labels batch, m, n, k;
+};
+
+Groups GroupsOf(const View& a, const View& b, const Labels& out) {
+  Groups g;
+  for (int l : out) {
+    const bool in_a = a.Find(l) >= 0, in_b = b.Find(l) >= 0;
+    (in_a && in_b ? g.batch : in_a ? g.m : g.n).push_back(l);
+  }
+  for (int l : a.labels) {
+    if (b.Find(l) >= 0 && !std::count(out.begin(), out.end(), l)) {
+      g.k.push_back(l);
+    }
+  }
+  return g;
+}
+
+// A group of labels in a view as one dimension.
+bool GroupStride(const View& v, const Labels& group, int64_t* stride) {
+  Sizes dims, strides;
+  for (int l : group) {
+    const int at = v.Find(l);
+    dims.push_back(v.dims[at]);
+    strides.push_back(v.strides[at]);
+  }
+  return Collapse(dims, strides, stride);
+}
+
+int64_t GroupSize(const View& v, const Labels& group) {
+  int64_t n = 1;
+  for (int l : group) n *= v.dims[v.Find(l)];
+  return n;
+}
+
+// Makes two groups of a view single dimensions, copying it if need be.
+Status Arrange(View& v, const Groups& g, const Labels& rows,
+               const Labels& columns, DType dtype, int64_t* row,
+               int64_t* column) {
+  if (GroupStride(v, rows, row) && GroupStride(v, columns, column)) {
+    return OkStatus();
+  }
+  Labels order = g.batch;
+  order.insert(order.end(), rows.begin(), rows.end());
+  order.insert(order.end(), columns.begin(), columns.end());
+  HR_ASSIGN_OR_RETURN(v, Gathered(v, order, dtype));
+  GroupStride(v, rows, row);
+  GroupStride(v, columns, column);
+  return OkStatus();
+}
+
+void SetOffsets(const View& v, const Labels& batch, int64_t GemmOffsets::*field,
+                std::vector<GemmOffsets>& offsets) {
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    int64_t rest = static_cast<int64_t>(i), at = 0;
+    for (size_t d = batch.size(); d-- > 0;) {
+      const int p = v.Find(batch[d]);
+      at += rest % v.dims[p] * v.strides[p];
+      rest /= v.dims[p];
+    }
+    offsets[i].*field = at;
+  }
+}
+
+// Nothing is summed and nothing stretched: element by element.
+Status Multiply(const View& a, const View& b, const Groups& g, const View& c,
+                DType dtype) {
+  HR_ASSIGN_OR_RETURN(View x, Gathered(a, g.batch, dtype));
+  HR_ASSIGN_OR_RETURN(View y, Gathered(b, g.batch, dtype));
+  const int64_t n = GroupSize(x, g.batch);
+  bool known = DispatchDType(dtype, NumberTypes{}, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    T* to = x.owned.data<T>();
+    const T* by = y.owned.data<T>();
+    for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] * by[i]);
+  });
+  if (!known) return Unimplemented("Einsum of ", DTypeName(dtype));
+  Sizes to;
+  for (int l : g.batch) to.push_back(c.strides[c.Find(l)]);
+  CopyStrided(x.dims, static_cast<int>(DTypeSize(dtype)), x.data, x.strides,
+              const_cast<void*>(c.data), to);
+  return OkStatus();
+}
+
+Status Product(View a, View b, View c, DType dtype) {
+  Groups g = GroupsOf(a, b, c.labels);
+  if (g.m.empty() && g.n.empty() && g.k.empty()) {
+    return Multiply(a, b, g, c, dtype);
+  }
+  int64_t row, column;
+  bool fits = GroupStride(c, g.m, &row) && GroupStride(c, g.n, &column);
+  // C's columns must be neighbours: else the transposed product may do.
+  if (fits && column != 1 && row == 1) {
+    std::swap(a, b);
+    std::swap(g.m, g.n);
+    std::swap(row, column);
+  }
+  View made = c;
+  if (!fits || column != 1) {
+    Labels order = g.batch;
+    order.insert(order.end(), g.m.begin(), g.m.end());
+    order.insert(order.end(), g.n.begin(), g.n.end());
+    made = View();
+    int64_t count = 1;
+    for (int l : order) {
+      made.labels.push_back(l);
+      made.dims.push_back(c.dims[c.Find(l)]);
+      count *= made.dims.back();
+    }
+    made.strides = DenseStrides(made.dims);
+    HR_ASSIGN_OR_RETURN(made.owned, Tensor::Allocate(dtype, Shape{count}));
+    made.data = made.owned.raw();
+    GroupStride(made, g.m, &row);
+  }
+  GemmDims d;
+  d.m = GroupSize(a, g.m);
+  d.n = GroupSize(b, g.n);
+  d.k = GroupSize(a, g.k);
+  d.c_row = row;
+  HR_RETURN_IF_ERROR(Arrange(a, g, g.m, g.k, dtype, &d.a_row, &d.a_col));
+  HR_RETURN_IF_ERROR(Arrange(b, g, g.k, g.n, dtype, &d.b_row, &d.b_col));
+  std::vector<GemmOffsets> offsets(GroupSize(a, g.batch));
+  SetOffsets(a, g.batch, &GemmOffsets::a, offsets);
+  SetOffsets(b, g.batch, &GemmOffsets::b, offsets);
+  SetOffsets(made, g.batch, &GemmOffsets::c, offsets);
+  void* to = const_cast<void*>(made.data);
+  HR_RETURN_IF_ERROR(BatchGemm(dtype, d, a.data, b.data, to, offsets));
+  if (made.data == c.data) return OkStatus();
+  Sizes strides;
+  for (int l : made.labels) strides.push_back(c.strides[c.Find(l)]);
+  CopyStrided(made.dims, static_cast<int>(DTypeSize(dtype)), made.data,
+              made.strides, const_cast<void*>(c.data), strides);
+  return OkStatus();
+}
+
+}  // namespace
+
+Status Contract(absl::Span<const Tensor* const> inputs,
+                absl::Span<const Labels> labels, const Labels& out_labels,
+                const Tensor& out) {
+  const DType dtype = out.dtype();
+  if (out.num_elements() == 0) return OkStatus();
+  View c = ViewOf(out_labels, out.shape(), out.raw());
+  if (c.labels.size() < out_labels.size()) {
+    Tensor zeroed = out;
+    FillZero(zeroed);
+  }
+  View a = ViewOf(labels[0], inputs[0]->shape(), inputs[0]->raw());
+  if (inputs.size() == 1) {
+    HR_RETURN_IF_ERROR(SumAlone(a, {}, c.labels, dtype));
+    Sizes dims, from;
+    for (int l : c.labels) {
+      dims.push_back(a.dims[a.Find(l)]);
+      from.push_back(a.strides[a.Find(l)]);
+    }
+    CopyStrided(dims, static_cast<int>(DTypeSize(dtype)), a.data, from,
+                out.raw(), c.strides);
+    return OkStatus();
+  }
+  View b = ViewOf(labels[1], inputs[1]->shape(), inputs[1]->raw());
+  // A dimension of 1 that the other side stretches is not there.
+  for (View* v : {&a, &b}) {
+    const View& other = v == &a ? b : a;
+    for (int i = static_cast<int>(v->labels.size()) - 1; i >= 0; --i) {
+      const int at = other.Find(v->labels[i]);
+      if (v->dims[i] == 1 && at >= 0 && other.dims[at] != 1) v->Remove(i);
+    }
+  }
+  HR_RETURN_IF_ERROR(SumAlone(a, b.labels, c.labels, dtype));
+  HR_RETURN_IF_ERROR(SumAlone(b, a.labels, c.labels, dtype));
+  return Product(std::move(a), std::move(b), std::move(c), dtype);
+}
+
+}  // namespace headrace

@@ -1,0 +1,211 @@
+// The bodies of reduction loops. For *_loops.cc and reduce_plain.cc alone: all
+// of it lives in the level's namespace.
+#pragma once
+
+#include "ops/math/reductions/reduce_loops.h"
+
+namespace headrace::HR_LEVEL {
+namespace {
+
+constexpr int kLanes = 64;
+constexpr int64_t kBlock = 1024;
+
+template <typename T>
+constexpr T kLowest = std::numeric_limits<T>::has_infinity
+                          ? -std::numeric_limits<T>::infinity()
+                          : std::numeric_limits<T>::lowest();
+template <typename T>
+constexpr T kHighest = std::numeric_limits<T>::has_infinity
+                           ? std::numeric_limits<T>::infinity()
+                           : std::numeric_limits<T>::max();
+
+// How one element enters, and how two results become one.
+template <typename T, typename A>
+struct SumOf {
+  using In = T;
+  using Acc = A;
+  static constexpr Acc kInit = Acc(0);
+  [[gnu::always_inline]] static Acc Map(T x) { return static_cast<Acc>(x); }
+  [[gnu::always_inline]] static Acc Join(Acc a, Acc b) {
+    return static_cast<Acc>(a + b);
+  }
+};
+template <typename T, typename A>
+struct SquaresOf : SumOf<T, A> {
+  [[gnu::always_inline]] static A Map(T x) {
+    return static_cast<A>(static_cast<A>(x) * static_cast<A>(x));
+  }
+};
+template <typename T, typename A>
+struct ProductOf : SumOf<T, A> {
+  static constexpr A kInit = A(1);
+  [[gnu::always_inline]] static A Join(A a, A b) {
+    return static_cast<A>(a * b);
+  }
+};
+template <typename T, typename A>
+struct MaxOf : SumOf<T, A> {
+  static constexpr A kInit = kLowest<A>;
+  [[gnu::always_inline]] static A Join(A a, A b) {
+    return (b > a) | (b != b) ? b : a;
+  }
+};
+template <typename T, typename A>
+struct MinOf : SumOf<T, A> {
+  static constexpr A kInit = kHighest<A>;
+  [[gnu::always_inline]] static A Join(A a, A b) {
+    return (b < a) | (b != b) ? b : a;
+  }
+};
+
+// A run of at most kBlock elements.
+template <typename Op>
+typename Op::Acc ReduceBlock(const typename Op::In* x, int64_t n) {
+  using Acc = typename Op::Acc;
+  if (n < kLanes) {
+    Acc s = Op::kInit;
+    for (int64_t i = 0; i < n; ++i) s = Op::Join(s, Op::Map(x[i]));
+    return s;
+  }
+  Acc lanes[kLanes];
+  for (int i = 0; i < kLanes; ++i) lanes[i] = Op::Map(x[i]);
+  int64_t i = kLanes;
+  for (; i + kLanes <= n; i += kLanes) {
+    for (int j = 0; j < kLanes; ++j) {
+      lanes[j] = Op::Join(lanes[j], Op::Map(x[i + j]));
+    }
+  }
+  for (int j = 0; i + j < n; ++j) {
+    lanes[j] = Op::Join(lanes[j], Op::Map(x[i + j]));
+  }
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int j = 0; j < half; ++j) {
+      lanes[j] = Op::Join(lanes[j], lanes[j + half]);
+    }
+  }
+  return lanes[0];
+}
+
+// Results of blocks meet as the digits of a binary counter do.
+template <typename Op>
+void ReduceRuns(const void* from, int64_t n, int64_t count, void* to) {
+  using Acc = typename Op::Acc;
+  const auto* x = static_cast<const typename Op::In*>(from);
+  Acc* out = static_cast<Acc*>(to);
+  for (int64_t r = 0; r < count; ++r, x += n) {
+    if (n <= kBlock) {
+      out[r] = ReduceBlock<Op>(x, n);
+      continue;
+    }
+    Acc stack[64];
+    int top = 0;
+    int64_t block = 0;
+    for (int64_t i = 0; i < n; i += kBlock, ++block) {
+      Acc s = ReduceBlock<Op>(x + i, n - i < kBlock ? n - i : kBlock);
+      for (int64_t b = block; b & 1; b >>= 1) s = Op::Join(stack[--top], s);
+      stack[top++] = s;
+    }
+    Acc s = stack[--top];
+    while (top > 0) s = Op::Join(stack[--top], s);
+    out[r] = s;
+  }
+}
+
+template <typename Op>
+void ReduceRowBlock(const typename Op::In* x, int64_t stride, int64_t rows,
+                    int64_t n, typename Op::Acc* out) {
+  using In = typename Op::In;
+  for (int64_t j = 0; j < n; ++j) out[j] = Op::Map(x[j]);
+  int64_t i = 1;
+  for (; i + 3 <= rows; i += 3) {
+    const In* a = x + i * stride;
+    const In* b = a + stride;
+    const In* c = b + stride;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) {
+      out[j] =
+          Op::Join(Op::Join(Op::Join(out[j], Op::Map(a[j])), Op::Map(b[j])),
+                   Op::Map(c[j]));
+    }
+  }
+  for (; i < rows; ++i) {
+    const In* a = x + i * stride;
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) out[j] = Op::Join(out[j], Op::Map(a[j]));
+  }
+}
+
+template <typename Op>
+void ReduceRows(const void* from, int64_t stride, int64_t rows, int64_t n,
+                void* to, void* scratch) {
+  using Acc = typename Op::Acc;
+  const auto* x = static_cast<const typename Op::In*>(from);
+  Acc* out = static_cast<Acc*>(to);
+  Acc* stack = static_cast<Acc*>(scratch);
+  if (rows <= kReduceRows) {
+    if (rows == 0) {
+      for (int64_t j = 0; j < n; ++j) out[j] = Op::kInit;
+    } else {
+      ReduceRowBlock<Op>(x, stride, rows, n, out);
+    }
+    return;
+  }
+  auto join = [n](const Acc* a, Acc* b) {
+#pragma GCC ivdep
+    for (int64_t j = 0; j < n; ++j) b[j] = Op::Join(a[j], b[j]);
+  };
+  int top = 0;
+  int64_t block = 0;
+  for (int64_t i = 0; i < rows; i += kReduceRows, ++block) {
+    // Made where it may stay.
+    Acc* s = stack + top * n;
+    ReduceRowBlock<Op>(x + i * stride, stride,
+                       rows - i < kReduceRows ? rows - i : kReduceRows, n, s);
+    ++top;
+    for (int64_t b = block; b & 1; b >>= 1) {
+      Acc* left = stack + (top - 2) * n;
+      Acc* right = left + n;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < n; ++j) left[j] = Op::Join(left[j], right[j]);
+      --top;
+    }
+  }
+  Acc* s = stack + (top - 1) * n;
+  while (--top > 0) {
+    join(stack + (top - 1) * n, s);
+  }
+  for (int64_t j = 0; j < n; ++j) out[j] = s[j];
+}
+
+template <typename Op>
+ReduceLoops LoopsOf() {
+  return {ReduceRuns<Op>, ReduceRows<Op>, DTypeOf<typename Op::Acc>};
+}
+
+template <typename T, typename A, bool kOrdered>
+ReduceLoops Pick(Reduction r) {
+  switch (r) {
+    case Reduction::kSum:
+      return LoopsOf<SumOf<T, A>>();
+    case Reduction::kProd:
+      return LoopsOf<ProductOf<T, A>>();
+    case Reduction::kSumSquares:
+      return LoopsOf<SquaresOf<T, A>>();
+    case Reduction::kMax:
+      if constexpr (kOrdered) return LoopsOf<MaxOf<T, A>>();
+      break;
+    case Reduction::kMin:
+      if constexpr (kOrdered) return LoopsOf<MinOf<T, A>>();
+      break;
+    case Reduction::kWideSum:
+      if constexpr (std::numeric_limits<T>::is_integer) {
+        return LoopsOf<SumOf<T, int64_t>>();
+      } else {
+        return LoopsOf<SumOf<T, A>>();
+      }
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace headrace::HR_LEVEL

@@ -1,0 +1,366 @@
+// SegmentSum and its kin: rows of a tensor joined by the segment each belongs
+// to, with sorted or unsorted segment numbers.
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "base/thread_pool.h"
+#include "op/op.h"
+#include "ops/math/reductions/segment_gradients.h"
+
+namespace headrace {
+namespace {
+
+template <typename T>
+using Wide =
+    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
+                       float, T>;
+
+struct Sum {
+  template <typename W>
+  static W Init() {
+    return W(0);
+  }
+  template <typename W>
+  static W Join(W a, W b) {
+    return static_cast<W>(a + b);
+  }
+};
+struct Prod {
+  template <typename W>
+  static W Init() {
+    return W(1);
+  }
+  template <typename W>
+  static W Join(W a, W b) {
+    return static_cast<W>(a * b);
+  }
+};
+struct Max {
+  template <typename W>
+  static W Init() {
+    return std::numeric_limits<W>::lowest();
+  }
+  template <typename W>
+  static W Join(W a, W b) {
+    return a < b ? b : a;
+  }
+};
+struct Min {
+  template <typename W>
+  static W Init() {
+    return std::numeric_limits<W>::max();
+  }
+  template <typename W>
+  static W Join(W a, W b) {
+    return b < a ? b : a;
+  }
+};
+
+int64_t IdAt(const Tensor& ids, int64_t i) {
+  return ids.dtype() == DType::kInt16 ? ids.data<int16_t>()[i] : ids.IntAt(i);
+}
+
+// Calls f(pointer to the numbers) with their own type.
+template <typename F>
+auto WithIds(const Tensor& ids, F f) {
+  if (ids.dtype() == DType::kInt16) return f(ids.data<int16_t>());
+  if (ids.dtype() == DType::kInt32) return f(ids.data<int32_t>());
+  return f(ids.data<int64_t>());
+}
+
+// Rows by segment: those of segment s are row[first[s] .. first[s + 1]), in
+// their order. Rows with negative numbers are in no segment.
+struct RowLists {
+  Tensor first_room, row_room;
+  const int64_t* first = nullptr;
+  const int64_t* row = nullptr;
+};
+
+StatusOr<RowLists> ListRows(const Tensor& ids, int64_t segments) {
+  const int64_t rows = ids.num_elements();
+  RowLists lists;
+  HR_ASSIGN_OR_RETURN(lists.first_room,
+                      Tensor::Allocate(DType::kInt64, Shape{segments + 1}));
+  HR_ASSIGN_OR_RETURN(lists.row_room,
+                      Tensor::Allocate(DType::kInt64, Shape{rows}));
+  int64_t* next = lists.first_room.data<int64_t>();
+  int64_t* row = lists.row_room.data<int64_t>();
+  std::fill_n(next, segments + 1, int64_t{0});
+  WithIds(ids, [&](const auto* id) {
+    for (int64_t r = 0; r < rows; ++r) {
+      if (id[r] >= 0) ++next[id[r] + 1];
+    }
+    for (int64_t s = 0; s < segments; ++s) next[s + 1] += next[s];
+    // Filling moves each beginning to its end, which is the next beginning.
+    for (int64_t r = 0; r < rows; ++r) {
+      if (id[r] >= 0) row[next[id[r]]++] = r;
+    }
+  });
+  std::copy_backward(next, next + segments, next + segments + 1);
+  next[0] = 0;
+  lists.first = next;
+  lists.row = row;
+  return lists;
+}
+
+// sums[width] joined with n rows of x, in their order; rows to come are asked
+// for ahead.
+template <typename Op, typename W, typename T>
+void JoinRows(const T* x, int64_t width, const int64_t* rows, int64_t n,
+              W* sums) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (i + 4 < n) {
+      const T* ahead = x + rows[i + 4] * width;
+      const int64_t lines = std::min<int64_t>(width * sizeof(T), 512);
+      for (int64_t b = 0; b < lines; b += 64) {
+        __builtin_prefetch(reinterpret_cast<const char*>(ahead) + b);
+      }
+    }
+    const T* from = x + rows[i] * width;
+    for (int64_t j = 0; j < width; ++j) {
+      sums[j] = Op::Join(sums[j], static_cast<W>(from[j]));
+    }
+  }
+}
+
+// Joins rows into out[segments, width]. Every segment takes its rows in their
+// order, so who works on which segments changes no bit. Segments without rows
+// get `empty`; `mean` divides by the number of rows.
+template <typename T, typename Op>
+Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
+            T empty, bool mean, T* out) {
+  using W = Wide<T>;
+  if (segments == 0 || width == 0) return OkStatus();
+  const int64_t rows = ids.num_elements();
+  HR_ASSIGN_OR_RETURN(const RowLists lists, ListRows(ids, segments));
+  const double cost = 0.5 * (rows * width + segments * width) / segments;
+  ParallelFor(segments, cost, [&](int64_t begin, int64_t end) {
+    constexpr bool kNarrow = !std::is_same_v<T, W>;
+    std::vector<W> wide(kNarrow ? width : 0);
+    for (int64_t s = begin; s < end; ++s) {
+      const int64_t first = lists.first[s], n = lists.first[s + 1] - first;
+      T* to = out + s * width;
+      if (n == 0) {
+        std::fill_n(to, width, empty);
+        continue;
+      }
+      W* sums = nullptr;
+      if constexpr (kNarrow) {
+        sums = wide.data();
+      } else {
+        sums = to;
+      }
+      std::fill_n(sums, width, Op::template Init<W>());
+      JoinRows<Op>(x, width, lists.row + first, n, sums);
+      if (!kNarrow && !mean) continue;
+      for (int64_t j = 0; j < width; ++j) {
+        to[j] = mean ? static_cast<T>(sums[j] / static_cast<W>(n))
+                     : static_cast<T>(sums[j]);
+      }
+    }
+  });
+  return OkStatus();
+}
+
+// --- Sorted numbers.
+
+Status SortedShape(ShapeContext& c) {
+  const Shape &x = c.input(0), &ids = c.input(1);
+  if (x.known_rank() && x.rank() < 1) {
+    return InvalidArgument("input must be at least rank 1");
+  }
+  if (ids.known_rank() && ids.rank() != 1) {
+    return InvalidArgument("segment_ids should be a vector.");
+  }
+  if (x.known_rank() && ids.known_rank() && x[0] >= 0 && ids[0] >= 0 &&
+      x[0] != ids[0]) {
+    return InvalidArgument(
+        "segment_ids should be the same size as dimension 0 of input.");
+  }
+  if (!x.known_rank()) return OkStatus();
+  Shape out = x;
+  out.set_dim(0, Shape::kUnknown);
+  if (c.num_inputs() == 3) {
+    bool known = false;
+    int64_t n = 0;
+    HR_RETURN_IF_ERROR(c.IntValue(2, &known, &n));
+    if (known) out.set_dim(0, n);
+  }
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+StatusOr<int64_t> CheckSorted(const Tensor& ids) {
+  int64_t before = 0;
+  const int64_t n = ids.num_elements();
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t id = ids.IntAt(i);
+    if (id < 0 || id >= int64_t{1} << 40) {
+      return InvalidArgument("Segment id ", id, " out of range [0, ",
+                             n ? std::max<int64_t>(ids.IntAt(n - 1) + 1, 0) : 0,
+                             "), possibly because 'segment_ids' input is not "
+                             "sorted.");
+    }
+    if (id < before) return InvalidArgument("segment ids are not increasing");
+    before = id;
+  }
+  return n == 0 ? 0 : before + 1;
+}
+
+template <typename T, typename Op, bool kMean>
+Status RunSorted(KernelContext& c) {
+  const Tensor &x = c.input(0), &ids = c.input(1);
+  HR_ASSIGN_OR_RETURN(int64_t segments, CheckSorted(ids));
+  if (c.num_inputs() == 3) {
+    const int64_t wanted = c.input(2).IntAt(0);
+    if (segments > wanted) {
+      return InvalidArgument("segment ids must be < num_segments");
+    }
+    segments = wanted;
+  }
+  Shape shape = x.shape();
+  shape.set_dim(0, segments);
+  HR_ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
+  HR_RETURN_IF_ERROR(c.Allocate(0, shape));
+  const T empty = std::is_same_v<Op, Prod> ? T(1) : T(0);
+  return Join<T, Op>(c.in<T>(0), ids, shape.Product(1, shape.rank()), segments,
+                     empty, kMean, c.out<T>(0));
+}
+
+template <typename Op, typename Types, bool kMean = false>
+ComputeFn PickSorted(const ResolvedOp& op) {
+  ComputeFn fn = nullptr;
+  DispatchDType(op.type_attr("T"), Types{}, [&](auto tag) {
+    fn = RunSorted<typename decltype(tag)::type, Op, kMean>;
+  });
+  return fn;
+}
+
+// --- Unsorted numbers.
+
+Status UnsortedShape(ShapeContext& c) {
+  const Shape &x = c.input(0), &ids = c.input(1);
+  HR_RETURN_IF_ERROR(CheckRank(c.input(2), 0));
+  bool known = false;
+  int64_t n = -1;
+  HR_RETURN_IF_ERROR(c.IntValue(2, &known, &n));
+  if (known && n < 0) {
+    return InvalidArgument("Input num_segments == ", n,
+                           " must not be negative.");
+  }
+  if (!x.known_rank() || !ids.known_rank()) return OkStatus();
+  const int rank = ids.rank();
+  if (x.rank() < rank || !x.Sub(0, rank).CompatibleWith(ids)) {
+    return InvalidArgument("data.shape = ", x,
+                           " does not start with segment_ids.shape = ", ids);
+  }
+  Shape out{known ? n : Shape::kUnknown};
+  for (int i = rank; i < x.rank(); ++i) out.AddDim(x[i]);
+  c.set_output(0, std::move(out));
+  return OkStatus();
+}
+
+template <typename T, typename Op>
+Status RunUnsorted(KernelContext& c) {
+  const Tensor &x = c.input(0), &ids = c.input(1);
+  const int64_t segments = c.output(0).dim(0);
+  const int64_t bad = WithIds(ids, [&](const auto* id) -> int64_t {
+    const int64_t n = ids.num_elements();
+    bool fits = true;
+    for (int64_t i = 0; i < n; ++i) fits &= id[i] < segments;
+    for (int64_t i = 0; i < n && !fits; ++i) {
+      if (id[i] >= segments) return i;
+    }
+    return -1;
+  });
+  if (bad >= 0) {
+    return InvalidArgument("segment_ids", "[", bad, "] = ", IdAt(ids, bad),
+                           " is out of range [0, ", segments, ")");
+  }
+  return Join<T, Op>(c.in<T>(0), ids, x.shape().Product(ids.rank(), x.rank()),
+                     segments, static_cast<T>(Op::template Init<Wide<T>>()),
+                     false, c.out<T>(0));
+}
+
+template <typename Op, typename Types>
+ComputeFn PickUnsorted(const ResolvedOp& op) {
+  ComputeFn fn = nullptr;
+  DispatchDType(op.type_attr("T"), Types{}, [&](auto tag) {
+    fn = RunUnsorted<typename decltype(tag)::type, Op>;
+  });
+  return fn;
+}
+
+constexpr char kNumbers[] =
+    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
+    "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
+    "uint32, uint64}";
+constexpr char kReal[] =
+    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
+    "half, uint32, uint64}";
+
+void Sorted(const char* name, const char* types, KernelFactory kernel,
+            GradientFn gradient, bool counted = false) {
+  OpBuilder op(name);
+  op.Input("data: T").Input("segment_ids: Tindices");
+  if (counted) op.Input("num_segments: Tnumsegments");
+  op.Output("output: T").Attr(types).Attr("Tindices: {int32, int64}");
+  if (counted) op.Attr("Tnumsegments: {int32, int64} = int32");
+  op.Doc("Joins the rows of each segment; segment numbers rise.")
+      .Shape(SortedShape)
+      .Cpu(kernel);
+  if (gradient) op.Gradient(gradient);
+  op.Register();
+}
+
+void Unsorted(const char* name, const char* types, KernelFactory kernel,
+              GradientFn gradient) {
+  OpBuilder op(name);
+  const bool sum = absl::EndsWith(name, "Sum");
+  op.Input("data: T")
+      .Input("segment_ids: Tindices")
+      .Input("num_segments: Tnumsegments")
+      .Output("output: T")
+      .Attr(types)
+      .Attr(sum ? "Tindices: {int16, int32, int64}"
+                : "Tindices: {int32, int64}")
+      .Attr("Tnumsegments: {int32, int64} = int32")
+      .Doc(
+          "Joins the rows of each segment, in any order; negative segment "
+          "numbers drop a row.")
+      .Shape(UnsortedShape)
+      .Gradient(gradient)
+      .Cpu(kernel)
+      .Register();
+}
+
+const bool registered = [] {
+  const auto sum = ComputeFor<PickSorted<Sum, NumberTypes>>;
+  const auto prod = ComputeFor<PickSorted<Prod, NumberTypes>>;
+  const auto max = ComputeFor<PickSorted<Max, RealTypes>>;
+  const auto min = ComputeFor<PickSorted<Min, RealTypes>>;
+  Sorted("SegmentSum", kNumbers, sum, SegmentSumGradient);
+  Sorted("SegmentMean", kNumbers,
+         ComputeFor<PickSorted<Sum, NumberTypes, true>>, SegmentMeanGradient);
+  Sorted("SegmentProd", kNumbers, prod, SegmentProdGradient);
+  Sorted("SegmentMax", kReal, max, SegmentExtremeGradient);
+  Sorted("SegmentMin", kReal, min, SegmentExtremeGradient);
+  Sorted("SegmentSumV2", kNumbers, sum, nullptr, true);
+  Sorted("SegmentProdV2", kNumbers, prod, nullptr, true);
+  Sorted("SegmentMaxV2", kReal, max, nullptr, true);
+  Sorted("SegmentMinV2", kReal, min, nullptr, true);
+  Unsorted("UnsortedSegmentSum", kNumbers,
+           ComputeFor<PickUnsorted<Sum, NumberTypes>>, SegmentSumGradient);
+  Unsorted("UnsortedSegmentProd", kNumbers,
+           ComputeFor<PickUnsorted<Prod, NumberTypes>>, SegmentProdGradient);
+  Unsorted("UnsortedSegmentMax", kReal,
+           ComputeFor<PickUnsorted<Max, RealTypes>>, SegmentExtremeGradient);
+  Unsorted("UnsortedSegmentMin", kReal,
+           ComputeFor<PickUnsorted<Min, RealTypes>>, SegmentExtremeGradient);
+  return true;
+}();
+
+}  // namespace
+}  // namespace headrace
