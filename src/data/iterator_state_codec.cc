@@ -1,6 +1,6 @@
-// Iterators' states in checkpoints, as upstream writes them: one variant of type
-// "tensorflow::Iterator" a prefix, its metadata the prefix and the keys joined
-// by "@@", its tensors one compressed element with all values.
+// Iterators' states in checkpoints, as upstream writes them: one variant of
+// type "tensorflow::Iterator" a prefix, its metadata the prefix and the keys
+// joined by "@@", its tensors one compressed element with all values.
 #include <limits>
 
 #include "absl/strings/str_join.h"

@@ -48,4 +48,30 @@ StatusOr<Variant> VariantFromProto(
   return Variant(std::move(value));
 }
 
+StatusOr<std::vector<std::string>> VariantsToBytes(const Tensor& t) {
+  std::vector<std::string> values;
+  for (const Variant& v : t.span<Variant>()) {
+    tensorflow::VariantTensorDataProto proto;
+    HR_RETURN_IF_ERROR(VariantToProto(v, &proto));
+    values.push_back(proto.SerializeAsString());
+  }
+  return values;
+}
+
+StatusOr<Tensor> VariantsFromBytes(absl::Span<const std::string> values,
+                                   const Shape& shape) {
+  HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(DType::kVariant, shape));
+  if (static_cast<int64_t>(values.size()) != t.num_elements()) {
+    return DataLoss(values.size(), " variants do not make a shape ", shape);
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    tensorflow::VariantTensorDataProto proto;
+    if (!proto.ParseFromString(values[i])) {
+      return DataLoss("element ", i, " is no variant");
+    }
+    HR_ASSIGN_OR_RETURN(t.data<Variant>()[i], VariantFromProto(proto));
+  }
+  return t;
+}
+
 }  // namespace headrace

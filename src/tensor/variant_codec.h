@@ -1,6 +1,7 @@
 // Variants as protos: how checkpoints and graphs carry them.
 #pragma once
 
+#include "tensor/tensor.h"
 #include "tensor/variant.h"
 
 namespace tensorflow {
@@ -26,5 +27,11 @@ Status VariantToProto(const Variant& v,
                       tensorflow::VariantTensorDataProto* proto);
 StatusOr<Variant> VariantFromProto(
     const tensorflow::VariantTensorDataProto& proto);
+
+// The elements of a tensor of variants, each as a serialised proto, and back.
+// DataLoss when a value is no proto or their number is not the shape's.
+StatusOr<std::vector<std::string>> VariantsToBytes(const Tensor& t);
+StatusOr<Tensor> VariantsFromBytes(absl::Span<const std::string> values,
+                                   const Shape& shape);
 
 }  // namespace headrace

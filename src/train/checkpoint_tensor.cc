@@ -1,30 +1,8 @@
 #include "train/checkpoint_tensor.h"
 
 #include "tensor/variant_codec.h"
-#include "tensorflow/core/framework/tensor.pb.h"
 
 namespace headrace {
-namespace {
-
-StatusOr<Tensor> ParseVariants(const std::string& key,
-                               const std::vector<std::string>& values,
-                               const Shape& shape) {
-  HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(DType::kVariant, shape));
-  if (static_cast<int64_t>(values.size()) != t.num_elements()) {
-    return DataLoss("tensor ", key, " has ", values.size(),
-                    " variants, its shape is ", shape);
-  }
-  for (size_t i = 0; i < values.size(); ++i) {
-    tensorflow::VariantTensorDataProto proto;
-    if (!proto.ParseFromString(values[i])) {
-      return DataLoss("tensor ", key, ": element ", i, " is no variant");
-    }
-    HR_ASSIGN_OR_RETURN(t.data<Variant>()[i], VariantFromProto(proto));
-  }
-  return t;
-}
-
-}  // namespace
 
 StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
                                       const std::string& key,
@@ -43,7 +21,7 @@ StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
   }
   if (stored.dtype == tensorflow::DT_VARIANT) {
     HR_ASSIGN_OR_RETURN(auto values, reader.ReadStrings(key));
-    return ParseVariants(key, values, shape);
+    return VariantsFromBytes(values, shape);
   }
   const auto dtype = static_cast<DType>(stored.dtype);
   if (!DTypeIsValid(stored.dtype) || !IsPlain(dtype)) {
