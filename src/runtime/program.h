@@ -54,7 +54,8 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
 
 // --- Passes. Each keeps the program's meaning, errors and random streams
 // included.
-// Values of calls on constants are computed now.
+// Shapes that follow from those of feeds, and values of calls on constants, are
+// computed now.
 void FoldConstants(Program& p);
 // Equal calls of ops without state are made once.
 void MergeEqualCalls(Program& p);

@@ -1,5 +1,6 @@
 // MatMul: the product of two matrices.
 #include "op/op.h"
+#include "op/product_kernel.h"
 #include "ops/math/gemm.h"
 
 namespace headrace {
@@ -25,18 +26,38 @@ Status MatMulShape(ShapeContext& c) {
   return OkStatus();
 }
 
-class MatMulKernel : public Kernel {
+class MatMulKernel : public ProductKernel {
  public:
   explicit MatMulKernel(const ResolvedOp& op)
       : transpose_a_(op.bool_attr("transpose_a")),
-        transpose_b_(op.bool_attr("transpose_b")) {}
+        transpose_b_(op.bool_attr("transpose_b")),
+        is_float_(op.type_attr("T") == DType::kFloat) {}
 
-  Status Run(KernelContext& c) override {
+  bool tells_blocks() const override { return is_float_; }
+
+  StatusOr<std::shared_ptr<const void>> Prepare(
+      const KernelContext& c) const override {
+    if (!is_float_) return std::shared_ptr<const void>();
+    HR_ASSIGN_OR_RETURN(Tensor packed,
+                        PackForGemm(Dims(c), c.input(1).data<float>()));
+    if (!packed.has_buffer()) return std::shared_ptr<const void>();
+    return std::shared_ptr<const void>(
+        std::make_shared<const Tensor>(std::move(packed)));
+  }
+
+  Status RunPrepared(KernelContext& c, const void* prepared,
+                     const Tail* tail) const override {
     const Tensor &a = c.input(0), &b = c.input(1);
-    const GemmDims d = GemmDims::Dense(
-        a.dim(transpose_a_ ? 1 : 0), b.dim(transpose_b_ ? 0 : 1),
-        a.dim(transpose_a_ ? 0 : 1), transpose_a_, transpose_b_);
-    return Gemm(a.dtype(), d, a.raw(), b.raw(), c.output(0).raw());
+    const GemmDims d = Dims(c);
+    if (!prepared && !tail) {
+      return Gemm(a.dtype(), d, a.raw(), b.raw(), c.output(0).raw());
+    }
+    const Tensor none;
+    const Tensor& packed =
+        prepared ? *static_cast<const Tensor*>(prepared) : none;
+    return GemmPacked(d, a.data<float>(), b.data<float>(), packed,
+                      c.output(0).data<float>(), tail ? &tail->done : nullptr,
+                      tail && tail->whole_rows);
   }
 
   double Cost(absl::Span<Tensor* const> in) const override {
@@ -44,7 +65,14 @@ class MatMulKernel : public Kernel {
   }
 
  private:
-  const bool transpose_a_, transpose_b_;
+  GemmDims Dims(const KernelContext& c) const {
+    const Tensor &a = c.input(0), &b = c.input(1);
+    return GemmDims::Dense(
+        a.dim(transpose_a_ ? 1 : 0), b.dim(transpose_b_ ? 0 : 1),
+        a.dim(transpose_a_ ? 0 : 1), transpose_a_, transpose_b_);
+  }
+
+  const bool transpose_a_, transpose_b_, is_float_;
 };
 
 // d(op(a) op(b)): each side's gradient is again a product, whose flags follow
