@@ -32,6 +32,30 @@ Status Bind(Program& p) {
   return OkStatus();
 }
 
+// True when the shape rule did not see all shapes, or not the value of a shape
+// that it asks for: what it said may turn out wrong at the run.
+bool IsGuess(const Program& p, const Call& call) {
+  if (call.op->def().shape_fn == nullptr) return false;
+  absl::InlinedVector<const Shape*, 8> shapes;
+  absl::InlinedVector<const Tensor*, 8> values;
+  for (ValueId v : call.inputs) {
+    const ProgramValue& value = p.values[v];
+    if (!value.shape.fully_known()) return true;
+    shapes.push_back(&value.shape);
+    values.push_back(value.constant.has_buffer() ? &value.constant : nullptr);
+  }
+  ShapeContext c(*call.op, shapes, values);
+  bool asked = false;
+  bool* const told = &asked;
+  c.set_partial_shapes(
+      [](const void* arg, int) {
+        **static_cast<bool* const*>(arg) = true;
+        return Shape::UnknownRank();
+      },
+      &told);
+  return !call.op->def().shape_fn(c).ok() || asked;
+}
+
 }  // namespace
 
 // The memory of one run.
@@ -139,17 +163,20 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(FuseElementwise(p));
   HR_RETURN_IF_ERROR(Bind(p));
   MemoryPlan plan = PlanMemory(p);
-
   std::unique_ptr<Executable> e(new Executable);
   e->arena_bytes_ = plan.arena_bytes;
   e->feeds_ = p.feeds;
   e->fetches_ = p.fetches;
   const std::vector<PreparedWeights::Source> sources = WeightSources(p);
+  std::vector<bool> guess;
+  for (const Call& call : p.calls) guess.push_back(IsGuess(p, call));
   std::vector<bool> from_frame = e->AddSlots(p, plan);
   std::vector<int> step_of(p.calls.size(), -1);  // -1: part of the frame
   for (size_t c = 0; c < p.calls.size(); ++c) {
-    Step step = e->StepOf(p, plan, static_cast<int>(c), sources[c], from_frame);
-    if (e->KnownView(p.calls[c], from_frame)) {
+    const bool view = e->KnownView(p.calls[c], from_frame);
+    Step step = e->StepOf(p, plan, static_cast<int>(c), sources[c],
+                          guess[c] && !view, from_frame);
+    if (view) {
       from_frame[p.calls[c].outputs[0]] = true;
       e->view_steps_.push_back(std::move(step));
     } else {
@@ -195,7 +222,7 @@ bool Executable::KnownView(const Call& call,
 }
 
 Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
-                                    PreparedWeights::Source weights,
+                                    PreparedWeights::Source weights, bool guess,
                                     const std::vector<bool>& from_frame) {
   Call& call = p.calls[c];
   Step step;
@@ -206,8 +233,14 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
   step.name = std::move(call.name);
   step.inputs = call.inputs;
   step.outputs = call.outputs;
+  const bool own = step.kernel->own_outputs();
+  const bool view = call.op->def().view_input >= 0;
+  step.dynamic = guess && !own;
   for (ValueId v : step.outputs) {
-    if (step.kernel->own_outputs()) continue;
+    if (slots_[v].is_static && (guess || (own && !view))) {
+      step.verify.push_back(v);
+    }
+    if (own) continue;
     if (!slots_[v].is_static) {
       step.dynamic = true;
     } else if (slots_[v].offset < 0) {
@@ -383,12 +416,21 @@ Status Executable::PrepareDynamic(Frame& f, const Step& s) {
   HR_RETURN_IF_ERROR(s.op->def().shape_fn(c));
   for (size_t o = 0; o < s.outputs.size(); ++o) {
     ValueId v = s.outputs[o];
-    if (slots_[v].offset >= 0 || !c.output(o).fully_known()) continue;
+    if (!c.output(o).fully_known()) continue;
+    if (slots_[v].is_static) HR_RETURN_IF_ERROR(CheckShape(v, c.output(o)));
+    if (slots_[v].offset >= 0) continue;
     if (o == 0 && TakeOver(f, s, c.output(0))) continue;
     HR_ASSIGN_OR_RETURN(f.slots[v],
                         Tensor::Allocate(slots_[v].dtype, c.output(o)));
   }
   return OkStatus();
+}
+
+Status Executable::CheckShape(ValueId v, const Shape& s) const {
+  if (s == slots_[v].shape) [[likely]]
+    return OkStatus();
+  return InvalidArgument("a result of shape ", s, " where the graph says ",
+                         slots_[v].shape);
 }
 
 Status Executable::RunStep(Frame& f, int i) {
@@ -404,11 +446,15 @@ Status Executable::RunStep(Frame& f, int i) {
     }
   }
   if (s.product) return RunProduct(f, i);
-  if (s.pin.empty()) [[likely]]
+  if (s.pin.empty() && s.verify.empty()) [[likely]]
     return s.kernel->Run(f.contexts[i]);
   absl::InlinedVector<Tensor, 2> pinned;
   for (ValueId v : s.pin) pinned.push_back(f.slots[v]);
-  return s.kernel->Run(f.contexts[i]);
+  HR_RETURN_IF_ERROR(s.kernel->Run(f.contexts[i]));
+  for (ValueId v : s.verify) {
+    HR_RETURN_IF_ERROR(CheckShape(v, f.slots[v].shape()));
+  }
+  return OkStatus();
 }
 
 Status Executable::RunProduct(Frame& f, int i) {

@@ -71,7 +71,8 @@ class Executable {
     const ProductKernel* product = nullptr;    // with weights worth preparing
     int prepared = -1;                         // its place in prepared_
     uint32_t reusable = 0;  // inputs that output 0 may take the memory of
-    bool dynamic = false;   // shapes to be found at the run
+    bool dynamic = false;   // shapes to be found, or checked, at the run
+    absl::InlinedVector<ValueId, 2> verify;  // shapes to check after the run
   };
   struct Slot {
     DType dtype = DType::kInvalid;
@@ -90,7 +91,7 @@ class Executable {
   std::vector<bool> AddSlots(Program& p, const MemoryPlan& plan);
   bool KnownView(const Call& call, const std::vector<bool>& from_frame) const;
   Step StepOf(Program& p, const MemoryPlan& plan, int c,
-              PreparedWeights::Source weights,
+              PreparedWeights::Source weights, bool guess,
               const std::vector<bool>& from_frame);
   void SetEnds(const Program& p, const MemoryPlan& plan,
                const std::vector<int>& step_of,
@@ -109,6 +110,7 @@ class Executable {
   bool TakeOver(Frame& f, const Step& s, const Shape& shape);
   // Results of the run before, which nobody has any more, make room.
   void ReuseFetches(Frame& f, absl::Span<Tensor> old);
+  Status CheckShape(ValueId v, const Shape& s) const;
 
   std::vector<Step> steps_;
   // Of products whose weights may stay the same from run to run.

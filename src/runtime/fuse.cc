@@ -130,7 +130,7 @@ class Fuser {
         const ProgramValue& out = p_.values[call.outputs[0]];
         reshape_[i] = in.shape.fully_known() && out.shape.fully_known() &&
                       in.shape.num_elements() == out.shape.num_elements() &&
-                      IsPlain(in.dtype);
+                      IsPlain(in.dtype) && IsKnownReshape(call);
       }
       if (reshape_[i]) {
         base_[call.outputs[0]] = base_[call.inputs[0]];
@@ -140,6 +140,12 @@ class Fuser {
       for (ValueId v : call.inputs) ++uses_[base_[v]];
     }
     for (ValueId v : p_.fetches) ++uses_[base_[v]];
+  }
+
+  // False where the run may find another shape than tracing guessed.
+  bool IsKnownReshape(const Call& call) const {
+    return call.inputs.size() == 1 ||
+           p_.values[call.inputs[1]].constant.has_buffer();
   }
 
   int Find(int g) {

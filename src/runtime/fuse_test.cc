@@ -5,6 +5,7 @@
 #include "eager/eager_emitter.h"
 #include "graph/builder.h"
 #include "gtest/gtest.h"
+#include "op/resource.h"
 #include "runtime/executable.h"
 
 namespace headrace {
@@ -24,7 +25,7 @@ using Body = std::function<std::vector<Value>(OpScope&, const ValueList&)>;
 FunctionPtr Traced(const Body& body, const std::vector<Tensor>& in) {
   GraphBuilder builder(std::make_shared<Graph>(),
                        GraphBuilder::Kind::kFunction);
-  ValueList args;
+  std::vector<Value> args;
   for (const Tensor& t : in) {
     args.push_back(*builder.AddPlaceholder("x", t.dtype(), t.shape(), nullptr));
   }
@@ -32,11 +33,11 @@ FunctionPtr Traced(const Body& body, const std::vector<Tensor>& in) {
   {
     EmitterScope scope(&builder);
     OpScope s;
-    results = body(s, args);
+    results = body(s, {args.begin(), args.end()});
     EXPECT_TRUE(s.ok()) << s.status();
   }
-  return MakeFunction(FunctionLibrary::NewName("fused"), builder,
-                      {args.begin(), args.end()}, results);
+  return MakeFunction(FunctionLibrary::NewName("fused"), builder, args,
+                      results);
 }
 
 // Runs `body` as a plan, thrice and with 1 to 4 threads, and op by op; the
