@@ -1,5 +1,5 @@
 // Kernels of products (of matrices, convolutions) as plans see them: their
-// weights may be prepared once for many runs, and parts of the result may be
+// weights may be prepared once for many runs, and rows of the result may be
 // worked on while they are in the cache.
 #pragma once
 
@@ -13,25 +13,25 @@ namespace headrace {
 // Thread-safe. Output 0 counts as a matrix whose rows are its last dimension.
 class ProductKernel : public Kernel {
  public:
-  // Told of blocks of output 0 once they are complete, perhaps by several
-  // threads at once: rows [row, row_end), columns [col, col_end).
+  // Told of rows [begin, end) of output 0 once they are complete, perhaps by
+  // several threads at once.
   struct Tail {
-    bool whole_rows = false;  // blocks must span all columns
-    absl::FunctionRef<void(int64_t row, int64_t row_end, int64_t col,
-                           int64_t col_end)>
-        done;
+    absl::FunctionRef<void(int64_t begin, int64_t end)> done;
   };
 
   // Which input holds the weights.
   virtual int weights() const { return 1; }
   // True when RunPrepared calls a Tail.
-  virtual bool tells_blocks() const = 0;
+  virtual bool tells_rows() const = 0;
+  // True when Prepare may make something.
+  virtual bool prepares() const = 0;
   // The weights of such a run in the layout that the product wants, immutable
   // and apart from the inputs; null where preparing does not pay.
   virtual StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const = 0;
-  // As Run, with what Prepare made of these very weights (or null) and a tail
-  // (or null). Inputs of other sizes than Prepare saw are welcome.
+  // As Run and with the same bits, with what Prepare made of these very weights
+  // (or null) and a tail (or null). Inputs of other sizes than Prepare saw are
+  // welcome.
   virtual Status RunPrepared(KernelContext& c, const void* prepared,
                              const Tail* tail) const = 0;
 

@@ -156,6 +156,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
+  HR_RETURN_IF_ERROR(ExpandNormalisation(p));
   FoldConstants(p);
   Simplify(p);
   MergeEqualCalls(p);

@@ -260,7 +260,7 @@ class Fuser {
       if (!IsProduct(call.op->name()) || call.effect || !call.kernel) continue;
       const auto* product = dynamic_cast<ProductKernel*>(call.kernel.get());
       const Shape& shape = p_.values[v].shape;
-      if (product == nullptr || !product->tells_blocks()) continue;
+      if (product == nullptr || !product->tells_rows()) continue;
       const int64_t n = shape[shape.rank() - 1];
       if (shape.num_elements() != g.count || (g.inner && g.inner != n)) {
         continue;

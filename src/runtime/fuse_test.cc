@@ -139,18 +139,47 @@ TEST(Fuse, ConvolutionsTakeNormalisationAndResidue) {
   }
 }
 
+TEST(Fuse, NormalisationWithGivenStatisticsJoinsTheConvolution) {
+  const std::vector<int64_t> ones(4, 1);
+  auto body = [&](OpScope& s, const ValueList& v) -> std::vector<Value> {
+    Value y =
+        s("Conv2D", {v[0], v[1]}, {{"strides", ones}, {"padding", "SAME"}});
+    y = s("FusedBatchNormV3", {y, v[2], v[3], v[4], v[5]},
+          {{"is_training", false}});
+    return {s("Relu", {y})};
+  };
+  Tensor variance = Numbers({24});
+  for (float& v : variance.span<float>()) v = v * v + 0.1f;
+  std::vector<Tensor> in{Numbers({2, 7, 7, 16}), Numbers({1, 1, 16, 24}),
+                         Numbers({24}),          Numbers({24}, 5),
+                         Numbers({24}, 3),       variance};
+  auto e = Executable::Make(*Traced(body, in), nullptr);
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_EQ(Lines((*e)->DebugString()), 2) << (*e)->DebugString();
+  ValueList values;
+  for (const Tensor& t : in) values.push_back(Value(t));
+  OpScope s;
+  Tensor want = body(s, values)[0].tensor();
+  std::vector<Tensor> out;
+  ASSERT_TRUE((*e)->Run({}, absl::MakeSpan(in), &out).ok());
+  for (int64_t i = 0; i < want.num_elements(); ++i) {
+    EXPECT_NEAR(out[0].data<float>()[i], want.data<float>()[i], 1e-4);
+  }
+}
+
 // Weights that are read from a variable are prepared once, and again after
 // every change.
 TEST(Fuse, PreparedWeightsFollowTheirVariable) {
   OpScope s;
   Value handle((*RunOp("VarHandleOp", {},
                        {{"dtype", DType::kFloat},
-                        {"shape", Shape({64, 300})},
+                        {"shape", Shape({3, 3, 8, 64})},
                         {"shared_name", "fuse_test_weights"}}))[0]);
-  Tensor x = Numbers({80, 64});
+  Tensor x = Numbers({2, 9, 9, 8});
+  const std::vector<int64_t> ones(4, 1);
   auto body = [&](OpScope& g, const ValueList& v) -> std::vector<Value> {
-    return {g("MatMul",
-              {v[0], g("ReadVariableOp", {v[1]}, {{"dtype", DType::kFloat}})})};
+    Value w = g("ReadVariableOp", {v[1]}, {{"dtype", DType::kFloat}});
+    return {g("Conv2D", {v[0], w}, {{"strides", ones}, {"padding", "SAME"}})};
   };
   ASSERT_TRUE(s.ok()) << s.status();
   FunctionPtr f = Traced(body, {x, handle.tensor()});
@@ -160,9 +189,11 @@ TEST(Fuse, PreparedWeightsFollowTheirVariable) {
   services.resources = &DefaultResources();
   for (int round = 0; round < 12; ++round) {
     if (round % 4 == 0) {
-      s.All("AssignVariableOp", {handle, Value(Numbers({64, 300}, round + 1))});
+      s.All("AssignVariableOp",
+            {handle, Value(Numbers({3, 3, 8, 64}, round + 1))});
     } else if (round % 4 == 3) {
-      s.All("AssignAddVariableOp", {handle, Value(Numbers({64, 300}, round))});
+      s.All("AssignAddVariableOp",
+            {handle, Value(Numbers({3, 3, 8, 64}, round))});
     }
     ASSERT_TRUE(s.ok()) << s.status();
     Tensor want = body(s, {Value(x), handle})[0].tensor();

@@ -43,10 +43,8 @@ class FusedKernel : public Kernel {
   double Cost(absl::Span<Tensor* const>) const override {
     return cost_ * rows_ * inner_;
   }
-  // Elements [begin, end) alone, on this thread. With short_rows(), `begin`
-  // must begin a row.
+  // Elements [begin, end) alone, on this thread; whole rows.
   void RunRange(const KernelContext& c, int64_t begin, int64_t end) const;
-  bool short_rows() const { return expands_; }
   // Inputs whose memory output 0 may take over, as OpDef::in_place_inputs.
   uint32_t in_place_inputs() const;
   const std::vector<Instruction>& code() const { return code_; }

@@ -79,7 +79,8 @@ std::vector<PreparedWeights::Source> WeightSources(const Program& p) {
       of_value[call.outputs[0]] = writes ? Source::kNone : Source::kVariable;
     }
     const auto* product = dynamic_cast<const ProductKernel*>(call.kernel.get());
-    if (product) sources[i] = of_value[call.inputs[product->weights()]];
+    if (product && product->prepares())
+      sources[i] = of_value[call.inputs[product->weights()]];
   }
   return sources;
 }

@@ -43,15 +43,10 @@ Status ProductChain::RunPrepared(KernelContext& c, const void* prepared,
   const KernelContext outer(c.op(), loaded.data(), stored.data(), c.services());
 
   const int64_t n = p_.shape[p_.shape.rank() - 1];
-  auto done = [&](int64_t row, int64_t row_end, int64_t col, int64_t col_end) {
-    if (col == 0 && col_end == n) {
-      return p_.chain->RunRange(outer, row * n, row_end * n);
-    }
-    for (int64_t r = row; r < row_end; ++r) {
-      p_.chain->RunRange(outer, r * n + col, r * n + col_end);
-    }
+  auto done = [&](int64_t begin, int64_t end) {
+    p_.chain->RunRange(outer, begin * n, end * n);
   };
-  const Tail tail{p_.chain->short_rows(), done};
+  const Tail tail{done};
   HR_RETURN_IF_ERROR(p_.product->RunPrepared(inner, prepared, &tail));
   return c.CheckCancelled();
 }

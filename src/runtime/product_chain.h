@@ -1,5 +1,5 @@
 // One kernel for a product (of matrices, a convolution) and the chain of
-// element-wise ops behind it, which works on blocks of the product while they
+// element-wise ops behind it, which works on rows of the product while they
 // are in the cache.
 #pragma once
 
@@ -27,7 +27,8 @@ class ProductChain : public ProductKernel {
   explicit ProductChain(Parts parts) : p_(std::move(parts)) {}
 
   int weights() const override { return p_.product->weights(); }
-  bool tells_blocks() const override { return false; }
+  bool tells_rows() const override { return false; }
+  bool prepares() const override { return p_.product->prepares(); }
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override;
   Status RunPrepared(KernelContext& c, const void* prepared,

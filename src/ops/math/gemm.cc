@@ -33,7 +33,6 @@ namespace {
 
 constexpr double kNsPerFlop = 1.0 / 80;
 constexpr int64_t kDepth = 512;           // of a block of k
-constexpr int64_t kSmallB = 24 * 1024;    // bytes of a B that is not packed
 constexpr int64_t kPackBytes = 32 << 20;  // at most, for one operand
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -44,15 +43,8 @@ int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 template <typename T>
 class Product {
  public:
-  Product(const GemmDims& d, const T* a, const T* b, T* c)
-      : loops_(LoopsForGemm<T>()), d_(d), a_(a), b_(b), c_(c) {}
-
-  // B's panels as PackPanels made them, for RunBlocks.
-  void UsePacked(const T* packed) { ready_b_ = packed; }
-  void Tell(const GemmBlockDone* done, bool whole_rows) {
-    done_ = done;
-    whole_rows_ = done && whole_rows;
-  }
+  Product(const GemmDims& d, const T* a, const T* b, T* c, GemmRowsDone* done)
+      : loops_(LoopsForGemm<T>()), d_(d), a_(a), b_(b), c_(c), done_(done) {}
 
   Status Run() {
     if (d_.m == 0 || d_.n == 0) return OkStatus();
@@ -60,34 +52,17 @@ class Product {
       for (int64_t i = 0; i < d_.m; ++i) {
         std::fill_n(c_ + i * d_.c_row, d_.n, T(0));
       }
-    } else if (!(d_.n == 1 && d_.m > 1 && d_.c_row == 1 && RunColumn()) &&
-               !(d_.m == 1 && RunRow(d_, a_, b_))) {
-      return RunBlocks();
+      if (done_) (*done_)(0, d_.m);
+      return OkStatus();
     }
-    if (done_) (*done_)(0, d_.m, 0, d_.n);
-    return OkStatus();
-  }
-
-  // All of B as RunBlocks would pack it; no buffer where it would not.
-  StatusOr<Tensor> PackPanels() const {
-    const int width = loops_.width;
-    if (d_.m < 2 || d_.n < 2 || d_.k * d_.n * sizeof(T) <= kSmallB) {
-      return Tensor();
+    if (d_.n == 1 && d_.m > 1 && d_.c_row == 1 && RunColumn()) {
+      return OkStatus();
     }
-    const int64_t panels = CeilDiv(d_.n, width);
-    HR_ASSIGN_OR_RETURN(
-        Tensor room,
-        Tensor::Allocate(DTypeOf<T>, Shape{panels * width * d_.k}));
-    T* to = room.data<T>();
-    ParallelFor(panels, d_.k * width * 0.3, [&](int64_t begin, int64_t end) {
-      for (int64_t q = begin; q < end; ++q) {
-        loops_.pack(
-            b_ + q * width * d_.b_col, d_.b_col, d_.b_row,
-            static_cast<int>(std::min<int64_t>(width, d_.n - q * width)), d_.k,
-            to + q * width * d_.k, width);
-      }
-    });
-    return room;
+    if (d_.m == 1 && RunRow(d_, a_, b_)) {
+      if (done_) (*done_)(0, 1);
+      return OkStatus();
+    }
+    return RunBlocks();
   }
 
  private:
@@ -99,7 +74,9 @@ class Product {
     t.a_col = d_.b_row;
     t.b_row = d_.a_col;
     t.b_col = d_.a_row;
-    return RunRow(t, b_, a_);
+    if (!RunRow(t, b_, a_)) return false;
+    if (done_) (*done_)(0, d_.m);
+    return true;
   }
 
   // y[n] = x[k] * B; false when B has no unit stride.
@@ -129,8 +106,8 @@ class Product {
 
   Status RunBlocks() {
     const int width = loops_.width, rows = loops_.max_rows;
-    const bool small_b = d_.k * d_.n * sizeof(T) <= kSmallB;
-    pack_b_ = ready_b_ || d_.b_col != 1 || (d_.m > 2 * rows && !small_b);
+    const bool small_b = d_.k * d_.n * sizeof(T) <= 24 * 1024;
+    pack_b_ = d_.b_col != 1 || (d_.m > 2 * rows && !small_b);
     pack_a_ = d_.a_col != 1 && d_.a_row != 1;
     if (d_.a_col == 1 && d_.n >= 2 * width) {
       // Rows a multiple of 4 KiB apart would share a few lines of the cache.
@@ -138,8 +115,7 @@ class Product {
     }
     depth_ = CeilDiv(d_.k, CeilDiv(d_.k, kDepth));
     const int64_t limit = kPackBytes / sizeof(T) / d_.k;
-    const int64_t chunk_n =
-        ready_b_ ? d_.n : std::max<int64_t>(limit / width, 8) * width;
+    const int64_t chunk_n = std::max<int64_t>(limit / width, 8) * width;
     const int64_t chunk_m = std::max<int64_t>(limit / 16 * rows, 8 * rows);
     // A caller who waits for complete rows gets them from the last chunk.
     for (int64_t i = 0; i < d_.m; i += chunk_m) {
@@ -147,7 +123,7 @@ class Product {
       for (int64_t j = 0; j < d_.n; j += chunk_n) {
         HR_RETURN_IF_ERROR(RunChunk(i, m, j, std::min(chunk_n, d_.n - j)));
       }
-      if (whole_rows_ && chunk_n < d_.n) (*done_)(i, i + m, 0, d_.n);
+      if (done_ && chunk_n < d_.n) (*done_)(i, i + m);
     }
     return OkStatus();
   }
@@ -157,9 +133,9 @@ class Product {
     const T* a;
     const T* b;
     T* c;
-    int64_t m, n, first_row, first_col, row_panels, col_panels;
+    int64_t m, n, first_row, row_panels, col_panels;
     T* packed_a = nullptr;
-    const T* packed_b = nullptr;  // only the last panel when B is not packed
+    T* packed_b = nullptr;  // only the last panel when B is not packed
     int64_t row(int64_t panel) const { return panel * m / row_panels; }
   };
 
@@ -171,7 +147,6 @@ class Product {
             m,
             n,
             row,
-            col,
             CeilDiv(m, loops_.max_rows),
             CeilDiv(n, width)};
     Tensor room_a, room_b;
@@ -181,22 +156,19 @@ class Product {
           Tensor::Allocate(DTypeOf<T>, Shape{k.row_panels * stride * d_.k}));
       k.packed_a = room_a.data<T>();
     }
-    const int64_t packed_panels = ready_b_  ? 0
-                                  : pack_b_ ? k.col_panels
-                                            : n % width != 0;
-    k.packed_b = ready_b_;
+    const int64_t packed_panels = pack_b_ ? k.col_panels : n % width != 0;
     if (packed_panels > 0) {
       HR_ASSIGN_OR_RETURN(
           room_b,
           Tensor::Allocate(DTypeOf<T>, Shape{packed_panels * width * d_.k}));
       k.packed_b = room_b.data<T>();
     }
-    PackChunk(k, packed_panels, room_b.data<T>(), stride);
+    PackChunk(k, packed_panels, stride);
     RunTiles(k, stride);
     return OkStatus();
   }
 
-  void PackChunk(const Chunk& k, int64_t b_panels, T* packed_b, int stride) {
+  void PackChunk(const Chunk& k, int64_t b_panels, int stride) {
     const int width = loops_.width;
     const int64_t a_panels = pack_a_ ? k.row_panels : 0;
     const int64_t first_b = k.col_panels - b_panels;
@@ -207,7 +179,7 @@ class Product {
                       const int64_t col = (first_b + i) * width;
                       const int cols = std::min<int64_t>(width, k.n - col);
                       loops_.pack(k.b + col * d_.b_col, d_.b_col, d_.b_row,
-                                  cols, d_.k, packed_b + i * width * d_.k,
+                                  cols, d_.k, k.packed_b + i * width * d_.k,
                                   width);
                       continue;
                     }
@@ -224,26 +196,24 @@ class Product {
     const double flops = 2.0 * k.m * k.n * d_.k;
     const int64_t wanted = std::clamp<int64_t>(flops / 1e6, 1, 64);
     const int64_t row_tasks =
-        std::min(k.row_panels, whole_rows_ ? wanted : CeilDiv(wanted, 4) * 2);
+        std::min(k.row_panels, done_ ? wanted : CeilDiv(wanted, 4) * 2);
     const int64_t col_tasks =
-        whole_rows_ ? 1 : std::min(k.col_panels, CeilDiv(wanted, row_tasks));
-    const bool tells = done_ && (!whole_rows_ || k.n == d_.n);
+        done_ ? 1 : std::min(k.col_panels, CeilDiv(wanted, row_tasks));
+    const bool whole_rows = k.n == d_.n;
     const int64_t tasks = row_tasks * col_tasks;
-    ParallelFor(tasks, flops / tasks * kNsPerFlop,
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t t = begin; t < end; ++t) {
-                    const int64_t r = t / col_tasks, q = t % col_tasks;
-                    const int64_t p0 = r * k.row_panels / row_tasks;
-                    const int64_t p1 = (r + 1) * k.row_panels / row_tasks;
-                    const int64_t q0 = q * k.col_panels / col_tasks;
-                    const int64_t q1 = (q + 1) * k.col_panels / col_tasks;
-                    RunTask(k, stride, p0, p1, q0, q1);
-                    if (!tells) continue;
-                    (*done_)(k.first_row + k.row(p0), k.first_row + k.row(p1),
-                             k.first_col + q0 * loops_.width,
-                             k.first_col + std::min(q1 * loops_.width, k.n));
-                  }
-                });
+    ParallelFor(
+        tasks, flops / tasks * kNsPerFlop, [&](int64_t begin, int64_t end) {
+          for (int64_t t = begin; t < end; ++t) {
+            const int64_t r = t / col_tasks, q = t % col_tasks;
+            const int64_t p0 = r * k.row_panels / row_tasks;
+            const int64_t p1 = (r + 1) * k.row_panels / row_tasks;
+            RunTask(k, stride, p0, p1, q * k.col_panels / col_tasks,
+                    (q + 1) * k.col_panels / col_tasks);
+            if (done_ && whole_rows) {
+              (*done_)(k.first_row + k.row(p0), k.first_row + k.row(p1));
+            }
+          }
+        });
   }
 
   void RunTask(const Chunk& k, int stride, int64_t p0, int64_t p1, int64_t q0,
@@ -278,9 +248,7 @@ class Product {
   const T* a_;
   const T* b_;
   T* c_;
-  const GemmBlockDone* done_ = nullptr;
-  bool whole_rows_ = false;
-  const T* ready_b_ = nullptr;
+  GemmRowsDone* done_;
   bool pack_a_ = false, pack_b_ = false;
   int64_t depth_ = 0;
 };
@@ -357,8 +325,10 @@ Status NarrowProduct(GemmDims d, const T* a, const T* b, T* c) {
       }
     }
   };
-  return Gemm(d, wide_a.data<float>(), wide_b.data<float>(),
-              wide_c.data<float>(), narrow);
+  GemmRowsDone done(narrow);
+  return Product<float>(d, wide_a.data<float>(), wide_b.data<float>(),
+                        wide_c.data<float>(), &done)
+      .Run();
 }
 
 template <typename T>
@@ -367,7 +337,7 @@ Status OneProduct(const GemmDims& d, const void* a, const void* b, void* c) {
   const T* y = static_cast<const T*>(b);
   T* z = static_cast<T*>(c);
   if constexpr (std::is_same_v<T, float> || std::is_same_v<T, double>) {
-    return Product<T>(d, x, y, z).Run();
+    return Product<T>(d, x, y, z, nullptr).Run();
   } else if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16>) {
     return NarrowProduct(d, x, y, z);
   } else {
@@ -404,24 +374,7 @@ Status Gemm(DType dtype, const GemmDims& dims, const void* a, const void* b,
 
 Status Gemm(const GemmDims& dims, const float* a, const float* b, float* c,
             GemmRowsDone done) {
-  auto block = [&](int64_t row, int64_t row_end, int64_t, int64_t) {
-    done(row, row_end);
-  };
-  const GemmBlockDone ref(block);
-  return GemmPacked(dims, a, b, Tensor(), c, &ref, true);
-}
-
-StatusOr<Tensor> PackForGemm(const GemmDims& dims, const float* b) {
-  return Product<float>(dims, nullptr, b, nullptr).PackPanels();
-}
-
-Status GemmPacked(const GemmDims& dims, const float* a, const float* b,
-                  const Tensor& packed, float* c, const GemmBlockDone* done,
-                  bool whole_rows) {
-  Product<float> product(dims, a, b, c);
-  product.UsePacked(packed.data<float>());
-  product.Tell(done, whole_rows);
-  return product.Run();
+  return Product<float>(dims, a, b, c, &done).Run();
 }
 
 Status BatchGemm(DType dtype, const GemmDims& dims, const void* a,

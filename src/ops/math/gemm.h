@@ -11,7 +11,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "base/status.h"
-#include "tensor/tensor.h"
+#include "tensor/dtype.h"
 
 namespace headrace {
 
@@ -37,10 +37,6 @@ struct GemmOffsets {
 // several threads at once.
 using GemmRowsDone = absl::FunctionRef<void(int64_t begin, int64_t end)>;
 
-// The same for rows [row, row_end) of columns [col, col_end).
-using GemmBlockDone = absl::FunctionRef<void(int64_t row, int64_t row_end,
-                                             int64_t col, int64_t col_end)>;
-
 // C = A * B, on several threads when that pays. Pointers are to elements of
 // `dtype`. ResourceExhausted when memory for packing ends, Unimplemented for
 // types that are not numbers.
@@ -49,15 +45,6 @@ Status Gemm(DType dtype, const GemmDims& dims, const void* a, const void* b,
 // The same with something to do to complete rows. Only for float.
 Status Gemm(const GemmDims& dims, const float* a, const float* b, float* c,
             GemmRowsDone done);
-// B in the order in which products of such n and k read it, for many runs of
-// GemmPacked. Without a buffer where that does not pay.
-StatusOr<Tensor> PackForGemm(const GemmDims& dims, const float* b);
-// C = A * B, the same bits as Gemm's. `packed` is what PackForGemm made of B,
-// perhaps without a buffer; `done` may be null. `whole_rows`: blocks span all
-// columns.
-Status GemmPacked(const GemmDims& dims, const float* a, const float* b,
-                  const Tensor& packed, float* c, const GemmBlockDone* done,
-                  bool whole_rows);
 // One product for every entry of `batch`.
 Status BatchGemm(DType dtype, const GemmDims& dims, const void* a,
                  const void* b, void* c, absl::Span<const GemmOffsets> batch);

@@ -33,31 +33,26 @@ class MatMulKernel : public ProductKernel {
         transpose_b_(op.bool_attr("transpose_b")),
         is_float_(op.type_attr("T") == DType::kFloat) {}
 
-  bool tells_blocks() const override { return is_float_; }
+  bool tells_rows() const override { return is_float_; }
+  bool prepares() const override { return false; }
 
+  // oneDNN packs as it goes, as fast as it would read what was packed before.
   StatusOr<std::shared_ptr<const void>> Prepare(
-      const KernelContext& c) const override {
-    if (!is_float_) return std::shared_ptr<const void>();
-    HR_ASSIGN_OR_RETURN(Tensor packed,
-                        PackForGemm(Dims(c), c.input(1).data<float>()));
-    if (!packed.has_buffer()) return std::shared_ptr<const void>();
-    return std::shared_ptr<const void>(
-        std::make_shared<const Tensor>(std::move(packed)));
+      const KernelContext&) const override {
+    return std::shared_ptr<const void>();
   }
 
-  Status RunPrepared(KernelContext& c, const void* prepared,
+  Status RunPrepared(KernelContext& c, const void*,
                      const Tail* tail) const override {
     const Tensor &a = c.input(0), &b = c.input(1);
-    const GemmDims d = Dims(c);
-    if (!prepared && !tail) {
+    const GemmDims d = GemmDims::Dense(
+        a.dim(transpose_a_ ? 1 : 0), b.dim(transpose_b_ ? 0 : 1),
+        a.dim(transpose_a_ ? 0 : 1), transpose_a_, transpose_b_);
+    if (tail == nullptr) {
       return Gemm(a.dtype(), d, a.raw(), b.raw(), c.output(0).raw());
     }
-    const Tensor none;
-    const Tensor& packed =
-        prepared ? *static_cast<const Tensor*>(prepared) : none;
-    return GemmPacked(d, a.data<float>(), b.data<float>(), packed,
-                      c.output(0).data<float>(), tail ? &tail->done : nullptr,
-                      tail && tail->whole_rows);
+    return Gemm(d, a.data<float>(), b.data<float>(), c.output(0).data<float>(),
+                tail->done);
   }
 
   double Cost(absl::Span<Tensor* const> in) const override {
@@ -65,13 +60,6 @@ class MatMulKernel : public ProductKernel {
   }
 
  private:
-  GemmDims Dims(const KernelContext& c) const {
-    const Tensor &a = c.input(0), &b = c.input(1);
-    return GemmDims::Dense(
-        a.dim(transpose_a_ ? 1 : 0), b.dim(transpose_b_ ? 0 : 1),
-        a.dim(transpose_a_ ? 0 : 1), transpose_a_, transpose_b_);
-  }
-
   const bool transpose_a_, transpose_b_, is_float_;
 };
 

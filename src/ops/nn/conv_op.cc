@@ -100,7 +100,8 @@ class ForwardConv : public ProductKernel {
         attrs_(std::move(attrs)),
         direct_(dtype == DType::kFloat && !attrs_.channels_first) {}
 
-  bool tells_blocks() const override { return direct_; }
+  bool tells_rows() const override { return direct_; }
+  bool prepares() const override { return direct_; }
 
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override {
@@ -119,7 +120,7 @@ class ForwardConv : public ProductKernel {
     if (!direct_) return RunMoved(c, g);
     const float *x = c.input(0).data<float>(), *f = c.input(1).data<float>();
     auto told = [&](int64_t begin, int64_t end) {
-      if (tail) tail->done(begin, end, 0, g.out_channels);
+      if (tail) tail->done(begin, end);
     };
     const ConvPixelsDone done(told);
     if (!Empty(c)) {
