@@ -11,7 +11,9 @@ namespace {
 // whose first result alone is read; all shapes that matter are known.
 bool IsPlainNormalisation(const Program& p, const Call& call,
                           const std::vector<bool>& used) {
-  if (!absl::StartsWith(call.op->name(), "FusedBatchNorm") ||
+  const std::string& op = call.op->name();
+  if ((op != "FusedBatchNorm" && op != "FusedBatchNormV2" &&
+       op != "FusedBatchNormV3") ||
       call.inputs.size() != 5 ||
       call.op->attrs().Find("is_training") == nullptr ||
       call.op->bool_attr("is_training") ||
