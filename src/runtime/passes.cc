@@ -53,10 +53,7 @@ bool Foldable(const Program& p, const Call& call) {
       return false;
     }
   }
-  for (const auto& [name, value] : call.op->attrs()) {
-    if (value.kind() == AttrKind::kFunc) return false;
-  }
-  return true;
+  return !CallsFunctions(call.op->def());
 }
 
 // A shape op's value, where tracing knows the input's shape.
