@@ -9,11 +9,11 @@ def order(size):
 
     As upstream, the same global seed gives the same orders in every fit.
     """
-    seed = random_seed._Context.seed or 0
+    seed = random_seed._Context.seed
     rows = tf.range(size, dtype=tf.int64)
 
-    @tf.function
     def shuffled():
-        return tf.raw_ops.RandomShuffle(value=rows, seed=seed, seed2=0)
+        return tf.raw_ops.RandomShuffle(value=rows, seed=seed or 0, seed2=0)
 
-    return shuffled
+    # A trace of its own begins the seed's sequence anew.
+    return shuffled if seed is None else tf.function(shuffled)
