@@ -103,6 +103,7 @@ Status CheckpointWriter::Append(StringView bytes) {
 
 Status CheckpointWriter::Flush() {
   if (buffer_.empty()) return OkStatus();
+  if (reserves_) data_->Reserve(written_, buffer_.size());
   HR_RETURN_IF_ERROR(data_->WriteAt(written_, buffer_));
   written_ += buffer_.size();
   buffer_.clear();
@@ -113,6 +114,8 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
                                      uint32_t* crc) {
   HR_RETURN_IF_ERROR(Flush());
   const int64_t size = bytes.size();
+  reserves_ = true;
+  data_->Reserve(written_, size);
   const int64_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
   std::vector<uint32_t> crcs(pieces);
   std::vector<Status> statuses(pieces);
@@ -200,6 +203,40 @@ Status CheckpointWriter::AddStringsNow(StringView key, Dims dims,
     crc = Crc32cExtend(crc, value.data(), value.size());
     size += value.size();
     HR_RETURN_IF_ERROR(Append(value));
+  }
+  entry->set_size(size);
+  entry->set_crc32c(MaskCrc(crc));
+  return OkStatus();
+}
+
+Status CheckpointWriter::AddVariants(StringView key, Dims dims,
+                                     absl::Span<const std::string> values) {
+  return Guard([&] { return AddVariantsNow(key, dims, values); });
+}
+
+Status CheckpointWriter::AddVariantsNow(StringView key, Dims dims,
+                                        absl::Span<const std::string> values) {
+  HR_ASSIGN_OR_RETURN(const int64_t count, CountElements(dims));
+  if (count != static_cast<int64_t>(values.size())) {
+    return InvalidArgument("checkpoint: tensor ", key, " has ", count,
+                           " elements, but ", values.size(),
+                           " variants are given");
+  }
+  HR_ASSIGN_OR_RETURN(Entry* const entry,
+                      NewEntry(key, tensorflow::DT_VARIANT, dims));
+  uint32_t crc = 0;
+  uint64_t size = 0;
+  for (const std::string& value : values) {
+    std::string fixed, piece;
+    PutFixed64(&fixed, value.size());
+    crc = Crc32cExtend(crc, fixed.data(), fixed.size());
+    crc = Crc32cExtend(crc, value.data(), value.size());
+    PutVarint64(&piece, value.size());
+    piece += value;
+    PutFixed32(&piece, MaskCrc(crc));
+    crc = Crc32cExtend(crc, &piece[piece.size() - 4], 4);
+    size += piece.size();
+    HR_RETURN_IF_ERROR(Append(piece));
   }
   entry->set_size(size);
   entry->set_crc32c(MaskCrc(crc));

@@ -66,6 +66,10 @@ class CheckpointWriter {
   Status AddStrings(StringView key, Dims dims,
                     absl::Span<const StringView> values);
 
+  // Variants, each as a serialised VariantTensorDataProto.
+  Status AddVariants(StringView key, Dims dims,
+                     absl::Span<const std::string> values);
+
   // Adds one slice of a tensor whose full size is `dims`; all slices of a key
   // must agree on dtype and dims. `bytes` or `values` are the slice's own.
   Status AddSlice(StringView key, tensorflow::DataType dtype, Dims dims,
@@ -93,6 +97,8 @@ class CheckpointWriter {
                 absl::Span<const char> bytes);
   Status AddStringsNow(StringView key, Dims dims,
                        absl::Span<const StringView> values);
+  Status AddVariantsNow(StringView key, Dims dims,
+                        absl::Span<const std::string> values);
   Status Align();
   Status Append(StringView bytes);
   Status Flush();
@@ -106,8 +112,9 @@ class CheckpointWriter {
   const Options options_;
   const std::string data_path_, index_path_;  // temporary names
   std::unique_ptr<WritableFile> data_;
-  std::string buffer_;    // small tensors, gathered
-  uint64_t written_ = 0;  // bytes of the data file before buffer_
+  std::string buffer_;     // small tensors, gathered
+  uint64_t written_ = 0;   // bytes of the data file before buffer_
+  bool reserves_ = false;  // large tensors are in the file
   std::map<std::string, Entry, std::less<>> entries_;
   Status status_;
   bool finished_ = false;
