@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "formats/checkpoint_writer.h"
+#include "train/folder_lock.h"
 
 namespace headrace {
 namespace {
@@ -45,14 +46,16 @@ StatusOr<std::string> Checkpoint::Save(const std::string& prefix,
   HR_RETURN_IF_ERROR(
       root_->Child(kSaveCounter)->Write(absl::MakeSpan(&next, 1)));
   const std::string path = absl::StrCat(prefix, "-", count + 1);
-  HR_RETURN_IF_ERROR(Write(path, options));
   std::string local;
   HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(path, &local));
+  const std::string folder(DirName(local));
+  HR_RETURN_IF_ERROR(PrepareFolder(fs, local));
+  HR_ASSIGN_OR_RETURN(const auto lock, FolderLock::Take(fs, folder));
+  HR_RETURN_IF_ERROR(Write(path, options));
   CheckpointState state;
   state.latest = local;
   state.all = {local};
-  HR_RETURN_IF_ERROR(
-      WriteCheckpointState(fs, std::string(DirName(local)), state));
+  HR_RETURN_IF_ERROR(WriteCheckpointState(fs, folder, state));
   return path;
 }
 
@@ -73,13 +76,14 @@ StatusOr<std::shared_ptr<Restoration>> Checkpoint::Restore(
 
 StatusOr<std::shared_ptr<Restoration>> RestoreGraph(
     const std::string& path, const TrackablePtr& root,
-    absl::Span<const NamedChild> extra) {
+    absl::Span<const NamedChild> extra, bool skip_slots) {
   std::string local;
   HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(path, &local));
   const std::string of_model = JoinPath(local, "variables/variables");
   const bool model = FileExists(fs, CheckpointIndexPath(of_model));
   HR_ASSIGN_OR_RETURN(auto restoration,
                       Restoration::Open(fs, model ? of_model : local));
+  if (skip_slots) restoration->SkipSlots();
   HR_RETURN_IF_ERROR(restoration->Start(root, extra));
   return restoration;
 }

@@ -30,7 +30,8 @@ class Checkpoint {
 
   // Writes PREFIX-N, N one more than the time before (or than the checkpoint
   // restored last), and makes it the newest of its folder's state file. Returns
-  // PREFIX-N.
+  // PREFIX-N. FailedPrecondition while another process holds the folder's lock
+  // (folder_lock.h).
   StatusOr<std::string> Save(const std::string& prefix,
                              const GraphValues::Options& options = {});
   // Writes PREFIX; neither counts nor touches a state file.
@@ -52,6 +53,6 @@ class Checkpoint {
 // Opens `path` (a prefix, or the folder of a SavedModel) and starts restoring.
 StatusOr<std::shared_ptr<Restoration>> RestoreGraph(
     const std::string& path, const TrackablePtr& root,
-    absl::Span<const NamedChild> extra = {});
+    absl::Span<const NamedChild> extra = {}, bool skip_slots = false);
 
 }  // namespace headrace

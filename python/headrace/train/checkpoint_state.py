@@ -141,12 +141,13 @@ class CheckpointManager:
             return None
         if self._step_counter is not None:
             self._last_step = int(self._step_counter)
+        self._checkpoint.sync()
+        self._rotation.begin_save()
         counter = self._checkpoint.save_counter
         counter.assign_add(1)
         number = int(counter) if checkpoint_number is None else int(checkpoint_number)
-        prefix = os.path.join(self._directory, f"{self._name}-{number}")
-        path = self._checkpoint.write(prefix, options=options)
-        self._rotation.added(path)
+        path = os.path.join(self._directory, f"{self._name}-{number}")
+        self._checkpoint._write(path, options, self._rotation.added)
         return path
 
     def restore_or_initialize(self):
@@ -162,4 +163,5 @@ class CheckpointManager:
         return None
 
     def sync(self):
-        """Waits for writes that are still under way: there are none."""
+        """Returns when asynchronous writes are done; raises what they raised."""
+        self._checkpoint.sync()
