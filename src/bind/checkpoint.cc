@@ -294,11 +294,14 @@ nb::object ReadState(const std::string& folder, const std::string& file) {
 }
 
 void WriteState(const std::string& folder, const std::string& latest,
-                const std::vector<std::string>& all, const std::string& file) {
+                const std::vector<std::string>& all, const std::string& file,
+                const std::vector<double>& timestamps, double preserved) {
   const Place place(folder);
   CheckpointState state;
   state.latest = latest;
   state.all = all;
+  state.timestamps = timestamps;
+  if (preserved > 0) state.last_preserved = preserved;
   RaiseUnlessOk(WriteCheckpointState(place.fs, place.local, state, file));
 }
 
@@ -331,7 +334,15 @@ class PyRotation {
 
 void AddState(nb::module_& m) {
   m.def("read_checkpoint_state", ReadState);
-  m.def("write_checkpoint_state", WriteState);
+  m.def("write_checkpoint_state", WriteState, nb::arg("folder"),
+        nb::arg("latest"), nb::arg("all"), nb::arg("file"),
+        nb::arg("timestamps") = std::vector<double>(),
+        nb::arg("preserved") = 0.0);
+  m.def("delete_checkpoint", [](const std::string& prefix) {
+    const Place place(prefix);
+    const Status status = DeleteCheckpoint(place.fs, place.local);
+    if (!absl::IsNotFound(status)) RaiseUnlessOk(status);
+  });
   m.def("checkpoint_exists", [](const std::string& prefix) {
     const Place place(prefix);
     return CheckpointExists(place.fs, place.local);

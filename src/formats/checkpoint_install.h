@@ -26,15 +26,14 @@ namespace headrace {
 // Writes an index as a new file `path`, brought to the disk as far as the
 // checkpoint is. The data files are numbers [first, first + data.size()) of
 // `num_shards`.
-using IndexWriter =
-    absl::FunctionRef<Status(const std::string& path, int first,
-                             int num_shards)>;
+using IndexWriter = absl::FunctionRef<Status(const std::string& path, int first,
+                                             int num_shards)>;
 
 // Makes the data files `data` (names anywhere in the file system, complete)
 // and an index into the checkpoint `prefix`, in place of one of that name. On
 // an error what was there stays a checkpoint, `data` may have been renamed, and
-// nothing new is left behind but what the error kept from being deleted. `sync`:
-// returns when all renames have reached the disk.
+// nothing new is left behind but what the error kept from being deleted.
+// `sync`: returns when all renames have reached the disk.
 Status InstallCheckpoint(FileSystem* fs, const std::string& prefix,
                          const std::vector<std::string>& data,
                          IndexWriter write_index, bool sync);

@@ -90,7 +90,7 @@ class CheckpointRotation {
   std::string folder_;
   Options options_;
   std::shared_ptr<FolderLock> lock_;  // null until the first save
-  std::vector<Kept> kept_;  // that may be deleted, oldest first
+  std::vector<Kept> kept_;            // that may be deleted, oldest first
   std::string latest_;
   double last_preserved_ = 0;
 };

@@ -107,8 +107,8 @@ class Saver {
     const StringView slash = node.path.empty() && id == 0 ? "" : "/";
     for (size_t i = 0; i < specs.size(); ++i) {
       const std::string& name = specs[i].graph_name();
-      const std::string key = absl::StrCat(node.path, slash, ".ATTRIBUTES/",
-                                           EscapeKeyPart(name));
+      const std::string key =
+          absl::StrCat(node.path, slash, ".ATTRIBUTES/", EscapeKeyPart(name));
       auto* graph_node = graph_.mutable_nodes(id);
       const int known = graph_node->attributes_size();
       if (known == 0 || graph_node->attributes(known - 1).name() != name) {
@@ -175,8 +175,7 @@ Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
   HR_RETURN_IF_ERROR(PrepareFolder(fs, prefix));
   std::vector<Shard> shards;
   if (options.max_shard_bytes > 0) {
-    HR_ASSIGN_OR_RETURN(shards,
-                        ShardsBySize(values_, options.max_shard_bytes));
+    HR_ASSIGN_OR_RETURN(shards, ShardsBySize(values_, options.max_shard_bytes));
   } else {
     shards.emplace_back();
     shards[0].reserve(values_.size());

@@ -99,9 +99,9 @@ Status AddPiece(CheckpointWriter& writer, const ShardPiece& piece) {
   if (t.dtype() == DType::kString) {
     const std::vector<StringView> strings(
         t.data<std::string>(), t.data<std::string>() + t.num_elements());
-    return piece.slice ? writer.AddStringsSlice(piece.key, dims, *piece.slice,
-                                                strings)
-                       : writer.AddStrings(piece.key, dims, strings);
+    return piece.slice
+               ? writer.AddStringsSlice(piece.key, dims, *piece.slice, strings)
+               : writer.AddStrings(piece.key, dims, strings);
   }
   if (!IsPlain(t.dtype())) {
     return Unimplemented("tensor ", piece.key, " of type ",
@@ -159,8 +159,8 @@ Status WriteShards(FileSystem* fs, const std::string& prefix,
   for (size_t i = 0; i < shards.size() && status.ok(); ++i) {
     parts.push_back(absl::StrCat(temporary, "_part", i));
     const bool last = i + 1 == shards.size();
-    status = WriteOne(fs, parts.back(), shards[i], last ? &graph : nullptr,
-                      sync);
+    status =
+        WriteOne(fs, parts.back(), shards[i], last ? &graph : nullptr, sync);
   }
   if (status.ok()) status = MergeCheckpoints(fs, parts, prefix);
   if (status.ok()) return status;

@@ -182,7 +182,6 @@ def _called(values, graph_key, callback):
     missing = set(wanted) - {piece[0] for shard in shards for piece in shard}
     if missing:
         raise RuntimeError(
-            f"The sharding callback ({callback.description}) left out "
-            f"{sorted(missing)}"
+            f"The sharding callback ({callback.description}) left out {sorted(missing)}"
         )
     return [shard for shard in shards if shard]
