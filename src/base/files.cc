@@ -16,7 +16,22 @@ namespace headrace {
 namespace {
 
 constexpr size_t kCopyBytes = size_t{1} << 20;
-constexpr char kTemporaryMark[] = ".tmp";  // then the process' id and a dash
+// Temporary names go on with HostMark(), "-", the process' id, "-".
+constexpr char kTemporaryMark[] = ".tmp";
+
+// Tells machines apart that share a folder: a hash of the host's name.
+uint32_t HostMark() {
+  static const uint32_t mark = [] {
+    char name[256] = {};
+    gethostname(name, sizeof(name) - 1);
+    uint32_t hash = 2166136261u;
+    for (const char* c = name; *c != 0; ++c) {
+      hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619u;
+    }
+    return hash;
+  }();
+  return mark;
+}
 
 // Matches one character against the set that begins at pattern[*at] == '[';
 // *at ends behind the set. A set without its ']' matches nothing.
@@ -108,7 +123,8 @@ StatusOr<std::string> ReadWholeFile(FileSystem* fs, const std::string& path) {
 std::string TemporaryNameFor(StringView path) {
   static std::atomic<uint64_t> count{0};
   static const uint64_t kSalt = std::random_device()();
-  return absl::StrCat(path, kTemporaryMark, getpid(), "-", kSalt, "-", ++count);
+  return absl::StrCat(path, kTemporaryMark, HostMark(), "-", getpid(), "-",
+                      kSalt, "-", ++count);
 }
 
 Status DeleteAbandonedFiles(FileSystem* fs, const std::string& folder) {
@@ -118,8 +134,10 @@ Status DeleteAbandonedFiles(FileSystem* fs, const std::string& folder) {
   for (const std::string& name : names) {
     const size_t mark = name.rfind(kTemporaryMark);
     if (mark == std::string::npos) continue;
-    const char* const begin = name.c_str() + mark + strlen(kTemporaryMark);
+    const char* begin = name.c_str() + mark + strlen(kTemporaryMark);
     char* end = nullptr;
+    if (strtoul(begin, &end, 10) != HostMark() || *end != '-') continue;
+    begin = end + 1;
     const int64_t pid = strtoll(begin, &end, 10);
     if (end == begin || *end != '-' || pid <= 0 || pid > INT32_MAX) continue;
     if (kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) continue;

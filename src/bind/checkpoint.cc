@@ -338,6 +338,12 @@ void AddState(nb::module_& m) {
         nb::arg("latest"), nb::arg("all"), nb::arg("file"),
         nb::arg("timestamps") = std::vector<double>(),
         nb::arg("preserved") = 0.0);
+  m.def("write_file_atomically",
+        [](const std::string& path, const nb::bytes& data) {
+          const Place place(path);
+          RaiseUnlessOk(WriteFileAtomically(
+              place.fs, place.local, StringView(data.c_str(), data.size())));
+        });
   m.def("delete_checkpoint", [](const std::string& prefix) {
     const Place place(prefix);
     const Status status = DeleteCheckpoint(place.fs, place.local);

@@ -126,8 +126,9 @@ TEST(ShardsBySize, CutsAndFills) {
                                {"e", floats({7})}};
   const auto shards = *ShardsBySize(values, 120);
   MemoryFileSystem fs;
-  ASSERT_TRUE(WriteShards(&fs, "c", shards, "", true).ok());
-  const auto reader = *CheckpointReader::Open(&fs, "c");
+  ASSERT_TRUE(CreateDirectories(&fs, "f").ok());
+  ASSERT_TRUE(WriteShards(&fs, "f/c", shards, "", true).ok());
+  const auto reader = *CheckpointReader::Open(&fs, "f/c");
   EXPECT_EQ(reader->keys().size(), 5u);
   std::vector<float> a(300);
   ASSERT_TRUE(
@@ -142,7 +143,7 @@ TEST(ShardsBySize, CutsAndFills) {
     }
     EXPECT_LE(bytes, 120u);
   }
-  for (const std::string& name : *fs.List("")) {
+  for (const std::string& name : *fs.List("f")) {
     EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
   }
   EXPECT_FALSE(ShardsBySize(values, 0).ok());

@@ -177,7 +177,7 @@ Status CheckpointRotation::WriteState() const {
 Status CheckpointRotation::BeginSave() {
   if (lock_ != nullptr) return OkStatus();
   HR_ASSIGN_OR_RETURN(lock_, FolderLock::Take(fs_, folder_));
-  return DeleteAbandonedFiles(fs_, folder_);
+  return OkStatus();
 }
 
 Status CheckpointRotation::Added(const std::string& prefix) {

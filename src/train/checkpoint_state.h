@@ -64,8 +64,7 @@ class CheckpointRotation {
                                            const Options& options);
 
   // To be called before a checkpoint is written: takes the folder's lock for
-  // the rotation's life, FailedPrecondition when another process has it, and
-  // deletes what a killed process of this machine left half written.
+  // the rotation's life, FailedPrecondition when another process has it.
   Status BeginSave();
 
   // A checkpoint was written: it is the newest. The state file is written

@@ -166,8 +166,12 @@ Status PrepareFolder(FileSystem* fs, const std::string& prefix) {
     return InvalidArgument("checkpoint prefix ", prefix, " ends in a slash");
   }
   const std::string folder(DirName(prefix));
-  if (folder.empty() || FileExists(fs, folder)) return OkStatus();
-  return CreateDirectories(fs, folder);
+  if (!folder.empty() && !FileExists(fs, folder)) {
+    return CreateDirectories(fs, folder);
+  }
+  // What cannot be deleted is no reason not to save.
+  DeleteAbandonedFiles(fs, folder).IgnoreError();
+  return OkStatus();
 }
 
 Status GraphValues::Write(FileSystem* fs, const std::string& prefix,

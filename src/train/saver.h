@@ -16,8 +16,9 @@ inline constexpr char kObjectGraphKey[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
 // A child beside those that the root object itself has.
 using NamedChild = std::pair<std::string, TrackablePtr>;
 
-// Makes the folder that a checkpoint is to lie in. InvalidArgument for a prefix
-// that ends in a slash.
+// Makes the folder that a checkpoint is to lie in, or deletes from it what
+// killed processes of this machine left half written. InvalidArgument for a
+// prefix that ends in a slash.
 Status PrepareFolder(FileSystem* fs, const std::string& prefix);
 
 // The values of a graph at one moment, ready to be written. They are shared

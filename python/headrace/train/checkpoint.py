@@ -10,7 +10,6 @@ from headrace.train import checkpoint_options, load_status, traced_write
 from headrace.train.async_write import AsyncWrites
 from headrace.train.checkpoint_options import CheckpointOptions
 
-
 _GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _DEFAULT = CheckpointOptions()
 

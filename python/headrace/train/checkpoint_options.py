@@ -130,6 +130,8 @@ class MaxShardSizePolicy(ShardingCallback):
     """Data files of at most so many bytes; tensors that do not fit are cut."""
 
     def __init__(self, max_shard_size):
+        if max_shard_size <= 0:
+            raise ValueError(f"max_shard_size must be positive, got {max_shard_size}")
         self.max_shard_size = int(max_shard_size)
 
     @property

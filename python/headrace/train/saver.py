@@ -4,8 +4,8 @@ import os
 import time
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, errors
-from headrace.graph import collections, scopes, stack
+from headrace.framework import conversion, errors
+from headrace.graph import collections, stack
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.train import saver_graph
 from headrace.train.checkpoint_state import (
@@ -139,12 +139,12 @@ class Saver:
 
     def set_last_checkpoints(self, last_checkpoints):
         if not isinstance(last_checkpoints, list):
-            raise AssertionError("last_checkpoints must be a list")
+            raise TypeError("last_checkpoints must be a list")
         self._last_checkpoints = [(path, float("inf")) for path in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time):
         if not isinstance(last_checkpoints_with_time, list):
-            raise AssertionError("last_checkpoints_with_time must be a list")
+            raise TypeError("last_checkpoints_with_time must be a list")
         self._last_checkpoints = last_checkpoints_with_time
 
     def recover_last_checkpoints(self, checkpoint_paths):

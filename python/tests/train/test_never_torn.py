@@ -15,7 +15,7 @@ import pytest
 
 PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "saving_program.py")
 sys.path.insert(0, os.path.dirname(PROGRAM))
-import saving_program  # noqa: E402
+import saving_program
 
 
 def run(folder, steps, mode, kill_after=None):
