@@ -130,9 +130,7 @@ def import_meta_graph(
         )
     input_map = kwargs.pop("input_map", None)
     if kwargs:
-        raise NotImplementedError(
-            f"import_meta_graph: {min(kwargs)} is not supported"
-        )
+        raise NotImplementedError(f"import_meta_graph: {min(kwargs)} is not supported")
     meta = meta_graph_or_file
     if not hasattr(meta, "graph_def"):
         meta = read_meta_graph_file(meta)

@@ -100,7 +100,9 @@ def test_meta_graph(session, tmp_path):
         assert [v.name for v in v1.global_variables()] == ["layer/w:0", "ref:0"]
         assert s.run("doubled:0").sum() == 30
         w = v1.global_variables()[0]
-        np.testing.assert_array_equal(s.run(w.assign_add(tf.ones([2, 3])))[0], [1, 2, 3])
+        np.testing.assert_array_equal(
+            s.run(w.assign_add(tf.ones([2, 3])))[0], [1, 2, 3]
+        )
     with tf.Graph().as_default(), v1.Session() as s:
         saver = v1.train.import_meta_graph(path + ".meta", import_scope="again")
         saver.restore(s, path)
