@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "formats/checkpoint_writer.h"
+#include "tensor/variant_codec.h"
 #include "train/saver.h"
 
 namespace headrace {
@@ -40,7 +41,7 @@ class Packer {
 
   Status Add(const std::string& key, const Tensor& t) {
     const int64_t bytes = BytesOf(t);
-    if (bytes <= room() || t.rank() == 0 || t.dtype() == DType::kString) {
+    if (bytes <= room() || t.rank() == 0 || !IsPlain(t.dtype())) {
       Put({.key = key, .tensor = t}, bytes);
       return OkStatus();
     }
@@ -102,6 +103,10 @@ Status AddPiece(CheckpointWriter& writer, const ShardPiece& piece) {
     return piece.slice
                ? writer.AddStringsSlice(piece.key, dims, *piece.slice, strings)
                : writer.AddStrings(piece.key, dims, strings);
+  }
+  if (t.dtype() == DType::kVariant && !piece.slice) {
+    HR_ASSIGN_OR_RETURN(const auto variants, VariantsToBytes(t));
+    return writer.AddVariants(piece.key, dims, variants);
   }
   if (!IsPlain(t.dtype())) {
     return Unimplemented("tensor ", piece.key, " of type ",
