@@ -143,7 +143,8 @@ TEST(ShardsBySize, CutsAndFills) {
     }
     EXPECT_LE(bytes, 120u);
   }
-  for (const std::string& name : *fs.List("f")) {
+  const std::vector<std::string> names = *fs.List("f");
+  for (const std::string& name : names) {
     EXPECT_EQ(name.find(".tmp"), std::string::npos) << name;
   }
   EXPECT_FALSE(ShardsBySize(values, 0).ok());
