@@ -2,6 +2,8 @@
 // of it lives in the level's namespace.
 #pragma once
 
+#include <type_traits>
+
 #include "ops/math/reduce_loops.h"
 
 namespace headrace::HR_LEVEL {
@@ -19,6 +21,27 @@ constexpr T kHighest = std::numeric_limits<T>::has_infinity
                            ? std::numeric_limits<T>::infinity()
                            : std::numeric_limits<T>::max();
 
+// What sums and products are computed in: integers wrap, as unsigned ones do.
+template <typename A>
+struct ArithmeticOf {
+  using type = A;
+};
+template <typename A>
+  requires std::is_integral_v<A>
+struct ArithmeticOf<A> {
+  using type = std::common_type_t<std::make_unsigned_t<A>, unsigned>;
+};
+template <typename A>
+[[gnu::always_inline]] inline A Plus(A a, A b) {
+  using U = typename ArithmeticOf<A>::type;
+  return static_cast<A>(static_cast<U>(a) + static_cast<U>(b));
+}
+template <typename A>
+[[gnu::always_inline]] inline A Times(A a, A b) {
+  using U = typename ArithmeticOf<A>::type;
+  return static_cast<A>(static_cast<U>(a) * static_cast<U>(b));
+}
+
 // How one element enters, and how two results become one.
 template <typename T, typename A>
 struct SumOf {
@@ -27,20 +50,20 @@ struct SumOf {
   static constexpr Acc kInit = Acc(0);
   [[gnu::always_inline]] static Acc Map(T x) { return static_cast<Acc>(x); }
   [[gnu::always_inline]] static Acc Join(Acc a, Acc b) {
-    return static_cast<Acc>(a + b);
+    return Plus(a, b);
   }
 };
 template <typename T, typename A>
 struct SquaresOf : SumOf<T, A> {
   [[gnu::always_inline]] static A Map(T x) {
-    return static_cast<A>(static_cast<A>(x) * static_cast<A>(x));
+    return Times(static_cast<A>(x), static_cast<A>(x));
   }
 };
 template <typename T, typename A>
 struct ProductOf : SumOf<T, A> {
   static constexpr A kInit = A(1);
   [[gnu::always_inline]] static A Join(A a, A b) {
-    return static_cast<A>(a * b);
+    return Times(a, b);
   }
 };
 template <typename T, typename A>
