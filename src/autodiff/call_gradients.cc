@@ -115,8 +115,10 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
   ArgHandles handles;
   Describe(args, &types, &handles);
   std::vector<FuncRef> widened;
+  std::vector<FunctionPtr> held;  // until a node names them
   for (size_t i = 0; i < b.functions.size(); ++i) {
     HR_ASSIGN_OR_RETURN(FunctionPtr f, WidenBranch(b, i, types, handles));
+    held.push_back(f);
     widened.push_back({f->name, nullptr});
   }
   AttrMap attrs = g.op().attrs();
@@ -158,6 +160,7 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
     HR_ASSIGN_OR_RETURN(
         back, BackBranch(b, i, grad_results, wanted, args.size(), back_types,
                          back_handles));
+    held.push_back(back);
     backs.push_back({back->name, nullptr});
   }
   AttrMap back_attrs;

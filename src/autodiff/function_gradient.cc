@@ -1,6 +1,7 @@
 #include "autodiff/function_gradient.h"
 
 #include "autodiff/walk.h"
+#include "op/registry.h"
 
 namespace headrace {
 namespace {
@@ -99,6 +100,9 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
   HR_RETURN_IF_ERROR(GlobalFunctions().Add(result->forward));
   HR_RETURN_IF_ERROR(GlobalFunctions().Add(result->recompute));
   HR_RETURN_IF_ERROR(GlobalFunctions().Add(result->backward));
+  HR_ASSIGN_OR_RETURN(result->forward_call, CallOf(*result->forward));
+  HR_ASSIGN_OR_RETURN(result->recompute_call, CallOf(*result->recompute));
+  HR_ASSIGN_OR_RETURN(result->backward_call, CallOf(*result->backward));
   return FunctionGradientPtr(std::move(result));
 }
 
@@ -120,15 +124,36 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
   return std::static_pointer_cast<const FunctionGradient>(it->second);
 }
 
+StatusOr<ResolvedOpPtr> CallOf(const Function& f) {
+  HR_ASSIGN_OR_RETURN(const OpDef* def,
+                      LookUpOp(f.is_stateful() ? "StatefulPartitionedCall"
+                                               : "PartitionedCall"));
+  return ResolveOp(
+      *def, f.arg_types(),
+      {{"f", FuncRef{f.name, nullptr}}, {"Tout", f.result_types()}});
+}
+
 ValueList CallFunction(OpScope& s, const FunctionPtr& f,
-                       absl::Span<const Value> inputs) {
+                       absl::Span<const Value> inputs, ResolvedOpPtr call) {
+  ValueList outputs;
+  if (!s.ok()) return ValueList(f->results.size());
+  if (!call) {
+    StatusOr<ResolvedOpPtr> made = CallOf(*f);
+    if (!made.ok()) {
+      s.Fail(made.status());
+      return ValueList(f->results.size());
+    }
+    call = *std::move(made);
+  }
+  Status emitted = Emit(call, inputs, &outputs);
+  if (!emitted.ok()) {
+    s.Fail(emitted);
+    return ValueList(f->results.size());
+  }
   std::vector<Shape> shapes;
   for (const Edge& e : f->results) {
     shapes.push_back(e.node->output_shape(e.index));
   }
-  ValueList outputs = s.All(
-      f->is_stateful() ? "StatefulPartitionedCall" : "PartitionedCall", inputs,
-      {{"f", FuncRef{f->name, nullptr}}, {"Tout", f->result_types()}});
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (!outputs[i].is_symbolic()) continue;
     outputs[i].node()->set_output_shape(static_cast<int>(i), shapes[i]);
@@ -165,7 +190,7 @@ std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
   std::vector<Value> inputs = BackwardInputs(s, g, args, results, gradients);
   std::vector<Gradient> arg_gradients(g.arg_grads.size());
   if (!s.ok()) return arg_gradients;
-  ValueList outputs = CallFunction(s, g.backward, inputs);
+  ValueList outputs = CallFunction(s, g.backward, inputs, g.backward_call);
   if (!s.ok()) return arg_gradients;
   for (size_t i = 0; i < g.arg_grads.size(); ++i) {
     if (g.arg_grads[i] >= 0) arg_gradients[i].dense = outputs[g.arg_grads[i]];
@@ -185,8 +210,9 @@ Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
   OpScope s;
   std::vector<Value> inputs = BackwardInputs(s, g, args, results, gradients);
   HR_RETURN_IF_ERROR(s.status());
-  HR_ASSIGN_OR_RETURN(ValueList grads,
-                      CallDifferentiably(g.backward, inputs, library));
+  HR_ASSIGN_OR_RETURN(
+      ValueList grads,
+      CallDifferentiably(g.backward, inputs, library, g.backward_call));
   arg_gradients->assign(g.arg_grads.size(), Gradient());
   for (size_t i = 0; i < g.arg_grads.size(); ++i) {
     if (g.arg_grads[i] >= 0) {
@@ -200,10 +226,11 @@ Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
 
 StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
                                        absl::Span<const Value> args,
-                                       const FunctionLibrary* library) {
+                                       const FunctionLibrary* library,
+                                       ResolvedOpPtr call) {
   OpScope s;
   if (!HasRecorders()) {
-    ValueList outputs = CallFunction(s, f, args);
+    ValueList outputs = CallFunction(s, f, args, std::move(call));
     HR_RETURN_IF_ERROR(s.status());
     return outputs;
   }
@@ -211,7 +238,7 @@ StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
   ValueList all;
   {
     StopRecording quiet;
-    all = CallFunction(s, g->forward, args);
+    all = CallFunction(s, g->forward, args, g->forward_call);
     HR_RETURN_IF_ERROR(s.status());
   }
   size_t plain = f->results.size();
@@ -236,7 +263,8 @@ StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
     ValueList again;
     {
       StopRecording quiet;
-      again = CallFunction(scope, second->recompute, kept_args);
+      again = CallFunction(scope, second->recompute, kept_args,
+                           second->recompute_call);
     }
     HR_RETURN_IF_ERROR(scope.status());
     return GoBack(*second, kept_args, again, gradients, library, results);

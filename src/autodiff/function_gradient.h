@@ -11,7 +11,7 @@
 
 namespace headrace {
 
-// Immutable. Both functions are in the process-wide library.
+// Immutable. Holds its functions, which the process-wide library finds.
 struct FunctionGradient {
   // What an argument of `backward` is, behind the gradients.
   struct Source {
@@ -21,6 +21,7 @@ struct FunctionGradient {
   FunctionPtr forward;    // the function's results, then intermediates
   FunctionPtr recompute;  // forward without effects
   FunctionPtr backward;   // (gradients of grad_results, sources) -> gradients
+  ResolvedOpPtr forward_call, recompute_call, backward_call;  // calls of each
   std::vector<int> grad_results;  // results whose gradients it takes
   std::vector<Source> sources;
   // Per argument: its gradient's place among backward's results, or -1.
@@ -34,9 +35,13 @@ using FunctionGradientPtr = std::shared_ptr<const FunctionGradient>;
 StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library);
 
-// Emits a call of `f`: (Stateful)PartitionedCall, output shapes set.
+// The op that calls `f`: (Stateful)PartitionedCall.
+StatusOr<ResolvedOpPtr> CallOf(const Function& f);
+// Emits a call of `f`, output shapes set. `call` is CallOf(f), where the
+// caller kept it: eager code binds its plan once then.
 ValueList CallFunction(OpScope& s, const FunctionPtr& f,
-                       absl::Span<const Value> inputs);
+                       absl::Span<const Value> inputs,
+                       ResolvedOpPtr call = nullptr);
 
 // Emits backward's call. `results` are all of forward's; gradients are one a
 // result of the function (null: none). Returns one gradient an argument.
@@ -49,7 +54,8 @@ std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
 // work: when recorders listen, calls forward and tells them how to go back.
 StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
                                        absl::Span<const Value> args,
-                                       const FunctionLibrary* library);
+                                       const FunctionLibrary* library,
+                                       ResolvedOpPtr call = nullptr);
 
 // A copy of `f` of its own, calls of functions written out in place.
 StatusOr<std::shared_ptr<Function>> CloneInlined(

@@ -45,10 +45,9 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
     captures.push_back(c.outer);
   }
   FunctionPtr f = MakeFunction(name, g.builder(), inner, out);
-  StatusOr<std::shared_ptr<Registration>> r =
-      Registration::Make(std::move(f), g.builder().kept());
-  if (!r.ok()) ThrowStatus(r.status());
-  return {std::make_shared<ConcreteFunction>(*std::move(r), std::move(captures),
+  Status added = GlobalFunctions().Add(f);
+  if (!added.ok()) ThrowStatus(added);
+  return {std::make_shared<ConcreteFunction>(std::move(f), std::move(captures),
                                              Values(trainable))};
 }
 
@@ -129,6 +128,7 @@ void AddConcreteFunction(nb::module_& m) {
       .def("call", &Call);
   m.def("make_concrete", &MakeConcrete);
   m.def("evaluate", &Evaluate);
+  m.def("count_functions", [] { return GlobalFunctions().Names().size(); });
   m.def("new_function_name", [](const std::string& prefix) {
     return FunctionLibrary::NewName(prefix);
   });

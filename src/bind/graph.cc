@@ -328,10 +328,6 @@ void AddGraph(nb::module_& m) {
       .def("node", &NodeAt)
       .def("set_control_inputs", &SetControlInputs)
       .def("control_inputs", &ControlInputs)
-      .def("keep",
-           [](PyGraph& g, const ConcreteCore& c) {
-             g.builder().Keep(c.function->registration());
-           })
       .def(
           "set_seed",
           [](PyGraph& g, nb::object seed) {

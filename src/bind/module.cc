@@ -6,6 +6,7 @@
 #include "bind/graph_object.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
+#include "bind/records.h"
 #include "bind/tape_object.h"
 #include "bind/tensor_functions.h"
 #include "bind/tensor_object.h"
@@ -23,6 +24,7 @@ NB_MODULE(_headrace, m) {
   }
   AddTape(m);
   AddCheckpoint(m);
+  AddRecords(m);
   AddGraph(m);
   AddConcreteFunction(m);
   AddSession(m);

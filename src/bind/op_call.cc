@@ -167,6 +167,7 @@ const ResolvedOpPtr* OpOfDType::Resolve(DType dtype,
 struct OpCaller::Arguments {
   absl::InlinedVector<Value, 8> values;
   absl::InlinedVector<DType, 8> types;
+  absl::InlinedVector<int, 4> lists;  // lengths, of ops with several lists
   bool had_sequence = false;  // errors then carry no name, as upstream's
   void Add(Value v) {
     types.push_back(v.dtype());
@@ -176,7 +177,10 @@ struct OpCaller::Arguments {
 
 OpCaller::OpCaller(const OpDef& def)
     : def_(def), python_name_(PythonName(def.name)), simple_(true) {
-  for (const ArgDef& a : def.inputs) simple_ = simple_ && !a.is_list();
+  int lists = 0;
+  for (const ArgDef& a : def.inputs) lists += a.is_list();
+  simple_ = lists == 0;
+  several_lists_ = lists > 1;
   cache_.reserve(kMostCached);
 }
 
@@ -306,7 +310,11 @@ bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
     const ArgDef& a = def_.inputs[i];
     PyObject* o = inputs[i];
     if (a.is_list()) {
+      const size_t before = out->types.size();
       if (!ConvertList(i, o, attrs, out)) return false;
+      if (several_lists_) {
+        out->lists.push_back(static_cast<int>(out->types.size() - before));
+      }
       continue;
     }
     if (IsTensor(o)) {
@@ -347,13 +355,33 @@ bool OpCaller::ToAttrs(PyObject* const* attrs, AttrMap* out) const {
   return true;
 }
 
+void OpCaller::SetListAttrs(const Arguments& a, AttrMap* out) const {
+  size_t at = 0, list = 0;
+  for (const ArgDef& arg : def_.inputs) {
+    if (!arg.is_list()) {
+      ++at;
+      continue;
+    }
+    const size_t n = a.lists[list++];
+    if (arg.type_list_attr.empty()) {
+      out->Set(arg.number_attr, static_cast<int64_t>(n));
+    } else {
+      out->Set(
+          arg.type_list_attr,
+          std::vector<DType>(a.types.begin() + at, a.types.begin() + at + n));
+    }
+    at += n;
+  }
+}
+
 const OpCaller::Cached* OpCaller::Find(const Arguments& a,
                                        PyObject* const* attrs) const {
   uint64_t epoch = ResolvedOpEpoch();
   size_t n = def_.attrs.size();
   for (const Cached& c : cache_) {
     if (c.epoch != epoch || c.types.size() != a.types.size() ||
-        !std::equal(c.types.begin(), c.types.end(), a.types.begin())) {
+        !std::equal(c.types.begin(), c.types.end(), a.types.begin()) ||
+        c.lists != a.lists) {
       continue;
     }
     bool same = true;
@@ -369,6 +397,7 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
                                 PyObject* name) {
   AttrMap map;
   if (!ToAttrs(attrs, &map)) return nullptr;
+  if (several_lists_) SetListAttrs(a, &map);
   StatusOr<ResolvedOpPtr> op = ResolveOp(def_, a.types, map);
   if (!op.ok()) {
     RaiseOpError(op.status(), name, def_.name);
@@ -383,6 +412,7 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
   for (PyObject* o : c.attrs) Py_XDECREF(o);
   c.epoch = ResolvedOpEpoch();
   c.types.assign(a.types.begin(), a.types.end());
+  c.lists = a.lists;
   c.attrs.assign(attrs, attrs + def_.attrs.size());
   for (PyObject* o : c.attrs) Py_XINCREF(o);
   c.op = *op;

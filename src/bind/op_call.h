@@ -54,6 +54,7 @@ class OpCaller {
   struct Cached {
     uint64_t epoch = 0;
     absl::InlinedVector<DType, 4> types;
+    absl::InlinedVector<int, 4> lists;
     absl::InlinedVector<PyObject*, 4> attrs;  // owned
     ResolvedOpPtr op;
   };
@@ -73,11 +74,14 @@ class OpCaller {
   ResolvedOpPtr Resolve(const Arguments& a, PyObject* const* attrs,
                         PyObject* name);
   bool ToAttrs(PyObject* const* attrs, AttrMap* out) const;
+  // How long each of several list inputs is.
+  void SetListAttrs(const Arguments& a, AttrMap* out) const;
   PyObject* TupleType();
 
   const OpDef& def_;
   std::string python_name_;
   bool simple_ = false;  // no list inputs
+  bool several_lists_ = false;
   std::vector<Cached> cache_;
   size_t next_ = 0;
   PyObject* tuple_type_ = nullptr;

@@ -17,6 +17,7 @@ namespace {
 // One trace: a function, and what it captured of its surroundings.
 struct Trace {
   FunctionPtr function;
+  ResolvedOpPtr call;
   std::vector<Value> captures;
 };
 
@@ -50,6 +51,7 @@ Trace Record(const Function::Body& body, const std::vector<Value>& args) {
   trace.function = MakeFunction(FunctionLibrary::NewName("__inference_f"),
                                 builder, inputs, results);
   Check(GlobalFunctions().Add(trace.function));
+  trace.call = Check(CallOf(*trace.function));
   return trace;
 }
 
@@ -57,11 +59,6 @@ Trace Record(const Function::Body& body, const std::vector<Value>& args) {
 
 struct Function::State {
   explicit State(Body b) : body(std::move(b)) {}
-  ~State() {
-    for (auto& [key, trace] : traces) {
-      GlobalFunctions().Remove(trace.function->name);
-    }
-  }
   const Body body;
   std::mutex mutex;
   std::map<std::string, Trace> traces;  // guarded by mutex
@@ -98,7 +95,7 @@ std::vector<Tensor> Function::operator()(
     inputs.push_back(v);
   }
   ValueList outputs =
-      Check(CallDifferentiably(trace.function, inputs, nullptr));
+      Check(CallDifferentiably(trace.function, inputs, nullptr, trace.call));
   std::vector<Tensor> results;
   for (Value& v : outputs) results.push_back(Access::Wrap(std::move(v)));
   return results;

@@ -10,10 +10,12 @@ namespace headrace {
 namespace {
 
 constexpr size_t kBufferBytes = 256 << 10;
-constexpr int kMemoryLevel = 9;
+constexpr int kMostWindowBits = 15, kGzipBits = 16;
 
-// zlib's name for a format: 15 bits of window, and 16 more for gzip.
-int WindowBits(Compression c) { return c == Compression::kGzip ? 31 : 15; }
+// zlib's name for a format: the bits of the window, and 16 more for gzip.
+int WindowBits(Compression c, int bits = kMostWindowBits) {
+  return c == Compression::kGzip ? bits + kGzipBits : bits;
+}
 
 class PlainSource : public ByteSource {
  public:
@@ -141,10 +143,12 @@ class PlainSink : public ByteSink {
 
 class DeflateSink : public ByteSink {
  public:
-  DeflateSink(WritableFile* file, Compression compression, int level)
+  DeflateSink(WritableFile* file, Compression compression,
+              const DeflateOptions& o)
       : file_(file), buffer_(kBufferBytes) {
-    ready_ = deflateInit2(&stream_, level, Z_DEFLATED, WindowBits(compression),
-                          kMemoryLevel, Z_DEFAULT_STRATEGY) == Z_OK;
+    ready_ = deflateInit2(&stream_, o.level, Z_DEFLATED,
+                          WindowBits(compression, o.window_bits),
+                          o.memory_level, o.strategy) == Z_OK;
   }
   ~DeflateSink() override {
     if (ready_) deflateEnd(&stream_);
@@ -206,14 +210,20 @@ std::unique_ptr<ByteSource> OpenByteSource(const RandomAccessFile* file,
 
 StatusOr<std::unique_ptr<ByteSink>> OpenByteSink(WritableFile* file,
                                                  Compression compression,
-                                                 int level) {
-  if (level < -1 || level > 9) {
-    return InvalidArgument("a compression level of ", level);
-  }
+                                                 const DeflateOptions& o) {
   if (compression == Compression::kNone) {
     return std::make_unique<PlainSink>(file);
   }
-  auto sink = std::make_unique<DeflateSink>(file, compression, level);
+  const auto check = [](StringView what, int value, int low, int high) {
+    if (value >= low && value <= high) return OkStatus();
+    return InvalidArgument("compression: ", what, " of ", value, ", not in [",
+                           low, ", ", high, "]");
+  };
+  HR_RETURN_IF_ERROR(check("a level", o.level, -1, 9));
+  HR_RETURN_IF_ERROR(check("window bits", o.window_bits, 9, kMostWindowBits));
+  HR_RETURN_IF_ERROR(check("a memory level", o.memory_level, 1, 9));
+  HR_RETURN_IF_ERROR(check("a strategy", o.strategy, 0, 4));
+  auto sink = std::make_unique<DeflateSink>(file, compression, o);
   if (!sink->ready()) return ResourceExhausted("zlib: no memory to pack");
   return sink;
 }

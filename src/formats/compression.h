@@ -42,9 +42,18 @@ class ByteSink {
   virtual Status Finish() = 0;
 };
 
-// `file` is borrowed. `level` is zlib's: 0 to 9, or -1 for its default.
-StatusOr<std::unique_ptr<ByteSink>> OpenByteSink(WritableFile* file,
-                                                 Compression compression,
-                                                 int level = -1);
+// How bytes are packed, in zlib's own numbers. Nothing here changes plain
+// files.
+struct DeflateOptions {
+  int level = -1;        // 0 to 9, or -1 for zlib's default
+  int window_bits = 15;  // 9 to 15: the logarithm of the window's size
+  int memory_level = 9;  // 1 to 9
+  int strategy = 0;      // 0 to 4: default, filtered, Huffman, RLE, fixed
+};
+
+// `file` is borrowed. InvalidArgument when an option is outside its range.
+StatusOr<std::unique_ptr<ByteSink>> OpenByteSink(
+    WritableFile* file, Compression compression,
+    const DeflateOptions& options = {});
 
 }  // namespace headrace

@@ -17,8 +17,9 @@ constexpr uint64_t kStepBytes = 4 << 20;
 }  // namespace
 
 StatusOr<std::unique_ptr<RecordWriter>> RecordWriter::Create(
-    WritableFile* file, Compression compression, int level) {
-  HR_ASSIGN_OR_RETURN(auto sink, OpenByteSink(file, compression, level));
+    WritableFile* file, Compression compression,
+    const DeflateOptions& options) {
+  HR_ASSIGN_OR_RETURN(auto sink, OpenByteSink(file, compression, options));
   return std::unique_ptr<RecordWriter>(new RecordWriter(std::move(sink)));
 }
 

@@ -21,7 +21,7 @@ class RecordWriter {
   // `file` is borrowed and written at its end.
   static StatusOr<std::unique_ptr<RecordWriter>> Create(
       WritableFile* file, Compression compression = Compression::kNone,
-      int level = -1);
+      const DeflateOptions& options = {});
 
   Status Write(StringView record);
   // Readers of the file can see all records after this.

@@ -64,12 +64,6 @@ class GraphBuilder : public Emitter {
   // Nodes that every new node must run after.
   std::vector<Node*>& control_inputs() { return control_inputs_; }
 
-  // Holds what the graph's nodes name (functions' registrations).
-  void Keep(std::shared_ptr<void> p) {
-    if (kept_.empty() || kept_.back() != p) kept_.push_back(std::move(p));
-  }
-  const std::vector<std::shared_ptr<void>>& kept() const { return kept_; }
-
  private:
   StatusOr<Node*> AddNode(const ResolvedOpPtr& op,
                           absl::Span<const Value> inputs);
@@ -86,7 +80,6 @@ class GraphBuilder : public Emitter {
   std::vector<Node*> control_inputs_;
   std::vector<Capture> captures_;
   absl::flat_hash_map<uint64_t, Value> imported_;
-  std::vector<std::shared_ptr<void>> kept_;
 };
 
 // Infers a node's output shapes, handles and constant from its inputs'.

@@ -32,21 +32,31 @@ bool Function::is_stateful() const {
 
 Status FunctionLibrary::Add(FunctionPtr f) {
   std::lock_guard<std::mutex> lock(mutex_);
-  auto [it, added] = functions_.emplace(f->name, f);
-  if (!added && it->second != f) {
+  if (hold_ == Hold::kWeak && functions_.size() >= drop_at_) DropDead();
+  Entry& entry = functions_[f->name];
+  FunctionPtr there = entry.weak.lock();
+  if (there && there != f) {
     return AlreadyExists("Function ", f->name, " is already in the library");
   }
+  entry.weak = f;
+  if (hold_ == Hold::kStrong) entry.strong = std::move(f);
   return OkStatus();
+}
+
+void FunctionLibrary::DropDead() {
+  absl::erase_if(functions_,
+                 [](const auto& entry) { return entry.second.weak.expired(); });
+  drop_at_ = std::max<size_t>(1024, 2 * functions_.size());
 }
 
 FunctionPtr FunctionLibrary::Find(StringView name) const {
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = functions_.find(name);
-  return it == functions_.end() ? nullptr : it->second;
+  return it == functions_.end() ? nullptr : it->second.weak.lock();
 }
 
 void FunctionLibrary::Remove(StringView name) {
-  FunctionPtr last;  // destroyed after the lock
+  Entry last;  // destroyed after the lock
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = functions_.find(name);
   if (it == functions_.end()) return;
@@ -57,7 +67,9 @@ void FunctionLibrary::Remove(StringView name) {
 std::vector<std::string> FunctionLibrary::Names() const {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<std::string> names;
-  for (const auto& [name, f] : functions_) names.push_back(name);
+  for (const auto& [name, entry] : functions_) {
+    if (!entry.weak.expired()) names.push_back(name);
+  }
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -68,7 +80,7 @@ std::string FunctionLibrary::NewName(StringView prefix) {
 }
 
 FunctionLibrary& GlobalFunctions() {
-  static auto* library = new FunctionLibrary;
+  static auto* library = new FunctionLibrary(FunctionLibrary::Hold::kWeak);
   return *library;
 }
 

@@ -35,9 +35,13 @@ struct Function {
 using FunctionPtr = std::shared_ptr<const Function>;
 
 // Name -> function. Thread-safe. A graph's library falls back to the
-// process-wide one, where traced functions live.
+// process-wide one, where traced functions are found.
 class FunctionLibrary {
  public:
+  // Weak: functions are found as long as somebody else holds them (who made
+  // them, and the graphs whose nodes name them).
+  enum class Hold { kStrong, kWeak };
+  explicit FunctionLibrary(Hold hold = Hold::kStrong) : hold_(hold) {}
   // AlreadyExists when another function has the name.
   Status Add(FunctionPtr f);
   FunctionPtr Find(StringView name) const;  // or null
@@ -47,9 +51,18 @@ class FunctionLibrary {
   static std::string NewName(StringView prefix);
 
  private:
+  struct Entry {
+    FunctionPtr strong;
+    std::weak_ptr<const Function> weak;
+  };
+  void DropDead();
+
+  const Hold hold_;
   mutable std::mutex mutex_;
-  absl::flat_hash_map<std::string, FunctionPtr> functions_;
+  absl::flat_hash_map<std::string, Entry> functions_;
+  size_t drop_at_ = 1024;
 };
+// The process-wide library; it holds weakly.
 FunctionLibrary& GlobalFunctions();
 
 // In `library` (may be null), else process-wide; NotFound otherwise.

@@ -1,5 +1,6 @@
 #include "graph/graph.h"
 
+#include <algorithm>
 #include <cctype>
 
 #include "absl/strings/ascii.h"
@@ -49,6 +50,7 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
   n.inputs_.assign(inputs.begin(), inputs.end());
   n.control_inputs_.assign(control_inputs.begin(), control_inputs.end());
   int outputs = op->num_outputs();
+  KeepCallees(*op);
   n.op_ = std::move(op);
   n.first_id_ = Value::NewIds(outputs + 1);
   n.first_outputs_ = outputs;
@@ -57,9 +59,25 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
   return &n;
 }
 
+void Graph::KeepCallees(const ResolvedOp& op) {
+  auto keep = [this](const FuncRef& f) {
+    FunctionPtr found = GlobalFunctions().Find(f.name);
+    if (found && found->body.get() != this) callees_.push_back(found);
+  };
+  for (const AttrDef& a : op.def().attrs) {
+    if (a.kind == AttrKind::kFunc) {
+      if (const auto* f = op.attrs().Get<FuncRef>(a.name)) keep(*f);
+    } else if (a.kind == AttrKind::kFuncList) {
+      const auto* list = op.attrs().Get<std::vector<FuncRef>>(a.name);
+      if (list) std::for_each(list->begin(), list->end(), keep);
+    }
+  }
+}
+
 void Graph::GrowNode(Node* node, ResolvedOpPtr op,
                      absl::Span<const Edge> inputs) {
   int outputs = op->num_outputs();
+  KeepCallees(*op);
   node->op_ = std::move(op);
   node->inputs_.insert(node->inputs_.end(), inputs.begin(), inputs.end());
   node->output_shapes_.resize(outputs, Shape::UnknownRank());

@@ -14,6 +14,7 @@
 namespace headrace {
 
 class FunctionLibrary;
+struct Function;
 
 // Output `index` of `node`.
 struct Edge {
@@ -136,10 +137,14 @@ class Graph : public std::enable_shared_from_this<Graph> {
   bool is_body = false;
 
  private:
+  void KeepCallees(const ResolvedOp& op);
+
   std::deque<Node> nodes_;
   absl::flat_hash_map<StringView, Node*> by_name_;
   absl::flat_hash_map<std::string, int> names_in_use_;
   std::shared_ptr<FunctionLibrary> library_;
+  // Process-wide functions that nodes name live as long as the graph.
+  std::vector<std::shared_ptr<const Function>> callees_;
   GraphVersions versions_;
 };
 

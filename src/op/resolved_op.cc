@@ -115,6 +115,13 @@ absl::flat_hash_map<Key, ResolvedOpPtr>& Interned() {
   return *map;
 }
 
+bool NamesFunctions(const OpDef& def) {
+  for (const AttrDef& a : def.attrs) {
+    if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
+  }
+  return false;
+}
+
 bool HoldsTensor(const AttrMap& attrs) {
   for (const auto& [name, value] : attrs) {
     if (value.kind() == AttrKind::kTensor ||
@@ -281,7 +288,8 @@ uint64_t ResolvedOpEpoch() { return epoch.load(std::memory_order_acquire); }
 StatusOr<ResolvedOpPtr> ResolveOp(const OpDef& def,
                                   absl::Span<const DType> input_types,
                                   const AttrMap& attrs) {
-  bool intern = !HoldsTensor(attrs);
+  // Calls of functions are not shared: their kernels hold the functions.
+  bool intern = !HoldsTensor(attrs) && !NamesFunctions(def);
   Key key;
   if (intern) {
     key = Key{&def, {input_types.begin(), input_types.end()}, attrs};

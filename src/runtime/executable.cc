@@ -31,6 +31,30 @@ Status Bind(Program& p) {
   return OkStatus();
 }
 
+// True when the shape rule did not see all shapes, or not the value of a shape
+// that it asks for: what it said may turn out wrong at the run.
+bool IsGuess(const Program& p, const Call& call) {
+  if (call.op->def().shape_fn == nullptr) return false;
+  absl::InlinedVector<const Shape*, 8> shapes;
+  absl::InlinedVector<const Tensor*, 8> values;
+  for (ValueId v : call.inputs) {
+    const ProgramValue& value = p.values[v];
+    if (!value.shape.fully_known()) return true;
+    shapes.push_back(&value.shape);
+    values.push_back(value.constant.has_buffer() ? &value.constant : nullptr);
+  }
+  ShapeContext c(*call.op, shapes, values);
+  bool asked = false;
+  bool* const told = &asked;
+  c.set_partial_shapes(
+      [](const void* arg, int) {
+        **static_cast<bool* const*>(arg) = true;
+        return Shape::UnknownRank();
+      },
+      &told);
+  return !call.op->def().shape_fn(c).ok() || asked;
+}
+
 }  // namespace
 
 // The memory of one run.
@@ -62,12 +86,13 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
   HR_RETURN_IF_ERROR(FuseElementwise(p));
   HR_RETURN_IF_ERROR(Bind(p));
   MemoryPlan plan = PlanMemory(p);
-
   std::unique_ptr<Executable> e(new Executable);
   e->arena_bytes_ = plan.arena_bytes;
   e->feeds_ = p.feeds;
   e->fetches_ = p.fetches;
   e->slots_.resize(p.values.size());
+  std::vector<bool> guess;
+  for (const Call& call : p.calls) guess.push_back(IsGuess(p, call));
   std::vector<bool> from_frame(p.values.size());  // set once in a frame
   for (size_t v = 0; v < p.values.size(); ++v) {
     Slot& slot = e->slots_[v];
@@ -103,8 +128,13 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
         continue;
       }
     }
+    bool own = step.kernel->own_outputs();
+    step.dynamic = guess[c] && !own;
     for (ValueId v : step.outputs) {
-      if (step.kernel->own_outputs()) continue;
+      if (e->slots_[v].is_static && (guess[c] || (own && def.view_input < 0))) {
+        step.verify.push_back(v);
+      }
+      if (own) continue;
       if (!e->slots_[v].is_static) {
         step.dynamic = true;
       } else if (e->slots_[v].offset < 0) {
@@ -254,7 +284,9 @@ Status Executable::PrepareDynamic(Frame& f, const Step& s) {
   HR_RETURN_IF_ERROR(s.op->def().shape_fn(c));
   for (size_t o = 0; o < s.outputs.size(); ++o) {
     ValueId v = s.outputs[o];
-    if (slots_[v].offset >= 0 || !c.output(o).fully_known()) continue;
+    if (!c.output(o).fully_known()) continue;
+    if (slots_[v].is_static) HR_RETURN_IF_ERROR(CheckShape(v, c.output(o)));
+    if (slots_[v].offset >= 0) continue;
     bool taken = false;
     if (o == 0 && s.reusable) {
       for (size_t i = 0; i < s.inputs.size() && i < 32; ++i) {
@@ -274,6 +306,13 @@ Status Executable::PrepareDynamic(Frame& f, const Step& s) {
   return OkStatus();
 }
 
+Status Executable::CheckShape(ValueId v, const Shape& s) const {
+  if (s == slots_[v].shape) [[likely]]
+    return OkStatus();
+  return InvalidArgument("a result of shape ", s, " where the graph says ",
+                         slots_[v].shape);
+}
+
 Status Executable::RunStep(Frame& f, int i) {
   const Step& s = steps_[i];
   if (s.dynamic) {
@@ -284,11 +323,15 @@ Status Executable::RunStep(Frame& f, int i) {
                           Tensor::Allocate(slots_[v].dtype, slots_[v].shape));
     }
   }
-  if (s.pin.empty()) [[likely]]
+  if (s.pin.empty() && s.verify.empty()) [[likely]]
     return s.kernel->Run(f.contexts[i]);
   absl::InlinedVector<Tensor, 2> pinned;
   for (ValueId v : s.pin) pinned.push_back(f.slots[v]);
-  return s.kernel->Run(f.contexts[i]);
+  HR_RETURN_IF_ERROR(s.kernel->Run(f.contexts[i]));
+  for (ValueId v : s.verify) {
+    HR_RETURN_IF_ERROR(CheckShape(v, f.slots[v].shape()));
+  }
+  return OkStatus();
 }
 
 Status Executable::RunSteps(Frame& f, Timeline* timeline) {

@@ -66,7 +66,8 @@ class Executable {
     absl::InlinedVector<ValueId, 2> release;   // last used here
     absl::InlinedVector<ValueId, 2> pin;       // may not be taken over here
     uint32_t reusable = 0;  // inputs that output 0 may take the memory of
-    bool dynamic = false;   // shapes to be found at the run
+    bool dynamic = false;   // shapes to be found, or checked, at the run
+    absl::InlinedVector<ValueId, 2> verify;  // shapes to check after the run
   };
   struct Slot {
     DType dtype = DType::kInvalid;
@@ -88,6 +89,7 @@ class Executable {
   Status RunSteps(Frame& f, Timeline* timeline);
   Status RunStep(Frame& f, int i);
   Status PrepareDynamic(Frame& f, const Step& s);
+  Status CheckShape(ValueId v, const Shape& s) const;
 
   std::vector<Step> steps_;
   std::vector<Step> view_steps_;  // run once a frame: views of its memory

@@ -139,9 +139,9 @@ int EqualInput(const Program& p, const Call& call) {
       op == "Snapshot") {
     return IsRef(call.op->input_types()[0]) ? -1 : 0;
   }
-  if (op == "Reshape" || op == "ExpandDims" || op == "Squeeze" ||
-      op == "BroadcastTo") {
-    return same_shape(0) ? 0 : -1;
+  if (op == "Squeeze") return same_shape(0) ? 0 : -1;
+  if (op == "Reshape" || op == "ExpandDims" || op == "BroadcastTo") {
+    return same_shape(0) && constant(1).has_buffer() ? 0 : -1;
   }
   if (op == "Cast") {
     const auto types = call.op->input_types();

@@ -130,10 +130,10 @@ class Writer {
     if (map->contains(Edge{n, 0}) && n->num_outputs() == 1) return OkStatus();
     const std::string& op = n->op().name();
     if (op == "Placeholder" || op == "PlaceholderV2") {
-      return InvalidArgument("You must feed a value for placeholder tensor '",
-                             n->name(), "' with dtype ",
-                             DTypeName(n->output_type(0)), " and shape ",
-                             n->output_shape(0).ToString());
+      return InvalidArgument(
+          "You must feed a value for placeholder tensor '", n->name(),
+          "' with dtype ", DTypeName(n->output_type(0)), " and shape ",
+          n->output_shape(0).ToString(), "\n\t [[{{node ", n->name(), "}}]]");
     }
     absl::InlinedVector<ValueId, 4> inputs;
     for (const Edge& e : n->inputs()) {

@@ -6,22 +6,13 @@
 
 namespace headrace {
 
-StatusOr<std::shared_ptr<Registration>> Registration::Make(
-    FunctionPtr f, std::vector<std::shared_ptr<void>> kept) {
-  HR_RETURN_IF_ERROR(GlobalFunctions().Add(f));
-  return std::shared_ptr<Registration>(
-      new Registration(std::move(f), std::move(kept)));
-}
-
-Registration::~Registration() { GlobalFunctions().Remove(function_->name); }
-
-ConcreteFunction::ConcreteFunction(std::shared_ptr<Registration> registration,
+ConcreteFunction::ConcreteFunction(FunctionPtr function,
                                    std::vector<Value> captures,
                                    std::vector<Value> trainable)
-    : registration_(std::move(registration)),
+    : function_(std::move(function)),
       captures_(std::move(captures)),
       trainable_(std::move(trainable)),
-      arg_types_(function()->arg_types()) {}
+      arg_types_(function_->arg_types()) {}
 
 Status ConcreteFunction::SetCaptures(std::vector<Value> captures) {
   if (captures.size() != captures_.size()) {
@@ -62,9 +53,6 @@ Status ConcreteFunction::Call(absl::Span<const Value> args,
   HR_RETURN_IF_ERROR(Check(args));
   if (!HasRecorders() && CurrentEmitter()->is_eager()) [[likely]] {
     return Run(args, outputs);
-  }
-  if (auto* builder = dynamic_cast<GraphBuilder*>(CurrentEmitter())) {
-    builder->Keep(registration_);
   }
   for (const Value& handle : trainable_) TellVariableAccessed(handle);
   std::vector<Value> all(args.begin(), args.end());

@@ -20,6 +20,22 @@ namespace headrace {
 class Tensor {
  public:
   Tensor() = default;
+  Tensor(const Tensor&) = default;
+  Tensor& operator=(const Tensor&) = default;
+  // A tensor that was moved from has no buffer: has_buffer() is asked of the
+  // slots of plans, which hand their results on.
+  Tensor(Tensor&& o) noexcept
+      : buffer_(std::move(o.buffer_)),
+        data_(std::exchange(o.data_, nullptr)),
+        shape_(std::move(o.shape_)),
+        dtype_(o.dtype_) {}
+  Tensor& operator=(Tensor&& o) noexcept {
+    buffer_ = std::move(o.buffer_);
+    data_ = std::exchange(o.data_, nullptr);
+    shape_ = std::move(o.shape_);
+    dtype_ = o.dtype_;
+    return *this;
+  }
   // Describes: no buffer.
   Tensor(DType dtype, Shape shape) : shape_(std::move(shape)), dtype_(dtype) {}
 

@@ -80,9 +80,6 @@ class Body:
         self.concrete = _headrace.make_concrete(
             self.graph._core, name, self.arguments + inner, results, []
         )
-        graph = stack.current()
-        if graph is not None:
-            graph._core.keep(self.concrete)
         return name
 
 

@@ -217,7 +217,7 @@ class ConcreteFunction:
 
         graph = g if g is not None else stack.current()
         if graph is not None:
-            graph._core.keep(self._core)
+            graph.get_collection_ref("__functions").append(self._core)
 
     def add_gradient_functions_to_graph(self, g=None):
         self.add_to_graph(g)

@@ -1,4 +1,5 @@
-"""Runs rows of the op tables: values, dtypes, errors and gradients.
+"""Runs rows of the op tables: values, dtypes, errors and gradients, each eagerly
+and traced (with shapes known and unknown), and the shapes that traces tell.
 
 A table is a list of rows; `cases(table)` are pytest parameters and `check(row,
 dtype)` runs one. A row names a raw op, its tensor inputs in order (by keyword),
@@ -41,6 +42,7 @@ class Row:
     orders: int = 2  # up to which order gradients are compared
     lists: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     # list arguments of the op: which of the inputs they are made of
+    traced: bool = True  # whether a trace gives the same (not: random numbers)
 
     def __str__(self):
         shapes = ",".join(str(list(np.shape(v))) for v in self.inputs.values())
@@ -97,6 +99,8 @@ def check(row, dtype):
     if row.error is not None:
         with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(row.error)):
             _call(row, tensors)
+        if row.traced:
+            check_traced_error(row, tensors)
         return
     found = _call(row, tensors)
     if row.want is not None:
@@ -107,6 +111,8 @@ def check(row, dtype):
         assert len(wants) == len(found)
         for w, f in zip(wants, found, strict=True):
             _compare(np.asarray(w), f, dtype)
+    if row.traced:
+        check_traced(row, tensors, found)
     if dtype in ("float64", "complex128"):
         check_gradient(row, tensors)
 
@@ -119,6 +125,55 @@ def _compare(want, found, dtype):
         return
     tolerance = _TOLERANCE.get(found.dtype.name, _TOLERANCE.get(dtype, 1e-12))
     np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
+# --- Traced.
+
+
+def _concrete(row, tensors, known):
+    """The row's call, traced for shapes that are known, or only in rank."""
+    specs = [
+        tf.TensorSpec(t.shape if known else [None] * t.shape.rank, t.dtype)
+        for t in tensors.values()
+    ]
+
+    def body(*values):
+        return _call(row, dict(zip(tensors, values, strict=True)))
+
+    return tf.function(body).get_concrete_function(*specs)
+
+
+def check_traced(row, tensors, found):
+    for known in (True, False):
+        concrete = _concrete(row, tensors, known)
+        results = concrete(*tensors.values())
+        assert len(results) == len(found)
+        for static, got, want in zip(concrete.outputs, results, found, strict=True):
+            assert got.dtype == want.dtype == static.dtype
+            assert static.shape.is_compatible_with(want.shape), (
+                f"traced as {static.shape}, is {want.shape}"
+            )
+            if want.dtype not in (tf.variant, tf.resource):
+                assert got.shape == want.shape
+                _same(got, want)
+
+
+def _same(got, want):
+    """Bit for bit but for what fused loops round otherwise."""
+    got, want = _numpy(got), _numpy(want)
+    if want.dtype.kind not in "fc":
+        np.testing.assert_array_equal(got, want)
+        return
+    tolerance = 4 * np.finfo(want.dtype).eps
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=0)
+
+
+def check_traced_error(row, tensors):
+    """Traces refuse when they are made (ValueError) or when they are run."""
+    for known in (True, False):
+        with pytest.raises((tf.errors.InvalidArgumentError, ValueError)) as raised:
+            _concrete(row, tensors, known)(*tensors.values())
+        assert row.error in str(raised.value)
 
 
 # --- Gradients: of sum(w * output), against central differences, then the same
@@ -154,10 +209,58 @@ def check_gradient(row, tensors):
 
     def first(moved):
         out = _call(row, {**tensors, **moved})[0]
-        w = tf.constant(_weights(out.shape, 1.0))
+        w = tf.constant(_weights(outputs[0].shape, 1.0))
         return tf.raw_ops.Mul(x=out, y=w)
 
-    _check_order(first, {n: tensors[n] for n in names}, row.orders)
+    sources = {n: tensors[n] for n in names}
+    _check_order(first, sources, row.orders)
+    if row.traced:
+        _check_traced_gradients(first, sources, row.orders)
+
+
+def _gradients(function, moved):
+    with tf.GradientTape() as tape:
+        for t in moved.values():
+            tape.watch(t)
+        y = function(moved)
+    found = tape.gradient(y, list(moved.values()))
+    return [
+        tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g for g in found
+    ]
+
+
+def _check_traced_gradients(function, sources, orders):
+    """Within the trace, and through a call of it, as eagerly."""
+
+    def of_order(function, order):
+        if order == 0:
+            return function
+
+        def lower(moved):
+            found = _gradients(of_order(function, order - 1), moved)
+            total = [tf.reduce_sum(g * g) for g in found if g is not None]
+            return tf.add_n(total) if total else tf.zeros([], tf.float64)
+
+        return lower
+
+    def traced(function):
+        names = list(sources)
+        f = tf.function(lambda *values: function(dict(zip(names, values, strict=True))))
+        return lambda moved: f(*moved.values())
+
+    for order in range(orders):
+        inner = of_order(function, order)
+        wants = _gradients(inner, sources)
+        outside = _gradients(traced(inner), sources)
+        inside = traced(lambda moved, f=inner: _gradients(f, moved))(sources)
+        for name, want, *both in zip(sources, wants, outside, inside, strict=True):
+            for got in both:
+                if got is None or want is None:
+                    assert got is want or not np.any(got if want is None else want)
+                    continue
+                np.testing.assert_allclose(
+                    got.numpy(), want.numpy(), rtol=1e-10, atol=1e-12, err_msg=name
+                )
 
 
 def _check_order(function, sources, orders):
@@ -165,15 +268,7 @@ def _check_order(function, sources, orders):
         return float(np.sum(function(moved).numpy()))
 
     def gradients(moved):
-        with tf.GradientTape() as tape:
-            for t in moved.values():
-                tape.watch(t)
-            y = function(moved)
-        found = tape.gradient(y, list(moved.values()))
-        return [
-            tf.convert_to_tensor(g) if isinstance(g, tf.IndexedSlices) else g
-            for g in found
-        ]
+        return _gradients(function, moved)
 
     found = gradients(sources)
     for (name, x), g in zip(sources.items(), found, strict=True):

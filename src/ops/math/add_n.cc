@@ -13,7 +13,8 @@ constexpr int64_t kTile = 4096;
 
 class AddNKernel : public Kernel {
  public:
-  explicit AddNKernel(const LoopEntry& add) : add_(add.binary), ns_(add.ns) {}
+  AddNKernel(const LoopEntry& add, int64_t count)
+      : add_(add.binary), ns_(add.ns), count_(count) {}
   Status Run(KernelContext& c) override {
     const Tensor& first = c.input(0);
     const int64_t n = first.num_elements();
@@ -41,7 +42,8 @@ class AddNKernel : public Kernel {
     });
     return OkStatus();
   }
-  bool own_outputs() const override { return true; }
+  // A single input is the sum itself.
+  bool own_outputs() const override { return count_ == 1; }
   double Cost(absl::Span<Tensor* const> inputs) const override {
     return 30 + ns_ * inputs[0]->num_elements() * inputs.size();
   }
@@ -49,6 +51,7 @@ class AddNKernel : public Kernel {
  private:
   const BinaryLoop add_;
   const float ns_;
+  const int64_t count_;
 };
 
 // Values of variants are added by the functions that their types registered.
@@ -73,7 +76,8 @@ StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
   }
   const LoopEntry* add = FindBinaryLoop("AddV2", static_cast<int>(t));
   if (add == nullptr) return nullptr;
-  return std::unique_ptr<Kernel>(std::make_unique<AddNKernel>(*add));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<AddNKernel>(*add, op.attr<int64_t>("N")));
 }
 
 Status AddNShape(ShapeContext& c) {

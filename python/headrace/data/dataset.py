@@ -1,0 +1,510 @@
+"""tf.data.Dataset: the base of all datasets, with its transformations."""
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.data import structure
+from headrace.data.functions import flat, raw
+from headrace.framework import dtypes, tensor_shape, type_spec
+
+AUTOTUNE = -1
+INFINITE = INFINITE_CARDINALITY = -1
+UNKNOWN = UNKNOWN_CARDINALITY = -2
+
+
+def _transforms():
+    from headrace.data import transforms
+
+    return transforms
+
+
+def _sources():
+    from headrace.data import sources
+
+    return sources
+
+
+def _grouping():
+    from headrace.data import grouping
+
+    return grouping
+
+
+class Dataset:
+    """A sequence of elements, each a structure of tensors."""
+
+    _is_composite_tensor = True
+
+    def __init__(self, variant_tensor, element_spec=None, inputs=(), functions=()):
+        self._variant_tensor = variant_tensor
+        self._element_spec = element_spec
+        self._input_datasets = list(inputs)
+        # Traces live as long as those that use them.
+        self._functions = list(functions)
+
+    # --- what it is ---
+
+    @property
+    def element_spec(self):
+        """The structure of TypeSpecs of every element."""
+        return self._element_spec
+
+    @property
+    def _type_spec(self):
+        return DatasetSpec(self.element_spec)
+
+    def _components(self):
+        return [self._variant_tensor]
+
+    def _from_components(self, parts):
+        return _VariantDataset(parts[0], self.element_spec)
+
+    def _inputs(self):
+        return self._input_datasets
+
+    def __repr__(self):
+        return f"<{type(self).__name__} element_spec={self.element_spec}>"
+
+    def __bool__(self):
+        return True
+
+    __nonzero__ = __bool__
+
+    def __len__(self):
+        if not _headrace.is_eager():
+            raise TypeError(
+                "`tf.data.Dataset` only supports `len` in eager mode. Use "
+                "`tf.data.Dataset.cardinality()` instead."
+            )
+        n = int(self.cardinality())
+        if n == INFINITE:
+            raise TypeError("The dataset is infinite.")
+        if n == UNKNOWN:
+            raise TypeError("The dataset length is unknown.")
+        return n
+
+    def cardinality(self):
+        """The number of elements as a tensor: -1 infinite, -2 unknown."""
+        return raw("DatasetCardinality")(input_dataset=self._variant_tensor)
+
+    def options(self):
+        """The options that apply, of this dataset and of those before it."""
+        from headrace.data.options import Options
+
+        merged = Options()
+        for d in self._inputs():
+            merged = merged.merge(d.options())
+        return merged
+
+    def with_options(self, options, name=None):
+        """The same elements under other options."""
+        return _transforms()._OptionsDataset(self, options)
+
+    # --- going along it ---
+
+    def __iter__(self):
+        from headrace.data.iterator import OwnedIterator
+        from headrace.graph import stack
+
+        graph = stack.current()
+        if not _headrace.is_eager() and not _in_function(graph):
+            raise RuntimeError(
+                "`tf.data.Dataset` only supports Python-style iteration in eager mode "
+                "or within tf.function."
+            )
+        return OwnedIterator(self)
+
+    def as_numpy_iterator(self):
+        """An iterator of structures of NumPy values."""
+        from headrace.data.iterator import NumpyIterator
+
+        if not _headrace.is_eager():
+            raise RuntimeError(
+                "`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode."
+            )
+        for spec in structure.nest.flatten(self.element_spec):
+            _check_numpy(spec)
+        return NumpyIterator(self)
+
+    def get_single_element(self, name=None):
+        """The element of a dataset of one."""
+        tensors = raw("DatasetToSingleElement")(
+            dataset=self._variant_tensor, name=name, **flat(self.element_spec)
+        )
+        return structure.from_tensors(self.element_spec, tensors)
+
+    def reduce(self, initial_state, reduce_func, name=None):
+        """reduce_func(state, element) over all elements."""
+        return _transforms().reduce(self, initial_state, reduce_func, name)
+
+    # --- sources ---
+
+    @staticmethod
+    def from_tensors(tensors, name=None):
+        """One element."""
+        return _sources()._TensorDataset(tensors)
+
+    @staticmethod
+    def from_tensor_slices(tensors, name=None):
+        """The rows of tensors."""
+        return _sources()._TensorSliceDataset(tensors)
+
+    @staticmethod
+    def from_generator(
+        generator,
+        output_types=None,
+        output_shapes=None,
+        args=None,
+        output_signature=None,
+        name=None,
+    ):
+        """What the iterators that `generator(*args)` returns yield."""
+        from headrace.data import generator as generators
+
+        return generators.from_generator(
+            generator, output_types, output_shapes, args, output_signature
+        )
+
+    @staticmethod
+    def range(*args, **kwargs):
+        """Integers, as Python's range."""
+        return _sources()._RangeDataset(*args, **kwargs)
+
+    @staticmethod
+    def counter(start=0, step=1, dtype=dtypes.int64, name=None):
+        """Integers without end."""
+        return _sources().counter(start, step, dtype)
+
+    @staticmethod
+    def random(seed=None, rerandomize_each_iteration=None, name=None):
+        """Random int64 numbers without end."""
+        return _sources()._RandomDataset(seed, rerandomize_each_iteration)
+
+    @staticmethod
+    def list_files(file_pattern, shuffle=None, seed=None, name=None):
+        """The names of files that match patterns."""
+        return _sources().list_files(file_pattern, shuffle, seed)
+
+    @staticmethod
+    def zip(*args, datasets=None, name=None):
+        """Elements of datasets side by side."""
+        return _sources().zip_datasets(args, datasets)
+
+    @staticmethod
+    def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
+        """Elements of the datasets that `choice_dataset` names."""
+        return _sources().choose_from_datasets(
+            datasets, choice_dataset, stop_on_empty_dataset
+        )
+
+    @staticmethod
+    def sample_from_datasets(
+        datasets,
+        weights=None,
+        seed=None,
+        stop_on_empty_dataset=False,
+        rerandomize_each_iteration=None,
+    ):
+        """Elements of datasets drawn at random."""
+        return _sources().sample_from_datasets(
+            datasets, weights, seed, stop_on_empty_dataset, rerandomize_each_iteration
+        )
+
+    @staticmethod
+    def load(path, element_spec=None, compression=None, reader_func=None, wait=False):
+        """What `save` wrote."""
+        from headrace.data import saved
+
+        return saved.load(path, element_spec, compression, reader_func, wait)
+
+    def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
+        """Writes all elements to a folder."""
+        from headrace.data import saved
+
+        return saved.save(self, path, compression, shard_func, checkpoint_args)
+
+    def snapshot(
+        self,
+        path,
+        compression="AUTO",
+        reader_func=None,
+        shard_func=None,
+        name=None,
+    ):
+        """The elements, written to a folder the first time and read from it later."""
+        from headrace.data import saved
+
+        return saved.snapshot(self, path, compression, reader_func, shard_func)
+
+    # --- transformations ---
+
+    def apply(self, transformation_func):
+        """transformation_func(self), which must be a dataset."""
+        dataset = transformation_func(self)
+        if not isinstance(dataset, Dataset):
+            raise TypeError(
+                "`transformation_func` must return a `tf.data.Dataset` object. Got "
+                f"{type(dataset)}."
+            )
+        dataset._input_datasets = [self]
+        return dataset
+
+    def batch(
+        self,
+        batch_size,
+        drop_remainder=False,
+        num_parallel_calls=None,
+        deterministic=None,
+        name=None,
+    ):
+        """Consecutive elements stacked."""
+        return _transforms()._batch(
+            self, batch_size, drop_remainder, num_parallel_calls
+        )
+
+    def padded_batch(
+        self,
+        batch_size,
+        padded_shapes=None,
+        padding_values=None,
+        drop_remainder=False,
+        name=None,
+    ):
+        """Consecutive elements, padded to one shape and stacked."""
+        return _grouping()._PaddedBatchDataset(
+            self, batch_size, padded_shapes, padding_values, drop_remainder
+        )
+
+    def ragged_batch(
+        self,
+        batch_size,
+        drop_remainder=False,
+        row_splits_dtype=dtypes.int64,
+        name=None,
+    ):
+        """Consecutive elements of any sizes as ragged tensors."""
+        return _grouping().ragged_batch(
+            self, batch_size, drop_remainder, row_splits_dtype
+        )
+
+    def sparse_batch(self, batch_size, row_shape, name=None):
+        """Consecutive elements of any sizes as sparse tensors."""
+        raise NotImplementedError("tf.data.Dataset.sparse_batch is not supported")
+
+    def rebatch(self, batch_size, drop_remainder=False, name=None):
+        """The rows of batches in batches of another size."""
+        return _grouping()._RebatchDataset(self, batch_size, drop_remainder)
+
+    def unbatch(self, name=None):
+        """The rows of elements."""
+        return _grouping()._UnbatchDataset(self)
+
+    def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
+        """Datasets of consecutive elements."""
+        return _grouping()._WindowDataset(self, size, shift, stride, drop_remainder)
+
+    def group_by_window(
+        self, key_func, reduce_func, window_size=None, window_size_func=None, name=None
+    ):
+        """Elements of one key gathered into windows, which reduce_func gets."""
+        return _grouping()._GroupByWindowDataset(
+            self, key_func, reduce_func, window_size, window_size_func
+        )
+
+    def bucket_by_sequence_length(
+        self,
+        element_length_func,
+        bucket_boundaries,
+        bucket_batch_sizes,
+        padded_shapes=None,
+        padding_values=None,
+        pad_to_bucket_boundary=False,
+        no_padding=False,
+        drop_remainder=False,
+        name=None,
+    ):
+        """Batches of elements of like lengths."""
+        return _grouping().bucket_by_sequence_length(
+            self,
+            element_length_func,
+            bucket_boundaries,
+            bucket_batch_sizes,
+            padded_shapes,
+            padding_values,
+            pad_to_bucket_boundary,
+            no_padding,
+            drop_remainder,
+        )
+
+    def map(
+        self,
+        map_func,
+        num_parallel_calls=None,
+        deterministic=None,
+        synchronous=None,
+        use_unbounded_threadpool=False,
+        name=None,
+    ):
+        """map_func of every element."""
+        return _transforms()._map(
+            self, map_func, num_parallel_calls, deterministic, synchronous
+        )
+
+    def flat_map(self, map_func, name=None):
+        """The datasets that map_func returns, one behind another."""
+        return _transforms()._FlatMapDataset(self, map_func)
+
+    def interleave(
+        self,
+        map_func,
+        cycle_length=None,
+        block_length=None,
+        num_parallel_calls=None,
+        deterministic=None,
+        name=None,
+    ):
+        """The datasets that map_func returns, by turns."""
+        return _transforms()._interleave(
+            self,
+            map_func,
+            cycle_length,
+            block_length,
+            num_parallel_calls,
+            deterministic,
+        )
+
+    def filter(self, predicate, name=None):
+        """The elements for which the predicate holds."""
+        return _transforms()._FilterDataset(self, predicate)
+
+    def take_while(self, predicate, name=None):
+        """The elements before the first for which the predicate fails."""
+        return _transforms()._TakeWhileDataset(self, predicate)
+
+    def scan(self, initial_state, scan_func, name=None):
+        """scan_func(state, element) -> (state, output) along the elements."""
+        return _transforms()._ScanDataset(self, initial_state, scan_func)
+
+    def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=None):
+        """Elements drawn at random from a buffer."""
+        return _transforms()._ShuffleDataset(
+            self, buffer_size, seed, reshuffle_each_iteration
+        )
+
+    def repeat(self, count=None, name=None):
+        """The elements again and again."""
+        return _transforms()._RepeatDataset(self, count)
+
+    def take(self, count, name=None):
+        """The first elements."""
+        return _transforms()._TakeDataset(self, count)
+
+    def skip(self, count, name=None):
+        """All but the first elements."""
+        return _transforms()._SkipDataset(self, count)
+
+    def shard(self, num_shards, index, name=None):
+        """Every num_shards-th element."""
+        return _transforms()._ShardDataset(self, num_shards, index)
+
+    def enumerate(self, start=0, name=None):
+        """(number, element) of every element."""
+        numbers = Dataset.range(start, np.iinfo(np.int64).max)
+        return Dataset.zip((numbers, self))
+
+    def concatenate(self, dataset, name=None):
+        """The elements of this dataset and then those of another."""
+        return _transforms()._ConcatenateDataset(self, dataset)
+
+    def prefetch(self, buffer_size, name=None):
+        """The elements, made ahead of time."""
+        return _transforms()._PrefetchDataset(self, buffer_size)
+
+    def cache(self, filename="", name=None):
+        """The elements, kept from the first time on."""
+        return _transforms().CacheDataset(self, filename)
+
+    def unique(self, name=None):
+        """Each element once."""
+        return _transforms()._UniqueDataset(self)
+
+    def ignore_errors(self, log_warning=False, name=None):
+        """The elements without those that fail."""
+        return _transforms()._IgnoreErrorsDataset(self, log_warning)
+
+    def rejection_resample(
+        self, class_func, target_dist, initial_dist=None, seed=None, name=None
+    ):
+        """(class, element) pairs whose classes have another distribution."""
+        from headrace.data import resampling
+
+        return resampling.rejection_resample(
+            self, class_func, target_dist, initial_dist, seed
+        )
+
+
+def _in_function(graph):
+    return graph is not None and getattr(graph, "building_function", False)
+
+
+def _check_numpy(spec):
+    from headrace.ragged.spec import RaggedTensorSpec
+
+    known = (
+        type_spec.TensorSpec,
+        type_spec.NoneTensorSpec,
+        structure.SparseTensorSpec,
+        RaggedTensorSpec,
+    )
+    if not isinstance(spec, known):
+        raise TypeError(
+            "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that "
+            f"produce values of type {spec.value_type}."
+        )
+
+
+class _VariantDataset(Dataset):
+    """A dataset by its variant tensor."""
+
+
+class DatasetSpec(type_spec.TypeSpec):
+    """What a dataset is like."""
+
+    def __init__(self, element_spec, dataset_shape=()):
+        self._element_spec = element_spec
+        self._dataset_shape = tensor_shape.as_shape(dataset_shape)
+
+    @property
+    def value_type(self):
+        return Dataset
+
+    @property
+    def element_spec(self):
+        return self._element_spec
+
+    @property
+    def shape(self):
+        return self._dataset_shape
+
+    def _serialize(self):
+        return (self._element_spec, self._dataset_shape)
+
+    @property
+    def _component_specs(self):
+        return [type_spec.TensorSpec(self._dataset_shape, dtypes.variant)]
+
+    def _to_components(self, value):
+        return value._components()
+
+    def _from_components(self, parts):
+        return _VariantDataset(parts[0], self._element_spec)
+
+    def _to_variant(self, value):
+        return value._variant_tensor
+
+    def _of_variant(self, tensor):
+        return _VariantDataset(tensor, self._element_spec)
+
+    @staticmethod
+    def from_value(value):
+        return DatasetSpec(value.element_spec)

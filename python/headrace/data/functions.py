@@ -1,0 +1,85 @@
+"""Users' functions, traced for the elements of a dataset."""
+
+import functools
+
+from headrace._load import _headrace
+from headrace.data import structure
+from headrace.framework.type_spec import TensorSpec
+from headrace.function import polymorphic
+from headrace.graph import stack
+
+
+class DatasetFunction:
+    """A function of components, with what its results are like.
+
+    `specs` are those of the arguments; a spec that is a tuple gives one argument
+    each of its parts. `function` is the trace, `output` the spec of what it returns.
+    """
+
+    def __init__(self, func, transformation, specs, unpack=True):
+        self._func = func
+        self._specs = specs
+        self._unpack = unpack
+        self.output = None
+        name = getattr(func, "__name__", type(func).__name__)
+        traced = polymorphic.function(self._wrapper(f"Dataset_{transformation}_{name}"))
+        components = [c for s in specs for c in structure.component_specs(s)]
+        self.function = traced.get_concrete_function(
+            *[TensorSpec(c.shape, c.dtype) for c in components]
+        )
+        graph = stack.current()
+        if graph is not None:
+            self.function.add_to_graph(graph)
+
+    def _wrapper(self, name):
+        def wrapper(*components):
+            components = list(components)
+            values = []
+            for spec in self._specs:
+                n = len(structure.component_specs(spec))
+                values.append(structure.from_tensors(spec, components[:n]))
+                del components[:n]
+            if len(values) == 1 and self._unpack and _is_args(values[0]):
+                values = list(values[0])
+            result = _converted(self._func)(*values)
+            result = structure.normalize(_as_elements(result))
+            self.output = structure.spec_of(result)
+            return structure.to_tensors(self.output, result)
+
+        wrapper.__name__ = wrapper.__qualname__ = name
+        return wrapper
+
+    @property
+    def captures(self):
+        return self.function.captured_inputs
+
+
+def _is_args(value):
+    """True for elements whose parts are the arguments of a function."""
+    return type(value) is tuple or (
+        isinstance(value, tuple) and not hasattr(value, "_fields")
+    )
+
+
+def _as_elements(result):
+    return result
+
+
+def _converted(func):
+    """The function as AutoGraph sees it, where there is AutoGraph."""
+    convert = getattr(polymorphic, "autograph_convert", None)
+    return convert(func) if convert is not None else func
+
+
+@functools.lru_cache(maxsize=None)
+def raw(op):
+    """The raw op function of that name."""
+    return _headrace.raw_op(op)
+
+
+def flat(spec):
+    """The attributes output_types and output_shapes of a spec."""
+    return {
+        "output_types": structure.flat_types(spec),
+        "output_shapes": structure.flat_shapes(spec),
+    }

@@ -1,0 +1,138 @@
+"""Places in datasets: what iter() gives."""
+
+from headrace.data import structure
+from headrace.data.functions import flat, raw
+from headrace.framework import dtypes, errors, tensor_shape, type_spec
+from headrace.framework.trackable import Trackable
+
+
+class Iterator(Trackable):
+    """The base of iterators: elements one after another."""
+
+    _is_composite_tensor = True
+
+    def __init__(self, dataset=None, element_spec=None, resource=None):
+        if dataset is not None:
+            self._dataset = dataset
+            self._element_spec = dataset.element_spec
+            attributes = flat(self._element_spec)
+            self._resource = raw("AnonymousIteratorV3")(**attributes)
+            raw("MakeIterator")(
+                dataset=dataset._variant_tensor, iterator=self._resource
+            )
+        else:
+            self._element_spec, self._resource = element_spec, resource
+            attributes = flat(element_spec)
+        self._attributes = attributes
+        self._single = isinstance(self._element_spec, type_spec.TensorSpec)
+
+    @property
+    def element_spec(self):
+        return self._element_spec
+
+    @property
+    def _type_spec(self):
+        return IteratorSpec(self._element_spec)
+
+    def _components(self):
+        return [self._resource]
+
+    def _from_components(self, parts):
+        return OwnedIterator(element_spec=self._element_spec, resource=parts[0])
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        try:
+            return self.get_next()
+        except errors.OutOfRangeError:
+            raise StopIteration from None
+
+    next = __next__
+
+    def get_next(self):
+        """The next element; OutOfRangeError at the end."""
+        tensors = raw("IteratorGetNext")(iterator=self._resource, **self._attributes)
+        if self._single:
+            return tensors[0]
+        return structure.from_tensors(self._element_spec, tensors)
+
+    def get_next_as_optional(self):
+        """The next element as a tf.experimental.Optional, empty at the end."""
+        from headrace.data.optional import OptionalImpl
+
+        variant = raw("IteratorGetNextAsOptional")(
+            iterator=self._resource, **self._attributes
+        )
+        return OptionalImpl(variant, self._element_spec)
+
+    def _serialize_to_tensors(self):
+        state = raw("SerializeIterator")(resource_handle=self._resource)
+        return {"ITERATOR_STATE": state}
+
+    def _restore_from_tensors(self, restored_tensors):
+        raw("DeserializeIterator")(
+            resource_handle=self._resource,
+            serialized=restored_tensors["ITERATOR_STATE"],
+        )
+
+
+class OwnedIterator(Iterator):
+    """What iter(dataset) gives."""
+
+    def __repr__(self):
+        return (
+            f"<{type(self).__module__}.{type(self).__name__} object at {id(self):#x}>"
+        )
+
+
+class IteratorSpec(type_spec.TypeSpec):
+    """What an iterator is like."""
+
+    def __init__(self, element_spec):
+        self._element_spec = element_spec
+
+    @property
+    def value_type(self):
+        return OwnedIterator
+
+    @property
+    def element_spec(self):
+        return self._element_spec
+
+    @property
+    def shape(self):
+        return tensor_shape.TensorShape([])
+
+    def _serialize(self):
+        return (self._element_spec,)
+
+    @property
+    def _component_specs(self):
+        return [type_spec.TensorSpec([], dtypes.resource)]
+
+    def _to_components(self, value):
+        return value._components()
+
+    def _from_components(self, parts):
+        return OwnedIterator(element_spec=self._element_spec, resource=parts[0])
+
+    @staticmethod
+    def from_value(value):
+        return IteratorSpec(value.element_spec)
+
+
+class NumpyIterator:
+    """Elements as NumPy values."""
+
+    def __init__(self, dataset):
+        self._iterator = iter(dataset)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return structure.to_numpy(next(self._iterator))
+
+    next = __next__

@@ -1,0 +1,63 @@
+"""Structures of elements: tuples, dicts and the like; lists are leaves here."""
+
+from collections import abc
+
+from headrace.framework import nest as _nest
+
+
+def is_nested(x):
+    """True for what flatten goes into."""
+    if isinstance(x, list):
+        return False
+    return isinstance(x, (tuple, abc.Mapping)) or _nest._is_attrs(x)
+
+
+def flatten(x):
+    """The leaves in order."""
+    if not is_nested(x):
+        return [x]
+    return [leaf for child in _nest.children(x) for leaf in flatten(child)]
+
+
+def map_structure(func, x):
+    """`func` of every leaf."""
+    if not is_nested(x):
+        return func(x)
+    values = [map_structure(func, child) for child in _nest.children(x)]
+    return _nest.rebuild(x, values)
+
+
+def pack(structure, leaves):
+    """The structure with the leaves of an iterator."""
+    leaves = iter(leaves)
+    return map_structure(lambda _: next(leaves), structure)
+
+
+def assert_same_structure(a, b):
+    """TypeError or ValueError where two structures differ."""
+    if is_nested(a) != is_nested(b):
+        raise ValueError(
+            "The two structures don't have the same nested structure. First "
+            f"structure: {a}, second structure: {b}."
+        )
+    if not is_nested(a):
+        return
+    mapping = isinstance(a, abc.Mapping)
+    if mapping != isinstance(b, abc.Mapping):
+        raise TypeError(
+            "The two structures don't have the same sequence type. First structure has "
+            f"type {type(a)}, while second structure has type {type(b)}."
+        )
+    if mapping and set(a) != set(b):
+        raise ValueError(
+            "The two dictionaries don't have the same set of keys. First structure has "
+            f"keys {list(a)}, while second structure has keys {list(b)}."
+        )
+    left, right = list(_nest.children(a)), list(_nest.children(b))
+    if len(left) != len(right):
+        raise ValueError(
+            "The two structures don't have the same number of elements. First "
+            f"structure: {a}, second structure: {b}."
+        )
+    for x, y in zip(left, right):
+        assert_same_structure(x, y)

@@ -1,0 +1,93 @@
+"""tf.experimental.Optional: a value that may be missing."""
+
+from headrace.data import structure
+from headrace.data.functions import flat, raw
+from headrace.framework import dtypes, tensor_shape, type_spec
+
+
+class Optional:
+    """A value, or none."""
+
+    _is_composite_tensor = True
+
+    @staticmethod
+    def empty(element_spec):
+        """One without a value."""
+        return OptionalImpl(raw("OptionalNone")(), element_spec)
+
+    @staticmethod
+    def from_value(value):
+        """One with that value."""
+        value = structure.normalize(value)
+        spec = structure.spec_of(value)
+        variant = raw("OptionalFromValue")(components=structure.to_tensors(spec, value))
+        return OptionalImpl(variant, spec)
+
+
+class OptionalImpl(Optional):
+    """An optional by its variant tensor."""
+
+    def __init__(self, variant_tensor, element_spec):
+        self._variant_tensor = variant_tensor
+        self._element_spec = element_spec
+
+    element_spec = property(lambda self: self._element_spec)
+
+    @property
+    def _type_spec(self):
+        return OptionalSpec(self._element_spec)
+
+    def _components(self):
+        return [self._variant_tensor]
+
+    def _from_components(self, parts):
+        return OptionalImpl(parts[0], self._element_spec)
+
+    def has_value(self, name=None):
+        """Whether there is a value, as a tensor."""
+        return raw("OptionalHasValue")(optional=self._variant_tensor, name=name)
+
+    def get_value(self, name=None):
+        """The value; InvalidArgumentError when there is none."""
+        tensors = raw("OptionalGetValue")(
+            optional=self._variant_tensor, name=name, **flat(self._element_spec)
+        )
+        return structure.from_tensors(self._element_spec, tensors)
+
+
+class OptionalSpec(type_spec.TypeSpec):
+    """What an optional is like."""
+
+    def __init__(self, element_spec):
+        self._element_spec = element_spec
+
+    @property
+    def value_type(self):
+        return OptionalImpl
+
+    @property
+    def shape(self):
+        return tensor_shape.TensorShape([])
+
+    def _serialize(self):
+        return (self._element_spec,)
+
+    @property
+    def _component_specs(self):
+        return [type_spec.TensorSpec([], dtypes.variant)]
+
+    def _to_components(self, value):
+        return value._components()
+
+    def _from_components(self, parts):
+        return OptionalImpl(parts[0], self._element_spec)
+
+    def _to_variant(self, value):
+        return value._variant_tensor
+
+    def _of_variant(self, tensor):
+        return OptionalImpl(tensor, self._element_spec)
+
+    @staticmethod
+    def from_value(value):
+        return OptionalSpec(value.element_spec)

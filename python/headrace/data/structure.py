@@ -1,0 +1,319 @@
+"""Elements and their specs, taken apart into the tensors that datasets hold.
+
+A dense tensor is a component; a sparse or ragged tensor, a dataset or an optional is
+one component of dtype variant.
+"""
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.data import nest
+from headrace.framework import conversion, dtypes, tensor_shape, type_spec
+from headrace.framework.sparse_tensor import (
+    SparseTensor,
+    SparseTensorSpec,
+    SparseTensorValue,
+)
+from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
+
+_VARIANT = TensorSpec([], dtypes.variant)
+
+
+def _ragged():
+    from headrace.ragged import ragged_tensor, spec
+
+    return ragged_tensor, spec
+
+
+def normalize(value, dtype=None):
+    """The structure with tensors in place of what becomes tensors."""
+    return nest.map_structure(_normalize_leaf, value)
+
+
+def _normalize_leaf(x):
+    if x is None or getattr(type(x), "_is_composite_tensor", False):
+        return x
+    if isinstance(x, SparseTensorValue):
+        return SparseTensor.from_value(x)
+    if isinstance(x, list) and x and _is_ragged(x):
+        from headrace.ragged import ragged_ops
+
+        return ragged_ops.stack(x, axis=0)
+    return conversion.convert_to_tensor(x)
+
+
+def _is_ragged(items):
+    ragged, _ = _ragged()
+    return any(ragged.is_ragged(i) for i in items)
+
+
+def spec_of(value):
+    """The spec of a normalized value."""
+
+    def leaf(x):
+        if x is None:
+            return NoneTensorSpec()
+        if isinstance(x, _headrace.Tensor):
+            return TensorSpec(x.shape, x.dtype)
+        return type_spec.type_spec_from_value(x)
+
+    return nest.map_structure(leaf, value)
+
+
+def is_spec(x):
+    return isinstance(x, type_spec.TypeSpec)
+
+
+def component_specs(spec):
+    """TensorSpecs of the components."""
+    return [c for s in nest.flatten(spec) for c in _leaf_specs(s)]
+
+
+def _leaf_specs(s):
+    if isinstance(s, NoneTensorSpec):
+        return []
+    if isinstance(s, TensorSpec):
+        return [s]
+    if isinstance(s, SparseTensorSpec):
+        return [TensorSpec([3], dtypes.variant)]
+    return [_VARIANT]
+
+
+def flat_types(spec):
+    return [c.dtype for c in component_specs(spec)]
+
+
+def flat_shapes(spec):
+    return [c.shape for c in component_specs(spec)]
+
+
+def to_tensors(spec, value):
+    """The components of a value (normalized) of that spec."""
+    out = []
+    leaves = nest.flatten(value)
+    for s, x in zip(nest.flatten(spec), leaves):
+        if isinstance(s, NoneTensorSpec):
+            continue
+        if isinstance(s, TensorSpec):
+            out.append(conversion.convert_to_tensor(x, s.dtype))
+        else:
+            out.append(to_variant(s, x))
+    return out
+
+
+def to_variant(s, x):
+    """One variant tensor of a composite."""
+    raw = _headrace.raw_op
+    if isinstance(s, SparseTensorSpec):
+        return raw("SerializeSparse")(
+            sparse_indices=x.indices,
+            sparse_values=x.values,
+            sparse_shape=x.dense_shape,
+            out_type=dtypes.variant,
+        )
+    ragged, ragged_spec = _ragged()
+    if isinstance(s, ragged_spec.RaggedTensorSpec):
+        return ragged_to_variant(x, s.ragged_rank, batched=False)
+    if hasattr(s, "_to_variant"):
+        return s._to_variant(x)
+    raise TypeError(f"tf.data elements of type {type(x).__name__} are not supported")
+
+
+def ragged_to_variant(x, ragged_rank, batched):
+    ragged, _ = _ragged()
+    if not ragged.is_ragged(x):
+        splits, values = [], conversion.convert_to_tensor(x)
+    else:
+        *splits, values = *x.nested_row_splits, x.flat_values
+    return _headrace.raw_op("RaggedTensorToVariant")(
+        rt_nested_splits=list(splits), rt_dense_values=values, batched_input=batched
+    )
+
+
+def to_slices(spec, value):
+    """Components whose rows are the components of the value's rows."""
+    out = []
+    for s, x in zip(nest.flatten(spec), nest.flatten(value)):
+        if isinstance(s, NoneTensorSpec):
+            continue
+        if isinstance(s, TensorSpec):
+            if s.shape.rank == 0:
+                raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+            out.append(x)
+        elif isinstance(s, SparseTensorSpec):
+            out.append(
+                _headrace.raw_op("SerializeManySparse")(
+                    sparse_indices=x.indices,
+                    sparse_values=x.values,
+                    sparse_shape=x.dense_shape,
+                    out_type=dtypes.variant,
+                )
+            )
+        elif isinstance(s, _ragged()[1].RaggedTensorSpec):
+            out.append(ragged_to_variant(x, s.ragged_rank, batched=True))
+        else:
+            raise TypeError(f"from_tensor_slices of {type(x).__name__}")
+    return out
+
+
+def from_tensors(spec, tensors):
+    """The value of that spec whose components are `tensors`."""
+    if isinstance(spec, TensorSpec):
+        return tensors[0]
+    tensors = iter(tensors)
+
+    def leaf(s):
+        if isinstance(s, TensorSpec):
+            return next(tensors)
+        if isinstance(s, NoneTensorSpec):
+            return None
+        return from_variant(s, next(tensors))
+
+    return nest.map_structure(leaf, spec)
+
+
+def from_variant(s, tensor):
+    """The composite that a variant holds."""
+    raw = _headrace.raw_op
+    if isinstance(s, SparseTensorSpec):
+        parts = raw("DeserializeSparse")(serialized_sparse=tensor, dtype=s.dtype)
+        sparse = SparseTensor(*parts)
+        sparse.set_shape(s.shape)
+        return sparse
+    _, ragged_spec = _ragged()
+    if isinstance(s, ragged_spec.RaggedTensorSpec):
+        splits, values = raw("RaggedTensorFromVariant")(
+            encoded_ragged=tensor,
+            input_ragged_rank=-1 if tensor.shape.rank else s.ragged_rank,
+            output_ragged_rank=s.ragged_rank,
+            Tvalues=s.dtype,
+            Tsplits=s.row_splits_dtype,
+        )
+        return s._from_components([values, *splits])
+    return s._of_variant(tensor)
+
+
+def batched(spec, size):
+    """The spec of `size` (None: unknown) elements stacked."""
+
+    def leaf(s):
+        if isinstance(s, NoneTensorSpec):
+            return s
+        if isinstance(s, TensorSpec):
+            shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
+            return TensorSpec(shape, s.dtype)
+        shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
+        if isinstance(s, SparseTensorSpec):
+            return SparseTensorSpec(shape, s.dtype)
+        _, ragged_spec = _ragged()
+        if isinstance(s, ragged_spec.RaggedTensorSpec):
+            return ragged_spec.RaggedTensorSpec(
+                shape, s.dtype, s.ragged_rank + 1, s.row_splits_dtype
+            )
+        if hasattr(s, "_batched"):
+            return s._batched(size)
+        raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
+
+    return nest.map_structure(leaf, spec)
+
+
+def unbatched(spec):
+    """The spec of rows."""
+
+    def leaf(s):
+        if isinstance(s, NoneTensorSpec):
+            return s
+        if s.shape.rank == 0:
+            raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        shape = s.shape[1:]
+        if isinstance(s, TensorSpec):
+            return TensorSpec(shape, s.dtype)
+        if isinstance(s, SparseTensorSpec):
+            return SparseTensorSpec(shape, s.dtype)
+        _, ragged_spec = _ragged()
+        if isinstance(s, ragged_spec.RaggedTensorSpec):
+            if s.ragged_rank <= 1:
+                return ragged_spec.RaggedTensorSpec(
+                    shape, s.dtype, 0, s.row_splits_dtype
+                )
+            return ragged_spec.RaggedTensorSpec(
+                shape, s.dtype, s.ragged_rank - 1, s.row_splits_dtype
+            )
+        if hasattr(s, "_unbatched"):
+            return s._unbatched()
+        raise TypeError(f"Cannot unbatch elements of type {type(s).__name__}")
+
+    return nest.map_structure(leaf, spec)
+
+
+def of_types_and_shapes(types, shapes):
+    """Specs of parallel structures of dtypes and shapes (None: unknown)."""
+    if shapes is None:
+        return nest.map_structure(
+            lambda t: TensorSpec(None, dtypes.as_dtype(t)), as_types(types)
+        )
+    leaves = [
+        TensorSpec(s, dtypes.as_dtype(t))
+        for t, s in zip(nest.flatten(as_types(types)), _shape_leaves(types, shapes))
+    ]
+    return nest.pack(as_types(types), leaves)
+
+
+def as_types(types):
+    return nest.map_structure(dtypes.as_dtype, _tuples(types))
+
+
+def _tuples(x):
+    return tuple(_tuples(i) for i in x) if isinstance(x, list) else x
+
+
+def _shape_leaves(types, shapes):
+    """The shapes below the leaves of `types`."""
+    types = _tuples(types)
+    if not nest.is_nested(types):
+        return [tensor_shape.as_shape(shapes)]
+    from headrace.framework import nest as core
+
+    if isinstance(types, dict):
+        keys = core.sorted_keys(types)
+        return [s for k in keys for s in _shape_leaves(types[k], shapes[k])]
+    return [
+        s
+        for t, x in zip(core.children(types), core.children(shapes))
+        for s in _shape_leaves(t, x)
+    ]
+
+
+def common(a, b):
+    """The spec that fits values of both, or an error that names both."""
+    nest.assert_same_structure(a, b)
+    joined = []
+    for x, y in zip(nest.flatten(a), nest.flatten(b)):
+        shared = x.most_specific_common_supertype([y]) if type(x) is type(y) else None
+        if shared is None:
+            raise TypeError(f"Incompatible dataset elements:\n  {a} vs.   {b}")
+        joined.append(shared)
+    return nest.pack(a, joined)
+
+
+def to_numpy(value):
+    """A structure of NumPy values of an element."""
+
+    def leaf(x):
+        if isinstance(x, SparseTensor):
+            return x.numpy()
+        if isinstance(x, _headrace.Tensor):
+            array = x.numpy()
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+            return array
+        if _ragged()[0].is_ragged(x):
+            return x.numpy()
+        if x is None:
+            return None
+        raise TypeError(
+            f"as_numpy_iterator() is not supported for datasets that produce values of "
+            f"type {type(x)}"
+        )
+
+    return nest.map_structure(leaf, value)

@@ -1,0 +1,1 @@
+"""tf.io: record files and parsing of Examples."""

@@ -1,0 +1,117 @@
+"""What parse_example is asked for: tf.io.FixedLenFeature and its kind."""
+
+import collections
+
+from headrace.framework import dtypes
+
+
+class FixedLenFeature(
+    collections.namedtuple("FixedLenFeature", ["shape", "dtype", "default_value"])
+):
+    """Values of one shape in every example; required without a default."""
+
+    __slots__ = ()
+
+    def __new__(cls, shape, dtype, default_value=None):
+        return super().__new__(cls, shape, dtype, default_value)
+
+
+class VarLenFeature(collections.namedtuple("VarLenFeature", ["dtype"])):
+    """Any number of values: a SparseTensor."""
+
+    __slots__ = ()
+
+
+class FixedLenSequenceFeature(
+    collections.namedtuple(
+        "FixedLenSequenceFeature", ["shape", "dtype", "allow_missing", "default_value"]
+    )
+):
+    """Rows of one shape, as many as there are: a tensor padded with the default."""
+
+    __slots__ = ()
+
+    def __new__(cls, shape, dtype, allow_missing=False, default_value=None):
+        return super().__new__(cls, shape, dtype, allow_missing, default_value)
+
+
+class SparseFeature(
+    collections.namedtuple(
+        "SparseFeature", ["index_key", "value_key", "dtype", "size", "already_sorted"]
+    )
+):
+    """Indices in some features and values in another: a SparseTensor."""
+
+    __slots__ = ()
+
+    def __new__(cls, index_key, value_key, dtype, size, already_sorted=False):
+        return super().__new__(cls, index_key, value_key, dtype, size, already_sorted)
+
+
+def _ragged_dtype(dtype):
+    if dtypes.as_dtype(dtype) not in (dtypes.int64, dtypes.float32, dtypes.string):
+        raise ValueError(
+            f"Argument `dtype` must be int64, float32, or bytes; got {dtype!r}"
+        )
+    return dtype
+
+
+class RaggedFeature(
+    collections.namedtuple(
+        "RaggedFeature",
+        ["dtype", "value_key", "partitions", "row_splits_dtype", "validate"],
+    )
+):
+    """Any number of values: a RaggedTensor, cut further by `partitions`, which lie
+    in other features (outermost first)."""
+
+    __slots__ = ()
+
+    RowSplits = collections.namedtuple("RowSplits", ["key"])
+    RowLengths = collections.namedtuple("RowLengths", ["key"])
+    RowStarts = collections.namedtuple("RowStarts", ["key"])
+    RowLimits = collections.namedtuple("RowLimits", ["key"])
+    ValueRowIds = collections.namedtuple("ValueRowIds", ["key"])
+    UniformRowLength = collections.namedtuple("UniformRowLength", ["length"])
+
+    _PARTITIONS = (
+        RowSplits,
+        RowLengths,
+        RowStarts,
+        RowLimits,
+        ValueRowIds,
+        UniformRowLength,
+    )
+
+    def __new__(
+        cls,
+        dtype,
+        value_key=None,
+        partitions=(),
+        row_splits_dtype=dtypes.int32,
+        validate=False,
+    ):
+        _ragged_dtype(dtype)
+        if value_key is not None and not isinstance(value_key, str):
+            raise ValueError(
+                f"Argument `value_key` must be a string; got {value_key!r}"
+            )
+        if row_splits_dtype not in (dtypes.int32, dtypes.int64):
+            raise ValueError(
+                "Argument `row_splits_dtype` must be int32 or int64; got"
+                f"{row_splits_dtype!r}"
+            )
+        if not isinstance(partitions, (list, tuple)):
+            raise TypeError(
+                "Argument `partitions` must be a list or tuple of partitions; got "
+                f"{partitions!r}"
+            )
+        for partition in partitions:
+            if not isinstance(partition, cls._PARTITIONS):
+                raise TypeError(
+                    "Argument `partitions` must be a list of partition objects; got "
+                    f"{partition!r}"
+                )
+        return super().__new__(
+            cls, dtype, value_key, tuple(partitions), row_splits_dtype, validate
+        )

@@ -1,0 +1,107 @@
+"""tf.keras.activations."""
+
+import headrace as tf
+from headrace.keras import serialization, settings
+
+
+def linear(x):
+    """x itself."""
+    return x
+
+
+def relu(x, alpha=0.0, max_value=None, threshold=0.0):
+    """max(x, 0), with a slope below and a ceiling."""
+    return settings.relu(x, alpha, max_value, threshold)
+
+
+def softmax(x, axis=-1):
+    """Probabilities along an axis; the logits are kept for losses."""
+    x = tf.convert_to_tensor(x)
+    if x.shape.rank == 1:
+        raise ValueError(
+            f"Cannot apply softmax to a tensor that is 1D. Received input: {x}"
+        )
+    out = tf.nn.softmax(x, axis=axis)
+    out._keras_logits = x
+    return out
+
+
+def sigmoid(x):
+    """1 / (1 + exp(-x)); the logits are kept for losses."""
+    x = tf.convert_to_tensor(x)
+    out = tf.nn.sigmoid(x)
+    out._keras_logits = x
+    return out
+
+
+def hard_sigmoid(x):
+    """0.2 x + 0.5 cut to [0, 1]."""
+    x = tf.convert_to_tensor(x)
+    return tf.clip_by_value(0.2 * x + 0.5, 0.0, 1.0)
+
+
+def elu(x, alpha=1.0):
+    """x above zero, alpha (exp(x) - 1) below."""
+    out = tf.nn.elu(x)
+    return out if alpha == 1 else tf.where(x > 0, out, alpha * out)
+
+
+def selu(x):
+    return tf.nn.selu(x)
+
+
+def gelu(x, approximate=False):
+    return tf.nn.gelu(x, approximate)
+
+
+def exponential(x):
+    return tf.exp(x)
+
+
+def softplus(x):
+    return tf.math.softplus(x)
+
+
+def softsign(x):
+    return tf.math.softsign(x)
+
+
+def swish(x):
+    return tf.nn.silu(x)
+
+
+def tanh(x):
+    return tf.tanh(x)
+
+
+def mish(x):
+    return x * tf.tanh(tf.math.softplus(x))
+
+
+_FUNCTIONS = (
+    linear,
+    relu,
+    softmax,
+    sigmoid,
+    hard_sigmoid,
+    elu,
+    selu,
+    gelu,
+    exponential,
+    softplus,
+    softsign,
+    swish,
+    tanh,
+    mish,
+)
+_NAMES = {f.__name__: f for f in _FUNCTIONS}
+_NAMES.update(silu=swish)
+_get, deserialize = serialization.getter(_NAMES, "activation function")
+
+
+def get(identifier):
+    return linear if identifier is None else _get(identifier)
+
+
+def serialize(activation, use_legacy_format=False):
+    return serialization.serialize(activation)

@@ -1,0 +1,1 @@
+"""What fit, evaluate and predict call on their way."""

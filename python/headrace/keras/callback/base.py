@@ -1,0 +1,184 @@
+"""tf.keras.callbacks.Callback and lists of them."""
+
+
+class Callback:
+    """Called at the beginning and end of training, epochs and batches."""
+
+    def __init__(self):
+        self.validation_data = None
+        self.model = None
+
+    def set_params(self, params):
+        self.params = params
+
+    def set_model(self, model):
+        self.model = model
+
+    def on_batch_begin(self, batch, logs=None):
+        pass
+
+    def on_batch_end(self, batch, logs=None):
+        pass
+
+    def on_epoch_begin(self, epoch, logs=None):
+        pass
+
+    def on_epoch_end(self, epoch, logs=None):
+        pass
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self.on_batch_begin(batch, logs=logs)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.on_batch_end(batch, logs=logs)
+
+    def on_test_batch_begin(self, batch, logs=None):
+        pass
+
+    def on_test_batch_end(self, batch, logs=None):
+        pass
+
+    def on_predict_batch_begin(self, batch, logs=None):
+        pass
+
+    def on_predict_batch_end(self, batch, logs=None):
+        pass
+
+    def on_train_begin(self, logs=None):
+        pass
+
+    def on_train_end(self, logs=None):
+        pass
+
+    def on_test_begin(self, logs=None):
+        pass
+
+    def on_test_end(self, logs=None):
+        pass
+
+    def on_predict_begin(self, logs=None):
+        pass
+
+    def on_predict_end(self, logs=None):
+        pass
+
+
+def _overrides(callback, method):
+    """Whether the callback does something at that moment."""
+    own = getattr(type(callback), method, None)
+    if own is not getattr(Callback, method) or method in vars(callback):
+        return True
+    if method.startswith("on_train_batch"):
+        return _overrides(callback, method.replace("_train", ""))
+    return False
+
+
+class CallbackList:
+    """Hands every call on to its callbacks.
+
+    `history` and `progress` are classes or None: made unless the user gave some.
+    """
+
+    def __init__(
+        self,
+        callbacks=None,
+        add_history=False,
+        add_progbar=False,
+        model=None,
+        history=None,
+        progress=None,
+        params=None,
+        **kwargs,
+    ):
+        given = callbacks if callbacks is not None else []
+        given = list(given) if isinstance(given, (list, tuple)) else [given]
+        self.callbacks = given
+        if add_history or history is not None:
+            self._add_history(history)
+        if progress is not None and not any(isinstance(c, progress) for c in given):
+            given.append(progress())
+        self.params = dict(params or {}, **kwargs)
+        self.set_params(self.params)
+        if model is not None:
+            self.set_model(model)
+
+    def _add_history(self, history):
+        from headrace.keras.callback.history import History
+
+        history = history or History
+        own = [c for c in self.callbacks if isinstance(c, history)]
+        if not own:
+            own = [history()]
+            self.callbacks.append(own[0])
+        self._history = own[0]
+
+    def __iter__(self):
+        return iter(self.callbacks)
+
+    def append(self, callback):
+        self.callbacks.append(callback)
+
+    def set_params(self, params):
+        self.params = params
+        for callback in self.callbacks:
+            callback.set_params(params)
+
+    def set_model(self, model):
+        self.model = model
+        if hasattr(self, "_history"):
+            object.__setattr__(model, "history", self._history)
+        for callback in self.callbacks:
+            callback.set_model(model)
+
+    def batch_hooks(self, kind):
+        """(something happens at a batch's begin, at its end)."""
+        return tuple(
+            any(_overrides(c, f"on_{kind}_batch_{when}") for c in self.callbacks)
+            for when in ("begin", "end")
+        )
+
+
+def _numbers(logs):
+    """Logs for callbacks: numbers in place of tensors."""
+    if not logs:
+        return {}
+    return {
+        k: v.numpy().item() if hasattr(v, "numpy") and not v.shape.rank else v
+        for k, v in logs.items()
+    }
+
+
+def _forward(name):
+    per_batch = "_batch_" in name
+    if per_batch or "epoch" in name:
+
+        def call(self, index, logs=None):
+            numbers = None
+            for callback in self.callbacks:
+                given = logs
+                if not getattr(callback, "_takes_tensors", False):
+                    if per_batch and not _overrides(callback, name):
+                        continue
+                    if numbers is None:
+                        numbers = _numbers(logs)
+                    given = numbers
+                getattr(callback, name)(index, given)
+
+    else:
+
+        def call(self, logs=None):
+            for callback in self.callbacks:
+                getattr(callback, name)(_numbers(logs))
+
+    call.__name__ = name
+    return call
+
+
+for _what in ("epoch", "train_batch", "test_batch", "predict_batch", "batch"):
+    for _when in ("begin", "end"):
+        _method = f"on_{_what}_{_when}"
+        setattr(CallbackList, _method, _forward(_method))
+for _what in ("train", "test", "predict"):
+    for _when in ("begin", "end"):
+        _method = f"on_{_what}_{_when}"
+        setattr(CallbackList, _method, _forward(_method))

@@ -1,0 +1,103 @@
+"""Callbacks that record."""
+
+import collections
+
+from headrace.keras.callback.base import Callback
+
+
+class History(Callback):
+    """The logs of all epochs; fit returns one.
+
+    Attributes:
+      history: {name: [value of each epoch]}.
+      epoch: the epochs' numbers.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.history = {}
+        self.epoch = []
+
+    def on_train_begin(self, logs=None):
+        self.epoch = []
+
+    def on_epoch_end(self, epoch, logs=None):
+        self.epoch.append(epoch)
+        for key, value in (logs or {}).items():
+            self.history.setdefault(key, []).append(value)
+        object.__setattr__(self.model, "history", self)
+
+
+class CSVLogger(Callback):
+    """Writes the logs of every epoch to a file, a row each."""
+
+    def __init__(self, filename, separator=",", append=False):
+        super().__init__()
+        self.filename, self.sep, self.append = filename, separator, append
+        self._file = self._writer = self._keys = None
+
+    def on_train_begin(self, logs=None):
+        import os
+
+        more = self.append and os.path.exists(self.filename)
+        self._has_header = more and os.path.getsize(self.filename) > 0
+        self._file = open(self.filename, "a" if self.append else "w", newline="")
+
+    def on_epoch_end(self, epoch, logs=None):
+        import csv
+
+        logs = logs or {}
+        if self._keys is None:
+            self._keys = sorted(logs)
+            fields = ["epoch", *self._keys]
+            self._writer = csv.DictWriter(
+                self._file, fieldnames=fields, delimiter=self.sep
+            )
+            if not self._has_header:
+                self._writer.writeheader()
+        row = collections.OrderedDict(epoch=epoch)
+        row.update((key, logs.get(key, "NA")) for key in self._keys)
+        self._writer.writerow(row)
+        self._file.flush()
+
+    def on_train_end(self, logs=None):
+        self._file.close()
+        self._writer = self._keys = None
+
+
+class LambdaCallback(Callback):
+    """Calls functions."""
+
+    def __init__(
+        self,
+        on_epoch_begin=None,
+        on_epoch_end=None,
+        on_train_begin=None,
+        on_train_end=None,
+        on_train_batch_begin=None,
+        on_train_batch_end=None,
+        **kwargs,
+    ):
+        super().__init__()
+        self.__dict__.update(kwargs)
+        given = dict(
+            on_epoch_begin=on_epoch_begin,
+            on_epoch_end=on_epoch_end,
+            on_train_begin=on_train_begin,
+            on_train_end=on_train_end,
+            on_train_batch_begin=on_train_batch_begin,
+            on_train_batch_end=on_train_batch_end,
+        )
+        self.__dict__.update({k: v for k, v in given.items() if v is not None})
+
+
+class TerminateOnNaN(Callback):
+    """Stops training when the loss is no number."""
+
+    def on_batch_end(self, batch, logs=None):
+        import math
+
+        loss = (logs or {}).get("loss")
+        if loss is not None and not math.isfinite(loss):
+            print(f"Batch {batch}: Invalid loss, terminating training")
+            self.model.stop_training = True

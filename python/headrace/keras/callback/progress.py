@@ -1,0 +1,239 @@
+"""The progress line of fit, evaluate and predict."""
+
+import sys
+import time
+
+import numpy as np
+
+from headrace.keras.callback.base import Callback
+
+
+class Progbar:
+    """A line that shows how far a loop is, with averages of values."""
+
+    def __init__(
+        self,
+        target,
+        width=30,
+        verbose=1,
+        interval=0.05,
+        stateful_metrics=None,
+        unit_name="step",
+    ):
+        self.target, self.width, self.verbose = target, width, verbose
+        self.interval, self.unit_name = interval, unit_name
+        self.stateful_metrics = set(stateful_metrics or ())
+        self._values = {}  # name -> [sum, count], or the latest value
+        self._seen = 0
+        self._line = 0  # width of what is shown
+        self._start = time.time()
+        self._last = 0
+        self._first_done = None
+
+    def update(self, current, values=None, finalize=None):
+        if finalize is None:
+            finalize = self.target is not None and current >= self.target
+        self._note(current, values or [])
+        self._seen = current
+        now = time.time()
+        if self.verbose == 1:
+            if now - self._last < self.interval and not finalize:
+                return
+            self._show(
+                self._bar(current)
+                + self._timing(current, now, finalize)
+                + self._shown_values(" - "),
+                finalize,
+            )
+            self._last = now
+        elif self.verbose == 2 and finalize:
+            self._show_summary(current, now)
+
+    def add(self, n, values=None):
+        self.update(self._seen + n, values)
+
+    def _note(self, current, values):
+        for name, value in values:
+            if name in self.stateful_metrics:
+                self._values[name] = value
+                continue
+            step = max(current - self._seen, 1)
+            total = self._values.setdefault(name, [0.0, 0])
+            total[0] += value * step
+            total[1] += step
+
+    def _bar(self, current):
+        if self.target is None:
+            return f"{current:7d}/Unknown"
+        digits = int(np.log10(self.target)) + 1
+        filled = int(self.width * current / self.target)
+        bar = ""
+        if filled > 0:
+            bar = "=" * (filled - 1) + (">" if current < self.target else "=")
+        bar += "." * (self.width - filled)
+        return f"{current:{digits}d}/{self.target} [{bar}]"
+
+    def _per_step(self, current, now):
+        """Seconds a step, without the first, which traces."""
+        if not current:
+            return 0
+        if self._first_done is not None and current > 1:
+            return (now - self._first_done) / (current - 1)
+        return (now - self._start) / current
+
+    def _timing(self, current, now, finalize):
+        per_step = self._per_step(current, now)
+        if current and self._first_done is None:
+            self._first_done = now
+        if self.target is None or finalize:
+            return f" - {now - self._start:.0f}s" + self._rate(per_step)
+        eta = per_step * (self.target - current)
+        return f" - ETA: {_clock(eta)}"
+
+    def _rate(self, seconds):
+        if seconds >= 1 or seconds == 0:
+            return f" {seconds:.0f}s/{self.unit_name}"
+        if seconds >= 1e-3:
+            return f" {seconds * 1e3:.0f}ms/{self.unit_name}"
+        return f" {seconds * 1e6:.0f}us/{self.unit_name}"
+
+    def _shown_values(self, gap):
+        text = ""
+        for name, value in self._values.items():
+            if isinstance(value, list):
+                value = float(np.mean(value[0] / max(1, value[1])))
+                shown = f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
+                text += f"{gap}{name}: {shown}"
+            else:
+                value = _number(value)
+                if isinstance(value, float):
+                    shown = f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
+                else:
+                    shown = str(value)
+                text += f"{gap}{name}: {shown}"
+        return text
+
+    def _show(self, line, finalize):
+        back = "\b" * self._line + "\r"
+        short = max(self._line - len(line), 0) if self._line else 0
+        sys.stdout.write(back + line + " " * short + ("\n" if finalize else ""))
+        sys.stdout.flush()
+        self._line = len(line)
+
+    def _show_summary(self, current, now):
+        whole = self.target if self.target is not None else current
+        digits = int(np.log10(max(whole, 1))) + 1
+        line = f"{current:{digits}d}/{whole}"
+        line += f" - {now - self._start:.0f}s" + self._shown_values(" - ")
+        seconds = now - self._start
+        line += " -" + self._rate(seconds).replace("/step", "/epoch")
+        line += " -" + self._rate(self._per_step(current, now))
+        sys.stdout.write(line + "\n")
+        sys.stdout.flush()
+
+
+def _number(value):
+    if hasattr(value, "numpy"):
+        value = value.numpy()
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    return float(value) if isinstance(value, (float, np.floating)) else value
+
+
+def _clock(seconds):
+    if seconds > 3600:
+        hours, rest = divmod(int(seconds), 3600)
+        return f"{hours}:{rest // 60:02d}:{rest % 60:02d}"
+    if seconds > 60:
+        return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+    return f"{seconds:.0f}s"
+
+
+class ProgbarLogger(Callback):
+    """Shows the progress of fit, evaluate and predict."""
+
+    _takes_tensors = True
+
+    def __init__(self, count_mode="steps", stateful_metrics=None):
+        super().__init__()
+        if count_mode not in ("samples", "steps"):
+            raise ValueError(
+                f'Unknown `count_mode`: {count_mode}. Expected values are ["samples", '
+                '"steps"]'
+            )
+        self._stateful = stateful_metrics
+        self._bar = None
+        self._in_fit = False
+        self._seen = 0
+
+    def set_params(self, params):
+        super().set_params(params)
+        self.verbose, self.epochs = params["verbose"], params["epochs"]
+        self.target = params["steps"]
+
+    def _begin(self):
+        self._seen = 0
+        self._bar = None
+
+    def _open(self):
+        if self._bar is None:
+            stateful = self._stateful
+            if stateful is None:
+                stateful = [m.name for m in self.model.metrics]
+            self._bar = Progbar(
+                self.target, verbose=self.verbose, stateful_metrics=stateful
+            )
+
+    def _update(self, batch, logs):
+        self._open()
+        self._seen = batch + 1
+        if self.verbose == 1:
+            values = [(k, v) for k, v in (logs or {}).items() if k != "outputs"]
+            self._bar.stateful_metrics |= {k for k, _ in values}
+            self._bar.update(self._seen, values, finalize=False)
+
+    def _finish(self, logs):
+        self._open()
+        if self.target is None:
+            self.target = self._bar.target = self._seen
+        values = list((logs or {}).items())
+        self._bar.stateful_metrics |= {k for k, _ in values}
+        self._bar.update(self.target, values, finalize=True)
+
+    def on_train_begin(self, logs=None):
+        self._in_fit = True
+
+    def on_train_end(self, logs=None):
+        self._in_fit = False
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._begin()
+        if self.verbose and self.epochs > 1:
+            print(f"Epoch {epoch + 1}/{self.epochs}")
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._update(batch, logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._finish(logs)
+
+    def on_test_begin(self, logs=None):
+        if not self._in_fit:
+            self._begin()
+
+    def on_test_batch_end(self, batch, logs=None):
+        if not self._in_fit:
+            self._update(batch, logs)
+
+    def on_test_end(self, logs=None):
+        if not self._in_fit:
+            self._finish(logs)
+
+    def on_predict_begin(self, logs=None):
+        self._begin()
+
+    def on_predict_batch_end(self, batch, logs=None):
+        self._update(batch, None)
+
+    def on_predict_end(self, logs=None):
+        self._finish(None)

@@ -1,0 +1,85 @@
+"""tf.keras.constraints."""
+
+import headrace as tf
+from headrace.keras import serialization, settings
+
+
+class Constraint:
+    """Called with a weight after its update, gives what it is to be."""
+
+    _keras_module = "keras.constraints"
+
+    def __call__(self, w):
+        return w
+
+    def get_config(self):
+        return {}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("headrace.keras"):
+            cls._keras_module = cls.__module__
+
+
+def _norm(w, axis):
+    return tf.sqrt(tf.reduce_sum(tf.square(w), axis=axis, keepdims=True))
+
+
+class MaxNorm(Constraint):
+    def __init__(self, max_value=2, axis=0):
+        self.max_value, self.axis = max_value, axis
+
+    def __call__(self, w):
+        norms = _norm(w, self.axis)
+        wanted = tf.clip_by_value(norms, 0.0, float(self.max_value))
+        return w * (wanted / (settings.epsilon() + norms))
+
+    def get_config(self):
+        return {"max_value": self.max_value, "axis": self.axis}
+
+
+class MinMaxNorm(Constraint):
+    def __init__(self, min_value=0.0, max_value=1.0, rate=1.0, axis=0):
+        self.min_value, self.max_value = min_value, max_value
+        self.rate, self.axis = rate, axis
+
+    def __call__(self, w):
+        norms = _norm(w, self.axis)
+        clipped = tf.clip_by_value(norms, float(self.min_value), float(self.max_value))
+        wanted = self.rate * clipped + (1 - self.rate) * norms
+        return w * (wanted / (settings.epsilon() + norms))
+
+    def get_config(self):
+        return {
+            "min_value": self.min_value,
+            "max_value": self.max_value,
+            "rate": self.rate,
+            "axis": self.axis,
+        }
+
+
+class NonNeg(Constraint):
+    def __call__(self, w):
+        return w * tf.cast(tf.greater_equal(w, 0.0), w.dtype)
+
+
+class UnitNorm(Constraint):
+    def __init__(self, axis=0):
+        self.axis = axis
+
+    def __call__(self, w):
+        return w / (settings.epsilon() + _norm(w, self.axis))
+
+    def get_config(self):
+        return {"axis": self.axis}
+
+
+_CLASSES = (MaxNorm, MinMaxNorm, NonNeg, UnitNorm)
+_NAMES = {c.__name__: c for c in _CLASSES}
+_NAMES.update({settings.snake_case(c.__name__): c for c in _CLASSES})
+get, deserialize = serialization.getter(_NAMES, "constraint")
+serialize = serialization.serialize

@@ -1,0 +1,1 @@
+"""What layers, models and training are made of."""

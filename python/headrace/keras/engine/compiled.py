@@ -1,0 +1,233 @@
+"""The losses and metrics that compile was given, applied to outputs."""
+
+import headrace as tf
+from headrace.keras import loss as losses
+from headrace.keras.metric import registry
+from headrace.keras.metric.reductions import Mean
+
+
+def _is_nested(x):
+    return isinstance(x, (list, tuple, dict))
+
+
+def _names_of(y_pred, names):
+    """A name for each output: the model's, dict keys, or output_1, …"""
+    if isinstance(y_pred, dict):
+        return sorted(y_pred)
+    count = len(tf.nest.flatten(y_pred))
+    if names is not None and len(names) == count:
+        return list(names)
+    return [f"output_{i + 1}" for i in range(count)]
+
+
+def _per_output(given, y_pred, names, what):
+    """What compile was given, one entry an output."""
+    leaves = tf.nest.flatten(y_pred)
+    if isinstance(given, dict):
+        unknown = [k for k in given if k not in names]
+        if unknown:
+            raise ValueError(
+                f"Found unexpected {what} keys that do not correspond to any Model "
+                f"output: {set(unknown)}. Expected: {names}."
+            )
+        return [given.get(n) for n in names]
+    if isinstance(given, (list, tuple)) and (len(leaves) > 1 or len(given) == 1):
+        if len(given) != len(leaves):
+            raise ValueError(
+                f"The {what} list must have one entry an output: {len(leaves)}, got "
+                f"{len(given)}"
+            )
+        return list(given)
+    return [given] * len(leaves)
+
+
+def _match(structure, y_pred, names):
+    """Leaves of targets or weights in the order of the outputs."""
+    count = len(tf.nest.flatten(y_pred))
+    if structure is None:
+        return [None] * count
+    if isinstance(structure, dict):
+        return [structure.get(n) for n in names]
+    if _is_nested(structure):
+        leaves = list(structure)
+        if len(leaves) == count:
+            return leaves
+        return tf.nest.flatten(structure)
+    return [structure] if count == 1 else [structure] * count
+
+
+def _with_mask(y_pred, sample_weight):
+    """Weights that leave out what the output's mask hides."""
+    mask = getattr(y_pred, "_keras_mask", None)
+    if mask is None:
+        return sample_weight
+    mask = tf.cast(mask, y_pred.dtype)
+    if sample_weight is None:
+        return mask
+    weight = tf.cast(sample_weight, y_pred.dtype)
+    while weight.shape.rank < mask.shape.rank:
+        weight = tf.expand_dims(weight, -1)
+    while mask.shape.rank < weight.shape.rank:
+        mask = tf.expand_dims(mask, -1)
+    return mask * weight
+
+
+def _fitted(target, output, weight):
+    """Target and weight with the output's kind of dtype and rank."""
+    target = tf.convert_to_tensor(target)
+    flat = output.shape.rank == 2
+    if flat and target.shape.rank == 1:
+        target = tf.expand_dims(target, -1)
+    same_kind = target.dtype.is_floating == output.dtype.is_floating
+    if same_kind and target.dtype.is_floating and target.dtype != output.dtype:
+        target = tf.cast(target, output.dtype)
+    if weight is not None:
+        weight = tf.convert_to_tensor(weight)
+        if weight.dtype != output.dtype:
+            weight = tf.cast(weight, output.dtype)
+        if flat and weight.shape.rank == 1:
+            weight = tf.expand_dims(weight, -1)
+    return target, weight
+
+
+class Losses:
+    """The total loss of all outputs, and running means for the logs."""
+
+    def __init__(self, given, weights, names):
+        self._given, self._weights, self._names = given, weights, names
+        self._functions = None
+        self._total = Mean(name="loss")
+        self._parts = []
+
+    def _build(self, y_pred):
+        names = _names_of(y_pred, self._names)
+        self._output_names = names
+        given = _per_output(self._given, y_pred, names, "loss")
+        self._functions = [None if g is None else losses.as_loss(g) for g in given]
+        weights = _per_output(self._weights, y_pred, names, "loss_weights")
+        self._scales = weights
+        if len(names) > 1:
+            self._parts = [
+                None if f is None else Mean(name=f"{n}_loss")
+                for n, f in zip(names, self._functions)
+            ]
+
+    @property
+    def metrics(self):
+        found = [self._total] if self._used else []
+        return found + [p for p in self._parts if p is not None]
+
+    _used = True
+
+    def __call__(self, y_true, y_pred, sample_weight=None, penalties=()):
+        """The total; updates the running means."""
+        if self._functions is None:
+            with tf.init_scope():
+                self._build(y_pred)
+        names = self._output_names
+        outputs = tf.nest.flatten(y_pred)
+        targets = _match(y_true, y_pred, names)
+        weights = _match(sample_weight, y_pred, names)
+        values, batch = [], None
+        for i, function in enumerate(self._functions):
+            if function is None or targets[i] is None:
+                continue
+            target, weight = _fitted(targets[i], outputs[i], weights[i])
+            value = function(target, outputs[i], _with_mask(outputs[i], weight))
+            if batch is None:
+                batch = tf.shape(target)[0] if target.shape.rank else 1
+            if self._parts:
+                self._parts[i].update_state(value, sample_weight=batch)
+            scale = self._scales[i]
+            values.append(value if scale is None else value * scale)
+        penalties = [tf.cast(p, tf.float32) for p in penalties]
+        values += penalties
+        if not values:
+            self._used = self._given is not None
+            return None if not self._used else tf.zeros([])
+        total = values[0] if len(values) == 1 else tf.add_n(values)
+        self._total.update_state(total, sample_weight=1 if batch is None else batch)
+        return total
+
+
+class Metrics:
+    """What compile was given as metrics, made when outputs are first seen."""
+
+    def __init__(self, given, weighted, names):
+        self._given, self._weighted, self._names = given, weighted, names
+        self._built = None
+        self._eager_list = [
+            m
+            for m in tf.nest.flatten([given, weighted])
+            if getattr(m, "_is_metric", False)
+        ]
+
+    @property
+    def metrics(self):
+        if self._built is None:
+            return list(self._eager_list)
+        return [m for row in self._built for group in row for m in group]
+
+    def _rows(self, given, y_pred, names):
+        """A list of metrics for each output."""
+        count = len(tf.nest.flatten(y_pred))
+        if given is None:
+            return [[] for _ in range(count)]
+        if isinstance(given, dict):
+            rows = _per_output(given, y_pred, names, "metrics")
+        elif count == 1:
+            rows = [given]
+        elif isinstance(given, (list, tuple)) and any(map(_is_nested, given)):
+            rows = list(given)
+        else:
+            rows = [given] * count
+        return [
+            r if isinstance(r, (list, tuple)) else [] if r is None else [r]
+            for r in rows
+        ]
+
+    def _build(self, y_true, y_pred):
+        names = _names_of(y_pred, self._names)
+        self._output_names = names
+        outputs = tf.nest.flatten(y_pred)
+        targets = _match(y_true, y_pred, names)
+        prefix = names if len(names) > 1 else [None]
+        built = []
+        plain = self._rows(self._given, y_pred, names)
+        weighted = self._rows(self._weighted, y_pred, names)
+        for i, out in enumerate(outputs):
+            rows = []
+            for row in (plain[i], weighted[i]):
+                made = [registry.for_output(m, targets[i], out) for m in row]
+                if prefix[i] is not None:
+                    for m in made:
+                        m._name = f"{prefix[i]}_{m._name}"
+                rows.append(made)
+            built.append(tuple(rows))
+        self._built = built
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        if self._given is None and self._weighted is None:
+            return
+        if self._built is None:
+            with tf.init_scope():
+                self._build(y_true, y_pred)
+        names = self._output_names
+        outputs = tf.nest.flatten(y_pred)
+        targets = _match(y_true, y_pred, names)
+        weights = _match(sample_weight, y_pred, names)
+        for i, (plain, weighted) in enumerate(self._built):
+            if targets[i] is None:
+                continue
+            target, weight = _fitted(targets[i], outputs[i], weights[i])
+            mask = _with_mask(outputs[i], None)
+            for m in plain:
+                m.update_state(target, outputs[i], sample_weight=mask)
+            if weighted:
+                weight = _with_mask(outputs[i], weight)
+                for m in weighted:
+                    m.update_state(target, outputs[i], sample_weight=weight)
+
+    def reset_state(self):
+        for m in self.metrics:
+            m.reset_state()

@@ -1,0 +1,329 @@
+"""Data for fit, evaluate and predict: arrays, datasets, generators, sequences."""
+
+import math
+
+import numpy as np
+
+import headrace as tf
+from headrace.framework import logging
+from headrace.keras import settings
+from headrace.keras.engine import shuffling
+
+_DEFAULT_BATCH = 32
+
+
+def unpack_x_y_sample_weight(data):
+    """(x, y, sample_weight) of what a dataset gives."""
+    if isinstance(data, list):
+        data = tuple(data)
+    if not isinstance(data, tuple):
+        return data, None, None
+    if len(data) in (1, 2, 3):
+        return data + (None,) * (3 - len(data))
+    raise ValueError(
+        "Data is expected to be in format `x`, `(x,)`, `(x, y)`, or `(x, y, "
+        f"sample_weight)`, found: {data}"
+    )
+
+
+def pack_x_y_sample_weight(x, y=None, sample_weight=None):
+    """The tuple of what is not None."""
+    if y is None:
+        return x if not tf.nest.is_nested(x) else (x,)
+    return (x, y) if sample_weight is None else (x, y, sample_weight)
+
+
+def is_iterable_source(x):
+    """Datasets, generators and sequences, which hold x, y and weights together."""
+    if isinstance(x, (tf.Tensor, np.ndarray, list, tuple, dict)):
+        return False
+    return hasattr(x, "element_spec") or hasattr(x, "__next__") or is_sequence(x)
+
+
+def is_sequence(x):
+    return (
+        hasattr(x, "__getitem__")
+        and hasattr(x, "__len__")
+        and not hasattr(x, "dtype")
+        and not hasattr(x, "iloc")
+        and not isinstance(x, (list, tuple, dict))
+    )
+
+
+def _tensor(x):
+    """A tensor of an array; NumPy's doubles become Keras' floats."""
+    if isinstance(x, tf.Tensor):
+        return x
+    if isinstance(x, tf.Variable):
+        return x.read_value()
+    if hasattr(x, "iloc") or hasattr(x, "to_numpy"):
+        x = x.to_numpy()
+    if isinstance(x, np.ndarray) or not isinstance(x, (list, tuple)):
+        x = np.asarray(x)
+        if x.dtype.kind == "f" and x.dtype.name != settings.floatx():
+            x = x.astype(settings.floatx())
+    return tf.convert_to_tensor(x)
+
+
+def _tensors(structure):
+    """A structure of arrays; a list of numbers is an array itself."""
+    if structure is None:
+        return None
+    if isinstance(structure, list) and (
+        not structure or isinstance(structure[0], (int, float, bool, str, bytes))
+    ):
+        return _tensor(np.asarray(structure))
+    if isinstance(structure, list) and isinstance(structure[0], list):
+        return _tensor(np.asarray(structure))
+    return tf.nest.map_structure(_tensor, structure)
+
+
+def _single(structure):
+    return isinstance(structure, tf.Tensor)
+
+
+class ArraySource:
+    """Batches of arrays that are held in memory."""
+
+    def __init__(self, x, y, sample_weight, batch_size, steps, shuffle):
+        self._data = _complete((_tensors(x), _tensors(y), _tensors(sample_weight)))
+        self._flat = tf.nest.flatten(self._data)
+        sizes = {t.shape[0] if t.shape.rank else None for t in self._flat}
+        if len(sizes) != 1 or None in sizes:
+            shapes = [tuple(t.shape.as_list()) for t in self._flat]
+            raise ValueError(
+                "Data cardinality is ambiguous: all arrays must have the same number of "
+                f"rows. Received shapes: {shapes}"
+            )
+        self._size = sizes.pop()
+        if batch_size is None:
+            batch_size = math.ceil(self._size / steps) if steps else _DEFAULT_BATCH
+        self._batch_size = int(batch_size)
+        if self._batch_size < 1:
+            raise ValueError(f"batch_size must be positive, got {batch_size}")
+        whole = -(-self._size // self._batch_size)
+        self.steps = whole if steps is None else steps
+        self._whole = whole
+        self._order = shuffling.order(self._size) if shuffle else None
+        self._by_batch = shuffle == "batch"
+
+    def epoch(self):
+        """The batches of one epoch."""
+        if self._order is None:
+            return self._slices()
+        return self._batches_shuffled() if self._by_batch else self._shuffled()
+
+    def _pack(self, flat):
+        data = self._data
+        if len(flat) == len(data) and all(map(_single, data)):
+            return tuple(flat)
+        return tf.nest.pack_sequence_as(data, flat)
+
+    def _ranges(self):
+        n, size = self._batch_size, self._size
+        return [(at, min(at + n, size)) for at in range(0, size, n)][: self.steps]
+
+    def _slices(self):
+        if self._whole == 1:
+            yield self._pack(self._flat)
+            return
+        for start, stop in self._ranges():
+            yield self._pack([t[start:stop] for t in self._flat])
+
+    def _shuffled(self):
+        order = self._order()
+        for start, stop in self._ranges():
+            rows = order[start:stop]
+            yield self._pack([tf.gather(t, rows) for t in self._flat])
+
+    def _batches_shuffled(self):
+        ranges = self._ranges()
+        np.random.shuffle(ranges)
+        for start, stop in ranges:
+            yield self._pack([t[start:stop] for t in self._flat])
+
+    def note_size(self, count):
+        pass
+
+    def warn_empty(self):
+        raise ValueError("Expected input data to be non-empty.")
+
+
+def _complete(data):
+    """x, y and weights without the Nones at the end."""
+    x, y, sample_weight = data
+    if y is None and sample_weight is None:
+        return (x,)
+    return (x, y) if sample_weight is None else data
+
+
+class IterableSource:
+    """Batches that an iterable gives: a dataset, a generator or a sequence."""
+
+    def __init__(self, data, steps, shuffle=False, weigh=None):
+        self._data, self._wanted, self._weigh = data, steps, weigh
+        self._is_sequence = is_sequence(data) and not hasattr(data, "element_spec")
+        self._shuffle = shuffle and self._is_sequence
+        self._endless = None  # an iterator that goes on from epoch to epoch
+        self.steps = steps if steps is not None else self._known_size()
+
+    def _known_size(self):
+        if self._is_sequence:
+            return len(self._data)
+        if hasattr(self._data, "cardinality"):
+            size = int(self._data.cardinality())
+            if size == -1:
+                raise ValueError(
+                    "When passing an infinitely repeating dataset, please specify a "
+                    "`steps_per_epoch` value so that epoch level callbacks continue to "
+                    "work. The value can be arbitrary, or a number that you think "
+                    "correctly defines the size of an epoch. Epoch-level callbacks will "
+                    "then be called at this interval."
+                )
+            return size if size >= 0 else None
+        return None
+
+    def _walk(self):
+        if not self._is_sequence:
+            return iter(self._data)
+        order = list(range(len(self._data)))
+        if self._shuffle:
+            np.random.shuffle(order)
+        return (self._data[i] for i in order)
+
+    def epoch(self):
+        if self._wanted is None:
+            for element in self._walk():
+                yield self._element(element)
+            if hasattr(self._data, "on_epoch_end"):
+                self._data.on_epoch_end()
+            return
+        if self._endless is None:
+            self._endless = self._walk()
+        for count in range(self._wanted):
+            try:
+                element = next(self._endless)
+            except (StopIteration, tf.errors.OutOfRangeError):
+                self._ran_out(count)
+                return
+            yield self._element(element)
+
+    def _ran_out(self, count):
+        self._endless = None
+        size = self._known_size()
+        if size != count or count == 0:
+            self.warn_empty()
+
+    def _element(self, element):
+        if isinstance(element, list):
+            element = tuple(element)
+        if not hasattr(self._data, "element_spec"):
+            element = tf.nest.map_structure(_tensor, element)
+        if not isinstance(element, tuple):
+            element = (element,)
+        return element if self._weigh is None else self._weigh(element)
+
+    def note_size(self, count):
+        if self.steps is None and count:
+            self.steps = count
+
+    def warn_empty(self):
+        logging.warn(
+            "Your input ran out of data; interrupting training. Make sure that your "
+            "dataset or generator can generate at least `steps_per_epoch * epochs` "
+            "batches. You may need to use the repeat() function when building your "
+            "dataset."
+        )
+
+
+def source(
+    x,
+    y=None,
+    sample_weight=None,
+    batch_size=None,
+    steps=None,
+    shuffle=False,
+    class_weight=None,
+):
+    """What gives the batches of each epoch."""
+    weigh = None if class_weight is None else _weigher(class_weight)
+    if is_iterable_source(x):
+        for name, value in (("y", y), ("sample_weight", sample_weight)):
+            if value is not None:
+                raise ValueError(
+                    f"`{name}` argument is not supported when using a dataset, generator "
+                    "or `keras.utils.Sequence` as input."
+                )
+        if batch_size is not None and hasattr(x, "element_spec"):
+            raise ValueError(
+                "The `batch_size` argument must not be specified for the given input "
+                f"type. Received input: {x}, batch_size: {batch_size}"
+            )
+        return IterableSource(x, steps, shuffle, weigh)
+    if x is None:
+        raise ValueError("fit, evaluate and predict need data: x is None")
+    if weigh is not None:
+        data = weigh(_complete((x, _tensors(y), _tensors(sample_weight))))
+        x, y, sample_weight = unpack_x_y_sample_weight(data)
+    return ArraySource(x, y, sample_weight, batch_size, steps, shuffle)
+
+
+def batch(x, y=None, sample_weight=None, class_weight=None):
+    """One batch of arrays as steps want it."""
+    data = _complete((_tensors(x), _tensors(y), _tensors(sample_weight)))
+    return data if class_weight is None else _weigher(class_weight)(data)
+
+
+def _weigher(class_weight):
+    """Adds the weights of the classes that y names."""
+    classes = sorted(class_weight)
+    if classes != list(range(len(classes))):
+        raise ValueError(
+            "Expected `class_weight` to be a dict with keys from 0 to one less than the "
+            f"number of classes, found {class_weight}"
+        )
+    table = tf.constant([class_weight[c] for c in classes], settings.floatx())
+
+    def weigh(data):
+        x, y, sample_weight = unpack_x_y_sample_weight(data)
+        if tf.nest.is_nested(y):
+            raise ValueError(
+                "`class_weight` is only supported for Models with a single output."
+            )
+        ids = y
+        if y.shape.rank is not None and y.shape.rank > 1:
+            ids = tf.argmax(y, 1) if y.shape[-1] != 1 else tf.squeeze(y, -1)
+        weights = tf.gather(table, tf.cast(ids, tf.int64))
+        if sample_weight is not None:
+            weights = tf.cast(weights, sample_weight.dtype) * sample_weight
+        return x, y, weights
+
+    return weigh
+
+
+def split(data, fraction):
+    """((x, y, w) for training, (x, y, w) for validation): the last rows."""
+    tensors = tuple(_tensors(d) for d in data)
+    if any(is_iterable_source(d) for d in data):
+        raise ValueError(
+            "`validation_split` is only supported for Tensors or NumPy arrays, found "
+            f"following types in the input: {[type(d) for d in data]}"
+        )
+    flat = tf.nest.flatten([t for t in tensors if t is not None])
+    size = flat[0].shape[0]
+    at = int(math.floor(size * (1.0 - fraction)))
+    if at in (0, size):
+        raise ValueError(
+            f"Training data contains {size} samples, which is not sufficient to split it "
+            "into a validation and training set as specified by "
+            f"`validation_split={fraction}`. Either provide more data, or a different "
+            "value for the `validation_split` argument."
+        )
+
+    def part(rows):
+        return tuple(
+            None if t is None else tf.nest.map_structure(lambda a: a[rows], t)
+            for t in tensors
+        )
+
+    return part(slice(None, at)), part(slice(at, None))

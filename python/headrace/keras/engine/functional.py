@@ -1,0 +1,200 @@
+"""Models that connect layers from inputs to outputs."""
+
+import headrace as tf
+from headrace.framework.trackable import node_of
+from headrace.keras import serialization
+from headrace.keras.engine.graph_network import GraphNetwork
+from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.engine.model import Model
+
+
+class Functional(Model):
+    """A Model of inputs and outputs; tf.keras.Model(inputs, outputs) makes one."""
+
+    def __init__(self, inputs=None, outputs=None, name=None, trainable=True, **kwargs):
+        super().__init__(name=name, trainable=True, **kwargs)
+        self._init_graph(inputs, outputs)
+        if not trainable:
+            self.trainable = False
+
+    def _init_graph(self, inputs, outputs):
+        if isinstance(outputs, list) and len(outputs) == 1:
+            outputs = outputs[0]
+        if isinstance(inputs, list) and len(inputs) == 1:
+            inputs = inputs[0]
+        state = self._keras
+        state.network = network = GraphNetwork(inputs, outputs)
+        state.parts = list(network.layers) + [
+            p for p in state.parts if not any(p is x for x in network.layers)
+        ]
+        self.built = True
+        self._attach_layers()
+
+    _network = property(lambda self: getattr(self._keras, "network", None))
+
+    def _attach_layers(self):
+        """Names layers by their places, as checkpoints know them."""
+        node = node_of(self)
+        for name, _ in node.children():
+            if name.startswith(("layer-", "layer_with_weights-")):
+                node.detach(name)
+        with_weights = 0
+        for i, layer in enumerate(self.layers):
+            if layer.weights:
+                node.attach(f"layer_with_weights-{with_weights}", node_of(layer))
+                with_weights += 1
+            node.attach(f"layer-{i}", node_of(layer))
+
+    def _check_savable(self):
+        """Before saving: layers may have got weights since."""
+        self._attach_layers()
+
+    # --- what it is made of ---
+
+    @property
+    def layers(self):
+        network = self._network
+        return super().layers if network is None else list(network.layers)
+
+    @property
+    def inputs(self):
+        return self._network.flat_inputs
+
+    @property
+    def outputs(self):
+        return self._network.flat_outputs
+
+    @property
+    def input(self):
+        return self._network.inputs
+
+    @property
+    def output(self):
+        return self._network.outputs
+
+    @property
+    def input_names(self):
+        return [x.history[0].name for x in self._network.flat_inputs]
+
+    @property
+    def output_names(self):
+        """Names of the layers that make the outputs, made unique."""
+        names, seen = [], {}
+        for x in self._network.flat_outputs:
+            name = x.history[0].name
+            seen[name] = seen.get(name, -1) + 1
+            names.append(f"{name}_{seen[name]}" if seen[name] else name)
+        return names
+
+    @property
+    def input_spec(self):
+        return self._input_specs()
+
+    @input_spec.setter
+    def input_spec(self, value):
+        self._own_input_spec = value
+
+    def _input_specs(self):
+        state = self._keras
+        if getattr(state, "specs_of", None) is not self._network:
+            state.specs_of = self._network
+            state.specs = [
+                InputSpec(
+                    shape=[None, *x.shape.as_list()[1:]] if x.shape.rank else x.shape,
+                    allow_last_axis_squeeze=True,
+                )
+                for x in self._network.flat_inputs
+            ]
+        return state.specs
+
+    # --- calling ---
+
+    def _prepared(self, inputs):
+        if self._network is None:
+            return super()._prepared(inputs)
+        return self._conformed(inputs)
+
+    def _conformed(self, inputs):
+        """A flat list of tensors, as the inputs are declared."""
+        declared = self._network.flat_inputs
+        if isinstance(inputs, dict) and not isinstance(self._network.inputs, dict):
+            names = self.input_names
+            missing = [n for n in names if n not in inputs]
+            if missing:
+                raise ValueError(f'Missing data for input "{missing[0]}".')
+            flat = [inputs[n] for n in names]
+        else:
+            flat = tf.nest.flatten(inputs)
+        if len(flat) != len(declared):
+            raise ValueError(
+                f'Layer "{self.name}" expects {len(declared)} input(s), but it received '
+                f"{len(flat)} input tensors. Inputs received: {inputs}"
+            )
+        return [_conform(x, ref) for x, ref in zip(flat, declared)]
+
+    def call(self, inputs, training=None, mask=None):
+        flat = inputs if isinstance(inputs, list) else self._conformed(inputs)
+        if mask is not None:
+            for x, m in zip(flat, tf.nest.flatten(mask)):
+                if m is not None:
+                    x._keras_mask = m
+        return self._network.run(flat)
+
+    def compute_output_shape(self, input_shape):
+        shape = tf.TensorShape(input_shape) if not _is_many(input_shape) else None
+        if shape is None:
+            inputs = [KerasTensor(s, "float32") for s in input_shape]
+        else:
+            inputs = KerasTensor(shape, self._network.flat_inputs[0].dtype)
+        from headrace.keras.engine import functional_call
+
+        outputs = functional_call._run(self, (inputs,), {})
+        return tf.nest.map_structure(lambda t: t.shape, outputs)
+
+    # --- configuration ---
+
+    def get_config(self):
+        if type(self) is not Functional:
+            return super().get_config()
+        from headrace.keras.engine import model_config
+
+        return model_config.of_functional(self)
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        from headrace.keras.engine import model_config
+
+        with serialization.CustomObjectScope(custom_objects or {}):
+            if not model_config.is_functional(config):
+                return cls(**config)
+            inputs, outputs = model_config.rebuild(config)
+            made = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
+            made.trainable = config.get("trainable", True)
+            return made
+
+
+def _is_many(shape):
+    return isinstance(shape, list) and shape and not isinstance(shape[0], int | None)
+
+
+def _conform(x, declared):
+    """x as the declared input: its dtype, and its rank where an axis of 1 is short."""
+    if isinstance(x, KerasTensor):
+        return x
+    if not isinstance(x, tf.Tensor):
+        x = tf.convert_to_tensor(x)
+    if x.dtype != declared.dtype and not (
+        x.dtype == tf.string or declared.dtype == tf.string
+    ):
+        mask = getattr(x, "_keras_mask", None)
+        x = tf.cast(x, declared.dtype)
+        if mask is not None:
+            x._keras_mask = mask
+    rank, wanted = x.shape.rank, declared.shape.rank
+    if rank is not None and wanted is not None and rank != wanted:
+        if rank == wanted + 1 and x.shape[-1] == 1:
+            return tf.squeeze(x, axis=-1)
+        if rank == wanted - 1 and declared.shape[-1] == 1:
+            return tf.expand_dims(x, axis=-1)
+    return x

@@ -1,0 +1,134 @@
+"""A functional model's layers in order, and how its outputs are computed."""
+
+import headrace as tf
+from headrace.keras.engine.keras_tensor import KerasTensor
+
+
+class GraphNetwork:
+    """The nodes between inputs and outputs.
+
+    Attributes:
+      layers: by distance from the outputs, farthest first, as upstream.
+      nodes: in the order in which they run.
+    """
+
+    def __init__(self, inputs, outputs):
+        self.inputs, self.outputs = inputs, outputs
+        self.flat_inputs = tf.nest.flatten(inputs)
+        self.flat_outputs = tf.nest.flatten(outputs)
+        for x in self.flat_inputs + self.flat_outputs:
+            if not isinstance(x, KerasTensor):
+                raise ValueError(
+                    "Found unexpected instance while building a functional model. "
+                    "Expecting KerasTensor which is from tf.keras.Input() or output from "
+                    f"keras layer call(). Got: {x}"
+                )
+        if len({id(x) for x in self.flat_inputs}) != len(self.flat_inputs):
+            raise ValueError(
+                "The list of inputs passed to the model contains the same input multiple "
+                f"times. All inputs should only appear once. Received inputs={inputs}"
+            )
+        self._visit_all()
+        self._order()
+        self._plan()
+        names = [layer.name for layer in self.layers]
+        for name in names:
+            if names.count(name) != 1:
+                raise ValueError(
+                    f'The name "{name}" is used {names.count(name)} times in the model. '
+                    "All layer names should be unique."
+                )
+
+    def _visit_all(self):
+        """Nodes, each after those that it needs; layers in order of discovery."""
+        self._found, self._layer_order = [], {}
+        done, given = set(), {id(x.node) for x in self.flat_inputs}
+        for out in self.flat_outputs:
+            stack = [(out.node, False)]
+            while stack:
+                node, left = stack.pop()
+                if left:
+                    if id(node) not in done:
+                        done.add(id(node))
+                        self._found.append(node)
+                    continue
+                if id(node) in done:
+                    continue
+                self._layer_order.setdefault(id(node.layer), len(self._layer_order))
+                stack.append((node, True))
+                if id(node) in given:
+                    continue
+                if not node.parents:
+                    self._disconnected(node.outputs)
+                stack.extend((x.node, False) for x in reversed(node.parents))
+
+    def _disconnected(self, tensor):
+        raise ValueError(
+            f"Graph disconnected: cannot obtain value for tensor {tensor} at layer "
+            f'"{tensor.history[0].name}". The following previous layers were accessed '
+            "without issue: []"
+        )
+
+    def _order(self):
+        """Depths: distances from the outputs, equal for all calls of a layer."""
+        depths, layer_depths, layers = {}, {}, {}
+        for node in reversed(self._found):
+            depth = depths.setdefault(id(node), 0)
+            depth = max(depth, layer_depths.get(id(node.layer), 0))
+            layer_depths[id(node.layer)] = depths[id(node)] = depth
+            layers[id(node.layer)] = node.layer
+            for x in node.parents:
+                depths[id(x.node)] = max(depth + 1, depths.get(id(x.node), 0))
+        for x in self.flat_inputs:
+            layer = x.history[0]
+            if id(layer) not in layers:
+                layers[id(layer)] = layer
+                layer_depths[id(layer)] = 0
+                self._layer_order[id(layer)] = -1
+        order = self._layer_order
+        self.layers = sorted(
+            layers.values(), key=lambda x: (-layer_depths[id(x)], order[id(x)])
+        )
+        places = {id(n): i for i, n in enumerate(self._found)}
+        self.nodes = sorted(self._found, key=lambda n: (-depths[id(n)], -places[id(n)]))
+
+    def _plan(self):
+        """Registers of all tensors, and the calls that fill them."""
+        registers = {id(x): i for i, x in enumerate(self.flat_inputs)}
+
+        def register(x):
+            return registers.setdefault(id(x), len(registers))
+
+        given = {id(x.node) for x in self.flat_inputs}
+        self.steps = []
+        for node in self.nodes:
+            if id(node) in given:
+                continue
+            single = None
+            if len(node.args) == 1 and not node.kwargs:
+                if isinstance(node.args[0], KerasTensor):
+                    single = register(node.args[0])
+            out = [register(x) for x in tf.nest.flatten(node.outputs)]
+            self.steps.append((node, single, out))
+        self.results = [register(x) for x in self.flat_outputs]
+        self.registers = registers
+
+    def run(self, flat_inputs):
+        """The outputs, in their structure, of tensors in place of the inputs."""
+        values = [None] * len(self.registers)
+        values[: len(flat_inputs)] = flat_inputs
+        for node, single, out in self.steps:
+            if single is not None:
+                result = node.layer(values[single])
+            else:
+                args, kwargs = node.mapped(lambda x: values[self.registers[id(x)]])
+                result = node.layer(*args, **kwargs)
+            if len(out) == 1 and isinstance(result, tf.Tensor):
+                values[out[0]] = result
+            else:
+                for place, value in zip(out, tf.nest.flatten(result)):
+                    values[place] = value
+        found = [values[i] for i in self.results]
+        if self.outputs is self.flat_outputs[0]:
+            return found[0]
+        return tf.nest.pack_sequence_as(self.outputs, found)

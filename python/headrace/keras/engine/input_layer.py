@@ -1,0 +1,89 @@
+"""tf.keras.Input and the layer behind it."""
+
+import headrace as tf
+from headrace.keras import settings
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.functional_call import Node
+from headrace.keras.engine.keras_tensor import KerasTensor
+
+
+class InputLayer(Layer):
+    """Stands for an input of a functional model."""
+
+    def __init__(
+        self,
+        input_shape=None,
+        batch_size=None,
+        dtype=None,
+        input_tensor=None,
+        sparse=None,
+        name=None,
+        ragged=None,
+        type_spec=None,
+        **kwargs,
+    ):
+        for key, value in (
+            ("input_tensor", input_tensor),
+            ("sparse", sparse),
+            ("ragged", ragged),
+        ):
+            if value:
+                raise NotImplementedError(f"InputLayer: {key} is not supported")
+        if name is None:
+            name = f"input_{settings.get_uid('input')}"
+        if type_spec is not None:
+            shape, dtype = type_spec.shape.as_list(), type_spec.dtype
+        elif "batch_input_shape" in kwargs:
+            shape = list(kwargs.pop("batch_input_shape"))
+        else:
+            inner = (input_shape,) if isinstance(input_shape, int) else input_shape
+            shape = [batch_size, *tf.TensorShape(inner).as_list()]
+        if kwargs:
+            raise ValueError(f"Unrecognized keyword arguments: {list(kwargs)}")
+        super().__init__(dtype=dtype or settings.floatx(), name=name)
+        self._keras.batch_input_shape = tuple(shape)
+        self.built = True
+        self.sparse = self.ragged = False
+        Node(self, (), {}, KerasTensor(shape, self.dtype, name=name))
+
+    def get_config(self):
+        return {
+            "batch_input_shape": self._keras.batch_input_shape,
+            "dtype": self.dtype,
+            "sparse": False,
+            "ragged": False,
+            "name": self.name,
+        }
+
+
+def Input(
+    shape=None,
+    batch_size=None,
+    name=None,
+    dtype=None,
+    sparse=None,
+    tensor=None,
+    ragged=None,
+    type_spec=None,
+    **kwargs,
+):
+    """A KerasTensor to start a functional model with."""
+    if shape is None and type_spec is None and "batch_shape" not in kwargs:
+        raise ValueError(
+            "Please provide to Input a `shape` or a `tensor` or a `type_spec` "
+            "argument. Note that `shape` does not include the batch dimension."
+        )
+    if "batch_shape" in kwargs:
+        kwargs["batch_input_shape"] = kwargs.pop("batch_shape")
+    layer = InputLayer(
+        input_shape=shape,
+        batch_size=batch_size,
+        name=name,
+        dtype=dtype,
+        sparse=sparse,
+        input_tensor=tensor,
+        ragged=ragged,
+        type_spec=type_spec,
+        **kwargs,
+    )
+    return layer.output

@@ -1,0 +1,130 @@
+"""What layers are called with to describe a functional model."""
+
+import headrace as tf
+from headrace.keras import settings
+
+
+class KerasTensor:
+    """A tensor that is yet to come: its shape, dtype and the layer that makes it.
+
+    Attributes:
+      history: (layer, index of the layer's call, index of the output).
+      mask_spec: the TensorSpec of the mask that will come with it, or None.
+    """
+
+    def __init__(self, shape, dtype, name=None, mask_spec=None):
+        self.type_spec = tf.TensorSpec(shape, dtype, name)
+        self._name = name
+        self.mask_spec = mask_spec
+        self.history = None
+
+    @property
+    def shape(self):
+        return self.type_spec.shape
+
+    @property
+    def dtype(self):
+        return self.type_spec.dtype
+
+    @property
+    def name(self):
+        return self._name
+
+    @property
+    def node(self):
+        layer, index, _ = self.history
+        return layer.inbound_nodes[index]
+
+    @property
+    def _keras_history(self):
+        return self.history
+
+    def get_shape(self):
+        return self.shape
+
+    def __repr__(self):
+        layer = f" (created by layer '{self.history[0].name}')" if self.history else ""
+        shape = tuple(self.shape.as_list()) if self.shape.rank is not None else None
+        return f"<KerasTensor: shape={shape} dtype={self.dtype.name}{layer}>"
+
+    def __str__(self):
+        parts = [f"type_spec={self.type_spec!r}"]
+        if self.name:
+            parts.append(f"name='{self.name}'")
+        if self.history:
+            parts.append(f"description=\"created by layer '{self.history[0].name}'\"")
+        return f"KerasTensor({', '.join(parts)})"
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        raise TypeError(
+            f"Cannot convert {self!r} to a tensor: it stands for a value of a model that "
+            "is being described. Use layers and operators on it; wrap other functions "
+            "in a `tf.keras.layers.Lambda` layer."
+        )
+
+    def __array__(self, *args, **kwargs):
+        self.__tf_tensor__()
+
+    def __len__(self):
+        raise TypeError("Keras symbolic inputs/outputs do not implement `__len__`.")
+
+    def __iter__(self):
+        size = self.shape[0] if self.shape.rank else None
+        if size is None:
+            raise TypeError(
+                "Cannot iterate over a Tensor with unknown first dimension."
+            )
+        return iter([self[i] for i in range(size)])
+
+    def __bool__(self):
+        raise TypeError("The value of a KerasTensor is not known: it has no truth.")
+
+    __array_priority__ = 100
+
+
+_OPERATORS = {
+    "__add__": ("tf.__operators__.add", lambda a, b: a + b),
+    "__radd__": ("tf.__operators__.add", lambda a, b: b + a),
+    "__sub__": ("tf.math.subtract", lambda a, b: a - b),
+    "__rsub__": ("tf.math.subtract", lambda a, b: b - a),
+    "__mul__": ("tf.math.multiply", lambda a, b: a * b),
+    "__rmul__": ("tf.math.multiply", lambda a, b: b * a),
+    "__truediv__": ("tf.math.truediv", lambda a, b: a / b),
+    "__rtruediv__": ("tf.math.truediv", lambda a, b: b / a),
+    "__floordiv__": ("tf.math.floordiv", lambda a, b: a // b),
+    "__mod__": ("tf.math.floormod", lambda a, b: a % b),
+    "__pow__": ("tf.math.pow", lambda a, b: a**b),
+    "__rpow__": ("tf.math.pow", lambda a, b: b**a),
+    "__matmul__": ("tf.linalg.matmul", lambda a, b: a @ b),
+    "__rmatmul__": ("tf.linalg.matmul", lambda a, b: b @ a),
+    "__lt__": ("tf.math.less", lambda a, b: a < b),
+    "__le__": ("tf.math.less_equal", lambda a, b: a <= b),
+    "__gt__": ("tf.math.greater", lambda a, b: a > b),
+    "__ge__": ("tf.math.greater_equal", lambda a, b: a >= b),
+    "__neg__": ("tf.math.negative", lambda a: -a),
+    "__abs__": ("tf.math.abs", abs),
+    "__getitem__": ("tf.__operators__.getitem", lambda a, key: a[key]),
+}
+
+
+def _operator(name, function):
+    def apply(self, *others):
+        from headrace.keras.layer.lambdas import TFOpLambda
+
+        layer = TFOpLambda(function, name=settings.unique_name(name))
+        return layer(self, *others)
+
+    return apply
+
+
+for _method, (_name, _function) in _OPERATORS.items():
+    setattr(KerasTensor, _method, _operator(_name, _function))
+
+
+def is_keras_tensor(x):
+    return isinstance(x, KerasTensor)
+
+
+def find(structure):
+    """The KerasTensors in args or kwargs of a call."""
+    return [x for x in tf.nest.flatten(structure) if isinstance(x, KerasTensor)]

@@ -1,0 +1,289 @@
+"""tf.keras.Model."""
+
+import os
+
+import headrace as tf
+from headrace._load import _headrace
+from headrace.keras import serialization, settings
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.engine.training import Trainer
+
+_FORGOTTEN = (
+    "It looks like you are subclassing `Model` and you forgot to call "
+    "`super().__init__()`. Always start with this line."
+)
+
+
+class Model(Trainer, Layer):
+    """A layer that can be trained, evaluated and saved.
+
+    Made of inputs and outputs (functional), or by subclassing: layers in
+    `__init__`, the computation in `call`.
+    """
+
+    _keras_module = "keras"
+    _own_weights_last = True
+
+    def __new__(cls, *args, **kwargs):
+        if cls is Model and _names_graph(args, kwargs):
+            from headrace.keras.engine.functional import Functional
+
+            return Functional.__new__(Functional, *args, **kwargs)
+        return super().__new__(cls, *args, **kwargs)
+
+    def __init__(self, *args, **kwargs):
+        object.__setattr__(self, "_ready", True)
+        if _names_graph(args, kwargs):
+            self._become_functional(args, kwargs)
+            return
+        if args:
+            raise TypeError(f"Model takes inputs and outputs, or neither: got {args}")
+        super().__init__(**kwargs)
+        self._init_training()
+
+    def _become_functional(self, args, kwargs):
+        """For subclasses that hand inputs and outputs to Model.__init__."""
+        from headrace.keras.engine.functional import Functional
+
+        cls = type(self)
+        mixed = type(cls.__name__, (cls, Functional), {"__module__": cls.__module__})
+        self.__class__ = mixed
+        Functional.__init__(self, *args, **kwargs)
+
+    def __setattr__(self, name, value):
+        if "_ready" not in self.__dict__:
+            if isinstance(value, (Layer, _headrace.VariableBase)):
+                raise RuntimeError(_FORGOTTEN)
+        super().__setattr__(name, value)
+
+    # --- structure ---
+
+    @property
+    def layers(self):
+        return [x for x in self._sublayers() if not getattr(x, "_is_metric", False)]
+
+    @layers.setter
+    def layers(self, _):
+        raise AttributeError(
+            "`Model.layers` attribute is reserved and should not be used. Please use "
+            "another name."
+        )
+
+    def get_layer(self, name=None, index=None):
+        if index is not None and name is not None:
+            raise ValueError(
+                "Provide only a layer name or a layer index. Received: "
+                f"index={index}, name={name}."
+            )
+        layers = self.layers
+        if index is not None:
+            if len(layers) <= index:
+                raise ValueError(
+                    f"Was asked to retrieve layer at index {index} but model only has "
+                    f"{len(layers)} layers."
+                )
+            return layers[index]
+        if name is None:
+            raise ValueError(
+                "Provide either a layer name or layer index at `get_layer`."
+            )
+        for layer in layers:
+            if layer.name == name:
+                return layer
+        raise ValueError(
+            f"No such layer: {name}. Existing layers are: {[x.name for x in layers]}."
+        )
+
+    def _own_weights(self):
+        """Per layer, and what is the model's own last."""
+        below = [v for m in self._modules() for v in m.variables]
+        own = self._keras.own
+        mine = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
+        from headrace.keras.engine.tracking import unique
+
+        return unique(below + mine)
+
+    @property
+    def weights(self):
+        return self._own_weights()
+
+    def build(self, input_shape):
+        """Makes the weights by calling the model on symbolic inputs."""
+        if type(self).call is Layer.call or input_shape is None:
+            self.built = True
+            return
+        if isinstance(input_shape, dict):
+            inputs = {k: KerasTensor(s, self.dtype) for k, s in input_shape.items()}
+        elif isinstance(input_shape, list) and not all(
+            isinstance(d, int) or d is None for d in input_shape
+        ):
+            inputs = [KerasTensor(s, self.dtype) for s in input_shape]
+        else:
+            inputs = KerasTensor(input_shape, self.dtype)
+        from headrace.keras.engine import functional_call
+
+        self.built = True
+        try:
+            functional_call._run(self, (inputs,), {})
+        except (TypeError, ValueError) as e:
+            self.built = False
+            raise ValueError(
+                "You cannot build your model by calling `build` if your layers do not "
+                "support float type inputs. Instead, in order to instantiate and build "
+                "your model, call your model on real tensor data (of the correct dtype)."
+                f"\n\nThe actual error from `call` is: {e}."
+            ) from e
+
+    def call(self, inputs, training=None, mask=None):
+        raise NotImplementedError(
+            "Unimplemented `tf.keras.Model.call()`: if you intend to create a `Model` "
+            "with the Functional API, please provide `inputs` and `outputs` arguments. "
+            "Otherwise, subclass `Model` with an overridden `call()` method."
+        )
+
+    def _build_for(self, inputs):
+        """A subclass without a `build` of its own is built by its first call."""
+        if type(self).build is Model.build:
+            self._keras.seen_shape = _shapes_of(inputs)
+            self.built = True
+        else:
+            super()._build_for(inputs)
+
+    def summary(
+        self,
+        line_length=None,
+        positions=None,
+        print_fn=None,
+        expand_nested=False,
+        show_trainable=False,
+        layer_range=None,
+    ):
+        from headrace.keras.engine import summary
+
+        if not self.built:
+            raise ValueError(
+                "This model has not yet been built. Build the model first by calling "
+                "`build()` or by calling the model on a batch of data."
+            )
+        if layer_range is not None:
+            raise NotImplementedError("summary: layer_range is not supported")
+        summary.show(
+            self, line_length, positions, print_fn, expand_nested, show_trainable
+        )
+
+    # --- weights on disk ---
+
+    def save_weights(self, filepath, overwrite=True, save_format=None, options=None):
+        """Writes a TensorFlow checkpoint at FILEPATH, and names it in `checkpoint`."""
+        path = os.fspath(filepath)
+        _refuse_h5(path, save_format, "save_weights")
+        self._assert_weights_created()
+        if not overwrite and os.path.exists(path + ".index"):
+            answer = input(f"[WARNING] {path} already exists - overwrite? [y/n]")
+            if answer.strip().lower() != "y":
+                return
+        tf.train.Checkpoint(root=self).write(path, options)
+        name = os.path.basename(path)
+        folder = os.path.dirname(path)
+        full = os.path.join(folder, name)
+        _headrace.write_checkpoint_state(folder, full, [full], "checkpoint")
+
+    def load_weights(self, filepath, skip_mismatch=False, by_name=False, options=None):
+        """Reads a checkpoint; values of weights that are yet to be made wait."""
+        path = os.fspath(filepath)
+        _refuse_h5(path, None, "load_weights")
+        if by_name:
+            raise NotImplementedError(
+                "Weights may only be loaded based on topology into Models when loading "
+                "TensorFlow-formatted weights (got by_name=True to load_weights)."
+            )
+        if skip_mismatch:
+            raise ValueError(
+                "When calling model.load_weights, skip_mismatch can only be set to True "
+                "when by_name is True."
+            )
+        return tf.train.Checkpoint(root=self).read(path, options)
+
+    def _assert_weights_created(self):
+        from headrace.keras.engine.sequential import Sequential
+
+        own_build = type(self).build is not Model.build
+        if not self.built and (isinstance(self, Sequential) or own_build):
+            raise ValueError(
+                f"Weights for model '{self.name}' have not yet been created. Weights are "
+                "created when the model is first called on inputs or `build()` is called "
+                "with an `input_shape`."
+            )
+
+    def save(self, filepath, *args, **kwargs):
+        raise NotImplementedError(
+            "Model.save is not supported: use save_weights, which writes a checkpoint"
+        )
+
+    # --- configuration ---
+
+    def get_config(self):
+        config = self._recorded_config()
+        return {} if config is None else config
+
+    def to_json(self, **kwargs):
+        import json
+
+        config = {
+            "class_name": type(self).__name__,
+            "config": self.get_config(),
+            "keras_version": "2.21.0",
+            "backend": "tensorflow",
+        }
+        return json.dumps(config, default=_jsonable, **kwargs)
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        if cls is Model:
+            from headrace.keras.engine.functional import Functional
+
+            return Functional.from_config(config, custom_objects)
+        with serialization.CustomObjectScope(custom_objects or {}):
+            return cls(**config)
+
+
+def _shapes_of(inputs):
+    leaves = tf.nest.flatten(inputs)
+    if not all(hasattr(x, "shape") for x in leaves):
+        return None
+    return tf.nest.map_structure(lambda x: x.shape, inputs)
+
+
+def _names_graph(args, kwargs):
+    """True for the arguments of a functional model."""
+    return (
+        len(args) >= 2
+        or (len(args) == 1 and "outputs" in kwargs)
+        or ("inputs" in kwargs and "outputs" in kwargs)
+    )
+
+
+def _refuse_h5(path, save_format, method):
+    if save_format in ("h5", "hdf5", "keras") or (
+        save_format is None and path.endswith((".h5", ".hdf5", ".keras"))
+    ):
+        raise NotImplementedError(
+            f"Model.{method}: the HDF5 format is not supported; a path without such an "
+            "ending is a TensorFlow checkpoint"
+        )
+    if save_format not in (None, "tf", "tensorflow"):
+        raise ValueError(
+            f"Unknown format: `{save_format}`. Was expecting one of "
+            '{"tf", "h5", "keras"}.'
+        )
+
+
+def _jsonable(value):
+    if isinstance(value, tf.TensorShape):
+        return value.as_list()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, tf.DType):
+        return value.name
+    return settings.get_value(value)

@@ -1,0 +1,232 @@
+"""tf.keras.Sequential."""
+
+import copy
+
+import headrace as tf
+from headrace.keras import serialization
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.call_context import context
+from headrace.keras.engine.functional import Functional
+from headrace.keras.engine.input_layer import Input, InputLayer
+from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.engine.model import Model
+
+
+class Sequential(Functional):
+    """Layers one after another.
+
+    Its graph is made when the shape of the input is known: at once where the
+    first layer says it, else by `build` or the first call.
+    """
+
+    def __init__(self, layers=None, name=None):
+        Model.__init__(self, name=name)
+        self._keras.stack = []  # InputLayer first, where there is one
+        self._keras.inferred = None  # the shape that a call gave
+        if layers:
+            if not isinstance(layers, (list, tuple)):
+                layers = [layers]
+            for layer in layers:
+                self.add(layer)
+
+    # --- layers ---
+
+    def add(self, layer):
+        if isinstance(layer, KerasTensor):
+            layer = layer.history[0]
+        if not isinstance(layer, Layer):
+            raise TypeError(
+                "The added layer must be an instance of class Layer. Received: "
+                f"layer={layer} of type {type(layer)}."
+            )
+        stack = self._keras.stack
+        if any(layer.name == other.name for other in stack):
+            raise ValueError(
+                "All layers added to a Sequential model should have unique names. Name "
+                f'"{layer.name}" is already the name of a layer in this model. Update '
+                "the `name` argument to pass a unique name."
+            )
+        if not stack:
+            self._start(layer)
+        elif self._network is not None:
+            self._set_graph(self._network.inputs, self._called(layer, self.outputs[0]))
+        if not (stack and stack[-1] is layer):
+            stack.append(layer)
+        self._hold()
+
+    def _start(self, layer):
+        """Begins the graph where the first layer knows its input's shape."""
+        stack = self._keras.stack
+        if isinstance(layer, InputLayer):
+            stack.append(layer)
+            self._set_graph(layer.output, layer.output)
+            return
+        shape = layer._keras.batch_input_shape
+        dtype = layer.dtype
+        if shape is None and isinstance(layer, Functional) and layer._network:
+            if len(layer.inputs) == 1:
+                shape = tuple(layer.inputs[0].shape.as_list())
+                dtype = layer.inputs[0].dtype
+        if shape is None:
+            return
+        x = Input(batch_shape=shape, dtype=dtype, name=layer.name + "_input")
+        stack.append(x.history[0])
+        stack.append(layer)
+        self._set_graph(x, self._called(layer, x))
+
+    @staticmethod
+    def _called(layer, x):
+        out = layer(x)
+        if len(tf.nest.flatten(out)) != 1:
+            raise ValueError(
+                "All layers in a Sequential model should have a single output tensor. "
+                "For multi-output layers, use the functional API."
+            )
+        return out
+
+    def _set_graph(self, inputs, outputs):
+        if inputs is outputs:
+            self._keras.network = None
+            self._keras.only_input = inputs
+            from headrace.keras.engine.graph_network import GraphNetwork
+
+            self._keras.network = GraphNetwork(inputs, outputs)
+        else:
+            self._init_graph(inputs, outputs)
+
+    def _hold(self):
+        """Tracks the layers, whether or not there is a graph."""
+        mine = self.layers
+        state = self._keras
+        state.parts = mine + [
+            p
+            for p in state.parts
+            if not any(p is x for x in mine) and not isinstance(p, InputLayer)
+        ]
+        self._attach_layers()
+
+    def pop(self):
+        stack = self._keras.stack
+        if not self.layers:
+            raise TypeError("There are no layers in the model.")
+        layer = stack.pop()
+        layer._keras.inbound.pop()
+        self._keras.parts = [p for p in self._keras.parts if p is not layer]
+        if self._network is not None:
+            if not self.layers:
+                self._keras.network = None
+                self.built = False
+            else:
+                self._set_graph(self._network.inputs, stack[-1].output)
+        self._hold()
+
+    @property
+    def layers(self):
+        stack = self._keras.stack
+        first = stack[1:] if stack and isinstance(stack[0], InputLayer) else stack
+        return list(first)
+
+    # --- building ---
+
+    def build(self, input_shape=None):
+        if self._network is None:
+            if input_shape is None:
+                raise ValueError("You must provide an `input_shape` argument.")
+            self._graph_for(tf.TensorShape(input_shape), None)
+        self.built = True
+
+    def _graph_for(self, shape, dtype):
+        """Makes the graph for inputs of that shape."""
+        outer, context.names = context.names, []
+        training, context.training = context.training, None
+        try:
+            with tf.init_scope():
+                first = self.layers[0]
+                x = Input(
+                    batch_shape=shape.as_list(),
+                    dtype=dtype or first.dtype,
+                    name=first.name + "_input",
+                )
+                out = x
+                for layer in self.layers:
+                    layer._keras.inbound.clear()
+                    out = self._called(layer, out)
+                self._keras.inferred = shape
+                self._init_graph(x, out)
+        finally:
+            context.names, context.training = outer, training
+
+    def _follow(self, x):
+        """Makes the graph by the first input, and wider when others come."""
+        known = self._keras.inferred
+        if self._network is not None and known is None:
+            return
+        if not isinstance(x, tf.Tensor) or x.shape.rank is None or not self.layers:
+            return
+        if known is None:
+            self._graph_for(x.shape, x.dtype)
+        elif not known.is_compatible_with(x.shape) and known.rank == x.shape.rank:
+            old, new = known.as_list(), x.shape.as_list()
+            if old[1:] == new[1:] or not self._fixed_inside(old, new):
+                wide = [a if a == b else None for a, b in zip(old, new)]
+                self._graph_for(tf.TensorShape(wide), x.dtype)
+
+    def _fixed_inside(self, old, new):
+        """True where a layer's weights forbid the new sizes."""
+        return old[-1] != new[-1]
+
+    def _prepared(self, inputs):
+        if self._network is None or self._keras.inferred is not None:
+            inputs = Model._prepared(self, inputs)
+            self._follow(inputs)
+        if self._network is None:
+            return inputs
+        return self._conformed(inputs)
+
+    @property
+    def input_spec(self):
+        return None if self._network is None else self._input_specs()
+
+    def call(self, inputs, training=None, mask=None):
+        if self._network is not None:
+            return super().call(inputs, training, mask)
+        for layer in self.layers:
+            inputs = layer(inputs)
+        return inputs
+
+    @property
+    def input_shape(self):
+        if self._network is None:
+            raise AttributeError(
+                f"Layer {self.name} has never been called and thus has no defined input "
+                "shape. Note that the `input_shape` property is only available for "
+                "Functional and Sequential models."
+            )
+        return tuple(self._network.flat_inputs[0].shape.as_list())
+
+    @property
+    def output_shape(self):
+        if self._network is None:
+            raise AttributeError(
+                f"Layer {self.name} has never been called and thus has no defined "
+                "output shape."
+            )
+        return tuple(self._network.flat_outputs[0].shape.as_list())
+
+    # --- configuration ---
+
+    def get_config(self):
+        layers = [serialization.serialize(x) for x in self._keras.stack]
+        config = {"name": self.name, "layers": copy.deepcopy(layers)}
+        if self._network is None and self._keras.seen_shape is not None:
+            config["build_input_shape"] = self._keras.seen_shape
+        return config
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        from headrace.keras.layer import registry
+
+        made = cls(name=config.get("name"))
+        for row in config["layers"]:
+            made.add(registry.deserialize(row, custom_objects))
+        return made

@@ -1,0 +1,47 @@
+"""A model's train, test or predict step as a function that is called in a loop."""
+
+import headrace as tf
+
+_EXACT_SHAPES = 3  # so many shapes get traces of their own
+
+
+class Steps:
+    """Calls a step: traced for the shapes that come first, then for any shape.
+
+    Traces of known shapes run faster, so a full batch and the last one get their
+    own; data whose shapes keep changing shares one that leaves sizes open.
+    """
+
+    def __init__(self, model, kind, eager):
+        self.eager = eager
+        method = getattr(type(model), kind + "_step")
+        own = model.__dict__.get(kind + "_step")
+
+        def step(data):
+            return own(data) if own else method(model, data)
+
+        step.__name__ = kind + "_function"
+        self._step = step
+        self._exact = None if eager else tf.function(step)
+        self._open = None
+        self._shapes = set()
+
+    def __call__(self, data):
+        if self.eager:
+            return self._step(data)
+        if self._open is not None:
+            return self._open(data)
+        self._watch(data)
+        return (self._exact if self._open is None else self._open)(data)
+
+    def _watch(self, data):
+        """Counts shapes by those of the first tensor."""
+        first = data
+        while isinstance(first, (tuple, list, dict)):
+            first = next(iter(first.values() if isinstance(first, dict) else first))
+        shape = getattr(first, "shape", None)
+        dims = shape._dims if shape is not None else None
+        if dims not in self._shapes:
+            self._shapes.add(dims)
+            if len(self._shapes) > _EXACT_SHAPES:
+                self._open = tf.function(self._step, reduce_retracing=True)

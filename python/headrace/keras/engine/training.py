@@ -1,0 +1,471 @@
+"""compile, fit, evaluate, predict and single batches."""
+
+import numpy as np
+
+import headrace as tf
+from headrace.keras.callback.base import CallbackList
+from headrace.keras.callback.history import History
+from headrace.keras.callback.progress import ProgbarLogger
+from headrace.keras.engine import compiled, data_adapter
+from headrace.keras.engine.steps import Steps
+
+
+class Trainer:
+    """What Model adds to Layer."""
+
+    def _init_training(self):
+        plain = self._keras
+        plain.losses = plain.compiled_metrics = None
+        plain.compiled_with = None
+        plain.steps = {}
+        plain.run_eagerly = None
+        plain.steps_per_execution = 1
+        self.stop_training = False
+
+    # --- compiling ---
+
+    def compile(
+        self,
+        optimizer="rmsprop",
+        loss=None,
+        metrics=None,
+        loss_weights=None,
+        weighted_metrics=None,
+        run_eagerly=None,
+        steps_per_execution=None,
+        jit_compile=None,
+        pss_evaluation_shards=0,
+        **kwargs,
+    ):
+        """Says how the model is trained and measured."""
+        if kwargs:
+            raise TypeError(
+                f"Invalid keyword argument(s) in `compile()`: {(set(kwargs),)}. Valid "
+                'keyword arguments include "cloning", "experimental_run_tf_function", '
+                '"distribute", "target_tensors", or "sample_weight_mode".'
+            )
+        from headrace.keras.optimizer import registry
+
+        plain = self._keras
+        names = self.output_names if hasattr(self, "output_names") else None
+        self.optimizer = registry.get(optimizer)
+        plain.losses = compiled.Losses(loss, loss_weights, names)
+        plain.compiled_metrics = compiled.Metrics(metrics, weighted_metrics, names)
+        plain.compiled_with = dict(loss=loss, metrics=metrics)
+        plain.steps = {}
+        plain.run_eagerly = run_eagerly
+        plain.steps_per_execution = steps_per_execution or 1
+        self.jit_compile = bool(jit_compile)
+        self.train_function = self.test_function = self.predict_function = None
+
+    @property
+    def loss(self):
+        with_ = self._keras.compiled_with
+        return None if with_ is None else with_["loss"]
+
+    @loss.setter
+    def loss(self, value):
+        self._keras.compiled_with = dict(self._keras.compiled_with or {}, loss=value)
+
+    @property
+    def compiled_loss(self):
+        return self._keras.losses
+
+    @property
+    def compiled_metrics(self):
+        return self._keras.compiled_metrics
+
+    @property
+    def run_eagerly(self):
+        own = self._keras.run_eagerly
+        return tf.config.functions_run_eagerly() if own is None else own
+
+    @run_eagerly.setter
+    def run_eagerly(self, value):
+        self._keras.run_eagerly = value
+
+    @property
+    def metrics(self):
+        plain = self._keras
+        found = []
+        if plain.losses is not None:
+            found += plain.losses.metrics
+            found += plain.compiled_metrics.metrics
+        return found + [
+            m for m in super().metrics if not any(m is other for other in found)
+        ]
+
+    @property
+    def metrics_names(self):
+        return [m.name for m in self.metrics]
+
+    def reset_metrics(self):
+        for m in self.metrics:
+            m.reset_state()
+
+    def _assert_compiled(self):
+        if self._keras.compiled_with is None:
+            raise RuntimeError(
+                "You must compile your model before training/testing. Use "
+                "`model.compile(optimizer, loss)`."
+            )
+
+    # --- one step, to be overridden ---
+
+    def train_step(self, data):
+        x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
+        with tf.GradientTape() as tape:
+            y_pred = self(x, training=True)
+            loss = self.compute_loss(x, y, y_pred, sample_weight)
+        if loss is None:
+            raise ValueError(
+                "No loss found. You may have forgotten to provide a `loss` argument in "
+                "the `compile()` method."
+            )
+        self.optimizer.minimize(loss, self.trainable_variables, tape=tape)
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def test_step(self, data):
+        x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
+        y_pred = self(x, training=False)
+        self.compute_loss(x, y, y_pred, sample_weight)
+        return self.compute_metrics(x, y, y_pred, sample_weight)
+
+    def predict_step(self, data):
+        x, _, _ = data_adapter.unpack_x_y_sample_weight(data)
+        return self(x, training=False)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+        return self._keras.losses(y, y_pred, sample_weight, self.losses)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight):
+        self._keras.compiled_metrics.update_state(y, y_pred, sample_weight)
+        return self.get_metrics_result()
+
+    def get_metrics_result(self):
+        results = {}
+        for m in self.metrics:
+            value = m.result()
+            if isinstance(value, dict):
+                results.update(value)
+            else:
+                results[m.name] = value
+        return results
+
+    # --- steps as functions ---
+
+    def _steps(self, kind):
+        """The traced (or eager) step of that kind, made when first needed."""
+        plain = self._keras
+        if kind not in plain.steps or plain.steps[kind].eager != self.run_eagerly:
+            plain.steps[kind] = Steps(self, kind, self.run_eagerly)
+        return plain.steps[kind]
+
+    def make_train_function(self, force=False):
+        return self._iterating("train", force)
+
+    def make_test_function(self, force=False):
+        return self._iterating("test", force)
+
+    def make_predict_function(self, force=False):
+        return self._iterating("predict", force)
+
+    def _iterating(self, kind, force):
+        if force:
+            self._keras.steps.pop(kind, None)
+        step = self._steps(kind)
+        function = lambda iterator: step(next(iterator))
+        setattr(self, kind + "_function", function)
+        return function
+
+    # --- many steps ---
+
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        epochs=1,
+        verbose="auto",
+        callbacks=None,
+        validation_split=0.0,
+        validation_data=None,
+        shuffle=True,
+        class_weight=None,
+        sample_weight=None,
+        initial_epoch=0,
+        steps_per_epoch=None,
+        validation_steps=None,
+        validation_batch_size=None,
+        validation_freq=1,
+        max_queue_size=10,
+        workers=1,
+        use_multiprocessing=False,
+    ):
+        """Trains for a number of epochs; returns a History."""
+        self._assert_compiled()
+        verbose = _verbosity(verbose)
+        if validation_split and validation_data is None:
+            (x, y, sample_weight), validation_data = data_adapter.split(
+                (x, y, sample_weight), validation_split
+            )
+        source = data_adapter.source(
+            x,
+            y,
+            sample_weight,
+            batch_size=batch_size,
+            steps=steps_per_epoch,
+            shuffle=shuffle,
+            class_weight=class_weight,
+        )
+        callbacks = self._callback_list(
+            callbacks, verbose, source.steps, epochs, history=True
+        )
+        validation = None
+        if validation_data is not None:
+            validation = _validation(
+                validation_data, validation_batch_size or batch_size, validation_steps
+            )
+        self.stop_training = False
+        step = self._steps("train")
+        logs = None
+        callbacks.on_train_begin()
+        initial_epoch = self._first_epoch(callbacks, initial_epoch)
+        for epoch in range(initial_epoch, epochs):
+            self.reset_metrics()
+            callbacks.on_epoch_begin(epoch)
+            logs = self._epoch(source, step, callbacks)
+            if logs is None:
+                break
+            if validation is not None and _validates(epoch, validation_freq):
+                found = self._measure(validation, callbacks)
+                logs.update({f"val_{k}": v for k, v in found.items()})
+            callbacks.on_epoch_end(epoch, logs)
+            if self.stop_training:
+                break
+        callbacks.on_train_end(logs)
+        return self.history
+
+    @staticmethod
+    def _first_epoch(callbacks, initial_epoch):
+        for callback in callbacks:
+            epoch = getattr(callback, "_first_epoch", lambda: None)()
+            if epoch is not None:
+                return epoch
+        return initial_epoch
+
+    def _callback_list(self, callbacks, verbose, steps, epochs, history=False):
+        if isinstance(callbacks, CallbackList):
+            return callbacks
+        return CallbackList(
+            callbacks,
+            model=self,
+            history=History if history else None,
+            progress=ProgbarLogger if verbose else None,
+            params=dict(verbose=verbose, epochs=epochs, steps=steps),
+        )
+
+    def _epoch(self, source, step, callbacks):
+        """One epoch of training: its logs as numbers; None without data."""
+        begin, end = callbacks.batch_hooks("train")
+        together = self._keras.steps_per_execution
+        logs, count = None, 0
+        for data in source.epoch():
+            if begin and count % together == 0:
+                callbacks.on_train_batch_begin(count)
+            logs = step(data)
+            count += 1
+            if end and count % together == 0:
+                callbacks.on_train_batch_end(count - 1, logs)
+            if self.stop_training:
+                break
+        source.note_size(count)
+        if logs is None:
+            source.warn_empty()
+            return None
+        return _numbers(logs)
+
+    def _measure(self, source, callbacks):
+        """One walk over the data with test_step: the logs as numbers."""
+        step = self._steps("test")
+        begin, end = callbacks.batch_hooks("test")
+        self.reset_metrics()
+        callbacks.on_test_begin()
+        logs, count = None, 0
+        for data in source.epoch():
+            if begin:
+                callbacks.on_test_batch_begin(count)
+            logs = step(data)
+            if end:
+                callbacks.on_test_batch_end(count, logs)
+            count += 1
+        source.note_size(count)
+        if logs is None:
+            raise ValueError(
+                "Unexpected result of `test_function` (Empty batch_outputs). Please use "
+                "`Model.compile(..., run_eagerly=True)`, or "
+                "`tf.config.run_functions_eagerly(True)` for more information of where "
+                "went wrong, or file a issue/bug to `tf.keras`."
+            )
+        logs = _numbers(logs)
+        callbacks.on_test_end(logs)
+        return logs
+
+    def evaluate(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        verbose="auto",
+        sample_weight=None,
+        steps=None,
+        callbacks=None,
+        max_queue_size=10,
+        workers=1,
+        use_multiprocessing=False,
+        return_dict=False,
+        **kwargs,
+    ):
+        """The loss and metrics over the data."""
+        self._assert_compiled()
+        if kwargs:
+            raise TypeError(f"Invalid keyword arguments: {list(kwargs)}")
+        source = data_adapter.source(
+            x, y, sample_weight, batch_size=batch_size, steps=steps
+        )
+        callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
+        logs = self._measure(source, callbacks)
+        if return_dict:
+            return logs
+        values = [logs[n] for n in self.metrics_names if n in logs] or list(
+            logs.values()
+        )
+        return values[0] if len(values) == 1 else values
+
+    def predict(
+        self,
+        x,
+        batch_size=None,
+        verbose="auto",
+        steps=None,
+        callbacks=None,
+        max_queue_size=10,
+        workers=1,
+        use_multiprocessing=False,
+    ):
+        """The outputs for the data, as arrays."""
+        step = self._steps("predict")
+        source = data_adapter.source(x, batch_size=batch_size, steps=steps)
+        callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
+        begin, end = callbacks.batch_hooks("predict")
+        callbacks.on_predict_begin()
+        results, count = [], 0
+        for data in source.epoch():
+            if begin:
+                callbacks.on_predict_batch_begin(count)
+            results.append(step(data))
+            if end:
+                callbacks.on_predict_batch_end(count, {"outputs": results[-1]})
+            count += 1
+        source.note_size(count)
+        if not results:
+            raise ValueError(
+                "Unexpected result of `predict_function` (Empty batch_outputs). Please "
+                "use `Model.compile(..., run_eagerly=True)`, or "
+                "`tf.config.run_functions_eagerly(True)` for more information of where "
+                "went wrong, or file a issue/bug to `tf.keras`."
+            )
+        callbacks.on_predict_end()
+        return _joined(results)
+
+    # --- one batch ---
+
+    def train_on_batch(
+        self,
+        x,
+        y=None,
+        sample_weight=None,
+        class_weight=None,
+        reset_metrics=True,
+        return_dict=False,
+    ):
+        self._assert_compiled()
+        if reset_metrics:
+            self.reset_metrics()
+        data = data_adapter.batch(x, y, sample_weight, class_weight)
+        return self._batch_result(self._steps("train")(data), return_dict)
+
+    def test_on_batch(
+        self, x, y=None, sample_weight=None, reset_metrics=True, return_dict=False
+    ):
+        self._assert_compiled()
+        if reset_metrics:
+            self.reset_metrics()
+        data = data_adapter.batch(x, y, sample_weight)
+        return self._batch_result(self._steps("test")(data), return_dict)
+
+    def _batch_result(self, logs, return_dict):
+        logs = _numbers(logs)
+        if return_dict:
+            return logs
+        values = [logs[n] for n in self.metrics_names if n in logs] or list(
+            logs.values()
+        )
+        return values[0] if len(values) == 1 else values
+
+    def predict_on_batch(self, x):
+        return tf.nest.map_structure(
+            _array, self._steps("predict")(data_adapter.batch(x))
+        )
+
+
+def _verbosity(verbose):
+    return 1 if verbose == "auto" else int(verbose)
+
+
+def _array(x):
+    return x.numpy() if isinstance(x, tf.Tensor) else x
+
+
+def _number(x):
+    if isinstance(x, tf.Tensor):
+        x = x.numpy()
+    if isinstance(x, (np.ndarray, np.generic)) and x.ndim == 0:
+        return x.item()
+    return x
+
+
+def _numbers(logs):
+    if not isinstance(logs, dict):
+        raise RuntimeError(
+            f"A step must return a dict of logs, but it returned {type(logs).__name__}"
+        )
+    return {k: _number(v) for k, v in logs.items()}
+
+
+def _joined(results):
+    """Batches of outputs as arrays, one after the other."""
+    if len(results) == 1:
+        return tf.nest.map_structure(_array, results[0])
+    leaves = zip(*[tf.nest.flatten(r) for r in results])
+    arrays = [np.concatenate([_array(x) for x in column]) for column in leaves]
+    return tf.nest.pack_sequence_as(results[0], arrays)
+
+
+def _validation(data, batch_size, steps):
+    if data_adapter.is_iterable_source(data):
+        return data_adapter.source(data, steps=steps)
+    x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
+    return data_adapter.source(x, y, sample_weight, batch_size=batch_size, steps=steps)
+
+
+def _validates(epoch, frequency):
+    """Whether validation runs after this epoch."""
+    if isinstance(frequency, int):
+        return (epoch + 1) % frequency == 0
+    if isinstance(frequency, (list, tuple, set)):
+        return epoch + 1 in frequency
+    raise ValueError(
+        "Expected `validation_freq` to be a list or int. Received: "
+        f"validation_freq={frequency} of the type {type(frequency)}."
+    )

@@ -1,0 +1,266 @@
+"""tf.keras.initializers."""
+
+import math
+
+import headrace as tf
+from headrace.keras import serialization, settings
+from headrace.ops import initializers as core
+
+_STDDEV_TRUNCATED = 0.87962566103423978  # of a normal cut at two deviations
+
+
+class Initializer:
+    """Called with a shape and a dtype, gives a tensor."""
+
+    _keras_module = "keras.initializers"
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        raise NotImplementedError(
+            "Initializer subclasses must implement the `__call__()` method."
+        )
+
+    def get_config(self):
+        return {}
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        config.pop("dtype", None)
+        return cls(**config)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("headrace.keras"):
+            cls._keras_module = cls.__module__
+
+
+def _dtype(dtype):
+    return tf.as_dtype(dtype or settings.floatx())
+
+
+def _float_dtype(dtype):
+    dtype = _dtype(dtype)
+    if not dtype.is_floating:
+        raise ValueError(f"Expected float or integer dtype, got {dtype}.")
+    return dtype
+
+
+class Zeros(Initializer):
+    def __call__(self, shape, dtype=None, **kwargs):
+        return core.Zeros()(shape, _dtype(dtype))
+
+
+class Ones(Initializer):
+    def __call__(self, shape, dtype=None, **kwargs):
+        return core.Ones()(shape, _dtype(dtype))
+
+
+class Constant(Initializer):
+    def __init__(self, value=0):
+        self.value = value
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        return tf.constant(self.value, dtype=_dtype(dtype), shape=shape)
+
+    def get_config(self):
+        return {"value": self.value}
+
+
+class _Random(Initializer):
+    """Draws with its seed: the same values at every call with the same shape."""
+
+    def __init__(self, seed):
+        self.seed = seed
+        self._drawn_seed = None
+
+    def _seed(self):
+        if self._drawn_seed is None:
+            self._drawn_seed = settings.new_seed() if self.seed is None else self.seed
+        return [self._drawn_seed, 0]
+
+
+class RandomUniform(_Random):
+    def __init__(self, minval=-0.05, maxval=0.05, seed=None):
+        super().__init__(seed)
+        self.minval, self.maxval = minval, maxval
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        dtype = _dtype(dtype)
+        return tf.random.stateless_uniform(
+            shape, self._seed(), self.minval, self.maxval, dtype
+        )
+
+    def get_config(self):
+        return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
+
+
+class RandomNormal(_Random):
+    def __init__(self, mean=0.0, stddev=0.05, seed=None):
+        super().__init__(seed)
+        self.mean, self.stddev = mean, stddev
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        return tf.random.stateless_normal(
+            shape, self._seed(), self.mean, self.stddev, _float_dtype(dtype)
+        )
+
+    def get_config(self):
+        return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}
+
+
+class TruncatedNormal(RandomNormal):
+    def __call__(self, shape, dtype=None, **kwargs):
+        return tf.random.stateless_truncated_normal(
+            shape, self._seed(), self.mean, self.stddev, _float_dtype(dtype)
+        )
+
+
+def compute_fans(shape):
+    """(fan in, fan out) of a kernel of that shape."""
+    shape = tuple(shape)
+    if len(shape) < 1:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    field = math.prod(shape[:-2])
+    return shape[-2] * field, shape[-1] * field
+
+
+class VarianceScaling(_Random):
+    """A variance that the kernel's fans give."""
+
+    def __init__(
+        self, scale=1.0, mode="fan_in", distribution="truncated_normal", seed=None
+    ):
+        super().__init__(seed)
+        if scale <= 0.0:
+            raise ValueError(
+                f"`scale` must be positive float. Received: scale={scale}."
+            )
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(
+                f"Invalid `mode` argument: {mode}. Please use one of "
+                "{'fan_in', 'fan_out', 'fan_avg'}."
+            )
+        distribution = distribution.lower()
+        if distribution == "normal":
+            distribution = "truncated_normal"
+        if distribution not in ("uniform", "truncated_normal", "untruncated_normal"):
+            raise ValueError(f"Invalid `distribution` argument: {distribution}.")
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        dtype = _float_dtype(dtype)
+        fan_in, fan_out = compute_fans(tf.TensorShape(shape).as_list())
+        fans = {
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2.0,
+        }
+        scale = self.scale / max(1.0, fans[self.mode])
+        seed = self._seed()
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * scale)
+            return tf.random.stateless_uniform(shape, seed, -limit, limit, dtype)
+        if self.distribution == "untruncated_normal":
+            return tf.random.stateless_normal(shape, seed, 0.0, math.sqrt(scale), dtype)
+        stddev = math.sqrt(scale) / _STDDEV_TRUNCATED
+        return tf.random.stateless_truncated_normal(shape, seed, 0.0, stddev, dtype)
+
+    def get_config(self):
+        return {
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            "seed": self.seed,
+        }
+
+
+class Orthogonal(_Random):
+    def __init__(self, gain=1.0, seed=None):
+        super().__init__(seed)
+        self.gain = gain
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        dtype = _float_dtype(dtype)
+        shape = tf.TensorShape(shape).as_list()
+        if len(shape) < 2:
+            raise ValueError(
+                "The tensor to initialize must be at least two-dimensional. Received: "
+                f"shape={tuple(shape)} of rank {len(shape)}."
+            )
+        rows, cols = math.prod(shape[:-1]), shape[-1]
+        flat = (max(cols, rows), min(cols, rows))
+        drawn = tf.random.stateless_normal(flat, self._seed(), dtype=dtype)
+        q, r = tf.linalg.qr(drawn, full_matrices=False)
+        q *= tf.sign(tf.linalg.diag_part(r))
+        if rows < cols:
+            q = tf.linalg.matrix_transpose(q)
+        return self.gain * tf.reshape(q, shape)
+
+    def get_config(self):
+        return {"gain": self.gain, "seed": self.seed}
+
+
+class Identity(Initializer):
+    def __init__(self, gain=1.0):
+        self.gain = gain
+
+    def __call__(self, shape, dtype=None, **kwargs):
+        shape = tf.TensorShape(shape).as_list()
+        if len(shape) != 2:
+            raise ValueError(
+                "Identity matrix initializer can only be used for 2D matrices. "
+                f"Received: shape={tuple(shape)} of rank {len(shape)}."
+            )
+        return self.gain * tf.eye(shape[0], shape[1], dtype=_float_dtype(dtype))
+
+    def get_config(self):
+        return {"gain": self.gain}
+
+
+def _scaling(name, scale, mode, distribution):
+    def init(self, seed=None):
+        VarianceScaling.__init__(self, scale, mode, distribution, seed)
+
+    def get_config(self):
+        return {"seed": self.seed}
+
+    members = {
+        "__init__": init,
+        "get_config": get_config,
+        "__doc__": f"VarianceScaling of {scale}, {mode}, {distribution}.",
+        "__module__": __name__,
+    }
+    return type(name, (VarianceScaling,), members)
+
+
+GlorotUniform = _scaling("GlorotUniform", 1.0, "fan_avg", "uniform")
+GlorotNormal = _scaling("GlorotNormal", 1.0, "fan_avg", "truncated_normal")
+LecunUniform = _scaling("LecunUniform", 1.0, "fan_in", "uniform")
+LecunNormal = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
+HeUniform = _scaling("HeUniform", 2.0, "fan_in", "uniform")
+HeNormal = _scaling("HeNormal", 2.0, "fan_in", "truncated_normal")
+
+_CLASSES = (
+    Zeros,
+    Ones,
+    Constant,
+    RandomUniform,
+    RandomNormal,
+    TruncatedNormal,
+    VarianceScaling,
+    Orthogonal,
+    Identity,
+    GlorotUniform,
+    GlorotNormal,
+    LecunUniform,
+    LecunNormal,
+    HeUniform,
+    HeNormal,
+)
+_NAMES = {c.__name__: c for c in _CLASSES}
+_NAMES.update({settings.snake_case(c.__name__): c for c in _CLASSES})
+_NAMES.update(uniform=RandomUniform, normal=RandomNormal, one=Ones, zero=Zeros)
+get, deserialize = serialization.getter(_NAMES, "initializer")
+serialize = serialization.serialize

@@ -1,0 +1,360 @@
+"""Dense, Activation, Dropout, and layers that change shapes."""
+
+import math
+
+import headrace as tf
+from headrace._load import _headrace
+from headrace.keras import activation as activations
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.layer.parts import Weighted, activation_name, activation_of
+
+_matmul = _headrace.raw_op("MatMul")
+_bias_add = _headrace.raw_op("BiasAdd")
+
+
+class Dense(Weighted, Layer):
+    """activation(inputs @ kernel + bias)."""
+
+    supports_masking = True
+
+    def __init__(
+        self,
+        units,
+        activation=None,
+        use_bias=True,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        self.units = int(units) if not isinstance(units, int) else units
+        if self.units < 0:
+            raise ValueError(
+                "Received an invalid value for `units`, expected a positive integer. "
+                f"Received: units={units}"
+            )
+        self.activation, self.use_bias = activation_of(activation), use_bias
+        self._take_options(
+            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
+            bias=(bias_initializer, bias_regularizer, bias_constraint),
+        )
+        self.input_spec = InputSpec(min_ndim=2)
+
+    def build(self, input_shape):
+        if not (self._dtype.is_floating or self._dtype.is_complex):
+            raise TypeError(
+                "A Dense layer can only be built with a floating-point dtype. Received: "
+                f"dtype={self._dtype}"
+            )
+        shape = tf.TensorShape(input_shape)
+        size = shape[-1] if shape.rank else None
+        if size is None:
+            raise ValueError(
+                "The last dimension of the inputs to a Dense layer should be defined. "
+                f"Found None. Full input shape received: {tuple(shape.as_list())}"
+            )
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
+        self.kernel = self._new_weight("kernel", [size, self.units])
+        self.bias = self._new_weight("bias", [self.units]) if self.use_bias else None
+        self.built = True
+
+    def call(self, inputs):
+        if inputs.dtype != self._dtype:
+            inputs = tf.cast(inputs, self._dtype)
+        rank = inputs.shape.rank
+        if rank == 2 or rank is None:
+            out = _matmul(a=inputs, b=self.kernel)
+        else:
+            out = tf.tensordot(inputs, self.kernel, [[rank - 1], [0]])
+            out.set_shape(inputs.shape.as_list()[:-1] + [self.units])
+        if self.use_bias:
+            out = _bias_add(value=out, bias=self.bias)
+        if self.activation is not None and self.activation is not activations.linear:
+            out = self.activation(out)
+        return out
+
+    def compute_output_shape(self, input_shape):
+        shape = tf.TensorShape(input_shape).as_list()
+        return tf.TensorShape(shape[:-1] + [self.units])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "activation": activation_name(self.activation),
+            "use_bias": self.use_bias,
+            **self._options_config(),
+        }
+
+
+class Activation(Layer):
+    """Applies a function."""
+
+    supports_masking = True
+
+    def __init__(self, activation, **kwargs):
+        super().__init__(**kwargs)
+        self.activation = activation_of(activation)
+
+    def call(self, inputs):
+        return self.activation(inputs)
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape)
+
+    def get_config(self):
+        return {**super().get_config(), "activation": activation_name(self.activation)}
+
+
+class Dropout(Layer):
+    """Sets a share of the inputs to zero while training."""
+
+    supports_masking = True
+
+    def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if isinstance(rate, (int, float)) and not 0 <= rate <= 1:
+            raise ValueError(
+                f"Invalid value {rate} received for `rate`, expected a value between 0 "
+                "and 1."
+            )
+        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+
+    def _noise_shape(self, inputs):
+        if self.noise_shape is None:
+            return None
+        sizes = tf.shape(inputs)
+        return tf.stack(
+            [sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)]
+        )
+
+    def call(self, inputs, training=None):
+        if not training or (isinstance(self.rate, (int, float)) and self.rate == 0):
+            return tf.identity(inputs) if training else inputs
+        return tf.nn.dropout(
+            inputs, self.rate, noise_shape=self._noise_shape(inputs), seed=self.seed
+        )
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "rate": self.rate,
+            "noise_shape": self.noise_shape,
+            "seed": self.seed,
+        }
+
+
+class SpatialDropout1D(Dropout):
+    """Drops whole channels of [batch, steps, channels]."""
+
+    def __init__(self, rate, **kwargs):
+        super().__init__(rate, **kwargs)
+        self.input_spec = InputSpec(ndim=3)
+
+    def _noise_shape(self, inputs):
+        sizes = tf.shape(inputs)
+        return tf.stack([sizes[0], 1, sizes[2]])
+
+
+class SpatialDropout2D(Dropout):
+    """Drops whole channels of images."""
+
+    def __init__(self, rate, data_format=None, **kwargs):
+        from headrace.keras import settings
+
+        super().__init__(rate, **kwargs)
+        self.data_format = settings.data_format(data_format)
+        self.input_spec = InputSpec(ndim=4)
+
+    def _noise_shape(self, inputs):
+        sizes = tf.shape(inputs)
+        if self.data_format == "channels_first":
+            return tf.stack([sizes[0], sizes[1], 1, 1])
+        return tf.stack([sizes[0], 1, 1, sizes[3]])
+
+
+class Flatten(Layer):
+    """[batch, everything else]."""
+
+    def __init__(self, data_format=None, **kwargs):
+        from headrace.keras import settings
+
+        super().__init__(**kwargs)
+        self.data_format = settings.data_format(data_format)
+        self.input_spec = InputSpec(min_ndim=1)
+
+    def call(self, inputs):
+        rank = inputs.shape.rank
+        if self.data_format == "channels_first" and rank is not None and rank > 1:
+            inputs = tf.transpose(inputs, [0, *range(2, rank), 1])
+        if rank == 1:
+            return tf.expand_dims(inputs, 1)
+        sizes = inputs.shape.as_list()
+        if all(n is not None for n in sizes[1:]):
+            return tf.reshape(inputs, [-1, math.prod(sizes[1:])])
+        out = tf.reshape(inputs, [tf.shape(inputs)[0], -1])
+        out.set_shape(self.compute_output_shape(inputs.shape))
+        return out
+
+    def compute_output_shape(self, input_shape):
+        sizes = tf.TensorShape(input_shape).as_list()
+        if len(sizes) == 1:
+            return tf.TensorShape([*sizes, 1])
+        whole = None if None in sizes[1:] else math.prod(sizes[1:])
+        return tf.TensorShape([sizes[0], whole])
+
+    def get_config(self):
+        return {**super().get_config(), "data_format": self.data_format}
+
+
+class Reshape(Layer):
+    """Another shape of the same values."""
+
+    def __init__(self, target_shape, **kwargs):
+        super().__init__(**kwargs)
+        self.target_shape = tuple(target_shape)
+
+    def _full(self, sizes):
+        target = list(self.target_shape)
+        if -1 not in target:
+            return target
+        if target.count(-1) > 1:
+            raise ValueError(
+                "There must be at most one unknown dimension in output_shape. Received: "
+                f"output_shape={self.target_shape}."
+            )
+        if None in sizes:
+            return [None if n == -1 else n for n in target]
+        known = math.prod(n for n in target if n != -1)
+        whole = math.prod(sizes)
+        if not known or whole % known:
+            self._refuse(sizes)
+        return [whole // known if n == -1 else n for n in target]
+
+    def _refuse(self, sizes):
+        raise ValueError(
+            "total size of new array must be unchanged, input_shape = "
+            f"{sizes}, output_shape = {list(self.target_shape)}"
+        )
+
+    def compute_output_shape(self, input_shape):
+        sizes = tf.TensorShape(input_shape).as_list()
+        full = self._full(sizes[1:])
+        if None not in full and None not in sizes[1:]:
+            if math.prod(full) != math.prod(sizes[1:]):
+                self._refuse(sizes[1:])
+        return tf.TensorShape([sizes[0], *full])
+
+    def call(self, inputs):
+        shape = self.compute_output_shape(inputs.shape)
+        out = tf.reshape(inputs, (tf.shape(inputs)[0], *self.target_shape))
+        if not isinstance(out, _headrace.EagerTensor):
+            out.set_shape(shape)
+        return out
+
+    def get_config(self):
+        return {**super().get_config(), "target_shape": self.target_shape}
+
+
+class Permute(Layer):
+    """Other orders of the axes after the first."""
+
+    def __init__(self, dims, **kwargs):
+        super().__init__(**kwargs)
+        self.dims = tuple(dims)
+        if sorted(dims) != list(range(1, len(dims) + 1)):
+            raise ValueError(
+                "Invalid permutation argument `dims` for Permute Layer. The set of "
+                f"indices in `dims` must be consecutive and start from 1. Received "
+                f"dims={dims}"
+            )
+        self.input_spec = InputSpec(ndim=len(self.dims) + 1)
+
+    def call(self, inputs):
+        return tf.transpose(inputs, (0, *self.dims))
+
+    def get_config(self):
+        return {**super().get_config(), "dims": self.dims}
+
+
+class RepeatVector(Layer):
+    """[batch, features] n times: [batch, n, features]."""
+
+    def __init__(self, n, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(n, int):
+            raise TypeError(f"Expected an integer value for `n`, got {type(n)}.")
+        self.n = n
+        self.input_spec = InputSpec(ndim=2)
+
+    def call(self, inputs):
+        return tf.tile(tf.expand_dims(inputs, 1), [1, self.n, 1])
+
+    def get_config(self):
+        return {**super().get_config(), "n": self.n}
+
+
+class Masking(Layer):
+    """Hides time steps whose features all have one value."""
+
+    supports_masking = True
+
+    def __init__(self, mask_value=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.mask_value = mask_value
+
+    def compute_mask(self, inputs, mask=None):
+        return tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1)
+
+    def call(self, inputs):
+        shown = tf.reduce_any(
+            tf.not_equal(inputs, self.mask_value), axis=-1, keepdims=True
+        )
+        return inputs * tf.cast(shown, inputs.dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "mask_value": self.mask_value}
+
+
+class ActivityRegularization(Layer):
+    """Adds a penalty of what passes through."""
+
+    supports_masking = True
+
+    def __init__(self, l1=0.0, l2=0.0, **kwargs):
+        from headrace.keras import regularizer
+
+        super().__init__(activity_regularizer=regularizer.L1L2(l1=l1, l2=l2), **kwargs)
+        self.l1, self.l2 = l1, l2
+
+    def get_config(self):
+        return {**super().get_config(), "l1": self.l1, "l2": self.l2}
+
+
+class GaussianNoise(Layer):
+    """Adds noise while training."""
+
+    supports_masking = True
+
+    def __init__(self, stddev, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        self.stddev, self.seed = stddev, seed
+
+    def call(self, inputs, training=None):
+        if not training:
+            return inputs
+        return inputs + tf.random.normal(
+            tf.shape(inputs), 0.0, self.stddev, inputs.dtype, seed=self.seed
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "stddev": self.stddev, "seed": self.seed}

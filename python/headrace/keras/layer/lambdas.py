@@ -1,0 +1,63 @@
+"""Layers that call a function: Lambda, and operators on KerasTensors."""
+
+import inspect
+
+import headrace as tf
+from headrace.keras.engine.base_layer import Layer
+
+
+class TFOpLambda(Layer):
+    """An operation on KerasTensors as a layer."""
+
+    def __init__(self, function, **kwargs):
+        super().__init__(autocast=False, **kwargs)
+        self._function = function
+        self.built = True
+
+    def call(self, *args):
+        return self._function(*args)
+
+    def get_config(self):
+        raise NotImplementedError(
+            f"The configuration of the operation {self.name} is not supported: use a "
+            "layer instead"
+        )
+
+
+class Lambda(Layer):
+    """Wraps a function as a layer."""
+
+    def __init__(
+        self, function, output_shape=None, mask=None, arguments=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        self.arguments = dict(arguments or {})
+        self.function = function
+        self._mask = mask
+        self._output_shape = output_shape
+        self.supports_masking = mask is not None
+
+    def call(self, inputs, mask=None, training=None):
+        kwargs = dict(self.arguments)
+        wanted = inspect.signature(self.function).parameters
+        if "mask" in wanted:
+            kwargs["mask"] = mask
+        if "training" in wanted:
+            kwargs["training"] = training
+        return self.function(inputs, **kwargs)
+
+    def compute_output_shape(self, input_shape):
+        shape = self._output_shape
+        if shape is None:
+            return super().compute_output_shape(input_shape)
+        if callable(shape):
+            return tf.TensorShape(shape(input_shape))
+        return tf.TensorShape([tf.TensorShape(input_shape)[0], *shape])
+
+    def compute_mask(self, inputs, mask=None):
+        return self._mask(inputs, mask) if callable(self._mask) else self._mask
+
+    def get_config(self):
+        raise NotImplementedError(
+            "The configuration of a Lambda layer is not supported: it holds a function"
+        )

@@ -1,0 +1,48 @@
+"""Layers and models by name and configuration."""
+
+import importlib
+
+from headrace.keras import serialization
+
+_MODULES = (
+    "layer.core",
+    "layer.lambdas",
+    "layer.advanced_activation",
+    "layer.convolution",
+    "layer.pooling",
+    "layer.normalization",
+    "layer.embedding",
+    "layer.merge",
+    "layer.recurrent",
+    "layer.cells",
+    "layer.wrappers",
+    "layer.attention",
+    "layer.padding",
+    "engine.input_layer",
+    "engine.sequential",
+    "engine.functional",
+    "engine.model",
+)
+_classes = {}
+
+
+def _all():
+    if not _classes:
+        from headrace.keras.engine.base_layer import Layer
+
+        for module in _MODULES:
+            found = vars(importlib.import_module("headrace.keras." + module))
+            _classes.update(
+                (n, c)
+                for n, c in found.items()
+                if isinstance(c, type) and issubclass(c, Layer)
+            )
+    return _classes
+
+
+def deserialize(config, custom_objects=None):
+    """The layer of a configuration."""
+    return serialization.deserialize(config, _all(), "layer", custom_objects)
+
+
+serialize = serialization.serialize

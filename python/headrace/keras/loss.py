@@ -1,0 +1,480 @@
+"""tf.keras.losses: functions of y_true and y_pred, and classes that reduce them."""
+
+import headrace as tf
+from headrace.keras import serialization, settings
+
+
+class Reduction:
+    """What a loss makes of the values of a batch."""
+
+    AUTO = "auto"
+    NONE = "none"
+    SUM = "sum"
+    SUM_OVER_BATCH_SIZE = "sum_over_batch_size"
+
+    @classmethod
+    def all(cls):
+        return (cls.AUTO, cls.NONE, cls.SUM, cls.SUM_OVER_BATCH_SIZE)
+
+    @classmethod
+    def validate(cls, key):
+        if key not in cls.all():
+            raise ValueError(
+                f'Invalid Reduction Key: {key}. Expected keys are "{cls.all()}"'
+            )
+
+
+def squeeze_or_expand(y_pred, y_true=None, sample_weight=None):
+    """The three with ranks that fit: a last axis of 1 too many is dropped."""
+    rank = y_pred.shape.rank
+    if y_true is not None and rank is not None and y_true.shape.rank is not None:
+        if rank - y_true.shape.rank == 1 and y_pred.shape[-1] == 1:
+            y_pred = tf.squeeze(y_pred, -1)
+        elif y_true.shape.rank - rank == 1 and y_true.shape[-1] == 1:
+            y_true = tf.squeeze(y_true, -1)
+    return y_pred, y_true, fit_weight(sample_weight, y_pred)
+
+
+def fit_weight(weight, values):
+    """A weight with as many axes as the values."""
+    if weight is None:
+        return None
+    have, want = weight.shape.rank, values.shape.rank
+    if not have or want is None:
+        return weight
+    if have - want == 1 and weight.shape[-1] == 1:
+        return tf.squeeze(weight, -1)
+    if want - have == 1:
+        return tf.expand_dims(weight, -1)
+    return weight
+
+
+def reduce_weighted(values, sample_weight, reduction):
+    """The values times their weights, reduced."""
+    if sample_weight is not None:
+        weight = tf.cast(tf.convert_to_tensor(sample_weight), values.dtype)
+        weight = fit_weight(weight, values)
+        while weight.shape.rank and weight.shape.rank < values.shape.rank:
+            weight = tf.expand_dims(weight, -1)
+        values = values * weight
+    if reduction == Reduction.NONE:
+        return values
+    total = tf.reduce_sum(values)
+    if reduction == Reduction.SUM:
+        return total
+    if sample_weight is None:
+        return tf.reduce_mean(values)
+    return tf.math.divide_no_nan(total, tf.cast(tf.size(values), values.dtype))
+
+
+class Loss:
+    """Base of losses: `call` gives values a sample, `reduction` says the rest."""
+
+    _keras_module = "keras.losses"
+
+    def __init__(self, reduction=Reduction.AUTO, name=None):
+        Reduction.validate(reduction)
+        self.reduction, self.name = reduction, name
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("headrace.keras"):
+            cls._keras_module = cls.__module__
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        values = self.call(y_true, y_pred)
+        mask = getattr(values, "_keras_mask", None)
+        if mask is not None and sample_weight is None:
+            sample_weight = mask
+        return reduce_weighted(
+            tf.convert_to_tensor(values), sample_weight, self._reduction()
+        )
+
+    def _reduction(self):
+        if self.reduction == Reduction.AUTO:
+            return Reduction.SUM_OVER_BATCH_SIZE
+        return self.reduction
+
+    def call(self, y_true, y_pred):
+        raise NotImplementedError("Must be implemented in subclasses.")
+
+    def get_config(self):
+        return {"reduction": self.reduction, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        config.pop("fn", None)
+        return cls(**config)
+
+
+class LossFunctionWrapper(Loss):
+    """A function as a loss."""
+
+    def __init__(self, fn, reduction=Reduction.AUTO, name=None, **kwargs):
+        super().__init__(reduction, name)
+        self.fn, self._fn_kwargs = fn, kwargs
+
+    def call(self, y_true, y_pred):
+        y_pred = tf.convert_to_tensor(y_pred)
+        y_true = tf.convert_to_tensor(y_true)
+        if self.fn not in _SPARSE:
+            logits = getattr(y_pred, "_keras_logits", None)
+            y_pred, y_true, _ = squeeze_or_expand(y_pred, y_true)
+            if logits is not None and not hasattr(y_pred, "_keras_logits"):
+                if y_pred.shape.rank == logits.shape.rank - 1:
+                    y_pred._keras_logits = tf.squeeze(logits, -1)
+        return self.fn(y_true, y_pred, **self._fn_kwargs)
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(self._fn_kwargs)
+        config["fn"] = serialization.serialize(self.fn)
+        return config
+
+
+# --- functions ---
+
+
+def _pair(y_true, y_pred):
+    y_pred = tf.convert_to_tensor(y_pred)
+    return tf.cast(tf.convert_to_tensor(y_true), y_pred.dtype), y_pred
+
+
+def _mean(x):
+    return tf.reduce_mean(x, axis=-1)
+
+
+def mean_squared_error(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(tf.math.squared_difference(y_pred, y_true))
+
+
+def mean_absolute_error(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(tf.abs(y_pred - y_true))
+
+
+def mean_absolute_percentage_error(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    scale = tf.maximum(tf.abs(y_true), settings.epsilon())
+    return 100.0 * _mean(tf.abs((y_true - y_pred) / scale))
+
+
+def mean_squared_logarithmic_error(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    first = tf.math.log(tf.maximum(y_pred, settings.epsilon()) + 1.0)
+    second = tf.math.log(tf.maximum(y_true, settings.epsilon()) + 1.0)
+    return _mean(tf.math.squared_difference(first, second))
+
+
+def _signs(y_true):
+    """Labels 0 and 1 as -1 and 1; others as they are."""
+    binary = tf.reduce_all(tf.logical_or(tf.equal(y_true, 0), tf.equal(y_true, 1)))
+    return tf.where(binary, 2.0 * y_true - 1.0, y_true)
+
+
+def hinge(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(tf.maximum(1.0 - _signs(y_true) * y_pred, 0.0))
+
+
+def squared_hinge(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(tf.square(tf.maximum(1.0 - _signs(y_true) * y_pred, 0.0)))
+
+
+def categorical_hinge(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    right = tf.reduce_sum(y_true * y_pred, axis=-1)
+    wrong = tf.reduce_max((1.0 - y_true) * y_pred, axis=-1)
+    return tf.maximum(wrong - right + 1.0, 0.0)
+
+
+def huber(y_true, y_pred, delta=1.0):
+    y_true, y_pred = _pair(y_true, y_pred)
+    error = tf.abs(y_pred - y_true)
+    small = 0.5 * tf.square(error)
+    return _mean(tf.where(error <= delta, small, delta * error - 0.5 * delta**2))
+
+
+def log_cosh(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    x = y_pred - y_true
+    return _mean(x + tf.math.softplus(-2.0 * x) - 0.6931471805599453)
+
+
+def kl_divergence(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    y_true = tf.clip_by_value(y_true, settings.epsilon(), 1)
+    y_pred = tf.clip_by_value(y_pred, settings.epsilon(), 1)
+    return tf.reduce_sum(y_true * tf.math.log(y_true / y_pred), axis=-1)
+
+
+def poisson(y_true, y_pred):
+    y_true, y_pred = _pair(y_true, y_pred)
+    return _mean(y_pred - y_true * tf.math.log(y_pred + settings.epsilon()))
+
+
+def cosine_similarity(y_true, y_pred, axis=-1):
+    y_true, y_pred = _pair(y_true, y_pred)
+    y_true = tf.math.l2_normalize(y_true, axis=axis)
+    y_pred = tf.math.l2_normalize(y_pred, axis=axis)
+    return -tf.reduce_sum(y_true * y_pred, axis=axis)
+
+
+def _logits(y_pred, from_logits):
+    """(logits, True) where they are known, else (probabilities, False)."""
+    if from_logits:
+        return y_pred, True
+    logits = getattr(y_pred, "_keras_logits", None)
+    return (y_pred, False) if logits is None else (logits, True)
+
+
+def binary_crossentropy(
+    y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
+):
+    y_true, y_pred = _pair(y_true, y_pred)
+    if label_smoothing:
+        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    x, known = _logits(y_pred, from_logits)
+    if known:
+        values = tf.nn.sigmoid_cross_entropy_with_logits(labels=y_true, logits=x)
+    else:
+        small = settings.epsilon()
+        x = tf.clip_by_value(x, small, 1.0 - small)
+        values = -(
+            y_true * tf.math.log(x + small)
+            + (1.0 - y_true) * tf.math.log(1.0 - x + small)
+        )
+    return tf.reduce_mean(values, axis=axis)
+
+
+def binary_focal_crossentropy(
+    y_true,
+    y_pred,
+    apply_class_balancing=False,
+    alpha=0.25,
+    gamma=2.0,
+    from_logits=False,
+    label_smoothing=0.0,
+    axis=-1,
+):
+    y_true, y_pred = _pair(y_true, y_pred)
+    if label_smoothing:
+        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    p = tf.nn.sigmoid(y_pred) if from_logits else y_pred
+    small = settings.epsilon()
+    q = tf.clip_by_value(p, small, 1.0 - small)
+    cross = -(
+        y_true * tf.math.log(q + small) + (1.0 - y_true) * tf.math.log(1.0 - q + small)
+    )
+    right = y_true * p + (1.0 - y_true) * (1.0 - p)
+    values = tf.pow(1.0 - right, gamma) * cross
+    if apply_class_balancing:
+        values *= y_true * alpha + (1.0 - y_true) * (1.0 - alpha)
+    return tf.reduce_mean(values, axis=axis)
+
+
+def categorical_crossentropy(
+    y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
+):
+    y_true, y_pred = _pair(y_true, y_pred)
+    if label_smoothing:
+        classes = tf.cast(tf.shape(y_true)[-1], y_pred.dtype)
+        y_true = y_true * (1.0 - label_smoothing) + label_smoothing / classes
+    x, known = _logits(y_pred, from_logits)
+    y_true.shape.assert_is_compatible_with(y_pred.shape)
+    if known:
+        return tf.nn.softmax_cross_entropy_with_logits(
+            labels=y_true, logits=x, axis=axis
+        )
+    x = x / tf.reduce_sum(x, axis, keepdims=True)
+    small = settings.epsilon()
+    x = tf.clip_by_value(x, small, 1.0 - small)
+    return -tf.reduce_sum(y_true * tf.math.log(x), axis)
+
+
+def sparse_categorical_crossentropy(
+    y_true, y_pred, from_logits=False, axis=-1, ignore_class=None
+):
+    y_pred = tf.convert_to_tensor(y_pred)
+    x, known = _logits(y_pred, from_logits)
+    if not known:
+        small = settings.epsilon()
+        x = tf.math.log(tf.clip_by_value(x, small, 1.0 - small))
+    rank = x.shape.rank
+    if axis not in (-1, rank - 1):
+        order = [d for d in range(rank) if d != axis % rank] + [axis % rank]
+        x = tf.transpose(x, order)
+    ids = tf.cast(tf.convert_to_tensor(y_true), tf.int64)
+    if ids.shape.rank == rank and ids.shape[-1] == 1:
+        ids = tf.squeeze(ids, -1)
+    if ignore_class is None:
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(labels=ids, logits=x)
+    kept = tf.not_equal(ids, tf.cast(ignore_class, tf.int64))
+    values = tf.nn.sparse_softmax_cross_entropy_with_logits(
+        labels=tf.where(kept, ids, tf.zeros_like(ids)), logits=x
+    )
+    values = tf.where(kept, values, tf.zeros_like(values))
+    values._keras_mask = kept
+    return values
+
+
+_SPARSE = {sparse_categorical_crossentropy}
+
+
+# --- classes ---
+
+
+def _loss_class(name, fn, **defaults):
+    """A Loss class of a function and its arguments."""
+    base = LossFunctionWrapper
+    parameters = ", ".join(
+        ["self"]
+        + [f"{k}={v!r}" for k, v in defaults.items()]
+        + ["reduction='auto'", f"name={fn.__name__!r}"]
+    )
+    handed = "".join(f", {k}={k}" for k in defaults)
+    source = (
+        f"def __init__({parameters}):\n"
+        f"    base.__init__(self, fn, reduction, name{handed})\n"
+    )
+    scope = {"base": base, "fn": fn}
+    exec(source, scope)
+    members = {
+        "__init__": scope["__init__"],
+        "__doc__": f"The loss {fn.__name__}.",
+        "__module__": __name__,
+    }
+    return type(name, (base,), members)
+
+
+MeanSquaredError = _loss_class("MeanSquaredError", mean_squared_error)
+MeanAbsoluteError = _loss_class("MeanAbsoluteError", mean_absolute_error)
+MeanAbsolutePercentageError = _loss_class(
+    "MeanAbsolutePercentageError", mean_absolute_percentage_error
+)
+MeanSquaredLogarithmicError = _loss_class(
+    "MeanSquaredLogarithmicError", mean_squared_logarithmic_error
+)
+Hinge = _loss_class("Hinge", hinge)
+SquaredHinge = _loss_class("SquaredHinge", squared_hinge)
+CategoricalHinge = _loss_class("CategoricalHinge", categorical_hinge)
+LogCosh = _loss_class("LogCosh", log_cosh)
+KLDivergence = _loss_class("KLDivergence", kl_divergence)
+Poisson = _loss_class("Poisson", poisson)
+_SMOOTH = dict(from_logits=False, label_smoothing=0.0, axis=-1)
+BinaryCrossentropy = _loss_class("BinaryCrossentropy", binary_crossentropy, **_SMOOTH)
+BinaryFocalCrossentropy = _loss_class(
+    "BinaryFocalCrossentropy",
+    binary_focal_crossentropy,
+    apply_class_balancing=False,
+    alpha=0.25,
+    gamma=2.0,
+    **_SMOOTH,
+)
+CategoricalCrossentropy = _loss_class(
+    "CategoricalCrossentropy", categorical_crossentropy, **_SMOOTH
+)
+
+
+class Huber(LossFunctionWrapper):
+    """The loss huber."""
+
+    def __init__(self, delta=1.0, reduction=Reduction.AUTO, name="huber_loss"):
+        super().__init__(huber, reduction, name, delta=delta)
+
+
+class CosineSimilarity(LossFunctionWrapper):
+    """The loss cosine_similarity."""
+
+    def __init__(self, axis=-1, reduction=Reduction.AUTO, name="cosine_similarity"):
+        super().__init__(cosine_similarity, reduction, name, axis=axis)
+
+
+class SparseCategoricalCrossentropy(LossFunctionWrapper):
+    """The loss sparse_categorical_crossentropy."""
+
+    def __init__(
+        self,
+        from_logits=False,
+        ignore_class=None,
+        reduction=Reduction.AUTO,
+        name="sparse_categorical_crossentropy",
+    ):
+        super().__init__(
+            sparse_categorical_crossentropy,
+            reduction,
+            name,
+            from_logits=from_logits,
+            ignore_class=ignore_class,
+        )
+
+
+_FUNCTIONS = (
+    mean_squared_error,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_logarithmic_error,
+    hinge,
+    squared_hinge,
+    categorical_hinge,
+    huber,
+    log_cosh,
+    kl_divergence,
+    poisson,
+    cosine_similarity,
+    binary_crossentropy,
+    binary_focal_crossentropy,
+    categorical_crossentropy,
+    sparse_categorical_crossentropy,
+)
+_CLASSES = (
+    MeanSquaredError,
+    MeanAbsoluteError,
+    MeanAbsolutePercentageError,
+    MeanSquaredLogarithmicError,
+    Hinge,
+    SquaredHinge,
+    CategoricalHinge,
+    Huber,
+    LogCosh,
+    KLDivergence,
+    Poisson,
+    CosineSimilarity,
+    BinaryCrossentropy,
+    BinaryFocalCrossentropy,
+    CategoricalCrossentropy,
+    SparseCategoricalCrossentropy,
+)
+NAMES = {f.__name__: f for f in _FUNCTIONS}
+NAMES.update(
+    mse=mean_squared_error,
+    MSE=mean_squared_error,
+    mae=mean_absolute_error,
+    MAE=mean_absolute_error,
+    mape=mean_absolute_percentage_error,
+    MAPE=mean_absolute_percentage_error,
+    msle=mean_squared_logarithmic_error,
+    MSLE=mean_squared_logarithmic_error,
+    kld=kl_divergence,
+    KLD=kl_divergence,
+    kullback_leibler_divergence=kl_divergence,
+    logcosh=log_cosh,
+    bce=binary_crossentropy,
+    huber_loss=huber,
+)
+NAMES.update({c.__name__: c for c in _CLASSES})
+get, deserialize = serialization.getter(NAMES, "loss function")
+serialize = serialization.serialize
+
+
+def as_loss(identifier):
+    """A Loss for what compile was given."""
+    found = get(identifier)
+    if isinstance(found, Loss):
+        return found
+    if not callable(found):
+        raise ValueError(f"Could not interpret loss function identifier: {identifier}")
+    return LossFunctionWrapper(found, name=getattr(found, "__name__", "loss"))

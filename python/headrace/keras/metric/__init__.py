@@ -1,0 +1,1 @@
+"""Metrics, a family a file."""

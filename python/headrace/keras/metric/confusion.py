@@ -1,0 +1,286 @@
+"""Metrics of how predictions and labels fall together."""
+
+import numpy as np
+
+import headrace as tf
+from headrace.keras.metric.base import Metric
+
+
+def _weights(sample_weight, values, dtype):
+    if sample_weight is None:
+        return None
+    weight = tf.cast(sample_weight, dtype)
+    while weight.shape.rank < values.shape.rank:
+        weight = tf.expand_dims(weight, -1)
+    return tf.broadcast_to(weight, tf.shape(values))
+
+
+class _Counts(Metric):
+    """Counts at one threshold or several."""
+
+    _parts = ()  # of "tp", "fp", "tn", "fn"
+    _default_name = None
+
+    def __init__(self, thresholds=None, name=None, dtype=None, **kwargs):
+        super().__init__(name=name or self._default_name, dtype=dtype)
+        self.init_thresholds = thresholds
+        self.top_k, self.class_id = kwargs.get("top_k"), kwargs.get("class_id")
+        default = float("-inf") if self.top_k is not None else 0.5
+        given = default if thresholds is None else thresholds
+        self._many = isinstance(given, (list, tuple))
+        self.thresholds = list(given) if self._many else [given]
+        for t in self.thresholds:
+            if t is None or (t != float("-inf") and not 0 <= t <= 1):
+                raise ValueError(
+                    f"Threshold values must be in [0, 1]. Received: {self.thresholds}"
+                )
+        names = {
+            "tp": "true_positives",
+            "fp": "false_positives",
+            "tn": "true_negatives",
+            "fn": "false_negatives",
+        }
+        for part in self._parts:
+            label = names[part] if len(self._parts) > 1 else "accumulator"
+            weight = self.add_weight(label, shape=(len(self.thresholds),))
+            setattr(self, label, weight)
+        self._labels = [
+            names[p] if len(self._parts) > 1 else "accumulator" for p in self._parts
+        ]
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        y_pred = tf.cast(y_pred, self._dtype)
+        y_true = tf.cast(y_true, self._dtype)
+        if self.top_k is not None:
+            y_pred = _only_top(y_pred, self.top_k)
+        if y_true.shape.rank != y_pred.shape.rank:
+            y_true = tf.reshape(y_true, tf.shape(y_pred))
+        weight = _weights(sample_weight, y_pred, self._dtype)
+        if self.class_id is not None:
+            y_true, y_pred = y_true[..., self.class_id], y_pred[..., self.class_id]
+            weight = None if weight is None else weight[..., self.class_id]
+        counts = confusion(y_true, y_pred, self.thresholds, weight)
+        for part, label in zip(self._parts, self._labels):
+            getattr(self, label).assign_add(counts[part])
+
+    def _out(self, values):
+        return values if self._many else values[0]
+
+    def get_config(self):
+        config = super().get_config()
+        config["thresholds"] = self.init_thresholds
+        return config
+
+
+def confusion(y_true, y_pred, thresholds, weight=None):
+    """{"tp", "fp", "tn", "fn"}: weighted counts at each threshold."""
+    label = tf.reshape(tf.cast(y_true, tf.bool), [1, -1])
+    score = tf.reshape(y_pred, [1, -1])
+    limits = tf.reshape(tf.constant(thresholds, y_pred.dtype), [-1, 1])
+    positive = score > limits
+    weight = None if weight is None else tf.reshape(weight, [1, -1])
+
+    def count(a, b):
+        hits = tf.cast(tf.logical_and(a, b), y_pred.dtype)
+        return tf.reduce_sum(hits if weight is None else hits * weight, axis=1)
+
+    negative, no_label = tf.logical_not(positive), tf.logical_not(label)
+    return {
+        "tp": count(positive, label),
+        "fp": count(positive, no_label),
+        "tn": count(negative, no_label),
+        "fn": count(negative, label),
+    }
+
+
+def _only_top(y_pred, k):
+    """Scores that are not among the k highest become -inf."""
+    _, places = tf.math.top_k(y_pred, k, sorted=False)
+    kept = tf.reduce_sum(tf.one_hot(places, y_pred.shape[-1]), axis=-2)
+    low = tf.constant(-1e10, y_pred.dtype)
+    return y_pred * kept + low * (1.0 - kept)
+
+
+class _OneCount(_Counts):
+    def result(self):
+        return self._out(self.accumulator._read())
+
+
+class TruePositives(_OneCount):
+    _parts, _default_name = ("tp",), "true_positives"
+
+
+class FalsePositives(_OneCount):
+    _parts, _default_name = ("fp",), "false_positives"
+
+
+class TrueNegatives(_OneCount):
+    _parts, _default_name = ("tn",), "true_negatives"
+
+
+class FalseNegatives(_OneCount):
+    _parts, _default_name = ("fn",), "false_negatives"
+
+
+class Precision(_Counts):
+    _parts, _default_name = ("tp", "fp"), "precision"
+
+    def __init__(
+        self, thresholds=None, top_k=None, class_id=None, name=None, dtype=None
+    ):
+        super().__init__(thresholds, name, dtype, top_k=top_k, class_id=class_id)
+
+    def result(self):
+        hits, wrong = self.true_positives._read(), self.false_positives._read()
+        return self._out(tf.math.divide_no_nan(hits, hits + wrong))
+
+
+class Recall(_Counts):
+    _parts, _default_name = ("tp", "fn"), "recall"
+
+    def __init__(
+        self, thresholds=None, top_k=None, class_id=None, name=None, dtype=None
+    ):
+        super().__init__(thresholds, name, dtype, top_k=top_k, class_id=class_id)
+
+    def result(self):
+        hits, missed = self.true_positives._read(), self.false_negatives._read()
+        return self._out(tf.math.divide_no_nan(hits, hits + missed))
+
+
+class AUC(Metric):
+    """The area under the ROC or precision-recall curve, by trapezoids."""
+
+    def __init__(
+        self,
+        num_thresholds=200,
+        curve="ROC",
+        summation_method="interpolation",
+        name="auc",
+        dtype=None,
+        thresholds=None,
+        multi_label=False,
+        num_labels=None,
+        label_weights=None,
+        from_logits=False,
+    ):
+        super().__init__(name=name, dtype=dtype)
+        if multi_label or num_labels or label_weights is not None:
+            raise NotImplementedError("AUC: multi_label is not supported")
+        if curve not in ("ROC", "PR"):
+            raise ValueError(f"Invalid AUC curve value: {curve}.")
+        if summation_method not in ("interpolation", "minoring", "majoring"):
+            raise ValueError(f"Invalid AUC summation method: {summation_method}.")
+        if thresholds is not None:
+            inner = sorted(thresholds)
+        else:
+            if num_thresholds <= 1:
+                raise ValueError(
+                    "Argument `num_thresholds` must be an integer > 1. Received: "
+                    f"num_thresholds={num_thresholds}"
+                )
+            steps = num_thresholds - 1
+            inner = [(i + 1) / steps for i in range(num_thresholds - 2)]
+        self.num_thresholds = len(inner) + 2
+        self._limits = np.array([-1e-7, *inner, 1.0 + 1e-7])
+        self.curve, self.summation_method = curve, summation_method
+        self._from_logits = from_logits
+        self._names = (
+            "true_positives",
+            "true_negatives",
+            "false_positives",
+            "false_negatives",
+        )
+        for label in self._names:
+            weight = self.add_weight(label, shape=(self.num_thresholds,))
+            setattr(self, label, weight)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        y_pred = tf.cast(y_pred, self._dtype)
+        if self._from_logits:
+            y_pred = tf.sigmoid(y_pred)
+        y_true = tf.reshape(tf.cast(y_true, self._dtype), tf.shape(y_pred))
+        weight = _weights(sample_weight, y_pred, self._dtype)
+        counts = confusion(y_true, y_pred, self._limits.tolist(), weight)
+        for label, part in zip(self._names, ("tp", "tn", "fp", "fn")):
+            getattr(self, label).assign_add(counts[part])
+
+    def _interpolated_pr(self, tp, fp, fn):
+        """The exact area between points of a precision-recall curve."""
+        n = self.num_thresholds
+        gain = tp[: n - 1] - tp[1:]
+        found = tp + fp
+        change = found[: n - 1] - found[1:]
+        slope = tf.math.divide_no_nan(gain, tf.maximum(change, 0))
+        offset = tp[1:] - slope * found[1:]
+        both = tf.logical_and(found[: n - 1] > 0, found[1:] > 0)
+        ratio = tf.where(
+            both,
+            tf.math.divide_no_nan(found[: n - 1], tf.maximum(found[1:], 0)),
+            tf.ones_like(found[1:]),
+        )
+        area = slope * (gain + offset * tf.math.log(ratio))
+        whole = tf.maximum(tp[1:] + fn[1:], 0)
+        return tf.reduce_sum(tf.math.divide_no_nan(area, whole))
+
+    def result(self):
+        tp, tn, fp, fn = (getattr(self, name)._read() for name in self._names)
+        if self.curve == "PR" and self.summation_method == "interpolation":
+            return self._interpolated_pr(tp, fp, fn)
+        recall = tf.math.divide_no_nan(tp, tp + fn)
+        if self.curve == "ROC":
+            x, y = tf.math.divide_no_nan(fp, fp + tn), recall
+        else:
+            x, y = recall, tf.math.divide_no_nan(tp, tp + fp)
+        n = self.num_thresholds
+        first, second = y[: n - 1], y[1:]
+        height = {
+            "interpolation": (first + second) / 2.0,
+            "minoring": tf.minimum(first, second),
+            "majoring": tf.maximum(first, second),
+        }[self.summation_method]
+        return tf.reduce_sum((x[: n - 1] - x[1:]) * height)
+
+    def get_config(self):
+        config = super().get_config()
+        config.update(
+            num_thresholds=self.num_thresholds,
+            curve=self.curve,
+            summation_method=self.summation_method,
+            from_logits=self._from_logits,
+        )
+        return config
+
+
+class MeanIoU(Metric):
+    """The mean over classes of intersection by union."""
+
+    def __init__(self, num_classes, name=None, dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self.num_classes = num_classes
+        self.total_cm = self.add_weight(
+            "total_confusion_matrix", shape=(num_classes, num_classes)
+        )
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        y_true = tf.reshape(tf.cast(y_true, tf.int64), [-1])
+        y_pred = tf.reshape(tf.cast(y_pred, tf.int64), [-1])
+        weight = None
+        if sample_weight is not None:
+            weight = tf.reshape(tf.cast(sample_weight, self._dtype), [-1])
+        self.total_cm.assign_add(
+            tf.math.confusion_matrix(
+                y_true, y_pred, self.num_classes, weights=weight, dtype=self._dtype
+            )
+        )
+
+    def result(self):
+        table = self.total_cm._read()
+        hits = tf.linalg.diag_part(table)
+        whole = tf.reduce_sum(table, 0) + tf.reduce_sum(table, 1) - hits
+        seen = tf.reduce_sum(tf.cast(tf.not_equal(whole, 0), self._dtype))
+        ious = tf.math.divide_no_nan(hits, whole)
+        return tf.math.divide_no_nan(tf.reduce_sum(ious), seen)
+
+    def get_config(self):
+        return {**super().get_config(), "num_classes": self.num_classes}

@@ -1,0 +1,126 @@
+"""Sums and means, of values and of functions of y_true and y_pred."""
+
+import headrace as tf
+from headrace.keras import loss as losses
+from headrace.keras import serialization
+from headrace.keras.metric.base import Metric
+
+
+class Reduce(Metric):
+    """The base of Sum, Mean and what averages a function."""
+
+    _mean = True
+
+    def __init__(self, name=None, dtype=None):
+        super().__init__(name=name, dtype=dtype)
+        self.total = self.add_weight("total", initializer="zeros")
+        if self._mean:
+            self.count = self.add_weight("count", initializer="zeros")
+
+    def update_state(self, values, sample_weight=None):
+        values = tf.cast(values, self._dtype)
+        if sample_weight is None:
+            self._add(tf.reduce_sum(values), values)
+            return
+        weight = tf.cast(sample_weight, self._dtype)
+        if weight.shape.rank:
+            _, _, weight = losses.squeeze_or_expand(values, None, weight)
+            rank = weight.shape.rank
+            if values.shape.rank is not None and rank < values.shape.rank:
+                values = tf.reduce_mean(values, list(range(rank, values.shape.rank)))
+            elif rank > values.shape.rank:
+                raise ValueError(
+                    "weights can not be broadcast to values. values.rank="
+                    f"{values.shape.rank}. weights.rank={rank}."
+                )
+            weight = tf.broadcast_to(weight, tf.shape(values))
+        self.total.assign_add(tf.reduce_sum(values * weight), read_value=False)
+        if self._mean:
+            if not weight.shape.rank and values.shape.rank:
+                weight *= tf.cast(tf.size(values), self._dtype)
+            self.count.assign_add(tf.reduce_sum(weight), read_value=False)
+
+    def _add(self, total, values):
+        self.total.assign_add(total, read_value=False)
+        if self._mean:
+            size = values.shape.num_elements()
+            size = tf.size(values) if size is None else size
+            self.count.assign_add(tf.cast(size, self._dtype), read_value=False)
+
+    def result(self):
+        if not self._mean:
+            return self.total.read_value()
+        return tf.math.divide_no_nan(self.total._read(), self.count._read())
+
+
+class Sum(Reduce):
+    _mean = False
+
+    def __init__(self, name="sum", dtype=None):
+        super().__init__(name, dtype)
+
+
+class Mean(Reduce):
+    def __init__(self, name="mean", dtype=None):
+        super().__init__(name, dtype)
+
+
+class MeanMetricWrapper(Mean):
+    """The mean of a function of y_true and y_pred."""
+
+    _squeezes = True
+
+    def __init__(self, fn, name=None, dtype=None, **kwargs):
+        super().__init__(name or fn.__name__, dtype)
+        self._fn, self._fn_kwargs = fn, kwargs
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        y_pred = tf.convert_to_tensor(y_pred)
+        y_true = tf.convert_to_tensor(y_true)
+        if self._squeezes and self._fn not in losses._SPARSE:
+            y_pred, y_true, _ = losses.squeeze_or_expand(y_pred, y_true)
+        values = self._fn(y_true, y_pred, **self._fn_kwargs)
+        mask = getattr(values, "_keras_mask", None)
+        if sample_weight is None and mask is not None:
+            sample_weight = mask
+        super().update_state(values, sample_weight)
+
+    def get_config(self):
+        config = super().get_config()
+        if type(self) is MeanMetricWrapper:
+            config["fn"] = serialization.serialize(self._fn)
+        config.update(self._fn_kwargs)
+        return config
+
+
+class MeanTensor(Metric):
+    """The mean of each element."""
+
+    def __init__(self, name="mean_tensor", dtype=None, shape=None):
+        super().__init__(name=name, dtype=dtype)
+        self.total = self.count = None
+        if shape is not None:
+            self._make(shape)
+
+    def _make(self, shape):
+        self.total = self.add_weight("total", shape, initializer="zeros")
+        self.count = self.add_weight("count", shape, initializer="zeros")
+
+    def update_state(self, values, sample_weight=None):
+        values = tf.cast(values, self._dtype)
+        if self.total is None:
+            self._make(values.shape)
+        counts = tf.ones_like(values)
+        if sample_weight is not None:
+            weight = losses.fit_weight(tf.cast(sample_weight, self._dtype), values)
+            counts *= weight
+        self.total.assign_add(values * counts)
+        self.count.assign_add(counts)
+
+    def result(self):
+        if self.total is None:
+            raise ValueError(
+                "MeanTensor does not have any value yet. Please call the MeanTensor "
+                "instance or use `.update_state(value)` before retrieving the result."
+            )
+        return tf.math.divide_no_nan(self.total._read(), self.count._read())

@@ -1,0 +1,74 @@
+"""Metrics by name, and what "accuracy" means for an output."""
+
+from headrace.keras import loss as losses
+from headrace.keras import serialization
+from headrace.keras.metric import accuracy, confusion, reductions
+
+_CLASSES = {
+    name: value
+    for module in (reductions, accuracy, confusion)
+    for name, value in vars(module).items()
+    if isinstance(value, type) and getattr(value, "_is_metric", False)
+}
+NAMES = {k: v for k, v in losses.NAMES.items() if not isinstance(v, type)}
+NAMES.update(
+    {
+        name: value
+        for name, value in vars(accuracy).items()
+        if callable(value) and not isinstance(value, type) and name[0] != "_"
+    }
+)
+NAMES.update(_CLASSES)
+for _module in ("settings", "losses", "tf"):
+    NAMES.pop(_module, None)
+NAMES["cosine_proximity"] = accuracy.cosine_similarity
+get, deserialize = serialization.getter(NAMES, "metric function")
+serialize = serialization.serialize
+
+_BY_SHAPE = {
+    "accuracy": (
+        accuracy.binary_accuracy,
+        accuracy.sparse_categorical_accuracy,
+        accuracy.categorical_accuracy,
+    ),
+    "crossentropy": (
+        losses.binary_crossentropy,
+        losses.sparse_categorical_crossentropy,
+        losses.categorical_crossentropy,
+    ),
+}
+_BY_SHAPE["acc"] = _BY_SHAPE["accuracy"]
+_BY_SHAPE["ce"] = _BY_SHAPE["crossentropy"]
+
+
+def _of_shape(name, y_true, y_pred):
+    """The function that a general name stands for, given target and output."""
+    binary, sparse, categorical = _BY_SHAPE[name]
+    out, target = y_pred.shape, getattr(y_true, "shape", None)
+    if out.rank and out[-1] == 1:
+        return binary
+    if target is not None and target.rank is not None and out.rank is not None:
+        if target.rank < out.rank or (target.rank == out.rank and target[-1] == 1):
+            return sparse
+    return categorical
+
+
+def for_output(identifier, y_true, y_pred):
+    """The Metric for one of compile's metrics and an output."""
+    name = None
+    if isinstance(identifier, str) and identifier in _BY_SHAPE:
+        name, identifier = identifier, _of_shape(identifier, y_true, y_pred)
+    elif isinstance(identifier, str):
+        name, identifier = identifier, get(identifier)
+    if getattr(identifier, "_is_metric", False):
+        return identifier() if isinstance(identifier, type) else identifier
+    if isinstance(identifier, losses.Loss):
+        wrapped = identifier
+        return reductions.MeanMetricWrapper(
+            lambda y, p: wrapped.call(y, p), name=name or wrapped.name
+        )
+    if not callable(identifier):
+        raise ValueError(f"Could not interpret metric identifier: {identifier}")
+    return reductions.MeanMetricWrapper(
+        identifier, name=name or getattr(identifier, "__name__", "metric")
+    )

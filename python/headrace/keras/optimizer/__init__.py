@@ -1,0 +1,1 @@
+"""Optimizers, those before Keras 2.11 included."""

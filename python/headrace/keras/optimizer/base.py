@@ -1,0 +1,437 @@
+"""What optimizers share: hyper-parameters, slots, gradients applied in order.
+
+Checkpoints know an optimizer by its hyper-parameters (`iter`, `learning_rate`,
+`beta_1`, …) and by a slot for each variable
+(`kernel/.OPTIMIZER_SLOT/optimizer/m`). Edges named `_iterations`,
+`_learning_rate` and `_variables` lead to the same values, so that files of
+Keras' optimizers since 2.11 are read, and read ours.
+"""
+
+import headrace as tf
+from headrace._load import _headrace
+from headrace.framework.trackable import AutoTrackable, node_of
+from headrace.keras import serialization
+from headrace.keras.optimizer.schedule import LearningRateSchedule
+
+
+class _CallableList(list):
+    """opt.variables and opt.variables() are the same."""
+
+    def __call__(self):
+        return self
+
+
+def _is_slices(gradient):
+    return isinstance(gradient, tf.IndexedSlices)
+
+
+class BaseOptimizer(AutoTrackable):
+    """An optimizer: subclasses name their slots and update one variable.
+
+    Attributes of subclasses:
+      _slot_groups: tuples of slot names; slots are made group by group.
+    """
+
+    _slot_groups = ()
+    _is_legacy = False
+
+    def __init__(self, name, learning_rate, hypers, limits, weight_decay=None):
+        for key, value in (
+            ("_name", name),
+            ("_hypers", {"learning_rate": learning_rate, "decay": 0.0, **hypers}),
+            ("_hyper_variables", {}),
+            ("_slots", {}),
+            ("_built_for", set()),
+            ("_decay_excluded", ([], set())),
+        ):
+            object.__setattr__(self, key, value)
+        self.clipnorm, self.clipvalue = limits.get("clipnorm"), limits.get("clipvalue")
+        self.global_clipnorm = limits.get("global_clipnorm")
+        self.weight_decay = weight_decay
+        if self.clipnorm is not None and self.global_clipnorm is not None:
+            raise ValueError(
+                "At most one of `clipnorm` and `global_clipnorm` can be set. Received: "
+                f"clipnorm={self.clipnorm}, global_clipnorm={self.global_clipnorm}."
+            )
+        if isinstance(learning_rate, (int, float)) and learning_rate < 0:
+            raise ValueError(f"Invalid learning rate: {learning_rate}")
+
+    @property
+    def name(self):
+        return self._name
+
+    # --- hyper-parameters ---
+
+    def __getattr__(self, name):
+        if name == "lr":
+            name = "learning_rate"
+        hypers = self.__dict__.get("_hypers", {})
+        if name in hypers:
+            return self._hyper(name)
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'"
+        )
+
+    def __setattr__(self, name, value):
+        if name == "lr":
+            name = "learning_rate"
+        if name in self.__dict__.get("_hypers", {}):
+            self._set_hyper(name, value)
+            return
+        super().__setattr__(name, value)
+
+    def _hyper(self, name):
+        """A variable, or what the user gave that is none: a schedule, a callable."""
+        value = self._hypers[name]
+        if isinstance(value, LearningRateSchedule) or callable(value):
+            return value
+        return self._hyper_variable(name)
+
+    def _hyper_variable(self, name):
+        found = self._hyper_variables.get(name)
+        if found is None:
+            self._make_hypers()
+            found = self._hyper_variables[name]
+        return found
+
+    def _set_hyper(self, name, value):
+        if name in self._hyper_variables and not (
+            isinstance(value, LearningRateSchedule) or callable(value)
+        ):
+            self._hyper_variables[name].assign(value)
+        else:
+            self._hyper_variables.pop(name, None)
+            self._hypers[name] = value
+
+    def _new_variable(self, value, name, dtype):
+        with tf.init_scope():
+            return tf.Variable(value, trainable=False, name=name, dtype=dtype)
+
+    def _make_hypers(self):
+        """The variables of all that is a number; values of a checkpoint arrive."""
+        node = node_of(self)
+        if "iter" not in self._hyper_variables:
+            prefix = f"{self._name}/iter" if self._is_legacy else "iteration"
+            step = self._new_variable(0, prefix, tf.int64)
+            self._hyper_variables["iter"] = step
+            node.attach("iter", node_of(step))
+            if not self._is_legacy:
+                node.attach("_iterations", node_of(step))
+                self._variables = [step]
+        for name in sorted(self._hypers):
+            value = self._hypers[name]
+            if name in self._hyper_variables or not _is_number(value):
+                continue
+            label = name
+            if self._is_legacy or name != "learning_rate":
+                label = f"{self._name}/{name}"
+            variable = self._new_variable(
+                value, label, None if _has_dtype(value) else tf.float32
+            )
+            self._hyper_variables[name] = variable
+            node.attach(name, node_of(variable))
+            if name == "learning_rate" and not self._is_legacy:
+                node.attach("_learning_rate", node_of(variable))
+
+    @property
+    def iterations(self):
+        """How often gradients were applied: an int64 variable."""
+        return self._hyper_variable("iter")
+
+    @iterations.setter
+    def iterations(self, variable):
+        if "iter" in self._hyper_variables:
+            raise RuntimeError(
+                "Cannot set `iterations` to a new Variable after the Optimizer weights "
+                "have been created."
+            )
+        self._hyper_variables["iter"] = variable
+        node_of(self).attach("iter", node_of(variable))
+
+    def _rate(self, dtype=tf.float32):
+        """The learning rate now, as a tensor."""
+        rate = self._hyper("learning_rate")
+        if isinstance(rate, LearningRateSchedule):
+            rate = rate(self.iterations._read())
+        elif callable(rate) and not isinstance(rate, tf.Variable):
+            rate = rate()
+        rate = tf.cast(rate, dtype)
+        if self._hypers["decay"]:
+            step = tf.cast(self.iterations._read(), dtype)
+            rate = rate / (1.0 + tf.cast(self._hyper("decay"), dtype) * step)
+        return rate
+
+    def _value(self, name, dtype):
+        """A hyper-parameter as a tensor."""
+        value = self._hyper(name)
+        if callable(value) and not isinstance(value, tf.Variable):
+            value = value()
+        return tf.cast(value, dtype)
+
+    # --- slots ---
+
+    def _slot_names(self):
+        """Groups of the slots that are needed with these hyper-parameters."""
+        return self._slot_groups
+
+    def _initial_slot(self, variable, slot_name):
+        return tf.zeros(variable.shape, variable.dtype)
+
+    def build(self, var_list):
+        """Makes what is missing for these variables."""
+        self._make_hypers()
+        new = [v for v in var_list if v.handle._id not in self._built_for]
+        for group in self._slot_names():
+            for variable in new:
+                for slot_name in group:
+                    self.add_slot(variable, slot_name)
+        self._built_for.update(v.handle._id for v in new)
+
+    def add_slot(self, variable, slot_name, initializer=None, shape=None):
+        """The slot of that name for a variable, made unless it is there."""
+        slots = self._slots.setdefault(variable.handle._id, {})
+        if slot_name in slots:
+            return slots[slot_name]
+        label = variable._shared_name
+        name = f"{self._name}/{slot_name}/{label}"
+        if self._is_legacy:
+            name = f"{self._name}/{label}/{slot_name}"
+        with tf.init_scope():
+            if initializer is None:
+                value = self._initial_slot(variable, slot_name)
+            elif isinstance(initializer, str) or callable(initializer):
+                from headrace.keras import initializer as initializers
+
+                make = initializers.get(initializer)
+                value = make(shape or variable.shape, dtype=variable.dtype)
+            else:
+                value = initializer
+        slot = self._new_variable(value, name, variable.dtype)
+        slots[slot_name] = slot
+        node_of(self).attach_slot(node_of(variable), slot_name, node_of(slot))
+        if not self._is_legacy:
+            self._variables.append(slot)
+        return slot
+
+    def get_slot(self, var, slot_name):
+        try:
+            return self._slots[var.handle._id][slot_name]
+        except KeyError:
+            raise KeyError(f"no slot {slot_name} for variable {var.name}") from None
+
+    def get_slot_names(self):
+        return [name for group in self._slot_names() for name in group]
+
+    # --- gradients ---
+
+    def minimize(self, loss, var_list, grad_loss=None, name=None, tape=None):
+        """Computes gradients of the loss and applies them."""
+        if callable(var_list):
+            var_list = var_list()
+        pairs = self.compute_gradients(loss, var_list, tape, grad_loss)
+        return self.apply_gradients(pairs, name=name)
+
+    def compute_gradients(self, loss, var_list, tape=None, grad_loss=None):
+        if not callable(loss) and tape is None:
+            raise ValueError(
+                "`tape` is required when a `Tensor` loss is passed. Received: "
+                f"loss={loss}, tape={tape}."
+            )
+        if tape is None:
+            tape = tf.GradientTape()
+        if callable(loss):
+            with tape:
+                if not callable(var_list):
+                    tape.watch(var_list)
+                loss = loss()
+                if callable(var_list):
+                    var_list = var_list()
+        gradients = tape.gradient(loss, var_list, grad_loss)
+        return list(zip(gradients, var_list))
+
+    def apply_gradients(self, grads_and_vars, name=None, **kwargs):
+        """Updates variables by their gradients and counts the step."""
+        for key in kwargs:
+            if key not in _AGGREGATION:
+                raise TypeError(f"apply_gradients: unknown argument {key}")
+        pairs = _with_gradients(tuple(grads_and_vars))
+        variables = [v for _, v in pairs]
+        if not self._built_for.issuperset([v.handle._id for v in variables]):
+            self.build(variables)
+        elif "iter" not in self._hyper_variables:
+            self._make_hypers()
+        gradients = self._limited([g for g, _ in pairs])
+        rates = {}
+        for gradient, variable in zip(gradients, variables):
+            dtype = variable.dtype
+            if dtype not in rates:
+                rates[dtype] = self._coefficients(dtype)
+            known = rates[dtype]
+            if self.weight_decay and self._decays(variable):
+                step = tf.cast(self.weight_decay, dtype) * known["lr"]
+                variable.assign_sub(variable._read() * step, read_value=False)
+            slots = self._slots.get(variable.handle._id)
+            if _is_slices(gradient):
+                self._update_sparse(gradient, variable, slots, known)
+            else:
+                self._update(gradient, variable, slots, known)
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable), read_value=False)
+        return self._count_step(name)
+
+    def _count_step(self, name):
+        return self.iterations.assign_add(1, name=name)
+
+    def _limited(self, gradients):
+        """The gradients within what clipnorm and the like allow."""
+        if self.clipvalue is not None:
+            limit = self.clipvalue
+            return [
+                _map(g, lambda x: tf.clip_by_value(x, -limit, limit)) for g in gradients
+            ]
+        if self.clipnorm is not None:
+            return [
+                _map(g, lambda x: tf.clip_by_norm(x, self.clipnorm)) for g in gradients
+            ]
+        if self.global_clipnorm is not None:
+            return tf.clip_by_global_norm(gradients, self.global_clipnorm)[0]
+        return gradients
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        """Variables that weight decay leaves alone, themselves or by name."""
+        names, ids = self._decay_excluded
+        names.extend(var_names or [])
+        ids.update(v.handle._id for v in var_list or [])
+
+    def _decays(self, variable):
+        import re
+
+        names, ids = self._decay_excluded
+        if variable.handle._id in ids:
+            return False
+        return not any(re.search(n, variable.name) for n in names)
+
+    def _coefficients(self, dtype):
+        """What updates of that dtype share: "lr" and more."""
+        return {"lr": self._rate(dtype)}
+
+    def _update(self, gradient, variable, slots, known):
+        raise NotImplementedError(f"{type(self).__name__} updates no variable")
+
+    def _update_sparse(self, gradient, variable, slots, known):
+        """Gradients of rows; by default as a whole tensor."""
+        self._update(tf.convert_to_tensor(gradient), variable, slots, known)
+
+    # --- all values ---
+
+    @property
+    def variables(self):
+        if "iter" not in self._hyper_variables:
+            return _CallableList()
+        slots = [s for row in self._slots.values() for s in row.values()]
+        return _CallableList([self.iterations, *slots])
+
+    @property
+    def weights(self):
+        return self.variables
+
+    def get_weights(self):
+        return [v.numpy() for v in self.variables]
+
+    def set_weights(self, weights):
+        mine = self.variables
+        if len(mine) != len(weights):
+            raise ValueError(
+                f"You called `set_weights(weights)` on optimizer {self._name} with a  "
+                f"weight list of length {len(weights)}, but the optimizer was expecting "
+                f"{len(mine)} weights. Provided weights: {str(weights)[:50]}..."
+            )
+        for variable, value in zip(mine, weights):
+            variable.assign(value)
+
+    # --- configuration ---
+
+    def _serialized(self, name):
+        value = self._hypers[name]
+        if isinstance(value, LearningRateSchedule):
+            return serialization.serialize(value)
+        if name in self._hyper_variables:
+            return self._hyper_variables[name].numpy()
+        return value() if callable(value) else value
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        from headrace.keras.optimizer import schedule
+
+        config = dict(config)
+        config.pop("is_legacy_optimizer", None)
+        if "lr" in config:
+            config["learning_rate"] = config.pop("lr")
+        if isinstance(config.get("learning_rate"), dict):
+            config["learning_rate"] = schedule.deserialize(
+                config["learning_rate"], custom_objects
+            )
+        return cls(**config)
+
+
+_AGGREGATION = (
+    "skip_gradients_aggregation",
+    "experimental_aggregate_gradients",
+)
+
+
+def _has_dtype(value):
+    return hasattr(value, "dtype")
+
+
+def _is_number(value):
+    if isinstance(value, LearningRateSchedule) or callable(value):
+        return False
+    return value is not None
+
+
+def _map(gradient, function):
+    if not _is_slices(gradient):
+        return function(gradient)
+    return tf.IndexedSlices(
+        function(gradient.values), gradient.indices, gradient.dense_shape
+    )
+
+
+def _with_gradients(pairs):
+    """Those of the pairs that have a gradient."""
+    if not pairs:
+        return pairs
+    for gradient, _ in pairs:
+        if gradient is None:
+            break
+    else:
+        return pairs
+    kept = tuple(p for p in pairs if p[0] is not None)
+    if not kept:
+        names = [v.name for _, v in pairs]
+        raise ValueError(
+            f"No gradients provided for any variable: {(names,)}. Provided "
+            f"`grads_and_vars` is {pairs}."
+        )
+    from headrace.framework import logging
+
+    missing = [v.name for g, v in pairs if g is None]
+    logging.warn(
+        "Gradients do not exist for variables %s when minimizing the loss. If you're "
+        "using `model.compile()`, did you forget to provide a `loss` argument?",
+        missing,
+    )
+    return kept
+
+
+def summed_rows(gradient):
+    """(values, indices) of slices with equal indices added."""
+    indices, places = tf.unique(gradient.indices)
+    count = tf.shape(indices)[0]
+    return tf.math.unsorted_segment_sum(gradient.values, places, count), indices
+
+
+def apply(op, variable, **arguments):
+    """Runs a Resource* update of a variable."""
+    return _headrace.raw_op(op)(var=variable.handle, **arguments)

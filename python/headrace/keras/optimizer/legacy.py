@@ -1,0 +1,182 @@
+"""tf.keras.optimizers.legacy: the interface before Keras 2.11."""
+
+from headrace.keras.optimizer import rules
+from headrace.keras.optimizer.base import BaseOptimizer
+
+_LIMITS = ("clipnorm", "clipvalue", "global_clipnorm")
+
+
+class Optimizer(BaseOptimizer):
+    """Base: `decay` and `lr` are accepted, slots are made slot by slot."""
+
+    _keras_module = "keras.optimizers.legacy"
+    _is_legacy = True
+
+    def _set_up(self, name, learning_rate, hypers, kwargs):
+        kwargs, hypers = dict(kwargs), dict(hypers)
+        learning_rate = kwargs.pop("lr", learning_rate)
+        hypers["decay"] = kwargs.pop("decay", 0.0)
+        limits = {k: kwargs.pop(k, None) for k in _LIMITS}
+        if kwargs:
+            raise TypeError(
+                f"{list(kwargs)[0]} is not a valid argument, kwargs should be empty  "
+                "for `optimizer`. Allowed arguments: ['clipnorm', 'clipvalue', 'lr', "
+                "'decay', 'global_clipnorm']"
+            )
+        for key, value in limits.items():
+            if value is not None and value < 0:
+                raise ValueError(f"Expected {key} >= 0, received: {value}")
+        if hypers["decay"] < 0:
+            raise ValueError(
+                f"decay cannot be less than 0. Received: decay={hypers['decay']}."
+            )
+        BaseOptimizer.__init__(self, name, learning_rate, hypers, limits)
+
+    def __init__(self, name, gradient_aggregator=None, **kwargs):
+        self._set_up(name, kwargs.pop("learning_rate", 0.001), {}, kwargs)
+
+    def get_updates(self, loss, params):
+        return [self.apply_gradients(self.compute_gradients(loss, params))]
+
+    _config_names = ()
+    _config_plain = ()
+
+    def get_config(self):
+        config = {"name": self._name}
+        for key in _LIMITS:
+            if getattr(self, key) is not None:
+                config[key] = getattr(self, key)
+        config["learning_rate"] = self._serialized("learning_rate")
+        config["decay"] = self._hypers["decay"]
+        config.update({n: self._serialized(n) for n in self._config_names})
+        config.update({n: getattr(self, n) for n in self._config_plain})
+        return config
+
+
+class SGD(rules.SGDRule, Optimizer):
+    _config_names, _config_plain = ("momentum",), ("nesterov",)
+
+    def __init__(
+        self, learning_rate=0.01, momentum=0.0, nesterov=False, name="SGD", **kwargs
+    ):
+        if isinstance(momentum, (int, float)) and not 0 <= momentum <= 1:
+            raise ValueError(
+                f"`momentum` must be between [0, 1]. Received: momentum={momentum} "
+                f"(of type {type(momentum)})."
+            )
+        self._set_up(name, learning_rate, dict(momentum=momentum), kwargs)
+        self._momentum, self.nesterov = bool(momentum), nesterov
+
+
+class Adam(rules.AdamRule, Optimizer):
+    _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon", "amsgrad")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-7,
+        amsgrad=False,
+        name="Adam",
+        **kwargs,
+    ):
+        hypers = dict(beta_1=beta_1, beta_2=beta_2)
+        self._set_up(name, learning_rate, hypers, kwargs)
+        self.epsilon, self.amsgrad = epsilon, amsgrad
+
+
+class RMSprop(rules.RMSpropRule, Optimizer):
+    _config_names, _config_plain = ("rho", "momentum"), ("epsilon", "centered")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        rho=0.9,
+        momentum=0.0,
+        epsilon=1e-7,
+        centered=False,
+        name="RMSprop",
+        **kwargs,
+    ):
+        self._set_up(name, learning_rate, dict(rho=rho, momentum=momentum), kwargs)
+        self._momentum = bool(momentum)
+        self.epsilon, self.centered = epsilon, centered
+
+
+class Adagrad(rules.AdagradRule, Optimizer):
+    _config_plain = ("initial_accumulator_value", "epsilon")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        initial_accumulator_value=0.1,
+        epsilon=1e-7,
+        name="Adagrad",
+        **kwargs,
+    ):
+        self._set_up(name, learning_rate, {}, kwargs)
+        self.initial_accumulator_value = initial_accumulator_value
+        self.epsilon = epsilon
+
+
+class Ftrl(rules.FtrlRule, Optimizer):
+    _config_names = (
+        "learning_rate_power",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+        "beta",
+    )
+    _config_plain = (
+        "initial_accumulator_value",
+        "l2_shrinkage_regularization_strength",
+    )
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        learning_rate_power=-0.5,
+        initial_accumulator_value=0.1,
+        l1_regularization_strength=0.0,
+        l2_regularization_strength=0.0,
+        name="Ftrl",
+        l2_shrinkage_regularization_strength=0.0,
+        beta=0.0,
+        **kwargs,
+    ):
+        hypers = dict(
+            learning_rate_power=learning_rate_power,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+            beta=beta,
+        )
+        self._set_up(name, learning_rate, hypers, kwargs)
+        self.initial_accumulator_value = initial_accumulator_value
+        self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
+
+
+class Adadelta(rules.AdadeltaRule, Optimizer):
+    _config_names, _config_plain = ("rho",), ("epsilon",)
+
+    def __init__(
+        self, learning_rate=0.001, rho=0.95, epsilon=1e-7, name="Adadelta", **kwargs
+    ):
+        self._set_up(name, learning_rate, dict(rho=rho), kwargs)
+        self.epsilon = epsilon
+
+
+class Adamax(rules.AdamaxRule, Optimizer):
+    _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon",)
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-7,
+        name="Adamax",
+        **kwargs,
+    ):
+        hypers = dict(beta_1=beta_1, beta_2=beta_2)
+        self._set_up(name, learning_rate, hypers, kwargs)
+        self.epsilon = epsilon

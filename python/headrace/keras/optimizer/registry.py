@@ -1,0 +1,38 @@
+"""Optimizers by name and configuration."""
+
+from headrace.keras import serialization
+from headrace.keras.optimizer import current, legacy
+from headrace.keras.optimizer.base import BaseOptimizer
+
+_NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl", "Adadelta", "Adamax")
+_CLASSES = {n: getattr(current, n) for n in _NAMES}
+_CLASSES.update({n.lower(): c for n, c in list(_CLASSES.items())})
+
+
+def deserialize(config, custom_objects=None, **kwargs):
+    if isinstance(config, dict) and "legacy" in str(config.get("module")):
+        found = getattr(legacy, config["class_name"], None)
+        if found is not None:
+            return found.from_config(config["config"])
+    if isinstance(config, dict) and config.get("class_name", "").lower() in _CLASSES:
+        config = {**config, "class_name": config["class_name"].lower()}
+    return serialization.deserialize(config, _CLASSES, "optimizer", custom_objects)
+
+
+def get(identifier, **kwargs):
+    if isinstance(identifier, BaseOptimizer):
+        return identifier
+    if isinstance(identifier, str):
+        name = identifier.lower()
+        found = serialization.find(
+            name if name in _CLASSES else identifier, _CLASSES, "optimizer"
+        )
+        return found()
+    if isinstance(identifier, dict):
+        return deserialize(identifier)
+    if isinstance(identifier, type) and issubclass(identifier, BaseOptimizer):
+        return identifier()
+    raise ValueError(f"Could not interpret optimizer identifier: {identifier}")
+
+
+serialize = serialization.serialize

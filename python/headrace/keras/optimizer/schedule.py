@@ -1,0 +1,227 @@
+"""tf.keras.optimizers.schedules: learning rates as functions of the step."""
+
+import math
+
+import headrace as tf
+from headrace.keras import serialization
+
+
+class LearningRateSchedule:
+    """Called with a step, gives the rate."""
+
+    _keras_module = "keras.optimizers.schedules"
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("headrace.keras"):
+            cls._keras_module = cls.__module__
+
+    def __call__(self, step):
+        raise NotImplementedError(
+            f"Learning rate schedule '{type(self).__name__}' must override "
+            "`__call__(self, step)`."
+        )
+
+    def get_config(self):
+        raise NotImplementedError(
+            f"Learning rate schedule '{type(self).__name__}' must override "
+            "`get_config()` in order to be serializable."
+        )
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**config)
+
+
+class _Plain(LearningRateSchedule):
+    """Keeps its arguments as attributes and as its configuration."""
+
+    def _keep(self, **arguments):
+        self._arguments = arguments
+        self.__dict__.update(arguments)
+
+    def get_config(self):
+        return dict(self._arguments)
+
+    def _start(self):
+        return tf.convert_to_tensor(self.initial_learning_rate, dtype_hint=tf.float32)
+
+
+class ExponentialDecay(_Plain):
+    def __init__(
+        self, initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None
+    ):
+        self._keep(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            decay_rate=decay_rate,
+            staircase=staircase,
+            name=name,
+        )
+
+    def __call__(self, step):
+        rate = self._start()
+        p = tf.cast(step, rate.dtype) / tf.cast(self.decay_steps, rate.dtype)
+        p = tf.floor(p) if self.staircase else p
+        return rate * tf.pow(tf.cast(self.decay_rate, rate.dtype), p)
+
+
+class InverseTimeDecay(_Plain):
+    def __init__(
+        self, initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None
+    ):
+        self._keep(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            decay_rate=decay_rate,
+            staircase=staircase,
+            name=name,
+        )
+
+    def __call__(self, step):
+        rate = self._start()
+        p = tf.cast(step, rate.dtype) / tf.cast(self.decay_steps, rate.dtype)
+        p = tf.floor(p) if self.staircase else p
+        return rate / (1.0 + tf.cast(self.decay_rate, rate.dtype) * p)
+
+
+class PolynomialDecay(_Plain):
+    def __init__(
+        self,
+        initial_learning_rate,
+        decay_steps,
+        end_learning_rate=0.0001,
+        power=1.0,
+        cycle=False,
+        name=None,
+    ):
+        self._keep(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            end_learning_rate=end_learning_rate,
+            power=power,
+            cycle=cycle,
+            name=name,
+        )
+
+    def __call__(self, step):
+        rate = self._start()
+        end = tf.cast(self.end_learning_rate, rate.dtype)
+        step = tf.cast(step, rate.dtype)
+        whole = tf.cast(self.decay_steps, rate.dtype)
+        if self.cycle:
+            times = tf.where(tf.equal(step, 0), 1.0, tf.math.ceil(step / whole))
+            whole = whole * times
+        else:
+            step = tf.minimum(step, whole)
+        left = tf.pow(1.0 - step / whole, tf.cast(self.power, rate.dtype))
+        return (rate - end) * left + end
+
+
+class PiecewiseConstantDecay(_Plain):
+    def __init__(self, boundaries, values, name=None):
+        if len(boundaries) != len(values) - 1:
+            raise ValueError(
+                "The length of boundaries should be 1 less than the length of values. "
+                f"Received: boundaries={boundaries} of length {len(boundaries)}, and "
+                f"values={values} of length {len(values)}."
+            )
+        self._keep(boundaries=boundaries, values=values, name=name)
+
+    def __call__(self, step):
+        step = tf.convert_to_tensor(step)
+        limits = tf.cast(tf.convert_to_tensor(self.boundaries), step.dtype)
+        passed = tf.reduce_sum(tf.cast(step > limits, tf.int32))
+        values = tf.convert_to_tensor(self.values, dtype_hint=tf.float32)
+        return tf.gather(values, passed)
+
+
+class CosineDecay(_Plain):
+    def __init__(
+        self,
+        initial_learning_rate,
+        decay_steps,
+        alpha=0.0,
+        name=None,
+        warmup_target=None,
+        warmup_steps=0,
+    ):
+        self._keep(
+            initial_learning_rate=initial_learning_rate,
+            decay_steps=decay_steps,
+            alpha=alpha,
+            name=name,
+            warmup_target=warmup_target,
+            warmup_steps=warmup_steps,
+        )
+
+    def _decayed(self, step, whole, start, dtype):
+        done = tf.minimum(step, whole) / whole
+        wave = 0.5 * (1.0 + tf.cos(tf.constant(math.pi, dtype) * done))
+        return start * ((1 - self.alpha) * wave + self.alpha)
+
+    def __call__(self, step):
+        start = self._start()
+        dtype = start.dtype
+        step = tf.cast(step, dtype)
+        whole = tf.cast(self.decay_steps, dtype)
+        if self.warmup_target is None:
+            return self._decayed(step, whole, start, dtype)
+        target = tf.cast(self.warmup_target, dtype)
+        warm = tf.cast(self.warmup_steps, dtype)
+        rising = (target - start) * (step / warm) + start
+        falling = self._decayed(
+            tf.minimum(step, warm + whole) - warm, whole, target, dtype
+        )
+        return tf.where(step < warm, rising, falling)
+
+
+class CosineDecayRestarts(_Plain):
+    def __init__(
+        self,
+        initial_learning_rate,
+        first_decay_steps,
+        t_mul=2.0,
+        m_mul=1.0,
+        alpha=0.0,
+        name=None,
+    ):
+        self._keep(
+            initial_learning_rate=initial_learning_rate,
+            first_decay_steps=first_decay_steps,
+            t_mul=t_mul,
+            m_mul=m_mul,
+            alpha=alpha,
+            name=name,
+        )
+
+    def __call__(self, step):
+        start = self._start()
+        dtype = start.dtype
+        done = tf.cast(step, dtype) / tf.cast(self.first_decay_steps, dtype)
+        times, scale = tf.cast(self.t_mul, dtype), tf.cast(self.m_mul, dtype)
+        if self.t_mul == 1.0:
+            restarts = tf.floor(done)
+            done = done - restarts
+        else:
+            restarts = tf.floor(
+                tf.math.log(1.0 - done * (1.0 - times)) / tf.math.log(times)
+            )
+            passed = (1.0 - times**restarts) / (1.0 - times)
+            done = (done - passed) / times**restarts
+        wave = (
+            0.5 * scale**restarts * (1.0 + tf.cos(tf.constant(math.pi, dtype) * done))
+        )
+        return start * ((1 - self.alpha) * wave + self.alpha)
+
+
+_CLASSES = (
+    ExponentialDecay,
+    InverseTimeDecay,
+    PolynomialDecay,
+    PiecewiseConstantDecay,
+    CosineDecay,
+    CosineDecayRestarts,
+)
+_, deserialize = serialization.getter({c.__name__: c for c in _CLASSES}, "decay")
+serialize = serialization.serialize

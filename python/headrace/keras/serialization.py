@@ -1,0 +1,134 @@
+"""Configurations of objects, and objects of configurations and names."""
+
+import inspect
+
+_custom = {}
+
+
+class CustomObjectScope:
+    """Names that configurations may use inside."""
+
+    def __init__(self, *args):
+        self._added = {}
+        for objects in args:
+            self._added.update(objects)
+
+    def __enter__(self):
+        self._before = dict(_custom)
+        _custom.update(self._added)
+        return self
+
+    def __exit__(self, *error):
+        _custom.clear()
+        _custom.update(self._before)
+        return False
+
+
+def get_custom_objects():
+    return _custom
+
+
+def register_keras_serializable(package="Custom", name=None):
+    """Registers a class or function for configurations."""
+
+    def decorated(item):
+        key = name or item.__name__
+        full = f"{package}>{key}"
+        item._keras_registered_name = full
+        _custom[full] = _custom[key] = item
+        return item
+
+    return decorated
+
+
+def get_registered_name(item):
+    return getattr(item, "_keras_registered_name", item.__name__)
+
+
+def get_registered_object(name, custom_objects=None, module_objects=None):
+    return (custom_objects or {}).get(name) or _custom.get(name)
+
+
+def public_module(item):
+    """keras.layers for a class of ours, the module of anybody else's."""
+    return getattr(item, "_keras_module", item.__module__)
+
+
+def serialize(item):
+    """None, a name (functions), or {module, class_name, config, registered_name}."""
+    if item is None or isinstance(item, (int, float, str, bool)):
+        return item
+    if inspect.isfunction(item) or inspect.isbuiltin(item):
+        return item.__name__
+    if not hasattr(item, "get_config"):
+        if hasattr(item, "__name__"):
+            return item.__name__
+        raise ValueError(
+            f"Cannot serialize {item} because it doesn't implement `get_config()`."
+        )
+    cls = type(item)
+    own = not hasattr(cls, "_keras_module")
+    return {
+        "module": public_module(cls),
+        "class_name": cls.__name__,
+        "config": item.get_config(),
+        "registered_name": get_registered_name(cls) if own else None,
+    }
+
+
+def find(name, names, kind, custom_objects=None):
+    """What `name` is called in custom objects or `names`."""
+    for table in (custom_objects or {}, _custom, names):
+        if name in table:
+            return table[name]
+    raise ValueError(
+        f"Unknown {kind}: '{name}'. Please ensure you are using a "
+        "`keras.utils.custom_object_scope` and that this object is included in the "
+        "scope. See https://www.tensorflow.org/guide/keras/save_and_serialize"
+        "#registering_the_custom_object for details."
+    )
+
+
+def deserialize(config, names, kind, custom_objects=None):
+    """The object of a configuration, or of a name among `names`."""
+    if isinstance(config, str):
+        found = find(config, names, kind, custom_objects)
+        return found() if inspect.isclass(found) else found
+    if not isinstance(config, dict) or "class_name" not in config:
+        raise ValueError(f"Improper config format for {kind}: {config}")
+    name = config.get("registered_name") or config["class_name"]
+    try:
+        cls = find(name, names, kind, custom_objects)
+    except ValueError:
+        cls = find(config["class_name"], names, kind, custom_objects)
+    inner = dict(config.get("config") or {})
+    if not hasattr(cls, "from_config"):
+        return cls(**inner)
+    if "custom_objects" in inspect.signature(cls.from_config).parameters:
+        return cls.from_config(inner, custom_objects=custom_objects)
+    with CustomObjectScope(custom_objects or {}):
+        return cls.from_config(inner)
+
+
+def getter(names, kind):
+    """The functions get(identifier), serialize and deserialize of a namespace.
+
+    `names` is a dict, or a function that gives it (so that it may be made late).
+    """
+
+    def table():
+        return names() if callable(names) else names
+
+    def of(config, custom_objects=None, use_legacy_format=False):
+        return deserialize(config, table(), kind, custom_objects)
+
+    def get(identifier):
+        if identifier is None:
+            return None
+        if isinstance(identifier, (str, dict)):
+            return of(identifier)
+        if callable(identifier):
+            return identifier() if inspect.isclass(identifier) else identifier
+        raise ValueError(f"Could not interpret {kind} identifier: {identifier}")
+
+    return get, of

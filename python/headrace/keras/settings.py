@@ -1,0 +1,259 @@
+"""Global settings of Keras: float type, data format, unique names, seeds."""
+
+import collections
+import random
+import re
+
+import numpy as np
+
+import headrace as tf
+from headrace.framework import random_seed
+
+_settings = {"floatx": "float32", "epsilon": 1e-7, "format": "channels_last"}
+_uids = collections.defaultdict(int)
+_seeds = None  # random.Random of set_random_seed
+_phase = None  # what set_learning_phase set
+
+
+def floatx():
+    return _settings["floatx"]
+
+
+def set_floatx(value):
+    accepted = {"bfloat16", "float16", "float32", "float64"}
+    if value not in accepted:
+        raise ValueError(f"Unknown `floatx` value: {value}. Expected one of {accepted}")
+    _settings["floatx"] = str(value)
+
+
+def epsilon():
+    return _settings["epsilon"]
+
+
+def set_epsilon(value):
+    _settings["epsilon"] = value
+
+
+def image_data_format():
+    return _settings["format"]
+
+
+def set_image_data_format(data_format):
+    if data_format not in ("channels_last", "channels_first"):
+        raise ValueError(
+            f"Unknown `data_format`: {data_format}. Expected one of "
+            "{'channels_last', 'channels_first'}"
+        )
+    _settings["format"] = str(data_format)
+
+
+def data_format(value):
+    """`value` in lower case, or the global setting for None."""
+    value = image_data_format() if value is None else value.lower()
+    if value not in ("channels_first", "channels_last"):
+        raise ValueError(
+            'The `data_format` argument must be one of "channels_first", '
+            f'"channels_last". Received: {value}'
+        )
+    return value
+
+
+def learning_phase():
+    return 0 if _phase is None else _phase
+
+
+def set_learning_phase(value):
+    global _phase
+    if value not in (0, 1):
+        raise ValueError("Expected learning phase to be 0 or 1.")
+    _phase = int(value)
+
+
+def phase_that_was_set():
+    return None if _phase is None else bool(_phase)
+
+
+def get_uid(prefix=""):
+    """1, 2, … for each prefix."""
+    _uids[prefix] += 1
+    return _uids[prefix]
+
+
+def reset_uids():
+    _uids.clear()
+
+
+def clear_session():
+    """Forgets what was counted: the next Dense is `dense` again."""
+    global _phase
+    _phase = None
+    reset_uids()
+
+
+def snake_case(name):
+    """LSTMCell -> lstm_cell."""
+    name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    name = re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
+    return "private" + name if name[0] == "_" else name
+
+
+def unique_name(base, zero_based=True):
+    """base, base_1, base_2, …; from base_1 on where not zero-based."""
+    number = get_uid(base)
+    if zero_based:
+        number -= 1
+    return f"{base}_{number}" if number else base
+
+
+def set_random_seed(seed):
+    """Seeds Python, NumPy and this package."""
+    global _seeds
+    if not isinstance(seed, int):
+        raise ValueError(
+            "Expected `seed` argument to be an integer. "
+            f"Received: seed={seed} (of type {type(seed)})"
+        )
+    random.seed(seed)
+    np.random.seed(seed)
+    random_seed.set_seed(seed)
+    _seeds = random.Random(seed)
+
+
+def new_seed():
+    """A seed for what got none."""
+    return (_seeds or random).randint(1, int(1e9))
+
+
+def int_shape(x):
+    shape = tuple(tf.TensorShape(x.shape).as_list())
+    return shape
+
+
+def variable(value, dtype=None, name=None, constraint=None):
+    return tf.Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
+
+
+def constant(value, dtype=None, shape=None, name=None):
+    return tf.constant(value, dtype=dtype or floatx(), shape=shape, name=name)
+
+
+def cast(x, dtype):
+    return tf.cast(x, dtype)
+
+
+def cast_to_floatx(x):
+    if isinstance(x, (tf.Tensor, tf.Variable)):
+        return tf.cast(x, floatx())
+    return np.asarray(x, dtype=floatx())
+
+
+def get_value(x):
+    return x.numpy() if hasattr(x, "numpy") else x
+
+
+def set_value(x, value):
+    x.assign(np.asarray(value, dtype=x.dtype.as_numpy_dtype))
+
+
+def batch_get_value(tensors):
+    return [get_value(t) for t in tensors]
+
+
+def batch_set_value(tuples):
+    for x, value in tuples:
+        set_value(x, value)
+
+
+def count_params(x):
+    return int(np.prod(x.shape.as_list()))
+
+
+def ndim(x):
+    return x.shape.rank
+
+
+def dtype(x):
+    return x.dtype.name
+
+
+def is_keras_tensor(x):
+    from headrace.keras.engine.keras_tensor import KerasTensor
+
+    return isinstance(x, KerasTensor)
+
+
+def _over_axis(name, cast_bool=False):
+    def reduce(x, axis=None, keepdims=False):
+        if cast_bool and x.dtype == tf.bool:
+            x = tf.cast(x, floatx())
+        return getattr(tf, name)(x, axis, keepdims)
+
+    reduce.__name__ = name.partition("_")[2]
+    return reduce
+
+
+sum = _over_axis("reduce_sum")
+mean = _over_axis("reduce_mean", cast_bool=True)
+max = _over_axis("reduce_max")
+min = _over_axis("reduce_min")
+prod = _over_axis("reduce_prod")
+
+
+def std(x, axis=None, keepdims=False):
+    return tf.math.reduce_std(x, axis, keepdims)
+
+
+def var(x, axis=None, keepdims=False):
+    return tf.math.reduce_variance(x, axis, keepdims)
+
+
+def argmax(x, axis=-1):
+    return tf.argmax(x, axis)
+
+
+def argmin(x, axis=-1):
+    return tf.argmin(x, axis)
+
+
+def clip(x, min_value, max_value):
+    return tf.clip_by_value(x, min_value, max_value)
+
+
+def dot(x, y):
+    """The product over x's last and y's last but one axis."""
+    if y.shape.rank is not None and y.shape.rank > 2:
+        return tf.tensordot(x, y, [[-1], [y.shape.rank - 2]])
+    return tf.matmul(x, y) if x.shape.rank == 2 else tf.tensordot(x, y, 1)
+
+
+def concatenate(tensors, axis=-1):
+    return tf.concat(tensors, axis)
+
+
+def batch_flatten(x):
+    return tf.reshape(x, [-1, int(np.prod(x.shape.as_list()[1:]))])
+
+
+def permute_dimensions(x, pattern):
+    return tf.transpose(x, pattern)
+
+
+def relu(x, alpha=0.0, max_value=None, threshold=0.0):
+    """Relu with a slope below `threshold` and a ceiling."""
+    if threshold:
+        kept = x * tf.cast(x > threshold, x.dtype)
+        below = alpha * (threshold - x) * tf.cast(x <= threshold, x.dtype)
+        out = kept - below if alpha else kept
+    elif alpha:
+        out = tf.nn.leaky_relu(x, alpha=alpha)
+    else:
+        out = tf.nn.relu(x)
+    if max_value is not None:
+        out = tf.minimum(out, tf.cast(max_value, out.dtype))
+    return out
+
+
+def in_train_phase(x, alt, training=None):
+    training = learning_phase() if training is None else training
+    chosen = x if training else alt
+    return chosen() if callable(chosen) else chosen

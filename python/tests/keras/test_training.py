@@ -1,0 +1,131 @@
+"""compile, fit, evaluate and predict; values are tf-keras 2.21's."""
+
+import headrace as tf
+import numpy as np
+import pytest
+
+keras = tf.keras
+layers = keras.layers
+
+
+def data():
+    x = np.sin(np.arange(40)).astype("float32").reshape(20, 2)
+    return x, x.sum(1)
+
+
+def fixed(units, value=0.1, **kwargs):
+    init = keras.initializers.Constant(value)
+    return layers.Dense(units, kernel_initializer=init, **kwargs)
+
+
+def test_fit_learns_and_reports():
+    x, y = data()
+    model = keras.Sequential([fixed(3, activation="relu"), fixed(1)])
+    model.compile("sgd", "mse", metrics=["mae"])
+    history = model.fit(x, y, epochs=2, batch_size=20, shuffle=False, verbose=0)
+    # tf-keras: the same program with TF_USE_LEGACY_KERAS=1.
+    np.testing.assert_allclose(
+        history.history["loss"], [1.4743289947509766, 1.4726970195770264], rtol=1e-5
+    )
+    assert history.epoch == [0, 1]
+    assert set(history.history) == {"loss", "mae"}
+    assert history.params == {"verbose": 0, "epochs": 2, "steps": 1}
+
+
+def test_validation_split_takes_the_last_rows():
+    x, y = data()
+    model = keras.Sequential([fixed(1)])
+    model.compile("sgd", "mse")
+    history = model.fit(x, y, validation_split=0.25, batch_size=5, verbose=0)
+    expected = model.evaluate(x[15:], y[15:], verbose=0)
+    assert history.history["val_loss"][-1] == pytest.approx(expected, rel=1e-6)
+
+
+def test_evaluate_and_predict_agree_with_calls():
+    x, y = data()
+    model = keras.Sequential([fixed(2), fixed(1)])
+    model.compile("adam", "mse", metrics=["mae"])
+    loss, mae = model.evaluate(x, y, verbose=0, batch_size=7)
+    out = model.predict(x, batch_size=7, verbose=0)
+    np.testing.assert_allclose(out, model(x).numpy(), rtol=1e-6)
+    assert loss == pytest.approx(float(np.mean((out[:, 0] - y) ** 2)), rel=1e-5)
+    assert mae == pytest.approx(float(np.mean(abs(out[:, 0] - y))), rel=1e-5)
+    as_dict = model.evaluate(x, y, verbose=0, return_dict=True)
+    assert list(as_dict) == ["loss", "mae"]
+
+
+def test_several_outputs_have_names():
+    i = keras.Input((4,), name="inp")
+    a = layers.Dense(3, name="a")(i)
+    b = layers.Dense(2, name="b")(a + 1.0)
+    model = keras.Model(i, [a, b])
+    model.compile("adam", {"a": "mse", "b": "mae"}, {"a": ["mse", "mae"]}, {"a": 2.0})
+    model.fit(np.ones((4, 4)), {"a": np.ones((4, 3)), "b": np.ones((4, 2))}, verbose=0)
+    assert model.metrics_names == ["loss", "a_loss", "b_loss", "a_mse", "a_mae"]
+
+
+def test_own_train_step_and_metrics():
+    class Own(keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.d = fixed(1)
+            self.seen = keras.metrics.Mean(name="seen")
+
+        def call(self, x):
+            return self.d(x)
+
+        def train_step(self, data):
+            x, y = data
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((self(x, training=True) - y[:, None]) ** 2)
+            grads = tape.gradient(loss, self.trainable_variables)
+            self.optimizer.apply_gradients(zip(grads, self.trainable_variables))
+            self.seen.update_state(loss)
+            return {"seen": self.seen.result()}
+
+        @property
+        def metrics(self):
+            return [self.seen]
+
+    x, y = data()
+    model = Own()
+    model.compile("sgd")
+    history = model.fit(x, y, epochs=3, verbose=0)
+    values = history.history["seen"]
+    assert values[2] < values[1] < values[0]
+
+
+def test_progress_line(capsys):
+    x, y = data()
+    model = keras.Sequential([fixed(1)])
+    model.compile("sgd", "mse")
+    model.fit(x, y, epochs=2, batch_size=10)
+    out = capsys.readouterr().out
+    assert out.startswith("Epoch 1/2\n\r1/2 [==============>...............] - ETA: ")
+    assert "2/2 [==============================] - 0s " in out
+    model.fit(x, y, verbose=2)
+    assert capsys.readouterr().out.startswith("1/1 - 0s - loss: ")
+
+
+def test_class_and_sample_weights():
+    x, y = data()
+    labels = (y > 0).astype("int64")
+    model = keras.Sequential([fixed(2)])
+    crossentropy = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.SGD(0.0), crossentropy)
+    by_class = model.fit(x, labels, class_weight={0: 1.0, 1: 3.0}, verbose=0)
+    weights = np.where(labels == 1, 3.0, 1.0)
+    by_sample = model.fit(x, labels, sample_weight=weights, verbose=0)
+    assert by_class.history["loss"] == pytest.approx(by_sample.history["loss"])
+    expected = np.log(2.0) * weights.mean()
+    assert by_sample.history["loss"][0] == pytest.approx(expected, rel=1e-4)
+
+
+def test_errors():
+    model = keras.Sequential([layers.Dense(2)])
+    with pytest.raises(RuntimeError, match="You must compile your model"):
+        model.fit(np.ones((2, 2)), np.ones((2, 2)))
+    with pytest.raises(ValueError, match="Unknown optimizer: 'zz'"):
+        model.compile("zz")
+    with pytest.raises(ValueError, match="No such layer: q"):
+        model.get_layer("q")

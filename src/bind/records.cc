@@ -1,0 +1,138 @@
+#include "bind/records.h"
+
+#include <nanobind/stl/string.h>
+
+#include "base/file_system.h"
+#include "bind/status.h"
+#include "formats/records.h"
+
+namespace nb = nanobind;
+
+namespace headrace::bind {
+namespace {
+
+void Check(const Status& status) {
+  if (status.ok()) return;
+  RaiseStatus(status, /*in_graph=*/false);
+  throw nb::python_error();
+}
+
+template <typename T>
+T Check(StatusOr<T> result) {
+  Check(result.status());
+  return *std::move(result);
+}
+
+// The bytes of a bytes or str object; valid as long as it is.
+StringView BytesOf(nb::handle record) {
+  Py_ssize_t size = 0;
+  if (PyUnicode_Check(record.ptr())) {
+    const char* text = PyUnicode_AsUTF8AndSize(record.ptr(), &size);
+    if (text == nullptr) throw nb::python_error();
+    return StringView(text, size);
+  }
+  char* bytes = nullptr;
+  if (!PyBytes_Check(record.ptr())) {
+    PyErr_Format(PyExc_TypeError,
+                 "write(): a record is bytes or str, not %.200s",
+                 Py_TYPE(record.ptr())->tp_name);
+    throw nb::python_error();
+  }
+  PyBytes_AsStringAndSize(record.ptr(), &bytes, &size);
+  return StringView(bytes, size);
+}
+
+// All calls hold the GIL, so a writer is used by one thread at a time.
+class PyRecordWriter {
+ public:
+  PyRecordWriter(const std::string& path, const std::string& compression,
+                 const DeflateOptions& options) {
+    const Compression kind = Check(ParseCompression(compression));
+    std::string local;
+    FileSystem* const fs = Check(FileSystemFor(path, &local));
+    file_ = Check(fs->OpenToWrite(local, WriteMode::kTruncate));
+    writer_ = Check(RecordWriter::Create(file_.get(), kind, options));
+  }
+  void Write(nb::handle record) {
+    CheckOpen();
+    Check(writer_->Write(BytesOf(record)));
+  }
+  void Flush() {
+    CheckOpen();
+    Check(writer_->Flush());
+  }
+  void Close() {
+    if (writer_ == nullptr) return;
+    const auto writer = std::move(writer_);
+    const auto file = std::move(file_);
+    Status status = writer->Finish();
+    status.Update(file->Close());
+    Check(status);
+  }
+  // What is left is written as far as it goes, as upstream's does.
+  ~PyRecordWriter() {
+    if (writer_ != nullptr) writer_->Finish().IgnoreError();
+  }
+
+ private:
+  void CheckOpen() const {
+    if (writer_ == nullptr) Check(FailedPrecondition("Writer is closed."));
+  }
+  std::unique_ptr<WritableFile> file_;
+  std::unique_ptr<RecordWriter> writer_;
+};
+
+// The records of a file, one a step. A plain file that ends within the header
+// of a record ends before it, as upstream's does: it may still be written.
+// Other damage is DataLoss.
+class PyRecordIterator {
+ public:
+  PyRecordIterator(const std::string& path, const std::string& compression) {
+    const Compression kind = Check(ParseCompression(compression));
+    std::string local;
+    FileSystem* const fs = Check(FileSystemFor(path, &local));
+    plain_ = kind == Compression::kNone;
+    file_ = Check(fs->OpenToRead(local));
+    reader_ = std::make_unique<RecordReader>(file_.get(), kind);
+  }
+  nb::bytes Next() {
+    const StatusOr<bool> more = reader_->Next(&record_);
+    const bool cut = absl::IsDataLoss(more.status()) && plain_ &&
+                     file_->size() - reader_->offset() < kHeaderBytes;
+    if (cut || (more.ok() && !*more)) throw nb::stop_iteration();
+    Check(more.status());
+    return nb::bytes(record_.data(), record_.size());
+  }
+  uint64_t offset() const { return reader_->offset(); }
+
+ private:
+  static constexpr uint64_t kHeaderBytes = 12;  // of a record (records.h)
+  bool plain_;
+  std::unique_ptr<RandomAccessFile> file_;
+  std::unique_ptr<RecordReader> reader_;
+  std::string record_;
+};
+
+}  // namespace
+
+void AddRecords(nb::module_& m) {
+  nb::class_<PyRecordWriter>(m, "RecordWriter")
+      .def("__init__",
+           [](PyRecordWriter* self, const std::string& path,
+              const std::string& compression, int level, int window_bits,
+              int memory_level, int strategy) {
+             new (self)
+                 PyRecordWriter(path, compression,
+                                {level, window_bits, memory_level, strategy});
+           })
+      .def("write", &PyRecordWriter::Write, nb::arg("record"))
+      .def("flush", &PyRecordWriter::Flush)
+      .def("close", &PyRecordWriter::Close);
+  nb::class_<PyRecordIterator>(m, "RecordIterator")
+      .def(nb::init<const std::string&, const std::string&>())
+      .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
+      .def("__next__", &PyRecordIterator::Next)
+      .def("offset", &PyRecordIterator::offset);
+}
+
+}  // namespace headrace::bind

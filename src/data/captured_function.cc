@@ -1,0 +1,63 @@
+#include "data/captured_function.h"
+
+namespace headrace {
+
+StatusOr<CapturedFunctionPtr> CapturedFunction::Make(const KernelContext& c,
+                                                     StringView attr,
+                                                     StringView captures) {
+  auto f = std::make_shared<CapturedFunction>();
+  const FuncRef& ref = c.op().attr<FuncRef>(attr);
+  f->name_ = ref.name;
+  FunctionCaller* caller =
+      c.services().functions ? c.services().functions : DefaultFunctionCaller();
+  HR_ASSIGN_OR_RETURN(f->function_, caller->Bind(ref));
+  const ArgRange range = c.op().input_range(captures);
+  for (int i = range.begin; i < range.end; ++i) {
+    f->captures_.push_back(c.input(i));
+  }
+  if (f->num_args() < 0) {
+    return InvalidArgument("function ", ref.name, " takes ",
+                           f->function_->num_inputs(), " inputs, not ",
+                           f->captures_.size(), " captured ones");
+  }
+  return CapturedFunctionPtr(std::move(f));
+}
+
+StatusOr<FunctionRunPtr> CapturedFunction::Begin(const PullContext& c) const {
+  auto run = std::make_unique<Run>();
+  run->function_ = shared_from_this();
+  run->services_ = c.services;
+  HR_ASSIGN_OR_RETURN(run->run_, function_->Begin(run->services_));
+  return run;
+}
+
+Status CapturedFunction::Run::operator()(Element* args, Element* results) {
+  const CapturedFunction& f = *function_;
+  if (static_cast<int>(args->size()) != f.num_args()) {
+    return InvalidArgument("function ", f.name_, " takes ", f.num_args(),
+                           " arguments, not ", args->size());
+  }
+  for (const Tensor& t : f.captures_) args->push_back(t);
+  return run_->Run(absl::MakeSpan(*args), results);
+}
+
+StatusOr<bool> PredicateResult(const Element& results) {
+  if (results.size() != 1 || results[0].dtype() != DType::kBool ||
+      results[0].num_elements() != 1) {
+    return InvalidArgument(
+        "`predicate` must returns a scalar bool tensor, but returned ",
+        results.empty() ? std::string("nothing") : results[0].Describe());
+  }
+  return results[0].scalar<bool>();
+}
+
+StatusOr<DatasetPtr> DatasetResult(const Element& results) {
+  if (results.size() != 1 || results[0].dtype() != DType::kVariant ||
+      results[0].rank() != 0) {
+    return InvalidArgument(
+        "Function must return a single scalar of dtype DT_VARIANT.");
+  }
+  return DatasetOf(results[0]);
+}
+
+}  // namespace headrace

@@ -1,0 +1,116 @@
+#include "data/dataset.h"
+
+#include <cstring>
+
+namespace headrace {
+
+Status DatasetIterator::Skip(PullContext& c, int64_t n, int64_t* skipped) {
+  *skipped = 0;
+  Element element;
+  for (; *skipped < n; ++*skipped) {
+    HR_RETURN_IF_ERROR(c.CheckCancelled());
+    bool end = false;
+    HR_RETURN_IF_ERROR(Next(c, &element, &end));
+    if (end) break;
+  }
+  return OkStatus();
+}
+
+Status DatasetIterator::NextRows(PullContext& c, int64_t n, Element* rows,
+                                 int64_t* count, bool* done) {
+  *done = false;
+  return OkStatus();
+}
+
+StatusOr<IteratorPtr> Dataset::Iterate(PullContext& c,
+                                       StringView parent) const {
+  IteratorPtr iterator = NewIterator(absl::StrCat(parent, "::", kind()));
+  HR_RETURN_IF_ERROR(iterator->Start(c));
+  return iterator;
+}
+
+StatusOr<DatasetPtr> DatasetOf(const Tensor& t) {
+  if (t.dtype() != DType::kVariant || t.rank() != 0 || !t.has_buffer()) {
+    return InvalidArgument(
+        "The dataset must be a scalar of dtype DT_VARIANT, but is ",
+        t.Describe());
+  }
+  auto dataset =
+      std::dynamic_pointer_cast<const Dataset>(t.scalar<Variant>().value());
+  if (!dataset) {
+    return InvalidArgument("The given variant tensor is no dataset: ",
+                           t.scalar<Variant>().DebugString());
+  }
+  return dataset;
+}
+
+Tensor DatasetTensor(DatasetPtr dataset) {
+  return Tensor::Scalar(Variant(std::move(dataset)));
+}
+
+Tensor RowOf(const Tensor& t, int64_t i) {
+  return t.Rows(i, i + 1).WithShape(t.shape().Sub(1, t.rank()));
+}
+
+namespace {
+
+Status StackComponent(absl::Span<const Element> elements, size_t k,
+                      Tensor* out) {
+  const Tensor& first = elements[0][k];
+  const int64_t n = static_cast<int64_t>(elements.size());
+  for (int64_t i = 1; i < n; ++i) {
+    if (elements[i][k].shape() != first.shape()) {
+      return InvalidArgument(
+          "Cannot batch tensors with different shapes in component ", k,
+          ". First element had shape ", first.shape(), " and element ", i,
+          " had shape ", elements[i][k].shape(), ".");
+    }
+  }
+  int64_t total;
+  if (!MultiplyChecked(n, first.num_elements(), &total) ||
+      first.rank() >= Shape::kMaxRank) {
+    return InvalidArgument("a batch of ", n, " tensors of shape ",
+                           first.shape(), " is too large");
+  }
+  HR_ASSIGN_OR_RETURN(
+      *out, Tensor::Allocate(first.dtype(), Shape{n}.Concat(first.shape())));
+  if (IsPlain(first.dtype())) {
+    const size_t bytes = first.bytes();
+    char* to = out->data<char>();
+    for (const Element& e : elements) {
+      if (bytes == 8) {
+        std::memcpy(to, e[k].raw(), 8);
+      } else if (bytes != 0) {
+        std::memcpy(to, e[k].raw(), bytes);
+      }
+      to += bytes;
+    }
+    return OkStatus();
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    Tensor row = RowOf(*out, i);
+    CopyElements(elements[i][k], row);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status StackElements(absl::Span<const Element> elements, Element* out) {
+  const size_t width = elements[0].size();
+  for (const Element& e : elements) {
+    if (e.size() != width) {
+      return InvalidArgument(
+          "Cannot batch elements with different numbers of "
+          "components: ",
+          width, " and ", e.size());
+    }
+  }
+  out->assign(width, Tensor());
+  for (size_t k = 0; k < width; ++k) {
+    HR_RETURN_IF_ERROR(StackComponent(elements, k, &(*out)[k]));
+  }
+  return OkStatus();
+}
+
+}  // namespace headrace

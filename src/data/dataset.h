@@ -1,0 +1,134 @@
+// Datasets: descriptions of sequences of elements, and what walks along them.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/cancellation.h"
+#include "op/kernel.h"
+#include "tensor/variant.h"
+
+namespace headrace {
+
+class StateReader;
+class StateWriter;
+
+// The components of one element, in the order of flattening.
+using Element = std::vector<Tensor>;
+
+// What every element is like.
+struct ElementSpec {
+  std::vector<DType> types;
+  std::vector<Shape> shapes;
+};
+
+// Upstream's numbers for sequences without a known length.
+inline constexpr int64_t kInfiniteCardinality = -1;
+inline constexpr int64_t kUnknownCardinality = -2;
+
+// What the iterators of one walk share. Lives as long as they do.
+struct PullContext {
+  RunServices services;  // of the functions that are called
+  // Cancelled when the walk is given up. Not null.
+  CancellationToken* token = nullptr;
+  // Set by iterators that keep threads of their own.
+  std::atomic<bool> has_threads{false};
+
+  Status CheckCancelled() const { return token->status(); }
+};
+
+// A place in the sequence of a dataset. One thread at a time uses it, not
+// always the same.
+class DatasetIterator {
+ public:
+  explicit DatasetIterator(std::string prefix) : prefix_(std::move(prefix)) {}
+  virtual ~DatasetIterator() = default;
+  DatasetIterator(const DatasetIterator&) = delete;
+  DatasetIterator& operator=(const DatasetIterator&) = delete;
+
+  // Called once, before all else: makes the iterators of the inputs.
+  virtual Status Start(PullContext& c) { return OkStatus(); }
+  // Puts the next element into *out, or sets *end (given as false). Calls after
+  // the end give the end again. After an error the next call goes on behind
+  // the element that failed.
+  virtual Status Next(PullContext& c, Element* out, bool* end) = 0;
+  // Passes over up to `n` elements; *skipped is how many there were.
+  virtual Status Skip(PullContext& c, int64_t n, int64_t* skipped);
+  // The next `n` elements (fewer at the end) as one element with a new first
+  // dimension, where that is cheaper than element by element. *done says
+  // whether it was done; if not, nothing was taken.
+  virtual Status NextRows(PullContext& c, int64_t n, Element* rows,
+                          int64_t* count, bool* done);
+  // The exact place, to be taken up by an iterator of an equal dataset.
+  virtual Status Save(PullContext& c, StateWriter& w) = 0;
+  virtual Status Restore(PullContext& c, const StateReader& r) = 0;
+
+  // Where the iterator stands among all of the walk, "Iterator::Root::Range":
+  // the name of its state.
+  const std::string& prefix() const { return prefix_; }
+
+ private:
+  const std::string prefix_;
+};
+using IteratorPtr = std::unique_ptr<DatasetIterator>;
+
+class Dataset;
+using DatasetPtr = std::shared_ptr<const Dataset>;
+
+// Immutable; shared by tensors of variants and by its iterators.
+class Dataset : public VariantValue,
+                public std::enable_shared_from_this<Dataset> {
+ public:
+  explicit Dataset(ElementSpec spec) : spec_(std::move(spec)) {}
+
+  StringView type_name() const override {
+    return "tensorflow::DatasetVariantWrapper";
+  }
+  // The kind, as it stands in prefixes: "Range".
+  virtual StringView kind() const = 0;
+  // The number of elements, kInfiniteCardinality or kUnknownCardinality.
+  virtual int64_t Cardinality() const { return kUnknownCardinality; }
+  virtual std::vector<DatasetPtr> inputs() const { return {}; }
+  // A walk from the beginning, started; `parent` is the prefix above it.
+  StatusOr<IteratorPtr> Iterate(PullContext& c, StringView parent) const;
+
+  const ElementSpec& spec() const { return spec_; }
+  int width() const { return static_cast<int>(spec_.types.size()); }
+
+ protected:
+  virtual IteratorPtr NewIterator(std::string prefix) const = 0;
+
+ private:
+  const ElementSpec spec_;
+};
+
+// An iterator of datasets of class D, which it keeps.
+template <typename D>
+class IteratorOf : public DatasetIterator {
+ public:
+  IteratorOf(const D* dataset, std::string prefix)
+      : DatasetIterator(std::move(prefix)),
+        dataset_(
+            std::static_pointer_cast<const D>(dataset->shared_from_this())) {}
+
+ protected:
+  const D& dataset() const { return *dataset_; }
+
+ private:
+  const std::shared_ptr<const D> dataset_;
+};
+
+// The dataset of a scalar variant; InvalidArgument when it holds none.
+StatusOr<DatasetPtr> DatasetOf(const Tensor& t);
+// A scalar variant that holds it.
+Tensor DatasetTensor(DatasetPtr dataset);
+
+// A copy of rows stacked: `elements` as one element with a new first
+// dimension. InvalidArgument when shapes differ.
+Status StackElements(absl::Span<const Element> elements, Element* out);
+// Row i of a tensor without its first dimension, sharing memory.
+Tensor RowOf(const Tensor& t, int64_t i);
+
+}  // namespace headrace

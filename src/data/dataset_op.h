@@ -1,0 +1,92 @@
+// What the ops that make datasets share.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "data/captured_function.h"
+#include "data/dataset.h"
+#include "data/state.h"
+#include "op/op.h"
+
+namespace headrace {
+
+// Ends the signature of most of them.
+#define HR_DATASET_SPEC \
+  .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
+#define HR_DATASET_END(Make) \
+  .Shape(ScalarShape).NoGradient().Cpu(ComputeOwn<Make>)
+
+// The attributes output_types (or `types`) and output_shapes; InvalidArgument
+// when they differ in length.
+StatusOr<ElementSpec> SpecOf(const ResolvedOp& op,
+                             StringView types = "output_types");
+// Scalars of one dtype, as inputs and attributes of datasets are.
+StatusOr<int64_t> IntInput(const KernelContext& c, int i, StringView name);
+StatusOr<bool> BoolInput(const KernelContext& c, int i, StringView name);
+StatusOr<std::string> TextInput(const KernelContext& c, int i, StringView name);
+// A string scalar or vector.
+StatusOr<std::vector<std::string>> TextsInput(const KernelContext& c, int i,
+                                              StringView name);
+
+// Sets all outputs of an op with an attribute output_types. InvalidArgument,
+// with upstream's words, when the element does not fit output_types and
+// output_shapes.
+Status SetElement(KernelContext& c, Element element);
+
+// Output 0 holds the new D(args...).
+template <typename D, typename... Args>
+Status SetDataset(KernelContext& c, Args&&... args) {
+  c.set_output(
+      0, DatasetTensor(std::make_shared<const D>(std::forward<Args>(args)...)));
+  return OkStatus();
+}
+
+// A dataset of one input.
+class InputDataset : public Dataset {
+ public:
+  InputDataset(ElementSpec spec, DatasetPtr input)
+      : Dataset(std::move(spec)), input_(std::move(input)) {}
+  std::vector<DatasetPtr> inputs() const override { return {input_}; }
+  int64_t Cardinality() const override { return input_->Cardinality(); }
+  const Dataset& input() const { return *input_; }
+
+ private:
+  const DatasetPtr input_;
+};
+
+// The iterator of one; its input is given up at its end.
+template <typename D>
+class InputIterator : public IteratorOf<D> {
+ public:
+  using IteratorOf<D>::IteratorOf;
+  Status Start(PullContext& c) override {
+    HR_ASSIGN_OR_RETURN(input_,
+                        this->dataset().input().Iterate(c, this->prefix()));
+    return OkStatus();
+  }
+  Status Save(PullContext& c, StateWriter& w) override {
+    return SaveInput(c, w, this->prefix(), "input_impl_empty", input_.get());
+  }
+  Status Restore(PullContext& c, const StateReader& r) override {
+    return RestoreInput(c, r, this->prefix(), "input_impl_empty",
+                        this->dataset().input(), this->prefix(), &input_);
+  }
+
+ protected:
+  // The input's next element; *end also when it was given up.
+  Status NextInput(PullContext& c, Element* out, bool* end) {
+    if (!input_) {
+      *end = true;
+      return OkStatus();
+    }
+    HR_RETURN_IF_ERROR(input_->Next(c, out, end));
+    if (*end) input_.reset();
+    return OkStatus();
+  }
+
+  IteratorPtr input_;
+};
+
+}  // namespace headrace

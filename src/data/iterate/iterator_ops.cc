@@ -1,0 +1,336 @@
+// Iterators as ops: making them, going on, saving and restoring their place.
+#include "data/dataset_op.h"
+#include "data/iterate/iterator_resource.h"
+
+namespace headrace {
+namespace {
+
+Status IteratorRule(ShapeContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HandleData data;
+  for (size_t i = 0; i < spec.types.size(); ++i) {
+    data.push_back({spec.types[i], spec.shapes[i]});
+  }
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, Shape());
+  c.set_output_handle(0, std::move(data));
+  return OkStatus();
+}
+
+void SetHandle(KernelContext& c, ResourceHandle handle) {
+  c.set_output(0, Tensor::Scalar(std::move(handle)));
+  if (c.num_outputs() > 1) c.set_output(1, Tensor::Scalar(Variant()));
+}
+
+Status MakeAnonymous(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  ResourceHandle handle;
+  handle.container = "localhost";
+  handle.resource = std::make_shared<IteratorResource>(std::move(spec));
+  SetHandle(c, std::move(handle));
+  return OkStatus();
+}
+
+// The iterator of a graph, by name: the same at every run.
+StatusOr<ResourceHandle> Named(const KernelContext& c) {
+  static std::atomic<int64_t> unnamed{0};
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  ResourceHandle handle;
+  handle.name = c.op().string_attr("shared_name");
+  handle.container = c.op().string_attr("container");
+  if (handle.container.empty()) handle.container = "localhost";
+  if (handle.name.empty()) handle.name = absl::StrCat("_iterator", unnamed++);
+  HR_ASSIGN_OR_RETURN(
+      handle.resource,
+      c.services().resources->LookUpOrCreate(
+          handle.container, handle.name,
+          [&]() -> StatusOr<std::shared_ptr<Resource>> {
+            return std::make_shared<IteratorResource>(std::move(spec));
+          }));
+  return handle;
+}
+
+Status MakeNamed(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ResourceHandle handle, Named(c));
+  SetHandle(c, std::move(handle));
+  return OkStatus();
+}
+
+// An iterator whose dataset a function makes, once.
+class OneShot : public Kernel {
+ public:
+  explicit OneShot(const ResolvedOp&) {}
+  bool own_outputs() const override { return true; }
+  Status Run(KernelContext& c) override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    HR_ASSIGN_OR_RETURN(ResourceHandle handle, Named(c));
+    auto iterator =
+        std::dynamic_pointer_cast<IteratorResource>(handle.resource);
+    if (!iterator) return InvalidArgument(handle.name, " is no iterator");
+    if (!iterator->begun()) HR_RETURN_IF_ERROR(Begin(c, *iterator));
+    SetHandle(c, std::move(handle));
+    return OkStatus();
+  }
+
+ private:
+  Status Begin(KernelContext& c, IteratorResource& iterator) {
+    FunctionCaller* caller = c.services().functions ? c.services().functions
+                                                    : DefaultFunctionCaller();
+    HR_ASSIGN_OR_RETURN(auto factory,
+                        caller->Bind(c.op().attr<FuncRef>("dataset_factory")));
+    if (factory->num_inputs() != 0) {
+      return InvalidArgument("`dataset_factory` must take no inputs, not ",
+                             factory->num_inputs());
+    }
+    std::vector<Tensor> results;
+    HR_RETURN_IF_ERROR(factory->Call(c.services(), {}, &results));
+    HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetResult(results));
+    return iterator.Begin(std::move(dataset), c.services());
+  }
+  std::mutex mutex_;
+};
+
+StatusOr<std::shared_ptr<IteratorResource>> IteratorInput(
+    const KernelContext& c, int i) {
+  return ResourceAs<IteratorResource>(c.input(i), c.services().resources);
+}
+
+Status BeginIterator(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(auto iterator, IteratorInput(c, 1));
+  return iterator->Begin(std::move(dataset), c.services());
+}
+
+Status ElementRule(ShapeContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, spec.shapes[i]);
+  return OkStatus();
+}
+
+Status GetNext(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto iterator, IteratorInput(c, 0));
+  Element element;
+  bool end = false;
+  HR_RETURN_IF_ERROR(iterator->Next(&element, &end));
+  if (end) return OutOfRange("End of sequence");
+  return SetElement(c, std::move(element));
+}
+
+Status Serialize(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto iterator, IteratorInput(c, 0));
+  HR_ASSIGN_OR_RETURN(Tensor state, iterator->Save());
+  c.set_output(0, std::move(state));
+  return OkStatus();
+}
+
+Status Deserialize(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto iterator, IteratorInput(c, 0));
+  return iterator->Restore(c.input(1));
+}
+
+Status VectorRule(ShapeContext& c) {
+  c.set_output(0, Shape{-1});
+  return OkStatus();
+}
+
+Status Nothing(KernelContext& c) { return OkStatus(); }
+
+// The handle as text: in this process, a place in a table that keeps it.
+class HandleTable {
+ public:
+  static HandleTable& Get() {
+    static auto* table = new HandleTable;
+    return *table;
+  }
+  std::string Keep(const ResourceHandle& handle) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (size_t i = 0; i < handles_.size(); ++i) {
+      if (handles_[i].name == handle.name &&
+          handles_[i].container == handle.container &&
+          handles_[i].resource.lock() == handle.resource) {
+        return Name(i);
+      }
+    }
+    handles_.push_back({handle.container, handle.name, handle.resource});
+    return Name(handles_.size() - 1);
+  }
+  StatusOr<ResourceHandle> Find(const std::string& text) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (size_t i = 0; i < handles_.size(); ++i) {
+      if (Name(i) != text) continue;
+      ResourceHandle handle;
+      handle.container = handles_[i].container;
+      handle.name = handles_[i].name;
+      handle.resource = handles_[i].resource.lock();
+      return handle;
+    }
+    return InvalidArgument(
+        "Could not parse string_handle as a valid "
+        "ResourceHandle");
+  }
+
+ private:
+  struct Kept {
+    std::string container, name;
+    std::weak_ptr<Resource> resource;
+  };
+  static std::string Name(size_t i) {
+    return absl::StrCat("headrace::iterator_handle/", i);
+  }
+  std::mutex mutex_;
+  std::vector<Kept> handles_;
+};
+
+Status HandleToText(KernelContext& c) {
+  HR_RETURN_IF_ERROR(IteratorInput(c, 0).status());
+  c.set_output(0, Tensor::Scalar(HandleTable::Get().Keep(
+                      c.input(0).scalar<ResourceHandle>())));
+  return OkStatus();
+}
+
+Status TextToHandle(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(std::string text, TextInput(c, 0, "string_handle"));
+  HR_ASSIGN_OR_RETURN(ResourceHandle handle, HandleTable::Get().Find(text));
+  Tensor t = Tensor::Scalar(std::move(handle));
+  HR_ASSIGN_OR_RETURN(auto iterator,
+                      ResourceAs<IteratorResource>(t, c.services().resources));
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  if (!spec.types.empty()) {
+    HR_RETURN_IF_ERROR(CheckSpec(spec, iterator->spec()));
+  }
+  c.set_output(0, std::move(t));
+  return OkStatus();
+}
+
+HR_OP(AnonymousIteratorV3)
+    .Output("handle: resource") HR_DATASET_SPEC
+    .Doc("An iterator that lives as long as its handle.")
+    .Stateful()
+    .Shape(IteratorRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<MakeAnonymous>);
+
+HR_OP(AnonymousIteratorV2)
+    .Output("handle: resource")
+    .Output("deleter: variant") HR_DATASET_SPEC
+    .Doc("An iterator that lives as long as its handle.")
+    .Stateful()
+    .Shape(IteratorRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<MakeAnonymous>);
+
+HR_OP(AnonymousIterator)
+    .Output("handle: resource") HR_DATASET_SPEC
+    .Doc("An iterator that lives as long as its handle.")
+    .Stateful()
+    .Shape(IteratorRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<MakeAnonymous>);
+
+HR_OP(Iterator)
+    .Output("handle: resource")
+    .Attr("shared_name: string")
+    .Attr("container: string") HR_DATASET_SPEC.Doc("An iterator by its name.")
+    .Stateful()
+    .Shape(IteratorRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<MakeNamed>);
+
+HR_OP(IteratorV2)
+    .Output("handle: resource")
+    .Attr("shared_name: string")
+    .Attr("container: string") HR_DATASET_SPEC.Doc("An iterator by its name.")
+    .Stateful()
+    .Shape(IteratorRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<MakeNamed>);
+
+HR_OP(OneShotIterator)
+    .Output("handle: resource")
+    .Attr("dataset_factory: func") HR_DATASET_SPEC
+    .Attr("container: string = ''")
+    .Attr("shared_name: string = ''")
+    .Doc("An iterator along the dataset that a function makes.")
+    .Stateful()
+    .Shape(IteratorRule)
+    .NoGradient()
+    .Cpu(Bind<OneShot>);
+
+HR_OP(MakeIterator)
+    .Input("dataset: variant")
+    .Input("iterator: resource")
+    .Doc("Sets an iterator to the beginning of a dataset.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .NoGradient()
+    .Cpu(Compute<BeginIterator>);
+
+HR_OP(IteratorGetNext)
+    .Input("iterator: resource")
+    .Output("components: output_types") HR_DATASET_SPEC
+    .Doc("The next element; OutOfRange at the end.")
+    .Stateful()
+    .Shape(ElementRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<GetNext>);
+
+HR_OP(IteratorGetNextSync)
+    .Input("iterator: resource")
+    .Output("components: output_types") HR_DATASET_SPEC
+    .Doc("The next element; OutOfRange at the end.")
+    .Stateful()
+    .Shape(ElementRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<GetNext>);
+
+HR_OP(SerializeIterator)
+    .Input("resource_handle: resource")
+    .Output("serialized: variant")
+    .Attr("external_state_policy: int = 0")
+    .Doc("An iterator's place.")
+    .Stateful()
+    .Shape(VectorRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<Serialize>);
+
+HR_OP(DeserializeIterator)
+    .Input("resource_handle: resource")
+    .Input("serialized: variant")
+    .Doc("Sets an iterator to a place that was saved.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .NoGradient()
+    .Cpu(Compute<Deserialize>);
+
+HR_OP(DeleteIterator)
+    .Input("handle: resource")
+    .Input("deleter: variant")
+    .Doc("Iterators end with their handles.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .NoGradient()
+    .Cpu(Compute<Nothing>);
+
+HR_OP(IteratorToStringHandle)
+    .Input("resource_handle: resource")
+    .Output("string_handle: string")
+    .Doc("A text that names the iterator in this process.")
+    .Stateful() HR_DATASET_END(HandleToText);
+
+HR_OP(IteratorFromStringHandle)
+    .Input("string_handle: string")
+    .Output("resource_handle: resource")
+    .Attr("output_types: list(type) >= 0 = []")
+    .Attr("output_shapes: list(shape) >= 0 = []")
+    .Doc("The iterator that a text names.")
+    .Stateful() HR_DATASET_END(TextToHandle);
+
+HR_OP(IteratorFromStringHandleV2)
+    .Input("string_handle: string")
+    .Output("resource_handle: resource")
+    .Attr("output_types: list(type) >= 0 = []")
+    .Attr("output_shapes: list(shape) >= 0 = []")
+    .Doc("The iterator that a text names.")
+    .Stateful() HR_DATASET_END(TextToHandle);
+
+}  // namespace
+}  // namespace headrace

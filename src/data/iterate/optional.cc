@@ -1,0 +1,114 @@
+// Optionals: a value that may be missing, as iterators give at their end.
+#include "data/dataset_op.h"
+#include "data/iterate/iterator_resource.h"
+
+namespace headrace {
+namespace {
+
+Status ElementRule(ShapeContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, spec.shapes[i]);
+  return OkStatus();
+}
+
+// An optional value: what a variant of it holds.
+class Optional : public VariantValue {
+ public:
+  Optional() = default;
+  explicit Optional(Element element)
+      : element_(std::move(element)), has_(true) {}
+  StringView type_name() const override { return "tensorflow::data::Optional"; }
+  bool has_value() const { return has_; }
+  const Element& element() const { return element_; }
+
+ private:
+  Element element_;
+  bool has_ = false;
+};
+
+template <typename... Args>
+void SetOptional(KernelContext& c, Args&&... args) {
+  c.set_output(0, Tensor::Scalar(Variant(std::make_shared<const Optional>(
+                      std::forward<Args>(args)...))));
+}
+
+StatusOr<std::shared_ptr<const Optional>> OptionalInput(
+    const KernelContext& c) {
+  const Tensor& t = c.input(0);
+  if (t.rank() == 0) {
+    auto o =
+        std::dynamic_pointer_cast<const Optional>(t.scalar<Variant>().value());
+    if (o) return o;
+  }
+  return InvalidArgument("The given variant tensor is not an Optional: ",
+                         t.Describe());
+}
+
+Status FromValue(KernelContext& c) {
+  Element element;
+  for (int i = 0; i < c.num_inputs(); ++i) element.push_back(c.input(i));
+  SetOptional(c, std::move(element));
+  return OkStatus();
+}
+
+Status None(KernelContext& c) {
+  SetOptional(c);
+  return OkStatus();
+}
+
+Status HasValue(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto optional, OptionalInput(c));
+  c.set_output(0, Tensor::Scalar<bool>(optional->has_value()));
+  return OkStatus();
+}
+
+Status GetValue(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto optional, OptionalInput(c));
+  if (!optional->has_value()) {
+    return InvalidArgument("The given optional does not have a value.");
+  }
+  return SetElement(c, optional->element());
+}
+
+Status GetNextAsOptional(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(auto iterator, ResourceAs<IteratorResource>(
+                                         c.input(0), c.services().resources));
+  Element element;
+  bool end = false;
+  HR_RETURN_IF_ERROR(iterator->Next(&element, &end));
+  if (end) return None(c);
+  SetOptional(c, std::move(element));
+  return OkStatus();
+}
+
+HR_OP(OptionalFromValue)
+    .Input("components: Toutput_types")
+    .Output("optional: variant")
+    .Attr("Toutput_types: list(type) >= 1")
+    .Doc("An optional with a value.") HR_DATASET_END(FromValue);
+
+HR_OP(OptionalNone)
+    .Output("optional: variant")
+    .Doc("An optional without a value.") HR_DATASET_END(None);
+
+HR_OP(OptionalHasValue)
+    .Input("optional: variant")
+    .Output("has_value: bool")
+    .Doc("Whether an optional has a value.") HR_DATASET_END(HasValue);
+
+HR_OP(OptionalGetValue)
+    .Input("optional: variant")
+    .Output("components: output_types") HR_DATASET_SPEC
+    .Doc("The value of an optional.")
+    .Shape(ElementRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<GetValue>);
+
+HR_OP(IteratorGetNextAsOptional)
+    .Input("iterator: resource")
+    .Output("optional: variant") HR_DATASET_SPEC
+    .Doc("The next element, or an optional without a value at the end.")
+    .Stateful() HR_DATASET_END(GetNextAsOptional);
+
+}  // namespace
+}  // namespace headrace

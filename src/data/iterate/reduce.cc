@@ -1,0 +1,104 @@
+// Ops that walk along a whole dataset, or ask about it.
+#include "data/dataset_op.h"
+#include "data/iterate/iterator_resource.h"
+
+namespace headrace {
+namespace {
+
+Status ElementRule(ShapeContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, spec.shapes[i]);
+  return OkStatus();
+}
+
+Status Reduce(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(CapturedFunctionPtr f,
+                      CapturedFunction::Make(c, "f", "other_arguments"));
+  const ArgRange initial = c.op().input_range("initial_state");
+  Element state, element;
+  for (int i = initial.begin; i < initial.end; ++i) {
+    state.push_back(c.input(i));
+  }
+  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  PullContext context;
+  CancellationToken token(c.services().cancellation);
+  context.services = c.services();
+  context.token = &token;
+  HR_ASSIGN_OR_RETURN(FunctionRunPtr run, f->Begin(context));
+  while (true) {
+    HR_RETURN_IF_ERROR(c.CheckCancelled());
+    bool end = false;
+    HR_RETURN_IF_ERROR(walk->Next(&element, &end));
+    if (end) break;
+    for (Tensor& t : element) state.push_back(std::move(t));
+    Element results;
+    HR_RETURN_IF_ERROR((*run)(&state, &results));
+    if (results.size() != static_cast<size_t>(initial.size())) {
+      return InvalidArgument("a reduction of ", initial.size(), " values gave ",
+                             results.size());
+    }
+    state = std::move(results);
+  }
+  return SetElement(c, std::move(state));
+}
+
+HR_OP(ReduceDataset)
+    .Input("input_dataset: variant")
+    .Input("initial_state: Tstate")
+    .Input("other_arguments: Targuments")
+    .Output("components: output_types")
+    .Attr("f: func")
+    .Attr("Tstate: list(type) >= 1")
+    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("use_inter_op_parallelism: bool = true")
+    .Attr("metadata: string = ''")
+    .Doc("A function of the state so far and each element in turn.")
+    .Stateful()
+    .Shape(ElementRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<Reduce>);
+
+Status SingleElement(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  Element element, other;
+  bool end = false;
+  HR_RETURN_IF_ERROR(walk->Next(&element, &end));
+  if (end) return InvalidArgument("Dataset was empty.");
+  HR_RETURN_IF_ERROR(walk->Next(&other, &end));
+  if (!end) return InvalidArgument("Dataset had more than one element.");
+  return SetElement(c, std::move(element));
+}
+
+HR_OP(DatasetToSingleElement)
+    .Input("dataset: variant")
+    .Output("components: output_types") HR_DATASET_SPEC
+    .Attr("metadata: string = ''")
+    .Doc("The element of a dataset of one.")
+    .Stateful()
+    .Shape(ElementRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<SingleElement>);
+
+Status Cardinality(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
+  c.set_output(0, Tensor::Scalar<int64_t>(dataset->Cardinality()));
+  return OkStatus();
+}
+
+HR_OP(DatasetCardinality)
+    .Input("input_dataset: variant")
+    .Output("cardinality: int64")
+    .Attr("cardinality_options: string = ''")
+    .Doc("The number of elements; -1 infinite, -2 not known.")
+        HR_DATASET_END(Cardinality);
+
+HR_OP(ExperimentalDatasetCardinality)
+    .Input("input_dataset: variant")
+    .Output("cardinality: int64")
+    .Doc("The number of elements; -1 infinite, -2 not known.")
+        HR_DATASET_END(Cardinality);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,189 @@
+// CacheDataset: the elements, kept from the first walk on, in memory or in a
+// file of records.
+#include <condition_variable>
+
+#include "data/dataset_op.h"
+#include "data/transform/file_cache.h"
+#include "op/resource.h"
+
+namespace headrace {
+namespace {
+
+// The elements of one dataset, once a walk has come to its end.
+class MemoryCache : public Resource {
+ public:
+  using Elements = std::shared_ptr<const std::vector<Element>>;
+  std::string DebugString() const override { return "MemoryCache"; }
+  // Null until a walk was complete.
+  Elements get() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return elements_;
+  }
+  // The first to complete gives the elements.
+  void Complete(std::vector<Element> elements) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (elements_) return;
+    elements_ =
+        std::make_shared<const std::vector<Element>>(std::move(elements));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Elements elements_;
+};
+
+class CacheDataset : public InputDataset {
+ public:
+  CacheDataset(ElementSpec spec, DatasetPtr input,
+               std::shared_ptr<MemoryCache> cache)
+      : InputDataset(std::move(spec), std::move(input)),
+        cache_(std::move(cache)) {}
+  StringView kind() const override { return "MemoryCache"; }
+
+  class Iterator : public IteratorOf<CacheDataset> {
+   public:
+    using IteratorOf::IteratorOf;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      if (!input_ && !elements_ && !finished_) HR_RETURN_IF_ERROR(Open(c));
+      if (elements_) {
+        *end = at_ >= static_cast<int64_t>(elements_->size());
+        if (!*end) *out = (*elements_)[at_++];
+        return OkStatus();
+      }
+      *end = finished_;
+      if (finished_) return OkStatus();
+      HR_RETURN_IF_ERROR(input_->Next(c, out, end));
+      if (!*end) {
+        gathered_.push_back(*out);
+        return OkStatus();
+      }
+      dataset().cache_->Complete(std::move(gathered_));
+      gathered_.clear();
+      input_.reset();
+      finished_ = true;
+      return OkStatus();
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      if (!input_ && !elements_ && !finished_) HR_RETURN_IF_ERROR(Open(c));
+      w.PutInt(prefix(), "reading", elements_ != nullptr);
+      w.PutInt(prefix(), "finished", finished_);
+      w.PutInt(prefix(), "index", at_);
+      w.PutElements(prefix(), "cache", elements_ ? *elements_ : gathered_);
+      return SaveInput(c, w, prefix(), "input_impl_empty", input_.get());
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      std::vector<Element> elements;
+      HR_RETURN_IF_ERROR(r.GetElements(prefix(), "cache", &elements));
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "index"));
+      finished_ = r.Flag(prefix(), "finished");
+      if (at_ < 0 || at_ > static_cast<int64_t>(elements.size())) {
+        return InvalidArgument("the saved cache of ", prefix(), " is damaged");
+      }
+      gathered_.clear();
+      elements_.reset();
+      if (r.Flag(prefix(), "reading")) {
+        dataset().cache_->Complete(elements);
+        elements_ =
+            std::make_shared<const std::vector<Element>>(std::move(elements));
+      } else {
+        gathered_ = std::move(elements);
+      }
+      return RestoreInput(c, r, prefix(), "input_impl_empty", dataset().input(),
+                          prefix(), &input_);
+    }
+
+   private:
+    Status Open(PullContext& c) {
+      elements_ = dataset().cache_->get();
+      if (elements_) return OkStatus();
+      HR_ASSIGN_OR_RETURN(input_, dataset().input().Iterate(c, prefix()));
+      return OkStatus();
+    }
+    MemoryCache::Elements elements_;  // set: these are read
+    IteratorPtr input_;               // set: this is read and gathered
+    std::vector<Element> gathered_;
+    int64_t at_ = 0;
+    bool finished_ = false;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const std::shared_ptr<MemoryCache> cache_;
+};
+
+Status MakeCache(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(std::string file, TextInput(c, 1, "filename"));
+  if (!file.empty()) {
+    HR_ASSIGN_OR_RETURN(DatasetPtr cache,
+                        MakeFileCache(std::move(spec), input, file));
+    c.set_output(0, DatasetTensor(std::move(cache)));
+    return OkStatus();
+  }
+  std::shared_ptr<MemoryCache> cache;
+  if (c.num_inputs() > 2 && c.input(2).scalar<ResourceHandle>().resource) {
+    HR_ASSIGN_OR_RETURN(
+        cache, ResourceAs<MemoryCache>(c.input(2), c.services().resources));
+  } else {
+    cache = std::make_shared<MemoryCache>();
+  }
+  return SetDataset<CacheDataset>(c, std::move(spec), std::move(input),
+                                  std::move(cache));
+}
+
+Status MakeMemoryCache(KernelContext& c) {
+  ResourceHandle handle;
+  handle.container = "localhost";
+  handle.resource = std::make_shared<MemoryCache>();
+  c.set_output(0, Tensor::Scalar(std::move(handle)));
+  c.set_output(1, Tensor::Scalar(Variant()));
+  return OkStatus();
+}
+
+Status MakeDummyCache(KernelContext& c) {
+  c.set_output(0, Tensor::Scalar(ResourceHandle()));
+  return OkStatus();
+}
+
+Status Nothing(KernelContext& c) { return OkStatus(); }
+
+HR_OP(CacheDataset)
+    .Input("input_dataset: variant")
+    .Input("filename: string")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Doc("The elements, kept from the first walk on.")
+        HR_DATASET_END(MakeCache);
+
+HR_OP(CacheDatasetV2)
+    .Input("input_dataset: variant")
+    .Input("filename: string")
+    .Input("cache: resource")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Doc("The elements, kept from the first walk on.")
+    .Stateful() HR_DATASET_END(MakeCache);
+
+HR_OP(AnonymousMemoryCache)
+    .Output("handle: resource")
+    .Output("deleter: variant")
+    .Doc("Makes a place for cached elements.")
+    .Stateful() HR_DATASET_END(MakeMemoryCache);
+
+HR_OP(DummyMemoryCache)
+    .Output("handle: resource")
+    .Doc("A handle of no cache: the dataset makes its own.")
+    .Stateful() HR_DATASET_END(MakeDummyCache);
+
+HR_OP(DeleteMemoryCache)
+    .Input("handle: resource")
+    .Input("deleter: variant")
+    .Doc("Caches end with their handles.")
+    .Stateful()
+    .Shape(NoOutputs)
+    .NoGradient()
+    .Cpu(Compute<Nothing>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,210 @@
+// TakeDataset, SkipDataset, ShardDataset: elements by their number.
+#include "data/dataset_op.h"
+
+namespace headrace {
+namespace {
+
+class TakeDataset : public InputDataset {
+ public:
+  TakeDataset(ElementSpec spec, DatasetPtr input, int64_t count)
+      : InputDataset(std::move(spec), std::move(input)), count_(count) {}
+  StringView kind() const override {
+    return count_ == 0 ? "EmptyTake" : "FiniteTake";
+  }
+  int64_t Cardinality() const override {
+    const int64_t n = input().Cardinality();
+    if (n == kUnknownCardinality) return n;
+    if (n == kInfiniteCardinality) return count_ < 0 ? n : count_;
+    return count_ < 0 ? n : std::min(n, count_);
+  }
+
+  class Iterator : public InputIterator<TakeDataset> {
+   public:
+    using InputIterator::InputIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      if (at_ == dataset().count_) input_.reset();
+      HR_RETURN_IF_ERROR(NextInput(c, out, end));
+      at_ += !*end;
+      return OkStatus();
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "i", at_);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+      return InputIterator::Restore(c, r);
+    }
+
+   private:
+    int64_t at_ = 0;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const int64_t count_;  // negative: all
+};
+
+class SkipDataset : public InputDataset {
+ public:
+  SkipDataset(ElementSpec spec, DatasetPtr input, int64_t count)
+      : InputDataset(std::move(spec), std::move(input)), count_(count) {}
+  StringView kind() const override {
+    return count_ < 0 ? "EmptySkip" : "FiniteSkip";
+  }
+  int64_t Cardinality() const override {
+    const int64_t n = input().Cardinality();
+    if (count_ < 0) return 0;
+    return n < 0 ? n : std::max<int64_t>(0, n - count_);
+  }
+
+  class Iterator : public InputIterator<SkipDataset> {
+   public:
+    using InputIterator::InputIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      if (dataset().count_ < 0) input_.reset();
+      if (input_ && at_ < dataset().count_) {
+        int64_t skipped = 0;
+        const int64_t left = dataset().count_ - at_;
+        Status s = input_->Skip(c, left, &skipped);
+        at_ += skipped;
+        HR_RETURN_IF_ERROR(s);
+        if (skipped < left) input_.reset();
+      }
+      return NextInput(c, out, end);
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "i", at_);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+      return InputIterator::Restore(c, r);
+    }
+
+   private:
+    int64_t at_ = 0;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const int64_t count_;  // negative: all
+};
+
+class ShardDataset : public InputDataset {
+ public:
+  ShardDataset(ElementSpec spec, DatasetPtr input, int64_t shards,
+               int64_t index, bool require_non_empty)
+      : InputDataset(std::move(spec), std::move(input)),
+        shards_(shards),
+        index_(index),
+        require_non_empty_(require_non_empty) {}
+  StringView kind() const override { return "Shard"; }
+  int64_t Cardinality() const override {
+    const int64_t n = input().Cardinality();
+    return n < 0 ? n : n / shards_ + (index_ < n % shards_);
+  }
+
+  class Iterator : public InputIterator<ShardDataset> {
+   public:
+    using InputIterator::InputIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      if (!input_) {
+        *end = true;
+        return OkStatus();
+      }
+      const int64_t shards = dataset().shards_;
+      const int64_t pass =
+          (dataset().index_ - next_ % shards + shards) % shards;
+      int64_t skipped = 0;
+      HR_RETURN_IF_ERROR(input_->Skip(c, pass, &skipped));
+      next_ += skipped;
+      if (skipped == pass) {
+        HR_RETURN_IF_ERROR(NextInput(c, out, end));
+        next_ += !*end;
+      } else {
+        input_.reset();
+        *end = true;
+      }
+      if (*end && dataset().require_non_empty_ && next_ < shards) {
+        return InvalidArgument(
+            "Could not apply FILE based sharding: the dataset only has ", next_,
+            " file(s), which is not enough for the required ", shards,
+            " shards/workers.");
+      }
+      return OkStatus();
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "next_index", next_);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(next_, r.GetInt(prefix(), "next_index"));
+      return InputIterator::Restore(c, r);
+    }
+
+   private:
+    int64_t next_ = 0;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const int64_t shards_, index_;
+  const bool require_non_empty_;
+};
+
+template <typename D>
+Status MakeCount(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(const int64_t count, IntInput(c, 1, "count"));
+  return SetDataset<D>(c, std::move(spec), std::move(input), count);
+}
+
+Status MakeShard(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(const int64_t shards, IntInput(c, 1, "num_shards"));
+  HR_ASSIGN_OR_RETURN(const int64_t index, IntInput(c, 2, "index"));
+  if (shards <= 0) {
+    return InvalidArgument(
+        "Number of shards must be greater than zero (currently num_shards = ",
+        shards, ").");
+  }
+  if (index < 0 || index >= shards) {
+    return InvalidArgument("Index must be between 0 and ", shards - 1,
+                           " (currently index = ", index, ").");
+  }
+  return SetDataset<ShardDataset>(c, std::move(spec), std::move(input), shards,
+                                  index, c.op().bool_attr("require_non_empty"));
+}
+
+HR_OP(TakeDataset)
+    .Input("input_dataset: variant")
+    .Input("count: int64")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Doc("The first elements.") HR_DATASET_END(MakeCount<TakeDataset>);
+
+HR_OP(SkipDataset)
+    .Input("input_dataset: variant")
+    .Input("count: int64")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Doc("All but the first elements.") HR_DATASET_END(MakeCount<SkipDataset>);
+
+HR_OP(ShardDataset)
+    .Input("input_dataset: variant")
+    .Input("num_shards: int64")
+    .Input("index: int64")
+    .Output("handle: variant")
+    .Attr("require_non_empty: bool = false") HR_DATASET_SPEC
+    .Attr("metadata: string = ''")
+    .Doc("Every num_shards-th element.") HR_DATASET_END(MakeShard);
+
+}  // namespace
+}  // namespace headrace

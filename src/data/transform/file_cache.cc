@@ -1,0 +1,135 @@
+#include "data/transform/file_cache.h"
+
+#include "data/dataset_op.h"
+#include "data/element_codec.h"
+#include "formats/records.h"
+
+namespace headrace {
+namespace {
+
+class FileCacheDataset : public InputDataset {
+ public:
+  FileCacheDataset(ElementSpec spec, DatasetPtr input, FileSystem* fs,
+                   std::string path)
+      : InputDataset(std::move(spec), std::move(input)),
+        fs_(fs),
+        path_(std::move(path)) {}
+  StringView kind() const override { return "FileCache"; }
+  std::string Complete() const { return path_ + ".index"; }
+  std::string Partial() const { return path_ + ".lockfile"; }
+
+  class Iterator : public IteratorOf<FileCacheDataset> {
+   public:
+    using IteratorOf::IteratorOf;
+    ~Iterator() override {
+      if (!file_) return;
+      writer_.reset();
+      file_.reset();
+      dataset().fs_->Delete(dataset().Partial()).IgnoreError();
+    }
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      if (!input_ && !reader_) HR_RETURN_IF_ERROR(Open(c));
+      if (reader_) {
+        HR_ASSIGN_OR_RETURN(const bool more, reader_->Next(&record_));
+        *end = !more;
+        if (!more) return OkStatus();
+        ++at_;
+        HR_ASSIGN_OR_RETURN(*out, DecodeElement(record_));
+        return OkStatus();
+      }
+      *end = finished_;
+      if (finished_) return OkStatus();
+      HR_RETURN_IF_ERROR(input_->Next(c, out, end));
+      if (*end) return Finish();
+      ++at_;
+      HR_RETURN_IF_ERROR(EncodeElement(*out, &record_));
+      return writer_->Write(record_);
+    }
+    // A place while the file is being written is one of the input; taken up
+    // again, the walk goes on without writing.
+    Status Save(PullContext& c, StateWriter& w) override {
+      if (!input_ && !reader_) HR_RETURN_IF_ERROR(Open(c));
+      w.PutInt(prefix(), "index", at_);
+      w.PutInt(prefix(), "finished", finished_);
+      return OkStatus();
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(const int64_t at, r.GetInt(prefix(), "index"));
+      int64_t skipped = 0;
+      HR_RETURN_IF_ERROR(Skip(c, at, &skipped));
+      if (skipped != at) {
+        return InvalidArgument("the saved iterator was at element ", at,
+                               " of a cache of ", skipped);
+      }
+      if (r.Flag(prefix(), "finished") && !reader_) {
+        Element ignored;
+        bool end = false;
+        return Next(c, &ignored, &end);
+      }
+      return OkStatus();
+    }
+
+   private:
+    Status Open(PullContext& c) {
+      const FileCacheDataset& d = dataset();
+      if (d.fs_->Stat(d.Complete()).ok()) {
+        HR_ASSIGN_OR_RETURN(source_, d.fs_->OpenToRead(d.Complete()));
+        reader_ = std::make_unique<RecordReader>(source_.get());
+        return OkStatus();
+      }
+      auto file = d.fs_->OpenToWrite(d.Partial(), WriteMode::kCreateNew);
+      if (absl::IsAlreadyExists(file.status())) {
+        return AlreadyExists(
+            "There appears to be a concurrent caching iterator running - cache "
+            "lockfile already exists ('",
+            d.Partial(),
+            "'). If you are sure no other running TF computations are using "
+            "this cache prefix, delete the lockfile and re-initialize the "
+            "iterator.");
+      }
+      HR_RETURN_IF_ERROR(file.status());
+      file_ = *std::move(file);
+      HR_ASSIGN_OR_RETURN(writer_, RecordWriter::Create(file_.get()));
+      HR_ASSIGN_OR_RETURN(input_, d.input().Iterate(c, prefix()));
+      return OkStatus();
+    }
+    Status Finish() {
+      finished_ = true;
+      HR_RETURN_IF_ERROR(writer_->Finish());
+      HR_RETURN_IF_ERROR(file_->Close());
+      writer_.reset();
+      HR_RETURN_IF_ERROR(
+          dataset().fs_->Rename(dataset().Partial(), dataset().Complete()));
+      file_.reset();
+      return OkStatus();
+    }
+
+    std::unique_ptr<RandomAccessFile> source_;
+    std::unique_ptr<RecordReader> reader_;
+    std::unique_ptr<WritableFile> file_;
+    std::unique_ptr<RecordWriter> writer_;
+    IteratorPtr input_;
+    std::string record_;
+    int64_t at_ = 0;
+    bool finished_ = false;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  FileSystem* const fs_;
+  const std::string path_;
+};
+
+}  // namespace
+
+StatusOr<DatasetPtr> MakeFileCache(ElementSpec spec, DatasetPtr input,
+                                   const std::string& file) {
+  std::string path;
+  HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(file, &path));
+  return DatasetPtr(std::make_shared<const FileCacheDataset>(
+      std::move(spec), std::move(input), fs, std::move(path)));
+}
+
+}  // namespace headrace

@@ -1,0 +1,99 @@
+// RepeatDataset: the input again and again.
+#include "data/dataset_op.h"
+
+namespace headrace {
+namespace {
+
+class RepeatDataset : public InputDataset {
+ public:
+  RepeatDataset(ElementSpec spec, DatasetPtr input, int64_t count)
+      : InputDataset(std::move(spec), std::move(input)), count_(count) {}
+  StringView kind() const override {
+    if (count_ < 0) return "ForeverRepeat";
+    return count_ == 0 ? "EmptyRepeat" : "FiniteRepeat";
+  }
+  int64_t Cardinality() const override {
+    const int64_t n = input().Cardinality();
+    if (count_ < 0) return n == 0 ? 0 : kInfiniteCardinality;
+    if (count_ == 0) return 0;
+    int64_t total;
+    if (n < 0) return n;
+    return MultiplyChecked(n, count_, &total) ? total : kInfiniteCardinality;
+  }
+
+  class Iterator : public IteratorOf<RepeatDataset> {
+   public:
+    using IteratorOf::IteratorOf;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      while (true) {
+        if (dataset().count_ >= 0 && turn_ >= dataset().count_) {
+          *end = true;
+          return OkStatus();
+        }
+        const bool fresh = !input_;
+        if (fresh) {
+          HR_ASSIGN_OR_RETURN(input_, dataset().input().Iterate(c, Parent()));
+        }
+        bool input_end = false;
+        HR_RETURN_IF_ERROR(input_->Next(c, out, &input_end));
+        if (!input_end) return OkStatus();
+        input_.reset();
+        ++turn_;
+        // An empty input never gives anything, however often it begins.
+        if (fresh && dataset().count_ < 0) {
+          *end = true;
+          return OkStatus();
+        }
+        HR_RETURN_IF_ERROR(c.CheckCancelled());
+      }
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "i", turn_);
+      return SaveInput(c, w, prefix(), Key(), input_.get());
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      input_.reset();
+      turn_ = 0;
+      if (r.Has(prefix(), "i")) {
+        HR_ASSIGN_OR_RETURN(turn_, r.GetInt(prefix(), "i"));
+      }
+      return RestoreInput(c, r, prefix(), Key(), dataset().input(), Parent(),
+                          &input_);
+    }
+
+   private:
+    StringView Key() const {
+      return dataset().count_ < 0 ? "uninitialized" : "input_impl_empty";
+    }
+    // Turns of a finite repetition have states of their own.
+    std::string Parent() const {
+      if (dataset().count_ < 0) return prefix();
+      return absl::StrCat(prefix(), "[", turn_, "]");
+    }
+
+    IteratorPtr input_;
+    int64_t turn_ = 0;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const int64_t count_;  // negative: for ever
+};
+
+Status MakeRepeat(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(const int64_t count, IntInput(c, 1, "count"));
+  return SetDataset<RepeatDataset>(c, std::move(spec), std::move(input), count);
+}
+
+HR_OP(RepeatDataset)
+    .Input("input_dataset: variant")
+    .Input("count: int64")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Doc("The input again and again.") HR_DATASET_END(MakeRepeat);
+
+}  // namespace
+}  // namespace headrace
