@@ -1,5 +1,7 @@
 #include "ops/list/tensor_array.h"
 
+#include "op/run_kernel.h"
+
 namespace headrace {
 namespace {
 
@@ -9,8 +11,15 @@ StatusOr<Tensor> Sum(const Tensor& a, const Tensor& b) {
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(a.dtype(), a.shape()));
   bool known = DispatchDType(a.dtype(), NumberTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    const T *x = a.data<T>(), *y = b.data<T>();
     for (int64_t i = 0; i < a.num_elements(); ++i) {
-      out.data<T>()[i] = static_cast<T>(a.data<T>()[i] + b.data<T>()[i]);
+      if constexpr (std::is_integral_v<T>) {  // wraps around
+        using U = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
+        out.data<T>()[i] =
+            static_cast<T>(static_cast<U>(x[i]) + static_cast<U>(y[i]));
+      } else {
+        out.data<T>()[i] = static_cast<T>(x[i] + y[i]);
+      }
     }
   });
   if (!known) {
@@ -25,6 +34,7 @@ StatusOr<Tensor> Sum(const Tensor& a, const Tensor& b) {
 StatusOr<TensorArray::Item*> TensorArray::At(int64_t index, bool grow) {
   int64_t n = static_cast<int64_t>(items_.size());
   if (index >= n && grow && options_.dynamic_size && index < kMostItems) {
+    HR_RETURN_IF_ERROR(CheckRoomFor(index + 1, sizeof(Item)));
     items_.resize(index + 1);
     n = index + 1;
   }
