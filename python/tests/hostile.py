@@ -88,7 +88,8 @@ def _shape(rng, main):
 def random_case(rng, op, keep):
     """Keyword arguments for the op."""
     kwargs, chosen = {}, {}
-    implied = {a.type_attr for a in op.input_arg} | {a.number_attr for a in op.input_arg}
+    implied = {a.type_attr for a in op.input_arg}
+    implied |= {a.number_attr for a in op.input_arg}
     implied |= {a.type_list_attr for a in op.input_arg}
     for attr in op.attr:
         value = _attr(rng, attr, None)

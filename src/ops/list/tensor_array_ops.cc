@@ -1,8 +1,7 @@
 // TensorArrayV3 and the ops on it. `flow` is a number that only orders reads
 // after writes.
-#include "ops/list/tensor_array.h"
-
 #include "op/run_kernel.h"
+#include "ops/list/tensor_array.h"
 
 namespace headrace {
 namespace {

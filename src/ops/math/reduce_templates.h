@@ -27,7 +27,7 @@ struct ArithmeticOf {
   using type = A;
 };
 template <typename A>
-  requires std::is_integral_v<A>
+requires std::is_integral_v<A>
 struct ArithmeticOf<A> {
   using type = std::common_type_t<std::make_unsigned_t<A>, unsigned>;
 };
@@ -49,9 +49,7 @@ struct SumOf {
   using Acc = A;
   static constexpr Acc kInit = Acc(0);
   [[gnu::always_inline]] static Acc Map(T x) { return static_cast<Acc>(x); }
-  [[gnu::always_inline]] static Acc Join(Acc a, Acc b) {
-    return Plus(a, b);
-  }
+  [[gnu::always_inline]] static Acc Join(Acc a, Acc b) { return Plus(a, b); }
 };
 template <typename T, typename A>
 struct SquaresOf : SumOf<T, A> {
@@ -62,9 +60,7 @@ struct SquaresOf : SumOf<T, A> {
 template <typename T, typename A>
 struct ProductOf : SumOf<T, A> {
   static constexpr A kInit = A(1);
-  [[gnu::always_inline]] static A Join(A a, A b) {
-    return Times(a, b);
-  }
+  [[gnu::always_inline]] static A Join(A a, A b) { return Times(a, b); }
 };
 template <typename T, typename A>
 struct MaxOf : SumOf<T, A> {
