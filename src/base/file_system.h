@@ -56,6 +56,9 @@ class WritableFile {
   virtual Status Append(StringView data) = 0;
   // Writes at `offset`, which may lie behind the end: the gap reads as zeros.
   virtual Status WriteAt(uint64_t offset, StringView data) = 0;
+  // Says that `size` bytes will be written from `offset` on. A hint, which
+  // changes neither size nor contents and may do nothing.
+  virtual void Reserve(uint64_t /*offset*/, uint64_t /*size*/) {}
   // Returns when all that was written has reached the disk.
   virtual Status Sync() = 0;
   // The file's current size.

@@ -54,6 +54,28 @@ TEST_P(Files, WritesAndReads) {
   EXPECT_EQ(fs_->Stat(Path("f"))->size, 14u);
 }
 
+TEST_P(Files, ReservingChangesNothing) {
+  auto out = *fs_->OpenToWrite(Path("r"), WriteMode::kTruncate);
+  out->Reserve(0, 1 << 20);
+  out->Reserve(5, 0);
+  out->Reserve(UINT64_MAX, 7);
+  EXPECT_EQ(out->size(), 0u);
+  EXPECT_TRUE(out->WriteAt(0, "abc").ok());
+  EXPECT_TRUE(out->Close().ok());
+  EXPECT_EQ(*ReadWholeFile(fs_, Path("r")), "abc");
+}
+
+TEST_P(Files, LargeFilesAreReplacedAndDeleted) {
+  const std::string large(20 << 20, 'x');
+  ASSERT_TRUE(WriteFileAtomically(fs_, Path("large"), large).ok());
+  ASSERT_TRUE(WriteFileAtomically(fs_, Path("small"), "s").ok());
+  EXPECT_TRUE(fs_->Rename(Path("small"), Path("large")).ok());
+  EXPECT_EQ(*ReadWholeFile(fs_, Path("large")), "s");
+  ASSERT_TRUE(WriteFileAtomically(fs_, Path("large"), large).ok());
+  EXPECT_TRUE(fs_->Delete(Path("large")).ok());
+  EXPECT_EQ(Open("large"), absl::StatusCode::kNotFound);
+}
+
 TEST_P(Files, Modes) {
   (void)(*fs_->OpenToWrite(Path("f"), WriteMode::kCreateNew))->Append("a");
   EXPECT_EQ(fs_->OpenToWrite(Path("f"), WriteMode::kCreateNew).status().code(),

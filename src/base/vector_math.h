@@ -59,20 +59,30 @@ HR_VECTOR float ExpTail(float r) {
   return p * (r * r);
 }
 
+// x kept within [low, high], low < 0 < high, by comparing bits: a minimum of
+// integers is one instruction where NaNs forbid one of floats. A NaN becomes
+// one of the ends.
+HR_VECTOR float ClampNumber(float x, float low, float high) {
+  const int32_t i = static_cast<int32_t>(BitsOf(x));
+  const int32_t top = static_cast<int32_t>(BitsOf(high));
+  const uint32_t u = static_cast<uint32_t>(i < top ? i : top);
+  const uint32_t bottom = BitsOf(low);
+  return FloatOf(u < bottom ? u : bottom);
+}
+
 HR_VECTOR float PowerOfTwo(int32_t n) {  // -126 <= n <= 127
   return FloatOf(static_cast<uint32_t>(n + 127) << 23);
 }
 
 HR_VECTOR float Exp(float x) {
-  x = x > 90.0f ? 90.0f : x;
-  x = x < -105.0f ? -105.0f : x;
   float n;
   int32_t ni;
-  const float r = ReduceExp(x, n, ni);
+  const float r = ReduceExp(ClampNumber(x, -105.0f, 90.0f), n, ni);
   const float y = (ExpTail(r) + r) + 1.0f;
   // In two steps, as 2^n itself may be out of range.
   const int32_t half = ni >> 1;
-  return y * PowerOfTwo(half) * PowerOfTwo(ni - half);
+  const float e = y * PowerOfTwo(half) * PowerOfTwo(ni - half);
+  return x != x ? x : e;
 }
 
 // e^x where the result is known to be a normal number.
@@ -154,18 +164,32 @@ HR_VECTOR float Log1p(float x) {
   return x >= -1.0f ? y : kNan;
 }
 
+// 1 / d for 2^-100 <= d <= 2^100, within 1 unit in the last place: vector
+// divisions take several times as long as all these steps.
+HR_VECTOR float Reciprocal(float d) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+  float y = FloatOf(0x7ef311c7u - BitsOf(d));  // within 13%
+  float e = Fma(-d, y, 1.0f);
+  y = Fma(y, Fma(e, e, e), y);  // e^3 is left
+  e = Fma(-d, y, 1.0f);
+  return Fma(y, Fma(e, e, e), y);
+#else
+  return 1.0f / d;
+#endif
+}
+
 HR_VECTOR float Tanh(float x) {
   const float a = Abs(x);
-  const float z = x * x;
+  const float z = a * a;
   float p = -6.079022094e-03f;
   p = Fma(p, z, 2.098666019e-02f);
   p = Fma(p, z, -5.384916406e-02f);
   p = Fma(p, z, 1.333276267e-01f);
   p = Fma(p, z, -3.333332894e-01f);
-  const float near = Fma(p * z, x, x);
-  const float t = a > 10.0f ? 20.0f : a + a;
-  const float far = CopySign(1.0f - 2.0f / (ExpNormal(t) + 1.0f), x);
-  return a < 0.625f ? (x == 0.0f ? x : near) : (x != x ? x : far);
+  const float near = Fma(p * z, a, a);
+  const float t = a > 10.0f ? 10.0f : a;
+  const float far = Fma(-2.0f, Reciprocal(ExpNormal(t + t) + 1.0f), 1.0f);
+  return CopySign(a >= 0.625f ? far : near, x);  // NaN: near
 }
 
 // Machines without fused multiply-add: within 2.5 units.
@@ -186,7 +210,7 @@ HR_VECTOR float Sigmoid(float x) {
   const float d_low = (e - (d - 1.0f)) + e_low;
   const float top = x < 0.0f ? e : 1.0f;
   const float top_low = x < 0.0f ? e_low : 0.0f;
-  const float inverse = 1.0f / d;
+  const float inverse = Reciprocal(d);
   const float q = top * inverse;
   const float rest = Fma(-q, d, top) + (top_low - q * d_low);
   return Fma(rest, inverse, q);
@@ -201,7 +225,7 @@ HR_VECTOR float Erf(float x) {
   p = Fma(p, z, 1.128180277e-01f);
   p = Fma(p, z, -3.761249432e-01f);
   p = Fma(p, z, 1.283791500e-01f);
-  const float near = Fma(p, x, x);
+  const float near = Fma(p, a, a);
   const float t = a > 4.0f ? 4.0f : a;
   float q = 1.959382617e-04f;
   q = Fma(q, t, -3.043226770e-03f);
@@ -210,8 +234,8 @@ HR_VECTOR float Erf(float x) {
   q = Fma(q, t, -6.371821752e-01f);
   q = Fma(q, t, -1.127675666e+00f);
   q = Fma(q, t, -1.956665189e-04f);
-  const float far = CopySign(1.0f - ExpNormal(q), x);
-  return a < 0.93f ? (x == 0.0f ? x : near) : (x != x ? x : far);
+  const float far = 1.0f - ExpNormal(q);
+  return CopySign(a >= 0.93f ? far : near, x);  // NaN: near
 }
 
 // Reduction by multiples of pi / 2 holds for |x| up to this; beyond, callers

@@ -3,6 +3,7 @@
 #include <cctype>
 
 #include "absl/container/flat_hash_map.h"
+#include "bind/argument_scope.h"
 #include "bind/attr_value.h"
 #include "bind/convert.h"
 #include "bind/dtype_object.h"
@@ -10,6 +11,7 @@
 #include "bind/status.h"
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
+#include "graph/graph.h"
 #include "op/registry.h"
 
 namespace headrace::bind {
@@ -34,6 +36,23 @@ bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
     if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
   }
   return inputs.empty() && op.def().is_stateful;
+}
+
+// Raises what asking an op that is gone from new graphs raises. Graphs of old
+// versions are imported past this.
+bool IsRemoved(const OpDef& def, PyObject* name) {
+  const Deprecation& d = def.deprecation;
+  if (d.version <= 0 || d.version > kGraphVersion) return false;
+  const Status s = Unimplemented(
+      "Op ", def.name, " is not available in GraphDef version ", kGraphVersion,
+      ". It has been removed in version ", d.version, ". ", d.explanation, ".");
+  if (CurrentEmitter()->is_eager()) {
+    RaiseOpError(s, name, def.name);
+  } else {
+    PyErr_SetString(PyExc_NotImplementedError,
+                    std::string(s.message()).c_str());
+  }
+  return true;
 }
 
 // Values of immutable Python types that compare equal mean the same attribute.
@@ -169,6 +188,7 @@ struct OpCaller::Arguments {
   absl::InlinedVector<DType, 8> types;
   absl::InlinedVector<int, 4> lists;  // lengths, of ops with several lists
   bool had_sequence = false;  // errors then carry no name, as upstream's
+  ArgumentScope* names = nullptr;
   void Add(Value v) {
     types.push_back(v.dtype());
     values.push_back(std::move(v));
@@ -231,6 +251,7 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
     out->had_sequence = true;
   }
   Value v;
+  out->names->Argument(a.name, o);
   if (a.type == DType::kResource && IsVariable(o)) {
     v = HandleOf(o);
     if (!v) return ReadVariable(o, &v);
@@ -282,6 +303,9 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
     Ref item(PySequence_GetItem(items.get(), i));
     Value v;
     if (!item) return false;
+    if (!IsTensor(item.get())) {
+      out->names->Argument(absl::StrCat(a.name, "_", i), item.get());
+    }
     if (a.type == DType::kResource && IsVariable(item.get())) {
       v = HandleOf(item.get());
     } else if (!ToValue(item.get(), wanted, &v)) {
@@ -296,7 +320,7 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
 }
 
 bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
-                       Arguments* out) const {
+                       PyObject* name, Arguments* out) const {
   size_t n = def_.inputs.size();
   if (simple_) {
     bool all = true;
@@ -306,6 +330,8 @@ bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
       return true;
     }
   }
+  ArgumentScope names(name, def_.name);
+  out->names = &names;
   for (size_t i = 0; i < n; ++i) {
     const ArgDef& a = def_.inputs[i];
     PyObject* o = inputs[i];
@@ -334,6 +360,7 @@ bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
     }
     if (IsSequence(o)) out->had_sequence = true;
     Value v;
+    out->names->Argument(a.name, o);
     if (!ToValue(o, {known, DType::kInvalid}, &v)) return false;
     out->Add(std::move(v));
   }
@@ -396,7 +423,7 @@ const OpCaller::Cached* OpCaller::Find(const Arguments& a,
 ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
                                 PyObject* name) {
   AttrMap map;
-  if (!ToAttrs(attrs, &map)) return nullptr;
+  if (IsRemoved(def_, name) || !ToAttrs(attrs, &map)) return nullptr;
   if (several_lists_) SetListAttrs(a, &map);
   StatusOr<ResolvedOpPtr> op = ResolveOp(def_, a.types, map);
   if (!op.ok()) {
@@ -422,7 +449,7 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
 PyObject* OpCaller::operator()(PyObject* const* inputs, PyObject* const* attrs,
                                PyObject* name) {
   Arguments a;
-  if (!Convert(inputs, attrs, &a)) return nullptr;
+  if (!Convert(inputs, attrs, name, &a)) return nullptr;
   bool named = name && name != Py_None;
   for (size_t i = 0; i < def_.attrs.size() && !a.had_sequence; ++i) {
     a.had_sequence = attrs[i] && def_.attrs[i].kind == AttrKind::kType &&
@@ -440,7 +467,7 @@ PyObject* OpCaller::operator()(PyObject* const* inputs, PyObject* const* attrs,
 bool OpCaller::Call(PyObject* const* inputs, PyObject* const* attrs,
                     PyObject* name, ValueList* outputs) {
   Arguments a;
-  if (!Convert(inputs, attrs, &a)) return false;
+  if (!Convert(inputs, attrs, name, &a)) return false;
   const Cached* found = Find(a, attrs);
   ResolvedOpPtr op = found ? found->op : Resolve(a, attrs, name);
   return op && EmitResolved(op, a.values, outputs, name);

@@ -60,7 +60,7 @@ class OpCaller {
   };
   struct Arguments;
 
-  bool Convert(PyObject* const* inputs, PyObject* const* attrs,
+  bool Convert(PyObject* const* inputs, PyObject* const* attrs, PyObject* name,
                Arguments* out) const;
   bool ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
                   Arguments* out) const;

@@ -1,5 +1,6 @@
 #include "bind/operators.h"
 
+#include "bind/argument_scope.h"
 #include "bind/convert.h"
 #include "bind/op_call.h"
 #include "bind/status.h"
@@ -61,8 +62,10 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
 
 // Converts the foreign operand: on the right the tensor's dtype is a hint, on
 // the left a demand, as upstream has it.
-bool Operands(PyObject* x, PyObject* y, Ref* left, Ref* right) {
+bool Operands(PyObject* x, PyObject* y, PyObject* name, Ref* left, Ref* right) {
   Value v;
+  ArgumentScope names(name, "op");
+  names.Argument(Known(x) ? "y" : "x", Known(x) ? y : x);
   if (Known(x)) {
     *left = Ref::Borrow(x);
     if (Known(y)) {
@@ -98,14 +101,15 @@ PyObject* NameOf(Operator& o) {
 }
 
 PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
+  PyObject* name = NameOf(o);
   if (IsTensor(x) && IsTensor(y)) [[likely]] {
-    return CallBinary(o.caller, o.op, x, y, NameOf(o));
+    return CallBinary(o.caller, o.op, x, y, name);
   }
   Ref left, right;
-  if (!Operands(x, y, &left, &right)) {
+  if (!Operands(x, y, name, &left, &right)) {
     return TryOther(Known(x) ? y : x, o.reflected);
   }
-  return CallBinary(o.caller, o.op, left.get(), right.get(), NameOf(o));
+  return CallBinary(o.caller, o.op, left.get(), right.get(), name);
 }
 
 bool IsString(PyObject* o) {
@@ -118,12 +122,13 @@ bool IsBool(PyObject* o) {
 // Operators with rules of their own are Python functions of headrace.ops.math.
 PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
                      PyObject* y, const char* reflected) {
+  Ref name(PyUnicode_InternFromString(function));
   if (kept == nullptr) {
     kept = Import("ops.math_ops", function).release();
     if (kept == nullptr) return nullptr;
   }
   Ref left, right;
-  if (!Operands(x, y, &left, &right)) {
+  if (!Operands(x, y, name.get(), &left, &right)) {
     return TryOther(Known(x) ? y : x, reflected);
   }
   return PyObject_CallFunctionObjArgs(kept, left.get(), right.get(), nullptr);
@@ -132,7 +137,7 @@ PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
 PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
                   PyObject* y) {
   Ref left, right;
-  if (!Operands(x, y, &left, &right)) {
+  if (!Operands(x, y, NameOf(bitwise), &left, &right)) {
     return TryOther(Known(x) ? y : x, bitwise.reflected);
   }
   bool is_bool =

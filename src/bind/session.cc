@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/cancellation.h"
 #include "bind/convert.h"
 #include "bind/graph_object.h"
 #include "bind/numpy_array.h"
@@ -32,6 +33,30 @@ nb::object ToNumpy(Tensor t) {
   if (array == nullptr) nb::raise_python_error();
   return nb::steal(array);
 }
+
+// The steps of one run.
+class Steps : public Timeline {
+ public:
+  void Step(StringView name, StringView op, int64_t begin_ns,
+            int64_t end_ns) override {
+    steps_.push_back({std::string(name), std::string(op), begin_ns, end_ns});
+  }
+  // [(node, op, begin, end)], in nanoseconds of one clock.
+  nb::list ToPython() const {
+    nb::list out;
+    for (const One& s : steps_) {
+      out.append(nb::make_tuple(s.name, s.op, s.begin, s.end));
+    }
+    return out;
+  }
+
+ private:
+  struct One {
+    std::string name, op;
+    int64_t begin, end;
+  };
+  std::vector<One> steps_;
+};
 
 class SessionCore {
  public:
@@ -76,9 +101,11 @@ class SessionCore {
   }
 
   // run(fetches, targets, feeds, values): tensors and nodes of the graph;
-  // values are eager tensors. A list of arrays.
-  nb::list RunMany(nb::sequence fetches, nb::sequence targets,
-                   nb::sequence feeds, nb::sequence values) {
+  // values are eager tensors. A list of arrays, and the run's steps when
+  // `trace` asks for them. DeadlineExceeded after timeout_ms (0: never).
+  nb::tuple RunMany(nb::sequence fetches, nb::sequence targets,
+                    nb::sequence feeds, nb::sequence values, int64_t timeout_ms,
+                    bool trace) {
     std::vector<Value> wanted = Mine(fetches), fed = Mine(feeds);
     std::vector<Node*> nodes;
     PlanKey key;
@@ -101,11 +128,13 @@ class SessionCore {
     if (tensors.size() != fed.size()) throw nb::value_error("a value a feed");
     std::shared_ptr<Executable> plan = Find(key);
     if (!plan) plan = Make(key, wanted, nodes, fed);
+    Steps steps;
     nb::list out;
-    for (Tensor& t : Run(*plan, absl::MakeSpan(tensors))) {
+    for (Tensor& t : Run(*plan, absl::MakeSpan(tensors), timeout_ms,
+                         trace ? &steps : nullptr)) {
       out.append(ToNumpy(std::move(t)));
     }
-    return out;
+    return nb::make_tuple(out, steps.ToPython());
   }
 
   void Close() {
@@ -156,12 +185,27 @@ class SessionCore {
     return last_;
   }
 
-  std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds) {
+  std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds,
+                          int64_t timeout_ms = 0,
+                          Timeline* timeline = nullptr) {
     std::vector<Tensor> results;
     Status s;
     {
       WithoutGil unlocked(true);
-      s = plan.Run(services_, feeds, &results);
+      if (timeout_ms > 0) {
+        using Clock = CancellationToken::Clock;
+        const auto most = std::chrono::hours(24 * 365);
+        CancellationToken token(
+            Clock::now() +
+            std::min<Clock::duration>(
+                most, std::chrono::milliseconds(
+                          std::min<int64_t>(timeout_ms, int64_t{1} << 40))));
+        RunServices services = services_;
+        services.cancellation = &token;
+        s = plan.Run(services, feeds, &results, timeline);
+      } else {
+        s = plan.Run(services_, feeds, &results, timeline);
+      }
     }
     if (!s.ok()) ThrowStatus(s);
     return results;
@@ -185,7 +229,9 @@ void AddSession(nb::module_& m) {
       .def_rw("soft_placement", &SessionCore::soft_placement)
       .def("run_one", &SessionCore::RunOne, nb::arg("fetch").none(),
            nb::arg("feeds").none())
-      .def("run_many", &SessionCore::RunMany)
+      .def("run_many", &SessionCore::RunMany, nb::arg("fetches"),
+           nb::arg("targets"), nb::arg("feeds"), nb::arg("values"),
+           nb::arg("timeout_ms") = 0, nb::arg("trace") = false)
       .def("close", &SessionCore::Close);
 }
 

@@ -91,6 +91,10 @@ class Dataset : public VariantValue,
   // The number of elements, kInfiniteCardinality or kUnknownCardinality.
   virtual int64_t Cardinality() const { return kUnknownCardinality; }
   virtual std::vector<DatasetPtr> inputs() const { return {}; }
+  // Datasets whose walks differ by how many there were: that number, to be
+  // saved with iterators; -1 for all others.
+  virtual int64_t walks() const { return -1; }
+  virtual void SetWalks(int64_t n) const {}
   // A walk from the beginning, started; `parent` is the prefix above it.
   StatusOr<IteratorPtr> Iterate(PullContext& c, StringView parent) const;
 

@@ -111,9 +111,13 @@ Status SaveInput(PullContext& c, StateWriter& w, StringView prefix,
 Status RestoreInput(PullContext& c, const StateReader& r, StringView prefix,
                     StringView key, const Dataset& dataset, StringView parent,
                     IteratorPtr* input) {
-  input->reset();
-  if (r.Flag(prefix, key)) return OkStatus();
-  HR_ASSIGN_OR_RETURN(*input, dataset.Iterate(c, parent));
+  if (r.Flag(prefix, key)) {
+    input->reset();
+    return OkStatus();
+  }
+  if (!*input) {
+    HR_ASSIGN_OR_RETURN(*input, dataset.Iterate(c, parent));
+  }
   return (*input)->Restore(c, r);
 }
 

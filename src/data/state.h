@@ -87,7 +87,8 @@ class StateReader {
 // Saves `input`, or that it is gone: inputs at their end are given up.
 Status SaveInput(PullContext& c, StateWriter& w, StringView prefix,
                  StringView key, DatasetIterator* input);
-// The input as it was saved: null when it was gone, else `dataset`'s walk.
+// The input as it was saved: null when it was gone, else a walk of `dataset`,
+// made here unless *input is one that is still at its beginning.
 Status RestoreInput(PullContext& c, const StateReader& r, StringView prefix,
                     StringView key, const Dataset& dataset, StringView parent,
                     IteratorPtr* input);

@@ -103,6 +103,7 @@ Status CheckpointWriter::Append(StringView bytes) {
 
 Status CheckpointWriter::Flush() {
   if (buffer_.empty()) return OkStatus();
+  if (reserves_) data_->Reserve(written_, buffer_.size());
   HR_RETURN_IF_ERROR(data_->WriteAt(written_, buffer_));
   written_ += buffer_.size();
   buffer_.clear();
@@ -113,6 +114,8 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
                                      uint32_t* crc) {
   HR_RETURN_IF_ERROR(Flush());
   const int64_t size = bytes.size();
+  reserves_ = true;
+  data_->Reserve(written_, size);
   const int64_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
   std::vector<uint32_t> crcs(pieces);
   std::vector<Status> statuses(pieces);

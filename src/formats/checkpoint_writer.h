@@ -106,8 +106,9 @@ class CheckpointWriter {
   const Options options_;
   const std::string data_path_, index_path_;  // temporary names
   std::unique_ptr<WritableFile> data_;
-  std::string buffer_;    // small tensors, gathered
-  uint64_t written_ = 0;  // bytes of the data file before buffer_
+  std::string buffer_;     // small tensors, gathered
+  uint64_t written_ = 0;   // bytes of the data file before buffer_
+  bool reserves_ = false;  // large tensors are in the file
   std::map<std::string, Entry, std::less<>> entries_;
   Status status_;
   bool finished_ = false;

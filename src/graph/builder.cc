@@ -104,9 +104,14 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
                                       absl::Span<const Value> inputs) {
   absl::InlinedVector<Edge, 4> edges;
   for (const Value& v : inputs) edges.push_back(EdgeOf(v));
+  const bool exact = !next_name_.empty() && next_name_.back() == '/';
   std::string name = TakeName(*op);
-  HR_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(graph_->UniqueName(name), op,
-                                                   edges, control_inputs_));
+  // A name that a scope took is still free for one node.
+  const bool scoped = exact && graph_->FindNode(name) == nullptr &&
+                      graph_->UniqueName(name, /*mark=*/false) != name;
+  std::string unique = scoped ? std::move(name) : graph_->UniqueName(name);
+  HR_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(std::move(unique), op, edges,
+                                                   control_inputs_));
   if (!device_.empty()) node->set_device(device_);
   Status inferred = InferNode(node);
   if (!inferred.ok()) {

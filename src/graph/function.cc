@@ -95,10 +95,20 @@ StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
   return f;
 }
 
+// Assign and its like: a reference goes in and comes out, and they are not
+// marked as stateful. RefSwitch and its like only hand references on.
+static bool WritesReference(const OpDef& op) {
+  auto is_ref = [](const ArgDef& a) { return a.is_ref; };
+  return !op.name.starts_with("Ref") &&
+         std::any_of(op.inputs.begin(), op.inputs.end(), is_ref) &&
+         std::any_of(op.outputs.begin(), op.outputs.end(), is_ref);
+}
+
 bool HasSideEffect(const OpDef& op) {
-  if (!op.is_stateful) return false;
+  if (!op.is_stateful) return WritesReference(op);
   static const auto* pure =
       new absl::flat_hash_set<std::string>{"ReadVariableOp",
+                                           "_ReadReference",
                                            "VarHandleOp",
                                            "VarIsInitializedOp",
                                            "VariableShape",

@@ -1,6 +1,7 @@
 // Shapes and small constants of nodes, as they are added.
 #include "graph/builder.h"
 #include "op/kernel.h"
+#include "op/registry.h"
 #include "op/shape_context.h"
 
 namespace headrace {
@@ -13,6 +14,7 @@ constexpr int kDeepest = 64;           // of nodes looked through
 // that read shapes only). An error means: not known.
 void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
   if (n->num_outputs() != 1 || n->def().is_stateful) return;
+  if (CallsFunctions(n->def())) return;  // a loop may go on for ever
   DType d = n->output_type(0);
   if (d != DType::kInt32 && d != DType::kInt64 && d != DType::kBool) return;
   const Shape& shape = n->output_shape(0);

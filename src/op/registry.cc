@@ -41,6 +41,13 @@ StatusOr<const OpDef*> LookUpOp(StringView name) {
                   "running in this process.");
 }
 
+bool CallsFunctions(const OpDef& def) {
+  for (const AttrDef& a : def.attrs) {
+    if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
+  }
+  return false;
+}
+
 std::vector<const OpDef*> AllOps() {
   std::vector<const OpDef*> all;
   for (const OpDef& def : TheOps().defs) all.push_back(&def);

@@ -11,6 +11,8 @@ namespace headrace {
 const OpDef* FindOp(StringView name);
 // The op, or NotFound "Op type not registered 'X' in binary running on HOST..."
 StatusOr<const OpDef*> LookUpOp(StringView name);
+// Whether functions are among its attributes: a loop, a branch, a call.
+bool CallsFunctions(const OpDef& def);
 // Every op, in order of name.
 std::vector<const OpDef*> AllOps();
 // Adds a CUDA kernel to an op defined elsewhere.

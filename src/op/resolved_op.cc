@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "op/kernel.h"
 #include "op/op_text.h"
+#include "op/registry.h"
 
 namespace headrace {
 namespace {
@@ -113,13 +114,6 @@ std::atomic<uint64_t> epoch{1};
 absl::flat_hash_map<Key, ResolvedOpPtr>& Interned() {
   static auto* map = new absl::flat_hash_map<Key, ResolvedOpPtr>;
   return *map;
-}
-
-bool NamesFunctions(const OpDef& def) {
-  for (const AttrDef& a : def.attrs) {
-    if (a.kind == AttrKind::kFunc || a.kind == AttrKind::kFuncList) return true;
-  }
-  return false;
 }
 
 bool HoldsTensor(const AttrMap& attrs) {
@@ -289,7 +283,7 @@ StatusOr<ResolvedOpPtr> ResolveOp(const OpDef& def,
                                   absl::Span<const DType> input_types,
                                   const AttrMap& attrs) {
   // Calls of functions are not shared: their kernels hold the functions.
-  bool intern = !HoldsTensor(attrs) && !NamesFunctions(def);
+  bool intern = !HoldsTensor(attrs) && !CallsFunctions(def);
   Key key;
   if (intern) {
     key = Key{&def, {input_types.begin(), input_types.end()}, attrs};

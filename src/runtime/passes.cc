@@ -1,5 +1,6 @@
 // Rewrites of a program that need no knowledge of particular kernels.
 #include "absl/container/flat_hash_map.h"
+#include "op/registry.h"
 #include "op/shape_context.h"
 #include "runtime/program.h"
 
@@ -52,10 +53,7 @@ bool Foldable(const Program& p, const Call& call) {
       return false;
     }
   }
-  for (const auto& [name, value] : call.op->attrs()) {
-    if (value.kind() == AttrKind::kFunc) return false;
-  }
-  return true;
+  return !CallsFunctions(call.op->def());
 }
 
 // A shape op's value, where tracing knows the input's shape.

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "op/registry.h"
 #include "runtime/frame_graph.h"
 #include "runtime/frames.h"
 
@@ -115,10 +116,37 @@ bool IsCall(const std::string& op) {
   return op == "PartitionedCall" || op == "StatefulPartitionedCall";
 }
 
+// Whether input i of the op wants the reference itself, not its value.
+bool TakesReference(const ResolvedOp& op, int i) {
+  const auto& defs = op.def().inputs;
+  for (size_t d = 0; d < defs.size(); ++d) {
+    ArgRange range = op.input_range(static_cast<int>(d));
+    if (i >= range.begin && i < range.end) return defs[d].is_ref;
+  }
+  return false;
+}
+
 class Writer {
  public:
   Writer(Program* p, const FunctionLibrary* library)
       : p_(p), library_(library) {}
+
+  // The value of the variable behind reference `v`, the output `e`, read at
+  // this place of the program.
+  StatusOr<ValueId> ReadReference(ValueId v, const Edge& e,
+                                  const std::string& reader) {
+    const DType type = BaseType(e.node->output_type(e.index));
+    HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("_ReadReference"));
+    Call call;
+    HR_ASSIGN_OR_RETURN(call.op,
+                        ResolveOp(*def, {RefType(type)}, {{"T", type}}));
+    call.inputs = {v};
+    call.outputs = {p_->NewValue(type, e.node->output_shape(e.index))};
+    call.name = reader;
+    ValueId out = call.outputs[0];
+    p_->calls.push_back(std::move(call));
+    return out;
+  }
 
   Status Write(absl::Span<Node* const> nodes, Mapping* map, int depth) {
     for (Node* n : nodes) HR_RETURN_IF_ERROR(WriteNode(n, map, depth));
@@ -141,7 +169,12 @@ class Writer {
       if (it == map->end()) {
         return Internal("node ", n->name(), " has an input without a value");
       }
-      inputs.push_back(it->second);
+      ValueId v = it->second;
+      if (IsRef(p_->values[v].dtype) &&
+          !TakesReference(n->op(), static_cast<int>(inputs.size()))) {
+        HR_ASSIGN_OR_RETURN(v, ReadReference(v, e, n->name()));
+      }
+      inputs.push_back(v);
     }
     if (IsCall(op) && depth < kDeepestInlining &&
         !n->op().attrs().Find("_noinline")) {
@@ -161,7 +194,10 @@ class Writer {
     call.name = n->name();
     call.effect = HasSideEffect(n->def());
     for (int i = 0; i < n->num_outputs(); ++i) {
-      ValueId v = p_->NewValue(n->output_type(i), n->output_shape(i));
+      // What runs is a reference, a scalar handle; its shape is the variable's.
+      const DType type = n->output_type(i);
+      ValueId v =
+          p_->NewValue(type, IsRef(type) ? Shape() : n->output_shape(i));
       call.outputs.push_back(v);
       // A fed output keeps its feed; the call may still serve the others.
       map->emplace(Edge{n, i}, v);
@@ -238,7 +274,15 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
   HR_RETURN_IF_ERROR(Sort(&nodes, map));
   Writer writer(&p, library);
   HR_RETURN_IF_ERROR(writer.Write(nodes, &map, 0));
-  for (const Edge& e : fetches) p.fetches.push_back(map.at(e));
+  for (const Edge& e : fetches) {
+    ValueId v = map.at(e);
+    if (IsRef(p.values[v].dtype)) {
+      std::string reader =
+          absl::StrCat("_retval_", e.node->name(), "_", e.index, "_0");
+      HR_ASSIGN_OR_RETURN(v, writer.ReadReference(v, e, reader));
+    }
+    p.fetches.push_back(v);
+  }
   return p;
 }
 

@@ -132,27 +132,21 @@ class EagerArray:
             result = array_ops.zeros(shape, self._dtype)
         else:
             result = array_ops.stack(list(items))
-        self._after_reading_all()
         return result
-
-    def _after_reading_all(self):
-        if self._clear:
-            self._cleared.update(range(len(self._items)))
-            self._items = [None] * len(self._items)
 
     def gather(self, indices, name=None):
         """The elements at `indices`, stacked."""
         from headrace.ops import array_ops
 
         indices = conversion.convert_to_tensor(indices).numpy().tolist()
-        return array_ops.stack([self.read(i) for i in indices])
+        items = self._all()
+        return array_ops.stack([items[i] for i in indices])
 
     def concat(self, name=None):
         """All elements one after the other along their first dimension."""
         from headrace.ops import array_ops
 
         items = list(self._all())
-        self._after_reading_all()
         return array_ops.concat(items, 0)
 
     def unstack(self, value, name=None):

@@ -135,7 +135,16 @@ def convert_to_tensor(value, dtype=None, dtype_hint=None, name=None):
             )
     if dtype_hint is not None:
         dtype_hint = dtypes.as_dtype(dtype_hint)
+    if name is not None and not _headrace.is_eager() and _is_data(value):
+        return constant(_headrace.make_tensor(value, dtype, dtype_hint), name=name)
     return _headrace.to_tensor(value, dtype, dtype_hint)
+
+
+def _is_data(value):
+    if isinstance(value, (list, tuple)):
+        return not _headrace.holds_tensors(value)
+    known = (int, float, complex, str, bytes, np.ndarray, np.generic)
+    return isinstance(value, known)
 
 
 def _importable(value):

@@ -45,7 +45,15 @@ class OpError(Exception):
         return self._payloads
 
     def __str__(self):
-        return str(self._message)
+        if self._op is None or "Original stack trace for" in str(self._message):
+            return str(self._message)
+        from headrace.graph import call_stacks
+
+        rows = call_stacks.user_frames(self._op.traceback)
+        lines = "".join(f'\n  File "{f}", line {n}, in {fn}' for f, n, fn in rows)
+        return (
+            f"{self._message}\n\nOriginal stack trace for {self._op.name!r}:{lines}"
+        )
 
 
 _BY_CODE = {}

@@ -61,6 +61,37 @@ class name_scope:
         return False
 
 
+class name_scope_v1(name_scope):
+    """tf.compat.v1.name_scope: `default_name` serves where there is no name."""
+
+    def __init__(self, name, default_name=None, values=None):
+        if name is None and default_name is None and values is not None:
+            raise ValueError(
+                "At least one of name (None) and default_name (None) must be provided."
+            )
+        super().__init__(name or default_name or "", None, values)
+
+
+class _NoScope:
+    """What graph_scope is in eager code, where operations have no names."""
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *error):
+        return False
+
+
+_no_scope = _NoScope()
+
+
+def graph_scope(name, default_name):
+    """The scope of a composite's operations in graphs; `as` gives their last's name."""
+    if _headrace.is_eager():
+        return _no_scope
+    return name_scope(name, default_name)
+
+
 def get_current_name_scope():
     """The full name of the current scope, without the last slash."""
     if not _headrace.is_eager():

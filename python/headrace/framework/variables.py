@@ -103,12 +103,25 @@ def _create(
 
     def make(next_creator=None, **kwargs):
         kwargs.pop("experimental_enable_variable_lifting", None)
-        return ResourceVariable(**kwargs)
+        return _class_for_here()(**kwargs)
 
     chain = make
     for creator in _creators:
         chain = _link(creator, chain)
     return chain(**kwargs)
+
+
+def _class_for_here():
+    """What a variable is made as: an own object, or a node of a plain graph."""
+    if not _headrace.is_eager():
+        from headrace.graph import stack
+
+        graph = stack.current()
+        if graph is not None and not graph.building_function:
+            from headrace.graph.graph_variables import GraphVariable
+
+            return GraphVariable
+    return ResourceVariable
 
 
 def _link(creator, following):

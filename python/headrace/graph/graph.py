@@ -28,6 +28,10 @@ class Graph:
         self._operations = {}
         self._collections = {}
         self._seed = None
+        self._op_seeds = 0
+        self._variable_scope = None
+        self._named_variables = {}  # of get_variable
+        self._scope_names_used = {}  # of variable_scope
         self._variables = []
         self._bodies = []  # graphs of branches and loops, for messages
         _graphs[self._core.id] = self

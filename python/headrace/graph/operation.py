@@ -103,7 +103,7 @@ class Operation:
         return f"<tf.Operation '{self.name}' type={self.type}>"
 
     def __str__(self):
-        return f'name: "{self.name}"\nop: "{self.type}"\n'
+        return str(self.node_def)
 
 
 def _op(self):

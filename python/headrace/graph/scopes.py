@@ -131,5 +131,7 @@ def seed():
 
 
 def next_op_seed():
-    """The seed of the next random operation: the number of operations so far."""
-    return stack.current()._core.num_nodes
+    """The seed of the next random operation: how many the graph gave out so far."""
+    graph = stack.current()
+    graph._op_seeds += 1
+    return graph._op_seeds - 1

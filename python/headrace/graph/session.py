@@ -7,7 +7,7 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import nest
 from headrace.framework.errors import OpError
-from headrace.graph import call_stacks, stack
+from headrace.graph import call_stacks, run_options, stack
 from headrace.graph.operation import Operation
 
 
@@ -133,6 +133,7 @@ class BaseSession:
         self._graph = graph
         self._config = config
         self._closed = False
+        self._timeout = getattr(config, "operation_timeout_in_ms", 0) or None
         self._core = _headrace.SessionCore(graph._core)
         self._core.soft_placement = bool(getattr(config, "allow_soft_placement", False))
 
@@ -168,7 +169,9 @@ class BaseSession:
         Values of `feed_dict` stand for its keys' tensors. Results have the structure of
         `fetches`: arrays for tensors, None for operations.
         """
-        if options is None and run_metadata is None and not self._closed:
+        if self._timeout is None and options is run_metadata is None:
+            if self._closed:
+                raise RuntimeError("Attempted to use a closed Session.")
             try:
                 result = self._core.run_one(fetches, feed_dict)
             except OpError as e:
@@ -176,12 +179,15 @@ class BaseSession:
                 raise
             if result is not NotImplemented:
                 return result
-        elif options is not None or run_metadata is not None:
-            if options is not None and type(options).__name__ != "RunOptions":
-                raise TypeError("`options` must be a RunOptions proto")
-        return self._run(fetches, feed_dict)
+        timeout = run_options.timeout(options) or self._timeout or 0
+        trace = run_options.wants_trace(options)
+        run_options.check_metadata(run_metadata)
+        results, steps = self._run(fetches, feed_dict, timeout, trace)
+        if trace and run_metadata is not None:
+            run_options.write_steps(run_metadata, steps)
+        return results
 
-    def _run(self, fetches, feed_dict):
+    def _run(self, fetches, feed_dict, timeout, trace):
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if not self._graph._core.num_nodes:
@@ -192,11 +198,13 @@ class BaseSession:
         feeds, values = self._feeds(feed_dict)
         plan = _Plan(self._graph, fetches)
         try:
-            results = self._core.run_many(plan.tensors, plan.targets, feeds, values)
+            results, steps = self._core.run_many(
+                plan.tensors, plan.targets, feeds, values, timeout, trace
+            )
         except OpError as e:
             call_stacks.explain_session(e, self._graph)
             raise
-        return plan.pack(results, plan.structure)
+        return plan.pack(results, plan.structure), steps
 
     def _feeds(self, feed_dict):
         feeds, values = [], []
@@ -248,16 +256,19 @@ class BaseSession:
 
     def make_callable(self, fetches, feed_list=None, accept_options=False):
         """A function of the feeds' values that runs `fetches`."""
-        if accept_options:
-            raise NotImplementedError("make_callable: accept_options is not supported")
         keys = list(feed_list or ())
 
-        def call(*values):
+        def call(*values, **options):
             if len(values) != len(keys):
                 raise TypeError(
                     f"Callable requires {len(keys)} feed values, got {len(values)}"
                 )
-            return self.run(fetches, dict(zip(keys, values)))
+            if options and not accept_options:
+                raise TypeError(
+                    f"Callable got unexpected arguments {sorted(options)}: it was "
+                    "made without accept_options"
+                )
+            return self.run(fetches, dict(zip(keys, values)), **options)
 
         return call
 

@@ -67,6 +67,18 @@ def reduce_weighted(values, sample_weight, reduction):
     return tf.math.divide_no_nan(total, tf.cast(tf.size(values), values.dtype))
 
 
+def _valid_weight(mask, values, sample_weight, reduction):
+    """Weights that leave masked values out, of the mean's divisor too."""
+    mask = tf.cast(mask, values.dtype)
+    if reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        whole = tf.cast(tf.size(mask), values.dtype)
+        mask = mask * tf.math.divide_no_nan(whole, tf.reduce_sum(mask))
+    if sample_weight is None:
+        return mask
+    weight = fit_weight(tf.cast(sample_weight, values.dtype), mask)
+    return weight * mask
+
+
 class Loss:
     """Base of losses: `call` gives values a sample, `reduction` says the rest."""
 
@@ -83,12 +95,11 @@ class Loss:
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         values = self.call(y_true, y_pred)
+        reduction = self._reduction()
         mask = getattr(values, "_keras_mask", None)
-        if mask is not None and sample_weight is None:
-            sample_weight = mask
-        return reduce_weighted(
-            tf.convert_to_tensor(values), sample_weight, self._reduction()
-        )
+        if mask is not None:
+            sample_weight = _valid_weight(mask, values, sample_weight, reduction)
+        return reduce_weighted(tf.convert_to_tensor(values), sample_weight, reduction)
 
     def _reduction(self):
         if self.reduction == Reduction.AUTO:

@@ -272,7 +272,7 @@ def transpose(a, perm=None, conjugate=False, name="transpose"):
             r = rank(a)
             perm = (r - 1) - _headrace.raw_op("Range")(start=0, limit=r, delta=1)
         else:
-            perm = _headrace.make_tensor(list(_count(static - 1, -1, -1)), dtypes.int32)
+            perm = list(_count(static - 1, -1, -1))
     return _headrace.raw_op(op)(
         x=a, perm=perm, name=name if not _headrace.is_eager() else None
     )

@@ -210,7 +210,7 @@ def _as_matrix(x, axes, last):
     kept = (
         array_ops.gather(sizes, free)
         if free
-        else _headrace.make_tensor([], dtypes.int32)
+        else _headrace.to_tensor([], dtypes.int32, None)
     )
     raw = _headrace.raw_op
     summed = raw("Prod")(

@@ -11,6 +11,8 @@ elu = face("Elu", "elu", "features,name=None")
 selu = face("Selu", "selu", "features,name=None")
 softplus = face("Softplus", "softplus", "features,name=None")
 softsign = face("Softsign", "softsign", "features,name=None")
+_gelu_erf = face("_GeluErf", "gelu", "x")
+_gelu_tanh = face("_GeluTanh", "gelu", "x")
 l2_loss = face("L2Loss", "l2_loss", "t,name=None")
 tanh = elementwise_ops.tanh
 sigmoid = elementwise_ops.sigmoid
@@ -47,6 +49,8 @@ def gelu(features, approximate=False, name=None):
             f"`features.dtype` must be a floating point tensor. Received:"
             f"features.dtype={x.dtype}"
         )
+    if _headrace.is_eager():
+        return (_gelu_tanh if approximate else _gelu_erf)(x)
     half = conversion.to_tensor(0.5, x.dtype)
     one = conversion.to_tensor(1.0, x.dtype)
     if approximate:

@@ -1,19 +1,20 @@
 """tf.random: numbers drawn with the global and op seeds."""
 
+import numpy as np
+
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import graph_scope
 from headrace.framework.random_seed import op_seeds
-from headrace.ops import array_ops
+from headrace.ops import array_ops, elementwise_ops
 
 
 def _shape(shape):
     if isinstance(shape, _headrace.Tensor):
         return shape
-    return (
-        conversion.convert_to_tensor(shape, dtype_hint=dtypes.int32)
-        if not _empty(shape)
-        else conversion.convert_to_tensor([], dtypes.int32)
-    )
+    dtype = dtypes.int32 if _empty(shape) else None
+    hint = dtypes.int32
+    return conversion.convert_to_tensor(shape, dtype, dtype_hint=hint, name="shape")
 
 
 def _empty(shape):
@@ -22,28 +23,57 @@ def _empty(shape):
 
 def normal(shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of a normal distribution."""
-    dtype = dtypes.as_dtype(dtype)
-    mean = conversion.convert_to_tensor(mean, dtype=dtype)
-    stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
-    seed1, seed2 = op_seeds(seed)
-    drawn = _headrace.raw_op("RandomStandardNormal")(
-        shape=_shape(shape), dtype=dtype, seed=seed1, seed2=seed2
-    )
-    return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
+    with graph_scope(name, "random_normal") as scope:
+        op = "RandomStandardNormal"
+        return _scaled(op, shape, mean, stddev, dtype, seed, scope)
 
 
 def truncated_normal(
     shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, seed=None, name=None
 ):
     """Numbers of a normal distribution, none beyond two deviations."""
+    with graph_scope(name, "truncated_normal") as scope:
+        return _scaled("TruncatedNormal", shape, mean, stddev, dtype, seed, scope)
+
+
+def _scaled(op, shape, mean, stddev, dtype, seed, name):
     dtype = dtypes.as_dtype(dtype)
-    mean = conversion.convert_to_tensor(mean, dtype=dtype)
-    stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
+    shape = _shape(shape)
+    mean = conversion.convert_to_tensor(mean, dtype=dtype, name="mean")
+    stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
     seed1, seed2 = op_seeds(seed)
-    drawn = _headrace.raw_op("TruncatedNormal")(
-        shape=_shape(shape), dtype=dtype, seed=seed1, seed2=seed2
-    )
+    drawn = _headrace.raw_op(op)(shape=shape, dtype=dtype, seed=seed1, seed2=seed2)
     return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
+
+
+def parameterized_truncated_normal(
+    shape,
+    means=0.0,
+    stddevs=1.0,
+    minvals=-2.0,
+    maxvals=2.0,
+    dtype=dtypes.float32,
+    seed=None,
+    name=None,
+):
+    """Numbers of normal distributions between bounds."""
+    with graph_scope(name, "parameterized_truncated_normal"):
+        seed1, seed2 = op_seeds(seed)
+        bounds = {
+            "means": means,
+            "stdevs": stddevs,
+            "minvals": minvals,
+            "maxvals": maxvals,
+        }
+        return _headrace.raw_op("ParameterizedTruncatedNormal")(
+            shape=_shape(shape),
+            seed=seed1,
+            seed2=seed2,
+            **{
+                k: conversion.convert_to_tensor(v, dtype=dtype, name=k)
+                for k, v in bounds.items()
+            },
+        )
 
 
 def uniform(shape, minval=0, maxval=None, dtype=dtypes.float32, seed=None, name=None):
@@ -66,28 +96,32 @@ def uniform(shape, minval=0, maxval=None, dtype=dtypes.float32, seed=None, name=
         if dtype.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
         maxval = 1
+    with graph_scope(name, "random_uniform") as scope:
+        return _uniform(_shape(shape), minval, maxval, dtype, seed, scope)
+
+
+def _uniform(shape, minval, maxval, dtype, seed, name):
+    from_zero = not dtype.is_integer and _is_number(minval, 0)
+    to_one = not dtype.is_integer and _is_number(maxval, 1)
+    if not (from_zero and to_one):
+        low = conversion.convert_to_tensor(minval, dtype=dtype, name="min")
+        high = conversion.convert_to_tensor(maxval, dtype=dtype, name="max")
     seed1, seed2 = op_seeds(seed)
-    shape = _shape(shape)
     if dtype.is_integer:
         return _headrace.raw_op("RandomUniformInt")(
-            shape=shape,
-            minval=conversion.convert_to_tensor(minval, dtype=dtype),
-            maxval=conversion.convert_to_tensor(maxval, dtype=dtype),
-            seed=seed1,
-            seed2=seed2,
-            name=name,
+            shape=shape, minval=low, maxval=high, seed=seed1, seed2=seed2, name=name
         )
     drawn = _headrace.raw_op("RandomUniform")(
         shape=shape, dtype=dtype, seed=seed1, seed2=seed2
     )
-    if isinstance(minval, (int, float)) and isinstance(maxval, (int, float)):
-        if minval == 0 and maxval == 1:
-            return drawn
-        if minval == 0:
-            return drawn * conversion.to_tensor(maxval, dtype)
-    low = conversion.convert_to_tensor(minval, dtype=dtype)
-    high = conversion.convert_to_tensor(maxval, dtype=dtype)
-    return drawn * (high - low) + low
+    if from_zero:
+        return drawn if to_one else drawn * high
+    scaled = drawn * (high - low)
+    return _headrace.raw_op("AddV2")(x=scaled, y=low, name=name)
+
+
+def _is_number(x, wanted):
+    return isinstance(x, (int, float)) and x == wanted
 
 
 def shuffle(value, seed=None, name=None):
@@ -113,32 +147,35 @@ def categorical(logits, num_samples, dtype=None, seed=None, name=None):
 
 def gamma(shape, alpha, beta=None, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of gamma distributions."""
-    shape = conversion.convert_to_tensor(shape, dtype=dtypes.int32)
     dtype = dtypes.as_dtype(dtype)
-    alpha = conversion.convert_to_tensor(alpha, dtype=dtype)
-    beta = conversion.convert_to_tensor(1 if beta is None else beta, dtype=dtype)
-    full = array_ops.broadcast_dynamic_shape(
-        array_ops.shape(alpha), array_ops.shape(beta)
-    )
-    alpha = array_ops.broadcast_to(alpha, full)
-    seed1, seed2 = op_seeds(seed)
-    drawn = _headrace.raw_op("RandomGamma")(
-        shape=shape, alpha=alpha, seed=seed1, seed2=seed2
-    )
-    import numpy as np
+    with graph_scope(name, "random_gamma"):
+        to_tensor = conversion.convert_to_tensor
+        shape = to_tensor(shape, dtype=dtypes.int32, name="shape")
+        alpha = to_tensor(alpha, dtype=dtype, name="alpha")
+        beta = to_tensor(1 if beta is None else beta, dtype=dtype, name="beta")
+        full = array_ops.broadcast_dynamic_shape(
+            array_ops.shape(alpha), array_ops.shape(beta)
+        )
+        alpha = array_ops.broadcast_to(alpha, full)
+        seed1, seed2 = op_seeds(seed)
+        drawn = _headrace.raw_op("RandomGamma")(
+            shape=shape, alpha=alpha, seed=seed1, seed2=seed2
+        )
+        return elementwise_ops.maximum(_tiny(dtype), drawn / beta)
 
-    from headrace.ops import elementwise_ops
 
-    tiny = np.finfo(dtype.as_numpy_dtype).tiny if dtype != dtypes.bfloat16 else 1.2e-38
-    return elementwise_ops.maximum(
-        conversion.to_tensor(float(tiny), dtype), drawn / beta, name
-    )
+def _tiny(dtype):
+    """The least normal number, for results that must not be 0."""
+    if dtype == dtypes.bfloat16:
+        dtype = dtypes.float32
+    return np.finfo(dtype.as_numpy_dtype).tiny
 
 
 def poisson(shape, lam, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of Poisson distributions."""
-    shape = conversion.convert_to_tensor(shape, dtype=dtypes.int32)
-    seed1, seed2 = op_seeds(seed)
-    return _headrace.raw_op("RandomPoissonV2")(
-        shape=shape, rate=lam, dtype=dtype, seed=seed1, seed2=seed2, name=name
-    )
+    with graph_scope(name, "random_poisson"):
+        shape = conversion.convert_to_tensor(shape, dtype=dtypes.int32, name="shape")
+        seed1, seed2 = op_seeds(seed)
+        return _headrace.raw_op("RandomPoissonV2")(
+            shape=shape, rate=lam, dtype=dtype, seed=seed1, seed2=seed2
+        )

@@ -13,7 +13,7 @@ def _axes(x, axis):
         return axis
     rank = x._rank()
     if rank is not None:
-        return _headrace.make_tensor(list(range(rank)), dtypes.int32)
+        return _headrace.to_tensor(list(range(rank)), dtypes.int32, None)
     from headrace.ops import array_ops
 
     return _headrace.raw_op("Range")(start=0, limit=array_ops.rank(x), delta=1)
@@ -30,7 +30,11 @@ def _reduction(op, name, doc):
         x = _tensor(input_tensor)
         if not raw:
             raw.append(_headrace.raw_op(op))
-        return raw[0](input=x, axis=_axes(x, axis), keep_dims=bool(keepdims), name=name)
+        axes = _axes(x, axis)
+        result = raw[0](input=x, axis=axes, keep_dims=bool(keepdims), name=name)
+        if axis is None and not keepdims and x._rank() is None:
+            result.set_shape([])
+        return result
 
     reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = doc
@@ -212,7 +216,7 @@ def bincount(
         if weights is not None:
             weights = array_ops.reshape(weights, [-1])
     if weights is None:
-        weights = _headrace.make_tensor([], dtype)
+        weights = _headrace.to_tensor([], dtype, None)
     return _headrace.raw_op("DenseBincount")(
         input=arr, size=size, weights=weights, binary_output=binary_output, name=name
     )

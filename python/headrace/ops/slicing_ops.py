@@ -83,17 +83,19 @@ class _Slice:
         lists = (self.begin, self.end, self.strides)
         leaves = [x for items in lists for x in items]
         if all(type(x) is int for x in leaves):
-            return tuple(
-                _headrace.make_tensor(x, dtypes.int32)
-                if _small(x)
-                else _headrace.make_tensor(x, dtypes.int64)
-                for x in lists
-            )
+            dtype = dtypes.int32 if all(_small(x) for x in lists) else dtypes.int64
+            return tuple(_ints(x, dtype) for x in lists)
         dtype = dtypes.int32
         for x in leaves:
             if getattr(x, "dtype", None) in (dtypes.int64, np.int64):
                 dtype = dtypes.int64
         return tuple(stack([_cast_index(x, dtype) for x in items]) for items in lists)
+
+
+def _ints(values, dtype):
+    """A constant; in graphs the op's argument becomes one, with its name."""
+    made = _headrace.make_tensor(values, dtype)
+    return made if _headrace.is_eager() else made.numpy()
 
 
 def _small(values):
@@ -122,7 +124,7 @@ def slice_tensor(tensor, key, variable=None):
     for k in key if isinstance(key, tuple) else (key,):
         parts.add(k)
     if not parts.begin:
-        begin = end = strides = _headrace.make_tensor([], dtypes.int32)
+        begin = end = strides = _ints([], dtypes.int32)
     else:
         begin, end, strides = parts.arrays()
     result = _strided_slice(

@@ -4,6 +4,7 @@ import enum
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import graph_scope
 from headrace.ops import array_ops
 
 
@@ -191,6 +192,23 @@ def poisson(shape, seed, lam, dtype=dtypes.int32, name=None):
     return _headrace.raw_op("StatelessRandomPoisson")(
         shape=_shape(shape), seed=seed, lam=lam, dtype=dtype, name=name
     )
+
+
+def parameterized_truncated_normal(
+    shape, seed, means=0.0, stddevs=1.0, minvals=-2.0, maxvals=2.0, name=None
+):
+    """Numbers of normal distributions between bounds."""
+    with graph_scope(name, "stateless_parameterized_truncated_normal"):
+        to_tensor = conversion.convert_to_tensor
+        means = to_tensor(means, name="means")
+        return _headrace.raw_op("StatelessParameterizedTruncatedNormal")(
+            shape=_shape(shape),
+            seed=seed,
+            means=means,
+            stddevs=to_tensor(stddevs, dtype=means.dtype, name="stddevs"),
+            minvals=to_tensor(minvals, dtype=means.dtype, name="minvals"),
+            maxvals=to_tensor(maxvals, dtype=means.dtype, name="maxvals"),
+        )
 
 
 def split(seed, num=2, alg="auto_select"):

@@ -58,7 +58,18 @@ ROWS = [
         dtypes=EXACT,
         gradient=(),
     ),
+    *(
+        Row(
+            "Cholesky",
+            {"input": hermitian(n)},
+            np.linalg.cholesky,
+            dtypes=EXACT,
+            gradient=(),
+        )
+        for n in (0, 1, 48, 49, 145)
+    ),
     Row("Cholesky", {"input": -np.eye(2)}, error="Cholesky", dtypes=EXACT),
+    Row("Cholesky", {"input": np.eye(60) * np.nan}, error="Cholesky", dtypes=EXACT),
     Row(
         "MatrixInverse",
         {"input": regular(110)},

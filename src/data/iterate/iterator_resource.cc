@@ -1,5 +1,7 @@
 #include "data/iterate/iterator_resource.h"
 
+#include <algorithm>
+
 #include "base/thread_pool.h"
 #include "data/state.h"
 
@@ -35,17 +37,54 @@ Status Walk::Next(Element* out, bool* end) {
   return shared_->iterator->Next(shared_->context, out, end);
 }
 
+namespace {
+
+// All datasets below, each once, in a fixed order.
+void Gather(const Dataset& dataset, std::vector<const Dataset*>* out) {
+  if (std::find(out->begin(), out->end(), &dataset) != out->end()) return;
+  out->push_back(&dataset);
+  for (const DatasetPtr& input : dataset.inputs()) Gather(*input, out);
+}
+
+constexpr StringView kRoot = "Iterator::Root";
+
+void SaveWalks(const Dataset& dataset, StateWriter& w) {
+  std::vector<const Dataset*> all;
+  Gather(dataset, &all);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const int64_t n = all[i]->walks();
+    if (n >= 0) w.PutInt(kRoot, absl::StrCat("walks[", i, "]"), n);
+  }
+}
+
+Status RestoreWalks(const Dataset& dataset, const StateReader& r) {
+  std::vector<const Dataset*> all;
+  Gather(dataset, &all);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const std::string key = absl::StrCat("walks[", i, "]");
+    if (all[i]->walks() < 0 || !r.Has(kRoot, key)) continue;
+    HR_ASSIGN_OR_RETURN(const int64_t n, r.GetInt(kRoot, key));
+    if (n < 0) return InvalidArgument("a saved iterator has ", n, " walks");
+    all[i]->SetWalks(n);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
 StatusOr<Tensor> Walk::Save() {
   std::lock_guard<std::mutex> lock(mutex_);
   StateWriter w;
   HR_RETURN_IF_ERROR(shared_->iterator->Save(shared_->context, w));
+  SaveWalks(*dataset_, w);
   return w.Finish();
 }
 
 Status Walk::Restore(const Tensor& state) {
   std::lock_guard<std::mutex> lock(mutex_);
   HR_ASSIGN_OR_RETURN(StateReader r, StateReader::Make(state));
-  return shared_->iterator->Restore(shared_->context, r);
+  HR_RETURN_IF_ERROR(shared_->iterator->Restore(shared_->context, r));
+  return RestoreWalks(*dataset_, r);
 }
 
 Status CheckSpec(const ElementSpec& expected, const ElementSpec& actual) {

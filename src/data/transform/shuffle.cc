@@ -25,6 +25,9 @@ class ShuffleDataset : public InputDataset {
     return MultiplyChecked(n, count_, &total) ? total : kInfiniteCardinality;
   }
 
+  int64_t walks() const override { return seeds_->count(); }
+  void SetWalks(int64_t n) const override { seeds_->Reset(n); }
+
   // The buffer is a ring; elements of one turn of the input are drawn out
   // before those of the next, so it is cut into slices.
   class Iterator : public IteratorOf<ShuffleDataset> {
@@ -139,7 +142,6 @@ Status ShuffleDataset::Iterator::Save(PullContext& c, StateWriter& w) {
   w.PutInt(prefix(), "seed", seed_);
   w.PutInt(prefix(), "seed2", seed2_);
   w.PutInt(prefix(), "num_random_samples", words_.taken());
-  w.PutInt(prefix(), "walks", dataset().seeds_->count());
   w.PutInt(prefix(), "epoch", turn_);
   w.PutInt(prefix(), "tail", tail_);
   w.PutInt(prefix(), "turn_empty", turn_empty_);
@@ -159,7 +161,6 @@ Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
   HR_ASSIGN_OR_RETURN(seed2_, r.GetInt(prefix(), "seed2"));
   HR_ASSIGN_OR_RETURN(const int64_t taken,
                       r.GetInt(prefix(), "num_random_samples"));
-  HR_ASSIGN_OR_RETURN(const int64_t walks, r.GetInt(prefix(), "walks"));
   HR_ASSIGN_OR_RETURN(turn_, r.GetInt(prefix(), "epoch"));
   HR_ASSIGN_OR_RETURN(tail_, r.GetInt(prefix(), "tail"));
   turn_empty_ = r.Flag(prefix(), "turn_empty");
@@ -167,8 +168,7 @@ Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
   std::vector<Element> held;
   HR_RETURN_IF_ERROR(r.GetElements(prefix(), "buffer", &held));
   held_ = static_cast<int64_t>(held.size());
-  if (taken < 0 || walks < 0 || tail_ < held_ || slices < 1 ||
-      slices > held_ + 2) {
+  if (taken < 0 || tail_ < held_ || slices < 1 || slices > held_ + 2) {
     return InvalidArgument("the saved state of ", prefix(), " is damaged");
   }
   int64_t at = tail_ - held_;
@@ -198,10 +198,8 @@ Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
   for (int64_t i = 0; i < held_; ++i) At(tail_ - held_ + i) = held[i];
   words_ = WordStream(seed_, seed2_);
   words_.Seek(taken);
-  HR_RETURN_IF_ERROR(RestoreInput(c, r, prefix(), "end_of_input_sequence",
-                                  dataset().input(), prefix(), &input_));
-  dataset().seeds_->Reset(walks);
-  return OkStatus();
+  return RestoreInput(c, r, prefix(), "end_of_input_sequence",
+                      dataset().input(), prefix(), &input_);
 }
 
 // The generator of input i, or one of the op's own seeds.

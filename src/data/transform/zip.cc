@@ -60,9 +60,10 @@ class ZipDataset : public Dataset {
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      inputs_.clear();
-      if (r.Flag(prefix(), "input_impls_empty")) return OkStatus();
-      HR_RETURN_IF_ERROR(Start(c));
+      if (r.Flag(prefix(), "input_impls_empty")) {
+        inputs_.clear();
+        return OkStatus();
+      }
       for (IteratorPtr& input : inputs_) {
         HR_RETURN_IF_ERROR(input->Restore(c, r));
       }
@@ -150,7 +151,7 @@ class ConcatenateDataset : public Dataset {
       if (part_ < 0 || part_ > 2) {
         return InvalidArgument("a saved concatenation was at part ", part_);
       }
-      HR_RETURN_IF_ERROR(Open(c));
+      if (part_ != 0) HR_RETURN_IF_ERROR(Open(c));
       if (r.Flag(prefix(), "input_impl_uninitialized")) input_.reset();
       return input_ ? input_->Restore(c, r) : OkStatus();
     }

@@ -185,9 +185,7 @@ HR_OP(MatrixSquareRoot)
 // Upstream keeps the op's name alone.
 StatusOr<std::unique_ptr<Kernel>> Removed(const ResolvedOp& op) {
   const Deprecation& d = op.def().deprecation;
-  return Unimplemented("Op ", op.name(),
-                       " is not available in GraphDef version 2474. It has "
-                       "been removed in version ",
+  return Unimplemented("Op ", op.name(), " has been removed in version ",
                        d.version, ". ", d.explanation, ".");
 }
 

@@ -8,8 +8,10 @@
 #include <numeric>
 #include <vector>
 
+#include "base/thread_pool.h"
 #include "ops/math/gemm.h"
-#include "tensor/dtype.h"
+#include "ops/math/gemm_loops.h"
+#include "tensor/tensor.h"
 
 namespace headrace {
 namespace {
@@ -38,23 +40,74 @@ struct Part {
   Part at(int64_t i, int64_t j) const { return {data + i * row + j, row}; }
 };
 
-// c -= a b, [m, n] and depth k; b turned over (not conjugated) when `turned`.
+// c -= a b by the sizes of `d`, whose row of c is set here.
 template <typename T>
-Status Subtract(Part<T> c, Part<const T> a, Part<const T> b, bool turned,
-                int64_t m, int64_t n, int64_t k) {
-  if (m == 0 || n == 0 || k == 0) return OkStatus();
-  GemmDims d;
-  d.m = m;
-  d.n = n;
-  d.k = k;
+Status SubtractProduct(Part<T> c, const T* a, const T* b, GemmDims d) {
+  if (d.m == 0 || d.n == 0 || d.k == 0) return OkStatus();
+  d.c_row = d.n;
+  HR_ASSIGN_OR_RETURN(Tensor room,
+                      Tensor::Allocate(DTypeOf<T>, Shape{d.m, d.n}));
+  const T* product = room.data<T>();
+  HR_RETURN_IF_ERROR(Gemm(DTypeOf<T>, d, a, b, room.raw()));
+  ParallelFor(d.m, 0.5 * d.n, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      T* to = &c(i, 0);
+      const T* from = product + i * d.n;
+      for (int64_t j = 0; j < d.n; ++j) to[j] -= from[j];
+    }
+  });
+  return OkStatus();
+}
+
+// c[m, n] -= a b, depth k.
+template <typename T>
+Status Subtract(Part<T> c, Part<const T> a, Part<const T> b, int64_t m,
+                int64_t n, int64_t k) {
+  GemmDims d = GemmDims::Dense(m, n, k, false, false);
   d.a_row = a.row;
-  d.b_row = turned ? 1 : b.row;
-  d.b_col = turned ? b.row : 1;
-  d.c_row = n;
-  std::vector<T> product(m * n);
-  HR_RETURN_IF_ERROR(Gemm(DTypeOf<T>, d, a.data, b.data, product.data()));
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) c(i, j) -= product[i * n + j];
+  d.b_row = b.row;
+  return SubtractProduct<T>(c, a.data, b.data, d);
+}
+// The same with a turned over: it is [k, m].
+template <typename T>
+Status SubtractTurned(Part<T> c, Part<const T> a, Part<const T> b, int64_t m,
+                      int64_t n, int64_t k) {
+  GemmDims d = GemmDims::Dense(m, n, k, true, false);
+  d.a_col = a.row;
+  d.b_row = b.row;
+  return SubtractProduct<T>(c, a.data, b.data, d);
+}
+
+// Factors the first `size` columns of a hermitian matrix, each a row of
+// `panel` of which elements from the diagonal on count.
+template <typename T>
+Status FactorColumns(Part<T> panel, int64_t size, int64_t ld,
+                     std::vector<T>* room) {
+  room->resize(ld);
+  for (int64_t j = 0; j < size; ++j) {
+    T* row = &panel(j, 0);
+    const int64_t m = ld - j;
+    if constexpr (std::is_same_v<T, Real<T>>) {
+      if (j > 0) {
+        LoopsForGemm<T>().row_times_matrix(panel.data + j, ld, panel.data + j,
+                                           ld, j, room->data(), m);
+        for (int64_t i = 0; i < m; ++i) row[j + i] -= (*room)[i];
+      }
+    } else {
+      for (int64_t p = 0; p < j; ++p) {
+        const T v = Conj(panel(p, j));
+        for (int64_t i = j; i < ld; ++i) row[i] -= panel(p, i) * v;
+      }
+    }
+    const Real<T> d = std::real(row[j]);
+    if (!(d > 0)) {
+      return InvalidArgument(
+          "Cholesky decomposition was not successful. The input might not be "
+          "valid.");
+    }
+    const Real<T> root = std::sqrt(d);
+    row[j] = T(root);
+    for (int64_t i = j + 1; i < ld; ++i) row[i] /= root;
   }
   return OkStatus();
 }
@@ -90,10 +143,9 @@ Status SolveBlocks(Part<const T> t, int64_t n, Part<T> x, int64_t m,
     const int64_t size = std::min(kPanel, n - i);
     const int64_t from = forward ? 0 : i + size;
     const int64_t depth = forward ? i : n - i - size;
-    HR_RETURN_IF_ERROR(
-        Subtract<T>(x.at(i, 0), {&t(i, from < n ? from : 0), t.row},
-                    {x.data + (from < n ? from : 0) * x.row, x.row}, false,
-                    size, m, depth));
+    HR_RETURN_IF_ERROR(Subtract<T>(
+        x.at(i, 0), {&t(i, from < n ? from : 0), t.row},
+        {x.data + (from < n ? from : 0) * x.row, x.row}, size, m, depth));
     Substitute<T>({&t(i, i), t.row}, size, x.at(i, 0), m, forward, unit);
   }
   return OkStatus();
@@ -146,7 +198,7 @@ Status FactorLu(T* data, int64_t n, int64_t* p, bool* odd) {
     Substitute<T>({&a(k, k), n}, size, a.at(k, k + size), rest, true, true);
     HR_RETURN_IF_ERROR(Subtract<T>(a.at(k + size, k + size),
                                    {&a(k + size, k), n}, {&a(k, k + size), n},
-                                   false, rest, rest, size));
+                                   rest, rest, size));
   }
   return OkStatus();
 }
@@ -204,39 +256,35 @@ Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
     std::copy_n(a + i * n, i + 1, l + i * n);
     std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
   }
-  std::vector<T> conjugated;
+  std::vector<T> columns(kPanel * n), conjugated, room;
   for (int64_t k = 0; k < n; k += kPanel) {
-    const int64_t size = std::min(kPanel, n - k);
-    for (int64_t j = k; j < k + size; ++j) {
-      Real<T> d = std::real(out(j, j));
-      for (int64_t p = k; p < j; ++p) d -= std::norm(out(j, p));
-      if (!(d > 0)) {
-        return InvalidArgument(
-            "Cholesky decomposition was not successful. The input might not be "
-            "valid.");
-      }
-      const Real<T> root = std::sqrt(d);
-      out(j, j) = T(root);
-      for (int64_t i = j + 1; i < n; ++i) {
-        T v = out(i, j);
-        for (int64_t p = k; p < j; ++p) v -= out(i, p) * Conj(out(j, p));
-        out(i, j) = v / root;
+    const int64_t size = std::min(kPanel, n - k), ld = n - k;
+    // The panel turned over: a column of L lies in memory.
+    const Part<T> panel{columns.data(), ld};
+    for (int64_t i = 0; i < ld; ++i) {
+      for (int64_t p = 0; p < size; ++p) panel(p, i) = out(k + i, k + p);
+    }
+    HR_RETURN_IF_ERROR(FactorColumns(panel, size, ld, &room));
+    for (int64_t i = 0; i < ld; ++i) {
+      for (int64_t p = 0; p < std::min(size, i + 1); ++p) {
+        out(k + i, k + p) = panel(p, i);
       }
     }
     // The rest, row block by row block, as only its lower triangle is there.
-    const int64_t next = k + size, rest = n - next;
-    conjugated.resize(rest * size);
-    for (int64_t i = 0; i < rest; ++i) {
-      for (int64_t p = 0; p < size; ++p) {
-        conjugated[i * size + p] = Conj(out(next + i, k + p));
+    Part<const T> right{panel.data, ld};
+    if constexpr (!std::is_same_v<T, Real<T>>) {
+      conjugated.resize(size * ld);
+      for (int64_t i = 0; i < size * ld; ++i) {
+        conjugated[i] = Conj(panel.data[i]);
       }
+      right.data = conjugated.data();
     }
-    const int64_t band = 4 * kPanel;
-    for (int64_t i = 0; i < rest; i += band) {
-      const int64_t rows = std::min(band, rest - i);
-      HR_RETURN_IF_ERROR(
-          Subtract<T>(out.at(next + i, next), {&out(next + i, k), n},
-                      {conjugated.data(), size}, true, rows, i + rows, size));
+    const int64_t next = k + size, band = 4 * kPanel;
+    for (int64_t i = size; i < ld; i += band) {
+      const int64_t rows = std::min(band, ld - i);
+      HR_RETURN_IF_ERROR(SubtractTurned<T>(
+          out.at(k + i, next), {&panel(0, i), ld}, {right.data + size, ld},
+          rows, i - size + rows, size));
     }
   }
   for (int64_t i = 0; i < n; ++i) {

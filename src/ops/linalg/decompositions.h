@@ -46,7 +46,8 @@ struct Linalg {
                              int64_t k, double penalty, bool fast, T* x);
 };
 
-// By Eigen, in double precision; float goes through double.
+// By Eigen, in double precision, float through double; singular values of real
+// matrices by svd.h.
 template <typename T>
 struct Spectral {
   // Eigenvalues, rising, and vectors (unless v is null) of a hermitian matrix,

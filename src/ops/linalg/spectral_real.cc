@@ -1,5 +1,6 @@
 #include "ops/linalg/matrix_functions.h"
 #include "ops/linalg/spectral_eigen.h"
+#include "ops/linalg/svd.h"
 
 namespace headrace {
 namespace {
@@ -27,7 +28,7 @@ Status RealRoot(const T* a, int64_t n, T* out) {
   template <>                                                                \
   Status Spectral<T>::Svd(const T* a, int64_t m, int64_t n, bool full, T* s, \
                           T* u, T* v) {                                      \
-    return spectral::Svd<double>(a, m, n, full, s, u, v);                    \
+    return RealSvd(a, m, n, full, s, u, v);                                  \
   }                                                                          \
   template <>                                                                \
   Status Spectral<T>::Eig(const T* a, int64_t n, std::complex<T>* e,         \

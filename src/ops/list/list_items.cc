@@ -199,9 +199,11 @@ Status PopBackShape(ShapeContext& c) {
 
 Status PopBackGradient(GradientContext& g) {
   DType dtype = g.op().type_attr("element_dtype");
+  // The elements that stay have no gradient where the list has none.
   Value list = g.raw_grad(0) ? g.grad(0)
-                             : g("EmptyTensorList",
-                                 {ElementShapeOf(g, g.output(0)), g.Int32(-1)},
+                             : g("TensorListReserve",
+                                 {ElementShapeOf(g, g.output(0)),
+                                  g("TensorListLength", {g.output(0)})},
                                  {{"element_dtype", dtype}});
   g.set(0, g("TensorListPushBack", {list, g.grad_or_zeros(1)}));
   return g.status();

@@ -60,6 +60,18 @@ struct SeluD {
   }
 };
 
+struct GeluErfD {
+  HR_VECTOR double Run(double x) {
+    return 0.5 * x * (1.0 + ErfD::Run(x * 0.70710678118654752440));
+  }
+};
+struct GeluTanhD {
+  HR_VECTOR double Run(double x) {
+    const double t = 0.79788456080286535588 * (x + 0.044715 * x * x * x);
+    return 0.5 * x * (1.0 + TanhD::Run(t));
+  }
+};
+
 struct SoftplusGradD {
   HR_VECTOR double Run(double g, double x) { return g * SigmoidD::Run(x); }
 };
@@ -96,6 +108,8 @@ constexpr LoopEntry kRows[] = {
     HR_ROWS("Atanh", AtanhD, 3.0f),
     HR_ROWS("Erfc", ErfcD, 2.0f),
     HR_ROWS("_Gelu", GeluD, 2.0f),
+    HR_ROW("_GeluErf", GeluErfD, double, 2.5f),
+    HR_ROW("_GeluTanh", GeluTanhD, double, 2.5f),
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/cpu_level.h"
 #include "base/thread_pool.h"
+#include "ops/math/gemm_dnnl.h"
 #include "ops/math/gemm_loops.h"
 #include "tensor/tensor.h"
 
@@ -32,7 +33,7 @@ const GemmLoops<double>& LoopsForGemm() {
 namespace {
 
 constexpr double kNsPerFlop = 1.0 / 80;
-constexpr int64_t kDepth = 512;           // of a block of k
+constexpr int64_t kDepth = 256;           // of a block of k
 constexpr int64_t kPackBytes = 32 << 20;  // at most, for one operand
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -61,6 +62,9 @@ class Product {
     if (d_.m == 1 && RunRow(d_, a_, b_)) {
       if (done_) (*done_)(0, 1);
       return OkStatus();
+    }
+    if constexpr (std::is_same_v<T, float>) {
+      if (DnnlGemm(d_, a_, b_, c_, done_)) return OkStatus();
     }
     return RunBlocks();
   }

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "base/thread_pool.h"
@@ -46,6 +47,9 @@ TEST(MatMul, EveryWayOfPacking) {
                          {64, 64, 64},
                          {40, 130, 600},
                          {129, 70, 1030},
+                         {131, 115, 257},
+                         {9, 1200, 301},
+                         {700, 17, 260},
                          {0, 3, 2},
                          {3, 2, 0}}) {
     for (int t = 0; t < 4; ++t) {
@@ -63,9 +67,26 @@ TEST(MatMul, OtherTypes) {
   }
 }
 
-TEST(MatMul, SameBitsForAnyThreads) {
-  Tensor a = *Tensor::Allocate(DType::kFloat, {150, 700});
-  Tensor b = *Tensor::Allocate(DType::kFloat, {700, 90});
+TEST(MatMul, NansStayInTheirRow) {
+  Tensor a = Numbers<float>({200, 128}), b = Numbers<float>({128, 200});
+  a.data<float>()[7 * 128 + 5] = std::nanf("");
+  Tensor c = (*RunOp("MatMul", {a, b}))[0];
+  for (int64_t i = 0; i < c.num_elements(); ++i) {
+    ASSERT_EQ(std::isnan(c.data<float>()[i]), i / 200 == 7) << i;
+  }
+}
+
+class MatMulThreads : public testing::TestWithParam<std::array<int64_t, 3>> {};
+INSTANTIATE_TEST_SUITE_P(Sizes, MatMulThreads,
+                         testing::Values(std::array<int64_t, 3>{150, 90, 700},
+                                         std::array<int64_t, 3>{1021, 515, 129},
+                                         std::array<int64_t, 3>{32, 1000, 64},
+                                         std::array<int64_t, 3>{5, 90, 700}));
+
+TEST_P(MatMulThreads, SameBits) {
+  const auto [m, n, k] = GetParam();
+  Tensor a = *Tensor::Allocate(DType::kFloat, {m, k});
+  Tensor b = *Tensor::Allocate(DType::kFloat, {k, n});
   for (Tensor* t : {&a, &b}) {
     for (int64_t i = 0; i < t->num_elements(); ++i) {
       t->data<float>()[i] = std::sin(static_cast<float>(i));
@@ -73,10 +94,12 @@ TEST(MatMul, SameBitsForAnyThreads) {
   }
   SetNumThreads(1);
   Tensor one = (*RunOp("MatMul", {a, b}))[0];
-  SetNumThreads(7);
-  Tensor many = (*RunOp("MatMul", {a, b}))[0];
+  for (int threads : {2, 4, 7}) {
+    SetNumThreads(threads);
+    Tensor many = (*RunOp("MatMul", {a, b}))[0];
+    EXPECT_EQ(std::memcmp(one.raw(), many.raw(), one.bytes()), 0) << threads;
+  }
   SetNumThreads(0);
-  EXPECT_EQ(std::memcmp(one.raw(), many.raw(), one.bytes()), 0);
 }
 
 TEST(MatMul, RefusesSizesThatDiffer) {

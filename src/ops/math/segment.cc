@@ -1,6 +1,8 @@
 // SegmentSum and its kin: rows of a tensor joined by the segment each belongs
 // to, with sorted or unsorted segment numbers.
+#include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "base/thread_pool.h"
@@ -60,49 +62,106 @@ int64_t IdAt(const Tensor& ids, int64_t i) {
   return ids.dtype() == DType::kInt16 ? ids.data<int16_t>()[i] : ids.IntAt(i);
 }
 
+// Calls f(pointer to the numbers) with their own type.
+template <typename F>
+auto WithIds(const Tensor& ids, F f) {
+  if (ids.dtype() == DType::kInt16) return f(ids.data<int16_t>());
+  if (ids.dtype() == DType::kInt32) return f(ids.data<int32_t>());
+  return f(ids.data<int64_t>());
+}
+
+// Rows by segment: those of segment s are row[first[s] .. first[s + 1]), in
+// their order. Rows with negative numbers are in no segment.
+struct RowLists {
+  Tensor first_room, row_room;
+  const int64_t* first = nullptr;
+  const int64_t* row = nullptr;
+};
+
+StatusOr<RowLists> ListRows(const Tensor& ids, int64_t segments) {
+  const int64_t rows = ids.num_elements();
+  RowLists lists;
+  HR_ASSIGN_OR_RETURN(lists.first_room,
+                      Tensor::Allocate(DType::kInt64, Shape{segments + 1}));
+  HR_ASSIGN_OR_RETURN(lists.row_room,
+                      Tensor::Allocate(DType::kInt64, Shape{rows}));
+  int64_t* next = lists.first_room.data<int64_t>();
+  int64_t* row = lists.row_room.data<int64_t>();
+  std::fill_n(next, segments + 1, int64_t{0});
+  WithIds(ids, [&](const auto* id) {
+    for (int64_t r = 0; r < rows; ++r) {
+      if (id[r] >= 0) ++next[id[r] + 1];
+    }
+    for (int64_t s = 0; s < segments; ++s) next[s + 1] += next[s];
+    // Filling moves each beginning to its end, which is the next beginning.
+    for (int64_t r = 0; r < rows; ++r) {
+      if (id[r] >= 0) row[next[id[r]]++] = r;
+    }
+  });
+  std::copy_backward(next, next + segments, next + segments + 1);
+  next[0] = 0;
+  lists.first = next;
+  lists.row = row;
+  return lists;
+}
+
+// sums[width] joined with n rows of x, in their order; rows to come are asked
+// for ahead.
+template <typename Op, typename W, typename T>
+void JoinRows(const T* x, int64_t width, const int64_t* rows, int64_t n,
+              W* sums) {
+  for (int64_t i = 0; i < n; ++i) {
+    if (i + 4 < n) {
+      const T* ahead = x + rows[i + 4] * width;
+      const int64_t lines = std::min<int64_t>(width * sizeof(T), 512);
+      for (int64_t b = 0; b < lines; b += 64) {
+        __builtin_prefetch(reinterpret_cast<const char*>(ahead) + b);
+      }
+    }
+    const T* from = x + rows[i] * width;
+    for (int64_t j = 0; j < width; ++j) {
+      sums[j] = Op::Join(sums[j], static_cast<W>(from[j]));
+    }
+  }
+}
+
 // Joins rows into out[segments, width]. Every segment takes its rows in their
 // order, so who works on which segments changes no bit. Segments without rows
 // get `empty`; `mean` divides by the number of rows.
 template <typename T, typename Op>
-void Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
-          T empty, bool mean, T* out) {
+Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
+            T empty, bool mean, T* out) {
   using W = Wide<T>;
+  if (segments == 0 || width == 0) return OkStatus();
   const int64_t rows = ids.num_elements();
-  if (segments == 0) return;
-  const double cost = 1.0 * (rows * width + segments * width) / segments;
+  HR_ASSIGN_OR_RETURN(const RowLists lists, ListRows(ids, segments));
+  const double cost = 0.5 * (rows * width + segments * width) / segments;
   ParallelFor(segments, cost, [&](int64_t begin, int64_t end) {
-    std::vector<int64_t> counts(end - begin, 0);
-    std::vector<W> wide;
     constexpr bool kNarrow = !std::is_same_v<T, W>;
-    if (kNarrow) wide.resize((end - begin) * width);
-    W* sums = nullptr;
-    if constexpr (kNarrow) {
-      sums = wide.data();
-    } else {
-      sums = out + begin * width;
-    }
-    std::fill_n(sums, (end - begin) * width, Op::template Init<W>());
-    for (int64_t r = 0; r < rows; ++r) {
-      const int64_t id = IdAt(ids, r);
-      if (id < begin || id >= end) continue;
-      ++counts[id - begin];
-      W* to = sums + (id - begin) * width;
-      const T* from = x + r * width;
-      for (int64_t j = 0; j < width; ++j) {
-        to[j] = Op::Join(to[j], static_cast<W>(from[j]));
-      }
-    }
+    std::vector<W> wide(kNarrow ? width : 0);
     for (int64_t s = begin; s < end; ++s) {
-      const W* from = sums + (s - begin) * width;
-      const int64_t n = counts[s - begin];
+      const int64_t first = lists.first[s], n = lists.first[s + 1] - first;
       T* to = out + s * width;
+      if (n == 0) {
+        std::fill_n(to, width, empty);
+        continue;
+      }
+      W* sums = nullptr;
+      if constexpr (kNarrow) {
+        sums = wide.data();
+      } else {
+        sums = to;
+      }
+      std::fill_n(sums, width, Op::template Init<W>());
+      JoinRows<Op>(x, width, lists.row + first, n, sums);
+      if (!kNarrow && !mean) continue;
       for (int64_t j = 0; j < width; ++j) {
-        to[j] = n == 0 ? empty
-                : mean ? static_cast<T>(from[j] / static_cast<W>(n))
-                       : static_cast<T>(from[j]);
+        to[j] = mean ? static_cast<T>(sums[j] / static_cast<W>(n))
+                     : static_cast<T>(sums[j]);
       }
     }
   });
+  return OkStatus();
 }
 
 // --- Sorted numbers.
@@ -166,9 +225,8 @@ Status RunSorted(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
   const T empty = std::is_same_v<Op, Prod> ? T(1) : T(0);
-  Join<T, Op>(c.in<T>(0), ids, shape.Product(1, shape.rank()), segments, empty,
-              kMean, c.out<T>(0));
-  return OkStatus();
+  return Join<T, Op>(c.in<T>(0), ids, shape.Product(1, shape.rank()), segments,
+                     empty, kMean, c.out<T>(0));
 }
 
 template <typename Op, typename Types, bool kMean = false>
@@ -208,16 +266,22 @@ template <typename T, typename Op>
 Status RunUnsorted(KernelContext& c) {
   const Tensor &x = c.input(0), &ids = c.input(1);
   const int64_t segments = c.output(0).dim(0);
-  for (int64_t i = 0; i < ids.num_elements(); ++i) {
-    if (IdAt(ids, i) >= segments) {
-      return InvalidArgument("segment_ids", "[", i, "] = ", IdAt(ids, i),
-                             " is out of range [0, ", segments, ")");
+  const int64_t bad = WithIds(ids, [&](const auto* id) -> int64_t {
+    const int64_t n = ids.num_elements();
+    bool fits = true;
+    for (int64_t i = 0; i < n; ++i) fits &= id[i] < segments;
+    for (int64_t i = 0; i < n && !fits; ++i) {
+      if (id[i] >= segments) return i;
     }
+    return -1;
+  });
+  if (bad >= 0) {
+    return InvalidArgument("segment_ids", "[", bad, "] = ", IdAt(ids, bad),
+                           " is out of range [0, ", segments, ")");
   }
-  Join<T, Op>(c.in<T>(0), ids, x.shape().Product(ids.rank(), x.rank()),
-              segments, static_cast<T>(Op::template Init<Wide<T>>()), false,
-              c.out<T>(0));
-  return OkStatus();
+  return Join<T, Op>(c.in<T>(0), ids, x.shape().Product(ids.rank(), x.rank()),
+                     segments, static_cast<T>(Op::template Init<Wide<T>>()),
+                     false, c.out<T>(0));
 }
 
 template <typename Op, typename Types>

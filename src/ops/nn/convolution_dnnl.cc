@@ -12,32 +12,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/thread_pool.h"
 #include "oneapi/dnnl/dnnl.hpp"
+#include "ops/math/one_omp_thread.h"
 #include "ops/nn/convolution.h"
-
-extern "C" {
-int omp_get_max_threads();
-void omp_set_num_threads(int n);
-}
 
 namespace headrace {
 namespace {
 
 using dnnl::memory;
 using Desc = memory::desc;
-
-// One OpenMP thread for this thread, while it lives.
-class OneOmpThread {
- public:
-  OneOmpThread() : saved_(omp_get_max_threads()) {
-    if (saved_ != 1) omp_set_num_threads(1);
-  }
-  ~OneOmpThread() {
-    if (saved_ != 1) omp_set_num_threads(saved_);
-  }
-
- private:
-  const int saved_;
-};
 
 enum class Pass : int64_t { kForward, kInput, kFilter };
 

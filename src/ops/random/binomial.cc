@@ -1,4 +1,5 @@
 // StatelessRandomBinomial, StatefulRandomBinomial.
+#include <algorithm>
 #include <cmath>
 
 #include "base/thread_pool.h"
@@ -43,13 +44,20 @@ StatusOr<Shape> ParameterShape(const KernelContext& c, int counts) {
   return all;
 }
 
+// Upstream sets fewer numbers aside where it sums geometric ones.
+constexpr uint64_t kGeometricStretch = 42;
+uint64_t StretchOf(double count, double p) {
+  return count * std::min(p, 1 - p) >= 10 ? kPhiloxReservedSamples
+                                          : kGeometricStretch;
+}
+
 // All samples of parameter number b: out[b], out[b + each], ...
 template <typename T>
 void DrawColumn(const Philox& generator, double count, double p, int64_t b,
                 int64_t each, int64_t samples, T* out) {
   for (int64_t k = 0; k < samples; ++k) {
     Philox at = generator;
-    at.Skip(static_cast<uint64_t>(b * samples + k) * kPhiloxReservedSamples);
+    at.Skip(static_cast<uint64_t>(b * samples + k) * StretchOf(count, p));
     PhiloxDoubles uniform(&at);
     const double v = DrawBinomial(uniform, count, p);
     const bool fits = !std::is_integral_v<T> || std::abs(v) < 9e18;
@@ -105,11 +113,14 @@ HR_OP(StatelessRandomBinomial)
 
 Status Stateful(KernelContext& c) {
   HR_RETURN_IF_ERROR(AllocateFrom(c, 2));
-  HR_RETURN_IF_ERROR(ParameterShape(c, 3).status());
+  HR_ASSIGN_OR_RETURN(Shape all, ParameterShape(c, 3));
   Philox generator;
-  // Upstream's op reads the state only: its callers move it on.
-  HR_RETURN_IF_ERROR(
-      TakeFromState(c, c.input(1).scalar<int64_t>(), 0, &generator));
+  // Upstream's allowance for rejections.
+  const uint64_t each = static_cast<uint64_t>(all.num_elements());
+  const uint64_t samples =
+      each ? static_cast<uint64_t>(c.output(0).num_elements()) / each : 0;
+  HR_RETURN_IF_ERROR(TakeFromState(c, c.input(1).scalar<int64_t>(),
+                                   each * 50 * (samples + 3), &generator));
   return Fill(c, generator, 3);
 }
 

@@ -39,7 +39,7 @@ class Shuffle : public Kernel {
       c.set_output(0, in);
       return OkStatus();
     }
-    return ShuffleRows(c, generator_.Reserve((in.dim(0) + 3) / 4));
+    return ShuffleRows(c, generator_.Reserve((in.dim(0) + 2) / 4));
   }
 
  private:

@@ -52,6 +52,27 @@ Status DeclaredShape(ShapeContext& c) {
 HR_REF_VARIABLE(VariableV2);
 HR_REF_VARIABLE(Variable);
 
+// What the engine puts where a reference meets an op that wants a tensor.
+Status ReadReference(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
+  if (!v.variable->initialized()) {
+    return FailedPrecondition("Attempting to use uninitialized value ", v.name);
+  }
+  HR_ASSIGN_OR_RETURN(Tensor t, ReadVariable(c, 0, c.op().output_types()[0]));
+  c.set_output(0, std::move(t));
+  return OkStatus();
+}
+
+HR_OP(_ReadReference)
+    .Input("ref: Ref(T)")
+    .Output("value: T")
+    .Attr("T: type")
+    .Doc("The value of the variable behind a reference.")
+    .Stateful()
+    .Shape(UnknownShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<ReadReference>);
+
 Status IsInitialized(KernelContext& c) {
   StatusOr<VariableInput> v = VariableOf(c, 0);
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape()));

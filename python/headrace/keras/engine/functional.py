@@ -2,7 +2,7 @@
 
 import headrace as tf
 from headrace.framework.trackable import node_of
-from headrace.keras import serialization
+from headrace.keras import serialization, settings
 from headrace.keras.engine.graph_network import GraphNetwork
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.engine.keras_tensor import KerasTensor
@@ -17,6 +17,11 @@ class Functional(Model):
         self._init_graph(inputs, outputs)
         if not trainable:
             self.trainable = False
+
+    def _init_name(self, name):
+        if name is None and type(self) is Functional:
+            return settings.unique_name("model")
+        return super()._init_name(name)
 
     def _init_graph(self, inputs, outputs):
         if isinstance(outputs, list) and len(outputs) == 1:

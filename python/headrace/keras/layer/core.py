@@ -7,9 +7,14 @@ from headrace._load import _headrace
 from headrace.keras import activation as activations
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
-from headrace.keras.layer.parts import Weighted, activation_name, activation_of
+from headrace.keras.layer.parts import (
+    Weighted,
+    activation_name,
+    activation_of,
+    shaped,
+    times_kernel,
+)
 
-_matmul = _headrace.raw_op("MatMul")
 _bias_add = _headrace.raw_op("BiasAdd")
 
 
@@ -67,12 +72,7 @@ class Dense(Weighted, Layer):
     def call(self, inputs):
         if inputs.dtype != self._dtype:
             inputs = tf.cast(inputs, self._dtype)
-        rank = inputs.shape.rank
-        if rank == 2 or rank is None:
-            out = _matmul(a=inputs, b=self.kernel)
-        else:
-            out = tf.tensordot(inputs, self.kernel, [[rank - 1], [0]])
-            out.set_shape(inputs.shape.as_list()[:-1] + [self.units])
+        out = times_kernel(inputs, self.kernel, self.units)
         if self.use_bias:
             out = _bias_add(value=out, bias=self.bias)
         if self.activation is not None and self.activation is not activations.linear:
@@ -202,8 +202,7 @@ class Flatten(Layer):
         if all(n is not None for n in sizes[1:]):
             return tf.reshape(inputs, [-1, math.prod(sizes[1:])])
         out = tf.reshape(inputs, [tf.shape(inputs)[0], -1])
-        out.set_shape(self.compute_output_shape(inputs.shape))
-        return out
+        return shaped(out, self.compute_output_shape(inputs.shape).as_list())
 
     def compute_output_shape(self, input_shape):
         sizes = tf.TensorShape(input_shape).as_list()
@@ -257,9 +256,7 @@ class Reshape(Layer):
     def call(self, inputs):
         shape = self.compute_output_shape(inputs.shape)
         out = tf.reshape(inputs, (tf.shape(inputs)[0], *self.target_shape))
-        if not isinstance(out, _headrace.EagerTensor):
-            out.set_shape(shape)
-        return out
+        return shaped(out, shape.as_list())
 
     def get_config(self):
         return {**super().get_config(), "target_shape": self.target_shape}

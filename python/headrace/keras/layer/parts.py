@@ -1,5 +1,7 @@
 """Initializers, regularizers and constraints of a layer's weights."""
 
+import headrace as tf
+from headrace._load import _headrace
 from headrace.keras import (
     activation,
     constraint,
@@ -7,6 +9,8 @@ from headrace.keras import (
     regularizer,
     serialization,
 )
+
+_matmul = _headrace.raw_op("MatMul")
 
 
 class WeightOptions:
@@ -78,6 +82,24 @@ def tuple_of(value, count, name, allow_zero=False):
             f"{value}"
         )
     return given
+
+
+def times_kernel(inputs, kernel, size):
+    """inputs @ kernel over the last axis of inputs, `size` wide, of any rank."""
+    rank = inputs.shape.rank
+    if rank == 2 or rank is None:
+        return _matmul(a=inputs, b=kernel)
+    out = tf.tensordot(inputs, kernel, [[rank - 1], [0]])
+    return shaped(out, inputs.shape.as_list()[:-1] + [size])
+
+
+def shaped(x, sizes):
+    """x, known to have these sizes by what comes after it in a graph."""
+    if isinstance(x, _headrace.EagerTensor):
+        return x
+    if x.shape.rank is not None and x.shape.as_list() == list(sizes):
+        return x
+    return tf.ensure_shape(x, sizes)
 
 
 activation_of = activation.get

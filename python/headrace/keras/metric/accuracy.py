@@ -118,7 +118,9 @@ Hinge = _mean_class("Hinge", losses.hinge)
 SquaredHinge = _mean_class("SquaredHinge", losses.squared_hinge)
 CategoricalHinge = _mean_class("CategoricalHinge", losses.categorical_hinge)
 LogCoshError = _mean_class("LogCoshError", losses.log_cosh, "logcosh")
-KLDivergence = _mean_class("KLDivergence", losses.kl_divergence)
+KLDivergence = _mean_class(
+    "KLDivergence", losses.kl_divergence, "kullback_leibler_divergence"
+)
 Poisson = _mean_class("Poisson", losses.poisson)
 CosineSimilarity = _mean_class("CosineSimilarity", cosine_similarity, axis=-1)
 BinaryCrossentropy = _mean_class(

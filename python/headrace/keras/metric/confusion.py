@@ -15,6 +15,9 @@ def _weights(sample_weight, values, dtype):
     return tf.broadcast_to(weight, tf.shape(values))
 
 
+_LOWEST = -1e10  # what is not among the top k
+
+
 class _Counts(Metric):
     """Counts at one threshold or several."""
 
@@ -25,12 +28,12 @@ class _Counts(Metric):
         super().__init__(name=name or self._default_name, dtype=dtype)
         self.init_thresholds = thresholds
         self.top_k, self.class_id = kwargs.get("top_k"), kwargs.get("class_id")
-        default = float("-inf") if self.top_k is not None else 0.5
+        default = _LOWEST if self.top_k is not None else 0.5
         given = default if thresholds is None else thresholds
         self._many = isinstance(given, (list, tuple))
         self.thresholds = list(given) if self._many else [given]
         for t in self.thresholds:
-            if t is None or (t != float("-inf") and not 0 <= t <= 1):
+            if t is None or (t != _LOWEST and not 0 <= t <= 1):
                 raise ValueError(
                     f"Threshold values must be in [0, 1]. Received: {self.thresholds}"
                 )
@@ -97,7 +100,7 @@ def _only_top(y_pred, k):
     """Scores that are not among the k highest become -inf."""
     _, places = tf.math.top_k(y_pred, k, sorted=False)
     kept = tf.reduce_sum(tf.one_hot(places, y_pred.shape[-1]), axis=-2)
-    low = tf.constant(-1e10, y_pred.dtype)
+    low = tf.constant(_LOWEST, y_pred.dtype)
     return y_pred * kept + low * (1.0 - kept)
 
 

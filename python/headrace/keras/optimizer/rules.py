@@ -37,9 +37,22 @@ class SGDRule:
         )
 
     def _update_sparse(self, gradient, variable, slots, known):
-        if self._momentum:
+        if self._momentum and not self._is_legacy:
             dense = tf.convert_to_tensor(gradient)
             self._update(dense, variable, slots, known)
+            return
+        if self._momentum:
+            values, indices = summed_rows(gradient)
+            apply(
+                "ResourceSparseApplyKerasMomentum",
+                variable,
+                accum=slots["momentum"].handle,
+                lr=known["lr"],
+                grad=values,
+                indices=indices,
+                momentum=known["momentum"],
+                use_nesterov=self.nesterov,
+            )
             return
         _headrace.raw_op("ResourceScatterAdd")(
             resource=variable.handle,
@@ -125,6 +138,17 @@ class RMSpropRule:
         if self.centered:
             op, handles["mg"] = "ResourceApplyCenteredRMSProp", slots["mg"].handle
         apply(op, variable, grad=gradient, **handles, **known)
+
+    def _update_sparse(self, gradient, variable, slots, known):
+        if not (self._momentum and self._is_legacy):
+            super()._update_sparse(gradient, variable, slots, known)
+            return
+        values, indices = summed_rows(gradient)
+        handles = {"ms": slots["rms"].handle, "mom": slots["momentum"].handle}
+        op = "ResourceSparseApplyRMSProp"
+        if self.centered:
+            op, handles["mg"] = "ResourceSparseApplyCenteredRMSProp", slots["mg"].handle
+        apply(op, variable, grad=values, indices=indices, **handles, **known)
 
 
 class AdagradRule:
@@ -263,3 +287,17 @@ class AdamaxRule:
             grad=gradient,
             **known,
         )
+
+    def _update_sparse(self, gradient, variable, slots, known):
+        if not self._is_legacy:
+            super()._update_sparse(gradient, variable, slots, known)
+            return
+        values, rows = summed_rows(gradient)
+        m, v = (slots[n].sparse_read(rows) for n in ("m", "v"))
+        m = known["beta1"] * m + (1.0 - known["beta1"]) * values
+        v = tf.maximum(known["beta2"] * v, tf.abs(values))
+        for name, value in (("m", m), ("v", v)):
+            slots[name].scatter_update(tf.IndexedSlices(value, rows))
+        rate = known["lr"] / (1.0 - known["beta1_power"])
+        step = rate * m / (v + known["epsilon"])
+        variable.scatter_sub(tf.IndexedSlices(step, rows))

@@ -1,0 +1,181 @@
+"""tf.compat.v1's collections of variables and what initializes them."""
+
+from headrace._load import _headrace
+from headrace.framework.name_scopes import graph_scope
+from headrace.graph import scopes, stack
+
+
+class GraphKeys:
+    """Names of collections that libraries share."""
+
+    GLOBAL_VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    METRIC_VARIABLES = "metric_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    QUEUE_RUNNERS = "queue_runners"
+    TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    SAVERS = "savers"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    UPDATE_OPS = "update_ops"
+    LOSSES = "losses"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    SUMMARY_OP = "summary_op"
+    GLOBAL_STEP = "global_step"
+    EVAL_STEP = "eval_step"
+    TRAIN_OP = "train_op"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"
+
+
+def _found(key, scope):
+    return stack.default_graph().get_collection(key, scope)
+
+
+def global_variables(scope=None):
+    return _found(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope=None):
+    return _found(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def model_variables(scope=None):
+    return _found(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def trainable_variables(scope=None):
+    return _found(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def moving_average_variables(scope=None):
+    return _found(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def variables_initializer(var_list, name="init"):
+    """An operation that gives every variable its first value."""
+    if var_list and not _headrace.is_eager():
+        return scopes.group([v.initializer for v in var_list], name)
+    return _nothing(name)
+
+
+def _nothing(name):
+    if _headrace.is_eager():
+        return None
+    return scopes.group([], name)
+
+
+def global_variables_initializer():
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer():
+    return variables_initializer(local_variables())
+
+
+def tables_initializer(name="init_all_tables"):
+    """An operation that fills all tables of the graph."""
+    return scopes.group(_found(GraphKeys.TABLE_INITIALIZERS, None), name)
+
+
+def is_variable_initialized(variable):
+    """Whether the variable has a value."""
+    if hasattr(variable, "is_initialized"):
+        return variable.is_initialized()
+    return _headrace.raw_op("IsVariableInitialized")(ref=variable._reference)
+
+
+def report_uninitialized_variables(
+    var_list=None, name="report_uninitialized_variables"
+):
+    """The names of the variables that have no value yet."""
+    from headrace.framework import conversion, dtypes
+    from headrace.ops import array_ops, elementwise_ops
+
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    with graph_scope(name, "report_uninitialized_variables"):
+        if not var_list:
+            return conversion.constant([], dtypes.string)
+        known = array_ops.stack([is_variable_initialized(v) for v in var_list])
+        names = conversion.constant([v.op.name for v in var_list], dtypes.string)
+        return array_ops.boolean_mask(names, elementwise_ops.logical_not(known))
+
+
+def _reference(ref):
+    return getattr(ref, "_reference", ref)
+
+
+def _has_own(ref):
+    from headrace.graph.graph_variables import RefVariable
+
+    return isinstance(ref, (_headrace.VariableBase, RefVariable))
+
+
+def assign(ref, value, validate_shape=None, use_locking=None, name=None):
+    """Replaces a variable's value; the variable after it."""
+    if _has_own(ref):
+        return ref.assign(value, name=name)
+    return _headrace.raw_op("Assign")(
+        ref=ref,
+        value=value,
+        validate_shape=validate_shape is not False,
+        use_locking=use_locking is not False,
+        name=name,
+    )
+
+
+def assign_add(ref, value, use_locking=None, name=None):
+    """Adds to a variable's value."""
+    if _has_own(ref):
+        return ref.assign_add(value, name=name)
+    return _headrace.raw_op("AssignAdd")(ref=ref, value=value, name=name)
+
+
+def assign_sub(ref, value, use_locking=None, name=None):
+    """Subtracts from a variable's value."""
+    if _has_own(ref):
+        return ref.assign_sub(value, name=name)
+    return _headrace.raw_op("AssignSub")(ref=ref, value=value, name=name)
+
+
+def _scatter(kind):
+    def scatter(ref, indices, updates, use_locking=False, name=None):
+        if isinstance(ref, _headrace.VariableBase):
+            from headrace.framework.indexed_slices import IndexedSlices
+
+            method = getattr(ref, "scatter_" + kind)
+            return method(IndexedSlices(updates, indices), name=name)
+        return _headrace.raw_op("Scatter" + kind.capitalize())(
+            ref=_reference(ref),
+            indices=indices,
+            updates=updates,
+            use_locking=use_locking,
+            name=name,
+        )
+
+    scatter.__name__ = "scatter_" + kind
+    return scatter
+
+
+scatter_add = _scatter("add")
+scatter_sub = _scatter("sub")
+scatter_mul = _scatter("mul")
+scatter_div = _scatter("div")
+scatter_min = _scatter("min")
+scatter_max = _scatter("max")
+scatter_update = _scatter("update")

@@ -1,0 +1,320 @@
+"""Variables of a plain graph: a session runs their initializers and reads."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, tensor_shape, variables
+from headrace.graph import collections, stack
+
+_NO_INITIAL_VALUE = (
+    "The `initial_value` arg to `tf.Variable` must be specified except when you are "
+    "not providing a `variable_def`. You provided neither."
+)
+
+
+def _last_operation(graph):
+    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+
+
+def _initial(graph, value, dtype):
+    """The first value as a tensor of the graph."""
+    scope = "Initializer" if callable(value) else None
+    if scope is None:
+        return _to_tensor(value, dtype)
+    with graph.name_scope(scope):
+        return _to_tensor(value(), dtype)
+
+
+def _to_tensor(value, dtype):
+    if isinstance(value, _headrace.VariableBase):
+        value = value._read()
+    elif isinstance(value, RefVariable):
+        value = value.value()
+    return conversion.convert_to_tensor(value, dtype=dtype, name="initial_value")
+
+
+def _collect(graph, variable, keys, trainable):
+    keys = [collections.GraphKeys.GLOBAL_VARIABLES] if keys is None else list(keys)
+    trained = collections.GraphKeys.TRAINABLE_VARIABLES
+    if trainable and trained not in keys:
+        keys.append(trained)
+    graph.add_to_collections(keys, variable)
+
+
+class GraphVariable(variables.ResourceVariable):
+    """A variable whose handle is a node."""
+
+    def __init__(
+        self,
+        initial_value=None,
+        trainable=None,
+        validate_shape=True,
+        caching_device=None,
+        name=None,
+        variable_def=None,
+        dtype=None,
+        import_scope=None,
+        constraint=None,
+        synchronization=variables.VariableSynchronization.AUTO,
+        aggregation=variables.VariableAggregation.NONE,
+        shape=None,
+        collections=None,
+    ):
+        if variable_def is not None:
+            raise NotImplementedError("tf.Variable: variable_def is not supported")
+        if initial_value is None:
+            raise ValueError(_NO_INITIAL_VALUE)
+        if constraint is not None and not callable(constraint):
+            raise ValueError(
+                f"Argument `constraint` must be None or a callable. a callable. Got a "
+                f"{type(constraint)}:  {constraint}"
+            )
+        graph = stack.current()
+        if trainable is None:
+            trainable = synchronization != variables.VariableSynchronization.ON_READ
+        dtype = None if dtype is None else dtypes.as_dtype(dtype)
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        with graph.control_dependencies(None), graph.name_scope(
+            name or "Variable"
+        ) as scope:
+            with graph.name_scope("Initializer"):
+                value = initial_value() if callable(initial_value) else initial_value
+                value = _to_tensor(value, dtype)
+            if shape is not None or validate_shape:
+                shape = self._declared_shape(value, shape)
+            else:
+                shape = tensor_shape.TensorShape(None)
+            self._make(graph, scope, value, shape, bool(trainable))
+        _collect(graph, self, collections, trainable)
+
+    def _make(self, graph, scope, value, shape, trainable):
+        """Adds the nodes: handle, whether it has a value, first value, read."""
+        self._shared_name = scope.rstrip("/")
+        self._initial_value = value
+        handle = _headrace.raw_op("VarHandleOp")(
+            dtype=value.dtype, shape=shape, shared_name=self._shared_name, name=scope
+        )
+        self._set_up(handle, value.dtype, shape, trainable)
+        variables._by_handle[handle._id] = self
+        with graph.name_scope("IsInitialized"):
+            _headrace.raw_op("VarIsInitializedOp")(resource=handle)
+        _headrace.raw_op("AssignVariableOp")(
+            resource=handle, value=value, name=f"{scope}Assign/"
+        )
+        self._initializer = _last_operation(graph)
+        with graph.name_scope("Read"):
+            self._value = self._read()
+
+    def _graph_element(self):
+        return self._value
+
+    @property
+    def initializer(self):
+        """The operation that gives it its first value."""
+        return self._initializer
+
+    @property
+    def create(self):
+        return self._initializer
+
+    @property
+    def initial_value(self):
+        return self._initial_value
+
+    def initialized_value(self):
+        """The value, the first one where it has none yet."""
+        from headrace.control_flow import branches
+
+        return branches.cond(
+            self.is_initialized(), self.read_value, lambda: self._initial_value
+        )
+
+    def eval(self, session=None):
+        return self._value.eval(session=session)
+
+    def load(self, value, session=None):
+        """Assigns the value in `session`."""
+        from headrace.graph import session as sessions
+
+        session = sessions.of(session, self.graph, "operation", "load()")
+        feed = {self._initializer.inputs[1]: value}
+        session.run(self._initializer, feed)
+
+    def count_up_to(self, limit):
+        return _headrace.raw_op("ResourceCountUpTo")(
+            resource=self.handle, limit=limit, T=self.dtype
+        )
+
+    def _assigned(self, read_value):
+        """The value after the operation just made, or that operation."""
+        op = _last_operation(stack.current())
+        if not read_value:
+            return op
+        with stack.current().control_dependencies([op]):
+            return self._read()
+
+    @property
+    def device(self):
+        return self.handle.device
+
+    def __deepcopy__(self, memo):
+        raise NotImplementedError(
+            "__deepcopy__() is only available when eager execution is enabled."
+        )
+
+
+class RefVariable:
+    """TensorFlow 1's variable: operations take it by reference."""
+
+    def __init__(
+        self,
+        initial_value=None,
+        trainable=None,
+        collections=None,
+        validate_shape=True,
+        caching_device=None,
+        name=None,
+        variable_def=None,
+        dtype=None,
+        constraint=None,
+        shape=None,
+        **unsupported,
+    ):
+        if variable_def is not None:
+            raise NotImplementedError("tf.Variable: variable_def is not supported")
+        if initial_value is None:
+            raise ValueError(_NO_INITIAL_VALUE)
+        graph = stack.current()
+        self.trainable = trainable is None or bool(trainable)
+        self.constraint = constraint
+        dtype = None if dtype is None else dtypes.as_dtype(dtype)
+        with graph.control_dependencies(None), graph.name_scope(
+            name or "Variable"
+        ) as scope:
+            value = _initial(graph, initial_value, dtype)
+            declared = value.shape if validate_shape else tensor_shape.TensorShape(None)
+            if shape is not None:
+                declared = tensor_shape.as_shape(shape)
+            self.initial_value = value
+            self._reference = _headrace.raw_op("VariableV2")(
+                shape=declared, dtype=value.dtype, name=scope
+            )
+            self.initializer = _headrace.raw_op("Assign")(
+                ref=self._reference,
+                value=value,
+                validate_shape=validate_shape,
+                name=f"{scope}Assign/",
+            ).op
+            self._snapshot = _headrace.raw_op("Identity")(
+                input=self._reference, name=f"{scope}read/"
+            )
+        _collect(graph, self, collections, self.trainable)
+
+    @property
+    def dtype(self):
+        return self._reference.dtype
+
+    @property
+    def shape(self):
+        return self._reference.shape
+
+    def get_shape(self):
+        return self.shape
+
+    @property
+    def name(self):
+        return self._reference.name
+
+    @property
+    def _shared_name(self):
+        return self.name.rpartition(":")[0]
+
+    @property
+    def op(self):
+        return self._reference.op
+
+    @property
+    def graph(self):
+        return self._reference.graph
+
+    @property
+    def device(self):
+        return self._reference.device
+
+    def value(self):
+        return self._snapshot
+
+    def read_value(self):
+        return _headrace.raw_op("Identity")(input=self._reference, name="read")
+
+    def _ref(self):
+        return self._reference
+
+    def _as_graph_element(self):
+        return self._reference
+
+    def eval(self, session=None):
+        return self._reference.eval(session=session)
+
+    def __tf_tensor__(self, dtype=None, name=None):
+        return self._snapshot
+
+    def _update(self, op, arguments, read_value):
+        result = _headrace.raw_op(op)(ref=self._reference, **arguments)
+        return result if read_value else result.op
+
+    def assign(self, value, use_locking=False, name=None, read_value=True):
+        arguments = {"value": value, "use_locking": use_locking, "name": name}
+        return self._update("Assign", arguments, read_value)
+
+    def assign_add(self, delta, use_locking=False, name=None, read_value=True):
+        arguments = {"value": delta, "use_locking": use_locking, "name": name}
+        return self._update("AssignAdd", arguments, read_value)
+
+    def assign_sub(self, delta, use_locking=False, name=None, read_value=True):
+        arguments = {"value": delta, "use_locking": use_locking, "name": name}
+        return self._update("AssignSub", arguments, read_value)
+
+    def ref(self):
+        from headrace.framework import tensor
+
+        return tensor.Reference(self)
+
+    def __getitem__(self, key):
+        return self._snapshot[key]
+
+    def __iter__(self):
+        raise TypeError("'Variable' object is not iterable.")
+
+    def __hash__(self):
+        return id(self)
+
+    def __eq__(self, other):
+        return self is other
+
+    def __repr__(self):
+        return (
+            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        )
+
+    __array_priority__ = 100
+
+
+def _add_operators():
+    names = "add sub mul truediv floordiv mod pow matmul and or xor".split()
+    names = [prefix + n for n in names for prefix in ("", "r")]
+    for name in names + ["lt", "le", "gt", "ge"]:
+
+        def binary(self, other, method=f"__{name}__"):
+            return getattr(self._snapshot, method)(other)
+
+        setattr(RefVariable, f"__{name}__", binary)
+    for name in ("neg", "abs", "invert"):
+
+        def unary(self, method=f"__{name}__"):
+            return getattr(self._snapshot, method)()
+
+        setattr(RefVariable, f"__{name}__", unary)
+
+
+_add_operators()

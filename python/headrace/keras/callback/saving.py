@@ -1,0 +1,165 @@
+"""Callbacks that save: ModelCheckpoint and BackupAndRestore."""
+
+import os
+import shutil
+
+import headrace as tf
+from headrace.framework import logging
+from headrace.keras.callback.base import Callback
+from headrace.keras.callback.steering import Monitor
+
+
+class ModelCheckpoint(Callback):
+    """Saves the weights after epochs, or every so many batches."""
+
+    def __init__(
+        self,
+        filepath,
+        monitor="val_loss",
+        verbose=0,
+        save_best_only=False,
+        save_weights_only=False,
+        mode="auto",
+        save_freq="epoch",
+        options=None,
+        initial_value_threshold=None,
+        **kwargs,
+    ):
+        super().__init__()
+        if not save_weights_only:
+            raise NotImplementedError(
+                "ModelCheckpoint: whole models are not saved; use save_weights_only=True"
+            )
+        if save_freq != "epoch" and not isinstance(save_freq, int):
+            raise ValueError(
+                f"Unrecognized save_freq: {save_freq}. Expected save_freq are "
+                '"epoch" or integer'
+            )
+        if kwargs:
+            raise TypeError(f"ModelCheckpoint: unknown arguments {list(kwargs)}")
+        self.filepath, self.monitor = os.fspath(filepath), monitor
+        self.verbose, self.save_best_only = verbose, save_best_only
+        self.save_freq, self._options = save_freq, options
+        self.save_weights_only = True
+        self._monitor = Monitor(monitor, mode)
+        self.best = initial_value_threshold
+        if self.best is None:
+            self.best = self._monitor.worst
+        self.epochs_since_last_save = self._batches = self._epoch = 0
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.save_freq == "epoch":
+            return
+        self._batches += 1
+        if self._batches >= self.save_freq:
+            self._batches = 0
+            self._save(self._epoch, batch, logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self.save_freq == "epoch":
+            self._save(epoch, None, logs)
+
+    def _path(self, epoch, batch, logs):
+        values = dict(logs or {})
+        if batch is not None:
+            values["batch"] = batch + 1
+        try:
+            return self.filepath.format(epoch=epoch + 1, **values)
+        except KeyError as e:
+            raise KeyError(
+                f'Failed to format this callback filepath: "{self.filepath}". Reason: {e}'
+            ) from e
+
+    def _save(self, epoch, batch, logs):
+        path = self._path(epoch, batch, logs)
+        if self.save_best_only:
+            current = (logs or {}).get(self.monitor)
+            if current is None:
+                logging.warn(
+                    "Can save best model only with %s available, skipping.",
+                    self.monitor,
+                )
+                return
+            if not self._monitor.better(current, self.best):
+                if self.verbose > 0:
+                    print(
+                        f"\nEpoch {epoch + 1}: {self.monitor} did not improve from "
+                        f"{self.best:.5f}"
+                    )
+                return
+            if self.verbose > 0:
+                print(
+                    f"\nEpoch {epoch + 1}: {self.monitor} improved from {self.best:.5f} "
+                    f"to {current:.5f}, saving model to {path}"
+                )
+            self.best = current
+        elif self.verbose > 0:
+            print(f"\nEpoch {epoch + 1}: saving model to {path}")
+        self.model.save_weights(path, overwrite=True, options=self._options)
+
+
+class BackupAndRestore(Callback):
+    """Saves the state of training so that an interrupted fit goes on."""
+
+    def __init__(
+        self,
+        backup_dir,
+        save_freq="epoch",
+        delete_checkpoint=True,
+        save_before_preemption=False,
+    ):
+        super().__init__()
+        if not backup_dir:
+            raise ValueError("Empty `backup_dir` argument passed")
+        if save_before_preemption:
+            raise NotImplementedError("BackupAndRestore: save_before_preemption")
+        if not (save_freq == "epoch" or isinstance(save_freq, int)) or not save_freq:
+            raise ValueError(
+                f"Invalid value for argument `save_freq`. Received: save_freq={save_freq}"
+            )
+        self.backup_dir, self.save_freq = os.fspath(backup_dir), save_freq
+        self.delete_checkpoint = delete_checkpoint
+        self._start = None
+        self._batches = 0
+
+    def on_train_begin(self, logs=None):
+        self._last_epoch = tf.Variable(-1, dtype=tf.int64, trainable=False)
+        self._checkpoint = tf.train.Checkpoint(
+            model=self.model, ckpt_saved_epoch=self._last_epoch
+        )
+        self._manager = tf.train.CheckpointManager(
+            self._checkpoint, os.path.join(self.backup_dir, "chief"), max_to_keep=1
+        )
+        self._start = None
+        if self._manager.latest_checkpoint:
+            self._checkpoint.restore(self._manager.latest_checkpoint)
+            self._start = int(self._last_epoch) + 1
+
+    def _first_epoch(self):
+        """Where fit goes on; None from the beginning."""
+        return self._start
+
+    def _save(self, epoch):
+        self._last_epoch.assign(epoch)
+        self._manager.save()
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch = epoch
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.save_freq == "epoch":
+            return
+        self._batches += 1
+        if self._batches % self.save_freq == 0:
+            self._save(self._epoch - 1)
+
+    def on_epoch_end(self, epoch, logs=None):
+        if self.save_freq == "epoch":
+            self._save(epoch)
+
+    def on_train_end(self, logs=None):
+        if self.delete_checkpoint:
+            shutil.rmtree(self.backup_dir, ignore_errors=True)

@@ -1,0 +1,199 @@
+"""Callbacks that stop training or change the learning rate."""
+
+import numpy as np
+
+from headrace.framework import logging
+from headrace.keras.callback.base import Callback
+
+
+class Monitor:
+    """Says whether a value is better than another, by the metric's name."""
+
+    def __init__(self, monitor, mode, min_delta=0.0):
+        if mode not in ("auto", "min", "max"):
+            logging.warn("Mode %s is unknown, fallback to auto mode.", mode)
+            mode = "auto"
+        if mode == "auto":
+            last = monitor.removeprefix("val_")
+            rising = last.endswith(("acc", "accuracy", "auc")) or last.startswith(
+                "fmeasure"
+            )
+            mode = "max" if rising else "min"
+        self.mode = mode
+        self._delta = abs(min_delta)
+        self.worst = np.inf if mode == "min" else -np.inf
+
+    def better(self, value, than):
+        if self.mode == "min":
+            return np.less(value + self._delta, than)
+        return np.greater(value - self._delta, than)
+
+
+class EarlyStopping(Callback):
+    """Stops when a metric no longer improves."""
+
+    def __init__(
+        self,
+        monitor="val_loss",
+        min_delta=0,
+        patience=0,
+        verbose=0,
+        mode="auto",
+        baseline=None,
+        restore_best_weights=False,
+        start_from_epoch=0,
+    ):
+        super().__init__()
+        self.monitor, self.patience, self.verbose = monitor, patience, verbose
+        self.baseline, self.min_delta = baseline, abs(min_delta)
+        self.restore_best_weights = restore_best_weights
+        self.start_from_epoch = start_from_epoch
+        self._monitor = Monitor(monitor, mode, min_delta)
+        self.wait = self.stopped_epoch = 0
+        self.best_weights = None
+
+    def on_train_begin(self, logs=None):
+        self.wait = self.stopped_epoch = 0
+        self.best, self.best_weights = self._monitor.worst, None
+        self.best_epoch = 0
+
+    def on_epoch_end(self, epoch, logs=None):
+        current = (logs or {}).get(self.monitor)
+        if current is None:
+            logging.warn(
+                "Early stopping conditioned on metric `%s` which is not available. "
+                "Available metrics are: %s",
+                self.monitor,
+                ",".join(logs or {}),
+            )
+            return
+        if epoch < self.start_from_epoch:
+            return
+        if self.restore_best_weights and self.best_weights is None:
+            self.best_weights = self.model.get_weights()
+            self.best_epoch = epoch
+        self.wait += 1
+        if self._monitor.better(current, self.best):
+            self.best, self.best_epoch = current, epoch
+            if self.restore_best_weights:
+                self.best_weights = self.model.get_weights()
+            if self.baseline is None or self._monitor.better(current, self.baseline):
+                self.wait = 0
+            return
+        if self.wait >= self.patience and epoch > 0:
+            self.stopped_epoch = epoch
+            self.model.stop_training = True
+            if self.restore_best_weights and self.best_weights is not None:
+                if self.verbose > 0:
+                    print(
+                        "Restoring model weights from the end of the best epoch: "
+                        f"{self.best_epoch + 1}."
+                    )
+                self.model.set_weights(self.best_weights)
+
+    def on_train_end(self, logs=None):
+        if self.stopped_epoch > 0 and self.verbose > 0:
+            print(f"Epoch {self.stopped_epoch + 1}: early stopping")
+
+
+def _rate(optimizer):
+    return float(np.asarray(optimizer.learning_rate))
+
+
+class LearningRateScheduler(Callback):
+    """Sets the rate of each epoch: schedule(epoch) or schedule(epoch, rate)."""
+
+    def __init__(self, schedule, verbose=0):
+        super().__init__()
+        self.schedule, self.verbose = schedule, verbose
+
+    def on_epoch_begin(self, epoch, logs=None):
+        optimizer = self.model.optimizer
+        try:
+            rate = self.schedule(epoch, _rate(optimizer))
+        except TypeError:
+            rate = self.schedule(epoch)
+        if hasattr(rate, "numpy"):
+            rate = rate.numpy()
+        if not isinstance(rate, (float, np.float32, np.float64, np.ndarray)):
+            raise ValueError(
+                f'The output of the "schedule" function should be float. Got: {rate}'
+            )
+        optimizer.learning_rate = float(rate)
+        if self.verbose > 0:
+            print(
+                f"\nEpoch {epoch + 1}: LearningRateScheduler setting learning rate to "
+                f"{rate}."
+            )
+
+    def on_epoch_end(self, epoch, logs=None):
+        if logs is not None:
+            logs["lr"] = _rate(self.model.optimizer)
+
+
+class ReduceLROnPlateau(Callback):
+    """Lowers the rate when a metric no longer improves."""
+
+    def __init__(
+        self,
+        monitor="val_loss",
+        factor=0.1,
+        patience=10,
+        verbose=0,
+        mode="auto",
+        min_delta=1e-4,
+        cooldown=0,
+        min_lr=0,
+        **kwargs,
+    ):
+        super().__init__()
+        if factor >= 1.0:
+            raise ValueError(
+                f"ReduceLROnPlateau does not support a factor >= 1.0. Got {factor}"
+            )
+        self.monitor, self.factor, self.min_lr = monitor, factor, min_lr
+        self.patience, self.verbose, self.cooldown = patience, verbose, cooldown
+        self._monitor = Monitor(monitor, mode, min_delta)
+        self._reset()
+
+    def _reset(self):
+        self.best = self._monitor.worst
+        self.cooldown_counter = self.wait = 0
+
+    def on_train_begin(self, logs=None):
+        self._reset()
+
+    def on_epoch_end(self, epoch, logs=None):
+        logs = {} if logs is None else logs
+        logs["lr"] = _rate(self.model.optimizer)
+        current = logs.get(self.monitor)
+        if current is None:
+            logging.warn(
+                "Learning rate reduction is conditioned on metric `%s` which is not "
+                "available. Available metrics are: %s",
+                self.monitor,
+                ",".join(logs),
+            )
+            return
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            self.wait = 0
+        if self._monitor.better(current, self.best):
+            self.best, self.wait = current, 0
+        elif self.cooldown_counter <= 0:
+            self.wait += 1
+            if self.wait >= self.patience:
+                self._lower(epoch)
+
+    def _lower(self, epoch):
+        old = np.float32(_rate(self.model.optimizer))
+        if old <= np.float32(self.min_lr):
+            return
+        rate = max(old * self.factor, self.min_lr)
+        self.model.optimizer.learning_rate = float(rate)
+        if self.verbose > 0:
+            print(
+                f"\nEpoch {epoch + 1}: ReduceLROnPlateau reducing learning rate to "
+                f"{rate}."
+            )
+        self.cooldown_counter, self.wait = self.cooldown, 0

@@ -1,0 +1,100 @@
+"""Writes what TensorBoard shows."""
+
+import os
+
+import headrace as tf
+from headrace.keras.callback.base import Callback
+
+
+class TensorBoard(Callback):
+    """Scalars of epochs and batches, and histograms of weights, as event files."""
+
+    def __init__(
+        self,
+        log_dir="logs",
+        histogram_freq=0,
+        write_graph=True,
+        write_images=False,
+        write_steps_per_second=False,
+        update_freq="epoch",
+        profile_batch=0,
+        embeddings_freq=0,
+        embeddings_metadata=None,
+        **kwargs,
+    ):
+        super().__init__()
+        for name, value in (
+            ("write_images", write_images),
+            ("profile_batch", profile_batch),
+            ("embeddings_freq", embeddings_freq),
+            ("embeddings_metadata", embeddings_metadata),
+        ):
+            if value:
+                raise NotImplementedError(f"TensorBoard: {name} is not supported")
+        if kwargs:
+            raise ValueError(f"Unrecognized arguments in `TensorBoard`: {kwargs}")
+        self.log_dir = os.fspath(log_dir)
+        self.histogram_freq, self.write_graph = histogram_freq, write_graph
+        self.write_steps_per_second = write_steps_per_second
+        self.update_freq = 1 if update_freq == "batch" else update_freq
+        self._writers = {}
+        self._step = 0
+
+    def _writer(self, name):
+        if name not in self._writers:
+            self._writers[name] = tf.summary.create_file_writer(
+                os.path.join(self.log_dir, name)
+            )
+        return self._writers[name]
+
+    def on_train_begin(self, logs=None):
+        self._step = 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        if self.update_freq == "epoch":
+            return
+        if self._step % self.update_freq == 0:
+            with self._writer("train").as_default():
+                for name, value in (logs or {}).items():
+                    tf.summary.scalar("batch_" + name, value, step=self._step)
+        self._step += 1
+
+    def on_epoch_begin(self, epoch, logs=None):
+        import time
+
+        self._began = time.time()
+        self._steps_before = int(self.model.optimizer.iterations)
+
+    def _scalars(self, epoch, logs):
+        train = {k: v for k, v in logs.items() if not k.startswith("val_")}
+        rate = self.model.optimizer.learning_rate
+        if callable(rate) and not isinstance(rate, tf.Variable):
+            rate = rate(self.model.optimizer.iterations)
+        train["learning_rate"] = float(rate)
+        if self.write_steps_per_second:
+            import time
+
+            steps = int(self.model.optimizer.iterations) - self._steps_before
+            train["steps_per_second"] = steps / max(time.time() - self._began, 1e-9)
+        shown = {"train": train}
+        validation = {k[4:]: v for k, v in logs.items() if k.startswith("val_")}
+        if validation:
+            shown["validation"] = validation
+        for writer, values in shown.items():
+            with self._writer(writer).as_default():
+                for name, value in values.items():
+                    tf.summary.scalar("epoch_" + name, value, step=epoch)
+
+    def on_epoch_end(self, epoch, logs=None):
+        self._scalars(epoch, logs or {})
+        if self.histogram_freq and epoch % self.histogram_freq == 0:
+            with self._writer("train").as_default():
+                for layer in self.model.layers:
+                    for weight in layer.weights:
+                        name = weight.name.replace(":", "_")
+                        tf.summary.histogram(name, weight, step=epoch)
+
+    def on_train_end(self, logs=None):
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}

@@ -1,0 +1,195 @@
+"""The table that Model.summary prints."""
+
+import itertools
+import math
+
+import headrace as tf
+from headrace.keras.engine.tracking import unique
+
+
+def _size(count):
+    """(value, unit) of so many bytes, as 132.00 Byte."""
+    units = ["Byte", "KB", "MB", "GB", "TB", "PB"]
+    power = 0 if not count else min(int(math.log(count, 1024)), len(units) - 1)
+    return f"{count / 1024**power:.2f} {units[power]}"
+
+
+def _params(weights):
+    return sum(w.shape.num_elements() for w in weights)
+
+
+def _bytes(weights):
+    return sum(w.shape.num_elements() * w.dtype.size for w in weights)
+
+
+def _shape_text(layer):
+    """What is shown as a layer's output shape."""
+    if layer.inbound_nodes:
+        outputs = layer.inbound_nodes[0].outputs
+        shapes = [tuple(x.shape.as_list()) for x in tf.nest.flatten(outputs)]
+        from headrace.keras.engine.input_layer import InputLayer
+
+        if isinstance(layer, InputLayer):
+            return str(shapes)
+        if isinstance(outputs, (list, tuple)):
+            return str(shapes)
+        return str(shapes[0])
+    try:
+        return str(tuple(layer.output_shape))
+    except AttributeError:
+        return "multiple" if layer.built else "?"
+
+
+class _Table:
+    """Rows of cells in columns that end at `positions`."""
+
+    def __init__(self, positions, out):
+        self._positions, self._out = positions, out
+
+    def _pieces(self, cell, column):
+        """A cell's lines: text that is too long goes on below."""
+        start = self._positions[column - 1] if column else 1
+        room = self._positions[column] - start - (0 if column == 3 else 2)
+        out = []
+        for text in cell if isinstance(cell, list) else [str(cell)]:
+            while len(text) > room:
+                out.append(text[:room])
+                text = text[room:]
+                if column != 3:
+                    text = text.lstrip()
+            out.append(text)
+        return out
+
+    def row(self, cells, nested=False):
+        columns = [self._pieces(c, i) for i, c in enumerate(cells)]
+        for lines in itertools.zip_longest(*columns, fillvalue=""):
+            text = "| " if nested else " "
+            for end, piece in zip(self._positions, lines):
+                text = (text + piece).ljust(end)
+            self._out(text[:-1] + "|" if nested else text)
+
+    def gap(self, nested=False):
+        width = self._positions[-1]
+        self._out("|" + " " * (width - 2) + "|" if nested else " " * width)
+
+
+class _Options:
+    """How the table is to look."""
+
+    def __init__(self, model, connected, expand_nested, show_trainable):
+        self.model, self.connected = model, connected
+        self.expand_nested, self.show_trainable = expand_nested, show_trainable
+
+
+def show(model, line_length, positions, out, expand_nested, show_trainable):
+    """Prints the layers, their outputs' shapes and numbers of weights."""
+    out = out or print
+    connected = not _is_sequential_like(model)
+    if line_length is None:
+        line_length = 98 if connected else 65
+    shares = positions or ((0.3, 0.6, 0.7, 1.0) if connected else (0.45, 0.85, 1.0))
+    columns = [int(line_length * p) if p <= 1 else int(p) for p in shares]
+    heads = ["Layer (type)", "Output Shape", "Param #"]
+    if connected:
+        heads.append("Connected to")
+    if show_trainable:
+        line_length += 11
+        columns.append(line_length)
+        heads.append("Trainable")
+    out(f'Model: "{model.name}"')
+    out("_" * line_length)
+    table = _Table(columns, out)
+    table.row(heads)
+    out("=" * line_length)
+    how = _Options(model, connected, expand_nested, show_trainable)
+    for layer in model.layers:
+        _layer(layer, table, how)
+        if expand_nested and getattr(layer, "layers", None):
+            out("|" + "¯" * (line_length - 2) + "|")
+            for i, inner in enumerate(layer.layers):
+                if i:
+                    table.gap(nested=True)
+                _layer(inner, table, how, nested=True)
+            out("¯" * line_length)
+        else:
+            table.gap()
+    out("=" * line_length)
+    _totals(model, out)
+    out("_" * line_length)
+
+
+def _layer(layer, table, how, nested=False):
+    cells = [f"{layer.name} ({_kind(layer)})", _shape_text(layer), _count(layer)]
+    if how.connected:
+        cells.append([] if nested else _inbound(layer, how.model))
+    if how.show_trainable:
+        cells.append("Y" if layer.trainable else "N")
+    table.row(cells, nested)
+
+
+def _kind(layer):
+    return type(layer).__name__
+
+
+def _count(layer):
+    if not layer.built:
+        return "0 (unused)"
+    return layer.count_params()
+
+
+def _inbound(layer, model):
+    """The tensors that a layer is called with, as ['name[0][0]']."""
+    inside = {id(n) for n in model._network.nodes}
+    found = []
+    for node in layer.inbound_nodes:
+        if id(node) in inside:
+            found.extend(
+                f"{x.history[0].name}[{x.history[1]}][{x.history[2]}]"
+                for x in node.parents
+            )
+    if not found:
+        return ["[]"]
+    quoted = [f"'{name}'" for name in found]
+    quoted[0] = "[" + quoted[0]
+    quoted[-1] += "]"
+    return [
+        (" " if i else "") + text + ("," if i < len(quoted) - 1 else "")
+        for i, text in enumerate(quoted)
+    ]
+
+
+def _is_sequential_like(model):
+    """True for models whose layers follow each other, or are not connected."""
+    from headrace.keras.engine.functional import Functional
+    from headrace.keras.engine.sequential import Sequential
+
+    if isinstance(model, Sequential) or not isinstance(model, Functional):
+        return True
+    return _single_chain(model._network)
+
+
+def _single_chain(network):
+    parents = [len({id(x.node) for x in n.parents}) for n in network.nodes]
+    layers = [id(n.layer) for n in network.nodes]
+    users = {}
+    for node in network.nodes:
+        for x in node.parents:
+            users.setdefault(id(x.node), set()).add(id(node))
+    return (
+        all(n <= 1 for n in parents)
+        and len(set(layers)) == len(layers)
+        and all(len(u) <= 1 for u in users.values())
+        and len(network.flat_inputs) == 1
+    )
+
+
+def _totals(model, out):
+    trainable = unique(model.trainable_weights)
+    frozen = unique(model.non_trainable_weights)
+    everything = trainable + frozen
+    for name, weights in (
+        ("Total params", everything),
+        ("Trainable params", trainable),
+        ("Non-trainable params", frozen),
+    ):
+        out(f"{name}: {_params(weights)} ({_size(_bytes(weights))})")

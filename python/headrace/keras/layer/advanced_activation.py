@@ -1,0 +1,151 @@
+"""Activations that are layers because they have options or weights."""
+
+import headrace as tf
+from headrace.keras import constraint as constraints
+from headrace.keras import initializer as initializers
+from headrace.keras import regularizer as regularizers
+from headrace.keras import serialization, settings
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.input_spec import InputSpec
+
+
+class _Elementwise(Layer):
+    supports_masking = True
+    _config = ()
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape)
+
+    def get_config(self):
+        own = {name: getattr(self, name) for name in self._config}
+        return {**super().get_config(), **own}
+
+
+class ReLU(_Elementwise):
+    _config = ("max_value", "negative_slope", "threshold")
+
+    def __init__(self, max_value=None, negative_slope=0.0, threshold=0.0, **kwargs):
+        super().__init__(**kwargs)
+        if negative_slope is None or negative_slope < 0.0:
+            raise ValueError(
+                "negative_slope of a ReLU layer cannot be a negative value. Received: "
+                f"{negative_slope}"
+            )
+        self.max_value, self.negative_slope = max_value, negative_slope
+        self.threshold = threshold
+
+    def call(self, inputs):
+        return settings.relu(
+            inputs, self.negative_slope, self.max_value, self.threshold
+        )
+
+
+class LeakyReLU(_Elementwise):
+    _config = ("alpha",)
+
+    def __init__(self, alpha=0.3, **kwargs):
+        super().__init__(**kwargs)
+        if alpha is None:
+            raise ValueError(
+                "The alpha value of a Leaky ReLU layer cannot be None, Expecting a "
+                f"float. Received: {alpha}"
+            )
+        self.alpha = alpha
+
+    def call(self, inputs):
+        return tf.nn.leaky_relu(inputs, self.alpha)
+
+
+class ELU(_Elementwise):
+    _config = ("alpha",)
+
+    def __init__(self, alpha=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.alpha = alpha
+
+    def call(self, inputs):
+        out = tf.nn.elu(inputs)
+        return out if self.alpha == 1 else tf.where(inputs > 0, out, self.alpha * out)
+
+
+class ThresholdedReLU(_Elementwise):
+    _config = ("theta",)
+
+    def __init__(self, theta=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.theta = theta
+
+    def call(self, inputs):
+        return inputs * tf.cast(inputs > self.theta, inputs.dtype)
+
+
+class Softmax(_Elementwise):
+    """Probabilities along an axis; with a mask, over what it shows."""
+
+    _config = ("axis",)
+
+    def __init__(self, axis=-1, **kwargs):
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def call(self, inputs, mask=None):
+        if mask is not None:
+            low = -65504.0 if inputs.dtype == tf.float16 else -1e9
+            inputs += (1.0 - tf.cast(mask, inputs.dtype)) * low
+        if isinstance(self.axis, (tuple, list)) and len(self.axis) > 1:
+            total = tf.reduce_logsumexp(inputs, axis=self.axis, keepdims=True)
+            return tf.exp(inputs - total)
+        axis = self.axis[0] if isinstance(self.axis, (tuple, list)) else self.axis
+        return tf.nn.softmax(inputs, axis=axis)
+
+
+class PReLU(Layer):
+    """A leaky ReLU whose slopes are learned."""
+
+    supports_masking = True
+
+    def __init__(
+        self,
+        alpha_initializer="zeros",
+        alpha_regularizer=None,
+        alpha_constraint=None,
+        shared_axes=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.alpha_initializer = initializers.get(alpha_initializer)
+        self.alpha_regularizer = regularizers.get(alpha_regularizer)
+        self.alpha_constraint = constraints.get(alpha_constraint)
+        if shared_axes is not None and not isinstance(shared_axes, (list, tuple)):
+            shared_axes = [shared_axes]
+        self.shared_axes = None if shared_axes is None else tuple(shared_axes)
+
+    def build(self, input_shape):
+        sizes = tf.TensorShape(input_shape).as_list()
+        shape = sizes[1:]
+        for axis in self.shared_axes or ():
+            shape[axis - 1] = 1
+        self.alpha = self.add_weight(
+            name="alpha",
+            shape=shape,
+            initializer=self.alpha_initializer,
+            regularizer=self.alpha_regularizer,
+            constraint=self.alpha_constraint,
+        )
+        shared = self.shared_axes or ()
+        axes = {i: n for i, n in enumerate(sizes) if i > 0 and i not in shared}
+        self.input_spec = InputSpec(ndim=len(sizes), axes=axes)
+        self.built = True
+
+    def call(self, inputs):
+        return tf.nn.relu(inputs) - self.alpha * tf.nn.relu(-inputs)
+
+    def get_config(self):
+        say = serialization.serialize
+        return {
+            **super().get_config(),
+            "alpha_initializer": say(self.alpha_initializer),
+            "alpha_regularizer": say(self.alpha_regularizer),
+            "alpha_constraint": say(self.alpha_constraint),
+            "shared_axes": self.shared_axes,
+        }

@@ -1,0 +1,315 @@
+"""Attention."""
+
+import headrace as tf
+from headrace.keras import initializer as initializers
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.layer.core import Dropout
+from headrace.keras.layer.parts import Weighted
+
+_LOW = -1e9
+
+
+class _Projection(Weighted, Layer):
+    """einsum(inputs, kernel) + bias."""
+
+    def __init__(self, equation, out_shape, kernel_shape, options, **kwargs):
+        super().__init__(**kwargs)
+        self.equation, self._shape = equation, tuple(kernel_shape)
+        self._out_shape = tuple(out_shape)
+        self._has_bias = options["use_bias"]
+        kernel, bias = options["kernel"], options["bias"]
+        # A copy of the initializer, so that every projection gets its own values.
+        fresh = [self._fresh(o[0]) for o in (kernel, bias)]
+        self._take_options(
+            kernel=(fresh[0], kernel[1], kernel[2]), bias=(fresh[1], bias[1], bias[2])
+        )
+
+    @staticmethod
+    def _fresh(init):
+        init = initializers.get(init)
+        if isinstance(init, initializers.Initializer):
+            return type(init).from_config(init.get_config())
+        return init
+
+    def build(self, input_shape):
+        self.kernel = self._new_weight("kernel", self._shape)
+        self.bias = None
+        if self._has_bias:
+            self.bias = self._new_weight("bias", self._out_shape)
+        self.built = True
+
+    def call(self, inputs):
+        out = tf.einsum(self.equation, inputs, self.kernel)
+        return out if self.bias is None else out + self.bias
+
+
+class MultiHeadAttention(Layer):
+    """Attention of several heads, over the steps of [batch, time, features]."""
+
+    supports_masking = True
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        dropout=0.0,
+        use_bias=True,
+        output_shape=None,
+        attention_axes=None,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        if attention_axes not in (None, 1, (1,), [1]):
+            raise NotImplementedError(
+                f"MultiHeadAttention: attention_axes={attention_axes} is not supported"
+            )
+        self._num_heads, self._key_dim = num_heads, key_dim
+        self._value_dim = value_dim or key_dim
+        self._dropout, self._use_bias = dropout, use_bias
+        if isinstance(output_shape, (list, tuple)):
+            if len(output_shape) != 1:
+                raise NotImplementedError(
+                    "MultiHeadAttention: output_shape of several axes is not supported"
+                )
+            output_shape = output_shape[0]
+        self._output_size = output_shape
+        object.__setattr__(
+            self,
+            "_weight_options",
+            {
+                "use_bias": use_bias,
+                "kernel": (kernel_initializer, kernel_regularizer, kernel_constraint),
+                "bias": (bias_initializer, bias_regularizer, bias_constraint),
+            },
+        )
+        self._query_dense = None
+
+    def _make(self, query, value, key):
+        """The projections, for inputs of these shapes."""
+        heads = (self._num_heads, self._key_dim)
+        value_heads = (self._num_heads, self._value_dim)
+        options = self._weight_options
+        out = self._output_size or query[-1]
+        split = "abc,cde->abde"
+        with tf.init_scope():
+            self._query_dense = _Projection(
+                split, heads, (query[-1], *heads), options, name="query"
+            )
+            self._key_dense = _Projection(
+                split, heads, (key[-1], *heads), options, name="key"
+            )
+            self._value_dense = _Projection(
+                split, value_heads, (value[-1], *value_heads), options, name="value"
+            )
+            self._dropout_layer = Dropout(self._dropout)
+            self._output_dense = _Projection(
+                "abcd,cde->abe",
+                (out,),
+                (*value_heads, out),
+                options,
+                name="attention_output",
+            )
+
+    def call(
+        self,
+        query,
+        value,
+        key=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+    ):
+        key = value if key is None else key
+        for x in (query, value, key):
+            if x.shape.rank != 3:
+                raise NotImplementedError(
+                    "MultiHeadAttention: inputs must be [batch, time, features], got "
+                    f"shape {x.shape}"
+                )
+        if self._query_dense is None:
+            self._make(query.shape, value.shape, key.shape)
+        mask = self._mask(query, value, key, attention_mask, use_causal_mask)
+        q = self._query_dense(query)
+        k = self._key_dense(key)
+        v = self._value_dense(value)
+        q = q * (1.0 / float(self._key_dim) ** 0.5)
+        scores = tf.einsum("aecd,abcd->acbe", k, q)
+        if mask is not None:
+            mask = tf.expand_dims(mask, 1) if mask.shape.rank == 3 else mask
+            scores = scores + (1.0 - tf.cast(mask, scores.dtype)) * _LOW
+        scores = tf.nn.softmax(scores)
+        shared = self._dropout_layer(scores, training=training)
+        out = self._output_dense(tf.einsum("acbe,aecd->abcd", shared, v))
+        return (out, scores) if return_attention_scores else out
+
+    def _mask(self, query, value, key, attention_mask, causal):
+        """What each query may see: the masks that are there, joined."""
+        parts = []
+        sides = [(query, 2), (value, 1)]
+        for x, axis in sides if key is value else [*sides, (key, 1)]:
+            shown = getattr(x, "_keras_mask", None)
+            if shown is not None:
+                parts.append(tf.expand_dims(tf.cast(shown, tf.bool), axis))
+        if causal:
+            rows, cols = tf.shape(query)[1], tf.shape(value)[1]
+            seen = tf.range(rows)[:, None] >= tf.range(cols)[None, :]
+            parts.append(seen[None])
+        if attention_mask is not None:
+            parts.append(tf.cast(attention_mask, tf.bool))
+        out = None
+        for part in parts:
+            out = part if out is None else tf.logical_and(out, part)
+        return out
+
+    def compute_mask(self, inputs, mask=None):
+        return mask if not isinstance(mask, (list, tuple)) else mask[0]
+
+    def get_config(self):
+        from headrace.keras import constraint, regularizer, serialization
+
+        say = serialization.serialize
+        config = {
+            **super().get_config(),
+            "num_heads": self._num_heads,
+            "key_dim": self._key_dim,
+            "value_dim": self._value_dim,
+            "dropout": self._dropout,
+            "use_bias": self._use_bias,
+            "output_shape": self._output_size,
+            "attention_axes": None,
+        }
+        for kind, get, at in (
+            ("initializer", initializers.get, 0),
+            ("regularizer", regularizer.get, 1),
+            ("constraint", constraint.get, 2),
+        ):
+            for name in ("kernel", "bias"):
+                config[f"{name}_{kind}"] = say(get(self._weight_options[name][at]))
+        config["activity_regularizer"] = say(self.activity_regularizer)
+        return config
+
+
+class _PlainAttention(Layer):
+    """Attention of [query, value] or [query, value, key] without projections."""
+
+    supports_masking = True
+
+    def __init__(self, dropout=0.0, **kwargs):
+        super().__init__(**kwargs)
+        self.dropout = dropout
+
+    def _scores(self, query, key):
+        raise NotImplementedError(type(self).__name__)
+
+    def call(
+        self,
+        inputs,
+        mask=None,
+        training=None,
+        return_attention_scores=False,
+        use_causal_mask=False,
+    ):
+        if not isinstance(inputs, (list, tuple)) or len(inputs) not in (2, 3):
+            raise ValueError(
+                f"{type(self).__name__} layer must be called on a list of inputs, namely "
+                f"[query, value] or [query, value, key]. Received: {inputs}."
+            )
+        query, value = inputs[0], inputs[1]
+        key = inputs[2] if len(inputs) > 2 else value
+        scores = self._scores(query, key)
+        shown = None
+        if mask is not None and mask[1] is not None:
+            shown = tf.expand_dims(tf.cast(mask[1], tf.bool), 1)
+        if use_causal_mask:
+            rows, cols = tf.shape(scores)[1], tf.shape(scores)[2]
+            seen = (tf.range(rows)[:, None] >= tf.range(cols)[None, :])[None]
+            shown = seen if shown is None else tf.logical_and(shown, seen)
+        if shown is not None:
+            low = 65504.0 if scores.dtype == tf.float16 else 1e9
+            scores -= low * tf.cast(tf.logical_not(shown), scores.dtype)
+        weights = tf.nn.softmax(scores)
+        if training and self.dropout:
+            weights = tf.nn.dropout(weights, self.dropout)
+        out = tf.matmul(weights, value)
+        if mask is not None and mask[0] is not None:
+            out *= tf.cast(tf.expand_dims(mask[0], -1), out.dtype)
+        return (out, weights) if return_attention_scores else out
+
+    def compute_mask(self, inputs, mask=None):
+        return None if mask is None or mask[0] is None else mask[0]
+
+    def get_config(self):
+        return {**super().get_config(), "dropout": self.dropout}
+
+
+class Attention(_PlainAttention):
+    """Dot-product attention."""
+
+    def __init__(self, use_scale=False, score_mode="dot", dropout=0.0, **kwargs):
+        super().__init__(dropout=dropout, **kwargs)
+        if score_mode not in ("dot", "concat"):
+            raise ValueError(
+                f'Received: score_mode={score_mode}. Acceptable values are: ["dot", '
+                '"concat"]'
+            )
+        self.use_scale, self.score_mode = use_scale, score_mode
+
+    def build(self, input_shape):
+        self.scale = self.concat_score_weight = None
+        if self.use_scale:
+            self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
+        if self.score_mode == "concat":
+            self.concat_score_weight = self.add_weight(
+                name="concat_score_weight", shape=(), initializer="ones"
+            )
+        self.built = True
+
+    def _scores(self, query, key):
+        if self.score_mode == "dot":
+            scores = tf.matmul(query, key, transpose_b=True)
+            return scores if self.scale is None else scores * self.scale
+        mixed = tf.expand_dims(query, -2) + tf.expand_dims(key, -3)
+        if self.scale is not None:
+            mixed = self.scale * mixed
+        return self.concat_score_weight * tf.reduce_sum(tf.tanh(mixed), axis=-1)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "use_scale": self.use_scale,
+            "score_mode": self.score_mode,
+        }
+
+
+class AdditiveAttention(_PlainAttention):
+    """Bahdanau's attention."""
+
+    def __init__(self, use_scale=True, dropout=0.0, **kwargs):
+        super().__init__(dropout=dropout, **kwargs)
+        self.use_scale = use_scale
+
+    def build(self, input_shape):
+        size = tf.TensorShape(input_shape[0])[-1]
+        self.scale = None
+        if self.use_scale:
+            self.scale = self.add_weight(
+                name="scale", shape=[size], initializer="glorot_uniform"
+            )
+        self.built = True
+
+    def _scores(self, query, key):
+        mixed = tf.tanh(tf.expand_dims(query, -2) + tf.expand_dims(key, -3))
+        scale = 1.0 if self.scale is None else self.scale
+        return tf.reduce_sum(scale * mixed, axis=-1)
+
+    def get_config(self):
+        return {**super().get_config(), "use_scale": self.use_scale}

@@ -1,0 +1,311 @@
+"""One step of a recurrent layer."""
+
+import headrace as tf
+from headrace.keras import initializer as initializers
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.layer.parts import (
+    Weighted,
+    activation_name,
+    activation_of,
+    times_kernel,
+)
+
+
+class _Cell(Weighted, Layer):
+    """What the cells share.
+
+    A cell has `gates` products of the input side by side. `project` computes them
+    for any number of steps at once, `step` does what needs the state.
+    """
+
+    gates = 1
+    _state_count = 1
+
+    def __init__(
+        self,
+        units,
+        activation="tanh",
+        recurrent_activation=None,
+        use_bias=True,
+        kernel_initializer="glorot_uniform",
+        recurrent_initializer="orthogonal",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        recurrent_regularizer=None,
+        bias_regularizer=None,
+        kernel_constraint=None,
+        recurrent_constraint=None,
+        bias_constraint=None,
+        dropout=0.0,
+        recurrent_dropout=0.0,
+        **kwargs,
+    ):
+        if units <= 0:
+            raise ValueError(
+                "Received an invalid value for argument `units`, expected a positive "
+                f"integer, got {units}."
+            )
+        kwargs.pop("implementation", None)  # both kinds give the same values
+        super().__init__(**kwargs)
+        self.units = units
+        self.activation = activation_of(activation)
+        self.recurrent_activation = activation_of(recurrent_activation)
+        self.use_bias = use_bias
+        self._take_options(
+            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
+            recurrent=(
+                recurrent_initializer,
+                recurrent_regularizer,
+                recurrent_constraint,
+            ),
+            bias=(bias_initializer, bias_regularizer, bias_constraint),
+        )
+        self.dropout = min(1.0, max(0.0, dropout))
+        self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
+
+    @property
+    def state_size(self):
+        if self._state_count == 1:
+            return self.units
+        return [self.units] * self._state_count
+
+    @property
+    def output_size(self):
+        return self.units
+
+    def build(self, input_shape):
+        size = tf.TensorShape(input_shape)[-1]
+        wide = self.units * self.gates
+        self.kernel = self._new_weight("kernel", (size, wide))
+        self.recurrent_kernel = self._new_weight(
+            "recurrent", (self.units, wide), name="recurrent_kernel"
+        )
+        self.bias = self._new_bias() if self.use_bias else None
+        self.built = True
+
+    def _new_bias(self):
+        return self._new_weight("bias", (self.units * self.gates,))
+
+    # --- dropout: one mask a sequence ---
+
+    def new_masks(self, batch, size, training):
+        """(mask of inputs, mask of states); None where nothing is dropped."""
+        if not training:
+            return None, None
+
+        def mask(rate, width):
+            if not rate:
+                return None
+            return tf.nn.dropout(tf.ones(tf.stack([batch, width]), self._dtype), rate)
+
+        return mask(self.dropout, size), mask(self.recurrent_dropout, self.units)
+
+    # --- computing ---
+
+    def project(self, inputs):
+        """inputs @ kernel (+ bias), over the last axis."""
+        out = times_kernel(inputs, self.kernel, self.units * self.gates)
+        return out if self.bias is None else out + self._input_bias()
+
+    def _input_bias(self):
+        return self.bias._read()
+
+    def step(self, projected, states, drop):
+        raise NotImplementedError(type(self).__name__)
+
+    def call(self, inputs, states, training=None):
+        states = states if tf.nest.is_nested(states) else [states]
+        batch = tf.shape(inputs)[0]
+        drop_in, drop = self.new_masks(batch, inputs.shape[-1], training)
+        if drop_in is not None:
+            inputs = inputs * drop_in
+        out, states = self.step(self.project(inputs), list(states), drop)
+        return out, states if self._state_count > 1 else states[0]
+
+    def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
+        if inputs is not None:
+            batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
+        shape = tf.stack([batch_size, self.units])
+        zeros = [tf.zeros(shape, dtype or self._dtype)] * self._state_count
+        return zeros if self._state_count > 1 else zeros[0]
+
+    def cell_config(self):
+        """The arguments, without those of Layer."""
+        config = {
+            "units": self.units,
+            "activation": activation_name(self.activation),
+            "recurrent_activation": activation_name(self.recurrent_activation),
+            "use_bias": self.use_bias,
+            **self._options_config(activity=False),
+            "dropout": self.dropout,
+            "recurrent_dropout": self.recurrent_dropout,
+        }
+        if self.gates == 1:
+            del config["recurrent_activation"]
+        return config
+
+    def get_config(self):
+        return {**super().get_config(), **self.cell_config()}
+
+
+def _dropped(state, drop):
+    return state if drop is None else state * drop
+
+
+class SimpleRNNCell(_Cell):
+    """activation(x @ kernel + h @ recurrent_kernel + bias)."""
+
+    def step(self, projected, states, drop):
+        out = projected + tf.matmul(_dropped(states[0], drop), self.recurrent_kernel)
+        out = self.activation(out)
+        return out, [out]
+
+
+class LSTMCell(_Cell):
+    """Long short-term memory; gates in the order input, forget, cell, output."""
+
+    gates = 4
+    _state_count = 2
+
+    def __init__(
+        self,
+        units,
+        activation="tanh",
+        recurrent_activation="sigmoid",
+        use_bias=True,
+        unit_forget_bias=True,
+        **kwargs,
+    ):
+        super().__init__(units, activation, recurrent_activation, use_bias, **kwargs)
+        self.unit_forget_bias = unit_forget_bias
+
+    def _new_bias(self):
+        if not self.unit_forget_bias:
+            return super()._new_bias()
+        plain = self.bias_initializer
+
+        def with_forget(shape, dtype=None, **kwargs):
+            units = self.units
+            return tf.concat(
+                [
+                    plain([units], dtype=dtype),
+                    initializers.Ones()([units], dtype=dtype),
+                    plain([units * 2], dtype=dtype),
+                ],
+                0,
+            )
+
+        return self.add_weight(
+            name="bias",
+            shape=(self.units * 4,),
+            initializer=with_forget,
+            regularizer=self.bias_regularizer,
+            constraint=self.bias_constraint,
+        )
+
+    def step(self, projected, states, drop):
+        h, c = states
+        z = projected + tf.matmul(_dropped(h, drop), self.recurrent_kernel)
+        i, f, g, o = tf.split(z, 4, axis=1)
+        inner = self.recurrent_activation
+        c = inner(f) * c + inner(i) * self.activation(g)
+        h = inner(o) * self.activation(c)
+        return h, [h, c]
+
+    def cell_config(self):
+        return {**super().cell_config(), "unit_forget_bias": self.unit_forget_bias}
+
+
+class GRUCell(_Cell):
+    """Gated recurrent unit; gates in the order update, reset, candidate."""
+
+    gates = 3
+
+    def __init__(
+        self,
+        units,
+        activation="tanh",
+        recurrent_activation="sigmoid",
+        use_bias=True,
+        reset_after=True,
+        **kwargs,
+    ):
+        super().__init__(units, activation, recurrent_activation, use_bias, **kwargs)
+        self.reset_after = reset_after
+
+    def _new_bias(self):
+        wide = 3 * self.units
+        return self._new_weight("bias", (2, wide) if self.reset_after else (wide,))
+
+    def _input_bias(self):
+        bias = self.bias._read()
+        return bias[0] if self.reset_after else bias
+
+    def step(self, projected, states, drop):
+        h = states[0]
+        mixed = _dropped(h, drop)
+        kernel = self.recurrent_kernel._read()
+        inner = self.recurrent_activation
+        x_z, x_r, x_h = tf.split(projected, 3, axis=1)
+        if self.reset_after:
+            state = tf.matmul(mixed, kernel)
+            if self.bias is not None:
+                state = state + self.bias._read()[1]
+            h_z, h_r, h_h = tf.split(state, 3, axis=1)
+            z, r = inner(x_z + h_z), inner(x_r + h_r)
+            candidate = self.activation(x_h + r * h_h)
+        else:
+            units = self.units
+            state = tf.matmul(mixed, kernel[:, : 2 * units])
+            h_z, h_r = tf.split(state, 2, axis=1)
+            z, r = inner(x_z + h_z), inner(x_r + h_r)
+            candidate = self.activation(
+                x_h + tf.matmul(r * mixed, kernel[:, 2 * units :])
+            )
+        h = z * h + (1.0 - z) * candidate
+        return h, [h]
+
+    def cell_config(self):
+        return {**super().cell_config(), "reset_after": self.reset_after}
+
+
+class StackedRNNCells(Layer):
+    """Cells one on top of the other, as one cell."""
+
+    def __init__(self, cells, **kwargs):
+        super().__init__(**kwargs)
+        self.cells = list(cells)
+
+    @property
+    def state_size(self):
+        return [cell.state_size for cell in self.cells]
+
+    @property
+    def output_size(self):
+        return self.cells[-1].output_size
+
+    def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
+        return [
+            cell.get_initial_state(inputs, batch_size, dtype) for cell in self.cells
+        ]
+
+    def call(self, inputs, states, training=None):
+        new = []
+        for cell, state in zip(self.cells, states):
+            inputs, state = cell(inputs, state, training=training)
+            new.append(state)
+        return inputs, new
+
+    def get_config(self):
+        from headrace.keras import serialization
+
+        cells = [serialization.serialize(cell) for cell in self.cells]
+        return {**super().get_config(), "cells": cells}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        from headrace.keras.layer import registry
+
+        config = dict(config)
+        cells = [registry.deserialize(c, custom_objects) for c in config.pop("cells")]
+        return cls(cells, **config)

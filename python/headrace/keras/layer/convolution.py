@@ -1,0 +1,375 @@
+"""Convolutions."""
+
+import headrace as tf
+from headrace.keras import settings
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.layer.parts import (
+    Weighted,
+    activation_name,
+    activation_of,
+    tuple_of,
+)
+
+
+def output_length(size, kernel, padding, stride, dilation=1):
+    """The length of a convolution's output; None where it is unknown."""
+    if size is None:
+        return None
+    reach = kernel + (kernel - 1) * (dilation - 1)
+    if padding in ("same", "causal"):
+        return -(-size // stride)
+    return (size - reach + stride) // stride
+
+
+def transposed_length(size, kernel, padding, stride, output_padding=None, dilation=1):
+    """The length that a transposed convolution gives back."""
+    if size is None:
+        return None
+    kernel = kernel + (kernel - 1) * (dilation - 1)
+    if output_padding is None:
+        if padding == "valid":
+            return size * stride + max(kernel - stride, 0)
+        return size * stride
+    pad = kernel // 2 if padding == "same" else 0
+    return (size - 1) * stride + kernel - 2 * pad + output_padding
+
+
+class _ChannelsLast:
+    """Runs `function` with channels last, whatever the layer's format is."""
+
+    def __init__(self, layer, rank):
+        self._first = layer.data_format == "channels_first"
+        self._to = [0, *range(2, rank + 2), 1]
+        self._back = [0, rank + 1, *range(1, rank + 1)]
+
+    def __call__(self, function, inputs):
+        if not self._first:
+            return function(inputs)
+        return tf.transpose(function(tf.transpose(inputs, self._to)), self._back)
+
+
+class _Convolution(Weighted, Layer):
+    """What convolutions of all ranks share."""
+
+    rank = 2
+    _paddings = ("valid", "same")
+
+    def __init__(
+        self,
+        filters,
+        kernel_size,
+        strides=1,
+        padding="valid",
+        data_format=None,
+        dilation_rate=1,
+        groups=1,
+        activation=None,
+        use_bias=True,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        if filters is not None and filters <= 0:
+            raise ValueError(
+                "Invalid value for argument `filters`. Expected a strictly positive "
+                f"value. Received filters={filters}."
+            )
+        if groups <= 0 or (filters is not None and filters % groups):
+            raise ValueError(
+                "The number of filters must be evenly divisible by the number of "
+                f"groups. Received: groups={groups}, filters={filters}."
+            )
+        self.filters, self.groups = filters, groups
+        self.kernel_size = tuple_of(kernel_size, self.rank, "kernel_size")
+        self.strides = tuple_of(strides, self.rank, "strides")
+        self.dilation_rate = tuple_of(dilation_rate, self.rank, "dilation_rate")
+        self.padding = padding.lower()
+        if self.padding not in self._paddings:
+            raise ValueError(
+                "The `padding` argument must be a list/tuple or one of "
+                f"{set(self._paddings)}. Received: {padding}"
+            )
+        self.data_format = settings.data_format(data_format)
+        self.activation, self.use_bias = activation_of(activation), use_bias
+        self._take_options(
+            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
+            bias=(bias_initializer, bias_regularizer, bias_constraint),
+        )
+        self.input_spec = InputSpec(min_ndim=self.rank + 2)
+
+    def _channel_axis(self):
+        return 1 if self.data_format == "channels_first" else -1
+
+    def _channels(self, input_shape):
+        shape = tf.TensorShape(input_shape)
+        channels = shape[self._channel_axis()]
+        if channels is None:
+            raise ValueError(
+                "The channel dimension of the inputs should be defined. The "
+                f"input_shape received is {tuple(shape.as_list())}, where axis "
+                f"{self._channel_axis()} (0-based) is the channel dimension, which "
+                "found to be `None`."
+            )
+        return channels
+
+    def build(self, input_shape):
+        channels = self._channels(input_shape)
+        if channels % self.groups:
+            raise ValueError(
+                "The number of input channels must be evenly divisible by the number of "
+                f"groups. Received groups={self.groups}, but the input has {channels} "
+                "channels."
+            )
+        shape = (*self.kernel_size, channels // self.groups, self.filters)
+        self.kernel = self._new_weight("kernel", shape)
+        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
+        self.input_spec = InputSpec(
+            min_ndim=self.rank + 2, axes={self._channel_axis(): channels}
+        )
+        self.built = True
+
+    def _convolve(self, inputs):
+        padding = self.padding.upper()
+        if padding == "CAUSAL":
+            left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+            inputs = tf.pad(inputs, [[0, 0], [left, 0], [0, 0]])
+            padding = "VALID"
+        function = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}[self.rank]
+        strides, dilations = list(self.strides), list(self.dilation_rate)
+        if self.rank == 3:
+            strides, dilations = [1, *strides, 1], [1, *dilations, 1]
+        return function(inputs, self.kernel, strides, padding, dilations=dilations)
+
+    def _compute(self, inputs):
+        out = self._convolve(inputs)
+        return out + self.bias if self.rank == 3 else self._biased(out)
+
+    def _biased(self, out):
+        return tf.nn.bias_add(out, self.bias) if self.use_bias else out
+
+    def call(self, inputs):
+        out = _ChannelsLast(self, self.rank)(
+            self._compute if self.use_bias else self._convolve, inputs
+        )
+        return self.activation(out) if self.activation is not None else out
+
+    def _out_sizes(self, sizes):
+        return [
+            output_length(n, k, self.padding, s, d)
+            for n, k, s, d in zip(
+                sizes, self.kernel_size, self.strides, self.dilation_rate
+            )
+        ]
+
+    def compute_output_shape(self, input_shape):
+        sizes = tf.TensorShape(input_shape).as_list()
+        if self.data_format == "channels_first":
+            return tf.TensorShape([sizes[0], self.filters, *self._out_sizes(sizes[2:])])
+        inner = self._out_sizes(sizes[1:-1])
+        return tf.TensorShape([sizes[0], *inner, self.filters])
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "filters": self.filters,
+            "kernel_size": self.kernel_size,
+            "strides": self.strides,
+            "padding": self.padding,
+            "data_format": self.data_format,
+            "dilation_rate": self.dilation_rate,
+            "groups": self.groups,
+            "activation": activation_name(self.activation),
+            "use_bias": self.use_bias,
+            **self._options_config(),
+        }
+
+
+class Conv1D(_Convolution):
+    """A convolution over time."""
+
+    rank = 1
+    _paddings = ("valid", "same", "causal")
+
+
+class Conv2D(_Convolution):
+    """A convolution over images."""
+
+
+class Conv3D(_Convolution):
+    """A convolution over volumes."""
+
+    rank = 3
+
+
+class Conv2DTranspose(_Convolution):
+    """The transposed convolution: from outputs' sizes to inputs'."""
+
+    def __init__(self, filters, kernel_size, strides=1, padding="valid", **kwargs):
+        output_padding = kwargs.pop("output_padding", None)
+        super().__init__(filters, kernel_size, strides, padding, **kwargs)
+        if output_padding is not None:
+            output_padding = tuple_of(output_padding, 2, "output_padding", True)
+        self.output_padding = output_padding
+
+    def build(self, input_shape):
+        channels = self._channels(input_shape)
+        shape = (*self.kernel_size, self.filters, channels)
+        self.kernel = self._new_weight("kernel", shape)
+        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
+        self.input_spec = InputSpec(ndim=4, axes={self._channel_axis(): channels})
+        self.built = True
+
+    def _out_sizes(self, sizes):
+        pads = self.output_padding or (None, None)
+        return [
+            transposed_length(n, k, self.padding, s, p, d)
+            for n, k, s, p, d in zip(
+                sizes, self.kernel_size, self.strides, pads, self.dilation_rate
+            )
+        ]
+
+    def _convolve(self, inputs):
+        known = self._out_sizes(inputs.shape.as_list()[1:3])
+        if None in known:
+            dynamic = tf.shape(inputs)
+            known = self._out_sizes([dynamic[1], dynamic[2]])
+        shape = tf.stack([tf.shape(inputs)[0], *known, self.filters])
+        return tf.nn.conv2d_transpose(
+            inputs,
+            self.kernel,
+            shape,
+            strides=list(self.strides),
+            padding=self.padding.upper(),
+            dilations=list(self.dilation_rate),
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "output_padding": self.output_padding}
+
+
+class DepthwiseConv2D(_Convolution):
+    """Each channel by its own kernels."""
+
+    def __init__(
+        self,
+        kernel_size,
+        strides=(1, 1),
+        padding="valid",
+        depth_multiplier=1,
+        data_format=None,
+        dilation_rate=(1, 1),
+        activation=None,
+        use_bias=True,
+        depthwise_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        depthwise_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        depthwise_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(
+            None,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
+        self.depth_multiplier = depth_multiplier
+        self._take_options(
+            depthwise=(
+                depthwise_initializer,
+                depthwise_regularizer,
+                depthwise_constraint,
+            ),
+            bias=(bias_initializer, bias_regularizer, bias_constraint),
+        )
+
+    def build(self, input_shape):
+        channels = self._channels(input_shape)
+        shape = (*self.kernel_size, channels, self.depth_multiplier)
+        self.depthwise_kernel = self._new_weight(
+            "depthwise", shape, name="depthwise_kernel"
+        )
+        self.filters = channels * self.depth_multiplier
+        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
+        self.input_spec = InputSpec(min_ndim=4, axes={self._channel_axis(): channels})
+        self.built = True
+
+    def _depthwise(self, inputs, strides):
+        return tf.nn.depthwise_conv2d(
+            inputs,
+            self.depthwise_kernel,
+            [1, *strides, 1],
+            self.padding.upper(),
+            dilations=list(self.dilation_rate),
+        )
+
+    def _convolve(self, inputs):
+        return self._depthwise(inputs, self.strides)
+
+    def get_config(self):
+        config = super().get_config()
+        del config["filters"]
+        config["depth_multiplier"] = self.depth_multiplier
+        return config
+
+
+class SeparableConv2D(DepthwiseConv2D):
+    """A depthwise convolution, then one of size 1 that mixes channels."""
+
+    def __init__(self, filters, kernel_size, strides=(1, 1), padding="valid", **kwargs):
+        point = [
+            kwargs.pop("pointwise_initializer", "glorot_uniform"),
+            kwargs.pop("pointwise_regularizer", None),
+            kwargs.pop("pointwise_constraint", None),
+        ]
+        bias = [
+            kwargs.pop("bias_initializer", "zeros"),
+            kwargs.pop("bias_regularizer", None),
+            kwargs.pop("bias_constraint", None),
+        ]
+        depth = [
+            kwargs.pop("depthwise_initializer", "glorot_uniform"),
+            kwargs.pop("depthwise_regularizer", None),
+            kwargs.pop("depthwise_constraint", None),
+        ]
+        super().__init__(kernel_size, strides, padding, **kwargs)
+        self._take_options(depthwise=depth, pointwise=point, bias=bias)
+        self._wanted = filters
+
+    def build(self, input_shape):
+        channels = self._channels(input_shape)
+        mid = channels * self.depth_multiplier
+        self.filters = self._wanted
+        self.depthwise_kernel = self._new_weight(
+            "depthwise",
+            (*self.kernel_size, channels, self.depth_multiplier),
+            name="depthwise_kernel",
+        )
+        self.pointwise_kernel = self._new_weight(
+            "pointwise", (1, 1, mid, self.filters), name="pointwise_kernel"
+        )
+        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
+        self.input_spec = InputSpec(min_ndim=4, axes={self._channel_axis(): channels})
+        self.built = True
+
+    def _convolve(self, inputs):
+        mixed = self._depthwise(inputs, self.strides)
+        return tf.nn.conv2d(mixed, self.pointwise_kernel, [1, 1], "VALID")
+
+    def get_config(self):
+        return {**super().get_config(), "filters": self._wanted}

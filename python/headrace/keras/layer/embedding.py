@@ -1,0 +1,69 @@
+"""tf.keras.layers.Embedding."""
+
+import headrace as tf
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.layer.parts import Weighted
+
+
+class Embedding(Weighted, Layer):
+    """Rows of a table for integers."""
+
+    def __init__(
+        self,
+        input_dim,
+        output_dim,
+        embeddings_initializer="uniform",
+        embeddings_regularizer=None,
+        activity_regularizer=None,
+        embeddings_constraint=None,
+        mask_zero=False,
+        input_length=None,
+        **kwargs,
+    ):
+        if "input_shape" not in kwargs:
+            kwargs["input_shape"] = (input_length,) if input_length else (None,)
+        if input_dim <= 0 or output_dim <= 0:
+            raise ValueError(
+                "Both `input_dim` and `output_dim` should be positive, Received "
+                f"input_dim = {input_dim} and output_dim = {output_dim}"
+            )
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        self._autocast = False
+        self.input_dim, self.output_dim = input_dim, output_dim
+        self.mask_zero, self.input_length = mask_zero, input_length
+        self.supports_masking = mask_zero
+        self._take_options(
+            embeddings=(
+                embeddings_initializer,
+                embeddings_regularizer,
+                embeddings_constraint,
+            )
+        )
+
+    def build(self, input_shape=None):
+        self.embeddings = self._new_weight(
+            "embeddings", (self.input_dim, self.output_dim)
+        )
+        self.built = True
+
+    def compute_mask(self, inputs, mask=None):
+        return tf.not_equal(inputs, 0) if self.mask_zero else None
+
+    def call(self, inputs):
+        if inputs.dtype not in (tf.int32, tf.int64):
+            inputs = tf.cast(inputs, tf.int32)
+        return tf.nn.embedding_lookup(self.embeddings, inputs)
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape).concatenate([self.output_dim])
+
+    def get_config(self):
+        options = self._options_config()
+        return {
+            **super().get_config(),
+            "input_dim": self.input_dim,
+            "output_dim": self.output_dim,
+            **options,
+            "mask_zero": self.mask_zero,
+            "input_length": self.input_length,
+        }

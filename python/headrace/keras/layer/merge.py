@@ -1,0 +1,232 @@
+"""Layers that join several inputs."""
+
+import headrace as tf
+from headrace.keras.engine.base_layer import Layer
+
+
+class _Merge(Layer):
+    """Joins a list of tensors, element by element."""
+
+    supports_masking = True
+    _count = None  # how many inputs; None: two or more
+
+    def _check(self, inputs):
+        if not isinstance(inputs, (list, tuple)):
+            raise ValueError(
+                "A merge layer should be called on a list of inputs. Received: "
+                f"inputs={inputs} (not a list of tensors)"
+            )
+        if len(inputs) < 1 or (self._count and len(inputs) != self._count):
+            raise ValueError(
+                f"A `{type(self).__name__}` layer should be called on "
+                f"{'exactly 2' if self._count else 'at least 1'} inputs. Received: "
+                f"inputs={inputs}"
+            )
+
+    def build(self, input_shape):
+        if not isinstance(input_shape, (list, tuple)) or not input_shape:
+            self._check(input_shape)
+        if self._count and len(input_shape) != self._count:
+            self._check(input_shape)
+        self._check_shapes([tf.TensorShape(s) for s in input_shape])
+        self.built = True
+
+    def _check_shapes(self, shapes):
+        """Raises ValueError where the sizes of two inputs cannot be broadcast."""
+        for first, second in zip(shapes, shapes[1:]):
+            if first.rank is None or second.rank is None:
+                continue
+            pairs = zip(reversed(first.as_list()[1:]), reversed(second.as_list()[1:]))
+            for a, b in pairs:
+                if a is not None and b is not None and 1 not in (a, b) and a != b:
+                    raise ValueError(
+                        "Inputs have incompatible shapes. Received shapes "
+                        f"{tuple(first.as_list()[1:])} and "
+                        f"{tuple(second.as_list()[1:])}"
+                    )
+
+    def _merge(self, inputs):
+        raise NotImplementedError(type(self).__name__)
+
+    def call(self, inputs):
+        self._check(inputs)
+        ranks = {x.shape.rank for x in inputs}
+        if len(ranks) > 1 and None not in ranks:
+            most = max(ranks)
+            inputs = [self._padded(x, most) for x in inputs]
+        return self._merge(list(inputs))
+
+    @staticmethod
+    def _padded(x, rank):
+        """x with axes of 1 after the batch."""
+        for _ in range(rank - x.shape.rank):
+            x = tf.expand_dims(x, 1)
+        return x
+
+    def compute_mask(self, inputs, mask=None):
+        if mask is None or all(m is None for m in mask):
+            return None
+        found = [m for m in mask if m is not None]
+        out = found[0]
+        for other in found[1:]:
+            out = tf.logical_and(out, other)
+        return out
+
+
+class Add(_Merge):
+    def _merge(self, inputs):
+        out = inputs[0]
+        for x in inputs[1:]:
+            out = out + x
+        return out
+
+
+class Subtract(_Merge):
+    _count = 2
+
+    def _merge(self, inputs):
+        return inputs[0] - inputs[1]
+
+
+class Multiply(_Merge):
+    def _merge(self, inputs):
+        out = inputs[0]
+        for x in inputs[1:]:
+            out = out * x
+        return out
+
+
+class Average(Add):
+    def _merge(self, inputs):
+        return super()._merge(inputs) / len(inputs)
+
+
+class Maximum(_Merge):
+    def _merge(self, inputs):
+        out = inputs[0]
+        for x in inputs[1:]:
+            out = tf.maximum(out, x)
+        return out
+
+
+class Minimum(_Merge):
+    def _merge(self, inputs):
+        out = inputs[0]
+        for x in inputs[1:]:
+            out = tf.minimum(out, x)
+        return out
+
+
+class Concatenate(_Merge):
+    """Joins along an axis."""
+
+    def __init__(self, axis=-1, **kwargs):
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def _check_shapes(self, shapes):
+        if any(s.rank is None for s in shapes):
+            return
+        rank = shapes[0].rank
+        inner = set()
+        for shape in shapes:
+            sizes = shape.as_list()
+            if shape.rank == rank:
+                del sizes[self.axis]
+            inner.add(tuple(n if n is not None else -1 for n in sizes))
+        known = [s for s in inner if -1 not in s]
+        if len(known) > 1 or any(s.rank != rank for s in shapes):
+            raise ValueError(
+                "A `Concatenate` layer requires inputs with matching shapes except for "
+                f"the concatenation axis. Received: input_shape="
+                f"{[tuple(s.as_list()) for s in shapes]}"
+            )
+
+    def _merge(self, inputs):
+        return tf.concat(inputs, axis=self.axis)
+
+    def compute_mask(self, inputs, mask=None):
+        if mask is None or all(m is None for m in mask):
+            return None
+        masks = []
+        for x, m in zip(inputs, mask):
+            if m is None:
+                masks.append(tf.ones_like(x, dtype=tf.bool))
+            elif m.shape.rank < x.shape.rank:
+                shown = tf.expand_dims(m, -1)
+                masks.append(tf.broadcast_to(shown, tf.shape(x)))
+            else:
+                masks.append(m)
+        return tf.reduce_all(tf.concat(masks, axis=self.axis), axis=-1)
+
+    def get_config(self):
+        return {**super().get_config(), "axis": self.axis}
+
+
+class Dot(_Merge):
+    """The product of two inputs over an axis of each."""
+
+    _count = 2
+
+    def __init__(self, axes, normalize=False, **kwargs):
+        super().__init__(**kwargs)
+        self.axes, self.normalize = axes, normalize
+
+    def _check_shapes(self, shapes):
+        first, second = self._pair(shapes[0].rank, shapes[1].rank)
+        a, b = shapes[0][first], shapes[1][second]
+        if a is not None and b is not None and a != b:
+            raise ValueError(
+                f"Incompatible input shapes: axis values {a} (at axis {first}) != {b} "
+                f"(at axis {second}). Full input shapes: {shapes}"
+            )
+
+    def _pair(self, rank_a, rank_b):
+        a, b = (self.axes,) * 2 if isinstance(self.axes, int) else self.axes
+        return a % rank_a, b % rank_b
+
+    def call(self, inputs):
+        self._check(inputs)
+        x, y = inputs
+        a, b = self._pair(x.shape.rank, y.shape.rank)
+        if self.normalize:
+            x = tf.math.l2_normalize(x, axis=a)
+            y = tf.math.l2_normalize(y, axis=b)
+        letters = "abcdefghijklmnopqrstuvwxyz"
+        left = ["z"] + list(letters[1 : x.shape.rank])
+        right = ["z"] + list(letters[10 : 10 + y.shape.rank - 1])
+        left[a] = right[b] = "y"
+        out = [c for c in left if c != "y"] + [c for c in right[1:] if c != "y"]
+        equation = f"{''.join(left)},{''.join(right)}->{''.join(out)}"
+        found = tf.einsum(equation, x, y)
+        return tf.expand_dims(found, 1) if found.shape.rank == 1 else found
+
+    def compute_mask(self, inputs, mask=None):
+        return None
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "axes": self.axes,
+            "normalize": self.normalize,
+        }
+
+
+def _function(layer):
+    def merge(inputs, **kwargs):
+        return layer(**kwargs)(inputs)
+
+    merge.__name__ = layer.__name__.lower()
+    return merge
+
+
+add, subtract, multiply = _function(Add), _function(Subtract), _function(Multiply)
+average, maximum, minimum = _function(Average), _function(Maximum), _function(Minimum)
+
+
+def concatenate(inputs, axis=-1, **kwargs):
+    return Concatenate(axis=axis, **kwargs)(inputs)
+
+
+def dot(inputs, axes, normalize=False, **kwargs):
+    return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)

@@ -1,0 +1,295 @@
+"""Batch, layer, group and unit normalization."""
+
+import headrace as tf
+from headrace._load import _headrace
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.layer.parts import Weighted
+
+
+class BatchNormalization(Weighted, Layer):
+    """Normalizes by the batch while training, by running averages otherwise."""
+
+    supports_masking = True
+
+    def __init__(
+        self,
+        axis=-1,
+        momentum=0.99,
+        epsilon=1e-3,
+        center=True,
+        scale=True,
+        beta_initializer="zeros",
+        gamma_initializer="ones",
+        moving_mean_initializer="zeros",
+        moving_variance_initializer="ones",
+        beta_regularizer=None,
+        gamma_regularizer=None,
+        beta_constraint=None,
+        gamma_constraint=None,
+        synchronized=False,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if synchronized:
+            raise NotImplementedError("BatchNormalization: synchronized")
+        self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
+        self.center, self.scale = center, scale
+        self._take_options(
+            beta=(beta_initializer, beta_regularizer, beta_constraint),
+            gamma=(gamma_initializer, gamma_regularizer, gamma_constraint),
+            moving_mean=(moving_mean_initializer, None, None),
+            moving_variance=(moving_variance_initializer, None, None),
+        )
+
+    def _axes(self, rank):
+        given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        if any(not -rank <= a < rank for a in given):
+            raise ValueError(
+                f"Invalid value for `axis` argument: {self.axis}, with inputs of rank "
+                f"{rank}"
+            )
+        return [a % rank for a in given]
+
+    def build(self, input_shape):
+        shape = tf.TensorShape(input_shape)
+        axes = self._axes(shape.rank)
+        sizes = {a: shape[a] for a in axes}
+        if None in sizes.values():
+            raise ValueError(
+                "All `axis` values must be kept in the input shape: "
+                f"{tuple(shape.as_list())}"
+            )
+        self.input_spec = InputSpec(ndim=shape.rank, axes=sizes)
+        param = list(sizes.values())
+        if len(axes) > 1:
+            param = [sizes.get(i, 1) for i in range(shape.rank)]
+        self.gamma = self._new_weight("gamma", param) if self.scale else None
+        self.beta = self._new_weight("beta", param) if self.center else None
+        for name in ("moving_mean", "moving_variance"):
+            weight = self._new_weight(name, param, trainable=False)
+            setattr(self, name, weight)
+        self.built = True
+
+    def _fused(self, rank, axes):
+        return rank == 4 and axes in ([1], [3])
+
+    def call(self, inputs, mask=None, training=None):
+        training = bool(training) and self.trainable
+        rank = inputs.shape.rank
+        axes = self._axes(rank)
+        if self._fused(rank, axes):
+            if axes == [3]:
+                return self._call_fused(inputs, training)
+            out = self._call_fused(tf.transpose(inputs, [0, 2, 3, 1]), training)
+            return tf.transpose(out, [0, 3, 1, 2])
+        others = [i for i in range(rank) if i not in axes]
+        if training:
+            mean, variance = self._moments(inputs, others, len(axes) > 1, mask)
+            self._update(mean, variance)
+        else:
+            mean, variance = self.moving_mean._read(), self.moving_variance._read()
+        shape = None
+        if axes != [rank - 1] and len(axes) == 1:
+            shape = [1] * rank
+            shape[axes[0]] = inputs.shape[axes[0]]
+
+        def fit(x):
+            return x if shape is None or x is None else tf.reshape(x, shape)
+
+        gamma = None if self.gamma is None else self.gamma._read()
+        beta = None if self.beta is None else self.beta._read()
+        return tf.nn.batch_normalization(
+            inputs, fit(mean), fit(variance), fit(beta), fit(gamma), self.epsilon
+        )
+
+    def _moments(self, inputs, axes, keepdims, mask):
+        if mask is None:
+            return tf.nn.moments(inputs, axes, keepdims=keepdims)
+        shown = tf.cast(mask, inputs.dtype)
+        while shown.shape.rank < inputs.shape.rank:
+            shown = tf.expand_dims(shown, -1)
+        count = tf.reduce_sum(shown * tf.ones_like(inputs), axes, keepdims=True)
+        mean = tf.reduce_sum(inputs * shown, axes, keepdims=True) / count
+        squares = tf.math.squared_difference(inputs, mean) * shown
+        variance = tf.reduce_sum(squares, axes, keepdims=True) / count
+        if not keepdims:
+            mean, variance = tf.squeeze(mean, axes), tf.squeeze(variance, axes)
+        return mean, variance
+
+    def _update(self, mean, variance):
+        """Moves the running averages."""
+        rate = 1.0 - self.momentum
+        for average, value in (
+            (self.moving_mean, mean),
+            (self.moving_variance, variance),
+        ):
+            average.assign_sub((average._read() - value) * rate, read_value=False)
+
+    def _call_fused(self, inputs, training):
+        mean, variance = self.moving_mean._read(), self.moving_variance._read()
+        ones = None if self.scale else tf.ones_like(mean)
+        zeros = None if self.center else tf.zeros_like(mean)
+        found = _headrace.raw_op("FusedBatchNormV3")(
+            x=inputs,
+            scale=self.gamma._read() if self.scale else ones,
+            offset=self.beta._read() if self.center else zeros,
+            mean=[] if training else mean,
+            variance=[] if training else variance,
+            epsilon=self.epsilon,
+            is_training=training,
+        )
+        if training:
+            self._update(found[1], found[2])
+        return found[0]
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape)
+
+    def get_config(self):
+        options = self._options_config(activity=False)
+        for kind in ("regularizer", "constraint"):
+            for name in ("moving_mean", "moving_variance"):
+                options.pop(f"{name}_{kind}")
+        return {
+            **super().get_config(),
+            "axis": self.axis,
+            "momentum": self.momentum,
+            "epsilon": self.epsilon,
+            "center": self.center,
+            "scale": self.scale,
+            **options,
+        }
+
+
+class LayerNormalization(Weighted, Layer):
+    """Normalizes each sample over some axes."""
+
+    supports_masking = True
+
+    def __init__(
+        self,
+        axis=-1,
+        epsilon=1e-3,
+        center=True,
+        scale=True,
+        beta_initializer="zeros",
+        gamma_initializer="ones",
+        beta_regularizer=None,
+        gamma_regularizer=None,
+        beta_constraint=None,
+        gamma_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.axis, self.epsilon = axis, epsilon
+        self.center, self.scale = center, scale
+        self._take_options(
+            beta=(beta_initializer, beta_regularizer, beta_constraint),
+            gamma=(gamma_initializer, gamma_regularizer, gamma_constraint),
+        )
+
+    def _axes(self, rank):
+        given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        axes = [a % rank for a in given]
+        if len(set(axes)) != len(axes):
+            raise ValueError(f"Duplicate axis: {tuple(axes)}")
+        return axes
+
+    def build(self, input_shape):
+        shape = tf.TensorShape(input_shape)
+        param = [shape[a] for a in self._axes(shape.rank)]
+        self.gamma = self._new_weight("gamma", param) if self.scale else None
+        self.beta = self._new_weight("beta", param) if self.center else None
+        self.built = True
+
+    def call(self, inputs):
+        rank = inputs.shape.rank
+        axes = self._axes(rank)
+        shape = None
+        if axes != [rank - 1]:
+            shape = [inputs.shape[i] if i in axes else 1 for i in range(rank)]
+        mean, variance = tf.nn.moments(inputs, axes, keepdims=True)
+
+        def fit(weight):
+            if weight is None:
+                return None
+            value = weight._read()
+            return value if shape is None else tf.reshape(value, shape)
+
+        return tf.nn.batch_normalization(
+            inputs, mean, variance, fit(self.beta), fit(self.gamma), self.epsilon
+        )
+
+    def compute_output_shape(self, input_shape):
+        return tf.TensorShape(input_shape)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "axis": self.axis,
+            "epsilon": self.epsilon,
+            "center": self.center,
+            "scale": self.scale,
+            **self._options_config(activity=False),
+        }
+
+
+class GroupNormalization(LayerNormalization):
+    """Normalizes groups of channels."""
+
+    def __init__(self, groups=32, axis=-1, epsilon=1e-3, **kwargs):
+        super().__init__(axis=axis, epsilon=epsilon, **kwargs)
+        self.groups = groups
+
+    def build(self, input_shape):
+        shape = tf.TensorShape(input_shape)
+        size = shape[self.axis]
+        if self.groups == -1:
+            self.groups = size
+        if size % self.groups:
+            raise ValueError(
+                f"Number of groups ({self.groups}) must be a multiple of the number of "
+                f"channels ({size})."
+            )
+        super().build(input_shape)
+
+    def call(self, inputs):
+        rank, axis = inputs.shape.rank, self.axis % inputs.shape.rank
+        sizes = inputs.shape.as_list()
+        dynamic = tf.shape(inputs)
+        full = [n if n is not None else dynamic[i] for i, n in enumerate(sizes)]
+        split = [
+            *full[:axis],
+            self.groups,
+            sizes[axis] // self.groups,
+            *full[axis + 1 :],
+        ]
+        grouped = tf.reshape(inputs, split)
+        axes = [i for i in range(1, rank + 1) if i != axis]
+        mean, variance = tf.nn.moments(grouped, axes, keepdims=True)
+        normal = (grouped - mean) * tf.math.rsqrt(variance + self.epsilon)
+        out = tf.reshape(normal, full)
+        shape = [sizes[axis] if i == axis else 1 for i in range(rank)]
+        if self.gamma is not None:
+            out = out * tf.reshape(self.gamma, shape)
+        return out if self.beta is None else out + tf.reshape(self.beta, shape)
+
+    def get_config(self):
+        return {**super().get_config(), "groups": self.groups}
+
+
+class UnitNormalization(Layer):
+    """Gives inputs the length 1."""
+
+    supports_masking = True
+
+    def __init__(self, axis=-1, **kwargs):
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def call(self, inputs):
+        return tf.math.l2_normalize(inputs, axis=self.axis, epsilon=1e-12)
+
+    def get_config(self):
+        return {**super().get_config(), "axis": self.axis}

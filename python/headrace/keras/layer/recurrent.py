@@ -1,0 +1,285 @@
+"""RNN, SimpleRNN, LSTM and GRU."""
+
+import headrace as tf
+from headrace.keras import regularizer, serialization
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.layer import cells, scanning
+
+
+class RNN(Layer):
+    """Runs a cell over time."""
+
+    supports_masking = True
+
+    def __init__(
+        self,
+        cell,
+        return_sequences=False,
+        return_state=False,
+        go_backwards=False,
+        stateful=False,
+        unroll=False,
+        time_major=False,
+        zero_output_for_mask=False,
+        **kwargs,
+    ):
+        if isinstance(cell, (list, tuple)):
+            cell = cells.StackedRNNCells(cell)
+        for name in ("call", "state_size"):
+            if not hasattr(cell, name):
+                raise ValueError(
+                    f"The RNN cell should have a `{name}`. Received: cell={cell}"
+                )
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.return_sequences, self.return_state = return_sequences, return_state
+        self.go_backwards, self.stateful = go_backwards, stateful
+        self.unroll, self.time_major = unroll, time_major
+        self.zero_output_for_mask = zero_output_for_mask
+        self._states = None  # of stateful layers: variables
+        self.input_spec = InputSpec(ndim=3) if isinstance(cell, cells._Cell) else None
+
+    # --- states ---
+
+    @property
+    def states(self):
+        return self._states
+
+    def _state_sizes(self):
+        size = self.cell.state_size
+        return size if isinstance(size, (list, tuple)) else [size]
+
+    def _initial_states(self, inputs):
+        """A list of states: zeros, or what the last batch left."""
+        if self.stateful:
+            if self._states is None:
+                self._make_states(inputs)
+            return [v._read() for v in tf.nest.flatten(self._states)]
+        if hasattr(self.cell, "get_initial_state"):
+            batch = tf.shape(inputs)[1]
+            found = self.cell.get_initial_state(
+                inputs=None, batch_size=batch, dtype=inputs.dtype
+            )
+        else:
+            batch = tf.shape(inputs)[1]
+            sizes = self.cell.state_size
+            found = tf.nest.map_structure(
+                lambda n: tf.zeros(tf.stack([batch, n]), inputs.dtype), sizes
+            )
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+
+    def _make_states(self, inputs):
+        batch = inputs.shape[1]
+        if batch is None:
+            raise ValueError(
+                "If a RNN is stateful, it needs to know its batch size. Specify the "
+                "batch size of your input tensors"
+            )
+        sizes = tf.nest.flatten(self._state_sizes())
+        with tf.init_scope():
+            made = [
+                tf.Variable(tf.zeros([batch, n], inputs.dtype), trainable=False)
+                for n in sizes
+            ]
+        object.__setattr__(self, "_states", made)
+
+    def reset_states(self, states=None):
+        """States of a stateful layer: zeros, or the values given."""
+        if not self.stateful:
+            raise AttributeError("Layer must be stateful.")
+        for i, v in enumerate(self._states or ()):
+            v.assign(tf.zeros(v.shape, v.dtype) if states is None else states[i])
+
+    # --- computing ---
+
+    def build(self, input_shape):
+        shape = input_shape[0] if isinstance(input_shape, list) else input_shape
+        sizes = tf.TensorShape(shape).as_list()
+        batch = sizes[1] if self.time_major else sizes[0]
+        step = tf.TensorShape([batch, *sizes[2:]])
+        if isinstance(self.cell, Layer) and not self.cell.built:
+            from headrace.keras.engine.call_context import context
+
+            context.names.append(self.cell.name)
+            try:
+                self.cell._build_now(step)
+            finally:
+                context.names.pop()
+        self.built = True
+
+    def __call__(self, *args, **kwargs):
+        """Lists as input are the input and its initial states."""
+        if args and isinstance(args[0], (list, tuple)) and len(args[0]) > 1:
+            first, *states = args[0]
+            kwargs = dict(kwargs, initial_state=states)
+            args = (first, *args[1:])
+        return super().__call__(*args, **kwargs)
+
+    def call(self, inputs, mask=None, training=None, initial_state=None):
+        if isinstance(mask, list):
+            mask = mask[0]
+        if not self.time_major:
+            order = [1, 0, *range(2, inputs.shape.rank)]
+            inputs = tf.transpose(inputs, order)
+            mask = None if mask is None else tf.transpose(mask, [1, 0])
+        if self.go_backwards:
+            inputs = tf.reverse(inputs, [0])
+            mask = None if mask is None else tf.reverse(mask, [0])
+        if initial_state is None:
+            states = self._initial_states(inputs)
+        elif isinstance(initial_state, (list, tuple)):
+            states = list(initial_state)
+        else:
+            states = [initial_state]
+        step, inputs = self._step_function(inputs, training)
+        last, every, states = scanning.scan(
+            step, inputs, states, mask, self.unroll, self.return_sequences
+        )
+        if self.zero_output_for_mask and self.return_sequences and mask is not None:
+            every = tf.where(mask[..., None], every, tf.zeros_like(every))
+        if self.stateful:
+            for v, s in zip(self._states, tf.nest.flatten(states)):
+                v.assign(s, read_value=False)
+        out = last
+        if self.return_sequences:
+            out = every if self.time_major else self._batch_major(every)
+        return [out, *states] if self.return_state else out
+
+    @staticmethod
+    def _batch_major(x):
+        return tf.transpose(x, [1, 0, *range(2, x.shape.rank)])
+
+    def _step_function(self, inputs, training):
+        """(step(x, states), what it walks over)."""
+        cell = self.cell
+        if isinstance(cell, cells._Cell):
+            drop_in, drop = cell.new_masks(
+                tf.shape(inputs)[1], inputs.shape[-1], training
+            )
+            if drop_in is not None:
+                inputs = inputs * drop_in
+            return lambda x, s: cell.step(x, s, drop), cell.project(inputs)
+        single = not isinstance(cell.state_size, (list, tuple))
+        takes_training = "training" in cells_call_names(cell)
+
+        def step(x, states):
+            given = {"training": training} if takes_training else {}
+            out, new = cell(x, states[0] if single else states, **given)
+            return out, list(new) if isinstance(new, (list, tuple)) else [new]
+
+        return step, inputs
+
+    def compute_mask(self, inputs, mask=None):
+        mask = mask[0] if isinstance(mask, list) else mask
+        shown = mask if self.return_sequences else None
+        if not self.return_state:
+            return shown
+        return [shown] + [None] * len(tf.nest.flatten(self._state_sizes()))
+
+    # --- configuration ---
+
+    def _loop_config(self):
+        return {
+            "return_sequences": self.return_sequences,
+            "return_state": self.return_state,
+            "go_backwards": self.go_backwards,
+            "stateful": self.stateful,
+            "unroll": self.unroll,
+            "time_major": self.time_major,
+        }
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            **self._loop_config(),
+            "cell": serialization.serialize(self.cell),
+        }
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        config = dict(config)
+        if "cell" in config:
+            from headrace.keras.layer import registry
+
+            config["cell"] = registry.deserialize(config["cell"], custom_objects)
+        return cls(**config)
+
+
+def cells_call_names(cell):
+    import inspect
+
+    return inspect.signature(cell.call).parameters
+
+
+_LOOP = (
+    "return_sequences",
+    "return_state",
+    "go_backwards",
+    "stateful",
+    "unroll",
+    "time_major",
+    "zero_output_for_mask",
+)
+_LAYER = (
+    "name",
+    "trainable",
+    "dtype",
+    "input_shape",
+    "batch_input_shape",
+    "input_dim",
+    "batch_size",
+    "weights",
+    "dynamic",
+)
+
+
+class _WithCell(RNN):
+    """A layer that makes its own cell; further arguments are the cell's."""
+
+    _cell_class = None
+    _cell_name = None
+
+    def __init__(self, units, *args, **kwargs):
+        of_layer = {k: kwargs.pop(k) for k in _LOOP + _LAYER if k in kwargs}
+        activity = kwargs.pop("activity_regularizer", None)
+        if "input_length" in kwargs:
+            length = kwargs.pop("input_length")
+            if "input_dim" in of_layer:
+                of_layer["input_shape"] = (length, of_layer.pop("input_dim"))
+        dtype = {"dtype": of_layer["dtype"]} if "dtype" in of_layer else {}
+        cell = self._cell_class(units, *args, name=self._cell_name, **dtype, **kwargs)
+        super().__init__(cell, **of_layer)
+        self.activity_regularizer = regularizer.get(activity)
+        self._implementation = kwargs.get("implementation", 2)
+
+    def __getattr__(self, name):
+        """What the cell was told: units, activation, kernel_initializer, …"""
+        cell = self.__dict__.get("cell")
+        if cell is not None and name[0] != "_" and name in cell.cell_config():
+            return getattr(cell, name)
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'"
+        )
+
+    def get_config(self):
+        config = Layer.get_config(self)
+        config.update(self._loop_config())
+        config.update(self.cell.cell_config())
+        config["activity_regularizer"] = serialization.serialize(
+            self.activity_regularizer
+        )
+        config["implementation"] = self._implementation
+        return config
+
+
+class SimpleRNN(_WithCell):
+    _cell_class, _cell_name = cells.SimpleRNNCell, "simple_rnn_cell"
+
+
+class LSTM(_WithCell):
+    _cell_class, _cell_name = cells.LSTMCell, "lstm_cell"
+
+
+class GRU(_WithCell):
+    _cell_class, _cell_name = cells.GRUCell, "gru_cell"

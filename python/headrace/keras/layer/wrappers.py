@@ -1,0 +1,186 @@
+"""Layers around layers: Bidirectional and TimeDistributed."""
+
+import headrace as tf
+from headrace.keras import serialization
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.layer.parts import shaped
+
+
+class Wrapper(Layer):
+    """Holds another layer."""
+
+    def __init__(self, layer, **kwargs):
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                f"Layer {layer} supplied to Wrapper isn't a supported layer type. Please "
+                "ensure wrapped layer is a valid Keras layer."
+            )
+        super().__init__(**kwargs)
+        self.layer = layer
+
+    def get_config(self):
+        inner = serialization.serialize(self.layer)
+        return {**super().get_config(), "layer": inner}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        from headrace.keras.layer import registry
+
+        config = dict(config)
+        layer = registry.deserialize(config.pop("layer"), custom_objects)
+        return cls(layer, **config)
+
+
+class TimeDistributed(Wrapper):
+    """Applies a layer to every step of [batch, time, …]."""
+
+    supports_masking = True
+
+    def build(self, input_shape):
+        sizes = tf.TensorShape(input_shape).as_list()
+        if not self.layer.built:
+            self.layer.build(tf.TensorShape([sizes[0], *sizes[2:]]))
+            self.layer.built = True
+        self.built = True
+
+    def call(self, inputs, training=None, mask=None):
+        sizes, dynamic = inputs.shape.as_list(), tf.shape(inputs)
+        flat = tf.reshape(inputs, tf.concat([[-1], dynamic[2:]], 0))
+        flat = shaped(flat, [None, *sizes[2:]])
+        out = self.layer(flat, training=training)
+        shape = tf.concat([dynamic[:2], tf.shape(out)[1:]], 0)
+        result = tf.reshape(out, shape)
+        return shaped(result, [*sizes[:2], *out.shape.as_list()[1:]])
+
+    def compute_mask(self, inputs, mask=None):
+        return mask
+
+
+_MODES = ("sum", "mul", "ave", "concat", None)
+
+
+class Bidirectional(Layer):
+    """A recurrent layer forwards and its copy backwards."""
+
+    supports_masking = True
+
+    def __init__(
+        self,
+        layer,
+        merge_mode="concat",
+        weights=None,
+        backward_layer=None,
+        **kwargs,
+    ):
+        if merge_mode not in _MODES:
+            raise ValueError(
+                f"Invalid merge mode. Received: {merge_mode}. Merge mode should be one "
+                'of {"sum", "mul", "ave", "concat", None}'
+            )
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                "Please initialize `Bidirectional` layer with a `tf.keras.layers.Layer` "
+                f"instance. Received: {layer}"
+            )
+        super().__init__(**kwargs)
+        self.merge_mode = merge_mode
+        object.__setattr__(self, "layer", layer)
+        self.return_sequences = layer.return_sequences
+        self.return_state = layer.return_state
+        self._own_backward = backward_layer is not None
+        self.forward_layer = self._copy(layer, f"forward_{layer.name}")
+        if backward_layer is None:
+            backwards = not layer.go_backwards
+            name = f"backward_{layer.name}"
+            backward_layer = self._copy(layer, name, go_backwards=backwards)
+        self.backward_layer = backward_layer
+        for layer in (self.forward_layer, self.backward_layer):
+            layer.zero_output_for_mask = self.return_sequences
+
+    @staticmethod
+    def _copy(layer, name, **changes):
+        config = {**layer.get_config(), "name": name, **changes}
+        return type(layer).from_config(config)
+
+    def build(self, input_shape):
+        from headrace.keras.engine.call_context import context
+
+        shape = input_shape[0] if isinstance(input_shape, list) else input_shape
+        for layer in (self.forward_layer, self.backward_layer):
+            if not layer.built:
+                context.names.append(layer.name)
+                try:
+                    layer._build_now(shape)
+                finally:
+                    context.names.pop()
+        self.built = True
+
+    def __call__(self, *args, **kwargs):
+        if args and isinstance(args[0], (list, tuple)) and len(args[0]) > 1:
+            if not isinstance(args[0][0], KerasTensor) or args[0][0].shape.rank == 3:
+                first, *states = args[0]
+                kwargs = dict(kwargs, initial_state=states)
+                args = (first, *args[1:])
+        return super().__call__(*args, **kwargs)
+
+    def call(self, inputs, training=None, mask=None, initial_state=None):
+        given = {"mask": mask, "training": training}
+        ahead, back = dict(given), dict(given)
+        if initial_state is not None:
+            half = len(initial_state) // 2
+            ahead["initial_state"] = initial_state[:half]
+            back["initial_state"] = initial_state[half:]
+        first = self.forward_layer(inputs, **ahead)
+        second = self.backward_layer(inputs, **back)
+        states = []
+        if self.return_state:
+            states = list(first[1:]) + list(second[1:])
+            first, second = first[0], second[0]
+        if self.return_sequences:
+            axis = 0 if getattr(self.forward_layer, "time_major", False) else 1
+            second = tf.reverse(second, [axis])
+        out = self._merged(first, second)
+        if not states:
+            return out
+        return [*out, *states] if isinstance(out, list) else [out, *states]
+
+    def _merged(self, first, second):
+        mode = self.merge_mode
+        if mode == "concat":
+            return tf.concat([first, second], -1)
+        if mode == "sum":
+            return first + second
+        if mode == "ave":
+            return (first + second) / 2
+        if mode == "mul":
+            return first * second
+        return [first, second]
+
+    def compute_mask(self, inputs, mask=None):
+        mask = mask[0] if isinstance(mask, list) else mask
+        shown = mask if self.return_sequences else None
+        if self.merge_mode is None:
+            shown = [shown, shown]
+        if not self.return_state:
+            return shown
+        return None
+
+    def get_config(self):
+        config = {**super().get_config(), "merge_mode": self.merge_mode}
+        config["layer"] = serialization.serialize(self.layer)
+        if self._own_backward:
+            config["backward_layer"] = serialization.serialize(self.backward_layer)
+        return config
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        from headrace.keras.layer import registry
+
+        config = dict(config)
+        config["layer"] = registry.deserialize(config["layer"], custom_objects)
+        if config.get("backward_layer") is not None:
+            config["backward_layer"] = registry.deserialize(
+                config["backward_layer"], custom_objects
+            )
+        return cls(**config)

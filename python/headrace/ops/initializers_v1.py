@@ -1,0 +1,309 @@
+"""tf.compat.v1's initializers: functions of a shape that draw with op seeds."""
+
+import math
+
+from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.ops import (
+    array_ops,
+    elementwise_ops,
+    initializers,
+    linalg_ops,
+    random_ops,
+)
+
+# What cutting a normal distribution at two deviations leaves of its deviation.
+_TRUNCATED_DEVIATION = 0.87962566103423978
+
+
+class _Initializer(initializers.Initializer):
+    """Keeps the dtype that a call without one uses."""
+
+    def __init__(self, dtype=dtypes.float32):
+        self.dtype = dtypes.as_dtype(dtype)
+
+    def _dtype(self, dtype):
+        return self.dtype if dtype is None else dtypes.as_dtype(dtype)
+
+    def get_config(self):
+        return {"dtype": self.dtype.name}
+
+
+def _floating(dtype):
+    dtype = dtypes.as_dtype(dtype)
+    if not dtype.is_floating:
+        raise ValueError(
+            "Argument `dtype` expected to be numeric or boolean. Received "
+            f"{dtype}."
+        )
+    return dtype
+
+
+class Zeros(_Initializer):
+    """All zeros."""
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        return array_ops.zeros(shape, self._dtype(dtype))
+
+
+class Ones(_Initializer):
+    """All ones."""
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        return array_ops.ones(shape, self._dtype(dtype))
+
+
+class Constant(_Initializer):
+    """A value, or as many values as the shape has places."""
+
+    def __init__(self, value=0, dtype=dtypes.float32, verify_shape=False):
+        super().__init__(dtype)
+        self.value = value
+        self._verify_shape = verify_shape
+
+    def __call__(self, shape, dtype=None, partition_info=None, verify_shape=None):
+        verify = self._verify_shape if verify_shape is None else verify_shape
+        made = conversion.constant(self.value, self._dtype(dtype))
+        if verify and made.shape != tensor_shape.TensorShape(shape):
+            raise TypeError(
+                f"Expected Tensor's shape: {tuple(shape)}, got {tuple(made.shape)}."
+            )
+        return conversion.constant(self.value, self._dtype(dtype), shape)
+
+    def get_config(self):
+        return {"value": self.value, "dtype": self.dtype.name}
+
+
+class RandomUniform(_Initializer):
+    """Uniform over [minval, maxval)."""
+
+    def __init__(self, minval=0.0, maxval=None, seed=None, dtype=dtypes.float32):
+        super().__init__(dtype)
+        self.minval, self.maxval, self.seed = minval, maxval, seed
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        dtype = self._dtype(dtype)
+        return random_ops.uniform(shape, self.minval, self.maxval, dtype, self.seed)
+
+    def get_config(self):
+        return {
+            "minval": self.minval,
+            "maxval": self.maxval,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+class RandomNormal(_Initializer):
+    """A normal distribution."""
+
+    _draw = staticmethod(random_ops.normal)
+
+    def __init__(self, mean=0.0, stddev=1.0, seed=None, dtype=dtypes.float32):
+        super().__init__(_floating(dtype))
+        self.mean, self.stddev, self.seed = mean, stddev, seed
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        dtype = self._dtype(dtype)
+        return self._draw(shape, self.mean, self.stddev, dtype, self.seed)
+
+    def get_config(self):
+        return {
+            "mean": self.mean,
+            "stddev": self.stddev,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+class TruncatedNormal(RandomNormal):
+    """A normal distribution, none beyond two deviations."""
+
+    _draw = staticmethod(random_ops.truncated_normal)
+
+
+def _fans(shape):
+    """How many inputs and outputs a unit of weights of that shape has."""
+    if len(shape) < 1:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    field = math.prod(shape[:-2])
+    return shape[-2] * field, shape[-1] * field
+
+
+class VarianceScaling(_Initializer):
+    """Numbers whose deviation follows from the shape of the weights."""
+
+    _MODES = {"fan_in", "fan_out", "fan_avg"}
+    _DISTRIBUTIONS = {
+        "normal",
+        "uniform",
+        "truncated_normal",
+        "untruncated_normal",
+    }
+
+    def __init__(
+        self,
+        scale=1.0,
+        mode="fan_in",
+        distribution="truncated_normal",
+        seed=None,
+        dtype=dtypes.float32,
+    ):
+        super().__init__(_floating(dtype))
+        if scale <= 0.0:
+            raise ValueError(
+                f"Argument `scale` must be a positive float. Received: {scale}"
+            )
+        if mode not in self._MODES:
+            raise ValueError(
+                "Argument `mode` should be one of ('fan_in', 'fan_out', 'fan_avg'). "
+                f"Received: {mode}"
+            )
+        distribution = distribution.lower()
+        if distribution not in self._DISTRIBUTIONS:
+            raise ValueError(
+                "Argument `distribution` should be one of ('normal', uniform', "
+                "'truncated_normal', 'untruncated_normal'). Received: "
+                f"{distribution}"
+            )
+        self.scale, self.mode, self.seed = scale, mode, seed
+        self.distribution = distribution
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        dtype = self._dtype(dtype)
+        whole = shape if partition_info is None else partition_info.full_shape
+        fan_in, fan_out = _fans(tensor_shape.TensorShape(whole).as_list())
+        fans = {
+            "fan_in": fan_in,
+            "fan_out": fan_out,
+            "fan_avg": (fan_in + fan_out) / 2.0,
+        }
+        scale = self.scale / max(1.0, fans[self.mode])
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * scale)
+            return random_ops.uniform(shape, -limit, limit, dtype, self.seed)
+        if self.distribution == "untruncated_normal":
+            return random_ops.normal(shape, 0.0, math.sqrt(scale), dtype, self.seed)
+        stddev = math.sqrt(scale) / _TRUNCATED_DEVIATION
+        return random_ops.truncated_normal(shape, 0.0, stddev, dtype, self.seed)
+
+    def get_config(self):
+        return {
+            "scale": self.scale,
+            "mode": self.mode,
+            "distribution": self.distribution,
+            "seed": self.seed,
+            "dtype": self.dtype.name,
+        }
+
+
+class _Glorot(VarianceScaling):
+    _distribution = None
+
+    def __init__(self, seed=None, dtype=dtypes.float32):
+        super().__init__(1.0, "fan_avg", self._distribution, seed, dtype)
+
+    def get_config(self):
+        return {"seed": self.seed, "dtype": self.dtype.name}
+
+
+class GlorotUniform(_Glorot):
+    """Uniform, scaled by the mean of inputs and outputs."""
+
+    _distribution = "uniform"
+
+
+class GlorotNormal(_Glorot):
+    """Truncated normal, scaled by the mean of inputs and outputs."""
+
+    _distribution = "truncated_normal"
+
+
+class Orthogonal(_Initializer):
+    """A random orthogonal matrix, reshaped."""
+
+    def __init__(self, gain=1.0, seed=None, dtype=dtypes.float32):
+        super().__init__(_floating(dtype))
+        self.gain, self.seed = gain, seed
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        dtype = self._dtype(dtype)
+        if len(shape) < 2:
+            raise ValueError(
+                "The tensor to initialize, specified by argument `shape` must be at "
+                f"least two-dimensional. Received shape={shape}"
+            )
+        columns = shape[-1]
+        rows = math.prod(shape[:-1])
+        flat = (columns, rows) if rows < columns else (rows, columns)
+        drawn = random_ops.normal(flat, dtype=dtype, seed=self.seed)
+        q, r = linalg_ops.qr(drawn, full_matrices=False)
+        q *= elementwise_ops.sign(linalg_ops.diag_part(r))
+        if rows < columns:
+            q = array_ops.matrix_transpose(q)
+        return self.gain * array_ops.reshape(q, shape)
+
+    def get_config(self):
+        return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
+
+
+class Identity(_Initializer):
+    """The identity matrix; only for matrices."""
+
+    def __init__(self, gain=1.0, dtype=dtypes.float32):
+        super().__init__(_floating(dtype))
+        self.gain = gain
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        whole = shape if partition_info is None else partition_info.full_shape
+        if len(whole) != 2:
+            raise ValueError(
+                "The tensor to initialize, specified by argument `shape` must be at "
+                f"least two-dimensional. Received shape={shape}"
+            )
+        made = array_ops.eye(*whole, dtype=self._dtype(dtype))
+        if partition_info is not None:
+            made = array_ops.slice(made, partition_info.var_offset, shape)
+        return self.gain * made
+
+    def get_config(self):
+        return {"gain": self.gain, "dtype": self.dtype.name}
+
+
+class UniformUnitScaling(_Initializer):
+    """Uniform numbers that keep the scale of their input."""
+
+    def __init__(self, factor=1.0, seed=None, dtype=dtypes.float32):
+        super().__init__(_floating(dtype))
+        self.factor, self.seed = factor, seed
+
+    def __call__(self, shape, dtype=None, partition_info=None):
+        whole = shape if partition_info is None else partition_info.full_shape
+        inputs = max(math.prod(whole[:-1]), 1.0)
+        limit = math.sqrt(3 / inputs) * self.factor
+        dtype = self._dtype(dtype)
+        return random_ops.uniform(shape, -limit, limit, dtype, self.seed)
+
+    def get_config(self):
+        return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
+
+
+def he_normal(seed=None):
+    """Truncated normal, scaled by the inputs, for rectified units."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed=None):
+    """Uniform, scaled by the inputs, for rectified units."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+def lecun_normal(seed=None):
+    """Truncated normal, scaled by the inputs."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed=None):
+    """Uniform, scaled by the inputs."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)

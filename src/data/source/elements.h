@@ -1,0 +1,27 @@
+// A dataset of elements that lie in memory: windows, lists, groups.
+#pragma once
+
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace headrace {
+
+class ElementsDataset : public Dataset {
+ public:
+  ElementsDataset(ElementSpec spec, std::vector<Element> elements)
+      : Dataset(std::move(spec)), elements_(std::move(elements)) {}
+  StringView kind() const override { return "Window"; }
+  int64_t Cardinality() const override {
+    return static_cast<int64_t>(elements_.size());
+  }
+  const std::vector<Element>& elements() const { return elements_; }
+
+ protected:
+  IteratorPtr NewIterator(std::string prefix) const override;
+
+ private:
+  const std::vector<Element> elements_;
+};
+
+}  // namespace headrace

@@ -1,0 +1,99 @@
+// RandomDataset: random numbers without end.
+#include "data/dataset_op.h"
+#include "data/source/seed_generator.h"
+
+namespace headrace {
+namespace {
+
+class RandomDataset : public Dataset {
+ public:
+  RandomDataset(ElementSpec spec, std::shared_ptr<SeedGenerator> seeds)
+      : Dataset(std::move(spec)), seeds_(std::move(seeds)) {}
+  StringView kind() const override { return "Random"; }
+  int64_t Cardinality() const override { return kInfiniteCardinality; }
+
+  int64_t walks() const override { return seeds_->count(); }
+  void SetWalks(int64_t n) const override { seeds_->Reset(n); }
+
+  class Iterator : public IteratorOf<RandomDataset> {
+   public:
+    using IteratorOf::IteratorOf;
+    Status Start(PullContext& c) override {
+      const auto [seed, seed2] = dataset().seeds_->Next();
+      seed_ = seed;
+      seed2_ = seed2;
+      words_ = WordStream(seed, seed2);
+      return OkStatus();
+    }
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      out->assign(1, Tensor::Scalar<int64_t>(words_.Next()));
+      return OkStatus();
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "seed", seed_);
+      w.PutInt(prefix(), "seed2", seed2_);
+      w.PutInt(prefix(), "num_random_samples", words_.taken());
+      return OkStatus();
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(seed_, r.GetInt(prefix(), "seed"));
+      HR_ASSIGN_OR_RETURN(seed2_, r.GetInt(prefix(), "seed2"));
+      HR_ASSIGN_OR_RETURN(const int64_t taken,
+                          r.GetInt(prefix(), "num_random_samples"));
+      if (taken < 0) {
+        return InvalidArgument("the saved state of ", prefix(), " is damaged");
+      }
+      words_ = WordStream(seed_, seed2_);
+      words_.Seek(taken);
+      return OkStatus();
+    }
+
+   private:
+    int64_t seed_ = 0, seed2_ = 0;
+    WordStream words_{0, 0};
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const std::shared_ptr<SeedGenerator> seeds_;
+};
+
+Status MakeRandom(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  if (spec.types != std::vector<DType>{DType::kInt64}) {
+    return InvalidArgument(c.op().name(), " has one component of int64");
+  }
+  if (c.num_inputs() > 2 && c.input(2).num_elements() == 1 &&
+      c.input(2).scalar<ResourceHandle>().resource) {
+    HR_ASSIGN_OR_RETURN(auto seeds, ResourceAs<SeedGenerator>(
+                                        c.input(2), c.services().resources));
+    return SetDataset<RandomDataset>(c, std::move(spec), std::move(seeds));
+  }
+  HR_ASSIGN_OR_RETURN(const int64_t seed, IntInput(c, 0, "seed"));
+  HR_ASSIGN_OR_RETURN(const int64_t seed2, IntInput(c, 1, "seed2"));
+  const bool* fresh = c.op().attrs().Get<bool>("rerandomize_each_iteration");
+  return SetDataset<RandomDataset>(
+      c, std::move(spec), MakeSeeds(seed, seed2, fresh != nullptr && *fresh));
+}
+
+HR_OP(RandomDataset)
+    .Input("seed: int64")
+    .Input("seed2: int64")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Doc("Random integers without end.")
+    .Stateful() HR_DATASET_END(MakeRandom);
+
+HR_OP(RandomDatasetV2)
+    .Input("seed: int64")
+    .Input("seed2: int64")
+    .Input("seed_generator: resource")
+    .Output("handle: variant")
+    .Attr("rerandomize_each_iteration: bool = false") HR_DATASET_SPEC
+    .Attr("metadata: string = ''")
+    .Doc("Random integers without end.")
+    .Stateful() HR_DATASET_END(MakeRandom);
+
+}  // namespace
+}  // namespace headrace

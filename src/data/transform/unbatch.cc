@@ -1,0 +1,232 @@
+// UnbatchDataset: the rows of elements. RebatchDatasetV2: the rows of batches
+// in batches of other sizes.
+#include "data/dataset_op.h"
+
+namespace headrace {
+namespace {
+
+// The rows of an input's elements, some at a time.
+template <typename D>
+class RowsIterator : public InputIterator<D> {
+ public:
+  using InputIterator<D>::InputIterator;
+  Status Save(PullContext& c, StateWriter& w) override {
+    w.PutInt(this->prefix(), "current_index", at_);
+    w.PutElement(this->prefix(), "tensors", current_);
+    return InputIterator<D>::Save(c, w);
+  }
+  Status Restore(PullContext& c, const StateReader& r) override {
+    HR_ASSIGN_OR_RETURN(current_, r.GetElement(this->prefix(), "tensors"));
+    HR_ASSIGN_OR_RETURN(at_, r.GetInt(this->prefix(), "current_index"));
+    HR_RETURN_IF_ERROR(Check());
+    if (at_ < 0 || at_ > rows_) {
+      return InvalidArgument("the saved state of ", this->prefix(),
+                             " is damaged");
+    }
+    return InputIterator<D>::Restore(c, r);
+  }
+
+ protected:
+  // Goes on to an element with rows left; *end when there is none.
+  Status Reach(PullContext& c, bool* end) {
+    while (at_ == rows_) {
+      HR_RETURN_IF_ERROR(c.CheckCancelled());
+      at_ = rows_ = 0;
+      HR_RETURN_IF_ERROR(this->NextInput(c, &current_, end));
+      if (*end) {
+        current_.clear();
+        return OkStatus();
+      }
+      if (Status s = Check(); !s.ok()) {
+        current_.clear();
+        rows_ = 0;
+        return s;
+      }
+    }
+    return OkStatus();
+  }
+  Element current_;
+  int64_t at_ = 0, rows_ = 0;
+
+ private:
+  Status Check() {
+    for (size_t k = 0; k < current_.size(); ++k) {
+      if (current_[k].rank() == 0) {
+        return InvalidArgument(
+            "Input element must have a non-scalar value for component ", k,
+            ".");
+      }
+      if (current_[k].dim(0) != current_[0].dim(0)) {
+        return InvalidArgument(
+            "Input element must have the same batch size in each component. "
+            "Component 0 had size ",
+            current_[0].dim(0), " but component ", k, " had size, ",
+            current_[k].dim(0), ".");
+      }
+    }
+    rows_ = current_.empty() ? 0 : current_[0].dim(0);
+    return OkStatus();
+  }
+};
+
+class UnbatchDataset : public InputDataset {
+ public:
+  using InputDataset::InputDataset;
+  StringView kind() const override { return "Unbatch"; }
+  int64_t Cardinality() const override {
+    const int64_t n = input().Cardinality();
+    if (n == kInfiniteCardinality || n == 0) return n;
+    int64_t rows = -1, total;
+    for (const Shape& s : input().spec().shapes) {
+      if (s.known_rank() && s.rank() > 0) rows = std::max(rows, s[0]);
+    }
+    if (n < 0 || rows < 0) return kUnknownCardinality;
+    return MultiplyChecked(n, rows, &total) ? total : kInfiniteCardinality;
+  }
+
+  class Iterator : public RowsIterator<UnbatchDataset> {
+   public:
+    using RowsIterator::RowsIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      HR_RETURN_IF_ERROR(Reach(c, end));
+      if (*end) return OkStatus();
+      out->clear();
+      for (const Tensor& t : current_) out->push_back(RowOf(t, at_));
+      ++at_;
+      return OkStatus();
+    }
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+};
+
+class RebatchDataset : public InputDataset {
+ public:
+  RebatchDataset(ElementSpec spec, DatasetPtr input, std::vector<int64_t> sizes,
+                 bool drop)
+      : InputDataset(std::move(spec), std::move(input)),
+        sizes_(std::move(sizes)),
+        drop_remainder_(drop) {}
+  StringView kind() const override { return "RebatchV2"; }
+  int64_t Cardinality() const override { return kUnknownCardinality; }
+
+  class Iterator : public RowsIterator<RebatchDataset> {
+   public:
+    using RowsIterator::RowsIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      const int64_t wanted = dataset().sizes_[turn_ % dataset().sizes_.size()];
+      std::vector<Element> parts;
+      int64_t have = 0;
+      while (have < wanted || (wanted == 0 && parts.empty())) {
+        bool input_end = false;
+        HR_RETURN_IF_ERROR(Reach(c, &input_end));
+        if (input_end) break;
+        const int64_t n = std::min(wanted - have, rows_ - at_);
+        Element part;
+        for (const Tensor& t : current_) part.push_back(t.Rows(at_, at_ + n));
+        parts.push_back(std::move(part));
+        at_ += n;
+        have += n;
+      }
+      *end = parts.empty() || (have < wanted && dataset().drop_remainder_);
+      if (*end) return OkStatus();
+      ++turn_;
+      return Join(parts, have, out);
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "desired_batch_size_index", turn_);
+      return RowsIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(turn_,
+                          r.GetInt(prefix(), "desired_batch_size_index"));
+      if (turn_ < 0) {
+        return InvalidArgument("the saved state of ", prefix(), " is damaged");
+      }
+      return RowsIterator::Restore(c, r);
+    }
+
+   private:
+    static Status Join(std::vector<Element>& parts, int64_t rows,
+                       Element* out) {
+      if (parts.size() == 1) {
+        *out = std::move(parts[0]);
+        return OkStatus();
+      }
+      out->clear();
+      for (size_t k = 0; k < parts[0].size(); ++k) {
+        Shape shape = parts[0][k].shape();
+        shape.set_dim(0, rows);
+        HR_ASSIGN_OR_RETURN(Tensor t,
+                            Tensor::Allocate(parts[0][k].dtype(), shape));
+        int64_t at = 0;
+        for (const Element& part : parts) {
+          const Tensor& from = part[k];
+          if (from.shape().Sub(1, from.rank()) != shape.Sub(1, shape.rank())) {
+            return InvalidArgument("Cannot rebatch tensors of shapes ",
+                                   parts[0][k].shape(), " and ", from.shape());
+          }
+          Tensor to = t.Rows(at, at + from.dim(0));
+          CopyElements(from, to);
+          at += from.dim(0);
+        }
+        out->push_back(std::move(t));
+      }
+      return OkStatus();
+    }
+    int64_t turn_ = 0;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const std::vector<int64_t> sizes_;  // by turns
+  const bool drop_remainder_;
+};
+
+Status MakeUnbatch(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  return SetDataset<UnbatchDataset>(c, std::move(spec), std::move(input));
+}
+
+Status MakeRebatch(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  const Tensor& t = c.input(1);
+  if (t.rank() > 1 || t.num_elements() == 0) {
+    return InvalidArgument(
+        "`batch_sizes` must be a scalar or a vector but has rank ", t.rank());
+  }
+  std::vector<int64_t> sizes;
+  bool any = false;
+  for (int64_t v : t.span<int64_t>()) {
+    if (v < 0) {
+      return InvalidArgument("Batch sizes must not be negative, got ", v);
+    }
+    any = any || v > 0;
+    sizes.push_back(v);
+  }
+  if (!any) return InvalidArgument("A batch size must be greater than zero.");
+  HR_ASSIGN_OR_RETURN(const bool drop, BoolInput(c, 2, "drop_remainder"));
+  return SetDataset<RebatchDataset>(c, std::move(spec), std::move(input),
+                                    std::move(sizes), drop);
+}
+
+HR_OP(UnbatchDataset)
+    .Input("input_dataset: variant")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Doc("The rows of elements.") HR_DATASET_END(MakeUnbatch);
+
+HR_OP(RebatchDatasetV2)
+    .Input("input_dataset: variant")
+    .Input("batch_sizes: int64")
+    .Input("drop_remainder: bool")
+    .Output("handle: variant")
+        HR_DATASET_SPEC.Doc("The rows of batches in batches of other sizes.")
+            HR_DATASET_END(MakeRebatch);
+
+}  // namespace
+}  // namespace headrace

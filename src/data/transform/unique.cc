@@ -1,0 +1,237 @@
+// UniqueDataset: each element once. IgnoreErrorsDataset: without those that
+// fail. AssertCardinalityDataset: with a length that is promised.
+#include <cstdio>
+#include <unordered_set>
+
+#include "data/dataset_op.h"
+#include "data/element_codec.h"
+
+namespace headrace {
+namespace {
+
+class UniqueDataset : public InputDataset {
+ public:
+  using InputDataset::InputDataset;
+  StringView kind() const override { return "Unique"; }
+  int64_t Cardinality() const override { return kUnknownCardinality; }
+
+  class Iterator : public InputIterator<UniqueDataset> {
+   public:
+    using InputIterator::InputIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      while (true) {
+        HR_RETURN_IF_ERROR(c.CheckCancelled());
+        HR_RETURN_IF_ERROR(NextInput(c, out, end));
+        if (*end) return OkStatus();
+        std::string key;
+        HR_RETURN_IF_ERROR(EncodeElement(*out, &key));
+        if (seen_.insert(std::move(key)).second) return OkStatus();
+      }
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      std::vector<Element> seen;
+      for (const std::string& key : seen_) {
+        seen.push_back({Tensor::Scalar<std::string>(key)});
+      }
+      w.PutElements(prefix(), "unique_elements", seen);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      std::vector<Element> seen;
+      HR_RETURN_IF_ERROR(r.GetElements(prefix(), "unique_elements", &seen));
+      seen_.clear();
+      for (const Element& e : seen) {
+        if (e.size() != 1 || e[0].dtype() != DType::kString ||
+            e[0].num_elements() != 1) {
+          return InvalidArgument("the saved state of ", prefix(),
+                                 " is damaged");
+        }
+        seen_.insert(e[0].scalar<std::string>());
+      }
+      return InputIterator::Restore(c, r);
+    }
+
+   private:
+    std::unordered_set<std::string> seen_;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+};
+
+class IgnoreErrorsDataset : public InputDataset {
+ public:
+  IgnoreErrorsDataset(ElementSpec spec, DatasetPtr input, bool warn)
+      : InputDataset(std::move(spec), std::move(input)), warn_(warn) {}
+  StringView kind() const override { return "IgnoreErrors"; }
+  int64_t Cardinality() const override { return kUnknownCardinality; }
+
+  class Iterator : public InputIterator<IgnoreErrorsDataset> {
+   public:
+    using InputIterator::InputIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      while (true) {
+        HR_RETURN_IF_ERROR(c.CheckCancelled());
+        Status s = NextInput(c, out, end);
+        if (s.ok()) return s;
+        *end = false;
+        if (dataset().warn_) {
+          std::fprintf(stderr, "Error raised with error message %s\n",
+                       std::string(s.message()).c_str());
+        }
+      }
+    }
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const bool warn_;
+};
+
+class AssertCardinalityDataset : public InputDataset {
+ public:
+  AssertCardinalityDataset(ElementSpec spec, DatasetPtr input, int64_t n)
+      : InputDataset(std::move(spec), std::move(input)), n_(n) {}
+  StringView kind() const override { return "AssertCardinality"; }
+  int64_t Cardinality() const override { return n_; }
+
+  class Iterator : public InputIterator<AssertCardinalityDataset> {
+   public:
+    using InputIterator::InputIterator;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      HR_RETURN_IF_ERROR(NextInput(c, out, end));
+      at_ += !*end;
+      const int64_t n = dataset().n_;
+      if (n == kUnknownCardinality) return OkStatus();
+      if (*end && at_ != n) {
+        if (n == kInfiniteCardinality) {
+          return FailedPrecondition(
+              "Input dataset was expected to contain an infinite number of "
+              "elements but contained only ",
+              at_, " elements.");
+        }
+        return FailedPrecondition("Input dataset was expected to contain ", n,
+                                  " elements but contained only ", at_,
+                                  " elements.");
+      }
+      if (!*end && n >= 0 && at_ > n) {
+        return FailedPrecondition("Input dataset was expected to contain ", n,
+                                  " elements but contained at least ", at_,
+                                  " elements.");
+      }
+      return OkStatus();
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "num_elements", at_);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "num_elements"));
+      return InputIterator::Restore(c, r);
+    }
+
+   private:
+    int64_t at_ = 0;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const int64_t n_;
+};
+
+Status MakeUnique(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  return SetDataset<UniqueDataset>(c, std::move(spec), std::move(input));
+}
+
+Status MakeIgnoreErrors(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  return SetDataset<IgnoreErrorsDataset>(c, std::move(spec), std::move(input),
+                                         c.op().bool_attr("log_warning"));
+}
+
+Status MakeAssertCardinality(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(const int64_t n, IntInput(c, 1, "cardinality"));
+  return SetDataset<AssertCardinalityDataset>(c, std::move(spec),
+                                              std::move(input), n);
+}
+
+// What only says how to run gives the input itself.
+Status HandOn(KernelContext& c) {
+  HR_RETURN_IF_ERROR(DatasetOf(c.input(0)).status());
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+
+HR_OP(UniqueDataset)
+    .Input("input_dataset: variant")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Doc("Each element once.") HR_DATASET_END(MakeUnique);
+
+HR_OP(IgnoreErrorsDataset)
+    .Input("input_dataset: variant")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("log_warning: bool = false")
+    .Doc("The elements without those that fail.")
+        HR_DATASET_END(MakeIgnoreErrors);
+
+HR_OP(AssertCardinalityDataset)
+    .Input("input_dataset: variant")
+    .Input("cardinality: int64")
+    .Output("handle: variant") HR_DATASET_SPEC.Doc(
+        "The elements, whose number is promised and checked.")
+        HR_DATASET_END(MakeAssertCardinality);
+
+HR_OP(OptionsDataset)
+    .Input("input_dataset: variant")
+    .Output("handle: variant")
+    .Attr("serialized_options: string") HR_DATASET_SPEC
+    .Attr("metadata: string = ''")
+    .Doc("The input; options say how to run, not what comes.")
+        HR_DATASET_END(HandOn);
+
+HR_OP(ModelDataset)
+    .Input("input_dataset: variant")
+    .Output("handle: variant")
+    .Attr("algorithm: int = 0")
+    .Attr("cpu_budget: int = 0")
+    .Attr("ram_budget: int = 0")
+        HR_DATASET_SPEC.Doc("The input; iterators tune themselves.")
+            HR_DATASET_END(HandOn);
+
+HR_OP(OptimizeDatasetV2)
+    .Input("input_dataset: variant")
+    .Input("optimizations_enabled: string")
+    .Input("optimizations_disabled: string")
+    .Input("optimizations_default: string")
+    .Output("handle: variant") HR_DATASET_SPEC
+    .Attr("optimization_configs: list(string) = []")
+    .Doc("The input; there is nothing to rewrite.") HR_DATASET_END(HandOn);
+
+HR_OP(FinalizeDataset)
+    .Input("input_dataset: variant")
+    .Output("handle: variant")
+    .Attr("has_captured_ref: bool = false") HR_DATASET_SPEC.Doc("The input.")
+        HR_DATASET_END(HandOn);
+
+HR_OP(MaxIntraOpParallelismDataset)
+    .Input("input_dataset: variant")
+    .Input("max_intra_op_parallelism: int64")
+    .Output("handle: variant") HR_DATASET_SPEC.Doc("The input.")
+        HR_DATASET_END(HandOn);
+
+HR_OP(PrivateThreadPoolDataset)
+    .Input("input_dataset: variant")
+    .Input("num_threads: int64")
+    .Output("handle: variant") HR_DATASET_SPEC.Doc("The input.")
+        HR_DATASET_END(HandOn);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,141 @@
+#include "ops/linalg/svd_loops.h"
+
+namespace headrace::HR_LEVEL {
+namespace {
+
+#define HR_INLINE [[gnu::always_inline]] static inline
+
+template <typename T>
+struct VectorOf {
+  typedef T type __attribute__((vector_size(64)));
+  typedef T anywhere __attribute__((vector_size(64), aligned(sizeof(T))));
+};
+template <typename T>
+using Vec = typename VectorOf<T>::type;
+template <typename T>
+constexpr int64_t kLanes = 64 / sizeof(T);
+
+#define HR_LOAD(p) \
+  Vec<T>(*reinterpret_cast<const typename VectorOf<T>::anywhere*>(p))
+#define HR_STORE(p, v) \
+  (*reinterpret_cast<typename VectorOf<T>::anywhere*>(p) = (v))
+
+template <typename T>
+HR_INLINE T SumOf(const Vec<T>& v) {
+  T part[kLanes<T>];
+  HR_STORE(part, v);
+  for (int64_t n = kLanes<T> / 2; n > 0; n /= 2) {
+    for (int64_t i = 0; i < n; ++i) part[i] += part[i + n];
+  }
+  return part[0];
+}
+
+template <typename T>
+void RowsBy(const T* v, const T* a, int64_t stride, int64_t rows, T* y,
+            int64_t length) {
+  for (int64_t j = 0; j < length; ++j) y[j] = 0;
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4, a += 4 * stride) {
+    const T v0 = v[i], v1 = v[i + 1], v2 = v[i + 2], v3 = v[i + 3];
+    for (int64_t j = 0; j < length; j += kLanes<T>) {
+      Vec<T> s = HR_LOAD(y + j) + v0 * HR_LOAD(a + j);
+      s += v1 * HR_LOAD(a + stride + j);
+      s += v2 * HR_LOAD(a + 2 * stride + j);
+      s += v3 * HR_LOAD(a + 3 * stride + j);
+      HR_STORE(y + j, s);
+    }
+  }
+  for (; i < rows; ++i, a += stride) {
+    for (int64_t j = 0; j < length; j += kLanes<T>) {
+      HR_STORE(y + j, HR_LOAD(y + j) + v[i] * HR_LOAD(a + j));
+    }
+  }
+}
+
+template <typename T>
+void Update(T* row, T f, const T* w, T t, const T* u, int64_t length) {
+  Vec<T> sum{};
+  for (int64_t j = 0; j < length; j += kLanes<T>) {
+    const Vec<T> r = HR_LOAD(row + j) - f * HR_LOAD(w + j);
+    sum += r * HR_LOAD(u + j);
+    HR_STORE(row + j, r);
+  }
+  const T k = t * SumOf<T>(sum);
+  for (int64_t j = 0; j < length; j += kLanes<T>) {
+    HR_STORE(row + j, HR_LOAD(row + j) - k * HR_LOAD(u + j));
+  }
+}
+
+template <typename T, int kRows>
+HR_INLINE void ReflectRows(T* a, int64_t stride, T t, const T* v,
+                           int64_t length) {
+  Vec<T> sum[kRows] = {};
+  for (int64_t j = 0; j < length; j += kLanes<T>) {
+    const Vec<T> x = HR_LOAD(v + j);
+    for (int r = 0; r < kRows; ++r) sum[r] += x * HR_LOAD(a + r * stride + j);
+  }
+  T k[kRows];
+  for (int r = 0; r < kRows; ++r) k[r] = t * SumOf<T>(sum[r]);
+  for (int64_t j = 0; j < length; j += kLanes<T>) {
+    const Vec<T> x = HR_LOAD(v + j);
+    for (int r = 0; r < kRows; ++r) {
+      T* to = a + r * stride + j;
+      HR_STORE(to, HR_LOAD(to) - k[r] * x);
+    }
+  }
+}
+
+// A row's sum is the same whether it goes alone or with others.
+template <typename T>
+void Reflect(T* a, int64_t stride, int64_t rows, T t, const T* v,
+             int64_t length) {
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    ReflectRows<T, 4>(a + i * stride, stride, t, v, length);
+  }
+  for (; i < rows; ++i) {
+    ReflectRows<T, 1>(a + i * stride, stride, t, v, length);
+  }
+}
+
+template <typename T>
+void Rotate(T* a, int64_t stride, const PlaneRotation* rotations, int64_t count,
+            int64_t length) {
+  for (int64_t i = 0; i < count; ++i) {
+    T* p = a + rotations[i].p * stride;
+    T* q = a + rotations[i].q * stride;
+    const T c = static_cast<T>(rotations[i].c);
+    const T s = static_cast<T>(rotations[i].s);
+    for (int64_t j = 0; j < length; j += kLanes<T>) {
+      const Vec<T> x = HR_LOAD(p + j), y = HR_LOAD(q + j);
+      HR_STORE(p + j, c * x + s * y);
+      HR_STORE(q + j, c * y - s * x);
+    }
+  }
+}
+
+template <typename T>
+T Square(const T* v, int64_t length) {
+  Vec<T> sum{};
+  for (int64_t j = 0; j < length; j += kLanes<T>) {
+    sum += HR_LOAD(v + j) * HR_LOAD(v + j);
+  }
+  return SumOf<T>(sum);
+}
+
+}  // namespace
+
+const SvdLoops<float>* FloatSvd() {
+  static constexpr SvdLoops<float> loops = {RowsBy<float>, Update<float>,
+                                            Reflect<float>, Rotate<float>,
+                                            Square<float>};
+  return &loops;
+}
+const SvdLoops<double>* DoubleSvd() {
+  static constexpr SvdLoops<double> loops = {RowsBy<double>, Update<double>,
+                                             Reflect<double>, Rotate<double>,
+                                             Square<double>};
+  return &loops;
+}
+
+}  // namespace headrace::HR_LEVEL

@@ -1,0 +1,108 @@
+#include "ops/math/gemm_dnnl.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/thread_pool.h"
+#include "oneapi/dnnl/dnnl.h"
+#include "ops/math/one_omp_thread.h"
+
+namespace headrace {
+namespace {
+
+constexpr double kNsPerFlop = 1.0 / 120;
+constexpr double kLeastFlops = 2e6;      // where it overtakes our own loops
+constexpr double kLeastTaskFlops = 4e6;  // a task that is cut in two
+constexpr int64_t kMostTasks = 16;
+constexpr int64_t kLeastRows = 48, kLeastCols = 64;  // of a half
+constexpr int64_t kMostSize = int64_t{1} << 30;      // oneDNN counts in ints
+
+// An operand as oneDNN takes it: rows (n) or columns (t) lie in memory.
+struct Layout {
+  char letter;
+  dnnl_dim_t leading;
+};
+
+// False when no stride is 1 or rows overlap.
+bool LayoutOf(int64_t rows, int64_t cols, int64_t row, int64_t col,
+              Layout* to) {
+  if (col == 1 && row >= cols) {
+    *to = {'N', row};
+  } else if (row == 1 && col >= rows) {
+    *to = {'T', col};
+  } else {
+    return false;
+  }
+  return to->leading < kMostSize;
+}
+
+// The tasks: `rows` x `cols` blocks of C, cut in halves.
+struct Grid {
+  int64_t rows = 1, cols = 1;
+};
+
+Grid GridOf(const GemmDims& d) {
+  Grid g;
+  const double flops = 2.0 * d.m * d.n * d.k;
+  while (g.rows * g.cols < kMostTasks &&
+         flops / (g.rows * g.cols) >= kLeastTaskFlops) {
+    const int64_t m = d.m / g.rows, n = d.n / g.cols;
+    const bool can_m = m >= 2 * kLeastRows;
+    const bool can_n = n >= 2 * kLeastCols;
+    if (!can_m && !can_n) break;
+    (can_m && (m >= n || !can_n) ? g.rows : g.cols) *= 2;
+  }
+  return g;
+}
+
+// Where block i of `blocks` over n begins: a multiple of what the inner loops
+// take at a time.
+int64_t Cut(int64_t i, int64_t blocks, int64_t n, int64_t unit) {
+  return i == blocks ? n : i * n / blocks / unit * unit;
+}
+
+}  // namespace
+
+bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
+              GemmRowsDone* done) {
+  if (2.0 * d.m * d.n * d.k < kLeastFlops || d.m < 8 || d.n < 16) return false;
+  if (std::max({d.m, d.n, d.k, d.c_row}) >= kMostSize || d.c_row < d.n) {
+    return false;
+  }
+  Layout la, lb;
+  if (!LayoutOf(d.m, d.k, d.a_row, d.a_col, &la) ||
+      !LayoutOf(d.k, d.n, d.b_row, d.b_col, &lb)) {
+    return false;
+  }
+  const Grid grid = GridOf(d);
+  const int64_t tasks = grid.rows * grid.cols;
+  std::atomic<bool> failed{false};
+  ParallelFor(
+      tasks, 2.0 * d.m * d.n * d.k / tasks * kNsPerFlop,
+      [&](int64_t begin, int64_t end) {
+        OneOmpThread one;
+        for (int64_t t = begin; t < end && !failed; ++t) {
+          const int64_t r = t / grid.cols, q = t % grid.cols;
+          const int64_t i0 = Cut(r, grid.rows, d.m, 8);
+          const int64_t i1 = Cut(r + 1, grid.rows, d.m, 8);
+          const int64_t j0 = Cut(q, grid.cols, d.n, 16);
+          const int64_t j1 = Cut(q + 1, grid.cols, d.n, 16);
+          if (dnnl_sgemm(la.letter, lb.letter, i1 - i0, j1 - j0, d.k, 1.0f,
+                         a + i0 * d.a_row, la.leading, b + j0 * d.b_col,
+                         lb.leading, 0.0f, c + i0 * d.c_row + j0,
+                         d.c_row) != dnnl_success) {
+            failed = true;
+          } else if (done && grid.cols == 1) {
+            (*done)(i0, i1);
+          }
+        }
+      });
+  // Our own loops begin anew.
+  if (failed) return false;
+  if (done && grid.cols > 1) {
+    ParallelFor(d.m, 0.5 * d.n, [&](int64_t i, int64_t j) { (*done)(i, j); });
+  }
+  return true;
+}
+
+}  // namespace headrace
