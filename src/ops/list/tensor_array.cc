@@ -1,6 +1,7 @@
 #include "ops/list/tensor_array.h"
 
 #include "op/run_kernel.h"
+#include "ops/math/wrapping.h"
 
 namespace headrace {
 namespace {
@@ -11,15 +12,8 @@ StatusOr<Tensor> Sum(const Tensor& a, const Tensor& b) {
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(a.dtype(), a.shape()));
   bool known = DispatchDType(a.dtype(), NumberTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T *x = a.data<T>(), *y = b.data<T>();
     for (int64_t i = 0; i < a.num_elements(); ++i) {
-      if constexpr (std::is_integral_v<T>) {  // wraps around
-        using U = std::common_type_t<std::make_unsigned_t<T>, unsigned>;
-        out.data<T>()[i] =
-            static_cast<T>(static_cast<U>(x[i]) + static_cast<U>(y[i]));
-      } else {
-        out.data<T>()[i] = static_cast<T>(x[i] + y[i]);
-      }
+      out.data<T>()[i] = Plus(a.data<T>()[i], b.data<T>()[i]);
     }
   });
   if (!known) {

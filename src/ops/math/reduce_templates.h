@@ -2,9 +2,8 @@
 // of it lives in the level's namespace.
 #pragma once
 
-#include <type_traits>
-
 #include "ops/math/reduce_loops.h"
+#include "ops/math/wrapping.h"
 
 namespace headrace::HR_LEVEL {
 namespace {
@@ -20,27 +19,6 @@ template <typename T>
 constexpr T kHighest = std::numeric_limits<T>::has_infinity
                            ? std::numeric_limits<T>::infinity()
                            : std::numeric_limits<T>::max();
-
-// What sums and products are computed in: integers wrap, as unsigned ones do.
-template <typename A>
-struct ArithmeticOf {
-  using type = A;
-};
-template <typename A>
-requires std::is_integral_v<A>
-struct ArithmeticOf<A> {
-  using type = std::common_type_t<std::make_unsigned_t<A>, unsigned>;
-};
-template <typename A>
-[[gnu::always_inline]] inline A Plus(A a, A b) {
-  using U = typename ArithmeticOf<A>::type;
-  return static_cast<A>(static_cast<U>(a) + static_cast<U>(b));
-}
-template <typename A>
-[[gnu::always_inline]] inline A Times(A a, A b) {
-  using U = typename ArithmeticOf<A>::type;
-  return static_cast<A>(static_cast<U>(a) * static_cast<U>(b));
-}
 
 // How one element enters, and how two results become one.
 template <typename T, typename A>

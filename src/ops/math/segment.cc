@@ -8,6 +8,7 @@
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "ops/math/segment_gradients.h"
+#include "ops/math/wrapping.h"
 
 namespace headrace {
 namespace {
@@ -24,7 +25,7 @@ struct Sum {
   }
   template <typename W>
   static W Join(W a, W b) {
-    return static_cast<W>(a + b);
+    return Plus(a, b);
   }
 };
 struct Prod {
@@ -34,7 +35,7 @@ struct Prod {
   }
   template <typename W>
   static W Join(W a, W b) {
-    return static_cast<W>(a * b);
+    return Times(a, b);
   }
 };
 struct Max {
