@@ -218,7 +218,7 @@ StatusOr<std::unique_ptr<Executable::Frame>> Executable::NewFrame() {
     for (ValueId v : s.inputs) in.push_back(&f->slots[v]);
     for (ValueId v : s.outputs) out.push_back(&f->slots[v]);
     KernelContext c(*s.op, in.data(), out.data(), f->services);
-    HR_RETURN_IF_ERROR(RunKernel(s.kernel.get(), c));
+    HR_RETURN_IF_ERROR(RunKernel(s.kernel, c));
   }
   return f;
 }
@@ -325,10 +325,10 @@ Status Executable::RunStep(Frame& f, int i) {
     }
   }
   if (s.pin.empty() && s.verify.empty()) [[likely]]
-    return RunKernel(s.kernel.get(), f.contexts[i]);
+    return RunKernel(s.kernel, f.contexts[i]);
   absl::InlinedVector<Tensor, 2> pinned;
   for (ValueId v : s.pin) pinned.push_back(f.slots[v]);
-  HR_RETURN_IF_ERROR(RunKernel(s.kernel.get(), f.contexts[i]));
+  HR_RETURN_IF_ERROR(RunKernel(s.kernel, f.contexts[i]));
   for (ValueId v : s.verify) {
     HR_RETURN_IF_ERROR(CheckShape(v, f.slots[v].shape()));
   }
