@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/files.h"
 #include "formats/checkpoint_writer.h"
+#include "tensor/variant_codec.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 
 namespace headrace {
@@ -173,6 +174,11 @@ Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
           value.data<std::string>(),
           value.data<std::string>() + value.num_elements());
       HR_RETURN_IF_ERROR(writer->AddStrings(key, dims, strings));
+      continue;
+    }
+    if (value.dtype() == DType::kVariant) {
+      HR_ASSIGN_OR_RETURN(const auto variants, VariantsToBytes(value));
+      HR_RETURN_IF_ERROR(writer->AddVariants(key, dims, variants));
       continue;
     }
     if (!IsPlain(value.dtype())) {
