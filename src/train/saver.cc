@@ -2,9 +2,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/files.h"
-#include "formats/checkpoint_writer.h"
-#include "tensor/variant_codec.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
+#include "train/sharding.h"
 
 namespace headrace {
 
@@ -40,13 +39,14 @@ class Saver {
     TrackablePtr object;
     std::string path;  // escaped names joined with "/"
     std::vector<int> parents;
+    bool withheld = false;  // there, but without its values
   };
 
   int Visit(const TrackablePtr& object, std::string path) {
     const auto [at, added] =
         ids_.try_emplace(object.get(), static_cast<int>(nodes_.size()));
     if (added) {
-      nodes_.push_back({object, std::move(path), {}});
+      nodes_.push_back({object, std::move(path), {}, false});
       graph_.add_nodes();
     }
     return at->second;
@@ -81,7 +81,10 @@ class Saver {
     for (size_t id = 0; id < count; ++id) {
       for (const auto& slot : nodes_[id].object->Slots()) {
         const auto variable = ids_.find(slot.variable.get());
-        if (variable == ids_.end()) continue;
+        if (variable == ids_.end()) {
+          Withhold(nodes_[id].path, slot.slot.get());
+          continue;
+        }
         std::string path =
             absl::StrCat(nodes_[variable->second].path, "/.OPTIMIZER_SLOT/",
                          nodes_[id].path, "/", EscapeKeyPart(slot.name));
@@ -96,9 +99,20 @@ class Saver {
     }
   }
 
+  // A slot whose variable is not saved is not saved either where only its
+  // optimizer leads to it.
+  void Withhold(const std::string& optimizer, const Trackable* slot) {
+    const auto at = ids_.find(slot);
+    if (at == ids_.end()) return;
+    Node& node = nodes_[at->second];
+    if (node.path.rfind(absl::StrCat(optimizer, "/"), 0) == 0) {
+      node.withheld = true;
+    }
+  }
+
   Status AddValues(int id, GraphValues* out) {
     const Node& node = nodes_[id];
-    if (!node.object->has_values()) return OkStatus();
+    if (node.withheld || !node.object->has_values()) return OkStatus();
     HR_ASSIGN_OR_RETURN(const auto specs, node.object->Specs());
     HR_ASSIGN_OR_RETURN(auto values, node.object->Read());
     if (values.size() != specs.size()) {
@@ -107,13 +121,21 @@ class Saver {
     }
     const StringView slash = node.path.empty() && id == 0 ? "" : "/";
     for (size_t i = 0; i < specs.size(); ++i) {
-      std::string key = absl::StrCat(node.path, slash, ".ATTRIBUTES/",
-                                     EscapeKeyPart(specs[i].name));
-      auto* attribute = graph_.mutable_nodes(id)->add_attributes();
-      attribute->set_name(specs[i].name);
-      attribute->set_full_name(specs[i].full_name);
-      attribute->set_checkpoint_key(key);
-      out->values_.emplace_back(std::move(key), std::move(values[i]));
+      const std::string& name = specs[i].graph_name();
+      const std::string key =
+          absl::StrCat(node.path, slash, ".ATTRIBUTES/", EscapeKeyPart(name));
+      auto* graph_node = graph_.mutable_nodes(id);
+      const int known = graph_node->attributes_size();
+      if (known == 0 || graph_node->attributes(known - 1).name() != name) {
+        auto* attribute = graph_node->add_attributes();
+        attribute->set_name(name);
+        attribute->set_full_name(specs[i].full_name);
+        attribute->set_checkpoint_key(key);
+      }
+      out->values_.emplace_back(
+          absl::StrCat(key, specs[i].name.substr(name.size())),
+          std::move(values[i]));
+      out->owners_.push_back(node.object);
     }
     return OkStatus();
   }
@@ -154,45 +176,33 @@ StatusOr<GraphValues> GraphValues::Gather(const TrackablePtr& root,
   return values;
 }
 
-Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
-                          const Options& options) const {
+Status PrepareFolder(FileSystem* fs, const std::string& prefix) {
   if (BaseName(prefix).empty() && !prefix.empty()) {
     return InvalidArgument("checkpoint prefix ", prefix, " ends in a slash");
   }
   const std::string folder(DirName(prefix));
   if (!folder.empty() && !FileExists(fs, folder)) {
-    HR_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+    return CreateDirectories(fs, folder);
   }
-  CheckpointWriter::Options how;
-  how.sync = options.sync;
-  HR_ASSIGN_OR_RETURN(const auto writer,
-                      CheckpointWriter::Create(fs, prefix, how));
-  for (const auto& [key, value] : values_) {
-    const auto dims = value.shape().dims();
-    if (value.dtype() == DType::kString) {
-      const std::vector<StringView> strings(
-          value.data<std::string>(),
-          value.data<std::string>() + value.num_elements());
-      HR_RETURN_IF_ERROR(writer->AddStrings(key, dims, strings));
-      continue;
+  // What cannot be deleted is no reason not to save.
+  DeleteAbandonedFiles(fs, folder).IgnoreError();
+  return OkStatus();
+}
+
+Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
+                          const Options& options) const {
+  HR_RETURN_IF_ERROR(PrepareFolder(fs, prefix));
+  std::vector<Shard> shards;
+  if (options.max_shard_bytes > 0) {
+    HR_ASSIGN_OR_RETURN(shards, ShardsBySize(values_, options.max_shard_bytes));
+  } else {
+    shards.emplace_back();
+    shards[0].reserve(values_.size());
+    for (const auto& [key, value] : values_) {
+      shards[0].push_back({.key = key, .tensor = value});
     }
-    if (value.dtype() == DType::kVariant) {
-      HR_ASSIGN_OR_RETURN(const auto variants, VariantsToBytes(value));
-      HR_RETURN_IF_ERROR(writer->AddVariants(key, dims, variants));
-      continue;
-    }
-    if (!IsPlain(value.dtype())) {
-      return Unimplemented("tensor ", key, " of type ",
-                           DTypeName(value.dtype()), " cannot be saved");
-    }
-    HR_RETURN_IF_ERROR(writer->Add(
-        key, static_cast<tensorflow::DataType>(value.dtype()), dims,
-        absl::MakeSpan(static_cast<const char*>(value.raw()), value.bytes())));
   }
-  const StringView graph = graph_;
-  HR_RETURN_IF_ERROR(
-      writer->AddStrings(kObjectGraphKey, {}, absl::MakeSpan(&graph, 1)));
-  return writer->Finish();
+  return WriteShards(fs, prefix, shards, graph_, options.sync);
 }
 
 }  // namespace headrace
