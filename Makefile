@@ -43,17 +43,21 @@ wheel: build
 	@bash tools/bootstrap.sh wheel
 	bash tools/wheel.sh
 
-asan tsan: bootstrap
-	@test -f build-$@/build.ninja || cmake --preset $@ \
+build-asan/build.ninja build-tsan/build.ninja:
+	@cmake --preset $(patsubst build-%/build.ninja,%,$@) \
 	    -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+
+asan tsan: %: bootstrap build-%/build.ninja
 	@cmake --build --preset $@ -j $(JOBS)
 	ctest --preset $@ -j $(JOBS)
 
-# The Python tests against a module built with the address sanitizer.
-asan-python: asan
-	bash tools/asan_python.sh
+# The op tables and hostile arguments against a module built with the address
+# sanitizer.
+asan-python: bootstrap build-asan/build.ninja
+	bash tools/asan_python.sh $(PYTEST_ARGS) python/tests/ops \
+	    python/tests/test_hostile_ops.py python/tests/test_damaged_files.py
 
-fuzz: bootstrap
+fuzz: bootstrap build-asan/build.ninja
 	@bash tools/bootstrap.sh fuzz
 	bash tools/fuzz.sh $(FUZZ_SECONDS)
 

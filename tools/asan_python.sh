@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Runs the Python tests against the module that the asan preset builds: the
-# package is mirrored by links into build-asan/python, beside that module.
+# Runs pytest with the arguments given against the module that the asan preset
+# builds: the package is mirrored by links into build-asan/python, beside it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --build build-asan -j "$(nproc)" --target _headrace
-(cd python && find headrace -type f ! -name '*.so' ! -name '*.pyc') |
+(cd python && find headrace -type f ! -name '*.so' ! -name '*.pyc' \
+  ! -name '*.desc') |
   while read -r file; do
     mkdir -p "build-asan/python/$(dirname "$file")"
     ln -sf "$PWD/python/$file" "build-asan/python/$file"
   done
 PYTHONPATH=$PWD/build-asan/python PYTHONMALLOC=malloc \
   PYTHONDONTWRITEBYTECODE=1 \
-  ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 \
+  ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:max_allocation_size_mb=2048:detect_stack_use_after_return=1" \
+  UBSAN_OPTIONS=print_stacktrace=1 \
   LD_PRELOAD="$(g++ -print-file-name=libasan.so) $(g++ -print-file-name=libubsan.so) $(g++ -print-file-name=libstdc++.so)" \
-  .venv/bin/python -m pytest -q "$@"
+  .venv/bin/python -m pytest "$@"

@@ -2,6 +2,7 @@
 // of it goes on where it stopped.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,12 @@ class HR_API Optimizer : public Module {
  protected:
   // Zero variables like `variables`, made at the first call and tracked under
   // "name/0", "name/1", ...
-  std::vector<Variable>& Slots(const std::string& name,
-                               const std::vector<Variable>& variables);
+  // The reference stays good while the optimizer lives.
+  const std::vector<Variable>& Slots(const std::string& name,
+                                     const std::vector<Variable>& variables);
 
  private:
-  std::vector<std::pair<std::string, std::vector<Variable>>> slots_;
+  std::map<std::string, std::vector<Variable>> slots_;
 };
 
 // v -= rate * g; with momentum: a = momentum * a + g, v -= rate * a (or, with

@@ -50,7 +50,7 @@ class HR_API Module {
   virtual ~Module() = default;
 
   // Remembers and returns the variable.
-  Variable& Track(const std::string& name, Variable variable);
+  Variable Track(const std::string& name, Variable variable);
   // The child lives elsewhere (usually a member of this) and must outlive it.
   void Track(const std::string& name, Module* child);
   // Makes a child that this module owns.

@@ -14,7 +14,15 @@
 namespace headrace {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef __has_feature  // clang
+#if __has_feature(address_sanitizer)
+#define HR_ADDRESS_SANITIZER
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__  // g++
+#define HR_ADDRESS_SANITIZER
+#endif
+#ifdef HR_ADDRESS_SANITIZER
 constexpr bool kCached = false;  // so that the sanitizer sees each block's end
 #else
 constexpr bool kCached = true;
@@ -58,14 +66,17 @@ constexpr size_t kHugePage = 2 << 20;
 constexpr int64_t kAlwaysHeld = int64_t{256} << 20;
 constexpr auto kWindow = std::chrono::seconds(4);
 
+// Reserves what it maps: the system then refuses at once what it can never
+// give, instead of ending the process when the memory is written to.
 void* SystemAllocate(size_t bytes) {
   if (bytes < kMapped || !kCached) {
-    return std::aligned_alloc(Allocator::kAlignment, bytes);
+    void* p = nullptr;
+    return posix_memalign(&p, Allocator::kAlignment, bytes) == 0 ? p : nullptr;
   }
   const bool huge = bytes >= kHugePage;
   const size_t mapped = huge ? bytes + kHugePage : bytes;
   void* p = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) return nullptr;
   if (!huge) return p;
   // Cut the mapping to start at a huge page.
@@ -130,7 +141,7 @@ class CachingAllocator final : public Allocator {
         return b;
       }
     }
-    void* p = AllocateShared(c, size);
+    void* p = kCached ? AllocateShared(c, size) : AllocateExactly(bytes, size);
     if (!p) in_use_.fetch_sub(size, std::memory_order_relaxed);
     return p;
   }
@@ -204,6 +215,15 @@ class CachingAllocator final : public Allocator {
            !peak_.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
     }
     return true;
+  }
+
+  // A block of its own that ends where the caller was told.
+  void* AllocateExactly(size_t bytes, int64_t size) {
+    void* p = SystemAllocate(std::max<size_t>(bytes, 1));
+    if (!p) return nullptr;
+    system_calls_.fetch_add(1, std::memory_order_relaxed);
+    held_.fetch_add(size, std::memory_order_relaxed);
+    return p;
   }
 
   // From the shared lists, or else from the system.

@@ -10,6 +10,7 @@
 #include "graph/attr_proto.h"
 #include "graph/export.h"
 #include "graph/import.h"
+#include "op/registry.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/op_def.pb.h"
 
@@ -43,11 +44,19 @@ nb::bytes ExportNodeBytes(const NodeRef& n) {
   return Serialized(def);
 }
 
-nb::bytes ExportOpBytes(const NodeRef& n) {
+nb::bytes OpDefBytes(const OpDef& op) {
   tensorflow::OpDef def;
-  Status s = OpDefToProto(n.node->def(), &def);
+  Status s = OpDefToProto(op, &def);
   if (!s.ok()) ThrowStatus(s);
   return Serialized(def);
+}
+
+nb::bytes ExportOpBytes(const NodeRef& n) { return OpDefBytes(n.node->def()); }
+
+nb::bytes ExportOpNamed(const std::string& name) {
+  StatusOr<const OpDef*> op = LookUpOp(name);
+  if (!op.ok()) ThrowStatus(op.status());
+  return OpDefBytes(**op);
 }
 
 nb::bytes ExportFunctionBytes(const ConcreteCore& c) {
@@ -101,6 +110,7 @@ void AddGraphDef(nb::module_& m) {
   m.def("export_graph", &ExportGraphBytes);
   m.def("export_node", &ExportNodeBytes);
   m.def("export_op", &ExportOpBytes);
+  m.def("export_op_named", &ExportOpNamed);
   m.def("export_function", &ExportFunctionBytes);
   m.def("import_graph", &ImportGraph);
 }

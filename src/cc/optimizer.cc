@@ -34,12 +34,12 @@ void CheckCounts(size_t gradients, size_t variables) {
 
 }  // namespace
 
-std::vector<Variable>& Optimizer::Slots(
+const std::vector<Variable>& Optimizer::Slots(
     const std::string& name, const std::vector<Variable>& variables) {
-  for (auto& [known, slots] : slots_) {
-    if (known != name) continue;
-    CheckCounts(slots.size(), variables.size());
-    return slots;
+  const auto known = slots_.find(name);
+  if (known != slots_.end()) {
+    CheckCounts(known->second.size(), variables.size());
+    return known->second;
   }
   Module& list = Child(name);
   std::vector<Variable> slots;
@@ -49,8 +49,7 @@ std::vector<Variable>& Optimizer::Slots(
         Variable(Zeros(variables[i]), variables[i].name() + "/" + name,
                  /*trainable=*/false)));
   }
-  slots_.emplace_back(name, std::move(slots));
-  return slots_.back().second;
+  return slots_.emplace(name, std::move(slots)).first->second;
 }
 
 SGD::SGD(float learning_rate, float momentum, bool nesterov)
@@ -91,8 +90,8 @@ void Adam::MakeSlots(const std::vector<Variable>& variables) {
 void Adam::Apply(const std::vector<Tensor>& gradients,
                  const std::vector<Variable>& variables) {
   CheckCounts(gradients.size(), variables.size());
-  std::vector<Variable>& m = Slots("m", variables);
-  std::vector<Variable>& v = Slots("v", variables);
+  const std::vector<Variable>& m = Slots("m", variables);
+  const std::vector<Variable>& v = Slots("v", variables);
   step_.assign_add(Tensor(int64_t{1}));
   Value step = Access::ValueOf(step_.value());
   for (size_t i = 0; i < variables.size(); ++i) {

@@ -78,9 +78,9 @@ TensorShape Variable::shape() const { return handle(), state_->shape; }
 const std::string& Variable::name() const { return handle(), state_->name; }
 bool Variable::trainable() const { return handle(), state_->trainable; }
 
-Variable& Module::Track(const std::string& name, Variable variable) {
-  children_.push_back({name, std::move(variable), nullptr});
-  return children_.back().variable;
+Variable Module::Track(const std::string& name, Variable variable) {
+  children_.push_back({name, variable, nullptr});
+  return variable;
 }
 
 void Module::Track(const std::string& name, Module* child) {

@@ -4,6 +4,7 @@
 #include "op/kernel.h"
 #include "op/registry.h"
 #include "op/resource.h"
+#include "op/run_kernel.h"
 #include "op/shape_context.h"
 
 namespace headrace {
@@ -50,7 +51,7 @@ Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
   RunServices services = EagerServices();
   services.functions = DefaultFunctionCaller();
   KernelContext context(op, in.data(), out.data(), services);
-  return kernel->Run(context);
+  return RunKernel(kernel, context);
 }
 
 class Eager : public Emitter {

@@ -1,6 +1,7 @@
 #include "op/attr.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "absl/strings/escaping.h"
@@ -31,13 +32,20 @@ bool TensorEquals(const Tensor& a, const Tensor& b) {
                     b.span<std::string>().begin());
 }
 
+// By their bits, so that NaN equals itself: attributes are keys of tables.
+bool FloatEquals(float a, float b) {
+  return std::bit_cast<uint32_t>(a) == std::bit_cast<uint32_t>(b);
+}
+
 struct Equals {
   template <typename T>
   bool operator()(const T& a, const T& b) const {
     return a == b;
   }
-  bool operator()(float a, float b) const {
-    return std::memcmp(&a, &b, sizeof a) == 0;
+  bool operator()(float a, float b) const { return FloatEquals(a, b); }
+  bool operator()(const std::vector<float>& a,
+                  const std::vector<float>& b) const {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), FloatEquals);
   }
   bool operator()(const Tensor& a, const Tensor& b) const {
     return TensorEquals(a, b);

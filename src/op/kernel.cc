@@ -2,6 +2,7 @@
 
 #include "base/cancellation.h"
 #include "op/registry.h"
+#include "op/run_kernel.h"
 
 namespace headrace {
 namespace {
@@ -32,6 +33,19 @@ Status KernelContext::Allocate(int i, const Shape& shape) const {
 Status KernelContext::CheckCancelled() const {
   return services_->cancellation ? services_->cancellation->status()
                                  : OkStatus();
+}
+
+Status CheckRoomFor(int64_t count, size_t size) {
+  constexpr size_t kSmall = 1 << 20;
+  size_t bytes;
+  if (count >= 0 &&
+      !__builtin_mul_overflow(static_cast<size_t>(count), size, &bytes)) {
+    if (bytes <= kSmall) return OkStatus();
+    void* room = ::operator new(bytes, std::nothrow);
+    ::operator delete(room);
+    if (room != nullptr) return OkStatus();
+  }
+  return ResourceExhausted("no memory for ", count, " elements");
 }
 
 StatusOr<std::unique_ptr<Kernel>> BindKernel(const ResolvedOp& op,

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/allocator.h"
 #include "base/cancellation.h"
+#include "op/run_kernel.h"
 #include "op/shape_context.h"
 
 namespace headrace {
@@ -337,7 +338,7 @@ StatusOr<std::unique_ptr<Executable::Frame>> Executable::NewFrame() {
     for (ValueId v : s.inputs) in.push_back(&f->slots[v]);
     for (ValueId v : s.outputs) out.push_back(&f->slots[v]);
     KernelContext c(*s.op, in.data(), out.data(), f->services);
-    HR_RETURN_IF_ERROR(s.kernel->Run(c));
+    HR_RETURN_IF_ERROR(RunKernel(s.kernel, c));
   }
   return f;
 }
@@ -448,10 +449,10 @@ Status Executable::RunStep(Frame& f, int i) {
   }
   if (s.product) return RunProduct(f, i);
   if (s.pin.empty() && s.verify.empty()) [[likely]]
-    return s.kernel->Run(f.contexts[i]);
+    return RunKernel(s.kernel, f.contexts[i]);
   absl::InlinedVector<Tensor, 2> pinned;
   for (ValueId v : s.pin) pinned.push_back(f.slots[v]);
-  HR_RETURN_IF_ERROR(s.kernel->Run(f.contexts[i]));
+  HR_RETURN_IF_ERROR(RunKernel(s.kernel, f.contexts[i]));
   for (ValueId v : s.verify) {
     HR_RETURN_IF_ERROR(CheckShape(v, f.slots[v].shape()));
   }

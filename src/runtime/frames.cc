@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "op/run_kernel.h"
 #include "op/shape_context.h"
 #include "runtime/frame_graph.h"
 
@@ -71,7 +72,7 @@ Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
   absl::InlinedVector<Tensor*, 4> outputs;
   for (Tensor& t : out) outputs.push_back(&t);
   KernelContext c(op, in.data(), outputs.data(), services);
-  return n.kernel->Run(c);
+  return RunKernel(n.kernel.get(), c);
 }
 
 // One run of a FrameGraph, on the calling thread.

@@ -77,11 +77,20 @@ def _tensors(row, dtype):
     }
 
 
-def _call(row, tensors):
+def _keywords(row, tensors):
     tensors = dict(tensors)
     for argument, parts in row.lists.items():
         tensors[argument] = [tensors.pop(part) for part in parts]
-    out = getattr(tf.raw_ops, row.op)(**tensors, **row.attrs)
+    return {**tensors, **row.attrs}
+
+
+def arguments(row, dtype):
+    """The keyword arguments of the row's op."""
+    return _keywords(row, _tensors(row, dtype))
+
+
+def _call(row, tensors):
+    out = getattr(tf.raw_ops, row.op)(**_keywords(row, tensors))
     return list(out) if isinstance(out, (list, tuple)) else [out]
 
 

@@ -97,7 +97,7 @@ Status SetItem(KernelContext& c) {
   }
   HR_ASSIGN_OR_RETURN(Tensor kept, Keepable(item));
   HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
-  if (i >= list->size()) list->items().resize(i + 1);
+  if (i >= list->size()) HR_RETURN_IF_ERROR(list->Resize(i + 1));
   list->items()[i] = std::move(kept);
   return OkStatus();
 }

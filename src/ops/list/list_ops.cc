@@ -53,7 +53,7 @@ Status Reserve(KernelContext& c) {
   }
   DType dtype = c.op().type_attr("element_dtype");
   auto list = std::make_shared<TensorList>(dtype, std::move(shape));
-  list->items().resize(n);
+  HR_RETURN_IF_ERROR(list->Resize(n));
   SetListOutput(c, std::move(list));
   return OkStatus();
 }
@@ -125,7 +125,7 @@ Status Resize(KernelContext& c) {
     return InvalidArgument("a list of ", size, " elements is too long");
   }
   HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
-  list->items().resize(size);
+  HR_RETURN_IF_ERROR(list->Resize(size));
   return OkStatus();
 }
 

@@ -140,7 +140,7 @@ Status FromTensor(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckRowsMatch(t, element));
   Shape row = t.shape().Sub(1, t.rank());
   auto list = std::make_shared<TensorList>(t.dtype(), std::move(element));
-  list->items().resize(t.dim(0));
+  HR_RETURN_IF_ERROR(list->Resize(t.dim(0)));
   for (int64_t k = 0; k < t.dim(0); ++k) {
     HR_ASSIGN_OR_RETURN(list->items()[k], RowOf(t, k, row));
   }
@@ -247,7 +247,7 @@ Status ScatterRowsInto(const Tensor& rows, const Tensor& indices,
   Shape row = rows.shape().Sub(1, rows.rank());
   for (int64_t k = 0; k < indices.num_elements(); ++k) {
     int64_t i = indices.IntAt(k);
-    if (i >= list->size()) list->items().resize(i + 1);
+    if (i >= list->size()) HR_RETURN_IF_ERROR(list->Resize(i + 1));
     HR_ASSIGN_OR_RETURN(list->items()[i], RowOf(rows, k, row));
   }
   return OkStatus();
@@ -288,7 +288,7 @@ Status Scatter(KernelContext& c) {
   }
   HR_RETURN_IF_ERROR(CheckScatter(rows, indices, element, size));
   auto list = std::make_shared<TensorList>(rows.dtype(), std::move(element));
-  if (size > 0) list->items().resize(size);
+  if (size > 0) HR_RETURN_IF_ERROR(list->Resize(size));
   HR_RETURN_IF_ERROR(ScatterRowsInto(rows, indices, list.get()));
   SetListOutput(c, std::move(list));
   return OkStatus();

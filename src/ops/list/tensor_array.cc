@@ -1,5 +1,8 @@
 #include "ops/list/tensor_array.h"
 
+#include "op/run_kernel.h"
+#include "ops/math/loops/wrapping.h"
+
 namespace headrace {
 namespace {
 
@@ -10,7 +13,7 @@ StatusOr<Tensor> Sum(const Tensor& a, const Tensor& b) {
   bool known = DispatchDType(a.dtype(), NumberTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (int64_t i = 0; i < a.num_elements(); ++i) {
-      out.data<T>()[i] = static_cast<T>(a.data<T>()[i] + b.data<T>()[i]);
+      out.data<T>()[i] = Plus(a.data<T>()[i], b.data<T>()[i]);
     }
   });
   if (!known) {
@@ -25,6 +28,7 @@ StatusOr<Tensor> Sum(const Tensor& a, const Tensor& b) {
 StatusOr<TensorArray::Item*> TensorArray::At(int64_t index, bool grow) {
   int64_t n = static_cast<int64_t>(items_.size());
   if (index >= n && grow && options_.dynamic_size && index < kMostItems) {
+    HR_RETURN_IF_ERROR(CheckRoomFor(index + 1, sizeof(Item)));
     items_.resize(index + 1);
     n = index + 1;
   }

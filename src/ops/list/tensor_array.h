@@ -43,6 +43,11 @@ class TensorArray : public Resource {
     Tensor value;
     bool cleared = false;
   };
+
+ public:
+  static constexpr size_t kItemBytes = sizeof(Item);
+
+ private:
   StatusOr<Item*> At(int64_t index, bool grow);
 
   const Options options_;

@@ -1,5 +1,6 @@
 // TensorArrayV3 and the ops on it. `flow` is a number that only orders reads
 // after writes.
+#include "op/run_kernel.h"
 #include "ops/list/tensor_array.h"
 
 namespace headrace {
@@ -27,6 +28,7 @@ StatusOr<int64_t> ScalarOf(const Tensor& t, StringView what) {
 Status Make(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(int64_t size, ScalarOf(c.input(0), "size"));
   if (size < 0) return InvalidArgument("Size should be >= 0.");
+  HR_RETURN_IF_ERROR(CheckRoomFor(size, TensorArray::kItemBytes));
   TensorArray::Options o;
   o.dtype = c.op().type_attr("dtype");
   o.element_shape = c.op().attr<Shape>("element_shape");

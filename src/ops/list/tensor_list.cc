@@ -1,5 +1,6 @@
 #include "ops/list/tensor_list.h"
 
+#include "op/run_kernel.h"
 #include "ops/math/elementwise/elementwise.h"
 #include "ops/math/elementwise/variant_add.h"
 #include "ops/math/loops/loops.h"
@@ -177,6 +178,12 @@ StatusOr<Tensor> ZeroElement(DType dtype, const Shape& shape) {
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, checked));
   FillZero(t);
   return t;
+}
+
+Status TensorList::Resize(int64_t n) {
+  if (n > size()) HR_RETURN_IF_ERROR(CheckRoomFor(n, sizeof(Tensor)));
+  items_.resize(n);
+  return OkStatus();
 }
 
 StatusOr<int64_t> ScalarIndex(const KernelContext& c, int i, StringView name) {

@@ -23,6 +23,8 @@ class TensorList : public VariantValue {
   int64_t size() const { return static_cast<int64_t>(items_.size()); }
   const std::vector<Tensor>& items() const { return items_; }
   std::vector<Tensor>& items() { return items_; }
+  // Makes it `n` elements long: ResourceExhausted where no memory is.
+  Status Resize(int64_t n);
   // An element without a buffer was never set.
   const Tensor& item(int64_t i) const { return items_[i]; }
   static bool IsSet(const Tensor& t) { return t.has_buffer(); }

@@ -50,7 +50,8 @@ StatusOr<Shape> SizesShape(ShapeContext& c, const ConvKind& kind) {
 // Sizes may be the spatial ones alone: batch and channels follow.
 Shape CompletedInput(const WindowAttrs& a, const Shape& sizes,
                      const Shape& filter, const Shape& dy) {
-  if (sizes.rank() != a.spatial || !filter.known_rank() || !dy.known_rank()) {
+  const int rank = a.spatial + 2;
+  if (sizes.rank() != a.spatial || filter.rank() != rank || dy.rank() != rank) {
     return sizes;
   }
   return a.MakeShape(dy[0], sizes.dims(), filter[a.spatial]);
@@ -294,7 +295,9 @@ Status ConvShape(ShapeContext& c) {
   }
   HR_ASSIGN_OR_RETURN(Shape sizes, SizesShape(c, kind));
   const bool input = kind.result == Result::kInput;
-  if (input) sizes = CompletedInput(a, sizes, c.input(1), c.input(2));
+  if (input && kind.sizes_given) {
+    sizes = CompletedInput(a, sizes, c.input(1), c.input(2));
+  }
   HR_ASSIGN_OR_RETURN(ConvGeometry g,
                       GeometryOf(a, input ? sizes : c.input(0),
                                  input ? c.input(1) : sizes, kind.depthwise));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "ops/math/loops/wrapping.h"
 #include "ops/math/products/gemm.h"
 
 namespace headrace {
@@ -61,7 +62,7 @@ void Fold(const ConvGeometry& g, const T* rows, int64_t channels, T* image) {
       if (pixel < 0) return;
       const T* from = rows + o * width + column * channels;
       T* to = image + pixel * channels;
-      for (int64_t c = 0; c < channels; ++c) to[c] += from[c];
+      for (int64_t c = 0; c < channels; ++c) to[c] = Plus(to[c], from[c]);
     });
   }
 }
@@ -171,7 +172,10 @@ class Unfolded {
     const T* from = room.data<T>();
     HR_RETURN_IF_ERROR(Gemm(DTypeOf<T>, dense, a, b, room.raw()));
     for (int64_t i = 0; i < d.m; ++i) {
-      for (int64_t j = 0; j < d.n; ++j) c[i * d.c_row + j] += from[i * d.n + j];
+      for (int64_t j = 0; j < d.n; ++j) {
+        T& sum = c[i * d.c_row + j];
+        sum = Plus(sum, from[i * d.n + j]);
+      }
     }
     return OkStatus();
   }

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
+#include "ops/math/loops/wrapping.h"
 #include "ops/sparse/sparse_input.h"
 
 namespace headrace {
@@ -83,12 +84,14 @@ void Columns(const Product& p, int64_t begin, int64_t end, int64_t columns,
     Sum<T>* row = y + m * columns;
     if (p.adjoint_b) {
       for (int64_t j = begin; j < end; ++j) {
-        row[j] += v * static_cast<Sum<T>>(Conjugate(b[j * stride + k]));
+        row[j] =
+            Plus(row[j],
+                 Times(v, static_cast<Sum<T>>(Conjugate(b[j * stride + k]))));
       }
     } else {
       const T* from = b + k * stride;
       for (int64_t j = begin; j < end; ++j) {
-        row[j] += v * static_cast<Sum<T>>(from[j]);
+        row[j] = Plus(row[j], Times(v, static_cast<Sum<T>>(from[j])));
       }
     }
   }

@@ -178,7 +178,8 @@ Status BitcastShape(ShapeContext& c) {
   return OkStatus();
 }
 Status RunBitcast(KernelContext& c) {
-  ShapeContext shapes(c.op(), {&c.input(0).shape()}, {});
+  const Shape* const input = &c.input(0).shape();
+  ShapeContext shapes(c.op(), absl::MakeConstSpan(&input, 1), {});
   HR_RETURN_IF_ERROR(BitcastShape(shapes));
   c.set_output(0,
                c.input(0).WithType(c.op().type_attr("type"), shapes.output(0)));

@@ -1,4 +1,5 @@
 // Special functions, an element at a time in double.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -163,9 +164,16 @@ double Zeta(double x, double q) {
     if (q == std::floor(q)) return kInf;
     if (x != std::floor(x)) return kNan;
   }
+  if (std::isinf(x)) return std::pow(q, -x);
+  if (std::isinf(q)) return 0;
+  if (q < -100) {  // From both sides of zero, not step by step from q.
+    const double fraction = q - std::floor(q);
+    const double below = Zeta(x, 1 - fraction) - Zeta(x, 1 - q);
+    return Zeta(x, fraction) + (std::fmod(x, 2) == 0 ? below : -below);
+  }
   double sum = 0;
   double a = q;
-  for (; a < 10 || sum == 0; ++a) {
+  for (const double far = 10 + std::min(x, 1000.); a < far; ++a) {
     const double term = std::pow(a, -x);
     sum += term;
     if (a > 0 && std::abs(term) < kEpsilon * std::abs(sum)) return sum;

@@ -480,6 +480,14 @@ TEST(SpecialMath, KnownValues) {
   EXPECT_NEAR(d2("Igamma", 10, 3), 0.0011024881301154815, 1e-16);
   EXPECT_NEAR(d2("Zeta", 2, 1), M_PI * M_PI / 6, 1e-14);
   EXPECT_NEAR(d2("Polygamma", 1, 1), M_PI * M_PI / 6, 1e-14);
+  // Far from where its series starts, it still ends.
+  EXPECT_EQ(d2("Zeta", 2, INFINITY), 0);
+  EXPECT_EQ(d2("Zeta", INFINITY, 2), 0);
+  EXPECT_NEAR(d2("Zeta", 3, 1e30) / 5e-61, 1, 1e-14);
+  EXPECT_EQ(d2("Zeta", 40, 1e20), 0);
+  EXPECT_NEAR(d2("Zeta", 2, -9999.5), 9.869504401089442, 1e-12);
+  EXPECT_NEAR(d2("Zeta", 2, -1e15 - 0.5), M_PI * M_PI, 1e-12);
+  EXPECT_NEAR(d2("Zeta", 100, 10) / 1.0000725e-100, 1, 1e-7);
 }
 
 }  // namespace

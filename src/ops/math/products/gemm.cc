@@ -5,6 +5,7 @@
 
 #include "base/cpu_level.h"
 #include "base/thread_pool.h"
+#include "ops/math/loops/wrapping.h"
 #include "ops/math/products/gemm_dnnl.h"
 #include "ops/math/products/gemm_loops.h"
 #include "tensor/tensor.h"
@@ -269,9 +270,13 @@ void PlainProduct(const GemmDims& d, const T* a, const T* b, T* c) {
         const T x = a[i * d.a_row + p * d.a_col];
         const T* from = b + p * d.b_row;
         if (d.b_col == 1) {
-          for (int64_t j = 0; j < d.n; ++j) row[j] += x * from[j];
+          for (int64_t j = 0; j < d.n; ++j) {
+            row[j] = Plus(row[j], Times(x, from[j]));
+          }
         } else {
-          for (int64_t j = 0; j < d.n; ++j) row[j] += x * from[j * d.b_col];
+          for (int64_t j = 0; j < d.n; ++j) {
+            row[j] = Plus(row[j], Times(x, from[j * d.b_col]));
+          }
         }
       }
     }

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "op/op.h"
+#include "ops/math/loops/wrapping.h"
 
 namespace headrace {
 namespace {
@@ -52,7 +53,7 @@ Status Count(KernelContext& c, int64_t rows, int64_t columns, int64_t size,
       if (v < 0) return InvalidArgument("Input arr must be non-negative!");
       if (v >= size) continue;
       T& bin = bins[r * size + v];
-      bin = binary ? T(1) : static_cast<T>(bin + (w ? w[i] : T(1)));
+      bin = binary ? T(1) : Plus(bin, w ? w[i] : T(1));
     }
   }
   return OkStatus();

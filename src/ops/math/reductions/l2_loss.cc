@@ -1,6 +1,7 @@
 // L2Loss: half the sum of squares; and Cross, the product of 3-vectors.
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/reduce.h"
 
 namespace headrace {
@@ -70,7 +71,11 @@ Status RunCross(KernelContext& c) {
         T* y = c.out<T>(0) + r * 3;
         for (int i = 0; i < 3; ++i) {
           const int j = (i + 1) % 3, k = (i + 2) % 3;
-          y[i] = static_cast<T>(a[j] * b[k] - a[k] * b[j]);
+          if constexpr (std::is_integral_v<T>) {
+            y[i] = Minus(Times(a[j], b[k]), Times(a[k], b[j]));
+          } else {
+            y[i] = static_cast<T>(a[j] * b[k] - a[k] * b[j]);
+          }
         }
       }
     });

@@ -2,6 +2,7 @@
 // of it lives in the level's namespace.
 #pragma once
 
+#include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/reduce_loops.h"
 
 namespace headrace::HR_LEVEL {
@@ -26,22 +27,18 @@ struct SumOf {
   using Acc = A;
   static constexpr Acc kInit = Acc(0);
   [[gnu::always_inline]] static Acc Map(T x) { return static_cast<Acc>(x); }
-  [[gnu::always_inline]] static Acc Join(Acc a, Acc b) {
-    return static_cast<Acc>(a + b);
-  }
+  [[gnu::always_inline]] static Acc Join(Acc a, Acc b) { return Plus(a, b); }
 };
 template <typename T, typename A>
 struct SquaresOf : SumOf<T, A> {
   [[gnu::always_inline]] static A Map(T x) {
-    return static_cast<A>(static_cast<A>(x) * static_cast<A>(x));
+    return Times(static_cast<A>(x), static_cast<A>(x));
   }
 };
 template <typename T, typename A>
 struct ProductOf : SumOf<T, A> {
   static constexpr A kInit = A(1);
-  [[gnu::always_inline]] static A Join(A a, A b) {
-    return static_cast<A>(a * b);
-  }
+  [[gnu::always_inline]] static A Join(A a, A b) { return Times(a, b); }
 };
 template <typename T, typename A>
 struct MaxOf : SumOf<T, A> {

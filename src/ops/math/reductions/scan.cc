@@ -5,6 +5,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/loops/wrapping.h"
 
 namespace headrace {
 namespace {
@@ -31,7 +32,7 @@ struct Add {
   }
   template <typename A>
   static A Join(A a, A b) {
-    return static_cast<A>(a + b);
+    return Plus(a, b);
   }
 };
 struct Multiply {
@@ -41,7 +42,7 @@ struct Multiply {
   }
   template <typename A>
   static A Join(A a, A b) {
-    return static_cast<A>(a * b);
+    return Times(a, b);
   }
 };
 struct LogAddExp {

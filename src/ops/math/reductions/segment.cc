@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/segment_gradients.h"
 
 namespace headrace {
@@ -24,7 +25,7 @@ struct Sum {
   }
   template <typename W>
   static W Join(W a, W b) {
-    return static_cast<W>(a + b);
+    return Plus(a, b);
   }
 };
 struct Prod {
@@ -34,7 +35,7 @@ struct Prod {
   }
   template <typename W>
   static W Join(W a, W b) {
-    return static_cast<W>(a * b);
+    return Times(a, b);
   }
 };
 struct Max {
