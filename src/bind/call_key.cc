@@ -68,11 +68,15 @@ bool CallKey::AddVariable(PyObject* o) {
                     static_cast<uint64_t>(at - variables_.begin()));
   if (at == variables_.end()) variables_.push_back(handle.id());
   leaves_.push_back(handle);
+  TouchVariable(o);
   return true;
 }
 
 void CallKey::AddLiteral(PyObject* o, uint64_t tag) {
   tokens_.push_back(Token(tag, 0));
+  if (tag == kLiteral) {  // 1, 1.0 and True are equal and differ in type
+    tokens_.push_back(reinterpret_cast<uintptr_t>(Py_TYPE(o)));
+  }
   literals_.push_back(o);
 }
 

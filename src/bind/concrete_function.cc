@@ -3,6 +3,7 @@
 #include "bind/graph_object.h"
 #include "bind/op_call.h"
 #include "bind/tensor_object.h"
+#include "bind/variable_object.h"
 #include "op/function_caller.h"
 #include "op/resource.h"
 
@@ -52,7 +53,11 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
 }
 
 nb::list Call(const ConcreteCore& c, nb::sequence args) {
-  std::vector<Value> values = Values(args);
+  std::vector<Value> values;
+  for (nb::handle o : args) {
+    if (IsVariable(o.ptr())) TouchVariable(o.ptr());
+    values.push_back(ValueOrHandle(o));
+  }
   ValueList outputs;
   Status s;
   bool eager = CurrentEmitter()->is_eager();

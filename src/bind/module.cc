@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bind/checkpoint.h"
+#include "bind/data.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
 #include "bind/numpy_array.h"
@@ -25,6 +26,7 @@ NB_MODULE(_headrace, m) {
   AddTape(m);
   AddCheckpoint(m);
   AddRecords(m);
+  AddData(m);
   AddGraph(m);
   AddConcreteFunction(m);
   AddSession(m);

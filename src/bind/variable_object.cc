@@ -86,13 +86,6 @@ bool Ready(PyObject* self) {
   return false;
 }
 
-// Tapes watch trainable variables when they are read or assigned.
-void Touch(PyObject* self) {
-  if (HasRecorders() && Cast(self)->trainable) {
-    TellVariableAccessed(Cast(self)->handle);
-  }
-}
-
 // What tells one kind of assignment from another.
 struct Assignment {
   OpOfDType op;
@@ -134,7 +127,7 @@ bool AssignBy(PyObject* self, Assignment& how, PyObject* value) {
   if (how.replaces && !Cast(self)->shape.CompatibleWith(v.shape())) {
     return WrongShape(self, v);
   }
-  Touch(self);
+  TouchVariable(self);
   const DType types[] = {DType::kResource, dtype};
   const ResolvedOpPtr* op = how.op.Resolve(dtype, types);
   if (op == nullptr) return false;
@@ -224,6 +217,12 @@ bool AddVariableType(PyObject* module) {
   return PyModule_AddObjectRef(module, "VariableBase", type) == 0;
 }
 
+void TouchVariable(PyObject* self) {
+  if (HasRecorders() && Cast(self)->trainable) {
+    TellVariableAccessed(Cast(self)->handle);
+  }
+}
+
 bool IsVariable(PyObject* o) { return PyObject_TypeCheck(o, variable_type); }
 const Value& HandleOf(PyObject* variable) { return Cast(variable)->handle; }
 VariableTraits TraitsOf(PyObject* variable) {
@@ -233,7 +232,7 @@ VariableTraits TraitsOf(PyObject* variable) {
 
 bool ReadVariable(PyObject* variable, Value* out) {
   if (!Ready(variable)) return false;
-  Touch(variable);
+  TouchVariable(variable);
   static OpOfDType read{"ReadVariableOp", "dtype"};
   const DType types[] = {DType::kResource};
   const ResolvedOpPtr* op = read.Resolve(Cast(variable)->dtype, types);

@@ -17,6 +17,8 @@ struct VariableTraits {
   bool trainable;
 };
 VariableTraits TraitsOf(PyObject* variable);
+// Tells tapes of a trainable variable that is about to be used.
+void TouchVariable(PyObject* variable);
 // The value now, by a ReadVariableOp that tapes see. False with an error set.
 bool ReadVariable(PyObject* variable, Value* out);
 

@@ -1,11 +1,42 @@
 #include "data/element_codec.h"
 
 #include "base/coding.h"
+#include "data/source/elements.h"
+#include "data/state.h"
 
 namespace headrace {
+namespace {
 
-Status EncodeElement(const Element& element, std::string* out) {
-  out->clear();
+// Windows of windows of windows: no deeper, so that forged bytes end.
+constexpr int kMostDepth = 8;
+
+Status AppendElement(const Element& element, std::string* out);
+
+// A dataset that lies in memory, as windows and groups are.
+Status AppendDataset(const Variant& v, std::string* out) {
+  const auto* dataset = v.get<ElementsDataset>();
+  if (dataset == nullptr) {
+    return Unimplemented("elements that hold a variant of type ",
+                         v.DebugString(), " cannot be written");
+  }
+  const ElementSpec& spec = dataset->spec();
+  PutVarint64(out, spec.types.size());
+  for (size_t i = 0; i < spec.types.size(); ++i) {
+    PutVarint64(out, static_cast<uint64_t>(spec.types[i]));
+    PutVarint64(out, static_cast<uint64_t>(spec.shapes[i].rank() + 1));
+    if (!spec.shapes[i].known_rank()) continue;
+    for (int64_t d : spec.shapes[i].dims()) {
+      PutVarint64(out, static_cast<uint64_t>(d + 1));
+    }
+  }
+  PutVarint64(out, dataset->elements().size());
+  for (const Element& e : dataset->elements()) {
+    HR_RETURN_IF_ERROR(AppendElement(e, out));
+  }
+  return OkStatus();
+}
+
+Status AppendElement(const Element& element, std::string* out) {
   PutVarint64(out, element.size());
   for (const Tensor& t : element) {
     PutVarint64(out, static_cast<uint64_t>(t.dtype()));
@@ -20,6 +51,10 @@ Status EncodeElement(const Element& element, std::string* out) {
         PutVarint64(out, s.size());
         out->append(s);
       }
+    } else if (t.dtype() == DType::kVariant) {
+      for (const Variant& v : t.span<Variant>()) {
+        HR_RETURN_IF_ERROR(AppendDataset(v, out));
+      }
     } else {
       return Unimplemented("elements with a component of dtype ",
                            DTypeName(t.dtype()), " cannot be written");
@@ -28,11 +63,44 @@ Status EncodeElement(const Element& element, std::string* out) {
   return OkStatus();
 }
 
-namespace {
-
 Status Damaged() { return DataLoss("a stored element is damaged"); }
 
-StatusOr<Tensor> DecodeComponent(StringView* in) {
+StatusOr<Element> TakeElement(StringView* in, int depth);
+
+StatusOr<Variant> TakeDataset(StringView* in, int depth) {
+  ElementSpec spec;
+  uint64_t width, type, rank, dim, count;
+  if (depth >= kMostDepth || !GetVarint64(in, &width) || width > in->size()) {
+    return Damaged();
+  }
+  for (uint64_t i = 0; i < width; ++i) {
+    if (!GetVarint64(in, &type) || !GetVarint64(in, &rank) || type > 255 ||
+        !DTypeIsValid(static_cast<int>(type)) || rank > Shape::kMaxRank + 1) {
+      return Damaged();
+    }
+    Shape shape = rank == 0 ? Shape::UnknownRank() : Shape();
+    for (uint64_t k = 1; k < rank; ++k) {
+      if (!GetVarint64(in, &dim) || dim > INT64_MAX) return Damaged();
+      shape.AddDim(static_cast<int64_t>(dim) - 1);
+    }
+    spec.types.push_back(static_cast<DType>(type));
+    spec.shapes.push_back(std::move(shape));
+  }
+  if (!GetVarint64(in, &count) || count > in->size()) return Damaged();
+  std::vector<Element> elements;
+  for (uint64_t i = 0; i < count; ++i) {
+    HR_ASSIGN_OR_RETURN(Element e, TakeElement(in, depth + 1));
+    if (e.size() != width) return Damaged();
+    for (uint64_t k = 0; k < width; ++k) {
+      if (e[k].dtype() != spec.types[k]) return Damaged();
+    }
+    elements.push_back(std::move(e));
+  }
+  return Variant(std::make_shared<const ElementsDataset>(std::move(spec),
+                                                         std::move(elements)));
+}
+
+StatusOr<Tensor> DecodeComponent(StringView* in, int depth) {
   uint64_t dtype, rank;
   if (!GetVarint64(in, &dtype) || !GetVarint64(in, &rank) || dtype > 255 ||
       !DTypeIsValid(static_cast<int>(dtype)) || rank > Shape::kMaxRank) {
@@ -58,6 +126,12 @@ StatusOr<Tensor> DecodeComponent(StringView* in) {
     if (!bytes.empty()) std::memcpy(t.raw(), bytes.data(), bytes.size());
     return t;
   }
+  if (type == DType::kVariant) {
+    for (Variant& v : t.span<Variant>()) {
+      HR_ASSIGN_OR_RETURN(v, TakeDataset(in, depth));
+    }
+    return t;
+  }
   if (type != DType::kString) return Damaged();
   for (std::string& s : t.span<std::string>()) {
     uint64_t size;
@@ -69,18 +143,84 @@ StatusOr<Tensor> DecodeComponent(StringView* in) {
   return t;
 }
 
-}  // namespace
-
-StatusOr<Element> DecodeElement(StringView bytes) {
+StatusOr<Element> TakeElement(StringView* in, int depth) {
   uint64_t width;
-  if (!GetVarint64(&bytes, &width) || width > bytes.size()) return Damaged();
+  if (!GetVarint64(in, &width) || width > in->size()) return Damaged();
   Element element;
   for (uint64_t i = 0; i < width; ++i) {
-    HR_ASSIGN_OR_RETURN(Tensor t, DecodeComponent(&bytes));
+    HR_ASSIGN_OR_RETURN(Tensor t, DecodeComponent(in, depth));
     element.push_back(std::move(t));
   }
+  return element;
+}
+
+}  // namespace
+
+Status EncodeElement(const Element& element, std::string* out) {
+  out->clear();
+  return AppendElement(element, out);
+}
+
+StatusOr<Element> DecodeElement(StringView bytes) {
+  HR_ASSIGN_OR_RETURN(Element element, TakeElement(&bytes, 0));
   if (!bytes.empty()) return Damaged();
   return element;
+}
+
+StatusOr<Tensor> EncodeStates(const Tensor& states) {
+  std::vector<std::string> texts;
+  for (const Variant& v : states.span<Variant>()) {
+    const auto* state = v.get<IteratorState>();
+    if (state == nullptr) {
+      return InvalidArgument("no state of an iterator: ", v.DebugString());
+    }
+    std::string text, bytes;
+    PutVarint64(&text, state->prefix.size());
+    text += state->prefix;
+    for (const auto& [key, value] : state->entries) {
+      HR_RETURN_IF_ERROR(EncodeElement({value}, &bytes));
+      PutVarint64(&text, key.size());
+      text += key;
+      PutVarint64(&text, bytes.size());
+      text += bytes;
+    }
+    texts.push_back(std::move(text));
+  }
+  return Tensor::Vector<std::string>(texts);
+}
+
+namespace {
+
+bool TakeText(StringView* in, StringView* out) {
+  uint64_t size;
+  return GetVarint64(in, &size) && GetBytes(in, size, out);
+}
+
+}  // namespace
+
+StatusOr<Tensor> DecodeStates(const Tensor& texts) {
+  if (texts.dtype() != DType::kString || texts.rank() != 1) {
+    return InvalidArgument(
+        "the state of an iterator is a vector of strings, "
+        "not ",
+        texts.Describe());
+  }
+  HR_ASSIGN_OR_RETURN(Tensor states,
+                      Tensor::Allocate(DType::kVariant, texts.shape()));
+  for (int64_t i = 0; i < texts.num_elements(); ++i) {
+    StringView in = texts.data<std::string>()[i], prefix, key, bytes;
+    auto state = std::make_shared<IteratorState>();
+    if (!TakeText(&in, &prefix)) return Damaged();
+    state->prefix = std::string(prefix);
+    while (!in.empty()) {
+      if (!TakeText(&in, &key) || !TakeText(&in, &bytes)) return Damaged();
+      HR_ASSIGN_OR_RETURN(Element e, DecodeElement(bytes));
+      if (e.size() != 1) return Damaged();
+      state->entries.emplace_back(std::string(key), std::move(e[0]));
+    }
+    states.data<Variant>()[i] = Variant(std::move(state));
+  }
+  return states;
 }
 
 }  // namespace headrace

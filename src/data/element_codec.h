@@ -3,7 +3,9 @@
 //   element := width: varint, component*
 //   component := dtype: varint, rank: varint, dims: varint*, values
 //   values := the elements' bytes as they lie in memory, or of strings, each
-//             length: varint, bytes
+//             length: varint, bytes; of datasets that lie in memory (windows)
+//             width: varint, (dtype, rank + 1, dims + 1: varints)*,
+//             count: varint, element*
 #pragma once
 
 #include <string>
@@ -16,5 +18,14 @@ namespace headrace {
 Status EncodeElement(const Element& element, std::string* out);
 // DataLoss when `bytes` is no element.
 StatusOr<Element> DecodeElement(StringView bytes);
+
+// The state that SerializeIterator gives as a vector of strings, one an
+// iterator, which checkpoints can hold:
+//
+//   string := text (the prefix), (text (the key), text (an element of one))*
+//   text := length: varint, bytes
+StatusOr<Tensor> EncodeStates(const Tensor& states);
+// DataLoss for damaged strings.
+StatusOr<Tensor> DecodeStates(const Tensor& texts);
 
 }  // namespace headrace

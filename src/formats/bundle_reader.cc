@@ -261,6 +261,30 @@ bool GetLengths(StringView* in, uint64_t count, std::vector<uint64_t>* lengths,
   return true;
 }
 
+// Takes `count` variants: each its length, its bytes and the masked checksum of
+// all so far, lengths counted as eight bytes. Damage gives false.
+bool GetVariants(StringView in, uint64_t count,
+                 std::vector<std::string>* values, uint32_t* crc) {
+  *crc = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t length;
+    StringView value;
+    if (!GetVarint64(&in, &length) || !GetBytes(&in, length, &value)) {
+      return false;
+    }
+    std::string fixed;
+    PutFixed64(&fixed, length);
+    *crc = Crc32cExtend(*crc, fixed.data(), fixed.size());
+    *crc = Crc32cExtend(*crc, value.data(), value.size());
+    const char* const stored_bytes = in.data();
+    uint32_t stored;
+    if (!GetFixed32(&in, &stored) || UnmaskCrc(stored) != *crc) return false;
+    *crc = Crc32cExtend(*crc, stored_bytes, 4);
+    values->emplace_back(value);
+  }
+  return in.empty();
+}
+
 StatusOr<std::vector<std::string>> BundleReader::ReadStringsPart(
     StringView key, const CheckpointTensor& tensor, int part) const {
   HR_ASSIGN_OR_RETURN(const Entry entry, FindPart(key, tensor, part));
@@ -273,6 +297,14 @@ StatusOr<std::vector<std::string>> BundleReader::ReadStringsPart(
   std::string bytes(entry.size(), '\0');
   uint32_t crc;
   HR_RETURN_IF_ERROR(ReadBytes(key, entry, absl::MakeSpan(bytes), &crc));
+  std::vector<std::string> values;
+  if (entry.dtype() == tensorflow::DT_VARIANT) {
+    if (!GetVariants(bytes, count, &values, &crc) ||
+        UnmaskCrc(entry.crc32c()) != crc) {
+      return Damaged(key, "its variants are damaged");
+    }
+    return values;
+  }
   StringView rest = bytes, value;
   std::vector<uint64_t> lengths;
   if (!GetLengths(&rest, count, &lengths, &crc)) {
@@ -285,7 +317,6 @@ StatusOr<std::vector<std::string>> BundleReader::ReadStringsPart(
                                 UnmaskCrc(entry.crc32c()),
                                 " vs. calculated on the restored bytes ", crc));
   }
-  std::vector<std::string> values;
   values.reserve(count);
   for (const uint64_t length : lengths) {
     if (!GetBytes(&rest, length, &value)) {

@@ -45,7 +45,9 @@ Status ForEachPart(
 
 Status CheckDtype(StringView key, const CheckpointTensor& tensor,
                   bool strings) {
-  if (strings != (tensor.dtype == tensorflow::DT_STRING)) {
+  const bool texts = tensor.dtype == tensorflow::DT_STRING ||
+                     tensor.dtype == tensorflow::DT_VARIANT;
+  if (strings != texts) {
     return InvalidArgument("Tensor ", key, " is of type ",
                            tensorflow::DataType_Name(tensor.dtype),
                            strings ? ", not strings" : ", not numbers");

@@ -50,7 +50,8 @@ class CheckpointReader {
   // its elements. InvalidArgument for strings, Unimplemented for other dtypes
   // that are not numbers.
   Status Read(StringView key, absl::Span<char> out) const;
-  // The elements of a tensor of strings.
+  // The elements of a tensor of strings, or those of a tensor of variants as
+  // serialised VariantTensorDataProtos.
   StatusOr<std::vector<std::string>> ReadStrings(StringView key) const;
 
   // The same for a part of the tensor, which may be cut otherwise than it is

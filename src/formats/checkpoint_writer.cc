@@ -209,6 +209,40 @@ Status CheckpointWriter::AddStringsNow(StringView key, Dims dims,
   return OkStatus();
 }
 
+Status CheckpointWriter::AddVariants(StringView key, Dims dims,
+                                     absl::Span<const std::string> values) {
+  return Guard([&] { return AddVariantsNow(key, dims, values); });
+}
+
+Status CheckpointWriter::AddVariantsNow(StringView key, Dims dims,
+                                        absl::Span<const std::string> values) {
+  HR_ASSIGN_OR_RETURN(const int64_t count, CountElements(dims));
+  if (count != static_cast<int64_t>(values.size())) {
+    return InvalidArgument("checkpoint: tensor ", key, " has ", count,
+                           " elements, but ", values.size(),
+                           " variants are given");
+  }
+  HR_ASSIGN_OR_RETURN(Entry* const entry,
+                      NewEntry(key, tensorflow::DT_VARIANT, dims));
+  uint32_t crc = 0;
+  uint64_t size = 0;
+  for (const std::string& value : values) {
+    std::string fixed, piece;
+    PutFixed64(&fixed, value.size());
+    crc = Crc32cExtend(crc, fixed.data(), fixed.size());
+    crc = Crc32cExtend(crc, value.data(), value.size());
+    PutVarint64(&piece, value.size());
+    piece += value;
+    PutFixed32(&piece, MaskCrc(crc));
+    crc = Crc32cExtend(crc, &piece[piece.size() - 4], 4);
+    size += piece.size();
+    HR_RETURN_IF_ERROR(Append(piece));
+  }
+  entry->set_size(size);
+  entry->set_crc32c(MaskCrc(crc));
+  return OkStatus();
+}
+
 StatusOr<std::string> CheckpointWriter::RegisterSlice(
     StringView key, DataType dtype, Dims dims, const TensorSlice& slice) {
   if (key.empty()) return InvalidArgument("a tensor without a name");

@@ -66,6 +66,10 @@ class CheckpointWriter {
   Status AddStrings(StringView key, Dims dims,
                     absl::Span<const StringView> values);
 
+  // Variants, each as a serialised VariantTensorDataProto.
+  Status AddVariants(StringView key, Dims dims,
+                     absl::Span<const std::string> values);
+
   // Adds one slice of a tensor whose full size is `dims`; all slices of a key
   // must agree on dtype and dims. `bytes` or `values` are the slice's own.
   Status AddSlice(StringView key, tensorflow::DataType dtype, Dims dims,
@@ -93,6 +97,8 @@ class CheckpointWriter {
                 absl::Span<const char> bytes);
   Status AddStringsNow(StringView key, Dims dims,
                        absl::Span<const StringView> values);
+  Status AddVariantsNow(StringView key, Dims dims,
+                        absl::Span<const std::string> values);
   Status Align();
   Status Append(StringView bytes);
   Status Flush();

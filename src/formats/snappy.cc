@@ -79,4 +79,19 @@ bool SnappyUnpack(absl::string_view in, std::string* out) {
   return out->size() == size;
 }
 
+void SnappyPack(absl::string_view in, std::string* out) {
+  constexpr size_t kLiteral = 1 << 16;
+  constexpr char kTwoBytesOfLength = 61 << 2;
+  out->clear();
+  PutVarint32(out, static_cast<uint32_t>(in.size()));
+  for (size_t at = 0; at < in.size(); at += kLiteral) {
+    const absl::string_view part = in.substr(at, kLiteral);
+    const size_t length = part.size() - 1;
+    out->push_back(kTwoBytesOfLength);
+    out->push_back(static_cast<char>(length & 255));
+    out->push_back(static_cast<char>(length >> 8));
+    out->append(part.data(), part.size());
+  }
+}
+
 }  // namespace headrace

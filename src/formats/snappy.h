@@ -1,4 +1,4 @@
-// The reading half of Snappy: blocks of old tables may be packed with it.
+// Snappy: blocks of old tables and states of iterators are packed with it.
 #pragma once
 
 #include <string>
@@ -9,5 +9,8 @@ namespace headrace {
 
 // Unpacks into *out; false when the bytes are damaged.
 bool SnappyUnpack(absl::string_view in, std::string* out);
+
+// Packs into *out without looking for repeats: a few bytes more than `in`.
+void SnappyPack(absl::string_view in, std::string* out);
 
 }  // namespace headrace

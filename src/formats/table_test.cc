@@ -154,6 +154,16 @@ TEST(Table, EveryFlipIsFoundOrHarmless) {
   EXPECT_LE(harmless, 13 + 40);
 }
 
+TEST(Snappy, PacksAndUnpacks) {
+  for (size_t size : {0, 1, 60, 65535, 65536, 65537, 200000}) {
+    std::string bytes(size, 'x'), packed, out;
+    for (size_t i = 0; i < size; ++i) bytes[i] = static_cast<char>(i * 7);
+    SnappyPack(bytes, &packed);
+    EXPECT_TRUE(SnappyUnpack(packed, &out));
+    EXPECT_EQ(out, bytes);
+  }
+}
+
 TEST(Snappy, RefusesDamage) {
   std::string out;
   EXPECT_TRUE(SnappyUnpack(std::string("\0", 1), &out));

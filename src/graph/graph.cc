@@ -97,7 +97,8 @@ void Graph::Reserve(int nodes) {
 std::string Graph::UniqueName(StringView name, bool mark) {
   std::string key = absl::AsciiStrToLower(name);
   if (mark) {
-    auto [it, fresh] = names_in_use_.try_emplace(key, 1);
+    // (The key is moved from only where it is new.)
+    auto [it, fresh] = names_in_use_.try_emplace(std::move(key), 1);
     if (fresh) return std::string(name);
   }
   auto it = names_in_use_.find(key);

@@ -83,6 +83,21 @@ int DataInputs(const NodeDef& def) {
   return n;
 }
 
+// One attribute as a part of the key by which nodes alike are found.
+void AppendToKey(StringView name, const tensorflow::AttrValue& value,
+                 std::string* key) {
+  key->push_back('/');
+  key->append(name.data(), name.size());
+  if (value.value_case() == tensorflow::AttrValue::kType) {  // most are
+    const int type = value.type();
+    key->push_back('@');
+    key->append(reinterpret_cast<const char*>(&type), sizeof type);
+    return;
+  }
+  absl::StrAppend(key, "=", value.ByteSizeLong(), ":");
+  value.AppendToString(key);
+}
+
 }  // namespace
 
 Status NodeImporter::ReadAttrs(const NodeDef& node, OpUse* use) {
@@ -208,8 +223,7 @@ StatusOr<const OpUse*> NodeImporter::UseOf(const NodeDef& node) {
   }
   absl::StrAppend(&key_, "/", DataInputs(node));
   for (const auto& [name, value] : sorted) {
-    absl::StrAppend(&key_, "/", name, "=", value->ByteSizeLong(), ":");
-    value->AppendToString(&key_);
+    AppendToKey(name, *value, &key_);
   }
   auto it = uses_.find(key_);
   if (it != uses_.end()) return it->second.get();

@@ -1,12 +1,13 @@
 #include "runtime/executable.h"
 
+#include <bit>
 #include <chrono>
+#include <deque>
 
 #include "absl/strings/str_join.h"
 #include "base/allocator.h"
 #include "base/cancellation.h"
 #include "op/shape_context.h"
-#include "runtime/planner.h"
 
 namespace headrace {
 namespace {
@@ -63,6 +64,7 @@ struct Executable::Frame {
   std::vector<Tensor*> pointers;        // all steps' inputs and outputs
   std::vector<KernelContext> contexts;  // one a step
   RunServices services;
+  bool repeated = false;  // serves a loop
   void* arena = nullptr;
   size_t arena_bytes = 0;
 
@@ -71,6 +73,64 @@ struct Executable::Frame {
   }
 };
 
+// Plans for the shapes that come, as a plan that knows all shapes can fuse and
+// needs no allocation. Made when shapes come a second time.
+class Executable::ShapePlans {
+ public:
+  explicit ShapePlans(Program generic) : generic_(std::move(generic)) {}
+
+  // Null: the plan for any shapes is to be used.
+  Executable* For(absl::Span<const Tensor> feeds) {
+    if (feeds.size() != generic_.feeds.size()) return nullptr;
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (Entry& e : entries_) {
+      if (Match(e.shapes, feeds)) return e.plan.get();
+    }
+    if (entries_.size() >= kMostPlans) return nullptr;
+    if (!Match(last_, feeds)) {
+      last_.clear();
+      for (const Tensor& t : feeds) last_.push_back(t.shape());
+      return nullptr;
+    }
+    Entry& e = entries_.emplace_back();
+    e.shapes = last_;
+    e.plan = MakeFor(feeds);
+    return e.plan.get();
+  }
+
+ private:
+  static constexpr size_t kMostPlans = 6;
+  struct Entry {
+    std::vector<Shape> shapes;
+    std::unique_ptr<Executable> plan;  // null: none could be made
+  };
+
+  static bool Match(const std::vector<Shape>& shapes,
+                    absl::Span<const Tensor> feeds) {
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      if (shapes[i] != feeds[i].shape()) return false;
+    }
+    return shapes.size() == feeds.size();
+  }
+
+  std::unique_ptr<Executable> MakeFor(absl::Span<const Tensor> feeds) const {
+    Program p = generic_;
+    for (size_t i = 0; i < feeds.size(); ++i) {
+      ProgramValue& value = p.values[p.feeds[i]];
+      if (!value.shape.CompatibleWith(feeds[i].shape())) return nullptr;
+      value.shape = feeds[i].shape();
+    }
+    auto plan = FromProgram(std::move(p));
+    return plan.ok() ? *std::move(plan) : nullptr;
+  }
+
+  const Program generic_;
+  std::mutex mutex_;
+  std::vector<Shape> last_;
+  std::deque<Entry> entries_;
+};
+
+Executable::Executable() = default;
 Executable::~Executable() { delete spare_.load(); }
 
 StatusOr<std::unique_ptr<Executable>> Executable::Make(
@@ -79,6 +139,24 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
     const FunctionLibrary* library) {
   HR_ASSIGN_OR_RETURN(Program p,
                       MakeProgram(graph, feeds, fetches, targets, library));
+  const bool vary = std::any_of(p.feeds.begin(), p.feeds.end(), [&](ValueId v) {
+    return !p.values[v].shape.fully_known();
+  });
+  if (!vary) return FromProgram(std::move(p));
+  // Kernels with state are shared between the plans.
+  for (Call& call : p.calls) {
+    if (!call.op->def().is_stateful || call.kernel) continue;
+    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
+    if (kernel.ok()) call.kernel = *std::move(kernel);
+  }
+  auto by_shape = std::make_unique<ShapePlans>(p);
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e, FromProgram(std::move(p)));
+  e->by_shape_ = std::move(by_shape);
+  return e;
+}
+
+StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
+  HR_RETURN_IF_ERROR(ExpandNormalisation(p));
   FoldConstants(p);
   Simplify(p);
   MergeEqualCalls(p);
@@ -90,12 +168,32 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
   e->arena_bytes_ = plan.arena_bytes;
   e->feeds_ = p.feeds;
   e->fetches_ = p.fetches;
-  e->slots_.resize(p.values.size());
+  const std::vector<PreparedWeights::Source> sources = WeightSources(p);
   std::vector<bool> guess;
   for (const Call& call : p.calls) guess.push_back(IsGuess(p, call));
+  std::vector<bool> from_frame = e->AddSlots(p, plan);
+  std::vector<int> step_of(p.calls.size(), -1);  // -1: part of the frame
+  for (size_t c = 0; c < p.calls.size(); ++c) {
+    const bool view = e->KnownView(p.calls[c], from_frame);
+    Step step = e->StepOf(p, plan, static_cast<int>(c), sources[c],
+                          guess[c] && !view, from_frame);
+    if (view) {
+      from_frame[p.calls[c].outputs[0]] = true;
+      e->view_steps_.push_back(std::move(step));
+    } else {
+      step_of[c] = e->num_steps();
+      e->steps_.push_back(std::move(step));
+    }
+  }
+  e->SetEnds(p, plan, step_of, from_frame);
+  return e;
+}
+
+std::vector<bool> Executable::AddSlots(Program& p, const MemoryPlan& plan) {
   std::vector<bool> from_frame(p.values.size());  // set once in a frame
+  slots_.resize(p.values.size());
   for (size_t v = 0; v < p.values.size(); ++v) {
-    Slot& slot = e->slots_[v];
+    Slot& slot = slots_[v];
     slot.dtype = p.values[v].dtype;
     slot.shape = p.values[v].shape;
     slot.constant = std::move(p.values[v].constant);
@@ -103,75 +201,97 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
     slot.is_static = slot.shape.fully_known();
     from_frame[v] = slot.offset >= 0 || slot.constant.has_buffer();
   }
-  std::vector<int> step_of(p.calls.size(), -1);  // -1: part of the frame
-  for (size_t c = 0; c < p.calls.size(); ++c) {
-    Call& call = p.calls[c];
-    Step step;
-    step.kernel = call.kernel.get();
-    step.owned = std::move(call.kernel);
-    step.op = call.op;
-    step.name = std::move(call.name);
-    step.inputs = call.inputs;
-    step.outputs = call.outputs;
-    const OpDef& def = step.op->def();
-    if (def.view_input >= 0 && from_frame[call.inputs[def.view_input]] &&
-        e->slots_[call.outputs[0]].is_static && call.outputs.size() == 1) {
-      // All but the viewed memory itself must be known before any run.
-      bool known = true;
-      for (size_t i = 0; i < call.inputs.size(); ++i) {
-        known = known && (static_cast<int>(i) == def.view_input ||
-                          e->slots_[call.inputs[i]].constant.has_buffer());
-      }
-      if (known) {
-        from_frame[call.outputs[0]] = true;
-        e->view_steps_.push_back(std::move(step));
-        continue;
-      }
-    }
-    bool own = step.kernel->own_outputs();
-    step.dynamic = guess[c] && !own;
-    for (ValueId v : step.outputs) {
-      if (e->slots_[v].is_static && (guess[c] || (own && def.view_input < 0))) {
-        step.verify.push_back(v);
-      }
-      if (own) continue;
-      if (!e->slots_[v].is_static) {
-        step.dynamic = true;
-      } else if (e->slots_[v].offset < 0) {
-        step.allocate.push_back(v);
-      }
-    }
-    step.reusable = def.in_place_inputs;
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      ValueId v = step.inputs[i];
-      bool last = plan.last_use[v] == static_cast<int64_t>(c);
-      if (!last && i < 32) step.reusable &= ~(1u << i);
-      if (!last && e->slots_[v].dtype == DType::kVariant) step.pin.push_back(v);
-    }
-    step_of[c] = e->num_steps();
-    e->steps_.push_back(std::move(step));
+  return from_frame;
+}
+
+// True for a view that can be made once a frame: all but the viewed memory
+// itself must be known before any run.
+bool Executable::KnownView(const Call& call,
+                           const std::vector<bool>& from_frame) const {
+  const int viewed = call.op->def().view_input;
+  if (viewed < 0 || call.outputs.size() != 1 ||
+      !from_frame[call.inputs[viewed]] || !slots_[call.outputs[0]].is_static) {
+    return false;
   }
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    if (static_cast<int>(i) != viewed &&
+        !slots_[call.inputs[i]].constant.has_buffer()) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
+                                    PreparedWeights::Source weights, bool guess,
+                                    const std::vector<bool>& from_frame) {
+  Call& call = p.calls[c];
+  Step step;
+  step.kernel = call.kernel.get();
+  step.reusable = InPlaceInputs(call);
+  step.owned = std::move(call.kernel);
+  step.op = call.op;
+  step.name = std::move(call.name);
+  step.inputs = call.inputs;
+  step.outputs = call.outputs;
+  const bool own = step.kernel->own_outputs();
+  const bool view = call.op->def().view_input >= 0;
+  step.dynamic = guess && !own;
+  for (ValueId v : step.outputs) {
+    if (slots_[v].is_static && (guess || (own && !view))) {
+      step.verify.push_back(v);
+    }
+    if (own) continue;
+    if (!slots_[v].is_static) {
+      step.dynamic = true;
+    } else if (slots_[v].offset < 0) {
+      step.allocate.push_back(v);
+    }
+  }
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    ValueId v = step.inputs[i];
+    bool last = plan.last_use[v] == c;
+    if (i < 32 && (!last || from_frame[v])) step.reusable &= ~(1u << i);
+    if (!last && slots_[v].dtype == DType::kVariant) step.pin.push_back(v);
+  }
+  if (weights != PreparedWeights::Source::kNone) {
+    step.product = dynamic_cast<const ProductKernel*>(step.kernel);
+    step.prepared = static_cast<int>(prepared_.size());
+    prepared_.push_back(std::make_unique<PreparedWeights>(weights));
+  }
+  return step;
+}
+
+// What is let go after which step, and how results are handed out.
+void Executable::SetEnds(const Program& p, const MemoryPlan& plan,
+                         const std::vector<int>& step_of,
+                         const std::vector<bool>& from_frame) {
   for (size_t v = 0; v < p.values.size(); ++v) {
     if (from_frame[v]) continue;
-    e->counted_.push_back(static_cast<ValueId>(v));
+    counted_.push_back(static_cast<ValueId>(v));
     int64_t last = plan.last_use[v];
     if (last >= 0 && last < static_cast<int64_t>(p.calls.size()) &&
         step_of[last] >= 0) {
-      e->steps_[step_of[last]].release.push_back(static_cast<ValueId>(v));
+      steps_[step_of[last]].release.push_back(static_cast<ValueId>(v));
     } else {
-      e->clear_at_end_.push_back(static_cast<ValueId>(v));
+      clear_at_end_.push_back(static_cast<ValueId>(v));
     }
   }
-  for (ValueId v : p.feeds) e->feed_used_.push_back(plan.last_use[v] >= 0);
+  std::vector<bool> made(p.values.size());  // with memory of its run
+  for (const Step& s : steps_) {
+    for (ValueId v : s.allocate) made[v] = !s.dynamic;
+  }
+  for (ValueId v : p.feeds) feed_used_.push_back(plan.last_use[v] >= 0);
   std::vector<int> left(p.values.size());  // fetches of the value yet to come
   for (ValueId v : p.fetches) ++left[v];
+  std::vector<int> all = left;
   for (ValueId v : p.fetches) {
-    e->fetch_moves_.push_back(--left[v] == 0 && !from_frame[v]);
+    fetch_moves_.push_back(--left[v] == 0 && !from_frame[v]);
+    fetch_room_.push_back(all[v] == 1 && !from_frame[v] && made[v] &&
+                          IsPlain(slots_[v].dtype));
   }
-  std::erase_if(e->clear_at_end_, [&](ValueId v) {
-    return !from_frame[v] && std::count(p.fetches.begin(), p.fetches.end(), v);
-  });
-  return e;
+  std::erase_if(clear_at_end_,
+                [&](ValueId v) { return !from_frame[v] && all[v] > 0; });
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::Make(
@@ -272,6 +392,19 @@ Status Executable::SetFeeds(Frame& f, absl::Span<Tensor> feeds) {
   return OkStatus();
 }
 
+bool Executable::TakeOver(Frame& f, const Step& s, const Shape& shape) {
+  const ValueId out = s.outputs[0];
+  for (uint32_t left = s.reusable; left; left &= left - 1) {
+    const Tensor& in = f.slots[s.inputs[std::countr_zero(left)]];
+    if (in.exclusive() && in.dtype() == slots_[out].dtype &&
+        in.shape() == shape) {
+      f.slots[out] = in;
+      return true;
+    }
+  }
+  return false;
+}
+
 Status Executable::PrepareDynamic(Frame& f, const Step& s) {
   absl::InlinedVector<const Shape*, 8> shapes;
   absl::InlinedVector<const Tensor*, 8> values;
@@ -287,19 +420,7 @@ Status Executable::PrepareDynamic(Frame& f, const Step& s) {
     if (!c.output(o).fully_known()) continue;
     if (slots_[v].is_static) HR_RETURN_IF_ERROR(CheckShape(v, c.output(o)));
     if (slots_[v].offset >= 0) continue;
-    bool taken = false;
-    if (o == 0 && s.reusable) {
-      for (size_t i = 0; i < s.inputs.size() && i < 32; ++i) {
-        Tensor& in = f.slots[s.inputs[i]];
-        if ((s.reusable >> i & 1) && in.exclusive() &&
-            in.dtype() == slots_[v].dtype && in.shape() == c.output(0)) {
-          f.slots[v] = in;
-          taken = true;
-          break;
-        }
-      }
-    }
-    if (taken) continue;
+    if (o == 0 && TakeOver(f, s, c.output(0))) continue;
     HR_ASSIGN_OR_RETURN(f.slots[v],
                         Tensor::Allocate(slots_[v].dtype, c.output(o)));
   }
@@ -319,10 +440,13 @@ Status Executable::RunStep(Frame& f, int i) {
     HR_RETURN_IF_ERROR(PrepareDynamic(f, s));
   } else {
     for (ValueId v : s.allocate) {
+      if (f.repeated && f.slots[v].counted()) continue;  // made room before
+      if (v == s.outputs[0] && TakeOver(f, s, slots_[v].shape)) continue;
       HR_ASSIGN_OR_RETURN(f.slots[v],
                           Tensor::Allocate(slots_[v].dtype, slots_[v].shape));
     }
   }
+  if (s.product) return RunProduct(f, i);
   if (s.pin.empty() && s.verify.empty()) [[likely]]
     return s.kernel->Run(f.contexts[i]);
   absl::InlinedVector<Tensor, 2> pinned;
@@ -332,6 +456,14 @@ Status Executable::RunStep(Frame& f, int i) {
     HR_RETURN_IF_ERROR(CheckShape(v, f.slots[v].shape()));
   }
   return OkStatus();
+}
+
+Status Executable::RunProduct(Frame& f, int i) {
+  const Step& s = steps_[i];
+  KernelContext& c = f.contexts[i];
+  HR_ASSIGN_OR_RETURN(auto prepared,
+                      prepared_[s.prepared]->Get(*s.product, c, f.repeated));
+  return s.product->RunPrepared(c, prepared.get(), nullptr);
 }
 
 Status Executable::RunSteps(Frame& f, Timeline* timeline) {
@@ -375,8 +507,24 @@ Status Executable::RunFrame(Frame& f, absl::Span<Tensor> feeds,
   return OkStatus();
 }
 
+void Executable::ReuseFetches(Frame& f, absl::Span<Tensor> old) {
+  if (old.size() != fetches_.size()) return;
+  for (size_t i = 0; i < old.size(); ++i) {
+    const Slot& slot = slots_[fetches_[i]];
+    if (fetch_room_[i] && old[i].exclusive() && old[i].dtype() == slot.dtype &&
+        old[i].shape() == slot.shape) {
+      f.slots[fetches_[i]] = std::move(old[i]);
+    }
+  }
+}
+
 Status Executable::Run(const RunServices& services, absl::Span<Tensor> feeds,
                        std::vector<Tensor>* fetches, Timeline* timeline) {
+  if (by_shape_) {
+    if (Executable* e = by_shape_->For(feeds)) {
+      return e->Run(services, feeds, fetches, timeline);
+    }
+  }
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Frame> f, Acquire());
   f->services = services;
   Status s = RunFrame(*f, feeds, fetches, timeline);
@@ -389,9 +537,14 @@ class Executable::Repeated : public FunctionRun {
  public:
   Repeated(Executable* e, std::unique_ptr<Frame> f)
       : executable_(e), frame_(std::move(f)) {}
-  ~Repeated() override { executable_->Release(std::move(frame_)); }
+  ~Repeated() override {
+    frame_->repeated = false;
+    for (auto& p : executable_->prepared_) p->EndRepeated();
+    executable_->Release(std::move(frame_));
+  }
   bool uses(int i) const override { return executable_->feed_used_[i]; }
   Status Run(absl::Span<Tensor> inputs, std::vector<Tensor>* outputs) override {
+    executable_->ReuseFetches(*frame_, absl::MakeSpan(*outputs));
     return executable_->RunFrame(*frame_, inputs, outputs, nullptr);
   }
 
@@ -404,6 +557,7 @@ StatusOr<std::unique_ptr<FunctionRun>> Executable::Begin(
     const RunServices& services) {
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Frame> f, Acquire());
   f->services = services;
+  f->repeated = true;
   return std::unique_ptr<FunctionRun>(
       std::make_unique<Repeated>(this, std::move(f)));
 }

@@ -12,6 +12,9 @@
 #include "graph/function.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
+#include "op/product_kernel.h"
+#include "runtime/planner.h"
+#include "runtime/prepared_weights.h"
 #include "runtime/program.h"
 
 namespace headrace {
@@ -65,6 +68,8 @@ class Executable {
     absl::InlinedVector<ValueId, 2> allocate;  // static, of this run
     absl::InlinedVector<ValueId, 2> release;   // last used here
     absl::InlinedVector<ValueId, 2> pin;       // may not be taken over here
+    const ProductKernel* product = nullptr;    // with weights worth preparing
+    int prepared = -1;                         // its place in prepared_
     uint32_t reusable = 0;  // inputs that output 0 may take the memory of
     bool dynamic = false;   // shapes to be found, or checked, at the run
     absl::InlinedVector<ValueId, 2> verify;  // shapes to check after the run
@@ -78,8 +83,19 @@ class Executable {
   };
   struct Frame;
   class Repeated;
+  class ShapePlans;
 
-  Executable() = default;
+  Executable();
+  static StatusOr<std::unique_ptr<Executable>> FromProgram(Program p);
+  // Parts of Make. `from_frame`: values that are set once in a frame.
+  std::vector<bool> AddSlots(Program& p, const MemoryPlan& plan);
+  bool KnownView(const Call& call, const std::vector<bool>& from_frame) const;
+  Step StepOf(Program& p, const MemoryPlan& plan, int c,
+              PreparedWeights::Source weights, bool guess,
+              const std::vector<bool>& from_frame);
+  void SetEnds(const Program& p, const MemoryPlan& plan,
+               const std::vector<int>& step_of,
+               const std::vector<bool>& from_frame);
   StatusOr<std::unique_ptr<Frame>> NewFrame();
   StatusOr<std::unique_ptr<Frame>> Acquire();
   void Release(std::unique_ptr<Frame> frame);
@@ -88,18 +104,27 @@ class Executable {
                   std::vector<Tensor>* fetches, Timeline* timeline);
   Status RunSteps(Frame& f, Timeline* timeline);
   Status RunStep(Frame& f, int i);
+  Status RunProduct(Frame& f, int i);
   Status PrepareDynamic(Frame& f, const Step& s);
+  // Gives output 0 an input's memory where that is allowed and free.
+  bool TakeOver(Frame& f, const Step& s, const Shape& shape);
+  // Results of the run before, which nobody has any more, make room.
+  void ReuseFetches(Frame& f, absl::Span<Tensor> old);
   Status CheckShape(ValueId v, const Shape& s) const;
 
   std::vector<Step> steps_;
+  // Of products whose weights may stay the same from run to run.
+  std::vector<std::unique_ptr<PreparedWeights>> prepared_;
   std::vector<Step> view_steps_;  // run once a frame: views of its memory
   std::vector<Slot> slots_;
   std::vector<ValueId> feeds_;
   std::vector<bool> feed_used_;
   std::vector<ValueId> fetches_;
   std::vector<bool> fetch_moves_;  // the slot holds nothing else's value
+  std::vector<bool> fetch_room_;   // may be handed its memory before the run
   std::vector<ValueId> clear_at_end_;
-  std::vector<ValueId> counted_;  // every slot that a run fills
+  std::vector<ValueId> counted_;          // every slot that a run fills
+  std::unique_ptr<ShapePlans> by_shape_;  // where feeds' shapes vary
   size_t arena_bytes_ = 0;
   std::atomic<Frame*> spare_{nullptr};
   std::mutex mutex_;

@@ -117,6 +117,34 @@ TEST(Executable, UnknownShapesAreFoundAtTheRun) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// Shapes that come again get a plan that knows them.
+TEST(Executable, PlansFollowTheShapesThatCome) {
+  Trace t;
+  Value x = t.Arg(DType::kFloat, Shape{-1, 3});
+  OpScope s;
+  Value y;
+  {
+    EmitterScope scope(&t.builder);
+    Value rows = s("Shape", {x});
+    Value twos = s("Fill", {rows, s.Scalar(DType::kFloat, 2)});
+    y = s("AddV2", {s("Exp", {x}), twos});
+  }
+  ASSERT_TRUE(s.ok()) << s.status();
+  FunctionPtr f = t.Finish("shapes", {y});
+  auto e = ExecutableOf(f, nullptr);
+  ASSERT_TRUE(e.ok()) << e.status();
+  for (int round = 0; round < 4; ++round) {
+    for (int64_t n : {2, 2, 5, 0, 5, 5, 1, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11}) {
+      std::vector<Tensor> in = {*Tensor::Allocate(DType::kFloat, {n, 3})}, out;
+      for (float& v : in[0].span<float>()) v = 0;
+      Status status = (*e)->Run({}, absl::MakeSpan(in), &out);
+      ASSERT_TRUE(status.ok()) << status;
+      EXPECT_EQ(out[0].shape(), Shape({n, 3}));
+      for (float v : out[0].span<float>()) EXPECT_EQ(v, 3);
+    }
+  }
+}
+
 TEST(Executable, Loops) {
   Trace cond, body, main;
   OpScope s;

@@ -1,8 +1,10 @@
-// The fusing pass: chains of element-wise calls become one call.
+// The fusing pass: chains of element-wise calls become one call, together with
+// a product that they follow. Reshapes between them do not part them.
 #include "absl/container/flat_hash_map.h"
 #include "op/op.h"
 #include "op/registry.h"
 #include "runtime/fused_kernel.h"
+#include "runtime/product_chain.h"
 #include "runtime/program.h"
 
 namespace headrace {
@@ -17,10 +19,17 @@ HR_OP(_FusedElementwise)
     .Attr("Tout: list(type) >= 1")
     .Doc("A chain of element-wise ops, made by the fusing pass.");
 
+HR_OP(_FusedProduct)
+    .Input("inputs: Tin")
+    .Output("outputs: Tout")
+    .Attr("Tin: list(type) >= 0")
+    .Attr("Tout: list(type) >= 1")
+    .Doc("A product and a chain of element-wise ops, made by the fusing pass.");
+
 // The shape as rows x inner against which operands are rows or columns;
 // inner 0: not decided yet (all operands full or scalar so far).
 struct Group {
-  Shape shape;
+  int64_t count = 0;  // elements of every result
   int64_t inner = 0;
   std::vector<int> calls;
   bool open = true;
@@ -65,42 +74,95 @@ bool LayoutOf(const Shape& operand, const Shape& shape, Layout* layout,
   return false;
 }
 
+bool IsReshape(const std::string& op) {
+  return op == "Reshape" || op == "ExpandDims" || op == "Squeeze";
+}
+
+bool IsProduct(const std::string& op) {
+  return op == "MatMul" || op == "Conv2D" || op == "DepthwiseConv2dNative";
+}
+
 class Fuser {
  public:
   explicit Fuser(Program& p)
-      : p_(p), group_of_value_(p.values.size(), -1), uses_(p.values.size()) {}
+      : p_(p),
+        group_of_value_(p.values.size(), -1),
+        uses_(p.values.size()),
+        maker_(p.values.size(), -1),
+        base_(p.values.size()) {}
 
   Status Run() {
-    for (const Call& call : p_.calls) {
-      for (ValueId v : call.inputs) ++uses_[v];
-    }
-    for (ValueId v : p_.fetches) ++uses_[v];
+    FindBases();
     for (size_t i = 0; i < p_.calls.size(); ++i) {
       HR_RETURN_IF_ERROR(Visit(static_cast<int>(i)));
     }
     for (Group& g : groups_) {
-      if (g.merged_into < 0 && g.calls.size() > 1) {
-        HR_RETURN_IF_ERROR(Build(g));
-      }
+      if (g.merged_into < 0) HR_RETURN_IF_ERROR(Build(g));
     }
+    MoveReshapes();
     std::erase_if(p_.calls, [](const Call& c) { return c.dead; });
     return OkStatus();
   }
 
  private:
+  // What is being made of a group.
+  struct Parts {
+    Call call;
+    std::vector<DType> in_types, out_types;
+    std::vector<FusedKernel::Input> inputs;
+    std::vector<ValueId> loaded;  // per input register
+    std::vector<FusedKernel::Instruction> code;
+    int registers = 0;
+    double cost = 0;
+  };
+
+  // Reshapes of known shapes are the value that they look at.
+  void FindBases() {
+    reshape_.resize(p_.calls.size());
+    for (size_t v = 0; v < base_.size(); ++v) {
+      base_[v] = static_cast<ValueId>(v);
+    }
+    for (size_t i = 0; i < p_.calls.size(); ++i) {
+      const Call& call = p_.calls[i];
+      for (ValueId v : call.outputs) maker_[v] = static_cast<int>(i);
+      if (IsReshape(call.op->name())) {
+        const ProgramValue& in = p_.values[call.inputs[0]];
+        const ProgramValue& out = p_.values[call.outputs[0]];
+        reshape_[i] = in.shape.fully_known() && out.shape.fully_known() &&
+                      in.shape.num_elements() == out.shape.num_elements() &&
+                      IsPlain(in.dtype) && IsKnownReshape(call);
+      }
+      if (reshape_[i]) {
+        base_[call.outputs[0]] = base_[call.inputs[0]];
+        if (call.inputs.size() > 1) ++uses_[base_[call.inputs[1]]];
+        continue;
+      }
+      for (ValueId v : call.inputs) ++uses_[base_[v]];
+    }
+    for (ValueId v : p_.fetches) ++uses_[base_[v]];
+  }
+
+  // False where the run may find another shape than tracing guessed.
+  bool IsKnownReshape(const Call& call) const {
+    return call.inputs.size() == 1 ||
+           p_.values[call.inputs[1]].constant.has_buffer();
+  }
+
   int Find(int g) {
     while (g >= 0 && groups_[g].merged_into >= 0) g = groups_[g].merged_into;
     return g;
   }
+  int GroupOf(ValueId v) { return Find(group_of_value_[base_[v]]); }
 
-  // Binds the kernel where it may be element-wise.
+  // Binds the kernel where it may be element-wise or a product.
   Status Candidate(Call& call, bool* yes) {
     *yes = false;
     if (call.outputs.size() != 1 || call.effect) return OkStatus();
     const Shape& shape = p_.values[call.outputs[0]].shape;
     if (!shape.fully_known() || shape.num_elements() == 0) return OkStatus();
     if (!IsPlain(p_.values[call.outputs[0]].dtype)) return OkStatus();
-    if (!call.op->def().in_place_inputs) return OkStatus();
+    const bool product = IsProduct(call.op->name());
+    if (!call.op->def().in_place_inputs && !product) return OkStatus();
     for (ValueId v : call.inputs) {
       if (!p_.values[v].shape.fully_known()) return OkStatus();
     }
@@ -116,14 +178,13 @@ class Fuser {
 
   // True when every operand of the call fits `g`; *inner is what it needs.
   bool Fits(const Call& call, const Group& g, int64_t* inner) {
-    if (p_.values[call.outputs[0]].shape != g.shape) return false;
+    const Shape& shape = p_.values[call.outputs[0]].shape;
+    if (shape.num_elements() != g.count) return false;
     *inner = g.inner;
     for (ValueId v : call.inputs) {
       Layout layout;
       int64_t wanted;
-      if (!LayoutOf(p_.values[v].shape, g.shape, &layout, &wanted)) {
-        return false;
-      }
+      if (!LayoutOf(p_.values[v].shape, shape, &layout, &wanted)) return false;
       if (wanted == 0) continue;
       if (*inner != 0 && *inner != wanted) return false;
       *inner = wanted;
@@ -133,37 +194,13 @@ class Fuser {
 
   Status Visit(int index) {
     Call& call = p_.calls[index];
+    if (reshape_[index]) return OkStatus();
     bool candidate;
     HR_RETURN_IF_ERROR(Candidate(call, &candidate));
-    int joined = -1;
-    int64_t inner = 0;
-    if (candidate) {
-      for (ValueId v : call.inputs) {
-        int g = Find(group_of_value_[v]);
-        if (g < 0 || !groups_[g].open || g == joined) continue;
-        if (joined < 0) {
-          if (groups_[g].calls.size() < kMostInstructions &&
-              Fits(call, groups_[g], &inner)) {
-            joined = g;
-            groups_[g].inner = inner;
-          }
-        } else {
-          Merge(joined, g);
-        }
-      }
-      if (joined < 0) {
-        Group fresh;
-        fresh.shape = p_.values[call.outputs[0]].shape;
-        if (Fits(call, fresh, &inner)) {
-          fresh.inner = inner;
-          joined = static_cast<int>(groups_.size());
-          groups_.push_back(std::move(fresh));
-        }
-      }
-    }
+    const int joined = candidate ? Join(call) : -1;
     // Who is read from outside must be done by now: nothing joins it later.
     for (ValueId v : call.inputs) {
-      int g = Find(group_of_value_[v]);
+      int g = GroupOf(v);
       if (g >= 0 && g != joined) groups_[g].open = false;
     }
     if (joined >= 0) {
@@ -173,9 +210,34 @@ class Fuser {
     return OkStatus();
   }
 
+  // The group that takes the call: of one of its operands, or a new one; -1
+  // for none.
+  int Join(const Call& call) {
+    int joined = -1;
+    int64_t inner = 0;
+    for (ValueId v : call.inputs) {
+      int g = GroupOf(v);
+      if (g < 0 || !groups_[g].open || g == joined) continue;
+      if (joined >= 0) {
+        Merge(joined, g);
+      } else if (groups_[g].calls.size() < kMostInstructions &&
+                 Fits(call, groups_[g], &inner)) {
+        joined = g;
+        groups_[g].inner = inner;
+      }
+    }
+    if (joined >= 0) return joined;
+    Group fresh;
+    fresh.count = p_.values[call.outputs[0]].shape.num_elements();
+    if (!Fits(call, fresh, &inner)) return -1;
+    fresh.inner = inner;
+    groups_.push_back(std::move(fresh));
+    return static_cast<int>(groups_.size()) - 1;
+  }
+
   void Merge(int into, int g) {
     Group &a = groups_[into], &b = groups_[g];
-    if (a.shape != b.shape ||
+    if (a.count != b.count ||
         a.calls.size() + b.calls.size() > kMostInstructions ||
         (a.inner && b.inner && a.inner != b.inner)) {
       return;
@@ -187,81 +249,208 @@ class Fuser {
     b.merged_into = into;
   }
 
+  // The latest product that only the group reads, fit to have it as its tail;
+  // -1 for none. `inside`: uses by the group.
+  int HostOf(const Group& g, const absl::flat_hash_map<ValueId, int>& inside) {
+    int host = -1;
+    for (const auto& [v, count] : inside) {
+      const int i = maker_[v];
+      if (i <= host || uses_[v] != count || p_.calls[i].dead) continue;
+      const Call& call = p_.calls[i];
+      if (!IsProduct(call.op->name()) || call.effect || !call.kernel) continue;
+      const auto* product = dynamic_cast<ProductKernel*>(call.kernel.get());
+      const Shape& shape = p_.values[v].shape;
+      if (product == nullptr || !product->tells_rows()) continue;
+      const int64_t n = shape[shape.rank() - 1];
+      if (shape.num_elements() != g.count || (g.inner && g.inner != n)) {
+        continue;
+      }
+      host = i;
+    }
+    return host;
+  }
+
   // Replaces the group's last call by the fused one; the others are dead.
-  Status Build(Group& g) {
+  Status Build(const Group& g) {
     absl::flat_hash_map<ValueId, int> inside;  // uses by the group itself
     for (int i : g.calls) {
-      for (ValueId v : p_.calls[i].inputs) ++inside[v];
+      for (ValueId v : p_.calls[i].inputs) ++inside[base_[v]];
     }
-    absl::flat_hash_map<ValueId, int16_t> reg;
-    std::vector<FusedKernel::Input> inputs;
-    Call fused;
-    std::vector<DType> in_types, out_types;
-    std::vector<bool> mine(p_.calls.size());
-    for (int i : g.calls) mine[i] = true;
+    const int host = HostOf(g, inside);
+    if (g.calls.size() + (host >= 0) < 2) return OkStatus();
+    const ValueId product = host < 0 ? kNoValue : p_.calls[host].outputs[0];
+    Parts parts;
+    absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t> reg;
+    Load(g, &parts, &reg);
+    for (int i : g.calls) Write(i, inside, &parts, &reg);
+    Call& last = p_.calls[g.calls.back()];
+    if (parts.call.outputs.empty()) return OkStatus();
+    parts.call.name = last.name;
+    const int64_t inner = g.inner ? g.inner : g.count;
+    auto chain = std::make_unique<FusedKernel>(
+        std::move(parts.inputs), std::move(parts.code), parts.registers,
+        g.count / inner, inner, parts.cost);
+    if (host >= 0) {
+      AddProduct(p_.calls[host], product, std::move(chain), &parts);
+    } else {
+      parts.call.kernel = std::move(chain);
+      parts.call.inputs.assign(parts.loaded.begin(), parts.loaded.end());
+    }
+    for (ValueId v : parts.call.inputs) {
+      parts.in_types.push_back(p_.values[v].dtype);
+    }
+    HR_ASSIGN_OR_RETURN(
+        const OpDef* def,
+        LookUpOp(host >= 0 ? "_FusedProduct" : "_FusedElementwise"));
+    HR_ASSIGN_OR_RETURN(parts.call.op, ResolveOp(*def, parts.in_types,
+                                                 {{"Tout", parts.out_types}}));
+    for (ValueId v : parts.call.outputs) moved_to_[v] = g.calls.back();
+    last = std::move(parts.call);
+    return OkStatus();
+  }
+
+  // Registers of what the group reads and does not make.
+  void Load(const Group& g, Parts* parts,
+            absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>* reg) {
     absl::flat_hash_map<ValueId, bool> made;
     for (int i : g.calls) made[p_.calls[i].outputs[0]] = true;
     for (int i : g.calls) {
-      for (ValueId v : p_.calls[i].inputs) {
-        if (made.contains(v) || reg.contains(v)) continue;
-        Layout layout;
-        int64_t inner;
-        LayoutOf(p_.values[v].shape, g.shape, &layout, &inner);
-        reg[v] = static_cast<int16_t>(fused.inputs.size());
-        fused.inputs.push_back(v);
-        in_types.push_back(p_.values[v].dtype);
-        inputs.push_back(
-            {layout, static_cast<uint8_t>(DTypeSize(p_.values[v].dtype))});
+      const Call& call = p_.calls[i];
+      for (ValueId v : call.inputs) {
+        if (made.contains(base_[v])) continue;
+        const auto key = std::make_pair(base_[v], LayoutIn(call, v));
+        auto [it, added] =
+            reg->emplace(key, static_cast<int16_t>(parts->loaded.size()));
+        if (!added) continue;
+        parts->loaded.push_back(base_[v]);
+        parts->inputs.push_back(
+            {key.second, static_cast<uint8_t>(DTypeSize(p_.values[v].dtype))});
       }
     }
-    int registers = static_cast<int>(fused.inputs.size());
-    std::vector<FusedKernel::Instruction> code;
-    double cost = 0;
-    for (int i : g.calls) {
-      Call& call = p_.calls[i];
-      ValueId out = call.outputs[0];
-      const ElementwiseLoop* loop = call.kernel->elementwise();
-      bool binary = loop->kind == ElementwiseLoop::kBinary;
-      FusedKernel::Instruction ins;
-      ins.fn = loop->fn;
-      ins.kind = loop->kind;
-      ins.a = reg.at(call.inputs[0]);
-      ins.b = binary ? reg.at(call.inputs[1]) : ins.a;
-      ins.y = reg[out] = static_cast<int16_t>(registers++);
-      ins.bytes = static_cast<uint8_t>(DTypeSize(p_.values[out].dtype));
-      ins.output = -1;
-      if (uses_[out] > inside[out]) {
-        ins.output = static_cast<int16_t>(fused.outputs.size());
-        fused.outputs.push_back(out);
-        out_types.push_back(p_.values[out].dtype);
-      }
-      cost += loop->cost;
-      ins.kernel = std::move(call.kernel);
-      code.push_back(std::move(ins));
-      call.dead = true;
+    parts->registers = static_cast<int>(parts->loaded.size());
+  }
+
+  Layout LayoutIn(const Call& call, ValueId operand) {
+    Layout layout = Layout::kFull;
+    int64_t inner;
+    LayoutOf(p_.values[operand].shape, p_.values[call.outputs[0]].shape,
+             &layout, &inner);
+    return layout;
+  }
+
+  // Call i as an instruction.
+  void Write(int i, const absl::flat_hash_map<ValueId, int>& inside,
+             Parts* parts,
+             absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>* reg) {
+    Call& call = p_.calls[i];
+    const ValueId out = call.outputs[0];
+    const ElementwiseLoop* loop = call.kernel->elementwise();
+    auto of = [&](ValueId v) { return reg->at({base_[v], LayoutIn(call, v)}); };
+    FusedKernel::Instruction ins;
+    ins.fn = loop->fn;
+    ins.kind = loop->kind;
+    ins.a = of(call.inputs[0]);
+    ins.b = loop->kind == ElementwiseLoop::kBinary ? of(call.inputs[1]) : ins.a;
+    ins.y = static_cast<int16_t>(parts->registers++);
+    (*reg)[{out, Layout::kFull}] = ins.y;
+    ins.bytes = static_cast<uint8_t>(DTypeSize(p_.values[out].dtype));
+    ins.output = -1;
+    auto used = inside.find(out);
+    if (uses_[out] > (used == inside.end() ? 0 : used->second)) {
+      ins.output = static_cast<int16_t>(parts->call.outputs.size());
+      parts->call.outputs.push_back(out);
+      parts->out_types.push_back(p_.values[out].dtype);
     }
-    if (fused.outputs.empty()) return OkStatus();
-    HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("_FusedElementwise"));
-    HR_ASSIGN_OR_RETURN(fused.op,
-                        ResolveOp(*def, in_types, {{"Tout", out_types}}));
-    int64_t all = g.shape.num_elements();
-    int64_t inner = g.inner ? g.inner : all;
-    fused.name = p_.calls[g.calls.back()].name;
-    fused.kernel =
-        std::make_shared<FusedKernel>(std::move(inputs), std::move(code),
-                                      registers, all / inner, inner, cost);
-    p_.calls[g.calls.back()] = std::move(fused);
-    return OkStatus();
+    parts->cost += loop->cost;
+    ins.kernel = call.kernel;
+    parts->code.push_back(std::move(ins));
+    call.dead = true;
+  }
+
+  // Puts the product before the chain.
+  void AddProduct(Call& host, ValueId product,
+                  std::unique_ptr<FusedKernel> chain, Parts* parts) {
+    ProductChain::Parts made;
+    made.op = host.op;
+    made.product = std::dynamic_pointer_cast<ProductKernel>(host.kernel);
+    made.shape = p_.values[product].shape;
+    made.host = HostOutput(*chain, parts->loaded, product);
+    parts->call.inputs = host.inputs;
+    for (ValueId v : parts->loaded) {
+      if (v == product) {
+        made.chain_inputs.push_back(-1);
+        continue;
+      }
+      made.chain_inputs.push_back(static_cast<int>(parts->call.inputs.size()));
+      parts->call.inputs.push_back(v);
+    }
+    made.chain = std::move(chain);
+    parts->call.kernel = std::make_shared<ProductChain>(std::move(made));
+    host.dead = true;
+  }
+
+  // An output of the chain that is not stored before the product was last
+  // read; -1 for none.
+  static int HostOutput(const FusedKernel& chain,
+                        const std::vector<ValueId>& loaded, ValueId product) {
+    int last_read = -1, host = -1;
+    const auto& code = chain.code();
+    for (size_t i = 0; i < code.size(); ++i) {
+      for (int16_t r : {code[i].a, code[i].b}) {
+        if (r < static_cast<int16_t>(loaded.size()) && loaded[r] == product) {
+          last_read = static_cast<int>(i);
+        }
+      }
+    }
+    for (size_t i = std::max(last_read, 0); i < code.size(); ++i) {
+      if (code[i].output >= 0 && code[i].bytes == sizeof(float)) {
+        host = code[i].output;
+      }
+    }
+    return host;
+  }
+
+  // Reshapes of what fused calls make now follow these.
+  void MoveReshapes() {
+    std::vector<std::vector<int>> behind(p_.calls.size());
+    bool any = false;
+    for (size_t i = 0; i < p_.calls.size(); ++i) {
+      if (!reshape_[i]) continue;
+      auto to = moved_to_.find(base_[p_.calls[i].outputs[0]]);
+      if (to == moved_to_.end() || to->second < static_cast<int>(i)) continue;
+      behind[to->second].push_back(static_cast<int>(i));
+      any = true;
+    }
+    if (!any) return;
+    std::vector<bool> moves(p_.calls.size());
+    for (const auto& list : behind) {
+      for (int i : list) moves[i] = true;
+    }
+    std::vector<Call> ordered;
+    ordered.reserve(p_.calls.size());
+    for (size_t i = 0; i < p_.calls.size(); ++i) {
+      if (!moves[i]) ordered.push_back(std::move(p_.calls[i]));
+      for (int r : behind[i]) ordered.push_back(std::move(p_.calls[r]));
+    }
+    p_.calls = std::move(ordered);
   }
 
   Program& p_;
   std::vector<Group> groups_;
   std::vector<int> group_of_value_;
-  std::vector<int> uses_;
+  std::vector<int> uses_;      // of a value or reshapes of it
+  std::vector<int> maker_;     // the call that makes a value
+  std::vector<ValueId> base_;  // what a reshape looks at, else itself
+  std::vector<bool> reshape_;  // per call
+  absl::flat_hash_map<ValueId, int> moved_to_;  // where a fused call makes it
 };
 
 }  // namespace
 
-Status FuseElementwise(Program& p) { return Fuser(p).Run(); }
+Status FuseElementwise(Program& p) {
+  HR_RETURN_IF_ERROR(Fuser(p).Run());
+  DropUnused(p);  // reshapes that nobody reads any more
+  return OkStatus();
+}
 
 }  // namespace headrace

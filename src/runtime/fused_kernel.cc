@@ -69,6 +69,25 @@ FusedKernel::FusedKernel(std::vector<Input> inputs,
   tile_ = expands_ ? std::max<int64_t>(1, kTile / inner_) * inner_ : kTile;
 }
 
+uint32_t FusedKernel::in_place_inputs() const {
+  size_t stored = 0;
+  while (stored < code_.size() && code_[stored].output != 0) ++stored;
+  if (stored == code_.size()) return 0;
+  uint32_t may = 0;
+  for (size_t r = 0; r < inputs_.size() && r < 32; ++r) {
+    bool read_later = false;
+    for (size_t i = stored + 1; i < code_.size(); ++i) {
+      read_later = read_later || code_[i].a == static_cast<int16_t>(r) ||
+                   code_[i].b == static_cast<int16_t>(r);
+    }
+    if (inputs_[r].layout == Layout::kFull && !read_later &&
+        inputs_[r].bytes == code_[stored].bytes) {
+      may |= 1u << r;
+    }
+  }
+  return may;
+}
+
 void FusedKernel::LoadInput(const KernelContext& c, Tile& t, int r,
                             int64_t begin, int64_t n) const {
   const Input& in = inputs_[r];
@@ -142,7 +161,8 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
   }
 }
 
-void FusedKernel::RunRange(KernelContext& c, int64_t begin, int64_t end) const {
+void FusedKernel::RunRange(const KernelContext& c, int64_t begin,
+                           int64_t end) const {
   thread_local Tile t;
   t.at.resize(registers_);
   t.scalar.resize(registers_);

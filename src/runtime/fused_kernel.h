@@ -43,11 +43,14 @@ class FusedKernel : public Kernel {
   double Cost(absl::Span<Tensor* const>) const override {
     return cost_ * rows_ * inner_;
   }
-  int size() const { return static_cast<int>(code_.size()); }
+  // Elements [begin, end) alone, on this thread; whole rows.
+  void RunRange(const KernelContext& c, int64_t begin, int64_t end) const;
+  // Inputs whose memory output 0 may take over, as OpDef::in_place_inputs.
+  uint32_t in_place_inputs() const;
+  const std::vector<Instruction>& code() const { return code_; }
 
  private:
   struct Tile;
-  void RunRange(KernelContext& c, int64_t begin, int64_t end) const;
   void RunTile(const KernelContext& c, Tile& t, int64_t begin, int64_t n) const;
   void LoadInput(const KernelContext& c, Tile& t, int r, int64_t begin,
                  int64_t n) const;

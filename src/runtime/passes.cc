@@ -76,6 +76,32 @@ bool FoldShape(Program& p, const Call& call) {
   return true;
 }
 
+// Shapes that follow from those of the inputs, where tracing did not know
+// them. Mistakes are left for the run to report.
+void InferShapes(Program& p, const Call& call) {
+  const ShapeFn fn = call.op->def().shape_fn;
+  bool known = true;
+  for (ValueId v : call.outputs) {
+    known = known && p.values[v].shape.fully_known();
+  }
+  if (known || fn == nullptr) return;
+  std::vector<const Shape*> shapes;
+  std::vector<const Tensor*> values;
+  for (ValueId v : call.inputs) {
+    const ProgramValue& in = p.values[v];
+    if (!in.shape.fully_known()) return;
+    shapes.push_back(&in.shape);
+    values.push_back(in.constant.has_buffer() ? &in.constant : nullptr);
+  }
+  ShapeContext c(*call.op, shapes, values);
+  if (!fn(c).ok()) return;
+  for (size_t o = 0; o < call.outputs.size(); ++o) {
+    Shape& shape = p.values[call.outputs[o]].shape;
+    const Shape& found = c.output(static_cast<int>(o));
+    if (found.fully_known() && shape.CompatibleWith(found)) shape = found;
+  }
+}
+
 struct CallKey {
   const Call* call;
   bool operator==(const CallKey& o) const {
@@ -157,11 +183,30 @@ int EqualInput(const Program& p, const Call& call) {
   return -1;
 }
 
+// A bias along the last dimension is a broadcast sum, which fuses.
+void BiasAsSum(const Program& p, Call& call) {
+  const std::string& op = call.op->name();
+  if (op != "BiasAdd" && op != "BiasAddV1") return;
+  const auto* format = call.op->attrs().Get<std::string>("data_format");
+  const Shape& x = p.values[call.inputs[0]].shape;
+  const Shape& bias = p.values[call.inputs[1]].shape;
+  if ((format && *format != "NHWC") || !x.fully_known() || x.rank() < 2 ||
+      !bias.fully_known() || bias.rank() != 1 || bias[0] != x[x.rank() - 1]) {
+    return;
+  }
+  const OpDef* def = FindOp("AddV2");
+  if (def == nullptr) return;
+  auto sum = ResolveOp(*def, call.op->input_types(), {});
+  if (sum.ok()) call.op = *std::move(sum);
+}
+
 }  // namespace
 
 void FoldConstants(Program& p) {
   for (Call& call : p.calls) {
-    if (call.dead || call.effect) continue;
+    if (call.dead) continue;
+    InferShapes(p, call);
+    if (call.effect) continue;
     if (FoldShape(p, call)) {
       call.dead = true;
       continue;
@@ -216,6 +261,7 @@ void Simplify(Program& p) {
   for (Call& call : p.calls) {
     for (ValueId& v : call.inputs) v = by[v];
     if (call.effect || call.outputs.size() != 1) continue;
+    BiasAsSum(p, call);
     int equal = EqualInput(p, call);
     if (equal < 0) continue;
     by[call.outputs[0]] = call.inputs[equal];

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "absl/strings/match.h"
+#include "runtime/fused_kernel.h"
 
 namespace headrace {
 namespace {
@@ -71,6 +72,11 @@ class Arena {
 
 }  // namespace
 
+uint32_t InPlaceInputs(const Call& call) {
+  const auto* fused = dynamic_cast<const FusedKernel*>(call.kernel.get());
+  return fused ? fused->in_place_inputs() : call.op->def().in_place_inputs;
+}
+
 MemoryPlan PlanMemory(const Program& p) {
   size_t n = p.values.size();
   MemoryPlan plan;
@@ -128,7 +134,7 @@ MemoryPlan PlanMemory(const Program& p) {
     for (size_t o = 0; o < call.outputs.size(); ++o) {
       ValueId v = call.outputs[o];
       if (!in_arena(v)) continue;
-      uint32_t may = o == 0 ? call.op->def().in_place_inputs : 0;
+      uint32_t may = o == 0 ? InPlaceInputs(call) : 0;
       for (size_t i = 0; i < call.inputs.size() && i < 32 && may; ++i) {
         ValueId in = call.inputs[i];
         bool once = std::count(call.inputs.begin(), call.inputs.end(), in) == 1;

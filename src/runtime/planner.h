@@ -18,6 +18,10 @@ struct MemoryPlan {
   int64_t arena_bytes = 0;
 };
 
+// Inputs whose memory output 0 of a call (with its kernel) may take over when
+// dtype and shape agree and nobody else reads it; bit i: input i.
+uint32_t InPlaceInputs(const Call& call);
+
 // Every call's kernel must be bound.
 MemoryPlan PlanMemory(const Program& p);
 

@@ -54,7 +54,8 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
 
 // --- Passes. Each keeps the program's meaning, errors and random streams
 // included.
-// Values of calls on constants are computed now.
+// Shapes that follow from those of feeds, and values of calls on constants, are
+// computed now.
 void FoldConstants(Program& p);
 // Equal calls of ops without state are made once.
 void MergeEqualCalls(Program& p);
@@ -62,6 +63,8 @@ void MergeEqualCalls(Program& p);
 void DropUnused(Program& p);
 // x*1, x+0, reshapes of reshapes, transposes of transposes and the like.
 void Simplify(Program& p);
+// FusedBatchNorm with given statistics becomes element-wise calls.
+Status ExpandNormalisation(Program& p);
 // Chains of element-wise calls become one call that works in tiles.
 Status FuseElementwise(Program& p);
 

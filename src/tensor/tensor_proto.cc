@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "tensor/variant.h"
+#include "tensor/variant_codec.h"
 #include "tensorflow/core/framework/resource_handle.pb.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 #include "tensorflow/core/framework/tensor_shape.pb.h"
@@ -128,7 +128,7 @@ bool FillTyped(const TensorProto& p, Tensor& t) {
     case DType::kResource:
       return FillHandles(p, t), true;
     default:
-      return t.dtype() == DType::kVariant && p.variant_val_size() == 0;
+      return t.dtype() == DType::kVariant;  // empty ones
   }
 }
 
@@ -162,6 +162,15 @@ Status Unparsable(const TensorProto& proto) {
                          ? proto.DebugString()
                          : absl::StrCat(proto.ByteSizeLong(), " bytes");
   return InvalidArgument("Cannot parse tensor from proto: ", text);
+}
+
+Status ReadVariants(const TensorProto& proto, Tensor& t) {
+  if (proto.variant_val_size() != t.num_elements()) return Unparsable(proto);
+  for (int i = 0; i < proto.variant_val_size(); ++i) {
+    HR_ASSIGN_OR_RETURN(t.data<Variant>()[i],
+                        VariantFromProto(proto.variant_val(i)));
+  }
+  return OkStatus();
 }
 
 template <typename T, typename List>
@@ -263,7 +272,9 @@ StatusOr<Tensor> TensorFromProto(const TensorProto& proto) {
                              " written in few bytes is too large to hold");
   }
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(dtype, shape));
-  if (content.empty()) {
+  if (dtype == DType::kVariant && proto.variant_val_size() > 0) {
+    HR_RETURN_IF_ERROR(ReadVariants(proto, t));
+  } else if (content.empty()) {
     if (!FillTyped(proto, t)) {
       return Unimplemented("tensors of ", DTypeName(dtype),
                            " that hold something cannot be read from a proto");
@@ -291,6 +302,10 @@ Status TensorToProto(const Tensor& t, TensorProto* proto) {
   } else if (t.dtype() == DType::kResource) {
     for (const ResourceHandle& h : t.span<ResourceHandle>()) {
       HandleToProto(h, proto->add_resource_handle_val());
+    }
+  } else if (t.dtype() == DType::kVariant) {
+    for (const Variant& v : t.span<Variant>()) {
+      HR_RETURN_IF_ERROR(VariantToProto(v, proto->add_variant_val()));
     }
   } else if (!IsPlain(t.dtype())) {
     return Unimplemented("tensors of ", DTypeName(t.dtype()),

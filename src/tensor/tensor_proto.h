@@ -17,13 +17,13 @@ inline constexpr int64_t kMostRepeatedBytes = int64_t{1} << 30;
 // The tensor, from tensor_content or from the typed list of its dtype; a list
 // that is too short repeats its last element (zeros when empty), one that is
 // too long is cut. InvalidArgument when content does not fit dtype and shape,
-// or the shape is not fully known; Unimplemented for variants that hold
-// something.
+// or the shape is not fully known; Unimplemented for variants whose type has no
+// codec (variant_codec.h).
 StatusOr<Tensor> TensorFromProto(const tensorflow::TensorProto& proto);
 
 // Elements as tensor_content where they are plain bytes (as upstream writes
-// larger tensors), else in their typed list. Unimplemented for variants that
-// hold something.
+// larger tensors), else in their typed list. Unimplemented for variants whose
+// type has no codec.
 Status TensorToProto(const Tensor& t, tensorflow::TensorProto* proto);
 
 // InvalidArgument for negative sizes (but -1) and overflowing products.

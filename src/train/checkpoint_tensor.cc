@@ -1,5 +1,7 @@
 #include "train/checkpoint_tensor.h"
 
+#include "tensor/variant_codec.h"
+
 namespace headrace {
 
 StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
@@ -16,6 +18,10 @@ StatusOr<Tensor> ReadCheckpointTensor(const CheckpointReader& reader,
     }
     std::move(strings.begin(), strings.end(), t.data<std::string>());
     return t;
+  }
+  if (stored.dtype == tensorflow::DT_VARIANT) {
+    HR_ASSIGN_OR_RETURN(auto values, reader.ReadStrings(key));
+    return VariantsFromBytes(values, shape);
   }
   const auto dtype = static_cast<DType>(stored.dtype);
   if (!DTypeIsValid(stored.dtype) || !IsPlain(dtype)) {

@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/files.h"
 #include "formats/checkpoint_writer.h"
+#include "tensor/variant_codec.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 
 namespace headrace {
@@ -39,13 +40,14 @@ class Saver {
     TrackablePtr object;
     std::string path;  // escaped names joined with "/"
     std::vector<int> parents;
+    bool withheld = false;  // there, but without its values
   };
 
   int Visit(const TrackablePtr& object, std::string path) {
     const auto [at, added] =
         ids_.try_emplace(object.get(), static_cast<int>(nodes_.size()));
     if (added) {
-      nodes_.push_back({object, std::move(path), {}});
+      nodes_.push_back({object, std::move(path), {}, false});
       graph_.add_nodes();
     }
     return at->second;
@@ -80,7 +82,10 @@ class Saver {
     for (size_t id = 0; id < count; ++id) {
       for (const auto& slot : nodes_[id].object->Slots()) {
         const auto variable = ids_.find(slot.variable.get());
-        if (variable == ids_.end()) continue;
+        if (variable == ids_.end()) {
+          Withhold(nodes_[id].path, slot.slot.get());
+          continue;
+        }
         std::string path =
             absl::StrCat(nodes_[variable->second].path, "/.OPTIMIZER_SLOT/",
                          nodes_[id].path, "/", EscapeKeyPart(slot.name));
@@ -95,9 +100,20 @@ class Saver {
     }
   }
 
+  // A slot whose variable is not saved is not saved either where only its
+  // optimizer leads to it.
+  void Withhold(const std::string& optimizer, const Trackable* slot) {
+    const auto at = ids_.find(slot);
+    if (at == ids_.end()) return;
+    Node& node = nodes_[at->second];
+    if (node.path.rfind(absl::StrCat(optimizer, "/"), 0) == 0) {
+      node.withheld = true;
+    }
+  }
+
   Status AddValues(int id, GraphValues* out) {
     const Node& node = nodes_[id];
-    if (!node.object->has_values()) return OkStatus();
+    if (node.withheld || !node.object->has_values()) return OkStatus();
     HR_ASSIGN_OR_RETURN(const auto specs, node.object->Specs());
     HR_ASSIGN_OR_RETURN(auto values, node.object->Read());
     if (values.size() != specs.size()) {
@@ -173,6 +189,11 @@ Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
           value.data<std::string>(),
           value.data<std::string>() + value.num_elements());
       HR_RETURN_IF_ERROR(writer->AddStrings(key, dims, strings));
+      continue;
+    }
+    if (value.dtype() == DType::kVariant) {
+      HR_ASSIGN_OR_RETURN(const auto variants, VariantsToBytes(value));
+      HR_RETURN_IF_ERROR(writer->AddVariants(key, dims, variants));
       continue;
     }
     if (!IsPlain(value.dtype())) {

@@ -30,6 +30,8 @@ class DatasetFunction:
         graph = stack.current()
         if graph is not None:
             self.function.add_to_graph(graph)
+            # The Python functions that it calls live as long as that graph.
+            graph.__dict__.setdefault("_dataset_functions", []).append(self)
 
     def _wrapper(self, name):
         def wrapper(*components):

@@ -1,5 +1,6 @@
 """Places in datasets: what iter() gives."""
 
+from headrace._load import _headrace
 from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.framework import dtypes, errors, tensor_shape, type_spec
@@ -69,13 +70,11 @@ class Iterator(Trackable):
 
     def _serialize_to_tensors(self):
         state = raw("SerializeIterator")(resource_handle=self._resource)
-        return {"ITERATOR_STATE": state}
+        return {"ITERATOR_STATE": _headrace.encode_iterator_state(state)}
 
     def _restore_from_tensors(self, restored_tensors):
-        raw("DeserializeIterator")(
-            resource_handle=self._resource,
-            serialized=restored_tensors["ITERATOR_STATE"],
-        )
+        state = _headrace.decode_iterator_state(restored_tensors["ITERATOR_STATE"])
+        raw("DeserializeIterator")(resource_handle=self._resource, serialized=state)
 
 
 class OwnedIterator(Iterator):

@@ -2,10 +2,12 @@
 
 import numpy as np
 
+from headrace._load import _headrace
 from headrace.data import nest, structure
 from headrace.data.dataset import Dataset
 from headrace.data.functions import flat, raw
 from headrace.framework import conversion, dtypes, random_seed
+from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
 
 
@@ -134,3 +136,126 @@ def seeds(seed):
     first, second = random_seed.op_seeds(seed)
     as_int = conversion.convert_to_tensor
     return as_int(first, dtypes.int64), as_int(second, dtypes.int64)
+
+
+class _RandomDataset(Dataset):
+    """Random int64 numbers without end."""
+
+    def __init__(self, seed=None, rerandomize_each_iteration=None):
+        again = bool(rerandomize_each_iteration)
+        first, second = seeds(seed)
+        spec = TensorSpec([], dtypes.int64)
+        self._seeds = raw("AnonymousSeedGenerator")(
+            seed=first, seed2=second, reshuffle=again
+        )
+        super().__init__(
+            raw("RandomDatasetV2")(
+                seed=first,
+                seed2=second,
+                seed_generator=self._seeds[0],
+                rerandomize_each_iteration=again,
+                **flat(spec),
+            ),
+            spec,
+        )
+
+
+def list_files(file_pattern, shuffle, seed):
+    """The names of the files that match, in random order unless told otherwise."""
+    shuffle = True if shuffle is None else shuffle
+    pattern = conversion.convert_to_tensor(file_pattern, dtypes.string)
+    names = raw("MatchingFiles")(pattern=pattern)
+    if _headrace.is_eager() and names.shape[0] == 0:
+        raise InvalidArgumentError(
+            None, None, f"No files matched pattern: {_joined(pattern)}"
+        )
+    dataset = Dataset.from_tensor_slices(names)
+    if shuffle:
+        count = raw("Maximum")(
+            x=raw("Size")(input=names, out_type=dtypes.int64), y=np.int64(1)
+        )
+        dataset = dataset.shuffle(count, seed=seed)
+    return dataset
+
+
+def _joined(pattern):
+    values = pattern.numpy()
+    values = [values] if isinstance(values, bytes) else values.tolist()
+    return ", ".join(v.decode() for v in values)
+
+
+class _DirectedInterleaveDataset(Dataset):
+    """Elements of the datasets that a dataset of numbers names."""
+
+    def __init__(self, selector, datasets, stop_on_empty_dataset):
+        spec = datasets[0].element_spec
+        for d in datasets[1:]:
+            spec = structure.common(spec, d.element_spec)
+        super().__init__(
+            raw("DirectedInterleaveDataset")(
+                selector_input_dataset=selector._variant_tensor,
+                data_input_datasets=[d._variant_tensor for d in datasets],
+                stop_on_empty_dataset=bool(stop_on_empty_dataset),
+                **flat(spec),
+            ),
+            spec,
+            [selector, *datasets],
+        )
+
+
+def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset):
+    """Elements of the datasets that `choice_dataset` names."""
+    datasets = list(datasets)
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    if choice_dataset.element_spec != TensorSpec([], dtypes.int64):
+        raise TypeError(
+            "Invalid `choice_dataset`. Elements of `choice_dataset` must be scalar "
+            f"`tf.int64` tensors but are {choice_dataset.element_spec}."
+        )
+    return _DirectedInterleaveDataset(choice_dataset, datasets, stop_on_empty_dataset)
+
+
+def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
+    """Elements of datasets drawn with the probabilities `weights`."""
+    datasets = list(datasets)
+    if not datasets:
+        raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
+    if isinstance(weights, Dataset):
+        logits = weights.map(lambda *p: raw("Log")(x=p[0] if len(p) == 1 else list(p)))
+        numbers = Dataset.random(seed, rerandomize).batch(2)
+        choices = Dataset.zip((logits, numbers)).map(_draw)
+        return _DirectedInterleaveDataset(choices, datasets, stop_on_empty)
+    if weights is None:
+        weights = [1.0] * len(datasets)
+        logits = np.full([1, len(datasets)], 1.0, np.float32)
+    else:
+        if not isinstance(weights, _headrace.Tensor):
+            weights = [float(w) for w in weights]
+            if len(weights) != len(datasets):
+                raise ValueError(
+                    "Invalid `weights`. The shape of `weights` should be compatible "
+                    f"with `[len(datasets)]` but is {(len(weights),)}."
+                )
+            kept = [(w, d) for w, d in zip(weights, datasets) if w > 0]
+            if not kept:
+                kept = [(1.0, datasets[0])]
+            weights, datasets = [w for w, _ in kept], [d for _, d in kept]
+        as_float = conversion.convert_to_tensor(weights, dtypes.float32)
+        logits = raw("ExpandDims")(input=raw("Log")(x=as_float), axis=0)
+    if len(datasets) == 1:
+        return datasets[0]
+    choices = Dataset.random(seed, rerandomize).batch(2)
+    choices = choices.map(lambda s: _drawn(logits, s))
+    return _DirectedInterleaveDataset(choices, datasets, stop_on_empty)
+
+
+def _draw(logits, seed):
+    return _drawn(raw("ExpandDims")(input=logits, axis=0), seed)
+
+
+def _drawn(logits, seed):
+    drawn = raw("StatelessMultinomial")(
+        logits=logits, num_samples=1, seed=seed, output_dtype=dtypes.int64
+    )
+    return raw("Reshape")(tensor=drawn, shape=np.zeros([0], np.int32))

@@ -16,8 +16,6 @@ from headrace.framework.sparse_tensor import (
 )
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
 
-_VARIANT = TensorSpec([], dtypes.variant)
-
 
 def _ragged():
     from headrace.ragged import ragged_tensor, spec
@@ -74,9 +72,9 @@ def _leaf_specs(s):
         return []
     if isinstance(s, TensorSpec):
         return [s]
-    if isinstance(s, SparseTensorSpec):
-        return [TensorSpec([3], dtypes.variant)]
-    return [_VARIANT]
+    if hasattr(s, "_of_variant"):
+        return [TensorSpec([], dtypes.variant)]
+    return [TensorSpec(None, dtypes.variant)]
 
 
 def flat_types(spec):
@@ -184,7 +182,7 @@ def from_variant(s, tensor):
     if isinstance(s, ragged_spec.RaggedTensorSpec):
         splits, values = raw("RaggedTensorFromVariant")(
             encoded_ragged=tensor,
-            input_ragged_rank=-1 if tensor.shape.rank else s.ragged_rank,
+            input_ragged_rank=-1,
             output_ragged_rank=s.ragged_rank,
             Tvalues=s.dtype,
             Tsplits=s.row_splits_dtype,

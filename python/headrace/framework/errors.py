@@ -51,9 +51,7 @@ class OpError(Exception):
 
         rows = call_stacks.user_frames(self._op.traceback)
         lines = "".join(f'\n  File "{f}", line {n}, in {fn}' for f, n, fn in rows)
-        return (
-            f"{self._message}\n\nOriginal stack trace for {self._op.name!r}:{lines}"
-        )
+        return f"{self._message}\n\nOriginal stack trace for {self._op.name!r}:{lines}"
 
 
 _BY_CODE = {}

@@ -9,6 +9,7 @@ from headrace.framework import logging, nest
 from headrace.framework.type_spec import TypeSpec
 from headrace.function import trace_types, tracing
 from headrace.function.function_type import P, Parameters
+from headrace.function.user_errors import SignatureError
 
 _TRACES_TO_WARN = 5  # within ...
 _CALLS_TO_WATCH = 10  # ... so many calls
@@ -63,6 +64,12 @@ class Function(_headrace.FunctionBase):
         self._made_variables = False
         self._watch = _RetracingWatch()
         self._bound = weakref.WeakKeyDictionary()
+        # A method in its class: input_signature speaks of what follows `self`.
+        self._of_class = (
+            options["input_signature"] is not None
+            and not skip_first
+            and [p.name for p in self._parameters.parameters[:1]] == ["self"]
+        )
         self._signature_types = self._constrained(options["input_signature"])
         self._set_up(self._parameters.native_rows())
         functools.update_wrapper(self, python_function, updated=())
@@ -82,7 +89,7 @@ class Function(_headrace.FunctionBase):
             )
         specs = [trace_types.signature_type(s) for s in signature]
         types = []
-        for p in self._parameters.parameters:
+        for p in self._parameters.parameters[self._of_class :]:
             if p.kind == P.VAR_POSITIONAL:
                 types.append(trace_types.Structure(tuple(specs), None, specs))
                 specs = []
@@ -111,7 +118,8 @@ class Function(_headrace.FunctionBase):
         raise TypeError(f"{self._name}: these arguments cannot be bound")
 
     def _binding_error(self, error, args, kwargs):
-        text = self._parameters.text(self._signature_types)
+        types = None if self._of_class else self._signature_types
+        text = self._parameters.text(types)
         raise TypeError(
             f"Binding inputs to tf.function failed due to `{error}`. Received args: "
             f"{args} and kwargs: {kwargs} for signature: {text}."
@@ -124,6 +132,8 @@ class Function(_headrace.FunctionBase):
 
     def _resolve(self, slots, leaves):
         """Called natively with a new signature; what RunResolved wants."""
+        if self._of_class:
+            return self.__get__(slots[0], None)._resolve(slots[1:], leaves)
         with self._lock:
             if self._signature_types is not None:
                 return self._resolve_constrained(slots)
@@ -151,9 +161,10 @@ class Function(_headrace.FunctionBase):
         try:
             for value, t in zip(slots, types):
                 trace_types.cast(value, t, leaves)
-        except TypeError as e:
+        except TypeError:
             args, kwargs = self._as_called(slots)
-            self._binding_error(e, args, kwargs)
+            inputs = [*args, *kwargs.values()]
+            raise SignatureError(inputs, self.input_signature) from None
         if not self._concretes:
             self._trace_call(types, leaves)
         uncast = all(map(trace_types.fits, slots, types))
@@ -243,6 +254,9 @@ class Function(_headrace.FunctionBase):
 
     def get_concrete_function(self, *args, **kwargs):
         """The trace for arguments, or for TensorSpecs in their place."""
+        if self._of_class and args:
+            method = self.__get__(args[0], None)
+            return method.get_concrete_function(*args[1:], **kwargs)
         with self._lock:
             if self._signature_types is not None:
                 return self._concrete_constrained(args, kwargs)

@@ -28,10 +28,15 @@ class Literal:
         self.value = value
 
     def __eq__(self, other):
-        return isinstance(other, Literal) and self.value == other.value
+        # 1, 1.0 and True are equal in Python and give other tensors.
+        return (
+            isinstance(other, Literal)
+            and type(self.value) is type(other.value)
+            and self.value == other.value
+        )
 
     def __hash__(self):
-        return hash(self.value)
+        return hash((type(self.value), self.value))
 
     def __repr__(self):
         return f"Literal[{self.value!r}]"

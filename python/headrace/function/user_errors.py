@@ -17,6 +17,28 @@ class _MultilineKeyError(KeyError):
 _MultilineKeyError.__name__ = _MultilineKeyError.__qualname__ = "KeyError"
 
 
+class SignatureError(ValueError, TypeError):
+    """Arguments that an input_signature refuses.
+
+    The guide's ValueError, and the TypeError that later releases raise.
+    """
+
+    def __init__(self, inputs, signature):
+        super().__init__(
+            "Python inputs incompatible with input_signature:\n"
+            f"  inputs: ({self._listed(inputs)})\n"
+            f"  input_signature: ({self._listed(signature)})."
+        )
+
+    @staticmethod
+    def _listed(values):
+        return "".join(f"\n    {v}," for v in values)[:-1]
+
+
+SignatureError.__name__ = SignatureError.__qualname__ = "ValueError"
+SignatureError.__module__ = "builtins"
+
+
 def user_frames(traceback):
     """(file, line, function) of the frames that are not this package's."""
     frames = []

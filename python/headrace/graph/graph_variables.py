@@ -74,9 +74,10 @@ class GraphVariable(variables.ResourceVariable):
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
-        with graph.control_dependencies(None), graph.name_scope(
-            name or "Variable"
-        ) as scope:
+        with (
+            graph.control_dependencies(None),
+            graph.name_scope(name or "Variable") as scope,
+        ):
             with graph.name_scope("Initializer"):
                 value = initial_value() if callable(initial_value) else initial_value
                 value = _to_tensor(value, dtype)
@@ -188,9 +189,10 @@ class RefVariable:
         self.trainable = trainable is None or bool(trainable)
         self.constraint = constraint
         dtype = None if dtype is None else dtypes.as_dtype(dtype)
-        with graph.control_dependencies(None), graph.name_scope(
-            name or "Variable"
-        ) as scope:
+        with (
+            graph.control_dependencies(None),
+            graph.name_scope(name or "Variable") as scope,
+        ):
             value = _initial(graph, initial_value, dtype)
             declared = value.shape if validate_shape else tensor_shape.TensorShape(None)
             if shape is not None:
@@ -293,9 +295,7 @@ class RefVariable:
         return self is other
 
     def __repr__(self):
-        return (
-            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
-        )
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
     __array_priority__ = 100
 

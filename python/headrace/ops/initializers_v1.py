@@ -32,8 +32,7 @@ def _floating(dtype):
     dtype = dtypes.as_dtype(dtype)
     if not dtype.is_floating:
         raise ValueError(
-            "Argument `dtype` expected to be numeric or boolean. Received "
-            f"{dtype}."
+            f"Argument `dtype` expected to be numeric or boolean. Received {dtype}."
         )
     return dtype
 

@@ -215,3 +215,31 @@ def test_iterator_state():
 def test_errors(error, text, make):
     with pytest.raises(error, match=text):
         make(Dataset.range(3))
+
+
+def test_checkpoints_keep_the_exact_place(tmp_path):
+    def make():
+        a = Dataset.range(4).interleave(
+            lambda x: Dataset.from_tensors(x).repeat(5), cycle_length=2, block_length=2
+        )
+        b = Dataset.range(100).filter(lambda x: x % 3 == 0).skip(2)
+        b = b.window(2).flat_map(lambda w: w.batch(2))
+        c = Dataset.range(40).shuffle(7).map(lambda x: -x, num_parallel_calls=2)
+        return iter(Dataset.zip((a, b, c)).enumerate().prefetch(2))
+
+    def plain(element):
+        return tf.nest.map_structure(lambda t: t.numpy().tolist(), element)
+
+    tf.random.set_seed(3)
+    it = make()
+    for _ in range(5):
+        next(it)
+    path = tf.train.Checkpoint(it=it).save(str(tmp_path / "ckpt"))
+    rest = [plain(x) for x in it]
+    names = dict(tf.train.list_variables(path))
+    assert "it/.ATTRIBUTES/ITERATOR_STATE" in names
+    tf.random.set_seed(4)
+    again = make()
+    next(again)
+    tf.train.Checkpoint(it=again).restore(path)
+    assert [plain(x) for x in again] == rest and len(rest) == 11

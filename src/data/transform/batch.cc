@@ -1,4 +1,6 @@
 // BatchDatasetV2, ParallelBatchDataset: consecutive elements stacked.
+#include "data/transform/batch.h"
+
 #include "data/dataset_op.h"
 
 namespace headrace {
@@ -69,15 +71,14 @@ Status MakeBatch(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const int64_t size, IntInput(c, 1, "batch_size"));
-  if (size <= 0) {
-    return InvalidArgument("Batch size must be greater than zero.");
-  }
   bool drop = false;
   if (drop_input > 0) {
     HR_ASSIGN_OR_RETURN(drop, BoolInput(c, drop_input, "drop_remainder"));
   }
-  return SetDataset<BatchDataset>(c, std::move(spec), std::move(input), size,
-                                  drop);
+  HR_ASSIGN_OR_RETURN(DatasetPtr batched,
+                      Batched(std::move(spec), std::move(input), size, drop));
+  c.set_output(0, DatasetTensor(std::move(batched)));
+  return OkStatus();
 }
 
 HR_OP(BatchDataset)
@@ -108,4 +109,14 @@ HR_OP(ParallelBatchDataset)
     .Doc("Consecutive elements stacked.") HR_DATASET_END(MakeBatch<3>);
 
 }  // namespace
+
+StatusOr<DatasetPtr> Batched(ElementSpec spec, DatasetPtr input, int64_t size,
+                             bool drop_remainder) {
+  if (size <= 0) {
+    return InvalidArgument("Batch size must be greater than zero.");
+  }
+  return DatasetPtr(std::make_shared<const BatchDataset>(
+      std::move(spec), std::move(input), size, drop_remainder));
+}
+
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // FlatMapDataset: the datasets that a function makes of elements, one behind
 // another. InterleaveDataset: several of them by turns.
 #include "data/dataset_op.h"
+#include "data/transform/prefetch.h"
 
 namespace headrace {
 namespace {
@@ -16,12 +17,14 @@ struct Inner {
 class InterleaveDataset : public InputDataset {
  public:
   InterleaveDataset(ElementSpec spec, DatasetPtr input, CapturedFunctionPtr f,
-                    StringView kind, int64_t cycle, int64_t block)
+                    StringView kind, int64_t cycle, int64_t block,
+                    bool parallel)
       : InputDataset(std::move(spec), std::move(input)),
         f_(std::move(f)),
         kind_(kind),
         cycle_(cycle),
-        block_(block) {}
+        block_(block),
+        parallel_(parallel) {}
   StringView kind() const override { return kind_; }
   int64_t Cardinality() const override { return kUnknownCardinality; }
 
@@ -59,12 +62,14 @@ class InterleaveDataset : public InputDataset {
   const CapturedFunctionPtr f_;
   const StringView kind_;
   const int64_t cycle_, block_;
+  const bool parallel_;  // each open dataset is read ahead
 };
 
 Status InterleaveDataset::Iterator::Open(PullContext& c, Inner* inner) {
   Element args = inner->args;
   HR_RETURN_IF_ERROR((*run_)(&args, &results_));
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetResult(results_));
+  if (this->dataset().parallel_) dataset = Prefetched(std::move(dataset), -1);
   HR_ASSIGN_OR_RETURN(inner->iterator, dataset->Iterate(c, Parent(*inner)));
   return OkStatus();
 }
@@ -154,7 +159,7 @@ Status MakeFlatMap(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(CapturedFunctionPtr f,
                       CapturedFunction::Make(c, "f", "other_arguments"));
   return SetDataset<InterleaveDataset>(c, std::move(spec), std::move(input),
-                                       std::move(f), "FlatMap", 1, 1);
+                                       std::move(f), "FlatMap", 1, 1, false);
 }
 
 // The input behind other_arguments, `i` from the end.
@@ -178,8 +183,8 @@ Status MakeInterleave(KernelContext& c) {
   }
   if (block <= 0) return InvalidArgument("`block_length` must be > 0");
   return SetDataset<InterleaveDataset>(c, std::move(spec), std::move(input),
-                                       std::move(f), "Interleave", cycle,
-                                       block);
+                                       std::move(f), "Interleave", cycle, block,
+                                       tail > 2);
 }
 
 HR_OP(FlatMapDataset)

@@ -1,4 +1,6 @@
 // PrefetchDataset: a thread that is ahead of who reads.
+#include "data/transform/prefetch.h"
+
 #include <condition_variable>
 #include <deque>
 #include <thread>
@@ -171,4 +173,11 @@ HR_OP(PrefetchDataset)
         HR_DATASET_END(MakePrefetch);
 
 }  // namespace
+
+DatasetPtr Prefetched(DatasetPtr input, int64_t size) {
+  ElementSpec spec = input->spec();
+  return std::make_shared<const PrefetchDataset>(std::move(spec),
+                                                 std::move(input), size);
+}
+
 }  // namespace headrace

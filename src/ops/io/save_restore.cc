@@ -4,6 +4,7 @@
 #include "formats/checkpoint_reader.h"
 #include "formats/checkpoint_writer.h"
 #include "op/op.h"
+#include "tensor/variant_codec.h"
 
 namespace headrace {
 namespace {
@@ -47,6 +48,10 @@ Status SaveTensor(CheckpointWriter& writer, const std::string& name,
                   const std::string& shape_and_slice, const Tensor& t) {
   HR_ASSIGN_OR_RETURN(ShapeAndSlice part, ParseShapeAndSlice(shape_and_slice));
   const bool strings = t.dtype() == DType::kString;
+  if (t.dtype() == DType::kVariant && part.whole) {
+    HR_ASSIGN_OR_RETURN(const auto variants, VariantsToBytes(t));
+    return writer.AddVariants(name, t.shape().dims(), variants);
+  }
   if (!strings && !IsPlain(t.dtype())) {
     return Unimplemented("tensor ", name, " of type ", DTypeName(t.dtype()),
                          " cannot be saved");
@@ -118,6 +123,12 @@ Status RestoreTensor(KernelContext& c, const CheckpointReader& reader, int i,
   const std::vector<int64_t> dims =
       part.whole ? stored.dims : SliceDims(part.slice);
   HR_ASSIGN_OR_RETURN(Shape shape, Shape::Make(dims));
+  if (wanted == DType::kVariant && part.whole) {
+    HR_ASSIGN_OR_RETURN(const auto values, reader.ReadStrings(name));
+    HR_ASSIGN_OR_RETURN(Tensor t, VariantsFromBytes(values, shape));
+    c.set_output(i, std::move(t));
+    return OkStatus();
+  }
   if (wanted == DType::kString) {
     std::vector<std::string> values;
     if (part.whole) {

@@ -1,6 +1,7 @@
 #include "ops/nn/conv_op.h"
 
 #include "absl/strings/match.h"
+#include "op/product_kernel.h"
 
 namespace headrace {
 namespace {
@@ -91,38 +92,91 @@ Status CheckBackprop(const ResolvedOp& op, const WindowAttrs& a,
   return OkStatus();
 }
 
+// A convolution itself; its gradients are ConvKernels.
+class ForwardConv : public ProductKernel {
+ public:
+  ForwardConv(const ConvKind& kind, WindowAttrs attrs, DType dtype)
+      : kind_(kind),
+        attrs_(std::move(attrs)),
+        direct_(dtype == DType::kFloat && !attrs_.channels_first) {}
+
+  bool tells_rows() const override { return direct_; }
+  bool prepares() const override { return direct_; }
+
+  StatusOr<std::shared_ptr<const void>> Prepare(
+      const KernelContext& c) const override {
+    if (!direct_ || Empty(c)) return std::shared_ptr<const void>();
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    HR_ASSIGN_OR_RETURN(auto made,
+                        PreparedConv::Make(g, c.input(1).data<float>()));
+    return std::shared_ptr<const void>(std::move(made));
+  }
+
+  Status RunPrepared(KernelContext& c, const void* prepared,
+                     const Tail* tail) const override {
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, Geometry(c));
+    const Tensor& out = c.output(0);
+    if (out.num_elements() == 0) return OkStatus();
+    if (!direct_) return RunMoved(c, g);
+    const float *x = c.input(0).data<float>(), *f = c.input(1).data<float>();
+    auto told = [&](int64_t begin, int64_t end) {
+      if (tail) tail->done(begin, end);
+    };
+    const ConvPixelsDone done(told);
+    if (!Empty(c)) {
+      const auto* conv = static_cast<const PreparedConv*>(prepared);
+      bool made =
+          conv && conv->Run(g, x, f, out.data<float>(), tail ? &done : nullptr);
+      if (!made && tail) {
+        HR_ASSIGN_OR_RETURN(made,
+                            DnnlConvForward(g, x, f, out.data<float>(), &done));
+      }
+      if (made) return OkStatus();
+    }
+    HR_RETURN_IF_ERROR(ConvForward(out.dtype(), g, x, f, out.raw()));
+    told(0, g.batch * g.out_pixels());
+    return OkStatus();
+  }
+
+ private:
+  static bool Empty(const KernelContext& c) {
+    return c.input(0).num_elements() == 0 || c.input(1).num_elements() == 0;
+  }
+  StatusOr<ConvGeometry> Geometry(const KernelContext& c) const {
+    return GeometryOf(attrs_, c.input(0).shape(), c.input(1).shape(),
+                      kind_.depthwise);
+  }
+  // Through copies with the channels last, where they are first.
+  Status RunMoved(KernelContext& c, const ConvGeometry& g) const {
+    const Tensor &x = c.input(0), &f = c.input(1), &out = c.output(0);
+    if (!attrs_.channels_first) {
+      return ConvForward(out.dtype(), g, x.raw(), f.raw(), out.raw());
+    }
+    HR_ASSIGN_OR_RETURN(Tensor last, ChannelsLast(x));
+    HR_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(out.dtype(), out.shape()));
+    HR_RETURN_IF_ERROR(
+        ConvForward(out.dtype(), g, last.raw(), f.raw(), y.raw()));
+    return ChannelsFirstInto(y, out);
+  }
+
+  const ConvKind kind_;
+  const WindowAttrs attrs_;
+  const bool direct_;
+};
+
 class ConvKernel : public Kernel {
  public:
   ConvKernel(const ConvKind& kind, WindowAttrs attrs)
       : kind_(kind), attrs_(std::move(attrs)) {}
 
   Status Run(KernelContext& c) override {
-    Shape x, filter;
     const Tensor& out = c.output(0);
-    switch (kind_.result) {
-      case Result::kOutput:
-        x = c.input(0).shape();
-        filter = c.input(1).shape();
-        break;
-      case Result::kInput:
-        x = out.shape();
-        filter = c.input(1).shape();
-        break;
-      case Result::kFilter:
-        x = c.input(0).shape();
-        filter = out.shape();
-        break;
-    }
+    const bool to_input = kind_.result == Result::kInput;
+    const Shape& x = to_input ? out.shape() : c.input(0).shape();
+    const Shape& filter = to_input ? c.input(1).shape() : out.shape();
     HR_ASSIGN_OR_RETURN(ConvGeometry g,
                         GeometryOf(attrs_, x, filter, kind_.depthwise));
-    switch (kind_.result) {
-      case Result::kOutput:
-        return RunForward(c, g);
-      case Result::kInput:
-        return RunInput(c, g);
-      default:
-        return RunFilter(c, g);
-    }
+    return to_input ? RunInput(c, g) : RunFilter(c, g);
   }
 
  private:
@@ -139,14 +193,6 @@ class ConvKernel : public Kernel {
     return attrs_.channels_first ? ChannelsFirstInto(made, out) : OkStatus();
   }
 
-  Status RunForward(KernelContext& c, const ConvGeometry& g) {
-    const Tensor& out = c.output(0);
-    HR_ASSIGN_OR_RETURN(Tensor x, Last(c.input(0)));
-    HR_ASSIGN_OR_RETURN(Tensor y, LastRoom(out));
-    HR_RETURN_IF_ERROR(
-        ConvForward(out.dtype(), g, x.raw(), c.input(1).raw(), y.raw()));
-    return Hand(y, out);
-  }
   Status RunInput(KernelContext& c, const ConvGeometry& g) {
     const Tensor& out = c.output(0);
     HR_ASSIGN_OR_RETURN(Tensor dy, Last(c.input(2)));
@@ -261,6 +307,10 @@ Status ConvShape(ShapeContext& c) {
 StatusOr<std::unique_ptr<Kernel>> BindConv(const ResolvedOp& op) {
   const ConvKind kind(op.name());
   HR_ASSIGN_OR_RETURN(WindowAttrs a, AttrsOf(op, kind));
+  if (kind.result == Result::kOutput) {
+    return std::unique_ptr<Kernel>(
+        std::make_unique<ForwardConv>(kind, std::move(a), op.type_attr("T")));
+  }
   return std::unique_ptr<Kernel>(
       std::make_unique<ConvKernel>(kind, std::move(a)));
 }

@@ -1,6 +1,8 @@
 // Convolutions of channels-last tensors and their two gradients.
 #pragma once
 
+#include <memory>
+
 #include "ops/nn/window.h"
 
 namespace headrace {
@@ -40,6 +42,20 @@ Status ConvBackwardFilter(DType dtype, const ConvGeometry& g, const void* x,
 
 // Called for pixels [begin, end) of all images' outputs once they are made.
 using ConvPixelsDone = absl::FunctionRef<void(int64_t begin, int64_t end)>;
+
+// A forward convolution by oneDNN of float with its filter prepared, for many
+// runs. Immutable.
+class PreparedConv {
+ public:
+  virtual ~PreparedConv() = default;
+  // Null when oneDNN has no such convolution.
+  static StatusOr<std::shared_ptr<const PreparedConv>> Make(
+      const ConvGeometry& g, const float* filter);
+  // False when `g` is not what it was made for or oneDNN failed. `filter`: as
+  // in Make.
+  virtual bool Run(const ConvGeometry& g, const float* x, const float* filter,
+                   float* y, const ConvPixelsDone* done) const = 0;
+};
 
 // The same by oneDNN, for float. False when it has no such convolution.
 StatusOr<bool> DnnlConvForward(const ConvGeometry& g, const float* x,

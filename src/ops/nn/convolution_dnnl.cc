@@ -313,26 +313,58 @@ const void* PackedFor(
   return nullptr;
 }
 
+class DnnlPreparedConv : public PreparedConv {
+ public:
+  explicit DnnlPreparedConv(const ConvGeometry& g)
+      : key_(KeyOf(Pass::kForward, g)), tasks_(Split(g, true, 32)) {}
+
+  // False when there is no such convolution.
+  StatusOr<bool> Prepare(const float* filter) {
+    primitives_ = PrimitivesOf(Pass::kForward, tasks_);
+    if (primitives_.empty()) return false;
+    HR_ASSIGN_OR_RETURN(packed_, PackFilters(primitives_, filter));
+    return true;
+  }
+
+  bool Run(const ConvGeometry& g, const float* x, const float* filter, float* y,
+           const ConvPixelsDone* done) const override {
+    if (KeyOf(Pass::kForward, g) != key_) return false;
+    return RunTasks(tasks_.size(), Cost(g) / tasks_.size(), [&](int64_t i) {
+      const Task& t = tasks_[i];
+      const Primitive& p = *primitives_[i];
+      Execute(p, {{DNNL_ARG_SRC, MemoryOf(p.x, x + t.x_at)},
+                  {DNNL_ARG_WEIGHTS,
+                   MemoryOf(p.filter, PackedFor(p, filter, packed_))},
+                  {DNNL_ARG_DST, MemoryOf(p.y, y + t.y_at)}});
+      if (!done) return;
+      const int64_t first = t.y_at / g.out_channels;
+      (*done)(first, first + t.geometry.batch * t.geometry.out_pixels());
+    });
+  }
+
+ private:
+  const Key key_;
+  const std::vector<Task> tasks_;
+  std::vector<std::shared_ptr<Primitive>> primitives_;
+  std::vector<std::pair<const Primitive*, Tensor>> packed_;
+};
+
 }  // namespace
+
+StatusOr<std::shared_ptr<const PreparedConv>> PreparedConv::Make(
+    const ConvGeometry& g, const float* filter) {
+  auto made = std::make_shared<DnnlPreparedConv>(g);
+  HR_ASSIGN_OR_RETURN(bool ok, made->Prepare(filter));
+  if (!ok) return std::shared_ptr<const PreparedConv>();
+  return std::shared_ptr<const PreparedConv>(std::move(made));
+}
 
 StatusOr<bool> DnnlConvForward(const ConvGeometry& g, const float* x,
                                const float* filter, float* y,
                                const ConvPixelsDone* done) {
-  const std::vector<Task> tasks = Split(g, true, 32);
-  const auto primitives = PrimitivesOf(Pass::kForward, tasks);
-  if (primitives.empty()) return false;
-  HR_ASSIGN_OR_RETURN(auto packed, PackFilters(primitives, filter));
-  return RunTasks(tasks.size(), Cost(g) / tasks.size(), [&](int64_t i) {
-    const Task& t = tasks[i];
-    const Primitive& p = *primitives[i];
-    Execute(p, {{DNNL_ARG_SRC, MemoryOf(p.x, x + t.x_at)},
-                {DNNL_ARG_WEIGHTS,
-                 MemoryOf(p.filter, PackedFor(p, filter, packed))},
-                {DNNL_ARG_DST, MemoryOf(p.y, y + t.y_at)}});
-    if (!done) return;
-    const int64_t first = t.y_at / g.out_channels;
-    (*done)(first, first + t.geometry.batch * t.geometry.out_pixels());
-  });
+  DnnlPreparedConv conv(g);
+  HR_ASSIGN_OR_RETURN(bool ok, conv.Prepare(filter));
+  return ok && conv.Run(g, x, filter, y, done);
 }
 
 StatusOr<bool> DnnlConvBackwardInput(const ConvGeometry& g, const float* filter,

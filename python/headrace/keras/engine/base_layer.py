@@ -298,14 +298,26 @@ class Layer(tracking.Tracking):
                 kwargs = dict(kwargs)
                 value = kwargs.pop("training")
                 context.training = value if value is not None else outer
-            if self.input_spec is not None:
-                input_specs.check(self.input_spec, inputs, self._name)
+            wanted = self.input_spec
+            if wanted is not None:
+                self._check_inputs(wanted, inputs, state)
             if not self.built:
                 self._build_for(inputs)
             return self._call_with_masks(spec, state, inputs, args[1:], kwargs)
         finally:
             names.pop()
             context.training = outer
+
+    def _check_inputs(self, wanted, inputs, state):
+        """Checks the inputs unless some of that shape were found right before."""
+        if isinstance(inputs, list) and len(inputs) == 1:
+            dims = inputs[0].shape._dims
+        else:
+            dims = inputs.shape._dims if isinstance(inputs, _headrace.Tensor) else None
+        if dims is not None and state.checked == (wanted, dims):
+            return
+        input_specs.check(wanted, inputs, self._name)
+        state.checked = (wanted, dims)
 
     def _first_call(self):
         if "_name" not in self.__dict__:

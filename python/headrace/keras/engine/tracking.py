@@ -24,6 +24,7 @@ class State:
         self.inbound = []  # nodes of functional graphs
         self.arguments = ((), {})  # of the constructor
         self.spec = None
+        self.checked = None  # (input spec, shape) of inputs that were right
         self.masks = None
         self.initial_weights = None
         self.batch_input_shape = None

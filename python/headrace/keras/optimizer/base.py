@@ -4,7 +4,8 @@ Checkpoints know an optimizer by its hyper-parameters (`iter`, `learning_rate`,
 `beta_1`, …) and by a slot for each variable
 (`kernel/.OPTIMIZER_SLOT/optimizer/m`). Edges named `_iterations`,
 `_learning_rate` and `_variables` lead to the same values, so that files of
-Keras' optimizers since 2.11 are read, and read ours.
+tf-keras' optimizers since 2.11 are read too; of ours, TensorFlow restores the
+slots into tf.keras.optimizers.legacy.
 """
 
 import headrace as tf

@@ -1,0 +1,185 @@
+"""tf.data.Dataset.from_generator."""
+
+import itertools
+import warnings
+
+import numpy as np
+
+from headrace.data import nest, structure
+from headrace.data.dataset import Dataset
+from headrace.data.functions import DatasetFunction, flat, raw
+from headrace.data.py_functions import numpy_function
+from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.type_spec import TensorSpec, TypeSpec
+
+
+class _Runs:
+    """The Python iterators of a generator that are going on."""
+
+    def __init__(self, generator):
+        self.generator = generator
+        self.iterators = {}
+        self.numbers = itertools.count()
+
+    def begin(self, *args):
+        number = next(self.numbers)
+        self.iterators[number] = iter(self.generator(*args))
+        return np.array(number, np.int64)
+
+    def next(self, number):
+        return next(self.iterators[int(number)])
+
+    def end(self, number):
+        self.iterators.pop(int(number), None)
+        return np.array(0, np.int64)
+
+
+class _GeneratorDataset(Dataset):
+    """Elements that a function gives one by one."""
+
+    def __init__(self, begin, following, end, state_spec, spec):
+        init = DatasetFunction(begin, "generator_init", [], unpack=False)
+        give = DatasetFunction(following, "generator_next", [state_spec], unpack=False)
+        last = DatasetFunction(end, "generator_finalize", [state_spec], unpack=False)
+        super().__init__(
+            raw("GeneratorDataset")(
+                init_func_other_args=init.captures,
+                next_func_other_args=give.captures,
+                finalize_func_other_args=last.captures,
+                init_func=init.function,
+                next_func=give.function,
+                finalize_func=last.function,
+                **flat(spec),
+            ),
+            spec,
+            (),
+            [init, give, last],
+        )
+
+
+def from_generator(generator, output_types, output_shapes, args, output_signature):
+    """Elements of iter(generator(*args))."""
+    if not callable(generator):
+        raise TypeError("`generator` must be a Python callable.")
+    if output_signature is not None:
+        if output_types is not None:
+            raise TypeError(
+                "The `output_types` argument can not be used together with the "
+                "`output_signature` argument."
+            )
+        if output_shapes is not None:
+            raise TypeError(
+                "The `output_shapes` argument can not be used together with the "
+                "`output_signature` argument."
+            )
+        for s in nest.flatten(output_signature):
+            if not isinstance(s, TypeSpec):
+                raise TypeError(
+                    f"`output_signature` must contain objects that are subclass of "
+                    f"`tf.TypeSpec` but found {type(s)} which is not."
+                )
+        spec = output_signature
+    elif output_types is None:
+        raise TypeError(
+            "Either the `output_signature` argument or the `output_types` argument "
+            "must be specified."
+        )
+    else:
+        spec = structure.of_types_and_shapes(output_types, output_shapes)
+    for s in nest.flatten(spec):
+        if not isinstance(s, TensorSpec):
+            raise NotImplementedError(
+                f"from_generator of elements of {type(s).__name__} is not supported"
+            )
+    spec = nest.map_structure(lambda s: TensorSpec(s.shape, s.dtype), spec)
+    runs = _Runs(generator)
+    args = tuple(conversion.convert_to_tensor(a) for a in args or ())
+    state = TensorSpec([], dtypes.int64)
+
+    def begin_with(*values):
+        def begin():
+            number = numpy_function(runs.begin, list(values), dtypes.int64)
+            number.set_shape([])
+            return number
+
+        return begin
+
+    def following(number):
+        specs = nest.flatten(spec)
+        out = numpy_function(
+            lambda n: _converted(runs.next(n), spec), [number], [s.dtype for s in specs]
+        )
+        for t, s in zip(out, specs):
+            t.set_shape(s.shape)
+        return nest.pack(spec, out)
+
+    def end(number):
+        done = numpy_function(runs.end, [number], dtypes.int64)
+        done.set_shape([])
+        return done
+
+    def make(_, *values):
+        return _GeneratorDataset(begin_with(*values), following, end, state, spec)
+
+    # As upstream: a dataset of one, of which each walk makes its own iterator.
+    return Dataset.from_tensors((np.int64(0), *args)).flat_map(make)
+
+
+def _converted(value, spec):
+    """The arrays of one element; TypeError where it is none of that spec."""
+    try:
+        flattened = _flatten_like(spec, value)
+    except (TypeError, ValueError, KeyError):
+        raise TypeError(
+            "`generator` yielded an element that did not match the expected structure. "
+            f"The expected structure was {nest.map_structure(lambda s: s.dtype, spec)},"
+            f" but the yielded element was {value}."
+        ) from None
+    out = []
+    for x, s in zip(flattened, nest.flatten(spec)):
+        try:
+            array = _array(x, s.dtype)
+        except (TypeError, ValueError) as e:
+            raise TypeError(
+                "`generator` yielded an element that could not be converted to the "
+                f"expected type. The expected type was {s.dtype.name}, but the yielded "
+                f"element was {x}."
+            ) from e
+        if not s.shape.is_compatible_with(tensor_shape.TensorShape(array.shape)):
+            raise TypeError(
+                f"`generator` yielded an element of shape {array.shape} where an "
+                f"element of shape {s.shape} was expected."
+            )
+        out.append(array)
+    return out
+
+
+def _array(x, dtype):
+    if hasattr(x, "numpy"):
+        x = x.numpy()
+    if dtype == dtypes.string:
+        array = np.asarray(x)
+        if array.dtype.kind not in "OSU":
+            raise TypeError(f"{x!r} is no string")
+        return np.asarray(
+            [v.encode() if isinstance(v, str) else v for v in array.ravel().tolist()],
+            object,
+        ).reshape(array.shape)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(np.array(x), dtype.as_numpy_dtype)
+
+
+def _flatten_like(spec, value):
+    if not nest.is_nested(spec):
+        return [value]
+    if isinstance(spec, dict):
+        from headrace.framework import nest as core
+
+        if set(spec) != set(value):
+            raise ValueError("other keys")
+        keys = core.sorted_keys(spec)
+        return [x for k in keys for x in _flatten_like(spec[k], value[k])]
+    if isinstance(value, (str, bytes, np.ndarray)) or len(value) != len(spec):
+        raise ValueError("another number of parts")
+    return [x for s, v in zip(spec, value) for x in _flatten_like(s, v)]

@@ -1,0 +1,128 @@
+"""Datasets of what lies in files."""
+
+from headrace.data.dataset import AUTOTUNE, Dataset
+from headrace.data.functions import raw
+from headrace.framework import conversion, dtypes
+from headrace.framework.type_spec import TensorSpec
+
+_TEXT = TensorSpec([], dtypes.string)
+
+
+def _text(value):
+    return conversion.convert_to_tensor(value or "", dtypes.string)
+
+
+def _number(value):
+    return conversion.convert_to_tensor(value or 0, dtypes.int64)
+
+
+class _FileDataset(Dataset):
+    """Datasets of files, one or several at a time."""
+
+    def __init__(self, filenames, num_parallel_reads):
+        if isinstance(filenames, Dataset):
+            if filenames.element_spec != _TEXT:
+                raise TypeError(
+                    "The `filenames` argument must contain `tf.string` elements. Got a "
+                    f"dataset of {filenames.element_spec} elements."
+                )
+            several = filenames
+        else:
+            names = conversion.convert_to_tensor(filenames)
+            if names.dtype != dtypes.string:
+                raise TypeError(
+                    "The `filenames` argument must contain `tf.string` elements. Got "
+                    f"`{names.dtype!r}` elements."
+                )
+            if num_parallel_reads is None:
+                super().__init__(self._read(names), _TEXT)
+                return
+            flat_names = raw("Reshape")(tensor=names, shape=[-1])
+            several = Dataset.from_tensor_slices(flat_names)
+        read = self._read
+
+        def one(name):
+            return Dataset(read(name), _TEXT)
+
+        if num_parallel_reads is None:
+            inner = several.flat_map(one)
+        else:
+            cycle = num_parallel_reads
+            inner = several.interleave(
+                one,
+                cycle_length=cycle if cycle != AUTOTUNE else None,
+                num_parallel_calls=num_parallel_reads,
+            )
+        super().__init__(inner._variant_tensor, _TEXT, [inner])
+
+    def _read(self, names):
+        raise NotImplementedError
+
+
+class TFRecordDataset(_FileDataset):
+    """The records of TFRecord files."""
+
+    def __init__(
+        self,
+        filenames,
+        compression_type=None,
+        buffer_size=None,
+        num_parallel_reads=None,
+        name=None,
+    ):
+        self._settings = {
+            "compression_type": _text(compression_type),
+            "buffer_size": _number(buffer_size),
+        }
+        super().__init__(filenames, num_parallel_reads)
+
+    def _read(self, names):
+        return raw("TFRecordDataset")(filenames=names, **self._settings)
+
+
+class TextLineDataset(_FileDataset):
+    """The lines of text files."""
+
+    def __init__(
+        self,
+        filenames,
+        compression_type=None,
+        buffer_size=None,
+        num_parallel_reads=None,
+        name=None,
+    ):
+        self._settings = {
+            "compression_type": _text(compression_type),
+            "buffer_size": _number(buffer_size),
+        }
+        super().__init__(filenames, num_parallel_reads)
+
+    def _read(self, names):
+        return raw("TextLineDataset")(filenames=names, **self._settings)
+
+
+class FixedLengthRecordDataset(_FileDataset):
+    """The records of files whose records have one size."""
+
+    def __init__(
+        self,
+        filenames,
+        record_bytes,
+        header_bytes=None,
+        footer_bytes=None,
+        buffer_size=None,
+        compression_type=None,
+        num_parallel_reads=None,
+        name=None,
+    ):
+        self._settings = {
+            "header_bytes": _number(header_bytes),
+            "record_bytes": _number(record_bytes),
+            "footer_bytes": _number(footer_bytes),
+            "buffer_size": _number(buffer_size),
+            "compression_type": _text(compression_type),
+        }
+        super().__init__(filenames, num_parallel_reads)
+
+    def _read(self, names):
+        return raw("FixedLengthRecordDatasetV2")(filenames=names, **self._settings)

@@ -1,0 +1,131 @@
+"""Callbacks."""
+
+import os
+
+import headrace as tf
+import numpy as np
+import pytest
+
+keras = tf.keras
+callbacks = keras.callbacks
+X = np.sin(np.arange(40)).astype("float32").reshape(20, 2)
+Y = X.sum(1)
+
+
+def model(rate=0.1):
+    init = keras.initializers.Constant(0.1)
+    net = keras.Sequential([keras.layers.Dense(1, kernel_initializer=init)])
+    net.compile(keras.optimizers.SGD(rate), "mse")
+    return net
+
+
+def fit(net, *given, **kwargs):
+    return net.fit(X, Y, verbose=0, callbacks=list(given), **kwargs)
+
+
+def test_early_stopping_restores_the_best():
+    stop = callbacks.EarlyStopping("loss", patience=2, restore_best_weights=True)
+    rates = callbacks.LearningRateScheduler(lambda e: 0.1 if e < 3 else 30.0)
+    net = model()
+    history = fit(net, stop, rates, epochs=20)
+    assert stop.stopped_epoch == len(history.epoch) - 1 < 19
+    best = min(history.history["loss"])
+    assert stop.best == best
+    assert history.history["lr"][0] == pytest.approx(0.1)
+
+
+def test_model_checkpoint(tmp_path):
+    path = str(tmp_path / "w-{epoch:02d}")
+    fit(model(), callbacks.ModelCheckpoint(path, save_weights_only=True), epochs=2)
+    assert os.path.exists(tmp_path / "w-01.index")
+    assert os.path.exists(tmp_path / "w-02.index")
+    best = callbacks.ModelCheckpoint(
+        str(tmp_path / "best"), "loss", save_best_only=True, save_weights_only=True
+    )
+    net = model()
+    fit(net, best, epochs=2)
+    other = model()
+    other.load_weights(str(tmp_path / "best"))
+    other(X)
+    np.testing.assert_array_equal(other.get_weights()[0], net.get_weights()[0])
+    with pytest.raises(NotImplementedError, match="save_weights_only"):
+        callbacks.ModelCheckpoint(path)
+
+
+def test_backup_and_restore(tmp_path):
+    folder = str(tmp_path / "backup")
+
+    def interrupt(epoch, logs):
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    straight = model()
+    expected = fit(straight, epochs=4, shuffle=False)
+    stop = callbacks.LambdaCallback(on_epoch_begin=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        fit(model(), callbacks.BackupAndRestore(folder), stop, epochs=4, shuffle=False)
+    net = model()
+    history = fit(net, callbacks.BackupAndRestore(folder), epochs=4, shuffle=False)
+    assert history.epoch == [2, 3]
+    assert history.history["loss"] == expected.history["loss"][2:]
+    np.testing.assert_array_equal(net.get_weights()[0], straight.get_weights()[0])
+    assert not os.path.exists(folder)
+
+
+def test_calls_in_order():
+    seen = []
+
+    class Watch(callbacks.Callback):
+        pass
+
+    for name in dir(callbacks.Callback):
+        if name.startswith("on_") and "_batch_" not in name[:9]:
+
+            def method(self, *args, _name=name, **kwargs):
+                seen.append(_name)
+
+            setattr(Watch, name, method)
+    net = model()
+    fit(net, Watch(), validation_data=(X, Y), batch_size=20)
+    assert seen == [
+        "on_train_begin",
+        "on_epoch_begin",
+        "on_train_batch_begin",
+        "on_train_batch_end",
+        "on_test_begin",
+        "on_test_batch_begin",
+        "on_test_batch_end",
+        "on_test_end",
+        "on_epoch_end",
+        "on_train_end",
+    ]
+
+
+def test_logs(tmp_path):
+    values = []
+    watch = callbacks.LambdaCallback(
+        on_batch_end=lambda batch, logs: values.append((batch, logs["loss"]))
+    )
+    csv = callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    history = fit(model(), watch, csv, batch_size=10, epochs=2)
+    assert [b for b, _ in values] == [0, 1, 0, 1]
+    assert values[-1][1] == history.history["loss"][-1]
+    assert (tmp_path / "log.csv").read_text().startswith("epoch,loss\n0,")
+
+
+def test_tensorboard(tmp_path):
+    fit(
+        model(),
+        callbacks.TensorBoard(str(tmp_path), histogram_freq=1),
+        validation_data=(X, Y),
+    )
+    for part in ("train", "validation"):
+        (file,) = (tmp_path / part).iterdir()
+        assert b"epoch_loss" in file.read_bytes()
+
+
+def test_reduce_on_plateau():
+    net = model(1e-9)
+    plateau = callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=2, min_delta=1)
+    fit(net, plateau, epochs=4)
+    assert float(net.optimizer.learning_rate) == pytest.approx(5e-10)

@@ -1,0 +1,341 @@
+// TFRecordDataset, TextLineDataset, FixedLengthRecordDataset: what lies in
+// files, one file behind another.
+#include "data/dataset_op.h"
+#include "formats/records.h"
+
+namespace headrace {
+namespace {
+
+enum class Format { kRecords, kLines, kFixed };
+
+struct FileSizes {
+  int64_t header = 0, record = 0, footer = 0;
+};
+
+// Bytes of a file from front to back, through a buffer.
+class BufferedSource {
+ public:
+  BufferedSource(const RandomAccessFile* file, Compression compression,
+                 size_t buffer)
+      : source_(OpenByteSource(file, compression)), size_(buffer) {}
+  int64_t offset() const { return offset_; }
+
+  // More bytes behind those held; false at the end.
+  StatusOr<bool> Fill() {
+    if (at_ > 0) {
+      buffer_.erase(0, at_);
+      at_ = 0;
+    }
+    const size_t have = buffer_.size();
+    buffer_.resize(have + size_);
+    HR_ASSIGN_OR_RETURN(const size_t n,
+                        source_->Read(absl::MakeSpan(&buffer_[have], size_)));
+    buffer_.resize(have + n);
+    return n > 0;
+  }
+  StringView held() const { return StringView(buffer_).substr(at_); }
+  void Consume(size_t n) {
+    at_ += n;
+    offset_ += static_cast<int64_t>(n);
+  }
+  // Passes over n bytes; OutOfRange when there are fewer.
+  Status Skip(int64_t n) {
+    while (n > 0) {
+      const int64_t step = std::min(n, static_cast<int64_t>(held().size()));
+      Consume(static_cast<size_t>(step));
+      n -= step;
+      if (n == 0) break;
+      HR_ASSIGN_OR_RETURN(const bool more, Fill());
+      if (!more) return OutOfRange("the file ends before its records do");
+    }
+    return OkStatus();
+  }
+
+ private:
+  const std::unique_ptr<ByteSource> source_;
+  const size_t size_;
+  std::string buffer_;
+  size_t at_ = 0;
+  int64_t offset_ = 0;
+};
+
+class FilesDataset : public Dataset {
+ public:
+  FilesDataset(Format format, std::vector<std::string> files,
+               std::vector<int64_t> offsets, Compression compression,
+               size_t buffer, FileSizes sizes)
+      : Dataset({{DType::kString}, {Shape()}}),
+        format_(format),
+        files_(std::move(files)),
+        offsets_(std::move(offsets)),
+        compression_(compression),
+        buffer_(buffer),
+        sizes_(sizes) {}
+  StringView kind() const override {
+    switch (format_) {
+      case Format::kRecords:
+        return "TFRecord";
+      case Format::kLines:
+        return "TextLine";
+      default:
+        return "FixedLengthRecord";
+    }
+  }
+
+  class Iterator : public IteratorOf<FilesDataset> {
+   public:
+    using IteratorOf::IteratorOf;
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      while (true) {
+        if (!file_) {
+          *end = index_ >= static_cast<int64_t>(dataset().files_.size());
+          if (*end) return OkStatus();
+          if (Status s = Open(0); !s.ok()) {
+            Close();
+            return s;
+          }
+        }
+        StatusOr<bool> more = Read();
+        if (!more.ok()) {
+          Close();
+          return more.status();
+        }
+        if (*more) {
+          Tensor t = Tensor::Scalar<std::string>(std::move(record_));
+          record_.clear();
+          out->assign(1, std::move(t));
+          return OkStatus();
+        }
+        Close();
+      }
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "current_file_index", index_);
+      w.PutInt(prefix(), "offset", Offset());
+      return OkStatus();
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(index_, r.GetInt(prefix(), "current_file_index"));
+      int64_t offset = -1;
+      if (r.Has(prefix(), "offset")) {
+        HR_ASSIGN_OR_RETURN(offset, r.GetInt(prefix(), "offset"));
+      }
+      if (index_ < 0 ||
+          index_ > static_cast<int64_t>(dataset().files_.size())) {
+        return InvalidArgument("the saved state of ", prefix(), " is damaged");
+      }
+      if (offset < 0 ||
+          index_ == static_cast<int64_t>(dataset().files_.size())) {
+        return OkStatus();
+      }
+      return Open(offset);
+    }
+
+   private:
+    int64_t Offset() const {
+      if (!file_) return -1;
+      return records_ ? static_cast<int64_t>(records_->offset())
+                      : source_->offset();
+    }
+    void Close() {
+      records_.reset();
+      source_.reset();
+      file_.reset();
+      ++index_;
+    }
+    Status Open(int64_t offset) {
+      const FilesDataset& d = dataset();
+      std::string path;
+      HR_ASSIGN_OR_RETURN(FileSystem * fs,
+                          FileSystemFor(d.files_[index_], &path));
+      HR_ASSIGN_OR_RETURN(file_, fs->OpenToRead(path));
+      if (d.format_ == Format::kRecords) {
+        records_ = std::make_unique<RecordReader>(file_.get(), d.compression_);
+        if (offset == 0 && !d.offsets_.empty()) offset = d.offsets_[index_];
+        return offset > 0 ? records_->Seek(static_cast<uint64_t>(offset))
+                          : OkStatus();
+      }
+      source_ = std::make_unique<BufferedSource>(file_.get(), d.compression_,
+                                                 d.buffer_);
+      if (d.format_ == Format::kFixed && d.compression_ == Compression::kNone) {
+        HR_RETURN_IF_ERROR(CheckBody());
+      }
+      return source_->Skip(offset > 0 ? offset : d.sizes_.header);
+    }
+    Status CheckBody() const {
+      const FileSizes& s = dataset().sizes_;
+      const int64_t body =
+          static_cast<int64_t>(file_->size()) - s.header - s.footer;
+      if (body >= 0 && body % s.record == 0) return OkStatus();
+      return InvalidArgument(
+          "Excluding the header (", s.header, " bytes) and footer (", s.footer,
+          " bytes), input file \"", dataset().files_[index_],
+          "\" has body length ", body,
+          " bytes, which is not an exact multiple of the record length (",
+          s.record, " bytes).");
+    }
+    StatusOr<bool> Read() {
+      if (records_) return records_->Next(&record_);
+      return dataset().format_ == Format::kLines ? ReadLine() : ReadFixed();
+    }
+    StatusOr<bool> ReadLine() {
+      size_t looked = 0;
+      while (true) {
+        const StringView held = source_->held();
+        const size_t at = held.find('\n', looked);
+        if (at != StringView::npos) {
+          SetLine(held.substr(0, at));
+          source_->Consume(at + 1);
+          return true;
+        }
+        looked = held.size();
+        HR_ASSIGN_OR_RETURN(const bool more, source_->Fill());
+        if (more) continue;
+        if (source_->held().empty()) return false;
+        SetLine(source_->held());
+        source_->Consume(source_->held().size());
+        return true;
+      }
+    }
+    void SetLine(StringView line) {
+      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+      record_.assign(line.data(), line.size());
+    }
+    StatusOr<bool> ReadFixed() {
+      const FileSizes& s = dataset().sizes_;
+      // What follows must be more than the footer alone.
+      while (static_cast<int64_t>(source_->held().size()) <
+             s.record + s.footer) {
+        HR_ASSIGN_OR_RETURN(const bool more, source_->Fill());
+        if (more) continue;
+        const int64_t left = static_cast<int64_t>(source_->held().size());
+        if (left == s.footer) return false;
+        return DataLoss("input file \"", dataset().files_[index_],
+                        "\" ends in the middle of a record: ", left,
+                        " bytes are left where records have ", s.record,
+                        " and the footer ", s.footer);
+      }
+      const StringView held = source_->held();
+      record_.assign(held.data(), static_cast<size_t>(s.record));
+      source_->Consume(static_cast<size_t>(s.record));
+      return true;
+    }
+
+    int64_t index_ = 0;
+    std::unique_ptr<RandomAccessFile> file_;
+    std::unique_ptr<RecordReader> records_;
+    std::unique_ptr<BufferedSource> source_;
+    std::string record_;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const Format format_;
+  const std::vector<std::string> files_;
+  const std::vector<int64_t> offsets_;  // where to begin; empty: at the front
+  const Compression compression_;
+  const size_t buffer_;
+  const FileSizes sizes_;
+};
+
+constexpr int64_t kBuffer = 256 << 10;
+constexpr int64_t kMostBuffer = 64 << 20;
+
+Status MakeFiles(KernelContext& c, Format format, int compression, int buffer,
+                 FileSizes sizes) {
+  HR_ASSIGN_OR_RETURN(std::vector<std::string> files,
+                      TextsInput(c, 0, "filenames"));
+  HR_ASSIGN_OR_RETURN(const std::string name,
+                      TextInput(c, compression, "compression_type"));
+  HR_ASSIGN_OR_RETURN(const Compression kind, ParseCompression(name));
+  HR_ASSIGN_OR_RETURN(int64_t bytes, IntInput(c, buffer, "buffer_size"));
+  if (bytes < 0) {
+    return InvalidArgument("`buffer_size` must be >= 0 (0 == default)");
+  }
+  bytes = bytes == 0 ? kBuffer : std::min(bytes, kMostBuffer);
+  std::vector<int64_t> offsets;
+  const ArgRange range = c.op().input_range("byte_offsets");
+  if (range.size() == 1) {
+    const auto given = c.input(range.begin).span<int64_t>();
+    offsets.assign(given.begin(), given.end());
+    if (!offsets.empty() && offsets.size() != files.size()) {
+      return InvalidArgument(
+          "`byte_offsets` must be of same size as `filenames`");
+    }
+    for (int64_t o : offsets) {
+      if (o < 0) return InvalidArgument("`byte_offsets` must not be negative");
+    }
+  }
+  return SetDataset<FilesDataset>(c, format, std::move(files),
+                                  std::move(offsets), kind,
+                                  static_cast<size_t>(bytes), sizes);
+}
+
+Status MakeRecords(KernelContext& c) {
+  return MakeFiles(c, Format::kRecords, 1, 2, {});
+}
+
+Status MakeLines(KernelContext& c) {
+  return MakeFiles(c, Format::kLines, 1, 2, {});
+}
+
+Status MakeFixed(KernelContext& c) {
+  FileSizes s;
+  HR_ASSIGN_OR_RETURN(s.header, IntInput(c, 1, "header_bytes"));
+  HR_ASSIGN_OR_RETURN(s.record, IntInput(c, 2, "record_bytes"));
+  HR_ASSIGN_OR_RETURN(s.footer, IntInput(c, 3, "footer_bytes"));
+  if (s.header < 0) return InvalidArgument("header_bytes must be >= 0");
+  if (s.record <= 0) return InvalidArgument("record_bytes must be > 0");
+  if (s.footer < 0) return InvalidArgument("footer_bytes must be >= 0");
+  int64_t sum;
+  if (__builtin_add_overflow(s.header, s.record, &sum) ||
+      __builtin_add_overflow(sum, s.footer, &sum)) {
+    return InvalidArgument("record_bytes are too many");
+  }
+  return MakeFiles(c, Format::kFixed, 5, 4, s);
+}
+
+HR_OP(TFRecordDataset)
+    .Input("filenames: string")
+    .Input("compression_type: string")
+    .Input("buffer_size: int64")
+    .Output("handle: variant")
+    .Attr("metadata: string = ''")
+    .Doc("The records of TFRecord files.")
+    .Stateful() HR_DATASET_END(MakeRecords);
+
+HR_OP(TFRecordDatasetV2)
+    .Input("filenames: string")
+    .Input("compression_type: string")
+    .Input("buffer_size: int64")
+    .Input("byte_offsets: int64")
+    .Output("handle: variant")
+    .Attr("metadata: string = ''")
+    .Doc("The records of TFRecord files, from given places on.")
+    .Stateful() HR_DATASET_END(MakeRecords);
+
+HR_OP(TextLineDataset)
+    .Input("filenames: string")
+    .Input("compression_type: string")
+    .Input("buffer_size: int64")
+    .Output("handle: variant")
+    .Attr("metadata: string = ''")
+    .Doc("The lines of text files.")
+    .Stateful() HR_DATASET_END(MakeLines);
+
+HR_OP(FixedLengthRecordDatasetV2)
+    .Input("filenames: string")
+    .Input("header_bytes: int64")
+    .Input("record_bytes: int64")
+    .Input("footer_bytes: int64")
+    .Input("buffer_size: int64")
+    .Input("compression_type: string")
+    .Output("handle: variant")
+    .Attr("metadata: string = ''")
+    .Doc("The records, all of one size, of files.")
+    .Stateful() HR_DATASET_END(MakeFixed);
+
+}  // namespace
+}  // namespace headrace

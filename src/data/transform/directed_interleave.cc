@@ -1,0 +1,145 @@
+// DirectedInterleaveDataset: a dataset of numbers says which of several
+// datasets the next element is of.
+#include "data/dataset_op.h"
+
+namespace headrace {
+namespace {
+
+class DirectedDataset : public InputDataset {
+ public:
+  DirectedDataset(ElementSpec spec, DatasetPtr selector,
+                  std::vector<DatasetPtr> inputs, bool stop)
+      : InputDataset(std::move(spec), std::move(selector)),
+        inputs_(std::move(inputs)),
+        stop_on_empty_(stop) {}
+  StringView kind() const override { return "DirectedInterleave"; }
+  std::vector<DatasetPtr> inputs() const override {
+    std::vector<DatasetPtr> all = InputDataset::inputs();
+    all.insert(all.end(), inputs_.begin(), inputs_.end());
+    return all;
+  }
+  // As upstream: known where all are infinite.
+  int64_t Cardinality() const override {
+    int64_t sum = 0;
+    bool infinite = false;
+    for (const DatasetPtr& d : inputs_) {
+      const int64_t n = d->Cardinality();
+      if (n == kUnknownCardinality) return n;
+      infinite = infinite || n == kInfiniteCardinality;
+      if (n > 0) sum = std::min(sum, INT64_MAX - n) + n;
+    }
+    if (input().Cardinality() == kInfiniteCardinality && !stop_on_empty_) {
+      return infinite ? kInfiniteCardinality : sum;
+    }
+    if (input().Cardinality() == kInfiniteCardinality && infinite && sum == 0) {
+      return kInfiniteCardinality;
+    }
+    return kUnknownCardinality;
+  }
+
+  class Iterator : public InputIterator<DirectedDataset> {
+   public:
+    using InputIterator::InputIterator;
+    Status Start(PullContext& c) override {
+      for (size_t i = 0; i < dataset().inputs_.size(); ++i) {
+        HR_ASSIGN_OR_RETURN(
+            IteratorPtr input,
+            dataset().inputs_[i]->Iterate(c, Parent(static_cast<int>(i))));
+        inputs_.push_back(std::move(input));
+        ++left_;
+      }
+      return InputIterator::Start(c);
+    }
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      while (left_ > 0) {
+        HR_RETURN_IF_ERROR(c.CheckCancelled());
+        Element choice;
+        HR_RETURN_IF_ERROR(NextInput(c, &choice, end));
+        if (*end) return OkStatus();
+        if (choice.size() != 1 || choice[0].dtype() != DType::kInt64 ||
+            choice[0].num_elements() != 1) {
+          return InvalidArgument("a choice of datasets must be a scalar int64");
+        }
+        const int64_t i = choice[0].scalar<int64_t>();
+        if (i < 0 || i >= static_cast<int64_t>(inputs_.size())) {
+          return InvalidArgument("Selector index out of range: ", i,
+                                 " >= ", inputs_.size());
+        }
+        if (!inputs_[i]) continue;
+        bool input_end = false;
+        HR_RETURN_IF_ERROR(inputs_[i]->Next(c, out, &input_end));
+        if (!input_end) return OkStatus();
+        inputs_[i].reset();
+        left_ = dataset().stop_on_empty_ ? 0 : left_ - 1;
+      }
+      *end = true;
+      return OkStatus();
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "num_active_inputs", left_);
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        HR_RETURN_IF_ERROR(SaveInput(c, w, prefix(), Key(i), inputs_[i].get()));
+      }
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(left_, r.GetInt(prefix(), "num_active_inputs"));
+      for (size_t i = 0; i < inputs_.size(); ++i) {
+        HR_RETURN_IF_ERROR(
+            RestoreInput(c, r, prefix(), Key(i), *dataset().inputs_[i],
+                         Parent(static_cast<int>(i)), &inputs_[i]));
+      }
+      return InputIterator::Restore(c, r);
+    }
+
+   private:
+    std::string Parent(int i) const {
+      return absl::StrCat(prefix(), "[", i, "]");
+    }
+    static std::string Key(size_t i) {
+      return absl::StrCat("data_input_impl_empty[", i, "]");
+    }
+    std::vector<IteratorPtr> inputs_;  // null: at its end
+    int64_t left_ = 0;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const std::vector<DatasetPtr> inputs_;
+  const bool stop_on_empty_;
+};
+
+Status MakeDirected(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr selector, DatasetOf(c.input(0)));
+  if (selector->spec().types != std::vector<DType>{DType::kInt64}) {
+    return InvalidArgument(
+        "The selector dataset must yield a single scalar int64");
+  }
+  std::vector<DatasetPtr> inputs;
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(i)));
+    if (input->spec().types != spec.types) {
+      return InvalidArgument(
+          "All inputs must have the same output_dtypes: input ", i - 1,
+          " differs");
+    }
+    inputs.push_back(std::move(input));
+  }
+  return SetDataset<DirectedDataset>(c, std::move(spec), std::move(selector),
+                                     std::move(inputs),
+                                     c.op().bool_attr("stop_on_empty_dataset"));
+}
+
+HR_OP(DirectedInterleaveDataset)
+    .Input("selector_input_dataset: variant")
+    .Input("data_input_datasets: N * variant")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("N: int >= 1")
+    .Attr("stop_on_empty_dataset: bool = false")
+    .Doc("Elements of the datasets that a dataset of numbers names.")
+        HR_DATASET_END(MakeDirected);
+
+}  // namespace
+}  // namespace headrace

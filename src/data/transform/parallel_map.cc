@@ -1,0 +1,355 @@
+// ParallelMapDataset: a function of every element, several at a time and ahead
+// of who reads. MapAndBatchDataset: that and a batch.
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+#include "base/thread_pool.h"
+#include "data/dataset_op.h"
+#include "data/transform/batch.h"
+
+namespace headrace {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Where the number of calls is left to us, workers take as many elements at a
+// time as make about this much work, so that cheap functions do not spend
+// their time on locks.
+constexpr std::chrono::microseconds kWork{100};
+constexpr int64_t kMostTaken = 64;
+
+class ParallelMapDataset : public InputDataset {
+ public:
+  ParallelMapDataset(ElementSpec spec, DatasetPtr input, CapturedFunctionPtr f,
+                     int64_t parallel, bool ordered)
+      : InputDataset(std::move(spec), std::move(input)),
+        f_(std::move(f)),
+        parallel_(parallel),
+        ordered_(ordered) {}
+  StringView kind() const override { return "ParallelMapV2"; }
+
+  class Iterator : public InputIterator<ParallelMapDataset> {
+   public:
+    using InputIterator::InputIterator;
+    ~Iterator() override { Stop(); }
+    Status Next(PullContext& c, Element* out, bool* end) override;
+    Status Save(PullContext& c, StateWriter& w) override;
+    Status Restore(PullContext& c, const StateReader& r) override;
+
+   private:
+    // Elements that one worker took at once: before and after the function.
+    struct Chunk {
+      std::vector<Element> elements;
+      std::vector<Status> errors;  // of the elements, or the last: the input's
+      size_t next = 0;
+      bool done = false;
+    };
+    using ChunkPtr = std::shared_ptr<Chunk>;
+
+    bool tuned() const { return dataset().parallel_ < 0; }
+    int64_t workers() const {
+      return tuned() ? NumThreads() : dataset().parallel_;
+    }
+    void Begin(PullContext& c);
+    void Stop();
+    void Work(PullContext& c);
+    // Takes elements of the input into a new chunk at the end of the queue;
+    // null at the end, or when asked to stop.
+    ChunkPtr Take(PullContext& c);
+    void Map(CapturedFunction::Run& run, Chunk& chunk);
+    void Finish(const ChunkPtr& chunk);
+    ChunkPtr FindDone();
+
+    std::vector<std::thread> threads_;
+    ChunkPtr current_;  // only the reader's
+    std::mutex input_mutex_;
+    std::mutex mutex_;  // guards all below
+    std::condition_variable room_, done_;
+    std::deque<ChunkPtr> chunks_;
+    int64_t taken_at_once_ = 1;
+    int64_t outstanding_ = 0;  // chunks not done
+    bool stop_ = false, input_ended_ = false, begun_ = false;
+    Status begin_error_;
+  };
+  IteratorPtr NewIterator(std::string prefix) const override {
+    return std::make_unique<Iterator>(this, std::move(prefix));
+  }
+
+ private:
+  const CapturedFunctionPtr f_;
+  const int64_t parallel_;  // negative: as many as there are threads
+  const bool ordered_;
+};
+
+void ParallelMapDataset::Iterator::Begin(PullContext& c) {
+  begun_ = true;
+  c.has_threads = true;
+  for (int64_t i = 0; i < workers(); ++i) {
+    threads_.emplace_back([this, &c] { Work(c); });
+  }
+}
+
+void ParallelMapDataset::Iterator::Stop() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    stop_ = true;
+  }
+  room_.notify_all();
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+  stop_ = false;
+}
+
+ParallelMapDataset::Iterator::ChunkPtr ParallelMapDataset::Iterator::Take(
+    PullContext& c) {
+  std::lock_guard<std::mutex> pulling(input_mutex_);
+  auto chunk = std::make_shared<Chunk>();
+  int64_t wanted;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (stop_ || input_ended_) return nullptr;
+    wanted = taken_at_once_;
+  }
+  bool end = false;
+  while (static_cast<int64_t>(chunk->elements.size()) < wanted && !end) {
+    Element element;
+    Status s = c.CheckCancelled();
+    if (s.ok()) s = NextInput(c, &element, &end);
+    if (end && s.ok()) break;
+    chunk->elements.push_back(std::move(element));
+    chunk->errors.push_back(s);
+    if (!s.ok()) break;
+  }
+  const bool cancelled = c.token->cancelled();
+  std::lock_guard<std::mutex> lock(mutex_);
+  input_ended_ = input_ended_ || end || cancelled;
+  if (input_ended_) room_.notify_all();
+  if (chunk->elements.empty()) {
+    done_.notify_all();
+    return nullptr;
+  }
+  chunks_.push_back(chunk);
+  ++outstanding_;
+  return chunk;
+}
+
+void ParallelMapDataset::Iterator::Map(CapturedFunction::Run& run,
+                                       Chunk& chunk) {
+  for (size_t i = 0; i < chunk.elements.size(); ++i) {
+    if (!chunk.errors[i].ok()) continue;
+    Element args = std::move(chunk.elements[i]);
+    chunk.elements[i].clear();
+    Status s = run(&args, &chunk.elements[i]);
+    if (absl::IsOutOfRange(s)) {
+      s = InvalidArgument("Function invocation produced OutOfRangeError: ",
+                          s.message());
+    }
+    chunk.errors[i] = std::move(s);
+  }
+}
+
+void ParallelMapDataset::Iterator::Finish(const ChunkPtr& chunk) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  chunk->done = true;
+  --outstanding_;
+  done_.notify_all();
+}
+
+void ParallelMapDataset::Iterator::Work(PullContext& c) {
+  // Calls on one thread run on it: the elements are what is parallel.
+  ScopedThreadLimit one(1);
+  StatusOr<FunctionRunPtr> run = dataset().f_->Begin(c);
+  while (true) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      if (!run.ok()) {
+        begin_error_ = run.status();
+        input_ended_ = true;
+        done_.notify_all();
+        return;
+      }
+      const size_t most = static_cast<size_t>(2 * workers());
+      room_.wait(
+          lock, [&] { return stop_ || input_ended_ || chunks_.size() < most; });
+      if (stop_ || input_ended_) return;
+    }
+    ChunkPtr chunk = Take(c);
+    if (!chunk) return;
+    const Clock::time_point begin = Clock::now();
+    Map(**run, *chunk);
+    const auto took = Clock::now() - begin;
+    const int64_t n = static_cast<int64_t>(chunk->elements.size());
+    Finish(chunk);
+    if (!tuned()) continue;
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (n == taken_at_once_ && took < kWork / 2) {
+      taken_at_once_ = std::min(2 * n, kMostTaken);
+    } else if (took > 4 * kWork && n > 1) {
+      taken_at_once_ = std::max<int64_t>(1, n / 2);
+    }
+  }
+}
+
+ParallelMapDataset::Iterator::ChunkPtr
+ParallelMapDataset::Iterator::FindDone() {
+  for (auto it = chunks_.begin(); it != chunks_.end(); ++it) {
+    if ((*it)->done) {
+      ChunkPtr chunk = *it;
+      chunks_.erase(it);
+      return chunk;
+    }
+    if (dataset().ordered_) break;
+  }
+  return nullptr;
+}
+
+Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
+                                          bool* end) {
+  if (!current_ || current_->next == current_->elements.size()) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (!begun_) Begin(c);
+    while (!(current_ = FindDone())) {
+      if (chunks_.empty() && input_ended_) {
+        *end = true;
+        HR_RETURN_IF_ERROR(begin_error_);
+        return c.CheckCancelled();
+      }
+      done_.wait_for(lock, std::chrono::milliseconds(100));
+      HR_RETURN_IF_ERROR(c.CheckCancelled());
+    }
+    room_.notify_one();
+  }
+  const size_t i = current_->next++;
+  *out = std::move(current_->elements[i]);
+  return std::move(current_->errors[i]);
+}
+
+Status ParallelMapDataset::Iterator::Save(PullContext& c, StateWriter& w) {
+  std::lock_guard<std::mutex> pulling(input_mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (outstanding_ > 0) {
+    done_.wait_for(lock, std::chrono::milliseconds(100));
+    HR_RETURN_IF_ERROR(c.CheckCancelled());
+  }
+  std::vector<Element> ready;
+  auto gather = [&](const Chunk& chunk) -> Status {
+    for (size_t i = chunk.next; i < chunk.elements.size(); ++i) {
+      HR_RETURN_IF_ERROR(chunk.errors[i]);
+      ready.push_back(chunk.elements[i]);
+    }
+    return OkStatus();
+  };
+  if (current_) HR_RETURN_IF_ERROR(gather(*current_));
+  for (const ChunkPtr& chunk : chunks_) HR_RETURN_IF_ERROR(gather(*chunk));
+  w.PutElements(prefix(), "invocation_results", ready);
+  return InputIterator::Save(c, w);
+}
+
+Status ParallelMapDataset::Iterator::Restore(PullContext& c,
+                                             const StateReader& r) {
+  Stop();
+  auto chunk = std::make_shared<Chunk>();
+  HR_RETURN_IF_ERROR(
+      r.GetElements(prefix(), "invocation_results", &chunk->elements));
+  chunk->errors.resize(chunk->elements.size());
+  chunk->done = true;
+  HR_RETURN_IF_ERROR(InputIterator::Restore(c, r));
+  std::lock_guard<std::mutex> lock(mutex_);
+  chunks_.clear();
+  current_ = std::move(chunk);
+  begun_ = input_ended_ = false;
+  return OkStatus();
+}
+
+Status CheckParallelism(int64_t n) {
+  if (n == -1 || n > 0) return OkStatus();
+  return InvalidArgument("num_parallel_calls must be greater than zero.");
+}
+
+// num_parallel_calls is the last input.
+Status MakeParallelMap(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(CapturedFunctionPtr f,
+                      CapturedFunction::Make(c, "f", "other_arguments"));
+  HR_ASSIGN_OR_RETURN(const int64_t parallel,
+                      IntInput(c, c.num_inputs() - 1, "num_parallel_calls"));
+  HR_RETURN_IF_ERROR(CheckParallelism(parallel));
+  const std::string* order = c.op().attrs().Get<std::string>("deterministic");
+  const bool* sloppy = c.op().attrs().Get<bool>("sloppy");
+  const bool ordered =
+      !(order && *order == "false") && !(sloppy != nullptr && *sloppy);
+  return SetDataset<ParallelMapDataset>(c, std::move(spec), std::move(input),
+                                        std::move(f), parallel, ordered);
+}
+
+Status MakeMapAndBatch(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(CapturedFunctionPtr f,
+                      CapturedFunction::Make(c, "f", "other_arguments"));
+  const int last = c.num_inputs() - 1;
+  HR_ASSIGN_OR_RETURN(const int64_t size, IntInput(c, last - 2, "batch_size"));
+  HR_ASSIGN_OR_RETURN(const int64_t parallel,
+                      IntInput(c, last - 1, "num_parallel_calls"));
+  HR_ASSIGN_OR_RETURN(const bool drop, BoolInput(c, last, "drop_remainder"));
+  HR_RETURN_IF_ERROR(CheckParallelism(parallel));
+  ElementSpec mapped = spec;
+  for (Shape& s : mapped.shapes) {
+    if (s.known_rank() && s.rank() > 0) s = s.Sub(1, s.rank());
+  }
+  DatasetPtr map = std::make_shared<const ParallelMapDataset>(
+      std::move(mapped), std::move(input), std::move(f), parallel, true);
+  HR_ASSIGN_OR_RETURN(DatasetPtr batched,
+                      Batched(std::move(spec), std::move(map), size, drop));
+  c.set_output(0, DatasetTensor(std::move(batched)));
+  return OkStatus();
+}
+
+HR_OP(ParallelMapDataset)
+    .Input("input_dataset: variant")
+    .Input("other_arguments: Targuments")
+    .Input("num_parallel_calls: int32")
+    .Output("handle: variant")
+    .Attr("f: func")
+    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("use_inter_op_parallelism: bool = true")
+    .Attr("sloppy: bool = false")
+    .Attr("preserve_cardinality: bool = false")
+    .Attr("metadata: string = ''")
+    .Doc("A function of every element, several at a time.")
+        HR_DATASET_END(MakeParallelMap);
+
+HR_OP(ParallelMapDatasetV2)
+    .Input("input_dataset: variant")
+    .Input("other_arguments: Targuments")
+    .Input("num_parallel_calls: int64")
+    .Output("handle: variant")
+    .Attr("f: func")
+    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("use_inter_op_parallelism: bool = true")
+    .Attr("deterministic: string = 'default'")
+    .Attr("preserve_cardinality: bool = false")
+    .Attr("use_unbounded_threadpool: bool = false")
+    .Attr("metadata: string = ''")
+    .Doc("A function of every element, several at a time.")
+        HR_DATASET_END(MakeParallelMap);
+
+HR_OP(MapAndBatchDataset)
+    .Input("input_dataset: variant")
+    .Input("other_arguments: Targuments")
+    .Input("batch_size: int64")
+    .Input("num_parallel_calls: int64")
+    .Input("drop_remainder: bool")
+    .Output("handle: variant")
+    .Attr("f: func")
+    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("preserve_cardinality: bool = false")
+    .Attr("metadata: string = ''")
+    .Doc("A function of every element, and batches of the results.")
+        HR_DATASET_END(MakeMapAndBatch);
+
+}  // namespace
+}  // namespace headrace

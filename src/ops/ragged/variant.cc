@@ -1,0 +1,261 @@
+// RaggedTensorToVariant, RaggedTensorFromVariant: ragged tensors as elements.
+#include "tensor/variant.h"
+
+#include "op/op.h"
+
+namespace headrace {
+namespace {
+
+// Splits are int64 here, whatever the ops' dtype.
+class RaggedVariant : public VariantValue {
+ public:
+  StringView type_name() const override { return "RaggedTensorVariant"; }
+  std::vector<std::vector<int64_t>> splits;  // from the outermost
+  Tensor values;
+  int64_t rows() const {
+    if (!splits.empty()) return static_cast<int64_t>(splits[0].size()) - 1;
+    return values.rank() > 0 ? values.dim(0) : 1;
+  }
+};
+
+Tensor Held(std::shared_ptr<RaggedVariant> v) {
+  return Tensor::Scalar(
+      Variant(std::shared_ptr<const VariantValue>(std::move(v))));
+}
+
+StatusOr<std::vector<std::vector<int64_t>>> SplitsInputs(const KernelContext& c,
+                                                         const Tensor& values) {
+  std::vector<std::vector<int64_t>> all;
+  const ArgRange range = c.op().input_range("rt_nested_splits");
+  for (int i = range.begin; i < range.end; ++i) {
+    const Tensor& t = c.input(i);
+    if (t.rank() != 1 || t.num_elements() < 1) {
+      return InvalidArgument("row splits must be a vector of at least one");
+    }
+    std::vector<int64_t> splits;
+    for (int64_t k = 0; k < t.num_elements(); ++k) {
+      splits.push_back(t.IntAt(k));
+    }
+    all.push_back(std::move(splits));
+  }
+  if (!all.empty() && values.rank() < 1) {
+    return InvalidArgument("ragged values must be at least a vector");
+  }
+  for (size_t i = 0; i < all.size(); ++i) {
+    const int64_t next = i + 1 < all.size()
+                             ? static_cast<int64_t>(all[i + 1].size()) - 1
+                             : values.dim(0);
+    if (all[i][0] != 0 || all[i].back() != next) {
+      return InvalidArgument("Ragged splits must point past the last value");
+    }
+    for (size_t k = 1; k < all[i].size(); ++k) {
+      if (all[i][k] < all[i][k - 1]) {
+        return InvalidArgument("Invalid ragged splits: they must not decrease");
+      }
+    }
+  }
+  return all;
+}
+
+// Row `row` of a ragged tensor with splits.
+std::shared_ptr<RaggedVariant> RowOfRagged(
+    const std::vector<std::vector<int64_t>>& splits, const Tensor& values,
+    int64_t row) {
+  auto out = std::make_shared<RaggedVariant>();
+  int64_t begin = splits[0][row], end = splits[0][row + 1];
+  for (size_t i = 1; i < splits.size(); ++i) {
+    std::vector<int64_t> part;
+    for (int64_t k = begin; k <= end; ++k) {
+      part.push_back(splits[i][k] - splits[i][begin]);
+    }
+    out->splits.push_back(std::move(part));
+    const int64_t first = splits[i][begin];
+    end = splits[i][end];
+    begin = first;
+  }
+  out->values = values.Rows(begin, end);
+  return out;
+}
+
+Status ToVariant(KernelContext& c) {
+  const Tensor& values = c.input(c.num_inputs() - 1);
+  HR_ASSIGN_OR_RETURN(auto splits, SplitsInputs(c, values));
+  if (!c.op().bool_attr("batched_input")) {
+    auto v = std::make_shared<RaggedVariant>();
+    v->splits = std::move(splits);
+    v->values = values;
+    c.set_output(0, Held(std::move(v)));
+    return OkStatus();
+  }
+  if (splits.empty() && values.rank() < 1) {
+    return InvalidArgument("a batch of ragged tensors must not be a scalar");
+  }
+  const int64_t rows = splits.empty()
+                           ? values.dim(0)
+                           : static_cast<int64_t>(splits[0].size()) - 1;
+  HR_RETURN_IF_ERROR(c.Allocate(0, Shape{rows}));
+  for (int64_t i = 0; i < rows; ++i) {
+    std::shared_ptr<RaggedVariant> v;
+    if (splits.empty()) {
+      v = std::make_shared<RaggedVariant>();
+      v->values =
+          values.Rows(i, i + 1).WithShape(values.shape().Sub(1, values.rank()));
+    } else {
+      v = RowOfRagged(splits, values, i);
+    }
+    c.out<Variant>(0)[i] = Variant(std::shared_ptr<const VariantValue>(v));
+  }
+  return OkStatus();
+}
+
+Status ToVariantRule(ShapeContext& c) {
+  c.set_output(0, Shape());
+  if (!c.op().bool_attr("batched_input")) return OkStatus();
+  const Shape& first = c.input(0);
+  if (!first.known_rank() || first.rank() < 1) {
+    c.set_output(0, Shape{-1});
+    return OkStatus();
+  }
+  const bool ragged = c.num_inputs() > 1;
+  c.set_output(0, Shape{first[0] < 0 ? -1 : first[0] - ragged});
+  return OkStatus();
+}
+
+Status SetSplits(KernelContext& c, int i, absl::Span<const int64_t> splits) {
+  HR_RETURN_IF_ERROR(c.Allocate(i, Shape{static_cast<int64_t>(splits.size())}));
+  Tensor& out = c.output(i);
+  for (size_t k = 0; k < splits.size(); ++k) {
+    if (out.dtype() == DType::kInt64) {
+      out.data<int64_t>()[k] = splits[k];
+    } else if (splits[k] > INT32_MAX) {
+      return InvalidArgument("row splits do not fit in int32");
+    } else {
+      out.data<int32_t>()[k] = static_cast<int32_t>(splits[k]);
+    }
+  }
+  return OkStatus();
+}
+
+// Values of all parts, one behind another; scalars count as rows.
+Status SetValues(KernelContext& c, int i, bool stack,
+                 absl::Span<const RaggedVariant* const> parts) {
+  const DType dtype = c.op().output_types()[i];
+  Shape row;
+  int64_t rows = 0;
+  for (size_t k = 0; k < parts.size(); ++k) {
+    const Shape& s = parts[k]->values.shape();
+    const Shape tail = stack ? s : s.Sub(1, s.rank());
+    if (k > 0 && tail != row) {
+      return InvalidArgument("ragged elements have values of shapes ", row,
+                             " and ", tail);
+    }
+    row = tail;
+    rows += stack ? 1 : s[0];
+  }
+  HR_RETURN_IF_ERROR(c.Allocate(i, Shape{rows}.Concat(row)));
+  int64_t at = 0;
+  for (const RaggedVariant* p : parts) {
+    const int64_t n = stack ? 1 : p->values.dim(0);
+    if (p->values.dtype() != dtype) {
+      return InvalidArgument("Expected values Tensor dtype: ", DTypeName(dtype),
+                             ", found: ", DTypeName(p->values.dtype()));
+    }
+    Tensor to = c.output(i).Rows(at, at + n);
+    CopyElements(p->values, to);
+    at += n;
+  }
+  return OkStatus();
+}
+
+StatusOr<std::vector<const RaggedVariant*>> Parts(const Tensor& t) {
+  std::vector<const RaggedVariant*> parts;
+  for (const Variant& v : t.span<Variant>()) {
+    const auto* p = v.get<RaggedVariant>();
+    if (p == nullptr) {
+      return InvalidArgument(
+          "Input Variant element does not hold a "
+          "RaggedTensorVariant");
+    }
+    if (!parts.empty() && p->splits.size() != parts[0]->splits.size()) {
+      return InvalidArgument("ragged elements have ragged ranks ",
+                             parts[0]->splits.size(), " and ",
+                             p->splits.size());
+    }
+    parts.push_back(p);
+  }
+  return parts;
+}
+
+Status FromVariant(KernelContext& c) {
+  const Tensor& in = c.input(0);
+  HR_ASSIGN_OR_RETURN(auto parts, Parts(in));
+  const int64_t rank = c.op().int_attr("output_ragged_rank");
+  if (in.rank() > 1) {
+    return Unimplemented("RaggedTensorFromVariant of tensors of rank ",
+                         in.rank());
+  }
+  const int64_t inner = parts.empty()
+                            ? std::max<int64_t>(0, rank - in.rank())
+                            : static_cast<int64_t>(parts[0]->splits.size());
+  if (inner + in.rank() != rank) {
+    return InvalidArgument(
+        "output_ragged_rank must be equal to "
+        "input_ragged_rank + encoded_ragged.dims(); got ",
+        rank, ", ", inner, " and ", in.rank());
+  }
+  if (in.rank() == 1) {
+    std::vector<int64_t> outer{0};
+    for (const auto* p : parts) outer.push_back(outer.back() + p->rows());
+    HR_RETURN_IF_ERROR(SetSplits(c, 0, outer));
+  }
+  for (int64_t level = 0; level < inner; ++level) {
+    std::vector<int64_t> all{0};
+    for (const auto* p : parts) {
+      const int64_t base = all.back();
+      for (size_t k = 1; k < p->splits[level].size(); ++k) {
+        all.push_back(base + p->splits[level][k]);
+      }
+    }
+    HR_RETURN_IF_ERROR(SetSplits(c, static_cast<int>(level + in.rank()), all));
+  }
+  const int last = c.num_outputs() - 1;
+  if (in.rank() == 0) {
+    if (parts[0]->values.dtype() != c.op().output_types()[last]) {
+      return InvalidArgument("Expected values Tensor dtype: ",
+                             DTypeName(c.op().output_types()[last]),
+                             ", found: ", DTypeName(parts[0]->values.dtype()));
+    }
+    c.set_output(last, parts[0]->values);
+    return OkStatus();
+  }
+  const bool scalars =
+      inner == 0 && !parts.empty() && parts[0]->values.rank() == 0;
+  return SetValues(c, last, scalars, parts);
+}
+
+HR_OP(RaggedTensorToVariant)
+    .Input("rt_nested_splits: RAGGED_RANK * Tsplits")
+    .Input("rt_dense_values: Tvalues")
+    .Output("encoded_ragged: variant")
+    .Attr("RAGGED_RANK: int >= 0")
+    .Attr("Tvalues: type")
+    .Attr("Tsplits: {int32, int64} = DT_INT64")
+    .Attr("batched_input: bool")
+    .Doc("A ragged tensor as a variant, or its rows as a vector of them.")
+    .Shape(ToVariantRule)
+    .Cpu(ComputeOwn<ToVariant>);
+
+HR_OP(RaggedTensorFromVariant)
+    .Input("encoded_ragged: variant")
+    .Output("output_nested_splits: output_ragged_rank * Tsplits")
+    .Output("output_dense_values: Tvalues")
+    .Attr("input_ragged_rank: int >= -1")
+    .Attr("output_ragged_rank: int >= 0")
+    .Attr("Tvalues: type")
+    .Attr("Tsplits: {int32, int64} = DT_INT64")
+    .Doc("The ragged tensor that variants hold, stacked where several do.")
+    .Shape(UnknownShape)
+    .Cpu(ComputeOwn<FromVariant>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,208 @@
+// What the fusing pass makes must compute what the ops by themselves do.
+#include <cstring>
+
+#include "base/thread_pool.h"
+#include "eager/eager_emitter.h"
+#include "graph/builder.h"
+#include "gtest/gtest.h"
+#include "op/resource.h"
+#include "runtime/executable.h"
+
+namespace headrace {
+namespace {
+
+Tensor Numbers(Shape shape, int seed = 7) {
+  Tensor t = *Tensor::Allocate(DType::kFloat, shape);
+  for (int64_t i = 0; i < t.num_elements(); ++i) {
+    t.data<float>()[i] = static_cast<float>((i * seed + seed) % 23 - 11) / 8;
+  }
+  return t;
+}
+
+using Body = std::function<std::vector<Value>(OpScope&, const ValueList&)>;
+
+// `body` traced over inputs like `in`.
+FunctionPtr Traced(const Body& body, const std::vector<Tensor>& in) {
+  GraphBuilder builder(std::make_shared<Graph>(),
+                       GraphBuilder::Kind::kFunction);
+  std::vector<Value> args;
+  for (const Tensor& t : in) {
+    args.push_back(*builder.AddPlaceholder("x", t.dtype(), t.shape(), nullptr));
+  }
+  std::vector<Value> results;
+  {
+    EmitterScope scope(&builder);
+    OpScope s;
+    results = body(s, {args.begin(), args.end()});
+    EXPECT_TRUE(s.ok()) << s.status();
+  }
+  return MakeFunction(FunctionLibrary::NewName("fused"), builder, args,
+                      results);
+}
+
+// Runs `body` as a plan, thrice and with 1 to 4 threads, and op by op; the
+// results must agree to the last bit. The plan's text.
+std::string Compare(const Body& body, std::vector<Tensor> in) {
+  FunctionPtr f = Traced(body, in);
+  auto e = Executable::Make(*f, nullptr);
+  EXPECT_TRUE(e.ok()) << e.status();
+  ValueList values;
+  for (const Tensor& t : in) values.push_back(Value(t));
+  OpScope s;
+  std::vector<Value> want = body(s, values);
+  EXPECT_TRUE(s.ok()) << s.status();
+  RunServices services;
+  for (int threads : {1, 2, 4}) {
+    SetNumThreads(threads);
+    std::vector<Tensor> copy = in, out;
+    Status status = (*e)->Run(services, absl::MakeSpan(copy), &out);
+    EXPECT_TRUE(status.ok()) << status;
+    for (size_t i = 0; i < want.size() && i < out.size(); ++i) {
+      const Tensor& t = want[i].tensor();
+      EXPECT_EQ(out[i].shape(), t.shape());
+      EXPECT_EQ(std::memcmp(out[i].raw(), t.raw(), t.bytes()), 0)
+          << "result " << i << " with " << threads << " threads";
+    }
+  }
+  SetNumThreads(0);
+  return (*e)->DebugString();
+}
+
+int Lines(const std::string& plan) {
+  return static_cast<int>(std::count(plan.begin(), plan.end(), '\n'));
+}
+
+TEST(Fuse, ProductsTakeTheirTails) {
+  for (int64_t m : {1, 5, 200}) {
+    for (int64_t n : {10, 33, 300}) {
+      std::string plan = Compare(
+          [](OpScope& s, const ValueList& v) -> std::vector<Value> {
+            Value h = s("BiasAdd", {s("MatMul", {v[0], v[1]}), v[2]});
+            Value gate = s("Mul", {h, s("Sigmoid", {h})});
+            return {s("Relu", {s("AddV2", {gate, v[3]})})};
+          },
+          {Numbers({m, 40}), Numbers({40, n}), Numbers({n}), Numbers({m, n})});
+      EXPECT_EQ(Lines(plan), 1) << plan;
+    }
+  }
+}
+
+TEST(Fuse, ReshapesDoNotPartAProductFromItsTail) {
+  std::string plan = Compare(
+      [](OpScope& s, const ValueList& v) -> std::vector<Value> {
+        Value h = s("AddV2", {s("MatMul", {v[0], v[1]}), v[2]});
+        Value cube = s("Reshape", {h, s.Int32s({4, 50, 120})});
+        Value sum = s("AddV2", {cube, v[3]});
+        return {s("Tanh", {s("Reshape", {sum, s.Int32s({200, 120})})}), sum};
+      },
+      {Numbers({200, 64}), Numbers({64, 120}), Numbers({120}),
+       Numbers({4, 50, 120})});
+  EXPECT_EQ(Lines(plan), 1) << plan;
+}
+
+TEST(Fuse, AProductThatIsReadTwiceIsKept) {
+  std::string plan = Compare(
+      [](OpScope& s, const ValueList& v) -> std::vector<Value> {
+        Value p = s("MatMul", {v[0], v[1]});
+        return {s("Relu", {s("AddV2", {p, v[2]})}), p};
+      },
+      {Numbers({9, 40}), Numbers({40, 33}), Numbers({33})});
+  EXPECT_EQ(Lines(plan), 2) << plan;
+}
+
+TEST(Fuse, TheTailMayHaveSeveralResults) {
+  Compare(
+      [](OpScope& s, const ValueList& v) -> std::vector<Value> {
+        Value p = s("MatMul", {v[0], v[1]});
+        Value a = s("Tanh", {p});
+        return {a, s("Mul", {s("AddV2", {a, v[2]}), p})};
+      },
+      {Numbers({70, 40}), Numbers({40, 133}), Numbers({133})});
+}
+
+TEST(Fuse, ConvolutionsTakeNormalisationAndResidue) {
+  const std::vector<int64_t> ones(4, 1);
+  for (int64_t size : {3, 14}) {
+    for (int64_t channels : {8, 128}) {
+      std::string plan = Compare(
+          [&](OpScope& s, const ValueList& v) -> std::vector<Value> {
+            Value y = s("Conv2D", {v[0], v[1]},
+                        {{"strides", ones}, {"padding", "SAME"}});
+            y = s("AddV2", {s("Mul", {y, v[2]}), v[3]});
+            return {s("Relu", {s("AddV2", {y, v[4]})})};
+          },
+          {Numbers({2, size, size, 16}), Numbers({3, 3, 16, channels}),
+           Numbers({channels}), Numbers({channels}, 5),
+           Numbers({2, size, size, channels}, 3)});
+      EXPECT_EQ(Lines(plan), 1) << plan;
+    }
+  }
+}
+
+TEST(Fuse, NormalisationWithGivenStatisticsJoinsTheConvolution) {
+  const std::vector<int64_t> ones(4, 1);
+  auto body = [&](OpScope& s, const ValueList& v) -> std::vector<Value> {
+    Value y =
+        s("Conv2D", {v[0], v[1]}, {{"strides", ones}, {"padding", "SAME"}});
+    y = s("FusedBatchNormV3", {y, v[2], v[3], v[4], v[5]},
+          {{"is_training", false}});
+    return {s("Relu", {y})};
+  };
+  Tensor variance = Numbers({24});
+  for (float& v : variance.span<float>()) v = v * v + 0.1f;
+  std::vector<Tensor> in{Numbers({2, 7, 7, 16}), Numbers({1, 1, 16, 24}),
+                         Numbers({24}),          Numbers({24}, 5),
+                         Numbers({24}, 3),       variance};
+  auto e = Executable::Make(*Traced(body, in), nullptr);
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_EQ(Lines((*e)->DebugString()), 2) << (*e)->DebugString();
+  ValueList values;
+  for (const Tensor& t : in) values.push_back(Value(t));
+  OpScope s;
+  Tensor want = body(s, values)[0].tensor();
+  std::vector<Tensor> out;
+  ASSERT_TRUE((*e)->Run({}, absl::MakeSpan(in), &out).ok());
+  for (int64_t i = 0; i < want.num_elements(); ++i) {
+    EXPECT_NEAR(out[0].data<float>()[i], want.data<float>()[i], 1e-4);
+  }
+}
+
+// Weights that are read from a variable are prepared once, and again after
+// every change.
+TEST(Fuse, PreparedWeightsFollowTheirVariable) {
+  OpScope s;
+  Value handle((*RunOp("VarHandleOp", {},
+                       {{"dtype", DType::kFloat},
+                        {"shape", Shape({3, 3, 8, 64})},
+                        {"shared_name", "fuse_test_weights"}}))[0]);
+  Tensor x = Numbers({2, 9, 9, 8});
+  const std::vector<int64_t> ones(4, 1);
+  auto body = [&](OpScope& g, const ValueList& v) -> std::vector<Value> {
+    Value w = g("ReadVariableOp", {v[1]}, {{"dtype", DType::kFloat}});
+    return {g("Conv2D", {v[0], w}, {{"strides", ones}, {"padding", "SAME"}})};
+  };
+  ASSERT_TRUE(s.ok()) << s.status();
+  FunctionPtr f = Traced(body, {x, handle.tensor()});
+  auto e = Executable::Make(*f, nullptr);
+  ASSERT_TRUE(e.ok()) << e.status();
+  RunServices services;
+  services.resources = &DefaultResources();
+  for (int round = 0; round < 12; ++round) {
+    if (round % 4 == 0) {
+      s.All("AssignVariableOp",
+            {handle, Value(Numbers({3, 3, 8, 64}, round + 1))});
+    } else if (round % 4 == 3) {
+      s.All("AssignAddVariableOp",
+            {handle, Value(Numbers({3, 3, 8, 64}, round))});
+    }
+    ASSERT_TRUE(s.ok()) << s.status();
+    Tensor want = body(s, {Value(x), handle})[0].tensor();
+    std::vector<Tensor> in{x, handle.tensor()}, out;
+    Status status = (*e)->Run(services, absl::MakeSpan(in), &out);
+    ASSERT_TRUE(status.ok()) << status;
+    EXPECT_EQ(std::memcmp(out[0].raw(), want.raw(), want.bytes()), 0) << round;
+  }
+}
+
+}  // namespace
+}  // namespace headrace

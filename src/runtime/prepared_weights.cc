@@ -1,0 +1,88 @@
+#include "runtime/prepared_weights.h"
+
+#include <algorithm>
+
+namespace headrace {
+namespace {
+
+constexpr int kMostReluctant = 256;
+constexpr int64_t kSmallest = 4096;  // elements of weights worth looking at
+
+bool CallsFunctions(const ResolvedOp& op) {
+  return std::any_of(op.attrs().begin(), op.attrs().end(), [](const auto& a) {
+    return a.second.kind() == AttrKind::kFunc;
+  });
+}
+
+// True when some call changes a variable itself.
+bool WritesVariables(const Program& p) {
+  for (const Call& call : p.calls) {
+    if (!call.effect || call.op->name() == "ReadVariableOp" ||
+        CallsFunctions(*call.op)) {
+      continue;
+    }
+    for (ValueId v : call.inputs) {
+      const DType d = p.values[v].dtype;
+      if (d == DType::kResource || IsRef(d)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const void>> PreparedWeights::Get(
+    const ProductKernel& product, const KernelContext& c, bool repeated) {
+  using Made = std::shared_ptr<const void>;
+  if (source_ == Source::kInput && !repeated) return Made();
+  const Tensor& w = c.input(product.weights());
+  if (!w.counted() || w.num_elements() < kSmallest) return Made();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (held_.has_buffer()) {
+    if (held_.raw() == w.raw() && held_.SharesBufferWith(w) &&
+        held_.shape() == w.shape()) {
+      return made_;
+    }
+    held_ = Tensor();
+    made_ = nullptr;
+    wanted_ = std::min(wanted_ * 2, kMostReluctant);
+  }
+  seen_ = w.raw() == last_ ? seen_ + 1 : 0;
+  last_ = w.raw();
+  if (source_ != Source::kConstant && seen_ < wanted_) return Made();
+  HR_ASSIGN_OR_RETURN(made_, product.Prepare(c));
+  if (made_) held_ = w;
+  return made_;
+}
+
+void PreparedWeights::EndRepeated() {
+  if (source_ != Source::kInput) return;
+  std::lock_guard<std::mutex> lock(mutex_);
+  held_ = Tensor();
+  made_ = nullptr;
+  last_ = nullptr;
+  seen_ = 0;
+}
+
+std::vector<PreparedWeights::Source> WeightSources(const Program& p) {
+  using Source = PreparedWeights::Source;
+  std::vector<Source> of_value(p.values.size(), Source::kNone);
+  for (ValueId v : p.feeds) of_value[v] = Source::kInput;
+  for (size_t v = 0; v < p.values.size(); ++v) {
+    if (p.values[v].constant.has_buffer()) of_value[v] = Source::kConstant;
+  }
+  const bool writes = WritesVariables(p);
+  std::vector<Source> sources(p.calls.size(), Source::kNone);
+  for (size_t i = 0; i < p.calls.size(); ++i) {
+    const Call& call = p.calls[i];
+    if (call.op->name() == "ReadVariableOp") {
+      of_value[call.outputs[0]] = writes ? Source::kNone : Source::kVariable;
+    }
+    const auto* product = dynamic_cast<const ProductKernel*>(call.kernel.get());
+    if (product && product->prepares())
+      sources[i] = of_value[call.inputs[product->weights()]];
+  }
+  return sources;
+}
+
+}  // namespace headrace

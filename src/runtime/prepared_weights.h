@@ -1,0 +1,53 @@
+// What a product's weights were prepared into, kept while they stay the same.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "op/product_kernel.h"
+#include "runtime/program.h"
+
+namespace headrace {
+
+// For one product of a plan. Thread-safe.
+//
+// A buffer that is read by more than its owner is never written (writers copy
+// first), so what was made of a tensor is good as long as this holds a
+// reference to it and the same tensor comes again. Weights that changed from
+// run to run are prepared ever more reluctantly, as holding them makes their
+// next update copy.
+class PreparedWeights {
+ public:
+  enum class Source : uint8_t {
+    kNone,
+    kConstant,  // the same in every run
+    kVariable,  // read from a variable that the plan does not write
+    kInput,     // the plan's: the same from turn to turn of a loop, perhaps
+  };
+  explicit PreparedWeights(Source source) : source_(source) {}
+
+  // What `product` prepared of the weights of this run, perhaps now; null
+  // where it should do without. `repeated`: the run is a turn of a loop.
+  StatusOr<std::shared_ptr<const void>> Get(const ProductKernel& product,
+                                            const KernelContext& c,
+                                            bool repeated);
+  // A loop is over: what it passed round is let go.
+  void EndRepeated();
+
+ private:
+  const Source source_;
+  std::mutex mutex_;
+  const void* last_ = nullptr;  // the weights of the last run, not held
+  int seen_ = 0;                // runs in a row with these
+  int wanted_ = 1;              // seen_ at which to prepare
+  Tensor held_;
+  std::shared_ptr<const void> made_;
+};
+
+// Per call of `p` (kernels bound): where the weights of a product come from,
+// kNone for other calls and for weights that the calls compute or change.
+std::vector<PreparedWeights::Source> WeightSources(const Program& p);
+
+}  // namespace headrace

@@ -1,0 +1,54 @@
+#include "runtime/product_chain.h"
+
+namespace headrace {
+namespace {
+
+using Pointers = absl::InlinedVector<Tensor*, 8>;
+
+// A context's tensors as pointers; kernels only read their inputs.
+Pointers InputsOf(const KernelContext& c, int count) {
+  Pointers p;
+  for (int i = 0; i < count; ++i) p.push_back(const_cast<Tensor*>(&c.input(i)));
+  return p;
+}
+
+}  // namespace
+
+StatusOr<std::shared_ptr<const void>> ProductChain::Prepare(
+    const KernelContext& c) const {
+  Tensor made(DType::kFloat, p_.shape);
+  Tensor* out = &made;
+  Pointers in = InputsOf(c, p_.op->num_inputs());
+  return p_.product->Prepare(
+      KernelContext(*p_.op, in.data(), &out, c.services()));
+}
+
+Status ProductChain::RunPrepared(KernelContext& c, const void* prepared,
+                                 const Tail*) const {
+  Tensor product;
+  if (p_.host >= 0) {
+    product = c.output(p_.host).WithShape(p_.shape);
+  } else {
+    HR_ASSIGN_OR_RETURN(product, c.Temporary(DType::kFloat, p_.shape));
+  }
+  Tensor* out = &product;
+  Pointers in = InputsOf(c, p_.op->num_inputs());
+  KernelContext inner(*p_.op, in.data(), &out, c.services());
+
+  Pointers loaded, stored;
+  for (int i : p_.chain_inputs) {
+    loaded.push_back(i < 0 ? &product : const_cast<Tensor*>(&c.input(i)));
+  }
+  for (int o = 0; o < c.num_outputs(); ++o) stored.push_back(&c.output(o));
+  const KernelContext outer(c.op(), loaded.data(), stored.data(), c.services());
+
+  const int64_t n = p_.shape[p_.shape.rank() - 1];
+  auto done = [&](int64_t begin, int64_t end) {
+    p_.chain->RunRange(outer, begin * n, end * n);
+  };
+  const Tail tail{done};
+  HR_RETURN_IF_ERROR(p_.product->RunPrepared(inner, prepared, &tail));
+  return c.CheckCancelled();
+}
+
+}  // namespace headrace

@@ -1,0 +1,44 @@
+// One kernel for a product (of matrices, a convolution) and the chain of
+// element-wise ops behind it, which works on rows of the product while they
+// are in the cache.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "op/product_kernel.h"
+#include "runtime/fused_kernel.h"
+
+namespace headrace {
+
+// Built by the fusing pass. Inputs: the product's, then the chain's own. All
+// shapes are known.
+class ProductChain : public ProductKernel {
+ public:
+  struct Parts {
+    ResolvedOpPtr op;  // the product's
+    std::shared_ptr<ProductKernel> product;
+    std::unique_ptr<FusedKernel> chain;
+    // Per register that the chain loads: its input here, or -1: the product.
+    std::vector<int> chain_inputs;
+    Shape shape;    // of the product; float
+    int host = -1;  // the output whose memory holds the product meanwhile
+  };
+  explicit ProductChain(Parts parts) : p_(std::move(parts)) {}
+
+  int weights() const override { return p_.product->weights(); }
+  bool tells_rows() const override { return false; }
+  bool prepares() const override { return p_.product->prepares(); }
+  StatusOr<std::shared_ptr<const void>> Prepare(
+      const KernelContext& c) const override;
+  Status RunPrepared(KernelContext& c, const void* prepared,
+                     const Tail* tail) const override;
+  double Cost(absl::Span<Tensor* const> inputs) const override {
+    return p_.product->Cost(inputs) + p_.chain->Cost(inputs);
+  }
+
+ private:
+  const Parts p_;
+};
+
+}  // namespace headrace
