@@ -1,9 +1,13 @@
 #include "base/files.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +16,22 @@ namespace headrace {
 namespace {
 
 constexpr size_t kCopyBytes = size_t{1} << 20;
+// Temporary names go on with HostMark(), "-", the process' id, "-".
+constexpr char kTemporaryMark[] = ".tmp";
+
+// Tells machines apart that share a folder: a hash of the host's name.
+uint32_t HostMark() {
+  static const uint32_t mark = [] {
+    char name[256] = {};
+    gethostname(name, sizeof(name) - 1);
+    uint32_t hash = 2166136261u;
+    for (const char* c = name; *c != 0; ++c) {
+      hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619u;
+    }
+    return hash;
+  }();
+  return mark;
+}
 
 // Matches one character against the set that begins at pattern[*at] == '[';
 // *at ends behind the set. A set without its ']' matches nothing.
@@ -103,7 +123,27 @@ StatusOr<std::string> ReadWholeFile(FileSystem* fs, const std::string& path) {
 std::string TemporaryNameFor(StringView path) {
   static std::atomic<uint64_t> count{0};
   static const uint64_t kSalt = std::random_device()();
-  return absl::StrCat(path, ".tmp", getpid(), "-", kSalt, "-", ++count);
+  return absl::StrCat(path, kTemporaryMark, HostMark(), "-", getpid(), "-",
+                      kSalt, "-", ++count);
+}
+
+Status DeleteAbandonedFiles(FileSystem* fs, const std::string& folder) {
+  HR_ASSIGN_OR_RETURN(const auto names,
+                      fs->List(folder.empty() ? "." : folder));
+  Status first;
+  for (const std::string& name : names) {
+    const size_t mark = name.rfind(kTemporaryMark);
+    if (mark == std::string::npos) continue;
+    const char* begin = name.c_str() + mark + strlen(kTemporaryMark);
+    char* end = nullptr;
+    if (strtoul(begin, &end, 10) != HostMark() || *end != '-') continue;
+    begin = end + 1;
+    const int64_t pid = strtoll(begin, &end, 10);
+    if (end == begin || *end != '-' || pid <= 0 || pid > INT32_MAX) continue;
+    if (kill(static_cast<pid_t>(pid), 0) == 0 || errno != ESRCH) continue;
+    first.Update(fs->Delete(JoinPath(folder, name)));
+  }
+  return first;
 }
 
 Status WriteFileAtomically(FileSystem* fs, const std::string& path,
@@ -162,6 +202,20 @@ Status CopyFile(FileSystem* from_fs, const std::string& from, FileSystem* to_fs,
     HR_RETURN_IF_ERROR(out->Append(StringView(buffer.data(), n)));
     offset += n;
   }
+}
+
+Status LinkOrCopyFile(FileSystem* fs, const std::string& from,
+                      const std::string& to) {
+  if (fs == PosixFileSystem()) {
+    if (link(from.c_str(), to.c_str()) == 0) return OkStatus();
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != EMLINK) {
+      return ErrnoStatus(errno, absl::StrCat(from, " -> ", to));
+    }
+  }
+  if (FileExists(fs, to)) return AlreadyExists(to, ": the file exists");
+  const Status copied = CopyFile(fs, from, fs, to);
+  if (!copied.ok()) fs->Delete(to).IgnoreError();
+  return copied;
 }
 
 bool MatchesPattern(StringView name, StringView pattern) {

@@ -29,6 +29,10 @@ Status WriteFileAtomically(FileSystem* fs, const std::string& path,
 // A name beside `path` that no other call of this or another process gives.
 std::string TemporaryNameFor(StringView path);
 
+// Deletes files of such names in a folder whose process, of this machine, is
+// gone: it was killed while it wrote them.
+Status DeleteAbandonedFiles(FileSystem* fs, const std::string& folder);
+
 // Makes the folder and those it lies in; those that exist are fine.
 Status CreateDirectories(FileSystem* fs, const std::string& path);
 
@@ -39,6 +43,11 @@ Status DeleteRecursively(FileSystem* fs, const std::string& path);
 // Copies the bytes, also from one file system to another; replaces `to`.
 Status CopyFile(FileSystem* from_fs, const std::string& from, FileSystem* to_fs,
                 const std::string& to);
+
+// A second name for a file: a hard link where the file system has them, else a
+// copy, synced. AlreadyExists when `to` is there.
+Status LinkOrCopyFile(FileSystem* fs, const std::string& from,
+                      const std::string& to);
 
 // Paths that match a pattern, sorted; none is no error. In each part of the
 // path `*` is any run, `?` any one character, [a-z] and [^a-z] (or [!a-z]) a

@@ -3,9 +3,12 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include "absl/strings/str_join.h"
 #include "base/files.h"
+#include "bind/convert.h"
 #include "bind/dtype_object.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
@@ -13,6 +16,8 @@
 #include "formats/checkpoint_reader.h"
 #include "train/checkpoint.h"
 #include "train/checkpoint_tensor.h"
+#include "train/folder_lock.h"
+#include "train/sharding.h"
 
 namespace nb = nanobind;
 
@@ -30,16 +35,125 @@ struct Place {
 
 using Extra = std::vector<std::pair<std::string, TrackablePtr>>;
 
-void SaveGraph(const TrackablePtr& root, const Extra& extra,
-               const std::string& prefix) {
+// The values to be saved, read at once; written then or later, by any thread.
+GraphValues Gather(const TrackablePtr& root, const Extra& extra) {
+  return ValueOrRaise(GraphValues::Gather(root, extra));
+}
+
+// A piece of a shard as Python has it: key, tensor, and "" or the full shape
+// and slice ("4 3 0,2:-").
+using PyPiece = std::tuple<std::string, nb::object, std::string>;
+
+ShardPiece ToPiece(const PyPiece& from) {
+  const auto& [key, object, text] = from;
+  ShardPiece piece{.key = key};
+  Value value;
+  if (!ToValue(object.ptr(), {}, &value)) throw nb::python_error();
+  if (value.is_symbolic()) {
+    RaiseTrackable(Unimplemented("a checkpoint of values inside a graph"));
+  }
+  piece.tensor = value.tensor();
+  const ShapeAndSlice part = ValueOrRaise(ParseShapeAndSlice(text));
+  if (!part.whole) {
+    piece.whole = Shape(part.dims);
+    piece.slice = part.slice;
+    if (Shape(SliceDims(part.slice)) != piece.tensor.shape()) {
+      RaiseTrackable(InvalidArgument("shard: the slice ", text, " of ", key,
+                                     " is not of shape ",
+                                     piece.tensor.shape()));
+    }
+  }
+  return piece;
+}
+
+void WriteValues(const GraphValues& values, const std::string& prefix,
+                 int64_t max_shard_bytes) {
   const Place place(prefix);
-  const GraphValues values = ValueOrRaise(GraphValues::Gather(root, extra));
   Status status;
   {
     nb::gil_scoped_release unlocked;
-    status = values.Write(place.fs, place.local, {});
+    status = values.Write(place.fs, place.local,
+                          {.max_shard_bytes = max_shard_bytes});
   }
   RaiseUnlessOk(status);
+}
+
+// Shards that hold the object graph too, as a piece.
+void WritePieces(const std::string& prefix,
+                 const std::vector<std::vector<PyPiece>>& shards) {
+  const Place place(prefix);
+  std::vector<Shard> pieces;
+  for (const auto& shard : shards) {
+    pieces.emplace_back();
+    for (const PyPiece& piece : shard) pieces.back().push_back(ToPiece(piece));
+  }
+  Status status;
+  {
+    nb::gil_scoped_release unlocked;
+    status = PrepareFolder(place.fs, place.local);
+    if (status.ok()) {
+      status = WriteShards(place.fs, place.local, pieces, "", /*sync=*/true);
+    }
+  }
+  RaiseUnlessOk(status);
+}
+
+nb::object ToPython(const Tensor& t) {
+  PyObject* o = WrapValue(Value(t));
+  if (o == nullptr) nb::raise_python_error();
+  return nb::steal(o);
+}
+
+// The pieces of shards of at most so many bytes, as PyPiece.
+nb::list ShardsOf(const std::vector<std::pair<std::string, nb::object>>& from,
+                  int64_t most_bytes) {
+  KeyedTensors values;
+  for (const auto& [key, object] : from) {
+    values.emplace_back(key, ToPiece({key, object, ""}).tensor);
+  }
+  nb::list out;
+  for (const Shard& shard : ValueOrRaise(ShardsBySize(values, most_bytes))) {
+    nb::list pieces;
+    for (const ShardPiece& piece : shard) {
+      std::string text;
+      if (piece.slice) {
+        text = absl::StrCat(absl::StrJoin(piece.whole.dims(), " "), " ",
+                            piece.slice->ToString());
+      }
+      pieces.append(nb::make_tuple(piece.key, ToPython(piece.tensor), text));
+    }
+    out.append(pieces);
+  }
+  return out;
+}
+
+void AddValues(nb::module_& m) {
+  nb::class_<GraphValues>(m, "GraphValues")
+      .def("write", WriteValues, nb::arg("prefix"),
+           nb::arg("max_shard_bytes") = 0)
+      .def("serialized_graph",
+           [](const GraphValues& v) {
+             const std::string& bytes = v.serialized_graph();
+             return nb::bytes(bytes.data(), bytes.size());
+           })
+      .def("items", [](const GraphValues& v) {
+        nb::list out;
+        for (size_t i = 0; i < v.values().size(); ++i) {
+          const auto& [key, value] = v.values()[i];
+          out.append(
+              nb::make_tuple(key, ToPython(value), OwnerOf(v.owners()[i])));
+        }
+        return out;
+      });
+  m.def("gather_graph", Gather);
+  m.def("write_shards", WritePieces);
+  m.def("shards_by_size", ShardsOf);
+  // Held until the object dies; None where folders have no locks.
+  nb::class_<FolderLock>(m, "FolderLock");
+  m.def("lock_folder", [](const std::string& folder) {
+    const Place place(folder);
+    return ValueOrRaise(FolderLock::Take(place.fs, place.local));
+  });
 }
 
 // Unmatched values and objects, each a list of (name, nearest).
@@ -91,10 +205,9 @@ void AddRestoration(nb::module_& m) {
       .def("report", ReportOf)
       .def("complaints", &Restoration::Complaints)
       .def("expect_partial", &Restoration::ExpectPartial);
-  m.def("save_graph", SaveGraph);
   m.def("restore_graph", [](const std::string& path, const TrackablePtr& root,
-                            const Extra& extra) {
-    return ValueOrRaise(RestoreGraph(path, root, extra));
+                            const Extra& extra, bool skip_slots) {
+    return ValueOrRaise(RestoreGraph(path, root, extra, skip_slots));
   });
 }
 
@@ -181,11 +294,14 @@ nb::object ReadState(const std::string& folder, const std::string& file) {
 }
 
 void WriteState(const std::string& folder, const std::string& latest,
-                const std::vector<std::string>& all, const std::string& file) {
+                const std::vector<std::string>& all, const std::string& file,
+                const std::vector<double>& timestamps, double preserved) {
   const Place place(folder);
   CheckpointState state;
   state.latest = latest;
   state.all = all;
+  state.timestamps = timestamps;
+  if (preserved > 0) state.last_preserved = preserved;
   RaiseUnlessOk(WriteCheckpointState(place.fs, place.local, state, file));
 }
 
@@ -194,6 +310,7 @@ class PyRotation {
  public:
   PyRotation(const std::string& folder, int max_to_keep, double hours)
       : rotation_(Open(folder, max_to_keep, hours)) {}
+  void BeginSave() { RaiseUnlessOk(rotation_.BeginSave()); }
   void Added(const std::string& prefix) {
     RaiseUnlessOk(rotation_.Added(Place(prefix).local));
   }
@@ -217,7 +334,21 @@ class PyRotation {
 
 void AddState(nb::module_& m) {
   m.def("read_checkpoint_state", ReadState);
-  m.def("write_checkpoint_state", WriteState);
+  m.def("write_checkpoint_state", WriteState, nb::arg("folder"),
+        nb::arg("latest"), nb::arg("all"), nb::arg("file"),
+        nb::arg("timestamps") = std::vector<double>(),
+        nb::arg("preserved") = 0.0);
+  m.def("write_file_atomically",
+        [](const std::string& path, const nb::bytes& data) {
+          const Place place(path);
+          RaiseUnlessOk(WriteFileAtomically(
+              place.fs, place.local, StringView(data.c_str(), data.size())));
+        });
+  m.def("delete_checkpoint", [](const std::string& prefix) {
+    const Place place(prefix);
+    const Status status = DeleteCheckpoint(place.fs, place.local);
+    if (!absl::IsNotFound(status)) RaiseUnlessOk(status);
+  });
   m.def("checkpoint_exists", [](const std::string& prefix) {
     const Place place(prefix);
     return CheckpointExists(place.fs, place.local);
@@ -228,6 +359,7 @@ void AddState(nb::module_& m) {
   });
   nb::class_<PyRotation>(m, "CheckpointRotation")
       .def(nb::init<const std::string&, int, double>())
+      .def("begin_save", &PyRotation::BeginSave)
       .def("added", &PyRotation::Added)
       .def("checkpoints", &PyRotation::checkpoints)
       .def("latest", &PyRotation::latest);
@@ -237,6 +369,7 @@ void AddState(nb::module_& m) {
 
 void AddCheckpoint(nb::module_& m) {
   AddTrackable(m);
+  AddValues(m);
   AddRestoration(m);
   AddReader(m);
   AddState(m);

@@ -71,14 +71,21 @@ class PythonNode : public Trackable, public WithOwner {
     values_.clear();
     if (!has_values_) return specs;
     HR_RETURN_IF_ERROR(InPython([&]() -> Status {
-      const nb::object dict = owner_.get().attr("_serialize_to_tensors")();
+      const nb::object owner = owner_.get();
+      const nb::object dict = owner.attr("_serialize_to_tensors")();
+      // What the object graph calls all of them, where that is one name.
+      const std::string attribute = nb::cast<std::string>(
+          nb::getattr(owner, "_checkpoint_attribute", nb::str("")));
       for (const auto& [name, value] : nb::cast<nb::dict>(dict)) {
         Value v;
         if (!ToValue(value.ptr(), {}, &v)) throw nb::python_error();
         if (v.is_symbolic()) {
           return Unimplemented("a checkpoint of values inside a graph");
         }
-        specs.push_back({nb::cast<std::string>(nb::str(name)), ""});
+        specs.push_back({.name = nb::cast<std::string>(nb::str(name))});
+        if (specs.back().name.rfind(attribute, 0) == 0) {
+          specs.back().attribute = attribute;
+        }
         values_.push_back(v.tensor());
       }
       return OkStatus();

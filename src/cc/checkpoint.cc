@@ -8,6 +8,7 @@
 #include "formats/events.h"
 #include "op/resource.h"
 #include "train/checkpoint.h"
+#include "train/checkpoint_manager.h"
 
 namespace headrace::tf {
 
@@ -29,6 +30,15 @@ TrackablePtr NodeOf(const Module& module) {
                                                 : NodeOf(child.variable)));
   }
   return node;
+}
+
+SaveOptions Core(const CheckpointOptions& options) {
+  SaveOptions core;
+  core.files.sync = options.sync;
+  core.files.max_shard_bytes = options.max_shard_bytes;
+  core.async = options.enable_async;
+  core.callbacks = options.write_callbacks;
+  return core;
 }
 
 std::string FolderOf(const std::string& prefix) {
@@ -69,23 +79,36 @@ void Checkpoint::set_max_to_keep(int count) {
   state_->rotation.reset();
 }
 
-std::string Checkpoint::save(const std::string& prefix) {
+std::string Checkpoint::save(const std::string& prefix,
+                             const CheckpointOptions& options) {
   state_->Attach();
-  if (state_->max_to_keep <= 0) return Check(state_->checkpoint->Save(prefix));
+  if (state_->max_to_keep <= 0) {
+    return Check(state_->checkpoint->Save(prefix, Core(options)));
+  }
   FileSystem* fs = PosixFileSystem();
   std::string folder = FolderOf(prefix);
   if (!state_->rotation) {
     state_->rotation = Check(CheckpointRotation::Open(
         fs, folder, {.max_to_keep = state_->max_to_keep}));
   }
-  std::string path = Check(state_->checkpoint->Save(prefix));
+  // Which files go is decided when the new one stands.
+  CheckpointOptions waiting = options;
+  waiting.enable_async = false;
+  std::string path = Check(state_->checkpoint->Save(prefix, Core(waiting)));
   Check(state_->rotation->Added(path));
   return path;
 }
 
-void Checkpoint::write(const std::string& prefix) {
+void Checkpoint::write(const std::string& prefix,
+                       const CheckpointOptions& options) {
   state_->Attach();
-  Check(state_->checkpoint->Write(prefix));
+  Check(state_->checkpoint->Write(prefix, Core(options)));
+}
+
+void Checkpoint::sync() { Check(state_->checkpoint->Sync()); }
+
+int64_t Checkpoint::save_counter() const {
+  return Check(state_->checkpoint->save_count());
 }
 
 void Checkpoint::restore(const std::string& prefix, bool partial) {
@@ -96,6 +119,67 @@ void Checkpoint::restore(const std::string& prefix, bool partial) {
 
 std::string Checkpoint::latest(const std::string& folder) {
   return Check(LatestCheckpoint(PosixFileSystem(), folder));
+}
+
+struct CheckpointManager::State {
+  Checkpoint::State* checkpoint;
+  std::unique_ptr<headrace::CheckpointManager> manager;
+  std::function<void()> init;  // called from here: it may throw
+};
+
+CheckpointManager::CheckpointManager(Checkpoint& checkpoint,
+                                     const std::string& folder,
+                                     const Options& options)
+    : state_(std::make_unique<State>()) {
+  state_->checkpoint = checkpoint.state_.get();
+  headrace::CheckpointManager::Options core;
+  core.max_to_keep = options.max_to_keep;
+  core.keep_every_hours = options.keep_checkpoint_every_n_hours;
+  core.name = options.checkpoint_name;
+  if (options.checkpoint_interval > 0) {
+    core.interval = options.checkpoint_interval;
+  }
+  if (options.step_counter) {
+    core.step = [node = NodeOf(options.step_counter)]() -> StatusOr<int64_t> {
+      HR_ASSIGN_OR_RETURN(const auto values, node->Read());
+      const headrace::Tensor& t = values[0];
+      const bool whole = t.dtype() == headrace::DType::kInt64 ||
+                         t.dtype() == headrace::DType::kInt32;
+      if (!whole || t.num_elements() != 1) {
+        return InvalidArgument("step_counter is no integer: ", t.Describe());
+      }
+      return t.IntAt(0);
+    };
+  }
+  state_->init = options.init_fn;
+  state_->manager = Check(headrace::CheckpointManager::Open(
+      state_->checkpoint->checkpoint.get(), folder, std::move(core)));
+}
+CheckpointManager::~CheckpointManager() = default;
+
+std::string CheckpointManager::save(const CheckpointOptions& options,
+                                    bool check_interval, int64_t number) {
+  state_->checkpoint->Attach();
+  return Check(state_->manager->Save(
+      number < 0 ? std::nullopt : std::optional<int64_t>(number),
+      check_interval, Core(options)));
+}
+
+std::string CheckpointManager::restore_or_initialize() {
+  state_->checkpoint->Attach();
+  std::string path = Check(state_->manager->RestoreOrInitialize());
+  if (path.empty() && state_->init) state_->init();
+  return path;
+}
+
+void CheckpointManager::sync() { Check(state_->manager->Sync()); }
+
+std::vector<std::string> CheckpointManager::checkpoints() const {
+  return state_->manager->checkpoints();
+}
+
+std::string CheckpointManager::latest_checkpoint() const {
+  return state_->manager->latest();
 }
 
 struct EventFileWriter::State {

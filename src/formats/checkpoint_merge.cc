@@ -1,5 +1,6 @@
 // Several checkpoints into one: what a sharded save ends with.
 #include "base/files.h"
+#include "formats/checkpoint_install.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/table.h"
 #include "formats/version_check.h"
@@ -13,14 +14,9 @@ using Entry = tensorflow::BundleEntryProto;
 
 constexpr int kMostShards = 99999;
 
-struct Rename {
-  std::string from;
-  int shard;  // of the merged checkpoint
-};
-
 struct Merged {
   std::map<std::string, Entry> entries;
-  std::vector<Rename> renames;
+  std::vector<std::string> data;  // files, by shard of the merged checkpoint
   tensorflow::VersionDef versions;
 };
 
@@ -47,7 +43,7 @@ Status AddEntry(const std::string& key, Entry entry, Merged* merged) {
 Status AddSource(FileSystem* fs, const std::string& prefix, Merged* merged) {
   HR_ASSIGN_OR_RETURN(auto file, fs->OpenToRead(CheckpointIndexPath(prefix)));
   HR_ASSIGN_OR_RETURN(auto table, TableReader::Open(std::move(file)));
-  const int first = static_cast<int>(merged->renames.size());
+  const int first = static_cast<int>(merged->data.size());
   int shards = -1;
   HR_RETURN_IF_ERROR(table->Scan([&](StringView key, StringView value) {
     const auto bad = [&] { return DataLoss(table->path(), ": bad entry"); };
@@ -72,22 +68,24 @@ Status AddSource(FileSystem* fs, const std::string& prefix, Merged* merged) {
   }));
   if (shards < 0) return DataLoss(table->path(), ": no header");
   for (int i = 0; i < shards; ++i) {
-    merged->renames.push_back(
-        {CheckpointDataPath(prefix, i, shards), first + i});
+    merged->data.push_back(CheckpointDataPath(prefix, i, shards));
   }
   return OkStatus();
 }
 
-Status WriteIndex(FileSystem* fs, const std::string& path,
-                  const Merged& merged) {
+// As a new file; the data files are numbers `first`.. of `num_shards`.
+Status WriteIndex(FileSystem* fs, const std::string& path, const Merged& merged,
+                  int first, int num_shards) {
   HR_ASSIGN_OR_RETURN(auto file, fs->OpenToWrite(path, WriteMode::kCreateNew));
   TableWriter table(file.get());
   tensorflow::BundleHeaderProto header;
-  header.set_num_shards(static_cast<int>(merged.renames.size()));
+  header.set_num_shards(num_shards);
   *header.mutable_version() = merged.versions;
   HR_RETURN_IF_ERROR(table.Add("", header.SerializeAsString()));
   for (const auto& [key, entry] : merged.entries) {
-    HR_RETURN_IF_ERROR(table.Add(key, entry.SerializeAsString()));
+    Entry moved = entry;
+    if (entry.slices().empty()) moved.set_shard_id(entry.shard_id() + first);
+    HR_RETURN_IF_ERROR(table.Add(key, moved.SerializeAsString()));
   }
   HR_RETURN_IF_ERROR(table.Finish());
   HR_RETURN_IF_ERROR(file->Sync());
@@ -110,22 +108,12 @@ Status MergeCheckpoints(FileSystem* fs, absl::Span<const std::string> prefixes,
     return InvalidArgument("Merging checkpoints: no source for ",
                            merged_prefix);
   }
-  const std::string temporary =
-      TemporaryNameFor(CheckpointIndexPath(merged_prefix));
-  const int shards = static_cast<int>(merged.renames.size());
-  Status status = WriteIndex(fs, temporary, merged);
-  for (const Rename& r : merged.renames) {
-    if (!status.ok()) break;
-    status =
-        fs->Rename(r.from, CheckpointDataPath(merged_prefix, r.shard, shards));
-  }
-  if (status.ok()) {
-    status = fs->Rename(temporary, CheckpointIndexPath(merged_prefix));
-  }
-  if (!status.ok()) {
-    fs->Delete(temporary).IgnoreError();
-    return status;
-  }
+  HR_RETURN_IF_ERROR(InstallCheckpoint(
+      fs, merged_prefix, merged.data,
+      [&](const std::string& path, int first, int num_shards) {
+        return WriteIndex(fs, path, merged, first, num_shards);
+      },
+      /*sync=*/true));
   for (const std::string& source : sources) {
     if (source == merged_prefix) continue;
     HR_RETURN_IF_ERROR(fs->Delete(CheckpointIndexPath(source)));

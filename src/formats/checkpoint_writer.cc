@@ -6,6 +6,7 @@
 #include "base/crc32c.h"
 #include "base/files.h"
 #include "base/thread_pool.h"
+#include "formats/checkpoint_install.h"
 #include "formats/element_size.h"
 #include "formats/table.h"
 #include "tensorflow/core/protobuf/tensor_bundle.pb.h"
@@ -45,8 +46,7 @@ CheckpointWriter::CheckpointWriter(FileSystem* fs, std::string prefix,
     : fs_(fs),
       prefix_(std::move(prefix)),
       options_(options),
-      data_path_(TemporaryNameFor(CheckpointDataPath(prefix_, 0, 1))),
-      index_path_(TemporaryNameFor(CheckpointIndexPath(prefix_))) {}
+      data_path_(TemporaryNameFor(CheckpointDataPath(prefix_, 0, 1))) {}
 
 StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
     FileSystem* fs, const std::string& prefix, const Options& options) {
@@ -64,7 +64,6 @@ CheckpointWriter::~CheckpointWriter() {
   if (finished_ || data_ == nullptr) return;
   data_ = nullptr;
   fs_->Delete(data_path_).IgnoreError();
-  fs_->Delete(index_path_).IgnoreError();
 }
 
 Status CheckpointWriter::Guard(absl::FunctionRef<Status()> add) {
@@ -283,17 +282,24 @@ Status CheckpointWriter::AddStringsSlice(StringView key, Dims dims,
   });
 }
 
-Status CheckpointWriter::WriteIndex() {
-  HR_ASSIGN_OR_RETURN(auto file,
-                      fs_->OpenToWrite(index_path_, WriteMode::kCreateNew));
+Status CheckpointWriter::WriteIndex(const std::string& path, int shard,
+                                    int num_shards) {
+  HR_ASSIGN_OR_RETURN(auto file, fs_->OpenToWrite(path, WriteMode::kCreateNew));
   TableWriter table(file.get());
   tensorflow::BundleHeaderProto header;
-  header.set_num_shards(1);
+  header.set_num_shards(num_shards);
   header.mutable_version()->set_producer(1);
   HR_RETURN_IF_ERROR(table.Add("", header.SerializeAsString()));
   std::string bytes;
-  for (const auto& [key, entry] : entries_) {
-    entry.SerializeToString(&bytes);
+  for (auto& [key, entry] : entries_) {
+    // An entry of slices is no piece of a file itself.
+    if (shard != 0 && entry.slices().empty()) {
+      Entry moved = entry;
+      moved.set_shard_id(shard);
+      moved.SerializeToString(&bytes);
+    } else {
+      entry.SerializeToString(&bytes);
+    }
     HR_RETURN_IF_ERROR(table.Add(key, bytes));
   }
   HR_RETURN_IF_ERROR(table.Finish());
@@ -305,13 +311,12 @@ Status CheckpointWriter::FinishNow() {
   HR_RETURN_IF_ERROR(Flush());
   if (options_.sync) HR_RETURN_IF_ERROR(data_->Sync());
   HR_RETURN_IF_ERROR(data_->Close());
-  HR_RETURN_IF_ERROR(WriteIndex());
-  HR_RETURN_IF_ERROR(
-      fs_->Rename(data_path_, CheckpointDataPath(prefix_, 0, 1)));
-  HR_RETURN_IF_ERROR(fs_->Rename(index_path_, CheckpointIndexPath(prefix_)));
-  if (!options_.sync) return OkStatus();
-  const StringView folder = DirName(prefix_);
-  return fs_->SyncDirectory(folder.empty() ? "." : std::string(folder));
+  return InstallCheckpoint(
+      fs_, prefix_, {data_path_},
+      [&](const std::string& path, int first, int num_shards) {
+        return WriteIndex(path, first, num_shards);
+      },
+      options_.sync);
 }
 
 Status CheckpointWriter::Finish() {

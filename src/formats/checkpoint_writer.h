@@ -13,8 +13,9 @@
 //                   only dtype, shape and its slices here
 //     slice key     (tensor_slice.h) BundleEntryProto of a slice
 //
-// Both are written under temporary names beside and renamed by Finish, the
-// index last: a reader, or a crash, sees a whole checkpoint or none.
+// Both are written under temporary names beside and put in place by Finish
+// (checkpoint_install.h): a reader, or a crash, sees the checkpoint that was
+// there or the new one, whole.
 #pragma once
 
 #include <cstdint>
@@ -104,13 +105,14 @@ class CheckpointWriter {
   Status Flush();
   // Writes a large block directly, on several threads; *crc is its checksum.
   Status AppendLarge(absl::Span<const char> bytes, uint32_t* crc);
-  Status WriteIndex();
+  // As a new file, the data file being number `shard` of `num_shards`.
+  Status WriteIndex(const std::string& path, int shard, int num_shards);
   Status FinishNow();
 
   FileSystem* const fs_;
   const std::string prefix_;
   const Options options_;
-  const std::string data_path_, index_path_;  // temporary names
+  const std::string data_path_;  // a temporary name
   std::unique_ptr<WritableFile> data_;
   std::string buffer_;     // small tensors, gathered
   uint64_t written_ = 0;   // bytes of the data file before buffer_

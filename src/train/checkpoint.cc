@@ -2,6 +2,7 @@
 
 #include "base/files.h"
 #include "formats/checkpoint_writer.h"
+#include "train/folder_lock.h"
 
 namespace headrace {
 namespace {
@@ -38,48 +39,69 @@ StatusOr<int64_t> Checkpoint::save_count() const {
   return CounterValue(root_);
 }
 
-StatusOr<std::string> Checkpoint::Save(const std::string& prefix,
-                                       const GraphValues::Options& options) {
+StatusOr<int64_t> Checkpoint::CountSave() {
   HR_ASSIGN_OR_RETURN(const int64_t count, save_count());
   const Tensor next = Tensor::Scalar<int64_t>(count + 1);
   HR_RETURN_IF_ERROR(
       root_->Child(kSaveCounter)->Write(absl::MakeSpan(&next, 1)));
-  const std::string path = absl::StrCat(prefix, "-", count + 1);
-  HR_RETURN_IF_ERROR(Write(path, options));
-  std::string local;
-  HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(path, &local));
-  CheckpointState state;
-  state.latest = local;
-  state.all = {local};
-  HR_RETURN_IF_ERROR(
-      WriteCheckpointState(fs, std::string(DirName(local)), state));
-  return path;
+  return count + 1;
 }
 
-Status Checkpoint::Write(const std::string& prefix,
-                         const GraphValues::Options& options) {
-  HR_RETURN_IF_ERROR(status_);
+StatusOr<std::string> Checkpoint::Save(const std::string& prefix,
+                                       const SaveOptions& options) {
+  HR_RETURN_IF_ERROR(Sync());
   std::string local;
   HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(prefix, &local));
-  HR_ASSIGN_OR_RETURN(const GraphValues values, GraphValues::Gather(root_));
-  return values.Write(fs, local, options);
+  const std::string folder(DirName(local));
+  HR_RETURN_IF_ERROR(PrepareFolder(fs, local));
+  HR_ASSIGN_OR_RETURN(auto lock, FolderLock::Take(fs, folder));
+  HR_ASSIGN_OR_RETURN(const int64_t count, CountSave());
+  const std::string number = absl::StrCat("-", count);
+  CheckpointState state;
+  state.latest = local + number;
+  state.all = {state.latest};
+  HR_RETURN_IF_ERROR(WriteThen(prefix + number, options,
+                               [fs, folder, state, lock = std::move(lock)] {
+                                 return WriteCheckpointState(fs, folder, state);
+                               }));
+  return prefix + number;
+}
+
+Status Checkpoint::WriteThen(const std::string& prefix,
+                             const SaveOptions& options,
+                             std::function<Status()> after) {
+  HR_RETURN_IF_ERROR(status_);
+  HR_RETURN_IF_ERROR(Sync());
+  std::string local;
+  HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(prefix, &local));
+  HR_ASSIGN_OR_RETURN(GraphValues gathered, GraphValues::Gather(root_));
+  auto write = [fs, local, prefix, options, after = std::move(after),
+                values = std::move(gathered)]() -> Status {
+    HR_RETURN_IF_ERROR(values.Write(fs, local, options.files));
+    if (after) HR_RETURN_IF_ERROR(after());
+    for (const auto& callback : options.callbacks) callback(prefix);
+    return OkStatus();
+  };
+  return options.async ? writes_.Start(std::move(write)) : write();
 }
 
 StatusOr<std::shared_ptr<Restoration>> Checkpoint::Restore(
     const std::string& prefix) {
   HR_RETURN_IF_ERROR(status_);
+  HR_RETURN_IF_ERROR(Sync());
   return RestoreGraph(prefix, root_);
 }
 
 StatusOr<std::shared_ptr<Restoration>> RestoreGraph(
     const std::string& path, const TrackablePtr& root,
-    absl::Span<const NamedChild> extra) {
+    absl::Span<const NamedChild> extra, bool skip_slots) {
   std::string local;
   HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(path, &local));
   const std::string of_model = JoinPath(local, "variables/variables");
   const bool model = FileExists(fs, CheckpointIndexPath(of_model));
   HR_ASSIGN_OR_RETURN(auto restoration,
                       Restoration::Open(fs, model ? of_model : local));
+  if (skip_slots) restoration->SkipSlots();
   HR_RETURN_IF_ERROR(restoration->Start(root, extra));
   return restoration;
 }

@@ -10,9 +10,12 @@
 //   HR_RETURN_IF_ERROR(restored->CheckConsumed());
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "train/async_writes.h"
 #include "train/checkpoint_state.h"
 #include "train/restoration.h"
 #include "train/saver.h"
@@ -20,6 +23,15 @@
 #include "train/variable_node.h"
 
 namespace headrace {
+
+struct SaveOptions {
+  GraphValues::Options files;
+  // Return once the values are taken, which copies nothing, and write on
+  // another thread; Sync tells how it went.
+  bool async = false;
+  // Called with the path when all is written, on the thread that writes.
+  std::vector<std::function<void(const std::string& path)>> callbacks;
+};
 
 // Paths may name a file system ("ram://..."). Not thread-safe.
 class Checkpoint {
@@ -30,16 +42,25 @@ class Checkpoint {
 
   // Writes PREFIX-N, N one more than the time before (or than the checkpoint
   // restored last), and makes it the newest of its folder's state file. Returns
-  // PREFIX-N.
+  // PREFIX-N. FailedPrecondition while another process holds the folder's lock
+  // (folder_lock.h).
   StatusOr<std::string> Save(const std::string& prefix,
-                             const GraphValues::Options& options = {});
+                             const SaveOptions& options = {});
   // Writes PREFIX; neither counts nor touches a state file.
-  Status Write(const std::string& prefix,
-               const GraphValues::Options& options = {});
+  Status Write(const std::string& prefix, const SaveOptions& options = {}) {
+    return WriteThen(prefix, options, nullptr);
+  }
+  // The same, then calls `after` (unless null), on the thread that writes.
+  Status WriteThen(const std::string& prefix, const SaveOptions& options,
+                   std::function<Status()> after);
+  // Returns when asynchronous writes are done, with their error.
+  Status Sync() { return writes_.Wait(); }
   // Gives the objects the values of a checkpoint; what is attached later gets
   // them then. The result answers what was matched.
   StatusOr<std::shared_ptr<Restoration>> Restore(const std::string& prefix);
 
+  // Adds one to save_counter and returns it.
+  StatusOr<int64_t> CountSave();
   // How many times it was saved.
   StatusOr<int64_t> save_count() const;
   const TrackablePtr& root() const { return root_; }
@@ -47,11 +68,12 @@ class Checkpoint {
  private:
   const TrackablePtr root_;
   Status status_;  // of attaching the counter
+  AsyncWrites writes_;
 };
 
 // Opens `path` (a prefix, or the folder of a SavedModel) and starts restoring.
 StatusOr<std::shared_ptr<Restoration>> RestoreGraph(
     const std::string& path, const TrackablePtr& root,
-    absl::Span<const NamedChild> extra = {});
+    absl::Span<const NamedChild> extra = {}, bool skip_slots = false);
 
 }  // namespace headrace

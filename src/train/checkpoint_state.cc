@@ -8,6 +8,7 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 #include "tensorflow/python/training/checkpoint_state.pb.h"
+#include "train/folder_lock.h"
 
 namespace headrace {
 namespace {
@@ -171,6 +172,12 @@ Status CheckpointRotation::WriteState() const {
   }
   state.last_preserved = last_preserved_;
   return WriteCheckpointState(fs_, folder_, state);
+}
+
+Status CheckpointRotation::BeginSave() {
+  if (lock_ != nullptr) return OkStatus();
+  HR_ASSIGN_OR_RETURN(lock_, FolderLock::Take(fs_, folder_));
+  return OkStatus();
 }
 
 Status CheckpointRotation::Added(const std::string& prefix) {

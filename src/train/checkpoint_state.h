@@ -2,6 +2,7 @@
 // the newest. A CheckpointState (checkpoint_state.proto) as text.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +10,8 @@
 #include "base/file_system.h"
 
 namespace headrace {
+
+class FolderLock;
 
 struct CheckpointState {
   std::string latest;            // prefix; empty: none
@@ -60,6 +63,10 @@ class CheckpointRotation {
                                            const std::string& folder,
                                            const Options& options);
 
+  // To be called before a checkpoint is written: takes the folder's lock for
+  // the rotation's life, FailedPrecondition when another process has it.
+  Status BeginSave();
+
   // A checkpoint was written: it is the newest. The state file is written
   // before files are deleted, and again behind that.
   Status Added(const std::string& prefix);
@@ -81,7 +88,8 @@ class CheckpointRotation {
   FileSystem* fs_;
   std::string folder_;
   Options options_;
-  std::vector<Kept> kept_;  // that may be deleted, oldest first
+  std::shared_ptr<FolderLock> lock_;  // null until the first save
+  std::vector<Kept> kept_;            // that may be deleted, oldest first
   std::string latest_;
   double last_preserved_ = 0;
 };

@@ -108,6 +108,7 @@ Status Restoration::Bind(int id, const TrackablePtr& object) {
 
 Status Restoration::BindSlot(int id, const TrackablePtr& variable,
                              StringView name, const TrackablePtr& slot) {
+  if (skip_slots_) return OkStatus();
   for (const auto& s : graph_->nodes(id).slot_variables()) {
     if (s.slot_name() != name) continue;
     if (bound_[s.original_variable_node_id()].lock() != variable) continue;
@@ -137,6 +138,7 @@ void Restoration::BindChildren(int id, const TrackablePtr& object,
 
 // Slots of which `object` is the optimizer, and of which it is the variable.
 void Restoration::BindSlots(int id, const TrackablePtr& object, Queue* queue) {
+  if (skip_slots_) return;
   const auto find = [&](const TrackablePtr& optimizer, const auto& reference) {
     const auto variable = bound_[reference.original_variable_node_id()].lock();
     if (variable == nullptr) return;
@@ -186,7 +188,9 @@ Status Restoration::Plan(int id, const TrackablePtr& object,
   for (const ValueSpec& spec : assignment.specs) {
     std::string key;
     for (const auto& attribute : attributes) {
-      if (attribute.name() == spec.name) key = attribute.checkpoint_key();
+      if (attribute.name() != spec.graph_name()) continue;
+      key = absl::StrCat(attribute.checkpoint_key(),
+                         spec.name.substr(spec.graph_name().size()));
     }
     any |= !key.empty();
     assignment.keys.push_back(std::move(key));

@@ -52,6 +52,10 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   Status Start(const TrackablePtr& root,
                absl::Span<const NamedChild> extra = {});
 
+  // Slots stay what they are, and nobody expects them to be restored. To be
+  // called before Start.
+  void SkipSlots() { skip_slots_ = true; }
+
   bool name_based() const { return graph_ == nullptr; }
 
   // The questions of the load status. Each is FailedPrecondition with
@@ -123,6 +127,7 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   std::vector<bool> used_;                       // by key of the reader
   uint64_t number_ = 0;  // later restorations have higher ones
   bool expect_partial_ = false;
+  bool skip_slots_ = false;
 };
 
 }  // namespace headrace

@@ -2,9 +2,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/files.h"
-#include "formats/checkpoint_writer.h"
-#include "tensor/variant_codec.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
+#include "train/sharding.h"
 
 namespace headrace {
 
@@ -122,13 +121,21 @@ class Saver {
     }
     const StringView slash = node.path.empty() && id == 0 ? "" : "/";
     for (size_t i = 0; i < specs.size(); ++i) {
-      std::string key = absl::StrCat(node.path, slash, ".ATTRIBUTES/",
-                                     EscapeKeyPart(specs[i].name));
-      auto* attribute = graph_.mutable_nodes(id)->add_attributes();
-      attribute->set_name(specs[i].name);
-      attribute->set_full_name(specs[i].full_name);
-      attribute->set_checkpoint_key(key);
-      out->values_.emplace_back(std::move(key), std::move(values[i]));
+      const std::string& name = specs[i].graph_name();
+      const std::string key =
+          absl::StrCat(node.path, slash, ".ATTRIBUTES/", EscapeKeyPart(name));
+      auto* graph_node = graph_.mutable_nodes(id);
+      const int known = graph_node->attributes_size();
+      if (known == 0 || graph_node->attributes(known - 1).name() != name) {
+        auto* attribute = graph_node->add_attributes();
+        attribute->set_name(name);
+        attribute->set_full_name(specs[i].full_name);
+        attribute->set_checkpoint_key(key);
+      }
+      out->values_.emplace_back(
+          absl::StrCat(key, specs[i].name.substr(name.size())),
+          std::move(values[i]));
+      out->owners_.push_back(node.object);
     }
     return OkStatus();
   }
@@ -169,45 +176,33 @@ StatusOr<GraphValues> GraphValues::Gather(const TrackablePtr& root,
   return values;
 }
 
-Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
-                          const Options& options) const {
+Status PrepareFolder(FileSystem* fs, const std::string& prefix) {
   if (BaseName(prefix).empty() && !prefix.empty()) {
     return InvalidArgument("checkpoint prefix ", prefix, " ends in a slash");
   }
   const std::string folder(DirName(prefix));
   if (!folder.empty() && !FileExists(fs, folder)) {
-    HR_RETURN_IF_ERROR(CreateDirectories(fs, folder));
+    return CreateDirectories(fs, folder);
   }
-  CheckpointWriter::Options how;
-  how.sync = options.sync;
-  HR_ASSIGN_OR_RETURN(const auto writer,
-                      CheckpointWriter::Create(fs, prefix, how));
-  for (const auto& [key, value] : values_) {
-    const auto dims = value.shape().dims();
-    if (value.dtype() == DType::kString) {
-      const std::vector<StringView> strings(
-          value.data<std::string>(),
-          value.data<std::string>() + value.num_elements());
-      HR_RETURN_IF_ERROR(writer->AddStrings(key, dims, strings));
-      continue;
+  // What cannot be deleted is no reason not to save.
+  DeleteAbandonedFiles(fs, folder).IgnoreError();
+  return OkStatus();
+}
+
+Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
+                          const Options& options) const {
+  HR_RETURN_IF_ERROR(PrepareFolder(fs, prefix));
+  std::vector<Shard> shards;
+  if (options.max_shard_bytes > 0) {
+    HR_ASSIGN_OR_RETURN(shards, ShardsBySize(values_, options.max_shard_bytes));
+  } else {
+    shards.emplace_back();
+    shards[0].reserve(values_.size());
+    for (const auto& [key, value] : values_) {
+      shards[0].push_back({.key = key, .tensor = value});
     }
-    if (value.dtype() == DType::kVariant) {
-      HR_ASSIGN_OR_RETURN(const auto variants, VariantsToBytes(value));
-      HR_RETURN_IF_ERROR(writer->AddVariants(key, dims, variants));
-      continue;
-    }
-    if (!IsPlain(value.dtype())) {
-      return Unimplemented("tensor ", key, " of type ",
-                           DTypeName(value.dtype()), " cannot be saved");
-    }
-    HR_RETURN_IF_ERROR(writer->Add(
-        key, static_cast<tensorflow::DataType>(value.dtype()), dims,
-        absl::MakeSpan(static_cast<const char*>(value.raw()), value.bytes())));
   }
-  const StringView graph = graph_;
-  HR_RETURN_IF_ERROR(
-      writer->AddStrings(kObjectGraphKey, {}, absl::MakeSpan(&graph, 1)));
-  return writer->Finish();
+  return WriteShards(fs, prefix, shards, graph_, options.sync);
 }
 
 }  // namespace headrace

@@ -16,6 +16,11 @@ inline constexpr char kObjectGraphKey[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
 // A child beside those that the root object itself has.
 using NamedChild = std::pair<std::string, TrackablePtr>;
 
+// Makes the folder that a checkpoint is to lie in, or deletes from it what
+// killed processes of this machine left half written. InvalidArgument for a
+// prefix that ends in a slash.
+Status PrepareFolder(FileSystem* fs, const std::string& prefix);
+
 // The values of a graph at one moment, ready to be written. They are shared
 // with the variables, which copy before they change, so writing may go on
 // while training does. Thread-safe once made.
@@ -30,7 +35,9 @@ class GraphValues {
     // Return only when the files have reached the disk. Without it they are
     // whole for every reader and after a kill of the process, but a crash of
     // the machine may damage the newest ones, which readers then notice.
-    bool sync = false;
+    bool sync = true;
+    // Most bytes of one data file (sharding.h); 0: there is one file.
+    int64_t max_shard_bytes = 0;
   };
   // Writes PREFIX.index and PREFIX.data-*, making the folder they lie in; a
   // checkpoint of that name is replaced at once. Other threads may write other
@@ -42,11 +49,14 @@ class GraphValues {
   const std::vector<std::pair<std::string, Tensor>>& values() const {
     return values_;
   }
+  // The object of each of values().
+  const std::vector<TrackablePtr>& owners() const { return owners_; }
   const std::string& serialized_graph() const { return graph_; }
 
  private:
   friend class Saver;
   std::vector<std::pair<std::string, Tensor>> values_;
+  std::vector<TrackablePtr> owners_;
   std::string graph_;
 };
 

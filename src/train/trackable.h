@@ -24,11 +24,19 @@ inline constexpr char kVariableValue[] = "VARIABLE_VALUE";
 
 // A value that an object has: how it is called in checkpoints, and what it must
 // be. `full_name` is what name-based checkpoints call it (empty: nothing).
+// Values of several tensors share an `attribute`, how the object graph calls
+// them, with which their names begin ("table": "table-keys", "table-values");
+// empty: it is the name.
 struct ValueSpec {
   std::string name;
   std::string full_name;
   DType dtype = DType::kInvalid;  // kInvalid: any
   Shape shape = Shape::UnknownRank();
+  std::string attribute;
+
+  const std::string& graph_name() const {
+    return attribute.empty() ? name : attribute;
+  }
 };
 
 // An object of the graph. Made by make_shared. Edges own what they lead to,

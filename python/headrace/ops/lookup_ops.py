@@ -3,6 +3,7 @@
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import SparseTensor
+from headrace.framework.trackable import Trackable
 
 _unique = [0]
 
@@ -105,7 +106,7 @@ def _check_types(table, key, value):
         )
 
 
-class _Table:
+class _Table(Trackable):
     """What all tables have: a handle, types, a default."""
 
     def __init__(self, key_dtype, value_dtype, name):
@@ -196,6 +197,7 @@ class MutableHashTable(_Table):
         experimental_is_anonymous=False,
     ):
         super().__init__(key_dtype, value_dtype, name)
+        self._checkpointed = checkpoint
         self._default_value = conversion.convert_to_tensor(
             default_value, self._value_dtype
         )
@@ -260,6 +262,29 @@ class MutableHashTable(_Table):
     def export(self, name=None):
         return tuple(super().export(name))
 
+    _checkpoint_attribute = "table"
+
+    def _serialize_to_tensors(self):
+        if not self._checkpointed:
+            return {}
+        keys, values = self.export()
+        return {"table-keys": keys, "table-values": values}
+
+    def _restore_from_tensors(self, restored_tensors):
+        if not self._checkpointed:
+            return None
+        return self._import(
+            restored_tensors["table-keys"], restored_tensors["table-values"]
+        )
+
+    def _import(self, keys, values):
+        return _raw(
+            "LookupTableImportV2",
+            table_handle=self.resource_handle,
+            keys=keys,
+            values=values,
+        )
+
 
 class DenseHashTable(MutableHashTable):
     """A mutable table that is told a key that is empty and one that is deleted."""
@@ -292,3 +317,18 @@ class DenseHashTable(MutableHashTable):
                         "allowed"
                     )
         return keys
+
+    def _import(self, keys, values):
+        """Takes TensorFlow's buckets as well: they hold the reserved keys too."""
+        from headrace.ops import array_ops, elementwise_ops, math_ops
+
+        keys = array_ops.reshape(keys, [-1])
+        shape = self._default_value.shape.as_list()
+        values = array_ops.reshape(values, [-1, *shape])
+        empty, deleted = self._reserved
+        used = elementwise_ops.logical_and(
+            math_ops.not_equal(keys, empty), math_ops.not_equal(keys, deleted)
+        )
+        return super()._import(
+            array_ops.boolean_mask(keys, used), array_ops.boolean_mask(values, used)
+        )

@@ -6,43 +6,12 @@ import weakref
 from headrace._load import _headrace
 from headrace.framework import errors
 from headrace.framework.trackable import AutoTrackable, is_trackable, node_of
-from headrace.train import load_status
+from headrace.train import checkpoint_options, load_status, traced_write
+from headrace.train.async_write import AsyncWrites
+from headrace.train.checkpoint_options import CheckpointOptions
 
-
-class CheckpointOptions:
-    """How checkpoints are written and read."""
-
-    def __init__(
-        self,
-        experimental_io_device=None,
-        experimental_enable_async_checkpoint=False,
-        experimental_write_callbacks=None,
-        enable_async=False,
-        experimental_skip_slot_variables=False,
-        experimental_sharding_callback=None,
-    ):
-        for name, value in (
-            (
-                "experimental_enable_async_checkpoint",
-                experimental_enable_async_checkpoint,
-            ),
-            ("enable_async", enable_async),
-            ("experimental_skip_slot_variables", experimental_skip_slot_variables),
-            ("experimental_sharding_callback", experimental_sharding_callback),
-        ):
-            if value:
-                raise errors.UnimplementedError(
-                    None, None, f"CheckpointOptions: {name} is not supported"
-                )
-        self.experimental_io_device = experimental_io_device  # all files are local
-        self.experimental_write_callbacks = experimental_write_callbacks
-
-    def _after_write(self, path):
-        for callback in self.experimental_write_callbacks or ():
-            if callback.__code__.co_argcount:
-                callback(path)
-            else:
-                callback()
+_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
+_DEFAULT = CheckpointOptions()
 
 
 def _assert_trackable(value, name):
@@ -69,6 +38,7 @@ class Checkpoint(AutoTrackable):
         self._save_counter = None
         set_here = object.__setattr__
         set_here(self, "_attached", [])  # children beside those of root
+        set_here(self, "_writes", AsyncWrites())
         if isinstance(root, weakref.ref):
             root = root()
         if root is not None:
@@ -130,34 +100,71 @@ class Checkpoint(AutoTrackable):
     def _extra_nodes(self):
         return [(name, node_of(value)) for name, value in self._attached]
 
+    def _gather(self):
+        return _headrace.gather_graph(node_of(self.root), self._extra_nodes())
+
+    def _write(self, path, options, after=None):
+        """Writes to `path`, then calls after(path) and the options' callbacks, here
+        or on the thread that writes."""
+        options = options or _DEFAULT
+        self._writes.wait()
+        values = self._gather()
+        callback = options.experimental_sharding_callback
+
+        def write():
+            checkpoint_options.write(values, _GRAPH_KEY, path, callback)
+            if after is not None:
+                after(path)
+            options._after_write(path)
+
+        if options.enable_async:
+            self._writes.start(write)
+        else:
+            write()
+
     def write(self, file_prefix, options=None):
         """Writes the values to FILE_PREFIX.index and .data-*; returns the prefix."""
-        _assert_eager("write")
+        if not _headrace.is_eager():
+            return traced_write.write(self._gather, _GRAPH_KEY, file_prefix)
         path = os.fspath(file_prefix)
-        _headrace.save_graph(node_of(self.root), self._extra_nodes(), path)
-        if options is not None:
-            options._after_write(path)
+        self._write(path, options)
         return path
 
     def save(self, file_prefix, options=None):
         """Writes FILE_PREFIX-N, N counting up, and makes it the folder's newest."""
-        _assert_eager("save")
+        if not _headrace.is_eager():
+            raise NotImplementedError(
+                "Calling tf.train.Checkpoint.save() from a function is not supported, "
+                "as save() modifies saving metadata in ways not supported by "
+                "TensorFlow Operations. Consider using tf.train.Checkpoint.write(), a "
+                "lower-level API which does not update metadata. "
+                "tf.train.latest_checkpoint and related APIs will not see this "
+                "checkpoint."
+            )
         prefix = os.fspath(file_prefix)
+        folder = os.path.dirname(prefix)
+        if folder:
+            _headrace.make_folder(folder)
+        lock = _headrace.lock_folder(folder)
         self.save_counter.assign_add(1)
-        path = self.write(f"{prefix}-{self.save_counter.numpy()}")
-        _headrace.write_checkpoint_state(
-            os.path.dirname(path), path, [path], "checkpoint"
-        )
-        if options is not None:
-            options._after_write(path)
+        path = f"{prefix}-{int(self.save_counter)}"
+
+        def record(path, lock=lock):
+            _headrace.write_checkpoint_state(folder, path, [path], "checkpoint")
+
+        self._write(path, options, record)
         return path
 
     def read(self, save_path, options=None):
         """Gives the objects the values of a checkpoint that `write` wrote."""
         _assert_eager("read")
+        self._writes.wait()
         path = os.fspath(save_path)
         restoration = _headrace.restore_graph(
-            path, node_of(self.root), self._extra_nodes()
+            path,
+            node_of(self.root),
+            self._extra_nodes(),
+            bool((options or _DEFAULT).experimental_skip_slot_variables),
         )
         return load_status.of(restoration, self.root)
 
@@ -181,4 +188,5 @@ class Checkpoint(AutoTrackable):
             ) from None
 
     def sync(self):
-        """Waits for writes that are still under way: there are none."""
+        """Returns when asynchronous writes are done; raises what they raised."""
+        self._writes.wait()

@@ -42,6 +42,86 @@ def get_checkpoint_state(checkpoint_dir, latest_filename=None):
     return None if state is None else CheckpointState(*state)
 
 
+def generate_checkpoint_state_proto(
+    save_dir,
+    model_checkpoint_path,
+    all_model_checkpoint_paths=None,
+    all_model_checkpoint_timestamps=None,
+    last_preserved_timestamp=None,
+):
+    """A CheckpointState that names the newest checkpoint last; relative paths are
+    relative to `save_dir`."""
+    paths = list(all_model_checkpoint_paths or [])
+    if not paths or paths[-1] != model_checkpoint_path:
+        paths.append(model_checkpoint_path)
+    times = list(all_model_checkpoint_timestamps or [])
+    if times and len(times) != len(paths):
+        raise ValueError(
+            "Checkpoint timestamps, if provided, must match checkpoint paths one-to-"
+            f"one: {len(times)} timestamps, {len(paths)} paths"
+        )
+
+    def relative(path):
+        if os.path.isabs(path) or os.path.isabs(save_dir):
+            return path
+        return os.path.relpath(path, save_dir or ".")
+
+    return CheckpointState(
+        relative(model_checkpoint_path),
+        [relative(p) for p in paths],
+        times,
+        last_preserved_timestamp,
+    )
+
+
+def update_checkpoint_state(
+    save_dir,
+    model_checkpoint_path,
+    all_model_checkpoint_paths=None,
+    latest_filename=None,
+    all_model_checkpoint_timestamps=None,
+    last_preserved_timestamp=None,
+):
+    """Writes a folder's state file, with the newest checkpoint last."""
+    paths = list(all_model_checkpoint_paths or [])
+    if not paths or paths[-1] != model_checkpoint_path:
+        paths.append(model_checkpoint_path)
+    _headrace.write_checkpoint_state(
+        os.fspath(save_dir),
+        model_checkpoint_path,
+        paths,
+        latest_filename or "checkpoint",
+        list(all_model_checkpoint_timestamps or []),
+        last_preserved_timestamp or 0.0,
+    )
+
+
+def checkpoint_exists(checkpoint_prefix):
+    """Whether there is a checkpoint of that prefix, of either format."""
+    return _headrace.checkpoint_exists(os.fspath(checkpoint_prefix))
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes):
+    """When the checkpoints that are there were written, seconds since 1970."""
+    times = []
+    for prefix in checkpoint_prefixes:
+        for path in (f"{prefix}.index", prefix):
+            if os.path.exists(path):
+                times.append(os.path.getmtime(path))
+                break
+    return times
+
+
+def remove_checkpoint(
+    checkpoint_prefix, checkpoint_format_version=2, meta_graph_suffix="meta"
+):
+    """Deletes a checkpoint's files and its meta graph; absent ones are no error."""
+    _headrace.delete_checkpoint(os.fspath(checkpoint_prefix))
+    meta = f"{checkpoint_prefix}.{meta_graph_suffix}"
+    if os.path.exists(meta):
+        os.remove(meta)
+
+
 def latest_checkpoint(checkpoint_dir, latest_filename=None):
     """The prefix of a folder's newest checkpoint whose files are there, or None."""
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
@@ -141,12 +221,13 @@ class CheckpointManager:
             return None
         if self._step_counter is not None:
             self._last_step = int(self._step_counter)
+        self._checkpoint.sync()
+        self._rotation.begin_save()
         counter = self._checkpoint.save_counter
         counter.assign_add(1)
         number = int(counter) if checkpoint_number is None else int(checkpoint_number)
-        prefix = os.path.join(self._directory, f"{self._name}-{number}")
-        path = self._checkpoint.write(prefix, options=options)
-        self._rotation.added(path)
+        path = os.path.join(self._directory, f"{self._name}-{number}")
+        self._checkpoint._write(path, options, self._rotation.added)
         return path
 
     def restore_or_initialize(self):
@@ -162,4 +243,5 @@ class CheckpointManager:
         return None
 
     def sync(self):
-        """Waits for writes that are still under way: there are none."""
+        """Returns when asynchronous writes are done; raises what they raised."""
+        self._checkpoint.sync()

@@ -1,0 +1,189 @@
+"""tf.train.CheckpointOptions and what decides a checkpoint's data files."""
+
+import abc
+import inspect
+
+from headrace._load import _headrace
+
+
+class CheckpointOptions:
+    """How checkpoints are written and read."""
+
+    __slots__ = (
+        "_experimental_write_callbacks",
+        "enable_async",
+        "experimental_io_device",
+        "experimental_sharding_callback",
+        "experimental_skip_slot_variables",
+    )
+
+    def __init__(
+        self,
+        experimental_io_device=None,
+        experimental_enable_async_checkpoint=False,
+        experimental_write_callbacks=None,
+        enable_async=False,
+        experimental_skip_slot_variables=False,
+        experimental_sharding_callback=None,
+    ):
+        self.experimental_io_device = experimental_io_device  # all files are local
+        self.enable_async = bool(experimental_enable_async_checkpoint or enable_async)
+        for callback in experimental_write_callbacks or ():
+            count = len(inspect.signature(callback).parameters)
+            if count > 1:
+                raise AssertionError(
+                    "experimental_write_callbacks take no argument or the checkpoint's "
+                    f"path, {callback} takes {count}"
+                )
+        self._experimental_write_callbacks = experimental_write_callbacks
+        if experimental_sharding_callback is not None and not isinstance(
+            experimental_sharding_callback, ShardingCallback
+        ):
+            raise ValueError(
+                "The experimental_sharding_callback checkpoint optionmust be of type "
+                f"ShardingCallback. The option provided was of type "
+                f"{type(experimental_sharding_callback)}."
+            )
+        self.experimental_sharding_callback = experimental_sharding_callback
+        self.experimental_skip_slot_variables = experimental_skip_slot_variables
+
+    @property
+    def experimental_enable_async_checkpoint(self):
+        return self.enable_async
+
+    @property
+    def experimental_write_callbacks(self):
+        return self._experimental_write_callbacks
+
+    def _after_write(self, path):
+        for callback in self._experimental_write_callbacks or ():
+            if inspect.signature(callback).parameters:
+                callback(path)
+            else:
+                callback()
+
+
+class ShardableTensor:
+    """A tensor of a checkpoint, as a ShardingCallback gets it."""
+
+    def __init__(
+        self,
+        _tensor_save_spec,
+        tensor,
+        dtype,
+        device,
+        name,
+        shape,
+        slice_spec,
+        checkpoint_key,
+        trackable,
+    ):
+        self._tensor_save_spec = _tensor_save_spec
+        self.tensor = tensor
+        self.dtype = dtype
+        self.device = device
+        self.name = name
+        self.shape = shape
+        self.slice_spec = slice_spec
+        self.checkpoint_key = checkpoint_key
+        self.trackable = trackable
+
+    def __repr__(self):
+        fields = "\n".join(f"  {k}={v!r}" for k, v in vars(self).items())
+        return f"\nShardableTensor:\n{fields}"
+
+
+class ShardingCallback(abc.ABC):
+    """Says which tensors go into which data file of a checkpoint.
+
+    Called with a list of ShardableTensor; gives a list of shards, each
+    {checkpoint key: {slice_spec: tensor}}. A slice_spec is "" for a whole tensor,
+    else the full shape and the slice, such as "4 3 0,2:-".
+    """
+
+    @property
+    @abc.abstractmethod
+    def description(self):
+        pass
+
+    @abc.abstractmethod
+    def __call__(self, shardable_tensors):
+        pass
+
+
+class ShardByTaskPolicy(ShardingCallback):
+    """One data file for each task; there is one task here."""
+
+    @property
+    def description(self):
+        return "Split tensors into shards based on their device spec task."
+
+    def __call__(self, shardable_tensors):
+        shard = {}
+        for tensor in shardable_tensors:
+            of_key = shard.setdefault(tensor.checkpoint_key, {})
+            of_key[tensor.slice_spec] = tensor.tensor
+        return [shard]
+
+
+class MaxShardSizePolicy(ShardingCallback):
+    """Data files of at most so many bytes; tensors that do not fit are cut."""
+
+    def __init__(self, max_shard_size):
+        if max_shard_size <= 0:
+            raise ValueError(f"max_shard_size must be positive, got {max_shard_size}")
+        self.max_shard_size = int(max_shard_size)
+
+    @property
+    def description(self):
+        return "Split tensors into shards with a max shard size."
+
+    def __call__(self, shardable_tensors):
+        values = [(t.checkpoint_key, t.tensor) for t in shardable_tensors]
+        shards = []
+        for pieces in _headrace.shards_by_size(values, self.max_shard_size):
+            shards.append({})
+            for key, tensor, slice_spec in pieces:
+                shards[-1].setdefault(key, {})[slice_spec] = tensor
+        return shards
+
+
+def write(values, graph_key, path, callback):
+    """Writes gathered values as the callback has it."""
+    if callback is None or type(callback) is ShardByTaskPolicy:
+        values.write(path)
+    elif type(callback) is MaxShardSizePolicy:
+        values.write(path, callback.max_shard_size)
+    else:
+        _headrace.write_shards(path, _called(values, graph_key, callback))
+
+
+def _called(values, graph_key, callback):
+    from headrace.framework import conversion
+    from headrace.framework.devices import DeviceSpec
+
+    graph = conversion.constant(values.serialized_graph())
+    device = DeviceSpec.from_string("/job:localhost/replica:0/task:0/device:CPU:0")
+    tensors = [
+        ShardableTensor(None, t, t.dtype, device, key, t.shape, "", key, owner)
+        for key, t, owner in [*values.items(), (graph_key, graph, None)]
+    ]
+    wanted = {t.checkpoint_key: t.dtype for t in tensors}
+    shards = []
+    for shard in callback(tensors):
+        shards.append([])
+        for key, parts in shard.items():
+            for spec, tensor in parts.items():
+                spec = getattr(spec, "spec", spec)
+                if key not in wanted or tensor.dtype != wanted[key]:
+                    raise RuntimeError(
+                        f"The sharding callback ({callback.description}) put {key} of "
+                        f"{tensor.dtype!r} into a shard, which is not what it was given"
+                    )
+                shards[-1].append((key, tensor, spec))
+    missing = set(wanted) - {piece[0] for shard in shards for piece in shard}
+    if missing:
+        raise RuntimeError(
+            f"The sharding callback ({callback.description}) left out {sorted(missing)}"
+        )
+    return [shard for shard in shards if shard]

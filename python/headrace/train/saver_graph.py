@@ -1,0 +1,214 @@
+"""The nodes of a Saver (or, eagerly, what they do)."""
+
+import uuid
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.graph import scopes, stack
+
+
+class Saveable:
+    """A variable, or a slice of one, under its name in checkpoints."""
+
+    def __init__(self, name, variable):
+        info = getattr(variable, "_save_slice_info", None)
+        self.variable = variable
+        self.name = name if info is None else info.full_name
+        self.slice_spec = "" if info is None else info.spec
+        self.is_reference = not isinstance(variable, _headrace.VariableBase)
+
+    @property
+    def dtype(self):
+        return dtypes.as_dtype(self.variable.dtype).base_dtype
+
+    def to_save(self):
+        if self.is_reference:
+            return self.variable._ref()
+        if _headrace.is_eager():
+            return self.variable.read_value()
+        return self.variable._graph_element()
+
+    def assign(self, value, reshape):
+        """The operation that gives it the value."""
+        from headrace.ops import array_ops
+
+        if reshape:
+            value = array_ops.reshape(value, self.variable.shape)
+        if self.is_reference:
+            checked = not reshape and self.variable.shape.is_fully_defined()
+            return _headrace.raw_op("Assign")(
+                ref=self.variable._ref(), value=value, validate_shape=checked
+            ).op
+        if _headrace.is_eager():
+            return self.variable.assign(value)
+        value = array_ops.identity(value)
+        value.set_shape(self.variable.shape)
+        _headrace.raw_op("AssignVariableOp")(resource=self.variable.handle, value=value)
+        graph = stack.current()
+        return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+
+
+def _is_variable(value):
+    return isinstance(value, _headrace.VariableBase) or hasattr(value, "_ref")
+
+
+def _name_of(variable):
+    info = getattr(variable, "_save_slice_info", None)
+    if info is not None:
+        return info.full_name
+    return getattr(variable, "_shared_name", None) or variable.name.partition(":")[0]
+
+
+def _parts(value):
+    """A variable, or the parts of a partitioned one."""
+    if hasattr(value, "_get_variable_list"):
+        return list(value._get_variable_list())
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return [value]
+
+
+def saveables(variables):
+    """Saveables sorted by name, of a list of variables or a dict by name."""
+    if not isinstance(variables, dict):
+        named = {}
+        for variable in variables:
+            for part in _parts(variable):
+                if not _is_variable(part):
+                    raise TypeError(f"Variable to save is not a Variable: {part}")
+                sliced = getattr(part, "_save_slice_info", None) is not None
+                name = _name_of(part)
+                if name in named and not sliced:
+                    raise ValueError(
+                        f"At least two variables have the same name: {name}"
+                    )
+                named.setdefault(name, []).append(part)
+    else:
+        named = {name: _parts(value) for name, value in variables.items()}
+    found, seen = [], set()
+    for name in sorted(named):
+        for part in named[name]:
+            if not _is_variable(part):
+                raise TypeError(
+                    "names_to_saveables must be a dict mapping string names to "
+                    f"Tensors/Variables. Not a variable: {part}"
+                )
+            if id(part) in seen:
+                raise ValueError(
+                    f"The same saveable will be restored with two names: {name}"
+                )
+            seen.add(id(part))
+            found.append(Saveable(name, part))
+    return found
+
+
+def _strings(values):
+    return conversion.constant(values, dtype=dtypes.string, shape=[len(values)])
+
+
+def _add_save(prefix, items):
+    _headrace.raw_op("SaveV2")(
+        prefix=prefix,
+        tensor_names=_strings([s.name for s in items]),
+        shape_and_slices=_strings([s.slice_spec for s in items]),
+        tensors=[s.to_save() for s in items],
+        name="SaveV2",
+    )
+    if _headrace.is_eager():
+        return prefix
+    from headrace.ops import array_ops
+
+    graph = stack.current()
+    saved = graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    with graph.control_dependencies([saved]):
+        return array_ops.identity(prefix, name="control_dependency")
+
+
+def save(filename, items):
+    """Writes all into one file; a tensor of its name that is there afterwards."""
+    return _add_save(filename, items)
+
+
+def _by_device(items):
+    shards = {}
+    for item in items:
+        shards.setdefault(item.variable.device or "", []).append(item)
+    return [shards[device] for device in sorted(shards)]
+
+
+def save_sharded(filename, items):
+    """Writes a file for each device, then makes one checkpoint of them."""
+    from headrace.ops import array_ops, string_ops
+
+    graph = stack.current()
+    part = conversion.constant(f"_temp_{uuid.uuid4().hex}/part")
+    base = string_ops.join([filename, part])
+    shards = _by_device(items)
+    count = conversion.constant(len(shards), name="num_shards")
+    files, saved = [], []
+    for i, shard in enumerate(shards):
+        with graph.device(shard[0].variable.device or None):
+            name = _headrace.raw_op("ShardedFilename")(
+                basename=base, shard=i, num_shards=count, name="ShardedFilename"
+            )
+            files.append(name)
+            saved.append(_add_save(name, shard))
+    with graph.control_dependencies([s.op for s in saved]):
+        files = array_ops.stack(files)
+        _headrace.raw_op("MergeV2Checkpoints")(
+            checkpoint_prefixes=files,
+            destination_prefix=filename,
+            delete_old_dirs=True,
+        )
+    merged = graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    with graph.control_dependencies([merged]):
+        return array_ops.identity(filename)
+
+
+def restore(filename, items, sequentially, reshape):
+    """Reads and assigns all; the operation that stands for it."""
+    if not sequentially:
+        return _grouped(_restore_together(filename, items, reshape))
+    done = []
+    for item in items:
+        if _headrace.is_eager():
+            done += _restore_together(filename, [item], reshape)
+            continue
+        with stack.current().control_dependencies(done[-1:]):
+            done += _restore_together(filename, [item], reshape)
+    return _grouped(done)
+
+
+def _restore_together(filename, items, reshape):
+    values = _headrace.raw_op("RestoreV2")(
+        prefix=filename,
+        tensor_names=_strings([s.name for s in items]),
+        shape_and_slices=_strings([s.slice_spec for s in items]),
+        dtypes=[s.dtype for s in items],
+        name="RestoreV2",
+    )
+    return [item.assign(value, reshape) for item, value in zip(items, values)]
+
+
+def _grouped(operations):
+    if _headrace.is_eager():
+        return None
+    return scopes.group(operations, "restore_all")
+
+
+def step_value(step):
+    """A step counter's value: of a variable, tensor, array or number."""
+    if hasattr(step, "numpy"):
+        return int(step.numpy())
+    if _is_variable(step) or isinstance(step, _headrace.Tensor):
+        return int(step.eval())
+    return int(step)
+
+
+def scoped(saver_def, scope):
+    """The same with the names of nodes imported under `scope`."""
+    out = type(saver_def)()
+    out.CopyFrom(saver_def)
+    for field in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
+        setattr(out, field, f"{scope}/{getattr(saver_def, field)}")
+    return out

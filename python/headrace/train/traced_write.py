@@ -1,0 +1,34 @@
+"""Checkpoint.write inside a traced function: a SaveV2 of the graph."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, execution
+
+_ATTRIBUTES = ".ATTRIBUTES/"
+
+
+def _symbolic(key, owner):
+    """The value of a key as the graph computes it."""
+    if isinstance(owner, _headrace.VariableBase):
+        return owner.read_value()
+    name = key.rpartition(_ATTRIBUTES)[2].replace(".S", "/").replace("..", ".")
+    return owner._serialize_to_tensors()[name]
+
+
+def write(gather, graph_key, prefix):
+    """Adds the op to the graph being built; gives the prefix, once it ran."""
+    with execution.init_scope():
+        values = gather()
+        items, graph = values.items(), values.serialized_graph()
+    prefix = conversion.convert_to_tensor(prefix, dtype=dtypes.string)
+    keys = [key for key, _, _ in items]
+    tensors = [_symbolic(key, owner) for key, _, owner in items]
+    op = _headrace.raw_op("SaveV2")(
+        prefix=prefix,
+        tensor_names=conversion.constant([*keys, graph_key]),
+        shape_and_slices=conversion.constant([""] * (len(keys) + 1)),
+        tensors=[*tensors, conversion.constant(graph)],
+    )
+    from headrace.ops import array_ops
+
+    with execution.control_dependencies([op]):
+        return array_ops.identity(prefix)

@@ -1,0 +1,97 @@
+"""tf.train.TrackableView and CheckpointView: object graphs to walk."""
+
+import os
+
+from headrace._load import _headrace
+from headrace.framework.trackable import is_trackable, node_of
+
+
+class TrackableView:
+    """The objects that can be reached from one, by named edges."""
+
+    def __init__(self, root):
+        self._root = root
+
+    @property
+    def root(self):
+        return self._root
+
+    @classmethod
+    def children(cls, obj, save_type="checkpoint", **kwargs):
+        """{name: object} of an object's children."""
+        if getattr(save_type, "value", save_type) != "checkpoint":
+            raise NotImplementedError(
+                "TrackableView.children: save_type must be checkpoint"
+            )
+        named = {}
+        for name, child in node_of(obj).children():
+            owner = child.owner()
+            if owner is not None:
+                named[name] = owner
+        return named
+
+    def descendants(self):
+        """All objects, the root first, breadth first."""
+        found, seen = [self._root], {id(self._root)}
+        for obj in found:
+            for child in self.children(obj).values():
+                if id(child) not in seen:
+                    seen.add(id(child))
+                    found.append(child)
+        return found
+
+
+class CheckpointView:
+    """The object graph that a checkpoint holds, its objects as numbers."""
+
+    def __init__(self, save_path):
+        from headrace.framework import protos
+
+        self._path = os.fspath(save_path)
+        reader = _headrace.open_checkpoint(self._path)
+        key = "_CHECKPOINTABLE_OBJECT_GRAPH"
+        if not reader.has_tensor(key):
+            raise ValueError(
+                f'The specified checkpoint "{self._path}" does not appear to be '
+                f'object-based (saved with TF2) since it is missing the key "{key}". '
+                "Likely it was created with the TF1 name-based saver and does not "
+                "contain an object dependency graph."
+            )
+        self._graph = protos.TrackableObjectGraph.FromString(
+            bytes(reader.get_tensor(key))
+        )
+
+    def children(self, node_id):
+        """{name: node id} of a node's children."""
+        return {c.local_name: c.node_id for c in self._graph.nodes[node_id].children}
+
+    def descendants(self):
+        """The ids of all nodes, the root first, breadth first."""
+        found, seen = [0], {0}
+        for node in found:
+            for child in self.children(node).values():
+                if child not in seen:
+                    seen.add(child)
+                    found.append(child)
+        return found
+
+    def match(self, obj):
+        """{node id: object} of what a program's object has in common."""
+        if not is_trackable(obj):
+            raise ValueError(f"Expected a trackable object, got {obj!r}.")
+        matched, queue = {0: obj}, [0]
+        for node in queue:
+            ours = TrackableView.children(matched[node])
+            for name, child in self.children(node).items():
+                if name in ours and child not in matched:
+                    matched[child] = ours[name]
+                    queue.append(child)
+        return matched
+
+    def diff(self, obj):
+        """(matches, ids of nodes without an object, objects without a node)."""
+        matched = self.match(obj)
+        nodes = [n for n in self.descendants() if n not in matched]
+        known = {id(o) for o in matched.values()}
+        ours = [o for o in TrackableView(obj).descendants() if id(o) not in known]
+        return matched, nodes, ours

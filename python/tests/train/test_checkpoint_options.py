@@ -1,0 +1,211 @@
+"""CheckpointOptions: asynchronous writes, data files; writes in traced functions."""
+
+import os
+import threading
+
+import headrace as tf
+import numpy as np
+import pytest
+
+Options = tf.train.CheckpointOptions
+experimental = tf.train.experimental
+
+
+def names(folder):
+    return sorted(os.listdir(folder))
+
+
+def test_async(tmp_path):
+    v = tf.Variable([1.0, 2.0])
+    c = tf.train.Checkpoint(v=v)
+    seen, release = [], threading.Event()
+    options = Options(
+        enable_async=True,
+        experimental_write_callbacks=[
+            lambda path: seen.append(path),
+            lambda: release.wait(20),
+        ],
+    )
+    path = c.save(str(tmp_path / "c"), options=options)
+    v.assign([7.0, 8.0])  # what is written was taken before
+    release.set()
+    c.sync()
+    assert seen == [path]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == path
+    np.testing.assert_array_equal(
+        tf.train.load_variable(path, "v/.ATTRIBUTES/VARIABLE_VALUE"), [1, 2]
+    )
+    assert Options(experimental_enable_async_checkpoint=True).enable_async
+
+
+def test_async_errors_come_out_later(tmp_path):
+    (tmp_path / "file").write_text("")
+    c = tf.train.Checkpoint(v=tf.Variable(1.0))
+    c.write(str(tmp_path / "file" / "c"), Options(enable_async=True))
+    with pytest.raises(tf.errors.OpError):
+        c.sync()
+    c.sync()
+    c.write(str(tmp_path / "c"), Options(enable_async=True))
+    c.sync()
+    assert names(tmp_path) == ["c.data-00000-of-00001", "c.index", "file"]
+
+
+def test_async_manager(tmp_path):
+    c = tf.train.Checkpoint(v=tf.Variable(1.0))
+    manager = tf.train.CheckpointManager(c, str(tmp_path / "m"), max_to_keep=2)
+    for _ in range(4):
+        c.v.assign_add(1.0)
+        manager.save(options=Options(enable_async=True))
+    manager.sync()
+    assert [os.path.basename(p) for p in manager.checkpoints] == ["ckpt-3", "ckpt-4"]
+    assert names(tmp_path / "m") == [
+        "checkpoint",
+        "ckpt-3.data-00000-of-00001",
+        "ckpt-3.index",
+        "ckpt-4.data-00000-of-00001",
+        "ckpt-4.index",
+    ]
+    c.v.assign(0.0)
+    c.restore(manager.latest_checkpoint)
+    assert float(c.v) == 5.0
+
+
+def test_max_shard_size(tmp_path):
+    values = [
+        np.arange(300, dtype=np.float32).reshape(3, 100),
+        np.arange(7),
+        np.array([b"x" * 100, b""]),
+        np.float32(3),
+    ]
+    v = [tf.Variable(x) for x in values]
+    c = tf.train.Checkpoint(v=v)
+    policy = experimental.MaxShardSizePolicy(max_shard_size=120)
+    path = c.write(str(tmp_path / "c"), Options(experimental_sharding_callback=policy))
+    files = [n for n in names(tmp_path) if ".data-" in n]
+    assert len(files) >= 10
+    for variable in v:
+        variable.assign(
+            tf.fill(variable.shape, "")
+            if variable.dtype == tf.string
+            else tf.zeros_like(variable)
+        )
+    c.read(path).assert_consumed()
+    for variable, value in zip(v, values):
+        np.testing.assert_array_equal(variable.numpy(), value)
+    # Written again in one piece: the other files go.
+    c.write(path)
+    assert names(tmp_path) == ["c.data-00000-of-00001", "c.index"]
+    c.read(path).assert_consumed()
+    with pytest.raises(ValueError, match="must be positive"):
+        experimental.MaxShardSizePolicy(0)
+
+
+class Each(experimental.ShardingCallback):
+    """A file a tensor."""
+
+    description = "A file a tensor."
+
+    def __call__(self, shardable_tensors):
+        return [{t.checkpoint_key: {t.slice_spec: t.tensor}} for t in shardable_tensors]
+
+
+class Halves(experimental.ShardingCallback):
+    description = "Two slices of v, the rest in the first file."
+
+    def __call__(self, shardable_tensors):
+        first, second = {}, {}
+        for t in shardable_tensors:
+            if not t.checkpoint_key.startswith("v/"):
+                first[t.checkpoint_key] = {"": t.tensor}
+                continue
+            first[t.checkpoint_key] = {"4 0,3": t.tensor[:3]}
+            second[t.checkpoint_key] = {"4 3,1": t.tensor[3:]}
+        return [first, second]
+
+
+class Loses(experimental.ShardingCallback):
+    description = "Loses tensors."
+
+    def __call__(self, shardable_tensors):
+        return [{}]
+
+
+@pytest.mark.parametrize("callback,count", [(Each(), 2), (Halves(), 2)])
+def test_own_callbacks(tmp_path, callback, count):
+    c = tf.train.Checkpoint(v=tf.Variable([1, 2, 3, 4]))
+    path = c.write(
+        str(tmp_path / "c"), Options(experimental_sharding_callback=callback)
+    )
+    assert len([n for n in names(tmp_path) if ".data-" in n]) == count
+    c.v.assign([0, 0, 0, 0])
+    c.read(path).assert_consumed()
+    assert c.v.numpy().tolist() == [1, 2, 3, 4]
+
+
+def test_callback_must_keep_all(tmp_path):
+    c = tf.train.Checkpoint(v=tf.Variable(1))
+    with pytest.raises(RuntimeError, match="left out"):
+        c.write(str(tmp_path / "c"), Options(experimental_sharding_callback=Loses()))
+    with pytest.raises(ValueError, match="must be of type ShardingCallback"):
+        Options(experimental_sharding_callback=len)
+    with pytest.raises(AssertionError):
+        Options(experimental_write_callbacks=[lambda a, b: 0])
+    assert names(tmp_path) == []
+
+
+def test_in_a_traced_function(tmp_path):
+    v = tf.Variable(1.0)
+    c = tf.train.Checkpoint(v=v, more=[tf.Variable([2, 3])])
+    prefix = str(tmp_path / "w")
+
+    @tf.function
+    def write():
+        v.assign_add(1.0)
+        return c.write(prefix)
+
+    assert write().numpy().decode() == prefix
+    assert write().numpy().decode() == prefix
+    v.assign(0.0)
+    c.read(prefix).assert_consumed()
+    assert float(v) == 3.0
+
+    @tf.function
+    def save():
+        return c.save(prefix)
+
+    with pytest.raises(NotImplementedError, match="is not supported, as save"):
+        save()
+
+
+def test_skip_slot_variables(tmp_path):
+    """Slots stay what they are."""
+    c = tf.train.Checkpoint(v=tf.Variable(1.0))
+    path = c.write(str(tmp_path / "c"))
+    c.v.assign(0.0)
+    c.read(path, Options(experimental_skip_slot_variables=True)).assert_consumed()
+    assert float(c.v) == 1.0
+
+
+def test_tables(tmp_path):
+    e = tf.lookup.experimental
+
+    def tables():
+        return (
+            e.MutableHashTable(tf.string, tf.int64, -1),
+            e.MutableHashTable(tf.int64, tf.float32, [0.0, 0.0]),
+            e.DenseHashTable(tf.int64, tf.int64, -1, -10, -11),
+        )
+
+    a, b, d = tables()
+    a.insert(["x", "y"], [1, 2])
+    b.insert([5], [[1.0, 2.0]])
+    d.insert([7], [70])
+    path = tf.train.Checkpoint(a=a, b=b, d=d).save(str(tmp_path / "c"))
+    keys = [k for k, _ in tf.train.list_variables(path)]
+    assert "a/.ATTRIBUTES/table-keys" in keys and "a/.ATTRIBUTES/table-values" in keys
+    a, b, d = tables()
+    a.insert(["old"], [9])
+    tf.train.Checkpoint(a=a, b=b, d=d).restore(path).assert_consumed()
+    assert a.lookup(["x", "y", "old"]).numpy().tolist() == [1, 2, -1]
+    assert b.lookup([5, 6]).numpy().tolist() == [[1, 2], [0, 0]]
+    assert d.lookup([7, 8]).numpy().tolist() == [70, -1]

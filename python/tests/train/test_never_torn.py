@@ -1,0 +1,169 @@
+"""A kill, a full disk, a second writer: the last good checkpoint stays.
+
+`python test_never_torn.py 200` kills that many times and tells what it found.
+"""
+
+import os
+import random
+import resource
+import subprocess
+import sys
+import time
+
+import headrace as tf
+import pytest
+
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "saving_program.py")
+sys.path.insert(0, os.path.dirname(PROGRAM))
+import saving_program
+
+
+def run(folder, steps, mode, kill_after=None):
+    """The program's outcome: its last line, None where it was killed."""
+    process = subprocess.Popen(
+        [sys.executable, PROGRAM, str(folder), str(steps), mode],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    if kill_after is not None:
+        # Begins to count when it saves.
+        before = set(os.listdir(folder)) if os.path.isdir(folder) else set()
+        while process.poll() is None:
+            if os.path.isdir(folder) and set(os.listdir(folder)) != before:
+                break
+            time.sleep(0.001)
+        time.sleep(kill_after)
+        process.kill()
+    out, err = process.communicate()
+    if process.returncode == -9:
+        return None
+    assert process.returncode == 0, err
+    return float(out)
+
+
+def kill_and_go_on(folder, mode, kills, steps):
+    """Kills the program that often; then it must end as if nothing had been."""
+    killed = 0
+    rng = random.Random(len(mode) + kills)
+    for _ in range(kills):
+        killed += run(folder, 10**6, mode, rng.uniform(0, 0.2)) is None
+    if mode == "manager":
+        state = tf.train.get_checkpoint_state(str(folder))
+        for path in state.all_model_checkpoint_paths:
+            read_whole(path)
+        step = int(
+            tf.train.load_variable(str(folder), "step/.ATTRIBUTES/VARIABLE_VALUE")
+        )
+    else:
+        reader = read_whole(os.path.join(folder, saving_program.SAME))
+        step = int(reader.get_tensor("step/.ATTRIBUTES/VARIABLE_VALUE"))
+    last = run(folder, step + steps, mode)
+    assert last == saving_program.at(step + steps)
+    debris = [n for n in os.listdir(folder) if ".tmp" in n]
+    assert debris == []
+    return killed, step
+
+
+def read_whole(path):
+    reader = tf.train.load_checkpoint(path)
+    for name in reader.get_variable_to_shape_map():
+        reader.get_tensor(name)
+    return reader
+
+
+@pytest.mark.parametrize("mode", ["manager", "same", "shards"])
+def test_killed(tmp_path, mode):
+    killed, _ = kill_and_go_on(tmp_path / "f", mode, 3, 2)
+    assert killed == 3
+
+
+FULL = """
+import resource, signal, sys
+sys.path.insert(0, sys.argv[3])
+import headrace as tf
+import saving_program
+folder = sys.argv[1]
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), -1))
+c = saving_program.make()
+manager = tf.train.CheckpointManager(c, folder, max_to_keep=2)
+c.restore(manager.latest_checkpoint)
+try:
+    manager.save()
+except tf.errors.OpError as e:
+    print(type(e).__name__)
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 100, 30000, 80000, 81000])
+def test_full_disk(tmp_path, limit):
+    """Files that may not grow stand for the full disk: where the limit hits the
+    data, the index or the state, the save fails and leaves nothing."""
+    folder = tmp_path / "f"
+    run(folder, 3, "manager")
+    before = {n: (folder / n).read_bytes() for n in os.listdir(folder)}
+    done = subprocess.run(
+        [sys.executable, "-c", FULL, str(folder), str(limit), os.path.dirname(PROGRAM)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip(), done.stderr
+    assert {n: (folder / n).read_bytes() for n in os.listdir(folder)} == before
+
+
+SECOND = """
+import sys
+import headrace as tf
+c = tf.train.Checkpoint(v=tf.Variable(1.0))
+try:
+    if sys.argv[2] == "manager":
+        tf.train.CheckpointManager(c, sys.argv[1], max_to_keep=1).save()
+    else:
+        c.save(sys.argv[1] + "/c")
+    print("saved")
+except tf.errors.FailedPreconditionError as e:
+    print(e.message)
+"""
+
+
+@pytest.mark.parametrize("how", ["manager", "save"])
+def test_two_writers(tmp_path, how):
+    def second():
+        return subprocess.run(
+            [sys.executable, "-c", SECOND, str(tmp_path), how],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    c = tf.train.Checkpoint(v=tf.Variable(1.0))
+    manager = tf.train.CheckpointManager(c, str(tmp_path), max_to_keep=2)
+    assert "saved" in second()  # this one has not begun
+    manager.save()
+    assert "another process is saving checkpoints into" in second()
+    again = tf.train.CheckpointManager(c, str(tmp_path), max_to_keep=2)
+    again.save()  # of one process
+    c.save(str(tmp_path / "other"))
+    del manager, again
+    assert "saved" in second()
+
+
+def main(kills):
+    """Kills in all modes, and tells how many fell while files were written."""
+    import tempfile
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    total = 0
+    for mode in ("manager", "same", "shards"):
+        with tempfile.TemporaryDirectory() as folder:
+            share = kills // 3 + (mode == "manager") * (kills % 3)
+            killed, step = kill_and_go_on(os.path.join(folder, "f"), mode, share, 3)
+            total += killed
+            print(f"{mode}: {killed} kills over {step} steps, all intact", flush=True)
+    print(f"killed {total} times; every restart went on from an intact checkpoint")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,129 @@
+"""tf.compat.v1.train.Saver and meta graphs."""
+
+import os
+
+import headrace as tf
+import numpy as np
+import pytest
+
+v1 = tf.compat.v1
+
+
+def build(scale=1.0):
+    with v1.variable_scope("layer"):
+        w = v1.get_variable("w", initializer=tf.reshape(tf.range(6.0), [2, 3]) * scale)
+    r = v1.Variable([9, 8], name="ref", use_resource=False)
+    return w, r
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), v1.Session() as s:
+        yield s
+
+
+def test_saved_by_name(session, tmp_path):
+    w, r = build()
+    saver = v1.train.Saver(max_to_keep=2)
+    session.run(v1.global_variables_initializer())
+    paths = [saver.save(session, str(tmp_path / "m"), global_step=i) for i in range(3)]
+    assert [os.path.basename(p) for p in saver.last_checkpoints] == ["m-1", "m-2"]
+    assert not os.path.exists(paths[0] + ".index")
+    assert not os.path.exists(paths[0] + ".meta")
+    assert os.path.exists(paths[2] + ".meta")
+    assert tf.train.latest_checkpoint(str(tmp_path)) == paths[2]
+    assert tf.train.list_variables(paths[2]) == [("layer/w", [2, 3]), ("ref", [2])]
+    session.run([w.assign(tf.zeros([2, 3])), r.assign([0, 0])])
+    saver.restore(session, paths[2])
+    assert session.run(w).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert session.run(r).tolist() == [9, 8]
+
+
+def test_names_given_and_reshaped(session, tmp_path):
+    w, r = build()
+    session.run(v1.global_variables_initializer())
+    saver = v1.train.Saver({"other": w, "r": r}, restore_sequentially=True)
+    path = saver.save(session, str(tmp_path / "m"), write_meta_graph=False)
+    assert [k for k, _ in tf.train.list_variables(path)] == ["other", "r"]
+    flat = v1.get_variable("flat", initializer=tf.zeros([6]))
+    session.run(flat.initializer)
+    v1.train.Saver({"other": flat}, reshape=True).restore(session, path)
+    assert session.run(flat).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_sharded(session, tmp_path):
+    with tf.device("CPU:0"):
+        w, r = build()
+    saver = v1.train.Saver(sharded=True)
+    session.run(v1.global_variables_initializer())
+    path = saver.save(session, str(tmp_path / "m"), write_meta_graph=False)
+    session.run(w.assign(tf.zeros([2, 3])))
+    saver.restore(session, path)
+    assert session.run(w).sum() == 15
+    assert not [n for n in os.listdir(tmp_path) if "_temp_" in n]
+
+
+def test_into_objects(session, tmp_path):
+    build()
+    session.run(v1.global_variables_initializer())
+    path = v1.train.Saver().save(session, str(tmp_path / "m"))
+    with tf.init_scope():
+        pass
+    check_objects(path)
+
+
+def check_objects(path):
+    import subprocess
+    import sys
+
+    code = f"""
+import headrace as tf
+w = tf.Variable(tf.zeros([2, 3]), name="layer/w")
+status = tf.train.Checkpoint(x=w).restore({path!r})
+status.assert_consumed()
+print(type(status).__name__, float(tf.reduce_sum(w)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["NameBasedSaverStatus", "15.0"]
+
+
+def test_meta_graph(session, tmp_path):
+    w, _ = build()
+    tf.identity(w * 2.0, name="doubled")
+    session.run(v1.global_variables_initializer())
+    path = v1.train.Saver().save(session, str(tmp_path / "m"))
+    with tf.Graph().as_default(), v1.Session() as s:
+        saver = v1.train.import_meta_graph(path + ".meta")
+        saver.restore(s, path)
+        assert [v.name for v in v1.global_variables()] == ["layer/w:0", "ref:0"]
+        assert s.run("doubled:0").sum() == 30
+        w = v1.global_variables()[0]
+        np.testing.assert_array_equal(
+            s.run(w.assign_add(tf.ones([2, 3])))[0], [1, 2, 3]
+        )
+    with tf.Graph().as_default(), v1.Session() as s:
+        saver = v1.train.import_meta_graph(path + ".meta", import_scope="again")
+        saver.restore(s, path)
+        assert s.run("again/doubled:0").sum() == 30
+
+
+def test_errors(session, tmp_path):
+    with pytest.raises(ValueError, match="No variables to save"):
+        v1.train.Saver()
+    w, _ = build()
+    saver = v1.train.Saver()
+    with pytest.raises(ValueError, match="Can't load save_path when it is None"):
+        saver.restore(session, None)
+    with pytest.raises(ValueError, match="is not a valid checkpoint"):
+        saver.restore(session, str(tmp_path / "nothing"))
+    with pytest.raises(TypeError, match="must be a Session"):
+        saver.save(None, str(tmp_path / "m"))
+    with pytest.raises(ValueError, match="At least two variables have the same name"):
+        v1.train.Saver([w, w])
+    session.run(v1.global_variables_initializer())
+    path = saver.save(session, str(tmp_path / "m"))
+    extra = v1.get_variable("extra", initializer=tf.zeros([6]))
+    with pytest.raises(tf.errors.NotFoundError, match="a Variable name or other graph"):
+        v1.train.Saver({"extra": extra}).restore(session, path)
