@@ -55,7 +55,7 @@ def kill_and_go_on(folder, mode, kills, steps):
         oldest, *others = state.all_model_checkpoint_paths
         for path in others:
             read_whole(path)
-        if others and os.path.exists(oldest + ".index"):
+        if not others or os.path.exists(oldest + ".index"):
             read_whole(oldest)
         step = int(
             tf.train.load_variable(str(folder), "step/.ATTRIBUTES/VARIABLE_VALUE")
