@@ -85,14 +85,15 @@ class Saver {
           Withhold(nodes_[id].path, slot.slot.get());
           continue;
         }
+        const int variable_id = variable->second;  // Visit moves the entries
         std::string path =
-            absl::StrCat(nodes_[variable->second].path, "/.OPTIMIZER_SLOT/",
+            absl::StrCat(nodes_[variable_id].path, "/.OPTIMIZER_SLOT/",
                          nodes_[id].path, "/", EscapeKeyPart(slot.name));
         const int slot_id = Visit(slot.slot, path);
         nodes_[slot_id].path = std::move(path);
         nodes_[slot_id].parents.push_back(static_cast<int>(id));
         auto* reference = graph_.mutable_nodes(id)->add_slot_variables();
-        reference->set_original_variable_node_id(variable->second);
+        reference->set_original_variable_node_id(variable_id);
         reference->set_slot_name(slot.name);
         reference->set_slot_variable_node_id(slot_id);
       }

@@ -13,7 +13,7 @@ import pytest
 
 keras = tf.keras
 layers = keras.layers
-PYTHON = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "/opt/tfenv/bin/python")
+PYTHON = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
 HERE = pathlib.Path(__file__).parent
 
 

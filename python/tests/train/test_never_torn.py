@@ -50,8 +50,13 @@ def kill_and_go_on(folder, mode, kills, steps):
         killed += run(folder, 10**6, mode, rng.uniform(0, 0.2)) is None
     if mode == "manager":
         state = tf.train.get_checkpoint_state(str(folder))
-        for path in state.all_model_checkpoint_paths:
+        # The oldest may be going: the state is written before and after that,
+        # and the index is what goes first.
+        oldest, *others = state.all_model_checkpoint_paths
+        for path in others:
             read_whole(path)
+        if not others or os.path.exists(oldest + ".index"):
+            read_whole(oldest)
         step = int(
             tf.train.load_variable(str(folder), "step/.ATTRIBUTES/VARIABLE_VALUE")
         )

@@ -8,7 +8,7 @@ import sys
 import headrace as tf
 import pytest
 
-PYTHON = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "/opt/tfenv/bin/python")
+PYTHON = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
 _OWN = os.path.realpath(sys.executable)
 GOLDEN = os.path.join(os.path.dirname(__file__), "../../../tests/golden/checkpoints")
 

@@ -1,0 +1,115 @@
+"""tf.signal: Fourier transforms."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import graph_scope
+from headrace.ops import array_ops
+from headrace.ops.faces import face
+
+fft = face("FFT", "fft", "input, name=None")
+ifft = face("IFFT", "ifft", "input, name=None")
+fft2d = face("FFT2D", "fft2d", "input, name=None")
+ifft2d = face("IFFT2D", "ifft2d", "input, name=None")
+fft3d = face("FFT3D", "fft3d", "input, name=None")
+ifft3d = face("IFFT3D", "ifft3d", "input, name=None")
+
+
+def _lengths(x, rank, fft_length, is_half):
+    """The lengths of the transform: those given, or those that x has."""
+    if fft_length is not None:
+        return conversion.convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
+    sizes = array_ops.shape(x)[-rank:]
+    if not is_half:
+        return sizes
+    last = (sizes[-1:] - 1) * 2
+    zero = conversion.to_tensor(0, dtypes.int32)
+    last = _headrace.raw_op("Maximum")(x=last, y=zero)
+    return array_ops.concat([sizes[:-1], last], 0)
+
+
+def _padded(x, rank, lengths, is_half):
+    """x with zeros after its last dimensions where the transform is longer."""
+    if is_half:
+        tail = lengths[-1:] // 2 + 1
+        lengths = array_ops.concat([lengths[:-1], tail], 0)
+    sizes = array_ops.shape(x)
+    zero = conversion.to_tensor(0, dtypes.int32)
+    more = _headrace.raw_op("Maximum")(x=lengths - sizes[-rank:], y=zero)
+    before = array_ops.zeros_like(sizes)
+    after = array_ops.concat([before[:-rank], more], 0)
+    return array_ops.pad(x, array_ops.stack([before, after], 1))
+
+
+def _real(op, rank, own_name):
+    def transform(input_tensor, fft_length=None, name=None):
+        with graph_scope(name, own_name):
+            x = conversion.convert_to_tensor(input_tensor, dtype_hint=dtypes.float32)
+            if x.dtype not in (dtypes.float32, dtypes.float64):
+                raise ValueError(
+                    "RFFT requires tf.float32 or tf.float64 inputs, got: "
+                    f"{input_tensor}"
+                )
+            wide = x.dtype == dtypes.float64
+            lengths = _lengths(x, rank, fft_length, False)
+            if fft_length is not None:
+                x = _padded(x, rank, lengths, False)
+            return _headrace.raw_op(op)(
+                input=x,
+                fft_length=lengths,
+                Tcomplex=dtypes.complex128 if wide else dtypes.complex64,
+            )
+
+    transform.__name__ = transform.__qualname__ = own_name
+    transform.__doc__ = f"Half the transform of real numbers, last {rank} dimensions."
+    return transform
+
+
+def _inverse_real(op, rank, own_name):
+    def transform(input_tensor, fft_length=None, name=None):
+        with graph_scope(name, own_name):
+            x = conversion.convert_to_tensor(input_tensor, dtype_hint=dtypes.complex64)
+            wide = x.dtype == dtypes.complex128
+            lengths = _lengths(x, rank, fft_length, True)
+            if fft_length is not None:
+                x = _padded(x, rank, lengths, True)
+            return _headrace.raw_op(op)(
+                input=x,
+                fft_length=lengths,
+                Treal=dtypes.float64 if wide else dtypes.float32,
+            )
+
+    transform.__name__ = transform.__qualname__ = own_name
+    transform.__doc__ = f"The inverse of rfft over the last {rank} dimensions."
+    return transform
+
+
+rfft = _real("RFFT", 1, "rfft")
+rfft2d = _real("RFFT2D", 2, "rfft2d")
+rfft3d = _real("RFFT3D", 3, "rfft3d")
+irfft = _inverse_real("IRFFT", 1, "irfft")
+irfft2d = _inverse_real("IRFFT2D", 2, "irfft2d")
+irfft3d = _inverse_real("IRFFT3D", 3, "irfft3d")
+
+
+def _shifted(x, axes, direction):
+    x = conversion.convert_to_tensor(x)
+    if axes is None:
+        if x.shape.rank is None:
+            raise NotImplementedError("fftshift of unknown rank needs axes")
+        axes = list(range(x.shape.rank))
+    axes = [axes] if isinstance(axes, int) else list(axes)
+    sizes = array_ops.gather(array_ops.shape(x), [a % x.shape.rank for a in axes])
+    half = sizes // 2 if direction > 0 else -(sizes // 2)
+    return _headrace.raw_op("Roll")(input=x, shift=half, axis=axes)
+
+
+def fftshift(x, axes=None, name=None):
+    """Moves the zero frequency to the middle of `axes` (all by default)."""
+    with graph_scope(name, "fftshift"):
+        return _shifted(x, axes, 1)
+
+
+def ifftshift(x, axes=None, name=None):
+    """Undoes fftshift."""
+    with graph_scope(name, "ifftshift"):
+        return _shifted(x, axes, -1)
