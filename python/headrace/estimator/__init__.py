@@ -1,0 +1,1 @@
+"""tf.estimator: models as functions that make a graph, trained from a folder."""
