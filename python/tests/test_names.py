@@ -1,5 +1,6 @@
 """Every row of api_names.txt stands for something; raw ops are callable."""
 
+import collections
 import inspect
 import pathlib
 import subprocess
@@ -30,6 +31,11 @@ def test_every_name_is_found():
         except Exception as e:  # noqa: BLE001
             missing.append((name, repr(e)))
     assert not missing
+
+
+def test_every_name_has_one_row():
+    names = collections.Counter(_rows())
+    assert [n for n, count in names.items() if count > 1] == []
 
 
 def test_raw_ops_have_signatures():
