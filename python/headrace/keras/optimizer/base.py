@@ -9,6 +9,7 @@ slots into tf.keras.optimizers.legacy.
 """
 
 import headrace as tf
+from headrace._load import _headrace
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras import serialization
 from headrace.keras.engine.tracking import attach_new, start_restored
