@@ -152,3 +152,8 @@ ROWS = [
 @pytest.mark.parametrize("row, dtype", cases(ROWS))
 def test_row(row, dtype):
     check(row, dtype)
+
+
+def test_dropout_scales_by_the_rate_in_double():
+    kept = tf.nn.dropout(tf.ones([100]), 0.8, seed=1).numpy()
+    assert set(kept.tolist()) == {0.0, 5.0}
