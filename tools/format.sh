@@ -3,7 +3,8 @@
 # the files that git tracks or would track.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-files() { git ls-files --cached --others --exclude-standard -- "$@" |
+files() { git ls-files --cached --others --exclude-standard -- "$@" \
+            ':!third_party' |
           while read -r f; do [ -f "$f" ] && echo "$f"; done || true; }
 mapfile -t cc < <(files '*.h' '*.cc' '*.cu')
 mapfile -t py < <(files '*.py')
