@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # tools/format.sh --check | --write: clang-format on C++, ruff on Python, over
-# the files that git tracks or would track.
+# the files that git tracks or would track, but for third_party/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 files() { git ls-files --cached --others --exclude-standard -- "$@" \
