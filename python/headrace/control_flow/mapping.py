@@ -131,7 +131,7 @@ def _written(leaf, value):
 
 def _stacked(leaf, array, n):
     """An array's rows as one tensor or composite."""
-    rows = _with_rows(array.stack(), n)
+    rows = array.stack()
     if not _is_composite_spec(leaf):
         return rows
     from headrace.data import structure
@@ -188,14 +188,6 @@ def map_fn(
     )
     stacked = [_stacked(s, a, n) for s, a in zip(leaves, results)]
     return nest.pack_sequence_as(signature, stacked)
-
-
-def _with_rows(tensor, n):
-    """The static number of rows put into the shape."""
-    if isinstance(n, int) and isinstance(tensor, _headrace.SymbolicTensor):
-        if tensor.shape.rank is not None:
-            tensor.set_shape([n] + [None] * (tensor.shape.rank - 1))
-    return tensor
 
 
 def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
@@ -282,7 +274,7 @@ def scan(
         maximum_iterations=turns,
         name=name or "scan",
     )
-    stacked = [_with_rows(a.stack(), n) for a in results]
+    stacked = [a.stack() for a in results]
     return nest.pack_sequence_as(structure, stacked)
 
 

@@ -1,6 +1,7 @@
 """Softmax, convolutions, pools, normalisations: values and gradients."""
 
 import numpy as np
+import headrace as tf
 import pytest
 from driver import Row, cases, check
 

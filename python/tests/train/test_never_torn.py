@@ -49,6 +49,7 @@ def run(folder, steps, mode, kill_after=None):
 def kill_and_go_on(folder, mode, kills, steps):
     """Kills the program that often; then it must end as if nothing had been."""
     killed = 0
+    run(folder, 1, mode)  # a slow machine may kill all others before they saved
     rng = random.Random(len(mode) + kills)
     for _ in range(kills):
         killed += run(folder, 10**6, mode, rng.uniform(0, 0.2)) is None
