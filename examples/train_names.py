@@ -34,10 +34,14 @@ def datasets():
     lines = tf.data.TextLineDataset(DATA).enumerate()
     train = lines.filter(lambda i, _: i % 5 != 4).map(lambda _, line: example(line))
     test = lines.filter(lambda i, _: i % 5 == 4).map(lambda _, line: example(line))
-    train = train.cache().shuffle(10_000, seed=SEED).bucket_by_sequence_length(
-        lambda letters, _: tf.size(letters),
-        bucket_boundaries=[8, 10, 12, 16],
-        bucket_batch_sizes=[BATCH] * 5,
+    train = (
+        train.cache()
+        .shuffle(10_000, seed=SEED)
+        .bucket_by_sequence_length(
+            lambda letters, _: tf.size(letters),
+            bucket_boundaries=[8, 10, 12, 16],
+            bucket_batch_sizes=[BATCH] * 5,
+        )
     )
     return train.prefetch(2), test.padded_batch(256)
 

@@ -18,9 +18,7 @@ _decode_padded_raw = face(
 )
 
 
-def decode_raw(
-    input_bytes, out_type, little_endian=True, fixed_length=None, name=None
-):
+def decode_raw(input_bytes, out_type, little_endian=True, fixed_length=None, name=None):
     """The bytes of strings as numbers: of strings of one length, or of each cut or
     filled up with zeros to `fixed_length` bytes."""
     if fixed_length is None:
