@@ -13,7 +13,7 @@ v1 = tf.compat.v1
 
 def model_fn(features, labels, mode, params):
     """A line through x; its rate is a parameter."""
-    out = tf.keras.layers.Dense(1, name="line")(features["x"])
+    out = tf.keras.layers.Dense(1)(features["x"])
     if mode == tf.estimator.ModeKeys.PREDICT:
         return tf.estimator.EstimatorSpec(
             mode, predictions={"y": out, "x": features["x"]}
@@ -70,19 +70,19 @@ def test_trains_evaluates_and_predicts(make):
     assert len(rows) == 16 and set(rows[0]) == {"x", "y"}
     assert rows[0]["y"][0] == pytest.approx(3 * rows[0]["x"][0] + 1, abs=0.3)
     np.testing.assert_allclose(
-        estimator.get_variable_value("line/kernel"), [[3]], atol=0.3
+        estimator.get_variable_value("dense/kernel"), [[3]], atol=0.3
     )
 
 
 def test_checkpoints_hold_the_variables_by_name(make):
     estimator = make().train(train_data, steps=2)
     assert names(estimator) == {
-        "line/kernel",
-        "line/bias",
-        "line/kernel/Adam",
-        "line/kernel/Adam_1",
-        "line/bias/Adam",
-        "line/bias/Adam_1",
+        "dense/kernel",
+        "dense/bias",
+        "dense/kernel/Adam",
+        "dense/kernel/Adam_1",
+        "dense/bias/Adam",
+        "dense/bias/Adam_1",
         "beta1_power",
         "beta2_power",
         "global_step",
@@ -221,8 +221,8 @@ def test_warm_start(make, tmp_path):
     )
     second.train(train_data, steps=1)
     np.testing.assert_allclose(
-        second.get_variable_value("line/kernel"),
-        first.get_variable_value("line/kernel"),
+        second.get_variable_value("dense/kernel"),
+        first.get_variable_value("dense/kernel"),
         rtol=1e-5,
     )
     assert second.get_variable_value("global_step") == 1

@@ -38,6 +38,8 @@ def test_layers_make_variables_of_the_graph():
             session.run(layer.kernel)
         session.run(v1.global_variables_initializer())
         assert session.run(layer.kernel).shape == (4, 2)
+    with tf.Graph().as_default():
+        assert tf.keras.layers.Dense(2).name == "dense"
 
 
 def train(net, optimizer, steps):
