@@ -8,7 +8,7 @@ import numpy as np
 from headrace.data import nest, structure
 from headrace.data.dataset import Dataset
 from headrace.data.functions import DatasetFunction, flat, raw
-from headrace.data.py_functions import numpy_function
+from headrace.function.py_functions import numpy_function
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 

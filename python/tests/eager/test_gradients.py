@@ -133,3 +133,13 @@ def test_forward_accumulator():
     assert acc.jvp(y).numpy().tolist() == [12.0, 0.0]
     assert acc.jvp(z).numpy() == 12.0
     assert acc.jvp(tf.constant(1.0)) is None
+
+
+def test_jvp_of_a_jvp_asked_for_afterwards():
+    primal, one = tf.constant(1.1), tf.constant(1.0)
+    with tf.autodiff.ForwardAccumulator(primal, one) as outer:
+        with tf.autodiff.ForwardAccumulator(primal, one) as inner:
+            y = primal ** tf.constant(3.5)
+    dy = inner.jvp(y)
+    np.testing.assert_allclose(dy, 3.5 * 1.1**2.5, rtol=1e-5)
+    np.testing.assert_allclose(outer.jvp(dy), 3.5 * 2.5 * 1.1**1.5, rtol=1e-5)
