@@ -21,6 +21,8 @@ class Namespace(ModuleType):
 
     def __dir__(self):
         rows = self.__dict__["_rows"]
+        if "@" in rows:
+            _share(rows, rows.pop("@"))
         names = {n for n in rows if n}
         if "" in rows:
             names |= set(dir(importlib.import_module("headrace." + rows[""])))
@@ -46,8 +48,65 @@ def read(path):
     return root
 
 
+def _share(rows, path):
+    """Adds to the rows of tf.compat.v1 the names in the file, as they are in tf."""
+    root = sys.modules["headrace"]._root
+    with open(os.path.join(_HERE, path), encoding="utf8") as f:
+        for line in f:
+            if line[0] in "#\n":
+                continue
+            *spaces, name = line.strip().split(".")
+            target, here = root, rows
+            for space in (*spaces, name):
+                target = target.get(space, {}) if isinstance(target, dict) else {}
+            if isinstance(target, str):
+                for space in spaces:
+                    here = here.setdefault(space, {})
+                here.setdefault(name, target)
+
+
+def _is_module(full):
+    """True where Python has a module or package of its own under that name."""
+    path = os.path.join(_HERE, *full.split(".")[1:])
+    return os.path.isdir(path) or os.path.exists(path + ".py")
+
+
+def _namespace(full, rows):
+    """The namespace, which imports find too where Python has no such module."""
+    if _is_module(full):
+        return Namespace(full, rows)
+    if full not in sys.modules:
+        sys.modules[full] = Namespace(full, rows)
+    return sys.modules[full]
+
+
+def open_namespaces(prefix, rows):
+    """Makes `from headrace.keras.layers import Dense` work."""
+    for name, row in rows.items():
+        full = f"{prefix}.{name}"
+        if row == "=":
+            sys.modules[full] = sys.modules["headrace"]
+        elif isinstance(row, dict):
+            _namespace(full, row)
+            open_namespaces(full, row)
+
+
+def of_package(package):
+    """The `__getattr__` of a package that is named like a public namespace."""
+
+    def __getattr__(name):
+        rows = sys.modules["headrace"]._root
+        for space in package.split(".")[1:]:
+            rows = rows[space]
+        return resolve(sys.modules[package], rows, name)
+
+    return __getattr__
+
+
 def resolve(holder, rows, name):
     """The object of `name`, kept in the holder from then on."""
+    if "@" in rows:
+        _share(rows, rows.pop("@"))
     target = rows.get(name)
     if target is None:
         fallback = rows.get("")
@@ -55,11 +114,10 @@ def resolve(holder, rows, name):
             module = importlib.import_module("headrace." + fallback)
             return getattr(module, name)
         raise AttributeError(f"module '{holder.__name__}' has no attribute '{name}'")
-    if isinstance(target, dict):
-        full = f"{holder.__name__}.{name}"
-        value = Namespace(full, target)
-        if not os.path.exists(os.path.join(_HERE, *full.split(".")[1:])):
-            sys.modules.setdefault(full, value)
+    if target == "=":
+        value = sys.modules["headrace"]
+    elif isinstance(target, dict):
+        value = _namespace(f"{holder.__name__}.{name}", target)
     else:
         module_name, _, attribute = target.partition(":")
         value = importlib.import_module("headrace." + module_name)

@@ -168,3 +168,8 @@ def test_large_filters_are_cut_by_channels(size, stride, traced):
     made = (tf.function(step) if traced else step)(x, f)
     exact = step(tf.cast(x, tf.float64), tf.cast(f, tf.float64))
     np.testing.assert_allclose(made, exact, rtol=1e-4, atol=2e-3)
+
+
+def test_dropout_scales_by_the_rate_in_double():
+    kept = tf.nn.dropout(tf.ones([100]), 0.8, seed=1).numpy()
+    assert set(kept.tolist()) == {0.0, 5.0}
