@@ -190,14 +190,16 @@ class RaggedTensor:
         """The rows of a dense tensor, cut to lengths or freed from padding."""
         from headrace.ragged import convert
 
-        return convert.from_tensor(tensor, lengths, padding, ragged_rank)
+        made = convert.from_tensor(tensor, lengths, padding, ragged_rank)
+        return made.with_row_splits_dtype(row_splits_dtype)
 
     @classmethod
     def from_sparse(cls, st_input, name=None, row_splits_dtype=dtypes.int64):
         """The rows of a sparse matrix whose entries are at the left."""
         ids = st_input.indices[:, 0]
         nrows = st_input.dense_shape[0]
-        return cls.from_value_rowids(st_input.values, ids, nrows, validate=False)
+        made = cls.from_value_rowids(st_input.values, ids, nrows, validate=False)
+        return made.with_row_splits_dtype(row_splits_dtype)
 
     # --- What they are.
     dtype = property(lambda self: self._values_part.dtype)
