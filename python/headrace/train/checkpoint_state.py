@@ -81,8 +81,10 @@ def update_checkpoint_state(
     latest_filename=None,
     all_model_checkpoint_timestamps=None,
     last_preserved_timestamp=None,
+    _relative=False,
 ):
-    """Writes a folder's state file, with the newest checkpoint last."""
+    """Writes a folder's state file, with the newest checkpoint last. Absolute paths
+    stay absolute."""
     paths = list(all_model_checkpoint_paths or [])
     if not paths or paths[-1] != model_checkpoint_path:
         paths.append(model_checkpoint_path)
@@ -93,6 +95,7 @@ def update_checkpoint_state(
         latest_filename or "checkpoint",
         list(all_model_checkpoint_timestamps or []),
         last_preserved_timestamp or 0.0,
+        keep_absolute=not _relative,
     )
 
 
