@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/philox.h"
+#include "data/state.h"
 #include "op/op.h"
 #include "op/resource.h"
 
@@ -35,14 +36,18 @@ class SeedGenerator : public Resource {
   int64_t Word();
 };
 
-// One of those seeds; both 0: of the system's randomness.
-std::shared_ptr<SeedGenerator> MakeSeeds(int64_t seed, int64_t seed2,
-                                         bool fresh);
+// The generator that input `handle` of an op holds; where it holds none (or
+// `handle` is -1), a new one of the seeds that are inputs `seeds` and
+// `seeds` + 1. Both 0, or `seeds` -1: of the system's randomness.
+StatusOr<std::shared_ptr<SeedGenerator>> SeedsInput(const KernelContext& c,
+                                                    int seeds, int handle,
+                                                    bool fresh);
 
-// Single 32-bit words of a generator, which may be set to any place.
+// Single 32-bit words of a generator, whose place can be saved.
 class WordStream {
  public:
-  WordStream(int64_t seed, int64_t seed2);
+  WordStream() : WordStream({0, 0}) {}
+  explicit WordStream(std::pair<int64_t, int64_t> seeds);
   uint32_t Next() {
     if (used_ == 4) {
       group_ = philox_.Next();
@@ -51,11 +56,13 @@ class WordStream {
     ++taken_;
     return group_[used_++];
   }
-  int64_t taken() const { return taken_; }
-  void Seek(int64_t taken);
+  // Its part of the state of the iterator `prefix`.
+  void Save(StateWriter& w, StringView prefix) const;
+  Status Restore(const StateReader& r, StringView prefix);
 
  private:
-  Philox start_, philox_;
+  std::pair<int64_t, int64_t> seeds_;
+  Philox philox_;
   Philox::Group group_{};
   int used_ = 4;
   int64_t taken_ = 0;
