@@ -10,7 +10,6 @@ from headrace.train import checkpoint_options, load_status, traced_write
 from headrace.train.async_write import AsyncWrites
 from headrace.train.checkpoint_options import CheckpointOptions
 
-_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _DEFAULT = CheckpointOptions()
 
 
@@ -112,7 +111,7 @@ class Checkpoint(AutoTrackable):
         callback = options.experimental_sharding_callback
 
         def write():
-            checkpoint_options.write(values, _GRAPH_KEY, path, callback)
+            checkpoint_options.write(values, path, callback)
             if after is not None:
                 after(path)
             options._after_write(path)
@@ -125,7 +124,7 @@ class Checkpoint(AutoTrackable):
     def write(self, file_prefix, options=None):
         """Writes the values to FILE_PREFIX.index and .data-*; returns the prefix."""
         if not _headrace.is_eager():
-            return traced_write.write(self._gather, _GRAPH_KEY, file_prefix)
+            return traced_write.write(self._gather, file_prefix)
         path = os.fspath(file_prefix)
         self._write(path, options)
         return path
