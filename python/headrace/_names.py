@@ -21,6 +21,8 @@ class Namespace(ModuleType):
 
     def __dir__(self):
         rows = self.__dict__["_rows"]
+        if "@" in rows:
+            _share(rows, rows.pop("@"))
         names = {n for n in rows if n}
         if "" in rows:
             names |= set(dir(importlib.import_module("headrace." + rows[""])))
@@ -46,6 +48,23 @@ def read(path):
     return root
 
 
+def _share(rows, path):
+    """Adds to the rows of tf.compat.v1 the names in the file, as they are in tf."""
+    root = sys.modules["headrace"]._root
+    with open(os.path.join(_HERE, path), encoding="utf8") as f:
+        for line in f:
+            if line[0] in "#\n":
+                continue
+            *spaces, name = line.strip().split(".")
+            target, here = root, rows
+            for space in (*spaces, name):
+                target = target.get(space, {}) if isinstance(target, dict) else {}
+            if isinstance(target, str):
+                for space in spaces:
+                    here = here.setdefault(space, {})
+                here.setdefault(name, target)
+
+
 def _is_module(full):
     """True where Python has a module or package of its own under that name."""
     path = os.path.join(_HERE, *full.split(".")[1:])
@@ -64,8 +83,10 @@ def _namespace(full, rows):
 def open_namespaces(prefix, rows):
     """Makes `from headrace.keras.layers import Dense` work."""
     for name, row in rows.items():
-        if isinstance(row, dict):
-            full = f"{prefix}.{name}"
+        full = f"{prefix}.{name}"
+        if row == "=":
+            sys.modules[full] = sys.modules["headrace"]
+        elif isinstance(row, dict):
             _namespace(full, row)
             open_namespaces(full, row)
 
@@ -84,6 +105,8 @@ def of_package(package):
 
 def resolve(holder, rows, name):
     """The object of `name`, kept in the holder from then on."""
+    if "@" in rows:
+        _share(rows, rows.pop("@"))
     target = rows.get(name)
     if target is None:
         fallback = rows.get("")
@@ -91,7 +114,9 @@ def resolve(holder, rows, name):
             module = importlib.import_module("headrace." + fallback)
             return getattr(module, name)
         raise AttributeError(f"module '{holder.__name__}' has no attribute '{name}'")
-    if isinstance(target, dict):
+    if target == "=":
+        value = sys.modules["headrace"]
+    elif isinstance(target, dict):
         value = _namespace(f"{holder.__name__}.{name}", target)
     else:
         module_name, _, attribute = target.partition(":")

@@ -404,11 +404,13 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter_nd("ResourceScatterNdMin", indices, updates, name)
 
     def sparse_read(self, indices, name=None):
+        self._touch()
         return _headrace.raw_op("ResourceGather")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )
 
     def gather_nd(self, indices, name=None):
+        self._touch()
         return _headrace.raw_op("ResourceGatherNd")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )

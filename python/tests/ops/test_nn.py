@@ -1,6 +1,7 @@
 """Softmax, convolutions, pools, normalisations: values and gradients."""
 
 import numpy as np
+import headrace as tf
 import pytest
 from driver import Row, cases, check
 
@@ -152,3 +153,8 @@ ROWS = [
 @pytest.mark.parametrize("row, dtype", cases(ROWS))
 def test_row(row, dtype):
     check(row, dtype)
+
+
+def test_dropout_scales_by_the_rate_in_double():
+    kept = tf.nn.dropout(tf.ones([100]), 0.8, seed=1).numpy()
+    assert set(kept.tolist()) == {0.0, 5.0}
