@@ -1,19 +1,39 @@
 // WindowOp and ListDataset: elements that lie in memory.
 #include "data/source/elements.h"
 
-#include "data/source/indexed_iterator.h"
+#include "data/dataset_op.h"
 
 namespace headrace {
 namespace {
 
-class ElementsIterator : public IndexedIterator<ElementsDataset> {
+class ElementsIterator : public IteratorOf<ElementsDataset> {
  public:
-  using IndexedIterator::IndexedIterator;
+  using IteratorOf::IteratorOf;
   Status Next(PullContext& c, Element* out, bool* end) override {
-    *end = left() == 0;
+    *end = at_ >= dataset().Cardinality();
     if (!*end) *out = dataset().elements()[at_++];
     return OkStatus();
   }
+  Status Skip(PullContext& c, int64_t n, int64_t* skipped) override {
+    *skipped = std::min(n, dataset().Cardinality() - at_);
+    at_ += *skipped;
+    return OkStatus();
+  }
+  Status Save(PullContext& c, StateWriter& w) override {
+    w.PutInt(prefix(), "i", at_);
+    return OkStatus();
+  }
+  Status Restore(PullContext& c, const StateReader& r) override {
+    HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+    if (at_ < 0 || at_ > dataset().Cardinality()) {
+      return InvalidArgument("the saved iterator was at element ", at_, " of ",
+                             dataset().Cardinality());
+    }
+    return OkStatus();
+  }
+
+ private:
+  int64_t at_ = 0;
 };
 
 // The inputs are the components of the elements, element by element.

@@ -19,7 +19,10 @@ class RandomDataset : public Dataset {
    public:
     using IteratorOf::IteratorOf;
     Status Start(PullContext& c) override {
-      words_ = WordStream(dataset().seeds_->Next());
+      const auto [seed, seed2] = dataset().seeds_->Next();
+      seed_ = seed;
+      seed2_ = seed2;
+      words_ = WordStream(seed, seed2);
       return OkStatus();
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
@@ -27,15 +30,27 @@ class RandomDataset : public Dataset {
       return OkStatus();
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      words_.Save(w, prefix());
+      w.PutInt(prefix(), "seed", seed_);
+      w.PutInt(prefix(), "seed2", seed2_);
+      w.PutInt(prefix(), "num_random_samples", words_.taken());
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      return words_.Restore(r, prefix());
+      HR_ASSIGN_OR_RETURN(seed_, r.GetInt(prefix(), "seed"));
+      HR_ASSIGN_OR_RETURN(seed2_, r.GetInt(prefix(), "seed2"));
+      HR_ASSIGN_OR_RETURN(const int64_t taken,
+                          r.GetInt(prefix(), "num_random_samples"));
+      if (taken < 0) {
+        return InvalidArgument("the saved state of ", prefix(), " is damaged");
+      }
+      words_ = WordStream(seed_, seed2_);
+      words_.Seek(taken);
+      return OkStatus();
     }
 
    private:
-    WordStream words_;
+    int64_t seed_ = 0, seed2_ = 0;
+    WordStream words_{0, 0};
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -50,10 +65,17 @@ Status MakeRandom(KernelContext& c) {
   if (spec.types != std::vector<DType>{DType::kInt64}) {
     return InvalidArgument(c.op().name(), " has one component of int64");
   }
+  if (c.num_inputs() > 2 && c.input(2).num_elements() == 1 &&
+      c.input(2).scalar<ResourceHandle>().resource) {
+    HR_ASSIGN_OR_RETURN(auto seeds, ResourceAs<SeedGenerator>(
+                                        c.input(2), c.services().resources));
+    return SetDataset<RandomDataset>(c, std::move(spec), std::move(seeds));
+  }
+  HR_ASSIGN_OR_RETURN(const int64_t seed, IntInput(c, 0, "seed"));
+  HR_ASSIGN_OR_RETURN(const int64_t seed2, IntInput(c, 1, "seed2"));
   const bool* fresh = c.op().attrs().Get<bool>("rerandomize_each_iteration");
-  HR_ASSIGN_OR_RETURN(auto seeds, SeedsInput(c, 0, c.num_inputs() > 2 ? 2 : -1,
-                                             fresh != nullptr && *fresh));
-  return SetDataset<RandomDataset>(c, std::move(spec), std::move(seeds));
+  return SetDataset<RandomDataset>(
+      c, std::move(spec), MakeSeeds(seed, seed2, fresh != nullptr && *fresh));
 }
 
 HR_OP(RandomDataset)

@@ -1,5 +1,5 @@
 // RangeDataset: integers at even steps.
-#include "data/source/indexed_iterator.h"
+#include "data/dataset_op.h"
 
 namespace headrace {
 namespace {
@@ -38,11 +38,11 @@ class RangeDataset : public Dataset {
                                 static_cast<uint64_t>(i) * step_);
   }
 
-  class Iterator : public IndexedIterator<RangeDataset> {
+  class Iterator : public IteratorOf<RangeDataset> {
    public:
-    using IndexedIterator::IndexedIterator;
+    using IteratorOf::IteratorOf;
     Status Next(PullContext& c, Element* out, bool* end) override {
-      if (left() == 0) {
+      if (at_ >= dataset().count_) {
         *end = true;
         return OkStatus();
       }
@@ -53,11 +53,16 @@ class RangeDataset : public Dataset {
                                          : IntegerOf(dtype, v);
       return OkStatus();
     }
+    Status Skip(PullContext& c, int64_t n, int64_t* skipped) override {
+      *skipped = std::min(n, dataset().count_ - at_);
+      at_ += *skipped;
+      return OkStatus();
+    }
     Status NextRows(PullContext& c, int64_t n, Element* rows, int64_t* count,
                     bool* done) override {
       if (dataset().spec().types[0] != DType::kInt64) return OkStatus();
       *done = true;
-      *count = std::min(n, left());
+      *count = std::min(n, dataset().count_ - at_);
       rows->resize(1);
       HR_ASSIGN_OR_RETURN((*rows)[0],
                           Tensor::Allocate(DType::kInt64, Shape{*count}));
@@ -77,6 +82,9 @@ class RangeDataset : public Dataset {
                      dataset().count_);
       return OkStatus();
     }
+
+   private:
+    int64_t at_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));

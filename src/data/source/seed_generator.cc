@@ -18,24 +18,13 @@ std::pair<int64_t, int64_t> Drawn(int64_t seed, int64_t seed2) {
   return {draw(), draw()};
 }
 
-Philox PhiloxOf(std::pair<int64_t, int64_t> seeds) {
-  return Philox(static_cast<uint64_t>(seeds.first),
-                static_cast<uint64_t>(seeds.second));
-}
-
-std::shared_ptr<SeedGenerator> MakeSeeds(int64_t seed, int64_t seed2,
-                                         bool fresh) {
-  const auto [a, b] = Drawn(seed, seed2);
-  return std::make_shared<SeedGenerator>(a, b, fresh);
-}
-
 }  // namespace
 
 SeedGenerator::SeedGenerator(int64_t seed, int64_t seed2, bool fresh)
     : seed_(seed),
       seed2_(seed2),
       fresh_(fresh),
-      philox_(PhiloxOf({seed, seed2})) {}
+      philox_(static_cast<uint64_t>(seed), static_cast<uint64_t>(seed2)) {}
 
 int64_t SeedGenerator::Word() {
   if (used_ == 4) {
@@ -62,51 +51,29 @@ void SeedGenerator::Reset(int64_t count) {
   std::lock_guard<std::mutex> lock(mutex_);
   count_ = count;
   if (!fresh_) return;
-  philox_ = PhiloxOf({seed_, seed2_});
+  philox_ = Philox(static_cast<uint64_t>(seed_), static_cast<uint64_t>(seed2_));
   const uint64_t words = 2 * static_cast<uint64_t>(count);
   philox_.Skip(words / 4);
   used_ = 4;
   for (uint64_t i = 0; i < words % 4; ++i) Word();
 }
 
-StatusOr<std::shared_ptr<SeedGenerator>> SeedsInput(const KernelContext& c,
-                                                    int seeds, int handle,
-                                                    bool fresh) {
-  if (handle >= 0 && c.input(handle).num_elements() == 1 &&
-      c.input(handle).scalar<ResourceHandle>().resource) {
-    return ResourceAs<SeedGenerator>(c.input(handle), c.services().resources);
-  }
-  int64_t seed = 0, seed2 = 0;
-  if (seeds >= 0) {
-    HR_ASSIGN_OR_RETURN(seed, IntInput(c, seeds, "seed"));
-    HR_ASSIGN_OR_RETURN(seed2, IntInput(c, seeds + 1, "seed2"));
-  }
-  return MakeSeeds(seed, seed2, fresh);
+std::shared_ptr<SeedGenerator> MakeSeeds(int64_t seed, int64_t seed2,
+                                         bool fresh) {
+  const auto [a, b] = Drawn(seed, seed2);
+  return std::make_shared<SeedGenerator>(a, b, fresh);
 }
 
-WordStream::WordStream(std::pair<int64_t, int64_t> seeds)
-    : seeds_(seeds), philox_(PhiloxOf(seeds)) {}
+WordStream::WordStream(int64_t seed, int64_t seed2)
+    : start_(static_cast<uint64_t>(seed), static_cast<uint64_t>(seed2)),
+      philox_(start_) {}
 
-void WordStream::Save(StateWriter& w, StringView prefix) const {
-  w.PutInt(prefix, "seed", seeds_.first);
-  w.PutInt(prefix, "seed2", seeds_.second);
-  w.PutInt(prefix, "num_random_samples", taken_);
-}
-
-Status WordStream::Restore(const StateReader& r, StringView prefix) {
-  HR_ASSIGN_OR_RETURN(seeds_.first, r.GetInt(prefix, "seed"));
-  HR_ASSIGN_OR_RETURN(seeds_.second, r.GetInt(prefix, "seed2"));
-  HR_ASSIGN_OR_RETURN(const int64_t taken,
-                      r.GetInt(prefix, "num_random_samples"));
-  if (taken < 0) {
-    return InvalidArgument("the saved state of ", prefix, " is damaged");
-  }
-  philox_ = PhiloxOf(seeds_);
+void WordStream::Seek(int64_t taken) {
+  philox_ = start_;
   philox_.Skip(static_cast<uint64_t>(taken) / 4);
   used_ = 4;
   taken_ = taken / 4 * 4;
   while (taken_ < taken) Next();
-  return OkStatus();
 }
 
 namespace {

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/philox.h"
-#include "data/state.h"
 #include "op/op.h"
 #include "op/resource.h"
 
@@ -36,18 +35,14 @@ class SeedGenerator : public Resource {
   int64_t Word();
 };
 
-// The generator that input `handle` of an op holds; where it holds none (or
-// `handle` is -1), a new one of the seeds that are inputs `seeds` and
-// `seeds` + 1. Both 0, or `seeds` -1: of the system's randomness.
-StatusOr<std::shared_ptr<SeedGenerator>> SeedsInput(const KernelContext& c,
-                                                    int seeds, int handle,
-                                                    bool fresh);
+// One of those seeds; both 0: of the system's randomness.
+std::shared_ptr<SeedGenerator> MakeSeeds(int64_t seed, int64_t seed2,
+                                         bool fresh);
 
-// Single 32-bit words of a generator, whose place can be saved.
+// Single 32-bit words of a generator, which may be set to any place.
 class WordStream {
  public:
-  WordStream() : WordStream({0, 0}) {}
-  explicit WordStream(std::pair<int64_t, int64_t> seeds);
+  WordStream(int64_t seed, int64_t seed2);
   uint32_t Next() {
     if (used_ == 4) {
       group_ = philox_.Next();
@@ -56,13 +51,11 @@ class WordStream {
     ++taken_;
     return group_[used_++];
   }
-  // Its part of the state of the iterator `prefix`.
-  void Save(StateWriter& w, StringView prefix) const;
-  Status Restore(const StateReader& r, StringView prefix);
+  int64_t taken() const { return taken_; }
+  void Seek(int64_t taken);
 
  private:
-  std::pair<int64_t, int64_t> seeds_;
-  Philox philox_;
+  Philox start_, philox_;
   Philox::Group group_{};
   int used_ = 4;
   int64_t taken_ = 0;

@@ -1,5 +1,5 @@
 // TensorDataset: one element. TensorSliceDataset: the rows of tensors.
-#include "data/source/indexed_iterator.h"
+#include "data/dataset_op.h"
 
 namespace headrace {
 namespace {
@@ -74,11 +74,11 @@ class TensorSliceDataset : public Dataset {
   StringView kind() const override { return "TensorSlice"; }
   int64_t Cardinality() const override { return rows_; }
 
-  class Iterator : public IndexedIterator<TensorSliceDataset> {
+  class Iterator : public IteratorOf<TensorSliceDataset> {
    public:
-    using IndexedIterator::IndexedIterator;
+    using IteratorOf::IteratorOf;
     Status Next(PullContext& c, Element* out, bool* end) override {
-      if (left() == 0) {
+      if (at_ >= dataset().rows_) {
         *end = true;
         return OkStatus();
       }
@@ -91,10 +91,15 @@ class TensorSliceDataset : public Dataset {
       ++at_;
       return OkStatus();
     }
+    Status Skip(PullContext& c, int64_t n, int64_t* skipped) override {
+      *skipped = std::min(n, dataset().rows_ - at_);
+      at_ += *skipped;
+      return OkStatus();
+    }
     Status NextRows(PullContext& c, int64_t n, Element* rows, int64_t* count,
                     bool* done) override {
       *done = true;
-      *count = std::min(n, left());
+      *count = std::min(n, dataset().rows_ - at_);
       rows->clear();
       for (const Tensor& t : dataset().tensors_) {
         rows->push_back(t.Rows(at_, at_ + *count));
@@ -102,6 +107,21 @@ class TensorSliceDataset : public Dataset {
       at_ += *count;
       return OkStatus();
     }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "i", at_);
+      return OkStatus();
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+      if (at_ < 0 || at_ > dataset().rows_) {
+        return InvalidArgument("the saved iterator was at row ", at_, " of ",
+                               dataset().rows_);
+      }
+      return OkStatus();
+    }
+
+   private:
+    int64_t at_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));

@@ -1,5 +1,5 @@
 // TakeDataset, SkipDataset, ShardDataset: elements by their number.
-#include "data/transform/counting_iterator.h"
+#include "data/dataset_op.h"
 
 namespace headrace {
 namespace {
@@ -18,15 +18,26 @@ class TakeDataset : public InputDataset {
     return count_ < 0 ? n : std::min(n, count_);
   }
 
-  class Iterator : public CountingIterator<TakeDataset> {
+  class Iterator : public InputIterator<TakeDataset> {
    public:
-    using CountingIterator::CountingIterator;
+    using InputIterator::InputIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
       if (at_ == dataset().count_) input_.reset();
       HR_RETURN_IF_ERROR(NextInput(c, out, end));
       at_ += !*end;
       return OkStatus();
     }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "i", at_);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+      return InputIterator::Restore(c, r);
+    }
+
+   private:
+    int64_t at_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -49,9 +60,9 @@ class SkipDataset : public InputDataset {
     return n < 0 ? n : std::max<int64_t>(0, n - count_);
   }
 
-  class Iterator : public CountingIterator<SkipDataset> {
+  class Iterator : public InputIterator<SkipDataset> {
    public:
-    using CountingIterator::CountingIterator;
+    using InputIterator::InputIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
       if (dataset().count_ < 0) input_.reset();
       if (input_ && at_ < dataset().count_) {
@@ -64,6 +75,17 @@ class SkipDataset : public InputDataset {
       }
       return NextInput(c, out, end);
     }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "i", at_);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+      return InputIterator::Restore(c, r);
+    }
+
+   private:
+    int64_t at_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -87,37 +109,46 @@ class ShardDataset : public InputDataset {
     return n < 0 ? n : n / shards_ + (index_ < n % shards_);
   }
 
-  class Iterator : public CountingIterator<ShardDataset> {
+  class Iterator : public InputIterator<ShardDataset> {
    public:
-    using CountingIterator::CountingIterator;
+    using InputIterator::InputIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
       if (!input_) {
         *end = true;
         return OkStatus();
       }
       const int64_t shards = dataset().shards_;
-      const int64_t pass = (dataset().index_ - at_ % shards + shards) % shards;
+      const int64_t pass =
+          (dataset().index_ - next_ % shards + shards) % shards;
       int64_t skipped = 0;
       HR_RETURN_IF_ERROR(input_->Skip(c, pass, &skipped));
-      at_ += skipped;
+      next_ += skipped;
       if (skipped == pass) {
         HR_RETURN_IF_ERROR(NextInput(c, out, end));
-        at_ += !*end;
+        next_ += !*end;
       } else {
         input_.reset();
         *end = true;
       }
-      if (*end && dataset().require_non_empty_ && at_ < shards) {
+      if (*end && dataset().require_non_empty_ && next_ < shards) {
         return InvalidArgument(
-            "Could not apply FILE based sharding: the dataset only has ", at_,
+            "Could not apply FILE based sharding: the dataset only has ", next_,
             " file(s), which is not enough for the required ", shards,
             " shards/workers.");
       }
       return OkStatus();
     }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "next_index", next_);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(next_, r.GetInt(prefix(), "next_index"));
+      return InputIterator::Restore(c, r);
+    }
 
    private:
-    StringView key() const override { return "at_index"; }
+    int64_t next_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));

@@ -34,7 +34,10 @@ class ShuffleDataset : public InputDataset {
    public:
     using IteratorOf::IteratorOf;
     Status Start(PullContext& c) override {
-      words_ = WordStream(dataset().seeds_->Next());
+      const auto [seed, seed2] = dataset().seeds_->Next();
+      seed_ = seed;
+      seed2_ = seed2;
+      words_ = WordStream(seed, seed2);
       return OpenInput(c);
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
@@ -77,7 +80,8 @@ class ShuffleDataset : public InputDataset {
     void Push(Element element);
 
     IteratorPtr input_;
-    WordStream words_;
+    int64_t seed_ = 0, seed2_ = 0;
+    WordStream words_{0, 0};
     std::vector<Element> buffer_;
     std::vector<Slice> slices_;
     int64_t tail_ = 0, held_ = 0, turn_ = 0;
@@ -135,7 +139,9 @@ void ShuffleDataset::Iterator::Push(Element element) {
 }
 
 Status ShuffleDataset::Iterator::Save(PullContext& c, StateWriter& w) {
-  words_.Save(w, prefix());
+  w.PutInt(prefix(), "seed", seed_);
+  w.PutInt(prefix(), "seed2", seed2_);
+  w.PutInt(prefix(), "num_random_samples", words_.taken());
   w.PutInt(prefix(), "epoch", turn_);
   w.PutInt(prefix(), "tail", tail_);
   w.PutInt(prefix(), "turn_empty", turn_empty_);
@@ -151,7 +157,10 @@ Status ShuffleDataset::Iterator::Save(PullContext& c, StateWriter& w) {
 }
 
 Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
-  HR_RETURN_IF_ERROR(words_.Restore(r, prefix()));
+  HR_ASSIGN_OR_RETURN(seed_, r.GetInt(prefix(), "seed"));
+  HR_ASSIGN_OR_RETURN(seed2_, r.GetInt(prefix(), "seed2"));
+  HR_ASSIGN_OR_RETURN(const int64_t taken,
+                      r.GetInt(prefix(), "num_random_samples"));
   HR_ASSIGN_OR_RETURN(turn_, r.GetInt(prefix(), "epoch"));
   HR_ASSIGN_OR_RETURN(tail_, r.GetInt(prefix(), "tail"));
   turn_empty_ = r.Flag(prefix(), "turn_empty");
@@ -159,7 +168,7 @@ Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
   std::vector<Element> held;
   HR_RETURN_IF_ERROR(r.GetElements(prefix(), "buffer", &held));
   held_ = static_cast<int64_t>(held.size());
-  if (tail_ < held_ || slices < 1 || slices > held_ + 2) {
+  if (taken < 0 || tail_ < held_ || slices < 1 || slices > held_ + 2) {
     return InvalidArgument("the saved state of ", prefix(), " is damaged");
   }
   int64_t at = tail_ - held_;
@@ -187,8 +196,26 @@ Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
                            most);
   }
   for (int64_t i = 0; i < held_; ++i) At(tail_ - held_ + i) = held[i];
+  words_ = WordStream(seed_, seed2_);
+  words_.Seek(taken);
   return RestoreInput(c, r, prefix(), "end_of_input_sequence",
                       dataset().input(), prefix(), &input_);
+}
+
+// The generator of input i, or one of the op's own seeds.
+StatusOr<std::shared_ptr<SeedGenerator>> SeedsOf(const KernelContext& c,
+                                                 int seeds, int handle,
+                                                 bool fresh) {
+  if (handle >= 0 && c.input(handle).num_elements() == 1 &&
+      c.input(handle).scalar<ResourceHandle>().resource) {
+    return ResourceAs<SeedGenerator>(c.input(handle), c.services().resources);
+  }
+  int64_t seed = 0, seed2 = 0;
+  if (seeds >= 0) {
+    HR_ASSIGN_OR_RETURN(seed, IntInput(c, seeds, "seed"));
+    HR_ASSIGN_OR_RETURN(seed2, IntInput(c, seeds + 1, "seed2"));
+  }
+  return MakeSeeds(seed, seed2, fresh);
 }
 
 // Positions of inputs; -1: the op has no such input.
@@ -210,7 +237,7 @@ Status MakeShuffle(KernelContext& c) {
   }
   const bool* fresh = c.op().attrs().Get<bool>("reshuffle_each_iteration");
   HR_ASSIGN_OR_RETURN(auto generator,
-                      SeedsInput(c, seeds, handle, fresh == nullptr || *fresh));
+                      SeedsOf(c, seeds, handle, fresh == nullptr || *fresh));
   return SetDataset<ShuffleDataset>(c, std::move(spec), std::move(input), size,
                                     turns, std::move(generator));
 }

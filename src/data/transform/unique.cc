@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <unordered_set>
 
+#include "data/dataset_op.h"
 #include "data/element_codec.h"
-#include "data/transform/counting_iterator.h"
 
 namespace headrace {
 namespace {
@@ -97,9 +97,9 @@ class AssertCardinalityDataset : public InputDataset {
   StringView kind() const override { return "AssertCardinality"; }
   int64_t Cardinality() const override { return n_; }
 
-  class Iterator : public CountingIterator<AssertCardinalityDataset> {
+  class Iterator : public InputIterator<AssertCardinalityDataset> {
    public:
-    using CountingIterator::CountingIterator;
+    using InputIterator::InputIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
       HR_RETURN_IF_ERROR(NextInput(c, out, end));
       at_ += !*end;
@@ -123,9 +123,17 @@ class AssertCardinalityDataset : public InputDataset {
       }
       return OkStatus();
     }
+    Status Save(PullContext& c, StateWriter& w) override {
+      w.PutInt(prefix(), "num_elements", at_);
+      return InputIterator::Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "num_elements"));
+      return InputIterator::Restore(c, r);
+    }
 
    private:
-    StringView key() const override { return "num_elements"; }
+    int64_t at_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
