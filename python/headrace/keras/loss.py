@@ -89,11 +89,6 @@ class Loss:
         Reduction.validate(reduction)
         self.reduction, self.name = reduction, name
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("headrace.keras"):
-            cls._keras_module = cls.__module__
-
     def __call__(self, y_true, y_pred, sample_weight=None):
         values = self.call(y_true, y_pred)
         reduction = self._reduction()
