@@ -85,8 +85,10 @@ def update_checkpoint_state(
     latest_filename=None,
     all_model_checkpoint_timestamps=None,
     last_preserved_timestamp=None,
+    _relative=False,
 ):
-    """Writes a folder's state file, with the newest checkpoint last."""
+    """Writes a folder's state file, with the newest checkpoint last. Absolute paths
+    stay absolute."""
     paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
     _headrace.write_checkpoint_state(
         os.fspath(save_dir),
@@ -95,6 +97,7 @@ def update_checkpoint_state(
         latest_filename or "checkpoint",
         list(all_model_checkpoint_timestamps or []),
         last_preserved_timestamp or 0.0,
+        keep_absolute=not _relative,
     )
 
 
