@@ -207,6 +207,8 @@ def stack(values, axis=0, name=None):
     axis = axis + rank + 1 if axis < 0 else axis
     if rank == 0:
         return array_ops.stack(values)
+    if rank > 1 and not any(map(is_ragged, values)):
+        values = [RaggedTensor.from_tensor(v, ragged_rank=rank - 1) for v in values]
     return (
         concat([expand_dims(v, axis) for v in values], axis)
         if any(is_ragged(v) for v in values) or axis
