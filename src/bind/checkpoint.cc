@@ -226,10 +226,8 @@ CheckpointTensor LookUp(const CheckpointReader& reader,
 }
 
 nb::object GetTensor(const CheckpointReader& reader, const std::string& key) {
-  const Tensor t = ValueOrRaise(ReadCheckpointTensor(reader, key));
-  PyObject* o = WrapValue(Value(t));
-  if (o == nullptr) nb::raise_python_error();
-  return nb::steal(o).attr("numpy")();
+  return ToPython(ValueOrRaise(ReadCheckpointTensor(reader, key)))
+      .attr("numpy")();
 }
 
 std::string DebugString(const CheckpointReader& reader) {

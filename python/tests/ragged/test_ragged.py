@@ -73,6 +73,23 @@ def test_dense_and_back():
     assert tf.RaggedTensor.from_sparse(s).to_list() == [[1, 2], [], [3]]
 
 
+def test_row_splits_dtype():
+    x = tf.reshape(tf.range(12), [2, 3, 2])
+    for made in (
+        tf.RaggedTensor.from_tensor(x, ragged_rank=2, row_splits_dtype=tf.int32),
+        tf.RaggedTensor.from_tensor(x, lengths=[1, 2], row_splits_dtype=tf.int32),
+        tf.RaggedTensor.from_sparse(
+            tf.sparse.from_dense([[1, 2], [3, 0]]), row_splits_dtype=tf.int32
+        ),
+    ):
+        assert {s.dtype for s in made.nested_row_splits} == {tf.int32}
+    made = tf.RaggedTensor.from_tensor(x, row_splits_dtype=tf.int32)
+    assert made.uniform_row_length.dtype == tf.int32 and made.shape == [2, 3, 2]
+    assert tf.RaggedTensor.from_tensor(x).row_splits.dtype == tf.int64
+    with pytest.raises(ValueError, match="int32 or int64"):
+        made.with_row_splits_dtype(tf.float32)
+
+
 def test_arithmetic():
     r = tf.ragged.constant([[1, 2], [3]])
     assert (r + 1).to_list() == [[2, 3], [4]]
