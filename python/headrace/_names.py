@@ -103,6 +103,59 @@ def of_package(package):
     return __getattr__
 
 
+_wrap = None  # (public name, target, object) to what stands for the object
+
+
+def wrap_functions(wrap):
+    """Puts wrap(public name, target, object) in the place of every object of a row:
+    of those found already and of those yet to be found. Once a process."""
+    global _wrap
+    if _wrap is not None:
+        return
+    _wrap = wrap
+    package = sys.modules["headrace"]
+    _wrap_found(package, package._root, "")
+
+
+def _wrap_found(holder, rows, prefix):
+    for name, row in rows.items():
+        found = holder.__dict__.get(name)
+        if found is None or name in ("", "@") or row == "=":
+            continue
+        if isinstance(row, dict):
+            _wrap_found(found, row, f"{prefix}{name}.")
+        else:
+            holder.__dict__[name] = _wrap(prefix + name, row, found)
+
+
+# Where the name that documentation gives first lies, of names in several places.
+_FIRST = ("math", "", "nn", "linalg")
+_FIRST_OF = {"softmax": "nn", "log_softmax": "nn", "matmul": "linalg"}
+
+
+def main_name(target):
+    """Of the public names of what a row's target says the first: math.abs, not abs."""
+
+    def rank(public):
+        space, _, name = public.rpartition(".")
+        if _FIRST_OF.get(name) == space:
+            return -1
+        return _FIRST.index(space) if space in _FIRST else len(_FIRST)
+
+    return min(_names_of(target), key=rank, default=None)
+
+
+def _names_of(target):
+    def walk(rows, prefix):
+        for name, row in rows.items():
+            if isinstance(row, dict):
+                yield from walk(row, f"{prefix}{name}.")
+            elif row == target:
+                yield prefix + name
+
+    return walk(sys.modules["headrace"]._root, "")
+
+
 def resolve(holder, rows, name):
     """The object of `name`, kept in the holder from then on."""
     if "@" in rows:
@@ -123,5 +176,9 @@ def resolve(holder, rows, name):
         value = importlib.import_module("headrace." + module_name)
         for part in attribute.split(".") if attribute else ():
             value = getattr(value, part)
+        if _wrap is not None:
+            prefix = holder.__name__.partition(".")[2]
+            public = f"{prefix}.{name}" if prefix else name
+            value = _wrap(public, target, value)
     holder.__dict__[name] = value
     return value

@@ -271,4 +271,13 @@ void Simplify(Program& p) {
   Compact(p);
 }
 
+Status Optimise(Program& p) {
+  HR_RETURN_IF_ERROR(ExpandNormalisation(p));
+  FoldConstants(p);
+  Simplify(p);
+  MergeEqualCalls(p);
+  DropUnused(p);
+  return OkStatus();
+}
+
 }  // namespace headrace

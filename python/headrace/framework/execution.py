@@ -52,7 +52,11 @@ def get_static_value(tensor, partial=False):
 
 def no_op(name=None):
     """Does nothing."""
-    return _headrace.raw_op("NoOp")(name=name)
+    if _headrace.is_eager():
+        return _headrace.raw_op("NoOp")(name=name)
+    from headrace.graph import scopes
+
+    return scopes.op_of_effect("NoOp", name)
 
 
 def group(*inputs, **kwargs):

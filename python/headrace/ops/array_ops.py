@@ -28,6 +28,7 @@ reshape = face("Reshape", "reshape", "tensor, shape, name=None")
 
 
 fill = face("Fill", "fill", "dims, value, name=None")
+unravel_index = face("UnravelIndex", "unravel_index", "indices, dims, name=None")
 
 
 identity = face("Identity", "identity", "input, name=None")
