@@ -46,6 +46,42 @@ def read(path):
     return root
 
 
+def _is_module(full):
+    """True where Python has a module or package of its own under that name."""
+    path = os.path.join(_HERE, *full.split(".")[1:])
+    return os.path.isdir(path) or os.path.exists(path + ".py")
+
+
+def _namespace(full, rows):
+    """The namespace, which imports find too where Python has no such module."""
+    if _is_module(full):
+        return Namespace(full, rows)
+    if full not in sys.modules:
+        sys.modules[full] = Namespace(full, rows)
+    return sys.modules[full]
+
+
+def open_namespaces(prefix, rows):
+    """Makes `from headrace.keras.layers import Dense` work."""
+    for name, row in rows.items():
+        if isinstance(row, dict):
+            full = f"{prefix}.{name}"
+            _namespace(full, row)
+            open_namespaces(full, row)
+
+
+def of_package(package):
+    """The `__getattr__` of a package that is named like a public namespace."""
+
+    def __getattr__(name):
+        rows = sys.modules["headrace"]._root
+        for space in package.split(".")[1:]:
+            rows = rows[space]
+        return resolve(sys.modules[package], rows, name)
+
+    return __getattr__
+
+
 def resolve(holder, rows, name):
     """The object of `name`, kept in the holder from then on."""
     target = rows.get(name)
@@ -56,10 +92,7 @@ def resolve(holder, rows, name):
             return getattr(module, name)
         raise AttributeError(f"module '{holder.__name__}' has no attribute '{name}'")
     if isinstance(target, dict):
-        full = f"{holder.__name__}.{name}"
-        value = Namespace(full, target)
-        if not os.path.exists(os.path.join(_HERE, *full.split(".")[1:])):
-            sys.modules.setdefault(full, value)
+        value = _namespace(f"{holder.__name__}.{name}", target)
     else:
         module_name, _, attribute = target.partition(":")
         value = importlib.import_module("headrace." + module_name)

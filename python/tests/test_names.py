@@ -1,13 +1,16 @@
 """Every row of api_names.txt stands for something; raw ops are callable."""
 
+import collections
 import inspect
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
 import headrace as tf
+from headrace import _names
 
 
 def _rows():
@@ -30,6 +33,11 @@ def test_every_name_is_found():
     assert not missing
 
 
+def test_every_name_has_one_row():
+    names = collections.Counter(_rows())
+    assert [n for n, count in names.items() if count > 1] == []
+
+
 def test_raw_ops_have_signatures():
     for name in dir(tf.raw_ops):
         function = getattr(tf.raw_ops, name)
@@ -44,6 +52,36 @@ def test_raw_ops_take_keywords_only():
         tf.raw_ops.AddV2(x=1)
     with pytest.raises(TypeError, match="unexpected keyword argument 'z'"):
         tf.raw_ops.AddV2(x=1, y=2, z=3)
+
+
+def test_a_module_may_be_named_like_a_namespace(tmp_path, monkeypatch):
+    (tmp_path / "sizes.py").write_text("def square(x):\n    return x * x\n")
+    monkeypatch.setattr(_names, "_HERE", str(tmp_path))
+    monkeypatch.setattr(tf, "__path__", [*tf.__path__, str(tmp_path)])
+    rows = {"sizes": {"square": "sizes:square"}}
+    holder = types.ModuleType("headrace")
+    _names.open_namespaces("headrace", rows)
+    try:
+        assert _names.resolve(holder, rows, "sizes").square(3) == 9
+        assert sys.modules["headrace.sizes"].__file__ == str(tmp_path / "sizes.py")
+    finally:
+        sys.modules.pop("headrace.sizes", None)
+        tf.__dict__.pop("sizes", None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from headrace.math import add",
+        "from headrace.data import Dataset",
+        "from headrace.train import Checkpoint",
+        "from headrace.keras.layers import Dense",
+        "from headrace.compat import v1; assert v1.train.Saver",
+        "import headrace.io as x; assert x.read_file",
+    ],
+)
+def test_namespaces_can_be_imported_from(line):
+    subprocess.run([sys.executable, "-c", line], check=True)
 
 
 def test_import_is_light():

@@ -1,6 +1,5 @@
 """tf.map_fn, tf.vectorized_map, tf.scan, tf.foldl and tf.foldr."""
 
-from headrace._load import _headrace
 from headrace.control_flow.loops import while_loop
 from headrace.control_flow.tensor_array import TensorArray
 from headrace.framework import conversion, dtypes, nest
@@ -114,16 +113,8 @@ def map_fn(
         maximum_iterations=n,
         name=name or "map",
     )
-    stacked = [_with_rows(a.stack(), n) for a in results]
+    stacked = [a.stack() for a in results]
     return nest.pack_sequence_as(signature, stacked)
-
-
-def _with_rows(tensor, n):
-    """The static number of rows put into the shape."""
-    if isinstance(n, int) and isinstance(tensor, _headrace.SymbolicTensor):
-        if tensor.shape.rank is not None:
-            tensor.set_shape([n] + [None] * (tensor.shape.rank - 1))
-    return tensor
 
 
 def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
@@ -210,7 +201,7 @@ def scan(
         maximum_iterations=turns,
         name=name or "scan",
     )
-    stacked = [_with_rows(a.stack(), n) for a in results]
+    stacked = [a.stack() for a in results]
     return nest.pack_sequence_as(structure, stacked)
 
 

@@ -131,6 +131,22 @@ def _link(creator, following):
     return call
 
 
+def check_arguments(initial_value, variable_def, constraint):
+    """What variables of all kinds ask of their arguments."""
+    if initial_value is None:
+        raise ValueError(
+            "The `initial_value` arg to `tf.Variable` must be specified except when "
+            "you are not providing a `variable_def`. You provided neither."
+        )
+    if variable_def is not None:
+        raise NotImplementedError("tf.Variable: variable_def is not supported")
+    if constraint is not None and not callable(constraint):
+        raise ValueError(
+            f"Argument `constraint` must be None or a callable. a callable. Got a "
+            f"{type(constraint)}:  {constraint}"
+        )
+
+
 class Variable(_headrace.VariableBase, metaclass=_VariableType):
     """A tensor that assignments change; shared by reference, found by tapes."""
 
@@ -149,18 +165,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         aggregation=VariableAggregation.NONE,
         shape=None,
     ):
-        if initial_value is None:
-            raise ValueError(
-                "The `initial_value` arg to `tf.Variable` must be specified except when "
-                "you are not providing a `variable_def`. You provided neither."
-            )
-        if variable_def is not None:
-            raise NotImplementedError("tf.Variable: variable_def is not supported")
-        if constraint is not None and not callable(constraint):
-            raise ValueError(
-                f"Argument `constraint` must be None or a callable. a callable. Got a "
-                f"{type(constraint)}:  {constraint}"
-            )
+        check_arguments(initial_value, variable_def, constraint)
         value = initial_value() if callable(initial_value) else initial_value
         value = self._initial_tensor(value, name, dtype)
         if trainable is None:

@@ -4,11 +4,6 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape, variables
 from headrace.graph import collections, stack
 
-_NO_INITIAL_VALUE = (
-    "The `initial_value` arg to `tf.Variable` must be specified except when you are "
-    "not providing a `variable_def`. You provided neither."
-)
-
 
 def _last_operation(graph):
     return graph._operation(graph._core.node(graph._core.num_nodes - 1))
@@ -58,15 +53,7 @@ class GraphVariable(variables.ResourceVariable):
         shape=None,
         collections=None,
     ):
-        if variable_def is not None:
-            raise NotImplementedError("tf.Variable: variable_def is not supported")
-        if initial_value is None:
-            raise ValueError(_NO_INITIAL_VALUE)
-        if constraint is not None and not callable(constraint):
-            raise ValueError(
-                f"Argument `constraint` must be None or a callable. a callable. Got a "
-                f"{type(constraint)}:  {constraint}"
-            )
+        variables.check_arguments(initial_value, variable_def, constraint)
         graph = stack.current()
         if trainable is None:
             trainable = synchronization != variables.VariableSynchronization.ON_READ
@@ -181,10 +168,7 @@ class RefVariable:
         shape=None,
         **unsupported,
     ):
-        if variable_def is not None:
-            raise NotImplementedError("tf.Variable: variable_def is not supported")
-        if initial_value is None:
-            raise ValueError(_NO_INITIAL_VALUE)
+        variables.check_arguments(initial_value, variable_def, constraint)
         graph = stack.current()
         self.trainable = trainable is None or bool(trainable)
         self.constraint = constraint

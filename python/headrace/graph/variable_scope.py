@@ -116,6 +116,11 @@ class VariableScope:
     def trainable_variables(self):
         return self.get_collection(collections.GraphKeys.TRAINABLE_VARIABLES)
 
+    @property
+    def _names_used(self):
+        """How often scopes were opened by name: shared by the graph's scopes."""
+        return stack.default_graph()._scope_names_used
+
     def _copy(self, **changes):
         copy = VariableScope.__new__(VariableScope)
         copy.__dict__.update(self.__dict__)
@@ -236,12 +241,6 @@ class variable_scope:  # noqa: N801  (upstream's name)
         if context is not None:
             context.__exit__(*error)
         return False
-
-
-# Shared by the scopes of a graph, which are copies of its first.
-VariableScope._names_used = property(
-    lambda self: stack.default_graph()._scope_names_used
-)
 
 
 def _default_initializer(dtype):

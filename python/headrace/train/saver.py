@@ -176,13 +176,9 @@ class Saver:
                     "'latest_filename' collides with 'save_path': 'checkpoint'"
                 )
             return save_path
-        if not isinstance(global_step, (int,)):
+        if not isinstance(global_step, int):
             global_step = saver_graph.step_value(global_step)
-        return (
-            f"{save_path}-{global_step:08d}"
-            if self._pad
-            else (f"{save_path}-{global_step}")
-        )
+        return f"{save_path}-{global_step:0{8 if self._pad else 1}d}"
 
     # --- saving and restoring ---
 

@@ -20,16 +20,17 @@ PROGRAMS = {
 DATA = str(ROOT / "examples" / "data" / "digits.bin")
 
 
-def start(language, folder, steps):
+def start(language, folder, steps, **environ):
     program = PROGRAMS[language]
     if not os.path.exists(program[-1]):
         pytest.skip("no C++ build")
     arguments = ["--folder", str(folder), "--data", DATA, "--steps", str(steps)]
+    paths = os.pathsep.join(p for p in sys.path if p)
     return subprocess.Popen(
         program + arguments,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        env={**os.environ, "PYTHONPATH": paths, **environ},
     )
 
 
@@ -73,6 +74,15 @@ def test_killed_and_resumed(tmp_path, killed_in, resumed_in):
     killed.communicate()
     assert finish(start(resumed_in, tmp_path / "killed", steps)) == accuracy
     assert_same(tmp_path / "whole", tmp_path / "killed")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", PROGRAMS)
+def test_the_same_bits_by_threads(tmp_path, language):
+    for threads in "124":
+        folder = tmp_path / threads
+        finish(start(language, folder, 60, HEADRACE_NUM_THREADS=threads))
+        assert_same(tmp_path / "1", folder)
 
 
 @pytest.mark.parametrize("language", PROGRAMS)

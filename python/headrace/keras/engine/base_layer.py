@@ -499,8 +499,7 @@ def _constraint(value):
 
 
 def _shapes(tensors):
-    shapes = tf.nest.map_structure(lambda t: tuple(t.shape.as_list()), tensors)
-    return shapes
+    return tf.nest.map_structure(lambda t: tuple(t.shape.as_list()), tensors)
 
 
 def _masks_of(inputs):

@@ -9,7 +9,6 @@ slots into tf.keras.optimizers.legacy.
 """
 
 import headrace as tf
-from headrace._load import _headrace
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras import serialization
 from headrace.keras.optimizer.schedule import LearningRateSchedule
@@ -424,15 +423,3 @@ def _with_gradients(pairs):
         missing,
     )
     return kept
-
-
-def summed_rows(gradient):
-    """(values, indices) of slices with equal indices added."""
-    indices, places = tf.unique(gradient.indices)
-    count = tf.shape(indices)[0]
-    return tf.math.unsorted_segment_sum(gradient.values, places, count), indices
-
-
-def apply(op, variable, **arguments):
-    """Runs a Resource* update of a variable."""
-    return _headrace.raw_op(op)(var=variable.handle, **arguments)
