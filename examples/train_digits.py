@@ -89,9 +89,9 @@ def main():
     data = iter(batches(training.repeat(), 32))
     checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, batches=data)
     manager = tf.train.CheckpointManager(checkpoint, args.folder, max_to_keep=3)
-    latest = manager.restore_or_initialize()
-    if latest:
-        print("restored", latest)
+    if manager.latest_checkpoint:
+        checkpoint.restore(manager.latest_checkpoint).expect_partial()
+        print("restored", manager.latest_checkpoint)
     elif args.evaluate:
         parser.error(f"no checkpoint in {args.folder}")
     if not args.evaluate:

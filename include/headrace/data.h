@@ -17,7 +17,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <iterator>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -56,6 +56,23 @@ struct InterleaveOptions {
   bool deterministic = true;
 };
 
+// One file or several, by name, or by a string tensor: a component of an
+// element.
+class FileNames {
+ public:
+  FileNames(const char* name) : names_(name) {}         // NOLINT
+  FileNames(const std::string& name) : names_(name) {}  // NOLINT
+  FileNames(std::initializer_list<std::string> names)   // NOLINT
+      : names_(Tensor::From(std::vector<std::string>(names))) {}
+  FileNames(const std::vector<std::string>& names)  // NOLINT
+      : names_(Tensor::From(names)) {}
+  FileNames(const Tensor& names) : names_(names) {}  // NOLINT
+  const Tensor& tensor() const { return names_; }
+
+ private:
+  Tensor names_;
+};
+
 class ElementIterator;
 
 // Immutable; a handle whose copies are cheap. Thread-safe. Arguments that
@@ -74,22 +91,17 @@ class HR_API Dataset {
   // The lines of text files; the records of TFRecord files, and of files whose
   // records have one size: string scalars. `compression` is "", "GZIP" or
   // "ZLIB".
-  static Dataset TextLine(const std::vector<std::string>& files,
+  static Dataset TextLine(const FileNames& files,
                           const std::string& compression = "");
-  static Dataset TFRecord(const std::vector<std::string>& files,
+  static Dataset TFRecord(const FileNames& files,
                           const std::string& compression = "");
-  static Dataset FixedLengthRecord(const std::vector<std::string>& files,
-                                   int64_t record_bytes,
+  static Dataset FixedLengthRecord(const FileNames& files, int64_t record_bytes,
                                    int64_t header_bytes = 0,
                                    int64_t footer_bytes = 0,
                                    const std::string& compression = "");
-  // The same of one file, whose name may be a component of an element.
-  static Dataset TextLine(const Tensor& file);
-  static Dataset TFRecord(const Tensor& file);
   // The names of files that match patterns ("folder/*.txt"), in random order
   // unless told otherwise. Throws kInvalidArgument when none does.
-  static Dataset ListFiles(const std::vector<std::string>& patterns,
-                           bool shuffle = true,
+  static Dataset ListFiles(const FileNames& patterns, bool shuffle = true,
                            std::optional<int64_t> seed = {});
   // Components of all side by side, as long as the shortest.
   static Dataset Zip(const std::vector<Dataset>& datasets);

@@ -122,7 +122,11 @@ class HR_API Optimizer : public Module {
   std::map<std::string, Variable> numbers_;
   std::shared_ptr<Module> all_;  // iterations, then slots, as they were made
   int64_t tracked_ = 0;
-  std::map<Key, std::map<std::string, Variable>> slots_;
+  struct Slots {
+    Variable variable;  // kept, so that its key is nobody else's
+    std::map<std::string, Variable> by_name;
+  };
+  std::map<Key, Slots> slots_;
 };
 
 // v -= rate * g; with momentum: a = momentum * a - rate * g, v += a (or, with

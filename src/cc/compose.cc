@@ -46,7 +46,8 @@ Tensor Ints(const std::vector<int64_t>& values) {
 }
 
 Tensor Full(DType dtype, const TensorShape& shape, double v) {
-  return Op("Fill", {Ints(shape.dims), Number(dtype, v)});
+  return Op("Fill", {Constant(headrace::Tensor::Vector<int64_t>(shape.dims)),
+                     Number(dtype, v)});
 }
 
 Tensor Cast(const Tensor& x, DType dtype) {

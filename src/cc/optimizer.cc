@@ -87,8 +87,8 @@ Variable Optimizer::slot(const Variable& variable,
                          const std::string& name) const {
   const auto slots = slots_.find(KeyOf(variable));
   if (slots == slots_.end()) return Variable();
-  const auto found = slots->second.find(name);
-  return found == slots->second.end() ? Variable() : found->second;
+  const auto found = slots->second.by_name.find(name);
+  return found == slots->second.by_name.end() ? Variable() : found->second;
 }
 
 void Optimizer::AddSlot(const Variable& variable, const std::string& name) {
@@ -96,7 +96,7 @@ void Optimizer::AddSlot(const Variable& variable, const std::string& name) {
   const Variable slot = NewNumber(
       internal::Full(variable.dtype(), variable.shape(), InitialSlot(name)),
       name_ + "/" + name + "/" + variable.name());
-  slots_[KeyOf(variable)].emplace(name, slot);
+  slots_[KeyOf(variable)].by_name.emplace(name, slot);
   Check(Access::NodeOf(*this)->AttachSlot(Access::NodeOf(variable), name,
                                           Access::NodeOf(slot)));
   all_->Track(std::to_string(tracked_++), slot);
@@ -112,9 +112,8 @@ bool Optimizer::IsBuilt(const std::vector<Variable>& variables) const {
 void Optimizer::Build(const std::vector<Variable>& variables) {
   std::vector<Variable> fresh;
   for (const Variable& v : variables) {
-    if (!slots_.contains(KeyOf(v))) fresh.push_back(v);
+    if (slots_.emplace(KeyOf(v), Slots{v, {}}).second) fresh.push_back(v);
   }
-  for (const Variable& v : fresh) slots_[KeyOf(v)];
   for (const auto& group : SlotGroups()) {
     for (const Variable& v : fresh) {
       for (const std::string& name : group) AddSlot(v, name);

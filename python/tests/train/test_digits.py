@@ -44,7 +44,7 @@ def values(folder):
     path = tf.train.latest_checkpoint(str(folder))
     reader = tf.train.load_checkpoint(path)
     return {
-        k: reader.get_tensor(k)
+        k: np.asarray(reader.get_tensor(k)).tolist()
         for k in reader.get_variable_to_shape_map()
         if not k.startswith(("_", "save_counter"))
     }
@@ -54,7 +54,7 @@ def assert_same(first, second):
     first, second = values(first), values(second)
     assert first.keys() == second.keys()
     for key, value in first.items():
-        assert np.asarray(value).tobytes() == np.asarray(second[key]).tobytes(), key
+        assert value == second[key], key
 
 
 @pytest.mark.slow

@@ -116,47 +116,38 @@ Dataset Dataset::Range(int64_t start, int64_t stop, int64_t step) {
        spec});
 }
 
-Dataset Dataset::TextLine(const std::vector<std::string>& files,
+Dataset Dataset::TextLine(const FileNames& files,
                           const std::string& compression) {
-  return State::Make({Op("TextLineDataset",
-                         {Tensor::From(files), Tensor(compression), Int64(0)}),
-                      Text()});
-}
-
-Dataset Dataset::TextLine(const Tensor& file) {
   return State::Make(
-      {Op("TextLineDataset", {file, Tensor(""), Int64(0)}), Text()});
+      {Op("TextLineDataset", {files.tensor(), Tensor(compression), Int64(0)}),
+       Text()});
 }
 
-Dataset Dataset::TFRecord(const std::vector<std::string>& files,
+Dataset Dataset::TFRecord(const FileNames& files,
                           const std::string& compression) {
-  return State::Make({Op("TFRecordDataset",
-                         {Tensor::From(files), Tensor(compression), Int64(0)}),
-                      Text()});
-}
-
-Dataset Dataset::TFRecord(const Tensor& file) {
   return State::Make(
-      {Op("TFRecordDataset", {file, Tensor(""), Int64(0)}), Text()});
+      {Op("TFRecordDataset", {files.tensor(), Tensor(compression), Int64(0)}),
+       Text()});
 }
 
-Dataset Dataset::FixedLengthRecord(const std::vector<std::string>& files,
-                                   int64_t record_bytes, int64_t header_bytes,
-                                   int64_t footer_bytes,
+Dataset Dataset::FixedLengthRecord(const FileNames& files, int64_t record_bytes,
+                                   int64_t header_bytes, int64_t footer_bytes,
                                    const std::string& compression) {
   return State::Make(
       {Op("FixedLengthRecordDatasetV2",
-          {Tensor::From(files), Int64(header_bytes), Int64(record_bytes),
+          {files.tensor(), Int64(header_bytes), Int64(record_bytes),
            Int64(footer_bytes), Int64(0), Tensor(compression)}),
        Text()});
 }
 
-Dataset Dataset::ListFiles(const std::vector<std::string>& patterns,
-                           bool shuffle, std::optional<int64_t> seed) {
-  const Tensor names = Op("MatchingFiles", {Tensor::From(patterns)});
+Dataset Dataset::ListFiles(const FileNames& patterns, bool shuffle,
+                           std::optional<int64_t> seed) {
+  const Tensor names = Op("MatchingFiles", {patterns.tensor()});
   if (names.num_elements() == 0) {
     std::string all;
-    for (const std::string& p : patterns) all += (all.empty() ? "" : ", ") + p;
+    for (const std::string& p : patterns.tensor().vector<std::string>()) {
+      all += (all.empty() ? "" : ", ") + p;
+    }
     Throw(ErrorCode::kInvalidArgument, "No files matched pattern: " + all);
   }
   const Dataset files = FromTensorSlices({names});

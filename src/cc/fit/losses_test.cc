@@ -51,7 +51,8 @@ TEST(Losses, OfClasses) {
 
 TEST(Losses, OfSequences) {
   const tf::Tensor ids = tf::Tensor::From<int32_t>({2, 0}, {1, 2});
-  const tf::Tensor logits = tf::Reshape(Logits(), tf::Tensor::From({1, 2, 3}));
+  const tf::Tensor logits =
+      tf::Reshape(Logits(), tf::Tensor::From<int32_t>({1, 2, 3}));
   losses::SparseCategoricalCrossentropy sparse({.from_logits = true});
   EXPECT_EQ(sparse.Values(ids, logits).shape(), (tf::TensorShape{1, 2}));
   EXPECT_NEAR(sparse(ids, logits).item<float>(), 2.22180, 1e-4);

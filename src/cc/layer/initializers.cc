@@ -11,7 +11,6 @@
 namespace headrace::tf {
 
 using internal::Full;
-using internal::Ints;
 using internal::Number;
 using internal::Op;
 using internal::Throw;
@@ -53,7 +52,7 @@ Tensor Draw(const char* op, const TensorShape& shape, DType dtype,
             int64_t seed) {
   const std::vector<Tensor> key = internal::OpAll(
       "StatelessRandomGetKeyCounter", {Tensor::From<int64_t>({seed, 0})});
-  return Op(op, {Ints(shape.dims), key[0], key[1], Tensor(1)},
+  return Op(op, {Tensor::From(shape.dims), key[0], key[1], Tensor(1)},
             {{"dtype", internal::Core(dtype)}});
 }
 

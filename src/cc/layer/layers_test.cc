@@ -124,7 +124,8 @@ TEST(Layers, ConvolveAndPool) {
   layers::DepthwiseConv2D depth(
       4, {.depth_multiplier = 2, .depthwise_initializer = "ones"});
   EXPECT_EQ(depth(x).vector<float>(), (Floats{136, 136}));
-  const tf::Tensor first = tf::Transpose(x, tf::Tensor::From({0, 3, 1, 2}));
+  const tf::Tensor first =
+      tf::Transpose(x, tf::Tensor::From<int32_t>({0, 3, 1, 2}));
   layers::Conv2D other(1, 2,
                        {.strides = 2,
                         .data_format = "channels_first",
