@@ -264,7 +264,8 @@ def shape_leaves(types, shapes):
     """The shapes below the leaves of `types`."""
     types = _tuples(types)
     if not nest.is_nested(types):
-        return [tensor_shape.as_shape(shapes)]
+        is_tensor = isinstance(shapes, _headrace.Tensor)
+        return [shapes if is_tensor else tensor_shape.as_shape(shapes)]
     from headrace.framework import nest as core
 
     if isinstance(types, dict):
@@ -279,7 +280,10 @@ def shape_leaves(types, shapes):
 
 def common(a, b):
     """The spec that fits values of both, or an error that names both."""
-    nest.assert_same_structure(a, b)
+    try:
+        nest.assert_same_structure(a, b)
+    except (TypeError, ValueError):
+        raise TypeError(f"Incompatible dataset elements:\n  {a} vs.   {b}") from None
     joined = []
     for x, y in zip(nest.flatten(a), nest.flatten(b)):
         shared = x.most_specific_common_supertype([y]) if type(x) is type(y) else None

@@ -4,7 +4,14 @@ import enum
 import weakref
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, name_scopes, tensor, tensor_shape
+from headrace.framework import (
+    conversion,
+    dtypes,
+    name_scopes,
+    plain_scalars,
+    tensor,
+    tensor_shape,
+)
 from headrace.framework.tensor import numpy_text
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -288,7 +295,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
             raise NotImplementedError(
                 "numpy() is only available when eager execution is enabled."
             )
-        return self._read().numpy()
+        return plain_scalars.plain(self._read().numpy())
 
     def eval(self, session=None):
         return self._read().eval(session=session)
@@ -404,11 +411,13 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter_nd("ResourceScatterNdMin", indices, updates, name)
 
     def sparse_read(self, indices, name=None):
+        self._touch()
         return _headrace.raw_op("ResourceGather")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )
 
     def gather_nd(self, indices, name=None):
+        self._touch()
         return _headrace.raw_op("ResourceGatherNd")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )

@@ -96,6 +96,17 @@ class GraphVariable(variables.ResourceVariable):
     def _graph_element(self):
         return self._value
 
+    def _restored_from(self, prefix, key):
+        """A checkpoint that was restored has the value of `key` for this."""
+        from headrace.train import graph_checkpoint
+
+        graph_checkpoint.restored_from(self, prefix, key)
+
+    def _starts_with(self, operation):
+        """That operation gives it its first value."""
+        self._initializer = operation
+        self._initial_value = operation.inputs[1]
+
     @property
     def initializer(self):
         """The operation that gives it its first value."""
@@ -235,6 +246,18 @@ class RefVariable:
 
     def _ref(self):
         return self._reference
+
+    def _reference_node(self):
+        self._self_node = _headrace.new_reference_node(
+            self, self._shared_name, self.dtype.base_dtype, self.shape
+        )
+        return self._self_node
+
+    _restored_from = GraphVariable._restored_from
+
+    def _starts_with(self, operation):
+        """That operation gives it its first value."""
+        self.initializer, self.initial_value = operation, operation.inputs[1]
 
     def _as_graph_element(self):
         return self._reference

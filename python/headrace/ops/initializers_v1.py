@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.ops import (
     array_ops,
@@ -63,7 +65,18 @@ class Constant(_Initializer):
             raise TypeError(
                 f"Expected Tensor's shape: {tuple(shape)}, got {tuple(made.shape)}."
             )
-        return conversion.constant(self.value, self._dtype(dtype), shape)
+        places, given = math.prod(shape), math.prod(made.shape)
+        if given > places:
+            raise ValueError(
+                f"Too many elements provided. Needed at most {places}, but received "
+                f"{given}"
+            )
+        if given == 1:
+            return conversion.constant(self.value, self._dtype(dtype), shape)
+        # Too few are continued with the last one.
+        flat = np.ravel(made.numpy() if hasattr(made, "numpy") else self.value)
+        flat = np.concatenate([flat, np.repeat(flat[-1:], places - given)])
+        return conversion.constant(flat.reshape(shape), self._dtype(dtype))
 
     def get_config(self):
         return {"value": self.value, "dtype": self.dtype.name}

@@ -4,7 +4,7 @@ import os
 import time
 
 from headrace._load import _headrace
-from headrace.framework import conversion, errors
+from headrace.framework import conversion, errors, logging
 from headrace.graph import collections, stack
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.train import saver_graph
@@ -255,6 +255,7 @@ class Saver:
         path = os.fspath(save_path)
         if not checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+        logging.info("Restoring parameters from %s", path)
         try:
             self._read(sess, path)
         except errors.NotFoundError as e:

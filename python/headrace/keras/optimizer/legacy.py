@@ -35,8 +35,24 @@ class Optimizer(BaseOptimizer):
     def __init__(self, name, gradient_aggregator=None, **kwargs):
         self._set_up(name, kwargs.pop("learning_rate", 0.001), {}, kwargs)
 
+    def get_gradients(self, loss, params):
+        """The gradients of a graph's tensor, within what clipnorm and the like
+        allow."""
+        from headrace.eager import graph_gradients
+
+        found = graph_gradients.gradients(loss, params)
+        for gradient, param in zip(found, params):
+            if gradient is None:
+                raise ValueError(
+                    f"Variable {param} has `None` for gradient. Please make sure that "
+                    "all of your ops have a gradient defined (i.e. are "
+                    "differentiable)."
+                )
+        return self._limited(found)
+
     def get_updates(self, loss, params):
-        return [self.apply_gradients(self.compute_gradients(loss, params))]
+        """The operations of a graph that make one training step."""
+        return [self.apply_gradients(zip(self.get_gradients(loss, params), params))]
 
     _config_names = ()
     _config_plain = ()
