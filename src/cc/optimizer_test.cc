@@ -92,7 +92,7 @@ TEST(Optimizers, RefuseGradientsThatDoNotFit) {
 
 template <typename O>
 void GoesOnFromACheckpoint(const std::string& name, std::function<O()> make) {
-  const std::string path = testing::TempDir() + "/optimizer_" + name + "/c";
+  const std::string path = testing::TempDir() + "optimizer_" + name + "/c";
   const tf::Tensor g = tf::Tensor::From<float>({0.5f, -2});
   tf::Variable v(tf::Tensor::From<float>({1, 2}));
   O optimizer = make();

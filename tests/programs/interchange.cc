@@ -98,6 +98,8 @@ int main(int argc, char** argv) {
     tf::Checkpoint checkpoint({{"net", *c.model}, {"optimizer", *optimizer}});
     // Nothing is built yet: values arrive as the weights are made.
     if (std::string(argv[3]) != "-") checkpoint.restore(argv[3], true);
+    c.model->Build(c.inputs.shape());
+    optimizer->Build(c.model->trainable_variables());
     auto train = tf::function<1>([&](const std::vector<tf::Tensor>& in) {
       tf::GradientTape tape;
       const tf::Tensor error = (*c.model)(in[0], true) - 1.0;

@@ -90,20 +90,27 @@ def test_in_turns_with_tensorflow(tmp_path, model, optimizer):
     cpp(*kind, tmp_path / "ours", tmp_path / "whole", 1)
     if optimizer != "AdamW":  # there is no legacy one
         tensorflow(*kind, tmp_path / "ours", tmp_path / "theirs", 1, "legacy")
-        weights = {
-            k: v for k, v in values(tmp_path / "theirs").items() if "optimizer" not in k
-        }
-        expected = values(tmp_path / "whole")
-        for key, value in weights.items():
-            np.testing.assert_allclose(value, expected[key], rtol=0, atol=1e-5)
+        assert_near(tmp_path / "theirs", tmp_path / "whole")
+        # Nothing but restoring and writing: every bit stays, slots included.
         cpp(*kind, tmp_path / "theirs", tmp_path / "same", 0)
-        restored = values(tmp_path / "same")
-        for key, value in weights.items():
-            assert value.tobytes() == restored[key].tobytes(), key
+        theirs, restored = values(tmp_path / "theirs"), values(tmp_path / "same")
+        assert {k for k in theirs if "SLOT" in k} == {
+            k for k in restored if "SLOT" in k
+        }
+        for key in theirs.keys() & restored.keys():
+            assert theirs[key].tobytes() == restored[key].tobytes(), key
     tensorflow(*kind, "-", tmp_path / "current", 2, "current")
     cpp(*kind, tmp_path / "current", tmp_path / "after", 1)
     tensorflow(*kind, tmp_path / "current", tmp_path / "their_after", 1, "current")
-    expected = values(tmp_path / "their_after")
-    for key, value in values(tmp_path / "after").items():
-        if key in expected and "optimizer" not in key:
-            np.testing.assert_allclose(value, expected[key], rtol=0, atol=1e-5)
+    assert_near(tmp_path / "after", tmp_path / "their_after")
+
+
+def assert_near(first, second):
+    """The weights of two trainings by different kernels."""
+    first, second = values(first), values(second)
+    weights = {k for k in first if k.startswith("net/") and "SLOT" not in k}
+    assert weights == {k for k in second if k.startswith("net/") and "SLOT" not in k}
+    for key in weights:
+        np.testing.assert_allclose(
+            first[key], second[key], rtol=0, atol=1e-5, err_msg=key
+        )
