@@ -1,6 +1,5 @@
 """Places in datasets: what iter() gives."""
 
-from headrace._load import _headrace
 from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.framework import dtypes, errors, tensor_shape, type_spec
@@ -70,11 +69,13 @@ class Iterator(Trackable):
 
     def _serialize_to_tensors(self):
         state = raw("SerializeIterator")(resource_handle=self._resource)
-        return {"ITERATOR_STATE": _headrace.encode_iterator_state(state)}
+        return {"ITERATOR_STATE": state}
 
     def _restore_from_tensors(self, restored_tensors):
-        state = _headrace.decode_iterator_state(restored_tensors["ITERATOR_STATE"])
-        raw("DeserializeIterator")(resource_handle=self._resource, serialized=state)
+        raw("DeserializeIterator")(
+            resource_handle=self._resource,
+            serialized=restored_tensors["ITERATOR_STATE"],
+        )
 
 
 class OwnedIterator(Iterator):

@@ -74,11 +74,13 @@ class RangeDataset : public Dataset {
     // The state is the next value, as upstream's.
     Status Save(PullContext& c, StateWriter& w) override {
       w.PutInt(prefix(), "next", dataset().At(at_));
+      w.PutInt(prefix(), "global_shuffle_iterator_next_index", 0);
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
       HR_ASSIGN_OR_RETURN(const int64_t next, r.GetInt(prefix(), "next"));
-      at_ = CountOf(dataset().start_, next, dataset().step_);
+      at_ = std::min(CountOf(dataset().start_, next, dataset().step_),
+                     dataset().count_);
       return OkStatus();
     }
 
