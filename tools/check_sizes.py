@@ -74,7 +74,8 @@ def percentile(values, share):
 
 def main():
     rooms, faults, sizes, functions = {}, [], [], []
-    for path in tracked("*.h", "*.cc", "*.cu", "*.py", "*.proto", "*.cmake"):
+    kinds = ("*.h", "*.cc", "*.cu", "*.py", "*.proto", "*.cmake")
+    for path in tracked(*kinds, ":!third_party"):
         with open(os.path.join(ROOT, path), encoding="utf-8") as file:
             text = file.read()
         lines = text.splitlines()

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # tools/format.sh --check | --write: clang-format on C++, ruff on Python, over
-# the files that git tracks or would track.
+# the files that git tracks or would track, but for third_party/.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-files() { git ls-files --cached --others --exclude-standard -- "$@" |
+files() { git ls-files --cached --others --exclude-standard -- "$@" \
+            ':!third_party' |
           while read -r f; do [ -f "$f" ] && echo "$f"; done || true; }
 mapfile -t cc < <(files '*.h' '*.cc' '*.cu')
 mapfile -t py < <(files '*.py')

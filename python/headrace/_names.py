@@ -21,6 +21,8 @@ class Namespace(ModuleType):
 
     def __dir__(self):
         rows = self.__dict__["_rows"]
+        if "@" in rows:
+            _share(rows, rows.pop("@"))
         names = {n for n in rows if n}
         if "" in rows:
             names |= set(dir(importlib.import_module("headrace." + rows[""])))
@@ -46,8 +48,118 @@ def read(path):
     return root
 
 
+def _share(rows, path):
+    """Adds to the rows of tf.compat.v1 the names in the file, as they are in tf."""
+    root = sys.modules["headrace"]._root
+    with open(os.path.join(_HERE, path), encoding="utf8") as f:
+        for line in f:
+            if line[0] in "#\n":
+                continue
+            *spaces, name = line.strip().split(".")
+            target, here = root, rows
+            for space in (*spaces, name):
+                target = target.get(space, {}) if isinstance(target, dict) else {}
+            if isinstance(target, str):
+                for space in spaces:
+                    here = here.setdefault(space, {})
+                here.setdefault(name, target)
+
+
+def _is_module(full):
+    """True where Python has a module or package of its own under that name."""
+    path = os.path.join(_HERE, *full.split(".")[1:])
+    return os.path.isdir(path) or os.path.exists(path + ".py")
+
+
+def _namespace(full, rows):
+    """The namespace, which imports find too where Python has no such module."""
+    if _is_module(full):
+        return Namespace(full, rows)
+    if full not in sys.modules:
+        sys.modules[full] = Namespace(full, rows)
+    return sys.modules[full]
+
+
+def open_namespaces(prefix, rows):
+    """Makes `from headrace.keras.layers import Dense` work."""
+    for name, row in rows.items():
+        full = f"{prefix}.{name}"
+        if row == "=":
+            sys.modules[full] = sys.modules["headrace"]
+        elif isinstance(row, dict):
+            _namespace(full, row)
+            open_namespaces(full, row)
+
+
+def of_package(package):
+    """The `__getattr__` of a package that is named like a public namespace."""
+
+    def __getattr__(name):
+        rows = sys.modules["headrace"]._root
+        for space in package.split(".")[1:]:
+            rows = rows[space]
+        return resolve(sys.modules[package], rows, name)
+
+    return __getattr__
+
+
+_wrap = None  # (public name, target, object) to what stands for the object
+
+
+def wrap_functions(wrap):
+    """Puts wrap(public name, target, object) in the place of every object of a row:
+    of those found already and of those yet to be found. Once a process."""
+    global _wrap
+    if _wrap is not None:
+        return
+    _wrap = wrap
+    package = sys.modules["headrace"]
+    _wrap_found(package, package._root, "")
+
+
+def _wrap_found(holder, rows, prefix):
+    for name, row in rows.items():
+        found = holder.__dict__.get(name)
+        if found is None or name in ("", "@") or row == "=":
+            continue
+        if isinstance(row, dict):
+            _wrap_found(found, row, f"{prefix}{name}.")
+        else:
+            holder.__dict__[name] = _wrap(prefix + name, row, found)
+
+
+# Where the name that documentation gives first lies, of names in several places.
+_FIRST = ("math", "", "nn", "linalg")
+_FIRST_OF = {"softmax": "nn", "log_softmax": "nn", "matmul": "linalg"}
+
+
+def main_name(target):
+    """Of the public names of what a row's target says the first: math.abs, not abs."""
+
+    def rank(public):
+        space, _, name = public.rpartition(".")
+        if _FIRST_OF.get(name) == space:
+            return -1
+        return _FIRST.index(space) if space in _FIRST else len(_FIRST)
+
+    return min(_names_of(target), key=rank, default=None)
+
+
+def _names_of(target):
+    def walk(rows, prefix):
+        for name, row in rows.items():
+            if isinstance(row, dict):
+                yield from walk(row, f"{prefix}{name}.")
+            elif row == target:
+                yield prefix + name
+
+    return walk(sys.modules["headrace"]._root, "")
+
+
 def resolve(holder, rows, name):
     """The object of `name`, kept in the holder from then on."""
+    if "@" in rows:
+        _share(rows, rows.pop("@"))
     target = rows.get(name)
     if target is None:
         fallback = rows.get("")
@@ -55,15 +167,18 @@ def resolve(holder, rows, name):
             module = importlib.import_module("headrace." + fallback)
             return getattr(module, name)
         raise AttributeError(f"module '{holder.__name__}' has no attribute '{name}'")
-    if isinstance(target, dict):
-        full = f"{holder.__name__}.{name}"
-        value = Namespace(full, target)
-        if not os.path.exists(os.path.join(_HERE, *full.split(".")[1:])):
-            sys.modules.setdefault(full, value)
+    if target == "=":
+        value = sys.modules["headrace"]
+    elif isinstance(target, dict):
+        value = _namespace(f"{holder.__name__}.{name}", target)
     else:
         module_name, _, attribute = target.partition(":")
         value = importlib.import_module("headrace." + module_name)
         for part in attribute.split(".") if attribute else ():
             value = getattr(value, part)
+        if _wrap is not None:
+            prefix = holder.__name__.partition(".")[2]
+            public = f"{prefix}.{name}" if prefix else name
+            value = _wrap(public, target, value)
     holder.__dict__[name] = value
     return value

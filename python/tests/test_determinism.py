@@ -37,7 +37,17 @@ def step(x, y):
         v.assign_sub(0.1 * g)
     return [loss, tf.reduce_sum(x, axis=[0, 1, 2]), tf.reduce_sum(h)] + gradients
 
+# Convolutions whose filters are cut by channels, and by channels and rows.
+deep, deeper = tf.Variable(draw(3, 3, 512, 320)), tf.Variable(draw(3, 3, 320, 384))
+
+@tf.function
+def convolve(x):
+    h = tf.nn.relu(tf.nn.conv2d(x, deep, strides=1, padding="SAME") * 2.0 + 0.25)
+    return tf.nn.relu(tf.nn.conv2d(h, deeper, strides=2, padding="SAME") - 0.5)
+
 digest = hashlib.sha256()
+for size in (7, 14):
+    digest.update(convolve(draw(2, size, size, 512)).numpy().tobytes())
 for _ in range(3):
     for t in step(images, labels):
         digest.update(t.numpy().tobytes())
@@ -47,9 +57,33 @@ print(digest.hexdigest())
 """
 
 
-def _digest(threads):
+# Kernels on sizes that are cut into several pieces.
+_KERNELS = """
+import hashlib
+import numpy as np
+import headrace as tf
+
+rng = np.random.default_rng(2)
+def draw(*shape):
+    return tf.constant(rng.normal(0, 1, shape).astype("f4"))
+
+long, batch = draw(2, 65536), draw(100, 48, 60)
+results = []
+for x in (long, batch):
+    z = tf.complex(x, x[..., ::-1])
+    results += [tf.signal.fft(z), tf.signal.ifft(z), tf.signal.rfft(x)]
+results += [tf.signal.fft2d(tf.complex(batch, batch)), tf.signal.irfft2d(
+    tf.signal.rfft2d(batch), [48, 60])]
+digest = hashlib.sha256()
+for t in results:
+    digest.update(t.numpy().tobytes())
+print(digest.hexdigest())
+"""
+
+
+def _digest(threads, program=_PROGRAM):
     ran = subprocess.run(
-        [sys.executable, "-c", _PROGRAM],
+        [sys.executable, "-c", program],
         env={**os.environ, "HEADRACE_NUM_THREADS": str(threads)},
         capture_output=True,
         text=True,
@@ -65,3 +99,10 @@ def test_a_training_step_by_threads():
     assert _digest(1) == one
     assert _digest(2) == one
     assert _digest(4) == one
+
+
+def test_kernels_by_threads():
+    one = _digest(1, _KERNELS)
+    assert len(one) == 64
+    assert _digest(2, _KERNELS) == one
+    assert _digest(4, _KERNELS) == one

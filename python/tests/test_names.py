@@ -1,13 +1,16 @@
 """Every row of api_names.txt stands for something; raw ops are callable."""
 
+import collections
 import inspect
 import pathlib
 import subprocess
 import sys
+import types
 
 import pytest
 
 import headrace as tf
+from headrace import _names
 
 
 def _rows():
@@ -23,11 +26,16 @@ def test_every_name_is_found():
         value = tf
         try:
             for part in name.split("."):
-                if part != "*":
+                if part not in "*@":
                     value = getattr(value, part)
         except Exception as e:  # noqa: BLE001
             missing.append((name, repr(e)))
     assert not missing
+
+
+def test_every_name_has_one_row():
+    names = collections.Counter(_rows())
+    assert [n for n, count in names.items() if count > 1] == []
 
 
 def test_raw_ops_have_signatures():
@@ -46,6 +54,36 @@ def test_raw_ops_take_keywords_only():
         tf.raw_ops.AddV2(x=1, y=2, z=3)
 
 
+def test_a_module_may_be_named_like_a_namespace(tmp_path, monkeypatch):
+    (tmp_path / "sizes.py").write_text("def square(x):\n    return x * x\n")
+    monkeypatch.setattr(_names, "_HERE", str(tmp_path))
+    monkeypatch.setattr(tf, "__path__", [*tf.__path__, str(tmp_path)])
+    rows = {"sizes": {"square": "sizes:square"}}
+    holder = types.ModuleType("headrace")
+    _names.open_namespaces("headrace", rows)
+    try:
+        assert _names.resolve(holder, rows, "sizes").square(3) == 9
+        assert sys.modules["headrace.sizes"].__file__ == str(tmp_path / "sizes.py")
+    finally:
+        sys.modules.pop("headrace.sizes", None)
+        tf.__dict__.pop("sizes", None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from headrace.math import add",
+        "from headrace.data import Dataset",
+        "from headrace.train import Checkpoint",
+        "from headrace.keras.layers import Dense",
+        "from headrace.compat import v1; assert v1.train.Saver",
+        "import headrace.io as x; assert x.read_file",
+    ],
+)
+def test_namespaces_can_be_imported_from(line):
+    subprocess.run([sys.executable, "-c", line], check=True)
+
+
 def test_import_is_light():
     code = (
         "import sys, headrace;"
@@ -54,3 +92,23 @@ def test_import_is_light():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout.strip() == b"[]"
+
+
+def test_version_1_shares_names():
+    from headrace.compat import v1, v2
+
+    assert v2 is tf and v2.compat.v2 is tf
+    assert v1.zeros is tf.zeros and v1.math.abs is tf.math.abs
+    assert v1.placeholder is not None and not hasattr(tf, "placeholder")
+    # What version 1 has in a form of its own is not taken from tf.
+    assert v1.train.Saver is not None
+    assert {"zeros", "math", "Session"} <= set(dir(v1))
+
+
+def test_modules_of_version_1_are_importable():
+    code = """
+import headrace.compat.v1 as tf
+import headrace.compat.v2 as tf2
+assert tf.zeros([2]).shape == [2] and tf2.zeros is tf.zeros
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -125,7 +125,7 @@ TEST(ThreadPool, SchedulesJobsAfterSleepAndResize) {
 }
 
 TEST(ThreadPool, ChildOfForkHasItsOwn) {
-#ifdef __SANITIZE_THREAD__
+#if _GLIBCXX_TSAN
   GTEST_SKIP() << "the thread sanitizer forbids threads after a fork";
 #endif
   Threads scope(2);

@@ -140,8 +140,9 @@ void AddValues(nb::module_& m) {
         nb::list out;
         for (size_t i = 0; i < v.values().size(); ++i) {
           const auto& [key, value] = v.values()[i];
-          out.append(
-              nb::make_tuple(key, ToPython(value), OwnerOf(v.owners()[i])));
+          out.append(nb::make_tuple(
+              key, value.has_buffer() ? ToPython(value) : nb::none(),
+              OwnerOf(v.owners()[i])));
         }
         return out;
       });

@@ -8,6 +8,7 @@
 
 #include "bind/attr_value.h"
 #include "bind/op_call.h"
+#include "bind/operators.h"
 #include "bind/status.h"
 #include "op/registry.h"
 
@@ -29,6 +30,7 @@ struct Face {
   bool keyword_only;
   std::vector<Parameter> parameters;
   int name_at = -1;
+  OpCaller* for_text = nullptr;  // an op of the same form that takes strings
 };
 
 struct FunctionObject {
@@ -155,6 +157,9 @@ PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
     } else {
       name = slots[i];
     }
+  }
+  if (f.for_text && IsText(inputs[0])) [[unlikely]] {
+    return (*f.for_text)(inputs, attrs, name);
   }
   return (*f.caller)(inputs, attrs, name);
 }
@@ -360,6 +365,7 @@ PyObject* MakeOpFunction(PyObject*, PyObject* args) {
   OpCaller* caller = CallerOf(op);
   if (caller == nullptr) return nullptr;
   auto* face = new Face{caller, name, doc, false, {}};
+  if (caller->def().name == "AddV2") face->for_text = CallerOf("Add");
   if (face->doc.empty()) face->doc = DocOf(caller->def());
   Py_ssize_t n = PySequence_Size(parameters);
   uint64_t bound = 0;

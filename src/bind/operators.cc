@@ -2,6 +2,7 @@
 
 #include "bind/argument_scope.h"
 #include "bind/convert.h"
+#include "bind/numpy_array.h"
 #include "bind/op_call.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
@@ -112,9 +113,6 @@ PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
   return CallBinary(o.caller, o.op, left.get(), right.get(), name);
 }
 
-bool IsString(PyObject* o) {
-  return IsTensor(o) && ValueOf(o).dtype() == DType::kString;
-}
 bool IsBool(PyObject* o) {
   return IsTensor(o) && ValueOf(o).dtype() == DType::kBool;
 }
@@ -177,11 +175,21 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
 
 }  // namespace
 
+bool IsText(PyObject* o) {
+  if (Known(o)) return DTypeOfOperand(o) == DType::kString;
+  if (IsArray(o)) return ArrayDType(o) == DType::kString;
+  while (IsSequence(o) && PySequence_Fast_GET_SIZE(o) > 0) {
+    o = PySequence_Fast_GET_ITEM(o, 0);
+    if (Known(o)) return DTypeOfOperand(o) == DType::kString;
+  }
+  return ScalarDType(o) == DType::kString;
+}
+
 PyObject* AddTensors(PyObject* x, PyObject* y) {
   static Operator add{"AddV2", "add", "__radd__"};
   static Operator join{"Add", "add", "__radd__"};
-  if (IsString(x) && (IsString(y) || !IsTensor(y))) return Binary(join, x, y);
-  return Binary(add, x, y);
+  PyObject* known = Known(x) ? x : y;
+  return Binary(DTypeOfOperand(known) == DType::kString ? join : add, x, y);
 }
 PyObject* SubtractTensors(PyObject* x, PyObject* y) {
   static Operator o{"Sub", "sub", "__rsub__"};

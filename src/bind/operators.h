@@ -5,6 +5,10 @@
 
 namespace headrace::bind {
 
+// Whether a first operand is text: a tensor, variable or array of strings, or
+// Python data that starts with one. Sets no error.
+bool IsText(PyObject* o);
+
 // Number slots: either operand may be the tensor. NotImplemented where the
 // other operand's type has a reflected method of its own that may know better.
 PyObject* AddTensors(PyObject* x, PyObject* y);

@@ -1,5 +1,5 @@
-// PyFunc: an op that calls a Python function with NumPy arrays. Which function
-// is said by a token of data/py_functions.py.
+// PyFunc, EagerPyFunc: ops that call a Python function with NumPy arrays or
+// with tensors. Which function is said by a token of function/py_functions.py.
 #include "bind/convert.h"
 #include "bind/python.h"
 #include "bind/status.h"
@@ -19,7 +19,7 @@ Status StatusOfRaised() {
     return PyErr_GivenExceptionMatches(held_type.get(), kind) != 0;
   };
   std::string text = "a Python function raised";
-  Ref format = Import("data.py_functions", "describe");
+  Ref format = Import("function.py_functions", "describe");
   if (format) {
     Ref told(PyObject_CallFunctionObjArgs(
         format.get(), held_value ? held_value.get() : Py_None, nullptr));
@@ -53,7 +53,7 @@ class PyFunc : public Kernel {
 
  private:
   Status Call(KernelContext& c) {
-    Ref call = Import("data.py_functions", "call");
+    Ref call = Import("function.py_functions", "call");
     Ref args(PyList_New(0));
     Ref token(PyUnicode_FromStringAndSize(token_.data(), token_.size()));
     if (!call || !args || !token) return StatusOfRaised();
@@ -93,6 +93,30 @@ class PyFunc : public Kernel {
   const std::string token_;
 };
 
+// Of the tape that the call left, found by the first output's address: inputs,
+// outputs and gradients to the inputs' gradients.
+Status EagerGradient(GradientContext& g) {
+  std::vector<DType> wanted;
+  std::vector<int> places;
+  for (int i = 0; i < g.num_inputs(); ++i) {
+    const DType t = g.input(i).dtype();
+    if (!IsDifferentiable(t)) continue;
+    wanted.push_back(t);
+    places.push_back(i);
+  }
+  ValueList values(g.inputs().begin(), g.inputs().end());
+  values.insert(values.end(), g.outputs().begin(), g.outputs().end());
+  for (int i = 0; i < g.num_outputs(); ++i) {
+    values.push_back(g.grad_or_zeros(i));
+  }
+  const std::string token = absl::StrCat("gradient:", g.num_inputs(), ":",
+                                         g.op().string_attr("token"));
+  const ValueList found =
+      g.All("EagerPyFunc", values, {{"token", token}, {"Tout", wanted}});
+  for (size_t i = 0; i < found.size(); ++i) g.set(places[i], found[i]);
+  return g.status();
+}
+
 OpBuilder PyFuncOp(const char* name) {
   OpBuilder b(name);
   b.Input("input: Tin")
@@ -100,14 +124,22 @@ OpBuilder PyFuncOp(const char* name) {
       .Attr("token: string")
       .Attr("Tin: list(type) >= 0")
       .Attr("Tout: list(type) >= 0")
-      .Doc("Calls a Python function with NumPy arrays.")
       .Shape(UnknownShape)
-      .NoGradient()
       .Cpu(Bind<PyFunc>);
   return b;
 }
-const OpRegistrar stateful = PyFuncOp("PyFunc").Stateful();
-const OpRegistrar stateless = PyFuncOp("PyFuncStateless");
+const OpRegistrar stateful = PyFuncOp("PyFunc")
+                                 .Doc("Calls a Python function with arrays.")
+                                 .Stateful()
+                                 .NoGradient();
+const OpRegistrar stateless = PyFuncOp("PyFuncStateless")
+                                  .Doc("Calls a pure Python function.")
+                                  .NoGradient();
+const OpRegistrar eager = PyFuncOp("EagerPyFunc")
+                              .Attr("is_async: bool = false")
+                              .Doc("Calls a Python function with tensors.")
+                              .Stateful()
+                              .Gradient(EagerGradient);
 
 }  // namespace
 }  // namespace headrace::bind

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "autodiff/function_gradient.h"
 #include "bind/convert.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
@@ -52,6 +53,31 @@ Gradient ToGradient(nb::handle o) {
   return g;
 }
 
+// None stands for no value, and for no values at all.
+std::vector<Value> AllWatched(nb::handle sequence) {
+  std::vector<Value> out;
+  if (sequence.is_none()) return out;
+  for (nb::handle o : sequence) {
+    out.push_back(o.is_none() ? Value() : Watched(o));
+  }
+  return out;
+}
+
+nb::list AsList(const StatusOr<std::vector<Gradient>>& found) {
+  if (PyErr_Occurred()) nb::raise_python_error();
+  if (!found.ok()) RaiseStatusNow(found.status());
+  nb::list out;
+  for (const Gradient& gradient : *found) out.append(FromGradient(gradient));
+  return out;
+}
+
+// d(targets)/d(sources) of a graph, added to it.
+nb::list GradientsOfGraph(nb::sequence targets, nb::sequence sources,
+                          nb::object given, nb::sequence stop) {
+  return AsList(GraphGradients(AllWatched(targets), AllWatched(sources),
+                               AllWatched(given), AllWatched(stop)));
+}
+
 // A Python function of output gradients that gives input gradients.
 BackwardFn PythonBackward(nb::callable f) {
   auto kept = std::shared_ptr<PyObject>(f.release().ptr(), [](PyObject* p) {
@@ -91,20 +117,8 @@ class PyTape {
   }
   nb::list Gradients(nb::sequence targets, nb::sequence sources,
                      nb::object given) {
-    std::vector<Value> t, s, g;
-    for (nb::handle o : targets) t.push_back(Watched(o));
-    for (nb::handle o : sources) s.push_back(Watched(o));
-    if (!given.is_none()) {
-      for (nb::handle o : given) {
-        g.push_back(o.is_none() ? Value() : Watched(o));
-      }
-    }
-    StatusOr<std::vector<Gradient>> found = tape_.Gradients(t, s, g);
-    if (PyErr_Occurred()) nb::raise_python_error();
-    if (!found.ok()) RaiseStatusNow(found.status());
-    nb::list out;
-    for (const Gradient& gradient : *found) out.append(FromGradient(gradient));
-    return out;
+    return AsList(tape_.Gradients(AllWatched(targets), AllWatched(sources),
+                                  AllWatched(given)));
   }
 
  private:
@@ -151,6 +165,9 @@ void AddTape(nb::module_& m) {
       .def(nb::init<>())
       .def("enter", &PyStopRecording::Enter)
       .def("exit", &PyStopRecording::Exit);
+  m.def("graph_gradients", &GradientsOfGraph, nb::arg("targets"),
+        nb::arg("sources"), nb::arg("output_gradients").none(),
+        nb::arg("stop"));
   m.def("record_custom", &RecordCustom);
   m.def("has_recorders", &HasRecorders);
 }

@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "bind/convert.h"
+#include "bind/dtype_object.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
@@ -133,6 +134,35 @@ class PythonVariableNode : public VariableNode, public WithOwner {
   const Owner owner_;
 };
 
+// A variable of a graph: sessions have its values, so it is saved and restored
+// by nodes, which Python adds (`_restored_from`).
+class GraphVariableNode : public Trackable, public WithOwner {
+ public:
+  GraphVariableNode(nb::handle owner, ValueSpec spec)
+      : owner_(owner), spec_(std::move(spec)) {}
+  nb::object owner() const override { return owner_.get(); }
+
+  bool has_values() const override { return true; }
+  StatusOr<std::vector<ValueSpec>> Specs() const override {
+    return std::vector<ValueSpec>{spec_};
+  }
+  StatusOr<std::vector<Tensor>> Read() const override {
+    return std::vector<Tensor>(1);
+  }
+  bool reads_itself() const override { return true; }
+  Status ReadFrom(const std::string& prefix,
+                  absl::Span<const std::string> keys) override {
+    return InPython([&] {
+      owner_.get().attr("_restored_from")(prefix, keys[0]);
+      return OkStatus();
+    });
+  }
+
+ private:
+  const Owner owner_;
+  const ValueSpec spec_;
+};
+
 TrackablePtr NewNode(nb::object owner, bool has_values, bool has_check) {
   return std::make_shared<PythonNode>(owner, has_values, has_check);
 }
@@ -140,14 +170,26 @@ TrackablePtr NewNode(nb::object owner, bool has_values, bool has_check) {
 TrackablePtr NewVariableNode(nb::object variable, const std::string& name) {
   if (!IsVariable(variable.ptr())) throw nb::type_error("not a variable");
   const Value& handle = HandleOf(variable.ptr());
-  if (!handle || handle.is_symbolic()) {
-    RaiseTrackable(Unimplemented("a checkpoint of variable ", name,
-                                 ", which belongs to a graph"));
+  if (!handle) throw nb::type_error("the variable is not set up");
+  if (handle.is_symbolic()) {
+    const VariableTraits traits = TraitsOf(variable.ptr());
+    return std::make_shared<GraphVariableNode>(
+        variable, ValueSpec{kVariableValue, name, traits.dtype, *traits.shape});
   }
   auto resource =
       ValueOrRaise(ResourceAs<Variable>(handle.tensor(), &DefaultResources()));
   return std::make_shared<PythonVariableNode>(variable, std::move(resource),
                                               name);
+}
+
+// Of a variable that operations take by reference.
+TrackablePtr NewReferenceNode(nb::object variable, const std::string& name,
+                              nb::handle dtype, nb::handle shape) {
+  ValueSpec spec{kVariableValue, name};
+  spec.dtype = AsDType(dtype.ptr());
+  if (spec.dtype == DType::kInvalid) throw nb::type_error("no dtype");
+  if (!AsShape(shape.ptr(), &spec.shape)) nb::raise_python_error();
+  return std::make_shared<GraphVariableNode>(variable, std::move(spec));
 }
 
 nb::list Children(const TrackablePtr& node) {
@@ -208,6 +250,7 @@ void AddTrackable(nb::module_& m) {
   m.def("new_node", NewNode, nb::arg("owner").none(), nb::arg("has_values"),
         nb::arg("has_check"));
   m.def("new_variable_node", NewVariableNode);
+  m.def("new_reference_node", NewReferenceNode);
 }
 
 }  // namespace headrace::bind

@@ -162,6 +162,11 @@ PyObject* Read(PyObject* self, PyObject*) {
   return ReadVariable(self, &v) ? WrapValue(std::move(v)) : nullptr;
 }
 
+PyObject* Touch(PyObject* self, PyObject*) {
+  TouchVariable(self);
+  Py_RETURN_NONE;
+}
+
 PyObject* GetHandle(PyObject* self, void*) {
   return Ready(self) ? WrapValue(Cast(self)->handle) : nullptr;
 }
@@ -185,6 +190,7 @@ PyGetSetDef getset[] = {
 PyMethodDef methods[] = {
     {"_set_up", SetUp, METH_VARARGS, "Gives it a handle, dtype and shape."},
     {"_read", Read, METH_NOARGS, "The value now."},
+    {"_touch", Touch, METH_NOARGS, "Tells tapes that it is used."},
     {"_alias", Alias, METH_O, "The same variable as another class."},
     {"_assign", Assign<assign>, METH_O, "Replaces the value."},
     {"_assign_add", Assign<assign_add>, METH_O, "Adds to the value."},

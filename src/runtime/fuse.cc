@@ -347,7 +347,7 @@ class Fuser {
     const ElementwiseLoop* loop = call.kernel->elementwise();
     auto of = [&](ValueId v) { return reg->at({base_[v], LayoutIn(call, v)}); };
     FusedKernel::Instruction ins;
-    ins.fn = loop->fn;
+    ins.fn = const_cast<void*>(loop->fn);  // casts to its type drop const
     ins.kind = loop->kind;
     ins.a = of(call.inputs[0]);
     ins.b = loop->kind == ElementwiseLoop::kBinary ? of(call.inputs[1]) : ins.a;

@@ -22,7 +22,7 @@ enum class Layout : uint8_t {
 class FusedKernel : public Kernel {
  public:
   struct Instruction {
-    const void* fn;
+    void* fn;  // as ElementwiseLoop::fn
     ElementwiseLoop::Kind kind;
     int16_t a, b;    // registers; b unused for unary
     int16_t y;       // register

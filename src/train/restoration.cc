@@ -64,6 +64,7 @@ void Restoration::SetComplaintsSink(ComplaintsSink sink) {
 StatusOr<std::shared_ptr<Restoration>> Restoration::Open(
     FileSystem* fs, const std::string& prefix) {
   std::shared_ptr<Restoration> restoration(new Restoration);
+  restoration->prefix_ = prefix;
   HR_ASSIGN_OR_RETURN(restoration->reader_, CheckpointReader::Open(fs, prefix));
   restoration->used_.resize(restoration->reader_->keys().size());
   restoration->number_ = ++last_number;
@@ -261,16 +262,24 @@ Status Restoration::CheckTypes(Assignment* assignment) const {
   return OkStatus();
 }
 
-Status Restoration::Assign(const Assignment& assignment) {
-  std::vector<Tensor> values(assignment.keys.size());
+void Restoration::MarkUsed(const std::string& key) {
   const auto& keys = reader_->keys();
+  used_[std::lower_bound(keys.begin(), keys.end(), key) - keys.begin()] = true;
+}
+
+Status Restoration::Assign(const Assignment& assignment) {
+  for (const std::string& key : assignment.keys) {
+    if (!key.empty()) MarkUsed(key);
+  }
+  if (assignment.object->reads_itself()) {
+    return assignment.object->ReadFrom(prefix_, assignment.keys);
+  }
+  std::vector<Tensor> values(assignment.keys.size());
   for (size_t i = 0; i < values.size(); ++i) {
     const std::string& key = assignment.keys[i];
     if (key.empty()) continue;
     HR_ASSIGN_OR_RETURN(
         values[i], ReadCheckpointTensor(*reader_, key, assignment.stored[i]));
-    used_[std::lower_bound(keys.begin(), keys.end(), key) - keys.begin()] =
-        true;
   }
   return assignment.object->Write(values);
 }

@@ -109,6 +109,7 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   Status CheckTypes(Assignment* assignment) const;
   Status CheckAndAssign(std::vector<Assignment> assignments);
   Status Assign(const Assignment& assignment);
+  void MarkUsed(const std::string& key);
   // "(root).layer.kernel" of node `id`.
   const std::string& NodeName(int id) const;
   // Attributes of node `id` whose values nobody took.
@@ -116,6 +117,7 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   // All objects below the root with their names; children first met first.
   std::vector<std::pair<std::string, TrackablePtr>> LiveObjects() const;
 
+  std::string prefix_;
   std::unique_ptr<CheckpointReader> reader_;
   std::unique_ptr<tensorflow::TrackableObjectGraph> graph_;
   std::weak_ptr<Trackable> root_;

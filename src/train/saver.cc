@@ -192,6 +192,11 @@ Status PrepareFolder(FileSystem* fs, const std::string& prefix) {
 
 Status GraphValues::Write(FileSystem* fs, const std::string& prefix,
                           const Options& options) const {
+  for (const auto& [key, value] : values_) {
+    if (value.has_buffer()) continue;
+    return Unimplemented("a checkpoint of ", key,
+                         ", which belongs to a graph, without a session");
+  }
   HR_RETURN_IF_ERROR(PrepareFolder(fs, prefix));
   std::vector<Shard> shards;
   if (options.max_shard_bytes > 0) {

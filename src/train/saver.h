@@ -41,7 +41,7 @@ class GraphValues {
   };
   // Writes PREFIX.index and PREFIX.data-*, making the folder they lie in; a
   // checkpoint of that name is replaced at once. Other threads may write other
-  // prefixes meanwhile.
+  // prefixes meanwhile. Unimplemented for values that only a graph knows.
   Status Write(FileSystem* fs, const std::string& prefix,
                const Options& options) const;
 

@@ -80,7 +80,8 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
     return std::vector<ValueSpec>();
   }
   virtual bool has_values() const { return false; }
-  // The values now, one for each of Specs().
+  // The values now, one for each of Specs(); one without a buffer is known only
+  // to the graph that it belongs to.
   virtual StatusOr<std::vector<Tensor>> Read() const {
     return std::vector<Tensor>();
   }
@@ -88,6 +89,14 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   // checkpoint and stays what it is. They have the dtypes and shapes of the
   // specs.
   virtual Status Write(absl::Span<const Tensor> values) { return OkStatus(); }
+  // An object whose values a graph's nodes read is told where they lie instead
+  // of what they are: ReadFrom in place of Write, with the key of each of
+  // Specs(), empty where the checkpoint has none.
+  virtual bool reads_itself() const { return false; }
+  virtual Status ReadFrom(const std::string& prefix,
+                          absl::Span<const std::string> keys) {
+    return OkStatus();
+  }
   // Called before values are gathered; an error says why this object cannot be
   // saved.
   virtual Status BeforeSave() const { return OkStatus(); }

@@ -1,6 +1,5 @@
 """The TensorArray of eager code: a Python list of tensors."""
 
-from headrace._load import _headrace
 from headrace.framework import conversion, errors, tensor_shape
 
 

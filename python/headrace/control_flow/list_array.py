@@ -1,7 +1,10 @@
 """The TensorArray of graphs: a tensor list that is handed on."""
 
+import copy
+
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.execution import get_static_value
 
 
 def _op(op, **arguments):
@@ -16,27 +19,46 @@ def _shape_tensor(shape):
     return conversion.convert_to_tensor(sizes, dtypes.int32)
 
 
+def _row_shape(value):
+    return value.shape[1:] if value.shape.rank is not None else value.shape
+
+
+class _Elements:
+    """What is known of the elements: their shape, and their number or -1."""
+
+    def __init__(self, shape, number):
+        self.shape = shape
+        self.number = number
+
+
 class ListArray:
-    """A dtype, an element shape and the list (its `flow`); never changed in place."""
+    """A dtype and the list (its `flow`), never changed in place.
+
+    Arrays that come of one another share what is known of their elements, so that
+    a write in a loop's body tells the shape of what leaves the loop.
+    """
 
     _is_composite_tensor = True
 
-    def __init__(self, dtype, flow, element_shape, dynamic, infer_shape):
+    def __init__(self, dtype, flow, element_shape, dynamic, infer_shape, number=-1):
         self._dtype = dtype
         self._flow = flow
-        self._element_shape = element_shape
+        self._elements = _Elements(element_shape, number)
         self._dynamic = dynamic
         self._infer_shape = infer_shape
 
     @classmethod
     def reserve(cls, dtype, size, element_shape, dynamic, infer_shape):
+        size = conversion.convert_to_tensor(size)
         flow = _op(
             "TensorListReserve",
             element_shape=_shape_tensor(element_shape),
             num_elements=size,
             element_dtype=dtype,
         )
-        return cls(dtype, flow, element_shape, dynamic, infer_shape)
+        number = None if dynamic else get_static_value(size)
+        number = -1 if number is None else int(number)
+        return cls(dtype, flow, element_shape, dynamic, infer_shape, number)
 
     def _components(self):
         return [self._flow]
@@ -44,9 +66,10 @@ class ListArray:
     def _from_components(self, parts):
         return self._with(parts[0])
 
-    def _with(self, flow, element_shape=None):
-        shape = self._element_shape if element_shape is None else element_shape
-        return ListArray(self._dtype, flow, shape, self._dynamic, self._infer_shape)
+    def _with(self, flow):
+        array = copy.copy(self)
+        array._flow = flow
+        return array
 
     @property
     def _type_spec(self):
@@ -56,7 +79,7 @@ class ListArray:
 
     dtype = property(lambda self: self._dtype)
     dynamic_size = property(lambda self: self._dynamic)
-    element_shape = property(lambda self: self._element_shape)
+    element_shape = property(lambda self: self._elements.shape)
     flow = property(lambda self: self._flow)
     handle = property(lambda self: None)
 
@@ -66,16 +89,12 @@ class ListArray:
     def grad(self, source, flow=None, name=None):
         raise NotImplementedError("TensorArray.grad is not supported")
 
-    def _merged(self, shape):
-        if not self._element_shape.is_compatible_with(shape):
-            raise ValueError(
-                f"Inconsistent shapes: saw {shape} but expected {self._element_shape}"
-            )
-        return (
-            self._element_shape.merge_with(shape)
-            if self._infer_shape
-            else (self._element_shape)
-        )
+    def _merge_shape(self, shape):
+        known = self.element_shape
+        if not known.is_compatible_with(shape):
+            raise ValueError(f"Inconsistent shapes: saw {shape} but expected {known}")
+        if self._infer_shape:
+            self._elements.shape = known.merge_with(shape)
 
     def size(self, name=None):
         """The number of elements."""
@@ -87,7 +106,7 @@ class ListArray:
             "TensorListGetItem",
             input_handle=self._flow,
             index=index,
-            element_shape=_shape_tensor(self._element_shape),
+            element_shape=_shape_tensor(self.element_shape),
             element_dtype=self._dtype,
             name=name,
         )
@@ -95,6 +114,7 @@ class ListArray:
     def write(self, index, value, name=None):
         """The array with `value` at `index`."""
         value = self._value(value)
+        self._merge_shape(value.shape)
         flow = _op(
             "TensorListSetItem",
             input_handle=self._flow,
@@ -103,7 +123,7 @@ class ListArray:
             resize_if_index_out_of_bounds=self._dynamic,
             name=name,
         )
-        return self._with(flow, self._merged(value.shape))
+        return self._with(flow)
 
     def _value(self, value):
         from headrace.framework import errors
@@ -123,8 +143,9 @@ class ListArray:
         return _op(
             "TensorListStack",
             input_handle=self._flow,
-            element_shape=_shape_tensor(self._element_shape),
+            element_shape=_shape_tensor(self.element_shape),
             element_dtype=self._dtype,
+            num_elements=self._elements.number,
             name=name,
         )
 
@@ -134,14 +155,14 @@ class ListArray:
             "TensorListGather",
             input_handle=self._flow,
             indices=indices,
-            element_shape=_shape_tensor(self._element_shape),
+            element_shape=_shape_tensor(self.element_shape),
             element_dtype=self._dtype,
             name=name,
         )
 
     def concat(self, name=None):
         """All elements one after the other along their first dimension."""
-        shape = self._element_shape
+        shape = self.element_shape
         if shape.rank is not None:
             shape = tensor_shape.as_shape([None]).concatenate(shape[1:])
         tensor, _ = _op(
@@ -157,20 +178,19 @@ class ListArray:
     def unstack(self, value, name=None):
         """The array whose elements are the rows of `value`."""
         value = self._value(value)
-        rows = value.shape[1:] if value.shape.rank is not None else value.shape
-        shape = self._merged(rows)
+        self._merge_shape(_row_shape(value))
         flow = _op(
             "TensorListFromTensor",
             tensor=value,
-            element_shape=_shape_tensor(shape),
+            element_shape=_shape_tensor(self.element_shape),
             name=name,
         )
-        return self._with(flow, shape)
+        return self._with(flow)
 
     def scatter(self, indices, value, name=None):
         """The array with the rows of `value` at `indices`."""
         value = self._value(value)
-        rows = value.shape[1:] if value.shape.rank is not None else value.shape
+        self._merge_shape(_row_shape(value))
         flow = _op(
             "TensorListScatterIntoExistingList",
             input_handle=self._flow,
@@ -178,23 +198,22 @@ class ListArray:
             indices=indices,
             name=name,
         )
-        return self._with(flow, self._merged(rows))
+        return self._with(flow)
 
     def split(self, value, lengths, name=None):
         """The array whose elements are stretches of `value` of these lengths."""
         value = self._value(value)
-        shape = self._element_shape
         if value.shape.rank is not None:
             inner = tensor_shape.as_shape([None]).concatenate(value.shape[1:])
-            shape = self._merged(inner)
+            self._merge_shape(inner)
         flow = _op(
             "TensorListSplit",
             tensor=value,
-            element_shape=_shape_tensor(shape),
+            element_shape=_shape_tensor(self.element_shape),
             lengths=conversion.convert_to_tensor(lengths, dtypes.int64),
             name=name,
         )
-        return self._with(flow, shape)
+        return self._with(flow)
 
     def close(self, name=None):
         """Nothing to do: the list goes with its last reader."""

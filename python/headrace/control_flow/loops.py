@@ -25,11 +25,8 @@ def while_loop(
         raise TypeError("'body' must be callable.")
     if parallel_iterations < 1:
         raise TypeError("'parallel_iterations' must be a positive integer.")
-    loop_vars = _unwrapped(loop_vars)
     if isinstance(loop_vars, (list, tuple)) and not loop_vars:
-        raise (
-            ValueError("'loop_vars' must be non-empty.") if not len(loop_vars) else None
-        )
+        raise ValueError("'loop_vars' must be non-empty.")
     if _headrace.is_eager():
         return _run(cond, body, loop_vars, maximum_iterations)
     return _Traced(
@@ -42,10 +39,6 @@ def while_loop(
         maximum_iterations,
         name or "while",
     ).result
-
-
-def _unwrapped(loop_vars):
-    return loop_vars
 
 
 def _spec(value):
@@ -208,10 +201,8 @@ class _Traced:
 
     def _turn(self, *tensors):
         value = self._body_fn(*self._own(list(tensors)))
-        if not isinstance(value, (list, tuple)) or (
-            not self._is_sequence and len(self._vars) == 1
-        ):
-            value = (value,) if not isinstance(value, (list, tuple)) else value
+        if not isinstance(value, (list, tuple)):
+            value = (value,)
         value = bodies.to_tensors(value)
         nest.assert_same_structure(list(self._vars), list(value))
         value = bodies.tensors_of(value)

@@ -3,8 +3,12 @@
 from headrace._load import _headrace
 from headrace.control_flow.loops import while_loop
 from headrace.control_flow.tensor_array import TensorArray
-from headrace.framework import conversion, dtypes, nest
-from headrace.framework.type_spec import TypeSpec
+from headrace.framework import conversion, dtypes, nest, tensor_shape
+from headrace.framework.sparse_tensor import SparseTensorSpec
+from headrace.framework.tensor import is_tensor
+from headrace.framework.type_spec import TensorSpec, TypeSpec
+
+_PLAIN = (_headrace.Tensor, _headrace.VariableBase)
 
 
 def _tensors(elems):
@@ -54,18 +58,86 @@ def _signature(signature, dtype, elems):
     if signature is None:
         signature = dtype
     if signature is None:
-        return nest.map_structure(
-            lambda e: conversion.convert_to_tensor(e).dtype, elems
-        )
+        return nest.map_structure(_same_row, elems)
     return signature
 
 
+def _same_row(elem):
+    """What a result like a row of `elem` is."""
+    if is_tensor(elem) and not isinstance(elem, _PLAIN):
+        from headrace.data import structure
+
+        return structure.unbatched(structure.spec_of(elem))
+    return conversion.convert_to_tensor(elem).dtype
+
+
 def _leaf_dtype(leaf):
+    if _is_composite_spec(leaf):
+        return dtypes.variant
     return leaf.dtype if isinstance(leaf, TypeSpec) else dtypes.as_dtype(leaf)
 
 
 def _leaf_shape(leaf):
+    if _is_composite_spec(leaf):
+        return tensor_shape.TensorShape(
+            [3] if isinstance(leaf, SparseTensorSpec) else []
+        )
     return leaf.shape if isinstance(leaf, TypeSpec) else None
+
+
+def _is_composite_spec(leaf):
+    return isinstance(leaf, TypeSpec) and not isinstance(leaf, TensorSpec)
+
+
+class _Rows:
+    """Tensors and composites as tensors of rows; a composite's row is a variant."""
+
+    def __init__(self, elems):
+        from headrace.data import structure
+
+        self._elems, self.tensors, self._specs = elems, [], []
+        for e in nest.flatten(elems):
+            spec = None
+            if is_tensor(e) and not isinstance(e, _PLAIN):
+                whole = structure.spec_of(e)
+                (rows,) = structure.to_slices(whole, e)
+                spec = structure.unbatched(whole)
+            else:
+                rows = conversion.convert_to_tensor(e)
+            self.tensors.append(rows)
+            self._specs.append(spec)
+
+    def row(self, parts):
+        """The structure of a row whose components are `parts`."""
+        from headrace.data import structure
+
+        return _like(
+            self._elems,
+            [
+                p if s is None else structure.from_variant(s, p)
+                for s, p in zip(self._specs, parts)
+            ],
+        )
+
+
+def _written(leaf, value):
+    """A result as its array holds it."""
+    if not _is_composite_spec(leaf):
+        return value
+    from headrace.data import structure
+
+    return structure.to_variant(leaf, value)
+
+
+def _stacked(leaf, array, n):
+    """An array's rows as one tensor or composite."""
+    rows = array.stack()
+    if not _is_composite_spec(leaf):
+        return rows
+    from headrace.data import structure
+
+    size = n if isinstance(n, int) else None
+    return structure.from_variant(structure.batched(leaf, size), rows)
 
 
 def map_fn(
@@ -84,11 +156,11 @@ def map_fn(
         raise TypeError(
             f"The provided function {fn} is not callable.fn must be callable."
         )
-    flat = _tensors(elems)
-    n = _length(flat, "map_fn")
+    elements = _Rows(elems)
+    n = _length(elements.tensors, "map_fn")
     signature = _signature(fn_output_signature, dtype, elems)
     leaves = nest.flatten(signature)
-    rows = _arrays(flat, n)
+    rows = _arrays(elements.tensors, n)
     results = [
         TensorArray(
             _leaf_dtype(s),
@@ -100,10 +172,10 @@ def map_fn(
     ]
 
     def turn(i, arrays):
-        value = fn(_like(elems, [r.read(i) for r in rows]))
+        value = fn(elements.row([r.read(i) for r in rows]))
         nest.assert_same_structure(signature, value)
-        written = [a.write(i, v) for a, v in zip(arrays, nest.flatten(value))]
-        return i + 1, written
+        values = zip(arrays, leaves, nest.flatten(value))
+        return i + 1, [a.write(i, _written(s, v)) for a, s, v in values]
 
     _, results = while_loop(
         lambda i, _: i < n,
@@ -114,16 +186,8 @@ def map_fn(
         maximum_iterations=n,
         name=name or "map",
     )
-    stacked = [_with_rows(a.stack(), n) for a in results]
+    stacked = [_stacked(s, a, n) for s, a in zip(leaves, results)]
     return nest.pack_sequence_as(signature, stacked)
-
-
-def _with_rows(tensor, n):
-    """The static number of rows put into the shape."""
-    if isinstance(n, int) and isinstance(tensor, _headrace.SymbolicTensor):
-        if tensor.shape.rank is not None:
-            tensor.set_shape([n] + [None] * (tensor.shape.rank - 1))
-    return tensor
 
 
 def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
@@ -210,7 +274,7 @@ def scan(
         maximum_iterations=turns,
         name=name or "scan",
     )
-    stacked = [_with_rows(a.stack(), n) for a in results]
+    stacked = [a.stack() for a in results]
     return nest.pack_sequence_as(structure, stacked)
 
 

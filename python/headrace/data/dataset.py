@@ -5,6 +5,7 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.data import structure
 from headrace.data.functions import flat, raw
+from headrace.data.holder_spec import VariantHolderSpec
 from headrace.framework import dtypes, tensor_shape, type_spec
 
 AUTOTUNE = -1
@@ -106,8 +107,7 @@ class Dataset:
         from headrace.data.iterator import OwnedIterator
         from headrace.graph import stack
 
-        graph = stack.current()
-        if not _headrace.is_eager() and not _in_function(graph):
+        if not _headrace.is_eager() and not stack.inside_function():
             raise RuntimeError(
                 "`tf.data.Dataset` only supports Python-style iteration in eager mode "
                 "or within tf.function."
@@ -443,10 +443,6 @@ class Dataset:
         )
 
 
-def _in_function(graph):
-    return graph is not None and getattr(graph, "building_function", False)
-
-
 def _check_numpy(spec):
     from headrace.ragged.spec import RaggedTensorSpec
 
@@ -467,20 +463,16 @@ class _VariantDataset(Dataset):
     """A dataset by its variant tensor."""
 
 
-class DatasetSpec(type_spec.TypeSpec):
+class DatasetSpec(VariantHolderSpec):
     """What a dataset is like."""
 
     def __init__(self, element_spec, dataset_shape=()):
-        self._element_spec = element_spec
+        super().__init__(element_spec)
         self._dataset_shape = tensor_shape.as_shape(dataset_shape)
 
     @property
     def value_type(self):
         return Dataset
-
-    @property
-    def element_spec(self):
-        return self._element_spec
 
     @property
     def shape(self):
@@ -489,22 +481,5 @@ class DatasetSpec(type_spec.TypeSpec):
     def _serialize(self):
         return (self._element_spec, self._dataset_shape)
 
-    @property
-    def _component_specs(self):
-        return [type_spec.TensorSpec(self._dataset_shape, dtypes.variant)]
-
-    def _to_components(self, value):
-        return value._components()
-
-    def _from_components(self, parts):
-        return _VariantDataset(parts[0], self._element_spec)
-
-    def _to_variant(self, value):
-        return value._variant_tensor
-
-    def _of_variant(self, tensor):
+    def _wrap(self, tensor):
         return _VariantDataset(tensor, self._element_spec)
-
-    @staticmethod
-    def from_value(value):
-        return DatasetSpec(value.element_spec)

@@ -44,7 +44,7 @@ class DatasetFunction:
             if len(values) == 1 and self._unpack and _is_args(values[0]):
                 values = list(values[0])
             result = _converted(self._func)(*values)
-            result = structure.normalize(_as_elements(result))
+            result = structure.normalize(result)
             self.output = structure.spec_of(result)
             return structure.to_tensors(self.output, result)
 
@@ -63,10 +63,6 @@ def _is_args(value):
     )
 
 
-def _as_elements(result):
-    return result
-
-
 def _converted(func):
     """The function as AutoGraph sees it, where there is AutoGraph."""
     convert = getattr(polymorphic, "autograph_convert", None)
@@ -80,7 +76,10 @@ def raw(op):
 
 
 def flat(spec):
-    """The attributes output_types and output_shapes of a spec."""
+    """The attributes output_types and output_shapes of a spec.
+
+    As tuples: calls with attributes that cannot change are resolved only once.
+    """
     return {
         "output_types": structure.flat_types(spec),
         "output_shapes": structure.flat_shapes(spec),

@@ -8,7 +8,7 @@ import numpy as np
 from headrace.data import nest, structure
 from headrace.data.dataset import Dataset
 from headrace.data.functions import DatasetFunction, flat, raw
-from headrace.data.py_functions import numpy_function
+from headrace.function.py_functions import numpy_function
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 
@@ -86,12 +86,9 @@ def from_generator(generator, output_types, output_shapes, args, output_signatur
         )
     else:
         spec = structure.of_types_and_shapes(output_types, output_shapes)
-    for s in nest.flatten(spec):
-        if not isinstance(s, TensorSpec):
-            raise NotImplementedError(
-                f"from_generator of elements of {type(s).__name__} is not supported"
-            )
-    spec = nest.map_structure(lambda s: TensorSpec(s.shape, s.dtype), spec)
+    spec = nest.map_structure(
+        lambda s: TensorSpec(s.shape, s.dtype) if isinstance(s, TensorSpec) else s, spec
+    )
     runs = _Runs(generator)
     args = tuple(conversion.convert_to_tensor(a) for a in args or ())
     state = TensorSpec([], dtypes.int64)
@@ -105,13 +102,14 @@ def from_generator(generator, output_types, output_shapes, args, output_signatur
         return begin
 
     def following(number):
-        specs = nest.flatten(spec)
         out = numpy_function(
-            lambda n: _converted(runs.next(n), spec), [number], [s.dtype for s in specs]
+            lambda n: _converted(runs.next(n), spec),
+            [number],
+            structure.flat_types(spec),
         )
-        for t, s in zip(out, specs):
+        for t, s in zip(out, structure.component_specs(spec)):
             t.set_shape(s.shape)
-        return nest.pack(spec, out)
+        return structure.from_tensors(spec, out)
 
     def end(number):
         done = numpy_function(runs.end, [number], dtypes.int64)
@@ -137,6 +135,9 @@ def _converted(value, spec):
         ) from None
     out = []
     for x, s in zip(flattened, nest.flatten(spec)):
+        if not isinstance(s, TensorSpec):
+            out.append(_composite(x, s))
+            continue
         try:
             array = _array(x, s.dtype)
         except (TypeError, ValueError) as e:
@@ -152,6 +153,17 @@ def _converted(value, spec):
             )
         out.append(array)
     return out
+
+
+def _composite(x, spec):
+    """The variant of a ragged or sparse element."""
+    x = structure.normalize(x)
+    if not spec.is_compatible_with(x):
+        raise TypeError(
+            f"`generator` yielded an element of {x} where an element of {spec} was "
+            "expected."
+        )
+    return structure.to_variant(spec, x)
 
 
 def _array(x, dtype):

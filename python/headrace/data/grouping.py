@@ -6,7 +6,7 @@ from headrace._load import _headrace
 from headrace.data import nest, structure
 from headrace.data.dataset import Dataset, DatasetSpec
 from headrace.data.functions import DatasetFunction, flat, raw
-from headrace.data.transforms import _UnaryDataset, as_int, batched_spec
+from headrace.data.transforms import _UnaryDataset, as_bool, as_int, batched_spec
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import TensorSpec
 
@@ -31,7 +31,7 @@ class _RebatchDataset(_UnaryDataset):
             source,
             spec,
             batch_sizes=sizes,
-            drop_remainder=conversion.convert_to_tensor(drop_remainder, dtypes.bool),
+            drop_remainder=as_bool(drop_remainder),
         )
 
 
@@ -46,7 +46,7 @@ class _WindowDataset(_UnaryDataset):
             size=as_int(size),
             shift=as_int(shift),
             stride=as_int(stride),
-            drop_remainder=conversion.convert_to_tensor(drop_remainder, dtypes.bool),
+            drop_remainder=as_bool(drop_remainder),
         )
 
 
@@ -58,7 +58,7 @@ def _shape_vector(shape):
     return as_int([-1 if d is None else d for d in shape.as_list()])
 
 
-def _shape_leaves(spec, shapes):
+def _padded_shapes(spec, shapes):
     """One shape a component of the spec."""
     leaves = nest.flatten(spec)
     if shapes is None:
@@ -69,7 +69,7 @@ def _shape_leaves(spec, shapes):
                     f"{s} has unknown rank."
                 )
         return [s.shape for s in leaves]
-    return structure._shape_leaves(spec, shapes)
+    return structure.shape_leaves(spec, shapes)
 
 
 def _default_value(dtype):
@@ -124,7 +124,7 @@ class _PaddedBatchDataset(Dataset):
                     "`padded_batch` is only supported for datasets that produce tensor "
                     f"elements but type spec {s} is not supported."
                 )
-        shapes = _shape_leaves(spec, padded_shapes)
+        shapes = _padded_shapes(spec, padded_shapes)
         vectors = [_shape_vector(s) for s in shapes]
         size = as_int(batch_size)
         padded = []
@@ -138,29 +138,19 @@ class _PaddedBatchDataset(Dataset):
                     "component."
                 )
             padded.append(TensorSpec(shape, s.dtype))
-        fake = _Like(nest.pack(spec, padded))
-        out = batched_spec(fake, size, drop_remainder)
+        out = batched_spec(nest.pack(spec, padded), size, drop_remainder)
         super().__init__(
             raw("PaddedBatchDatasetV2")(
                 input_dataset=source._variant_tensor,
                 batch_size=size,
                 padded_shapes=vectors,
                 padding_values=_values(spec, padding_values),
-                drop_remainder=conversion.convert_to_tensor(
-                    drop_remainder, dtypes.bool
-                ),
+                drop_remainder=as_bool(drop_remainder),
                 output_shapes=structure.flat_shapes(out),
             ),
             out,
             [source],
         )
-
-
-class _Like:
-    """Something with that element spec."""
-
-    def __init__(self, element_spec):
-        self.element_spec = element_spec
 
 
 def _key(f):
@@ -278,13 +268,8 @@ def bucket_by_sequence_length(
             )
             boundary = raw("GatherV2")(params=last, indices=number, axis=0) - 1
             spec = window.element_spec
-            shapes = nest.pack(
-                spec,
-                [
-                    _to_boundary(s, boundary)
-                    for s in structure._shape_leaves(spec, shapes)
-                ],
-            )
+            leaves = structure.shape_leaves(spec, shapes)
+            shapes = nest.pack(spec, [_to_boundary(s, boundary) for s in leaves])
         return window.padded_batch(
             size, shapes, padding_values, drop_remainder=drop_remainder
         )

@@ -2,7 +2,8 @@
 
 from headrace.data import structure
 from headrace.data.functions import flat, raw
-from headrace.framework import dtypes, errors, tensor_shape, type_spec
+from headrace.data.holder_spec import HolderSpec
+from headrace.framework import dtypes, errors, type_spec
 from headrace.framework.trackable import Trackable
 
 
@@ -87,40 +88,17 @@ class OwnedIterator(Iterator):
         )
 
 
-class IteratorSpec(type_spec.TypeSpec):
+class IteratorSpec(HolderSpec):
     """What an iterator is like."""
 
-    def __init__(self, element_spec):
-        self._element_spec = element_spec
+    _dtype = dtypes.resource
 
     @property
     def value_type(self):
         return OwnedIterator
 
-    @property
-    def element_spec(self):
-        return self._element_spec
-
-    @property
-    def shape(self):
-        return tensor_shape.TensorShape([])
-
-    def _serialize(self):
-        return (self._element_spec,)
-
-    @property
-    def _component_specs(self):
-        return [type_spec.TensorSpec([], dtypes.resource)]
-
-    def _to_components(self, value):
-        return value._components()
-
-    def _from_components(self, parts):
-        return OwnedIterator(element_spec=self._element_spec, resource=parts[0])
-
-    @staticmethod
-    def from_value(value):
-        return IteratorSpec(value.element_spec)
+    def _wrap(self, tensor):
+        return OwnedIterator(element_spec=self._element_spec, resource=tensor)
 
 
 class NumpyIterator:

@@ -2,7 +2,7 @@
 
 from headrace.data import structure
 from headrace.data.functions import flat, raw
-from headrace.framework import dtypes, tensor_shape, type_spec
+from headrace.data.holder_spec import VariantHolderSpec
 
 
 class Optional:
@@ -55,39 +55,12 @@ class OptionalImpl(Optional):
         return structure.from_tensors(self._element_spec, tensors)
 
 
-class OptionalSpec(type_spec.TypeSpec):
+class OptionalSpec(VariantHolderSpec):
     """What an optional is like."""
-
-    def __init__(self, element_spec):
-        self._element_spec = element_spec
 
     @property
     def value_type(self):
         return OptionalImpl
 
-    @property
-    def shape(self):
-        return tensor_shape.TensorShape([])
-
-    def _serialize(self):
-        return (self._element_spec,)
-
-    @property
-    def _component_specs(self):
-        return [type_spec.TensorSpec([], dtypes.variant)]
-
-    def _to_components(self, value):
-        return value._components()
-
-    def _from_components(self, parts):
-        return OptionalImpl(parts[0], self._element_spec)
-
-    def _to_variant(self, value):
-        return value._variant_tensor
-
-    def _of_variant(self, tensor):
+    def _wrap(self, tensor):
         return OptionalImpl(tensor, self._element_spec)
-
-    @staticmethod
-    def from_value(value):
-        return OptionalSpec(value.element_spec)

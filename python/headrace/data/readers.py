@@ -17,7 +17,7 @@ def _number(value):
 
 
 class _FileDataset(Dataset):
-    """Datasets of files, one or several at a time."""
+    """Datasets of files, one or several at a time, as the op `_op` reads them."""
 
     def __init__(self, filenames, num_parallel_reads):
         if isinstance(filenames, Dataset):
@@ -53,53 +53,43 @@ class _FileDataset(Dataset):
         super().__init__(inner._variant_tensor, _TEXT, [inner])
 
     def _read(self, names):
-        raise NotImplementedError
+        return raw(self._op)(filenames=names, **self._settings)
 
 
-class TFRecordDataset(_FileDataset):
+class _StreamDataset(_FileDataset):
+    """Files that may be compressed and tell themselves where an element ends."""
+
+    def __init__(
+        self,
+        filenames,
+        compression_type=None,
+        buffer_size=None,
+        num_parallel_reads=None,
+        name=None,
+    ):
+        self._settings = {
+            "compression_type": _text(compression_type),
+            "buffer_size": _number(buffer_size),
+        }
+        super().__init__(filenames, num_parallel_reads)
+
+
+class TFRecordDataset(_StreamDataset):
     """The records of TFRecord files."""
 
-    def __init__(
-        self,
-        filenames,
-        compression_type=None,
-        buffer_size=None,
-        num_parallel_reads=None,
-        name=None,
-    ):
-        self._settings = {
-            "compression_type": _text(compression_type),
-            "buffer_size": _number(buffer_size),
-        }
-        super().__init__(filenames, num_parallel_reads)
-
-    def _read(self, names):
-        return raw("TFRecordDataset")(filenames=names, **self._settings)
+    _op = "TFRecordDataset"
 
 
-class TextLineDataset(_FileDataset):
+class TextLineDataset(_StreamDataset):
     """The lines of text files."""
 
-    def __init__(
-        self,
-        filenames,
-        compression_type=None,
-        buffer_size=None,
-        num_parallel_reads=None,
-        name=None,
-    ):
-        self._settings = {
-            "compression_type": _text(compression_type),
-            "buffer_size": _number(buffer_size),
-        }
-        super().__init__(filenames, num_parallel_reads)
-
-    def _read(self, names):
-        return raw("TextLineDataset")(filenames=names, **self._settings)
+    _op = "TextLineDataset"
 
 
 class FixedLengthRecordDataset(_FileDataset):
     """The records of files whose records have one size."""
+
+    _op = "FixedLengthRecordDatasetV2"
 
     def __init__(
         self,
@@ -120,6 +110,3 @@ class FixedLengthRecordDataset(_FileDataset):
             "compression_type": _text(compression_type),
         }
         super().__init__(filenames, num_parallel_reads)
-
-    def _read(self, names):
-        return raw("FixedLengthRecordDatasetV2")(filenames=names, **self._settings)

@@ -23,7 +23,7 @@ def _ragged():
     return ragged_tensor, spec
 
 
-def normalize(value, dtype=None):
+def normalize(value):
     """The structure with tensors in place of what becomes tensors."""
     return nest.map_structure(_normalize_leaf, value)
 
@@ -78,11 +78,11 @@ def _leaf_specs(s):
 
 
 def flat_types(spec):
-    return [c.dtype for c in component_specs(spec)]
+    return tuple(c.dtype for c in component_specs(spec))
 
 
 def flat_shapes(spec):
-    return [c.shape for c in component_specs(spec)]
+    return tuple(c.shape for c in component_specs(spec))
 
 
 def to_tensors(spec, value):
@@ -197,10 +197,9 @@ def batched(spec, size):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
-        if isinstance(s, TensorSpec):
-            shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
-            return TensorSpec(shape, s.dtype)
         shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
+        if isinstance(s, TensorSpec):
+            return TensorSpec(shape, s.dtype)
         if isinstance(s, SparseTensorSpec):
             return SparseTensorSpec(shape, s.dtype)
         _, ragged_spec = _ragged()
@@ -230,12 +229,8 @@ def unbatched(spec):
             return SparseTensorSpec(shape, s.dtype)
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
-            if s.ragged_rank <= 1:
-                return ragged_spec.RaggedTensorSpec(
-                    shape, s.dtype, 0, s.row_splits_dtype
-                )
             return ragged_spec.RaggedTensorSpec(
-                shape, s.dtype, s.ragged_rank - 1, s.row_splits_dtype
+                shape, s.dtype, max(s.ragged_rank - 1, 0), s.row_splits_dtype
             )
         if hasattr(s, "_unbatched"):
             return s._unbatched()
@@ -252,7 +247,7 @@ def of_types_and_shapes(types, shapes):
         )
     leaves = [
         TensorSpec(s, dtypes.as_dtype(t))
-        for t, s in zip(nest.flatten(as_types(types)), _shape_leaves(types, shapes))
+        for t, s in zip(nest.flatten(as_types(types)), shape_leaves(types, shapes))
     ]
     return nest.pack(as_types(types), leaves)
 
@@ -265,26 +260,30 @@ def _tuples(x):
     return tuple(_tuples(i) for i in x) if isinstance(x, list) else x
 
 
-def _shape_leaves(types, shapes):
+def shape_leaves(types, shapes):
     """The shapes below the leaves of `types`."""
     types = _tuples(types)
     if not nest.is_nested(types):
-        return [tensor_shape.as_shape(shapes)]
+        is_tensor = isinstance(shapes, _headrace.Tensor)
+        return [shapes if is_tensor else tensor_shape.as_shape(shapes)]
     from headrace.framework import nest as core
 
     if isinstance(types, dict):
         keys = core.sorted_keys(types)
-        return [s for k in keys for s in _shape_leaves(types[k], shapes[k])]
+        return [s for k in keys for s in shape_leaves(types[k], shapes[k])]
     return [
         s
         for t, x in zip(core.children(types), core.children(shapes))
-        for s in _shape_leaves(t, x)
+        for s in shape_leaves(t, x)
     ]
 
 
 def common(a, b):
     """The spec that fits values of both, or an error that names both."""
-    nest.assert_same_structure(a, b)
+    try:
+        nest.assert_same_structure(a, b)
+    except (TypeError, ValueError):
+        raise TypeError(f"Incompatible dataset elements:\n  {a} vs.   {b}") from None
     joined = []
     for x, y in zip(nest.flatten(a), nest.flatten(b)):
         shared = x.most_specific_common_supertype([y]) if type(x) is type(y) else None

@@ -6,10 +6,15 @@ from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
 from headrace.data.functions import DatasetFunction, flat, raw
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.type_spec import TensorSpec
+from headrace.graph import stack
 
 
 def as_int(value):
     return conversion.convert_to_tensor(value, dtypes.int64)
+
+
+def as_bool(value):
+    return conversion.convert_to_tensor(value, dtypes.bool)
 
 
 class _UnaryDataset(Dataset):
@@ -47,9 +52,9 @@ class _BatchDataset(_UnaryDataset):
         super().__init__(
             "BatchDatasetV2",
             source,
-            batched_spec(source, size, drop_remainder),
+            batched_spec(source.element_spec, size, drop_remainder),
             batch_size=size,
-            drop_remainder=conversion.convert_to_tensor(drop_remainder, dtypes.bool),
+            drop_remainder=as_bool(drop_remainder),
         )
 
 
@@ -59,10 +64,10 @@ class _ParallelBatchDataset(_UnaryDataset):
         super().__init__(
             "ParallelBatchDataset",
             source,
-            batched_spec(source, size, drop_remainder),
+            batched_spec(source.element_spec, size, drop_remainder),
             batch_size=size,
             num_parallel_calls=as_int(num_parallel_calls),
-            drop_remainder=conversion.convert_to_tensor(drop_remainder, dtypes.bool),
+            drop_remainder=as_bool(drop_remainder),
         )
 
 
@@ -72,15 +77,13 @@ def _batch(source, batch_size, drop_remainder, num_parallel_calls):
     return _ParallelBatchDataset(source, batch_size, drop_remainder, num_parallel_calls)
 
 
-def batched_spec(source, size, drop_remainder):
+def batched_spec(spec, size, drop_remainder):
     """The spec of batches: their size is known when no smaller one can come."""
     known = None
-    if execution.get_static_value(
-        conversion.convert_to_tensor(drop_remainder, dtypes.bool)
-    ):
+    if execution.get_static_value(as_bool(drop_remainder)):
         value = execution.get_static_value(size)
         known = None if value is None or value < 0 else int(value)
-    return structure.batched(source.element_spec, known)
+    return structure.batched(spec, known)
 
 
 class _MapDataset(_UnaryDataset):
@@ -239,7 +242,7 @@ class _ShuffleDataset(_UnaryDataset):
             True if reshuffle_each_iteration is None else reshuffle_each_iteration
         )
         first, second = sources.seeds(seed)
-        if _headrace.is_eager() or _in_function():
+        if _headrace.is_eager() or stack.inside_function():
             self._seeds = raw("AnonymousSeedGenerator")(
                 seed=first, seed2=second, reshuffle=bool(reshuffle)
             )
@@ -255,12 +258,6 @@ class _ShuffleDataset(_UnaryDataset):
             seed_generator=handle,
             reshuffle_each_iteration=bool(reshuffle),
         )
-
-
-def _in_function():
-    from headrace.graph import stack
-
-    return getattr(stack.current(), "building_function", False)
 
 
 class _CountDataset(_UnaryDataset):

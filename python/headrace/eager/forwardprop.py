@@ -1,9 +1,21 @@
 """tf.autodiff.ForwardAccumulator: derivatives along with the computation."""
 
+import threading
+
 from headrace._load import _headrace
 from headrace.eager.backprop import UnconnectedGradients
 from headrace.framework import conversion, nest
 from headrace.framework.indexed_slices import from_gradient
+
+
+_thread = threading.local()
+
+
+def _recording():
+    """The accumulators of this thread whose contexts are open, outermost first."""
+    if not hasattr(_thread, "recording"):
+        _thread.recording = []
+    return _thread.recording
 
 
 class ForwardAccumulator:
@@ -34,6 +46,7 @@ class ForwardAccumulator:
             self._tangents.append(t)
         self._tape = None
         self._recording = False
+        self._enclosing = []
 
     def __enter__(self):
         if self._recording:
@@ -42,14 +55,17 @@ class ForwardAccumulator:
             self._tape = _headrace.Tape(True, False)
             for p in self._primals:
                 self._tape.watch(p)
+        self._enclosing = list(_recording())
         self._tape.start()
         self._recording = True
+        _recording().append(self)
         return self
 
     def __exit__(self, *error):
         if self._recording:
             self._tape.stop()
             self._recording = False
+            _recording().remove(self)
         return False
 
     def jvp(self, primals, unconnected_gradients=UnconnectedGradients.NONE):
@@ -69,6 +85,18 @@ class ForwardAccumulator:
         return nest.pack_sequence_as(primals, out)
 
     def _product(self, target):
+        """Also part of what the accumulators around this one have recorded, when
+        it is asked for after their contexts."""
+        ended = [a._tape for a in self._enclosing if not a._recording]
+        for tape in ended:
+            tape.start()
+        try:
+            return self._product_here(target)
+        finally:
+            for tape in reversed(ended):
+                tape.stop()
+
+    def _product_here(self, target):
         for p, t in zip(self._primals, self._tangents):
             if target is p:
                 return t

@@ -42,7 +42,9 @@ def get_static_value(tensor, partial=False):
         except NotImplementedError:
             return None
     if not isinstance(tensor, _headrace.Tensor):
-        return tensor if hasattr(tensor, "shape") else None
+        from headrace.framework.tensor import is_tensor
+
+        return None if is_tensor(tensor) else tensor
     from headrace.graph import scopes
 
     return scopes.constant_value(tensor)
@@ -50,7 +52,11 @@ def get_static_value(tensor, partial=False):
 
 def no_op(name=None):
     """Does nothing."""
-    return _headrace.raw_op("NoOp")(name=name)
+    if _headrace.is_eager():
+        return _headrace.raw_op("NoOp")(name=name)
+    from headrace.graph import scopes
+
+    return scopes.op_of_effect("NoOp", name)
 
 
 def group(*inputs, **kwargs):

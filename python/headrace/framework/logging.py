@@ -1,8 +1,23 @@
 """Messages of the package, by Python's logging under upstream's logger name."""
 
 import logging
+import sys
+
+DEBUG, INFO, WARN = logging.DEBUG, logging.INFO, logging.WARNING
+ERROR, FATAL = logging.ERROR, logging.FATAL
 
 _logger = []
+_counts = {}  # (message, level) -> how often log_every_n and log_first_n met it
+
+
+class _Stream:
+    """sys.stderr as it is when a message is written."""
+
+    def write(self, text):
+        sys.stderr.write(text)
+
+    def flush(self):
+        sys.stderr.flush()
 
 
 def get_logger():
@@ -10,12 +25,14 @@ def get_logger():
     if not _logger:
         logger = logging.getLogger("headrace")
         if not logger.handlers:
-            handler = logging.StreamHandler()
+            handler = logging.StreamHandler(_Stream())
             handler.setFormatter(
                 logging.Formatter("%(levelname)s:tensorflow:%(message)s")
             )
             logger.addHandler(handler)
             logger.propagate = False
+        if logger.level == logging.NOTSET:
+            logger.setLevel(INFO)  # as the guides show
         _logger.append(logger)
     return _logger[0]
 
@@ -25,6 +42,70 @@ def warn(message, *args):
     get_logger().warning(message, *args)
 
 
+warning = warn
+
+
 def info(message, *args):
     """Logs a piece of information."""
     get_logger().info(message, *args)
+
+
+def debug(message, *args):
+    """Logs a detail."""
+    get_logger().debug(message, *args)
+
+
+def error(message, *args):
+    """Logs an error."""
+    get_logger().error(message, *args)
+
+
+def fatal(message, *args):
+    """Logs an error of the gravest kind."""
+    get_logger().critical(message, *args)
+
+
+def log(level, message, *args):
+    """Logs at a level."""
+    get_logger().log(level, message, *args)
+
+
+vlog = log
+
+
+def log_if(level, msg, condition, *args):
+    """Logs where the condition holds."""
+    if condition:
+        log(level, msg, *args)
+
+
+def _count(level, message):
+    seen = _counts.get((message, level), -1) + 1
+    _counts[message, level] = seen
+    return seen
+
+
+def log_every_n(level, msg, n, *args):
+    """Logs one in `n` calls with this message."""
+    log_if(level, msg, not _count(level, msg) % n, *args)
+
+
+def log_first_n(level, msg, n, *args):
+    """Logs the first `n` calls with this message."""
+    log_if(level, msg, _count(level, msg) < n, *args)
+
+
+def get_verbosity():
+    """The level from which messages are shown."""
+    return get_logger().getEffectiveLevel()
+
+
+def set_verbosity(v):
+    """Shows messages from level `v` on."""
+    get_logger().setLevel(v)
+
+
+def flush():
+    """Nothing is held back."""
+    for handler in get_logger().handlers:
+        handler.flush()

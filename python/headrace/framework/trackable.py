@@ -23,7 +23,9 @@ class Trackable:
 
 
 def is_trackable(value):
-    return isinstance(value, (Trackable, _headrace.VariableBase))
+    return isinstance(value, (Trackable, _headrace.VariableBase)) or hasattr(
+        type(value), "_reference_node"
+    )
 
 
 def node_of(value):
@@ -31,6 +33,8 @@ def node_of(value):
     node = getattr(value, _NODE, None)
     if isinstance(value, _headrace.VariableBase):
         return node or _variable_node(value)
+    if hasattr(type(value), "_reference_node"):
+        return node or value._reference_node()
     # A shallow copy brings the node of its original.
     if node is None or node.owner() is not value:
         node = _new_node(value)

@@ -249,6 +249,25 @@ class IndexedSlicesSpec(TypeSpec):
             self._indices_shape,
         )
 
+    @property
+    def _component_specs(self):
+        rows = self._indices_shape.as_list()
+        shape = self._shape[1:] if self._shape.rank is not None else None
+        values = None if shape is None else tensor_shape.TensorShape(rows + shape)
+        specs = [
+            TensorSpec(values, self._values_dtype),
+            TensorSpec(self._indices_shape, self._indices_dtype),
+        ]
+        if self._dense_shape_dtype is not None:
+            specs.append(TensorSpec([self._shape.rank], self._dense_shape_dtype))
+        return specs
+
+    def _to_components(self, value):
+        return value._components()
+
+    def _from_components(self, parts):
+        return IndexedSlices(*parts)
+
 
 class VariableSpec(TypeSpec):
     """What a variable is like."""

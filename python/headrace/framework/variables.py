@@ -4,7 +4,14 @@ import enum
 import weakref
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, name_scopes, tensor, tensor_shape
+from headrace.framework import (
+    conversion,
+    dtypes,
+    name_scopes,
+    plain_scalars,
+    tensor,
+    tensor_shape,
+)
 from headrace.framework.tensor import numpy_text
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -131,6 +138,22 @@ def _link(creator, following):
     return call
 
 
+def check_arguments(initial_value, variable_def, constraint):
+    """What variables of all kinds ask of their arguments."""
+    if initial_value is None:
+        raise ValueError(
+            "The `initial_value` arg to `tf.Variable` must be specified except when "
+            "you are not providing a `variable_def`. You provided neither."
+        )
+    if variable_def is not None:
+        raise NotImplementedError("tf.Variable: variable_def is not supported")
+    if constraint is not None and not callable(constraint):
+        raise ValueError(
+            f"Argument `constraint` must be None or a callable. a callable. Got a "
+            f"{type(constraint)}:  {constraint}"
+        )
+
+
 class Variable(_headrace.VariableBase, metaclass=_VariableType):
     """A tensor that assignments change; shared by reference, found by tapes."""
 
@@ -149,18 +172,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         aggregation=VariableAggregation.NONE,
         shape=None,
     ):
-        if initial_value is None:
-            raise ValueError(
-                "The `initial_value` arg to `tf.Variable` must be specified except when "
-                "you are not providing a `variable_def`. You provided neither."
-            )
-        if variable_def is not None:
-            raise NotImplementedError("tf.Variable: variable_def is not supported")
-        if constraint is not None and not callable(constraint):
-            raise ValueError(
-                f"Argument `constraint` must be None or a callable. a callable. Got a "
-                f"{type(constraint)}:  {constraint}"
-            )
+        check_arguments(initial_value, variable_def, constraint)
         value = initial_value() if callable(initial_value) else initial_value
         value = self._initial_tensor(value, name, dtype)
         if trainable is None:
@@ -283,7 +295,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
             raise NotImplementedError(
                 "numpy() is only available when eager execution is enabled."
             )
-        return self._read().numpy()
+        return plain_scalars.plain(self._read().numpy())
 
     def eval(self, session=None):
         return self._read().eval(session=session)
@@ -399,11 +411,13 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter_nd("ResourceScatterNdMin", indices, updates, name)
 
     def sparse_read(self, indices, name=None):
+        self._touch()
         return _headrace.raw_op("ResourceGather")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )
 
     def gather_nd(self, indices, name=None):
+        self._touch()
         return _headrace.raw_op("ResourceGatherNd")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, type_spec
+from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.type_spec import TensorSpec, TypeSpec, VariableSpec
 
 _Tensor = _headrace.Tensor
@@ -74,22 +75,32 @@ class Object:
 class Composite:
     """A value made of tensors (IndexedSlices and the like)."""
 
-    def __init__(self, value, parts):
-        self.template = value
+    def __init__(self, spec, template, parts):
+        self.spec = spec
+        self.kind = spec.value_type
+        self.template = template  # a value or the spec: makes a value of parts
         self.parts = parts
+
+    @classmethod
+    def of_value(cls, value, parts):
+        return cls(value._type_spec, value, parts)
+
+    @classmethod
+    def of_spec(cls, spec):
+        return cls(spec, spec, list(spec._component_specs))
 
     def __eq__(self, other):
         return (
             isinstance(other, Composite)
-            and type(self.template) is type(other.template)
+            and self.kind is other.kind
             and self.parts == other.parts
         )
 
     def __hash__(self):
-        return hash(type(self.template))
+        return hash(self.kind)
 
     def __repr__(self):
-        return repr(self.template._type_spec)
+        return repr(self.spec)
 
 
 class Structure:
@@ -154,11 +165,15 @@ def type_of(value, aliases):
         return TensorSpec(tensor.shape, tensor.dtype)
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         return Literal(value)
-    if isinstance(value, TypeSpec) or isinstance(value, type):
-        return value if isinstance(value, TypeSpec) else Object(value)
+    if isinstance(value, TypeSpec):
+        return signature_type(value)
+    if isinstance(value, type):
+        return Object(value)
     if getattr(type(value), "_is_composite_tensor", False):
-        specs = getattr(value._type_spec, "_component_specs", None)
-        return Composite(
+        # Slices' spec may know less than their parts.
+        known = not isinstance(value, IndexedSlices)
+        specs = getattr(value._type_spec, "_component_specs", None) if known else None
+        return Composite.of_value(
             value, specs or [type_of(p, aliases) for p in value._components()]
         )
     if hasattr(type(value), "__tf_tracing_type__"):
@@ -179,7 +194,8 @@ def subsumes(general, special):
     if isinstance(general, Composite):
         return (
             isinstance(special, Composite)
-            and type(general.template) is type(special.template)
+            and general.kind is special.kind
+            and len(general.parts) == len(special.parts)
             and all(map(subsumes, general.parts, special.parts))
         )
     if isinstance(general, TensorSpec) and isinstance(special, TensorSpec):
@@ -243,7 +259,7 @@ def structured(t, path):
         keys = t.keys if t.keys is not None else range(len(t.items))
         return t.rebuild([structured(i, f"{path}_{k}") for k, i in zip(keys, t.items)])
     if isinstance(t, Composite):
-        return t.template._type_spec
+        return t.spec
     if type(t) is TensorSpec:
         return TensorSpec(t.shape, t.dtype, t.name or path)
     return t
@@ -260,9 +276,10 @@ def cast(value, t, out):
     elif isinstance(t, Structure):
         _cast_structure(value, t, out)
     elif isinstance(t, Composite):
-        if type(value) is not type(t.template):
+        parts = value._components() if isinstance(value, t.kind) else ()
+        if len(parts) != len(t.parts):
             raise CastError(f"Can not cast {value!r} to {t!r}")
-        for part, kind in zip(value._components(), t.parts):
+        for part, kind in zip(parts, t.parts):
             cast(part, kind, out)
     elif isinstance(t, VariableSpec):
         if not isinstance(value, _Variable):
@@ -319,6 +336,8 @@ def fits(value, t):
 
 def signature_type(spec):
     """An entry of input_signature as a type."""
+    if hasattr(spec, "_component_specs"):
+        return Composite.of_spec(spec)
     if isinstance(spec, TypeSpec):
         return spec
     if nest.is_nested(spec):

@@ -4,11 +4,6 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape, variables
 from headrace.graph import collections, stack
 
-_NO_INITIAL_VALUE = (
-    "The `initial_value` arg to `tf.Variable` must be specified except when you are "
-    "not providing a `variable_def`. You provided neither."
-)
-
 
 def _last_operation(graph):
     return graph._operation(graph._core.node(graph._core.num_nodes - 1))
@@ -58,15 +53,7 @@ class GraphVariable(variables.ResourceVariable):
         shape=None,
         collections=None,
     ):
-        if variable_def is not None:
-            raise NotImplementedError("tf.Variable: variable_def is not supported")
-        if initial_value is None:
-            raise ValueError(_NO_INITIAL_VALUE)
-        if constraint is not None and not callable(constraint):
-            raise ValueError(
-                f"Argument `constraint` must be None or a callable. a callable. Got a "
-                f"{type(constraint)}:  {constraint}"
-            )
+        variables.check_arguments(initial_value, variable_def, constraint)
         graph = stack.current()
         if trainable is None:
             trainable = synchronization != variables.VariableSynchronization.ON_READ
@@ -108,6 +95,17 @@ class GraphVariable(variables.ResourceVariable):
 
     def _graph_element(self):
         return self._value
+
+    def _restored_from(self, prefix, key):
+        """A checkpoint that was restored has the value of `key` for this."""
+        from headrace.train import graph_checkpoint
+
+        graph_checkpoint.restored_from(self, prefix, key)
+
+    def _starts_with(self, operation):
+        """That operation gives it its first value."""
+        self._initializer = operation
+        self._initial_value = operation.inputs[1]
 
     @property
     def initializer(self):
@@ -181,10 +179,7 @@ class RefVariable:
         shape=None,
         **unsupported,
     ):
-        if variable_def is not None:
-            raise NotImplementedError("tf.Variable: variable_def is not supported")
-        if initial_value is None:
-            raise ValueError(_NO_INITIAL_VALUE)
+        variables.check_arguments(initial_value, variable_def, constraint)
         graph = stack.current()
         self.trainable = trainable is None or bool(trainable)
         self.constraint = constraint
@@ -251,6 +246,18 @@ class RefVariable:
 
     def _ref(self):
         return self._reference
+
+    def _reference_node(self):
+        self._self_node = _headrace.new_reference_node(
+            self, self._shared_name, self.dtype.base_dtype, self.shape
+        )
+        return self._self_node
+
+    _restored_from = GraphVariable._restored_from
+
+    def _starts_with(self, operation):
+        """That operation gives it its first value."""
+        self.initializer, self.initial_value = operation, operation.inputs[1]
 
     def _as_graph_element(self):
         return self._reference

@@ -116,6 +116,11 @@ class VariableScope:
     def trainable_variables(self):
         return self.get_collection(collections.GraphKeys.TRAINABLE_VARIABLES)
 
+    @property
+    def _names_used(self):
+        """How often scopes were opened by name: shared by the graph's scopes."""
+        return stack.default_graph()._scope_names_used
+
     def _copy(self, **changes):
         copy = VariableScope.__new__(VariableScope)
         copy.__dict__.update(self.__dict__)
@@ -238,12 +243,6 @@ class variable_scope:  # noqa: N801  (upstream's name)
         return False
 
 
-# Shared by the scopes of a graph, which are copies of its first.
-VariableScope._names_used = property(
-    lambda self: stack.default_graph()._scope_names_used
-)
-
-
 def _default_initializer(dtype):
     from headrace.ops import initializers_v1
 
@@ -363,16 +362,17 @@ def _get(
     aggregation=framework_variables.VariableAggregation.NONE,
 ):
     scope = get_variable_scope()
-    if (partitioner or scope.partitioner) is not None:
-        raise NotImplementedError("get_variable: partitioner is not supported")
+    partitioner = partitioner or scope.partitioner
     initializer = scope.initializer if initializer is None else initializer
     explicit = dtype
     dtype = dtypes.as_dtype(scope.dtype if dtype is None else dtype)
     found = None if _headrace.is_eager() else _store().get(name)
     if found is not None:
         if not scope.reuse:
+            kind = "Partitioned variable with name" if _in_parts(found) else "Variable"
             raise ValueError(
-                f"Variable {name} already exists, disallowed. Did you mean to set "
+                f"{kind} {name} already exists"
+                f"{'' if _in_parts(found) else ', disallowed'}. Did you mean to set "
                 "reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
             )
         return _found(found, name, shape, dtype)
@@ -381,16 +381,7 @@ def _get(
             f"Variable {name} does not exist, or was not created with "
             "tf.get_variable(). Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
         )
-    value, value_dtype = _initial_value(name, shape, dtype, initializer)
-    if explicit is not None and value_dtype not in (None, dtype):
-        raise ValueError(
-            f"Initializer type '{value_dtype!r}' and explicit dtype '{dtype!r}' don't "
-            "match."
-        )
-    made = _make(
-        initial_value=value,
-        name=name,
-        dtype=value_dtype,
+    arguments = dict(
         trainable=trainable,
         collections=collections,
         validate_shape=validate_shape,
@@ -399,10 +390,43 @@ def _get(
         synchronization=synchronization,
         aggregation=aggregation,
     )
+    if partitioner is not None and not _is_scalar(shape):
+        made = _make_parts(name, shape, dtype, initializer, partitioner, arguments)
+    else:
+        value, value_dtype = _initial_value(name, shape, dtype, initializer)
+        if explicit is not None and value_dtype not in (None, dtype):
+            raise ValueError(
+                f"Initializer type '{value_dtype!r}' and explicit dtype '{dtype!r}' "
+                "don't match."
+            )
+        made = _make(initial_value=value, name=name, dtype=value_dtype, **arguments)
     if not _headrace.is_eager():
         _store()[name] = made
     _regularize(made, scope.regularizer if regularizer is None else regularizer)
     return made
+
+
+def _is_scalar(shape):
+    return shape is not None and tensor_shape.as_shape(shape).rank == 0
+
+
+def _in_parts(variable):
+    return hasattr(variable, "_get_variable_list")
+
+
+def _make_parts(name, shape, dtype, initializer, partitioner, arguments):
+    from headrace.graph import partitioned_variables
+
+    partitioned_variables.refuse_eager()
+    if initializer is None:
+        initializer = _default_initializer(dtype)
+
+    def make_part(part_name, value, part_dtype):
+        return _make(initial_value=value, name=part_name, dtype=part_dtype, **arguments)
+
+    return partitioned_variables.make(
+        name, shape, dtype, initializer, partitioner, make_part
+    )
 
 
 def _make(name, **kwargs):
@@ -415,6 +439,10 @@ def _make(name, **kwargs):
 
 def _regularize(variable, regularizer):
     if regularizer is None:
+        return
+    if _in_parts(variable):
+        for part in variable:
+            _regularize(part, regularizer)
         return
     base = variable._shared_name
     with stack.default_graph().name_scope(f"{base}/Regularizer/"):

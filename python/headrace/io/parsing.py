@@ -18,12 +18,7 @@ from headrace.ops.faces import face
 from headrace.ragged.ragged_tensor import RaggedTensor
 
 parse_tensor = face("ParseTensor", "parse_tensor", "serialized,out_type,name=None")
-_serialize = face("SerializeTensor", "serialize_tensor", "tensor,name=None")
-
-
-def serialize_tensor(tensor, name=None):
-    """A tensor as the bytes of a TensorProto."""
-    return _serialize(tensor, name)
+serialize_tensor = face("SerializeTensor", "serialize_tensor", "tensor,name=None")
 
 
 class _Request:

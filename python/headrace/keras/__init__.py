@@ -5,25 +5,6 @@ the plural: `headrace.keras.layers` is a namespace, `headrace.keras.layer` a
 package.
 """
 
-import sys
-
-import headrace
 from headrace import _names
 
-_rows = headrace._root["keras"]
-
-
-def __getattr__(name):
-    return _names.resolve(sys.modules[__name__], _rows, name)
-
-
-def _open_namespaces(prefix, rows):
-    """Makes `from headrace.keras.layers import Dense` work."""
-    for name, row in rows.items():
-        if isinstance(row, dict):
-            full = f"{prefix}.{name}"
-            sys.modules.setdefault(full, _names.Namespace(full, row))
-            _open_namespaces(full, row)
-
-
-_open_namespaces(__name__, _rows)
+__getattr__ = _names.of_package(__name__)

@@ -6,8 +6,6 @@ import headrace as tf
 from headrace.keras import serialization, settings
 from headrace.ops import initializers as core
 
-_STDDEV_TRUNCATED = 0.87962566103423978  # of a normal cut at two deviations
-
 
 class Initializer:
     """Called with a shape and a dtype, gives a tensor."""
@@ -115,17 +113,6 @@ class TruncatedNormal(RandomNormal):
         )
 
 
-def compute_fans(shape):
-    """(fan in, fan out) of a kernel of that shape."""
-    shape = tuple(shape)
-    if len(shape) < 1:
-        return 1, 1
-    if len(shape) == 1:
-        return shape[0], shape[0]
-    field = math.prod(shape[:-2])
-    return shape[-2] * field, shape[-1] * field
-
-
 class VarianceScaling(_Random):
     """A variance that the kernel's fans give."""
 
@@ -151,20 +138,14 @@ class VarianceScaling(_Random):
 
     def __call__(self, shape, dtype=None, **kwargs):
         dtype = _float_dtype(dtype)
-        fan_in, fan_out = compute_fans(tf.TensorShape(shape).as_list())
-        fans = {
-            "fan_in": fan_in,
-            "fan_out": fan_out,
-            "fan_avg": (fan_in + fan_out) / 2.0,
-        }
-        scale = self.scale / max(1.0, fans[self.mode])
+        scale = core.scaled_variance(self.scale, self.mode, shape)
         seed = self._seed()
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * scale)
             return tf.random.stateless_uniform(shape, seed, -limit, limit, dtype)
         if self.distribution == "untruncated_normal":
             return tf.random.stateless_normal(shape, seed, 0.0, math.sqrt(scale), dtype)
-        stddev = math.sqrt(scale) / _STDDEV_TRUNCATED
+        stddev = math.sqrt(scale) / core.TRUNCATED_DEVIATION
         return tf.random.stateless_truncated_normal(shape, seed, 0.0, stddev, dtype)
 
     def get_config(self):

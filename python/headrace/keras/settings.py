@@ -8,9 +8,10 @@ import numpy as np
 
 import headrace as tf
 from headrace.framework import random_seed
+from headrace.graph import stack
 
 _settings = {"floatx": "float32", "epsilon": 1e-7, "format": "channels_last"}
-_uids = collections.defaultdict(int)
+_counted = {}  # by what is counted: {name: how often}, outside of graphs
 _seeds = None  # random.Random of set_random_seed
 _phase = None  # what set_learning_phase set
 
@@ -73,14 +74,22 @@ def phase_that_was_set():
     return None if _phase is None else bool(_phase)
 
 
+def _next(kind, name):
+    """1, 2, … for each name, in each graph anew."""
+    graph = stack.current()
+    maps = _counted if graph is None else graph.__dict__.setdefault("_counted", {})
+    counts = maps.setdefault(kind, collections.defaultdict(int))
+    counts[name] += 1
+    return counts[name]
+
+
 def get_uid(prefix=""):
     """1, 2, … for each prefix."""
-    _uids[prefix] += 1
-    return _uids[prefix]
+    return _next("uid", prefix)
 
 
 def reset_uids():
-    _uids.clear()
+    _counted.clear()
 
 
 def clear_session():
@@ -99,7 +108,7 @@ def snake_case(name):
 
 def unique_name(base, zero_based=True):
     """base, base_1, base_2, …; from base_1 on where not zero-based."""
-    number = get_uid(base)
+    number = _next("name", base)
     if zero_based:
         number -= 1
     return f"{base}_{number}" if number else base

@@ -1,9 +1,36 @@
 """tf.*_initializer: functions of a shape."""
 
+import math
+
 import numpy as np
 
-from headrace.framework import dtypes
+from headrace.framework import dtypes, tensor_shape
 from headrace.ops import array_ops
+
+# What cutting a normal distribution at two deviations leaves of its deviation.
+TRUNCATED_DEVIATION = 0.87962566103423978
+
+
+def fans(shape):
+    """How many inputs and outputs a unit of weights of that shape has."""
+    shape = tensor_shape.TensorShape(shape).as_list()
+    if len(shape) < 1:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    field = math.prod(shape[:-2])
+    return shape[-2] * field, shape[-1] * field
+
+
+def scaled_variance(scale, mode, shape):
+    """The variance that a variance scaling initializer gives weights of that shape."""
+    fan_in, fan_out = fans(shape)
+    by_mode = {
+        "fan_in": fan_in,
+        "fan_out": fan_out,
+        "fan_avg": (fan_in + fan_out) / 2.0,
+    }
+    return scale / max(1.0, by_mode[mode])
 
 
 class Initializer:

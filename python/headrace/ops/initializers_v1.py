@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.ops import (
     array_ops,
@@ -10,9 +12,6 @@ from headrace.ops import (
     linalg_ops,
     random_ops,
 )
-
-# What cutting a normal distribution at two deviations leaves of its deviation.
-_TRUNCATED_DEVIATION = 0.87962566103423978
 
 
 class _Initializer(initializers.Initializer):
@@ -66,7 +65,18 @@ class Constant(_Initializer):
             raise TypeError(
                 f"Expected Tensor's shape: {tuple(shape)}, got {tuple(made.shape)}."
             )
-        return conversion.constant(self.value, self._dtype(dtype), shape)
+        places, given = math.prod(shape), math.prod(made.shape)
+        if given > places:
+            raise ValueError(
+                f"Too many elements provided. Needed at most {places}, but received "
+                f"{given}"
+            )
+        if given == 1:
+            return conversion.constant(self.value, self._dtype(dtype), shape)
+        # Too few are continued with the last one.
+        flat = np.ravel(made.numpy() if hasattr(made, "numpy") else self.value)
+        flat = np.concatenate([flat, np.repeat(flat[-1:], places - given)])
+        return conversion.constant(flat.reshape(shape), self._dtype(dtype))
 
     def get_config(self):
         return {"value": self.value, "dtype": self.dtype.name}
@@ -120,16 +130,6 @@ class TruncatedNormal(RandomNormal):
     _draw = staticmethod(random_ops.truncated_normal)
 
 
-def _fans(shape):
-    """How many inputs and outputs a unit of weights of that shape has."""
-    if len(shape) < 1:
-        return 1, 1
-    if len(shape) == 1:
-        return shape[0], shape[0]
-    field = math.prod(shape[:-2])
-    return shape[-2] * field, shape[-1] * field
-
-
 class VarianceScaling(_Initializer):
     """Numbers whose deviation follows from the shape of the weights."""
 
@@ -172,19 +172,13 @@ class VarianceScaling(_Initializer):
     def __call__(self, shape, dtype=None, partition_info=None):
         dtype = self._dtype(dtype)
         whole = shape if partition_info is None else partition_info.full_shape
-        fan_in, fan_out = _fans(tensor_shape.TensorShape(whole).as_list())
-        fans = {
-            "fan_in": fan_in,
-            "fan_out": fan_out,
-            "fan_avg": (fan_in + fan_out) / 2.0,
-        }
-        scale = self.scale / max(1.0, fans[self.mode])
+        scale = initializers.scaled_variance(self.scale, self.mode, whole)
         if self.distribution == "uniform":
             limit = math.sqrt(3.0 * scale)
             return random_ops.uniform(shape, -limit, limit, dtype, self.seed)
         if self.distribution == "untruncated_normal":
             return random_ops.normal(shape, 0.0, math.sqrt(scale), dtype, self.seed)
-        stddev = math.sqrt(scale) / _TRUNCATED_DEVIATION
+        stddev = math.sqrt(scale) / initializers.TRUNCATED_DEVIATION
         return random_ops.truncated_normal(shape, 0.0, stddev, dtype, self.seed)
 
     def get_config(self):

@@ -3,6 +3,7 @@
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.convolution_ops import padding_of, sizes_of
 from headrace.ops.faces import face
 
 relu = face("Relu", "relu", "features,name=None")
@@ -121,168 +122,6 @@ def bias_add(value, bias, data_format=None, name=None):
     )
 
 
-def _sizes(value, count, channel_index, name):
-    """A stride, window or dilation of `count` spatial dimensions, spelt out."""
-    if value is None:
-        value = [1]
-    items = [value] if isinstance(value, int) else list(value)
-    if len(items) == 1:
-        items = items * count
-    if len(items) == count:
-        if channel_index == 1:
-            return [1, 1] + items
-        return [1] + items + [1]
-    if len(items) == count + 2:
-        return items
-    raise ValueError(
-        f"{name} should be of length 1, {count} or {count + 2}. Received: "
-        f"{name}={value} of length {len(items)}"
-    )
-
-
-def _padding(padding):
-    """(padding attr, explicit paddings)."""
-    if isinstance(padding, str):
-        return padding, []
-    flat = []
-    for pair in padding:
-        if len(pair) != 2:
-            raise ValueError(
-                "Each value in explicit padding must be a list/tuple of "
-                f"size 2. Received: padding={padding}"
-            )
-        flat.extend(pair)
-    if len(flat) != 8:
-        raise ValueError(
-            f"Explicit padding must be a list of 4 pairs. Received: padding={padding}"
-        )
-    return "EXPLICIT", flat
-
-
-def conv2d(
-    input, filters, strides, padding, data_format="NHWC", dilations=None, name=None
-):
-    """A two-dimensional convolution."""
-    padding, explicit = _padding(padding)
-    data_format = data_format or "NHWC"
-    channel = 1 if data_format == "NCHW" else 3
-    return _headrace.raw_op("Conv2D")(
-        input=input,
-        filter=filters,
-        strides=_sizes(strides, 2, channel, "strides"),
-        padding=padding,
-        use_cudnn_on_gpu=True,
-        explicit_paddings=explicit,
-        data_format=data_format,
-        dilations=_sizes(dilations, 2, channel, "dilations"),
-        name=name,
-    )
-
-
-def conv2d_transpose(
-    input,
-    filters,
-    output_shape,
-    strides,
-    padding="SAME",
-    data_format="NHWC",
-    dilations=None,
-    name=None,
-):
-    """The gradient of conv2d with respect to its input."""
-    padding, explicit = _padding(padding)
-    channel = 1 if data_format == "NCHW" else 3
-    return _headrace.raw_op("Conv2DBackpropInput")(
-        input_sizes=output_shape,
-        filter=filters,
-        out_backprop=input,
-        strides=_sizes(strides, 2, channel, "strides"),
-        padding=padding,
-        explicit_paddings=explicit,
-        data_format=data_format or "NHWC",
-        dilations=_sizes(dilations, 2, channel, "dilations"),
-        name=name,
-    )
-
-
-def conv1d(
-    input, filters, stride, padding, data_format="NWC", dilations=None, name=None
-):
-    """A one-dimensional convolution."""
-    channels_first = data_format in ("NCW", "NCHW")
-    axis = 2 if channels_first else 1
-    input = array_ops.expand_dims(input, axis)
-    filters = array_ops.expand_dims(filters, 0)
-
-    def spread(value):
-        items = [value] if isinstance(value, int) else list(value or [1])
-        if len(items) == 3:
-            items = items[2:] if channels_first else items[1:2]
-        return [1, 1, 1, items[0]] if channels_first else [1, 1, items[0], 1]
-
-    out = _headrace.raw_op("Conv2D")(
-        input=input,
-        filter=filters,
-        strides=spread(stride),
-        padding=padding,
-        data_format="NCHW" if channels_first else "NHWC",
-        dilations=spread(dilations),
-        name=name,
-    )
-    return array_ops.squeeze(out, [axis])
-
-
-def conv3d(
-    input, filters, strides, padding, data_format="NDHWC", dilations=None, name=None
-):
-    """A three-dimensional convolution."""
-    return _headrace.raw_op("Conv3D")(
-        input=input,
-        filter=filters,
-        strides=strides,
-        padding=padding,
-        data_format=data_format,
-        dilations=[1] * 5 if dilations is None else dilations,
-        name=name,
-    )
-
-
-def depthwise_conv2d(
-    input, filter, strides, padding, data_format=None, dilations=None, name=None
-):
-    """A convolution of each channel on its own."""
-    padding, explicit = _padding(padding)
-    data_format = data_format or "NHWC"
-    channel = 1 if data_format == "NCHW" else 3
-    return _headrace.raw_op("DepthwiseConv2dNative")(
-        input=input,
-        filter=filter,
-        strides=strides,
-        padding=padding,
-        explicit_paddings=explicit,
-        data_format=data_format,
-        dilations=_sizes(dilations, 2, channel, "dilations"),
-        name=name,
-    )
-
-
-def separable_conv2d(
-    input,
-    depthwise_filter,
-    pointwise_filter,
-    strides,
-    padding,
-    data_format=None,
-    dilations=None,
-    name=None,
-):
-    """A depthwise convolution, then one of 1x1 over the channels."""
-    deep = depthwise_conv2d(
-        input, depthwise_filter, strides, padding, data_format, dilations
-    )
-    return conv2d(deep, pointwise_filter, 1, "VALID", data_format, name=name)
-
-
 def _pool(op, n, channels_first):
     def pool(input, ksize, strides, padding, data_format=None, name=None):
         first = channels_first == data_format
@@ -290,7 +129,7 @@ def _pool(op, n, channels_first):
         explicit = {}
         if not isinstance(padding, str):
             if op == "MaxPool":
-                padding, pads = _padding(padding)
+                padding, pads = padding_of(padding)
                 explicit = {"explicit_paddings": pads}
             else:
                 raise ValueError(
@@ -299,8 +138,8 @@ def _pool(op, n, channels_first):
         default = "NHWC" if n < 3 else "NDHWC"
         return _headrace.raw_op(op)(
             **{"value" if op.startswith("Avg") and n < 3 else "input": input},
-            ksize=_sizes(ksize, n, channel, "ksize"),
-            strides=_sizes(strides, n, channel, "strides"),
+            ksize=sizes_of(ksize, n, channel, "ksize"),
+            strides=sizes_of(strides, n, channel, "strides"),
             padding=padding,
             data_format=data_format or default,
             name=name,
@@ -365,6 +204,29 @@ max_pool = _by_rank(max_pool1d, max_pool2d, max_pool3d)
 avg_pool = _by_rank(avg_pool1d, avg_pool2d, avg_pool3d)
 
 
+def pool(
+    input,
+    window_shape,
+    pooling_type,
+    strides=None,
+    padding="VALID",
+    data_format=None,
+    dilations=None,
+    name=None,
+):
+    """The maxima ("MAX") or means ("AVG") of windows over all spatial dimensions."""
+    if pooling_type not in ("MAX", "AVG"):
+        raise ValueError(
+            "Value for attr 'pooling_type' must be MAX or AVG. Received: "
+            f"pooling_type={pooling_type}"
+        )
+    if any(d != 1 for d in dilations or ()):
+        raise NotImplementedError(f"tf.nn.pool: dilations={dilations} is not supported")
+    function = max_pool if pooling_type == "MAX" else avg_pool
+    steps = [1] * len(window_shape) if strides is None else strides
+    return function(input, window_shape, steps, padding, data_format, name)
+
+
 def max_pool_with_argmax(
     input,
     ksize,
@@ -378,8 +240,8 @@ def max_pool_with_argmax(
     """The maxima of windows, and where they were."""
     return _headrace.raw_op("MaxPoolWithArgmax")(
         input=input,
-        ksize=_sizes(ksize, 2, 3, "ksize"),
-        strides=_sizes(strides, 2, 3, "strides"),
+        ksize=sizes_of(ksize, 2, 3, "ksize"),
+        strides=sizes_of(strides, 2, 3, "strides"),
         padding=padding,
         Targmax=output_dtype,
         include_batch_in_index=include_batch_in_index,
@@ -487,9 +349,13 @@ def _dropout(x, rate, noise_shape, sampler, name):
         )
     if known and rate == 0:
         return x
+    # Of a known rate in double: 1 / (1 - 0.8) is 5.
+    scale = conversion.to_tensor(1.0 / (1.0 - rate), x.dtype) if known else None
     rate = conversion.convert_to_tensor(rate, dtype=x.dtype)
-    one = conversion.to_tensor(1.0, x.dtype)
-    scaled = x * (one / (one - rate))
+    if scale is None:
+        one = conversion.to_tensor(1.0, x.dtype)
+        scale = one / (one - rate)
+    scaled = x * scale
     shape = array_ops.shape(x) if noise_shape is None else noise_shape
     if isinstance(shape, (list, tuple)) and None in shape:
         shape = [d if n is None else n for n, d in zip(shape, x.shape.as_list())]

@@ -12,18 +12,18 @@ _PHILOX_STATE = 3  # counter (2 numbers), key (1)
 _SIZES = {1: 3, 2: 2}
 
 
-def _philox_of_seed(seed):
+def _state_of_seed(seed, size=_PHILOX_STATE):
     """A seed as the state: its 64-bit words, the lowest first."""
     if isinstance(seed, (int, np.integer)):
-        bits = int(seed) & ((1 << 192) - 1)  # negative: two's complement
-        words = [(bits >> (64 * i)) & (2**64 - 1) for i in range(3)]
+        bits = int(seed) & ((1 << 64 * size) - 1)  # negative: two's complement
+        words = [(bits >> (64 * i)) & (2**64 - 1) for i in range(size)]
         return np.array(words, np.uint64).view(np.int64)
     values = np.atleast_1d(np.asarray(seed))
     if values.dtype.kind == "u":
         values = values.astype(np.uint64).view(np.int64)
-    state = np.zeros(_PHILOX_STATE, np.int64)
-    values = values[:_PHILOX_STATE]
-    state[_PHILOX_STATE - len(values) :] = values
+    state = np.zeros(size, np.int64)
+    values = values[:size]
+    state[size - len(values) :] = values
     return state
 
 
@@ -37,10 +37,7 @@ def create_rng_state(seed, alg):
     if isinstance(seed, _headrace.Tensor):
         seed = seed.numpy()
         seed = int(seed) if seed.ndim == 0 else seed
-    state = _philox_of_seed(seed)
-    if number == Algorithm.THREEFRY.value:
-        state = state[:2]
-    return conversion.constant(state, dtypes.int64)
+    return conversion.constant(_state_of_seed(seed, _SIZES[number]), dtypes.int64)
 
 
 def _nondeterministic():

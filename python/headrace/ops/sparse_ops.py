@@ -108,11 +108,19 @@ def expand_dims(sp_input, axis=None, name=None):
 
 def eye(num_rows, num_columns=None, dtype=dtypes.float32, name=None):
     """Ones on the diagonal of a sparse matrix."""
-    num_columns = num_rows if num_columns is None else num_columns
-    diagonal = array_ops.range(min(num_rows, num_columns), dtype=dtypes.int64)
-    ones = array_ops.ones([min(num_rows, num_columns)], dtype)
+    num_rows = conversion.convert_to_tensor(num_rows, dtype_hint=dtypes.int64)
+    num_rows = math_ops.cast(num_rows, dtypes.int64)
+    if num_columns is None:
+        size = num_columns = num_rows
+    else:
+        num_columns = conversion.convert_to_tensor(num_columns, dtype_hint=dtypes.int64)
+        num_columns = math_ops.cast(num_columns, dtypes.int64)
+        size = _headrace.raw_op("Minimum")(x=num_rows, y=num_columns)
+    diagonal = array_ops.range(size, dtype=dtypes.int64)
     return SparseTensor(
-        array_ops.stack([diagonal, diagonal], axis=1), ones, [num_rows, num_columns]
+        array_ops.stack([diagonal, diagonal], axis=1),
+        array_ops.ones(array_ops.reshape(size, [1]), dtype),
+        array_ops.stack([num_rows, num_columns]),
     )
 
 

@@ -85,7 +85,6 @@ def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
     inputs = conversion.convert_to_tensor(inputs)
     if axis is None:
         axis = list(range(inputs.shape.rank - 1, -1, -1))
-        axis = axis[::-1]
     return _headrace.raw_op("ReduceJoin")(
         inputs=inputs,
         reduction_indices=conversion.convert_to_tensor(axis, dtypes.int32),

@@ -1,1 +1,5 @@
 """tf.summary: events that TensorBoard shows."""
+
+from headrace import _names
+
+__getattr__ = _names.of_package(__name__)

@@ -1,1 +1,5 @@
 """tf.train: checkpoints."""
+
+from headrace import _names
+
+__getattr__ = _names.of_package(__name__)

@@ -5,6 +5,7 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.framework import errors
+from headrace.framework.execution import inside_function
 from headrace.framework.trackable import AutoTrackable, is_trackable, node_of
 from headrace.train import checkpoint_options, load_status, traced_write
 from headrace.train.async_write import AsyncWrites
@@ -24,11 +25,17 @@ def _assert_trackable(value, name):
         )
 
 
-def _assert_eager(method):
-    if not _headrace.is_eager():
+def _in_plain_graph(method):
+    """False where operations run at once, True in a graph that sessions run."""
+    if _headrace.is_eager():
+        return False
+    from headrace.train import graph_checkpoint
+
+    if not graph_checkpoint.in_plain_graph():
         raise errors.UnimplementedError(
-            None, None, f"Checkpoint.{method} inside a graph or traced function"
+            None, None, f"Checkpoint.{method} inside a traced function"
         )
+    return True
 
 
 class Checkpoint(AutoTrackable):
@@ -39,6 +46,7 @@ class Checkpoint(AutoTrackable):
         set_here = object.__setattr__
         set_here(self, "_attached", [])  # children beside those of root
         set_here(self, "_writes", AsyncWrites())
+        set_here(self, "_session_writer", None)  # of a plain graph
         if isinstance(root, weakref.ref):
             root = root()
         if root is not None:
@@ -122,17 +130,52 @@ class Checkpoint(AutoTrackable):
         else:
             write()
 
-    def write(self, file_prefix, options=None):
-        """Writes the values to FILE_PREFIX.index and .data-*; returns the prefix."""
+    def _write_by_session(self, path, session):
+        from headrace.train import graph_checkpoint
+
+        if self._session_writer is None:
+            writer = graph_checkpoint.SessionWriter()
+            object.__setattr__(self, "_session_writer", writer)
+        session = graph_checkpoint.default_session(session)
+        self._session_writer.write(self._gather(), _GRAPH_KEY, path, session)
+        return path
+
+    def _frozen_saveables(self):
+        """What a Saver needs to save by objects what is there now."""
+        from headrace.train import graph_checkpoint
+
+        return graph_checkpoint.saveables(self._gather(), _GRAPH_KEY)
+
+    def write(self, file_prefix, options=None, session=None):
+        """Writes the values to FILE_PREFIX.index and .data-*; returns the prefix.
+        `session` is what runs the graph that the objects belong to."""
         if not _headrace.is_eager():
-            return traced_write.write(self._gather, _GRAPH_KEY, file_prefix)
+            from headrace.train import graph_checkpoint
+
+            if not graph_checkpoint.in_plain_graph():
+                return traced_write.write(self._gather, _GRAPH_KEY, file_prefix)
+            return self._write_by_session(os.fspath(file_prefix), session)
         path = os.fspath(file_prefix)
         self._write(path, options)
         return path
 
-    def save(self, file_prefix, options=None):
+    def _count_by_session(self, session):
+        from headrace.train import graph_checkpoint
+
+        session = graph_checkpoint.default_session(session)
+        with session.graph.as_default():
+            is_new = self._save_counter is None
+            counter = self.save_counter
+            if is_new:
+                session.run(counter.initializer)
+            if "_count" not in self.__dict__:
+                object.__setattr__(self, "_count", counter.assign_add(1))
+        return int(session.run(self._count))
+
+    def save(self, file_prefix, options=None, session=None):
         """Writes FILE_PREFIX-N, N counting up, and makes it the folder's newest."""
-        if not _headrace.is_eager():
+        in_graph = not _headrace.is_eager()
+        if in_graph and inside_function():
             raise NotImplementedError(
                 "Calling tf.train.Checkpoint.save() from a function is not supported, "
                 "as save() modifies saving metadata in ways not supported by "
@@ -146,6 +189,11 @@ class Checkpoint(AutoTrackable):
         if folder:
             _headrace.make_folder(folder)
         lock = _headrace.lock_folder(folder)
+        if in_graph:
+            path = f"{prefix}-{self._count_by_session(session)}"
+            self._write_by_session(path, session)
+            _headrace.write_checkpoint_state(folder, path, [path], "checkpoint")
+            return path
         self.save_counter.assign_add(1)
         path = f"{prefix}-{int(self.save_counter)}"
 
@@ -157,16 +205,21 @@ class Checkpoint(AutoTrackable):
 
     def read(self, save_path, options=None):
         """Gives the objects the values of a checkpoint that `write` wrote."""
-        _assert_eager("read")
+        operations = None
+        in_graph = _in_plain_graph("read")
         self._writes.wait()
         path = os.fspath(save_path)
+        if in_graph:
+            from headrace.train import graph_checkpoint
+
+            operations = graph_checkpoint.begin(path)
         restoration = _headrace.restore_graph(
             path,
             node_of(self.root),
             self._extra_nodes(),
             bool((options or _DEFAULT).experimental_skip_slot_variables),
         )
-        return load_status.of(restoration, self.root)
+        return load_status.of(restoration, self.root, operations)
 
     def restore(self, save_path, options=None):
         """Gives the objects the values of a checkpoint; those that are attached later
@@ -174,7 +227,7 @@ class Checkpoint(AutoTrackable):
         if save_path is None:
             return load_status.InitializationOnlyStatus(self.root)
         # The counter exists from here on and is restored with the rest.
-        _assert_eager("restore")
+        _in_plain_graph("restore")
         self.save_counter  # noqa: B018
         try:
             return self.read(save_path, options)

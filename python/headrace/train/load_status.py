@@ -1,5 +1,6 @@
 """What a restore has matched: the statuses of tf.train.Checkpoint.restore."""
 
+from headrace._load import _headrace
 from headrace.framework.trackable import node_of
 
 _SHOWN = 10
@@ -20,16 +21,31 @@ def log_complaints(lines):
         logging.warn("%s", line)
 
 
-def of(restoration, root):
+def of(restoration, root, operations=None):
+    """`operations` are what restores a graph's variables; None: all is done."""
     if restoration.name_based():
-        return NameBasedSaverStatus(restoration, root)
-    return CheckpointLoadStatus(restoration, root)
+        return NameBasedSaverStatus(restoration, root, operations)
+    return CheckpointLoadStatus(restoration, root, operations)
+
+
+def _run(session, operations):
+    from headrace.train import graph_checkpoint
+
+    if operations:
+        graph_checkpoint.default_session(session).run(list(operations))
+
+
+def _initializers(objects):
+    from headrace.train import graph_checkpoint
+
+    return graph_checkpoint.initializers(objects)
 
 
 class _LoadStatus:
-    def __init__(self, restoration, root):
+    def __init__(self, restoration, root, operations):
         self._restoration = restoration
         self._root = root
+        self._operations = operations
 
     def expect_partial(self):
         """No warnings about values that are never restored."""
@@ -37,10 +53,16 @@ class _LoadStatus:
         return self
 
     def initialize_or_restore(self, session=None):
-        """Nothing is left to do: values were given at once."""
+        """Gives a graph's variables their values of the checkpoint, or their first
+        ones. Eagerly nothing is left to do."""
+        if self._operations is not None:
+            self.run_restore_ops(session)
+            _run(session, _initializers(self._restoration.unmatched()))
 
     def run_restore_ops(self, session=None):
-        """Nothing is left to do: values were given at once."""
+        """Gives a graph's variables their values of the checkpoint. Eagerly nothing
+        is left to do."""
+        _run(session, self._operations)
 
 
 class CheckpointLoadStatus(_LoadStatus):
@@ -157,7 +179,9 @@ class InitializationOnlyStatus:
         return self
 
     def initialize_or_restore(self, session=None):
-        """Nothing to do: variables have their initial values."""
+        """Gives a graph's variables their first values."""
+        if not _headrace.is_eager():
+            _run(session, _initializers(o for _, o in _walk(self._root)))
 
     def run_restore_ops(self, session=None):
         self._fail()

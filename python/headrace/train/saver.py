@@ -4,7 +4,7 @@ import os
 import time
 
 from headrace._load import _headrace
-from headrace.framework import conversion, errors
+from headrace.framework import conversion, errors, logging
 from headrace.graph import collections, stack
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.train import saver_graph
@@ -176,13 +176,9 @@ class Saver:
                     "'latest_filename' collides with 'save_path': 'checkpoint'"
                 )
             return save_path
-        if not isinstance(global_step, (int,)):
+        if not isinstance(global_step, int):
             global_step = saver_graph.step_value(global_step)
-        return (
-            f"{save_path}-{global_step:08d}"
-            if self._pad
-            else (f"{save_path}-{global_step}")
-        )
+        return f"{save_path}-{global_step:0{8 if self._pad else 1}d}"
 
     # --- saving and restoring ---
 
@@ -259,6 +255,7 @@ class Saver:
         path = os.fspath(save_path)
         if not checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
+        logging.info("Restoring parameters from %s", path)
         try:
             self._read(sess, path)
         except errors.NotFoundError as e:

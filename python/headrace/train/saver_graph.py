@@ -7,8 +7,28 @@ from headrace.framework import conversion, dtypes
 from headrace.graph import scopes, stack
 
 
+def assigned(variable, value, reshape):
+    """The operation that gives a graph's variable a value of a checkpoint."""
+    from headrace.ops import array_ops
+
+    if reshape:
+        value = array_ops.reshape(value, variable.shape)
+    if not isinstance(variable, _headrace.VariableBase):
+        checked = not reshape and variable.shape.is_fully_defined()
+        return _headrace.raw_op("Assign")(
+            ref=variable._ref(), value=value, validate_shape=checked
+        ).op
+    value = array_ops.identity(value)
+    value.set_shape(variable.shape)
+    _headrace.raw_op("AssignVariableOp")(resource=variable.handle, value=value)
+    graph = stack.current()
+    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+
+
 class Saveable:
     """A variable, or a slice of one, under its name in checkpoints."""
+
+    restored = True  # by Saver.restore
 
     def __init__(self, name, variable):
         info = getattr(variable, "_save_slice_info", None)
@@ -29,26 +49,17 @@ class Saveable:
         return self.variable._graph_element()
 
     def assign(self, value, reshape):
-        """The operation that gives it the value."""
+        """The operation that gives it the value; eagerly, gives it."""
+        if not _headrace.is_eager() or self.is_reference:
+            return assigned(self.variable, value, reshape)
         from headrace.ops import array_ops
 
         if reshape:
             value = array_ops.reshape(value, self.variable.shape)
-        if self.is_reference:
-            checked = not reshape and self.variable.shape.is_fully_defined()
-            return _headrace.raw_op("Assign")(
-                ref=self.variable._ref(), value=value, validate_shape=checked
-            ).op
-        if _headrace.is_eager():
-            return self.variable.assign(value)
-        value = array_ops.identity(value)
-        value.set_shape(self.variable.shape)
-        _headrace.raw_op("AssignVariableOp")(resource=self.variable.handle, value=value)
-        graph = stack.current()
-        return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+        return self.variable.assign(value)
 
 
-def _is_variable(value):
+def is_variable(value):
     return isinstance(value, _headrace.VariableBase) or hasattr(value, "_ref")
 
 
@@ -74,7 +85,10 @@ def saveables(variables):
         named = {}
         for variable in variables:
             for part in _parts(variable):
-                if not _is_variable(part):
+                if isinstance(part, Saveable):
+                    named[part.name] = [part]
+                    continue
+                if not is_variable(part):
                     raise TypeError(f"Variable to save is not a Variable: {part}")
                 sliced = getattr(part, "_save_slice_info", None) is not None
                 name = _name_of(part)
@@ -88,7 +102,10 @@ def saveables(variables):
     found, seen = [], set()
     for name in sorted(named):
         for part in named[name]:
-            if not _is_variable(part):
+            if isinstance(part, Saveable):
+                found.append(part)
+                continue
+            if not is_variable(part):
                 raise TypeError(
                     "names_to_saveables must be a dict mapping string names to "
                     f"Tensors/Variables. Not a variable: {part}"
@@ -167,6 +184,7 @@ def save_sharded(filename, items):
 
 def restore(filename, items, sequentially, reshape):
     """Reads and assigns all; the operation that stands for it."""
+    items = [item for item in items if item.restored]
     if not sequentially:
         return _grouped(_restore_together(filename, items, reshape))
     done = []
@@ -200,7 +218,7 @@ def step_value(step):
     """A step counter's value: of a variable, tensor, array or number."""
     if hasattr(step, "numpy"):
         return int(step.numpy())
-    if _is_variable(step) or isinstance(step, _headrace.Tensor):
+    if is_variable(step) or isinstance(step, _headrace.Tensor):
         return int(step.eval())
     return int(step)
 

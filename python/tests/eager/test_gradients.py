@@ -133,3 +133,32 @@ def test_forward_accumulator():
     assert acc.jvp(y).numpy().tolist() == [12.0, 0.0]
     assert acc.jvp(z).numpy() == 12.0
     assert acc.jvp(tf.constant(1.0)) is None
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "traced"])
+def test_rows_of_variables_are_watched(wrap):
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    ways = {
+        "lookup": lambda: tf.nn.embedding_lookup(v, [1, 1]),
+        "sparse_read": lambda: v.sparse_read([1, 1]),
+        "gather_nd": lambda: v.gather_nd([[1], [1]]),
+        "gather": lambda: tf.gather(v, [1, 1]),
+    }
+    for name, way in ways.items():
+
+        def slope():
+            with tf.GradientTape() as tape:
+                y = way() * 3.0
+            return tf.convert_to_tensor(tape.gradient(y, v))
+
+        assert wrap(slope)().numpy().tolist() == [[0, 0], [6, 6]], name
+
+
+def test_jvp_of_a_jvp_asked_for_afterwards():
+    primal, one = tf.constant(1.1), tf.constant(1.0)
+    with tf.autodiff.ForwardAccumulator(primal, one) as outer:
+        with tf.autodiff.ForwardAccumulator(primal, one) as inner:
+            y = primal ** tf.constant(3.5)
+    dy = inner.jvp(y)
+    np.testing.assert_allclose(dy, 3.5 * 1.1**2.5, rtol=1e-5)
+    np.testing.assert_allclose(outer.jvp(dy), 3.5 * 2.5 * 1.1**1.5, rtol=1e-5)

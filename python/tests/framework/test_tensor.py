@@ -174,3 +174,21 @@ def test_registered_conversion():
     )
     assert (tf.constant(1.0) + Box(2.0)).numpy() == 3.0
     assert tf.stack([Box(1.0), tf.constant(2.0)]).numpy().tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function], ids=["eager", "traced"])
+def test_text_is_joined_by_plus(wrap):
+    text, variable = tf.constant(["a", "b"]), tf.Variable("v")
+    ways = [
+        (lambda: text + "c", [b"ac", b"bc"]),
+        (lambda: "c" + text, [b"ca", b"cb"]),
+        (lambda: ["c", "d"] + text, [b"ca", b"db"]),
+        (lambda: text + text, [b"aa", b"bb"]),
+        (lambda: "c" + variable, b"cv"),
+        (lambda: tf.add(text, "c"), [b"ac", b"bc"]),
+        (lambda: tf.add("c", "d"), b"cd"),
+        (lambda: tf.add(np.array(["c"]), text), [b"ca", b"cb"]),
+    ]
+    for way, wanted in ways:
+        found = wrap(way)().numpy()
+        assert np.array_equal(found, wanted), (found, wanted)

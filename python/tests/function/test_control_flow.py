@@ -146,6 +146,37 @@ def test_tensor_array_in_a_loop_with_gradient(wrap):
     assert y.numpy() == 14 and t.gradient(y, x).numpy() == 1 + 4 + 12
 
 
+def test_tensor_array_shapes_outlive_loops():
+    def filled(array, value):
+        return tf.while_loop(
+            lambda i, _: i < 3, lambda i, a: (i + 1, a.write(i, value)), (0, array)
+        )[1]
+
+    @tf.function(input_signature=[tf.TensorSpec([None, 5])])
+    def f(x):
+        array = filled(tf.TensorArray(tf.float32, 0, dynamic_size=True), tf.ones([4]))
+        assert array.element_shape == [4]
+        assert array.stack().shape.as_list() == [None, 4]
+        fixed = filled(tf.TensorArray(tf.float32, 3), x)
+        assert fixed.stack().shape.as_list() == [3, None, 5]
+        assert fixed.read(0).shape.as_list() == [None, 5]
+        assert fixed.gather([0, 1]).shape.as_list() == [2, None, 5]
+        assert fixed.concat().shape.as_list() == [None, 5]
+        loose = filled(tf.TensorArray(tf.float32, 3, infer_shape=False), x)
+        assert loose.stack().shape.rank is None
+        branch = tf.TensorArray(tf.float32, 2)
+        branch = tf.cond(x[0, 0] > 0, lambda: branch.write(0, x[0]), lambda: branch)
+        assert branch.element_shape == [5]
+        rows = tf.TensorArray(tf.float32, 3).unstack(tf.ones([3, 2]))
+        assert rows.stack().shape == [3, 2]
+        with pytest.raises(ValueError, match="Inconsistent shapes"):
+            rows.write(0, tf.ones([4]))
+        return array.stack(), fixed.stack()
+
+    array, fixed = f(tf.ones([2, 5]))
+    assert array.shape == [3, 4] and fixed.shape == [3, 2, 5]
+
+
 @both
 def test_maps_scans_folds(wrap):
     def run(x):

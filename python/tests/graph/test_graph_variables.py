@@ -138,3 +138,21 @@ def test_initializers_scale(graph, initializer):
     if deviation:
         assert abs(value.var() - deviation) < 0.1 * deviation
     assert value.shape == (40, 40) and abs(value.mean()) < 0.1
+
+
+def test_constant_initializer_of_version_1():
+    init = tf.compat.v1.constant_initializer([0, 1, 2, 3])
+    assert init([2, 2]).numpy().tolist() == [[0, 1], [2, 3]]
+    # The last value goes on where there are too few.
+    assert init([2, 3]).numpy().tolist() == [[0, 1, 2], [3, 3, 3]]
+    with pytest.raises(ValueError, match="Needed at most 3, but received 4"):
+        init([3])
+    checked = tf.compat.v1.constant_initializer([0, 1], verify_shape=True)
+    with pytest.raises(TypeError, match=r"shape: \(3, 4\), got \(2,\)"):
+        checked([3, 4])
+
+
+def test_static_values_of_variables_are_unknown():
+    assert tf.get_static_value(tf.Variable(3)) is None
+    assert tf.get_static_value(tf.constant(3)) == 3
+    assert tf.get_static_value([1, 2]) == [1, 2]

@@ -30,3 +30,19 @@ def test_group(golden, group):
             np.testing.assert_allclose(
                 found[name], value, rtol=2e-5, atol=2e-6, err_msg=name
             )
+
+
+def test_metrics_take_integers():
+    true, guess = [[0, 1], [0, 0]], [[1, 1], [0, 0]]
+    for name, want in (
+        ("MeanSquaredError", 0.25),
+        ("MeanAbsoluteError", 0.25),
+        ("MeanAbsolutePercentageError", 250000000.0),
+        ("LogCoshError", 0.10844523),
+        ("Poisson", 0.49999997),
+    ):
+        metric = getattr(tf.keras.metrics, name)()
+        metric.update_state(true, guess)
+        np.testing.assert_allclose(metric.result(), want, rtol=1e-5)
+    right = tf.keras.metrics.binary_accuracy([[1], [1], [0]], [[1], [0], [0]])
+    assert right.numpy().tolist() == [1.0, 0.0, 1.0]

@@ -28,6 +28,32 @@ def test_unsorted_segment_sum(shape, count, ids_dtype):
     np.testing.assert_allclose(got, _joined(x, ids, count), rtol=1e-4, atol=1e-4)
 
 
+# Few segments are joined while rows stream by, many by lists of rows; both in
+# the order of the rows.
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("width", [1, 3, 16, 33, 64, 130])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i4", "i8", "u1"])
+def test_unsorted_segments_bit_by_bit(dtype, width, many):
+    count = 600_000 // width if many else 7
+    x = (_RNG.normal(size=(300, width)) * 3).astype("i8").astype(dtype)
+    ids = _RNG.integers(-1, 7, 300).astype("i4" if width % 2 else "i8")
+    limits = np.finfo(dtype) if dtype[0] == "f" else np.iinfo(dtype)
+    joins = {
+        "sum": (np.add, 0),
+        "max": (np.maximum, limits.min),
+        "min": (np.minimum, limits.max),
+    }
+    if dtype != "f2":
+        joins["prod"] = (np.multiply, 1)
+    for name, (join, empty) in joins.items():
+        wanted = np.full((count, width), empty, dtype)
+        for row, i in zip(x, ids, strict=True):
+            if i >= 0:
+                wanted[i] = join(wanted[i], row)
+        got = getattr(tf.math, "unsorted_segment_" + name)(x, ids, count)
+        np.testing.assert_array_equal(got, wanted, name)
+
+
 def test_unsorted_segment_of_several_dimensions_and_nan():
     x = np.ones((4, 5, 3), "f4")
     x[2, 1, 0] = np.nan

@@ -1,5 +1,6 @@
 """Softmax, convolutions, pools, normalisations: values and gradients."""
 
+import headrace as tf
 import numpy as np
 import pytest
 from driver import Row, cases, check
@@ -152,3 +153,23 @@ ROWS = [
 @pytest.mark.parametrize("row, dtype", cases(ROWS))
 def test_row(row, dtype):
     check(row, dtype)
+
+
+@pytest.mark.parametrize("size", [7, 13])
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("traced", [False, True])
+def test_large_filters_are_cut_by_channels(size, stride, traced):
+    x = tf.constant(some(2, size, size, 200).astype("f4"))
+    f = tf.constant(some(3, 3, 200, 330).astype("f4"))
+
+    def step(x, f):
+        return tf.nn.relu(tf.nn.conv2d(x, f, stride, "SAME") + 0.5)
+
+    made = (tf.function(step) if traced else step)(x, f)
+    exact = step(tf.cast(x, tf.float64), tf.cast(f, tf.float64))
+    np.testing.assert_allclose(made, exact, rtol=1e-4, atol=2e-3)
+
+
+def test_dropout_scales_by_the_rate_in_double():
+    kept = tf.nn.dropout(tf.ones([100]), 0.8, seed=1).numpy()
+    assert set(kept.tolist()) == {0.0, 5.0}

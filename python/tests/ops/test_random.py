@@ -29,3 +29,14 @@ def test_stateless():
     a = tf.random.stateless_uniform([3], seed=[1, 2]).numpy()
     b = tf.random.stateless_uniform([3], seed=[1, 2]).numpy()
     assert (a == b).all()
+
+
+def test_states_of_seeds():
+    def state(seed, kind):
+        return tf.random.create_rng_state(seed, kind).numpy().tolist()
+
+    assert state([12, 34], "threefry") == [12, 34]
+    assert state(12, "threefry") == [12, 0]
+    assert state(1234, "philox") == [1234, 0, 0]
+    assert state([12, 34], "philox") == [0, 12, 34]
+    assert state(-1, "philox") == [-1, -1, -1]

@@ -22,6 +22,51 @@ def test_any_length(n, name):
     np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
 
 
+# Rows that are cut in two, with all vectors full or not, and such that are not
+# cut: primes, products of large primes.
+@pytest.mark.parametrize("n", [2048, 2050, 4095, 4489, 6000, 6007, 40000])
+@pytest.mark.parametrize("rows", [1, 2, 5])
+@pytest.mark.parametrize("kind", ["c8", "c16"])
+def test_long_rows(n, rows, kind):
+    x = complex_data(rows, n).astype(kind)
+    room = {"c8": 1e-5, "c16": 1e-13}[kind] * np.sqrt(n)
+    for name in ("fft", "ifft"):
+        wanted = getattr(np.fft, name)(x.astype("c16"))
+        got = getattr(tf.signal, name)(tf.constant(x)).numpy()
+        assert got.dtype == x.dtype
+        scale = 1 if name == "fft" else n
+        np.testing.assert_allclose(got * scale, wanted * scale, rtol=0, atol=room)
+    half = tf.signal.rfft(tf.constant(x.real))
+    np.testing.assert_allclose(half, np.fft.rfft(x.real.astype("f8")), atol=room)
+    back = tf.signal.irfft(half, [n])
+    np.testing.assert_allclose(back, x.real, atol=room)
+
+
+# Batches that fill vectors, leave some lanes empty, and whose columns cross
+# from one matrix to the next.
+@pytest.mark.parametrize("shape", [(7, 40), (33, 18), (3, 5, 16, 32), (4, 9, 3, 5)])
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+def test_batches(shape, kind):
+    x = complex_data(*shape).astype("c8" if kind == "f4" else "c16")
+    room = {"f4": 1e-4, "f8": 1e-12}[kind]
+    for rank in range(1, min(3, len(shape)) + 1):
+        suffix = "" if rank == 1 else f"{rank}d"
+        axes = tuple(range(-rank, 0))
+        for way in ("fft", "ifft"):
+            got = getattr(tf.signal, way + suffix)(tf.constant(x))
+            wanted = getattr(np.fft, way + "n")(x, axes=axes)
+            np.testing.assert_allclose(got, wanted, rtol=0, atol=room)
+        cut = [max(1, s - 2) for s in shape[-rank:]]
+        real = x.real.astype(kind)
+        kept = real[(..., *(slice(c) for c in cut))]
+        half = getattr(tf.signal, "rfft" + suffix)(tf.constant(real), cut)
+        np.testing.assert_allclose(
+            half, np.fft.rfftn(kept, axes=axes), rtol=0, atol=room
+        )
+        back = getattr(tf.signal, "irfft" + suffix)(half, cut)
+        np.testing.assert_allclose(back, kept, rtol=0, atol=room)
+
+
 @pytest.mark.parametrize("rank", [2, 3])
 def test_more_dimensions(rank):
     x = complex_data(2, 3, 4, 6)
@@ -113,5 +158,10 @@ def test_wrong_arguments_are_told():
         raw.RFFT(input=tf.zeros([4]), fft_length=[-1])
     with pytest.raises(tf.errors.InvalidArgumentError, match="at least rank 2"):
         raw.FFT2D(input=tf.zeros([4], tf.complex64))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="in=1 out=18"):
+        raw.RFFT(input=tf.zeros([4]), fft_length=[4], Tcomplex=tf.complex128)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="in=8 out=2"):
+        x = tf.zeros([3], tf.complex64)
+        raw.IRFFT(input=x, fft_length=[4], Treal=tf.float64)
     empty = raw.RFFT(input=tf.zeros([0]), fft_length=[8])
     np.testing.assert_array_equal(empty, np.zeros(5))

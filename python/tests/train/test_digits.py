@@ -14,12 +14,13 @@ ROOT = os.path.join(os.path.dirname(__file__), "../../..")
 PROGRAM = os.path.join(ROOT, "examples", "train_digits.py")
 
 
-def start(folder, steps):
+def start(folder, steps, **environ):
+    paths = os.pathsep.join(p for p in sys.path if p)
     return subprocess.Popen(
         [sys.executable, PROGRAM, "--folder", str(folder), "--steps", str(steps)],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        env={**os.environ, "PYTHONPATH": paths, **environ},
     )
 
 
@@ -55,6 +56,16 @@ def test_killed_and_resumed(tmp_path):
     assert whole.keys() == resumed.keys() and len(whole) == 8 * 3 + 2
     for key, value in whole.items():
         assert np.asarray(value).tobytes() == np.asarray(resumed[key]).tobytes(), key
+
+
+@pytest.mark.slow
+def test_the_same_bits_by_threads(tmp_path):
+    found = []
+    for threads in "124":
+        folder = tmp_path / threads
+        finish(start(folder, 60, HEADRACE_NUM_THREADS=threads))
+        found.append({k: np.asarray(v).tobytes() for k, v in weights(folder).items()})
+    assert found[0] == found[1] == found[2]
 
 
 def test_object_graph(tmp_path):

@@ -1,13 +1,17 @@
 """A kill, a full disk, a second writer: the last good checkpoint stays.
 
-`python test_never_torn.py 200` kills that many times and tells what it found.
+`python test_never_torn.py 200` kills that many times and tells what it found;
+`python test_never_torn.py full 20` fills a small tmpfs that often (needs the right
+to mount, as `unshare -rm` gives it).
 """
 
 import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
 
 import headrace as tf
@@ -45,6 +49,7 @@ def run(folder, steps, mode, kill_after=None):
 def kill_and_go_on(folder, mode, kills, steps):
     """Kills the program that often; then it must end as if nothing had been."""
     killed = 0
+    run(folder, 1, mode)  # a slow machine may kill all others before they saved
     rng = random.Random(len(mode) + kills)
     for _ in range(kills):
         killed += run(folder, 10**6, mode, rng.uniform(0, 0.2)) is None
@@ -118,6 +123,56 @@ def test_full_disk(tmp_path, limit):
     assert {n: (folder / n).read_bytes() for n in os.listdir(folder)} == before
 
 
+def fill_and_go_on(folder, times):
+    """Fills the disk under a training program that often, each time but for a random
+    number of bytes: a save fails and leaves the last good one, from which the next
+    start goes on. Returns how many saves failed."""
+    rng = random.Random(times)
+    ballast = os.path.join(folder, "ballast")
+    failed, step = 0, 3
+    run(folder, step, "manager")
+    for _ in range(times):
+        free = os.statvfs(folder)
+        room = rng.randrange(0, 100_000)
+        with open(ballast, "wb") as f:
+            f.write(b"x" * max(0, free.f_bavail * free.f_bsize - room))
+        full = subprocess.run(
+            [sys.executable, PROGRAM, folder, str(step + 20), "manager"],
+            capture_output=True,
+            text=True,
+        )
+        os.remove(ballast)
+        if full.returncode:
+            failed += 1
+            assert "ResourceExhaustedError" in full.stderr, full.stderr
+        for path in tf.train.get_checkpoint_state(folder).all_model_checkpoint_paths:
+            read_whole(path)
+        debris = [n for n in os.listdir(folder) if ".tmp" in n]
+        assert debris == []
+        step = 2 + int(
+            tf.train.load_variable(folder, "step/.ATTRIBUTES/VARIABLE_VALUE")
+        )
+        assert run(folder, step, "manager") == saving_program.at(step)
+    return failed
+
+
+MAY_MOUNT = (
+    shutil.which("unshare")
+    and not subprocess.run(["unshare", "-rm", "true"], capture_output=True).returncode
+)
+
+
+@pytest.mark.skipif(not MAY_MOUNT, reason="this user may not mount a tmpfs")
+def test_full_tmpfs():
+    done = subprocess.run(
+        ["unshare", "-rm", sys.executable, os.path.abspath(__file__), "full", "3"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "3 saves failed" in done.stdout
+
+
 SECOND = """
 import sys
 import headrace as tf
@@ -155,10 +210,21 @@ def test_two_writers(tmp_path, how):
     assert "saved" in second()
 
 
+def main_full(times):
+    """Full disks, on a tmpfs of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], check=True
+        )
+        try:
+            failed = fill_and_go_on(folder, times)
+        finally:
+            subprocess.run(["umount", folder], check=True)
+    print(f"{failed} saves failed on {times} full disks; every one went on")
+
+
 def main(kills):
     """Kills in all modes, and tells how many fell while files were written."""
-    import tempfile
-
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     total = 0
     for mode in ("manager", "same", "shards"):
@@ -171,4 +237,7 @@ def main(kills):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    if sys.argv[1] == "full":
+        main_full(int(sys.argv[2]))
+    else:
+        main(int(sys.argv[1]))

@@ -1,22 +1,10 @@
 // RaggedTensorToVariant, RaggedTensorFromVariant: ragged tensors as elements.
-#include "tensor/variant.h"
+#include "ops/ragged/variant.h"
 
 #include "op/op.h"
 
 namespace headrace {
 namespace {
-
-// Splits are int64 here, whatever the ops' dtype.
-class RaggedVariant : public VariantValue {
- public:
-  StringView type_name() const override { return "RaggedTensorVariant"; }
-  std::vector<std::vector<int64_t>> splits;  // from the outermost
-  Tensor values;
-  int64_t rows() const {
-    if (!splits.empty()) return static_cast<int64_t>(splits[0].size()) - 1;
-    return values.rank() > 0 ? values.dim(0) : 1;
-  }
-};
 
 Tensor Held(std::shared_ptr<RaggedVariant> v) {
   return Tensor::Scalar(
@@ -136,26 +124,31 @@ Status SetSplits(KernelContext& c, int i, absl::Span<const int64_t> splits) {
   return OkStatus();
 }
 
-// Values of all parts, one behind another; scalars count as rows.
-Status SetValues(KernelContext& c, int i, bool stack,
+// Values of all parts, one behind another.
+Status SetValues(KernelContext& c, int i,
                  absl::Span<const RaggedVariant* const> parts) {
   const DType dtype = c.op().output_types()[i];
   Shape row;
   int64_t rows = 0;
   for (size_t k = 0; k < parts.size(); ++k) {
     const Shape& s = parts[k]->values.shape();
-    const Shape tail = stack ? s : s.Sub(1, s.rank());
+    if (s.rank() < 1) {
+      return InvalidArgument(
+          "Ragged values must have rank >= 1; encoded scalar element at index ",
+          k, " has values Tensor: ", parts[k]->values.Describe());
+    }
+    const Shape tail = s.Sub(1, s.rank());
     if (k > 0 && tail != row) {
       return InvalidArgument("ragged elements have values of shapes ", row,
                              " and ", tail);
     }
     row = tail;
-    rows += stack ? 1 : s[0];
+    rows += s[0];
   }
   HR_RETURN_IF_ERROR(c.Allocate(i, Shape{rows}.Concat(row)));
   int64_t at = 0;
   for (const RaggedVariant* p : parts) {
-    const int64_t n = stack ? 1 : p->values.dim(0);
+    const int64_t n = p->values.dim(0);
     if (p->values.dtype() != dtype) {
       return InvalidArgument("Expected values Tensor dtype: ", DTypeName(dtype),
                              ", found: ", DTypeName(p->values.dtype()));
@@ -228,9 +221,38 @@ Status FromVariant(KernelContext& c) {
     c.set_output(last, parts[0]->values);
     return OkStatus();
   }
-  const bool scalars =
-      inner == 0 && !parts.empty() && parts[0]->values.rank() == 0;
-  return SetValues(c, last, scalars, parts);
+  return SetValues(c, last, parts);
+}
+
+// Rows' gradients come as variants of the values alone.
+Status ToVariantGradient(GradientContext& g) {
+  const int last = g.num_inputs() - 1;
+  if (!IsDifferentiable(g.input(last).dtype())) return OkStatus();
+  Value splits = last > 0 ? g.input(0) : g.Const(Tensor::Scalar<int64_t>(0));
+  g.set(last, g("RaggedTensorToVariantGradient",
+                {g.grad(), splits, g.ShapeOf(g.input(last))},
+                {{"Tvalues", g.input(last).dtype()}}));
+  return g.status();
+}
+
+Status FromVariantGradient(GradientContext& g) {
+  const int last = g.num_outputs() - 1;
+  if (!IsDifferentiable(g.output(last).dtype())) return OkStatus();
+  ValueList parts(g.outputs().begin(), g.outputs().end() - 1);
+  parts.push_back(g.grad_or_zeros(last));
+  const Shape& encoded = g.input(0).shape();
+  const int64_t inner = g.op().int_attr("input_ragged_rank");
+  if (!encoded.known_rank() && inner < 0) {
+    return Unimplemented(
+        "the gradient of RaggedTensorFromVariant where neither the rank of its "
+        "input nor input_ragged_rank is known");
+  }
+  const bool batched = encoded.known_rank() ? encoded.rank() > 0 : last > inner;
+  g.set(0, g("RaggedTensorToVariant", parts,
+             {{"RAGGED_RANK", int64_t{last}},
+              {"Tsplits", g.op().type_attr("Tsplits")},
+              {"batched_input", batched}}));
+  return g.status();
 }
 
 HR_OP(RaggedTensorToVariant)
@@ -243,6 +265,7 @@ HR_OP(RaggedTensorToVariant)
     .Attr("batched_input: bool")
     .Doc("A ragged tensor as a variant, or its rows as a vector of them.")
     .Shape(ToVariantRule)
+    .Gradient(ToVariantGradient)
     .Cpu(ComputeOwn<ToVariant>);
 
 HR_OP(RaggedTensorFromVariant)
@@ -255,6 +278,7 @@ HR_OP(RaggedTensorFromVariant)
     .Attr("Tsplits: {int32, int64} = DT_INT64")
     .Doc("The ragged tensor that variants hold, stacked where several do.")
     .Shape(UnknownShape)
+    .Gradient(FromVariantGradient)
     .Cpu(ComputeOwn<FromVariant>);
 
 }  // namespace

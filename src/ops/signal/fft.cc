@@ -1,42 +1,70 @@
 // FFT, IFFT, RFFT, IRFFT over the last one, two or three dimensions.
-#include <algorithm>
 #include <complex>
 #include <cstring>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "op/op.h"
 #include "ops/signal/fourier.h"
 
 namespace headrace {
 namespace {
 
-using Complex = Fourier::Complex;
-using Row = std::vector<Complex>;
+// How many T an element takes.
+template <typename T, typename E>
+constexpr int64_t kParts = sizeof(E) / sizeof(T);
 
-// Transforms dimension `d` of `work`, whose sizes are `shape`.
-void TransformDimension(Row& work, const Shape& shape, int d, bool inverse) {
-  const int64_t n = shape[d];
-  int64_t inner = 1;
-  for (int i = d + 1; i < shape.rank(); ++i) inner *= shape[i];
-  const int64_t rows = static_cast<int64_t>(work.size()) / n;
-  const Fourier transform(n);
-  ParallelFor(rows, 20.0 * static_cast<double>(n), [&](int64_t lo, int64_t hi) {
-    Row row(n), scratch;
-    for (int64_t r = lo; r < hi; ++r) {
-      Complex* at = work.data() + r / inner * inner * n + r % inner;
-      for (int64_t k = 0; k < n; ++k) row[k] = at[k * inner];
-      transform.Transform(row.data(), inverse, &scratch);
-      for (int64_t k = 0; k < n; ++k) at[k * inner] = row[k];
-    }
-  });
+// Row-major steps of `shape`, for elements of `parts` T.
+std::vector<int64_t> StepsOf(const Shape& shape, int64_t parts) {
+  std::vector<int64_t> steps(shape.rank());
+  for (int d = shape.rank() - 1; d >= 0; --d) {
+    steps[d] = parts;
+    parts *= shape[d];
+  }
+  return steps;
 }
 
-template <typename F>
-void ForEach(int64_t n, const F& f) {
-  ParallelFor(n, 2, [&](int64_t lo, int64_t hi) {
-    for (int64_t i = lo; i < hi; ++i) f(i);
-  });
+// One side of a transform: a tensor's elements E and the shape they lie in.
+template <typename E>
+struct Side {
+  E* data;
+  const Shape& shape;
+};
+
+// Transforms dimension `d`, to length n, of the rows that `box` counts (its
+// own size of d does not matter): the first places of both sides.
+template <typename T, typename From, typename To>
+Status TransformDimension(const std::vector<int64_t>& box, int d, int64_t n,
+                          Side<const From> from, Side<To> to, bool inverse,
+                          double scale = 1) {
+  constexpr bool kReal = !std::is_same_v<From, To>;
+  HR_ASSIGN_OR_RETURN(auto transform, Fourier<T>::Get(n, kReal));
+  const auto as = StepsOf(from.shape, kParts<T, From>);
+  const auto bs = StepsOf(to.shape, kParts<T, To>);
+  const int rank = static_cast<int>(box.size());
+  auto place = [&](int64_t r, int64_t* a, int64_t* b) {
+    *a = *b = 0;
+    for (int i = rank - 1; i >= 0; --i) {
+      if (i == d) continue;
+      const int64_t at = r % box[i];
+      r /= box[i];
+      *a += at * as[i];
+      *b += at * bs[i];
+    }
+  };
+  int64_t count = 1;
+  for (int i = 0; i < rank; ++i) count *= i == d ? 1 : box[i];
+  return transform->Run({.from = reinterpret_cast<const T*>(from.data),
+                         .to = reinterpret_cast<T*>(to.data),
+                         .count = count,
+                         .from_step = as[d],
+                         .to_step = bs[d],
+                         .place = place,
+                         .inverse = inverse,
+                         .scale = static_cast<T>(scale)});
+}
+
+std::vector<int64_t> SizesOf(const Shape& shape) {
+  return {shape.dims().begin(), shape.dims().end()};
 }
 
 // --- Complex to complex.
@@ -55,23 +83,24 @@ template <int kRank, bool kInverse>
 Status Transform(KernelContext& c) {
   const Tensor& in = c.input(0);
   const Shape& shape = in.shape();
-  const int64_t n = in.num_elements();
-  if (n == 0) return OkStatus();
-  int64_t size = 1;
-  for (int d = shape.rank() - kRank; d < shape.rank(); ++d) size *= shape[d];
+  if (in.num_elements() == 0) return OkStatus();
+  double size = 1;
+  const int first = shape.rank() - kRank, last = shape.rank() - 1;
+  for (int d = first; d <= last; ++d) size *= static_cast<double>(shape[d]);
+  Status status;
   DispatchDType(in.dtype(), TypeList<complex64, complex128>{}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = in.data<T>();
-    T* to = c.out<T>(0);
-    Row work(n);
-    ForEach(n, [&](int64_t i) { work[i] = Complex(from[i]); });
-    for (int d = shape.rank() - kRank; d < shape.rank(); ++d) {
-      TransformDimension(work, shape, d, kInverse);
+    using E = typename decltype(tag)::type;
+    using T = typename E::value_type;
+    E* to = c.out<E>(0);
+    double scale = kInverse ? 1 / size : 1;
+    for (int d = last; d >= first && status.ok(); --d, scale = 1) {
+      const E* from = d == last ? in.data<E>() : to;
+      status = TransformDimension<T, E, E>(SizesOf(shape), d, shape[d],
+                                           {from, shape}, {to, shape}, kInverse,
+                                           scale);
     }
-    const double scale = kInverse ? 1.0 / static_cast<double>(size) : 1;
-    ForEach(n, [&](int64_t i) { to[i] = T(work[i] * scale); });
   });
-  return OkStatus();
+  return status;
 }
 
 constexpr const char* kForward[] = {"FFT", "FFT2D", "FFT3D"};
@@ -147,28 +176,6 @@ Status LengthShape(ShapeContext& c) {
   return OkStatus();
 }
 
-// Every place of a box of `kept` sizes, row by row: fn(offset in a row-major
-// tensor of shape a, offset in one of shape b).
-template <typename F>
-void ForBox(const std::vector<int64_t>& kept, const Shape& a, const Shape& b,
-            const F& fn) {
-  int64_t count = 1;
-  for (int64_t k : kept) count *= k;
-  const int rank = static_cast<int>(kept.size());
-  ForEach(count, [&](int64_t i) {
-    int64_t at = 0, bt = 0, as = 1, bs = 1;
-    for (int d = rank - 1; d >= 0; --d) {
-      const int64_t k = i % kept[d];
-      i /= kept[d];
-      at += k * as;
-      bt += k * bs;
-      as *= a[d];
-      bs *= b[d];
-    }
-    fn(at, bt);
-  });
-}
-
 // The lengths, checked against the input: dimension d of the transform reads
 // needs(d) places of it.
 template <int kRank, bool kHalfInput>
@@ -197,77 +204,86 @@ Status FillZeros(Tensor& out) {
   return OkStatus();
 }
 
+Status CheckTypes(const char* way, DType in, DType out, DType real,
+                  DType complex) {
+  if ((real == DType::kDouble) == (complex == DType::kComplex128)) {
+    return OkStatus();
+  }
+  return InvalidArgument("Wrong types for ", way,
+                         " real FFT: in=", static_cast<int>(in),
+                         " out=", static_cast<int>(out));
+}
+
+template <typename T, int kRank>
+Status RealTransformOf(const Tensor& in, const Shape& full, Tensor& out) {
+  using E = std::complex<T>;
+  const int last = full.rank() - 1;
+  E* to = out.data<E>();
+  HR_RETURN_IF_ERROR((TransformDimension<T, T, E>(
+      SizesOf(full), last, full[last], {in.data<T>(), in.shape()},
+      {to, out.shape()}, false)));
+  for (int d = last - 1; d > last - kRank; --d) {
+    HR_RETURN_IF_ERROR((TransformDimension<T, E, E>(SizesOf(out.shape()), d,
+                                                    full[d], {to, out.shape()},
+                                                    {to, out.shape()}, false)));
+  }
+  return OkStatus();
+}
+
 template <int kRank>
 Status RealTransform(KernelContext& c) {
   const Tensor& in = c.input(0);
   Shape full;
   HR_RETURN_IF_ERROR((CheckLengths<kRank, false>(c, &full)));
   Tensor& out = c.output(0);
+  HR_RETURN_IF_ERROR(
+      CheckTypes("forward", in.dtype(), out.dtype(), in.dtype(), out.dtype()));
   if (out.num_elements() == 0) return OkStatus();
   if (in.num_elements() == 0) return FillZeros(out);
-  Row work(full.num_elements());
-  auto kept = full.dims();
-  const std::vector<int64_t> box(kept.begin(), kept.end());
-  DispatchDType(in.dtype(), TypeList<float, double>{}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = in.data<T>();
-    ForBox(box, in.shape(), full,
-           [&](int64_t a, int64_t b) { work[b] = from[a]; });
-  });
-  for (int d = full.rank() - kRank; d < full.rank(); ++d) {
-    TransformDimension(work, full, d, false);
-  }
-  auto halves = out.shape().dims();
-  DispatchDType(out.dtype(), TypeList<complex64, complex128>{}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* to = out.data<T>();
-    ForBox({halves.begin(), halves.end()}, full, out.shape(),
-           [&](int64_t a, int64_t b) { to[b] = T(work[a]); });
-  });
-  return OkStatus();
+  return in.dtype() == DType::kFloat
+             ? RealTransformOf<float, kRank>(in, full, out)
+             : RealTransformOf<double, kRank>(in, full, out);
 }
 
 // The last dimension's other half is the conjugate of the first.
+template <typename T, int kRank>
+Status RealInverseOf(const Tensor& in, const Shape& full, Tensor& out) {
+  using E = std::complex<T>;
+  const int last = full.rank() - 1;
+  std::vector<int64_t> box = SizesOf(full);
+  box[last] = full[last] / 2 + 1;
+  HR_ASSIGN_OR_RETURN(const Shape half, Shape::Make(box));
+  Tensor room;
+  const Tensor* from = &in;
+  double scale = 1.0 / static_cast<double>(full[last]);
+  for (int d = last - kRank + 1; d < last; ++d) {
+    if (from == &in) {
+      HR_ASSIGN_OR_RETURN(room, Tensor::Allocate(in.dtype(), half));
+    }
+    HR_RETURN_IF_ERROR((TransformDimension<T, E, E>(
+        box, d, full[d], {from->data<E>(), from->shape()},
+        {room.data<E>(), half}, true)));
+    from = &room;
+    scale /= static_cast<double>(full[d]);
+  }
+  return TransformDimension<T, E, T>(box, last, full[last],
+                                     {from->data<E>(), from->shape()},
+                                     {out.data<T>(), full}, true, scale);
+}
+
 template <int kRank>
 Status RealInverse(KernelContext& c) {
   const Tensor& in = c.input(0);
   Shape full;
   HR_RETURN_IF_ERROR((CheckLengths<kRank, true>(c, &full)));
   Tensor& out = c.output(0);
-  const int64_t total = full.num_elements();
-  if (total == 0) return OkStatus();
+  HR_RETURN_IF_ERROR(
+      CheckTypes("backward", in.dtype(), out.dtype(), out.dtype(), in.dtype()));
+  if (out.num_elements() == 0) return OkStatus();
   if (in.num_elements() == 0) return FillZeros(out);
-  const int last = full.rank() - 1;
-  const int64_t n = full[last], half = n / 2 + 1;
-  auto dims = full.dims();
-  std::vector<int64_t> box(dims.begin(), dims.end());
-  box[last] = half;
-  Row work(total);
-  DispatchDType(in.dtype(), TypeList<complex64, complex128>{}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* from = in.data<T>();
-    ForBox(box, in.shape(), full,
-           [&](int64_t a, int64_t b) { work[b] = Complex(from[a]); });
-  });
-  double scale = 1.0 / static_cast<double>(n);
-  for (int d = full.rank() - kRank; d < last; ++d) {
-    TransformDimension(work, full, d, true);
-    scale /= static_cast<double>(full[d]);
-  }
-  ForEach(total / n, [&](int64_t r) {
-    Complex* row = work.data() + r * n;
-    for (int64_t k = half; k < n; ++k) row[k] = std::conj(row[n - k]);
-    row[0] = row[0].real();
-    if (n % 2 == 0) row[n / 2] = row[n / 2].real();
-  });
-  TransformDimension(work, full, last, true);
-  DispatchDType(out.dtype(), TypeList<float, double>{}, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    T* to = out.data<T>();
-    ForEach(total,
-            [&](int64_t i) { to[i] = static_cast<T>(work[i].real() * scale); });
-  });
-  return OkStatus();
+  return out.dtype() == DType::kFloat
+             ? RealInverseOf<float, kRank>(in, full, out)
+             : RealInverseOf<double, kRank>(in, full, out);
 }
 
 // The last of the lengths, as a scalar.

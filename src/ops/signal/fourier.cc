@@ -1,90 +1,192 @@
 #include "ops/signal/fourier.h"
 
+#include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <list>
+#include <mutex>
+
+#include "base/cpu_level.h"
+#include "base/thread_pool.h"
+#include "tensor/tensor.h"
 
 namespace headrace {
 
-Fourier::Fourier(int64_t n) : n_(n) {
-  int64_t left = n;
-  for (int64_t f = 2; f <= kGreatestRadix && left > 1; ++f) {
-    while (left % f == 0) {
-      factors_.push_back(f);
-      left /= f;
-    }
+#define HR_DECLARE(level)                      \
+  namespace level {                            \
+  const FourierLoops<float>* FloatFourier();   \
+  const FourierLoops<double>* DoubleFourier(); \
   }
-  auto root = [](int64_t k, int64_t of) {
-    return std::polar(1.0, -2 * M_PI * static_cast<double>(k) / of);
+HR_FOR_EACH_LEVEL(HR_DECLARE)
+#undef HR_DECLARE
+
+template <>
+const FourierLoops<float>& LoopsForFourier() {
+  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), FloatFourier());
+  return *loops;
+}
+template <>
+const FourierLoops<double>& LoopsForFourier() {
+  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), DoubleFourier());
+  return *loops;
+}
+
+namespace {
+
+// Below this many rows a row is transformed by itself.
+constexpr int64_t kLeastRows = 3;
+// Of the transforms that are kept.
+constexpr size_t kMostKept = 16;
+constexpr int64_t kMostKeptLength = int64_t{1} << 22;
+
+Status NoMemory(int64_t n) {
+  return ResourceExhausted("no memory for a Fourier transform of length ", n);
+}
+
+double CostOf(int64_t n, bool vectors) {
+  const double size = static_cast<double>(n);
+  return size * std::log2(size + 1) * (vectors ? 0.1 : 0.7);
+}
+
+template <typename T>
+struct Kept {
+  std::mutex lock;
+  struct Entry {
+    int64_t n;
+    bool real;
+    std::shared_ptr<const Fourier<T>> transform;
   };
-  if (left == 1) {
-    for (int64_t k = 0; k < n; ++k) roots_.push_back(root(k, n));
-    return;
-  }
-  int64_t m = 1;
-  while (m < 2 * n - 1) m *= 2;
-  convolution_ = std::make_unique<Fourier>(m);
-  chirp_transform_.assign(m, Complex());
-  // k^2 modulo 2n, kept exact for the angle's sake.
-  uint64_t square = 0;
-  const uint64_t turn = 2 * static_cast<uint64_t>(n);
-  for (int64_t k = 0; k < n; ++k) {
-    chirp_.push_back(root(static_cast<int64_t>(square), 2 * n));
-    const Complex c = std::conj(chirp_.back());
-    chirp_transform_[k] = c;
-    if (k > 0) chirp_transform_[m - k] = c;
-    square = (square + 2 * static_cast<uint64_t>(k) + 1) % turn;
-  }
-  std::vector<Complex> scratch;
-  convolution_->Transform(chirp_transform_.data(), false, &scratch);
-}
+  std::list<Entry> entries;  // the last used first
 
-void Fourier::Transform(Complex* row, bool inverse,
-                        std::vector<Complex>* scratch) const {
-  if (n_ == 1) return;
-  if (convolution_) return Bluestein(row, inverse, scratch);
-  scratch->assign(row, row + n_);
-  Mixed(scratch->data(), row, n_, 1, 0, inverse);
-}
-
-// Decimation in time: `factor` interleaved parts, then butterflies.
-void Fourier::Mixed(const Complex* in, Complex* out, int64_t n, int64_t stride,
-                    size_t factor, bool inverse) const {
-  if (n == 1) {
-    out[0] = in[0];
-    return;
-  }
-  const int64_t f = factors_[factor], part = n / f;
-  for (int64_t p = 0; p < f; ++p) {
-    Mixed(in + p * stride, out + p * part, part, stride * f, factor + 1,
-          inverse);
-  }
-  Complex terms[kGreatestRadix];
-  for (int64_t k = 0; k < part; ++k) {
-    for (int64_t p = 0; p < f; ++p) {
-      terms[p] = out[p * part + k] * Root(stride * p * k, inverse);
+  std::shared_ptr<const Fourier<T>> Find(int64_t n, bool real) {
+    std::lock_guard<std::mutex> hold(lock);
+    for (auto e = entries.begin(); e != entries.end(); ++e) {
+      if (e->n != n || e->real != real) continue;
+      entries.splice(entries.begin(), entries, e);
+      return entries.front().transform;
     }
-    for (int64_t q = 0; q < f; ++q) {
-      Complex sum = terms[0];
-      for (int64_t p = 1; p < f; ++p) {
-        sum += terms[p] * Root(n_ / f * (p * q % f), inverse);
+    return nullptr;
+  }
+  void Add(int64_t n, bool real, std::shared_ptr<const Fourier<T>> transform) {
+    if (n > kMostKeptLength) return;
+    std::lock_guard<std::mutex> hold(lock);
+    entries.push_front({n, real, std::move(transform)});
+    int64_t length = 0;
+    size_t count = 0;
+    for (auto e = entries.begin(); e != entries.end(); ++e) {
+      length += e->n;
+      if (++count <= kMostKept && length <= kMostKeptLength) continue;
+      entries.erase(e, entries.end());
+      break;
+    }
+  }
+};
+
+}  // namespace
+
+template <typename T>
+Fourier<T>::Fourier(int64_t n, bool real, void* plan)
+    : loops_(LoopsForFourier<T>()), n_(n), real_(real), plan_(plan) {}
+template <typename T>
+Fourier<T>::~Fourier() {
+  loops_.destroy(plan_);
+}
+
+template <typename T>
+StatusOr<std::shared_ptr<const Fourier<T>>> Fourier<T>::Get(int64_t n,
+                                                            bool real) {
+  static Kept<T>& kept = *new Kept<T>;
+  if (auto found = kept.Find(n, real)) return found;
+  void* plan = LoopsForFourier<T>().make(n, real);
+  if (plan == nullptr) return NoMemory(n);
+  std::shared_ptr<const Fourier> made(new Fourier(n, real, plan));
+  kept.Add(n, real, made);
+  return made;
+}
+
+template <typename T>
+Status Fourier<T>::Run(const FourierRows<T>& rows) const {
+  const bool dense = rows.from_step == 2 && rows.to_step == 2;
+  if (!real_ && dense && loops_.is_long(plan_)) return RunLong(rows);
+  return RunBatches(rows);
+}
+
+template <typename T>
+Status Fourier<T>::RunBatches(const FourierRows<T>& rows) const {
+  const bool alone = rows.count < kLeastRows;
+  const int width = alone ? 1 : loops_.width;
+  const int64_t batches = (rows.count + width - 1) / width;
+  const double cost = CostOf(n_, !alone) * width;
+  std::atomic<bool> failed{false};
+  ParallelFor(batches, cost, [&](int64_t begin, int64_t end) {
+    auto room = Tensor::Allocate(
+        DTypeOf<T>,
+        Shape{(alone ? loops_.alone_room : loops_.batch_room)(plan_)});
+    if (!room.ok()) {
+      failed = true;
+      return;
+    }
+    FourierBatch<T> batch;
+    batch.alone = alone;
+    batch.from_step = rows.from_step;
+    batch.to_step = rows.to_step;
+    batch.inverse = rows.inverse;
+    batch.scale = rows.scale;
+    for (int64_t b = begin; b < end && !failed; ++b) {
+      const int64_t row = b * width;
+      batch.lanes =
+          static_cast<int>(std::min<int64_t>(width, rows.count - row));
+      for (int l = 0; l < batch.lanes; ++l) {
+        int64_t from, to;
+        rows.place(row + l, &from, &to);
+        batch.from[l] = rows.from + from;
+        batch.to[l] = rows.to + to;
       }
-      out[q * part + k] = sum;
+      if (!(real_ ? loops_.real_rows : loops_.complex_rows)(
+              plan_, batch, room->template data<T>())) {
+        failed = true;
+      }
     }
-  }
+  });
+  return failed ? NoMemory(n_) : OkStatus();
 }
 
-void Fourier::Bluestein(Complex* row, bool inverse,
-                        std::vector<Complex>* scratch) const {
-  auto turned = [inverse](Complex c) { return inverse ? std::conj(c) : c; };
-  const int64_t m = convolution_->size();
-  std::vector<Complex> work(m);
-  // The inverse is the conjugate of the transform of the conjugate.
-  for (int64_t k = 0; k < n_; ++k) work[k] = turned(row[k]) * chirp_[k];
-  convolution_->Transform(work.data(), false, scratch);
-  for (int64_t k = 0; k < m; ++k) work[k] *= chirp_transform_[k];
-  convolution_->Transform(work.data(), true, scratch);
-  for (int64_t k = 0; k < n_; ++k) {
-    row[k] = turned(work[k] / static_cast<double>(m) * chirp_[k]);
+template <typename T>
+Status Fourier<T>::RunLong(const FourierRows<T>& rows) const {
+  HR_ASSIGN_OR_RETURN(
+      Tensor middle, Tensor::Allocate(DTypeOf<T>, Shape{loops_.middle(plan_)}));
+  T* between = middle.data<T>();
+  const int64_t columns = loops_.column_groups(plan_);
+  const int64_t groups = loops_.row_groups(plan_);
+  const double cost = CostOf(n_, true) / 2;
+  std::atomic<bool> failed{false};
+  for (int64_t r = 0; r < rows.count && !failed; ++r) {
+    int64_t at, to_at;
+    rows.place(r, &at, &to_at);
+    ParallelFor(columns, cost / columns, [&](int64_t begin, int64_t end) {
+      auto room = Tensor::Allocate(DTypeOf<T>, Shape{loops_.long_room(plan_)});
+      for (int64_t g = begin; g < end && !failed; ++g) {
+        if (!room.ok() ||
+            !loops_.long_columns(plan_, rows.from + at, between, g,
+                                 rows.inverse, room->template data<T>())) {
+          failed = true;
+        }
+      }
+    });
+    if (failed) break;
+    ParallelFor(groups, cost / groups, [&](int64_t begin, int64_t end) {
+      for (int64_t g = begin; g < end && !failed; ++g) {
+        if (!loops_.long_rows(plan_, between, rows.to + to_at, g, rows.inverse,
+                              rows.scale)) {
+          failed = true;
+        }
+      }
+    });
   }
+  return failed ? NoMemory(n_) : OkStatus();
 }
+
+template class Fourier<float>;
+template class Fourier<double>;
 
 }  // namespace headrace

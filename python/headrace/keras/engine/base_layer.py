@@ -9,7 +9,7 @@ from headrace._load import _headrace
 from headrace.framework.name_scopes import name_scope
 from headrace.keras import initializer, regularizer, serialization, settings
 from headrace.keras.engine import input_spec as input_specs
-from headrace.keras.engine import tracking
+from headrace.keras.engine import dispatch, tracking
 from headrace.keras.engine.call_context import context, spec_of
 
 _EagerTensor = _headrace.EagerTensor
@@ -417,6 +417,7 @@ class Layer(tracking.Tracking):
             raise AttributeError(
                 f"Layer {self.name} has no inbound nodes, hence no {what}."
             )
+        dispatch.install()
         return getattr(nodes[index], kind)
 
     @property
@@ -499,8 +500,7 @@ def _constraint(value):
 
 
 def _shapes(tensors):
-    shapes = tf.nest.map_structure(lambda t: tuple(t.shape.as_list()), tensors)
-    return shapes
+    return tf.nest.map_structure(lambda t: tuple(t.shape.as_list()), tensors)
 
 
 def _masks_of(inputs):

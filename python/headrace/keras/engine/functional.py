@@ -3,6 +3,7 @@
 import headrace as tf
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
+from headrace.keras.engine import dispatch
 from headrace.keras.engine.graph_network import GraphNetwork
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.engine.keras_tensor import KerasTensor
@@ -68,6 +69,7 @@ class Functional(Model):
 
     @property
     def outputs(self):
+        dispatch.install()
         return self._network.flat_outputs
 
     @property
@@ -76,6 +78,7 @@ class Functional(Model):
 
     @property
     def output(self):
+        dispatch.install()
         return self._network.outputs
 
     @property

@@ -2,6 +2,7 @@
 
 import headrace as tf
 from headrace.keras import settings
+from headrace.keras.engine import dispatch
 
 
 class KerasTensor:
@@ -42,6 +43,11 @@ class KerasTensor:
     def get_shape(self):
         return self.shape
 
+    def set_shape(self, shape):
+        """Says more of the shape."""
+        known = self.shape.merge_with(shape)
+        self.type_spec = tf.TensorSpec(known, self.dtype, self.type_spec.name)
+
     def __repr__(self):
         layer = f" (created by layer '{self.history[0].name}')" if self.history else ""
         shape = tuple(self.shape.as_list()) if self.shape.rank is not None else None
@@ -56,10 +62,10 @@ class KerasTensor:
         return f"KerasTensor({', '.join(parts)})"
 
     def __tf_tensor__(self, dtype=None, name=None):
-        raise TypeError(
+        raise dispatch.KerasTensorMet(
             f"Cannot convert {self!r} to a tensor: it stands for a value of a model that "
-            "is being described. Use layers and operators on it; wrap other functions "
-            "in a `tf.keras.layers.Lambda` layer."
+            "is being described. Use layers, operators and functions of tf on it; wrap "
+            "other functions in a `tf.keras.layers.Lambda` layer."
         )
 
     def __array__(self, *args, **kwargs):

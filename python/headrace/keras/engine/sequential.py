@@ -7,7 +7,7 @@ from headrace.keras import serialization
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.call_context import context
 from headrace.keras.engine.functional import Functional
-from headrace.keras.engine.input_layer import Input, InputLayer
+from headrace.keras.engine.input_layer import make_input, InputLayer
 from headrace.keras.engine.keras_tensor import KerasTensor
 from headrace.keras.engine.model import Model
 
@@ -69,7 +69,7 @@ class Sequential(Functional):
                 dtype = layer.inputs[0].dtype
         if shape is None:
             return
-        x = Input(batch_shape=shape, dtype=dtype, name=layer.name + "_input")
+        x = make_input(batch_shape=shape, dtype=dtype, name=layer.name + "_input")
         stack.append(x.history[0])
         stack.append(layer)
         self._set_graph(x, self._called(layer, x))
@@ -142,7 +142,7 @@ class Sequential(Functional):
         try:
             with tf.init_scope():
                 first = self.layers[0]
-                x = Input(
+                x = make_input(
                     batch_shape=shape.as_list(),
                     dtype=dtype or first.dtype,
                     name=first.name + "_input",

@@ -45,6 +45,19 @@ def _is_module(value):
     return isinstance(value, tf.Module)
 
 
+def start_restored(variable):
+    """A variable just made and attached: a checkpoint's value is its first one."""
+    operation = getattr(variable, "_restoring", None)
+    if operation is not None:  # a variable of a graph
+        variable._starts_with(operation)
+
+
+def attach_new(node, name, variable):
+    """Attaches a variable just made."""
+    node.attach(name, node_of(variable))
+    start_restored(variable)
+
+
 class Tracking(tf.Module):
     """Base of layers: finds what is assigned to attributes."""
 
@@ -107,7 +120,7 @@ class Tracking(tf.Module):
         """A variable of add_weight: known to checkpoints by `name`."""
         self._keras.own.append(variable)
         self._keras.names.append((name, variable))
-        node_of(self).attach(name, node_of(variable))
+        attach_new(node_of(self), name, variable)
 
     def _trackable_items(self):
         items = super()._trackable_items()

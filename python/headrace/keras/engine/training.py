@@ -301,12 +301,7 @@ class Trainer:
             count += 1
         source.note_size(count)
         if logs is None:
-            raise ValueError(
-                "Unexpected result of `test_function` (Empty batch_outputs). Please use "
-                "`Model.compile(..., run_eagerly=True)`, or "
-                "`tf.config.run_functions_eagerly(True)` for more information of where "
-                "went wrong, or file a issue/bug to `tf.keras`."
-            )
+            raise _no_batches("test")
         logs = _numbers(logs)
         callbacks.on_test_end(logs)
         return logs
@@ -334,13 +329,7 @@ class Trainer:
             x, y, sample_weight, batch_size=batch_size, steps=steps
         )
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
-        logs = self._measure(source, callbacks)
-        if return_dict:
-            return logs
-        values = [logs[n] for n in self.metrics_names if n in logs] or list(
-            logs.values()
-        )
-        return values[0] if len(values) == 1 else values
+        return self._result(self._measure(source, callbacks), return_dict)
 
     def predict(
         self,
@@ -369,12 +358,7 @@ class Trainer:
             count += 1
         source.note_size(count)
         if not results:
-            raise ValueError(
-                "Unexpected result of `predict_function` (Empty batch_outputs). Please "
-                "use `Model.compile(..., run_eagerly=True)`, or "
-                "`tf.config.run_functions_eagerly(True)` for more information of where "
-                "went wrong, or file a issue/bug to `tf.keras`."
-            )
+            raise _no_batches("predict")
         callbacks.on_predict_end()
         return _joined(results)
 
@@ -393,7 +377,7 @@ class Trainer:
         if reset_metrics:
             self.reset_metrics()
         data = data_adapter.batch(x, y, sample_weight, class_weight)
-        return self._batch_result(self._steps("train")(data), return_dict)
+        return self._result(_numbers(self._steps("train")(data)), return_dict)
 
     def test_on_batch(
         self, x, y=None, sample_weight=None, reset_metrics=True, return_dict=False
@@ -402,10 +386,10 @@ class Trainer:
         if reset_metrics:
             self.reset_metrics()
         data = data_adapter.batch(x, y, sample_weight)
-        return self._batch_result(self._steps("test")(data), return_dict)
+        return self._result(_numbers(self._steps("test")(data)), return_dict)
 
-    def _batch_result(self, logs, return_dict):
-        logs = _numbers(logs)
+    def _result(self, logs, return_dict):
+        """Logs as evaluate and the like return them: a dict, numbers or one number."""
         if return_dict:
             return logs
         values = [logs[n] for n in self.metrics_names if n in logs] or list(
@@ -421,6 +405,15 @@ class Trainer:
 
 def _verbosity(verbose):
     return 1 if verbose == "auto" else int(verbose)
+
+
+def _no_batches(kind):
+    return ValueError(
+        f"Unexpected result of `{kind}_function` (Empty batch_outputs). Please use "
+        "`Model.compile(..., run_eagerly=True)`, or "
+        "`tf.config.run_functions_eagerly(True)` for more information of where went "
+        "wrong, or file a issue/bug to `tf.keras`."
+    )
 
 
 def _array(x):

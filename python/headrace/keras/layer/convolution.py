@@ -40,13 +40,17 @@ class _ChannelsLast:
 
     def __init__(self, layer, rank):
         self._first = layer.data_format == "channels_first"
-        self._to = [0, *range(2, rank + 2), 1]
-        self._back = [0, rank + 1, *range(1, rank + 1)]
+        self._rank = rank
 
     def __call__(self, function, inputs):
         if not self._first:
             return function(inputs)
-        return tf.transpose(function(tf.transpose(inputs, self._to)), self._back)
+        batch = len(inputs.shape) - self._rank - 1
+        lead, last = [*range(batch)], batch + self._rank
+        out = function(
+            tf.transpose(inputs, [*lead, *range(batch + 1, last + 1), batch])
+        )
+        return tf.transpose(out, [*lead, last, *range(batch, last)])
 
 
 class _Convolution(Weighted, Layer):
@@ -139,7 +143,8 @@ class _Convolution(Weighted, Layer):
         padding = self.padding.upper()
         if padding == "CAUSAL":
             left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            inputs = tf.pad(inputs, [[0, 0], [left, 0], [0, 0]])
+            batch = [[0, 0]] * (len(inputs.shape) - 2)
+            inputs = tf.pad(inputs, [*batch, [left, 0], [0, 0]])
             padding = "VALID"
         function = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}[self.rank]
         strides, dilations = list(self.strides), list(self.dilation_rate)
@@ -170,10 +175,10 @@ class _Convolution(Weighted, Layer):
 
     def compute_output_shape(self, input_shape):
         sizes = tf.TensorShape(input_shape).as_list()
+        batch, inner = sizes[: -self.rank - 1], sizes[-self.rank - 1 :]
         if self.data_format == "channels_first":
-            return tf.TensorShape([sizes[0], self.filters, *self._out_sizes(sizes[2:])])
-        inner = self._out_sizes(sizes[1:-1])
-        return tf.TensorShape([sizes[0], *inner, self.filters])
+            return tf.TensorShape([*batch, self.filters, *self._out_sizes(inner[1:])])
+        return tf.TensorShape([*batch, *self._out_sizes(inner[:-1]), self.filters])
 
     def get_config(self):
         return {

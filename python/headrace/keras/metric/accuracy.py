@@ -18,6 +18,7 @@ def accuracy(y_true, y_pred):
 def binary_accuracy(y_true, y_pred, threshold=0.5):
     y_pred = tf.convert_to_tensor(y_pred)
     y_true = tf.convert_to_tensor(y_true)
+    threshold = tf.cast(threshold, y_pred.dtype)
     right = tf.equal(y_true, tf.cast(y_pred > threshold, y_true.dtype))
     return tf.reduce_mean(tf.cast(right, settings.floatx()), axis=-1)
 

@@ -1,6 +1,9 @@
 """tf.keras.metrics.Metric."""
 
+import functools
+
 import headrace as tf
+from headrace._load import _headrace
 from headrace.keras import settings
 from headrace.keras.engine.base_layer import Layer
 
@@ -11,14 +14,27 @@ class Metric(Layer):
     _keras_module = "keras.metrics"
     _is_metric = True
 
+    def __new__(cls, *args, **kwargs):
+        self = super().__new__(cls, *args, **kwargs)
+        if not _headrace.is_eager() and not tf.inside_function():
+            update = functools.partial(_graph_update, self, self.update_state)
+            object.__setattr__(self, "update_state", update)
+        return self
+
     def __init__(self, name=None, dtype=None, **kwargs):
         super().__init__(name=name, dtype=dtype, **kwargs)
         self.built = True
 
     def __call__(self, *args, **kwargs):
         """Updates the state and gives the result."""
-        self.update_state(*args, **kwargs)
-        return self.result()
+        update = self.update_state(*args, **kwargs)
+        with tf.control_dependencies([] if update is None else [update]):
+            return self.result()
+
+    @property
+    def updates(self):
+        """The operations of a plain graph that take values in."""
+        return self._keras.__dict__.setdefault("updates", [])
 
     def reset_state(self):
         for v in self.variables:
@@ -48,7 +64,7 @@ class Metric(Layer):
         initializer=None,
         dtype=None,
     ):
-        return super().add_weight(
+        variable = super().add_weight(
             name=name,
             shape=shape,
             dtype=self._dtype if dtype is None else dtype,
@@ -57,6 +73,9 @@ class Metric(Layer):
             synchronization=synchronization,
             aggregation=aggregation,
         )
+        if hasattr(variable, "_initial_value"):
+            _uncollect(variable)
+        return variable
 
     def get_config(self):
         return {"name": self.name, "dtype": self.dtype}
@@ -72,6 +91,25 @@ class Metric(Layer):
     @property
     def non_trainable_weights(self):
         return list(self._keras.own)
+
+
+def _graph_update(metric, update_state, *args, **kwargs):
+    """In a plain graph: the operation that takes values in."""
+    from headrace.keras.optimizer.graph_updates import Ordered
+
+    graph = tf.compat.v1.get_default_graph()
+    ordered = Ordered(graph)
+    result = update_state(*args, **kwargs)
+    operations = ordered.end()
+    update = tf.group(*operations, *([] if result is None else [result]))
+    metric.updates.append(update)
+    return update
+
+
+def _uncollect(variable):
+    """Takes a variable of a graph out of those that are saved and initialized."""
+    found = variable.graph.get_collection_ref("variables")
+    found[:] = [v for v in found if v is not variable]
 
 
 def to_floats(*values):

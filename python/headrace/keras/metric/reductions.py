@@ -75,8 +75,8 @@ class MeanMetricWrapper(Mean):
         self._fn, self._fn_kwargs = fn, kwargs
 
     def update_state(self, y_true, y_pred, sample_weight=None):
-        y_pred = tf.convert_to_tensor(y_pred)
-        y_true = tf.convert_to_tensor(y_true)
+        y_pred = self._in_dtype(y_pred)
+        y_true = self._in_dtype(y_true)
         if self._squeezes and self._fn not in losses._SPARSE:
             y_pred, y_true, _ = losses.squeeze_or_expand(y_pred, y_true)
         values = self._fn(y_true, y_pred, **self._fn_kwargs)
@@ -84,6 +84,11 @@ class MeanMetricWrapper(Mean):
         if sample_weight is None and mask is not None:
             sample_weight = mask
         super().update_state(values, sample_weight)
+
+    def _in_dtype(self, values):
+        """The metric's dtype, with what an activation left for losses."""
+        values = tf.convert_to_tensor(values)
+        return values if values.dtype == self._dtype else tf.cast(values, self._dtype)
 
     def get_config(self):
         config = super().get_config()

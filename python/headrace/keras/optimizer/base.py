@@ -12,6 +12,7 @@ import headrace as tf
 from headrace._load import _headrace
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras import serialization
+from headrace.keras.engine.tracking import attach_new, start_restored
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 
@@ -115,7 +116,7 @@ class BaseOptimizer(AutoTrackable):
             prefix = f"{self._name}/iter" if self._is_legacy else "iteration"
             step = self._new_variable(0, prefix, tf.int64)
             self._hyper_variables["iter"] = step
-            node.attach("iter", node_of(step))
+            attach_new(node, "iter", step)
             if not self._is_legacy:
                 node.attach("_iterations", node_of(step))
                 self._variables = [step]
@@ -130,7 +131,7 @@ class BaseOptimizer(AutoTrackable):
                 value, label, None if _has_dtype(value) else tf.float32
             )
             self._hyper_variables[name] = variable
-            node.attach(name, node_of(variable))
+            attach_new(node, name, variable)
             if name == "learning_rate" and not self._is_legacy:
                 node.attach("_learning_rate", node_of(variable))
 
@@ -210,6 +211,7 @@ class BaseOptimizer(AutoTrackable):
         slot = self._new_variable(value, name, variable.dtype)
         slots[slot_name] = slot
         node_of(self).attach_slot(node_of(variable), slot_name, node_of(slot))
+        start_restored(slot)
         if not self._is_legacy:
             self._variables.append(slot)
         return slot
@@ -262,23 +264,32 @@ class BaseOptimizer(AutoTrackable):
         elif "iter" not in self._hyper_variables:
             self._make_hypers()
         gradients = self._limited([g for g, _ in pairs])
+        if not _headrace.is_eager() and not tf.inside_function():
+            from headrace.keras.optimizer import graph_updates
+
+            return graph_updates.apply(self, gradients, variables, name)
         rates = {}
         for gradient, variable in zip(gradients, variables):
             dtype = variable.dtype
             if dtype not in rates:
                 rates[dtype] = self._coefficients(dtype)
-            known = rates[dtype]
-            if self.weight_decay and self._decays(variable):
-                step = tf.cast(self.weight_decay, dtype) * known["lr"]
-                variable.assign_sub(variable._read() * step, read_value=False)
-            slots = self._slots.get(variable.handle._id)
-            if _is_slices(gradient):
-                self._update_sparse(gradient, variable, slots, known)
-            else:
-                self._update(gradient, variable, slots, known)
-            if variable.constraint is not None:
-                variable.assign(variable.constraint(variable), read_value=False)
+            self._apply_one(gradient, variable, rates[dtype], _at_once)
         return self._count_step(name)
+
+    def _apply_one(self, gradient, variable, known, then):
+        """Updates one variable; `then` comes between steps, each after the last."""
+        if self.weight_decay and self._decays(variable):
+            step = tf.cast(self.weight_decay, variable.dtype) * known["lr"]
+            variable.assign_sub(variable._read() * step, read_value=False)
+            then()
+        slots = self._slots.get(variable.handle._id)
+        if _is_slices(gradient):
+            self._update_sparse(gradient, variable, slots, known)
+        else:
+            self._update(gradient, variable, slots, known)
+        if variable.constraint is not None:
+            then()
+            variable.assign(variable.constraint(variable), read_value=False)
 
     def _count_step(self, name):
         return self.iterations.assign_add(1, name=name)
@@ -381,6 +392,10 @@ _AGGREGATION = (
 )
 
 
+def _at_once():
+    """Nothing to wait for: what was asked for is done."""
+
+
 def _has_dtype(value):
     return hasattr(value, "dtype")
 
@@ -424,15 +439,3 @@ def _with_gradients(pairs):
         missing,
     )
     return kept
-
-
-def summed_rows(gradient):
-    """(values, indices) of slices with equal indices added."""
-    indices, places = tf.unique(gradient.indices)
-    count = tf.shape(indices)[0]
-    return tf.math.unsorted_segment_sum(gradient.values, places, count), indices
-
-
-def apply(op, variable, **arguments):
-    """Runs a Resource* update of a variable."""
-    return _headrace.raw_op(op)(var=variable.handle, **arguments)

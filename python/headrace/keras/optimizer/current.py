@@ -19,6 +19,8 @@ class Optimizer(BaseOptimizer):
     """Base of the optimizers of tf.keras.optimizers."""
 
     _keras_module = "keras.optimizers"
+    _config_names = ()
+    _config_plain = ()
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -64,9 +66,6 @@ class Optimizer(BaseOptimizer):
     ):
         return self.add_slot(model_variable, variable_name, initial_value, shape)
 
-    def _own_config(self):
-        return {}
-
     def get_config(self):
         return {
             "name": self._name,
@@ -80,11 +79,14 @@ class Optimizer(BaseOptimizer):
             "jit_compile": self.jit_compile,
             "is_legacy_optimizer": False,
             "learning_rate": self._serialized("learning_rate"),
-            **self._own_config(),
+            **{n: float(self._hypers[n]) for n in self._config_names},
+            **{n: getattr(self, n) for n in self._config_plain},
         }
 
 
 class SGD(rules.SGDRule, Optimizer):
+    _config_plain = ("momentum", "nesterov")
+
     def __init__(
         self, learning_rate=0.01, momentum=0.0, nesterov=False, name="SGD", **kwargs
     ):
@@ -101,32 +103,9 @@ class SGD(rules.SGDRule, Optimizer):
             return tf.constant(self.momentum, dtype)
         return super()._value(name, dtype)
 
-    def _own_config(self):
-        return {"momentum": self.momentum, "nesterov": self.nesterov}
-
 
 class Adam(rules.AdamRule, Optimizer):
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-7,
-        amsgrad=False,
-        name="Adam",
-        **kwargs,
-    ):
-        hypers = dict(beta_1=beta_1, beta_2=beta_2)
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.epsilon, self.amsgrad = epsilon, amsgrad
-
-    def _own_config(self):
-        return {
-            "beta_1": float(self._hypers["beta_1"]),
-            "beta_2": float(self._hypers["beta_2"]),
-            "epsilon": self.epsilon,
-            "amsgrad": self.amsgrad,
-        }
+    pass
 
 
 class AdamW(Adam):
@@ -158,122 +137,20 @@ class AdamW(Adam):
 
 
 class RMSprop(rules.RMSpropRule, Optimizer):
-    def __init__(
-        self,
-        learning_rate=0.001,
-        rho=0.9,
-        momentum=0.0,
-        epsilon=1e-7,
-        centered=False,
-        name="RMSprop",
-        **kwargs,
-    ):
-        hypers = dict(rho=rho, momentum=momentum)
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self._momentum = bool(momentum)
-        self.epsilon, self.centered = epsilon, centered
-
-    def _own_config(self):
-        return {
-            "rho": float(self._hypers["rho"]),
-            "momentum": float(self._hypers["momentum"]),
-            "epsilon": self.epsilon,
-            "centered": self.centered,
-        }
+    pass
 
 
 class Adagrad(rules.AdagradRule, Optimizer):
-    def __init__(
-        self,
-        learning_rate=0.001,
-        initial_accumulator_value=0.1,
-        epsilon=1e-7,
-        name="Adagrad",
-        **kwargs,
-    ):
-        self._set_up(name, learning_rate, {}, kwargs)
-        self.initial_accumulator_value = initial_accumulator_value
-        self.epsilon = epsilon
-
-    def _own_config(self):
-        return {
-            "initial_accumulator_value": self.initial_accumulator_value,
-            "epsilon": self.epsilon,
-        }
+    pass
 
 
 class Ftrl(rules.FtrlRule, Optimizer):
-    def __init__(
-        self,
-        learning_rate=0.001,
-        learning_rate_power=-0.5,
-        initial_accumulator_value=0.1,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        l2_shrinkage_regularization_strength=0.0,
-        beta=0.0,
-        name="Ftrl",
-        **kwargs,
-    ):
-        hypers = dict(
-            learning_rate_power=learning_rate_power,
-            l1_regularization_strength=l1_regularization_strength,
-            l2_regularization_strength=l2_regularization_strength,
-            beta=beta,
-        )
-        if initial_accumulator_value < 0.0:
-            raise ValueError(
-                "`initial_accumulator_value` needs to be positive or zero. Received: "
-                f"initial_accumulator_value={initial_accumulator_value}."
-            )
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.initial_accumulator_value = initial_accumulator_value
-        self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
-
-    def _own_config(self):
-        names = (
-            "learning_rate_power",
-            "l1_regularization_strength",
-            "l2_regularization_strength",
-            "beta",
-        )
-        return {
-            "initial_accumulator_value": self.initial_accumulator_value,
-            "l2_shrinkage_regularization_strength": (
-                self.l2_shrinkage_regularization_strength
-            ),
-            **{n: float(self._hypers[n]) for n in names},
-        }
+    pass
 
 
 class Adadelta(rules.AdadeltaRule, Optimizer):
-    def __init__(
-        self, learning_rate=0.001, rho=0.95, epsilon=1e-7, name="Adadelta", **kwargs
-    ):
-        self._set_up(name, learning_rate, dict(rho=rho), kwargs)
-        self.epsilon = epsilon
-
-    def _own_config(self):
-        return {"rho": float(self._hypers["rho"]), "epsilon": self.epsilon}
+    pass
 
 
 class Adamax(rules.AdamaxRule, Optimizer):
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-7,
-        name="Adamax",
-        **kwargs,
-    ):
-        hypers = dict(beta_1=beta_1, beta_2=beta_2)
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.epsilon = epsilon
-
-    def _own_config(self):
-        return {
-            "beta_1": float(self._hypers["beta_1"]),
-            "beta_2": float(self._hypers["beta_2"]),
-            "epsilon": self.epsilon,
-        }
+    pass

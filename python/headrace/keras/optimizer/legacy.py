@@ -35,8 +35,24 @@ class Optimizer(BaseOptimizer):
     def __init__(self, name, gradient_aggregator=None, **kwargs):
         self._set_up(name, kwargs.pop("learning_rate", 0.001), {}, kwargs)
 
+    def get_gradients(self, loss, params):
+        """The gradients of a graph's tensor, within what clipnorm and the like
+        allow."""
+        from headrace.eager import graph_gradients
+
+        found = graph_gradients.gradients(loss, params)
+        for gradient, param in zip(found, params):
+            if gradient is None:
+                raise ValueError(
+                    f"Variable {param} has `None` for gradient. Please make sure that "
+                    "all of your ops have a gradient defined (i.e. are "
+                    "differentiable)."
+                )
+        return self._limited(found)
+
     def get_updates(self, loss, params):
-        return [self.apply_gradients(self.compute_gradients(loss, params))]
+        """The operations of a graph that make one training step."""
+        return [self.apply_gradients(zip(self.get_gradients(loss, params), params))]
 
     _config_names = ()
     _config_plain = ()
@@ -69,69 +85,18 @@ class SGD(rules.SGDRule, Optimizer):
 
 
 class Adam(rules.AdamRule, Optimizer):
-    _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon", "amsgrad")
-
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-7,
-        amsgrad=False,
-        name="Adam",
-        **kwargs,
-    ):
-        hypers = dict(beta_1=beta_1, beta_2=beta_2)
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.epsilon, self.amsgrad = epsilon, amsgrad
+    pass
 
 
 class RMSprop(rules.RMSpropRule, Optimizer):
-    _config_names, _config_plain = ("rho", "momentum"), ("epsilon", "centered")
-
-    def __init__(
-        self,
-        learning_rate=0.001,
-        rho=0.9,
-        momentum=0.0,
-        epsilon=1e-7,
-        centered=False,
-        name="RMSprop",
-        **kwargs,
-    ):
-        self._set_up(name, learning_rate, dict(rho=rho, momentum=momentum), kwargs)
-        self._momentum = bool(momentum)
-        self.epsilon, self.centered = epsilon, centered
+    pass
 
 
 class Adagrad(rules.AdagradRule, Optimizer):
-    _config_plain = ("initial_accumulator_value", "epsilon")
-
-    def __init__(
-        self,
-        learning_rate=0.001,
-        initial_accumulator_value=0.1,
-        epsilon=1e-7,
-        name="Adagrad",
-        **kwargs,
-    ):
-        self._set_up(name, learning_rate, {}, kwargs)
-        self.initial_accumulator_value = initial_accumulator_value
-        self.epsilon = epsilon
+    pass
 
 
 class Ftrl(rules.FtrlRule, Optimizer):
-    _config_names = (
-        "learning_rate_power",
-        "l1_regularization_strength",
-        "l2_regularization_strength",
-        "beta",
-    )
-    _config_plain = (
-        "initial_accumulator_value",
-        "l2_shrinkage_regularization_strength",
-    )
-
     def __init__(
         self,
         learning_rate=0.001,
@@ -144,39 +109,22 @@ class Ftrl(rules.FtrlRule, Optimizer):
         beta=0.0,
         **kwargs,
     ):
-        hypers = dict(
-            learning_rate_power=learning_rate_power,
-            l1_regularization_strength=l1_regularization_strength,
-            l2_regularization_strength=l2_regularization_strength,
-            beta=beta,
+        super().__init__(
+            learning_rate,
+            learning_rate_power,
+            initial_accumulator_value,
+            l1_regularization_strength,
+            l2_regularization_strength,
+            l2_shrinkage_regularization_strength,
+            beta,
+            name,
+            **kwargs,
         )
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.initial_accumulator_value = initial_accumulator_value
-        self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
 
 
 class Adadelta(rules.AdadeltaRule, Optimizer):
-    _config_names, _config_plain = ("rho",), ("epsilon",)
-
-    def __init__(
-        self, learning_rate=0.001, rho=0.95, epsilon=1e-7, name="Adadelta", **kwargs
-    ):
-        self._set_up(name, learning_rate, dict(rho=rho), kwargs)
-        self.epsilon = epsilon
+    pass
 
 
 class Adamax(rules.AdamaxRule, Optimizer):
-    _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon",)
-
-    def __init__(
-        self,
-        learning_rate=0.001,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-7,
-        name="Adamax",
-        **kwargs,
-    ):
-        hypers = dict(beta_1=beta_1, beta_2=beta_2)
-        self._set_up(name, learning_rate, hypers, kwargs)
-        self.epsilon = epsilon
+    pass

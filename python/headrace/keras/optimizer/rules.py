@@ -2,57 +2,79 @@
 
 import headrace as tf
 from headrace._load import _headrace
-from headrace.keras.optimizer.base import apply, summed_rows
 
 
-class SGDRule:
+def _summed_rows(gradient):
+    """(values, indices) of slices with equal indices added."""
+    indices, places = tf.unique(gradient.indices)
+    count = tf.shape(indices)[0]
+    return tf.math.unsorted_segment_sum(gradient.values, places, count), indices
+
+
+class Rule:
+    """A rule whose update is one op: ResourceApplyX, or ResourceSparseApplyX of rows.
+
+    Attributes of subclasses:
+      _config_names: the hyper-parameters of the configuration.
+      _config_plain: its further attributes.
+      _has_sparse_op: rows have an op; else they are updated as a whole tensor.
+    """
+
+    _config_names = ()
+    _config_plain = ()
+    _has_sparse_op = False
+
+    def _op(self):
+        """X, and the slot of each of the op's arguments."""
+        raise NotImplementedError
+
+    def _apply(self, kind, variable, slots, **arguments):
+        op, slot_of = self._op()
+        handles = {a: slots[s].handle for a, s in slot_of.items()}
+        _headrace.raw_op(f"Resource{kind}{op}")(
+            var=variable.handle, **handles, **arguments
+        )
+
+    def _update(self, gradient, variable, slots, known):
+        self._apply("Apply", variable, slots, grad=gradient, **known)
+
+    def _update_sparse(self, gradient, variable, slots, known):
+        if not self._has_sparse_op:
+            super()._update_sparse(gradient, variable, slots, known)
+            return
+        values, rows = _summed_rows(gradient)
+        self._apply("SparseApply", variable, slots, grad=values, indices=rows, **known)
+
+
+class SGDRule(Rule):
     """Plain, with momentum, or Nesterov's."""
+
+    _has_sparse_op = property(lambda self: self._is_legacy)
 
     def _slot_names(self):
         return (("momentum",),) if self._momentum else ()
+
+    def _op(self):
+        return "KerasMomentum", {"accum": "momentum"}
 
     def _coefficients(self, dtype):
         known = {"lr": self._rate(dtype)}
         if self._momentum:
             known["momentum"] = self._value("momentum", dtype)
+            known["use_nesterov"] = self.nesterov
         return known
 
     def _update(self, gradient, variable, slots, known):
-        if not self._momentum:
-            apply(
-                "ResourceApplyGradientDescent",
-                variable,
-                alpha=known["lr"],
-                delta=gradient,
-            )
+        if self._momentum:
+            super()._update(gradient, variable, slots, known)
             return
-        apply(
-            "ResourceApplyKerasMomentum",
-            variable,
-            accum=slots["momentum"].handle,
-            lr=known["lr"],
-            grad=gradient,
-            momentum=known["momentum"],
-            use_nesterov=self.nesterov,
+        _headrace.raw_op("ResourceApplyGradientDescent")(
+            var=variable.handle, alpha=known["lr"], delta=gradient
         )
 
     def _update_sparse(self, gradient, variable, slots, known):
-        if self._momentum and not self._is_legacy:
-            dense = tf.convert_to_tensor(gradient)
-            self._update(dense, variable, slots, known)
-            return
         if self._momentum:
-            values, indices = summed_rows(gradient)
-            apply(
-                "ResourceSparseApplyKerasMomentum",
-                variable,
-                accum=slots["momentum"].handle,
-                lr=known["lr"],
-                grad=values,
-                indices=indices,
-                momentum=known["momentum"],
-                use_nesterov=self.nesterov,
-            )
+            super()._update_sparse(gradient, variable, slots, known)
             return
         _headrace.raw_op("ResourceScatterAdd")(
             resource=variable.handle,
@@ -61,12 +83,33 @@ class SGDRule:
         )
 
 
-class AdamRule:
+class AdamRule(Rule):
     """Adam, and AMSGrad."""
+
+    _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon", "amsgrad")
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-7,
+        amsgrad=False,
+        name="Adam",
+        **kwargs,
+    ):
+        hypers = dict(beta_1=beta_1, beta_2=beta_2)
+        self._set_up(name, learning_rate, hypers, kwargs)
+        self.epsilon, self.amsgrad = epsilon, amsgrad
 
     def _slot_names(self):
         pairs = (("m", "v"),) if not self._is_legacy else (("m",), ("v",))
         return pairs + ((("vhat",),) if self.amsgrad else ())
+
+    def _op(self):
+        if self.amsgrad:
+            return "AdamWithAmsgrad", {"m": "m", "v": "v", "vhat": "vhat"}
+        return "Adam", {"m": "m", "v": "v"}
 
     def _coefficients(self, dtype):
         step = tf.cast(self.iterations._read() + 1, dtype)
@@ -80,23 +123,26 @@ class AdamRule:
             "epsilon": tf.constant(self.epsilon, dtype),
         }
 
-    def _update(self, gradient, variable, slots, known):
-        handles = {"m": slots["m"].handle, "v": slots["v"].handle}
-        if not self.amsgrad:
-            apply("ResourceApplyAdam", variable, grad=gradient, **handles, **known)
-            return
-        apply(
-            "ResourceApplyAdamWithAmsgrad",
-            variable,
-            grad=gradient,
-            vhat=slots["vhat"].handle,
-            **handles,
-            **known,
-        )
 
-
-class RMSpropRule:
+class RMSpropRule(Rule):
     """RMSprop, centred or not, with momentum or not."""
+
+    _config_names, _config_plain = ("rho", "momentum"), ("epsilon", "centered")
+    _has_sparse_op = property(lambda self: self._momentum and self._is_legacy)
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        rho=0.9,
+        momentum=0.0,
+        epsilon=1e-7,
+        centered=False,
+        name="RMSprop",
+        **kwargs,
+    ):
+        self._set_up(name, learning_rate, dict(rho=rho, momentum=momentum), kwargs)
+        self._momentum = bool(momentum)
+        self.epsilon, self.centered = epsilon, centered
 
     def _slot_names(self):
         groups = [("rms",)]
@@ -105,6 +151,12 @@ class RMSpropRule:
         if self.centered:
             groups.append(("mg",))
         return tuple(groups)
+
+    def _op(self):
+        slots = {"ms": "rms", "mom": "momentum"}
+        if self.centered:
+            return "CenteredRMSProp", {**slots, "mg": "mg"}
+        return "RMSProp", slots
 
     def _coefficients(self, dtype):
         return {
@@ -116,7 +168,7 @@ class RMSpropRule:
 
     def _update(self, gradient, variable, slots, known):
         if self._momentum:
-            self._update_with_momentum(gradient, variable, slots, known)
+            super()._update(gradient, variable, slots, known)
             return
         rho = known["rho"]
         rms = slots["rms"]
@@ -132,30 +184,30 @@ class RMSpropRule:
             step = gradient * tf.math.rsqrt(mean + known["epsilon"])
         variable.assign_sub(known["lr"] * step, read_value=False)
 
-    def _update_with_momentum(self, gradient, variable, slots, known):
-        handles = {"ms": slots["rms"].handle, "mom": slots["momentum"].handle}
-        op = "ResourceApplyRMSProp"
-        if self.centered:
-            op, handles["mg"] = "ResourceApplyCenteredRMSProp", slots["mg"].handle
-        apply(op, variable, grad=gradient, **handles, **known)
 
-    def _update_sparse(self, gradient, variable, slots, known):
-        if not (self._momentum and self._is_legacy):
-            super()._update_sparse(gradient, variable, slots, known)
-            return
-        values, indices = summed_rows(gradient)
-        handles = {"ms": slots["rms"].handle, "mom": slots["momentum"].handle}
-        op = "ResourceSparseApplyRMSProp"
-        if self.centered:
-            op, handles["mg"] = "ResourceSparseApplyCenteredRMSProp", slots["mg"].handle
-        apply(op, variable, grad=values, indices=indices, **handles, **known)
-
-
-class AdagradRule:
+class AdagradRule(Rule):
     """Adagrad: rates fall with the squares seen so far."""
+
+    _config_plain = ("initial_accumulator_value", "epsilon")
+    _has_sparse_op = True
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        initial_accumulator_value=0.1,
+        epsilon=1e-7,
+        name="Adagrad",
+        **kwargs,
+    ):
+        self._set_up(name, learning_rate, {}, kwargs)
+        self.initial_accumulator_value = initial_accumulator_value
+        self.epsilon = epsilon
 
     def _slot_names(self):
         return (("accumulator",),)
+
+    def _op(self):
+        return "AdagradV2", {"accum": "accumulator"}
 
     def _initial_slot(self, variable, slot_name):
         return tf.fill(
@@ -169,32 +221,54 @@ class AdagradRule:
             "epsilon": tf.constant(self.epsilon, dtype),
         }
 
-    def _update(self, gradient, variable, slots, known):
-        apply(
-            "ResourceApplyAdagradV2",
-            variable,
-            accum=slots["accumulator"].handle,
-            grad=gradient,
-            **known,
-        )
 
-    def _update_sparse(self, gradient, variable, slots, known):
-        values, indices = summed_rows(gradient)
-        apply(
-            "ResourceSparseApplyAdagradV2",
-            variable,
-            accum=slots["accumulator"].handle,
-            grad=values,
-            indices=indices,
-            **known,
-        )
-
-
-class FtrlRule:
+class FtrlRule(Rule):
     """Follow the regularized leader."""
+
+    _config_names = (
+        "learning_rate_power",
+        "l1_regularization_strength",
+        "l2_regularization_strength",
+        "beta",
+    )
+    _config_plain = (
+        "initial_accumulator_value",
+        "l2_shrinkage_regularization_strength",
+    )
+    _has_sparse_op = True
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        learning_rate_power=-0.5,
+        initial_accumulator_value=0.1,
+        l1_regularization_strength=0.0,
+        l2_regularization_strength=0.0,
+        l2_shrinkage_regularization_strength=0.0,
+        beta=0.0,
+        name="Ftrl",
+        **kwargs,
+    ):
+        hypers = dict(
+            learning_rate_power=learning_rate_power,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+            beta=beta,
+        )
+        if initial_accumulator_value < 0.0:
+            raise ValueError(
+                "`initial_accumulator_value` needs to be positive or zero. Received: "
+                f"initial_accumulator_value={initial_accumulator_value}."
+            )
+        self._set_up(name, learning_rate, hypers, kwargs)
+        self.initial_accumulator_value = initial_accumulator_value
+        self.l2_shrinkage_regularization_strength = l2_shrinkage_regularization_strength
 
     def _slot_names(self):
         return (("accumulator", "linear"),)
+
+    def _op(self):
+        return "FtrlV2", {"accum": "accumulator", "linear": "linear"}
 
     def _initial_slot(self, variable, slot_name):
         start = self.initial_accumulator_value if slot_name == "accumulator" else 0.0
@@ -214,34 +288,23 @@ class FtrlRule:
             "lr_power": self._value("learning_rate_power", dtype),
         }
 
-    def _update(self, gradient, variable, slots, known):
-        apply(
-            "ResourceApplyFtrlV2",
-            variable,
-            accum=slots["accumulator"].handle,
-            linear=slots["linear"].handle,
-            grad=gradient,
-            **known,
-        )
 
-    def _update_sparse(self, gradient, variable, slots, known):
-        values, indices = summed_rows(gradient)
-        apply(
-            "ResourceSparseApplyFtrlV2",
-            variable,
-            accum=slots["accumulator"].handle,
-            linear=slots["linear"].handle,
-            grad=values,
-            indices=indices,
-            **known,
-        )
-
-
-class AdadeltaRule:
+class AdadeltaRule(Rule):
     """Adadelta: rates by a window of squares."""
+
+    _config_names, _config_plain = ("rho",), ("epsilon",)
+
+    def __init__(
+        self, learning_rate=0.001, rho=0.95, epsilon=1e-7, name="Adadelta", **kwargs
+    ):
+        self._set_up(name, learning_rate, dict(rho=rho), kwargs)
+        self.epsilon = epsilon
 
     def _slot_names(self):
         return (("accum_grad",), ("accum_var",))
+
+    def _op(self):
+        return "Adadelta", {"accum": "accum_grad", "accum_update": "accum_var"}
 
     def _coefficients(self, dtype):
         return {
@@ -250,22 +313,30 @@ class AdadeltaRule:
             "epsilon": tf.constant(self.epsilon, dtype),
         }
 
-    def _update(self, gradient, variable, slots, known):
-        apply(
-            "ResourceApplyAdadelta",
-            variable,
-            accum=slots["accum_grad"].handle,
-            accum_update=slots["accum_var"].handle,
-            grad=gradient,
-            **known,
-        )
 
-
-class AdamaxRule:
+class AdamaxRule(Rule):
     """Adam by the infinity norm."""
+
+    _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon",)
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta_1=0.9,
+        beta_2=0.999,
+        epsilon=1e-7,
+        name="Adamax",
+        **kwargs,
+    ):
+        hypers = dict(beta_1=beta_1, beta_2=beta_2)
+        self._set_up(name, learning_rate, hypers, kwargs)
+        self.epsilon = epsilon
 
     def _slot_names(self):
         return (("m", "v"),) if not self._is_legacy else (("m",), ("v",))
+
+    def _op(self):
+        return "AdaMax", {"m": "m", "v": "v"}
 
     def _coefficients(self, dtype):
         step = tf.cast(self.iterations._read() + 1, dtype)
@@ -278,21 +349,11 @@ class AdamaxRule:
             "epsilon": tf.constant(self.epsilon, dtype),
         }
 
-    def _update(self, gradient, variable, slots, known):
-        apply(
-            "ResourceApplyAdaMax",
-            variable,
-            m=slots["m"].handle,
-            v=slots["v"].handle,
-            grad=gradient,
-            **known,
-        )
-
     def _update_sparse(self, gradient, variable, slots, known):
         if not self._is_legacy:
             super()._update_sparse(gradient, variable, slots, known)
             return
-        values, rows = summed_rows(gradient)
+        values, rows = _summed_rows(gradient)
         m, v = (slots[n].sparse_read(rows) for n in ("m", "v"))
         m = known["beta1"] * m + (1.0 - known["beta1"]) * values
         v = tf.maximum(known["beta2"] * v, tf.abs(values))

@@ -47,7 +47,9 @@ class _Plain(LearningRateSchedule):
         return tf.convert_to_tensor(self.initial_learning_rate, dtype_hint=tf.float32)
 
 
-class ExponentialDecay(_Plain):
+class _RateDecay(_Plain):
+    """Falls by a rate that is reached every `decay_steps`."""
+
     def __init__(
         self, initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None
     ):
@@ -60,29 +62,22 @@ class ExponentialDecay(_Plain):
         )
 
     def __call__(self, step):
-        rate = self._start()
-        p = tf.cast(step, rate.dtype) / tf.cast(self.decay_steps, rate.dtype)
-        p = tf.floor(p) if self.staircase else p
-        return rate * tf.pow(tf.cast(self.decay_rate, rate.dtype), p)
+        start = self._start()
+        dtype = start.dtype
+        periods = tf.cast(step, dtype) / tf.cast(self.decay_steps, dtype)
+        if self.staircase:
+            periods = tf.floor(periods)
+        return self._decayed(start, tf.cast(self.decay_rate, dtype), periods)
 
 
-class InverseTimeDecay(_Plain):
-    def __init__(
-        self, initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None
-    ):
-        self._keep(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            decay_rate=decay_rate,
-            staircase=staircase,
-            name=name,
-        )
+class ExponentialDecay(_RateDecay):
+    def _decayed(self, start, rate, periods):
+        return start * tf.pow(rate, periods)
 
-    def __call__(self, step):
-        rate = self._start()
-        p = tf.cast(step, rate.dtype) / tf.cast(self.decay_steps, rate.dtype)
-        p = tf.floor(p) if self.staircase else p
-        return rate / (1.0 + tf.cast(self.decay_rate, rate.dtype) * p)
+
+class InverseTimeDecay(_RateDecay):
+    def _decayed(self, start, rate, periods):
+        return start / (1.0 + rate * periods)
 
 
 class PolynomialDecay(_Plain):
@@ -136,6 +131,11 @@ class PiecewiseConstantDecay(_Plain):
         return tf.gather(values, passed)
 
 
+def _cosine(done):
+    """From 1 to 0 along half a wave, as `done` goes from 0 to 1."""
+    return 0.5 * (1.0 + tf.cos(tf.constant(math.pi, done.dtype) * done))
+
+
 class CosineDecay(_Plain):
     def __init__(
         self,
@@ -155,9 +155,8 @@ class CosineDecay(_Plain):
             warmup_steps=warmup_steps,
         )
 
-    def _decayed(self, step, whole, start, dtype):
-        done = tf.minimum(step, whole) / whole
-        wave = 0.5 * (1.0 + tf.cos(tf.constant(math.pi, dtype) * done))
+    def _decayed(self, step, whole, start):
+        wave = _cosine(tf.minimum(step, whole) / whole)
         return start * ((1 - self.alpha) * wave + self.alpha)
 
     def __call__(self, step):
@@ -166,13 +165,11 @@ class CosineDecay(_Plain):
         step = tf.cast(step, dtype)
         whole = tf.cast(self.decay_steps, dtype)
         if self.warmup_target is None:
-            return self._decayed(step, whole, start, dtype)
+            return self._decayed(step, whole, start)
         target = tf.cast(self.warmup_target, dtype)
         warm = tf.cast(self.warmup_steps, dtype)
         rising = (target - start) * (step / warm) + start
-        falling = self._decayed(
-            tf.minimum(step, warm + whole) - warm, whole, target, dtype
-        )
+        falling = self._decayed(tf.minimum(step, warm + whole) - warm, whole, target)
         return tf.where(step < warm, rising, falling)
 
 
@@ -209,9 +206,7 @@ class CosineDecayRestarts(_Plain):
             )
             passed = (1.0 - times**restarts) / (1.0 - times)
             done = (done - passed) / times**restarts
-        wave = (
-            0.5 * scale**restarts * (1.0 + tf.cos(tf.constant(math.pi, dtype) * done))
-        )
+        wave = scale**restarts * _cosine(done)
         return start * ((1 - self.alpha) * wave + self.alpha)
 
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/double_math.h"
+#include "ops/math/loops/float_math_512.h"
 #include "ops/math/loops/loop_templates.h"
 
 namespace headrace::HR_LEVEL {
@@ -86,20 +87,28 @@ void Trig(const void* x, void* y, int64_t n) {
 #define HR_ROWS(op, F, ns) \
   HR_UNARY(op, F, float, ns), HR_UNARY_SMALL(op, HR_ARG(Map<F, float>), ns)
 
+#if defined(__AVX512F__)
+#define HR_ROWS16(op, F, plain, ns)                                  \
+  {op, kType<float>, kType<float>, &Map16<F>, nullptr, nullptr, ns}, \
+      HR_UNARY_SMALL(op, Map16<F>, ns)
+#else
+#define HR_ROWS16(op, F, plain, ns) HR_ROWS(op, plain, 2 * (ns))
+#endif
+
 constexpr LoopEntry kRows[] = {
-    HR_ROWS("Exp", ExpF, 0.3f),
+    HR_ROWS16("Exp", Exp, ExpF, 0.2f),
     HR_ROWS("Expm1", Expm1F, 0.3f),
     HR_ROWS("Log", LogF, 0.4f),
     HR_ROWS("Log1p", Log1pF, 0.6f),
-    HR_ROWS("Tanh", TanhF, 0.35f),
-    HR_ROWS("Sigmoid", SigmoidF, 0.35f),
+    HR_ROWS16("Tanh", Tanh, TanhF, 0.2f),
+    HR_ROWS16("Sigmoid", Sigmoid, SigmoidF, 0.3f),
     HR_ROWS("Erf", ErfF, 0.35f),
     HR_ROWS("Softplus", SoftplusF, 0.8f),
     HR_ROWS("Elu", EluF, 0.35f),
     HR_ROWS("Selu", SeluF, 0.35f),
     HR_ROWS("_Silu", SiluF, 0.4f),
     HR_ROWS("_GeluTanh", GeluTanhF, 0.45f),
-    HR_ROWS("_GeluErf", GeluErfF, 0.4f),
+    HR_ROWS16("_GeluErf", GeluErf, GeluErfF, 0.2f),
     {"Sin", kType<float>, kType<float>, &Trig<false>},
     HR_UNARY_SMALL("Sin", Trig<false>, 0.4f),
     {"Cos", kType<float>, kType<float>, &Trig<true>},

@@ -9,6 +9,7 @@
 #include "op/op.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/segment_gradients.h"
+#include "ops/math/reductions/segment_loops.h"
 
 namespace headrace {
 namespace {
@@ -19,6 +20,7 @@ using Wide =
                        float, T>;
 
 struct Sum {
+  static constexpr SegmentJoin kJoin = SegmentJoin::kSum;
   template <typename W>
   static W Init() {
     return W(0);
@@ -29,6 +31,7 @@ struct Sum {
   }
 };
 struct Prod {
+  static constexpr SegmentJoin kJoin = SegmentJoin::kProd;
   template <typename W>
   static W Init() {
     return W(1);
@@ -39,6 +42,7 @@ struct Prod {
   }
 };
 struct Max {
+  static constexpr SegmentJoin kJoin = SegmentJoin::kMax;
   template <typename W>
   static W Init() {
     return std::numeric_limits<W>::lowest();
@@ -49,6 +53,7 @@ struct Max {
   }
 };
 struct Min {
+  static constexpr SegmentJoin kJoin = SegmentJoin::kMin;
   template <typename W>
   static W Init() {
     return std::numeric_limits<W>::max();
@@ -58,6 +63,12 @@ struct Min {
     return b < a ? b : a;
   }
 };
+
+// Types that have vector loops.
+template <typename T>
+constexpr bool kHasLoops =
+    std::is_same_v<T, float> || std::is_same_v<T, double> ||
+    std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t>;
 
 int64_t IdAt(const Tensor& ids, int64_t i) {
   return ids.dtype() == DType::kInt16 ? ids.data<int16_t>()[i] : ids.IntAt(i);
@@ -111,6 +122,10 @@ StatusOr<RowLists> ListRows(const Tensor& ids, int64_t segments) {
 template <typename Op, typename W, typename T>
 void JoinRows(const T* x, int64_t width, const int64_t* rows, int64_t n,
               W* sums) {
+  if constexpr (kHasLoops<T>) {
+    FindSegmentLoops<T>(Op::kJoin).join(x, width, rows, n, sums);
+    return;
+  }
   for (int64_t i = 0; i < n; ++i) {
     if (i + 4 < n) {
       const T* ahead = x + rows[i + 4] * width;
@@ -126,6 +141,65 @@ void JoinRows(const T* x, int64_t width, const int64_t* rows, int64_t n,
   }
 }
 
+// Results up to this many bytes stay in the second cache while rows stream by.
+constexpr int64_t kCachedBytes = 1 << 20;
+
+// Joins rows in the order in which they lie; threads share out the columns.
+template <typename Op, typename T>
+void StreamRows(const T* x, const Tensor& ids, int64_t width, int64_t segments,
+                T* out) {
+  std::fill_n(out, segments * width, Op::template Init<T>());
+  const int64_t rows = ids.num_elements();
+  const int64_t line = 128 / sizeof(T);
+  const int64_t lines = (width + line - 1) / line;
+  ParallelFor(lines, 0.15 * line * rows, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * line;
+    const int64_t columns = std::min(end * line, width) - first;
+    WithIds(ids, [&](const auto* id) {
+      using Id = std::remove_cvref_t<decltype(*id)>;
+      if constexpr (kHasLoops<T> && sizeof(Id) >= 4) {
+        const SegmentLoops<T>& loops = FindSegmentLoops<T>(Op::kJoin);
+        if constexpr (sizeof(Id) == 4) {
+          loops.stream32(x + first, width, id, rows, columns, out + first);
+        } else {
+          loops.stream64(x + first, width, id, rows, columns, out + first);
+        }
+        return;
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        if (id[r] < 0) continue;
+        const T* from = x + r * width + first;
+        T* to = out + id[r] * width + first;
+        for (int64_t j = 0; j < columns; ++j) to[j] = Op::Join(to[j], from[j]);
+      }
+    });
+  });
+}
+
+// What follows StreamRows: means, and `empty` for segments without rows.
+template <typename T>
+Status FinishStream(const Tensor& ids, int64_t width, int64_t segments, T empty,
+                    bool mean, T* out) {
+  HR_ASSIGN_OR_RETURN(Tensor room,
+                      Tensor::Allocate(DType::kInt64, Shape{segments}));
+  int64_t* count = room.data<int64_t>();
+  std::fill_n(count, segments, int64_t{0});
+  WithIds(ids, [&](const auto* id) {
+    for (int64_t r = 0; r < ids.num_elements(); ++r) {
+      if (id[r] >= 0) ++count[id[r]];
+    }
+  });
+  for (int64_t s = 0; s < segments; ++s) {
+    T* to = out + s * width;
+    if (count[s] == 0) {
+      std::fill_n(to, width, empty);
+    } else if (mean) {
+      for (int64_t j = 0; j < width; ++j) to[j] /= static_cast<T>(count[s]);
+    }
+  }
+  return OkStatus();
+}
+
 // Joins rows into out[segments, width]. Every segment takes its rows in their
 // order, so who works on which segments changes no bit. Segments without rows
 // get `empty`; `mean` divides by the number of rows.
@@ -135,6 +209,13 @@ Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
   using W = Wide<T>;
   if (segments == 0 || width == 0) return OkStatus();
   const int64_t rows = ids.num_elements();
+  if constexpr (std::is_same_v<T, W>) {
+    if (segments * width <= kCachedBytes / static_cast<int64_t>(sizeof(T))) {
+      StreamRows<Op>(x, ids, width, segments, out);
+      if (!mean && empty == Op::template Init<T>()) return OkStatus();
+      return FinishStream(ids, width, segments, empty, mean, out);
+    }
+  }
   HR_ASSIGN_OR_RETURN(const RowLists lists, ListRows(ids, segments));
   const double cost = 0.5 * (rows * width + segments * width) / segments;
   ParallelFor(segments, cost, [&](int64_t begin, int64_t end) {
@@ -269,9 +350,10 @@ Status RunUnsorted(KernelContext& c) {
   const int64_t segments = c.output(0).dim(0);
   const int64_t bad = WithIds(ids, [&](const auto* id) -> int64_t {
     const int64_t n = ids.num_elements();
-    bool fits = true;
-    for (int64_t i = 0; i < n; ++i) fits &= id[i] < segments;
-    for (int64_t i = 0; i < n && !fits; ++i) {
+    if constexpr (sizeof(*id) >= 4) {
+      if (AllBelow(id, n, segments)) return -1;
+    }
+    for (int64_t i = 0; i < n; ++i) {
       if (id[i] >= segments) return i;
     }
     return -1;
@@ -281,8 +363,7 @@ Status RunUnsorted(KernelContext& c) {
                            " is out of range [0, ", segments, ")");
   }
   return Join<T, Op>(c.in<T>(0), ids, x.shape().Product(ids.rank(), x.rank()),
-                     segments, static_cast<T>(Op::template Init<Wide<T>>()),
-                     false, c.out<T>(0));
+                     segments, Op::template Init<T>(), false, c.out<T>(0));
 }
 
 template <typename Op, typename Types>

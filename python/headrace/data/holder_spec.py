@@ -1,0 +1,50 @@
+"""Specs of what stands for elements behind one tensor: datasets and the like."""
+
+from headrace.framework import dtypes, tensor_shape, type_spec
+
+
+class HolderSpec(type_spec.TypeSpec):
+    """The spec of an object that is one tensor and knows the spec of its elements.
+
+    Subclasses define `value_type` and `_wrap`, which makes the object of a tensor.
+    """
+
+    _dtype = dtypes.variant
+
+    def __init__(self, element_spec):
+        self._element_spec = element_spec
+
+    @property
+    def element_spec(self):
+        return self._element_spec
+
+    @property
+    def shape(self):
+        return tensor_shape.TensorShape([])
+
+    def _serialize(self):
+        return (self._element_spec,)
+
+    @property
+    def _component_specs(self):
+        return [type_spec.TensorSpec(self.shape, self._dtype)]
+
+    def _to_components(self, value):
+        return value._components()
+
+    def _from_components(self, parts):
+        return self._wrap(parts[0])
+
+    @classmethod
+    def from_value(cls, value):
+        return cls(value.element_spec)
+
+
+class VariantHolderSpec(HolderSpec):
+    """The spec of an object whose variant can itself be part of an element."""
+
+    def _to_variant(self, value):
+        return value._variant_tensor
+
+    def _of_variant(self, tensor):
+        return self._wrap(tensor)

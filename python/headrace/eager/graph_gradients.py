@@ -1,0 +1,120 @@
+"""tf.gradients: gradients of a graph's tensors, added to the graph."""
+
+from headrace._load import _headrace
+from headrace.eager.backprop import UnconnectedGradients
+from headrace.framework import conversion, nest
+from headrace.framework.indexed_slices import IndexedSlices, from_gradient
+from headrace.graph import stack
+
+
+def gradients(
+    ys,
+    xs,
+    grad_ys=None,
+    name="gradients",
+    gate_gradients=False,
+    aggregation_method=None,
+    stop_gradients=None,
+    unconnected_gradients=UnconnectedGradients.NONE,
+):
+    """d(sum of ys)/dx for every x in `xs`: tensors, IndexedSlices, or None.
+
+    `grad_ys` are the ys' own gradients (ones where None). Nothing is sought behind
+    `stop_gradients`.
+    """
+    if _headrace.is_eager():
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use "
+            "tf.GradientTape instead."
+        )
+    graph = stack.current()
+    unconnected = UnconnectedGradients(unconnected_gradients)
+    sources = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
+    targets = [_tensor(y) for y in _listed(ys)]
+    given = None
+    with graph.name_scope(name or "gradients"):
+        if grad_ys is not None:
+            given = [_given(g, y) for g, y in zip(_listed(grad_ys), targets)]
+            if len(given) != len(targets):
+                raise ValueError(
+                    f"Expected one grad_ys for each of ys, got {len(given)} for "
+                    f"{len(targets)}"
+                )
+        found = _headrace.graph_gradients(
+            targets,
+            [_edge(graph, x) for x in sources],
+            given,
+            [_edge(graph, x) for x in _listed(stop_gradients or [])],
+        )
+        found = [from_gradient(g) for g in found]
+        if unconnected == UnconnectedGradients.ZERO:
+            found = [_or_zeros(g, x) for g, x in zip(found, sources)]
+    return found
+
+
+def gradients_v1(
+    ys,
+    xs,
+    grad_ys=None,
+    name="gradients",
+    colocate_gradients_with_ops=False,
+    gate_gradients=False,
+    aggregation_method=None,
+    stop_gradients=None,
+    unconnected_gradients=UnconnectedGradients.NONE,
+):
+    """tf.compat.v1.gradients: where an operation runs does not change its value."""
+    return gradients(
+        ys,
+        xs,
+        grad_ys,
+        name,
+        gate_gradients,
+        aggregation_method,
+        stop_gradients,
+        unconnected_gradients,
+    )
+
+
+def _listed(values):
+    return list(values) if isinstance(values, (list, tuple)) else [values]
+
+
+def _tensor(y):
+    if isinstance(y, IndexedSlices):
+        return y.values
+    return conversion.convert_to_tensor(y)
+
+
+def _given(gradient, target):
+    if gradient is None:
+        return None
+    gradient = conversion.convert_to_tensor(gradient, dtype=target.dtype)
+    if not gradient.shape.is_compatible_with(target.shape):
+        raise ValueError(
+            f"Gradient of shape {gradient.shape} for a tensor of shape {target.shape}"
+        )
+    return gradient
+
+
+def _edge(graph, x):
+    """What the graph calls a tensor or variable whose gradient is wanted."""
+    if isinstance(x, _headrace.VariableBase):
+        handle = x.handle
+        if isinstance(handle, _headrace.EagerTensor) or handle.graph is not graph:
+            return graph._core.capture(handle)
+        return handle
+    if hasattr(x, "_ref"):
+        return x._ref()
+    x = conversion.convert_to_tensor(x)
+    if isinstance(x, _headrace.EagerTensor):
+        return graph._core.capture(x)
+    return x
+
+
+def _or_zeros(gradient, x):
+    from headrace.ops import array_ops
+
+    if gradient is not None:
+        return gradient
+    return array_ops.zeros_like(conversion.convert_to_tensor(x))

@@ -1,0 +1,222 @@
+"""tf.estimator.RunConfig: where and how an Estimator runs."""
+
+import copy
+import json
+import os
+
+_DEFAULT = object()  # not given
+_REPLACEABLE = (
+    "model_dir",
+    "tf_random_seed",
+    "save_summary_steps",
+    "save_checkpoints_steps",
+    "save_checkpoints_secs",
+    "session_config",
+    "keep_checkpoint_max",
+    "keep_checkpoint_every_n_hours",
+    "log_step_count_steps",
+    "train_distribute",
+    "device_fn",
+    "protocol",
+    "eval_distribute",
+    "experimental_distribute",
+    "experimental_max_worker_delay_secs",
+    "session_creation_timeout_secs",
+    "checkpoint_save_graph_def",
+)
+# Of several processes, which there are none of.
+_UNSUPPORTED = (
+    "train_distribute",
+    "eval_distribute",
+    "experimental_distribute",
+    "device_fn",
+    "protocol",
+    "experimental_max_worker_delay_secs",
+)
+
+
+class TaskType:
+    """What a process of a cluster does."""
+
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+    CHIEF = "chief"
+    EVALUATOR = "evaluator"
+
+
+def default_session_config():
+    """Soft placement, and the graph rewritten once."""
+    from headrace.framework import protos
+
+    config = protos.ConfigProto(allow_soft_placement=True)
+    rewrites = config.graph_options.rewrite_options
+    rewrites.meta_optimizer_iterations = type(rewrites).ONE
+    return config
+
+
+def _check_environment():
+    cluster = json.loads(os.environ.get("TF_CONFIG") or "{}").get("cluster")
+    if cluster:
+        raise NotImplementedError(
+            "RunConfig: TF_CONFIG names a cluster, which is not supported"
+        )
+
+
+def _check(config):
+    positive = ("save_checkpoints_secs", "save_checkpoints_steps")
+    for name in (*positive, "save_summary_steps", "keep_checkpoint_max"):
+        value = getattr(config, name)
+        if value is not None and value < 0:
+            raise ValueError(f"{name} should be >= 0")
+    for name in ("keep_checkpoint_every_n_hours", "log_step_count_steps"):
+        value = getattr(config, name)
+        if value is not None and value <= 0:
+            raise ValueError(f"{name} should be > 0")
+    seed = config.tf_random_seed
+    if seed is not None and not isinstance(seed, int):
+        raise ValueError("tf_random_seed must be integer.")
+    if config.model_dir is not None and not config.model_dir:
+        raise ValueError("model_dir should be non-empty")
+    for name in _UNSUPPORTED:
+        if getattr(config, name) is not None:
+            raise NotImplementedError(f"RunConfig: {name} is not supported")
+
+
+class RunConfig:
+    """The configuration of an Estimator: a value, changed by replace()."""
+
+    def __init__(
+        self,
+        model_dir=None,
+        tf_random_seed=None,
+        save_summary_steps=100,
+        save_checkpoints_steps=_DEFAULT,
+        save_checkpoints_secs=_DEFAULT,
+        session_config=None,
+        keep_checkpoint_max=5,
+        keep_checkpoint_every_n_hours=10000,
+        log_step_count_steps=100,
+        train_distribute=None,
+        device_fn=None,
+        protocol=None,
+        eval_distribute=None,
+        experimental_distribute=None,
+        experimental_max_worker_delay_secs=None,
+        session_creation_timeout_secs=7200,
+        checkpoint_save_graph_def=True,
+    ):
+        given = dict(locals())
+        if save_checkpoints_steps is _DEFAULT and save_checkpoints_secs is _DEFAULT:
+            given["save_checkpoints_steps"] = None
+            given["save_checkpoints_secs"] = 600
+        for name in ("save_checkpoints_steps", "save_checkpoints_secs"):
+            if given[name] is _DEFAULT:
+                given[name] = None
+        if given["save_checkpoints_steps"] and given["save_checkpoints_secs"]:
+            raise ValueError(_BOTH)
+        _check_environment()
+        given["model_dir"] = _folder(model_dir)
+        if session_config is None:
+            given["session_config"] = default_session_config()
+        for name in _REPLACEABLE:
+            self.__dict__["_" + name] = given[name]
+        self.__dict__.update(_ALONE, _cluster_spec=ClusterSpec({}))
+        _check(self)
+
+    def __getattr__(self, name):
+        if name[:1] != "_" and "_" + name in self.__dict__:
+            return self.__dict__["_" + name]
+        raise AttributeError(
+            f"'{type(self).__name__}' object has no attribute '{name}'"
+        )
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"RunConfig: {name} is changed by replace()")
+
+    def __deepcopy__(self, memo):
+        other = type(self).__new__(type(self))
+        other.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return other
+
+    @property
+    def is_chief(self):
+        return self._is_chief
+
+    def replace(self, **kwargs):
+        """A copy with other values."""
+        for name in kwargs:
+            if name not in _REPLACEABLE:
+                raise ValueError(
+                    f"Replacing {name} is not supported. Allowed properties are "
+                    f"{list(_REPLACEABLE)}."
+                )
+        steps = kwargs.get("save_checkpoints_steps")
+        secs = kwargs.get("save_checkpoints_secs")
+        if steps is not None and secs is not None:
+            raise ValueError(_BOTH)
+        other = copy.deepcopy(self)
+        if "save_checkpoints_steps" in kwargs:
+            other.__dict__["_save_checkpoints_secs"] = None
+        if "save_checkpoints_secs" in kwargs:
+            other.__dict__["_save_checkpoints_steps"] = None
+        for name, value in kwargs.items():
+            value = _folder(value) if name == "model_dir" else value
+            other.__dict__["_" + name] = value
+        _check(other)
+        return other
+
+
+_BOTH = "`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set."
+
+
+def _folder(model_dir):
+    """The folder, which TF_CONFIG may name too."""
+    model_dir = None if model_dir is None else os.fspath(model_dir)
+    named = json.loads(os.environ.get("TF_CONFIG") or "{}").get("model_dir")
+    if named and model_dir and named != model_dir:
+        raise ValueError(
+            "`model_dir` provided in RunConfig construct, if set, must have the same "
+            f"value as the model_dir in TF_CONFIG. model_dir: {model_dir}\nTF_CONFIG"
+            f'["model_dir"]: {named}.\n'
+        )
+    return model_dir or named
+
+
+class ClusterSpec:
+    """The processes of a cluster by what they do; here there are none."""
+
+    def __init__(self, cluster):
+        self._cluster = dict(cluster)
+
+    def as_dict(self):
+        return dict(self._cluster)
+
+    @property
+    def jobs(self):
+        return list(self._cluster)
+
+    def __bool__(self):
+        return bool(self._cluster)
+
+    def __eq__(self, other):
+        return isinstance(other, ClusterSpec) and self._cluster == other._cluster
+
+    __hash__ = None
+
+    def __repr__(self):
+        return f"ClusterSpec({self._cluster!r})"
+
+
+_ALONE = {
+    "_service": None,
+    "_cluster_spec": None,
+    "_task_type": TaskType.WORKER,
+    "_task_id": 0,
+    "_global_id_in_cluster": 0,
+    "_master": "",
+    "_evaluation_master": "",
+    "_is_chief": True,
+    "_num_ps_replicas": 0,
+    "_num_worker_replicas": 1,
+}

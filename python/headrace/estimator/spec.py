@@ -1,0 +1,148 @@
+"""tf.estimator.EstimatorSpec: what a model_fn gives."""
+
+import collections
+
+from headrace._load import _headrace
+from headrace.estimator.mode_keys import ALL, ModeKeys
+from headrace.framework import conversion
+from headrace.graph import stack
+from headrace.graph.operation import Operation
+from headrace.training.scaffold import Scaffold
+from headrace.training.session_run_hook import SessionRunHook
+
+_FIELDS = (
+    "mode",
+    "predictions",
+    "loss",
+    "train_op",
+    "eval_metric_ops",
+    "export_outputs",
+    "training_chief_hooks",
+    "training_hooks",
+    "scaffold",
+    "evaluation_hooks",
+    "prediction_hooks",
+)
+
+
+class EstimatorSpec(collections.namedtuple("EstimatorSpec", _FIELDS)):
+    """The operations of a model in one mode, checked."""
+
+    def __new__(
+        cls,
+        mode,
+        predictions=None,
+        loss=None,
+        train_op=None,
+        eval_metric_ops=None,
+        export_outputs=None,
+        training_chief_hooks=None,
+        training_hooks=None,
+        scaffold=None,
+        evaluation_hooks=None,
+        prediction_hooks=None,
+    ):
+        if mode not in ALL:
+            raise ValueError(
+                f"Mode not recognized: {mode}. Each mode must be one of {list(ALL)}"
+            )
+        train_op = _checked_train_op(train_op, mode)
+        loss = _checked_loss(loss, mode)
+        predictions = _checked_predictions(predictions, mode)
+        metrics = _checked_metrics(eval_metric_ops)
+        hooks = [
+            tuple(h or ())
+            for h in (
+                training_chief_hooks,
+                training_hooks,
+                evaluation_hooks,
+                prediction_hooks,
+            )
+        ]
+        for hook in (h for group in hooks for h in group):
+            if not isinstance(hook, SessionRunHook):
+                raise TypeError(
+                    f"All hooks must be SessionRunHook instances, given: {hook}"
+                )
+        scaffold = scaffold or Scaffold()
+        if not isinstance(scaffold, Scaffold):
+            raise TypeError(f"scaffold must be tf.train.Scaffold. Given: {scaffold}")
+        chief, training, evaluation, prediction = hooks
+        return super().__new__(
+            cls,
+            mode=mode,
+            predictions=predictions,
+            loss=loss,
+            train_op=train_op,
+            eval_metric_ops=metrics,
+            export_outputs=export_outputs,
+            training_chief_hooks=chief,
+            training_hooks=training,
+            scaffold=scaffold,
+            evaluation_hooks=evaluation,
+            prediction_hooks=prediction,
+        )
+
+
+def _check_graph(value, what):
+    graph = getattr(value, "graph", None)
+    if graph is not None and graph is not stack.default_graph():
+        raise ValueError(
+            f"{what} must be from the default graph. Possible causes of this error: "
+            "1. The op is created in a different graph. 2. model_fn enters a graph of "
+            "its own."
+        )
+    return value
+
+
+def _checked_train_op(train_op, mode):
+    if train_op is None:
+        if mode == ModeKeys.TRAIN:
+            raise ValueError("Missing train_op.")
+        return None
+    if not isinstance(train_op, (_headrace.Tensor, _headrace.VariableBase, Operation)):
+        raise TypeError(f"train_op must be Operation or Tensor, given: {train_op}")
+    return _check_graph(train_op, "train_op")
+
+
+def _checked_loss(loss, mode):
+    if loss is None:
+        if mode in (ModeKeys.TRAIN, ModeKeys.EVAL):
+            raise ValueError("Missing loss.")
+        return None
+    loss = conversion.convert_to_tensor(loss)
+    if loss.shape.num_elements() not in (None, 1):
+        raise ValueError(f"Loss must be scalar, given: {loss}")
+    if loss.shape.rank not in (None, 0):
+        from headrace.ops import array_ops
+
+        loss = array_ops.squeeze(loss)
+    return _check_graph(loss, "loss")
+
+
+def _checked_predictions(predictions, mode):
+    if predictions is None:
+        if mode == ModeKeys.PREDICT:
+            raise ValueError("Missing predictions.")
+        return {}
+    values = predictions.values() if isinstance(predictions, dict) else [predictions]
+    for value in values:
+        _check_graph(value, "prediction values")
+    return predictions
+
+
+def _checked_metrics(metrics):
+    metrics = metrics or {}
+    if not isinstance(metrics, dict):
+        raise TypeError(f"eval_metric_ops must be a dict, given: {metrics}")
+    for key, value in metrics.items():
+        if hasattr(value, "update_state"):
+            if not value.updates and not getattr(value, "variables", ()):
+                raise ValueError(f"Please call update_state(...) on the {key} metric")
+            continue
+        if not isinstance(value, tuple) or len(value) != 2:
+            raise TypeError(
+                "Values of eval_metric_ops must be (metric_value, update_op) tuples, "
+                f"given: {value} for key: {key}"
+            )
+    return metrics

@@ -1,0 +1,372 @@
+"""Convolutions of one to three spatial dimensions, and what they are made of."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion
+from headrace.ops import array_ops
+
+
+def sizes_of(value, count, channel_index, name):
+    """A stride, window or dilation of `count` spatial dimensions, spelt out."""
+    if value is None:
+        value = [1]
+    items = [value] if isinstance(value, int) else list(value)
+    if len(items) == 1:
+        items = items * count
+    if len(items) == count:
+        if channel_index == 1:
+            return [1, 1] + items
+        return [1] + items + [1]
+    if len(items) == count + 2:
+        return items
+    raise ValueError(
+        f"{name} should be of length 1, {count} or {count + 2}. Received: "
+        f"{name}={value} of length {len(items)}"
+    )
+
+
+def padding_of(padding):
+    """(padding attr, explicit paddings)."""
+    if isinstance(padding, str):
+        return padding, []
+    flat = []
+    for pair in padding:
+        if len(pair) != 2:
+            raise ValueError(
+                "Each value in explicit padding must be a list/tuple of "
+                f"size 2. Received: padding={padding}"
+            )
+        flat.extend(pair)
+    if len(flat) != 8:
+        raise ValueError(
+            f"Explicit padding must be a list of 4 pairs. Received: padding={padding}"
+        )
+    return "EXPLICIT", flat
+
+
+def _channels_first(data_format):
+    return data_format is not None and data_format.startswith("NC")
+
+
+def _tensor(x):
+    return x if isinstance(x, _headrace.Tensor) else conversion.convert_to_tensor(x)
+
+
+def _over_batches(function, x, inner):
+    """`function` of x whose dimensions before the last `inner` are one, the batch."""
+    x = _tensor(x)
+    rank = x.shape.rank
+    if rank is None or rank <= inner + 1:
+        return function(x)
+    shape = array_ops.shape(x)
+    out = function(array_ops.reshape(x, array_ops.concat([[-1], shape[-inner:]], 0)))
+    back = array_ops.concat([shape[:-inner], array_ops.shape(out)[-inner:]], 0)
+    return array_ops.reshape(out, back)
+
+
+def conv1d(
+    input, filters, stride, padding, data_format="NWC", dilations=None, name=None
+):
+    """A one-dimensional convolution.
+
+    `input` is [batch..., width, in] (or channels first with data_format "NCW"),
+    `filters` [width, in, out]; `stride` and `dilations` are an int or a list of 1 or
+    3; padding "SAME" or "VALID".
+    """
+    first = data_format in ("NCW", "NCHW")
+    axis = 2 if first else 1
+    wide = {"data_format": "NCHW" if first else "NHWC", "name": name}
+
+    def spread(value):
+        items = [value] if isinstance(value, int) else list(value or [1])
+        if len(items) == 3:
+            items = items[2:] if first else items[1:2]
+        return [1, 1, 1, items[0]] if first else [1, 1, items[0], 1]
+
+    def one(x):
+        out = _headrace.raw_op("Conv2D")(
+            input=array_ops.expand_dims(x, axis),
+            filter=array_ops.expand_dims(filters, 0),
+            strides=spread(stride),
+            padding=padding,
+            dilations=spread(dilations),
+            **wide,
+        )
+        return array_ops.squeeze(out, [axis])
+
+    return _over_batches(one, input, 2)
+
+
+def conv2d(
+    input, filters, strides, padding, data_format="NHWC", dilations=None, name=None
+):
+    """A two-dimensional convolution.
+
+    `input` is [batch..., height, width, in] (or channels first with data_format
+    "NCHW"), `filters` [height, width, in, out]; `strides` and `dilations` are an int
+    or a list of 1, 2 or 4; padding "SAME", "VALID" or four pairs.
+    """
+    padding, explicit = padding_of(padding)
+    data_format = data_format or "NHWC"
+    channel = 1 if data_format == "NCHW" else 3
+
+    def one(x):
+        return _headrace.raw_op("Conv2D")(
+            input=x,
+            filter=filters,
+            strides=sizes_of(strides, 2, channel, "strides"),
+            padding=padding,
+            use_cudnn_on_gpu=True,
+            explicit_paddings=explicit,
+            data_format=data_format,
+            dilations=sizes_of(dilations, 2, channel, "dilations"),
+            name=name,
+        )
+
+    if isinstance(input, _headrace.Tensor) and input._rank() == 4:
+        return one(input)
+    return _over_batches(one, input, 3)
+
+
+def conv3d(
+    input, filters, strides, padding, data_format="NDHWC", dilations=None, name=None
+):
+    """A three-dimensional convolution.
+
+    `input` is [batch..., depth, height, width, in] (or channels first with
+    data_format "NCDHW"), `filters` [depth, height, width, in, out]; `strides` and
+    `dilations` are lists of 5.
+    """
+
+    def one(x):
+        return _headrace.raw_op("Conv3D")(
+            input=x,
+            filter=filters,
+            strides=strides,
+            padding=padding,
+            data_format=data_format,
+            dilations=[1] * 5 if dilations is None else dilations,
+            name=name,
+        )
+
+    return _over_batches(one, input, 4)
+
+
+def convolution(
+    input,
+    filters,
+    strides=None,
+    padding="VALID",
+    data_format=None,
+    dilations=None,
+    name=None,
+):
+    """A convolution of one, two or three spatial dimensions: as many as `filters`
+    has. `strides` or `dilations`, one of them, may be above 1."""
+    filters = _tensor(filters)
+    n = _spatial(filters, "filters")
+    first = _channels_first(data_format)
+    channel = 1 if first else n + 1
+    steps = sizes_of(strides, n, channel, "strides")
+    reach = sizes_of(dilations, n, channel, "dilations")
+    if max(steps) > 1 and max(reach) > 1:
+        raise ValueError(
+            "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+            f"Received: strides={strides} and dilation_rate={dilations}"
+        )
+    function = (conv1d, conv2d, conv3d)[n - 1]
+    if data_format is None:
+        data_format = ("NWC", "NHWC", "NDHWC")[n - 1]
+    return function(input, filters, steps, padding, data_format, reach, name)
+
+
+def _spatial(filters, name):
+    rank = filters.shape.rank
+    if rank not in (3, 4, 5):
+        raise ValueError(
+            f"`{name}` must have 1, 2 or 3 spatial dimensions and two of channels. "
+            f"Received: {name}.shape={filters.shape}"
+        )
+    return rank - 2
+
+
+def conv1d_transpose(
+    input,
+    filters,
+    output_shape,
+    strides,
+    padding="SAME",
+    data_format="NWC",
+    dilations=None,
+    name=None,
+):
+    """The gradient of conv1d with respect to its input, [batch, width, in]."""
+    first = data_format == "NCW"
+    axis = 2 if first else 1
+    channel = 1 if first else 2
+
+    def spread(value, name):
+        items = sizes_of(value, 1, channel, name)
+        return items[:axis] + [1] + items[axis:]
+
+    shape = _tensor(output_shape)
+    out = conv2d_transpose(
+        array_ops.expand_dims(input, axis),
+        array_ops.expand_dims(filters, 0),
+        array_ops.concat([shape[:axis], [1], shape[axis:]], 0),
+        spread(strides, "strides"),
+        padding,
+        "NCHW" if first else "NHWC",
+        spread(dilations, "dilations"),
+        name,
+    )
+    return array_ops.squeeze(out, [axis])
+
+
+def conv2d_transpose(
+    input,
+    filters,
+    output_shape,
+    strides,
+    padding="SAME",
+    data_format="NHWC",
+    dilations=None,
+    name=None,
+):
+    """The gradient of conv2d with respect to its input, of shape `output_shape`;
+    `filters` is [height, width, out, in]."""
+    padding, explicit = padding_of(padding)
+    channel = 1 if data_format == "NCHW" else 3
+    return _headrace.raw_op("Conv2DBackpropInput")(
+        input_sizes=output_shape,
+        filter=filters,
+        out_backprop=input,
+        strides=sizes_of(strides, 2, channel, "strides"),
+        padding=padding,
+        explicit_paddings=explicit,
+        data_format=data_format or "NHWC",
+        dilations=sizes_of(dilations, 2, channel, "dilations"),
+        name=name,
+    )
+
+
+def conv3d_transpose(
+    input,
+    filters,
+    output_shape,
+    strides,
+    padding="SAME",
+    data_format="NDHWC",
+    dilations=None,
+    name=None,
+):
+    """The gradient of conv3d with respect to its input, of shape `output_shape`."""
+    channel = 1 if data_format == "NCDHW" else 4
+    return _headrace.raw_op("Conv3DBackpropInputV2")(
+        input_sizes=output_shape,
+        filter=filters,
+        out_backprop=input,
+        strides=sizes_of(strides, 3, channel, "strides"),
+        padding=padding,
+        data_format=data_format or "NDHWC",
+        dilations=sizes_of(dilations, 3, channel, "dilations"),
+        name=name,
+    )
+
+
+def conv_transpose(
+    input,
+    filters,
+    output_shape,
+    strides,
+    padding="SAME",
+    data_format=None,
+    dilations=None,
+    name=None,
+):
+    """The gradient of tf.nn.convolution with respect to its input."""
+    filters = _tensor(filters)
+    n = _spatial(filters, "filters")
+    function = (conv1d_transpose, conv2d_transpose, conv3d_transpose)[n - 1]
+    if data_format is None:
+        data_format = ("NWC", "NHWC", "NDHWC")[n - 1]
+    return function(
+        input, filters, output_shape, strides, padding, data_format, dilations, name
+    )
+
+
+def atrous_conv2d(value, filters, rate, padding, name=None):
+    """conv2d with `rate` - 1 places left out between the filter's taps."""
+    return conv2d(value, filters, 1, padding, dilations=rate, name=name)
+
+
+def atrous_conv2d_transpose(value, filters, output_shape, rate, padding, name=None):
+    """The gradient of atrous_conv2d with respect to its input."""
+    return conv2d_transpose(
+        value, filters, output_shape, 1, padding, dilations=rate, name=name
+    )
+
+
+def depthwise_conv2d(
+    input, filter, strides, padding, data_format=None, dilations=None, name=None
+):
+    """A convolution of each channel on its own.
+
+    `input` is [batch, height, width, in] (or channels first with data_format
+    "NCHW"), `filter` [height, width, in, multiplier]; `strides` is a list of 4.
+    """
+    padding, explicit = padding_of(padding)
+    data_format = data_format or "NHWC"
+    channel = 1 if data_format == "NCHW" else 3
+    return _headrace.raw_op("DepthwiseConv2dNative")(
+        input=input,
+        filter=filter,
+        strides=strides,
+        padding=padding,
+        explicit_paddings=explicit,
+        data_format=data_format,
+        dilations=sizes_of(dilations, 2, channel, "dilations"),
+        name=name,
+    )
+
+
+def separable_conv2d(
+    input,
+    depthwise_filter,
+    pointwise_filter,
+    strides,
+    padding,
+    data_format=None,
+    dilations=None,
+    name=None,
+):
+    """A depthwise convolution, then one of 1x1 over the channels."""
+    deep = depthwise_conv2d(
+        input, depthwise_filter, strides, padding, data_format, dilations
+    )
+    return conv2d(deep, pointwise_filter, 1, "VALID", data_format, name=name)
+
+
+def dilation2d(input, filters, strides, padding, data_format, dilations, name=None):
+    """The largest sum of window and filter: grey-scale dilation, NHWC only."""
+    if data_format != "NHWC":
+        raise ValueError(
+            "`data_format` values other  than 'NHWC' are not supported. Received: "
+            f"data_format={data_format}"
+        )
+    return _headrace.raw_op("Dilation2D")(
+        input=input,
+        filter=filters,
+        strides=strides,
+        rates=dilations,
+        padding=padding,
+        name=name,
+    )
+
+
+def erosion2d(value, filters, strides, padding, data_format, dilations, name=None):
+    """The smallest difference of window and filter: grey-scale erosion."""
+    mirrored = array_ops.reverse(filters, [0, 1])
+    widest = dilation2d(
+        -_tensor(value), mirrored, strides, padding, data_format, dilations
+    )
+    return _headrace.raw_op("Neg")(x=widest, name=name)

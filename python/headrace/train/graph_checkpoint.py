@@ -1,0 +1,151 @@
+"""Checkpoints of a plain graph: nodes save and restore, in a session.
+
+Values of a graph's variables are with its sessions. So an object graph gives
+keys and variables here, and a checkpoint's values arrive by operations, which
+`Operations` lists for the status of their restore.
+"""
+
+import weakref
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.graph import session as sessions
+from headrace.graph import stack
+from headrace.train import saver_graph
+
+
+class Operations(list):
+    """The operations that restore one checkpoint; more come as objects do."""
+
+
+_under_way = weakref.WeakValueDictionary()  # prefix -> Operations of the latest
+
+
+def begin(prefix):
+    """The list that operations reading `prefix` are added to from here on."""
+    operations = _under_way[prefix] = Operations()
+    return operations
+
+
+def restored_from(variable, prefix, key):
+    """Adds the operation that gives the variable the value of `key`."""
+    graph = variable.graph
+    with (
+        graph.as_default(),
+        graph.control_dependencies(None),
+        graph.name_scope(f"{variable._shared_name}/Restore"),
+    ):
+        value = _headrace.raw_op("RestoreV2")(
+            prefix=prefix,
+            tensor_names=[key],
+            shape_and_slices=[""],
+            dtypes=[dtypes.as_dtype(variable.dtype).base_dtype],
+        )[0]
+        variable._restoring = saver_graph.assigned(variable, value, False)
+    if prefix in _under_way:
+        _under_way[prefix].append(variable._restoring)
+
+
+def default_session(session):
+    """`session`, or the default one."""
+    session = session or sessions.get_default_session()
+    if session is None:
+        raise ValueError(
+            "Saving and restoring a graph's checkpoint takes a session: enter one, or "
+            "pass session="
+        )
+    return session
+
+
+def initializers(variables):
+    """The operations that give these their first values."""
+    found = [getattr(v, "initializer", None) for v in variables]
+    return [op for op in found if op is not None]
+
+
+class _Constant:
+    """Bytes that are saved beside variables, and never restored."""
+
+    device = ""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+class GraphSaveable(saver_graph.Saveable):
+    """The serialized object graph."""
+
+    restored = False
+
+    def __init__(self, name, tensor):
+        self.name, self.slice_spec = name, ""
+        self.variable = _Constant(tensor)
+        self.is_reference = False
+
+    dtype = dtypes.string
+
+    def to_save(self):
+        return self.variable.tensor
+
+
+class ObjectSaveable(saver_graph.Saveable):
+    """A variable under its key of an object graph."""
+
+    def __init__(self, key, variable):
+        super().__init__(key, variable)
+        self.name, self.slice_spec = key, ""
+
+
+class ValueSaveable(GraphSaveable):
+    """A value that was known when the graph was made."""
+
+
+def saveables(values, graph_key, object_graph=None):
+    """Saveables of gathered values and of their object graph."""
+    found = []
+    for key, value, owner in values.items():
+        if saver_graph.is_variable(owner):
+            found.append(ObjectSaveable(key, owner))
+        else:
+            found.append(ValueSaveable(key, conversion.constant(value)))
+    if object_graph is None:
+        object_graph = conversion.constant(values.serialized_graph())
+    return [GraphSaveable(graph_key, object_graph), *found]
+
+
+class SessionWriter:
+    """The nodes that write a checkpoint; made anew when other objects join."""
+
+    def __init__(self):
+        self._made_for = None
+
+    def write(self, values, graph_key, path, session):
+        """Writes the values that the session's variables have now."""
+        graph = session.graph
+        made_for = (graph, [(key, id(owner)) for key, _, owner in values.items()])
+        if self._made_for != made_for:
+            self._add_nodes(graph, values, graph_key)
+            self._made_for = made_for
+        feeds = {self._path: path, self._object_graph: values.serialized_graph()}
+        session.run(self._saved, feeds)
+
+    def _add_nodes(self, graph, values, graph_key):
+        from headrace.graph.placeholders import placeholder_with_default
+
+        with (
+            graph.as_default(),
+            graph.control_dependencies(None),
+            graph.name_scope("checkpoint"),
+        ):
+            self._path = placeholder_with_default("model", shape=(), name="path")
+            self._object_graph = placeholder_with_default(
+                values.serialized_graph(), shape=(), name="object_graph"
+            )
+            items = saveables(values, graph_key, self._object_graph)
+            self._saved = saver_graph.save(self._path, items)
+
+
+def in_plain_graph():
+    """True where operations go to a graph that sessions run."""
+    graph = stack.current()
+    return graph is not None and not graph.building_function

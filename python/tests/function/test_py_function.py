@@ -1,0 +1,108 @@
+"""tf.py_function and tf.numpy_function."""
+
+import headrace as tf
+import numpy as np
+import pytest
+
+
+def test_gradient_of_one_call():
+    called = []
+
+    def cube(x):
+        called.append(type(x).__name__)
+        return x * x * x
+
+    @tf.function
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = tf.py_function(cube, [x], tf.float32)
+        assert y.shape.rank is None
+        return y, tape.gradient(y, x)
+
+    for value in (2.0, 3.0):
+        y, dy = f(tf.constant([value]))
+        assert y.numpy().tolist() == [value**3]
+        assert dy.numpy().tolist() == [3 * value**2]
+    # The gradient takes the tape of the call: it does not call again.
+    assert called == ["EagerTensor"] * 2
+
+
+def test_gradient_where_many_calls_precede():
+    @tf.function
+    def f(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            total = x
+            for _ in range(40):
+                total = tf.py_function(lambda a: a * 1.5, [total], tf.float32)
+        return tape.gradient(total, x)
+
+    np.testing.assert_allclose(f(tf.constant(2.0)).numpy(), 1.5**40, rtol=1e-5)
+
+
+def test_second_order_and_integers():
+    @tf.function
+    def f(x, n):
+        with tf.GradientTape() as outer:
+            outer.watch(x)
+            with tf.GradientTape() as inner:
+                inner.watch(x)
+                y = tf.py_function(
+                    lambda a, k: a**3 * tf.cast(k, tf.float32), [x, n], tf.float32
+                )
+            dy = inner.gradient(y, x)
+        return dy, outer.gradient(dy, x)
+
+    dy, ddy = f(tf.constant(2.0), tf.constant(5))
+    assert float(dy) == 60.0
+    assert float(ddy) == 60.0
+
+
+def test_eagerly():
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.py_function(func=lambda a: a * a, inp=[x], Tout=tf.float32)
+    assert float(tape.gradient(y, x)) == 6.0
+    assert tf.py_function(lambda: None, [], []) == []
+    a, b = tf.py_function(lambda: [1, 2.0], [], [tf.int32, tf.float32])
+    assert (a.dtype, b.dtype) == (tf.int32, tf.float32)
+
+
+def test_ragged():
+    rt = tf.ragged.constant([[1, 2], [3]])
+    spec = tf.RaggedTensorSpec([None, None], tf.int32)
+
+    def f(r):
+        assert isinstance(r, tf.RaggedTensor)
+        return r + 1
+
+    assert tf.py_function(f, [rt], spec).to_list() == [[2, 3], [4]]
+    traced = tf.function(lambda r: tf.py_function(f, [r], spec))
+    assert traced(rt).to_list() == [[2, 3], [4]]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+def test_errors(wrap):
+    def fails(function, kind, text, dtype=tf.float32):
+        run = wrap(lambda: tf.py_function(function, [], dtype))
+        with pytest.raises(kind, match=text):
+            run()
+
+    fails(lambda: 1 / 0, tf.errors.UnknownError, "ZeroDivisionError: division by zero")
+    fails(lambda: "text", tf.errors.InvalidArgumentError, "Cannot convert 'text'")
+    fails(lambda: None, tf.errors.InvalidArgumentError, "returns 0 values, but exp")
+
+
+def test_decorators():
+    @tf.py_function(Tout=tf.float32)
+    def double(x):
+        return x * 2.0
+
+    @tf.numpy_function(Tout=tf.float32)
+    def sinh(x):
+        return np.sinh(x)
+
+    assert float(double(3.0)) == 6.0
+    np.testing.assert_allclose(sinh(1.0).numpy(), np.sinh(1.0), rtol=1e-6)

@@ -1,0 +1,83 @@
+"""Functions of tf on KerasTensors."""
+
+import subprocess
+import sys
+
+import headrace as tf
+import numpy as np
+import pytest
+
+A = np.arange(8, dtype=np.float32).reshape(2, 4)
+B = A[::-1].copy()
+
+
+def built(function):
+    """(names of the layers, what the model of it gives, what it gives itself)."""
+    x, y = tf.keras.Input([4], name="x"), tf.keras.Input([4], name="y")
+    model = tf.keras.Model([x, y], function(x, y))
+    names = [layer.name.rstrip("_0123456789") for layer in model.layers]
+    return set(names) - {"x", "y"}, model([A, B]), function(A, B)
+
+
+@pytest.mark.parametrize(
+    "function, names",
+    [
+        (lambda x, y: tf.nn.relu(x), {"tf.nn.relu"}),
+        (lambda x, y: tf.reduce_mean(x, axis=1), {"tf.math.reduce_mean"}),
+        (lambda x, y: tf.concat([x, y], axis=-1), {"tf.concat"}),
+        (lambda x, y: tf.matmul(x, y, transpose_b=True), {"tf.linalg.matmul"}),
+        (lambda x, y: tf.where(y > x, x, y), {"tf.where", "tf.math.greater"}),
+        (lambda x, y: tf.math.add(x=x, y=y), {"tf.math.add"}),
+        (lambda x, y: tf.split(x, 2, axis=1), {"tf.split"}),
+        (lambda x, y: tf.cast(x, tf.int32), {"tf.cast"}),
+        (lambda x, y: tf.nn.softmax(x), {"tf.nn.softmax"}),
+        (lambda x, y: tf.einsum("bi,bi->b", x, y), {"tf.einsum"}),
+        (lambda x, y: tf.nn.l2_normalize(x, -1), {"tf.math.l2_normalize"}),
+        (
+            lambda x, y: tf.one_hot(tf.argmax(x, -1), 4),
+            {"tf.math.argmax", "tf.one_hot"},
+        ),
+        (lambda x, y: tf.reshape(x, [-1, 2, 2]), {"tf.reshape"}),
+        (lambda x, y: tf.shape(x), {"tf.shape"}),
+    ],
+)
+def test_functions_become_layers(function, names):
+    layers, got, want = built(function)
+    assert layers == names
+    for g, w in zip(tf.nest.flatten(got), tf.nest.flatten(want)):
+        assert g.dtype == w.dtype
+        np.testing.assert_allclose(g, w, rtol=1e-6)
+
+
+def test_between_layers_with_weights():
+    x = tf.keras.Input([4])
+    h = tf.keras.layers.Dense(3, kernel_initializer="ones")(tf.abs(x))
+    model = tf.keras.Model(x, tf.reduce_sum(h, -1))
+    assert len(model.trainable_variables) == 2
+    assert model(A).numpy().tolist() == (3 * A.sum(1)).tolist()
+    model.compile("sgd", "mse")
+    model.fit(A, A.sum(1), epochs=1, verbose=0)
+
+
+def test_what_needs_values_says_so():
+    x = tf.keras.Input([4])
+    with pytest.raises(TypeError, match="that is being described"):
+        np.asarray(x)
+    with pytest.raises(TypeError, match="has no truth"):
+        bool(x)
+    y = tf.nn.relu(x)
+    y.set_shape([2, None])
+    assert y.shape == [2, 4]
+
+
+def test_programs_without_such_models_call_directly():
+    code = """
+import headrace as tf
+relu = tf.nn.relu
+tf.keras.Sequential([tf.keras.layers.Dense(2)])(tf.ones([1, 2]))
+assert tf.nn.relu is relu and not hasattr(relu, "__wrapped__")
+tf.keras.Input([2])
+assert tf.nn.relu.__wrapped__ is relu and tf.nn.relu(-1.0) == 0.0
+assert tf.math.abs.__wrapped__ is tf.abs.__wrapped__
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
