@@ -1,5 +1,6 @@
 #include "runtime/function_caller.h"
 
+#include "absl/strings/match.h"
 #include "runtime/executable.h"
 
 namespace headrace {
@@ -22,7 +23,18 @@ class ExecutableFunction : public BoundFunction {
   }
   int num_inputs() const override { return executable_->num_feeds(); }
   int num_outputs() const override { return executable_->num_fetches(); }
-  bool is_stateful() const override { return function_->is_stateful(); }
+  // Assertions do not count, as upstream has it.
+  bool is_stateful() const override {
+    const Graph& body = *function_->body;
+    for (int i = 0; i < body.num_nodes(); ++i) {
+      const OpDef& def = body.node(i)->def();
+      if (def.is_stateful && def.name != "Assert" &&
+          !absl::StartsWith(def.name, "Placeholder")) {
+        return true;
+      }
+    }
+    return false;
+  }
   bool is_identity() const override {
     const Function& f = *function_;
     if (f.results.empty() || f.results.size() > f.args.size()) return false;
@@ -31,7 +43,7 @@ class ExecutableFunction : public BoundFunction {
       while (e.node->def().name == "Identity") e = e.node->input(0);
       if (e.node != f.args[i]) return false;
     }
-    return !f.is_stateful();
+    return !is_stateful();
   }
   StatusOr<std::shared_ptr<BoundFunction>> Renewed() override {
     if (!DrawsRandomNumbers()) return std::shared_ptr<BoundFunction>();

@@ -11,6 +11,7 @@ class Iterator(Trackable):
     """The base of iterators: elements one after another."""
 
     _is_composite_tensor = True
+    _checkpoint_attribute = "ITERATOR"  # of values that begin so, in the graph
 
     def __init__(self, dataset=None, element_spec=None, resource=None):
         if dataset is not None:

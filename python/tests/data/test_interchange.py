@@ -18,6 +18,11 @@ REST = json.loads((GOLDEN / "rest.json").read_text(encoding="utf8"))
 PYTHON = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
 
 
+@pytest.fixture(autouse=True)
+def _here(monkeypatch):
+    monkeypatch.chdir(saved_pipelines.HERE)
+
+
 @pytest.mark.parametrize("name", list(REST))
 def test_upstreams_place_is_taken_up(name):
     iterator = saved_pipelines.restored(tf, str(GOLDEN), name)

@@ -4,6 +4,7 @@ import threading
 
 import headrace as tf
 import pytest
+from headrace.framework import random_seed
 
 
 def _options(**groups):
@@ -93,7 +94,11 @@ def test_batches_of_maps_say_nothing_of_it():
     assert "user-defined" not in str(e.value)
 
 
-def test_random_numbers_begin_anew_with_each_walk():
+def test_random_numbers_begin_anew_with_each_walk(monkeypatch):
+    # The global seed is put back, as other tests go without one.
+    for name in ("seed", "random"):
+        value = getattr(random_seed._Context, name)
+        monkeypatch.setattr(random_seed._Context, name, value)
     tf.random.set_seed(13)
     d = tf.data.Dataset.range(3).map(lambda _: tf.random.uniform([]))
     first, second = ([float(x) for x in d] for _ in range(2))

@@ -28,8 +28,12 @@ std::vector<const Dataset*> All(const Dataset& dataset) {
   return out;
 }
 
-// Kinds behind which upstream puts no prefetch.
-bool ReadsAhead(StringView kind) {
+// Whether upstream puts no prefetch behind the dataset.
+bool ReadsAhead(const PullContext& c, DatasetPtr last) {
+  while (last->kind() == "IgnoreErrors") {
+    last = last->inputs()[0]->Resolved(c);
+  }
+  const StringView kind = last->kind();
   return kind == "Prefetch" || kind == "ParallelMapV2" ||
          kind == "MapAndBatch" || kind == "ParallelBatch" ||
          kind == "ParallelInterleaveV4";
@@ -50,7 +54,7 @@ StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
     d->SetOptions(&s.context.options);
   }
   DatasetPtr first = walk->dataset_->Resolved(s.context);
-  if (s.context.options.inject_prefetch && !ReadsAhead(first->kind())) {
+  if (s.context.options.inject_prefetch && !ReadsAhead(s.context, first)) {
     first = Prefetched(std::move(first), 0);
   }
   HR_ASSIGN_OR_RETURN(s.iterator, first->Iterate(s.context, kRoot));

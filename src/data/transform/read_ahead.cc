@@ -1,5 +1,6 @@
 #include "data/transform/read_ahead.h"
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 
