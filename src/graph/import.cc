@@ -126,10 +126,10 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
   return OkStatus();
 }
 
-}  // namespace
-
-Status ImportGraphDef(const GraphDef& def, const ImportOptions& options,
-                      Graph* graph, ImportResults* results) {
+// `def`: what the GraphDef says besides its nodes.
+Status Import(const GraphDef& def, const NodeTexts& nodes,
+              const ImportOptions& options, Graph* graph,
+              ImportResults* results) {
   HR_RETURN_IF_ERROR(CheckVersions(def.versions(), kGraphVersion,
                                    /*min_producer=*/0, "GraphDef", "graph"));
   if (def.has_library()) {
@@ -143,9 +143,6 @@ Status ImportGraphDef(const GraphDef& def, const ImportOptions& options,
   for (const auto& [name, edge] : options.input_map) {
     importer.input_map.emplace(name, edge);
   }
-  std::vector<const NodeDef*> nodes;
-  nodes.reserve(def.node_size());
-  for (const NodeDef& n : def.node()) nodes.push_back(&n);
   int before = graph->num_nodes();
   ImportResults own;
   Status s = importer.Add(nodes);
@@ -164,12 +161,27 @@ Status ImportGraphDef(const GraphDef& def, const ImportOptions& options,
   return OkStatus();
 }
 
+}  // namespace
+
+Status ImportGraphDef(const GraphDef& def, const ImportOptions& options,
+                      Graph* graph, ImportResults* results) {
+  NodeTexts nodes;
+  for (const NodeDef& n : def.node()) nodes.Add(n);
+  return Import(def, nodes, options, graph, results);
+}
+
 Status ImportGraphBytes(StringView bytes, const ImportOptions& options,
                         Graph* graph, ImportResults* results) {
   if (bytes.size() > size_t{0x7fffffff}) {
     return InvalidArgument("A GraphDef of ", bytes.size(),
                            " bytes is larger than the 2 GiB that protos may "
                            "have");
+  }
+  NodeTexts nodes;
+  std::string rest;
+  GraphDef others;
+  if (nodes.AddFromGraph(bytes, &rest) && others.ParseFromString(rest)) {
+    return Import(others, nodes, options, graph, results);
   }
   google::protobuf::ArenaOptions arena_options;
   arena_options.start_block_size = 64 << 10;

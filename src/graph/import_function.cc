@@ -131,8 +131,8 @@ StatusOr<FunctionPtr> ImportFunctionDef(const FunctionDef& def, int producer,
   NodeImporter importer(f->body.get(), producer, library);
   importer.in_function = true;
   HR_RETURN_IF_ERROR(AddArgs(def, f.get(), &importer));
-  std::vector<const tensorflow::NodeDef*> nodes;
-  for (const auto& n : def.node_def()) nodes.push_back(&n);
+  NodeTexts nodes;
+  for (const auto& n : def.node_def()) nodes.Add(n);
   HR_RETURN_IF_ERROR(importer.Add(nodes));
   HR_RETURN_IF_ERROR(AddResults(def, importer, f.get()));
   HR_RETURN_IF_ERROR(AddControlOutputs(def, importer, f.get()));

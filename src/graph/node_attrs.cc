@@ -17,6 +17,7 @@ namespace {
 using tensorflow::NodeDef;
 
 constexpr int64_t kMostInputs = 1 << 20;
+constexpr size_t kLongestKey = 512;  // bytes of attributes to look up
 // Before this producer an empty shape of a placeholder meant any shape.
 constexpr int kFirstScalarPlaceholder = 24;
 
@@ -201,7 +202,51 @@ Status NodeImporter::MakeCall(const NodeDef& node, const Function& f,
   return OkStatus();
 }
 
-StatusOr<const OpUse*> NodeImporter::UseOf(const NodeDef& node) {
+StatusOr<const OpUse*> NodeImporter::Unshared(const NodeDef& node) {
+  last_unshared_ = std::make_unique<OpUse>();
+  HR_RETURN_IF_ERROR(MakeUse(node, last_unshared_.get()));
+  return last_unshared_.get();
+}
+
+StatusOr<const OpUse*> NodeImporter::UseOf(const NodeText& text) {
+  if (text.def) return UseOfDef(*text.def);
+  const bool small = text.attrs.size() <= kLongestKey;
+  if (small) {
+    int inputs = 0;
+    for (StringView in : texts_->inputs_of(text)) {
+      inputs += in.empty() || in[0] != '^';
+    }
+    key_.assign(text.op.data(), text.op.size());
+    key_.push_back('\0');  // no such key is one of UseOfDef
+    key_.append(reinterpret_cast<const char*>(&inputs), sizeof inputs);
+    key_.append(text.attrs.data(), text.attrs.size());
+    if (last_use_ && key_ == last_key_) return last_use_;
+    auto it = uses_.find(key_);
+    if (it != uses_.end()) {
+      last_key_ = key_;
+      last_use_ = it->second.get();
+      return last_use_;
+    }
+  }
+  NodeDef def;
+  if (!def.ParseFromArray(text.bytes.data(),
+                          static_cast<int>(text.bytes.size()))) {
+    return InvalidArgument("Cannot parse the bytes as a GraphDef");
+  }
+  bool shared = small;
+  for (const auto& entry : def.attr()) {
+    shared = shared && !entry.second.has_tensor();
+  }
+  if (!shared) return Unshared(def);
+  auto use = std::make_unique<OpUse>();
+  HR_RETURN_IF_ERROR(MakeUse(def, use.get()));
+  last_key_ = key_;
+  last_use_ = use.get();
+  uses_.emplace(key_, std::move(use));
+  return last_use_;
+}
+
+StatusOr<const OpUse*> NodeImporter::UseOfDef(const NodeDef& node) {
   key_.assign(node.op());
   bool shared = node.attr().size() <= 16;
   absl::InlinedVector<std::pair<StringView, const tensorflow::AttrValue*>, 8>
@@ -212,11 +257,7 @@ StatusOr<const OpUse*> NodeImporter::UseOf(const NodeDef& node) {
       sorted.push_back({entry.first, &entry.second});
     }
   }
-  if (!shared) {
-    last_unshared_ = std::make_unique<OpUse>();
-    HR_RETURN_IF_ERROR(MakeUse(node, last_unshared_.get()));
-    return last_unshared_.get();
-  }
+  if (!shared) return Unshared(node);
   if (sorted.size() > 1) {
     std::sort(sorted.begin(), sorted.end(),
               [](const auto& a, const auto& b) { return a.first < b.first; });

@@ -4,12 +4,9 @@
 
 #include "absl/strings/numbers.h"
 #include "graph/builder.h"
-#include "tensorflow/core/framework/node_def.pb.h"
 
 namespace headrace {
 namespace {
-
-using tensorflow::NodeDef;
 
 // In a body "node:arg:0" names an output by its argument.
 StatusOr<Edge> OutputOf(Node* node, StringView arg, int output,
@@ -37,7 +34,7 @@ StatusOr<Edge> OutputOf(Node* node, StringView arg, int output,
   return Edge{node, index};
 }
 
-bool IsNextIteration(const std::string& op) {
+bool IsNextIteration(StringView op) {
   return op == "NextIteration" || op == "RefNextIteration";
 }
 
@@ -53,7 +50,7 @@ bool IsValidImportedName(StringView name, bool in_function) {
 absl::Span<const NodeImporter::Input> NodeImporter::InputsOf(
     const Item& item) const {
   return absl::MakeConstSpan(inputs_).subspan(item.first_input,
-                                              item.def->input_size());
+                                              item.text->num_inputs);
 }
 
 Status NodeImporter::SplitInput(StringView text, StringView* name,
@@ -82,17 +79,17 @@ Status NodeImporter::SplitInput(StringView text, StringView* name,
   return OkStatus();
 }
 
-Status NodeImporter::ParseInput(const Item& item, const std::string& text,
-                                Input* in) {
-  const std::string& node = item.def->name();
+Status NodeImporter::ParseInput(const Item& item, StringView text, Input* in) {
+  const StringView node = item.text->name;
   StringView name;
   Status split = SplitInput(text, &name, in);
   if (!split.ok()) {
     return InvalidArgument("Node '", node, "': ", split.message());
   }
   if (!input_map.empty()) {
-    std::string key =
-        in->output == kControl ? text : absl::StrCat(name, ":", in->output);
+    std::string key = in->output == kControl
+                          ? std::string(text)
+                          : absl::StrCat(name, ":", in->output);
     auto mapped = input_map.find(key);
     if (mapped != input_map.end()) {
       in->edge = mapped->second;
@@ -102,7 +99,7 @@ Status NodeImporter::ParseInput(const Item& item, const std::string& text,
   }
   // Mostly the node just before.
   int before = static_cast<int>(&item - items_.data()) - 1;
-  if (before >= 0 && items_[before].def->name() == name) {
+  if (before >= 0 && items_[before].text->name == name) {
     in->source = before;
     return OkStatus();
   }
@@ -125,28 +122,27 @@ Status NodeImporter::ParseInput(const Item& item, const std::string& text,
   return OkStatus();
 }
 
-Status NodeImporter::Index(absl::Span<const NodeDef* const> defs) {
-  items_.reserve(defs.size());
-  index_.reserve(defs.size());
+Status NodeImporter::Index() {
+  items_.reserve(texts_->nodes().size());
+  index_.reserve(texts_->nodes().size());
   int inputs = 0;
-  for (const NodeDef* def : defs) {
-    const std::string& name = def->name();
-    if (!IsValidImportedName(name, in_function)) {
-      return InvalidArgument("Node '", name,
+  for (const NodeText& node : texts_->nodes()) {
+    if (!IsValidImportedName(node.name, in_function)) {
+      return InvalidArgument("Node '", node.name,
                              "': Node name contains invalid characters");
     }
-    if (!index_.emplace(name, static_cast<int>(items_.size())).second ||
-        known_.contains(name)) {
-      return InvalidArgument("Node '", name, "' is not unique");
+    if (!index_.emplace(node.name, static_cast<int>(items_.size())).second ||
+        known_.contains(node.name)) {
+      return InvalidArgument("Node '", node.name, "' is not unique");
     }
-    items_.push_back({def, nullptr, inputs, 0});
-    inputs += def->input_size();
+    items_.push_back({&node, nullptr, inputs, 0});
+    inputs += node.num_inputs;
     bool control = false;
-    for (const std::string& text : def->input()) {
+    for (StringView text : texts_->inputs_of(node)) {
       bool is_control = !text.empty() && text[0] == '^';
       if (control && !is_control) {
         return InvalidArgument(
-            "Node '", name,
+            "Node '", node.name,
             "': Control dependencies must come after regular dependencies");
       }
       control = is_control;
@@ -155,7 +151,7 @@ Status NodeImporter::Index(absl::Span<const NodeDef* const> defs) {
   inputs_.resize(inputs);
   for (const Item& item : items_) {
     Input* in = inputs_.data() + item.first_input;
-    for (const std::string& text : item.def->input()) {
+    for (StringView text : texts_->inputs_of(*item.text)) {
       HR_RETURN_IF_ERROR(ParseInput(item, text, in++));
     }
   }
@@ -163,11 +159,11 @@ Status NodeImporter::Index(absl::Span<const NodeDef* const> defs) {
 }
 
 bool NodeImporter::IsLoopMerge(const Item& item) const {
-  const std::string& op = item.def->op();
+  const StringView op = item.text->op;
   if (op != "Merge" && op != "RefMerge") return false;
   for (const Input& in : InputsOf(item)) {
     if (in.source >= 0 && in.output != kControl &&
-        IsNextIteration(items_[in.source].def->op())) {
+        IsNextIteration(items_[in.source].text->op)) {
       return true;
     }
   }
@@ -196,7 +192,7 @@ Status NodeImporter::AddInOrder() {
     for (const Input& in : InputsOf(item)) {
       if (in.source < 0) continue;
       if (merge && in.output != kControl &&
-          IsNextIteration(items_[in.source].def->op())) {
+          IsNextIteration(items_[in.source].text->op)) {
         continue;
       }
       users[in.source].push_back(static_cast<int>(i));
@@ -227,15 +223,15 @@ StatusOr<Edge> NodeImporter::EdgeOfInput(const Item& item,
   Node* source = items_[in.source].node;
   StatusOr<Edge> e = OutputOf(source, in.arg, in.output, in.arg);
   if (!e.ok()) {
-    return InvalidArgument("Node '", item.def->name(),
+    return InvalidArgument("Node '", item.text->name,
                            "': ", e.status().message());
   }
   return e;
 }
 
-StatusOr<std::string> NodeImporter::NameFor(const std::string& name) {
-  if (in_function) return name;
-  std::string full = prefix.empty() ? name : absl::StrCat(prefix, name);
+StatusOr<std::string> NodeImporter::NameFor(StringView name) {
+  if (in_function) return std::string(name);
+  std::string full = absl::StrCat(prefix, name);
   std::string unique = graph_->UniqueName(full);
   if (unique != full && !uniquify_names && graph_->FindNode(full)) {
     return InvalidArgument("Node name '", full,
@@ -245,8 +241,8 @@ StatusOr<std::string> NodeImporter::NameFor(const std::string& name) {
 }
 
 Status NodeImporter::AddNode(Item& item) {
-  const NodeDef& def = *item.def;
-  HR_ASSIGN_OR_RETURN(const OpUse* use, UseOf(def));
+  const NodeText& text = *item.text;
+  HR_ASSIGN_OR_RETURN(const OpUse* use, UseOf(text));
   absl::InlinedVector<Edge, 4> edges;
   absl::InlinedVector<Node*, 2> controls;
   bool as_expected = true;
@@ -268,7 +264,7 @@ Status NodeImporter::AddNode(Item& item) {
     if (have != want) {
       if (BaseType(have) != BaseType(want) || IsRef(want)) {
         return InvalidArgument(
-            "Input ", i, " of node ", def.name(), " was passed ",
+            "Input ", i, " of node ", text.name, " was passed ",
             DTypeName(have), " from ", e.node->name(), ":", e.index,
             " incompatible with expected ", DTypeName(want), ".");
       }
@@ -281,12 +277,11 @@ Status NodeImporter::AddNode(Item& item) {
   if (!as_expected) {
     HR_ASSIGN_OR_RETURN(op, ResolveOp(*use->def, types, use->attrs));
   }
-  HR_ASSIGN_OR_RETURN(std::string name, NameFor(def.name()));
+  HR_ASSIGN_OR_RETURN(std::string name, NameFor(text.name));
   HR_ASSIGN_OR_RETURN(item.node, graph_->AddNode(std::move(name), std::move(op),
                                                  edges, controls));
-  const std::string& device =
-      def.device().empty() ? default_device : def.device();
-  if (!device.empty()) item.node->set_device(device);
+  const StringView device = text.device.empty() ? default_device : text.device;
+  if (!device.empty()) item.node->set_device(std::string(device));
   for (const Edge& e : edges) {
     // A Merge of a loop: shapes may change from one iteration to the next.
     if (e.node == nullptr) return OkStatus();
@@ -303,7 +298,7 @@ Status NodeImporter::SetBackEdges(Item& item) {
     DType want = item.node->op().input_types()[i];
     if (BaseType(have) != BaseType(want)) {
       return InvalidArgument(
-          "Input ", i, " of node ", item.def->name(), " was passed ",
+          "Input ", i, " of node ", item.text->name, " was passed ",
           DTypeName(have), " from ", e.node->name(), ":", e.index,
           " incompatible with expected ", DTypeName(want), ".");
     }
@@ -312,9 +307,10 @@ Status NodeImporter::SetBackEdges(Item& item) {
   return OkStatus();
 }
 
-Status NodeImporter::Add(absl::Span<const NodeDef* const> defs) {
-  HR_RETURN_IF_ERROR(Index(defs));
-  graph_->Reserve(static_cast<int>(defs.size()));
+Status NodeImporter::Add(const NodeTexts& texts) {
+  texts_ = &texts;
+  HR_RETURN_IF_ERROR(Index());
+  graph_->Reserve(static_cast<int>(items_.size()));
   return AddInOrder();
 }
 

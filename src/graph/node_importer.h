@@ -9,10 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "graph/function.h"
 #include "graph/graph.h"
-
-namespace tensorflow {
-class NodeDef;
-}
+#include "graph/node_texts.h"
 
 namespace headrace {
 
@@ -45,7 +42,8 @@ class NodeImporter {
   void Define(StringView name, Node* node) { known_[name] = node; }
   // Adds all. The first mistake of the NodeDefs is the error, InvalidArgument
   // mostly, with upstream's texts.
-  Status Add(absl::Span<const tensorflow::NodeDef* const> defs);
+  // `texts` must stay as long as this is used.
+  Status Add(const NodeTexts& texts);
 
   // The node that `name` became, or was defined as; null when none.
   Node* Find(StringView name) const;
@@ -56,7 +54,7 @@ class NodeImporter {
 
  private:
   struct Item {
-    const tensorflow::NodeDef* def;
+    const NodeText* text;
     Node* node = nullptr;
     int first_input = 0;  // in inputs_
     int pending = 0;
@@ -69,31 +67,36 @@ class NodeImporter {
   };
   static constexpr int kControl = -1;
 
-  Status Index(absl::Span<const tensorflow::NodeDef* const> defs);
-  Status ParseInput(const Item& item, const std::string& text, Input* in);
+  Status Index();
+  Status ParseInput(const Item& item, StringView text, Input* in);
   Status SplitInput(StringView text, StringView* name, Input* in) const;
   Status AddInOrder();
   bool IsLoopMerge(const Item& item) const;
   Status AddNode(Item& item);
   Status SetBackEdges(Item& item);
   StatusOr<Edge> EdgeOfInput(const Item& item, const Input& in) const;
-  StatusOr<const OpUse*> UseOf(const tensorflow::NodeDef& def);
+  StatusOr<const OpUse*> UseOf(const NodeText& text);
+  StatusOr<const OpUse*> UseOfDef(const tensorflow::NodeDef& def);
+  StatusOr<const OpUse*> Unshared(const tensorflow::NodeDef& def);
   Status MakeUse(const tensorflow::NodeDef& def, OpUse* use);
   Status MakeCall(const tensorflow::NodeDef& def, const Function& f,
                   OpUse* use);
   Status ReadAttrs(const tensorflow::NodeDef& def, OpUse* use);
-  StatusOr<std::string> NameFor(const std::string& name);
+  StatusOr<std::string> NameFor(StringView name);
   absl::Span<const Input> InputsOf(const Item& item) const;
 
   Graph* graph_;
   const int producer_;
   const FunctionLibrary* functions_;
+  const NodeTexts* texts_ = nullptr;
   std::vector<Item> items_;
   std::vector<Input> inputs_;
   absl::flat_hash_map<StringView, int> index_;
   absl::flat_hash_map<StringView, Node*> known_;
   absl::flat_hash_map<std::string, std::unique_ptr<OpUse>> uses_;
   std::unique_ptr<OpUse> last_unshared_;
+  std::string last_key_;  // of last_use_
+  const OpUse* last_use_ = nullptr;
   std::vector<std::string> used_keys_;
   std::string key_;
   std::vector<Item*> back_edges_;

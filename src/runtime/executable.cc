@@ -5,10 +5,11 @@
 #include <deque>
 
 #include "absl/strings/str_join.h"
-#include "base/allocator.h"
 #include "base/cancellation.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
+#include "runtime/executable_frame.h"
+#include "runtime/loop_plan.h"
 
 namespace headrace {
 namespace {
@@ -58,21 +59,6 @@ bool IsGuess(const Program& p, const Call& call) {
 }
 
 }  // namespace
-
-// The memory of one run.
-struct Executable::Frame {
-  std::vector<Tensor> slots;
-  std::vector<Tensor*> pointers;        // all steps' inputs and outputs
-  std::vector<KernelContext> contexts;  // one a step
-  RunServices services;
-  bool repeated = false;  // serves a loop
-  void* arena = nullptr;
-  size_t arena_bytes = 0;
-
-  ~Frame() {
-    if (arena) FreeMemory(arena, arena_bytes);
-  }
-};
 
 // Plans for the shapes that come, as a plan that knows all shapes can fuse and
 // needs no allocation. Made when shapes come a second time.
@@ -140,6 +126,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
     const FunctionLibrary* library) {
   HR_ASSIGN_OR_RETURN(Program p,
                       MakeProgram(graph, feeds, fetches, targets, library));
+  PlanLoops(p, library);
   const bool vary = std::any_of(p.feeds.begin(), p.feeds.end(), [&](ValueId v) {
     return !p.values[v].shape.fully_known();
   });
@@ -157,11 +144,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
 }
 
 StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
-  HR_RETURN_IF_ERROR(ExpandNormalisation(p));
-  FoldConstants(p);
-  Simplify(p);
-  MergeEqualCalls(p);
-  DropUnused(p);
+  HR_RETURN_IF_ERROR(Optimise(p));
   HR_RETURN_IF_ERROR(FuseElementwise(p));
   HR_RETURN_IF_ERROR(Bind(p));
   MemoryPlan plan = PlanMemory(p);
@@ -441,7 +424,7 @@ Status Executable::RunStep(Frame& f, int i) {
     HR_RETURN_IF_ERROR(PrepareDynamic(f, s));
   } else {
     for (ValueId v : s.allocate) {
-      if (f.repeated && f.slots[v].counted()) continue;  // made room before
+      if (f.repeated && f.slots[v].exclusive()) continue;  // made room before
       if (v == s.outputs[0] && TakeOver(f, s, slots_[v].shape)) continue;
       HR_ASSIGN_OR_RETURN(f.slots[v],
                           Tensor::Allocate(slots_[v].dtype, slots_[v].shape));

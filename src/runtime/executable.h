@@ -42,6 +42,9 @@ class Executable {
       const Function& f, const FunctionLibrary* library);
   ~Executable();
 
+  // Of a program as MakeProgram writes it.
+  static StatusOr<std::unique_ptr<Executable>> FromProgram(Program p);
+
   // Feeds are moved from. On error nothing is in *fetches. The error names the
   // step: "...\n\t [[{{node name}}]]".
   Status Run(const RunServices& services, absl::Span<Tensor> feeds,
@@ -84,9 +87,10 @@ class Executable {
   struct Frame;
   class Repeated;
   class ShapePlans;
+  friend class TurnPlan;  // runtime/turns.h
+  friend class Turns;
 
   Executable();
-  static StatusOr<std::unique_ptr<Executable>> FromProgram(Program p);
   // Parts of Make. `from_frame`: values that are set once in a frame.
   std::vector<bool> AddSlots(Program& p, const MemoryPlan& plan);
   bool KnownView(const Call& call, const std::vector<bool>& from_frame) const;

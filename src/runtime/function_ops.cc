@@ -6,8 +6,26 @@
 #include "graph/function.h"
 #include "op/function_caller.h"
 #include "op/op.h"
+#include "runtime/loop_plan.h"
 
 namespace headrace {
+
+StatusOr<bool> Truth(const Tensor& t) {
+  if (t.rank() != 0) return t.num_elements() > 0;
+  if (t.dtype() == DType::kBool) [[likely]]
+    return t.scalar<bool>();
+  if (t.dtype() == DType::kString) return !t.scalar<std::string>().empty();
+  bool truth = false;
+  if (DispatchDType(t.dtype(), RealTypes{}, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        truth = static_cast<float>(t.scalar<T>()) != 0;
+      })) {
+    return truth;
+  }
+  return InvalidArgument("a condition cannot be a ", DTypeName(t.dtype()),
+                         " tensor");
+}
+
 namespace {
 
 // A function that a kernel calls, bound at its first run.
@@ -73,22 +91,6 @@ class CallKernel : public Kernel {
  private:
   Callee callee_;
 };
-
-// True for a non-zero number, true, or a non-empty string or tensor.
-StatusOr<bool> Truth(const Tensor& t) {
-  if (t.rank() != 0) return t.num_elements() > 0;
-  if (t.dtype() == DType::kBool) return t.scalar<bool>();
-  if (t.dtype() == DType::kString) return !t.scalar<std::string>().empty();
-  bool truth = false;
-  if (DispatchDType(t.dtype(), RealTypes{}, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        truth = static_cast<float>(t.scalar<T>()) != 0;
-      })) {
-    return truth;
-  }
-  return InvalidArgument("a condition cannot be a ", DTypeName(t.dtype()),
-                         " tensor");
-}
 
 class IfKernel : public Kernel {
  public:

@@ -13,7 +13,7 @@ using BinaryFn = void (*)(const void*, const void*, void*, int64_t, int);
 
 constexpr int64_t kTile = 512;
 constexpr int64_t kShortRow = 96;  // elements; shorter rows share a tile
-constexpr size_t kLargestElement = 16;
+constexpr int64_t kLine = 64;      // bytes of a cache line
 
 template <typename T>
 void Repeat(const void* x, void* y, int64_t n) {
@@ -47,9 +47,10 @@ void RepeatElement(const void* x, void* y, int64_t n, int bytes) {
 // One thread's registers and where each currently points.
 struct FusedKernel::Tile {
   std::vector<const char*> at;  // per register
-  std::vector<bool> scalar;     // per register, for this tile
+  std::vector<char> scalar;     // per register, for this tile
   std::vector<char> memory;     // all registers' own space
-  char* own(int r) { return memory.data() + r * kTile * kLargestElement; }
+  const int64_t* place;
+  char* own(int r) { return memory.data() + place[r]; }
 };
 
 FusedKernel::FusedKernel(std::vector<Input> inputs,
@@ -67,6 +68,50 @@ FusedKernel::FusedKernel(std::vector<Input> inputs,
   }
   expands_ = by_rows_ && inner_ < kShortRow;
   tile_ = expands_ ? std::max<int64_t>(1, kTile / inner_) * inner_ : kTile;
+  AssignPlaces();
+}
+
+void FusedKernel::AssignPlaces() {
+  int64_t widest = 1;
+  for (const Input& in : inputs_) widest = std::max<int64_t>(widest, in.bytes);
+  for (const Instruction& i : code_) {
+    widest = std::max<int64_t>(widest, i.bytes);
+  }
+  // A line more than needed: places a power of two apart share cache sets.
+  const int64_t elements = expands_ ? tile_ : std::min(tile_, rows_ * inner_);
+  const int64_t stride =
+      (elements * widest + kLine - 1) / kLine * kLine + kLine;
+  std::vector<int> last_use(registers_, -1);
+  for (size_t i = 0; i < code_.size(); ++i) {
+    last_use[code_[i].a] = last_use[code_[i].b] = static_cast<int>(i);
+  }
+  place_.assign(registers_, -1);
+  std::vector<int64_t> free;
+  auto take = [&](int r) {
+    if (free.empty()) {
+      place_[r] = tile_bytes_;
+      tile_bytes_ += stride;
+    } else {
+      place_[r] = free.back();
+      free.pop_back();
+    }
+  };
+  const int inputs = static_cast<int>(inputs_.size());
+  for (int r = 0; r < inputs; ++r) {
+    const Layout layout = inputs_[r].layout;
+    if (expands_ && (layout == Layout::kRow || layout == Layout::kColumn)) {
+      take(r);
+    }
+  }
+  for (size_t i = 0; i < code_.size(); ++i) {
+    take(code_[i].y);
+    for (int16_t r : {code_[i].a, code_[i].b}) {
+      if (r < inputs || last_use[r] != static_cast<int>(i)) continue;
+      free.push_back(place_[r]);
+      last_use[r] = -1;  // once, where a and b are the same
+    }
+    if (last_use[code_[i].y] < 0) free.push_back(place_[code_[i].y]);
+  }
 }
 
 uint32_t FusedKernel::in_place_inputs() const {
@@ -164,10 +209,14 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
 void FusedKernel::RunRange(const KernelContext& c, int64_t begin,
                            int64_t end) const {
   thread_local Tile t;
-  t.at.resize(registers_);
-  t.scalar.resize(registers_);
-  size_t bytes = registers_ * kTile * kLargestElement;
-  if (t.memory.size() < bytes) t.memory.resize(bytes);
+  if (t.at.size() < static_cast<size_t>(registers_)) {
+    t.at.resize(registers_);
+    t.scalar.resize(registers_);
+  }
+  if (t.memory.size() < static_cast<size_t>(tile_bytes_)) {
+    t.memory.resize(tile_bytes_);
+  }
+  t.place = place_.data();
   if (expands_) {
     for (size_t r = 0; r < inputs_.size(); ++r) {
       const Input& in = inputs_[r];

@@ -51,6 +51,7 @@ class FusedKernel : public Kernel {
 
  private:
   struct Tile;
+  void AssignPlaces();
   void RunTile(const KernelContext& c, Tile& t, int64_t begin, int64_t n) const;
   void LoadInput(const KernelContext& c, Tile& t, int r, int64_t begin,
                  int64_t n) const;
@@ -63,6 +64,10 @@ class FusedKernel : public Kernel {
   bool by_rows_ = false;  // some operand is a row or column
   bool expands_ = false;  // rows too short to be tiles: operands are repeated
   int64_t tile_ = 0;      // elements
+  // Where a register's own memory lies in a tile's, in bytes: registers that
+  // are never needed at the same time share it. -1 for inputs read in place.
+  std::vector<int64_t> place_;
+  int64_t tile_bytes_ = 0;
 };
 
 }  // namespace headrace

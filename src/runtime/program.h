@@ -63,6 +63,8 @@ void MergeEqualCalls(Program& p);
 void DropUnused(Program& p);
 // x*1, x+0, reshapes of reshapes, transposes of transposes and the like.
 void Simplify(Program& p);
+// All of these.
+Status Optimise(Program& p);
 // FusedBatchNorm with given statistics becomes element-wise calls.
 Status ExpandNormalisation(Program& p);
 // Chains of element-wise calls become one call that works in tiles.

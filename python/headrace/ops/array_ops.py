@@ -28,6 +28,7 @@ reshape = face("Reshape", "reshape", "tensor, shape, name=None")
 
 
 fill = face("Fill", "fill", "dims, value, name=None")
+unravel_index = face("UnravelIndex", "unravel_index", "indices, dims, name=None")
 
 
 identity = face("Identity", "identity", "input, name=None")
@@ -619,11 +620,6 @@ def depth_to_space(input, block_size, data_format="NHWC", name=None):
     return _headrace.raw_op("DepthToSpace")(
         input=input, block_size=block_size, data_format=data_format, name=name
     )
-
-
-def unravel_index(indices, dims, name=None):
-    """Flat indices as coordinates."""
-    return _headrace.raw_op("UnravelIndex")(indices=indices, dims=dims, name=name)
 
 
 def dynamic_partition(data, partitions, num_partitions, name=None):

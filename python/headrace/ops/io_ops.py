@@ -1,5 +1,6 @@
 """tf.io: files and bytes as tensors."""
 
+from headrace._load import _headrace
 from headrace.ops.faces import face
 
 read_file = face("ReadFile", "read_file", "filename,name=None")
@@ -36,3 +37,28 @@ def decode_raw_v1(
     if out_type is None:
         raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
     return _decode_raw(input_bytes, out_type, little_endian, name)
+
+
+def decode_csv(
+    records,
+    record_defaults,
+    field_delim=",",
+    use_quote_delim=True,
+    na_value="",
+    select_cols=None,
+    name=None,
+):
+    """Columns of records of separated fields (RFC 4180), a tensor a default.
+
+    A default of one element stands for fields that are empty or `na_value`; an empty
+    one says that the field is required.
+    """
+    return _headrace.raw_op("DecodeCSV")(
+        records=records,
+        record_defaults=list(record_defaults),
+        field_delim=field_delim,
+        use_quote_delim=use_quote_delim,
+        na_value=na_value,
+        select_cols=list(select_cols or []),
+        name=name,
+    )

@@ -21,7 +21,6 @@ _to_hash_bucket = face(
     "StringToHashBucket", "to_hash_bucket", "string_tensor,num_buckets,name=None"
 )
 regex_full_match = face("RegexFullMatch", "regex_full_match", "input,pattern,name=None")
-unicode_script = face("UnicodeScript", "unicode_script", "input,name=None")
 unicode_transcode = face(
     "UnicodeTranscode",
     "unicode_transcode",

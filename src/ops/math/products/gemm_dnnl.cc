@@ -11,9 +11,11 @@ namespace headrace {
 namespace {
 
 constexpr double kNsPerFlop = 1.0 / 120;
-constexpr double kLeastFlops = 2e6;      // where it overtakes our own loops
-constexpr double kLeastTaskFlops = 4e6;  // a task that is cut in two
-constexpr int64_t kMostTasks = 16;
+constexpr double kLeastFlops = 2e6;  // where it overtakes our own loops
+// A task that is cut in two: the first cuts serve small machines and small
+// products, later ones cost a few hundredths, as operands are packed again.
+constexpr double kLeastTaskFlops = 4e6, kLeastLaterFlops = 4e9;
+constexpr int64_t kFirstTasks = 8, kMostTasks = 64;
 constexpr int64_t kLeastRows = 48, kLeastCols = 64;  // of a half
 constexpr int64_t kMostSize = int64_t{1} << 30;      // oneDNN counts in ints
 
@@ -44,8 +46,11 @@ struct Grid {
 Grid GridOf(const GemmDims& d) {
   Grid g;
   const double flops = 2.0 * d.m * d.n * d.k;
-  while (g.rows * g.cols < kMostTasks &&
-         flops / (g.rows * g.cols) >= kLeastTaskFlops) {
+  while (g.rows * g.cols < kMostTasks) {
+    const int64_t tasks = g.rows * g.cols;
+    const double least =
+        tasks < kFirstTasks ? kLeastTaskFlops : kLeastLaterFlops;
+    if (flops / static_cast<double>(tasks) < least) break;
     const int64_t m = d.m / g.rows, n = d.n / g.cols;
     const bool can_m = m >= 2 * kLeastRows;
     const bool can_n = n >= 2 * kLeastCols;

@@ -1,0 +1,209 @@
+"""Boxes in images: drawn, and chosen among many."""
+
+import headrace as tf
+from headrace.framework import random_seed
+from headrace.imaging import shapes
+
+_ALL = float("-inf")
+
+
+def draw_bounding_boxes(images, boxes, colors, name=None):
+    """Images with the outlines of boxes."""
+    raw = tf.raw_ops
+    if colors is None:
+        return raw.DrawBoundingBoxes(images=images, boxes=boxes, name=name)
+    return raw.DrawBoundingBoxesV2(images=images, boxes=boxes, colors=colors, name=name)
+
+
+def non_max_suppression(
+    boxes,
+    scores,
+    max_output_size,
+    iou_threshold=0.5,
+    score_threshold=_ALL,
+    name=None,
+):
+    """Indices of the best boxes that do not overlap better ones."""
+    return tf.raw_ops.NonMaxSuppressionV3(
+        boxes=boxes,
+        scores=scores,
+        max_output_size=max_output_size,
+        iou_threshold=iou_threshold,
+        score_threshold=score_threshold,
+        name=name,
+    )
+
+
+def non_max_suppression_with_scores(
+    boxes,
+    scores,
+    max_output_size,
+    iou_threshold=0.5,
+    score_threshold=_ALL,
+    soft_nms_sigma=0.0,
+    name=None,
+):
+    """The same with their scores, which overlaps lower where sigma is above 0."""
+    made = tf.raw_ops.NonMaxSuppressionV5(
+        boxes=boxes,
+        scores=scores,
+        max_output_size=max_output_size,
+        iou_threshold=iou_threshold,
+        score_threshold=score_threshold,
+        soft_nms_sigma=soft_nms_sigma,
+        pad_to_max_output_size=False,
+        name=name,
+    )
+    return made[0], made[1]
+
+
+def non_max_suppression_overlaps(
+    overlaps,
+    scores,
+    max_output_size,
+    overlap_threshold=0.5,
+    score_threshold=_ALL,
+    name=None,
+):
+    """The same by a table of overlaps."""
+    return tf.raw_ops.NonMaxSuppressionWithOverlaps(
+        overlaps=overlaps,
+        scores=scores,
+        max_output_size=max_output_size,
+        overlap_threshold=overlap_threshold,
+        score_threshold=score_threshold,
+        name=name,
+    )
+
+
+def non_max_suppression_padded(
+    boxes,
+    scores,
+    max_output_size,
+    iou_threshold=0.5,
+    score_threshold=_ALL,
+    pad_to_max_output_size=False,
+    name=None,
+    sorted_input=False,
+    canonicalized_coordinates=False,
+    tile_size=512,
+):
+    """The best boxes, filled up with zeros to a size, and how many there are; of
+    one image or of each of a batch. The order and the corners that inputs come in
+    make no difference here, nor does the size of tiles."""
+    del sorted_input, canonicalized_coordinates, tile_size
+    boxes, scores = shapes.tensor(boxes), shapes.tensor(scores)
+
+    def of_one(boxes, scores, pad):
+        return tf.raw_ops.NonMaxSuppressionV4(
+            boxes=boxes,
+            scores=scores,
+            max_output_size=max_output_size,
+            iou_threshold=iou_threshold,
+            score_threshold=score_threshold,
+            pad_to_max_output_size=pad,
+        )
+
+    with tf.name_scope(name or "non_max_suppression_padded"):
+        if boxes.shape.rank == 2:
+            made = of_one(boxes, scores, pad_to_max_output_size)
+            return made[0], made[1]
+        if not pad_to_max_output_size:
+            raise ValueError(
+                "'pad_to_max_output_size' (value False) must be True for batched input"
+            )
+        batch, count = tf.shape(boxes)[:-2], tf.shape(boxes)[-2]
+        indices, valid = tf.map_fn(
+            lambda one: tuple(of_one(one[0], one[1], True)),
+            (
+                tf.reshape(boxes, tf.stack([-1, count, 4])),
+                tf.reshape(scores, tf.stack([-1, count])),
+            ),
+            fn_output_signature=(tf.int32, tf.int32),
+        )
+        rows = tf.concat([batch, [-1]], 0)
+        return tf.reshape(indices, rows), tf.reshape(valid, batch)
+
+
+def combined_non_max_suppression(
+    boxes,
+    scores,
+    max_output_size_per_class,
+    max_total_size,
+    iou_threshold=0.5,
+    score_threshold=_ALL,
+    pad_per_class=False,
+    clip_boxes=True,
+    name=None,
+):
+    """The best boxes of all classes of each image."""
+    return tf.raw_ops.CombinedNonMaxSuppression(
+        boxes=boxes,
+        scores=scores,
+        max_output_size_per_class=max_output_size_per_class,
+        max_total_size=max_total_size,
+        iou_threshold=iou_threshold,
+        score_threshold=score_threshold,
+        pad_per_class=pad_per_class,
+        clip_boxes=clip_boxes,
+        name=name,
+    )
+
+
+def _range(value, default):
+    return default if value is None else value
+
+
+def sample_distorted_bounding_box(
+    image_size,
+    bounding_boxes,
+    seed=0,
+    min_object_covered=0.1,
+    aspect_ratio_range=None,
+    area_range=None,
+    max_attempts=None,
+    use_image_if_no_bounding_boxes=None,
+    name=None,
+):
+    """(begin, size, box) of a crop, at random, that holds enough of some box."""
+    if seed:
+        seed1, seed2 = random_seed.get_seed(seed)
+    else:
+        seed1 = seed2 = 0
+    return tf.raw_ops.SampleDistortedBoundingBoxV2(
+        image_size=image_size,
+        bounding_boxes=bounding_boxes,
+        seed=seed1,
+        seed2=seed2,
+        min_object_covered=min_object_covered,
+        aspect_ratio_range=_range(aspect_ratio_range, [0.75, 1.33]),
+        area_range=_range(area_range, [0.05, 1.0]),
+        max_attempts=_range(max_attempts, 100),
+        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
+        name=name,
+    )
+
+
+def stateless_sample_distorted_bounding_box(
+    image_size,
+    bounding_boxes,
+    seed,
+    min_object_covered=0.1,
+    aspect_ratio_range=None,
+    area_range=None,
+    max_attempts=None,
+    use_image_if_no_bounding_boxes=None,
+    name=None,
+):
+    """The same with a seed of two integers."""
+    return tf.raw_ops.StatelessSampleDistortedBoundingBox(
+        image_size=image_size,
+        bounding_boxes=bounding_boxes,
+        seed=seed,
+        min_object_covered=min_object_covered,
+        aspect_ratio_range=_range(aspect_ratio_range, [0.75, 1.33]),
+        area_range=_range(area_range, [0.05, 1.0]),
+        max_attempts=_range(max_attempts, 100),
+        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
+        name=name,
+    )

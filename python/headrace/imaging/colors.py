@@ -1,0 +1,72 @@
+"""Colours in other coordinates."""
+
+import headrace as tf
+from headrace.imaging import shapes
+from headrace.imaging.adjusting import convert_image_dtype
+from headrace.ops.faces import face
+
+rgb_to_hsv = face("RGBToHSV", "rgb_to_hsv", "images, name=None")
+hsv_to_rgb = face("HSVToRGB", "hsv_to_rgb", "images, name=None")
+
+_TO_YIQ = [
+    [0.299, 0.59590059, 0.2115],
+    [0.587, -0.27455667, -0.52273617],
+    [0.114, -0.32134392, 0.31119955],
+]
+_FROM_YIQ = [
+    [1, 1, 1],
+    [0.95598634, -0.27201283, -1.10674021],
+    [0.6208248, -0.64720424, 1.70423049],
+]
+_TO_YUV = [
+    [0.299, -0.14714119, 0.61497538],
+    [0.587, -0.28886916, -0.51496512],
+    [0.114, 0.43601035, -0.10001026],
+]
+_FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185, 0]]
+
+
+def _by(kernel, images):
+    images = shapes.tensor(images)
+    kernel = tf.constant(kernel, images.dtype)
+    return tf.tensordot(images, kernel, [[images.shape.rank - 1], [0]])
+
+
+def rgb_to_yiq(images):
+    """Red, green, blue as luma and chroma of NTSC."""
+    return _by(_TO_YIQ, images)
+
+
+def yiq_to_rgb(images):
+    """Luma and chroma of NTSC as red, green, blue."""
+    return _by(_FROM_YIQ, images)
+
+
+def rgb_to_yuv(images):
+    """Red, green, blue as luma and chroma of PAL."""
+    return _by(_TO_YUV, images)
+
+
+def yuv_to_rgb(images):
+    """Luma and chroma of PAL as red, green, blue."""
+    return _by(_FROM_YUV, images)
+
+
+def rgb_to_grayscale(images, name=None):
+    """The luma of colours, as one channel."""
+    with tf.name_scope(name or "rgb_to_grayscale"):
+        images = shapes.tensor(images)
+        wide = convert_image_dtype(images, tf.float32)
+        luma = tf.tensordot(wide, tf.constant([0.2989, 0.5870, 0.1140]), [[-1], [0]])
+        return convert_image_dtype(tf.expand_dims(luma, -1), images.dtype)
+
+
+def grayscale_to_rgb(images, name=None):
+    """One channel as three equal ones."""
+    with tf.name_scope(name or "grayscale_to_rgb"):
+        images = shapes.tensor(images)
+        last = images.shape[-1]
+        if last not in (1, None):
+            raise ValueError("Last dimension of a grayscale image should be size 1.")
+        ones = tf.ones([tf.rank(images) - 1], tf.int32)
+        return tf.tile(images, tf.concat([ones, [3]], 0))

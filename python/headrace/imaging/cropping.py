@@ -1,0 +1,156 @@
+"""Parts of images, and images with borders."""
+
+import headrace as tf
+from headrace.imaging import shapes
+
+
+def crop_to_bounding_box(
+    image, offset_height, offset_width, target_height, target_width
+):
+    """The part of an image that begins at the offsets."""
+    with tf.name_scope("crop_to_bounding_box"):
+        image = shapes.tensor(image)
+        rank = shapes.rank_of(image)
+        height, width = shapes.sizes(image)
+        shapes.at_least(offset_width, 0, "offset_width must be >= 0.")
+        shapes.at_least(offset_height, 0, "offset_height must be >= 0.")
+        shapes.check(target_width > 0, "target_width must be > 0.")
+        shapes.check(target_height > 0, "target_height must be > 0.")
+        shapes.check(
+            width >= target_width + offset_width,
+            "width must be >= target + offset.",
+        )
+        shapes.check(
+            height >= target_height + offset_height,
+            "height must be >= target + offset.",
+        )
+        begin = [0] * (rank - 3) + [offset_height, offset_width, 0]
+        size = [-1] * (rank - 3) + [target_height, target_width, -1]
+        return tf.slice(image, tf.stack(begin), tf.stack(size))
+
+
+def pad_to_bounding_box(
+    image, offset_height, offset_width, target_height, target_width
+):
+    """An image at the offsets in zeros of a size."""
+    with tf.name_scope("pad_to_bounding_box"):
+        image = shapes.tensor(image)
+        rank = shapes.rank_of(image)
+        height, width = shapes.sizes(image)
+        right = target_width - offset_width - width
+        bottom = target_height - offset_height - height
+        shapes.at_least(offset_height, 0, "offset_height must be >= 0")
+        shapes.at_least(offset_width, 0, "offset_width must be >= 0")
+        shapes.at_least(right, 0, "width must be <= target - offset")
+        shapes.at_least(bottom, 0, "height must be <= target - offset")
+        rows = [[0, 0]] * (rank - 3)
+        rows += [[offset_height, bottom], [offset_width, right], [0, 0]]
+        if shapes.is_known(offset_height, offset_width, bottom, right):
+            return tf.pad(image, rows)
+        return tf.pad(image, tf.stack([tf.stack(row) for row in rows]))
+
+
+def _larger(x, y):
+    return max(x, y) if shapes.is_known(x, y) else tf.maximum(x, y)
+
+
+def _smaller(x, y):
+    return min(x, y) if shapes.is_known(x, y) else tf.minimum(x, y)
+
+
+def resize_with_crop_or_pad(image, target_height, target_width):
+    """The middle of an image, or the image in the middle of zeros."""
+    with tf.name_scope("resize_image_with_crop_or_pad"):
+        image = shapes.tensor(image)
+        shapes.check(target_width > 0, "target_width must be > 0.")
+        shapes.check(target_height > 0, "target_height must be > 0.")
+        height, width = shapes.sizes(image)
+        cropped = crop_to_bounding_box(
+            image,
+            _larger((height - target_height) // 2, 0),
+            _larger((width - target_width) // 2, 0),
+            _smaller(target_height, height),
+            _smaller(target_width, width),
+        )
+        return pad_to_bounding_box(
+            cropped,
+            _larger((target_height - height) // 2, 0),
+            _larger((target_width - width) // 2, 0),
+            target_height,
+            target_width,
+        )
+
+
+def central_crop(image, central_fraction):
+    """The middle of an image, a fraction of each side."""
+    with tf.name_scope("central_crop"):
+        image = shapes.tensor(image)
+        fraction = central_fraction
+        if not tf.is_tensor(fraction):
+            if fraction <= 0 or fraction > 1:
+                raise ValueError("central_fraction must be within (0, 1]")
+            if fraction == 1:
+                return image
+        shapes.rank_of(image)
+
+        def begin(size):
+            wide = tf.cast(size, tf.float64)
+            start = (wide - wide * tf.cast(fraction, tf.float64)) / 2
+            if shapes.is_known(size, fraction):
+                return int((size - size * fraction) / 2)
+            return tf.cast(start, tf.int32)
+
+        height, width = shapes.sizes(image)
+        top, left = begin(height), begin(width)
+        return crop_to_bounding_box(
+            image, top, left, height - top * 2, width - left * 2
+        )
+
+
+def crop_and_resize(
+    image,
+    boxes,
+    box_indices,
+    crop_size,
+    method="bilinear",
+    extrapolation_value=0.0,
+    name=None,
+):
+    """Boxes of images, all resized to one size."""
+    return tf.raw_ops.CropAndResize(
+        image=image,
+        boxes=boxes,
+        box_ind=box_indices,
+        crop_size=crop_size,
+        method=method,
+        extrapolation_value=extrapolation_value,
+        name=name,
+    )
+
+
+def extract_glimpse(
+    input, size, offsets, centered=True, normalized=True, noise="uniform", name=None
+):
+    """Windows of images around offsets."""
+    return tf.raw_ops.ExtractGlimpseV2(
+        input=input,
+        size=size,
+        offsets=offsets,
+        centered=centered,
+        normalized=normalized,
+        noise=noise,
+        uniform_noise=False,
+        name=name,
+    )
+
+
+def extract_patches(images, sizes, strides, rates, padding, name=None):
+    """Windows of images as rows of the last dimension."""
+    return tf.raw_ops.ExtractImagePatches(
+        images=images,
+        ksizes=sizes,
+        strides=strides,
+        rates=rates,
+        padding=padding,
+        name=name,
+    )

@@ -1,0 +1,63 @@
+"""Images turned and mirrored."""
+
+import headrace as tf
+from headrace.imaging import shapes
+
+
+def _reversed(image, axis):
+    image = shapes.tensor(image)
+    return tf.reverse(image, [axis + shapes.rank_of(image) - 3])
+
+
+def flip_left_right(image):
+    """The image mirrored along its width."""
+    with tf.name_scope("flip_left_right"):
+        return _reversed(image, 1)
+
+
+def flip_up_down(image):
+    """The image mirrored along its height."""
+    with tf.name_scope("flip_up_down"):
+        return _reversed(image, 0)
+
+
+def transpose(image, name=None):
+    """Rows as columns."""
+    with tf.name_scope(name or "transpose"):
+        image = shapes.tensor(image)
+        rank = shapes.rank_of(image)
+        return tf.transpose(image, [1, 0, 2] if rank == 3 else [0, 2, 1, 3])
+
+
+def _turned(image, k):
+    if k == 0:
+        return image
+    if k == 1:
+        return tf.reverse(transpose(image), [image.shape.rank - 3])
+    if k == 2:
+        return tf.reverse(image, [image.shape.rank - 3, image.shape.rank - 2])
+    return transpose(tf.reverse(image, [image.shape.rank - 3]))
+
+
+def rot90(image, k=1, name=None):
+    """The image turned k times by 90 degrees, against the clock."""
+    with tf.name_scope(name or "rot90"):
+        image = shapes.tensor(image)
+        shapes.rank_of(image)
+        if not tf.is_tensor(k):
+            return _turned(image, int(k) % 4)
+        turns = [lambda i=i: _turned(image, i) for i in range(4)]
+        return tf.switch_case(tf.math.floormod(tf.cast(k, tf.int32), 4), turns)
+
+
+def mirrored_at_random(image, axis, uniform):
+    """Each image mirrored with probability 1/2; `uniform(shape)` draws."""
+    image = shapes.tensor(image)
+    if shapes.rank_of(image) == 3:
+        return tf.cond(
+            uniform([]) < 0.5, lambda: tf.reverse(image, [axis]), lambda: image
+        )
+    batch = tf.shape(image)[0]
+    flips = tf.round(tf.reshape(uniform([batch]), [batch, 1, 1, 1]))
+    flips = tf.cast(flips, image.dtype)
+    return flips * tf.reverse(image, [axis + 1]) + (1 - flips) * image

@@ -1,0 +1,262 @@
+"""tf.io.gfile: files and folders, with TensorFlow's errors."""
+
+import collections
+import errno
+import functools
+import glob as globs
+import os
+import shutil
+
+from headrace.framework import errors
+
+_MODES = ("r", "w", "a", "r+", "w+", "a+")
+_ERRORS = {
+    errno.ENOENT: errors.NotFoundError,
+    errno.EEXIST: errors.AlreadyExistsError,
+    errno.EISDIR: errors.FailedPreconditionError,
+    errno.ENOTDIR: errors.FailedPreconditionError,
+    errno.ENOTEMPTY: errors.FailedPreconditionError,
+    errno.EACCES: errors.PermissionDeniedError,
+    errno.EPERM: errors.PermissionDeniedError,
+    errno.ENOSPC: errors.ResourceExhaustedError,
+}
+Stat = collections.namedtuple("Stat", ["length", "mtime_nsec", "is_directory"])
+
+
+def _raised(error, path):
+    kind = _ERRORS.get(error.errno, errors.UnknownError)
+    return kind(None, None, f"{path}; {os.strerror(error.errno or errno.EIO)}")
+
+
+def _path(path):
+    return os.fsdecode(os.fspath(path))
+
+
+def _of_path(function):
+    """Turns the system's errors of a function of paths into TensorFlow's."""
+
+    @functools.wraps(function)
+    def wrapped(path, *args, **kwargs):
+        path = _path(path)
+        try:
+            return function(path, *args, **kwargs)
+        except OSError as e:
+            raise _raised(e, path) from None
+
+    return wrapped
+
+
+class GFile:
+    """A file that is opened when it is first read or written.
+
+    `mode` is one of r, w, a, r+, w+, a+, with b for bytes instead of text (UTF-8).
+    """
+
+    def __init__(self, name, mode="r"):
+        self._name, self._given = _path(name), mode
+        self._binary = "b" in mode
+        self._mode = mode.replace("b", "")
+        if self._mode not in _MODES:
+            names = " or ".join(f"'{m}'" for m in _MODES)
+            raise errors.InvalidArgumentError(None, None, f"mode is not {names}")
+        self._file = None
+
+    name = property(lambda self: self._name)
+    mode = property(lambda self: self._mode)
+
+    def _open(self, reading):
+        allowed = "+" in self._mode or (self._mode == "r") == reading
+        if not allowed:
+            what = "reading" if reading else "writing"
+            raise errors.PermissionDeniedError(
+                None, None, f"File isn't open for {what}"
+            )
+        if self._file is None:
+            # Bytes below: places are counted in them.
+            try:
+                self._file = open(self._name, self._mode + "b")
+            except OSError as e:
+                raise _raised(e, self._name) from None
+            if self._mode == "a+":
+                self._file.seek(0)
+        return self._file
+
+    def _text(self, data):
+        return data if self._binary else data.decode("utf-8")
+
+    def read(self, n=-1):
+        """The next n bytes, all that are left where n is negative."""
+        try:
+            return self._text(self._open(True).read(n))
+        except OSError as e:
+            raise _raised(e, self._name) from None
+
+    def readline(self):
+        return self._text(self._open(True).readline())
+
+    def readlines(self):
+        return [self._text(line) for line in self._open(True).readlines()]
+
+    def write(self, file_content):
+        data = file_content
+        if isinstance(data, str):
+            data = data.encode("utf-8")
+        try:
+            self._open(False).write(data)
+        except OSError as e:
+            raise _raised(e, self._name) from None
+
+    def seek(self, offset=None, whence=0, position=None):
+        if position is not None:
+            offset = position
+        if offset is None:
+            raise TypeError("seek(): offset argument required")
+        if whence not in (0, 1, 2):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.",
+            )
+        self._open(True).seek(offset, whence)
+
+    def tell(self):
+        return self._open("r" in self._mode or "+" in self._mode).tell()
+
+    def size(self):
+        """The file's length in bytes."""
+        self.flush()
+        return stat(self._name).length
+
+    def seekable(self):
+        return True
+
+    def flush(self):
+        if self._file is not None and not self._file.closed:
+            self._file.flush()
+
+    def close(self):
+        if self._file is not None:
+            try:
+                self._file.close()
+            except OSError as e:
+                raise _raised(e, self._name) from None
+            finally:
+                self._file = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
+
+
+def exists(path):
+    """True where there is a file or folder."""
+    return os.path.exists(_path(path))
+
+
+def isdir(path):
+    """True where there is a folder."""
+    return os.path.isdir(_path(path))
+
+
+@_of_path
+def mkdir(path):
+    """Makes a folder; nothing where it is there."""
+    if not os.path.isdir(path):
+        os.mkdir(path)
+
+
+@_of_path
+def makedirs(path):
+    """Makes a folder and those above it."""
+    os.makedirs(path, exist_ok=True)
+
+
+@_of_path
+def remove(path):
+    """Removes a file."""
+    if os.path.isdir(path):
+        raise IsADirectoryError(errno.EISDIR, "")
+    os.remove(path)
+
+
+@_of_path
+def rmtree(path):
+    """Removes a folder and all below it."""
+    if not os.path.exists(path):
+        raise errors.NotFoundError(None, None, f"{path} not found")
+    shutil.rmtree(path)
+
+
+@_of_path
+def listdir(path):
+    """The names in a folder, in no order."""
+    if not os.path.isdir(path):
+        raise errors.NotFoundError(None, None, f"Could not find directory {path}")
+    return os.listdir(path)
+
+
+@_of_path
+def stat(path):
+    """A Stat: length in bytes, mtime_nsec, is_directory."""
+    found = os.stat(path)
+    return Stat(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+
+
+def _check_target(path, overwrite):
+    if not overwrite and os.path.exists(path):
+        raise errors.AlreadyExistsError(None, None, "file already exists")
+
+
+@_of_path
+def copy(src, dst, overwrite=False):
+    """Copies a file."""
+    if not os.path.exists(src):
+        raise FileNotFoundError(errno.ENOENT, "")
+    _check_target(_path(dst), overwrite)
+    shutil.copyfile(src, _path(dst))
+
+
+@_of_path
+def rename(src, dst, overwrite=False):
+    """Moves a file or folder."""
+    if not os.path.exists(src):
+        raise FileNotFoundError(errno.ENOENT, "")
+    _check_target(_path(dst), overwrite)
+    os.replace(src, _path(dst))
+
+
+def glob(pattern):
+    """The paths that fit a pattern, or one of several, in order."""
+    patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
+    return [path for p in patterns for path in sorted(globs.glob(_path(p)))]
+
+
+def walk(top, topdown=True, onerror=None):
+    """(folder, names of its folders, names of its files), the deepest last or first.
+
+    onerror is called with the error of a folder that cannot be read, which is
+    otherwise passed over.
+    """
+    for folder, folders, files in os.walk(_path(top), topdown=topdown, onerror=onerror):
+        yield folder, sorted(folders), sorted(files)
+
+
+def join(path, *paths):
+    """The parts as one path."""
+    return os.path.join(path, *paths)
+
+
+def get_registered_schemes():
+    """The kinds of file systems that paths may name: "" is the local one."""
+    return ["", "file"]

@@ -1,0 +1,119 @@
+// AdjustContrastv2 and AdjustContrast: distances from the mean of an image's
+// channel, scaled.
+#include <algorithm>
+
+#include "base/thread_pool.h"
+#include "op/op.h"
+
+namespace headrace {
+namespace {
+
+template <bool kClamps>
+Status ContrastShape(ShapeContext& c) {
+  const Shape& s = c.input(0);
+  if (s.known_rank() && s.rank() < 3) {
+    return InvalidArgument("input must be at least 3-D, got shape", s);
+  }
+  constexpr const char* kNames[] = {"contrast_factor", "min_value",
+                                    "max_value"};
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    if (c.input(i).known_rank() && c.input(i).rank() != 0) {
+      return InvalidArgument(kNames[i - 1], " must be scalar: ", c.input(i));
+    }
+  }
+  c.set_output(0, s);
+  return OkStatus();
+}
+
+// Calls f(value, mean) for each element; means are sums of rows in order.
+template <typename T, typename Out, typename F>
+void ForImages(KernelContext& c, F f) {
+  const Shape& s = c.input(0).shape();
+  const int rank = s.rank();
+  const int64_t channels = s[rank - 1], pixels = s[rank - 2] * s[rank - 3];
+  const int64_t images = s.Product(0, rank - 3);
+  const T* in = c.in<T>(0);
+  Out* out = c.out<Out>(0);
+  ParallelFor(images, 3.0 * pixels * channels, [&](int64_t begin, int64_t end) {
+    std::vector<double> sums(channels);
+    std::vector<float> means(channels);
+    for (int64_t i = begin; i < end; ++i) {
+      const T* from = in + i * pixels * channels;
+      Out* to = out + i * pixels * channels;
+      std::fill(sums.begin(), sums.end(), 0.0);
+      for (int64_t p = 0; p < pixels; ++p) {
+        for (int64_t k = 0; k < channels; ++k) {
+          sums[k] += static_cast<float>(from[p * channels + k]);
+        }
+      }
+      for (int64_t k = 0; k < channels; ++k) {
+        means[k] = static_cast<float>(sums[k] / pixels);
+      }
+      for (int64_t p = 0; p < pixels * channels; p += channels) {
+        for (int64_t k = 0; k < channels; ++k) {
+          to[p + k] =
+              static_cast<Out>(f(static_cast<float>(from[p + k]), means[k]));
+        }
+      }
+    }
+  });
+}
+
+template <typename T>
+Status RunContrast(KernelContext& c) {
+  const float factor = c.input(1).scalar<float>();
+  ForImages<T, T>(c, [&](float x, float m) { return (x - m) * factor + m; });
+  return OkStatus();
+}
+
+template <typename T>
+Status RunClamped(KernelContext& c) {
+  const float factor = c.input(1).scalar<float>();
+  const float low = c.input(2).scalar<float>();
+  const float high = c.input(3).scalar<float>();
+  ForImages<T, float>(c, [&](float x, float m) {
+    return std::max(std::min((x - m) * factor + m, high), low);
+  });
+  return OkStatus();
+}
+
+ComputeFn PickContrast(const ResolvedOp& op) {
+  ComputeFn fn = nullptr;
+  DispatchDType(op.type_attr("T"), TypeList<float, half>{}, [&](auto tag) {
+    fn = RunContrast<typename decltype(tag)::type>;
+  });
+  return fn;
+}
+
+ComputeFn PickClamped(const ResolvedOp& op) {
+  ComputeFn fn = nullptr;
+  DispatchDType(
+      op.type_attr("T"),
+      TypeList<uint8_t, int8_t, int16_t, int32_t, int64_t, float, double>{},
+      [&](auto tag) { fn = RunClamped<typename decltype(tag)::type>; });
+  return fn;
+}
+
+HR_OP(AdjustContrastv2)
+    .Input("images: T")
+    .Input("contrast_factor: float")
+    .Output("output: T")
+    .Attr("T: {half, float} = float")
+    .Doc("Scales the distance of pixels from the mean of their channel.")
+    .Shape(ContrastShape<false>)
+    .Cpu(ComputeFor<PickContrast>);
+
+HR_OP(AdjustContrast)
+    .Input("images: T")
+    .Input("contrast_factor: float")
+    .Input("min_value: float")
+    .Input("max_value: float")
+    .Output("output: float")
+    .Attr("T: {uint8, int8, int16, int32, int64, float, double}")
+    .Deprecated(2, "Use AdjustContrastv2 instead")
+    .Doc("Scales the distance of pixels from their mean, within bounds.")
+    .Shape(ContrastShape<true>)
+    .Cpu(ComputeFor<PickClamped>);
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,285 @@
+// Operations on sets, the last dimension of dense or sparse tensors:
+// DenseToDenseSetOperation and kin, SetSize.
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "op/op.h"
+#include "ops/sparse/sparse_input.h"
+
+namespace headrace {
+namespace {
+
+enum class SetKind { kAMinusB, kBMinusA, kIntersection, kUnion };
+
+StatusOr<SetKind> KindOf(const ResolvedOp& op) {
+  const std::string& name = op.string_attr("set_operation");
+  if (name == "a-b") return SetKind::kAMinusB;
+  if (name == "b-a") return SetKind::kBMinusA;
+  if (name == "intersection") return SetKind::kIntersection;
+  if (name == "union") return SetKind::kUnion;
+  return InvalidArgument("Invalid set_operation ", name, ".");
+}
+
+// The sets of one operand: `groups` has one a row, in row-major order.
+template <typename T>
+struct Sets {
+  std::vector<int64_t> group_dims;
+  std::vector<std::set<T>> groups;
+};
+
+Status CheckGroups(const std::vector<int64_t>& dims, int64_t* n) {
+  *n = 1;
+  for (int64_t d : dims) {
+    if (d < 0 || __builtin_mul_overflow(*n, d, n) || *n > int64_t{1} << 28) {
+      return InvalidArgument("sets of group shape [", JoinInts(dims),
+                             "] are too many");
+    }
+  }
+  return OkStatus();
+}
+
+template <typename T>
+StatusOr<Sets<T>> DenseSets(const Tensor& t) {
+  if (t.rank() < 1) {
+    return InvalidArgument("Input set must be at least a vector, got shape ",
+                           t.shape());
+  }
+  Sets<T> out;
+  for (int d = 0; d + 1 < t.rank(); ++d) out.group_dims.push_back(t.dim(d));
+  int64_t n;
+  HR_RETURN_IF_ERROR(CheckGroups(out.group_dims, &n));
+  out.groups.resize(n);
+  const int64_t width = t.dim(t.rank() - 1);
+  for (int64_t g = 0; g < n; ++g) {
+    const T* row = t.data<T>() + g * width;
+    out.groups[g].insert(row, row + width);
+  }
+  return out;
+}
+
+// Of the kernel's inputs from `first`.
+template <typename T>
+StatusOr<Sets<T>> SparseSets(const KernelContext& c, int first) {
+  HR_ASSIGN_OR_RETURN(const SparseInput s, SparseInputAt(c, first));
+  if (s.rank < 2) {
+    return InvalidArgument("Invalid input rank ", s.rank,
+                           ": sets need at least 2 dimensions");
+  }
+  const bool validate = c.op().bool_attr("validate_indices");
+  HR_RETURN_IF_ERROR(validate ? CheckOrdered(s) : CheckInside(s));
+  Sets<T> out;
+  out.group_dims.assign(s.dims.begin(), s.dims.end() - 1);
+  int64_t n;
+  HR_RETURN_IF_ERROR(CheckGroups(out.group_dims, &n));
+  out.groups.resize(n);
+  for (int64_t i = 0; i < s.count; ++i) {
+    int64_t group = 0;
+    for (int d = 0; d + 1 < s.rank; ++d) {
+      group = group * out.group_dims[d] + s.row(i)[d];
+    }
+    out.groups[group].insert(s.data<T>()[i]);
+  }
+  return out;
+}
+
+template <typename T>
+std::set<T> Combine(SetKind kind, const std::set<T>& a, const std::set<T>& b) {
+  std::set<T> out;
+  auto to = std::inserter(out, out.end());
+  switch (kind) {
+    case SetKind::kAMinusB:
+      std::set_difference(a.begin(), a.end(), b.begin(), b.end(), to);
+      break;
+    case SetKind::kBMinusA:
+      std::set_difference(b.begin(), b.end(), a.begin(), a.end(), to);
+      break;
+    case SetKind::kIntersection:
+      std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), to);
+      break;
+    case SetKind::kUnion:
+      std::set_union(a.begin(), a.end(), b.begin(), b.end(), to);
+      break;
+  }
+  return out;
+}
+
+// The sets as a sparse tensor, values in order.
+template <typename T>
+Status SetResult(KernelContext& c, const Sets<T>& sets) {
+  int64_t total = 0, widest = 0;
+  for (const auto& s : sets.groups) {
+    total += s.size();
+    widest = std::max<int64_t>(widest, s.size());
+  }
+  std::vector<int64_t> dims = sets.group_dims;
+  dims.push_back(widest);
+  const int64_t rank = static_cast<int64_t>(dims.size());
+  HR_RETURN_IF_ERROR(AllocateSparse(c, 0, total, dims));
+  int64_t at = 0;
+  for (size_t g = 0; g < sets.groups.size(); ++g) {
+    int64_t column = 0;
+    for (const T& value : sets.groups[g]) {
+      int64_t* index = c.out<int64_t>(0) + at * rank;
+      int64_t left = static_cast<int64_t>(g);
+      for (int64_t d = rank - 1; d-- > 0;) {
+        index[d] = left % sets.group_dims[d];
+        left /= sets.group_dims[d];
+      }
+      index[rank - 1] = column++;
+      c.out<T>(1)[at++] = value;
+    }
+  }
+  return OkStatus();
+}
+
+// Which operands are sparse.
+enum class Operands { kDenseDense, kDenseSparse, kSparseSparse };
+
+template <typename T, Operands kind>
+Status Operate(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const SetKind operation, KindOf(c.op()));
+  const bool sparse_a = kind == Operands::kSparseSparse;
+  const bool sparse_b = kind != Operands::kDenseDense;
+  const int second = sparse_a ? 3 : 1;
+  HR_ASSIGN_OR_RETURN(
+      Sets<T> a, sparse_a ? SparseSets<T>(c, 0) : DenseSets<T>(c.input(0)));
+  HR_ASSIGN_OR_RETURN(Sets<T> b, sparse_b ? SparseSets<T>(c, second)
+                                          : DenseSets<T>(c.input(second)));
+  if (a.group_dims != b.group_dims) {
+    return InvalidArgument("Mismatched shapes [", JoinInts(a.group_dims),
+                           "] vs [", JoinInts(b.group_dims), "]");
+  }
+  for (size_t g = 0; g < a.groups.size(); ++g) {
+    a.groups[g] = Combine(operation, a.groups[g], b.groups[g]);
+  }
+  return SetResult(c, a);
+}
+
+template <typename T>
+Status Size(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const Sets<T> sets, SparseSets<T>(c, 0));
+  HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(sets.group_dims));
+  HR_RETURN_IF_ERROR(c.Allocate(0, shape));
+  for (size_t g = 0; g < sets.groups.size(); ++g) {
+    c.out<int32_t>(0)[g] = static_cast<int32_t>(sets.groups[g].size());
+  }
+  return OkStatus();
+}
+
+// Run<T> for the dtype of the values, input `at`.
+template <template <typename> class Run, int at>
+Status ForValues(KernelContext& c) {
+  switch (c.input(at).dtype()) {
+    case DType::kInt8:
+      return Run<int8_t>::Call(c);
+    case DType::kInt16:
+      return Run<int16_t>::Call(c);
+    case DType::kInt32:
+      return Run<int32_t>::Call(c);
+    case DType::kInt64:
+      return Run<int64_t>::Call(c);
+    case DType::kUint8:
+      return Run<uint8_t>::Call(c);
+    case DType::kUint16:
+      return Run<uint16_t>::Call(c);
+    case DType::kString:
+      return Run<std::string>::Call(c);
+    default:
+      return InvalidArgument("sets of ", DTypeName(c.input(at).dtype()),
+                             " are not supported");
+  }
+}
+template <typename T>
+struct DenseDense {
+  static Status Call(KernelContext& c) {
+    return Operate<T, Operands::kDenseDense>(c);
+  }
+};
+template <typename T>
+struct DenseSparse {
+  static Status Call(KernelContext& c) {
+    return Operate<T, Operands::kDenseSparse>(c);
+  }
+};
+template <typename T>
+struct SparseSparse {
+  static Status Call(KernelContext& c) {
+    return Operate<T, Operands::kSparseSparse>(c);
+  }
+};
+template <typename T>
+struct SizeOf {
+  static Status Call(KernelContext& c) { return Size<T>(c); }
+};
+
+Status ResultShape(ShapeContext& c) {
+  SetSparseOutput(c, 0, -1);
+  return OkStatus();
+}
+
+constexpr const char* kTypes =
+    "T: {int8, int16, int32, int64, uint8, uint16, string}";
+
+HR_OP(DenseToDenseSetOperation)
+    .Input("set1: T")
+    .Input("set2: T")
+    .Output("result_indices: int64")
+    .Output("result_values: T")
+    .Output("result_shape: int64")
+    .Attr("set_operation: string")
+    .Attr("validate_indices: bool = true")
+    .Attr(kTypes)
+    .Doc("The union, intersection or difference of the rows' sets.")
+    .Shape(ResultShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<ForValues<DenseDense, 0>>);
+
+HR_OP(DenseToSparseSetOperation)
+    .Input("set1: T")
+    .Input("set2_indices: int64")
+    .Input("set2_values: T")
+    .Input("set2_shape: int64")
+    .Output("result_indices: int64")
+    .Output("result_values: T")
+    .Output("result_shape: int64")
+    .Attr("set_operation: string")
+    .Attr("validate_indices: bool = true")
+    .Attr(kTypes)
+    .Doc("The same of a dense and a sparse tensor.")
+    .Shape(ResultShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<ForValues<DenseSparse, 0>>);
+
+HR_OP(SparseToSparseSetOperation)
+    .Input("set1_indices: int64")
+    .Input("set1_values: T")
+    .Input("set1_shape: int64")
+    .Input("set2_indices: int64")
+    .Input("set2_values: T")
+    .Input("set2_shape: int64")
+    .Output("result_indices: int64")
+    .Output("result_values: T")
+    .Output("result_shape: int64")
+    .Attr("set_operation: string")
+    .Attr("validate_indices: bool = true")
+    .Attr(kTypes)
+    .Doc("The same of two sparse tensors.")
+    .Shape(ResultShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<ForValues<SparseSparse, 1>>);
+
+HR_OP(SetSize)
+    .Input("set_indices: int64")
+    .Input("set_values: T")
+    .Input("set_shape: int64")
+    .Output("size: int32")
+    .Attr("validate_indices: bool = true")
+    .Attr(kTypes)
+    .Doc("How many different values each row of a sparse tensor holds.")
+    .Shape(UnknownShape)
+    .NoGradient()
+    .Cpu(ComputeOwn<ForValues<SizeOf, 1>>);
+
+}  // namespace
+}  // namespace headrace

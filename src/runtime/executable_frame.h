@@ -1,0 +1,26 @@
+// What an executable needs for one run; for its own sources.
+#pragma once
+
+#include <vector>
+
+#include "base/allocator.h"
+#include "runtime/executable.h"
+
+namespace headrace {
+
+// The memory of one run.
+struct Executable::Frame {
+  std::vector<Tensor> slots;
+  std::vector<Tensor*> pointers;        // all steps' inputs and outputs
+  std::vector<KernelContext> contexts;  // one a step
+  RunServices services;
+  bool repeated = false;  // serves a loop
+  void* arena = nullptr;
+  size_t arena_bytes = 0;
+
+  ~Frame() {
+    if (arena) FreeMemory(arena, arena_bytes);
+  }
+};
+
+}  // namespace headrace

@@ -1,0 +1,266 @@
+#include "runtime/loop_plan.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "base/cancellation.h"
+#include "op/registry.h"
+
+namespace headrace {
+namespace {
+
+bool IsLoop(const std::string& op) {
+  return op == "While" || op == "StatelessWhile";
+}
+
+StatusOr<Program> ProgramOf(const Function& f, const FunctionLibrary* library) {
+  std::vector<Edge> feeds;
+  for (Node* n : f.args) feeds.push_back({n, 0});
+  return MakeProgram(*f.body, feeds, f.results, f.control_outputs, library);
+}
+
+// True when the programs are those of a loop over `types`.
+bool FitTogether(const Program& cond, const Program& body,
+                 absl::Span<const DType> types) {
+  const size_t n = types.size();
+  if (cond.feeds.size() != n || body.feeds.size() != n ||
+      cond.fetches.size() != 1 || body.fetches.size() != n) {
+    return false;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const ProgramValue& tested = cond.values[cond.feeds[i]];
+    const ProgramValue& taken = body.values[body.feeds[i]];
+    const ProgramValue& made = body.values[body.fetches[i]];
+    if (tested.dtype != types[i] || taken.dtype != types[i] ||
+        made.dtype != types[i] || !tested.shape.CompatibleWith(made.shape)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Marks what `values` and the program's effects are made of.
+void MarkNeeded(const Program& p, std::vector<bool>* values) {
+  for (size_t c = p.calls.size(); c-- > 0;) {
+    const Call& call = p.calls[c];
+    bool needed = call.effect;
+    for (ValueId v : call.outputs) needed = needed || (*values)[v];
+    if (!needed) continue;
+    for (ValueId v : call.inputs) (*values)[v] = true;
+  }
+}
+
+// The variables that `wanted` ones, the condition and effects need.
+std::vector<bool> NeededVariables(const Program& cond, const Program& body,
+                                  std::vector<bool> wanted) {
+  const size_t n = wanted.size();
+  std::vector<bool> tested(cond.values.size());
+  tested[cond.fetches[0]] = true;
+  MarkNeeded(cond, &tested);
+  for (size_t i = 0; i < n; ++i) {
+    if (tested[cond.feeds[i]]) wanted[i] = true;
+  }
+  std::vector<bool> used(body.values.size());
+  for (bool more = true; more;) {
+    more = false;
+    for (size_t i = 0; i < n; ++i) {
+      if (wanted[i]) used[body.fetches[i]] = true;
+    }
+    MarkNeeded(body, &used);
+    for (size_t i = 0; i < n; ++i) {
+      if (!wanted[i] && used[body.feeds[i]]) wanted[i] = more = true;
+    }
+  }
+  return wanted;
+}
+
+template <typename List>
+void Keep(const std::vector<bool>& which, List* list) {
+  size_t kept = 0;
+  for (size_t i = 0; i < which.size(); ++i) {
+    if (which[i]) (*list)[kept++] = (*list)[i];
+  }
+  list->resize(kept);
+}
+
+// The loop's op for the variables that are kept.
+StatusOr<ResolvedOpPtr> KeptOp(const ResolvedOp& op,
+                               const std::vector<bool>& which) {
+  std::vector<DType> types(op.input_types().begin(), op.input_types().end());
+  Keep(which, &types);
+  AttrMap attrs = op.attrs();
+  attrs.Set("T", types);
+  if (const auto* shapes = attrs.Get<std::vector<Shape>>("output_shapes");
+      shapes && shapes->size() == which.size()) {
+    std::vector<Shape> kept = *shapes;
+    Keep(which, &kept);
+    attrs.Set("output_shapes", kept);
+  }
+  // Loops that keep different variables are not equal.
+  std::vector<int64_t> kept;
+  for (size_t i = 0; i < which.size(); ++i) {
+    if (which[i]) kept.push_back(static_cast<int64_t>(i));
+  }
+  attrs.Set("_kept", kept);
+  return ResolveOp(op.def(), types, attrs);
+}
+
+// Loops within loops, and all loops of a graph, that get plans of their own.
+// Others are found by name at the run, as functions may call themselves.
+constexpr int kDeepest = 4;
+constexpr int kMostLoops = 10'000;
+
+class Planner {
+ public:
+  explicit Planner(const FunctionLibrary* library) : library_(library) {}
+  void Plan(Program& p, int depth);
+
+ private:
+  Status PlanLoop(Call& call, const std::vector<bool>& used, int depth);
+
+  const FunctionLibrary* const library_;
+  int left_ = kMostLoops;
+};
+
+Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
+  LoopKernel::Parts parts;
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr cond,
+      FindFunction(library_, call.op->attr<FuncRef>("cond").name));
+  HR_ASSIGN_OR_RETURN(
+      FunctionPtr body,
+      FindFunction(library_, call.op->attr<FuncRef>("body").name));
+  HR_ASSIGN_OR_RETURN(parts.cond, ProgramOf(*cond, library_));
+  HR_ASSIGN_OR_RETURN(parts.body, ProgramOf(*body, library_));
+  if (!FitTogether(parts.cond, parts.body, call.op->input_types())) {
+    return FailedPrecondition("the functions do not fit the loop");
+  }
+  std::vector<bool> wanted;
+  for (ValueId v : call.outputs) wanted.push_back(used[v]);
+  wanted = NeededVariables(parts.cond, parts.body, std::move(wanted));
+  if (std::count(wanted.begin(), wanted.end(), false) > 0) {
+    HR_ASSIGN_OR_RETURN(call.op, KeptOp(*call.op, wanted));
+    Keep(wanted, &call.inputs);
+    Keep(wanted, &call.outputs);
+    Keep(wanted, &parts.cond.feeds);
+    Keep(wanted, &parts.body.feeds);
+    Keep(wanted, &parts.body.fetches);
+    DropUnused(parts.body);
+  }
+  Plan(parts.cond, depth + 1);
+  Plan(parts.body, depth + 1);
+  parts.functions = {std::move(cond), std::move(body)};
+  call.kernel = std::make_shared<LoopKernel>(std::move(parts));
+  return OkStatus();
+}
+
+void Planner::Plan(Program& p, int depth) {
+  std::vector<bool> used(p.values.size());
+  for (ValueId v : p.fetches) used[v] = true;
+  for (size_t c = p.calls.size(); c-- > 0;) {
+    Call& call = p.calls[c];
+    bool needed = call.effect;
+    for (ValueId v : call.outputs) needed = needed || used[v];
+    if (!needed) continue;
+    if (IsLoop(call.op->name()) && !call.kernel && depth < kDeepest &&
+        left_-- > 0) {
+      PlanLoop(call, used, depth).IgnoreError();  // the run reports it
+    }
+    for (ValueId v : call.inputs) used[v] = true;
+  }
+}
+
+// Appends `cond`, of the values that `turn` makes, and fetches its result.
+void Append(const Program& cond, Program* turn) {
+  absl::flat_hash_map<ValueId, ValueId> known;
+  for (size_t i = 0; i < cond.feeds.size(); ++i) {
+    known[cond.feeds[i]] = turn->fetches[i];
+  }
+  auto of = [&](ValueId v) {
+    auto [it, added] = known.emplace(v, kNoValue);
+    if (added) {
+      it->second = static_cast<ValueId>(turn->values.size());
+      turn->values.push_back(cond.values[v]);
+    }
+    return it->second;
+  };
+  for (const Call& from : cond.calls) {
+    Call call = from;
+    for (ValueId& v : call.inputs) v = of(v);
+    for (ValueId& v : call.outputs) v = of(v);
+    turn->calls.push_back(std::move(call));
+  }
+  turn->fetches.push_back(of(cond.fetches[0]));
+}
+
+// Kernels with state are shared between programs.
+void BindStateful(Program& p) {
+  for (Call& call : p.calls) {
+    if (!call.op->def().is_stateful || call.kernel) continue;
+    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
+    if (kernel.ok()) call.kernel = *std::move(kernel);
+  }
+}
+
+}  // namespace
+
+void PlanLoops(Program& p, const FunctionLibrary* library) {
+  Planner(library).Plan(p, 0);
+}
+
+StatusOr<const LoopKernel::Plan*> LoopKernel::GetPlan() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (plan_) return plan_.get();
+  auto plan = std::make_unique<Plan>();
+  BindStateful(parts_.cond);
+  Program turn = parts_.body, cond = parts_.cond;
+  Append(cond, &turn);
+  HR_RETURN_IF_ERROR(Optimise(turn));
+  plan->sums = DeferSums(turn);
+  HR_ASSIGN_OR_RETURN(plan->cond, Executable::FromProgram(std::move(cond)));
+  HR_ASSIGN_OR_RETURN(plan->turn, TurnPlan::Make(std::move(turn)));
+  plan_ = std::move(plan);
+  parts_.cond = parts_.body = Program();
+  return plan_.get();
+}
+
+Status LoopKernel::Run(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(const Plan* plan, GetPlan());
+  std::vector<Tensor> state, truth;
+  for (int i = 0; i < c.num_inputs(); ++i) state.push_back(c.input(i));
+  std::vector<Tensor> tested = state;
+  HR_RETURN_IF_ERROR(
+      plan->cond->Run(c.services(), absl::MakeSpan(tested), &truth));
+  HR_ASSIGN_OR_RETURN(bool go_on, Truth(truth[0]));
+  tested.clear();
+  if (go_on) HR_RETURN_IF_ERROR(RunTurns(*plan, c, &state));
+  for (int i = 0; i < c.num_outputs(); ++i) {
+    c.set_output(i, std::move(state[i]));
+  }
+  return OkStatus();
+}
+
+Status LoopKernel::RunTurns(const Plan& plan, const KernelContext& c,
+                            std::vector<Tensor>* state) {
+  HR_ASSIGN_OR_RETURN(std::unique_ptr<Turns> turns,
+                      Turns::Begin(*plan.turn, c.services()));
+  HR_RETURN_IF_ERROR(turns->Set(absl::MakeSpan(*state)));
+  const int truth = plan.turn->num_variables();
+  LoopSums sums(plan.sums, c.services());
+  const bool stacks = !plan.sums.sums.empty();
+  for (bool go_on = true; go_on;) {
+    HR_RETURN_IF_ERROR(c.CheckCancelled());
+    HR_RETURN_IF_ERROR(turns->Run());
+    if (stacks) HR_RETURN_IF_ERROR(Push(plan, *turns, &sums));
+    HR_ASSIGN_OR_RETURN(go_on, Truth(turns->fetch(truth)));
+    HR_RETURN_IF_ERROR(turns->Advance());
+  }
+  turns->Take(state);
+  return sums.Finish(state);
+}
+
+Status LoopKernel::Push(const Plan& plan, const Turns& turns, LoopSums* sums) {
+  absl::InlinedVector<const Tensor*, 8> values;
+  for (int fetch : plan.sums.stacked) values.push_back(&turns.fetch(fetch));
+  return sums->Push(values);
+}
+
+}  // namespace headrace
