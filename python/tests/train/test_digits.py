@@ -45,8 +45,9 @@ def values(folder):
     reader = tf.train.load_checkpoint(path)
     return {
         k: np.asarray(reader.get_tensor(k)).tolist()
-        for k in reader.get_variable_to_shape_map()
-        if not k.startswith(("_", "save_counter"))
+        for k, dtype in reader.get_variable_to_dtype_map().items()
+        # The iterator's place is seen by what training goes on with.
+        if dtype != tf.variant and not k.startswith(("_", "save_counter"))
     }
 
 
@@ -88,7 +89,12 @@ def test_the_same_bits_by_threads(tmp_path, language):
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_object_graph(tmp_path, language):
     finish(start(language, tmp_path, 2))
-    names = {k.replace("/.ATTRIBUTES/VARIABLE_VALUE", "") for k in values(tmp_path)}
+    kept = tf.train.load_checkpoint(tf.train.latest_checkpoint(str(tmp_path)))
+    names = {
+        k.replace("/.ATTRIBUTES/VARIABLE_VALUE", "")
+        for k in kept.get_variable_to_shape_map()
+        if not k.startswith(("_", "save_counter"))
+    }
     weights = [
         f"model/layer_with_weights-{layer}/{part}"
         for layer in range(4)

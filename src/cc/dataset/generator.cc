@@ -59,7 +59,7 @@ class CallableDataset : public headrace::Dataset {
 
     Status Save(PullContext& c, StateWriter& w) override {
       w.PutInt(prefix(), "given", given_);
-      w.PutInt(prefix(), "at_end", at_end_);
+      if (at_end_) w.PutMark(prefix(), "at_end");
       return OkStatus();
     }
 
@@ -77,7 +77,7 @@ class CallableDataset : public headrace::Dataset {
         Status s = Next(c, &passed, &end);
         if (given_ == before && !end) return s;
       }
-      if (r.Flag(prefix(), "at_end")) at_end_ = true;
+      if (r.Has(prefix(), "at_end")) at_end_ = true;
       return OkStatus();
     }
 

@@ -1,6 +1,5 @@
 // Going along a dataset, and saving the place.
 #include "cc/dataset/state.h"
-#include "data/element_codec.h"
 #include "data/iterate/iterator_resource.h"
 #include "op/resource.h"
 #include "train/trackable.h"
@@ -19,7 +18,7 @@ std::shared_ptr<IteratorResource> ResourceOf(const Tensor& handle) {
                                             &DefaultResources()));
 }
 
-// An iterator as checkpoints see it: strings, as Python's is.
+// An iterator as checkpoints see it, as Python's is.
 class IteratorNode : public Trackable {
  public:
   explicit IteratorNode(std::shared_ptr<IteratorResource> iterator)
@@ -27,18 +26,17 @@ class IteratorNode : public Trackable {
 
   bool has_values() const override { return true; }
   StatusOr<std::vector<ValueSpec>> Specs() const override {
-    return std::vector<ValueSpec>{
-        {.name = kPlace, .dtype = headrace::DType::kString}};
+    return std::vector<ValueSpec>{{.name = kPlace,
+                                   .dtype = headrace::DType::kVariant,
+                                   .attribute = "ITERATOR"}};
   }
   StatusOr<std::vector<headrace::Tensor>> Read() const override {
-    HR_ASSIGN_OR_RETURN(const headrace::Tensor state, iterator_->Save());
-    HR_ASSIGN_OR_RETURN(headrace::Tensor texts, EncodeStates(state));
-    return std::vector<headrace::Tensor>{std::move(texts)};
+    HR_ASSIGN_OR_RETURN(headrace::Tensor state, iterator_->Save());
+    return std::vector<headrace::Tensor>{std::move(state)};
   }
   Status Write(absl::Span<const headrace::Tensor> values) override {
     if (!values[0].has_buffer()) return OkStatus();
-    HR_ASSIGN_OR_RETURN(const headrace::Tensor state, DecodeStates(values[0]));
-    return iterator_->Restore(state);
+    return iterator_->Restore(values[0]);
   }
 
  private:
