@@ -19,7 +19,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def pipelines(tf):
     """{name: (function that makes a dataset, steps before it is saved)}"""
-    D = tf.data.Dataset
+    return {**_elements_one_by_one(tf.data.Dataset), **_elements_in_others(tf)}
+
+
+def _elements_one_by_one(D):
     r = D.range
     return {
         "begin": (lambda: r(5), 0),
@@ -52,6 +55,13 @@ def pipelines(tf):
         ),
         "batch": (lambda: r(10).batch(3), 2),
         "batch_parallel": (lambda: r(20).batch(3, num_parallel_calls=2), 2),
+    }
+
+
+def _elements_in_others(tf):
+    D = tf.data.Dataset
+    r = D.range
+    return {
         "shuffle": (lambda: r(10).shuffle(4, seed=1), 3),
         "shuffle_begin": (lambda: r(10).shuffle(4, seed=1), 0),
         "shuffle_large": (lambda: r(5).shuffle(30, seed=1), 2),

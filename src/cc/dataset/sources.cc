@@ -116,28 +116,44 @@ Dataset Dataset::Range(int64_t start, int64_t stop, int64_t step) {
        spec});
 }
 
+namespace {
+
+// File by file, as Python's readers go and TensorFlow's: so saved iterators fit
+// all of them. `read` makes a dataset of one file's name.
+template <typename Read>
+Dataset FileByFile(const Tensor& names, Read read) {
+  const Tensor flat = Op("Reshape", {names, Tensor::From<int32_t>({-1})});
+  return Dataset::FromTensorSlices({flat}).FlatMap(read);
+}
+
+}  // namespace
+
 Dataset Dataset::TextLine(const FileNames& files,
                           const std::string& compression) {
-  return State::Make(
-      {Op("TextLineDataset", {files.tensor(), Tensor(compression), Int64(0)}),
-       Text()});
+  return FileByFile(files.tensor(), [compression](const Tensor& name) {
+    return State::Make(
+        {Op("TextLineDataset", {name, Tensor(compression), Int64(0)}), Text()});
+  });
 }
 
 Dataset Dataset::TFRecord(const FileNames& files,
                           const std::string& compression) {
-  return State::Make(
-      {Op("TFRecordDataset", {files.tensor(), Tensor(compression), Int64(0)}),
-       Text()});
+  return FileByFile(files.tensor(), [compression](const Tensor& name) {
+    return State::Make(
+        {Op("TFRecordDataset", {name, Tensor(compression), Int64(0)}), Text()});
+  });
 }
 
 Dataset Dataset::FixedLengthRecord(const FileNames& files, int64_t record_bytes,
                                    int64_t header_bytes, int64_t footer_bytes,
                                    const std::string& compression) {
-  return State::Make(
-      {Op("FixedLengthRecordDatasetV2",
-          {files.tensor(), Int64(header_bytes), Int64(record_bytes),
-           Int64(footer_bytes), Int64(0), Tensor(compression)}),
-       Text()});
+  return FileByFile(files.tensor(), [=](const Tensor& name) {
+    return State::Make(
+        {Op("FixedLengthRecordDatasetV2",
+            {name, Int64(header_bytes), Int64(record_bytes),
+             Int64(footer_bytes), Int64(0), Tensor(compression)}),
+         Text()});
+  });
 }
 
 Dataset Dataset::ListFiles(const FileNames& patterns, bool shuffle,
