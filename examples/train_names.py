@@ -18,7 +18,7 @@ DATA = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "surname
 LANGUAGES = (
     "Croatian Dutch Finnish French German Irish Italian Polish Slovak Spanish".split()
 )
-BATCH = 64
+NAMES, BATCH = 7631, 32  # to train on
 SEED = 17
 
 
@@ -36,7 +36,7 @@ def datasets():
     test = lines.filter(lambda i, _: i % 5 == 4).map(lambda _, line: example(line))
     train = (
         train.cache()
-        .shuffle(10_000, seed=SEED)
+        .shuffle(NAMES)
         .bucket_by_sequence_length(
             lambda letters, _: tf.size(letters),
             bucket_boundaries=[8, 10, 12, 16],
@@ -61,14 +61,17 @@ def network():
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--folder", default="names")
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=15)
     args = parser.parse_args()
 
     tf.keras.utils.set_random_seed(SEED)
     train, test = datasets()
     model = network()
+    steps = args.epochs * NAMES // BATCH
     model.compile(
-        optimizer=tf.keras.optimizers.Adam(0.003),
+        optimizer=tf.keras.optimizers.Adam(
+            tf.keras.optimizers.schedules.CosineDecay(0.006, steps)
+        ),
         loss=tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         metrics=["accuracy"],
     )

@@ -19,7 +19,8 @@ struct CheckpointOptions {
   bool enable_async = false;
   // Most bytes of one data file, tensors that do not fit are cut; 0: one file.
   int64_t max_shard_bytes = 0;
-  // Return only when the files have reached the disk.
+  // Return only when the files have reached the disk. The environment's
+  // HEADRACE_SYNC=0 turns this off for the whole process, Python's saves too.
   bool sync = true;
   // Called with the path when all is written, on the thread that writes.
   std::vector<std::function<void(const std::string& path)>> write_callbacks;

@@ -171,8 +171,7 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
   for (size_t i = 0; i < wanted.size(); ++i) {
     const Value& arg = args[wanted[i]];
     if (arg.dtype() != DType::kResource && found[i].is_symbolic()) {
-      found[i].node()->set_output_shape(static_cast<int>(i), arg.shape());
-      found[i].set_shape(arg.shape());
+      SetShape(found[i], arg.shape());
     }
     g.set(wanted[i] + 1, found[i]);
   }

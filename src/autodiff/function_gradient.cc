@@ -155,9 +155,7 @@ ValueList CallFunction(OpScope& s, const FunctionPtr& f,
     shapes.push_back(e.node->output_shape(e.index));
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].is_symbolic()) continue;
-    outputs[i].node()->set_output_shape(static_cast<int>(i), shapes[i]);
-    outputs[i].set_shape(shapes[i]);
+    if (outputs[i].is_symbolic()) SetShape(outputs[i], shapes[i]);
   }
   return outputs;
 }

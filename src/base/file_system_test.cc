@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/files.h"
 #include "base/memory_file_system.h"
 #include "gtest/gtest.h"
@@ -52,6 +54,21 @@ TEST_P(Files, WritesAndReads) {
   EXPECT_EQ(in->Read(100, absl::MakeSpan(some)).code(),
             absl::StatusCode::kOutOfRange);
   EXPECT_EQ(fs_->Stat(Path("f"))->size, 14u);
+}
+
+TEST(PosixFiles, TheEnvironmentTellsWhetherToWaitForTheDisk) {
+  // Neither of the two can be synced.
+  FileSystem* fs = PosixFileSystem();
+  auto out = *fs->OpenToWrite("/dev/null", WriteMode::kTruncate);
+  const std::string nowhere = "/dev/null/nowhere";
+  EXPECT_FALSE(out->Sync().ok());
+  EXPECT_FALSE(fs->SyncDirectory(nowhere).ok());
+  setenv("HEADRACE_SYNC", "0", 1);
+  EXPECT_TRUE(out->Sync().ok());
+  EXPECT_TRUE(fs->SyncDirectory(nowhere).ok());
+  setenv("HEADRACE_SYNC", "1", 1);
+  EXPECT_FALSE(out->Sync().ok());
+  unsetenv("HEADRACE_SYNC");
 }
 
 TEST_P(Files, ReservingChangesNothing) {

@@ -226,10 +226,8 @@ CheckpointTensor LookUp(const CheckpointReader& reader,
 }
 
 nb::object GetTensor(const CheckpointReader& reader, const std::string& key) {
-  const Tensor t = ValueOrRaise(ReadCheckpointTensor(reader, key));
-  PyObject* o = WrapValue(Value(t));
-  if (o == nullptr) nb::raise_python_error();
-  return nb::steal(o).attr("numpy")();
+  return ToPython(ValueOrRaise(ReadCheckpointTensor(reader, key)))
+      .attr("numpy")();
 }
 
 std::string DebugString(const CheckpointReader& reader) {
@@ -296,14 +294,16 @@ nb::object ReadState(const std::string& folder, const std::string& file) {
 
 void WriteState(const std::string& folder, const std::string& latest,
                 const std::vector<std::string>& all, const std::string& file,
-                const std::vector<double>& timestamps, double preserved) {
+                const std::vector<double>& timestamps, double preserved,
+                bool keep_absolute) {
   const Place place(folder);
   CheckpointState state;
   state.latest = latest;
   state.all = all;
   state.timestamps = timestamps;
   if (preserved > 0) state.last_preserved = preserved;
-  RaiseUnlessOk(WriteCheckpointState(place.fs, place.local, state, file));
+  RaiseUnlessOk(
+      WriteCheckpointState(place.fs, place.local, state, file, keep_absolute));
 }
 
 // CheckpointRotation with its errors raised.
@@ -338,7 +338,7 @@ void AddState(nb::module_& m) {
   m.def("write_checkpoint_state", WriteState, nb::arg("folder"),
         nb::arg("latest"), nb::arg("all"), nb::arg("file"),
         nb::arg("timestamps") = std::vector<double>(),
-        nb::arg("preserved") = 0.0);
+        nb::arg("preserved") = 0.0, nb::arg("keep_absolute") = false);
   m.def("write_file_atomically",
         [](const std::string& path, const nb::bytes& data) {
           const Place place(path);

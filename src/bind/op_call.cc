@@ -65,13 +65,32 @@ bool SameAttr(PyObject* a, PyObject* b) {
     if (same < 0) PyErr_Clear();
     return same == 1;
   }
-  return false;
+  if (IsShapeObject(a)) {
+    Ref dims_a(PyObject_GetAttrString(a, "_dims"));
+    Ref dims_b(PyObject_GetAttrString(b, "_dims"));
+    if (!dims_a || !dims_b) return PyErr_Clear(), false;
+    return SameAttr(dims_a.get(), dims_b.get());
+  }
+  if (!PyTuple_CheckExact(a) || PyTuple_Size(a) != PyTuple_Size(b)) {
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_Size(a); ++i) {
+    if (!SameAttr(PyTuple_GetItem(a, i), PyTuple_GetItem(b, i))) return false;
+  }
+  return true;
 }
 
 bool IsImmutable(PyObject* o) {
-  return o == nullptr || o == Py_None || PyLong_Check(o) ||
-         PyUnicode_Check(o) || PyFloat_CheckExact(o) || PyBytes_Check(o) ||
-         PyBool_Check(o) || IsDTypeObject(o);
+  if (o == nullptr || o == Py_None || PyLong_Check(o) || PyUnicode_Check(o) ||
+      PyFloat_CheckExact(o) || PyBytes_Check(o) || IsDTypeObject(o) ||
+      IsShapeObject(o)) {
+    return true;
+  }
+  if (!PyTuple_CheckExact(o)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_Size(o); ++i) {
+    if (!IsImmutable(PyTuple_GetItem(o, i))) return false;
+  }
+  return true;
 }
 
 }  // namespace

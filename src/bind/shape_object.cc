@@ -64,10 +64,14 @@ PyObject* ShapeObject(const Shape& s) {
   return PyObject_CallOneArg(shape_class, dims.get());
 }
 
+bool IsShapeObject(PyObject* o) {
+  return shape_class &&
+         Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(shape_class);
+}
+
 bool AsShape(PyObject* o, Shape* out) {
   Ref held = Ref::Borrow(o);
-  if (shape_class &&
-      Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(shape_class)) {
+  if (IsShapeObject(o)) {
     held = Ref(PyObject_GetAttrString(o, "_dims"));
     if (!held) return false;
   }

@@ -10,7 +10,7 @@
 #include "bind/indexing.h"
 #include "bind/numpy_array.h"
 #include "bind/operators.h"
-#include "graph/graph.h"
+#include "graph/builder.h"
 
 namespace headrace::bind {
 
@@ -147,7 +147,12 @@ PyObject* View(PyObject* self, PyObject*) {
 PyObject* SetShape(PyObject* self, PyObject* arg) {
   Shape s;
   if (!AsShape(arg, &s)) return nullptr;
-  ValueOf(self).set_shape(std::move(s));
+  const Value& v = ValueOf(self);
+  if (!v || !v.is_symbolic()) {
+    PyErr_SetString(PyExc_TypeError, "an eager tensor keeps its shape");
+    return nullptr;
+  }
+  headrace::SetShape(v, s);
   Py_RETURN_NONE;
 }
 

@@ -34,6 +34,7 @@ PyObject* WrapValue(Value v);
 
 // tf.TensorShape of a shape: new reference, or null with an error set.
 PyObject* ShapeObject(const Shape& s);
+bool IsShapeObject(PyObject* o);
 // A shape from a TensorShape, None, an int, a list or tuple of ints, Nones or
 // scalar tensors. False with an error set.
 bool AsShape(PyObject* o, Shape* out);

@@ -2,6 +2,8 @@
 // process dies there.
 #include "formats/checkpoint_install.h"
 
+#include <climits>
+
 #include "base/files.h"
 #include "base/memory_file_system.h"
 #include "formats/checkpoint_reader.h"
@@ -19,6 +21,7 @@ class FailingFileSystem : public FileSystem {
       : to_(to), fails_at_(fails_at), dies_(dies) {}
 
   int calls() const { return calls_; }
+  int syncs() const { return syncs_; }
 
   Status Change() {
     const int call = calls_++;
@@ -62,6 +65,7 @@ class FailingFileSystem : public FileSystem {
     return to_->List(path);
   }
   Status SyncDirectory(const std::string& path) override {
+    ++syncs_;
     HR_RETURN_IF_ERROR(Change());
     return to_->SyncDirectory(path);
   }
@@ -80,6 +84,7 @@ class FailingFileSystem : public FileSystem {
       return to_->WriteAt(offset, data);
     }
     Status Sync() override {
+      ++fs_->syncs_;
       HR_RETURN_IF_ERROR(fs_->Change());
       return to_->Sync();
     }
@@ -97,26 +102,29 @@ class FailingFileSystem : public FileSystem {
   FileSystem* const to_;
   const int fails_at_;
   const bool dies_;
-  int calls_ = 0;
+  int calls_ = 0, syncs_ = 0;
 };
 
 // Writes ten tensors whose elements are all `value`, in `shards` files.
-Status Save(FileSystem* fs, int64_t value, int shards) {
+Status Save(FileSystem* fs, int64_t value, int shards, bool sync = true) {
   const std::vector<int64_t> elements(100, value);
   const auto bytes =
       absl::MakeConstSpan(reinterpret_cast<const char*>(elements.data()), 800);
+  CheckpointWriter::Options options;
+  options.sync = sync;
   std::vector<std::string> parts;
   for (int shard = 0; shard < shards; ++shard) {
     parts.push_back(shards == 1 ? "f/c" : TemporaryNameFor("f/c"));
     HR_ASSIGN_OR_RETURN(auto writer,
-                        CheckpointWriter::Create(fs, parts.back()));
+                        CheckpointWriter::Create(fs, parts.back(), options));
     for (int i = shard; i < 10; i += shards) {
       HR_RETURN_IF_ERROR(writer->Add(absl::StrCat("t", i), tensorflow::DT_INT64,
                                      {100}, bytes));
     }
     HR_RETURN_IF_ERROR(writer->Finish());
   }
-  return shards == 1 ? OkStatus() : MergeCheckpoints(fs, parts, "f/c");
+  return shards == 1 ? OkStatus()
+                     : MergeCheckpoints(fs, parts, "f/c", false, sync);
 }
 
 // The one value of all elements.
@@ -178,6 +186,19 @@ TEST_P(Replace, EveryCallMayFail) {
 INSTANTIATE_TEST_SUITE_P(Shards, Replace,
                          testing::Values(std::pair(1, 1), std::pair(1, 2),
                                          std::pair(2, 1), std::pair(2, 2)));
+
+TEST(InstallCheckpoint, SyncsOnlyWhenAsked) {
+  for (const int shards : {1, 3}) {
+    MemoryFileSystem memory;
+    FailingFileSystem fs(&memory, INT_MAX, false);
+    ASSERT_TRUE(CreateDirectories(&fs, "f").ok());
+    ASSERT_TRUE(Save(&fs, 1, shards, /*sync=*/false).ok());
+    ASSERT_TRUE(Save(&fs, 2, shards, /*sync=*/false).ok());
+    EXPECT_EQ(fs.syncs(), 0) << shards;
+    ASSERT_TRUE(Save(&fs, 3, shards).ok());
+    EXPECT_GT(fs.syncs(), 3) << shards;
+  }
+}
 
 TEST(InstallCheckpoint, LeavesTheUsualFiles) {
   MemoryFileSystem fs;

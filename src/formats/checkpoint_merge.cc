@@ -75,7 +75,7 @@ Status AddSource(FileSystem* fs, const std::string& prefix, Merged* merged) {
 
 // As a new file; the data files are numbers `first`.. of `num_shards`.
 Status WriteIndex(FileSystem* fs, const std::string& path, const Merged& merged,
-                  int first, int num_shards) {
+                  int first, int num_shards, bool sync) {
   HR_ASSIGN_OR_RETURN(auto file, fs->OpenToWrite(path, WriteMode::kCreateNew));
   TableWriter table(file.get());
   tensorflow::BundleHeaderProto header;
@@ -88,14 +88,15 @@ Status WriteIndex(FileSystem* fs, const std::string& path, const Merged& merged,
     HR_RETURN_IF_ERROR(table.Add(key, moved.SerializeAsString()));
   }
   HR_RETURN_IF_ERROR(table.Finish());
-  HR_RETURN_IF_ERROR(file->Sync());
+  if (sync) HR_RETURN_IF_ERROR(file->Sync());
   return file->Close();
 }
 
 }  // namespace
 
 Status MergeCheckpoints(FileSystem* fs, absl::Span<const std::string> prefixes,
-                        const std::string& merged_prefix, bool allow_missing) {
+                        const std::string& merged_prefix, bool allow_missing,
+                        bool sync) {
   Merged merged;
   std::vector<std::string> sources;
   for (const std::string& prefix : prefixes) {
@@ -111,13 +112,14 @@ Status MergeCheckpoints(FileSystem* fs, absl::Span<const std::string> prefixes,
   HR_RETURN_IF_ERROR(InstallCheckpoint(
       fs, merged_prefix, merged.data,
       [&](const std::string& path, int first, int num_shards) {
-        return WriteIndex(fs, path, merged, first, num_shards);
+        return WriteIndex(fs, path, merged, first, num_shards, sync);
       },
-      /*sync=*/true));
+      sync));
   for (const std::string& source : sources) {
     if (source == merged_prefix) continue;
     HR_RETURN_IF_ERROR(fs->Delete(CheckpointIndexPath(source)));
   }
+  if (!sync) return OkStatus();
   const StringView folder = DirName(merged_prefix);
   return fs->SyncDirectory(folder.empty() ? "." : std::string(folder));
 }

@@ -129,8 +129,10 @@ std::string CheckpointIndexPath(StringView prefix);
 // Makes one checkpoint, `merged`, of several: their data files are renamed to
 // be its shards in the order given, and slices of one tensor come together.
 // InvalidArgument when they hold the same key, or slices that do not agree.
-// Sources that do not exist are passed over when `allow_missing`.
+// Sources that do not exist are passed over when `allow_missing`. `sync` as in
+// CheckpointWriter::Options.
 Status MergeCheckpoints(FileSystem* fs, absl::Span<const std::string> prefixes,
-                        const std::string& merged, bool allow_missing = false);
+                        const std::string& merged, bool allow_missing = false,
+                        bool sync = true);
 
 }  // namespace headrace

@@ -84,6 +84,9 @@ class GraphBuilder : public Emitter {
 
 // Infers a node's output shapes, handles and constant from its inputs'.
 Status InferNode(Node* node);
+// Sets what is known of a symbolic value's shape, for this handle of it and for
+// the shape rules of nodes to come. Other handles keep what they said.
+void SetShape(const Value& v, const Shape& shape);
 // What is known of the shape that an integer vector output holds.
 Shape PartialShapeOf(const Edge& e, int depth = 0);
 

@@ -162,6 +162,11 @@ Shape PartialShapeOf(const Edge& e, int depth) {
   return Shape::UnknownRank();
 }
 
+void SetShape(const Value& v, const Shape& shape) {
+  v.node()->set_output_shape(v.index(), shape);
+  v.set_shape(shape);
+}
+
 Status InferNode(Node* n) {
   int inputs = n->num_inputs();
   absl::InlinedVector<const Shape*, 4> shapes(inputs);

@@ -1,6 +1,7 @@
 #include "runtime/loop_plan.h"
 
 #include <cmath>
+#include <cstring>
 #include <functional>
 
 #include "eager/tape.h"
@@ -265,6 +266,55 @@ TEST(LoopPlan, DeferSumsFindsThem) {
     EXPECT_EQ(p.fetches[1], p.feeds[1]);
     EXPECT_EQ(p.fetches.size(), 7u);
   }
+}
+
+// Weights that come from a list in every turn may be prepared: same bits.
+TEST(LoopPlan, WeightsFromAList) {
+  const Types types = {{kF, {32, 160}}, {kF, {160, 160}}, {kF, {160, 160}}};
+  FunctionPtr f = Traced("popped", types, [](OpScope& s, const Values& in) {
+    Value list = s("EmptyTensorList", {s.Int32s({160, 160}), s.Int32(-1)},
+                   {{"element_dtype", kF}});
+    for (int w : {1, 1, 2, 1, 1, 1}) {
+      list = s("TensorListPushBack", {list, in[w]}, {{"element_dtype", kF}});
+    }
+    return Values{list};
+  });
+  auto product = [](OpScope& s, const Value& x, const Value& w) {
+    return s("Mul", {s("MatMul", {x, w}, {{"transpose_b", true}}),
+                     s.Scalar(kF, 0.01)});
+  };
+  Loop loop(
+      6, {{kF, {32, 160}}, {DType::kVariant, {}}},
+      [&](OpScope& s, const Values& in) {
+        ValueList popped =
+            s.All("TensorListPopBack", {in[2], s.Int32s({160, 160})},
+                  {{"element_dtype", kF}});
+        popped[1].node()->set_output_shape(1, {160, 160});
+        return Values{
+            product(s, in[1], popped[1].graph()->Output(popped[1].node(), 1)),
+            popped[0]};
+      },
+      {1});
+  FunctionPtr direct =
+      Traced("direct", types, [&](OpScope& s, const Values& in) {
+        Value x = in[0];
+        for (int w : {1, 1, 1, 2, 1, 1}) x = product(s, x, in[w]);
+        return Values{x};
+      });
+  std::vector<Tensor> in = {Counting({32, 160}, 0.37f),
+                            Counting({160, 160}, 0.11f),
+                            Counting({160, 160}, 0.07f)};
+  auto run = [](const FunctionPtr& g, std::vector<Tensor> args) {
+    std::vector<Tensor> out;
+    Status s = (*ExecutableOf(g, nullptr))->Run({}, absl::MakeSpan(args), &out);
+    EXPECT_TRUE(s.ok()) << s;
+    return out;
+  };
+  Tensor list = run(f, in)[0], want = run(direct, in)[0];
+  std::vector<Tensor> out;
+  Status s = loop.Run({in[0], list}, &out);
+  ASSERT_TRUE(s.ok()) << s;
+  EXPECT_EQ(std::memcmp(out[0].raw(), want.raw(), want.bytes()), 0);
 }
 
 // Rows that a turn's product does not fit are an error, not a crash.

@@ -76,15 +76,12 @@ bool FoldShape(Program& p, const Call& call) {
   return true;
 }
 
-// Shapes that follow from those of the inputs, where tracing did not know
-// them. Mistakes are left for the run to report.
+// Shapes that follow from those of the inputs. They hold also where a program
+// claimed others (Tensor.set_shape, a body traced for other arguments): kernels
+// write what the rule says. Mistakes are left for the run to report.
 void InferShapes(Program& p, const Call& call) {
   const ShapeFn fn = call.op->def().shape_fn;
-  bool known = true;
-  for (ValueId v : call.outputs) {
-    known = known && p.values[v].shape.fully_known();
-  }
-  if (known || fn == nullptr) return;
+  if (fn == nullptr || call.outputs.empty()) return;
   std::vector<const Shape*> shapes;
   std::vector<const Tensor*> values;
   for (ValueId v : call.inputs) {
@@ -96,9 +93,9 @@ void InferShapes(Program& p, const Call& call) {
   ShapeContext c(*call.op, shapes, values);
   if (!fn(c).ok()) return;
   for (size_t o = 0; o < call.outputs.size(); ++o) {
-    Shape& shape = p.values[call.outputs[o]].shape;
+    ProgramValue& out = p.values[call.outputs[o]];
     const Shape& found = c.output(static_cast<int>(o));
-    if (found.fully_known() && shape.CompatibleWith(found)) shape = found;
+    if (found.fully_known() && !IsRef(out.dtype)) out.shape = found;
   }
 }
 

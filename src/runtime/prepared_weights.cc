@@ -77,6 +77,9 @@ std::vector<PreparedWeights::Source> WeightSources(const Program& p) {
     const Call& call = p.calls[i];
     if (call.op->name() == "ReadVariableOp") {
       of_value[call.outputs[0]] = writes ? Source::kNone : Source::kVariable;
+    } else if (call.op->name() == "TensorListPopBack") {
+      // A loop's gradient takes what the loop read in every turn from a list.
+      of_value[call.outputs[1]] = Source::kInput;
     }
     const auto* product = dynamic_cast<const ProductKernel*>(call.kernel.get());
     if (product && product->prepares())

@@ -62,12 +62,16 @@ std::string FormatCheckpointState(const CheckpointState& state) {
 
 Status WriteCheckpointState(FileSystem* fs, const std::string& folder,
                             const CheckpointState& state,
-                            const std::string& file) {
-  CheckpointState relative = state;
-  relative.latest = RelativeTo(folder, relative.latest);
-  for (auto& prefix : relative.all) prefix = RelativeTo(folder, prefix);
+                            const std::string& file, bool keep_absolute) {
+  CheckpointState written = state;
+  const auto shorten = [&](std::string* prefix) {
+    if (keep_absolute && prefix->rfind('/', 0) == 0) return;
+    *prefix = RelativeTo(folder, *prefix);
+  };
+  shorten(&written.latest);
+  for (auto& prefix : written.all) shorten(&prefix);
   return WriteFileAtomically(fs, JoinPath(folder, file),
-                             FormatCheckpointState(relative));
+                             FormatCheckpointState(written));
 }
 
 StatusOr<std::optional<CheckpointState>> ReadCheckpointState(

@@ -23,10 +23,12 @@ struct CheckpointState {
 };
 
 // Replaces FOLDER/`file` at once. Prefixes inside the folder are written
-// relative to it, so that the folder can be moved.
+// relative to it, so that the folder can be moved; absolute ones are not where
+// `keep_absolute`.
 Status WriteCheckpointState(FileSystem* fs, const std::string& folder,
                             const CheckpointState& state,
-                            const std::string& file = "checkpoint");
+                            const std::string& file = "checkpoint",
+                            bool keep_absolute = false);
 
 // What the file says, prefixes joined with the folder where they are relative;
 // nullopt when there is no such file. DataLoss when it is no CheckpointState.

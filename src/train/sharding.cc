@@ -167,7 +167,9 @@ Status WriteShards(FileSystem* fs, const std::string& prefix,
     status =
         WriteOne(fs, parts.back(), shards[i], last ? &graph : nullptr, sync);
   }
-  if (status.ok()) status = MergeCheckpoints(fs, parts, prefix);
+  if (status.ok()) {
+    status = MergeCheckpoints(fs, parts, prefix, /*allow_missing=*/false, sync);
+  }
   if (status.ok()) return status;
   for (const std::string& part : parts) {
     fs->Delete(CheckpointIndexPath(part)).IgnoreError();

@@ -4,7 +4,7 @@ from headrace._load import _headrace
 from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import HolderSpec
-from headrace.framework import dtypes, errors, type_spec
+from headrace.framework import dtypes, errors
 from headrace.framework.trackable import Trackable
 
 
@@ -26,7 +26,7 @@ class Iterator(Trackable):
             self._element_spec, self._resource = element_spec, resource
             attributes = flat(element_spec)
         self._attributes = attributes
-        self._single = isinstance(self._element_spec, type_spec.TensorSpec)
+        self._unpack = structure.unpacker(self._element_spec)
 
     @property
     def element_spec(self):
@@ -55,10 +55,9 @@ class Iterator(Trackable):
 
     def get_next(self):
         """The next element; OutOfRangeError at the end."""
-        tensors = raw("IteratorGetNext")(iterator=self._resource, **self._attributes)
-        if self._single:
-            return tensors[0]
-        return structure.from_tensors(self._element_spec, tensors)
+        return self._unpack(
+            raw("IteratorGetNext")(iterator=self._resource, **self._attributes)
+        )
 
     def get_next_as_optional(self):
         """The next element as a tf.experimental.Optional, empty at the end."""

@@ -4,6 +4,9 @@ A dense tensor is a component; a sparse or ragged tensor, a dataset or an option
 one component of dtype variant.
 """
 
+import functools
+import operator
+
 import numpy as np
 
 from headrace._load import _headrace
@@ -168,6 +171,15 @@ def from_tensors(spec, tensors):
         return from_variant(s, next(tensors))
 
     return nest.map_structure(leaf, spec)
+
+
+def unpacker(spec):
+    """from_tensors for one spec, prepared to be called for many elements."""
+    if isinstance(spec, TensorSpec):
+        return operator.itemgetter(0)
+    if type(spec) is tuple and all(isinstance(s, TensorSpec) for s in spec):
+        return tuple
+    return functools.partial(from_tensors, spec)
 
 
 def from_variant(s, tensor):

@@ -73,7 +73,8 @@ def explain_session(error, graph):
     name, where = _node_of(error, graph)
     if name is None:
         return
-    error._op = graph._operation(_find(graph, name)[1]) if _find(graph, name) else None
+    found = _find(graph, name)
+    error._op = graph._operation(found[1]) if found else None
     rows = [f'File "{f}", line {n}, in {fn}' for f, n, fn in where]
     inner = "".join(f"    {r}\n" for r in rows)
     outer = "\n".join(f"  {r}" for r in rows)

@@ -1,5 +1,6 @@
 """Variables in parts along one axis, and what says how many parts."""
 
+import inspect
 import math
 
 from headrace._load import _headrace
@@ -54,6 +55,32 @@ class SaveSliceInfo:
             var_offset=self.var_offset,
             var_shape=self.var_shape,
         )
+
+
+class PartitionInfo:
+    """What an initializer is told of the part that it is to make."""
+
+    def __init__(self, full_shape, var_offset):
+        self.full_shape = tensor_shape.as_shape(full_shape)
+        self.var_offset = list(var_offset)
+
+    def single_slice_dim(self, shape):
+        """The axis along which parts of that shape lie; None: there is one part."""
+        if len(shape) != self.full_shape.rank:
+            raise ValueError(
+                f"Expected equal length, but received shape={shape} of length "
+                f"{len(shape)} while self.full_shape={self.full_shape} is of length "
+                f"{self.full_shape.rank}."
+            )
+        axes = [i for i, n in enumerate(shape) if n != self.full_shape[i]]
+        if len(axes) > 1:
+            raise ValueError(f"Cannot use single_slice_dim() with shape={shape}")
+        return axes[0] if axes else None
+
+    def single_offset(self, shape):
+        """Where the part begins on that axis."""
+        axis = self.single_slice_dim(shape)
+        return 0 if axis is None else self.var_offset[axis]
 
 
 class PartitionedVariable:
@@ -259,7 +286,7 @@ def make(name, shape, dtype, initializer, partitioner, make_part):
     made = []
     for i, (offset, part) in enumerate(_ranges(sizes, parts)):
         if value is None:
-            first = _calling(initializer, part, dtype)
+            first = _calling(initializer, part, dtype, PartitionInfo(sizes, offset))
         else:
             first = array_ops.slice(value, offset, part)
         variable = make_part(f"{name}/part_{i}", first, dtype)
@@ -268,10 +295,19 @@ def make(name, shape, dtype, initializer, partitioner, make_part):
     return PartitionedVariable(name, sizes, dtype, made, parts)
 
 
-def _calling(initializer, shape, dtype):
+def _calling(initializer, shape, dtype, info):
     if isinstance(initializer, type):
         initializer = initializer()
-    return lambda: initializer(shape, dtype=dtype)
+    extra = {"partition_info": info} if _wants_info(initializer) else {}
+    return lambda: initializer(shape, dtype=dtype, **extra)
+
+
+def _wants_info(initializer):
+    """Whether it takes a PartitionInfo."""
+    try:
+        return "partition_info" in inspect.signature(initializer).parameters
+    except (TypeError, ValueError):  # builtins that do not say
+        return False
 
 
 def refuse_eager():

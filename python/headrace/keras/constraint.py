@@ -19,11 +19,6 @@ class Constraint:
     def from_config(cls, config):
         return cls(**config)
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("headrace.keras"):
-            cls._keras_module = cls.__module__
-
 
 def _norm(w, axis):
     return tf.sqrt(tf.reduce_sum(tf.square(w), axis=axis, keepdims=True))

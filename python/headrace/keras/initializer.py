@@ -26,11 +26,6 @@ class Initializer:
         config.pop("dtype", None)
         return cls(**config)
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("headrace.keras"):
-            cls._keras_module = cls.__module__
-
 
 def _dtype(dtype):
     return tf.as_dtype(dtype or settings.floatx())

@@ -2,6 +2,7 @@
 
 import headrace as tf
 from headrace.keras import serialization, settings
+from headrace.keras.function_class import function_class
 
 
 class Reduction:
@@ -87,11 +88,6 @@ class Loss:
     def __init__(self, reduction=Reduction.AUTO, name=None):
         Reduction.validate(reduction)
         self.reduction, self.name = reduction, name
-
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("headrace.keras"):
-            cls._keras_module = cls.__module__
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         values = self.call(y_true, y_pred)
@@ -340,25 +336,9 @@ _SPARSE = {sparse_categorical_crossentropy}
 
 def _loss_class(name, fn, **defaults):
     """A Loss class of a function and its arguments."""
-    base = LossFunctionWrapper
-    parameters = ", ".join(
-        ["self"]
-        + [f"{k}={v!r}" for k, v in defaults.items()]
-        + ["reduction='auto'", f"name={fn.__name__!r}"]
-    )
-    handed = "".join(f", {k}={k}" for k in defaults)
-    source = (
-        f"def __init__({parameters}):\n"
-        f"    base.__init__(self, fn, reduction, name{handed})\n"
-    )
-    scope = {"base": base, "fn": fn}
-    exec(source, scope)
-    members = {
-        "__init__": scope["__init__"],
-        "__doc__": f"The loss {fn.__name__}.",
-        "__module__": __name__,
-    }
-    return type(name, (base,), members)
+    parameters = {**defaults, "reduction": Reduction.AUTO, "name": fn.__name__}
+    doc = f"The loss {fn.__name__}."
+    return function_class(LossFunctionWrapper, name, fn, parameters, __name__, doc)
 
 
 MeanSquaredError = _loss_class("MeanSquaredError", mean_squared_error)

@@ -21,11 +21,6 @@ class Regularizer:
     def get_config(self):
         raise NotImplementedError(f"{self} does not implement get_config()")
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("headrace.keras"):
-            cls._keras_module = cls.__module__
-
 
 def _checked(x, name):
     if isinstance(x, (str, dict)) or x is None or math.isinf(x) or math.isnan(x):

@@ -51,7 +51,9 @@ def get_registered_object(name, custom_objects=None, module_objects=None):
 
 def public_module(item):
     """keras.layers for a class of ours, the module of anybody else's."""
-    return getattr(item, "_keras_module", item.__module__)
+    if item.__module__.startswith("headrace.keras"):
+        return getattr(item, "_keras_module", item.__module__)
+    return item.__module__
 
 
 def serialize(item):

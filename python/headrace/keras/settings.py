@@ -188,6 +188,11 @@ def dtype(x):
 def is_keras_tensor(x):
     from headrace.keras.engine.keras_tensor import KerasTensor
 
+    if not tf.is_tensor(x) and not isinstance(x, KerasTensor):
+        raise ValueError(
+            f"Unexpectedly found an instance of type `{type(x)}`. Expected a symbolic "
+            "tensor instance."
+        )
     return isinstance(x, KerasTensor)
 
 

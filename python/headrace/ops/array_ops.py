@@ -622,11 +622,6 @@ def depth_to_space(input, block_size, data_format="NHWC", name=None):
     )
 
 
-def unravel_index(indices, dims, name=None):
-    """Flat indices as coordinates."""
-    return _headrace.raw_op("UnravelIndex")(indices=indices, dims=dims, name=name)
-
-
 def dynamic_partition(data, partitions, num_partitions, name=None):
     """Rows dealt to `num_partitions` tensors."""
     return _headrace.raw_op("DynamicPartition")(

@@ -69,6 +69,12 @@ def from_tensor(tensor, lengths, padding, ragged_rank):
         raise ValueError(
             f"ragged_rank must be in (0, {rank}); got ragged_rank={ragged_rank}"
         )
+    if lengths is not None and _is_nested(lengths):
+        # The lengths of the rows, of their rows and so on.
+        made = from_tensor(tensor, lengths[0], None, 1)
+        if len(lengths) == 1:
+            return made
+        return made.with_values(from_tensor(made.values, lengths[1:], None, 1))
     if ragged_rank > 1:
         if lengths is not None or padding is not None:
             raise ValueError("lengths and padding need ragged_rank=1")
@@ -94,6 +100,15 @@ def from_tensor(tensor, lengths, padding, ragged_rank):
     return RaggedTensor.from_row_lengths(
         array_ops.gather(flat, kept), lengths, validate=False
     )
+
+
+def _is_nested(lengths):
+    if not isinstance(lengths, (list, tuple)) or not lengths:
+        return False
+    first = lengths[0]
+    if isinstance(first, _headrace.Tensor):
+        return first.shape.rank == 1
+    return isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1
 
 
 def _uniform(values, length, shape):

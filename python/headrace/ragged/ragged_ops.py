@@ -7,7 +7,12 @@ from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.elementwise import map_flat_values
 from headrace.ragged.indexing import expand_front, gather_rows, take_spans
-from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
+from headrace.ragged.ragged_tensor import (
+    RaggedTensor,
+    as_values,
+    is_ragged,
+    splits_of_lengths,
+)
 
 
 def _raw(op, **arguments):
@@ -146,7 +151,7 @@ def _as_ragged(x, rank):
 
 def concat(values, axis, name=None):
     """Ragged and dense tensors one after another along `axis`."""
-    values = [v if is_ragged(v) else conversion.convert_to_tensor(v) for v in values]
+    values = [as_values(v) for v in values]
     rank = values[0].shape.rank
     axis = axis + rank if axis < 0 else axis
     if not 0 <= axis < rank:
@@ -197,11 +202,13 @@ def _concat_within(parts):
 
 def stack(values, axis=0, name=None):
     """Tensors of one rank along a new dimension, which may be ragged."""
-    values = [v if is_ragged(v) else conversion.convert_to_tensor(v) for v in values]
+    values = [as_values(v) for v in values]
     rank = values[0].shape.rank
     axis = axis + rank + 1 if axis < 0 else axis
     if rank == 0:
         return array_ops.stack(values)
+    if rank > 1 and not any(map(is_ragged, values)):
+        values = [RaggedTensor.from_tensor(v, ragged_rank=rank - 1) for v in values]
     return (
         concat([expand_dims(v, axis) for v in values], axis)
         if any(is_ragged(v) for v in values) or axis
@@ -245,8 +252,8 @@ def gather(params, indices, axis=0, batch_dims=0, name=None):
 
 def boolean_mask(data, mask, name=None):
     """The elements where the mask is true, in ragged rows."""
-    mask = mask if is_ragged(mask) else conversion.convert_to_tensor(mask)
-    data = data if is_ragged(data) else conversion.convert_to_tensor(data)
+    mask = as_values(mask)
+    data = as_values(data)
     if not is_ragged(mask) and mask.shape.rank == 1:
         kept = array_ops.reshape(array_ops.where(mask), [-1])
         return gather_rows(data, kept)
@@ -258,14 +265,7 @@ def boolean_mask(data, mask, name=None):
     while is_ragged(counts.values):
         counts = counts.values
     ones = math_ops.cast(counts.values, mask.row_splits.dtype)
-    total = array_ops.concat(
-        [
-            array_ops.zeros([1], ones.dtype),
-            _raw("Cumsum", x=ones, axis=0, exclusive=False, reverse=False),
-        ],
-        0,
-    )
-    return _mask_levels(data, mask, total)
+    return _mask_levels(data, mask, splits_of_lengths(ones))
 
 
 def _mask_levels(data, mask, total):
@@ -281,7 +281,7 @@ def _mask_levels(data, mask, total):
 
 def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
     """The rows of each partition as one ragged row."""
-    data = data if is_ragged(data) else conversion.convert_to_tensor(data)
+    data = as_values(data)
     partitions = conversion.convert_to_tensor(partitions)
     order = _raw(
         "RaggedRange",
@@ -356,9 +356,7 @@ def _segments(op, values, ids, count):
         num_segments=count,
     )
     lengths = _raw("Maximum", x=lengths, y=array_ops.zeros_like(lengths))
-    zero = array_ops.zeros([1], lengths.dtype)
-    sums = _raw("Cumsum", x=lengths, axis=0, exclusive=False, reverse=False)
-    splits = array_ops.concat([zero, sums], 0)
+    splits = splits_of_lengths(lengths)
     starts = array_ops.gather(splits, ids)
     limits = starts + values.row_lengths()
     size = array_ops.reshape(splits[-1], [])
@@ -370,7 +368,7 @@ def _segments(op, values, ids, count):
 
 def split_strings(input, sep, maxsplit):
     """tf.strings.split: each string's pieces as a row."""
-    input = input if is_ragged(input) else conversion.convert_to_tensor(input)
+    input = as_values(input)
     if is_ragged(input):
         return input.with_flat_values(split_strings(input.flat_values, sep, maxsplit))
     rank = input.shape.rank

@@ -17,7 +17,7 @@ def is_ragged(x):
     return isinstance(x, RaggedTensor)
 
 
-def _values(x):
+def as_values(x):
     """A tensor or a ragged tensor."""
     return x if is_ragged(x) else conversion.convert_to_tensor(x)
 
@@ -32,7 +32,8 @@ def _partition(x, dtype=None):
     return x
 
 
-def _splits_of_lengths(lengths):
+def splits_of_lengths(lengths):
+    """Where rows of these lengths begin, and the end."""
     zero = array_ops.zeros([1], lengths.dtype)
     total = _raw("Cumsum", x=lengths, axis=0, exclusive=False, reverse=False)
     return array_ops.concat([zero, total], 0)
@@ -59,7 +60,7 @@ class RaggedTensor:
     @classmethod
     def from_row_splits(cls, values, row_splits, name=None, validate=True):
         """Of where each row begins, and the end."""
-        values, splits = _values(values), _partition(row_splits)
+        values, splits = as_values(values), _partition(row_splits)
         splits.shape.assert_has_rank(1)
         if splits.shape[0] == 0:
             raise ValueError("Argument row_splits must not be empty.")
@@ -70,9 +71,9 @@ class RaggedTensor:
     @classmethod
     def from_row_lengths(cls, values, row_lengths, name=None, validate=True):
         """Of the length of each row."""
-        values, lengths = _values(values), _partition(row_lengths)
+        values, lengths = as_values(values), _partition(row_lengths)
         lengths.shape.assert_has_rank(1)
-        splits = _splits_of_lengths(lengths)
+        splits = splits_of_lengths(lengths)
         if validate:
             checks.lengths(lengths, splits, array_ops_rows(values))
         return cls(values, splits, internal=True)
@@ -82,7 +83,7 @@ class RaggedTensor:
         cls, values, value_rowids, nrows=None, name=None, validate=True
     ):
         """Of the row that each value is in."""
-        values, ids = _values(values), _partition(value_rowids)
+        values, ids = as_values(values), _partition(value_rowids)
         ids.shape.assert_has_rank(1)
         if nrows is None:
             last = array_ops.concat([array_ops.ones([1], ids.dtype) * -1, ids], 0)
@@ -99,12 +100,12 @@ class RaggedTensor:
             segment_ids=ids,
             num_segments=nrows,
         )
-        return cls(values, _splits_of_lengths(lengths), internal=True)
+        return cls(values, splits_of_lengths(lengths), internal=True)
 
     @classmethod
     def from_row_starts(cls, values, row_starts, name=None, validate=True):
         """Of where each row begins."""
-        values, starts = _values(values), _partition(row_starts)
+        values, starts = as_values(values), _partition(row_starts)
         end = array_ops.reshape(
             math_ops.cast(array_ops_rows(values), starts.dtype), [1]
         )
@@ -114,7 +115,7 @@ class RaggedTensor:
     @classmethod
     def from_row_limits(cls, values, row_limits, name=None, validate=True):
         """Of where each row ends."""
-        values, limits = _values(values), _partition(row_limits)
+        values, limits = as_values(values), _partition(row_limits)
         splits = array_ops.concat([array_ops.zeros([1], limits.dtype), limits], 0)
         return cls.from_row_splits(values, splits, validate=validate)
 
@@ -123,7 +124,7 @@ class RaggedTensor:
         cls, values, uniform_row_length, nrows=None, name=None, validate=True
     ):
         """Rows of one length."""
-        values = _values(values)
+        values = as_values(values)
         length = int(uniform_row_length)
         count = math_ops.cast(array_ops_rows(values), dtypes.int64)
         if nrows is None:
@@ -190,14 +191,16 @@ class RaggedTensor:
         """The rows of a dense tensor, cut to lengths or freed from padding."""
         from headrace.ragged import convert
 
-        return convert.from_tensor(tensor, lengths, padding, ragged_rank)
+        made = convert.from_tensor(tensor, lengths, padding, ragged_rank)
+        return made.with_row_splits_dtype(row_splits_dtype)
 
     @classmethod
     def from_sparse(cls, st_input, name=None, row_splits_dtype=dtypes.int64):
         """The rows of a sparse matrix whose entries are at the left."""
         ids = st_input.indices[:, 0]
         nrows = st_input.dense_shape[0]
-        return cls.from_value_rowids(st_input.values, ids, nrows, validate=False)
+        made = cls.from_value_rowids(st_input.values, ids, nrows, validate=False)
+        return made.with_row_splits_dtype(row_splits_dtype)
 
     # --- What they are.
     dtype = property(lambda self: self._values_part.dtype)
@@ -221,7 +224,7 @@ class RaggedTensor:
     def uniform_row_length(self):
         if self._uniform is None:
             return None
-        return conversion.constant(self._uniform, dtypes.int64)
+        return conversion.constant(self._uniform, self._splits.dtype)
 
     @property
     def shape(self):
@@ -284,7 +287,7 @@ class RaggedTensor:
     # --- Others like them.
     def with_values(self, new_values):
         return RaggedTensor(
-            _values(new_values), self._splits, internal=True, uniform=self._uniform
+            as_values(new_values), self._splits, internal=True, uniform=self._uniform
         )
 
     def with_flat_values(self, new_values):
@@ -293,6 +296,9 @@ class RaggedTensor:
         return self.with_values(new_values)
 
     def with_row_splits_dtype(self, dtype):
+        dtype = dtypes.as_dtype(dtype)
+        if dtype not in (dtypes.int32, dtypes.int64):
+            raise ValueError(f"Argument dtype must be int32 or int64; got {dtype!r}")
         values = self.values
         if is_ragged(values):
             values = values.with_row_splits_dtype(dtype)

@@ -19,6 +19,14 @@ def _new_path(logdir, suffix):
     return path
 
 
+def _meta_graph_of(graph):
+    from headrace.train import meta_graph
+
+    if not hasattr(graph, "as_graph_def"):
+        return meta_graph.export_meta_graph(graph_def=graph, collection_list=[])
+    return meta_graph.export_meta_graph(graph=graph, collection_list=[])
+
+
 class FileWriter:
     """Writes events into a new file of a folder."""
 
@@ -50,6 +58,7 @@ class FileWriter:
         graph = graph_def if graph is None else graph
         if graph is not None:
             self.add_graph(graph)
+            self.add_meta_graph(_meta_graph_of(graph))
 
     def get_logdir(self):
         return self._logdir
@@ -186,8 +195,9 @@ class FileWriterCache:
             if found is None:
                 from headrace.graph import stack
 
-                with stack.default_graph().as_default():
-                    found = cls._writers[logdir] = FileWriter(logdir)
+                graph = stack.default_graph()
+                with graph.as_default():
+                    found = cls._writers[logdir] = FileWriter(logdir, graph=graph)
             else:
                 found.reopen()
             return found

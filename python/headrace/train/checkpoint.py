@@ -11,7 +11,6 @@ from headrace.train import checkpoint_options, load_status, traced_write
 from headrace.train.async_write import AsyncWrites
 from headrace.train.checkpoint_options import CheckpointOptions
 
-_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _DEFAULT = CheckpointOptions()
 
 
@@ -120,7 +119,7 @@ class Checkpoint(AutoTrackable):
         callback = options.experimental_sharding_callback
 
         def write():
-            checkpoint_options.write(values, _GRAPH_KEY, path, callback)
+            checkpoint_options.write(values, path, callback)
             if after is not None:
                 after(path)
             options._after_write(path)
@@ -137,14 +136,14 @@ class Checkpoint(AutoTrackable):
             writer = graph_checkpoint.SessionWriter()
             object.__setattr__(self, "_session_writer", writer)
         session = graph_checkpoint.default_session(session)
-        self._session_writer.write(self._gather(), _GRAPH_KEY, path, session)
+        self._session_writer.write(self._gather(), path, session)
         return path
 
     def _frozen_saveables(self):
         """What a Saver needs to save by objects what is there now."""
         from headrace.train import graph_checkpoint
 
-        return graph_checkpoint.saveables(self._gather(), _GRAPH_KEY)
+        return graph_checkpoint.saveables(self._gather())
 
     def write(self, file_prefix, options=None, session=None):
         """Writes the values to FILE_PREFIX.index and .data-*; returns the prefix.
@@ -153,7 +152,7 @@ class Checkpoint(AutoTrackable):
             from headrace.train import graph_checkpoint
 
             if not graph_checkpoint.in_plain_graph():
-                return traced_write.write(self._gather, _GRAPH_KEY, file_prefix)
+                return traced_write.write(self._gather, file_prefix)
             return self._write_by_session(os.fspath(file_prefix), session)
         path = os.fspath(file_prefix)
         self._write(path, options)

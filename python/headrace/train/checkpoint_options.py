@@ -5,6 +5,8 @@ import inspect
 
 from headrace._load import _headrace
 
+GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of the object graph in a checkpoint
+
 
 class CheckpointOptions:
     """How checkpoints are written and read."""
@@ -148,17 +150,17 @@ class MaxShardSizePolicy(ShardingCallback):
         return shards
 
 
-def write(values, graph_key, path, callback):
+def write(values, path, callback):
     """Writes gathered values as the callback has it."""
     if callback is None or type(callback) is ShardByTaskPolicy:
         values.write(path)
     elif type(callback) is MaxShardSizePolicy:
         values.write(path, callback.max_shard_size)
     else:
-        _headrace.write_shards(path, _called(values, graph_key, callback))
+        _headrace.write_shards(path, _called(values, callback))
 
 
-def _called(values, graph_key, callback):
+def _called(values, callback):
     from headrace.framework import conversion
     from headrace.framework.devices import DeviceSpec
 
@@ -166,7 +168,7 @@ def _called(values, graph_key, callback):
     device = DeviceSpec.from_string("/job:localhost/replica:0/task:0/device:CPU:0")
     tensors = [
         ShardableTensor(None, t, t.dtype, device, key, t.shape, "", key, owner)
-        for key, t, owner in [*values.items(), (graph_key, graph, None)]
+        for key, t, owner in [*values.items(), (GRAPH_KEY, graph, None)]
     ]
     wanted = {t.checkpoint_key: t.dtype for t in tensors}
     shards = []

@@ -42,6 +42,12 @@ def get_checkpoint_state(checkpoint_dir, latest_filename=None):
     return None if state is None else CheckpointState(*state)
 
 
+def _ending_in(newest, paths):
+    """The paths, the newest last."""
+    paths = list(paths or [])
+    return paths if paths and paths[-1] == newest else [*paths, newest]
+
+
 def generate_checkpoint_state_proto(
     save_dir,
     model_checkpoint_path,
@@ -51,9 +57,7 @@ def generate_checkpoint_state_proto(
 ):
     """A CheckpointState that names the newest checkpoint last; relative paths are
     relative to `save_dir`."""
-    paths = list(all_model_checkpoint_paths or [])
-    if not paths or paths[-1] != model_checkpoint_path:
-        paths.append(model_checkpoint_path)
+    paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
     times = list(all_model_checkpoint_timestamps or [])
     if times and len(times) != len(paths):
         raise ValueError(
@@ -81,11 +85,11 @@ def update_checkpoint_state(
     latest_filename=None,
     all_model_checkpoint_timestamps=None,
     last_preserved_timestamp=None,
+    _relative=False,
 ):
-    """Writes a folder's state file, with the newest checkpoint last."""
-    paths = list(all_model_checkpoint_paths or [])
-    if not paths or paths[-1] != model_checkpoint_path:
-        paths.append(model_checkpoint_path)
+    """Writes a folder's state file, with the newest checkpoint last. Absolute paths
+    stay absolute."""
+    paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
     _headrace.write_checkpoint_state(
         os.fspath(save_dir),
         model_checkpoint_path,
@@ -93,6 +97,7 @@ def update_checkpoint_state(
         latest_filename or "checkpoint",
         list(all_model_checkpoint_timestamps or []),
         last_preserved_timestamp or 0.0,
+        keep_absolute=not _relative,
     )
 
 

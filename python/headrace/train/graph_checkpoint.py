@@ -12,6 +12,7 @@ from headrace.framework import conversion, dtypes
 from headrace.graph import session as sessions
 from headrace.graph import stack
 from headrace.train import saver_graph
+from headrace.train.checkpoint_options import GRAPH_KEY
 
 
 class Operations(list):
@@ -100,7 +101,7 @@ class ValueSaveable(GraphSaveable):
     """A value that was known when the graph was made."""
 
 
-def saveables(values, graph_key, object_graph=None):
+def saveables(values, object_graph=None):
     """Saveables of gathered values and of their object graph."""
     found = []
     for key, value, owner in values.items():
@@ -110,7 +111,7 @@ def saveables(values, graph_key, object_graph=None):
             found.append(ValueSaveable(key, conversion.constant(value)))
     if object_graph is None:
         object_graph = conversion.constant(values.serialized_graph())
-    return [GraphSaveable(graph_key, object_graph), *found]
+    return [GraphSaveable(GRAPH_KEY, object_graph), *found]
 
 
 class SessionWriter:
@@ -119,17 +120,17 @@ class SessionWriter:
     def __init__(self):
         self._made_for = None
 
-    def write(self, values, graph_key, path, session):
+    def write(self, values, path, session):
         """Writes the values that the session's variables have now."""
         graph = session.graph
         made_for = (graph, [(key, id(owner)) for key, _, owner in values.items()])
         if self._made_for != made_for:
-            self._add_nodes(graph, values, graph_key)
+            self._add_nodes(graph, values)
             self._made_for = made_for
         feeds = {self._path: path, self._object_graph: values.serialized_graph()}
         session.run(self._saved, feeds)
 
-    def _add_nodes(self, graph, values, graph_key):
+    def _add_nodes(self, graph, values):
         from headrace.graph.placeholders import placeholder_with_default
 
         with (
@@ -141,7 +142,7 @@ class SessionWriter:
             self._object_graph = placeholder_with_default(
                 values.serialized_graph(), shape=(), name="object_graph"
             )
-            items = saveables(values, graph_key, self._object_graph)
+            items = saveables(values, self._object_graph)
             self._saved = saver_graph.save(self._path, items)
 
 

@@ -220,7 +220,11 @@ class Saver:
             if write_state:
                 self._record(path, meta_graph_suffix)
                 update_checkpoint_state(
-                    folder, path, self.last_checkpoints, latest_filename
+                    folder,
+                    path,
+                    self.last_checkpoints,
+                    latest_filename,
+                    _relative=self._relative,
                 )
             del lock
         if write_meta_graph and not _headrace.is_eager():

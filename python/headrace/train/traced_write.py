@@ -1,7 +1,10 @@
 """Checkpoint.write inside a traced function: a SaveV2 of the graph."""
 
+import re
+
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, execution
+from headrace.train.checkpoint_options import GRAPH_KEY
 
 _ATTRIBUTES = ".ATTRIBUTES/"
 
@@ -10,11 +13,16 @@ def _symbolic(key, owner):
     """The value of a key as the graph computes it."""
     if isinstance(owner, _headrace.VariableBase):
         return owner.read_value()
-    name = key.rpartition(_ATTRIBUTES)[2].replace(".S", "/").replace("..", ".")
+    name = _unescaped(key.rpartition(_ATTRIBUTES)[2])
     return owner._serialize_to_tensors()[name]
 
 
-def write(gather, graph_key, prefix):
+def _unescaped(part):
+    """A part of a key as it was named: ".S" stands for "/", ".." for "."."""
+    return re.sub(r"\.(.)", lambda m: "/" if m[1] == "S" else m[1], part)
+
+
+def write(gather, prefix):
     """Adds the op to the graph being built; gives the prefix, once it ran."""
     with execution.init_scope():
         values = gather()
@@ -24,7 +32,7 @@ def write(gather, graph_key, prefix):
     tensors = [_symbolic(key, owner) for key, _, owner in items]
     op = _headrace.raw_op("SaveV2")(
         prefix=prefix,
-        tensor_names=conversion.constant([*keys, graph_key]),
+        tensor_names=conversion.constant([*keys, GRAPH_KEY]),
         shape_and_slices=conversion.constant([""] * (len(keys) + 1)),
         tensors=[*tensors, conversion.constant(graph)],
     )

@@ -4,6 +4,7 @@ import os
 
 from headrace._load import _headrace
 from headrace.framework.trackable import is_trackable, node_of
+from headrace.train.checkpoint_options import GRAPH_KEY
 
 
 class TrackableView:
@@ -49,7 +50,7 @@ class CheckpointView:
 
         self._path = os.fspath(save_path)
         reader = _headrace.open_checkpoint(self._path)
-        key = "_CHECKPOINTABLE_OBJECT_GRAPH"
+        key = GRAPH_KEY
         if not reader.has_tensor(key):
             raise ValueError(
                 f'The specified checkpoint "{self._path}" does not appear to be '

@@ -178,6 +178,15 @@ def test_iterator_state():
         ]
 
 
+def test_the_place_of_a_longer_range():
+    long, short = (iter(Dataset.range(n).batch(4)) for n in (50, 10))
+    for _ in range(5):
+        next(long)
+    state = tf.raw_ops.SerializeIterator(resource_handle=long._resource)
+    tf.raw_ops.DeserializeIterator(resource_handle=short._resource, serialized=state)
+    assert list(short) == []
+
+
 @pytest.mark.parametrize(
     "error, text, make",
     [

@@ -282,3 +282,39 @@ def test_run_configs_are_values():
         config.replace(master="x")
     with pytest.raises(NotImplementedError, match="train_distribute"):
         tf.estimator.RunConfig(train_distribute=object())
+
+
+def test_trains_and_evaluates(make):
+    config = tf.estimator.RunConfig(save_checkpoints_steps=10)
+    estimator = make(config=config)
+    seen = []
+
+    class Hook(tf.estimator.SessionRunHook):
+        def end(self, session):
+            seen.append(int(session.run(v1.train.get_global_step())))
+
+    found, exported = tf.estimator.train_and_evaluate(
+        estimator,
+        tf.estimator.TrainSpec(train_data, max_steps=20),
+        tf.estimator.EvalSpec(eval_data, throttle_secs=0, hooks=[Hook()]),
+    )
+    assert found["global_step"] == 20 and exported == []
+    assert seen == [10, 20]
+
+
+def test_inputs_of_arrays(make):
+    x = np.linspace(-1, 1, 6, dtype=np.float32)[:, None]
+    fn = v1.estimator.inputs.numpy_input_fn(
+        {"x": x}, 3 * x + 1, batch_size=4, shuffle=False
+    )
+    estimator = make().train(fn)
+    assert estimator.get_variable_value("global_step") == 2
+    with pytest.raises(ValueError, match="mismatched"):
+        v1.estimator.inputs.numpy_input_fn({"x": x}, x[:2], shuffle=True)
+    with pytest.raises(ValueError, match="shuffle must be provided"):
+        v1.estimator.inputs.numpy_input_fn({"x": x}, x)
+
+
+def test_evaluation_without_a_checkpoint_initializes(make):
+    found = make().evaluate(eval_data)
+    assert found["global_step"] == 0

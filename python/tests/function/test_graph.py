@@ -67,3 +67,62 @@ def test_init_scope_lifts():
         return x + c
 
     assert f(tf.constant(1)).numpy() == 6
+
+
+def _unknown(function):
+    return tf.function(input_signature=[tf.TensorSpec(None)])(function)
+
+
+def test_set_shape_is_seen_by_what_follows():
+    shapes = []
+
+    @_unknown
+    def f(x):
+        x.set_shape([2, None])
+        x.set_shape([None, 3])
+        y = tf.transpose(x)
+        shapes.extend([y.shape, tf.matmul(x, tf.ones([3, 4])).shape])
+        shapes.append(tf.reshape(x, [-1]).shape)
+        shapes.append(tf.get_static_value(tf.shape(x)).tolist())
+        shapes.append(tf.cond(x[0, 0] > 0, lambda: x, lambda: -x).shape)
+        return x + 1
+
+    assert f.get_concrete_function().output_shapes == [2, 3]
+    assert shapes == [[3, 2], [2, 4], [6], [2, 3], [2, 3]]
+    assert f(tf.ones([2, 3])).shape == [2, 3]
+
+    @tf.function
+    def refuses(x):
+        x.set_shape([2, 4])
+
+    with pytest.raises(ValueError, match="not compatible"):
+        refuses(tf.ones([2, 3]))
+
+
+def test_set_shape_with_wrong_shapes_is_safe():
+    @_unknown
+    def after_the_rule(x):
+        y = tf.nn.relu(x) * 2
+        y.set_shape([7, 3])
+        x.set_shape([2, 3])
+        return tf.matmul(y + 1, tf.ones([3, 4]))
+
+    @_unknown
+    def inner(x):
+        y = x + 1
+        y.set_shape([20, 30])
+        return tf.nn.relu(y * y) + y
+
+    @tf.function
+    def outer(x):
+        return inner(tf.reshape(x, [2, 3]))
+
+    x = tf.reshape(tf.range(6.0), [2, 3])
+    for _ in range(3):
+        product = after_the_rule(x)
+        assert product.shape == [2, 4] and product.numpy()[1, 0] == 27
+        assert outer(x).numpy().tolist() == [[2, 6, 12], [20, 30, 42]]
+        try:
+            assert inner(x).shape == [2, 3]
+        except tf.errors.InvalidArgumentError:
+            pass

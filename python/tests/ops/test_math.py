@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import headrace as tf
 import pytest
 from driver import COMPLEX, FLOATS, SIGNED, UNSIGNED, Row, cases, check
 
@@ -205,3 +206,20 @@ OTHERS = [
 )
 def test_row(row, dtype):
     check(row, dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_the_ends_of_saturating_functions(dtype):
+    inf, nan = float("inf"), float("nan")
+    for length in (6, 96):  # short, and in whole vectors
+        x = tf.constant([-inf, -100.0, 100.0, inf, nan, 0.0] * (length // 6), dtype)
+
+        def ends(y):
+            return tf.cast(y, tf.float64)[:6].numpy().tolist()
+
+        assert ends(tf.tanh(x))[:4] == [-1, -1, 1, 1]
+        assert ends(tf.sigmoid(x))[2:4] == [1, 1]
+        assert ends(tf.sigmoid(x))[0] == 0 == ends(tf.exp(x))[0]
+        assert ends(tf.exp(x))[3] == inf and ends(tf.nn.softplus(x))[3] == inf
+        for f in (tf.tanh, tf.sigmoid, tf.exp, tf.nn.softplus, tf.nn.gelu):
+            assert np.isnan(ends(f(x))[4])

@@ -32,6 +32,7 @@ def test_bytes_that_are_no_characters():
         ("UTF-16-BE", b"\x00a\xd8\x00", [97, 0xFFFD]),
         ("ISO-8859-1", b"a\xe9", [97, 233]),
         ("US-ASCII", b"a\xe9b", [97, 0xFFFD, 98]),
+        ("US ASCII", b"ab", [97, 98]),
         ("SHIFT_JIS", "日本".encode("shift_jis"), [26085, 26412]),
     ],
 )

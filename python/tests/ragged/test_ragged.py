@@ -73,6 +73,23 @@ def test_dense_and_back():
     assert tf.RaggedTensor.from_sparse(s).to_list() == [[1, 2], [], [3]]
 
 
+def test_row_splits_dtype():
+    x = tf.reshape(tf.range(12), [2, 3, 2])
+    for made in (
+        tf.RaggedTensor.from_tensor(x, ragged_rank=2, row_splits_dtype=tf.int32),
+        tf.RaggedTensor.from_tensor(x, lengths=[1, 2], row_splits_dtype=tf.int32),
+        tf.RaggedTensor.from_sparse(
+            tf.sparse.from_dense([[1, 2], [3, 0]]), row_splits_dtype=tf.int32
+        ),
+    ):
+        assert {s.dtype for s in made.nested_row_splits} == {tf.int32}
+    made = tf.RaggedTensor.from_tensor(x, row_splits_dtype=tf.int32)
+    assert made.uniform_row_length.dtype == tf.int32 and made.shape == [2, 3, 2]
+    assert tf.RaggedTensor.from_tensor(x).row_splits.dtype == tf.int64
+    with pytest.raises(ValueError, match="int32 or int64"):
+        made.with_row_splits_dtype(tf.float32)
+
+
 def test_arithmetic():
     r = tf.ragged.constant([[1, 2], [3]])
     assert (r + 1).to_list() == [[2, 3], [4]]
@@ -117,3 +134,28 @@ def test_in_functions():
         return r * 2
 
     assert double(nested()).to_list() == [[[2, 4], [6]], [[8]], []]
+
+
+def test_lengths_of_rows_and_of_their_rows():
+    dense = tf.constant([[[5, 0], [7, 0], [0, 0]], [[0, 0], [3, 0], [0, 0]]])
+    rows = tf.RaggedTensor.from_tensor(dense, lengths=([2, 0], [1, 2]))
+    assert rows.to_list() == [[[5], [7, 0]], []]
+
+
+def test_dtypes_of_row_splits():
+    kind = tf.RaggedTensor
+    for made in (
+        kind.from_tensor([[1, 0]], padding=0, row_splits_dtype=tf.int32),
+        kind.from_tensor([[[1]]], ragged_rank=2, row_splits_dtype=tf.int32),
+        kind.from_sparse(tf.sparse.from_dense([[1]]), row_splits_dtype=tf.int32),
+    ):
+        assert {s.dtype for s in made.nested_row_splits} == {tf.int32}
+    assert kind.from_tensor([[1]]).row_splits.dtype == tf.int64
+
+
+def test_stack_of_dense_tensors():
+    a, b = tf.constant([[1, 2, 3], [4, 5, 6]]), tf.constant([[5], [6], [7]])
+    made = tf.ragged.stack([a, b], 0)
+    assert made.to_list() == [[[1, 2, 3], [4, 5, 6]], [[5], [6], [7]]]
+    assert made.ragged_rank == 2
+    assert tf.ragged.stack([a[0], b[0]]).ragged_rank == 1

@@ -252,3 +252,10 @@ def test_deleted_attributes_are_not_saved(tmp_path):
     module.b = 3
     path = tf.train.Checkpoint(m=module).write(str(tmp_path / "c"))
     assert len(tf.train.list_variables(path)) == 1
+
+
+def test_names_of_values_in_keys():
+    from headrace.train import traced_write
+
+    for name, key in [("a/b", "a.Sb"), ("a.b", "a..b"), ("a.Sb/", "a..Sb.S")]:
+        assert traced_write._unescaped(key) == name

@@ -55,13 +55,15 @@ def kill_and_go_on(folder, mode, kills, steps):
         killed += run(folder, 10**6, mode, rng.uniform(0, 0.2)) is None
     if mode == "manager":
         state = tf.train.get_checkpoint_state(str(folder))
-        # The oldest may be going: the state is written before and after that,
-        # and the index is what goes first.
-        oldest, *others = state.all_model_checkpoint_paths
-        for path in others:
+        # All but the newest two may be going (several, where kills kept them from
+        # it): the state is written before and after that, and the index is what
+        # goes first.
+        paths = state.all_model_checkpoint_paths
+        for path in paths[-2:]:
             read_whole(path)
-        if not others or os.path.exists(oldest + ".index"):
-            read_whole(oldest)
+        for path in paths[:-2]:
+            if os.path.exists(path + ".index"):
+                read_whole(path)
         step = int(
             tf.train.load_variable(str(folder), "step/.ATTRIBUTES/VARIABLE_VALUE")
         )

@@ -1,4 +1,5 @@
 // Iterators as ops: making them, going on, saving and restoring their place.
+#include "data/anonymous_resource.h"
 #include "data/dataset_op.h"
 #include "data/iterate/iterator_resource.h"
 
@@ -16,17 +17,9 @@ Status IteratorRule(ShapeContext& c) {
   return OkStatus();
 }
 
-void SetHandle(KernelContext& c, ResourceHandle handle) {
-  c.set_output(0, Tensor::Scalar(std::move(handle)));
-  if (c.num_outputs() > 1) c.set_output(1, Tensor::Scalar(Variant()));
-}
-
 Status MakeAnonymous(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
-  ResourceHandle handle;
-  handle.container = "localhost";
-  handle.resource = std::make_shared<IteratorResource>(std::move(spec));
-  SetHandle(c, std::move(handle));
+  SetAnonymous(c, std::make_shared<IteratorResource>(std::move(spec)));
   return OkStatus();
 }
 
@@ -51,7 +44,7 @@ StatusOr<ResourceHandle> Named(const KernelContext& c) {
 
 Status MakeNamed(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ResourceHandle handle, Named(c));
-  SetHandle(c, std::move(handle));
+  c.set_output(0, Tensor::Scalar(std::move(handle)));
   return OkStatus();
 }
 
@@ -67,7 +60,7 @@ class OneShot : public Kernel {
         std::dynamic_pointer_cast<IteratorResource>(handle.resource);
     if (!iterator) return InvalidArgument(handle.name, " is no iterator");
     if (!iterator->begun()) HR_RETURN_IF_ERROR(Begin(c, *iterator));
-    SetHandle(c, std::move(handle));
+    c.set_output(0, Tensor::Scalar(std::move(handle)));
     return OkStatus();
   }
 
@@ -131,8 +124,6 @@ Status VectorRule(ShapeContext& c) {
   c.set_output(0, Shape{-1});
   return OkStatus();
 }
-
-Status Nothing(KernelContext& c) { return OkStatus(); }
 
 // The handle as text: in this process, a place in a table that keeps it.
 class HandleTable {
@@ -308,7 +299,7 @@ HR_OP(DeleteIterator)
     .Stateful()
     .Shape(NoOutputs)
     .NoGradient()
-    .Cpu(Compute<Nothing>);
+    .Cpu(Compute<LeaveToHandles>);
 
 HR_OP(IteratorToStringHandle)
     .Input("resource_handle: resource")

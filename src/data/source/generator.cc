@@ -39,10 +39,7 @@ class GeneratorDataset : public Dataset {
       if (finished_) return OkStatus();
       Element state = state_;
       Status s = (*next_)(&state, out);
-      if (s.ok()) {
-        ++given_;
-        return s;
-      }
+      if (s.ok()) return s;
       // OutOfRange is the end; after another error there is nothing more.
       finished_ = true;
       *end = absl::IsOutOfRange(s);
@@ -63,7 +60,6 @@ class GeneratorDataset : public Dataset {
    private:
     FunctionRunPtr next_, finalize_;
     Element state_;
-    int64_t given_ = 0;
     bool begun_ = false, finished_ = false;
   };
   IteratorPtr NewIterator(std::string prefix) const override {

@@ -78,7 +78,8 @@ class RangeDataset : public Dataset {
     }
     Status Restore(PullContext& c, const StateReader& r) override {
       HR_ASSIGN_OR_RETURN(const int64_t next, r.GetInt(prefix(), "next"));
-      at_ = CountOf(dataset().start_, next, dataset().step_);
+      at_ = std::min(CountOf(dataset().start_, next, dataset().step_),
+                     dataset().count_);
       return OkStatus();
     }
 

@@ -2,6 +2,7 @@
 
 #include <random>
 
+#include "data/anonymous_resource.h"
 #include "data/dataset_op.h"
 
 namespace headrace {
@@ -77,16 +78,6 @@ void WordStream::Seek(int64_t taken) {
 
 namespace {
 
-// Resources whose life is that of their handles; the deleter is a variant that
-// only keeps the resource.
-void SetAnonymous(KernelContext& c, std::shared_ptr<Resource> resource) {
-  ResourceHandle handle;
-  handle.resource = std::move(resource);
-  handle.container = "localhost";
-  c.set_output(0, Tensor::Scalar(std::move(handle)));
-  if (c.num_outputs() > 1) c.set_output(1, Tensor::Scalar(Variant()));
-}
-
 Status MakeSeedGenerator(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const int64_t seed, IntInput(c, 0, "seed"));
   HR_ASSIGN_OR_RETURN(const int64_t seed2, IntInput(c, 1, "seed2"));
@@ -102,8 +93,6 @@ Status MakeDummy(KernelContext& c) {
   SetAnonymous(c, nullptr);
   return OkStatus();
 }
-
-Status Nothing(KernelContext& c) { return OkStatus(); }
 
 HR_OP(AnonymousRandomSeedGenerator)
     .Input("seed: int64")
@@ -134,7 +123,7 @@ HR_OP(DeleteSeedGenerator)
     .Stateful()
     .Shape(NoOutputs)
     .NoGradient()
-    .Cpu(Compute<Nothing>);
+    .Cpu(Compute<LeaveToHandles>);
 
 HR_OP(DeleteRandomSeedGenerator)
     .Input("handle: resource")
@@ -143,7 +132,7 @@ HR_OP(DeleteRandomSeedGenerator)
     .Stateful()
     .Shape(NoOutputs)
     .NoGradient()
-    .Cpu(Compute<Nothing>);
+    .Cpu(Compute<LeaveToHandles>);
 
 }  // namespace
 }  // namespace headrace

@@ -2,6 +2,7 @@
 // file of records.
 #include <condition_variable>
 
+#include "data/anonymous_resource.h"
 #include "data/dataset_op.h"
 #include "data/transform/file_cache.h"
 #include "op/resource.h"
@@ -124,7 +125,8 @@ Status MakeCache(KernelContext& c) {
     return OkStatus();
   }
   std::shared_ptr<MemoryCache> cache;
-  if (c.num_inputs() > 2 && c.input(2).scalar<ResourceHandle>().resource) {
+  if (c.num_inputs() > 2 && c.input(2).num_elements() == 1 &&
+      c.input(2).scalar<ResourceHandle>().resource) {
     HR_ASSIGN_OR_RETURN(
         cache, ResourceAs<MemoryCache>(c.input(2), c.services().resources));
   } else {
@@ -135,20 +137,14 @@ Status MakeCache(KernelContext& c) {
 }
 
 Status MakeMemoryCache(KernelContext& c) {
-  ResourceHandle handle;
-  handle.container = "localhost";
-  handle.resource = std::make_shared<MemoryCache>();
-  c.set_output(0, Tensor::Scalar(std::move(handle)));
-  c.set_output(1, Tensor::Scalar(Variant()));
+  SetAnonymous(c, std::make_shared<MemoryCache>());
   return OkStatus();
 }
 
 Status MakeDummyCache(KernelContext& c) {
-  c.set_output(0, Tensor::Scalar(ResourceHandle()));
+  SetAnonymous(c, nullptr);
   return OkStatus();
 }
-
-Status Nothing(KernelContext& c) { return OkStatus(); }
 
 HR_OP(CacheDataset)
     .Input("input_dataset: variant")
@@ -183,7 +179,7 @@ HR_OP(DeleteMemoryCache)
     .Stateful()
     .Shape(NoOutputs)
     .NoGradient()
-    .Cpu(Compute<Nothing>);
+    .Cpu(Compute<LeaveToHandles>);
 
 }  // namespace
 }  // namespace headrace

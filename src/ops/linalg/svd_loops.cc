@@ -98,19 +98,40 @@ void Reflect(T* a, int64_t stride, int64_t rows, T t, const T* v,
   }
 }
 
+// Rotations that follow one another down the rows hand the row that they share
+// on in registers.
+template <typename T, int kVectors>
+HR_INLINE void RotateStrip(T* a, int64_t stride, const PlaneRotation* rotations,
+                           int64_t count) {
+  Vec<T> x[kVectors];
+  for (int64_t i = 0; i < count; ++i) {
+    const PlaneRotation& r = rotations[i];
+    T* p = a + r.p * stride;
+    T* q = a + r.q * stride;
+    const T c = static_cast<T>(r.c), s = static_cast<T>(r.s);
+    if (i == 0 || rotations[i - 1].q != r.p) {
+      for (int j = 0; j < kVectors; ++j) x[j] = HR_LOAD(p + j * kLanes<T>);
+    }
+    for (int j = 0; j < kVectors; ++j) {
+      const Vec<T> y = HR_LOAD(q + j * kLanes<T>);
+      HR_STORE(p + j * kLanes<T>, c * x[j] + s * y);
+      x[j] = c * y - s * x[j];
+    }
+    if (i + 1 == count || rotations[i + 1].p != r.q) {
+      for (int j = 0; j < kVectors; ++j) HR_STORE(q + j * kLanes<T>, x[j]);
+    }
+  }
+}
+
 template <typename T>
 void Rotate(T* a, int64_t stride, const PlaneRotation* rotations, int64_t count,
             int64_t length) {
-  for (int64_t i = 0; i < count; ++i) {
-    T* p = a + rotations[i].p * stride;
-    T* q = a + rotations[i].q * stride;
-    const T c = static_cast<T>(rotations[i].c);
-    const T s = static_cast<T>(rotations[i].s);
-    for (int64_t j = 0; j < length; j += kLanes<T>) {
-      const Vec<T> x = HR_LOAD(p + j), y = HR_LOAD(q + j);
-      HR_STORE(p + j, c * x + s * y);
-      HR_STORE(q + j, c * y - s * x);
-    }
+  int64_t j = 0;
+  for (; j + 4 * kLanes<T> <= length; j += 4 * kLanes<T>) {
+    RotateStrip<T, 4>(a + j, stride, rotations, count);
+  }
+  for (; j < length; j += kLanes<T>) {
+    RotateStrip<T, 1>(a + j, stride, rotations, count);
   }
 }
 

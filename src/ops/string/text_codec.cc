@@ -67,8 +67,8 @@ StatusOr<std::unique_ptr<TextDecoder>> MakeTextDecoder(StringView encoding) {
   if (name == "UTF-8" || name == "UTF8") {
     return std::unique_ptr<TextDecoder>(new Utf8Decoder);
   }
-  // "UTF-16-BE" is iconv's "UTF-16BE".
-  name = absl::StrReplaceAll(name, {{"-BE", "BE"}, {"-LE", "LE"}});
+  // "UTF-16-BE" is iconv's "UTF-16BE", "US ASCII" its "US-ASCII".
+  name = absl::StrReplaceAll(name, {{"-BE", "BE"}, {"-LE", "LE"}, {" ", "-"}});
   if (name.find('\0') == std::string::npos && !name.empty() &&
       name.find('/') == std::string::npos) {
     const iconv_t state = iconv_open("UTF-32LE", name.c_str());

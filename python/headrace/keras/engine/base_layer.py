@@ -41,11 +41,6 @@ class Layer(tracking.Tracking):
     supports_masking = False
     input_spec = None
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("headrace.keras"):
-            cls._keras_module = cls.__module__
-
     def __init__(self, trainable=True, name=None, dtype=None, dynamic=False, **kwargs):
         for key in kwargs:
             if key not in _ALLOWED:

@@ -114,6 +114,8 @@ class Losses:
 
     @property
     def metrics(self):
+        if self._functions is None:
+            return []  # nobody knows yet what is to be trained
         found = [self._total] if self._used else []
         return found + [p for p in self._parts if p is not None]
 

@@ -36,7 +36,10 @@ class ReLU(_Elementwise):
 
     def call(self, inputs):
         return settings.relu(
-            inputs, self.negative_slope, self.max_value, self.threshold
+            tf.convert_to_tensor(inputs),
+            self.negative_slope,
+            self.max_value,
+            self.threshold,
         )
 
 

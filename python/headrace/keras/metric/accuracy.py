@@ -3,6 +3,7 @@
 import headrace as tf
 from headrace.keras import loss as losses
 from headrace.keras import settings
+from headrace.keras.function_class import function_class
 from headrace.keras.metric.base import Metric
 from headrace.keras.metric.reductions import MeanMetricWrapper
 
@@ -72,23 +73,13 @@ def cosine_similarity(y_true, y_pred, axis=-1):
 
 def _mean_class(name, fn, label=None, squeezes=True, **defaults):
     """The mean of a function as a Metric class."""
-    label = label or fn.__name__
-    given = "".join(f"{k}={v!r}, " for k, v in defaults.items())
-    handed = "".join(f", {k}={k}" for k in defaults)
-    first, rest = (given, "") if name in _ARGUMENTS_FIRST else ("", given)
-    source = (
-        f"def __init__(self, {first}name={label!r}, dtype=None, {rest}):\n"
-        f"    base.__init__(self, fn, name, dtype{handed})\n"
+    common = {"name": label or fn.__name__, "dtype": None}
+    first = name in _ARGUMENTS_FIRST
+    parameters = {**defaults, **common} if first else {**common, **defaults}
+    doc = f"The mean of {fn.__name__}."
+    return function_class(
+        MeanMetricWrapper, name, fn, parameters, __name__, doc, _squeezes=squeezes
     )
-    scope = {"base": MeanMetricWrapper, "fn": fn}
-    exec(source, scope)
-    members = {
-        "__init__": scope["__init__"],
-        "__doc__": f"The mean of {fn.__name__}.",
-        "__module__": __name__,
-        "_squeezes": squeezes,
-    }
-    return type(name, (MeanMetricWrapper,), members)
 
 
 _ARGUMENTS_FIRST = {"TopKCategoricalAccuracy", "SparseTopKCategoricalAccuracy"}

@@ -22,11 +22,6 @@ class Optimizer(BaseOptimizer):
     _config_names = ()
     _config_plain = ()
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("headrace.keras"):
-            cls._keras_module = cls.__module__
-
     def _set_up(self, name, learning_rate, hypers, common):
         common = {**_COMMON, **common}
         hypers = dict(hypers)

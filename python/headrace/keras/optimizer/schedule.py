@@ -11,11 +11,6 @@ class LearningRateSchedule:
 
     _keras_module = "keras.optimizers.schedules"
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("headrace.keras"):
-            cls._keras_module = cls.__module__
-
     def __call__(self, step):
         raise NotImplementedError(
             f"Learning rate schedule '{type(self).__name__}' must override "

@@ -31,7 +31,7 @@ HR_VECTOR __m512 Polynomial(const float (*table)[32], __m512i at, __m512 d) {
 
 HR_VECTOR __m512 Tanh(__m512 x) {
   // Where one operand is a NaN, the second comes out.
-  const __m512 a = _mm512_min_ps(_mm512_set1_ps(9.2f), _mm512_abs_ps(x));
+  const __m512 a = _mm512_min_ps(_mm512_set1_ps(12.0f), _mm512_abs_ps(x));
   constexpr int kBeforeEighth = (124 << 2) - 1;
   __m512i at = _mm512_srli_epi32(_mm512_castps_si512(a), 21);
   at = _mm512_sub_epi32(at, _mm512_set1_epi32(kBeforeEighth));

@@ -1,6 +1,8 @@
 // MatMul: the product of two matrices.
+#include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/product_kernel.h"
+#include "ops/array/transpose_loops.h"
 #include "ops/math/products/gemm.h"
 
 namespace headrace {
@@ -26,6 +28,34 @@ Status MatMulShape(ShapeContext& c) {
   return OkStatus();
 }
 
+// oneDNN works so much better on B than on B^T that transposing first pays,
+// where B is not so large that memory's pace counts.
+bool PaysToTranspose(int64_t m, int64_t n, int64_t k) {
+  constexpr int64_t kLeastRows = 12, kLeastCols = 16, kLeastDepth = 128;
+  constexpr double kLeastWork = 1e6, kLargest = 2 << 20;
+  const double elements = static_cast<double>(n) * static_cast<double>(k);
+  return m >= kLeastRows && n >= kLeastCols && k >= kLeastDepth &&
+         elements <= kLargest &&
+         static_cast<double>(m) * elements >= kLeastWork;
+}
+
+// B[k,n] from B^T.
+StatusOr<Tensor> TransposedOf(const Tensor& b) {
+  static const TransposeLoop loop =
+      HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(float)));
+  const int64_t n = b.dim(0), k = b.dim(1), strip = 64;
+  HR_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(DType::kFloat, Shape{k, n}));
+  const float* from = b.data<float>();
+  float* to = y.data<float>();
+  ParallelFor((n + strip - 1) / strip, 0.2 * strip * k,
+              [&](int64_t first, int64_t last) {
+                const int64_t r = first * strip;
+                loop(from + r * k, k, to + r, n, std::min(last * strip, n) - r,
+                     k);
+              });
+  return y;
+}
+
 class MatMulKernel : public ProductKernel {
  public:
   explicit MatMulKernel(const ResolvedOp& op)
@@ -34,24 +64,33 @@ class MatMulKernel : public ProductKernel {
         is_float_(op.type_attr("T") == DType::kFloat) {}
 
   bool tells_rows() const override { return is_float_; }
-  bool prepares() const override { return false; }
+  bool prepares() const override { return is_float_ && transpose_b_; }
 
-  // oneDNN packs as it goes, as fast as it would read what was packed before.
+  // B^T turned round. (oneDNN packs B as it goes, as fast as it would read
+  // what was packed before.)
   StatusOr<std::shared_ptr<const void>> Prepare(
-      const KernelContext&) const override {
-    return std::shared_ptr<const void>();
+      const KernelContext& c) const override {
+    if (!TransposesFirst(DimsOf(c))) return std::shared_ptr<const void>();
+    HR_ASSIGN_OR_RETURN(Tensor b, TransposedOf(c.input(1)));
+    return std::shared_ptr<const void>(std::make_shared<Tensor>(std::move(b)));
   }
 
-  Status RunPrepared(KernelContext& c, const void*,
+  Status RunPrepared(KernelContext& c, const void* prepared,
                      const Tail* tail) const override {
-    const Tensor &a = c.input(0), &b = c.input(1);
-    const GemmDims d = GemmDims::Dense(
-        a.dim(transpose_a_ ? 1 : 0), b.dim(transpose_b_ ? 0 : 1),
-        a.dim(transpose_a_ ? 0 : 1), transpose_a_, transpose_b_);
-    if (tail == nullptr) {
-      return Gemm(a.dtype(), d, a.raw(), b.raw(), c.output(0).raw());
+    GemmDims d = DimsOf(c);
+    const Tensor &a = c.input(0), *b = &c.input(1);
+    Tensor turned;
+    if (TransposesFirst(d)) {
+      if (prepared == nullptr) {
+        HR_ASSIGN_OR_RETURN(turned, TransposedOf(*b));
+      }
+      b = prepared ? static_cast<const Tensor*>(prepared) : &turned;
+      d = GemmDims::Dense(d.m, d.n, d.k, transpose_a_, false);
     }
-    return Gemm(d, a.data<float>(), b.data<float>(), c.output(0).data<float>(),
+    if (tail == nullptr) {
+      return Gemm(a.dtype(), d, a.raw(), b->raw(), c.output(0).raw());
+    }
+    return Gemm(d, a.data<float>(), b->data<float>(), c.output(0).data<float>(),
                 tail->done);
   }
 
@@ -60,6 +99,16 @@ class MatMulKernel : public ProductKernel {
   }
 
  private:
+  GemmDims DimsOf(const KernelContext& c) const {
+    const Tensor &a = c.input(0), &b = c.input(1);
+    return GemmDims::Dense(
+        a.dim(transpose_a_ ? 1 : 0), b.dim(transpose_b_ ? 0 : 1),
+        a.dim(transpose_a_ ? 0 : 1), transpose_a_, transpose_b_);
+  }
+  bool TransposesFirst(const GemmDims& d) const {
+    return is_float_ && transpose_b_ && PaysToTranspose(d.m, d.n, d.k);
+  }
+
   const bool transpose_a_, transpose_b_, is_float_;
 };
 

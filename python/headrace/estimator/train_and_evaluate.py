@@ -1,0 +1,139 @@
+"""tf.estimator.train_and_evaluate: training with evaluations in between."""
+
+import collections
+import time
+
+from headrace.estimator.estimator import checked_hooks
+from headrace.framework import logging
+from headrace.training.saver_hooks import CheckpointSaverListener
+
+_TRAIN = ("input_fn", "max_steps", "hooks", "saving_listeners")
+_EVAL = (
+    "input_fn",
+    "steps",
+    "name",
+    "hooks",
+    "exporters",
+    "start_delay_secs",
+    "throttle_secs",
+)
+
+
+def _check_steps(steps, name):
+    if steps is not None and steps <= 0:
+        raise ValueError(f"Must specify {name} > 0, given: {steps}")
+
+
+class TrainSpec(collections.namedtuple("TrainSpec", _TRAIN)):
+    """What to train on, and until which step."""
+
+    def __new__(cls, input_fn, max_steps=None, hooks=None, saving_listeners=None):
+        if not callable(input_fn):
+            raise TypeError(f"`input_fn` must be callable, given: {input_fn}")
+        _check_steps(max_steps, "max_steps")
+        return super().__new__(
+            cls,
+            input_fn=input_fn,
+            max_steps=max_steps,
+            hooks=tuple(checked_hooks(hooks)),
+            saving_listeners=tuple(saving_listeners or ()),
+        )
+
+
+class EvalSpec(collections.namedtuple("EvalSpec", _EVAL)):
+    """What to evaluate on, and how often at most."""
+
+    def __new__(
+        cls,
+        input_fn,
+        steps=100,
+        name=None,
+        hooks=None,
+        exporters=None,
+        start_delay_secs=120,
+        throttle_secs=600,
+    ):
+        if not callable(input_fn):
+            raise TypeError(f"`input_fn` must be callable, given: {input_fn}")
+        _check_steps(steps, "steps")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"`name` must be string, given: {name}")
+        if start_delay_secs < 0 or throttle_secs < 0:
+            raise ValueError("Must specify start_delay_secs and throttle_secs >= 0")
+        if exporters:
+            raise NotImplementedError("EvalSpec: exporters are not supported")
+        return super().__new__(
+            cls,
+            input_fn=input_fn,
+            steps=steps,
+            name=name,
+            hooks=tuple(checked_hooks(hooks)),
+            exporters=(),
+            start_delay_secs=start_delay_secs,
+            throttle_secs=throttle_secs,
+        )
+
+
+class _Evaluator(CheckpointSaverListener):
+    """Evaluates checkpoints as they are written."""
+
+    def __init__(self, estimator, spec, max_steps):
+        self._estimator, self._spec = estimator, spec
+        self._max_steps = max_steps
+        self._last, self._is_first = None, True
+        self._step = None
+        self.result = None
+
+    def begin(self):
+        self._last = time.time()
+
+    def after_save(self, session, global_step_value):
+        if self._is_first:  # of what was restored or initialized
+            self._is_first = False
+            return None
+        if self._max_steps is None or global_step_value < self._max_steps:
+            if time.time() - self._last < self._spec.throttle_secs:
+                logging.info(
+                    "Skip the current checkpoint eval due to throttle secs (%s secs).",
+                    self._spec.throttle_secs,
+                )
+                return None
+        self._evaluate(global_step_value)
+        return None
+
+    def end(self, session, global_step_value):
+        if self._step != global_step_value:
+            self._evaluate(global_step_value)
+
+    def _evaluate(self, step):
+        spec = self._spec
+        self.result = self._estimator.evaluate(
+            spec.input_fn, steps=spec.steps, hooks=spec.hooks, name=spec.name
+        )
+        self._step, self._last = step, time.time()
+
+
+def train_and_evaluate(estimator, train_spec, eval_spec):
+    """Trains, and evaluates checkpoints as they are written; (metrics of the last
+    evaluation, [])."""
+    if not isinstance(train_spec, TrainSpec):
+        raise TypeError(f"`train_spec` must be TrainSpec, given: {train_spec}")
+    if not isinstance(eval_spec, EvalSpec):
+        raise TypeError(f"`eval_spec` must be EvalSpec, given: {eval_spec}")
+    config = estimator.config
+    logging.info("Running training and evaluation locally (non-distributed).")
+    logging.info(
+        "Start train and evaluate loop. The evaluate will happen after every "
+        "checkpoint. Checkpoint frequency is determined based on RunConfig arguments: "
+        "save_checkpoints_steps %s or save_checkpoints_secs %s.",
+        config.save_checkpoints_steps,
+        config.save_checkpoints_secs,
+    )
+    evaluator = _Evaluator(estimator, eval_spec, train_spec.max_steps)
+    estimator.train(
+        train_spec.input_fn,
+        hooks=train_spec.hooks,
+        max_steps=train_spec.max_steps,
+        saving_listeners=[*train_spec.saving_listeners, evaluator],
+    )
+    return evaluator.result, []
