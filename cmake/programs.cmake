@@ -19,3 +19,15 @@ foreach(source ${HR_BENCHMARKS})
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmarks)
   add_dependencies(headrace_benchmarks bench_${name})
 endforeach()
+
+# Programs that tests of several languages run.
+if(HR_TESTS)
+  file(GLOB HR_TEST_PROGRAMS CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/programs/*.cc)
+  foreach(source ${HR_TEST_PROGRAMS})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(test_${name} ${source})
+    target_link_libraries(test_${name} PRIVATE headrace)
+    set_target_properties(test_${name} PROPERTIES OUTPUT_NAME ${name}
+        RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  endforeach()
+endif()

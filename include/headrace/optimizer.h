@@ -1,62 +1,245 @@
-// Optimizers. Each owns its slots as tracked variables, so that a checkpoint
-// of it goes on where it stopped.
+// Optimizers and learning rates that change: tf.keras.optimizers. Checkpoints
+// know an optimizer as Python's know it: its numbers (iter, learning_rate,
+// beta_1, ...) and, of each variable, slots
+// ("model/kernel/.OPTIMIZER_SLOT/optimizer/m").
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "headrace/variable.h"
 
 namespace headrace::tf {
 
-// Base: applies one gradient a variable, in order. Null gradients are skipped.
-class HR_API Optimizer : public Module {
+// A number, or a function of the step (an int64 scalar, from 0) that gives a
+// float scalar.
+class HR_API LearningRate {
  public:
-  virtual void Apply(const std::vector<Tensor>& gradients,
-                     const std::vector<Variable>& variables) = 0;
+  using Schedule = std::function<Tensor(const Tensor& step)>;
+  LearningRate(double rate) : rate_(rate) {}                           // NOLINT
+  LearningRate(Schedule schedule) : schedule_(std::move(schedule)) {}  // NOLINT
 
- protected:
-  // Zero variables like `variables`, made at the first call and tracked under
-  // "name/0", "name/1", ...
-  // The reference stays good while the optimizer lives.
-  const std::vector<Variable>& Slots(const std::string& name,
-                                     const std::vector<Variable>& variables);
+  double rate() const { return rate_; }
+  const Schedule& schedule() const { return schedule_; }  // null: a number
+  // float32, at that step.
+  Tensor operator()(const Tensor& step) const;
 
  private:
-  std::map<std::string, std::vector<Variable>> slots_;
+  double rate_ = 0;
+  Schedule schedule_;
 };
 
-// v -= rate * g; with momentum: a = momentum * a + g, v -= rate * a (or, with
-// nesterov, v -= rate * (g + momentum * a)).
-class HR_API SGD : public Optimizer {
+namespace schedules {
+
+// rate * decay_rate ^ (step / decay_steps), with whole powers for a staircase.
+HR_API LearningRate ExponentialDecay(double rate, double decay_steps,
+                                     double decay_rate, bool staircase = false);
+// values[i] up to and with boundaries[i], the last one behind. Throws
+// kInvalidArgument unless there is one value more than boundaries.
+HR_API LearningRate PiecewiseConstantDecay(std::vector<int64_t> boundaries,
+                                           std::vector<float> values);
+// Half a cosine from `rate` to alpha * rate in decay_steps. With a
+// warmup_target the rate first rises to it in a line, in warmup_steps.
+HR_API LearningRate CosineDecay(double rate, double decay_steps,
+                                double alpha = 0,
+                                std::optional<double> warmup_target = {},
+                                double warmup_steps = 0);
+// From `rate` to `end_rate` by a power.
+HR_API LearningRate PolynomialDecay(double rate, double decay_steps,
+                                    double end_rate = 0.0001, double power = 1);
+
+}  // namespace schedules
+
+// What all optimizers take. At most one of clipvalue, clipnorm and
+// global_clipnorm is used, in this order.
+struct OptimizerOptions {
+  std::optional<double> weight_decay;  // rate * weight_decay * v is taken off v
+  std::optional<double> clipnorm;      // of each gradient
+  std::optional<double> clipvalue;
+  std::optional<double> global_clipnorm;  // of all gradients together
+};
+
+// Base: applies one gradient a variable, in order. A class of one's own says
+// its slots and what one variable's update is. Not thread-safe.
+class HR_API Optimizer : public Module {
  public:
-  explicit SGD(float learning_rate, float momentum = 0, bool nesterov = false);
+  Optimizer(Optimizer&&) = default;
+
+  // Updates the variables and counts the step. Null gradients are skipped;
+  // kInvalidArgument when all are null or their number is another. Slots are
+  // made at a variable's first step.
   void Apply(const std::vector<Tensor>& gradients,
-             const std::vector<Variable>& variables) override;
+             const std::vector<Variable>& variables);
+  // Makes the slots of these variables now.
+  void Build(const std::vector<Variable>& variables);
+
+  // Steps taken: an int64 scalar.
+  const Variable& iterations() const { return iterations_; }
+  // The rate's variable, to be assigned to; kFailedPrecondition with a
+  // schedule.
+  const Variable& learning_rate() const;
+  // The slot of that name, null where there is none (yet).
+  Variable slot(const Variable& variable, const std::string& name) const;
+
+ protected:
+  // What the updates of one step share, in the dtype of its variables.
+  using Coefficients = std::map<std::string, Tensor>;
+
+  // `numbers` are kept as variables of these names, beside the rate and what
+  // Keras calls decay.
+  Optimizer(std::string name, LearningRate rate,
+            std::map<std::string, double> numbers, OptimizerOptions options);
+
+  // Names of the slots, group by group: those of a group are made for one
+  // variable after another.
+  virtual std::vector<std::vector<std::string>> SlotGroups() const = 0;
+  virtual double InitialSlot(const std::string& name) const { return 0; }
+  // By default "lr" alone.
+  virtual Coefficients Prepare(DType dtype) const;
+  virtual void Update(const Tensor& gradient, const Variable& variable,
+                      const Coefficients& known) = 0;
+
+  Tensor Rate(DType dtype) const;
+  // A number of the constructor.
+  Tensor Number(const std::string& name, DType dtype) const;
 
  private:
-  float learning_rate_, momentum_;
+  using Key = const void*;  // what names a variable's state
+  std::vector<Tensor> Limited(std::vector<Tensor> gradients) const;
+  void AddSlot(const Variable& variable, const std::string& name);
+  bool IsBuilt(const std::vector<Variable>& variables) const;
+
+  std::string name_;
+  LearningRate rate_;
+  OptimizerOptions options_;
+  Variable iterations_;
+  std::map<std::string, Variable> numbers_;
+  std::shared_ptr<Module> all_;  // iterations, then slots, as they were made
+  int64_t tracked_ = 0;
+  struct Slots {
+    Variable variable;  // kept, so that its key is nobody else's
+    std::map<std::string, Variable> by_name;
+  };
+  std::map<Key, Slots> slots_;
+};
+
+// v -= rate * g; with momentum: a = momentum * a - rate * g, v += a (or, with
+// nesterov, v += momentum * a - rate * g). Slot: momentum.
+class HR_API SGD : public Optimizer {
+ public:
+  explicit SGD(LearningRate learning_rate = 0.01, double momentum = 0,
+               bool nesterov = false, OptimizerOptions options = {});
+
+ protected:
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
+
+ private:
+  double momentum_;
   bool nesterov_;
 };
 
 // Adam (Kingma and Ba, 2015), in the form with epsilon outside the bias
-// correction, as TensorFlow's. Tracks "step", "m/i" and "v/i".
+// correction; AMSGrad on demand. Slots: m, v (vhat).
 class HR_API Adam : public Optimizer {
  public:
-  explicit Adam(float learning_rate = 0.001f, float beta_1 = 0.9f,
-                float beta_2 = 0.999f, float epsilon = 1e-7f);
-  void Apply(const std::vector<Tensor>& gradients,
-             const std::vector<Variable>& variables) override;
-  // Makes the slots now instead of at the first Apply, so that a checkpoint
-  // restored before it finds them.
-  void MakeSlots(const std::vector<Variable>& variables);
-  // Steps taken, int64.
-  const Variable& step() const { return step_; }
+  explicit Adam(LearningRate learning_rate = 0.001, double beta_1 = 0.9,
+                double beta_2 = 0.999, double epsilon = 1e-7,
+                bool amsgrad = false, OptimizerOptions options = {});
+
+ protected:
+  Adam(std::string name, LearningRate learning_rate, double beta_1,
+       double beta_2, double epsilon, bool amsgrad, OptimizerOptions options);
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
 
  private:
-  float learning_rate_, beta_1_, beta_2_, epsilon_;
-  Variable step_;
+  double epsilon_;
+  bool amsgrad_;
+};
+
+// Adam with weights that decay by themselves (Loshchilov and Hutter, 2019).
+class HR_API AdamW : public Adam {
+ public:
+  explicit AdamW(LearningRate learning_rate = 0.001,
+                 double weight_decay = 0.004, double beta_1 = 0.9,
+                 double beta_2 = 0.999, double epsilon = 1e-7,
+                 bool amsgrad = false, OptimizerOptions options = {});
+};
+
+// Gradients over the root of their squares' running mean. Slots: rms, and
+// momentum, and mg of the centred form.
+class HR_API RMSprop : public Optimizer {
+ public:
+  explicit RMSprop(LearningRate learning_rate = 0.001, double rho = 0.9,
+                   double momentum = 0, double epsilon = 1e-7,
+                   bool centered = false, OptimizerOptions options = {});
+
+ protected:
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
+
+ private:
+  bool has_momentum_;
+  double epsilon_;
+  bool centered_;
+};
+
+// Rates fall with the squares seen so far (Duchi et al., 2011). Slot:
+// accumulator.
+class HR_API Adagrad : public Optimizer {
+ public:
+  explicit Adagrad(LearningRate learning_rate = 0.001,
+                   double initial_accumulator_value = 0.1,
+                   double epsilon = 1e-7, OptimizerOptions options = {});
+
+ protected:
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  double InitialSlot(const std::string& name) const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
+
+ private:
+  double initial_, epsilon_;
+};
+
+struct FtrlOptions {
+  double learning_rate_power = -0.5;  // at most 0
+  double initial_accumulator_value = 0.1;
+  double l1_regularization_strength = 0;
+  double l2_regularization_strength = 0;
+  double l2_shrinkage_regularization_strength = 0;
+  double beta = 0;
+};
+// Follow the regularized leader (McMahan et al., 2013). Slots: accumulator,
+// linear.
+class HR_API Ftrl : public Optimizer {
+ public:
+  explicit Ftrl(LearningRate learning_rate = 0.001, FtrlOptions ftrl = {},
+                OptimizerOptions options = {});
+
+ protected:
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  double InitialSlot(const std::string& name) const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
+
+ private:
+  FtrlOptions ftrl_;
 };
 
 }  // namespace headrace::tf

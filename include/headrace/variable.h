@@ -8,6 +8,10 @@
 
 #include "headrace/tensor.h"
 
+namespace headrace {
+class Trackable;  // the library's own
+}
+
 namespace headrace::tf {
 
 // A handle to a tensor that can be assigned. Copies name the same variable.
@@ -37,17 +41,24 @@ class HR_API Variable {
   bool operator==(const Variable& o) const { return state_ == o.state_; }
 
  private:
+  friend struct internal::Access;
   struct State;
   std::shared_ptr<const State> state_;
 };
 
 // Owns named variables and modules, in order; the names are the keys of
 // checkpoints, as Python attributes are ("layers/0/kernel" is module "layers",
-// module "0", variable "kernel"). Derive from it or use it as it is. Not
+// module "0", variable "kernel"). Derive from it or use it as it is. What is
+// tracked after a checkpoint was restored takes its values from it then. Not
 // thread-safe to change.
 class HR_API Module {
  public:
-  virtual ~Module() = default;
+  Module();
+  virtual ~Module();
+  // Throws kFailedPrecondition when `o` tracks modules that live elsewhere:
+  // its members would move. Who tracks `o` must not be left behind.
+  Module(Module&& o);
+  Module& operator=(Module&&) = delete;
 
   // Remembers and returns the variable.
   Variable Track(const std::string& name, Variable variable);
@@ -55,10 +66,17 @@ class HR_API Module {
   void Track(const std::string& name, Module* child);
   // Makes a child that this module owns.
   Module& Child(const std::string& name);
+  // Takes a child over; null throws.
+  Module& Own(const std::string& name, std::shared_ptr<Module> child);
 
-  // Of this module and its children, in order of tracking.
+  // Of this module and its children, in order of tracking, each once.
   std::vector<Variable> variables() const;
+  // Those that are trainable, as are the modules that they belong to.
   std::vector<Variable> trainable_variables() const;
+
+  // Whether training changes it; setting tells its children too.
+  bool trainable() const { return trainable_; }
+  void set_trainable(bool trainable);
 
   struct Named {
     std::string name;
@@ -67,9 +85,22 @@ class HR_API Module {
   };
   const std::vector<Named>& children() const { return children_; }
 
+ protected:
+  // What checkpoints know it as; made by the library for values of other kinds.
+  explicit Module(std::shared_ptr<headrace::Trackable> node);
+  // Names for checkpoints alone, beside those of Track.
+  void AddName(const std::string& name, const Module& to);
+  void AddName(const std::string& name, const Variable& to);
+  void DropName(const std::string& name);
+
  private:
+  friend struct internal::Access;
+  void Gather(bool trainable_only, std::vector<Variable>* all) const;
+
+  std::shared_ptr<headrace::Trackable> node_;
   std::vector<Named> children_;
-  std::vector<std::unique_ptr<Module>> owned_;
+  std::vector<std::shared_ptr<Module>> owned_;
+  bool trainable_ = true;
 };
 
 }  // namespace headrace::tf

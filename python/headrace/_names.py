@@ -1,5 +1,6 @@
 """Reads api_names.txt and finds what its names stand for."""
 
+import functools
 import importlib
 import os
 import sys
@@ -133,6 +134,7 @@ _FIRST = ("math", "", "nn", "linalg")
 _FIRST_OF = {"softmax": "nn", "log_softmax": "nn", "matmul": "linalg"}
 
 
+@functools.cache
 def main_name(target):
     """Of the public names of what a row's target says the first: math.abs, not abs."""
 

@@ -2,7 +2,6 @@
 #include <nanobind/nanobind.h>
 
 #include "bind/checkpoint.h"
-#include "bind/data.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
 #include "bind/numpy_array.h"
@@ -26,7 +25,6 @@ NB_MODULE(_headrace, m) {
   AddTape(m);
   AddCheckpoint(m);
   AddRecords(m);
-  AddData(m);
   AddGraph(m);
   AddConcreteFunction(m);
   AddSession(m);

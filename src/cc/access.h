@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "headrace/tensor.h"
+#include "headrace/variable.h"
 #include "op/attr.h"
 #include "op/value.h"
 
@@ -16,6 +16,9 @@ struct Access {
   // The value behind the handle; throws for a null handle.
   static const Value& ValueOf(const Tensor& t);
   static Tensor Wrap(Value v);
+  // What checkpoints see of it, one object for its whole life.
+  static std::shared_ptr<Trackable> NodeOf(const Variable& v);
+  static std::shared_ptr<Trackable> NodeOf(const Module& m);
 };
 
 // Throws tf::Error unless ok.

@@ -17,21 +17,6 @@ using internal::Check;
 
 namespace {
 
-TrackablePtr NodeOf(const Variable& v) {
-  const headrace::Tensor& handle = Access::ValueOf(v.handle()).tensor();
-  return std::make_shared<VariableNode>(
-      Check(ResourceAs<headrace::Variable>(handle, nullptr)), v.name());
-}
-
-TrackablePtr NodeOf(const Module& module) {
-  auto node = std::make_shared<Trackable>();
-  for (const Module::Named& child : module.children()) {
-    Check(node->Attach(child.name, child.module ? NodeOf(*child.module)
-                                                : NodeOf(child.variable)));
-  }
-  return node;
-}
-
 SaveOptions Core(const CheckpointOptions& options) {
   SaveOptions core;
   core.files.sync = options.sync;
@@ -49,28 +34,19 @@ std::string FolderOf(const std::string& prefix) {
 }  // namespace
 
 struct Checkpoint::State {
-  std::vector<Part> parts;
   std::unique_ptr<headrace::Checkpoint> checkpoint;
   int max_to_keep = 0;
   std::optional<CheckpointRotation> rotation;
-
-  // Modules may have grown since (an optimizer's slots): look again.
-  TrackablePtr Attach() {
-    const TrackablePtr& root = checkpoint->root();
-    for (const Part& part : parts) {
-      Check(root->Attach(part.name, part.module ? NodeOf(*part.module)
-                                                : NodeOf(part.variable)));
-    }
-    return root;
-  }
 };
 
 Checkpoint::Checkpoint(const std::vector<Part>& parts)
     : state_(std::make_unique<State>()) {
-  state_->parts = parts;
-  state_->checkpoint =
-      std::make_unique<headrace::Checkpoint>(std::make_shared<Trackable>());
-  state_->Attach();
+  auto root = std::make_shared<Trackable>();
+  for (const Part& part : parts) {
+    Check(root->Attach(part.name, part.module ? Access::NodeOf(*part.module)
+                                              : Access::NodeOf(part.variable)));
+  }
+  state_->checkpoint = std::make_unique<headrace::Checkpoint>(std::move(root));
 }
 Checkpoint::~Checkpoint() = default;
 
@@ -81,7 +57,6 @@ void Checkpoint::set_max_to_keep(int count) {
 
 std::string Checkpoint::save(const std::string& prefix,
                              const CheckpointOptions& options) {
-  state_->Attach();
   if (state_->max_to_keep <= 0) {
     return Check(state_->checkpoint->Save(prefix, Core(options)));
   }
@@ -101,7 +76,6 @@ std::string Checkpoint::save(const std::string& prefix,
 
 void Checkpoint::write(const std::string& prefix,
                        const CheckpointOptions& options) {
-  state_->Attach();
   Check(state_->checkpoint->Write(prefix, Core(options)));
 }
 
@@ -112,7 +86,6 @@ int64_t Checkpoint::save_counter() const {
 }
 
 void Checkpoint::restore(const std::string& prefix, bool partial) {
-  state_->Attach();
   auto restored = Check(state_->checkpoint->Restore(prefix));
   if (!partial) Check(restored->CheckExistingMatched());
 }
@@ -140,7 +113,8 @@ CheckpointManager::CheckpointManager(Checkpoint& checkpoint,
     core.interval = options.checkpoint_interval;
   }
   if (options.step_counter) {
-    core.step = [node = NodeOf(options.step_counter)]() -> StatusOr<int64_t> {
+    core.step =
+        [node = Access::NodeOf(options.step_counter)]() -> StatusOr<int64_t> {
       HR_ASSIGN_OR_RETURN(const auto values, node->Read());
       const headrace::Tensor& t = values[0];
       const bool whole = t.dtype() == headrace::DType::kInt64 ||
@@ -159,14 +133,12 @@ CheckpointManager::~CheckpointManager() = default;
 
 std::string CheckpointManager::save(const CheckpointOptions& options,
                                     bool check_interval, int64_t number) {
-  state_->checkpoint->Attach();
   return Check(state_->manager->Save(
       number < 0 ? std::nullopt : std::optional<int64_t>(number),
       check_interval, Core(options)));
 }
 
 std::string CheckpointManager::restore_or_initialize() {
-  state_->checkpoint->Attach();
   std::string path = Check(state_->manager->RestoreOrInitialize());
   if (path.empty() && state_->init) state_->init();
   return path;

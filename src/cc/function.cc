@@ -4,8 +4,7 @@
 #include <mutex>
 
 #include "autodiff/function_gradient.h"
-#include "cc/access.h"
-#include "graph/builder.h"
+#include "cc/trace.h"
 
 namespace headrace::tf {
 
@@ -30,28 +29,13 @@ std::string SignatureOf(const std::vector<Value>& args) {
 }
 
 Trace Record(const Function::Body& body, const std::vector<Value>& args) {
-  GraphBuilder builder(std::make_shared<Graph>(),
-                       GraphBuilder::Kind::kFunction);
-  EmitterScope emit(&builder);
-  StopRecording quiet;  // outer tapes see the call, not its inside
-  std::vector<Value> inputs;
-  std::vector<Tensor> handles;
-  for (const Value& v : args) {
-    inputs.push_back(Check(builder.AddPlaceholder("arg", v.dtype(), v.shape(),
-                                                  v.shared_handle_data())));
-    handles.push_back(Access::Wrap(inputs.back()));
-  }
-  std::vector<Value> results = internal::ValuesOf(body(handles));
-  for (Value& v : results) v = Check(builder.Import(v));
+  std::vector<internal::ArgSpec> specs;
+  for (const Value& v : args) specs.push_back(internal::SpecOf(v));
+  internal::Recorded recorded = internal::Record("__inference_f", specs, body);
   Trace trace;
-  for (const GraphBuilder::Capture& c : builder.captures()) {
-    trace.captures.push_back(c.outer);
-    inputs.push_back(c.inner);
-  }
-  trace.function = MakeFunction(FunctionLibrary::NewName("__inference_f"),
-                                builder, inputs, results);
-  Check(GlobalFunctions().Add(trace.function));
-  trace.call = Check(CallOf(*trace.function));
+  trace.call = Check(CallOf(*recorded.function));
+  trace.function = std::move(recorded.function);
+  trace.captures = std::move(recorded.captures);
   return trace;
 }
 

@@ -1,112 +1,177 @@
+// What optimizers share: numbers, slots, limits of gradients.
 #include "headrace/optimizer.h"
 
-#include "cc/access.h"
-#include "op/emitter.h"
+#include "cc/compose.h"
+#include "train/trackable.h"
 
 namespace headrace::tf {
 
 using internal::Access;
 using internal::Check;
-using internal::Core;
+using internal::Op;
+using internal::Throw;
 
 namespace {
 
-Value Number(DType dtype, double v) {
-  return Value(Check(headrace::ScalarOf(Core(dtype), v)));
+Variable NewNumber(const Tensor& value, const std::string& name) {
+  return Variable(value, name, /*trainable=*/false);
 }
 
-Tensor Zeros(const Variable& like) {
-  headrace::Tensor t =
-      Check(headrace::Tensor::Allocate(Core(like.dtype()), Core(like.shape())));
-  FillZero(t);
-  return Access::Wrap(Value(std::move(t)));
-}
-
-const Value& Handle(const Variable& v) { return Access::ValueOf(v.handle()); }
-
-void CheckCounts(size_t gradients, size_t variables) {
-  if (gradients != variables) {
-    throw Error(ErrorCode::kInvalidArgument,
-                absl::StrCat("an optimizer was given ", gradients,
-                             " gradients for ", variables, " variables"));
-  }
-}
+const void* KeyOf(const Variable& v) { return Access::NodeOf(v).get(); }
 
 }  // namespace
 
-const std::vector<Variable>& Optimizer::Slots(
-    const std::string& name, const std::vector<Variable>& variables) {
-  const auto known = slots_.find(name);
-  if (known != slots_.end()) {
-    CheckCounts(known->second.size(), variables.size());
-    return known->second;
-  }
-  Module& list = Child(name);
-  std::vector<Variable> slots;
-  for (size_t i = 0; i < variables.size(); ++i) {
-    slots.push_back(list.Track(
-        std::to_string(i),
-        Variable(Zeros(variables[i]), variables[i].name() + "/" + name,
-                 /*trainable=*/false)));
-  }
-  return slots_.emplace(name, std::move(slots)).first->second;
+Tensor LearningRate::operator()(const Tensor& step) const {
+  return schedule_ ? internal::Cast(schedule_(step), DType::kFloat32)
+                   : internal::Number(DType::kFloat32, rate_);
 }
 
-SGD::SGD(float learning_rate, float momentum, bool nesterov)
-    : learning_rate_(learning_rate), momentum_(momentum), nesterov_(nesterov) {}
+Optimizer::Optimizer(std::string name, LearningRate rate,
+                     std::map<std::string, double> numbers,
+                     OptimizerOptions options)
+    : name_(std::move(name)),
+      rate_(std::move(rate)),
+      options_(options),
+      iterations_(NewNumber(Tensor(int64_t{0}), "iteration")),
+      all_(std::make_shared<Module>()) {
+  if (!rate_.schedule() && rate_.rate() < 0) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("Invalid learning rate: ", rate_.rate()));
+  }
+  if (options.clipnorm && options.global_clipnorm) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("At most one of `clipnorm` and `global_clipnorm` can be "
+                       "set. Received: clipnorm=",
+                       *options.clipnorm,
+                       ", global_clipnorm=", *options.global_clipnorm, "."));
+  }
+  Track("iter", iterations_);
+  AddName("_iterations", iterations_);
+  Own("_variables", all_);
+  all_->Track(std::to_string(tracked_++), iterations_);
+  numbers["decay"] = 0;
+  if (!rate_.schedule()) numbers["learning_rate"] = rate_.rate();
+  for (const auto& [key, value] : numbers) {
+    const std::string label = key == "learning_rate" ? key : name_ + "/" + key;
+    const Variable v =
+        Track(key, NewNumber(internal::Number(DType::kFloat32, value), label));
+    if (key == "learning_rate") AddName("_learning_rate", v);
+    numbers_.emplace(key, v);
+  }
+}
 
-void SGD::Apply(const std::vector<Tensor>& gradients,
-                const std::vector<Variable>& variables) {
-  CheckCounts(gradients.size(), variables.size());
-  for (size_t i = 0; i < variables.size(); ++i) {
-    if (!gradients[i]) continue;
-    const Variable& v = variables[i];
-    Value rate = Number(v.dtype(), learning_rate_);
-    const Value& g = Access::ValueOf(gradients[i]);
-    if (momentum_ == 0) {
-      internal::CallOp("ResourceApplyGradientDescent", {Handle(v), rate, g});
-      continue;
+const Variable& Optimizer::learning_rate() const {
+  const auto found = numbers_.find("learning_rate");
+  if (found == numbers_.end()) {
+    Throw(ErrorCode::kFailedPrecondition,
+          "the learning rate is a schedule and cannot be assigned to");
+  }
+  return found->second;
+}
+
+Tensor Optimizer::Number(const std::string& name, DType dtype) const {
+  return internal::Cast(numbers_.at(name).value(), dtype);
+}
+
+Tensor Optimizer::Rate(DType dtype) const {
+  return internal::Cast(rate_.schedule() ? rate_(iterations_.value())
+                                         : numbers_.at("learning_rate").value(),
+                        dtype);
+}
+
+Optimizer::Coefficients Optimizer::Prepare(DType dtype) const {
+  return {{"lr", Rate(dtype)}};
+}
+
+Variable Optimizer::slot(const Variable& variable,
+                         const std::string& name) const {
+  const auto slots = slots_.find(KeyOf(variable));
+  if (slots == slots_.end()) return Variable();
+  const auto found = slots->second.by_name.find(name);
+  return found == slots->second.by_name.end() ? Variable() : found->second;
+}
+
+void Optimizer::AddSlot(const Variable& variable, const std::string& name) {
+  internal::Outside outside;
+  const Variable slot = NewNumber(
+      internal::Full(variable.dtype(), variable.shape(), InitialSlot(name)),
+      name_ + "/" + name + "/" + variable.name());
+  slots_[KeyOf(variable)].by_name.emplace(name, slot);
+  Check(Access::NodeOf(*this)->AttachSlot(Access::NodeOf(variable), name,
+                                          Access::NodeOf(slot)));
+  all_->Track(std::to_string(tracked_++), slot);
+}
+
+bool Optimizer::IsBuilt(const std::vector<Variable>& variables) const {
+  for (const Variable& v : variables) {
+    if (!slots_.contains(KeyOf(v))) return false;
+  }
+  return true;
+}
+
+void Optimizer::Build(const std::vector<Variable>& variables) {
+  std::vector<Variable> fresh;
+  for (const Variable& v : variables) {
+    if (slots_.emplace(KeyOf(v), Slots{v, {}}).second) fresh.push_back(v);
+  }
+  for (const auto& group : SlotGroups()) {
+    for (const Variable& v : fresh) {
+      for (const std::string& name : group) AddSlot(v, name);
     }
-    const Variable& a = Slots("momentum", variables)[i];
-    internal::CallOp(
-        "ResourceApplyMomentum",
-        {Handle(v), Handle(a), rate, g, Number(v.dtype(), momentum_)},
-        {{"use_nesterov", nesterov_}});
   }
 }
 
-Adam::Adam(float learning_rate, float beta_1, float beta_2, float epsilon)
-    : learning_rate_(learning_rate),
-      beta_1_(beta_1),
-      beta_2_(beta_2),
-      epsilon_(epsilon),
-      step_(Track("step", Variable(Tensor(int64_t{0}), "step", false))) {}
-
-void Adam::MakeSlots(const std::vector<Variable>& variables) {
-  Slots("m", variables);
-  Slots("v", variables);
+std::vector<Tensor> Optimizer::Limited(std::vector<Tensor> gradients) const {
+  if (options_.clipvalue) {
+    const double limit = *options_.clipvalue;
+    for (Tensor& g : gradients) g = internal::ClipByValue(g, -limit, limit);
+  } else if (options_.clipnorm) {
+    for (Tensor& g : gradients) {
+      g = internal::ClipByNorm(g, *options_.clipnorm);
+    }
+  } else if (options_.global_clipnorm) {
+    gradients =
+        internal::ClipByGlobalNorm(gradients, *options_.global_clipnorm);
+  }
+  return gradients;
 }
 
-void Adam::Apply(const std::vector<Tensor>& gradients,
-                 const std::vector<Variable>& variables) {
-  CheckCounts(gradients.size(), variables.size());
-  const std::vector<Variable>& m = Slots("m", variables);
-  const std::vector<Variable>& v = Slots("v", variables);
-  step_.assign_add(Tensor(int64_t{1}));
-  Value step = Access::ValueOf(step_.value());
-  for (size_t i = 0; i < variables.size(); ++i) {
+void Optimizer::Apply(const std::vector<Tensor>& gradients,
+                      const std::vector<Variable>& variables) {
+  if (gradients.size() != variables.size()) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("an optimizer was given ", gradients.size(),
+                       " gradients for ", variables.size(), " variables"));
+  }
+  std::vector<Tensor> kept;
+  std::vector<Variable> changed;
+  for (size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i]) continue;
-    DType d = variables[i].dtype();
-    Value t = internal::CallOp("Cast", {step}, {{"DstT", Core(d)}})[0];
-    auto power = [&](float beta) {
-      return internal::CallOp("Pow", {Number(d, beta), t})[0];
-    };
-    internal::CallOp("ResourceApplyAdam",
-                     {Handle(variables[i]), Handle(m[i]), Handle(v[i]),
-                      power(beta_1_), power(beta_2_), Number(d, learning_rate_),
-                      Number(d, beta_1_), Number(d, beta_2_),
-                      Number(d, epsilon_), Access::ValueOf(gradients[i])});
+    kept.push_back(gradients[i]);
+    changed.push_back(variables[i]);
   }
+  if (kept.empty()) {
+    Throw(ErrorCode::kInvalidArgument,
+          "No gradients provided for any variable.");
+  }
+  if (!IsBuilt(changed)) Build(changed);
+  kept = Limited(std::move(kept));
+  std::map<DType, Coefficients> shared;
+  for (size_t i = 0; i < kept.size(); ++i) {
+    const Variable& v = changed[i];
+    const DType dtype = v.dtype();
+    auto known = shared.find(dtype);
+    if (known == shared.end()) {
+      known = shared.emplace(dtype, Prepare(dtype)).first;
+    }
+    if (options_.weight_decay && *options_.weight_decay != 0) {
+      const Tensor step = internal::Number(dtype, *options_.weight_decay) *
+                          known->second.at("lr");
+      v.assign_sub(v.value() * step);
+    }
+    Update(kept[i], v, known->second);
+  }
+  iterations_.assign_add(Tensor(int64_t{1}));
 }
 
 }  // namespace headrace::tf

@@ -67,7 +67,10 @@ std::vector<Value> Pair(const Operand& a, const Operand& b) {
   auto number = [](const Operand& n, const Operand& like) {
     headrace::DType d = like.is_number() ? headrace::DType::kFloat
                                          : Core(like.tensor().dtype());
-    return Value(Check(headrace::ScalarOf(d, n.number())));
+    OpScope scope;  // a constant also of a function being traced
+    Value v = scope.Scalar(d, n.number());
+    Check(scope.status());
+    return v;
   };
   return {a.is_number() ? number(a, b) : Access::ValueOf(a.tensor()),
           b.is_number() ? number(b, a) : Access::ValueOf(b.tensor())};

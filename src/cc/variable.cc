@@ -1,13 +1,16 @@
 #include "headrace/variable.h"
 
+#include "absl/container/flat_hash_set.h"
 #include "cc/access.h"
 #include "op/emitter.h"
 #include "op/resource.h"
+#include "train/variable_node.h"
 
 namespace headrace::tf {
 
 using internal::Access;
 using internal::CallOp;
+using internal::Check;
 using internal::Core;
 
 struct Variable::State {
@@ -16,6 +19,7 @@ struct Variable::State {
   TensorShape shape;
   std::string name;
   bool trainable;
+  TrackablePtr node;  // what checkpoints see
 };
 
 Variable::Variable(const Tensor& initial, std::string name, bool trainable) {
@@ -36,6 +40,7 @@ Variable::Variable(const Tensor& initial, std::string name, bool trainable) {
   auto resource =
       std::make_shared<headrace::Variable>(Core(state->dtype), shape);
   resource->Assign(Access::ValueOf(initial).tensor());
+  state->node = std::make_shared<VariableNode>(resource, state->name);
   handle.resource = std::move(resource);
   handle.name = state->name;
   handle.data = std::make_shared<const HandleData>(
@@ -78,38 +83,100 @@ TensorShape Variable::shape() const { return handle(), state_->shape; }
 const std::string& Variable::name() const { return handle(), state_->name; }
 bool Variable::trainable() const { return handle(), state_->trainable; }
 
+TrackablePtr internal::Access::NodeOf(const Variable& v) {
+  return v.handle(), v.state_->node;
+}
+TrackablePtr internal::Access::NodeOf(const Module& m) { return m.node_; }
+
+Module::Module() : Module(std::make_shared<Trackable>()) {}
+Module::Module(TrackablePtr node) : node_(std::move(node)) {}
+Module::~Module() = default;
+
+Module::Module(Module&& o) : Module() {
+  size_t below = 0;
+  for (const Named& child : o.children_) below += child.module != nullptr;
+  if (below != o.owned_.size()) {
+    throw Error(ErrorCode::kFailedPrecondition,
+                "a module that tracks its members cannot be moved");
+  }
+  std::swap(node_, o.node_);
+  std::swap(children_, o.children_);
+  std::swap(owned_, o.owned_);
+  trainable_ = o.trainable_;
+}
+
+void Module::AddName(const std::string& name, const Module& to) {
+  Check(node_->Attach(name, to.node_));
+}
+void Module::AddName(const std::string& name, const Variable& to) {
+  Check(node_->Attach(name, Access::NodeOf(to)));
+}
+void Module::DropName(const std::string& name) { node_->Detach(name); }
+
 Variable Module::Track(const std::string& name, Variable variable) {
+  AddName(name, variable);
   children_.push_back({name, variable, nullptr});
   return variable;
 }
 
 void Module::Track(const std::string& name, Module* child) {
+  if (child == nullptr) {
+    throw Error(ErrorCode::kInvalidArgument, "no module to track as " + name);
+  }
+  AddName(name, *child);
   children_.push_back({name, Variable(), child});
 }
 
 Module& Module::Child(const std::string& name) {
-  owned_.push_back(std::make_unique<Module>());
-  Track(name, owned_.back().get());
+  return Own(name, std::make_shared<Module>());
+}
+
+Module& Module::Own(const std::string& name, std::shared_ptr<Module> child) {
+  Track(name, child.get());
+  owned_.push_back(std::move(child));
   return *owned_.back();
 }
 
-std::vector<Variable> Module::variables() const {
-  std::vector<Variable> all;
+void Module::set_trainable(bool trainable) {
+  trainable_ = trainable;
   for (const Named& child : children_) {
-    if (child.module == nullptr) {
-      all.push_back(child.variable);
-      continue;
-    }
-    std::vector<Variable> inner = child.module->variables();
-    all.insert(all.end(), inner.begin(), inner.end());
+    if (child.module != nullptr) child.module->set_trainable(trainable);
   }
+}
+
+void Module::Gather(bool trainable_only, std::vector<Variable>* all) const {
+  if (trainable_only && !trainable_) return;
+  for (const Named& child : children_) {
+    if (child.module != nullptr) {
+      child.module->Gather(trainable_only, all);
+    } else if (!trainable_only || child.variable.trainable()) {
+      all->push_back(child.variable);
+    }
+  }
+}
+
+namespace {
+
+std::vector<Variable> EachOnce(std::vector<Variable> all) {
+  absl::flat_hash_set<uint64_t> seen;
+  std::erase_if(all, [&](const Variable& v) {
+    return !seen.insert(Access::ValueOf(v.handle()).id()).second;
+  });
   return all;
 }
 
+}  // namespace
+
+std::vector<Variable> Module::variables() const {
+  std::vector<Variable> all;
+  Gather(/*trainable_only=*/false, &all);
+  return EachOnce(std::move(all));
+}
+
 std::vector<Variable> Module::trainable_variables() const {
-  std::vector<Variable> all = variables();
-  std::erase_if(all, [](const Variable& v) { return !v.trainable(); });
-  return all;
+  std::vector<Variable> all;
+  Gather(/*trainable_only=*/true, &all);
+  return EachOnce(std::move(all));
 }
 
 }  // namespace headrace::tf

@@ -8,6 +8,8 @@ StatusOr<CapturedFunctionPtr> CapturedFunction::Make(const KernelContext& c,
   auto f = std::make_shared<CapturedFunction>();
   const FuncRef& ref = c.op().attr<FuncRef>(attr);
   f->name_ = ref.name;
+  static std::atomic<int64_t> number{0};
+  f->owner_ = absl::StrCat(c.op().name(), ":", number++);
   FunctionCaller* caller =
       c.services().functions ? c.services().functions : DefaultFunctionCaller();
   HR_ASSIGN_OR_RETURN(f->function_, caller->Bind(ref));
@@ -27,8 +29,20 @@ StatusOr<FunctionRunPtr> CapturedFunction::Begin(const PullContext& c) const {
   auto run = std::make_unique<Run>();
   run->function_ = shared_from_this();
   run->services_ = c.services;
-  HR_ASSIGN_OR_RETURN(run->run_, function_->Begin(run->services_));
+  HR_ASSIGN_OR_RETURN(run->renewed_, function_->Renewed());
+  BoundFunction& f = run->renewed_ ? *run->renewed_ : *function_;
+  HR_ASSIGN_OR_RETURN(run->run_, f.Begin(run->services_));
   return run;
+}
+
+Status CapturedFunction::Blame(const Status& s, StringView iterator) const {
+  const bool end = absl::IsOutOfRange(s);
+  return Status(
+      end ? absl::StatusCode::kInvalidArgument : s.code(),
+      absl::StrCat("Error in user-defined function passed to ", owner_,
+                   " transformation with iterator: ", iterator, ": ",
+                   end ? "Function invocation produced OutOfRangeError: " : "",
+                   s.message()));
 }
 
 Status CapturedFunction::Run::operator()(Element* args, Element* results) {

@@ -22,6 +22,7 @@ class CapturedFunction : public std::enable_shared_from_this<CapturedFunction> {
    private:
     friend class CapturedFunction;
     std::shared_ptr<const CapturedFunction> function_;
+    std::shared_ptr<BoundFunction> renewed_;  // of this iterator alone, or null
     RunServices services_;
     std::unique_ptr<FunctionRun> run_;
   };
@@ -33,12 +34,22 @@ class CapturedFunction : public std::enable_shared_from_this<CapturedFunction> {
 
   StatusOr<std::unique_ptr<Run>> Begin(const PullContext& c) const;
   int num_results() const { return function_->num_outputs(); }
+  bool is_stateful() const { return function_->is_stateful(); }
+  // The results are the arguments.
+  bool is_identity() const {
+    return function_->is_identity() && num_args() == num_results();
+  }
+  // An error of a run, with upstream's words about where it happened. The end
+  // of a sequence that the function met is no end of the iterator's: OutOfRange
+  // becomes InvalidArgument.
+  Status Blame(const Status& s, StringView iterator) const;
   int num_args() const {
     return function_->num_inputs() - static_cast<int>(captures_.size());
   }
 
  private:
   std::string name_;
+  std::string owner_;  // "MapDataset:7", the dataset
   std::shared_ptr<BoundFunction> function_;
   std::vector<Tensor> captures_;
 };

@@ -22,8 +22,17 @@ Status DatasetIterator::NextRows(PullContext& c, int64_t n, Element* rows,
   return OkStatus();
 }
 
+DatasetPtr Dataset::Resolved(const PullContext& c) const {
+  DatasetPtr dataset = shared_from_this();
+  while (DatasetPtr other = dataset->StandIn(c)) dataset = std::move(other);
+  return dataset;
+}
+
 StatusOr<IteratorPtr> Dataset::Iterate(PullContext& c,
                                        StringView parent) const {
+  if (DatasetPtr other = StandIn(c)) {
+    return other->Resolved(c)->Iterate(c, parent);
+  }
   IteratorPtr iterator = NewIterator(absl::StrCat(parent, "::", kind()));
   HR_RETURN_IF_ERROR(iterator->Start(c));
   return iterator;

@@ -28,15 +28,44 @@ struct ElementSpec {
 inline constexpr int64_t kInfiniteCardinality = -1;
 inline constexpr int64_t kUnknownCardinality = -2;
 
-// What the iterators of one walk share. Lives as long as they do.
+// How walks are done: what tf.data.Options say of it. The rewrites are those
+// that upstream does by default.
+struct WalkOptions {
+  bool deterministic = true;    // the order, where datasets leave it open
+  bool fuse_batches = true;     // a map and a batch become one
+  bool fuse_shuffles = true;    // a shuffle and a repeat become one
+  bool drop_idle = true;        // take(-1) and the like go away
+  bool parallel_maps = true;    // maps without effects are saved as parallel
+  bool inject_prefetch = true;  // the last dataset is saved as a prefetch
+  int64_t threads = 0;          // of parallel datasets; 0: the machine's
+  int op_threads = 0;           // of one op; 0: the machine's
+};
+
+// What the iterators of one walk share. Copies share it too.
 struct PullContext {
   RunServices services;  // of the functions that are called
-  // Cancelled when the walk is given up. Not null.
+  // Cancelled when the walk is given up. Not null; outlives the iterators.
   CancellationToken* token = nullptr;
+  WalkOptions options;
+  // Along a dataset that a function of the walk made.
+  bool inner = false;
   // Set by iterators that keep threads of their own.
-  std::atomic<bool> has_threads{false};
+  std::shared_ptr<std::atomic<bool>> has_threads =
+      std::make_shared<std::atomic<bool>>(false);
 
   Status CheckCancelled() const { return token->status(); }
+  // For the datasets that functions make.
+  PullContext Inner() const {
+    PullContext c = *this;
+    c.inner = true;
+    return c;
+  }
+};
+
+// What came of an attempt to make an element.
+struct Pulled {
+  Element element;
+  Status status;
 };
 
 // A place in the sequence of a dataset. One thread at a time uses it, not
@@ -95,6 +124,14 @@ class Dataset : public VariantValue,
   // saved with iterators; -1 for all others.
   virtual int64_t walks() const { return -1; }
   virtual void SetWalks(int64_t n) const {}
+  // What takes this dataset's place in walks, as upstream rewrites pipelines;
+  // null: nothing. States bear the names of what stands in.
+  virtual DatasetPtr StandIn(const PullContext& c) const { return nullptr; }
+  // The last of those that stand in for each other; the dataset itself where
+  // nothing does.
+  DatasetPtr Resolved(const PullContext& c) const;
+  // The options that this dataset sets.
+  virtual void SetOptions(WalkOptions* options) const {}
   // A walk from the beginning, started; `parent` is the prefix above it.
   StatusOr<IteratorPtr> Iterate(PullContext& c, StringView parent) const;
 

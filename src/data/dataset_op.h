@@ -89,4 +89,30 @@ class InputIterator : public IteratorOf<D> {
   IteratorPtr input_;
 };
 
+// One whose input is kept at its end and always saved.
+template <typename D>
+class KeptInputIterator : public InputIterator<D> {
+ public:
+  using InputIterator<D>::InputIterator;
+  Status Save(PullContext& c, StateWriter& w) override {
+    return this->input_->Save(c, w);
+  }
+  Status Restore(PullContext& c, const StateReader& r) override {
+    ended_ = false;
+    return this->input_->Restore(c, r);
+  }
+
+ protected:
+  Status NextInput(PullContext& c, Element* out, bool* end) {
+    if (!ended_) {
+      HR_RETURN_IF_ERROR(this->input_->Next(c, out, end));
+      ended_ = *end;
+    }
+    *end = ended_;
+    return OkStatus();
+  }
+
+  bool ended_ = false;
+};
+
 }  // namespace headrace

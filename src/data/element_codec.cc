@@ -2,7 +2,6 @@
 
 #include "base/coding.h"
 #include "data/source/elements.h"
-#include "data/state.h"
 
 namespace headrace {
 namespace {
@@ -165,62 +164,6 @@ StatusOr<Element> DecodeElement(StringView bytes) {
   HR_ASSIGN_OR_RETURN(Element element, TakeElement(&bytes, 0));
   if (!bytes.empty()) return Damaged();
   return element;
-}
-
-StatusOr<Tensor> EncodeStates(const Tensor& states) {
-  std::vector<std::string> texts;
-  for (const Variant& v : states.span<Variant>()) {
-    const auto* state = v.get<IteratorState>();
-    if (state == nullptr) {
-      return InvalidArgument("no state of an iterator: ", v.DebugString());
-    }
-    std::string text, bytes;
-    PutVarint64(&text, state->prefix.size());
-    text += state->prefix;
-    for (const auto& [key, value] : state->entries) {
-      HR_RETURN_IF_ERROR(EncodeElement({value}, &bytes));
-      PutVarint64(&text, key.size());
-      text += key;
-      PutVarint64(&text, bytes.size());
-      text += bytes;
-    }
-    texts.push_back(std::move(text));
-  }
-  return Tensor::Vector<std::string>(texts);
-}
-
-namespace {
-
-bool TakeText(StringView* in, StringView* out) {
-  uint64_t size;
-  return GetVarint64(in, &size) && GetBytes(in, size, out);
-}
-
-}  // namespace
-
-StatusOr<Tensor> DecodeStates(const Tensor& texts) {
-  if (texts.dtype() != DType::kString || texts.rank() != 1) {
-    return InvalidArgument(
-        "the state of an iterator is a vector of strings, "
-        "not ",
-        texts.Describe());
-  }
-  HR_ASSIGN_OR_RETURN(Tensor states,
-                      Tensor::Allocate(DType::kVariant, texts.shape()));
-  for (int64_t i = 0; i < texts.num_elements(); ++i) {
-    StringView in = texts.data<std::string>()[i], prefix, key, bytes;
-    auto state = std::make_shared<IteratorState>();
-    if (!TakeText(&in, &prefix)) return Damaged();
-    state->prefix = std::string(prefix);
-    while (!in.empty()) {
-      if (!TakeText(&in, &key) || !TakeText(&in, &bytes)) return Damaged();
-      HR_ASSIGN_OR_RETURN(Element e, DecodeElement(bytes));
-      if (e.size() != 1) return Damaged();
-      state->entries.emplace_back(std::string(key), std::move(e[0]));
-    }
-    states.data<Variant>()[i] = Variant(std::move(state));
-  }
-  return states;
 }
 
 }  // namespace headrace

@@ -19,13 +19,4 @@ Status EncodeElement(const Element& element, std::string* out);
 // DataLoss when `bytes` is no element.
 StatusOr<Element> DecodeElement(StringView bytes);
 
-// The state that SerializeIterator gives as a vector of strings, one an
-// iterator, which checkpoints can hold:
-//
-//   string := text (the prefix), (text (the key), text (an element of one))*
-//   text := length: varint, bytes
-StatusOr<Tensor> EncodeStates(const Tensor& states);
-// DataLoss for damaged strings.
-StatusOr<Tensor> DecodeStates(const Tensor& texts);
-
 }  // namespace headrace

@@ -144,6 +144,7 @@ StatusOr<std::shared_ptr<const VariantValue>> Decode(
       absl::StrSplit(proto.metadata(), kJoin);
   auto state = std::make_shared<IteratorState>();
   state->prefix = parts[0];
+  if (state->prefix.empty()) return Damaged(parts[0]);
   std::vector<Tensor> values;
   const bool one = proto.tensors_size() == 1 &&
                    proto.tensors(0).variant_val_size() == 1 &&

@@ -1,4 +1,5 @@
-// The state of iterators: tensors by the iterator's prefix and a key.
+// The state of iterators: tensors by the iterator's prefix and a key, with
+// upstream's names.
 #pragma once
 
 #include <map>
@@ -21,31 +22,40 @@ class IteratorState : public VariantValue {
   std::vector<std::pair<std::string, Tensor>> entries;
 };
 
+// A key, or a prefix, as some of upstream's iterators write it: with a mark and
+// the iterator's prefix before it.
+std::string FullKey(StringView prefix, StringView key);
+
 // Gathers the states of a walk. Not thread-safe.
 class StateWriter {
  public:
-  void Put(StringView prefix, StringView key, Tensor value);
+  // A dataset is put as the graph that makes it; Unimplemented for datasets
+  // that do not lie in memory.
+  Status Put(StringView prefix, StringView key, Tensor value);
   void PutInt(StringView prefix, StringView key, int64_t value) {
-    Put(prefix, key, Tensor::Scalar<int64_t>(value));
+    PutPlain(prefix, key, Tensor::Scalar<int64_t>(value));
   }
-  // The components under "KEY[0]", "KEY[1]", ... and their number.
-  void PutElement(StringView prefix, StringView key, const Element& element);
-  // Elements under "KEY[i]", and their number under "KEY.size".
-  template <typename Elements>
-  void PutElements(StringView prefix, StringView key,
-                   const Elements& elements) {
-    int64_t n = 0;
-    for (const Element& e : elements) {
-      PutElement(prefix, absl::StrCat(key, "[", n++, "]"), e);
-    }
-    PutInt(prefix, absl::StrCat(key, ".size"), n);
+  // A key whose being there says all.
+  void PutMark(StringView prefix, StringView key) {
+    PutPlain(prefix, key, Tensor::Scalar<std::string>(""));
   }
-  // A vector of variants, one an iterator.
+  // The components under KEY + "[0]", KEY + "[1]", ..., their number under
+  // `size_key`.
+  Status PutElement(StringView prefix, StringView size_key, StringView key,
+                    const Element& element);
+  // The error's code and, where there is an error, its message.
+  void PutStatus(StringView prefix, StringView code_key, StringView message_key,
+                 const Status& status);
+  // Elements by number, each under a prefix of its own: PREFIX::0, ...; null
+  // ones have no components.
+  Status PutBuffer(StringView prefix, absl::Span<const Element* const> buffer);
+  // A vector of variants, one a prefix, in the order of the prefixes.
   StatusOr<Tensor> Finish();
 
  private:
-  std::vector<std::shared_ptr<IteratorState>> states_;
-  std::map<std::string, IteratorState*, std::less<>> by_prefix_;
+  void PutPlain(StringView prefix, StringView key, Tensor value);
+
+  std::map<std::string, std::shared_ptr<IteratorState>, std::less<>> states_;
 };
 
 // Not changed while it is read: thread-safe.
@@ -60,22 +70,17 @@ class StateReader {
   // NotFound when it is not there.
   StatusOr<Tensor> Get(StringView prefix, StringView key) const;
   StatusOr<int64_t> GetInt(StringView prefix, StringView key) const;
-  // True when the key is there and not 0.
-  bool Flag(StringView prefix, StringView key) const;
-  StatusOr<Element> GetElement(StringView prefix, StringView key) const;
-  // The `n` of PutElements, not negative, and no more than are there.
+  // Not negative.
   StatusOr<int64_t> GetCount(StringView prefix, StringView key) const;
-  template <typename Elements>
-  Status GetElements(StringView prefix, StringView key, Elements* out) const {
-    HR_ASSIGN_OR_RETURN(const int64_t n, GetCount(prefix, key));
-    out->clear();
-    for (int64_t i = 0; i < n; ++i) {
-      HR_ASSIGN_OR_RETURN(Element e,
-                          GetElement(prefix, absl::StrCat(key, "[", i, "]")));
-      out->push_back(std::move(e));
-    }
-    return OkStatus();
-  }
+  StatusOr<bool> GetBool(StringView prefix, StringView key) const;
+  // What PutElement put. The dtypes are not checked.
+  StatusOr<Element> GetElement(StringView prefix, StringView size_key,
+                               StringView key) const;
+  // An OK status that was put, or the error, goes to *status.
+  Status GetStatus(StringView prefix, StringView code_key,
+                   StringView message_key, Status* status) const;
+  // What PutBuffer put.
+  StatusOr<std::vector<Element>> GetBuffer(StringView prefix) const;
 
  private:
   const Tensor* Find(StringView prefix, StringView key) const;
@@ -83,6 +88,13 @@ class StateReader {
   std::map<std::string, std::map<std::string, Tensor, std::less<>>, std::less<>>
       values_;
 };
+
+// InvalidArgument when the element does not have these dtypes and shapes that
+// fit: states that others wrote.
+Status CheckSaved(StringView prefix, const ElementSpec& spec,
+                  const Element& element);
+// InvalidArgument: the state of `prefix` makes no sense.
+Status DamagedState(StringView prefix);
 
 // Saves `input`, or that it is gone: inputs at their end are given up.
 Status SaveInput(PullContext& c, StateWriter& w, StringView prefix,

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "formats/snappy.h"
+
 namespace headrace {
 namespace {
 
@@ -114,6 +116,62 @@ class InflateSource : public ByteSource {
   bool between_ = true;  // at the beginning, or behind the end, of a stream
 };
 
+// Blocks, each behind its packed length: four bytes, the highest first.
+constexpr size_t kBlockHead = 4;
+constexpr size_t kMostBlock = 64 << 20;
+
+class SnappySource : public ByteSource {
+ public:
+  SnappySource(const RandomAccessFile* file, uint64_t offset)
+      : packed_(file, offset), path_(file->path()) {}
+
+  StatusOr<size_t> Read(absl::Span<char> out) override {
+    size_t done = 0;
+    while (done < out.size()) {
+      if (at_ == block_.size()) {
+        HR_ASSIGN_OR_RETURN(const bool more, NextBlock());
+        if (!more) break;
+      }
+      const size_t n = std::min(out.size() - done, block_.size() - at_);
+      std::memcpy(out.data() + done, block_.data() + at_, n);
+      at_ += n;
+      done += n;
+    }
+    return done;
+  }
+
+  uint64_t MostLeft() const override { return UINT64_MAX; }
+
+ private:
+  // False at the end of the file.
+  StatusOr<bool> NextBlock() {
+    unsigned char head[kBlockHead];
+    HR_ASSIGN_OR_RETURN(const size_t n,
+                        packed_.Read(absl::MakeSpan(
+                            reinterpret_cast<char*>(head), kBlockHead)));
+    if (n == 0) return false;
+    const size_t size = size_t{head[0]} << 24 | size_t{head[1]} << 16 |
+                        size_t{head[2]} << 8 | size_t{head[3]};
+    if (n < kBlockHead || size > kMostBlock || size > packed_.MostLeft()) {
+      return DataLoss(path_, ": the packed bytes end too early");
+    }
+    std::string bytes(size, 0);
+    HR_ASSIGN_OR_RETURN(const size_t got,
+                        packed_.Read(absl::MakeSpan(&bytes[0], size)));
+    at_ = 0;
+    block_.clear();
+    if (got < size || !SnappyUnpack(bytes, &block_)) {
+      return DataLoss(path_, ": the packed bytes are damaged");
+    }
+    return true;
+  }
+
+  PlainSource packed_;
+  const std::string path_;
+  std::string block_;
+  size_t at_ = 0;
+};
+
 class PlainSink : public ByteSink {
  public:
   explicit PlainSink(WritableFile* file) : file_(file) {}
@@ -190,12 +248,45 @@ class DeflateSink : public ByteSink {
   bool ready_ = false;
 };
 
+class SnappySink : public ByteSink {
+ public:
+  explicit SnappySink(WritableFile* file) : file_(file) {}
+
+  Status Write(StringView data) override {
+    while (!data.empty()) {
+      const size_t n = std::min(data.size(), kBufferBytes - block_.size());
+      block_.append(data.data(), n);
+      data.remove_prefix(n);
+      if (block_.size() == kBufferBytes) HR_RETURN_IF_ERROR(Flush());
+    }
+    return OkStatus();
+  }
+  Status Flush() override {
+    if (block_.empty()) return OkStatus();
+    std::string packed;
+    SnappyPack(block_, &packed);
+    block_.clear();
+    const uint32_t size = static_cast<uint32_t>(packed.size());
+    const char head[kBlockHead] = {
+        static_cast<char>(size >> 24), static_cast<char>(size >> 16),
+        static_cast<char>(size >> 8), static_cast<char>(size)};
+    HR_RETURN_IF_ERROR(file_->Append(StringView(head, kBlockHead)));
+    return file_->Append(packed);
+  }
+  Status Finish() override { return Flush(); }
+
+ private:
+  WritableFile* const file_;
+  std::string block_;
+};
+
 }  // namespace
 
 StatusOr<Compression> ParseCompression(StringView name) {
   if (name.empty()) return Compression::kNone;
   if (name == "GZIP") return Compression::kGzip;
   if (name == "ZLIB") return Compression::kZlib;
+  if (name == "SNAPPY") return Compression::kSnappy;
   return InvalidArgument("Unsupported compression_type: ", name, ".");
 }
 
@@ -205,6 +296,9 @@ std::unique_ptr<ByteSource> OpenByteSource(const RandomAccessFile* file,
   if (compression == Compression::kNone) {
     return std::make_unique<PlainSource>(file, offset);
   }
+  if (compression == Compression::kSnappy) {
+    return std::make_unique<SnappySource>(file, offset);
+  }
   return std::make_unique<InflateSource>(file, compression, offset);
 }
 
@@ -213,6 +307,9 @@ StatusOr<std::unique_ptr<ByteSink>> OpenByteSink(WritableFile* file,
                                                  const DeflateOptions& o) {
   if (compression == Compression::kNone) {
     return std::make_unique<PlainSink>(file);
+  }
+  if (compression == Compression::kSnappy) {
+    return std::make_unique<SnappySink>(file);
   }
   const auto check = [](StringView what, int value, int low, int high) {
     if (value >= low && value <= high) return OkStatus();

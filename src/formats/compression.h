@@ -1,4 +1,4 @@
-// Streams of bytes of files, plain or packed by zlib.
+// Streams of bytes of files, plain or packed by zlib or snappy.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace headrace {
 
-enum class Compression { kNone, kGzip, kZlib };
+enum class Compression { kNone, kGzip, kZlib, kSnappy };
 
-// "", "GZIP" or "ZLIB", as upstream's options name them.
+// "", "GZIP", "ZLIB" or "SNAPPY", as upstream's options name them.
 StatusOr<Compression> ParseCompression(StringView name);
 
 // Reads a file from front to back. Not thread-safe.

@@ -70,8 +70,8 @@ TEST(Records, UpstreamsFiles) {
 
 TEST(Records, EveryTruncationAndFlipIsFound) {
   const std::vector<std::string> records = {"", "a", "hello", "zzzzzzzzzzzz"};
-  for (Compression compression :
-       {Compression::kNone, Compression::kGzip, Compression::kZlib}) {
+  for (Compression compression : {Compression::kNone, Compression::kGzip,
+                                  Compression::kZlib, Compression::kSnappy}) {
     const std::string bytes = WriteRecords(records, compression);
     for (size_t i = 0; i < bytes.size(); ++i) {
       const auto cut = ReadRecords(bytes.substr(0, i), compression);

@@ -41,12 +41,14 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
         "` is not a valid node name. Accepted names conform to Regex "
         "/re.compile('^[A-Za-z0-9.][A-Za-z0-9_.\\\\\\\\/>-]*$')/");
   }
-  if (by_name_.contains(name)) {
-    return InvalidArgument("Node '", name, "' is not unique");
-  }
   Node& n = nodes_.emplace_back();
   n.id_ = static_cast<int>(nodes_.size()) - 1;
   n.name_ = std::move(name);
+  if (!by_name_.emplace(n.name_, &n).second) {
+    Status taken = InvalidArgument("Node '", n.name_, "' is not unique");
+    nodes_.pop_back();
+    return taken;
+  }
   n.inputs_.assign(inputs.begin(), inputs.end());
   n.control_inputs_.assign(control_inputs.begin(), control_inputs.end());
   int outputs = op->num_outputs();
@@ -55,7 +57,6 @@ StatusOr<Node*> Graph::AddNode(std::string name, ResolvedOpPtr op,
   n.first_id_ = Value::NewIds(outputs + 1);
   n.first_outputs_ = outputs;
   n.output_shapes_.assign(outputs, Shape::UnknownRank());
-  by_name_[n.name_] = &n;
   return &n;
 }
 

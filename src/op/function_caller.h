@@ -40,6 +40,14 @@ class BoundFunction {
                       std::vector<Tensor>* outputs) = 0;
   virtual int num_inputs() const = 0;
   virtual int num_outputs() const = 0;
+  // Some op of it has effects or state, or reads what others change.
+  virtual bool is_stateful() const = 0;
+  // The first results are the first inputs, as they are, and there are no
+  // others.
+  virtual bool is_identity() const = 0;
+  // The same function whose random numbers begin anew, where it draws some;
+  // else null.
+  virtual StatusOr<std::shared_ptr<BoundFunction>> Renewed() = 0;
 };
 
 class FunctionCaller {

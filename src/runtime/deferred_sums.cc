@@ -74,17 +74,25 @@ class Finder {
 
   // What `v` is a sum of, besides one `feed`.
   bool Terms(ValueId v, ValueId feed, std::vector<ValueId>* terms) {
-    if (maker_[v] < 0) return false;
-    const Call& call = p_.calls[maker_[v]];
-    if (!IsSum(call.op->name()) || call.effect) return false;
     int feeds = 0;
-    for (ValueId in : call.inputs) {
-      if (in == feed) {
-        ++feeds;
-      } else if (uses_[in] != 1) {
-        return false;
-      } else {
-        terms->push_back(in);
+    std::vector<ValueId> left = {v};
+    while (!left.empty()) {
+      const ValueId sum = left.back();
+      left.pop_back();
+      if (maker_[sum] < 0) return false;
+      const Call& call = p_.calls[maker_[sum]];
+      if (call.effect || !IsSum(call.op->name())) {
+        terms->push_back(sum);
+        continue;
+      }
+      for (ValueId in : call.inputs) {
+        if (in == feed) {
+          ++feeds;
+        } else if (uses_[in] != 1) {
+          return false;
+        } else {
+          left.push_back(in);
+        }
       }
     }
     return feeds == 1;

@@ -204,5 +204,47 @@ TEST(Fuse, PreparedWeightsFollowTheirVariable) {
   }
 }
 
+// Sums of several, and what is broadcast first, fuse as well; same bits.
+TEST(Fuse, SumsAndBroadcasts) {
+  Tensor x = Numbers({6, 40}), y = Numbers({6, 40}, 3), z = Numbers({6, 40}, 5);
+  Tensor column = Numbers({6, 1}, 7);
+  auto body = [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+    Value wide = g("BroadcastTo", {v[3], g.Int32s({6, 40})});
+    Value sum = g("AddN", {v[0], g("Mul", {wide, v[1]}), v[2], v[0]});
+    return {g("Sub", {sum, wide})};
+  };
+  FunctionPtr f = Traced(body, {x, y, z, column});
+  auto e = Executable::Make(*f, nullptr);
+  ASSERT_TRUE(e.ok()) << e.status();
+  EXPECT_EQ((*e)->num_steps(), 1) << (*e)->DebugString();
+  OpScope s;
+  Tensor want =
+      body(s, {Value(x), Value(y), Value(z), Value(column)})[0].tensor();
+  std::vector<Tensor> in{x, y, z, column}, out;
+  Status status = (*e)->Run({}, absl::MakeSpan(in), &out);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(std::memcmp(out[0].raw(), want.raw(), want.bytes()), 0);
+}
+
+// Where both meet broadcast, one of them stays.
+TEST(Fuse, BroadcastsOfBothSides) {
+  Tensor row = Numbers({40}), column = Numbers({6, 1}, 7);
+  auto body = [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+    Value shape = g.Int32s({3, 6, 40});
+    return {g("Mul", {g("BroadcastTo", {v[0], shape}),
+                      g("BroadcastTo", {v[1], shape})})};
+  };
+  FunctionPtr f = Traced(body, {row, column});
+  auto e = Executable::Make(*f, nullptr);
+  ASSERT_TRUE(e.ok()) << e.status();
+  OpScope s;
+  Tensor want = body(s, {Value(row), Value(column)})[0].tensor();
+  std::vector<Tensor> in{row, column}, out;
+  Status status = (*e)->Run({}, absl::MakeSpan(in), &out);
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_EQ(out[0].shape(), want.shape());
+  EXPECT_EQ(std::memcmp(out[0].raw(), want.raw(), want.bytes()), 0);
+}
+
 }  // namespace
 }  // namespace headrace

@@ -317,6 +317,34 @@ TEST(LoopPlan, WeightsFromAList) {
   EXPECT_EQ(std::memcmp(out[0].raw(), want.raw(), want.bytes()), 0);
 }
 
+// Two products and a chain of sums.
+TEST(LoopPlan, SumsOfSeveralProducts) {
+  Types types = {{kF, {24, 20}}, {kF, {8, 24}}, {kF, {8, 20}}};
+  Loop loop(
+      5, types,
+      [](OpScope& s, const Values& in) {
+        AttrMap ta = {{"transpose_a", true}};
+        Value one = s("MatMul", {in[2], in[3]}, ta);
+        Value two = s("MatMul", {s("Neg", {in[2]}), s("Neg", {in[3]})}, ta);
+        return Values{s("AddN", {one, in[1], two}), in[2], in[3]};
+      },
+      {1});
+  Tensor x = Counting({8, 24}, 0.25f), y = Counting({8, 20}, 0.5f);
+  std::vector<Tensor> out;
+  Status s = loop.Run({Counting({24, 20}, 1), x, y}, &out);
+  ASSERT_TRUE(s.ok()) << s;
+  Tensor start = Counting({24, 20}, 1);
+  for (int i = 0; i < 24; ++i) {
+    for (int j = 0; j < 20; ++j) {
+      float want = start.data<float>()[i * 20 + j];
+      for (int r = 0; r < 8; ++r) {
+        want += 10 * x.data<float>()[r * 24 + i] * y.data<float>()[r * 20 + j];
+      }
+      EXPECT_NEAR(out[0].data<float>()[i * 20 + j], want, 1e-3);
+    }
+  }
+}
+
 // Rows that a turn's product does not fit are an error, not a crash.
 TEST(LoopPlan, ProductsThatDoNotFit) {
   auto body = [](OpScope& s, const Values& in) {

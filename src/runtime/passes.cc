@@ -197,6 +197,82 @@ void BiasAsSum(const Program& p, Call& call) {
   if (sum.ok()) call.op = *std::move(sum);
 }
 
+// A sum of several tensors of one known shape.
+bool IsPlainSum(const Program& p, const Call& call) {
+  constexpr size_t kMost = 8;  // terms
+  if (call.op->name() != "AddN" || call.effect || call.inputs.size() < 2 ||
+      call.inputs.size() > kMost) {
+    return false;
+  }
+  const ProgramValue& sum = p.values[call.outputs[0]];
+  if (!IsPlain(sum.dtype) || !sum.shape.fully_known()) return false;
+  for (ValueId v : call.inputs) {
+    if (p.values[v].shape != sum.shape) return false;
+  }
+  return true;
+}
+
+// Sums of several become sums of two, which fuse. AddN adds from left to right
+// as well: the bits stay.
+void SplitSums(Program& p) {
+  const OpDef* def = FindOp("AddV2");
+  std::vector<Call> calls;
+  calls.reserve(p.calls.size());
+  for (Call& call : p.calls) {
+    if (def == nullptr || !IsPlainSum(p, call)) {
+      calls.push_back(std::move(call));
+      continue;
+    }
+    const ProgramValue sum = p.values[call.outputs[0]];
+    auto add = ResolveOp(*def, {sum.dtype, sum.dtype}, {});
+    if (!add.ok()) {
+      calls.push_back(std::move(call));
+      continue;
+    }
+    ValueId so_far = call.inputs[0];
+    for (size_t i = 1; i < call.inputs.size(); ++i) {
+      Call part;
+      part.op = *add;
+      part.name = call.name;
+      part.inputs = {so_far, call.inputs[i]};
+      so_far = i + 1 == call.inputs.size() ? call.outputs[0]
+                                           : p.NewValue(sum.dtype, sum.shape);
+      part.outputs = {so_far};
+      calls.push_back(std::move(part));
+    }
+  }
+  p.calls = std::move(calls);
+}
+
+bool Broadcasts(const std::string& op) {
+  return op == "AddV2" || op == "Add" || op == "Sub" || op == "Mul" ||
+         op == "RealDiv" || op == "Maximum" || op == "Minimum" ||
+         op == "SquaredDifference";
+}
+
+// What is broadcast to the shape of what it meets in an op that broadcasts by
+// itself is taken as it was.
+void SkipBroadcasts(Program& p) {
+  std::vector<ValueId> from(p.values.size(), kNoValue);
+  for (Call& call : p.calls) {
+    const std::string& op = call.op->name();
+    if (op == "BroadcastTo" && p.values[call.inputs[1]].constant.has_buffer() &&
+        p.values[call.inputs[0]].shape.fully_known()) {
+      from[call.outputs[0]] = call.inputs[0];
+    }
+    if (!Broadcasts(op) || call.inputs.size() != 2) continue;
+    const Shape& shape = p.values[call.outputs[0]].shape;
+    if (!shape.fully_known()) continue;
+    for (int i : {0, 1}) {
+      const ValueId narrow = from[call.inputs[i]];
+      if (narrow != kNoValue && p.values[call.inputs[1 - i]].shape == shape &&
+          p.values[call.inputs[i]].shape == shape) {
+        call.inputs[i] = narrow;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void FoldConstants(Program& p) {
@@ -254,6 +330,8 @@ void DropUnused(Program& p) {
 }
 
 void Simplify(Program& p) {
+  SplitSums(p);
+  SkipBroadcasts(p);
   std::vector<ValueId> by = Themselves(p);
   for (Call& call : p.calls) {
     for (ValueId& v : call.inputs) v = by[v];

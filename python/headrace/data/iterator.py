@@ -1,6 +1,5 @@
 """Places in datasets: what iter() gives."""
 
-from headrace._load import _headrace
 from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import HolderSpec
@@ -12,6 +11,7 @@ class Iterator(Trackable):
     """The base of iterators: elements one after another."""
 
     _is_composite_tensor = True
+    _checkpoint_attribute = "ITERATOR"  # of values that begin so, in the graph
 
     def __init__(self, dataset=None, element_spec=None, resource=None):
         if dataset is not None:
@@ -70,11 +70,13 @@ class Iterator(Trackable):
 
     def _serialize_to_tensors(self):
         state = raw("SerializeIterator")(resource_handle=self._resource)
-        return {"ITERATOR_STATE": _headrace.encode_iterator_state(state)}
+        return {"ITERATOR_STATE": state}
 
     def _restore_from_tensors(self, restored_tensors):
-        state = _headrace.decode_iterator_state(restored_tensors["ITERATOR_STATE"])
-        raw("DeserializeIterator")(resource_handle=self._resource, serialized=state)
+        raw("DeserializeIterator")(
+            resource_handle=self._resource,
+            serialized=restored_tensors["ITERATOR_STATE"],
+        )
 
 
 class OwnedIterator(Iterator):

@@ -31,12 +31,26 @@ class ExternalStatePolicy(enum.Enum):
     FAIL = 2
 
 
+def _varint(n):
+    n &= (1 << 64) - 1
+    out = bytearray()
+    while n > 127:
+        out.append(n & 127 | 128)
+        n >>= 7
+    return bytes([*out, n])
+
+
 class _Group:
-    """Options by name, of given types; None: not set."""
+    """Options by name, of given types; None: not set.
+
+    `_numbers` are those of the options and groups in the proto message
+    tensorflow.data.Options; what has none there is not written.
+    """
 
     _fields = {}
     _defaults = {}
     _groups = {}
+    _numbers = {}
 
     def __init__(self):
         for name in self._fields:
@@ -64,6 +78,23 @@ class _Group:
 
     __hash__ = None
 
+    def _serialize(self):
+        """What is set, as the proto message."""
+        out = b""
+        for name, number in self._numbers.items():
+            value = self.__dict__[name]
+            if isinstance(value, _Group):
+                body = value._serialize()
+                if body:
+                    out += _varint(number << 3 | 2) + _varint(len(body)) + body
+            elif isinstance(value, str):
+                body = value.encode()
+                out += _varint(number << 3 | 2) + _varint(len(body)) + body
+            elif value is not None:
+                value = value.value if isinstance(value, enum.Enum) else value
+                out += _varint(number << 3) + _varint(int(value))
+        return out
+
     def _update(self, other):
         for name in self._fields:
             if getattr(other, name) != self._defaults.get(name):
@@ -83,6 +114,7 @@ class AutotuneOptions(_Group):
         "initial_parallelism": int,
         "min_parallelism": int,
     }
+    _numbers = {name: i + 1 for i, name in enumerate(_fields)}
 
 
 class DistributeOptions(_Group):
@@ -90,6 +122,7 @@ class DistributeOptions(_Group):
 
     _fields = {"auto_shard_policy": AutoShardPolicy, "num_devices": int}
     _defaults = {"auto_shard_policy": AutoShardPolicy.AUTO}
+    _numbers = {"auto_shard_policy": 1, "num_devices": 2}
 
 
 class OptimizationOptions(_Group):
@@ -112,22 +145,45 @@ class OptimizationOptions(_Group):
             "seq_interleave_prefetch",
         )
     }
+    _numbers = {
+        "apply_default_optimizations": 1,
+        "filter_fusion": 6,
+        "map_and_batch_fusion": 9,
+        "map_and_filter_fusion": 10,
+        "map_fusion": 11,
+        "map_parallelization": 12,
+        "noop_elimination": 14,
+        "parallel_batch": 15,
+        "shuffle_and_repeat_fusion": 17,
+        "filter_parallelization": 18,
+        "inject_prefetch": 19,
+        "seq_interleave_prefetch": 21,
+    }
 
 
 class ThreadingOptions(_Group):
     """Of threads."""
 
     _fields = {"max_intra_op_parallelism": int, "private_threadpool_size": int}
+    _numbers = {"max_intra_op_parallelism": 1, "private_threadpool_size": 2}
 
 
 class ServiceOptions(_Group):
     """Of the data service."""
 
     _fields = {"pinned": bool}
+    _numbers = {"pinned": 1}
 
 
 class Options(_Group):
-    """How a dataset is run."""
+    """How a dataset is run.
+
+    Here these act: `deterministic`; `threading`, both; of `autotune`, `enabled` and
+    `cpu_budget`; of `experimental_optimization`, `apply_default_optimizations`,
+    `map_and_batch_fusion`, `map_parallelization`, `noop_elimination`,
+    `shuffle_and_repeat_fusion` and `inject_prefetch`, which decide under which names
+    iterators are saved. The others are kept and handed on, and have nothing to do.
+    """
 
     _fields = {
         "dataset_name": str,
@@ -144,6 +200,19 @@ class Options(_Group):
         "experimental_optimization": OptimizationOptions,
         "experimental_service": ServiceOptions,
         "threading": ThreadingOptions,
+    }
+    _numbers = {
+        "deterministic": 1,
+        "experimental_distribute": 2,
+        "experimental_optimization": 3,
+        "experimental_slack": 4,
+        "threading": 5,
+        "experimental_external_state_policy": 6,
+        "autotune": 7,
+        "experimental_symbolic_checkpoint": 8,
+        "experimental_warm_start": 9,
+        "dataset_name": 10,
+        "experimental_service": 12,
     }
     _aliases = {
         "experimental_deterministic": "deterministic",

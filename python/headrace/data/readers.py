@@ -34,9 +34,6 @@ class _FileDataset(Dataset):
                     "The `filenames` argument must contain `tf.string` elements. Got "
                     f"`{names.dtype!r}` elements."
                 )
-            if num_parallel_reads is None:
-                super().__init__(self._read(names), _TEXT)
-                return
             flat_names = raw("Reshape")(tensor=names, shape=[-1])
             several = Dataset.from_tensor_slices(flat_names)
         read = self._read

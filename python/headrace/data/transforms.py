@@ -32,8 +32,15 @@ class _OptionsDataset(Dataset):
     """The same elements under options."""
 
     def __init__(self, source, options):
-        super().__init__(source._variant_tensor, source.element_spec, [source])
-        self._options = source.options().merge(options)
+        merged = source.options().merge(options)
+        spec = source.element_spec
+        variant = raw("OptionsDataset")(
+            input_dataset=source._variant_tensor,
+            serialized_options=merged._serialize(),
+            **flat(spec),
+        )
+        super().__init__(variant, spec, [source])
+        self._options = merged
 
     def options(self):
         return self._options

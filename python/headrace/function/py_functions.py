@@ -207,7 +207,8 @@ def describe(error):
 
 
 def _emit(op, f, inputs, name):
-    """The op's outputs; the function lives as long as the graph, or the call."""
+    """The op's outputs, the operation where it has none and a graph is built. The
+    function lives as long as the graph, or the call."""
     from headrace.graph import stack
 
     graph = stack.current()
@@ -215,6 +216,8 @@ def _emit(op, f, inputs, name):
         graph.__dict__.setdefault("_py_functions", []).append(f)
     inputs = [conversion.convert_to_tensor(x) for x in inputs]
     out = _headrace.raw_op(op)(input=inputs, token=f.token, Tout=f.types, name=name)
+    if graph is not None and not f.types:
+        return graph.get_operations()[-1]
     return [] if out is None else out
 
 
@@ -278,6 +281,8 @@ def py_function(func=None, inp=None, Tout=None, name=None):
         out = f.run_here([conversion.convert_to_tensor(x) for x in inputs], name)
     else:
         out = _emit("EagerPyFunc", f, inputs, name)
+    if not specs:
+        return out
     parts = iter(out)
     results = [
         s._from_components([next(parts) for _ in s._component_specs])

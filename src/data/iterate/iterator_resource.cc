@@ -1,11 +1,45 @@
 #include "data/iterate/iterator_resource.h"
 
-#include <algorithm>
+#include <optional>
+#include <set>
 
 #include "base/thread_pool.h"
 #include "data/state.h"
+#include "data/transform/prefetch.h"
 
 namespace headrace {
+
+namespace {
+
+constexpr StringView kRoot = "Iterator::Root";
+
+// All datasets below, each once and behind its inputs.
+void Gather(const Dataset& dataset, std::set<const Dataset*>* seen,
+            std::vector<const Dataset*>* out) {
+  if (!seen->insert(&dataset).second) return;
+  for (const DatasetPtr& input : dataset.inputs()) Gather(*input, seen, out);
+  out->push_back(&dataset);
+}
+
+std::vector<const Dataset*> All(const Dataset& dataset) {
+  std::set<const Dataset*> seen;
+  std::vector<const Dataset*> out;
+  Gather(dataset, &seen, &out);
+  return out;
+}
+
+// Whether upstream puts no prefetch behind the dataset.
+bool ReadsAhead(const PullContext& c, DatasetPtr last) {
+  while (last->kind() == "IgnoreErrors") {
+    last = last->inputs()[0]->Resolved(c);
+  }
+  const StringView kind = last->kind();
+  return kind == "Prefetch" || kind == "ParallelMapV2" ||
+         kind == "MapAndBatch" || kind == "ParallelBatch" ||
+         kind == "ParallelInterleaveV4";
+}
+
+}  // namespace
 
 StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
                                             const RunServices& services) {
@@ -15,15 +49,22 @@ StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
   s.context.services = services;
   s.context.services.cancellation = &s.token;
   s.context.token = &s.token;
-  HR_ASSIGN_OR_RETURN(s.iterator,
-                      walk->dataset_->Iterate(s.context, "Iterator::Root"));
+  // Those of the last dataset go over those before it.
+  for (const Dataset* d : All(*walk->dataset_)) {
+    d->SetOptions(&s.context.options);
+  }
+  DatasetPtr first = walk->dataset_->Resolved(s.context);
+  if (s.context.options.inject_prefetch && !ReadsAhead(s.context, first)) {
+    first = Prefetched(std::move(first), 0);
+  }
+  HR_ASSIGN_OR_RETURN(s.iterator, first->Iterate(s.context, kRoot));
   return walk;
 }
 
 Walk::~Walk() {
   if (!shared_) return;
   shared_->token.Cancel();
-  if (!shared_->context.has_threads) {
+  if (!*shared_->context.has_threads) {
     shared_->iterator.reset();
     return;
   }
@@ -34,23 +75,16 @@ Walk::~Walk() {
 
 Status Walk::Next(Element* out, bool* end) {
   std::lock_guard<std::mutex> lock(mutex_);
+  const int threads = shared_->context.options.op_threads;
+  std::optional<ScopedThreadLimit> limit;
+  if (threads > 0) limit.emplace(threads);
   return shared_->iterator->Next(shared_->context, out, end);
 }
 
 namespace {
 
-// All datasets below, each once, in a fixed order.
-void Gather(const Dataset& dataset, std::vector<const Dataset*>* out) {
-  if (std::find(out->begin(), out->end(), &dataset) != out->end()) return;
-  out->push_back(&dataset);
-  for (const DatasetPtr& input : dataset.inputs()) Gather(*input, out);
-}
-
-constexpr StringView kRoot = "Iterator::Root";
-
 void SaveWalks(const Dataset& dataset, StateWriter& w) {
-  std::vector<const Dataset*> all;
-  Gather(dataset, &all);
+  const std::vector<const Dataset*> all = All(dataset);
   for (size_t i = 0; i < all.size(); ++i) {
     const int64_t n = all[i]->walks();
     if (n >= 0) w.PutInt(kRoot, absl::StrCat("walks[", i, "]"), n);
@@ -58,8 +92,7 @@ void SaveWalks(const Dataset& dataset, StateWriter& w) {
 }
 
 Status RestoreWalks(const Dataset& dataset, const StateReader& r) {
-  std::vector<const Dataset*> all;
-  Gather(dataset, &all);
+  const std::vector<const Dataset*> all = All(dataset);
   for (size_t i = 0; i < all.size(); ++i) {
     const std::string key = absl::StrCat("walks[", i, "]");
     if (all[i]->walks() < 0 || !r.Has(kRoot, key)) continue;
@@ -83,8 +116,8 @@ StatusOr<Tensor> Walk::Save() {
 Status Walk::Restore(const Tensor& state) {
   std::lock_guard<std::mutex> lock(mutex_);
   HR_ASSIGN_OR_RETURN(StateReader r, StateReader::Make(state));
-  HR_RETURN_IF_ERROR(shared_->iterator->Restore(shared_->context, r));
-  return RestoreWalks(*dataset_, r);
+  HR_RETURN_IF_ERROR(RestoreWalks(*dataset_, r));
+  return shared_->iterator->Restore(shared_->context, r);
 }
 
 Status CheckSpec(const ElementSpec& expected, const ElementSpec& actual) {

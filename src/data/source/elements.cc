@@ -20,11 +20,14 @@ class ElementsIterator : public IteratorOf<ElementsDataset> {
     return OkStatus();
   }
   Status Save(PullContext& c, StateWriter& w) override {
-    w.PutInt(prefix(), "i", at_);
+    w.PutInt(prefix(), Key(), at_);
+    if (dataset().kind() == "List") {
+      w.PutInt(prefix(), "global_shuffle_iterator_next_index", 0);
+    }
     return OkStatus();
   }
   Status Restore(PullContext& c, const StateReader& r) override {
-    HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+    HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), Key()));
     if (at_ < 0 || at_ > dataset().Cardinality()) {
       return InvalidArgument("the saved iterator was at element ", at_, " of ",
                              dataset().Cardinality());
@@ -33,6 +36,9 @@ class ElementsIterator : public IteratorOf<ElementsDataset> {
   }
 
  private:
+  std::string Key() const {
+    return dataset().kind() == "List" ? FullKey(prefix(), "index") : "i";
+  }
   int64_t at_ = 0;
 };
 
@@ -55,7 +61,8 @@ Status MakeElements(KernelContext& c) {
     }
     elements.back().push_back(c.input(i));
   }
-  return SetDataset<ElementsDataset>(c, std::move(spec), std::move(elements));
+  return SetDataset<ElementsDataset>(c, std::move(spec), std::move(elements),
+                                     c.op().name() == "ListDataset");
 }
 
 HR_OP(WindowOp)

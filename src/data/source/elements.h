@@ -9,9 +9,11 @@ namespace headrace {
 
 class ElementsDataset : public Dataset {
  public:
-  ElementsDataset(ElementSpec spec, std::vector<Element> elements)
-      : Dataset(std::move(spec)), elements_(std::move(elements)) {}
-  StringView kind() const override { return "Window"; }
+  // `list`: one that users gave, not a window.
+  ElementsDataset(ElementSpec spec, std::vector<Element> elements,
+                  bool list = false)
+      : Dataset(std::move(spec)), elements_(std::move(elements)), list_(list) {}
+  StringView kind() const override { return list_ ? "List" : "Window"; }
   int64_t Cardinality() const override {
     return static_cast<int64_t>(elements_.size());
   }
@@ -22,6 +24,7 @@ class ElementsDataset : public Dataset {
 
  private:
   const std::vector<Element> elements_;
+  const bool list_;
 };
 
 }  // namespace headrace

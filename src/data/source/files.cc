@@ -78,7 +78,7 @@ class FilesDataset : public Dataset {
       case Format::kLines:
         return "TextLine";
       default:
-        return "FixedLengthRecord";
+        return "FixedLengthRecordV2";
     }
   }
 
@@ -111,18 +111,19 @@ class FilesDataset : public Dataset {
     }
     Status Save(PullContext& c, StateWriter& w) override {
       w.PutInt(prefix(), "current_file_index", index_);
-      w.PutInt(prefix(), "offset", Offset());
+      if (file_) w.PutInt(prefix(), OffsetKey(), Offset());
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
       HR_ASSIGN_OR_RETURN(index_, r.GetInt(prefix(), "current_file_index"));
       int64_t offset = -1;
-      if (r.Has(prefix(), "offset")) {
-        HR_ASSIGN_OR_RETURN(offset, r.GetInt(prefix(), "offset"));
+      if (r.Has(prefix(), OffsetKey())) {
+        HR_ASSIGN_OR_RETURN(offset, r.GetCount(prefix(), OffsetKey()));
       }
+      file_.reset();
       if (index_ < 0 ||
           index_ > static_cast<int64_t>(dataset().files_.size())) {
-        return InvalidArgument("the saved state of ", prefix(), " is damaged");
+        return DamagedState(prefix());
       }
       if (offset < 0 ||
           index_ == static_cast<int64_t>(dataset().files_.size())) {
@@ -132,8 +133,10 @@ class FilesDataset : public Dataset {
     }
 
    private:
+    StringView OffsetKey() const {
+      return dataset().format_ == Format::kRecords ? "offset" : "current_pos";
+    }
     int64_t Offset() const {
-      if (!file_) return -1;
       return records_ ? static_cast<int64_t>(records_->offset())
                       : source_->offset();
     }

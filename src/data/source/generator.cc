@@ -48,13 +48,10 @@ class GeneratorDataset : public Dataset {
       return *end ? f : s;
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      return FailedPrecondition(
-          "GeneratorDataset does not support checkpointing: its place is in "
-          "the program, not in the dataset");
+      return Unimplemented("GeneratorDataset does not support checkpointing.");
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      return FailedPrecondition(
-          "GeneratorDataset does not support checkpointing");
+      return Unimplemented("GeneratorDataset does not support checkpointing.");
     }
 
    private:

@@ -30,19 +30,25 @@ class RandomDataset : public Dataset {
       return OkStatus();
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      w.PutInt(prefix(), "seed", seed_);
-      w.PutInt(prefix(), "seed2", seed2_);
-      w.PutInt(prefix(), "num_random_samples", words_.taken());
+      w.PutInt(prefix(), FullKey(prefix(), "epoch_num_random_samples"),
+               dataset().seeds_->samples());
+      w.PutInt(prefix(), FullKey(prefix(), "num_random_samples"),
+               words_.taken());
+      w.PutInt(prefix(), FullKey(prefix(), "seed"), seed_);
+      w.PutInt(prefix(), FullKey(prefix(), "seed2"), seed2_);
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(seed_, r.GetInt(prefix(), "seed"));
-      HR_ASSIGN_OR_RETURN(seed2_, r.GetInt(prefix(), "seed2"));
-      HR_ASSIGN_OR_RETURN(const int64_t taken,
-                          r.GetInt(prefix(), "num_random_samples"));
-      if (taken < 0) {
-        return InvalidArgument("the saved state of ", prefix(), " is damaged");
-      }
+      auto number = [&](StringView key) {
+        return r.GetInt(prefix(), FullKey(prefix(), key));
+      };
+      HR_ASSIGN_OR_RETURN(seed_, number("seed"));
+      HR_ASSIGN_OR_RETURN(seed2_, number("seed2"));
+      HR_ASSIGN_OR_RETURN(const int64_t taken, number("num_random_samples"));
+      HR_ASSIGN_OR_RETURN(const int64_t samples,
+                          number("epoch_num_random_samples"));
+      if (taken < 0 || samples < 0) return DamagedState(prefix());
+      dataset().seeds_->ResetSamples(samples);
       words_ = WordStream(seed_, seed2_);
       words_.Seek(taken);
       return OkStatus();

@@ -74,6 +74,7 @@ class RangeDataset : public Dataset {
     // The state is the next value, as upstream's.
     Status Save(PullContext& c, StateWriter& w) override {
       w.PutInt(prefix(), "next", dataset().At(at_));
+      w.PutInt(prefix(), "global_shuffle_iterator_next_index", 0);
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {

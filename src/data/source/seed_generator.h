@@ -23,6 +23,10 @@ class SeedGenerator : public Resource {
   // How many walks got seeds; going back or on to such a place.
   int64_t count() const;
   void Reset(int64_t count);
+  // The same in random numbers, as upstream counts: one a walk, two where each
+  // walk gets fresh seeds.
+  int64_t samples() const { return fresh_ ? 2 * count() : count(); }
+  void ResetSamples(int64_t n) { Reset(fresh_ ? n / 2 : n); }
 
  private:
   const int64_t seed_, seed2_;

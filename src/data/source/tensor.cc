@@ -22,11 +22,11 @@ class TensorDataset : public Dataset {
     }
     Status Save(PullContext& c, StateWriter& w) override {
       w.PutInt(prefix(), "produced", produced_);
+      w.PutInt(prefix(), "global_shuffle_iterator_next_index", 0);
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(int64_t produced, r.GetInt(prefix(), "produced"));
-      produced_ = produced != 0;
+      HR_ASSIGN_OR_RETURN(produced_, r.GetBool(prefix(), "produced"));
       return OkStatus();
     }
 
@@ -108,11 +108,12 @@ class TensorSliceDataset : public Dataset {
       return OkStatus();
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      w.PutInt(prefix(), "i", at_);
+      w.PutInt(prefix(), FullKey(prefix(), "index"), at_);
+      w.PutInt(prefix(), "global_shuffle_iterator_next_index", 0);
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), FullKey(prefix(), "index")));
       if (at_ < 0 || at_ > dataset().rows_) {
         return InvalidArgument("the saved iterator was at row ", at_, " of ",
                                dataset().rows_);

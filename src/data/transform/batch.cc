@@ -1,18 +1,38 @@
 // BatchDatasetV2, ParallelBatchDataset: consecutive elements stacked.
 #include "data/transform/batch.h"
 
-#include "data/dataset_op.h"
+#include <deque>
+
+#include "data/transform/batch_results.h"
 
 namespace headrace {
 namespace {
 
 class BatchDataset : public InputDataset {
  public:
-  BatchDataset(ElementSpec spec, DatasetPtr input, int64_t size, bool drop)
+  // `parallel`: goes by a parallel batch's name.
+  BatchDataset(ElementSpec spec, DatasetPtr input, int64_t size, bool drop,
+               bool parallel)
       : InputDataset(std::move(spec), std::move(input)),
         size_(size),
-        drop_remainder_(drop) {}
-  StringView kind() const override { return "BatchV2"; }
+        drop_remainder_(drop),
+        parallel_(parallel) {}
+  StringView kind() const override {
+    return parallel_ ? "ParallelBatch" : "BatchV2";
+  }
+  // A map's batches are one dataset with the map.
+  DatasetPtr StandIn(const PullContext& c) const override {
+    if (!c.options.fuse_batches || parallel_) return nullptr;
+    DatasetPtr from = inputs()[0];
+    while (from) {
+      auto map = std::dynamic_pointer_cast<const MappedDataset>(from);
+      if (map && !map->StandsAside(c)) {
+        return MapAndBatch(spec(), std::move(map), size_, drop_remainder_);
+      }
+      from = from->StandIn(c);
+    }
+    return nullptr;
+  }
   int64_t Cardinality() const override {
     const int64_t n = input().Cardinality();
     if (n < 0) return n;
@@ -23,7 +43,13 @@ class BatchDataset : public InputDataset {
    public:
     using InputIterator::InputIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
-      if (!input_) {
+      if (!ready_.empty()) [[unlikely]] {
+        Pulled p = std::move(ready_.front());
+        ready_.pop_front();
+        *out = std::move(p.element);
+        return p.status;
+      }
+      if (!input_ || ended_) {
         *end = true;
         return OkStatus();
       }
@@ -32,9 +58,35 @@ class BatchDataset : public InputDataset {
       const int64_t size = dataset().size_;
       HR_RETURN_IF_ERROR(input_->NextRows(c, size, out, &count, &done));
       if (!done) HR_RETURN_IF_ERROR(Gather(c, size, out, &count));
-      if (count < size) input_.reset();
+      ended_ = count < size;
+      if (ended_ && !dataset().parallel_) input_.reset();
       *end = count == 0 || (count < size && dataset().drop_remainder_);
       return OkStatus();
+    }
+
+    Status Save(PullContext& c, StateWriter& w) override {
+      if (!dataset().parallel_) return InputIterator::Save(c, w);
+      HR_RETURN_IF_ERROR(PutBatchResults(w, prefix(), {}));
+      return input_->Save(c, w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      ended_ = false;
+      ready_.clear();
+      if (!dataset().parallel_) return InputIterator::Restore(c, r);
+      HR_ASSIGN_OR_RETURN(std::vector<BatchResult> results,
+                          GetBatchResults(r, prefix(), dataset().spec()));
+      for (BatchResult& b : results) {
+        if (b.status.ok() && (b.count == 0 || (b.count < dataset().size_ &&
+                                               dataset().drop_remainder_))) {
+          continue;
+        }
+        for (Tensor& t : b.rows) t = t.Rows(0, b.count);
+        if (b.status.ok()) {
+          HR_RETURN_IF_ERROR(CheckSaved(prefix(), dataset().spec(), b.rows));
+        }
+        ready_.push_back({std::move(b.rows), std::move(b.status)});
+      }
+      return input_->Restore(c, r);
     }
 
    private:
@@ -56,6 +108,8 @@ class BatchDataset : public InputDataset {
     }
 
     std::vector<Element> elements_;  // kept for their memory
+    std::deque<Pulled> ready_;       // of a restored state
+    bool ended_ = false;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -64,6 +118,7 @@ class BatchDataset : public InputDataset {
  private:
   const int64_t size_;
   const bool drop_remainder_;
+  const bool parallel_;
 };
 
 template <int drop_input>
@@ -75,10 +130,11 @@ Status MakeBatch(KernelContext& c) {
   if (drop_input > 0) {
     HR_ASSIGN_OR_RETURN(drop, BoolInput(c, drop_input, "drop_remainder"));
   }
-  HR_ASSIGN_OR_RETURN(DatasetPtr batched,
-                      Batched(std::move(spec), std::move(input), size, drop));
-  c.set_output(0, DatasetTensor(std::move(batched)));
-  return OkStatus();
+  if (size <= 0) {
+    return InvalidArgument("Batch size must be greater than zero.");
+  }
+  return SetDataset<BatchDataset>(c, std::move(spec), std::move(input), size,
+                                  drop, drop_input == 3);
 }
 
 HR_OP(BatchDataset)
@@ -109,14 +165,4 @@ HR_OP(ParallelBatchDataset)
     .Doc("Consecutive elements stacked.") HR_DATASET_END(MakeBatch<3>);
 
 }  // namespace
-
-StatusOr<DatasetPtr> Batched(ElementSpec spec, DatasetPtr input, int64_t size,
-                             bool drop_remainder) {
-  if (size <= 0) {
-    return InvalidArgument("Batch size must be greater than zero.");
-  }
-  return DatasetPtr(std::make_shared<const BatchDataset>(
-      std::move(spec), std::move(input), size, drop_remainder));
-}
-
 }  // namespace headrace

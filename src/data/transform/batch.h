@@ -1,12 +1,13 @@
-// Stacking consecutive elements.
+// Consecutive elements stacked, as other datasets need it.
 #pragma once
 
-#include "data/dataset.h"
+#include "data/transform/map.h"
 
 namespace headrace {
 
-// Batches of `size` elements; InvalidArgument unless it is positive.
-StatusOr<DatasetPtr> Batched(ElementSpec spec, DatasetPtr input, int64_t size,
-                             bool drop_remainder);
+// Batches of what a map gives, as one dataset with one state.
+DatasetPtr MapAndBatch(ElementSpec spec,
+                       std::shared_ptr<const MappedDataset> map, int64_t size,
+                       bool drop_remainder);
 
 }  // namespace headrace

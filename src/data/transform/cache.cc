@@ -64,41 +64,68 @@ class CacheDataset : public InputDataset {
       finished_ = true;
       return OkStatus();
     }
+    // The elements are under the prefix where they are complete, else under
+    // that of the walk that gathers them.
     Status Save(PullContext& c, StateWriter& w) override {
       if (!input_ && !elements_ && !finished_) HR_RETURN_IF_ERROR(Open(c));
-      w.PutInt(prefix(), "reading", elements_ != nullptr);
-      w.PutInt(prefix(), "finished", finished_);
-      w.PutInt(prefix(), "index", at_);
-      w.PutElements(prefix(), "cache", elements_ ? *elements_ : gathered_);
-      return SaveInput(c, w, prefix(), "input_impl_empty", input_.get());
+      w.PutInt(prefix(), "global_shuffle_iterator_next_index", 0);
+      const MemoryCache::Elements complete =
+          finished_ ? dataset().cache_->get() : elements_;
+      if (!complete) {
+        HR_RETURN_IF_ERROR(PutAll(w, Impl(), gathered_));
+        return input_->Save(c, w);
+      }
+      w.PutMark(prefix(), "cache_completed");
+      w.PutInt(Impl(), "index",
+               finished_ ? static_cast<int64_t>(complete->size()) : at_);
+      return PutAll(w, prefix(), *complete);
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      std::vector<Element> elements;
-      HR_RETURN_IF_ERROR(r.GetElements(prefix(), "cache", &elements));
-      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "index"));
-      finished_ = r.Flag(prefix(), "finished");
-      if (at_ < 0 || at_ > static_cast<int64_t>(elements.size())) {
-        return InvalidArgument("the saved cache of ", prefix(), " is damaged");
-      }
       gathered_.clear();
       elements_.reset();
-      if (r.Flag(prefix(), "reading")) {
-        dataset().cache_->Complete(elements);
-        elements_ =
-            std::make_shared<const std::vector<Element>>(std::move(elements));
-      } else {
-        gathered_ = std::move(elements);
+      input_.reset();
+      finished_ = false;
+      at_ = 0;
+      const bool complete = r.Has(prefix(), "cache_completed");
+      if (!complete && !r.Has(Impl(), "num_elements")) {
+        return DamagedState(prefix());
       }
-      return RestoreInput(c, r, prefix(), "input_impl_empty", dataset().input(),
-                          prefix(), &input_);
+      HR_ASSIGN_OR_RETURN(std::vector<Element> elements,
+                          r.GetBuffer(complete ? prefix() : Impl()));
+      for (const Element& e : elements) {
+        HR_RETURN_IF_ERROR(CheckSaved(prefix(), dataset().spec(), e));
+      }
+      if (!complete) {
+        gathered_ = std::move(elements);
+        HR_ASSIGN_OR_RETURN(input_, dataset().input().Iterate(c, Impl()));
+        return input_->Restore(c, r);
+      }
+      dataset().cache_->Complete(elements);
+      // Without an index: who gathered them has come to the end.
+      finished_ = !r.Has(Impl(), "index");
+      if (finished_) return OkStatus();
+      HR_ASSIGN_OR_RETURN(at_, r.GetCount(Impl(), "index"));
+      if (at_ > static_cast<int64_t>(elements.size())) {
+        return DamagedState(prefix());
+      }
+      elements_ =
+          std::make_shared<const std::vector<Element>>(std::move(elements));
+      return OkStatus();
     }
 
    private:
     Status Open(PullContext& c) {
       elements_ = dataset().cache_->get();
       if (elements_) return OkStatus();
-      HR_ASSIGN_OR_RETURN(input_, dataset().input().Iterate(c, prefix()));
+      HR_ASSIGN_OR_RETURN(input_, dataset().input().Iterate(c, Impl()));
       return OkStatus();
+    }
+    std::string Impl() const { return absl::StrCat(prefix(), "Impl"); }
+    static Status PutAll(StateWriter& w, const std::string& prefix,
+                         const std::vector<Element>& elements) {
+      std::vector<const Element*> all;
+      for (const Element& e : elements) all.push_back(&e);
+      return w.PutBuffer(prefix, all);
     }
     MemoryCache::Elements elements_;  // set: these are read
     IteratorPtr input_;               // set: this is read and gathered
@@ -119,8 +146,9 @@ Status MakeCache(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(std::string file, TextInput(c, 1, "filename"));
   if (!file.empty()) {
-    HR_ASSIGN_OR_RETURN(DatasetPtr cache,
-                        MakeFileCache(std::move(spec), input, file));
+    HR_ASSIGN_OR_RETURN(
+        DatasetPtr cache,
+        MakeFileCache(std::move(spec), input, file, Compression::kNone));
     c.set_output(0, DatasetTensor(std::move(cache)));
     return OkStatus();
   }
@@ -134,6 +162,19 @@ Status MakeCache(KernelContext& c) {
   }
   return SetDataset<CacheDataset>(c, std::move(spec), std::move(input),
                                   std::move(cache));
+}
+
+Status MakeSnapshot(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(const std::string file, TextInput(c, 1, "filename"));
+  HR_ASSIGN_OR_RETURN(const Compression compression,
+                      ParseCompression(c.op().string_attr("compression")));
+  HR_ASSIGN_OR_RETURN(
+      DatasetPtr cache,
+      MakeFileCache(std::move(spec), std::move(input), file, compression));
+  c.set_output(0, DatasetTensor(std::move(cache)));
+  return OkStatus();
 }
 
 Status MakeMemoryCache(KernelContext& c) {
@@ -160,6 +201,13 @@ HR_OP(CacheDatasetV2)
     .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
     .Doc("The elements, kept from the first walk on.")
     .Stateful() HR_DATASET_END(MakeCache);
+
+HR_OP(_SnapshotDataset)
+    .Input("input_dataset: variant")
+    .Input("filename: string")
+    .Output("handle: variant") HR_DATASET_SPEC.Attr("compression: string = ''")
+    .Doc("The elements, kept in a packed file from the first walk on.")
+        HR_DATASET_END(MakeSnapshot);
 
 HR_OP(AnonymousMemoryCache)
     .Output("handle: resource")

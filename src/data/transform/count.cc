@@ -18,6 +18,10 @@ class TakeDataset : public InputDataset {
     return count_ < 0 ? n : std::min(n, count_);
   }
 
+  DatasetPtr StandIn(const PullContext& c) const override {
+    return c.options.drop_idle && count_ < 0 ? inputs()[0] : nullptr;
+  }
+
   class Iterator : public InputIterator<TakeDataset> {
    public:
     using InputIterator::InputIterator;
@@ -27,12 +31,16 @@ class TakeDataset : public InputDataset {
       at_ += !*end;
       return OkStatus();
     }
+    // Nothing where there are no elements.
     Status Save(PullContext& c, StateWriter& w) override {
+      if (dataset().count_ == 0) return OkStatus();
       w.PutInt(prefix(), "i", at_);
       return InputIterator::Save(c, w);
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+      if (dataset().count_ == 0) return OkStatus();
+      HR_ASSIGN_OR_RETURN(at_, r.GetCount(prefix(), "i"));
+      if (at_ > dataset().count_) return DamagedState(prefix());
       return InputIterator::Restore(c, r);
     }
 
@@ -60,6 +68,10 @@ class SkipDataset : public InputDataset {
     return n < 0 ? n : std::max<int64_t>(0, n - count_);
   }
 
+  DatasetPtr StandIn(const PullContext& c) const override {
+    return c.options.drop_idle && count_ == 0 ? inputs()[0] : nullptr;
+  }
+
   class Iterator : public InputIterator<SkipDataset> {
    public:
     using InputIterator::InputIterator;
@@ -76,11 +88,13 @@ class SkipDataset : public InputDataset {
       return NextInput(c, out, end);
     }
     Status Save(PullContext& c, StateWriter& w) override {
+      if (dataset().count_ < 0) return OkStatus();
       w.PutInt(prefix(), "i", at_);
       return InputIterator::Save(c, w);
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "i"));
+      if (dataset().count_ < 0) return OkStatus();
+      HR_ASSIGN_OR_RETURN(at_, r.GetCount(prefix(), "i"));
       return InputIterator::Restore(c, r);
     }
 
@@ -107,6 +121,12 @@ class ShardDataset : public InputDataset {
   int64_t Cardinality() const override {
     const int64_t n = input().Cardinality();
     return n < 0 ? n : n / shards_ + (index_ < n % shards_);
+  }
+
+  DatasetPtr StandIn(const PullContext& c) const override {
+    return c.options.drop_idle && shards_ == 1 && !require_non_empty_
+               ? inputs()[0]
+               : nullptr;
   }
 
   class Iterator : public InputIterator<ShardDataset> {
@@ -139,12 +159,15 @@ class ShardDataset : public InputDataset {
       return OkStatus();
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      w.PutInt(prefix(), "next_index", next_);
-      return InputIterator::Save(c, w);
+      HR_RETURN_IF_ERROR(InputIterator::Save(c, w));
+      if (input_) w.PutInt(prefix(), "next_index", next_);
+      return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(next_, r.GetInt(prefix(), "next_index"));
-      return InputIterator::Restore(c, r);
+      HR_RETURN_IF_ERROR(InputIterator::Restore(c, r));
+      if (!input_) return OkStatus();
+      HR_ASSIGN_OR_RETURN(next_, r.GetCount(prefix(), "next_index"));
+      return OkStatus();
     }
 
    private:

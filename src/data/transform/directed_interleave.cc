@@ -72,32 +72,40 @@ class DirectedDataset : public InputDataset {
         inputs_[i].reset();
         left_ = dataset().stop_on_empty_ ? 0 : left_ - 1;
       }
+      input_.reset();
+      for (IteratorPtr& input : inputs_) input.reset();
       *end = true;
       return OkStatus();
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      w.PutInt(prefix(), "num_active_inputs", left_);
+      HR_RETURN_IF_ERROR(
+          SaveInput(c, w, prefix(), SelectorKey(), input_.get()));
       for (size_t i = 0; i < inputs_.size(); ++i) {
         HR_RETURN_IF_ERROR(SaveInput(c, w, prefix(), Key(i), inputs_[i].get()));
       }
-      return InputIterator::Save(c, w);
+      return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(left_, r.GetInt(prefix(), "num_active_inputs"));
+      left_ = 0;
       for (size_t i = 0; i < inputs_.size(); ++i) {
         HR_RETURN_IF_ERROR(
             RestoreInput(c, r, prefix(), Key(i), *dataset().inputs_[i],
                          Parent(static_cast<int>(i)), &inputs_[i]));
+        left_ += inputs_[i] != nullptr;
       }
-      return InputIterator::Restore(c, r);
+      return RestoreInput(c, r, prefix(), SelectorKey(), dataset().input(),
+                          prefix(), &input_);
     }
 
    private:
     std::string Parent(int i) const {
       return absl::StrCat(prefix(), "[", i, "]");
     }
-    static std::string Key(size_t i) {
-      return absl::StrCat("data_input_impl_empty[", i, "]");
+    std::string SelectorKey() const {
+      return FullKey(prefix(), "selector_input_impl_empty");
+    }
+    std::string Key(size_t i) const {
+      return FullKey(prefix(), absl::StrCat("data_input_impl_empty[", i, "]"));
     }
     std::vector<IteratorPtr> inputs_;  // null: at its end
     int64_t left_ = 0;

@@ -10,10 +10,11 @@ namespace {
 class FileCacheDataset : public InputDataset {
  public:
   FileCacheDataset(ElementSpec spec, DatasetPtr input, FileSystem* fs,
-                   std::string path)
+                   std::string path, Compression compression)
       : InputDataset(std::move(spec), std::move(input)),
         fs_(fs),
-        path_(std::move(path)) {}
+        path_(std::move(path)),
+        compression_(compression) {}
   StringView kind() const override { return "FileCache"; }
   std::string Complete() const { return path_ + ".index"; }
   std::string Partial() const { return path_ + ".lockfile"; }
@@ -45,28 +46,23 @@ class FileCacheDataset : public InputDataset {
       HR_RETURN_IF_ERROR(EncodeElement(*out, &record_));
       return writer_->Write(record_);
     }
-    // A place while the file is being written is one of the input; taken up
-    // again, the walk goes on without writing.
+    // A place while the file is being written is one of the input: the walk
+    // that takes it up writes the file anew.
     Status Save(PullContext& c, StateWriter& w) override {
       if (!input_ && !reader_) HR_RETURN_IF_ERROR(Open(c));
-      w.PutInt(prefix(), "index", at_);
-      w.PutInt(prefix(), "finished", finished_);
-      return OkStatus();
+      w.PutInt(prefix(), "Mode", reader_ || finished_ ? kReading : kWriting);
+      w.PutInt(Impl(), "cur_index", at_);
+      if (reader_ || finished_) return OkStatus();
+      w.PutInt(Impl(), "shard_id", 0);
+      return input_->Save(c, w);
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(const int64_t at, r.GetInt(prefix(), "index"));
+      HR_ASSIGN_OR_RETURN(const int64_t at, r.GetCount(Impl(), "cur_index"));
       int64_t skipped = 0;
       HR_RETURN_IF_ERROR(Skip(c, at, &skipped));
-      if (skipped != at) {
-        return InvalidArgument("the saved iterator was at element ", at,
-                               " of a cache of ", skipped);
-      }
-      if (r.Flag(prefix(), "finished") && !reader_) {
-        Element ignored;
-        bool end = false;
-        return Next(c, &ignored, &end);
-      }
-      return OkStatus();
+      if (skipped == at) return OkStatus();
+      return InvalidArgument("the saved iterator was at element ", at,
+                             " of a cache of ", skipped);
     }
 
    private:
@@ -74,7 +70,7 @@ class FileCacheDataset : public InputDataset {
       const FileCacheDataset& d = dataset();
       if (d.fs_->Stat(d.Complete()).ok()) {
         HR_ASSIGN_OR_RETURN(source_, d.fs_->OpenToRead(d.Complete()));
-        reader_ = std::make_unique<RecordReader>(source_.get());
+        reader_ = std::make_unique<RecordReader>(source_.get(), d.compression_);
         return OkStatus();
       }
       auto file = d.fs_->OpenToWrite(d.Partial(), WriteMode::kCreateNew);
@@ -89,8 +85,9 @@ class FileCacheDataset : public InputDataset {
       }
       HR_RETURN_IF_ERROR(file.status());
       file_ = *std::move(file);
-      HR_ASSIGN_OR_RETURN(writer_, RecordWriter::Create(file_.get()));
-      HR_ASSIGN_OR_RETURN(input_, d.input().Iterate(c, prefix()));
+      HR_ASSIGN_OR_RETURN(writer_,
+                          RecordWriter::Create(file_.get(), d.compression_));
+      HR_ASSIGN_OR_RETURN(input_, d.input().Iterate(c, Impl()));
       return OkStatus();
     }
     Status Finish() {
@@ -104,6 +101,9 @@ class FileCacheDataset : public InputDataset {
       return OkStatus();
     }
 
+    std::string Impl() const { return absl::StrCat(prefix(), "Impl"); }
+
+    static constexpr int64_t kReading = 0, kWriting = 1;  // modes
     std::unique_ptr<RandomAccessFile> source_;
     std::unique_ptr<RecordReader> reader_;
     std::unique_ptr<WritableFile> file_;
@@ -120,16 +120,18 @@ class FileCacheDataset : public InputDataset {
  private:
   FileSystem* const fs_;
   const std::string path_;
+  const Compression compression_;
 };
 
 }  // namespace
 
 StatusOr<DatasetPtr> MakeFileCache(ElementSpec spec, DatasetPtr input,
-                                   const std::string& file) {
+                                   const std::string& file,
+                                   Compression compression) {
   std::string path;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(file, &path));
   return DatasetPtr(std::make_shared<const FileCacheDataset>(
-      std::move(spec), std::move(input), fs, std::move(path)));
+      std::move(spec), std::move(input), fs, std::move(path), compression));
 }
 
 }  // namespace headrace

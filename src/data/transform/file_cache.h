@@ -4,11 +4,13 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "formats/compression.h"
 
 namespace headrace {
 
 // The first walk to its end writes FILE.index; later walks read it.
 StatusOr<DatasetPtr> MakeFileCache(ElementSpec spec, DatasetPtr input,
-                                   const std::string& file);
+                                   const std::string& file,
+                                   Compression compression);
 
 }  // namespace headrace

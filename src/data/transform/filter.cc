@@ -29,8 +29,12 @@ class PredicateDataset : public InputDataset {
         HR_RETURN_IF_ERROR(this->NextInput(c, out, end));
         if (*end) return OkStatus();
         args_ = *out;
-        HR_RETURN_IF_ERROR((*run_)(&args_, &results_));
+        Status s = (*run_)(&args_, &results_);
+        if (!s.ok()) {
+          return kTakeWhile ? s : this->dataset().f_->Blame(s, this->prefix());
+        }
         HR_ASSIGN_OR_RETURN(const bool keep, PredicateResult(results_));
+        (keep ? kept_ : dropped_) += 1;
         if (keep) return OkStatus();
         if (!kTakeWhile) continue;
         this->input_.reset();
@@ -39,9 +43,33 @@ class PredicateDataset : public InputDataset {
       }
     }
 
+    Status Save(PullContext& c, StateWriter& w) override {
+      HR_RETURN_IF_ERROR(
+          SaveInput(c, w, this->prefix(), Key(), this->input_.get()));
+      if (kTakeWhile) return OkStatus();
+      w.PutInt(this->prefix(), "filtered_elements", kept_);
+      w.PutInt(this->prefix(), "dropped_elements", dropped_);
+      return OkStatus();
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      if (!kTakeWhile) {
+        HR_ASSIGN_OR_RETURN(kept_,
+                            r.GetCount(this->prefix(), "filtered_elements"));
+        HR_ASSIGN_OR_RETURN(dropped_,
+                            r.GetCount(this->prefix(), "dropped_elements"));
+      }
+      return RestoreInput(c, r, this->prefix(), Key(), this->dataset().input(),
+                          this->prefix(), &this->input_);
+    }
+
    private:
+    std::string Key() const {
+      return kTakeWhile ? FullKey(this->prefix(), "input_impl_empty")
+                        : "input_impl_empty";
+    }
     FunctionRunPtr run_;
     Element args_, results_;
+    int64_t kept_ = 0, dropped_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));

@@ -19,24 +19,25 @@ class GroupDataset : public InputDataset {
   StringView kind() const override { return "GroupByWindow"; }
   int64_t Cardinality() const override { return kUnknownCardinality; }
 
-  class Iterator : public InputIterator<GroupDataset> {
+  class Iterator : public KeptInputIterator<GroupDataset> {
    public:
-    using InputIterator::InputIterator;
+    using KeptInputIterator::KeptInputIterator;
     Status Start(PullContext& c) override {
       HR_ASSIGN_OR_RETURN(key_, dataset().key_->Begin(c));
       HR_ASSIGN_OR_RETURN(reduce_, dataset().reduce_->Begin(c));
       HR_ASSIGN_OR_RETURN(size_, dataset().size_->Begin(c));
-      return InputIterator::Start(c);
+      inner_ = c.Inner();
+      return KeptInputIterator::Start(c);
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
       while (true) {
         HR_RETURN_IF_ERROR(c.CheckCancelled());
         if (current_) {
           bool group_end = false;
-          HR_RETURN_IF_ERROR(current_->Next(c, out, &group_end));
+          HR_RETURN_IF_ERROR(current_->Next(inner_, out, &group_end));
           if (!group_end) return OkStatus();
           current_.reset();
-          window_.clear();
+          groups_.erase(current_key_);
         }
         HR_RETURN_IF_ERROR(GatherGroup(c));
         if (current_) continue;
@@ -44,7 +45,7 @@ class GroupDataset : public InputDataset {
           *end = true;
           return OkStatus();
         }
-        HR_RETURN_IF_ERROR(Emit(c, groups_.begin()->first));
+        HR_RETURN_IF_ERROR(Emit(groups_.begin()->first));
       }
     }
     Status Save(PullContext& c, StateWriter& w) override;
@@ -53,7 +54,7 @@ class GroupDataset : public InputDataset {
    private:
     // Reads on until a group is full and its dataset is current_.
     Status GatherGroup(PullContext& c) {
-      while (input_ && !current_) {
+      while (!ended_ && !current_) {
         HR_RETURN_IF_ERROR(c.CheckCancelled());
         Element element;
         bool input_end = false;
@@ -74,7 +75,7 @@ class GroupDataset : public InputDataset {
         std::vector<Element>& group = groups_[key];
         group.push_back(std::move(element));
         if (static_cast<int64_t>(group.size()) >= size->second) {
-          HR_RETURN_IF_ERROR(Emit(c, key));
+          HR_RETURN_IF_ERROR(Emit(key));
         }
       }
       return OkStatus();
@@ -89,30 +90,39 @@ class GroupDataset : public InputDataset {
       }
       return results[0].scalar<int64_t>();
     }
-    Status Emit(PullContext& c, int64_t key) {
-      window_ = std::move(groups_[key]);
-      groups_.erase(key);
+    Status Emit(int64_t key) {
       current_key_ = key;
-      return Open(c);
+      ++counter_;
+      Status s = Open();
+      if (!s.ok()) groups_.erase(key);
+      return s;
     }
-    Status Open(PullContext& c) {
+    // The dataset that the function makes of the current group, which stays
+    // among the groups until it is read.
+    Status Open() {
       const ElementSpec& spec = dataset().input().spec();
       Element args{Tensor::Scalar<int64_t>(current_key_),
-                   DatasetTensor(
-                       std::make_shared<const ElementsDataset>(spec, window_))};
+                   DatasetTensor(std::make_shared<const ElementsDataset>(
+                       spec, groups_[current_key_]))};
       Element results;
       HR_RETURN_IF_ERROR((*reduce_)(&args, &results));
       HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetResult(results));
-      HR_ASSIGN_OR_RETURN(current_, dataset->Iterate(c, prefix()));
+      HR_ASSIGN_OR_RETURN(
+          current_,
+          dataset->Iterate(inner_, absl::StrCat(prefix(), "[", counter_, "]")));
       return OkStatus();
     }
+    std::string Key(StringView key) const { return FullKey(prefix(), key); }
+    Status SaveGroups(StateWriter& w);
+    Status RestoreGroups(const StateReader& r);
 
     FunctionRunPtr key_, reduce_, size_;
     std::map<int64_t, std::vector<Element>> groups_;
     std::map<int64_t, int64_t> sizes_;
+    PullContext inner_;
     IteratorPtr current_;
-    std::vector<Element> window_;  // that current_ was made of
     int64_t current_key_ = 0;
+    int64_t counter_ = -1;  // the current group's number
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -122,42 +132,97 @@ class GroupDataset : public InputDataset {
   const CapturedFunctionPtr key_, reduce_, size_;
 };
 
-Status GroupDataset::Iterator::Save(PullContext& c, StateWriter& w) {
-  w.PutInt(prefix(), "groups_size", static_cast<int64_t>(groups_.size()));
+Status GroupDataset::Iterator::SaveGroups(StateWriter& w) {
+  if (!groups_.empty()) {
+    w.PutInt(prefix(), Key("groups_size"),
+             static_cast<int64_t>(groups_.size()));
+  }
   int64_t i = 0;
   for (const auto& [key, group] : groups_) {
-    w.PutInt(prefix(), absl::StrCat("groups[", i, "]->key"), key);
-    w.PutInt(prefix(), absl::StrCat("groups[", i, "]->window_size"),
-             sizes_[key]);
-    w.PutElements(prefix(), absl::StrCat("groups[", i, "]"), group);
-    ++i;
+    const std::string name = absl::StrCat("groups_[", i++, "]");
+    w.PutInt(prefix(), Key(name + "->key"), key);
+    w.PutInt(prefix(), Key(name + "_size"), static_cast<int64_t>(group.size()));
+    for (size_t k = 0; k < group.size(); ++k) {
+      const std::string element = absl::StrCat(name, "[", k, "]");
+      HR_RETURN_IF_ERROR(w.PutElement(prefix(), Key(element + "_size"),
+                                      Key(element), group[k]));
+    }
   }
-  w.PutInt(prefix(), "current_key", current_key_);
-  w.PutElements(prefix(), "current_window", window_);
-  HR_RETURN_IF_ERROR(
-      SaveInput(c, w, prefix(), "current_iterator_empty", current_.get()));
-  return InputIterator::Save(c, w);
+  if (!sizes_.empty()) {
+    w.PutInt(prefix(), Key("window_sizes_size"),
+             static_cast<int64_t>(sizes_.size()));
+  }
+  i = 0;
+  for (const auto& [key, size] : sizes_) {
+    const std::string name = absl::StrCat("window_sizes_[", i++, "]");
+    w.PutInt(prefix(), Key(name + "->key"), key);
+    w.PutInt(prefix(), Key(name + "->value"), size);
+  }
+  return OkStatus();
+}
+
+Status GroupDataset::Iterator::RestoreGroups(const StateReader& r) {
+  groups_.clear();
+  sizes_.clear();
+  int64_t groups = 0, sizes = 0;
+  if (r.Has(prefix(), Key("groups_size"))) {
+    HR_ASSIGN_OR_RETURN(groups, r.GetCount(prefix(), Key("groups_size")));
+  }
+  if (r.Has(prefix(), Key("window_sizes_size"))) {
+    HR_ASSIGN_OR_RETURN(sizes, r.GetCount(prefix(), Key("window_sizes_size")));
+  }
+  for (int64_t i = 0; i < sizes; ++i) {
+    const std::string name = absl::StrCat("window_sizes_[", i, "]");
+    HR_ASSIGN_OR_RETURN(const int64_t key,
+                        r.GetInt(prefix(), Key(name + "->key")));
+    HR_ASSIGN_OR_RETURN(sizes_[key], r.GetInt(prefix(), Key(name + "->value")));
+    if (sizes_[key] <= 0) return DamagedState(prefix());
+  }
+  for (int64_t i = 0; i < groups; ++i) {
+    const std::string name = absl::StrCat("groups_[", i, "]");
+    HR_ASSIGN_OR_RETURN(const int64_t key,
+                        r.GetInt(prefix(), Key(name + "->key")));
+    HR_ASSIGN_OR_RETURN(const int64_t size,
+                        r.GetCount(prefix(), Key(name + "_size")));
+    std::vector<Element>& group = groups_[key];
+    for (int64_t k = 0; k < size; ++k) {
+      const std::string element = absl::StrCat(name, "[", k, "]");
+      HR_ASSIGN_OR_RETURN(
+          Element e,
+          r.GetElement(prefix(), Key(element + "_size"), Key(element)));
+      HR_RETURN_IF_ERROR(CheckSaved(prefix(), dataset().input().spec(), e));
+      group.push_back(std::move(e));
+    }
+  }
+  return OkStatus();
+}
+
+Status GroupDataset::Iterator::Save(PullContext& c, StateWriter& w) {
+  HR_RETURN_IF_ERROR(KeptInputIterator::Save(c, w));
+  if (ended_) w.PutMark(prefix(), Key("end_of_input"));
+  HR_RETURN_IF_ERROR(SaveGroups(w));
+  w.PutInt(prefix(), Key("group_counter"), counter_);
+  if (!current_) {
+    w.PutMark(prefix(), Key("current_iterator_not_initialized"));
+    return OkStatus();
+  }
+  w.PutInt(prefix(), Key("current_key"), current_key_);
+  return current_->Save(inner_, w);
 }
 
 Status GroupDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
-  HR_ASSIGN_OR_RETURN(const int64_t n, r.GetInt(prefix(), "groups_size"));
-  groups_.clear();
-  sizes_.clear();
-  for (int64_t i = 0; i < n; ++i) {
-    const std::string name = absl::StrCat("groups[", i, "]");
-    HR_ASSIGN_OR_RETURN(const int64_t key, r.GetInt(prefix(), name + "->key"));
-    HR_ASSIGN_OR_RETURN(sizes_[key],
-                        r.GetInt(prefix(), name + "->window_size"));
-    HR_RETURN_IF_ERROR(r.GetElements(prefix(), name, &groups_[key]));
-  }
-  HR_ASSIGN_OR_RETURN(current_key_, r.GetInt(prefix(), "current_key"));
-  HR_RETURN_IF_ERROR(r.GetElements(prefix(), "current_window", &window_));
+  HR_RETURN_IF_ERROR(KeptInputIterator::Restore(c, r));
+  ended_ = r.Has(prefix(), Key("end_of_input"));
+  HR_RETURN_IF_ERROR(RestoreGroups(r));
+  HR_ASSIGN_OR_RETURN(counter_, r.GetInt(prefix(), Key("group_counter")));
+  if (counter_ < -1 || counter_ > INT64_MAX / 2) return DamagedState(prefix());
   current_.reset();
-  if (!r.Flag(prefix(), "current_iterator_empty")) {
-    HR_RETURN_IF_ERROR(Open(c));
-    HR_RETURN_IF_ERROR(current_->Restore(c, r));
+  if (r.Has(prefix(), Key("current_iterator_not_initialized"))) {
+    return OkStatus();
   }
-  return InputIterator::Restore(c, r);
+  HR_ASSIGN_OR_RETURN(current_key_, r.GetInt(prefix(), Key("current_key")));
+  HR_RETURN_IF_ERROR(Open());
+  return current_->Restore(inner_, r);
 }
 
 Status MakeGroup(KernelContext& c) {

@@ -1,7 +1,9 @@
-// FlatMapDataset: the datasets that a function makes of elements, one behind
-// another. InterleaveDataset: several of them by turns.
+// InterleaveDataset: the datasets that a function makes of elements, several of
+// them by turns. ParallelInterleaveDataset: each of them read ahead.
+#include <deque>
+
 #include "data/dataset_op.h"
-#include "data/transform/prefetch.h"
+#include "data/transform/read_ahead.h"
 
 namespace headrace {
 namespace {
@@ -10,30 +12,34 @@ namespace {
 struct Inner {
   int64_t number = 0;  // of the element it was made of
   Element args;        // that element
-  IteratorPtr iterator;
+  std::unique_ptr<ReadAhead> reader;
+  bool whole = true;  // the dataset is there, not only what was read of it
 };
 
-// FlatMap is the case of a cycle and a block of one; its blocks do not end.
+// A state has something for every place of a cycle.
+constexpr int64_t kMostSavedPlaces = 1 << 20;
+
 class InterleaveDataset : public InputDataset {
  public:
   InterleaveDataset(ElementSpec spec, DatasetPtr input, CapturedFunctionPtr f,
-                    StringView kind, int64_t cycle, int64_t block,
-                    bool parallel)
+                    int64_t cycle, int64_t block, bool parallel)
       : InputDataset(std::move(spec), std::move(input)),
         f_(std::move(f)),
-        kind_(kind),
         cycle_(cycle),
         block_(block),
         parallel_(parallel) {}
-  StringView kind() const override { return kind_; }
+  StringView kind() const override {
+    return parallel_ ? "ParallelInterleaveV4" : "Interleave";
+  }
   int64_t Cardinality() const override { return kUnknownCardinality; }
 
-  class Iterator : public InputIterator<InterleaveDataset> {
+  class Iterator : public KeptInputIterator<InterleaveDataset> {
    public:
-    using InputIterator::InputIterator;
+    using KeptInputIterator::KeptInputIterator;
     Status Start(PullContext& c) override {
       HR_ASSIGN_OR_RETURN(run_, dataset().f_->Begin(c));
-      return InputIterator::Start(c);
+      inner_ = c.Inner();
+      return KeptInputIterator::Start(c);
     }
     Status Next(PullContext& c, Element* out, bool* end) override;
     Status Save(PullContext& c, StateWriter& w) override;
@@ -44,13 +50,22 @@ class InterleaveDataset : public InputDataset {
       in_block_ = 0;
       at_ = (at_ + 1) % dataset().cycle_;
     }
-    Status Open(PullContext& c, Inner* inner);
-    std::string Parent(const Inner& inner) const {
-      return absl::StrCat(prefix(), "[", inner.number, "]");
-    }
+    // The dataset of inner->args; its state goes by the number, or by `place`.
+    Status Open(int64_t place, Inner* inner);
+    // The next that waits or that the input gives, into `place`.
+    Status OpenNext(PullContext& c);
+    Status SavePlain(StateWriter& w);
+    Status RestorePlain(const StateReader& r);
+    Status SaveParallel(StateWriter& w);
+    Status RestoreParallel(const StateReader& r);
+    Status SaveOne(StateWriter& w, const std::string& at, Inner& inner);
+    Status RestoreOne(const StateReader& r, const std::string& at,
+                      Inner* inner);
 
     FunctionRunPtr run_;
-    std::vector<Inner> open_;  // by place in the cycle; grows as needed
+    PullContext inner_;
+    std::vector<Inner> open_;    // by place in the cycle; grows as needed
+    std::deque<Inner> waiting_;  // of a restored state, before the input's
     int64_t at_ = 0, in_block_ = 0, num_open_ = 0, taken_ = 0;
     Element results_;
   };
@@ -60,44 +75,60 @@ class InterleaveDataset : public InputDataset {
 
  private:
   const CapturedFunctionPtr f_;
-  const StringView kind_;
   const int64_t cycle_, block_;
   const bool parallel_;  // each open dataset is read ahead
 };
 
-Status InterleaveDataset::Iterator::Open(PullContext& c, Inner* inner) {
+Status InterleaveDataset::Iterator::Open(int64_t place, Inner* inner) {
   Element args = inner->args;
-  HR_RETURN_IF_ERROR((*run_)(&args, &results_));
+  Status s = (*run_)(&args, &results_);
+  if (!s.ok()) return dataset().f_->Blame(s, prefix());
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetResult(results_));
-  if (this->dataset().parallel_) dataset = Prefetched(std::move(dataset), -1);
-  HR_ASSIGN_OR_RETURN(inner->iterator, dataset->Iterate(c, Parent(*inner)));
+  const bool parallel = this->dataset().parallel_;
+  HR_ASSIGN_OR_RETURN(
+      IteratorPtr iterator,
+      dataset->Iterate(
+          inner_,
+          absl::StrCat(prefix(), "[", parallel ? inner->number : place, "]")));
+  inner->reader =
+      std::make_unique<ReadAhead>(std::move(iterator), parallel ? -1 : 0);
+  return OkStatus();
+}
+
+Status InterleaveDataset::Iterator::OpenNext(PullContext& c) {
+  Inner inner;
+  if (!waiting_.empty()) {
+    inner = std::move(waiting_.front());
+    waiting_.pop_front();
+  } else {
+    bool input_end = false;
+    HR_RETURN_IF_ERROR(NextInput(c, &inner.args, &input_end));
+    if (input_end) return OkStatus();
+    inner.number = taken_++;
+    HR_RETURN_IF_ERROR(Open(at_, &inner));
+  }
+  if (at_ >= static_cast<int64_t>(open_.size())) open_.resize(at_ + 1);
+  open_[at_] = std::move(inner);
+  ++num_open_;
   return OkStatus();
 }
 
 Status InterleaveDataset::Iterator::Next(PullContext& c, Element* out,
                                          bool* end) {
-  while (input_ || num_open_ > 0) {
+  while (!ended_ || num_open_ > 0 || !waiting_.empty()) {
     HR_RETURN_IF_ERROR(c.CheckCancelled());
-    if (at_ < static_cast<int64_t>(open_.size()) && open_[at_].iterator) {
+    if (at_ < static_cast<int64_t>(open_.size()) && open_[at_].reader) {
       bool inner_end = false;
-      HR_RETURN_IF_ERROR(open_[at_].iterator->Next(c, out, &inner_end));
+      HR_RETURN_IF_ERROR(open_[at_].reader->Next(inner_, out, &inner_end));
       if (!inner_end) {
         if (++in_block_ == dataset().block_) Advance();
         return OkStatus();
       }
       open_[at_] = Inner();
       --num_open_;
-      if (dataset().cycle_ > 1) Advance();
-    } else if (input_) {
-      Inner inner;
-      bool input_end = false;
-      HR_RETURN_IF_ERROR(NextInput(c, &inner.args, &input_end));
-      if (input_end) continue;
-      inner.number = taken_++;
-      HR_RETURN_IF_ERROR(Open(c, &inner));
-      if (at_ >= static_cast<int64_t>(open_.size())) open_.resize(at_ + 1);
-      open_[at_] = std::move(inner);
-      ++num_open_;
+      Advance();
+    } else if (!ended_ || !waiting_.empty()) {
+      HR_RETURN_IF_ERROR(OpenNext(c));
     } else if (at_ + 1 < static_cast<int64_t>(open_.size())) {
       Advance();
     } else {
@@ -110,56 +141,169 @@ Status InterleaveDataset::Iterator::Next(PullContext& c, Element* out,
 }
 
 Status InterleaveDataset::Iterator::Save(PullContext& c, StateWriter& w) {
+  HR_RETURN_IF_ERROR(KeptInputIterator::Save(c, w));
   w.PutInt(prefix(), "cycle_index", at_);
   w.PutInt(prefix(), "block_index", in_block_);
-  w.PutInt(prefix(), "element_index", taken_);
-  w.PutInt(prefix(), "cycle_size", static_cast<int64_t>(open_.size()));
-  for (size_t i = 0; i < open_.size(); ++i) {
-    Inner& inner = open_[i];
-    const std::string key = absl::StrCat("current_elements[", i, "]");
-    w.PutInt(prefix(), key + ".number", inner.iterator ? inner.number : -1);
-    if (!inner.iterator) continue;
-    w.PutElement(prefix(), key, inner.args);
-    HR_RETURN_IF_ERROR(inner.iterator->Save(c, w));
+  w.PutInt(prefix(), "end_of_input", ended_);
+  // A cycle's places that nothing has come to are there all the same.
+  if (dataset().cycle_ > kMostSavedPlaces) {
+    return ResourceExhausted("a cycle of ", dataset().cycle_,
+                             " datasets is too long to be saved");
   }
-  return SaveInput(c, w, prefix(), "end_of_input", input_.get());
+  open_.resize(dataset().cycle_);
+  return dataset().parallel_ ? SaveParallel(w) : SavePlain(w);
 }
 
 Status InterleaveDataset::Iterator::Restore(PullContext& c,
                                             const StateReader& r) {
+  HR_RETURN_IF_ERROR(KeptInputIterator::Restore(c, r));
   HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "cycle_index"));
   HR_ASSIGN_OR_RETURN(in_block_, r.GetInt(prefix(), "block_index"));
-  HR_ASSIGN_OR_RETURN(taken_, r.GetInt(prefix(), "element_index"));
-  HR_ASSIGN_OR_RETURN(const int64_t size, r.GetInt(prefix(), "cycle_size"));
-  if (at_ < 0 || at_ >= dataset().cycle_ || in_block_ < 0 || size < 0 ||
-      size > dataset().cycle_) {
-    return InvalidArgument("the saved state of ", prefix(), " is damaged");
+  HR_ASSIGN_OR_RETURN(ended_, r.GetBool(prefix(), "end_of_input"));
+  at_ = std::max<int64_t>(at_, 0);  // -1: at the end
+  if (at_ >= dataset().cycle_ || in_block_ < 0 ||
+      in_block_ >= dataset().block_) {
+    return DamagedState(prefix());
   }
   open_.clear();
+  waiting_.clear();
   num_open_ = 0;
-  for (int64_t i = 0; i < size; ++i) {
-    Inner inner;
-    const std::string key = absl::StrCat("current_elements[", i, "]");
-    HR_ASSIGN_OR_RETURN(inner.number, r.GetInt(prefix(), key + ".number"));
-    if (inner.number >= 0) {
-      HR_ASSIGN_OR_RETURN(inner.args, r.GetElement(prefix(), key));
-      HR_RETURN_IF_ERROR(Open(c, &inner));
-      HR_RETURN_IF_ERROR(inner.iterator->Restore(c, r));
-      ++num_open_;
-    }
-    open_.push_back(std::move(inner));
-  }
-  return RestoreInput(c, r, prefix(), "end_of_input", dataset().input(),
-                      prefix(), &input_);
+  HR_RETURN_IF_ERROR(dataset().parallel_ ? RestoreParallel(r)
+                                         : RestorePlain(r));
+  for (const Inner& inner : open_) num_open_ += inner.reader != nullptr;
+  return OkStatus();
 }
 
-Status MakeFlatMap(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
-  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
-  HR_ASSIGN_OR_RETURN(CapturedFunctionPtr f,
-                      CapturedFunction::Make(c, "f", "other_arguments"));
-  return SetDataset<InterleaveDataset>(c, std::move(spec), std::move(input),
-                                       std::move(f), "FlatMap", 1, 1, false);
+Status InterleaveDataset::Iterator::SavePlain(StateWriter& w) {
+  w.PutInt(prefix(), "num_open", num_open_);
+  w.PutInt(prefix(), "next_input_element_index", taken_);
+  w.PutInt(prefix(), "last_checkpointed_input_element_index", -1);
+  for (size_t i = 0; i < open_.size(); ++i) {
+    Inner& inner = open_[i];
+    const std::string place = absl::StrCat("[", i, "]");
+    w.PutInt(prefix(), "current_elements_uninitialized" + place,
+             inner.reader == nullptr);
+    if (!inner.reader) continue;
+    HR_RETURN_IF_ERROR(w.PutElement(prefix(), "args_size" + place,
+                                    "args_list_" + place, inner.args));
+    std::vector<Pulled> none;
+    HR_RETURN_IF_ERROR(inner.reader->Save(inner_, w, &none));
+  }
+  return OkStatus();
+}
+
+Status InterleaveDataset::Iterator::RestorePlain(const StateReader& r) {
+  HR_ASSIGN_OR_RETURN(taken_, r.GetCount(prefix(), "next_input_element_index"));
+  for (int64_t i = 0; i < dataset().cycle_; ++i) {
+    const std::string place = absl::StrCat("[", i, "]");
+    HR_ASSIGN_OR_RETURN(
+        const bool closed,
+        r.GetBool(prefix(), "current_elements_uninitialized" + place));
+    open_.emplace_back();
+    if (closed) continue;
+    HR_ASSIGN_OR_RETURN(
+        open_[i].args,
+        r.GetElement(prefix(), "args_size" + place, "args_list_" + place));
+    HR_RETURN_IF_ERROR(
+        CheckSaved(prefix(), dataset().input().spec(), open_[i].args));
+    HR_RETURN_IF_ERROR(Open(i, &open_[i]));
+    HR_RETURN_IF_ERROR(open_[i].reader->Restore(inner_, r, {}));
+  }
+  return OkStatus();
+}
+
+Status InterleaveDataset::Iterator::SaveOne(StateWriter& w,
+                                            const std::string& at,
+                                            Inner& inner) {
+  w.PutInt(at, "element_uninitialized", inner.reader == nullptr);
+  if (!inner.reader) return OkStatus();
+  w.PutInt(at, "restore_iterator", inner.whole);
+  if (inner.whole) {
+    w.PutInt(at, ".id", inner.number);
+    HR_RETURN_IF_ERROR(w.PutElement(at, ".inputs.size", ".inputs", inner.args));
+  }
+  std::vector<Pulled> ahead;
+  HR_RETURN_IF_ERROR(inner.reader->Save(inner_, w, &ahead));
+  w.PutInt(at, ".results.size", static_cast<int64_t>(ahead.size()));
+  for (size_t i = 0; i < ahead.size(); ++i) {
+    const std::string key = absl::StrCat(".results[", i, "]");
+    w.PutStatus(at, key + ".code", key + ".error_message", ahead[i].status);
+    if (!ahead[i].status.ok()) ahead[i].element.clear();
+    HR_RETURN_IF_ERROR(w.PutElement(at, key + ".size", key, ahead[i].element));
+    w.PutMark(at, key + ".is_ready");
+  }
+  return OkStatus();
+}
+
+Status InterleaveDataset::Iterator::RestoreOne(const StateReader& r,
+                                               const std::string& at,
+                                               Inner* inner) {
+  HR_ASSIGN_OR_RETURN(const bool closed,
+                      r.GetBool(at, "element_uninitialized"));
+  if (closed) return OkStatus();
+  HR_ASSIGN_OR_RETURN(inner->whole, r.GetBool(at, "restore_iterator"));
+  HR_ASSIGN_OR_RETURN(const int64_t n, r.GetCount(at, ".results.size"));
+  std::vector<Pulled> ahead;
+  for (int64_t i = 0; i < n; ++i) {
+    const std::string key = absl::StrCat(".results[", i, "]");
+    Pulled p;
+    HR_RETURN_IF_ERROR(
+        r.GetStatus(at, key + ".code", key + ".error_message", &p.status));
+    HR_ASSIGN_OR_RETURN(p.element, r.GetElement(at, key + ".size", key));
+    if (p.status.ok()) {
+      HR_RETURN_IF_ERROR(CheckSaved(prefix(), dataset().spec(), p.element));
+    }
+    ahead.push_back(std::move(p));
+  }
+  if (inner->whole) {
+    HR_ASSIGN_OR_RETURN(inner->number, r.GetCount(at, ".id"));
+    HR_ASSIGN_OR_RETURN(inner->args,
+                        r.GetElement(at, ".inputs.size", ".inputs"));
+    HR_RETURN_IF_ERROR(
+        CheckSaved(prefix(), dataset().input().spec(), inner->args));
+    HR_RETURN_IF_ERROR(Open(0, inner));
+  } else {
+    inner->reader = std::make_unique<ReadAhead>(nullptr, -1);
+  }
+  return inner->reader->Restore(inner_, r, std::move(ahead));
+}
+
+Status InterleaveDataset::Iterator::SaveParallel(StateWriter& w) {
+  w.PutInt(prefix(), "element_id_counter", taken_);
+  w.PutInt(prefix(), "current_elements.size",
+           static_cast<int64_t>(open_.size()));
+  w.PutInt(prefix(), "future_elements.size",
+           static_cast<int64_t>(waiting_.size()));
+  for (size_t i = 0; i < open_.size(); ++i) {
+    HR_RETURN_IF_ERROR(SaveOne(
+        w, absl::StrCat(prefix(), "::current_elements::", i), open_[i]));
+  }
+  for (size_t i = 0; i < waiting_.size(); ++i) {
+    HR_RETURN_IF_ERROR(SaveOne(
+        w, absl::StrCat(prefix(), "::future_elements::", i), waiting_[i]));
+  }
+  return OkStatus();
+}
+
+Status InterleaveDataset::Iterator::RestoreParallel(const StateReader& r) {
+  HR_ASSIGN_OR_RETURN(taken_, r.GetCount(prefix(), "element_id_counter"));
+  HR_ASSIGN_OR_RETURN(const int64_t open,
+                      r.GetCount(prefix(), "current_elements.size"));
+  HR_ASSIGN_OR_RETURN(const int64_t waiting,
+                      r.GetCount(prefix(), "future_elements.size"));
+  if (open > dataset().cycle_) return DamagedState(prefix());
+  for (int64_t i = 0; i < open; ++i) {
+    open_.emplace_back();
+    HR_RETURN_IF_ERROR(RestoreOne(
+        r, absl::StrCat(prefix(), "::current_elements::", i), &open_.back()));
+  }
+  for (int64_t i = 0; i < waiting; ++i) {
+    waiting_.emplace_back();
+    HR_RETURN_IF_ERROR(RestoreOne(
+        r, absl::StrCat(prefix(), "::future_elements::", i), &waiting_.back()));
+    if (!waiting_.back().reader) waiting_.pop_back();
+  }
+  return OkStatus();
 }
 
 // The input behind other_arguments, `i` from the end.
@@ -183,19 +327,8 @@ Status MakeInterleave(KernelContext& c) {
   }
   if (block <= 0) return InvalidArgument("`block_length` must be > 0");
   return SetDataset<InterleaveDataset>(c, std::move(spec), std::move(input),
-                                       std::move(f), "Interleave", cycle, block,
-                                       tail > 2);
+                                       std::move(f), cycle, block, tail > 2);
 }
-
-HR_OP(FlatMapDataset)
-    .Input("input_dataset: variant")
-    .Input("other_arguments: Targuments")
-    .Output("handle: variant")
-    .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
-    .Attr("metadata: string = ''")
-    .Doc("The datasets that a function makes, one behind another.")
-        HR_DATASET_END(MakeFlatMap);
 
 HR_OP(InterleaveDataset)
     .Input("input_dataset: variant")

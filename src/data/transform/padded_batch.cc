@@ -100,6 +100,14 @@ class PaddedBatchDataset : public InputDataset {
       return OkStatus();
     }
 
+    Status Save(PullContext& c, StateWriter& w) override {
+      return SaveInput(c, w, prefix(), "exhausted", input_.get());
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      return RestoreInput(c, r, prefix(), "exhausted", dataset().input(),
+                          prefix(), &input_);
+    }
+
    private:
     // The shape that all of component k are padded to.
     StatusOr<Shape> Common(absl::Span<const Element> elements, size_t k) {

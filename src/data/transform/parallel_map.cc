@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/thread_pool.h"
-#include "data/dataset_op.h"
 #include "data/transform/batch.h"
 
 namespace headrace {
@@ -20,23 +19,30 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kWork{100};
 constexpr int64_t kMostTaken = 64;
 
-class ParallelMapDataset : public InputDataset {
+// Whether elements come in the order of the input; kOpen: as the options say.
+enum class Order { kOpen, kKept, kAny };
+
+class ParallelMapDataset : public MappedDataset {
  public:
   ParallelMapDataset(ElementSpec spec, DatasetPtr input, CapturedFunctionPtr f,
-                     int64_t parallel, bool ordered)
-      : InputDataset(std::move(spec), std::move(input)),
-        f_(std::move(f)),
+                     int64_t parallel, Order order)
+      : MappedDataset(std::move(spec), std::move(input), std::move(f)),
         parallel_(parallel),
-        ordered_(ordered) {}
+        order_(order) {}
   StringView kind() const override { return "ParallelMapV2"; }
 
-  class Iterator : public InputIterator<ParallelMapDataset> {
+  class Iterator : public MapIterator {
    public:
-    using InputIterator::InputIterator;
+    Iterator(const ParallelMapDataset* d, std::string prefix)
+        : MapIterator(d, std::move(prefix)),
+          parallel_(d->parallel_),
+          order_(d->order_) {}
     ~Iterator() override { Stop(); }
     Status Next(PullContext& c, Element* out, bool* end) override;
-    Status Save(PullContext& c, StateWriter& w) override;
-    Status Restore(PullContext& c, const StateReader& r) override;
+    Status SaveAhead(PullContext& c, StateWriter& w,
+                     std::vector<Pulled>* ahead) override;
+    Status RestoreAhead(PullContext& c, const StateReader& r,
+                        std::vector<Pulled> ahead) override;
 
    private:
     // Elements that one worker took at once: before and after the function.
@@ -48,10 +54,7 @@ class ParallelMapDataset : public InputDataset {
     };
     using ChunkPtr = std::shared_ptr<Chunk>;
 
-    bool tuned() const { return dataset().parallel_ < 0; }
-    int64_t workers() const {
-      return tuned() ? NumThreads() : dataset().parallel_;
-    }
+    bool tuned() const { return parallel_ < 0; }
     void Begin(PullContext& c);
     void Stop();
     void Work(PullContext& c);
@@ -62,6 +65,10 @@ class ParallelMapDataset : public InputDataset {
     void Finish(const ChunkPtr& chunk);
     ChunkPtr FindDone();
 
+    const int64_t parallel_;
+    const Order order_;
+    int64_t workers_ = 1;
+    bool ordered_ = true;
     std::vector<std::thread> threads_;
     ChunkPtr current_;  // only the reader's
     std::mutex input_mutex_;
@@ -78,15 +85,20 @@ class ParallelMapDataset : public InputDataset {
   }
 
  private:
-  const CapturedFunctionPtr f_;
   const int64_t parallel_;  // negative: as many as there are threads
-  const bool ordered_;
+  const Order order_;
 };
 
 void ParallelMapDataset::Iterator::Begin(PullContext& c) {
   begun_ = true;
-  c.has_threads = true;
-  for (int64_t i = 0; i < workers(); ++i) {
+  *c.has_threads = true;
+  workers_ = parallel_;
+  if (tuned()) {
+    workers_ = c.options.threads > 0 ? c.options.threads : NumThreads();
+  }
+  ordered_ = order_ == Order::kKept ||
+             (order_ == Order::kOpen && c.options.deterministic);
+  for (int64_t i = 0; i < workers_; ++i) {
     threads_.emplace_back([this, &c] { Work(c); });
   }
 }
@@ -142,11 +154,7 @@ void ParallelMapDataset::Iterator::Map(CapturedFunction::Run& run,
     Element args = std::move(chunk.elements[i]);
     chunk.elements[i].clear();
     Status s = run(&args, &chunk.elements[i]);
-    if (absl::IsOutOfRange(s)) {
-      s = InvalidArgument("Function invocation produced OutOfRangeError: ",
-                          s.message());
-    }
-    chunk.errors[i] = std::move(s);
+    chunk.errors[i] = s.ok() ? s : Failed(s);
   }
 }
 
@@ -160,7 +168,7 @@ void ParallelMapDataset::Iterator::Finish(const ChunkPtr& chunk) {
 void ParallelMapDataset::Iterator::Work(PullContext& c) {
   // Calls on one thread run on it: the elements are what is parallel.
   ScopedThreadLimit one(1);
-  StatusOr<FunctionRunPtr> run = dataset().f_->Begin(c);
+  StatusOr<FunctionRunPtr> run = dataset().f()->Begin(c);
   while (true) {
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -170,7 +178,7 @@ void ParallelMapDataset::Iterator::Work(PullContext& c) {
         done_.notify_all();
         return;
       }
-      const size_t most = static_cast<size_t>(2 * workers());
+      const size_t most = static_cast<size_t>(2 * workers_);
       room_.wait(
           lock, [&] { return stop_ || input_ended_ || chunks_.size() < most; });
       if (stop_ || input_ended_) return;
@@ -200,7 +208,7 @@ ParallelMapDataset::Iterator::FindDone() {
       chunks_.erase(it);
       return chunk;
     }
-    if (dataset().ordered_) break;
+    if (ordered_) break;
   }
   return nullptr;
 }
@@ -226,36 +234,35 @@ Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
   return std::move(current_->errors[i]);
 }
 
-Status ParallelMapDataset::Iterator::Save(PullContext& c, StateWriter& w) {
+Status ParallelMapDataset::Iterator::SaveAhead(PullContext& c, StateWriter& w,
+                                               std::vector<Pulled>* ahead) {
   std::lock_guard<std::mutex> pulling(input_mutex_);
   std::unique_lock<std::mutex> lock(mutex_);
   while (outstanding_ > 0) {
     done_.wait_for(lock, std::chrono::milliseconds(100));
     HR_RETURN_IF_ERROR(c.CheckCancelled());
   }
-  std::vector<Element> ready;
-  auto gather = [&](const Chunk& chunk) -> Status {
+  auto gather = [&](const Chunk& chunk) {
     for (size_t i = chunk.next; i < chunk.elements.size(); ++i) {
-      HR_RETURN_IF_ERROR(chunk.errors[i]);
-      ready.push_back(chunk.elements[i]);
+      ahead->push_back({chunk.elements[i], chunk.errors[i]});
     }
-    return OkStatus();
   };
-  if (current_) HR_RETURN_IF_ERROR(gather(*current_));
-  for (const ChunkPtr& chunk : chunks_) HR_RETURN_IF_ERROR(gather(*chunk));
-  w.PutElements(prefix(), "invocation_results", ready);
-  return InputIterator::Save(c, w);
+  if (current_) gather(*current_);
+  for (const ChunkPtr& chunk : chunks_) gather(*chunk);
+  return KeptInputIterator::Save(c, w);
 }
 
-Status ParallelMapDataset::Iterator::Restore(PullContext& c,
-                                             const StateReader& r) {
+Status ParallelMapDataset::Iterator::RestoreAhead(PullContext& c,
+                                                  const StateReader& r,
+                                                  std::vector<Pulled> ahead) {
   Stop();
   auto chunk = std::make_shared<Chunk>();
-  HR_RETURN_IF_ERROR(
-      r.GetElements(prefix(), "invocation_results", &chunk->elements));
-  chunk->errors.resize(chunk->elements.size());
+  for (Pulled& p : ahead) {
+    chunk->elements.push_back(std::move(p.element));
+    chunk->errors.push_back(std::move(p.status));
+  }
   chunk->done = true;
-  HR_RETURN_IF_ERROR(InputIterator::Restore(c, r));
+  HR_RETURN_IF_ERROR(KeptInputIterator::Restore(c, r));
   std::lock_guard<std::mutex> lock(mutex_);
   chunks_.clear();
   current_ = std::move(chunk);
@@ -277,12 +284,15 @@ Status MakeParallelMap(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const int64_t parallel,
                       IntInput(c, c.num_inputs() - 1, "num_parallel_calls"));
   HR_RETURN_IF_ERROR(CheckParallelism(parallel));
-  const std::string* order = c.op().attrs().Get<std::string>("deterministic");
+  const std::string* text = c.op().attrs().Get<std::string>("deterministic");
   const bool* sloppy = c.op().attrs().Get<bool>("sloppy");
-  const bool ordered =
-      !(order && *order == "false") && !(sloppy != nullptr && *sloppy);
+  Order order = Order::kOpen;
+  if (text != nullptr && *text != "default") {
+    order = *text == "false" ? Order::kAny : Order::kKept;
+  }
+  if (sloppy != nullptr) order = *sloppy ? Order::kAny : Order::kKept;
   return SetDataset<ParallelMapDataset>(c, std::move(spec), std::move(input),
-                                        std::move(f), parallel, ordered);
+                                        std::move(f), parallel, order);
 }
 
 Status MakeMapAndBatch(KernelContext& c) {
@@ -300,11 +310,14 @@ Status MakeMapAndBatch(KernelContext& c) {
   for (Shape& s : mapped.shapes) {
     if (s.known_rank() && s.rank() > 0) s = s.Sub(1, s.rank());
   }
-  DatasetPtr map = std::make_shared<const ParallelMapDataset>(
-      std::move(mapped), std::move(input), std::move(f), parallel, true);
-  HR_ASSIGN_OR_RETURN(DatasetPtr batched,
-                      Batched(std::move(spec), std::move(map), size, drop));
-  c.set_output(0, DatasetTensor(std::move(batched)));
+  if (size <= 0) {
+    return InvalidArgument("Batch size must be greater than zero.");
+  }
+  auto map = std::make_shared<const ParallelMapDataset>(
+      std::move(mapped), std::move(input), std::move(f), parallel,
+      Order::kOpen);
+  c.set_output(0, DatasetTensor(MapAndBatch(std::move(spec), std::move(map),
+                                            size, drop)));
   return OkStatus();
 }
 

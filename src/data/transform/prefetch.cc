@@ -1,19 +1,11 @@
 // PrefetchDataset: a thread that is ahead of who reads.
 #include "data/transform/prefetch.h"
 
-#include <condition_variable>
-#include <deque>
-#include <thread>
-
 #include "data/dataset_op.h"
+#include "data/transform/read_ahead.h"
 
 namespace headrace {
 namespace {
-
-// A buffer whose size is left to us starts with this and doubles whenever it
-// runs empty, up to the other.
-constexpr int64_t kFirstLimit = 2;
-constexpr int64_t kLastLimit = 64;
 
 class PrefetchDataset : public InputDataset {
  public:
@@ -21,43 +13,51 @@ class PrefetchDataset : public InputDataset {
       : InputDataset(std::move(spec), std::move(input)), size_(size) {}
   StringView kind() const override { return "Prefetch"; }
 
-  class Iterator : public InputIterator<PrefetchDataset> {
+  class Iterator : public IteratorOf<PrefetchDataset> {
    public:
-    Iterator(const PrefetchDataset* d, std::string prefix)
-        : InputIterator(d, std::move(prefix)),
-          limit_(d->size_ < 0 ? kFirstLimit : d->size_) {}
-    ~Iterator() override { Stop(); }
-
-    Status Next(PullContext& c, Element* out, bool* end) override;
-    Status Save(PullContext& c, StateWriter& w) override;
-    Status Restore(PullContext& c, const StateReader& r) override;
+    using IteratorOf::IteratorOf;
+    Status Start(PullContext& c) override {
+      HR_ASSIGN_OR_RETURN(IteratorPtr input,
+                          dataset().input().Iterate(c, prefix()));
+      reader_ = std::make_unique<ReadAhead>(std::move(input), dataset().size_);
+      return OkStatus();
+    }
+    Status Next(PullContext& c, Element* out, bool* end) override {
+      return reader_->Next(c, out, end);
+    }
+    Status Save(PullContext& c, StateWriter& w) override {
+      std::vector<Pulled> ahead;
+      HR_RETURN_IF_ERROR(reader_->Save(c, w, &ahead));
+      w.PutInt(prefix(), "buffer_size", static_cast<int64_t>(ahead.size()));
+      for (size_t i = 0; i < ahead.size(); ++i) {
+        const std::string at = absl::StrCat(prefix(), "::", i);
+        w.PutStatus(at, "status.code", "status.error_message", ahead[i].status);
+        if (!ahead[i].status.ok()) continue;
+        HR_RETURN_IF_ERROR(
+            w.PutElement(at, "buffer.size", "buffer", ahead[i].element));
+      }
+      return OkStatus();
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(const int64_t n, r.GetCount(prefix(), "buffer_size"));
+      std::vector<Pulled> ahead;
+      for (int64_t i = 0; i < n; ++i) {
+        const std::string at = absl::StrCat(prefix(), "::", i);
+        Pulled p;
+        HR_RETURN_IF_ERROR(
+            r.GetStatus(at, "status.code", "status.error_message", &p.status));
+        if (p.status.ok()) {
+          HR_ASSIGN_OR_RETURN(p.element,
+                              r.GetElement(at, "buffer.size", "buffer"));
+          HR_RETURN_IF_ERROR(CheckSaved(at, dataset().spec(), p.element));
+        }
+        ahead.push_back(std::move(p));
+      }
+      return reader_->Restore(c, r, std::move(ahead));
+    }
 
    private:
-    struct Item {
-      Element element;
-      Status status;
-    };
-    void Stop() {
-      if (!thread_.joinable()) return;
-      {
-        std::lock_guard<std::mutex> lock(mutex_);
-        stop_ = true;
-      }
-      room_.notify_all();
-      thread_.join();
-      stop_ = false;
-    }
-    void Work(PullContext& c);
-
-    std::thread thread_;  // begun by the first Next
-    // Held by the thread while it pulls and puts down what came: who holds it
-    // sees a place between two elements. Before mutex_.
-    std::mutex input_mutex_;
-    std::mutex mutex_;  // guards all below
-    std::condition_variable room_, filled_;
-    std::deque<Item> buffer_;
-    int64_t limit_;
-    bool stop_ = false, finished_ = false, waiting_ = false, begun_ = false;
+    std::unique_ptr<ReadAhead> reader_;
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -66,88 +66,6 @@ class PrefetchDataset : public InputDataset {
  private:
   const int64_t size_;  // negative: as it turns out well
 };
-
-void PrefetchDataset::Iterator::Work(PullContext& c) {
-  while (true) {
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      room_.wait(lock, [&] {
-        return stop_ || static_cast<int64_t>(buffer_.size()) < limit_;
-      });
-      if (stop_) return;
-    }
-    std::lock_guard<std::mutex> pulling(input_mutex_);
-    Item item;
-    bool end = false;
-    item.status = NextInput(c, &item.element, &end);
-    const bool cancelled = c.token->cancelled();
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (end && item.status.ok()) {
-      finished_ = true;
-    } else {
-      buffer_.push_back(std::move(item));
-    }
-    if (cancelled) finished_ = true;
-    if (waiting_) filled_.notify_one();
-    if (finished_) return;
-  }
-}
-
-Status PrefetchDataset::Iterator::Next(PullContext& c, Element* out,
-                                       bool* end) {
-  if (dataset().size_ == 0) return NextInput(c, out, end);
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (!begun_) {
-    begun_ = true;
-    c.has_threads = true;
-    thread_ = std::thread([this, &c] { Work(c); });
-  }
-  if (buffer_.empty() && !finished_) {
-    if (dataset().size_ < 0) limit_ = std::min(2 * limit_, kLastLimit);
-    waiting_ = true;
-    while (buffer_.empty() && !finished_) {
-      filled_.wait_for(lock, std::chrono::milliseconds(100));
-      HR_RETURN_IF_ERROR(c.CheckCancelled());
-    }
-    waiting_ = false;
-  }
-  if (buffer_.empty()) {
-    *end = true;
-    return c.CheckCancelled();
-  }
-  Status s = std::move(buffer_.front().status);
-  *out = std::move(buffer_.front().element);
-  buffer_.pop_front();
-  lock.unlock();
-  room_.notify_one();
-  return s;
-}
-
-Status PrefetchDataset::Iterator::Save(PullContext& c, StateWriter& w) {
-  std::lock_guard<std::mutex> pulling(input_mutex_);
-  std::lock_guard<std::mutex> lock(mutex_);
-  w.PutInt(prefix(), "buffer_size", static_cast<int64_t>(buffer_.size()));
-  std::vector<Element> elements;
-  for (const Item& item : buffer_) {
-    HR_RETURN_IF_ERROR(item.status);
-    elements.push_back(item.element);
-  }
-  w.PutElements(prefix(), "buffer", elements);
-  return InputIterator::Save(c, w);
-}
-
-Status PrefetchDataset::Iterator::Restore(PullContext& c,
-                                          const StateReader& r) {
-  Stop();
-  std::vector<Element> elements;
-  HR_RETURN_IF_ERROR(r.GetElements(prefix(), "buffer", &elements));
-  HR_RETURN_IF_ERROR(InputIterator::Restore(c, r));
-  std::lock_guard<std::mutex> lock(mutex_);
-  buffer_.clear();
-  for (Element& e : elements) buffer_.push_back({std::move(e), OkStatus()});
-  begun_ = finished_ = false;
-  return OkStatus();
-}
 
 Status MakePrefetch(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));

@@ -1,12 +1,11 @@
-// Reading ahead.
+// A dataset that is read ahead of who reads it.
 #pragma once
 
 #include "data/dataset.h"
 
 namespace headrace {
 
-// The input, made ahead of time by a thread, at most `size` elements
-// (negative: as it turns out well; 0: no thread).
+// `size` elements ahead; 0: none; negative: as it turns out well.
 DatasetPtr Prefetched(DatasetPtr input, int64_t size);
 
 }  // namespace headrace

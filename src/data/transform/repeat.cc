@@ -1,5 +1,6 @@
 // RepeatDataset: the input again and again.
 #include "data/dataset_op.h"
+#include "data/transform/shuffle.h"
 
 namespace headrace {
 namespace {
@@ -19,6 +20,13 @@ class RepeatDataset : public InputDataset {
     int64_t total;
     if (n < 0) return n;
     return MultiplyChecked(n, count_, &total) ? total : kInfiniteCardinality;
+  }
+
+  // One turn is the input itself; shuffles go from turn to turn themselves.
+  DatasetPtr StandIn(const PullContext& c) const override {
+    if (c.options.drop_idle && count_ == 1) return inputs()[0];
+    if (!c.options.fuse_shuffles || count_ == 0) return nullptr;
+    return RepeatedShuffle(*input().Resolved(c), count_);
   }
 
   class Iterator : public IteratorOf<RepeatDataset> {
@@ -48,26 +56,21 @@ class RepeatDataset : public InputDataset {
       }
     }
     Status Save(PullContext& c, StateWriter& w) override {
+      if (dataset().count_ == 0) return OkStatus();
       w.PutInt(prefix(), "i", turn_);
-      return SaveInput(c, w, prefix(), Key(), input_.get());
+      return SaveInput(c, w, prefix(), "input_impl_empty", input_.get());
     }
     Status Restore(PullContext& c, const StateReader& r) override {
+      if (dataset().count_ == 0) return OkStatus();
       input_.reset();
-      turn_ = 0;
-      if (r.Has(prefix(), "i")) {
-        HR_ASSIGN_OR_RETURN(turn_, r.GetInt(prefix(), "i"));
-      }
-      return RestoreInput(c, r, prefix(), Key(), dataset().input(), Parent(),
-                          &input_);
+      HR_ASSIGN_OR_RETURN(turn_, r.GetCount(prefix(), "i"));
+      return RestoreInput(c, r, prefix(), "input_impl_empty", dataset().input(),
+                          Parent(), &input_);
     }
 
    private:
-    StringView Key() const {
-      return dataset().count_ < 0 ? "uninitialized" : "input_impl_empty";
-    }
-    // Turns of a finite repetition have states of their own.
+    // Turns have states of their own.
     std::string Parent() const {
-      if (dataset().count_ < 0) return prefix();
       return absl::StrCat(prefix(), "[", turn_, "]");
     }
 

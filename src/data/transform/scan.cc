@@ -13,13 +13,13 @@ class ScanDataset : public InputDataset {
         f_(std::move(f)) {}
   StringView kind() const override { return "Scan"; }
 
-  class Iterator : public InputIterator<ScanDataset> {
+  class Iterator : public KeptInputIterator<ScanDataset> {
    public:
     Iterator(const ScanDataset* d, std::string prefix)
-        : InputIterator(d, std::move(prefix)), state_(d->initial_) {}
+        : KeptInputIterator(d, std::move(prefix)), state_(d->initial_) {}
     Status Start(PullContext& c) override {
       HR_ASSIGN_OR_RETURN(run_, dataset().f_->Begin(c));
-      return InputIterator::Start(c);
+      return KeptInputIterator::Start(c);
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
       Element element;
@@ -46,15 +46,19 @@ class ScanDataset : public InputDataset {
       return OkStatus();
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      w.PutElement(prefix(), "state", state_);
-      return InputIterator::Save(c, w);
+      HR_RETURN_IF_ERROR(w.PutElement(prefix(), FullKey(prefix(), "state_size"),
+                                      FullKey(prefix(), "state"), state_));
+      return KeptInputIterator::Save(c, w);
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(state_, r.GetElement(prefix(), "state"));
-      if (state_.size() != dataset().initial_.size()) {
-        return InvalidArgument("the saved state of ", prefix(), " is damaged");
+      HR_ASSIGN_OR_RETURN(
+          state_, r.GetElement(prefix(), FullKey(prefix(), "state_size"),
+                               FullKey(prefix(), "state")));
+      bool fits = state_.size() == dataset().initial_.size();
+      for (size_t i = 0; fits && i < state_.size(); ++i) {
+        fits = state_[i].dtype() == dataset().initial_[i].dtype();
       }
-      return InputIterator::Restore(c, r);
+      return fits ? KeptInputIterator::Restore(c, r) : DamagedState(prefix());
     }
 
    private:

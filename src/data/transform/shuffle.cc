@@ -1,5 +1,9 @@
 // ShuffleDataset and its kin: elements drawn from a buffer, in upstream's
 // order for the same seeds.
+#include "data/transform/shuffle.h"
+
+#include <tuple>
+
 #include "data/dataset_op.h"
 #include "data/source/seed_generator.h"
 
@@ -25,6 +29,13 @@ class ShuffleDataset : public InputDataset {
     return MultiplyChecked(n, count_, &total) ? total : kInfiniteCardinality;
   }
 
+  // The same for `count` turns; null where it has several already.
+  DatasetPtr Repeated(int64_t count) const {
+    if (count_ != 1) return nullptr;
+    return std::make_shared<const ShuffleDataset>(spec(), inputs()[0],
+                                                  buffer_size_, count, seeds_);
+  }
+
   int64_t walks() const override { return seeds_->count(); }
   void SetWalks(int64_t n) const override { seeds_->Reset(n); }
 
@@ -34,10 +45,7 @@ class ShuffleDataset : public InputDataset {
    public:
     using IteratorOf::IteratorOf;
     Status Start(PullContext& c) override {
-      const auto [seed, seed2] = dataset().seeds_->Next();
-      seed_ = seed;
-      seed2_ = seed2;
-      words_ = WordStream(seed, seed2);
+      NextSeeds();
       return OpenInput(c);
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
@@ -48,6 +56,7 @@ class ShuffleDataset : public InputDataset {
       }
       while (slices_.front().begin == slices_.front().end) {
         slices_.erase(slices_.begin());
+        NextSeeds();
       }
       Slice& slice = slices_.front();
       const int64_t n = slice.end - slice.begin;
@@ -63,9 +72,15 @@ class ShuffleDataset : public InputDataset {
     Status Restore(PullContext& c, const StateReader& r) override;
 
    private:
+    // Elements of one turn, by number.
     struct Slice {
       int64_t begin, end;
     };
+    // Each turn is drawn with seeds of its own.
+    void NextSeeds() {
+      std::tie(seed_, seed2_) = dataset().seeds_->Next();
+      words_ = WordStream(seed_, seed2_);
+    }
     Element& At(int64_t i) {
       return buffer_[i % static_cast<int64_t>(buffer_.size())];
     }
@@ -76,6 +91,10 @@ class ShuffleDataset : public InputDataset {
       return OkStatus();
     }
     Status Fill(PullContext& c);
+    Status SaveBuffer(StateWriter& w);
+    Status RestoreBuffer(const StateReader& r);
+    Status RestoreSlices(const StateReader& r);
+    Status RestoreTurn(PullContext& c, const StateReader& r);
     // Puts element number tail_ into the ring, which grows while it is young.
     void Push(Element element);
 
@@ -138,68 +157,104 @@ void ShuffleDataset::Iterator::Push(Element element) {
   slices_.back().end = tail_;
 }
 
+// A ring that is larger than this is saved with no empty places.
+constexpr int64_t kMostPlaces = 1 << 24;
+
+// The ring as upstream has it: as large as it may become, element number i at
+// i modulo its size.
+Status ShuffleDataset::Iterator::SaveBuffer(StateWriter& w) {
+  int64_t size = dataset().buffer_size_;
+  if (size < 0 || size > kMostPlaces) size = std::max<int64_t>(1, held_);
+  std::vector<const Element*> places(size);
+  for (int64_t i = tail_ - held_; i < tail_; ++i) places[i % size] = &At(i);
+  return w.PutBuffer(absl::StrCat(prefix(), ":buffer"), places);
+}
+
 Status ShuffleDataset::Iterator::Save(PullContext& c, StateWriter& w) {
+  w.PutInt(prefix(), "epoch_num_random_samples", dataset().seeds_->samples());
+  w.PutInt(prefix(), "num_random_samples", words_.taken());
   w.PutInt(prefix(), "seed", seed_);
   w.PutInt(prefix(), "seed2", seed2_);
-  w.PutInt(prefix(), "num_random_samples", words_.taken());
-  w.PutInt(prefix(), "epoch", turn_);
-  w.PutInt(prefix(), "tail", tail_);
-  w.PutInt(prefix(), "turn_empty", turn_empty_);
+  HR_RETURN_IF_ERROR(
+      SaveInput(c, w, prefix(), "end_of_input_sequence", input_.get()));
+  w.PutInt(prefix(), "epoch", turn_ + (input_ != nullptr));
+  w.PutInt(prefix(), "num_elements", held_);
   w.PutInt(prefix(), "slices_size", static_cast<int64_t>(slices_.size()));
   for (size_t i = 0; i < slices_.size(); ++i) {
     w.PutInt(prefix(), absl::StrCat("slices_start_", i), slices_[i].begin);
     w.PutInt(prefix(), absl::StrCat("slices_end_", i), slices_[i].end);
+    w.PutInt(prefix(), absl::StrCat("slices_reached_end_of_sequence_", i),
+             !input_ || i + 1 < slices_.size());
   }
-  std::vector<Element> held;
-  for (int64_t i = tail_ - held_; i < tail_; ++i) held.push_back(At(i));
-  w.PutElements(prefix(), "buffer", held);
-  return SaveInput(c, w, prefix(), "end_of_input_sequence", input_.get());
+  if (!turn_empty_) w.PutMark(prefix(), "data_produced");
+  return SaveBuffer(w);
+}
+
+Status ShuffleDataset::Iterator::RestoreSlices(const StateReader& r) {
+  HR_ASSIGN_OR_RETURN(const int64_t n, r.GetCount(prefix(), "slices_size"));
+  slices_.clear();
+  for (int64_t i = 0; i < n; ++i) {
+    HR_ASSIGN_OR_RETURN(const int64_t begin,
+                        r.GetCount(prefix(), absl::StrCat("slices_start_", i)));
+    HR_ASSIGN_OR_RETURN(const int64_t end,
+                        r.GetCount(prefix(), absl::StrCat("slices_end_", i)));
+    const bool follows = i == 0 || begin == slices_.back().end;
+    if (!follows || end < begin) return DamagedState(prefix());
+    slices_.push_back({begin, end});
+  }
+  tail_ = n == 0 ? 0 : slices_.back().end;
+  held_ = n == 0 ? 0 : tail_ - slices_.front().begin;
+  return OkStatus();
+}
+
+Status ShuffleDataset::Iterator::RestoreBuffer(const StateReader& r) {
+  HR_ASSIGN_OR_RETURN(std::vector<Element> saved,
+                      r.GetBuffer(absl::StrCat(prefix(), ":buffer")));
+  const int64_t most = dataset().buffer_size_;
+  if (held_ > static_cast<int64_t>(saved.size()) ||
+      (most > 0 && held_ > most)) {
+    return DamagedState(prefix());
+  }
+  buffer_.assign(std::max<int64_t>(held_, 1), Element());
+  for (int64_t i = tail_ - held_; i < tail_; ++i) {
+    Element& e = saved[i % static_cast<int64_t>(saved.size())];
+    HR_RETURN_IF_ERROR(CheckSaved(prefix(), dataset().spec(), e));
+    At(i) = std::move(e);
+  }
+  return OkStatus();
+}
+
+// The input, and how many turns it has had.
+Status ShuffleDataset::Iterator::RestoreTurn(PullContext& c,
+                                             const StateReader& r) {
+  HR_ASSIGN_OR_RETURN(const int64_t epoch, r.GetCount(prefix(), "epoch"));
+  if (epoch == 0) {  // nothing was read: as Start left it
+    return slices_.empty() ? OpenInput(c) : DamagedState(prefix());
+  }
+  turn_empty_ = !r.Has(prefix(), "data_produced");
+  if (slices_.empty()) slices_.push_back({tail_, tail_});
+  HR_RETURN_IF_ERROR(RestoreInput(c, r, prefix(), "end_of_input_sequence",
+                                  dataset().input(), prefix(), &input_));
+  turn_ = epoch - (input_ != nullptr);
+  const bool more =
+      dataset().count_ < 0 ? !turn_empty_ : turn_ < dataset().count_;
+  return !input_ && more ? OpenInput(c) : OkStatus();
 }
 
 Status ShuffleDataset::Iterator::Restore(PullContext& c, const StateReader& r) {
   HR_ASSIGN_OR_RETURN(seed_, r.GetInt(prefix(), "seed"));
   HR_ASSIGN_OR_RETURN(seed2_, r.GetInt(prefix(), "seed2"));
   HR_ASSIGN_OR_RETURN(const int64_t taken,
-                      r.GetInt(prefix(), "num_random_samples"));
-  HR_ASSIGN_OR_RETURN(turn_, r.GetInt(prefix(), "epoch"));
-  HR_ASSIGN_OR_RETURN(tail_, r.GetInt(prefix(), "tail"));
-  turn_empty_ = r.Flag(prefix(), "turn_empty");
-  HR_ASSIGN_OR_RETURN(const int64_t slices, r.GetInt(prefix(), "slices_size"));
-  std::vector<Element> held;
-  HR_RETURN_IF_ERROR(r.GetElements(prefix(), "buffer", &held));
-  held_ = static_cast<int64_t>(held.size());
-  if (taken < 0 || tail_ < held_ || slices < 1 || slices > held_ + 2) {
-    return InvalidArgument("the saved state of ", prefix(), " is damaged");
-  }
-  int64_t at = tail_ - held_;
-  slices_.clear();
-  for (int64_t i = 0; i < slices; ++i) {
-    HR_ASSIGN_OR_RETURN(const int64_t begin,
-                        r.GetInt(prefix(), absl::StrCat("slices_start_", i)));
-    HR_ASSIGN_OR_RETURN(const int64_t end,
-                        r.GetInt(prefix(), absl::StrCat("slices_end_", i)));
-    if (begin != at || end < begin || end > tail_) {
-      return InvalidArgument("the saved slices of ", prefix(), " are damaged");
-    }
-    at = end;
-    slices_.push_back({begin, end});
-  }
-  if (at != tail_) {
-    return InvalidArgument("the saved slices of ", prefix(), " are damaged");
-  }
-  const int64_t most = dataset().buffer_size_;
-  buffer_.assign(most > 0 ? std::min<int64_t>(most, std::max<int64_t>(held_, 1))
-                          : std::max<int64_t>(held_, 1),
-                 Element());
-  if (held_ > static_cast<int64_t>(buffer_.size())) {
-    return InvalidArgument("the saved buffer of ", prefix(), " is larger than ",
-                           most);
-  }
-  for (int64_t i = 0; i < held_; ++i) At(tail_ - held_ + i) = held[i];
+                      r.GetCount(prefix(), "num_random_samples"));
+  HR_ASSIGN_OR_RETURN(const int64_t samples,
+                      r.GetCount(prefix(), "epoch_num_random_samples"));
+  HR_RETURN_IF_ERROR(RestoreSlices(r));
+  HR_RETURN_IF_ERROR(RestoreBuffer(r));
+  HR_RETURN_IF_ERROR(RestoreTurn(c, r));
+  dataset().seeds_->ResetSamples(samples);
   words_ = WordStream(seed_, seed2_);
   words_.Seek(taken);
-  return RestoreInput(c, r, prefix(), "end_of_input_sequence",
-                      dataset().input(), prefix(), &input_);
+  return OkStatus();
 }
 
 // The generator of input i, or one of the op's own seeds.
@@ -298,4 +353,10 @@ HR_OP(ShuffleAndRepeatDatasetV2)
     .Stateful() HR_DATASET_END((MakeShuffle<2, 5, 4>));
 
 }  // namespace
+
+DatasetPtr RepeatedShuffle(const Dataset& dataset, int64_t count) {
+  const auto* shuffle = dynamic_cast<const ShuffleDataset*>(&dataset);
+  return shuffle == nullptr ? nullptr : shuffle->Repeated(count);
+}
+
 }  // namespace headrace

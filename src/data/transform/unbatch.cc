@@ -6,25 +6,10 @@ namespace headrace {
 namespace {
 
 // The rows of an input's elements, some at a time.
-template <typename D>
-class RowsIterator : public InputIterator<D> {
+template <typename D, template <typename> class Base>
+class RowsIterator : public Base<D> {
  public:
-  using InputIterator<D>::InputIterator;
-  Status Save(PullContext& c, StateWriter& w) override {
-    w.PutInt(this->prefix(), "current_index", at_);
-    w.PutElement(this->prefix(), "tensors", current_);
-    return InputIterator<D>::Save(c, w);
-  }
-  Status Restore(PullContext& c, const StateReader& r) override {
-    HR_ASSIGN_OR_RETURN(current_, r.GetElement(this->prefix(), "tensors"));
-    HR_ASSIGN_OR_RETURN(at_, r.GetInt(this->prefix(), "current_index"));
-    HR_RETURN_IF_ERROR(Check());
-    if (at_ < 0 || at_ > rows_) {
-      return InvalidArgument("the saved state of ", this->prefix(),
-                             " is damaged");
-    }
-    return InputIterator<D>::Restore(c, r);
-  }
+  using Base<D>::Base;
 
  protected:
   // Goes on to an element with rows left; *end when there is none.
@@ -45,10 +30,37 @@ class RowsIterator : public InputIterator<D> {
     }
     return OkStatus();
   }
+  // Puts current_ where rows of it are left.
+  Status SaveRows(StateWriter& w) {
+    if (at_ == rows_) return OkStatus();
+    const std::string& prefix = this->prefix();
+    for (size_t k = 0; k < current_.size(); ++k) {
+      HR_RETURN_IF_ERROR(w.Put(prefix, TensorKey(k), current_[k]));
+    }
+    return OkStatus();
+  }
+  // Goes on at row `at` of the element that was put.
+  Status RestoreRows(const StateReader& r, int64_t at) {
+    const std::string& prefix = this->prefix();
+    current_.clear();
+    for (int k = 0; k < this->dataset().input().width(); ++k) {
+      HR_ASSIGN_OR_RETURN(Tensor t, r.Get(prefix, TensorKey(k)));
+      current_.push_back(std::move(t));
+    }
+    HR_RETURN_IF_ERROR(
+        CheckSaved(prefix, this->dataset().input().spec(), current_));
+    HR_RETURN_IF_ERROR(Check());
+    if (at < 0 || at > rows_) return DamagedState(prefix);
+    at_ = at;
+    return OkStatus();
+  }
   Element current_;
   int64_t at_ = 0, rows_ = 0;
 
  private:
+  std::string TensorKey(size_t k) const {
+    return FullKey(this->prefix(), absl::StrCat("tensors[", k, "]"));
+  }
   Status Check() {
     for (size_t k = 0; k < current_.size(); ++k) {
       if (current_[k].rank() == 0) {
@@ -84,7 +96,7 @@ class UnbatchDataset : public InputDataset {
     return MultiplyChecked(n, rows, &total) ? total : kInfiniteCardinality;
   }
 
-  class Iterator : public RowsIterator<UnbatchDataset> {
+  class Iterator : public RowsIterator<UnbatchDataset, InputIterator> {
    public:
     using RowsIterator::RowsIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
@@ -95,6 +107,24 @@ class UnbatchDataset : public InputDataset {
       ++at_;
       return OkStatus();
     }
+    Status Save(PullContext& c, StateWriter& w) override {
+      HR_RETURN_IF_ERROR(
+          SaveInput(c, w, prefix(), Key("input_impl_empty"), input_.get()));
+      w.PutInt(prefix(), Key("current_index"), at_);
+      w.PutInt(prefix(), Key("n"), rows_);
+      return SaveRows(w);
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      HR_ASSIGN_OR_RETURN(const int64_t at,
+                          r.GetInt(prefix(), Key("current_index")));
+      HR_ASSIGN_OR_RETURN(const int64_t rows, r.GetInt(prefix(), Key("n")));
+      if (at < rows) HR_RETURN_IF_ERROR(RestoreRows(r, at));
+      return RestoreInput(c, r, prefix(), Key("input_impl_empty"),
+                          dataset().input(), prefix(), &input_);
+    }
+
+   private:
+    std::string Key(StringView key) const { return FullKey(prefix(), key); }
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -111,7 +141,7 @@ class RebatchDataset : public InputDataset {
   StringView kind() const override { return "RebatchV2"; }
   int64_t Cardinality() const override { return kUnknownCardinality; }
 
-  class Iterator : public RowsIterator<RebatchDataset> {
+  class Iterator : public RowsIterator<RebatchDataset, KeptInputIterator> {
    public:
     using RowsIterator::RowsIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
@@ -135,16 +165,18 @@ class RebatchDataset : public InputDataset {
       return Join(parts, have, out);
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      w.PutInt(prefix(), "desired_batch_size_index", turn_);
-      return RowsIterator::Save(c, w);
+      const int64_t sizes = static_cast<int64_t>(dataset().sizes_.size());
+      w.PutInt(prefix(), Key("batch_sizes_index"), turn_ % sizes);
+      w.PutInt(prefix(), Key("offset"), at_ == rows_ ? -1 : at_);
+      HR_RETURN_IF_ERROR(SaveRows(w));
+      return input_->Save(c, w);
     }
     Status Restore(PullContext& c, const StateReader& r) override {
       HR_ASSIGN_OR_RETURN(turn_,
-                          r.GetInt(prefix(), "desired_batch_size_index"));
-      if (turn_ < 0) {
-        return InvalidArgument("the saved state of ", prefix(), " is damaged");
-      }
-      return RowsIterator::Restore(c, r);
+                          r.GetCount(prefix(), Key("batch_sizes_index")));
+      HR_ASSIGN_OR_RETURN(const int64_t at, r.GetInt(prefix(), Key("offset")));
+      if (at >= 0) HR_RETURN_IF_ERROR(RestoreRows(r, at));
+      return input_->Restore(c, r);
     }
 
    private:
@@ -175,6 +207,7 @@ class RebatchDataset : public InputDataset {
       }
       return OkStatus();
     }
+    std::string Key(StringView key) const { return FullKey(prefix(), key); }
     int64_t turn_ = 0;
   };
   IteratorPtr NewIterator(std::string prefix) const override {

@@ -15,9 +15,9 @@ class UniqueDataset : public InputDataset {
   StringView kind() const override { return "Unique"; }
   int64_t Cardinality() const override { return kUnknownCardinality; }
 
-  class Iterator : public InputIterator<UniqueDataset> {
+  class Iterator : public KeptInputIterator<UniqueDataset> {
    public:
-    using InputIterator::InputIterator;
+    using KeptInputIterator::KeptInputIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
       while (true) {
         HR_RETURN_IF_ERROR(c.CheckCancelled());
@@ -29,26 +29,32 @@ class UniqueDataset : public InputDataset {
       }
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      std::vector<Element> seen;
+      Element seen;
       for (const std::string& key : seen_) {
-        seen.push_back({Tensor::Scalar<std::string>(key)});
+        HR_ASSIGN_OR_RETURN(Element e, DecodeElement(key));
+        for (Tensor& t : e) seen.push_back(std::move(t));
       }
-      w.PutElements(prefix(), "unique_elements", seen);
-      return InputIterator::Save(c, w);
+      HR_RETURN_IF_ERROR(
+          w.PutElement(prefix(), FullKey(prefix(), "unique_elements_size"),
+                       FullKey(prefix(), "unique_elements"), seen));
+      return KeptInputIterator::Save(c, w);
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      std::vector<Element> seen;
-      HR_RETURN_IF_ERROR(r.GetElements(prefix(), "unique_elements", &seen));
+      HR_ASSIGN_OR_RETURN(
+          const Element seen,
+          r.GetElement(prefix(), FullKey(prefix(), "unique_elements_size"),
+                       FullKey(prefix(), "unique_elements")));
+      const size_t width = dataset().spec().types.size();
+      if (seen.size() % width != 0) return DamagedState(prefix());
       seen_.clear();
-      for (const Element& e : seen) {
-        if (e.size() != 1 || e[0].dtype() != DType::kString ||
-            e[0].num_elements() != 1) {
-          return InvalidArgument("the saved state of ", prefix(),
-                                 " is damaged");
-        }
-        seen_.insert(e[0].scalar<std::string>());
+      for (size_t i = 0; i < seen.size(); i += width) {
+        const Element element(seen.begin() + i, seen.begin() + i + width);
+        HR_RETURN_IF_ERROR(CheckSaved(prefix(), dataset().spec(), element));
+        std::string key;
+        HR_RETURN_IF_ERROR(EncodeElement(element, &key));
+        seen_.insert(std::move(key));
       }
-      return InputIterator::Restore(c, r);
+      return KeptInputIterator::Restore(c, r);
     }
 
    private:
@@ -81,6 +87,18 @@ class IgnoreErrorsDataset : public InputDataset {
         }
       }
     }
+    Status Save(PullContext& c, StateWriter& w) override {
+      if (input_) return input_->Save(c, w);
+      w.PutMark(prefix(), FullKey(prefix(), "input_impls_empty"));
+      return OkStatus();
+    }
+    Status Restore(PullContext& c, const StateReader& r) override {
+      if (r.Has(prefix(), FullKey(prefix(), "input_impls_empty"))) {
+        input_.reset();
+        return OkStatus();
+      }
+      return input_->Restore(c, r);
+    }
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -97,9 +115,9 @@ class AssertCardinalityDataset : public InputDataset {
   StringView kind() const override { return "AssertCardinality"; }
   int64_t Cardinality() const override { return n_; }
 
-  class Iterator : public InputIterator<AssertCardinalityDataset> {
+  class Iterator : public KeptInputIterator<AssertCardinalityDataset> {
    public:
-    using InputIterator::InputIterator;
+    using KeptInputIterator::KeptInputIterator;
     Status Next(PullContext& c, Element* out, bool* end) override {
       HR_RETURN_IF_ERROR(NextInput(c, out, end));
       at_ += !*end;
@@ -124,12 +142,13 @@ class AssertCardinalityDataset : public InputDataset {
       return OkStatus();
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      w.PutInt(prefix(), "num_elements", at_);
-      return InputIterator::Save(c, w);
+      w.PutInt(prefix(), FullKey(prefix(), "num_elements"), at_);
+      return KeptInputIterator::Save(c, w);
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_ASSIGN_OR_RETURN(at_, r.GetInt(prefix(), "num_elements"));
-      return InputIterator::Restore(c, r);
+      HR_ASSIGN_OR_RETURN(
+          at_, r.GetCount(prefix(), FullKey(prefix(), "num_elements")));
+      return KeptInputIterator::Restore(c, r);
     }
 
    private:
@@ -164,13 +183,6 @@ Status MakeAssertCardinality(KernelContext& c) {
                                               std::move(input), n);
 }
 
-// What only says how to run gives the input itself.
-Status HandOn(KernelContext& c) {
-  HR_RETURN_IF_ERROR(DatasetOf(c.input(0)).status());
-  c.set_output(0, c.input(0));
-  return OkStatus();
-}
-
 HR_OP(UniqueDataset)
     .Input("input_dataset: variant")
     .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
@@ -188,50 +200,6 @@ HR_OP(AssertCardinalityDataset)
     .Output("handle: variant") HR_DATASET_SPEC.Doc(
         "The elements, whose number is promised and checked.")
         HR_DATASET_END(MakeAssertCardinality);
-
-HR_OP(OptionsDataset)
-    .Input("input_dataset: variant")
-    .Output("handle: variant")
-    .Attr("serialized_options: string") HR_DATASET_SPEC
-    .Attr("metadata: string = ''")
-    .Doc("The input; options say how to run, not what comes.")
-        HR_DATASET_END(HandOn);
-
-HR_OP(ModelDataset)
-    .Input("input_dataset: variant")
-    .Output("handle: variant")
-    .Attr("algorithm: int = 0")
-    .Attr("cpu_budget: int = 0")
-    .Attr("ram_budget: int = 0")
-        HR_DATASET_SPEC.Doc("The input; iterators tune themselves.")
-            HR_DATASET_END(HandOn);
-
-HR_OP(OptimizeDatasetV2)
-    .Input("input_dataset: variant")
-    .Input("optimizations_enabled: string")
-    .Input("optimizations_disabled: string")
-    .Input("optimizations_default: string")
-    .Output("handle: variant") HR_DATASET_SPEC
-    .Attr("optimization_configs: list(string) = []")
-    .Doc("The input; there is nothing to rewrite.") HR_DATASET_END(HandOn);
-
-HR_OP(FinalizeDataset)
-    .Input("input_dataset: variant")
-    .Output("handle: variant")
-    .Attr("has_captured_ref: bool = false") HR_DATASET_SPEC.Doc("The input.")
-        HR_DATASET_END(HandOn);
-
-HR_OP(MaxIntraOpParallelismDataset)
-    .Input("input_dataset: variant")
-    .Input("max_intra_op_parallelism: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Doc("The input.")
-        HR_DATASET_END(HandOn);
-
-HR_OP(PrivateThreadPoolDataset)
-    .Input("input_dataset: variant")
-    .Input("num_threads: int64")
-    .Output("handle: variant") HR_DATASET_SPEC.Doc("The input.")
-        HR_DATASET_END(HandOn);
 
 }  // namespace
 }  // namespace headrace

@@ -51,12 +51,29 @@ class WindowDataset : public InputDataset {
       return OkStatus();
     }
     Status Save(PullContext& c, StateWriter& w) override {
-      w.PutElements(prefix(), "buffer", buffer_);
-      return InputIterator::Save(c, w);
+      if (!input_) w.PutMark(prefix(), "input_impl_empty");
+      w.PutInt(prefix(), "buffer_size", static_cast<int64_t>(buffer_.size()));
+      for (size_t i = 0; i < buffer_.size(); ++i) {
+        const std::string key = absl::StrCat("buffer[", i, "]");
+        w.PutInt(prefix(), key + ".code", 0);
+        HR_RETURN_IF_ERROR(
+            w.PutElement(prefix(), key + ".size", key, buffer_[i]));
+      }
+      return input_ ? input_->Save(c, w) : OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      HR_RETURN_IF_ERROR(r.GetElements(prefix(), "buffer", &buffer_));
-      return InputIterator::Restore(c, r);
+      HR_ASSIGN_OR_RETURN(const int64_t n, r.GetCount(prefix(), "buffer_size"));
+      buffer_.clear();
+      for (int64_t i = 0; i < n; ++i) {
+        const std::string key = absl::StrCat("buffer[", i, "]");
+        HR_ASSIGN_OR_RETURN(Element e,
+                            r.GetElement(prefix(), key + ".size", key));
+        HR_RETURN_IF_ERROR(CheckSaved(prefix(), dataset().input().spec(), e));
+        buffer_.push_back(std::move(e));
+      }
+      if (!r.Has(prefix(), "input_impl_empty")) return input_->Restore(c, r);
+      input_.reset();
+      return OkStatus();
     }
 
    private:

@@ -60,7 +60,9 @@ class ZipDataset : public Dataset {
       return OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
-      if (r.Flag(prefix(), "input_impls_empty")) {
+      HR_ASSIGN_OR_RETURN(const bool gone,
+                          r.GetBool(prefix(), "input_impls_empty"));
+      if (gone) {
         inputs_.clear();
         return OkStatus();
       }
@@ -143,8 +145,11 @@ class ConcatenateDataset : public Dataset {
     }
     Status Save(PullContext& c, StateWriter& w) override {
       w.PutInt(prefix(), "i", part_);
-      return SaveInput(c, w, prefix(), "input_impl_uninitialized",
-                       input_.get());
+      w.PutInt(prefix(), "element_count", 0);
+      for (int64_t i = 0; i < 2; ++i) {
+        w.PutInt(prefix(), Key(i), !input_ || i != part_);
+      }
+      return input_ ? input_->Save(c, w) : OkStatus();
     }
     Status Restore(PullContext& c, const StateReader& r) override {
       HR_ASSIGN_OR_RETURN(part_, r.GetInt(prefix(), "i"));
@@ -152,11 +157,15 @@ class ConcatenateDataset : public Dataset {
         return InvalidArgument("a saved concatenation was at part ", part_);
       }
       if (part_ != 0) HR_RETURN_IF_ERROR(Open(c));
-      if (r.Flag(prefix(), "input_impl_uninitialized")) input_.reset();
-      return input_ ? input_->Restore(c, r) : OkStatus();
+      if (!input_) return OkStatus();
+      HR_ASSIGN_OR_RETURN(const bool gone, r.GetBool(prefix(), Key(part_)));
+      return gone ? OkStatus() : input_->Restore(c, r);
     }
 
    private:
+    static std::string Key(int64_t i) {
+      return absl::StrCat("input_impl_uninitialized[", i, "]");
+    }
     Status Open(PullContext& c) {
       input_.reset();
       if (part_ > 1) return OkStatus();

@@ -1,9 +1,7 @@
 #include "ops/list/tensor_list.h"
 
 #include "op/run_kernel.h"
-#include "ops/math/elementwise/elementwise.h"
 #include "ops/math/elementwise/variant_add.h"
-#include "ops/math/loops/loops.h"
 
 namespace headrace {
 namespace {
@@ -21,18 +19,7 @@ StatusOr<Tensor> AddElements(const Tensor& a, const Tensor& b) {
     }
     return sum;
   }
-  if (a.shape() != b.shape()) {
-    return InvalidArgument("Cannot add tensors with different shapes. Left: ",
-                           a.shape(), " Right: ", b.shape());
-  }
-  const LoopEntry* add = FindBinaryLoop("AddV2", static_cast<int>(a.dtype()));
-  if (add == nullptr) {
-    return InvalidArgument("Trying to add unsupported dtype ",
-                           DTypeName(a.dtype()));
-  }
-  HR_ASSIGN_OR_RETURN(Tensor sum, Tensor::Allocate(a.dtype(), a.shape()));
-  ComputeBinary(add->binary, add->ns, a, b, sum);
-  return sum;
+  return AddTensors(a, b);
 }
 
 StatusOr<Variant> AddLists(const Variant& va, const Variant& vb) {

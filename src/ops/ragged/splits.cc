@@ -48,4 +48,16 @@ Status CheckNestedSplits(absl::Span<const Tensor> splits,
   return OkStatus();
 }
 
+Status SetSplits(KernelContext& c, int i, absl::Span<const int64_t> splits) {
+  HR_RETURN_IF_ERROR(c.Allocate(i, Shape{static_cast<int64_t>(splits.size())}));
+  Tensor& out = c.output(i);
+  for (size_t k = 0; k < splits.size(); ++k) {
+    if (out.dtype() == DType::kInt32 && splits[k] > INT32_MAX) {
+      return InvalidArgument("row splits do not fit in int32");
+    }
+    SetInt(out, static_cast<int64_t>(k), splits[k]);
+  }
+  return OkStatus();
+}
+
 }  // namespace headrace

@@ -2,6 +2,7 @@
 #include "ops/ragged/variant.h"
 
 #include "op/op.h"
+#include "ops/ragged/splits.h"
 
 namespace headrace {
 namespace {
@@ -106,21 +107,6 @@ Status ToVariantRule(ShapeContext& c) {
   }
   const bool ragged = c.num_inputs() > 1;
   c.set_output(0, Shape{first[0] < 0 ? -1 : first[0] - ragged});
-  return OkStatus();
-}
-
-Status SetSplits(KernelContext& c, int i, absl::Span<const int64_t> splits) {
-  HR_RETURN_IF_ERROR(c.Allocate(i, Shape{static_cast<int64_t>(splits.size())}));
-  Tensor& out = c.output(i);
-  for (size_t k = 0; k < splits.size(); ++k) {
-    if (out.dtype() == DType::kInt64) {
-      out.data<int64_t>()[k] = splits[k];
-    } else if (splits[k] > INT32_MAX) {
-      return InvalidArgument("row splits do not fit in int32");
-    } else {
-      out.data<int32_t>()[k] = static_cast<int32_t>(splits[k]);
-    }
-  }
   return OkStatus();
 }
 

@@ -1,9 +1,7 @@
 // RaggedTensorToVariantGradient: the rows' gradients as one of the values. Sums
 // and zeros of ragged tensors in variants.
 #include "op/op.h"
-#include "ops/math/elementwise/elementwise.h"
 #include "ops/math/elementwise/variant_add.h"
-#include "ops/math/loops/loops.h"
 #include "ops/ragged/variant.h"
 
 namespace headrace {
@@ -19,16 +17,9 @@ StatusOr<Variant> AddRagged(const Variant& va, const Variant& vb) {
         "one "
         "dtype and shape");
   }
-  const DType dtype = a->values.dtype();
-  const LoopEntry* add = FindBinaryLoop("AddV2", static_cast<int>(dtype));
-  if (add == nullptr) {
-    return InvalidArgument("Trying to add unsupported dtype ",
-                           DTypeName(dtype));
-  }
   auto sum = std::make_shared<RaggedVariant>();
   sum->splits = a->splits;
-  HR_ASSIGN_OR_RETURN(sum->values, Tensor::Allocate(dtype, a->values.shape()));
-  ComputeBinary(add->binary, add->ns, a->values, b->values, sum->values);
+  HR_ASSIGN_OR_RETURN(sum->values, AddTensors(a->values, b->values));
   return Variant(std::move(sum));
 }
 

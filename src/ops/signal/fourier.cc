@@ -35,6 +35,9 @@ namespace {
 
 // Below this many rows a row is transformed by itself.
 constexpr int64_t kLeastRows = 3;
+// From this length on even many rows are each cut in two: vectors of whole rows
+// would leave the second cache.
+constexpr int64_t kLeastLongOfMany = 16384;
 // Of the transforms that are kept.
 constexpr size_t kMostKept = 16;
 constexpr int64_t kMostKeptLength = int64_t{1} << 22;
@@ -107,7 +110,8 @@ StatusOr<std::shared_ptr<const Fourier<T>>> Fourier<T>::Get(int64_t n,
 template <typename T>
 Status Fourier<T>::Run(const FourierRows<T>& rows) const {
   const bool dense = rows.from_step == 2 && rows.to_step == 2;
-  if (!real_ && dense && loops_.is_long(plan_)) return RunLong(rows);
+  const bool few = rows.count < kLeastRows || n_ >= kLeastLongOfMany;
+  if (!real_ && dense && few && loops_.is_long(plan_)) return RunLong(rows);
   return RunBatches(rows);
 }
 
@@ -153,37 +157,48 @@ Status Fourier<T>::RunBatches(const FourierRows<T>& rows) const {
 
 template <typename T>
 Status Fourier<T>::RunLong(const FourierRows<T>& rows) const {
-  HR_ASSIGN_OR_RETURN(
-      Tensor middle, Tensor::Allocate(DTypeOf<T>, Shape{loops_.middle(plan_)}));
-  T* between = middle.data<T>();
+  std::atomic<bool> failed{false};
+  ParallelFor(rows.count, CostOf(n_, true), [&](int64_t begin, int64_t end) {
+    auto middle = Tensor::Allocate(DTypeOf<T>, Shape{loops_.middle(plan_)});
+    if (!middle.ok()) failed = true;
+    for (int64_t r = begin; r < end && !failed; ++r) {
+      int64_t from, to;
+      rows.place(r, &from, &to);
+      if (!RunLongRow(rows.from + from, rows.to + to, rows.inverse, rows.scale,
+                      middle->template data<T>())) {
+        failed = true;
+      }
+    }
+  });
+  return failed ? NoMemory(n_) : OkStatus();
+}
+
+template <typename T>
+bool Fourier<T>::RunLongRow(const T* from, T* to, bool inverse, T scale,
+                            T* middle) const {
   const int64_t columns = loops_.column_groups(plan_);
   const int64_t groups = loops_.row_groups(plan_);
   const double cost = CostOf(n_, true) / 2;
   std::atomic<bool> failed{false};
-  for (int64_t r = 0; r < rows.count && !failed; ++r) {
-    int64_t at, to_at;
-    rows.place(r, &at, &to_at);
-    ParallelFor(columns, cost / columns, [&](int64_t begin, int64_t end) {
-      auto room = Tensor::Allocate(DTypeOf<T>, Shape{loops_.long_room(plan_)});
-      for (int64_t g = begin; g < end && !failed; ++g) {
-        if (!room.ok() ||
-            !loops_.long_columns(plan_, rows.from + at, between, g,
-                                 rows.inverse, room->template data<T>())) {
-          failed = true;
-        }
+  ParallelFor(columns, cost / columns, [&](int64_t begin, int64_t end) {
+    auto room = Tensor::Allocate(DTypeOf<T>, Shape{loops_.long_room(plan_)});
+    if (!room.ok()) failed = true;
+    for (int64_t g = begin; g < end && !failed; ++g) {
+      if (!loops_.long_columns(plan_, from, middle, g, inverse,
+                               room->template data<T>())) {
+        failed = true;
       }
-    });
-    if (failed) break;
-    ParallelFor(groups, cost / groups, [&](int64_t begin, int64_t end) {
-      for (int64_t g = begin; g < end && !failed; ++g) {
-        if (!loops_.long_rows(plan_, between, rows.to + to_at, g, rows.inverse,
-                              rows.scale)) {
-          failed = true;
-        }
+    }
+  });
+  if (failed) return false;
+  ParallelFor(groups, cost / groups, [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end && !failed; ++g) {
+      if (!loops_.long_rows(plan_, middle, to, g, inverse, scale)) {
+        failed = true;
       }
-    });
-  }
-  return failed ? NoMemory(n_) : OkStatus();
+    }
+  });
+  return !failed;
 }
 
 template class Fourier<float>;

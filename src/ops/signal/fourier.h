@@ -48,6 +48,8 @@ class Fourier {
   Fourier(int64_t n, bool real, void* plan);
   Status RunBatches(const FourierRows<T>& rows) const;
   Status RunLong(const FourierRows<T>& rows) const;
+  // False when memory ends.
+  bool RunLongRow(const T* from, T* to, bool inverse, T scale, T* middle) const;
 
   const FourierLoops<T>& loops_;
   const int64_t n_;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "op/op.h"
+#include "ops/ragged/splits.h"
 
 namespace headrace {
 namespace {
@@ -67,7 +68,7 @@ class Row {
   const std::string &left_, &right_, &separator_;
 };
 
-Status CheckSplits(const Tensor& splits, int64_t n) {
+Status CheckDataSplits(const Tensor& splits, int64_t n) {
   if (splits.rank() != 1) {
     return InvalidArgument("data_splits must be a vector, got shape ",
                            splits.shape());
@@ -105,17 +106,9 @@ StatusOr<Widths> WidthsOf(const ResolvedOp& op) {
   return w;
 }
 
-void SetIndex(Tensor& t, int64_t i, int64_t v) {
-  if (t.dtype() == DType::kInt64) {
-    t.data<int64_t>()[i] = v;
-  } else {
-    t.data<int32_t>()[i] = static_cast<int32_t>(v);
-  }
-}
-
 Status NGrams(KernelContext& c) {
   const Tensor& splits = c.input(1);
-  HR_RETURN_IF_ERROR(CheckSplits(splits, c.input(0).num_elements()));
+  HR_RETURN_IF_ERROR(CheckDataSplits(splits, c.input(0).num_elements()));
   HR_ASSIGN_OR_RETURN(const Widths w, WidthsOf(c.op()));
   HR_RETURN_IF_ERROR(c.Allocate(1, splits.shape()));
   const int64_t rows = std::max<int64_t>(0, splits.num_elements() - 1);
@@ -125,14 +118,14 @@ Status NGrams(KernelContext& c) {
                c.op());
   };
   int64_t total = 0;
-  if (splits.num_elements() > 0) SetIndex(c.output(1), 0, 0);
+  if (splits.num_elements() > 0) SetInt(c.output(1), 0, 0);
   for (int64_t i = 0; i < rows; ++i) {
     total += row(i).TotalCount(w);
     if (total > INT32_MAX && splits.dtype() == DType::kInt32) {
       return InvalidArgument("the splits of ", total,
                              " n-grams do not fit in int32");
     }
-    SetIndex(c.output(1), i + 1, total);
+    SetInt(c.output(1), i + 1, total);
   }
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape{total}));
   for (int64_t i = 0; i < rows; ++i) {

@@ -1,5 +1,6 @@
 // UnicodeDecode, UnicodeDecodeWithOffsets, UnicodeEncode, UnicodeTranscode.
 #include "op/op.h"
+#include "ops/ragged/splits.h"
 #include "ops/string/text_codec.h"
 
 namespace headrace {
@@ -49,20 +50,6 @@ Status ReadText(TextDecoder& decoder, const ErrorPolicy& policy,
   });
   if (wrong && policy.kind == ErrorPolicy::kStrict) {
     return InvalidArgument("Invalid formatting on input string");
-  }
-  return OkStatus();
-}
-
-Status SetSplits(KernelContext& c, int i, const std::vector<int64_t>& splits) {
-  HR_RETURN_IF_ERROR(c.Allocate(i, Shape{static_cast<int64_t>(splits.size())}));
-  for (size_t k = 0; k < splits.size(); ++k) {
-    if (c.output(i).dtype() == DType::kInt64) {
-      c.out<int64_t>(i)[k] = splits[k];
-    } else if (splits[k] > INT32_MAX) {
-      return InvalidArgument("row splits do not fit in int32");
-    } else {
-      c.out<int32_t>(i)[k] = static_cast<int32_t>(splits[k]);
-    }
   }
   return OkStatus();
 }

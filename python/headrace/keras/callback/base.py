@@ -1,5 +1,7 @@
 """tf.keras.callbacks.Callback and lists of them."""
 
+import headrace as tf
+
 
 class Callback:
     """Called at the beginning and end of training, epochs and batches."""
@@ -98,9 +100,9 @@ class CallbackList:
         if progress is not None and not any(isinstance(c, progress) for c in given):
             given.append(progress())
         self.params = dict(params or {}, **kwargs)
-        self.set_params(self.params)
         if model is not None:
             self.set_model(model)
+        self.set_params(self.params)
 
     def _add_history(self, history):
         from headrace.keras.callback.history import History
@@ -142,10 +144,13 @@ def _numbers(logs):
     """Logs for callbacks: numbers in place of tensors."""
     if not logs:
         return {}
-    return {
-        k: v.numpy().item() if hasattr(v, "numpy") and not v.shape.rank else v
-        for k, v in logs.items()
-    }
+    return tf.nest.map_structure(_number, dict(logs))
+
+
+def _number(value):
+    if not isinstance(value, tf.Tensor):
+        return value
+    return value.numpy() if value.shape.rank else value.numpy().item()
 
 
 def _forward(name):
@@ -156,11 +161,11 @@ def _forward(name):
             numbers = None
             for callback in self.callbacks:
                 given = logs
-                if not getattr(callback, "_takes_tensors", False):
+                if not (per_batch and getattr(callback, "_takes_tensors", False)):
                     if per_batch and not _overrides(callback, name):
                         continue
                     if numbers is None:
-                        numbers = _numbers(logs)
+                        numbers = _numbers(logs)  # one dict: a callback may add to it
                     given = numbers
                 getattr(callback, name)(index, given)
 

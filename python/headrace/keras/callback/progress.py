@@ -59,7 +59,7 @@ class Progbar:
                 continue
             step = max(current - self._seen, 1)
             total = self._values.setdefault(name, [0.0, 0])
-            total[0] += value * step
+            total[0] += _number(value) * step
             total[1] += step
 
     def _bar(self, current):
@@ -102,15 +102,13 @@ class Progbar:
         for name, value in self._values.items():
             if isinstance(value, list):
                 value = float(np.mean(value[0] / max(1, value[1])))
-                shown = f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
-                text += f"{gap}{name}: {shown}"
             else:
                 value = _number(value)
-                if isinstance(value, float):
-                    shown = f"{value:.4f}" if abs(value) > 1e-3 else f"{value:.4e}"
-                else:
-                    shown = str(value)
-                text += f"{gap}{name}: {shown}"
+            if isinstance(value, float):
+                # As upstream has it: summaries write numbers below 0 as small ones.
+                size = value if self.verbose == 2 else abs(value)
+                value = f"{value:.4f}" if size > 1e-3 else f"{value:.4e}"
+            text += f"{gap}{name}: {value}"
         return text
 
     def _show(self, line, finalize):
@@ -188,17 +186,13 @@ class ProgbarLogger(Callback):
         self._open()
         self._seen = batch + 1
         if self.verbose == 1:
-            values = [(k, v) for k, v in (logs or {}).items() if k != "outputs"]
-            self._bar.stateful_metrics |= {k for k, _ in values}
-            self._bar.update(self._seen, values, finalize=False)
+            self._bar.update(self._seen, list((logs or {}).items()), finalize=False)
 
     def _finish(self, logs):
         self._open()
         if self.target is None:
             self.target = self._bar.target = self._seen
-        values = list((logs or {}).items())
-        self._bar.stateful_metrics |= {k for k, _ in values}
-        self._bar.update(self.target, values, finalize=True)
+        self._bar.update(self.target, list((logs or {}).items()), finalize=True)
 
     def on_train_begin(self, logs=None):
         self._in_fit = True

@@ -1,6 +1,7 @@
 """Writes what TensorBoard shows."""
 
 import os
+import time
 
 import headrace as tf
 from headrace.keras.callback.base import Callback
@@ -47,33 +48,43 @@ class TensorBoard(Callback):
             )
         return self._writers[name]
 
-    def on_train_begin(self, logs=None):
-        self._step = 0
+    def on_train_batch_begin(self, batch, logs=None):
+        if self.write_steps_per_second:
+            self._batch_began = time.time()
 
     def on_train_batch_end(self, batch, logs=None):
         if self.update_freq == "epoch":
             return
-        if self._step % self.update_freq == 0:
-            with self._writer("train").as_default():
-                for name, value in (logs or {}).items():
-                    tf.summary.scalar("batch_" + name, value, step=self._step)
         self._step += 1
+        if self._step % self.update_freq:
+            return
+        values = dict(logs or {})
+        if self.write_steps_per_second:
+            rate = 1 / max(time.time() - self._batch_began, 1e-9)
+            values = {"steps_per_second": rate, **values}
+        self._write("train", "batch_{}", values, self._step)
+
+    def _write(self, writer, title, values, step):
+        with self._writer(writer).as_default():
+            for name, value in values.items():
+                tf.summary.scalar(title.format(name), value, step=step)
+
+    def on_test_end(self, logs=None):
+        optimizer = getattr(self.model, "optimizer", None)
+        if optimizer is not None and logs:
+            step = int(optimizer.iterations)
+            self._write("validation", "evaluation_{}_vs_iterations", logs, step)
 
     def on_epoch_begin(self, epoch, logs=None):
-        import time
-
         self._began = time.time()
         self._steps_before = int(self.model.optimizer.iterations)
 
     def _scalars(self, epoch, logs):
         train = {k: v for k, v in logs.items() if not k.startswith("val_")}
         rate = self.model.optimizer.learning_rate
-        if callable(rate) and not isinstance(rate, tf.Variable):
-            rate = rate(self.model.optimizer.iterations)
-        train["learning_rate"] = float(rate)
+        if callable(rate) and not isinstance(rate, tf.Variable):  # a schedule
+            train["learning_rate"] = float(rate(self.model.optimizer.iterations))
         if self.write_steps_per_second:
-            import time
-
             steps = int(self.model.optimizer.iterations) - self._steps_before
             train["steps_per_second"] = steps / max(time.time() - self._began, 1e-9)
         shown = {"train": train}
@@ -81,9 +92,7 @@ class TensorBoard(Callback):
         if validation:
             shown["validation"] = validation
         for writer, values in shown.items():
-            with self._writer(writer).as_default():
-                for name, value in values.items():
-                    tf.summary.scalar("epoch_" + name, value, step=epoch)
+            self._write(writer, "epoch_{}", values, epoch)
 
     def on_epoch_end(self, epoch, logs=None):
         self._scalars(epoch, logs or {})
@@ -91,7 +100,7 @@ class TensorBoard(Callback):
             with self._writer("train").as_default():
                 for layer in self.model.layers:
                     for weight in layer.weights:
-                        name = weight.name.replace(":", "_")
+                        name = weight.name.replace(":", "_") + "/histogram"
                         tf.summary.histogram(name, weight, step=epoch)
 
     def on_train_end(self, logs=None):

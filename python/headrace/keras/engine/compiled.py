@@ -11,13 +11,18 @@ def _is_nested(x):
 
 
 def _names_of(y_pred, names):
-    """A name for each output: the model's, dict keys, or output_1, …"""
-    if isinstance(y_pred, dict):
-        return sorted(y_pred)
+    """A name for each output, for logs: the model's, dict keys, or output_1, …"""
     count = len(tf.nest.flatten(y_pred))
     if names is not None and len(names) == count:
         return list(names)
+    if isinstance(y_pred, dict):
+        return sorted(y_pred)
     return [f"output_{i + 1}" for i in range(count)]
+
+
+def _keys_of(y_pred, names):
+    """What dicts of losses, metrics and targets call the outputs."""
+    return sorted(y_pred) if isinstance(y_pred, dict) else _names_of(y_pred, names)
 
 
 def _per_output(given, y_pred, names, what):
@@ -101,10 +106,10 @@ class Losses:
 
     def _build(self, y_pred):
         names = _names_of(y_pred, self._names)
-        self._output_names = names
-        given = _per_output(self._given, y_pred, names, "loss")
+        self._keys = keys = _keys_of(y_pred, self._names)
+        given = _per_output(self._given, y_pred, keys, "loss")
         self._functions = [None if g is None else losses.as_loss(g) for g in given]
-        weights = _per_output(self._weights, y_pred, names, "loss_weights")
+        weights = _per_output(self._weights, y_pred, keys, "loss_weights")
         self._scales = weights
         if len(names) > 1:
             self._parts = [
@@ -116,6 +121,8 @@ class Losses:
     def metrics(self):
         if self._functions is None:
             return []  # nobody knows yet what is to be trained
+        if self._functions is None:
+            return []
         found = [self._total] if self._used else []
         return found + [p for p in self._parts if p is not None]
 
@@ -126,10 +133,14 @@ class Losses:
         if self._functions is None:
             with tf.init_scope():
                 self._build(y_pred)
-        names = self._output_names
         outputs = tf.nest.flatten(y_pred)
-        targets = _match(y_true, y_pred, names)
-        weights = _match(sample_weight, y_pred, names)
+        targets = _match(y_true, y_pred, self._keys)
+        weights = _match(sample_weight, y_pred, self._keys)
+        if self._given is not None and all(t is None for t in targets):
+            raise ValueError(
+                f"Target data is missing. Your model was compiled with loss={self._given}"
+                ", and therefore expects target data to be provided in `fit()`."
+            )
         values, batch = [], None
         for i, function in enumerate(self._functions):
             if function is None or targets[i] is None:
@@ -152,22 +163,33 @@ class Losses:
         return total
 
 
+def _name(plain, weighted, prefix):
+    """Names the metrics of one output; no two alike."""
+    taken = set()
+    for metrics, mark in ((plain, ""), (weighted, "weighted_")):
+        for m in metrics:
+            if mark and prefix + m._name in taken:
+                m._name = mark + m._name
+            m._name = prefix + m._name
+            if m._name in taken:
+                raise ValueError(
+                    f"Found two metrics with the same name: {m._name}. All the metrics "
+                    "added to the model need to have unique names."
+                )
+            taken.add(m._name)
+
+
 class Metrics:
     """What compile was given as metrics, made when outputs are first seen."""
 
     def __init__(self, given, weighted, names):
         self._given, self._weighted, self._names = given, weighted, names
         self._built = None
-        self._eager_list = [
-            m
-            for m in tf.nest.flatten([given, weighted])
-            if getattr(m, "_is_metric", False)
-        ]
 
     @property
     def metrics(self):
         if self._built is None:
-            return list(self._eager_list)
+            return []
         return [m for row in self._built for group in row for m in group]
 
     def _rows(self, given, y_pred, names):
@@ -190,22 +212,19 @@ class Metrics:
 
     def _build(self, y_true, y_pred):
         names = _names_of(y_pred, self._names)
-        self._output_names = names
+        self._keys = keys = _keys_of(y_pred, self._names)
         outputs = tf.nest.flatten(y_pred)
-        targets = _match(y_true, y_pred, names)
-        prefix = names if len(names) > 1 else [None]
+        targets = _match(y_true, y_pred, keys)
         built = []
-        plain = self._rows(self._given, y_pred, names)
-        weighted = self._rows(self._weighted, y_pred, names)
+        plain = self._rows(self._given, y_pred, keys)
+        weighted = self._rows(self._weighted, y_pred, keys)
         for i, out in enumerate(outputs):
-            rows = []
-            for row in (plain[i], weighted[i]):
-                made = [registry.for_output(m, targets[i], out) for m in row]
-                if prefix[i] is not None:
-                    for m in made:
-                        m._name = f"{prefix[i]}_{m._name}"
-                rows.append(made)
-            built.append(tuple(rows))
+            rows = tuple(
+                [registry.for_output(m, targets[i], out) for m in row]
+                for row in (plain[i], weighted[i])
+            )
+            _name(*rows, prefix=f"{names[i]}_" if len(names) > 1 else "")
+            built.append(rows)
         self._built = built
 
     def update_state(self, y_true, y_pred, sample_weight=None):
@@ -214,10 +233,9 @@ class Metrics:
         if self._built is None:
             with tf.init_scope():
                 self._build(y_true, y_pred)
-        names = self._output_names
         outputs = tf.nest.flatten(y_pred)
-        targets = _match(y_true, y_pred, names)
-        weights = _match(sample_weight, y_pred, names)
+        targets = _match(y_true, y_pred, self._keys)
+        weights = _match(sample_weight, y_pred, self._keys)
         for i, (plain, weighted) in enumerate(self._built):
             if targets[i] is None:
                 continue

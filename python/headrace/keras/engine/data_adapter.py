@@ -90,10 +90,10 @@ class ArraySource:
         self._flat = tf.nest.flatten(self._data)
         sizes = {t.shape[0] if t.shape.rank else None for t in self._flat}
         if len(sizes) != 1 or None in sizes:
-            shapes = [tuple(t.shape.as_list()) for t in self._flat]
             raise ValueError(
-                "Data cardinality is ambiguous: all arrays must have the same number of "
-                f"rows. Received shapes: {shapes}"
+                "Data cardinality is ambiguous:\n"
+                + "".join(map(_sizes, ("x", "y", "sample_weight"), self._data))
+                + "Make sure all arrays contain the same number of samples."
             )
         self._size = sizes.pop()
         if batch_size is None:
@@ -142,11 +142,22 @@ class ArraySource:
         for start, stop in ranges:
             yield self._pack([t[start:stop] for t in self._flat])
 
+    ran_out = False
+
+    def begin(self):
+        pass
+
     def note_size(self, count):
         pass
 
     def warn_empty(self):
         raise ValueError("Expected input data to be non-empty.")
+
+
+def _sizes(label, data):
+    """The line of an error: how many rows the arrays have."""
+    sizes = [str(t.shape[0]) if t.shape.rank else "()" for t in tf.nest.flatten(data)]
+    return f"  {label} sizes: {', '.join(sizes)}\n" if sizes != ["None"] else ""
 
 
 def _complete(data):
@@ -165,6 +176,7 @@ class IterableSource:
         self._is_sequence = is_sequence(data) and not hasattr(data, "element_spec")
         self._shuffle = shuffle and self._is_sequence
         self._endless = None  # an iterator that goes on from epoch to epoch
+        self.ran_out = False  # gave fewer batches than were asked for
         self.steps = steps if steps is not None else self._known_size()
 
     def _known_size(self):
@@ -174,11 +186,9 @@ class IterableSource:
             size = int(self._data.cardinality())
             if size == -1:
                 raise ValueError(
-                    "When passing an infinitely repeating dataset, please specify a "
-                    "`steps_per_epoch` value so that epoch level callbacks continue to "
-                    "work. The value can be arbitrary, or a number that you think "
-                    "correctly defines the size of an epoch. Epoch-level callbacks will "
-                    "then be called at this interval."
+                    "When providing an infinite dataset, you must specify the number of "
+                    "steps to run (if you did not intend to create an infinite dataset, "
+                    "make sure to not call `repeat()` on the dataset)."
                 )
             return size if size >= 0 else None
         return None
@@ -191,6 +201,18 @@ class IterableSource:
             np.random.shuffle(order)
         return (self._data[i] for i in order)
 
+    def begin(self):
+        """The next epoch starts at the first batch again."""
+        self._endless = None
+
+    def _starts_anew(self):
+        """Whether every epoch walks over the data from its beginning."""
+        if self._is_sequence or self._endless is None:
+            return True
+        return hasattr(self._data, "cardinality") and (
+            int(self._data.cardinality()) == self._wanted
+        )
+
     def epoch(self):
         if self._wanted is None:
             for element in self._walk():
@@ -198,21 +220,18 @@ class IterableSource:
             if hasattr(self._data, "on_epoch_end"):
                 self._data.on_epoch_end()
             return
-        if self._endless is None:
+        if self.ran_out:
+            return
+        if self._starts_anew():
             self._endless = self._walk()
-        for count in range(self._wanted):
+        for _ in range(self._wanted):
             try:
                 element = next(self._endless)
             except (StopIteration, tf.errors.OutOfRangeError):
-                self._ran_out(count)
+                self.ran_out = True
+                self.warn_empty()
                 return
             yield self._element(element)
-
-    def _ran_out(self, count):
-        self._endless = None
-        size = self._known_size()
-        if size != count or count == 0:
-            self.warn_empty()
 
     def _element(self, element):
         if isinstance(element, list):
@@ -248,17 +267,13 @@ def source(
     """What gives the batches of each epoch."""
     weigh = None if class_weight is None else _weigher(class_weight)
     if is_iterable_source(x):
+        kind = "dataset" if hasattr(x, "element_spec") else "python generator"
+        kind = "`keras.utils.Sequence`" if is_sequence(x) else kind
         for name, value in (("y", y), ("sample_weight", sample_weight)):
             if value is not None:
                 raise ValueError(
-                    f"`{name}` argument is not supported when using a dataset, generator "
-                    "or `keras.utils.Sequence` as input."
+                    f"`{name}` argument is not supported when using {kind} as input."
                 )
-        if batch_size is not None and hasattr(x, "element_spec"):
-            raise ValueError(
-                "The `batch_size` argument must not be specified for the given input "
-                f"type. Received input: {x}, batch_size: {batch_size}"
-            )
         return IterableSource(x, steps, shuffle, weigh)
     if x is None:
         raise ValueError("fit, evaluate and predict need data: x is None")
@@ -303,12 +318,12 @@ def _weigher(class_weight):
 
 def split(data, fraction):
     """((x, y, w) for training, (x, y, w) for validation): the last rows."""
-    tensors = tuple(_tensors(d) for d in data)
     if any(is_iterable_source(d) for d in data):
         raise ValueError(
             "`validation_split` is only supported for Tensors or NumPy arrays, found "
-            f"following types in the input: {[type(d) for d in data]}"
+            f"following types in the input: {[type(d) for d in data if d is not None]}"
         )
+    tensors = tuple(_tensors(d) for d in data)
     flat = tf.nest.flatten([t for t in tensors if t is not None])
     size = flat[0].shape[0]
     at = int(math.floor(size * (1.0 - fraction)))

@@ -229,9 +229,12 @@ class Trainer:
         self.stop_training = False
         step = self._steps("train")
         logs = None
+        source.begin()
         callbacks.on_train_begin()
         initial_epoch = self._first_epoch(callbacks, initial_epoch)
         for epoch in range(initial_epoch, epochs):
+            if source.ran_out:
+                break
             self.reset_metrics()
             callbacks.on_epoch_begin(epoch)
             logs = self._epoch(source, step, callbacks)
@@ -269,7 +272,7 @@ class Trainer:
         """One epoch of training: its logs as numbers; None without data."""
         begin, end = callbacks.batch_hooks("train")
         together = self._keras.steps_per_execution
-        logs, count = None, 0
+        logs, count, told = None, 0, 0
         for data in source.epoch():
             if begin and count % together == 0:
                 callbacks.on_train_batch_begin(count)
@@ -277,11 +280,17 @@ class Trainer:
             count += 1
             if end and count % together == 0:
                 callbacks.on_train_batch_end(count - 1, logs)
+                told = count
             if self.stop_training:
                 break
+        if end and told < count:
+            callbacks.on_train_batch_end(count - 1, logs)
+        if begin and (source.steps is None or source.ran_out):
+            callbacks.on_train_batch_begin(count)  # upstream tries one more
         source.note_size(count)
         if logs is None:
-            source.warn_empty()
+            if not source.ran_out:
+                source.warn_empty()
             return None
         return _numbers(logs)
 
@@ -291,6 +300,10 @@ class Trainer:
         begin, end = callbacks.batch_hooks("test")
         self.reset_metrics()
         callbacks.on_test_begin()
+        source.begin()
+        if source.ran_out:  # in an earlier epoch of fit
+            callbacks.on_test_end({})
+            return {}
         logs, count = None, 0
         for data in source.epoch():
             if begin:
@@ -299,8 +312,11 @@ class Trainer:
             if end:
                 callbacks.on_test_batch_end(count, logs)
             count += 1
+        if begin and (source.steps is None or source.ran_out):
+            callbacks.on_test_batch_begin(count)
         source.note_size(count)
         if logs is None:
+            source.warn_empty()
             raise _no_batches("test")
         logs = _numbers(logs)
         callbacks.on_test_end(logs)
@@ -356,6 +372,8 @@ class Trainer:
             if end:
                 callbacks.on_predict_batch_end(count, {"outputs": results[-1]})
             count += 1
+        if begin and (source.steps is None or source.ran_out):
+            callbacks.on_predict_batch_begin(count)
         source.note_size(count)
         if not results:
             raise _no_batches("predict")
@@ -392,9 +410,8 @@ class Trainer:
         """Logs as evaluate and the like return them: a dict, numbers or one number."""
         if return_dict:
             return logs
-        values = [logs[n] for n in self.metrics_names if n in logs] or list(
-            logs.values()
-        )
+        known = [n for n in self.metrics_names if n in logs]
+        values = [logs[n] for n in known + sorted(set(logs) - set(known))]
         return values[0] if len(values) == 1 else values
 
     def predict_on_batch(self, x):

@@ -2,6 +2,9 @@
 
 #include <map>
 
+#include "ops/math/elementwise/elementwise.h"
+#include "ops/math/loops/loops.h"
+
 namespace headrace {
 namespace {
 
@@ -29,6 +32,21 @@ StatusOr<Variant> AddVariantValues(const Variant& a, const Variant& b) {
     return Unimplemented("variants of type ", type, " cannot be added");
   }
   return it->second(a, b);
+}
+
+StatusOr<Tensor> AddTensors(const Tensor& a, const Tensor& b) {
+  if (a.shape() != b.shape()) {
+    return InvalidArgument("Cannot add tensors with different shapes. Left: ",
+                           a.shape(), " Right: ", b.shape());
+  }
+  const LoopEntry* add = FindBinaryLoop("AddV2", static_cast<int>(a.dtype()));
+  if (add == nullptr) {
+    return InvalidArgument("Trying to add unsupported dtype ",
+                           DTypeName(a.dtype()));
+  }
+  HR_ASSIGN_OR_RETURN(Tensor sum, Tensor::Allocate(a.dtype(), a.shape()));
+  ComputeBinary(add->binary, add->ns, a, b, sum);
+  return sum;
 }
 
 }  // namespace headrace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/status.h"
+#include "tensor/tensor.h"
 #include "tensor/variant.h"
 
 namespace headrace {
@@ -16,5 +17,9 @@ bool RegisterVariantAdd(const char* type, VariantAddFn fn);
 // a + b. An empty variant counts as zero. InvalidArgument when the types
 // differ, Unimplemented when nobody registered theirs.
 StatusOr<Variant> AddVariantValues(const Variant& a, const Variant& b);
+
+// a + b of one dtype and shape, as such values hold them. InvalidArgument when
+// the shapes differ or the dtype has no sum.
+StatusOr<Tensor> AddTensors(const Tensor& a, const Tensor& b);
 
 }  // namespace headrace

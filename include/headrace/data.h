@@ -1,0 +1,291 @@
+// Datasets: tf.data. A dataset describes a sequence of elements; each is a list
+// of tensors, its components.
+//
+//   namespace data = tf::data;
+//   auto batches = data::Dataset::FromTensorSlices({images, labels})
+//                      .Shuffle(1000, /*seed=*/1)
+//                      .Map([](const tf::Tensor& x, const tf::Tensor& y) {
+//                        return data::Element{x / 255.0, y};
+//                      })
+//                      .Batch(32);
+//   for (const data::Element& e : batches) Train(e[0], e[1]);
+//
+// Functions are traced once: they are op functions of the components, as
+// tf::Function's are. The pipeline runs in C++ threads; what a function or a
+// file fails with is thrown where the element is asked for.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "headrace/variable.h"
+
+namespace headrace::tf::data {
+
+using Element = std::vector<Tensor>;
+
+// What all elements are like: of each component the dtype and shape (-1:
+// sizes that differ).
+struct ElementSpec {
+  std::vector<DType> dtypes;
+  std::vector<TensorShape> shapes;
+};
+
+inline constexpr int64_t kAutotune = -1;             // as many as are good
+inline constexpr int64_t kInfiniteCardinality = -1;  // of Dataset::cardinality
+inline constexpr int64_t kUnknownCardinality = -2;
+
+struct MapOptions {
+  // How many elements are worked on at a time; 0: one, in the caller's thread.
+  int64_t num_parallel_calls = 0;
+  // Whether parallel results keep their order.
+  bool deterministic = true;
+};
+
+struct InterleaveOptions {
+  int64_t cycle_length = kAutotune;  // datasets that are open at a time
+  int64_t block_length = 1;          // elements of one before the next's turn
+  int64_t num_parallel_calls = 0;
+  bool deterministic = true;
+};
+
+// One file or several, by name, or by a string tensor: a component of an
+// element.
+class FileNames {
+ public:
+  FileNames(const char* name) : names_(name) {}         // NOLINT
+  FileNames(const std::string& name) : names_(name) {}  // NOLINT
+  FileNames(std::initializer_list<std::string> names)   // NOLINT
+      : names_(Tensor::From(std::vector<std::string>(names))) {}
+  FileNames(const std::vector<std::string>& names)  // NOLINT
+      : names_(Tensor::From(names)) {}
+  FileNames(const Tensor& names) : names_(names) {}  // NOLINT
+  const Tensor& tensor() const { return names_; }
+
+ private:
+  Tensor names_;
+};
+
+class ElementIterator;
+
+// Immutable; a handle whose copies are cheap. Thread-safe. Arguments that
+// tf.data refuses are kInvalidArgument, here or where the first element is
+// asked for.
+class HR_API Dataset {
+ public:
+  // --- sources ---
+
+  // One element; and the rows of tensors of one first size.
+  static Dataset FromTensors(const Element& components);
+  static Dataset FromTensorSlices(const Element& components);
+  // int64 scalars from `start` up to `stop`, as Python's range.
+  static Dataset Range(int64_t stop);
+  static Dataset Range(int64_t start, int64_t stop, int64_t step = 1);
+  // The lines of text files; the records of TFRecord files, and of files whose
+  // records have one size: string scalars. `compression` is "", "GZIP" or
+  // "ZLIB".
+  static Dataset TextLine(const FileNames& files,
+                          const std::string& compression = "");
+  static Dataset TFRecord(const FileNames& files,
+                          const std::string& compression = "");
+  static Dataset FixedLengthRecord(const FileNames& files, int64_t record_bytes,
+                                   int64_t header_bytes = 0,
+                                   int64_t footer_bytes = 0,
+                                   const std::string& compression = "");
+  // The names of files that match patterns ("folder/*.txt"), in random order
+  // unless told otherwise. Throws kInvalidArgument when none does.
+  static Dataset ListFiles(const FileNames& patterns, bool shuffle = true,
+                           std::optional<int64_t> seed = {});
+  // Components of all side by side, as long as the shortest.
+  static Dataset Zip(const std::vector<Dataset>& datasets);
+
+  // `begin` is called where a walk begins and gives a function that puts the
+  // next element into its argument, or returns false at the end. Both run on
+  // the thread that asks for the element, which is a pipeline's own behind
+  // Prefetch or parallel functions. A walk that is restored from a checkpoint
+  // calls the function as often as it had been called. Exceptions become that
+  // element's error; an element that does not fit `spec` is kInvalidArgument.
+  using NextFunction = std::function<bool(Element*)>;
+  static Dataset FromGenerator(std::function<NextFunction()> begin,
+                               const ElementSpec& spec);
+
+  // --- functions of elements ---
+
+  // Takes a list of components (const Element&) or one argument each (const
+  // Tensor&); gives a Tensor or an Element.
+  template <typename F>
+  Dataset Map(F function, MapOptions options = {}) const {
+    return MapElements(AsElementFunction(std::move(function)), options);
+  }
+  // The elements for which the function gives true, and those up to the first
+  // for which it does not.
+  template <typename F>
+  Dataset Filter(F predicate) const {
+    return Chosen("FilterDataset", AsElementFunction(std::move(predicate)));
+  }
+  template <typename F>
+  Dataset TakeWhile(F predicate) const {
+    return Chosen("TakeWhileDataset", AsElementFunction(std::move(predicate)));
+  }
+  // The elements of the datasets that a function gives, one behind another, or
+  // by turns. Functions of Window's elements take a Dataset a component.
+  template <typename F>
+  Dataset FlatMap(F function) const {
+    return Flattened(AsDatasetFunction(std::move(function)), nullptr);
+  }
+  template <typename F>
+  Dataset Interleave(F function, InterleaveOptions options = {}) const {
+    return Flattened(AsDatasetFunction(std::move(function)), &options);
+  }
+
+  // --- groups ---
+
+  // Consecutive elements stacked.
+  Dataset Batch(int64_t batch_size, bool drop_remainder = false,
+                int64_t num_parallel_calls = 0) const;
+  // The same, padded to one shape: `padded_shapes` are one a component, -1 the
+  // longest of the batch, none: -1 wherever sizes differ. `padding_values` are
+  // scalars, none: zeros.
+  Dataset PaddedBatch(int64_t batch_size,
+                      const std::vector<TensorShape>& padded_shapes = {},
+                      const std::vector<Tensor>& padding_values = {},
+                      bool drop_remainder = false) const;
+  // The rows of elements.
+  Dataset Unbatch() const;
+  // Datasets of `size` consecutive elements, `shift` (0: size) apart.
+  Dataset Window(int64_t size, int64_t shift = 0, int64_t stride = 1,
+                 bool drop_remainder = false) const;
+
+  // --- order and number ---
+
+  // Drawn at random from a buffer of that size; for a seed in upstream's
+  // order.
+  Dataset Shuffle(int64_t buffer_size, std::optional<int64_t> seed = {},
+                  bool reshuffle_each_iteration = true) const;
+  Dataset Repeat(int64_t count = -1) const;  // -1: for ever
+  Dataset Take(int64_t count) const;         // -1: all
+  Dataset Skip(int64_t count) const;         // -1: all
+  // Every num_shards-th element.
+  Dataset Shard(int64_t num_shards, int64_t index) const;
+  // The element's number, int64, as a component before the others.
+  Dataset Enumerate(int64_t start = 0) const;
+  Dataset Concatenate(const Dataset& other) const;
+
+  // --- speed ---
+
+  // Made ahead of time, in a thread.
+  Dataset Prefetch(int64_t buffer_size = kAutotune) const;
+  // Kept from the first time on, in memory or in files of that name.
+  Dataset Cache(const std::string& file = "") const;
+
+  // --- what it is, and going along it ---
+
+  const ElementSpec& spec() const;
+  // Or kInfiniteCardinality, kUnknownCardinality.
+  int64_t cardinality() const;
+  ElementIterator begin() const;
+  std::nullptr_t end() const { return nullptr; }
+  // The variant scalar that ops on datasets take.
+  const Tensor& variant() const;
+
+ private:
+  friend class Iterator;
+  struct State;
+  using ElementFunction = std::function<Element(const Element&)>;
+  using DatasetFunction =
+      std::function<Dataset(const Dataset&, const Element&)>;
+
+  explicit Dataset(std::shared_ptr<const State> state)
+      : state_(std::move(state)) {}
+  Dataset MapElements(const ElementFunction& function,
+                      const MapOptions& options) const;
+  Dataset Chosen(const char* op, const ElementFunction& predicate) const;
+  Dataset Flattened(const DatasetFunction& function,
+                    const InterleaveOptions* options) const;
+  Dataset Like(const char* op, const std::vector<Tensor>& arguments,
+               std::shared_ptr<const void> held = nullptr) const;
+  // The dataset that component i of an element of this one is.
+  Dataset Inner(const Element& element, size_t i) const;
+
+  static void CheckCount(const Element& e, size_t count);
+  static Element AsElement(Tensor t) { return {std::move(t)}; }
+  static Element AsElement(Element e) { return e; }
+  template <typename F>
+  static ElementFunction AsElementFunction(F f) {
+    return [f = std::move(f)](const Element& e) {
+      return AsElement(CallWith(f, e));
+    };
+  }
+  // f of the components, as many as it takes.
+  template <typename F>
+  static auto CallWith(const F& f, const Element& e) {
+    using T = const Tensor&;
+    if constexpr (std::is_invocable_v<F, const Element&>) {
+      return f(e);
+    } else if constexpr (std::is_invocable_v<F, T>) {
+      return CheckCount(e, 1), f(e[0]);
+    } else if constexpr (std::is_invocable_v<F, T, T>) {
+      return CheckCount(e, 2), f(e[0], e[1]);
+    } else if constexpr (std::is_invocable_v<F, T, T, T>) {
+      return CheckCount(e, 3), f(e[0], e[1], e[2]);
+    } else {
+      return CheckCount(e, 4), f(e[0], e[1], e[2], e[3]);
+    }
+  }
+  template <typename F>
+  static DatasetFunction AsDatasetFunction(F f) {
+    using D = const Dataset&;
+    return [f = std::move(f)](D from, const Element& e) -> Dataset {
+      if constexpr (std::is_invocable_v<F, D>) {
+        return CheckCount(e, 1), f(from.Inner(e, 0));
+      } else if constexpr (std::is_invocable_v<F, D, D>) {
+        return CheckCount(e, 2), f(from.Inner(e, 0), from.Inner(e, 1));
+      } else {
+        return CallWith(f, e);
+      }
+    };
+  }
+
+  std::shared_ptr<const State> state_;
+};
+
+// A place in a dataset. As a part of a Checkpoint its exact place is saved,
+// shuffle buffers included, and restored into an iterator of an equal
+// pipeline, in C++ or Python. One thread at a time uses it.
+class HR_API Iterator : public Module {
+ public:
+  explicit Iterator(const Dataset& dataset);
+  ~Iterator() override;
+  Iterator(Iterator&&) = delete;
+  // Puts the next element into *element; false at the end.
+  bool Next(Element* element);
+
+ private:
+  struct State;
+  explicit Iterator(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+// What range-for goes along a dataset with; compared with nullptr for the end.
+class HR_API ElementIterator {
+ public:
+  explicit ElementIterator(const Dataset& dataset);
+  const Element& operator*() const { return element_; }
+  const Element* operator->() const { return &element_; }
+  ElementIterator& operator++();
+  bool operator==(std::nullptr_t) const { return at_end_; }
+
+ private:
+  std::unique_ptr<Iterator> iterator_;
+  Element element_;
+  bool at_end_ = false;
+};
+
+}  // namespace headrace::tf::data

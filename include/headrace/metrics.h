@@ -1,0 +1,114 @@
+// Metrics: tf.keras.metrics. A metric keeps a state in variables, which
+// checkpoints of it hold, and may be updated in traced functions.
+//
+//   tf::metrics::SparseCategoricalAccuracy accuracy;
+//   for (auto& e : batches) accuracy.Update(e[1], model(e[0]));
+//   float share = accuracy.result().item<float>();
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "headrace/losses.h"
+#include "headrace/variable.h"
+
+namespace headrace::tf::metrics {
+
+// Base of metrics of labels and predictions. Not thread-safe.
+class HR_API Metric : public Module {
+ public:
+  // Takes a batch in; one weight a sample where `sample_weight` is given.
+  virtual void Update(const Tensor& y_true, const Tensor& y_pred,
+                      const Tensor& sample_weight = {}) = 0;
+  // What has been taken in gives: a float32 scalar.
+  virtual Tensor result() const = 0;
+  // As if nothing had been taken in.
+  void Reset();
+  const std::string& name() const { return name_; }
+
+ protected:
+  explicit Metric(std::string name) : name_(std::move(name)) {}
+
+ private:
+  std::string name_;
+};
+
+// The mean of values. Tracks "total" and "count".
+class HR_API Mean : public Module {
+ public:
+  explicit Mean(std::string name = "mean");
+  void Update(const Tensor& values, const Tensor& sample_weight = {});
+  Tensor result() const;
+  void Reset();
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  Variable total_, count_;
+};
+
+// The sum of values. Tracks "total".
+class HR_API Sum : public Module {
+ public:
+  explicit Sum(std::string name = "sum");
+  void Update(const Tensor& values, const Tensor& sample_weight = {});
+  Tensor result() const;
+  void Reset();
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  Variable total_;
+};
+
+// The mean of a function that gives one value a sample. Tracks "total" and
+// "count".
+class HR_API MeanOf : public Metric {
+ public:
+  using Function =
+      std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
+  MeanOf(Function function, std::string name);
+  // Of a loss' values.
+  MeanOf(std::shared_ptr<const losses::Loss> loss, std::string name);
+  void Update(const Tensor& y_true, const Tensor& y_pred,
+              const Tensor& sample_weight = {}) override;
+  Tensor result() const override;
+
+ private:
+  Function function_;
+  Variable total_, count_;
+};
+
+// How often predictions equal labels.
+class HR_API Accuracy : public MeanOf {
+ public:
+  explicit Accuracy(std::string name = "accuracy");
+};
+// How often a prediction above `threshold` goes with a label of 1.
+class HR_API BinaryAccuracy : public MeanOf {
+ public:
+  explicit BinaryAccuracy(double threshold = 0.5,
+                          std::string name = "binary_accuracy");
+};
+// How often the greatest prediction along the last axis is the label's.
+class HR_API CategoricalAccuracy : public MeanOf {
+ public:
+  explicit CategoricalAccuracy(std::string name = "categorical_accuracy");
+};
+// The same with classes' numbers as labels.
+class HR_API SparseCategoricalAccuracy : public MeanOf {
+ public:
+  explicit SparseCategoricalAccuracy(
+      std::string name = "sparse_categorical_accuracy");
+};
+class HR_API MeanSquaredError : public MeanOf {
+ public:
+  explicit MeanSquaredError(std::string name = "mean_squared_error");
+};
+class HR_API MeanAbsoluteError : public MeanOf {
+ public:
+  explicit MeanAbsoluteError(std::string name = "mean_absolute_error");
+};
+
+}  // namespace headrace::tf::metrics

@@ -1,0 +1,99 @@
+// Recurrent layers: tf.keras.layers.LSTM and GRU.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "headrace/layers.h"
+
+namespace headrace::tf::layers {
+
+// Of a GRU, unit_forget_bias has no meaning; of an LSTM, reset_after has none.
+struct RecurrentOptions {
+  ActivationFunction activation = "tanh";
+  ActivationFunction recurrent_activation = "sigmoid";
+  bool use_bias = true;
+  Initializer kernel_initializer = "glorot_uniform";
+  Initializer recurrent_initializer = "orthogonal";
+  Initializer bias_initializer = "zeros";
+  bool unit_forget_bias = true;
+  bool reset_after = true;
+  // Of inputs and of states, while training; one choice a sequence.
+  double dropout = 0, recurrent_dropout = 0;
+  // All outputs, [n, steps, units], instead of the last, [n, units].
+  bool return_sequences = false;
+  bool go_backwards = false;
+};
+
+// What LSTM and GRU share: a cell that is run over the second axis of [n,
+// steps, features]. Checkpoints know the weights as cell/kernel,
+// cell/recurrent_kernel and cell/bias.
+class HR_API Recurrent : public Layer {
+ public:
+  struct Result {
+    Tensor output;
+    std::vector<Tensor> states;  // the last ones
+  };
+  // The same as operator(), with the states, and from other states than zeros.
+  // Where `mask`, a bool [n, steps], is false, states and outputs stay what
+  // they were.
+  Result Run(const Tensor& x, const std::vector<Tensor>& initial_states = {},
+             const Tensor& mask = {}, bool training = false);
+
+ protected:
+  Recurrent(std::string name, int64_t units, int64_t gates, int64_t states,
+            RecurrentOptions options);
+  void MakeWeights(const TensorShape& input) override;
+  Tensor Call(const Tensor& x, bool training) override;
+
+  // One step: `projected` is [n, gates * units], the input's product with the
+  // kernel and bias. Replaces the states, of which the first is the output.
+  // `drop`, unless null, is what the output is times before it comes in.
+  virtual void Step(const Tensor& projected, const Tensor& drop,
+                    std::vector<Tensor>* states) const = 0;
+  virtual Tensor InitialBias() const;
+  // What Step does not add: the bias of the input's product.
+  virtual Tensor InputBias() const;
+
+  const RecurrentOptions& options() const { return options_; }
+  int64_t units() const { return units_; }
+  const Variable& recurrent_kernel() const { return recurrent_kernel_; }
+  const Variable& bias() const { return bias_; }
+
+ private:
+  Result Scan(const Tensor& x, const std::vector<Tensor>& initial_states,
+              const Tensor& mask, bool training);
+
+  int64_t units_, gates_, states_;
+  RecurrentOptions options_;
+  Module& cell_;
+  Variable kernel_, recurrent_kernel_, bias_;
+};
+
+// Long short-term memory (Hochreiter and Schmidhuber, 1997); gates in the order
+// input, forget, cell, output. States: the output and the cell.
+class HR_API LSTM : public Recurrent {
+ public:
+  explicit LSTM(int64_t units, RecurrentOptions options = {});
+
+ protected:
+  void Step(const Tensor& projected, const Tensor& drop,
+            std::vector<Tensor>* states) const override;
+  Tensor InitialBias() const override;
+};
+
+// Gated recurrent unit (Cho et al., 2014); gates in the order update, reset,
+// candidate.
+class HR_API GRU : public Recurrent {
+ public:
+  explicit GRU(int64_t units, RecurrentOptions options = {});
+
+ protected:
+  void Step(const Tensor& projected, const Tensor& drop,
+            std::vector<Tensor>* states) const override;
+  Tensor InitialBias() const override;
+  Tensor InputBias() const override;
+};
+
+}  // namespace headrace::tf::layers

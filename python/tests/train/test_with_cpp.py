@@ -1,0 +1,116 @@
+"""Models, optimizers and checkpoints of C++ are Python's, bit by bit."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import headrace as tf
+import interchange_program as twin
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[3]
+PROGRAM = ROOT / "build" / "tests" / "interchange"
+TENSORFLOW = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
+OPTIMIZERS = ["SGD", "Momentum", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl"]
+CASES = [("mlp", o) for o in OPTIMIZERS] + [("cnn", "Adam"), ("text", "Adam")]
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="no C++ build")
+
+
+def cpp(model, optimizer, source, target, steps):
+    names = [model, optimizer, str(source), str(target), str(steps)]
+    result = subprocess.run(
+        [PROGRAM, *names], capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def python(model, optimizer, source, target, steps):
+    twin.run(tf, model, optimizer, str(source), str(target), steps)
+
+
+def tensorflow(model, optimizer, source, target, steps, legacy):
+    program = str(pathlib.Path(twin.__file__))
+    names = [model, optimizer, str(source), str(target), str(steps), legacy]
+    environment = {
+        **os.environ,
+        "TF_USE_LEGACY_KERAS": "1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONPATH": "",
+    }
+    result = subprocess.run(
+        [TENSORFLOW, program, *names], capture_output=True, text=True, env=environment
+    )
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+def values(path):
+    reader = tf.train.load_checkpoint(str(path))
+    keys = reader.get_variable_to_shape_map()
+    kept = [k for k in keys if not k.startswith(("_", "save_counter"))]
+    return {k: np.asarray(reader.get_tensor(k)) for k in kept}
+
+
+def assert_same(first, second, tolerance=0.0):
+    first, second = values(first), values(second)
+    assert first.keys() == second.keys()
+    for key, value in first.items():
+        if tolerance:
+            np.testing.assert_allclose(
+                value, second[key], rtol=0, atol=tolerance, err_msg=key
+            )
+        else:
+            assert value.tobytes() == second[key].tobytes(), key
+
+
+@pytest.mark.parametrize("model,optimizer", CASES)
+def test_both_train_alike_and_in_turns(tmp_path, model, optimizer):
+    kind = model, optimizer
+    for run, name in ((cpp, "c0"), (python, "p0")):
+        run(*kind, "-", tmp_path / name, 2)
+    assert_same(tmp_path / "c0", tmp_path / "p0")
+    cpp(*kind, tmp_path / "p0", tmp_path / "c1", 2)
+    python(*kind, tmp_path / "c0", tmp_path / "p1", 2)
+    python(*kind, "-", tmp_path / "whole", 4)
+    assert_same(tmp_path / "c1", tmp_path / "whole")
+    assert_same(tmp_path / "p1", tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which(TENSORFLOW) is None, reason="no TensorFlow")
+@pytest.mark.skipif(sys.platform == "win32", reason="paths")
+@pytest.mark.parametrize("model,optimizer", CASES)
+def test_in_turns_with_tensorflow(tmp_path, model, optimizer):
+    """TensorFlow goes on from C++'s checkpoint, and C++ from TensorFlow's."""
+    kind = model, optimizer
+    cpp(*kind, "-", tmp_path / "ours", 2)
+    cpp(*kind, tmp_path / "ours", tmp_path / "whole", 1)
+    if optimizer != "AdamW":  # there is no legacy one
+        tensorflow(*kind, tmp_path / "ours", tmp_path / "theirs", 1, "legacy")
+        assert_near(tmp_path / "theirs", tmp_path / "whole")
+        # Nothing but restoring and writing: every bit stays, slots included.
+        cpp(*kind, tmp_path / "theirs", tmp_path / "same", 0)
+        theirs, restored = values(tmp_path / "theirs"), values(tmp_path / "same")
+        assert {k for k in theirs if "SLOT" in k} == {
+            k for k in restored if "SLOT" in k
+        }
+        for key in theirs.keys() & restored.keys():
+            assert theirs[key].tobytes() == restored[key].tobytes(), key
+    tensorflow(*kind, "-", tmp_path / "current", 2, "current")
+    cpp(*kind, tmp_path / "current", tmp_path / "after", 1)
+    tensorflow(*kind, tmp_path / "current", tmp_path / "their_after", 1, "current")
+    assert_near(tmp_path / "after", tmp_path / "their_after")
+
+
+def assert_near(first, second):
+    """The weights of two trainings by different kernels."""
+    first, second = values(first), values(second)
+    weights = {k for k in first if k.startswith("net/") and "SLOT" not in k}
+    assert weights == {k for k in second if k.startswith("net/") and "SLOT" not in k}
+    for key in weights:
+        np.testing.assert_allclose(
+            first[key], second[key], rtol=0, atol=1e-5, err_msg=key
+        )

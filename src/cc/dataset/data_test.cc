@@ -1,0 +1,227 @@
+#include <cstdio>
+#include <fstream>
+
+#include "gtest/gtest.h"
+#include "headrace/headrace.h"
+
+namespace tf = headrace::tf;
+namespace data = tf::data;
+using data::Dataset;
+using data::Element;
+
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+// The numbers of a dataset of one int64 component.
+Ints All(const Dataset& d) {
+  Ints all;
+  for (const Element& e : d) {
+    for (const int64_t v : e.at(0).vector<int64_t>()) all.push_back(v);
+  }
+  return all;
+}
+
+std::vector<std::string> Texts(const Dataset& d) {
+  std::vector<std::string> all;
+  for (const Element& e : d) all.push_back(e.at(0).item<std::string>());
+  return all;
+}
+
+std::string Written(const std::string& name, const std::string& text) {
+  const std::string path = testing::TempDir() + "data_test_" + name;
+  std::ofstream(path, std::ios::binary) << text;
+  return path;
+}
+
+TEST(Data, Sources) {
+  EXPECT_EQ(All(Dataset::Range(3)), (Ints{0, 1, 2}));
+  EXPECT_EQ(All(Dataset::Range(5, 0, -2)), (Ints{5, 3, 1}));
+  const tf::Tensor x = tf::Tensor::From<int64_t>({1, 2, 3, 4}, {2, 2});
+  EXPECT_EQ(All(Dataset::FromTensors({x})), (Ints{1, 2, 3, 4}));
+  const Dataset rows = Dataset::FromTensorSlices({x});
+  EXPECT_EQ(rows.cardinality(), 2);
+  EXPECT_EQ(rows.spec().shapes[0], (tf::TensorShape{2}));
+  EXPECT_THROW(Dataset::FromTensorSlices({tf::Tensor(1.0f)}), tf::Error);
+  EXPECT_THROW(Dataset::FromTensorSlices({x, tf::Tensor::From<float>({1})}),
+               tf::Error);
+  EXPECT_THROW(Dataset::FromTensors({}), tf::Error);
+}
+
+TEST(Data, Files) {
+  const std::string lines = Written("lines.txt", "one\ntwo\n");
+  EXPECT_EQ(Texts(Dataset::TextLine({lines})),
+            (std::vector<std::string>{"one", "two"}));
+  const std::string fixed = Written("fixed.bin", "HaabbF");
+  EXPECT_EQ(Texts(Dataset::FixedLengthRecord({fixed}, 2, 1, 1)),
+            (std::vector<std::string>{"aa", "bb"}));
+  const std::string records = testing::TempDir() + "data_test_records";
+  tf::TFRecordWriter writer(records, "GZIP");
+  writer.write("first"), writer.write("second"), writer.close();
+  EXPECT_EQ(Texts(Dataset::TFRecord({records}, "GZIP")),
+            (std::vector<std::string>{"first", "second"}));
+  const std::string pattern = testing::TempDir() + "data_test_lin*";
+  const Dataset names = Dataset::ListFiles({pattern}, false);
+  EXPECT_EQ(Texts(names), (std::vector<std::string>{lines}));
+  EXPECT_EQ(Texts(names.Interleave([](const tf::Tensor& file) {
+              return Dataset::TextLine(file);
+            })),
+            (std::vector<std::string>{"one", "two"}));
+  EXPECT_THROW(Dataset::ListFiles({"/no/such/file*"}), tf::Error);
+  EXPECT_THROW(Texts(Dataset::TextLine({"/no/such/file"})), tf::Error);
+}
+
+TEST(Data, FunctionsAreTraced) {
+  int traces = 0;
+  const tf::Variable offset(tf::Tensor(int64_t{10}));
+  const Dataset d = Dataset::Range(3).Map([&](const tf::Tensor& x) {
+    ++traces;
+    return x * x + offset;
+  });
+  EXPECT_EQ(All(d), (Ints{10, 11, 14}));
+  EXPECT_EQ(traces, 1);
+  EXPECT_EQ(
+      All(Dataset::Range(100).Map([](const tf::Tensor& x) { return x + 1; },
+                                  {.num_parallel_calls = 2})),
+      All(Dataset::Range(1, 101)));
+  EXPECT_EQ(All(Dataset::Range(6).Filter([](const tf::Tensor& x) {
+              return tf::Equal(tf::FloorMod(x, tf::Tensor(int64_t{2})),
+                               tf::Tensor(int64_t{0}));
+            })),
+            (Ints{0, 2, 4}));
+  EXPECT_EQ(All(Dataset::Range(6).TakeWhile(
+                [](const tf::Tensor& x) { return x < 2; })),
+            (Ints{0, 1}));
+  EXPECT_THROW(Dataset::Range(3).Filter([](const tf::Tensor& x) { return x; }),
+               tf::Error);
+  EXPECT_THROW(Dataset::Range(3).Map(
+                   [](const tf::Tensor& a, const tf::Tensor& b) { return a; }),
+               tf::Error);
+}
+
+TEST(Data, DatasetsOfDatasets) {
+  const auto repeated = [](const tf::Tensor& x) {
+    return Dataset::FromTensors({x}).Repeat(2);
+  };
+  EXPECT_EQ(All(Dataset::Range(2).FlatMap(repeated)), (Ints{0, 0, 1, 1}));
+  EXPECT_EQ(All(Dataset::Range(2).Interleave(repeated, {.cycle_length = 2})),
+            (Ints{0, 1, 0, 1}));
+  EXPECT_EQ(All(Dataset::Range(2).Interleave(
+                repeated, {.cycle_length = 2, .num_parallel_calls = 2})),
+            (Ints{0, 1, 0, 1}));
+  const Dataset windows =
+      Dataset::Range(5).Window(2, 1, 1, true).FlatMap([](const Dataset& w) {
+        return w.Batch(2);
+      });
+  EXPECT_EQ(All(windows), (Ints{0, 1, 1, 2, 2, 3, 3, 4}));
+  EXPECT_THROW(
+      Dataset::Range(2).FlatMap([](const Dataset& w) { return w.Batch(2); }),
+      tf::Error);
+}
+
+TEST(Data, Groups) {
+  const Dataset batches = Dataset::Range(5).Batch(2);
+  EXPECT_EQ(batches.spec().shapes[0], (tf::TensorShape{-1}));
+  EXPECT_EQ(Dataset::Range(5).Batch(2, true).spec().shapes[0],
+            (tf::TensorShape{2}));
+  EXPECT_EQ(All(batches.Unbatch()), (Ints{0, 1, 2, 3, 4}));
+  const Dataset lengths = Dataset::Range(1, 4).Map([](const tf::Tensor& n) {
+    return tf::Fill(tf::ExpandDims(n, tf::Tensor(0)), n);
+  });
+  EXPECT_EQ(All(lengths.PaddedBatch(3)), (Ints{1, 0, 0, 2, 2, 0, 3, 3, 3}));
+  EXPECT_EQ(All(lengths.PaddedBatch(3, {{4}}, {tf::Tensor(int64_t{-1})})),
+            (Ints{1, -1, -1, -1, 2, 2, -1, -1, 3, 3, 3, -1}));
+  EXPECT_THROW(lengths.PaddedBatch(3, {{4}, {4}}), tf::Error);
+  EXPECT_THROW(All(Dataset::Range(3).Batch(0)), tf::Error);
+}
+
+TEST(Data, OrderAndNumber) {
+  // TensorFlow's orders for the seeds.
+  tf::SetRandomSeed(3);
+  EXPECT_EQ(All(Dataset::Range(10).Shuffle(4, 5)),
+            (Ints{0, 3, 1, 6, 5, 8, 7, 9, 4, 2}));
+  tf::Tensor first = tf::layers::Dense(2)(tf::Tensor::From<float>({1}, {1, 1}));
+  EXPECT_EQ(All(Dataset::Range(6).Shuffle(6)), (Ints{3, 4, 0, 5, 1, 2}));
+  EXPECT_EQ(All(Dataset::Range(9).Skip(1).Take(3).Repeat(2)),
+            (Ints{1, 2, 3, 1, 2, 3}));
+  EXPECT_EQ(All(Dataset::Range(7).Shard(3, 1)), (Ints{1, 4}));
+  EXPECT_EQ(All(Dataset::Range(2).Concatenate(Dataset::Range(7, 8))),
+            (Ints{0, 1, 7}));
+  EXPECT_EQ(Dataset::Range(2).Repeat().cardinality(),
+            data::kInfiniteCardinality);
+  for (const Element& e : Dataset::Range(5, 7).Enumerate(1)) {
+    EXPECT_EQ(e[0].item<int64_t>() + 4, e[1].item<int64_t>());
+  }
+  EXPECT_EQ(All(Dataset::Zip({Dataset::Range(9), Dataset::Range(2)})),
+            (Ints{0, 1}));
+  EXPECT_EQ(All(Dataset::Range(3).Cache().Prefetch().Repeat(2)),
+            (Ints{0, 1, 2, 0, 1, 2}));
+}
+
+Dataset Counted(int64_t stop, int* begun) {
+  return Dataset::FromGenerator(
+      [stop, begun]() -> Dataset::NextFunction {
+        ++*begun;
+        auto next = std::make_shared<int64_t>(0);
+        return [next, stop](Element* e) {
+          if (*next == stop) return false;
+          *e = {tf::Tensor((*next)++)};
+          return true;
+        };
+      },
+      {{tf::DType::kInt64}, {{}}});
+}
+
+TEST(Data, Generators) {
+  int begun = 0;
+  const Dataset d = Counted(3, &begun);
+  EXPECT_EQ(All(d.Repeat(2)), (Ints{0, 1, 2, 0, 1, 2}));
+  EXPECT_EQ(begun, 2);
+  const Dataset wrong = Dataset::FromGenerator(
+      []() -> Dataset::NextFunction {
+        return [](Element* e) {
+          *e = {tf::Tensor(1.0f)};
+          return true;
+        };
+      },
+      {{tf::DType::kInt64}, {{}}});
+  EXPECT_THROW(All(wrong), tf::Error);
+  const Dataset throwing = Dataset::FromGenerator(
+      []() -> Dataset::NextFunction {
+        return [](Element*) -> bool { throw std::runtime_error("no more"); };
+      },
+      {{tf::DType::kInt64}, {{}}});
+  try {
+    All(throwing.Prefetch(1));
+    FAIL();
+  } catch (const tf::Error& e) {
+    EXPECT_NE(std::string(e.what()).find("no more"), std::string::npos);
+  }
+}
+
+TEST(Data, PlacesAreSaved) {
+  const std::string path = testing::TempDir() + "data_place/c";
+  int begun = 0;
+  auto pipeline = [&] {
+    return Dataset::Zip({Dataset::Range(20).Shuffle(8, 3).Repeat(),
+                         Counted(1000, &begun)})
+        .Map([](const tf::Tensor& a, const tf::Tensor& b) {
+          return a * 1000 + b;
+        })
+        .Batch(3);
+  };
+  data::Iterator first(pipeline());
+  Element e;
+  for (int i = 0; i < 9; ++i) ASSERT_TRUE(first.Next(&e));
+  tf::Checkpoint({{"place", first}}).write(path);
+  data::Iterator second(pipeline());
+  tf::Checkpoint({{"place", second}}).restore(path);
+  for (int i = 0; i < 9; ++i) {
+    Element expected;
+    ASSERT_TRUE(first.Next(&expected));
+    ASSERT_TRUE(second.Next(&e));
+    EXPECT_EQ(e[0].vector<int64_t>(), expected[0].vector<int64_t>());
+  }
+}
+
+}  // namespace

@@ -1,0 +1,132 @@
+// Datasets that call functions of elements.
+#include "cc/dataset/state.h"
+
+namespace headrace::tf::data {
+
+using internal::AttrsOf;
+using internal::Int64;
+using internal::Op;
+using internal::Recorded;
+using internal::Throw;
+
+namespace {
+
+// Records a function of elements of that kind.
+Recorded Trace(const char* name, const ElementSpec& spec,
+               const internal::TensorFn& body) {
+  std::vector<internal::ArgSpec> args;
+  for (size_t i = 0; i < spec.dtypes.size(); ++i) {
+    args.push_back({internal::Core(spec.dtypes[i]),
+                    internal::Core(spec.shapes[i]), nullptr});
+  }
+  return internal::Record(name, args, body);
+}
+
+// The inputs of an op: a dataset, what its function captured, and more.
+std::vector<Tensor> Inputs(const Tensor& dataset, const Recorded& f,
+                           const std::vector<Tensor>& more = {}) {
+  std::vector<Tensor> inputs = {dataset};
+  for (const Value& v : f.captures) {
+    inputs.push_back(internal::Access::Wrap(v));
+  }
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  return inputs;
+}
+
+AttrMap FunctionAttrs(const Recorded& f, const ElementSpec& out,
+                      const char* name = "f") {
+  std::vector<headrace::DType> types;
+  for (const Value& v : f.captures) types.push_back(v.dtype());
+  return AttrsOf(out, {{name, f.ref()}, {"Targuments", std::move(types)}});
+}
+
+}  // namespace
+
+Dataset Dataset::MapElements(const ElementFunction& function,
+                             const MapOptions& options) const {
+  ElementSpec out;
+  const Recorded f = Trace("Dataset_map", spec(), [&](const Element& e) {
+    Element made = function(e);
+    if (made.empty()) {
+      Throw(ErrorCode::kInvalidArgument, "Map: the function gives no tensors");
+    }
+    out = {};
+    for (const Tensor& t : made) {
+      out.dtypes.push_back(t.dtype());
+      out.shapes.push_back(t.shape());
+    }
+    return made;
+  });
+  AttrMap attrs = FunctionAttrs(f, out);
+  attrs.Set("preserve_cardinality", true);
+  Tensor made;
+  if (options.num_parallel_calls == 0) {
+    made = Op("MapDataset", Inputs(variant(), f), attrs);
+  } else {
+    attrs.Set("deterministic", options.deterministic ? "true" : "false");
+    made = Op("ParallelMapDatasetV2",
+              Inputs(variant(), f, {Int64(options.num_parallel_calls)}), attrs);
+  }
+  return State::Make({made, out, {}, {state_, f.function}});
+}
+
+Dataset Dataset::Chosen(const char* op,
+                        const ElementFunction& predicate) const {
+  const Recorded f = Trace("Dataset_predicate", spec(), [&](const Element& e) {
+    Element made = predicate(e);
+    const bool fits = made.size() == 1 && made[0].dtype() == DType::kBool &&
+                      made[0].shape().rank() <= 0;
+    if (!fits) {
+      Throw(ErrorCode::kInvalidArgument,
+            "Invalid `predicate`. `predicate` must return a `tf.bool` "
+            "scalar tensor.");
+    }
+    return made;
+  });
+  return State::Make(
+      {Op(op, Inputs(variant(), f), FunctionAttrs(f, spec(), "predicate")),
+       spec(),
+       state_->inner,
+       {state_, f.function}});
+}
+
+Dataset Dataset::Inner(const Element& element, size_t i) const {
+  if (i >= state_->inner.size() || state_->inner[i].dtypes.empty()) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("component ", i, " of the elements is no dataset"));
+  }
+  return State::Make({element[i], state_->inner[i], {}, {}});
+}
+
+Dataset Dataset::Flattened(const DatasetFunction& function,
+                           const InterleaveOptions* options) const {
+  std::shared_ptr<const State> inner;
+  const Recorded f = Trace("Dataset_flat_map", spec(), [&](const Element& e) {
+    inner = function(*this, e).state_;
+    return Element{inner->variant};
+  });
+  const ElementSpec& out = inner->spec;
+  AttrMap attrs = FunctionAttrs(f, out);
+  Tensor made;
+  if (options == nullptr) {
+    made = Op("FlatMapDataset", Inputs(variant(), f), attrs);
+  } else if (options->num_parallel_calls == 0) {
+    made =
+        Op("InterleaveDataset",
+           Inputs(variant(), f,
+                  {Int64(options->cycle_length), Int64(options->block_length)}),
+           attrs);
+  } else {
+    attrs.Set("deterministic", options->deterministic ? "true" : "false");
+    made = Op("ParallelInterleaveDatasetV4",
+              Inputs(variant(), f,
+                     {Int64(options->cycle_length),
+                      Int64(options->block_length), Int64(kAutotune),
+                      Int64(kAutotune), Int64(options->num_parallel_calls)}),
+              attrs);
+  }
+  // What the inner datasets hold (functions) is held with them.
+  return State::Make({made, out, inner->inner, {state_, f.function, inner}});
+}
+
+}  // namespace headrace::tf::data

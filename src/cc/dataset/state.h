@@ -1,0 +1,35 @@
+// What is behind a public dataset.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cc/compose.h"
+#include "cc/trace.h"
+#include "headrace/data.h"
+
+namespace headrace::tf::data {
+
+struct Dataset::State {
+  Tensor variant;
+  ElementSpec spec;
+  // Of components that are datasets themselves: what their elements are like.
+  std::vector<ElementSpec> inner;
+  // Functions and resources that live as long as it does.
+  std::vector<std::shared_ptr<const void>> held;
+
+  static Dataset Make(State state);
+};
+
+}  // namespace headrace::tf::data
+
+namespace headrace::tf::internal {
+
+// The attributes output_types and output_shapes.
+AttrMap AttrsOf(const data::ElementSpec& spec, AttrMap attrs = {});
+// int64 and bool scalars.
+Tensor Int64(int64_t v);
+Tensor Bool(bool v);
+
+}  // namespace headrace::tf::internal

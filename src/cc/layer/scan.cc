@@ -1,0 +1,137 @@
+// The loop of recurrent layers over time.
+#include "cc/compose.h"
+#include "cc/trace.h"
+
+namespace headrace::tf::internal {
+namespace {
+
+constexpr int64_t kMostUnrolled = 256;  // longer ones loop in the graph
+
+// `now` where `shown` ([batch]) is true, else `before`.
+Tensor Masked(const Tensor& shown, const Tensor& now, const Tensor& before) {
+  if (!before) return Op("SelectV2", {shown, now, Op("ZerosLike", {now})});
+  return Op("SelectV2", {shown, now, before});
+}
+
+// One step, with what a mask holds back. *out is null before the first.
+void Advance(const ScanStep& step, const Tensor& row, const Tensor& shown,
+             Tensor* out, std::vector<Tensor>* states) {
+  std::vector<Tensor> next = *states;
+  step(row, &next);
+  Tensor now = next[0];
+  if (shown) {
+    const Tensor column = Op("ExpandDims", {shown, Int(-1)});
+    now = Masked(column, now, *out);
+    for (size_t i = 0; i < next.size(); ++i) {
+      next[i] = Masked(column, next[i], (*states)[i]);
+    }
+  }
+  *out = now;
+  *states = std::move(next);
+}
+
+ScanResult Unrolled(const Tensor& rows, const Tensor& mask,
+                    std::vector<Tensor> states, bool keep_all, int64_t count,
+                    const ScanStep& step) {
+  const AttrMap unpack = {{"num", count}, {"axis", 0}};
+  const std::vector<Tensor> each = OpAll("Unpack", {rows}, unpack);
+  std::vector<Tensor> shown(each.size()), kept;
+  if (mask) shown = OpAll("Unpack", {mask}, unpack);
+  Tensor out;
+  for (size_t i = 0; i < each.size(); ++i) {
+    Advance(step, each[i], shown[i], &out, &states);
+    if (keep_all) kept.push_back(out);
+  }
+  ScanResult result{out, {}, std::move(states)};
+  if (keep_all) {
+    result.every = Op("Pack", kept, {{"N", count}, {"axis", 0}});
+  }
+  return result;
+}
+
+// The loop's values: turn, number of turns, last output, list of outputs, the
+// states; then what the body captures.
+constexpr size_t kStates = 4;
+
+Tensor NewList(const Tensor& like, const Tensor& count) {
+  return Op("TensorListReserve", {ShapeOf(like), count},
+            {{"element_dtype", Core(like.dtype())},
+             {"shape_type", headrace::DType::kInt32}});
+}
+
+ScanResult Looped(const Tensor& rows, const Tensor& mask,
+                  std::vector<Tensor> states, bool keep_all,
+                  const ScanStep& step) {
+  const Tensor count =
+      Op("StridedSlice", {ShapeOf(rows), Ints({0}), Ints({1}), Ints({1})},
+         {{"shrink_axis_mask", 1}});
+  const Tensor zeros = Op("ZerosLike", {states[0]});
+  std::vector<Tensor> inputs = {Int(0), count, zeros,
+                                NewList(zeros, keep_all ? count : Int(0))};
+  inputs.insert(inputs.end(), states.begin(), states.end());
+  std::vector<ArgSpec> specs;
+  for (const Tensor& t : inputs) specs.push_back(SpecOf(Access::ValueOf(t)));
+  const auto body = [&](const std::vector<Tensor>& in) {
+    const auto at = [&](const Tensor& t) {
+      return Op("GatherV2", {t, in[0], Int(0)});
+    };
+    std::vector<Tensor> now(in.begin() + kStates, in.end());
+    Tensor out = in[2];
+    Advance(step, at(rows), mask ? at(mask) : Tensor(), &out, &now);
+    Tensor list = in[3];
+    if (keep_all) list = Op("TensorListSetItem", {list, in[0], out});
+    std::vector<Tensor> next = {in[0] + Int(1), in[1], out, list};
+    next.insert(next.end(), now.begin(), now.end());
+    return next;
+  };
+  const Recorded turn = Record("recurrent_body", specs, body, true);
+  std::vector<Value> values = ValuesOf(inputs);
+  for (const Value& v : turn.captures) {
+    values.push_back(v);
+    specs.push_back(SpecOf(v));
+  }
+  const Recorded go_on =
+      Record("recurrent_cond", specs, [](const std::vector<Tensor>& in) {
+        return std::vector<Tensor>{in[0] < in[1]};
+      });
+  std::vector<headrace::DType> types;
+  std::vector<headrace::Shape> shapes;
+  for (const Value& v : values) {
+    types.push_back(v.dtype());
+    shapes.push_back(v.shape());
+  }
+  const ValueList found =
+      CallOp(turn.function->is_stateful() ? "While" : "StatelessWhile", values,
+             {{"T", types},
+              {"cond", go_on.ref()},
+              {"body", turn.ref()},
+              {"output_shapes", shapes}});
+  ScanResult result{Access::Wrap(found[2]), {}, {}};
+  for (size_t i = 0; i < states.size(); ++i) {
+    result.states.push_back(Access::Wrap(found[kStates + i]));
+  }
+  if (keep_all) {
+    result.every =
+        Op("TensorListStack", {Access::Wrap(found[3]), ShapeOf(zeros)},
+           {{"element_dtype", Core(zeros.dtype())}});
+  }
+  return result;
+}
+
+}  // namespace
+
+ScanResult ScanOver(const Tensor& rows, const Tensor& mask,
+                    std::vector<Tensor> states, bool keep_all,
+                    const ScanStep& step) {
+  const int64_t count = rows.shape()[0];
+  if (count == 0) {
+    Throw(ErrorCode::kInvalidArgument,
+          "A recurrent layer needs at least one time step");
+  }
+  if (count > 0 && (count <= kMostUnrolled || CurrentEmitter()->is_eager())) {
+    return Unrolled(rows, mask, std::move(states), keep_all, count, step);
+  }
+  return Looped(rows, mask, std::move(states), keep_all, step);
+}
+
+}  // namespace headrace::tf::internal

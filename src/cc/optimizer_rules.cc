@@ -1,0 +1,216 @@
+// The update rules, as tf.keras.optimizers has them.
+#include "cc/compose.h"
+#include "headrace/optimizer.h"
+
+namespace headrace::tf {
+
+using internal::Op;
+
+namespace {
+
+using Groups = std::vector<std::vector<std::string>>;
+
+}  // namespace
+
+SGD::SGD(LearningRate learning_rate, double momentum, bool nesterov,
+         OptimizerOptions options)
+    : Optimizer("SGD", std::move(learning_rate), {}, options),
+      momentum_(momentum),
+      nesterov_(nesterov) {
+  if (!(momentum >= 0 && momentum <= 1)) {
+    internal::Throw(ErrorCode::kInvalidArgument,
+                    "`momentum` must be between [0, 1].");
+  }
+}
+
+Groups SGD::SlotGroups() const {
+  return momentum_ == 0 ? Groups{} : Groups{{"momentum"}};
+}
+
+Optimizer::Coefficients SGD::Prepare(DType dtype) const {
+  return {{"lr", Rate(dtype)},
+          {"momentum", internal::Number(dtype, momentum_)}};
+}
+
+void SGD::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
+  if (momentum_ == 0) {
+    internal::OpAll("ResourceApplyGradientDescent",
+                    {v.handle(), k.at("lr"), g});
+    return;
+  }
+  internal::OpAll("ResourceApplyKerasMomentum",
+                  {v.handle(), slot(v, "momentum").handle(), k.at("lr"), g,
+                   k.at("momentum")},
+                  {{"use_nesterov", nesterov_}});
+}
+
+Adam::Adam(std::string name, LearningRate learning_rate, double beta_1,
+           double beta_2, double epsilon, bool amsgrad,
+           OptimizerOptions options)
+    : Optimizer(std::move(name), std::move(learning_rate),
+                {{"beta_1", beta_1}, {"beta_2", beta_2}}, options),
+      epsilon_(epsilon),
+      amsgrad_(amsgrad) {}
+
+Adam::Adam(LearningRate learning_rate, double beta_1, double beta_2,
+           double epsilon, bool amsgrad, OptimizerOptions options)
+    : Adam("Adam", std::move(learning_rate), beta_1, beta_2, epsilon, amsgrad,
+           options) {}
+
+Groups Adam::SlotGroups() const {
+  return amsgrad_ ? Groups{{"m", "v"}, {"vhat"}} : Groups{{"m", "v"}};
+}
+
+Optimizer::Coefficients Adam::Prepare(DType dtype) const {
+  const Tensor step = internal::Cast(iterations().value() + 1, dtype);
+  const Tensor beta_1 = Number("beta_1", dtype);
+  const Tensor beta_2 = Number("beta_2", dtype);
+  return {{"lr", Rate(dtype)},
+          {"beta1", beta_1},
+          {"beta2", beta_2},
+          {"beta1_power", Op("Pow", {beta_1, step})},
+          {"beta2_power", Op("Pow", {beta_2, step})},
+          {"epsilon", internal::Number(dtype, epsilon_)}};
+}
+
+void Adam::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
+  std::vector<Tensor> inputs = {v.handle(), slot(v, "m").handle(),
+                                slot(v, "v").handle()};
+  if (amsgrad_) inputs.push_back(slot(v, "vhat").handle());
+  for (const char* name :
+       {"beta1_power", "beta2_power", "lr", "beta1", "beta2", "epsilon"}) {
+    inputs.push_back(k.at(name));
+  }
+  inputs.push_back(g);
+  internal::OpAll(
+      amsgrad_ ? "ResourceApplyAdamWithAmsgrad" : "ResourceApplyAdam", inputs);
+}
+
+namespace {
+
+OptimizerOptions WithDecay(OptimizerOptions options, double weight_decay) {
+  options.weight_decay = weight_decay;
+  return options;
+}
+
+}  // namespace
+
+AdamW::AdamW(LearningRate learning_rate, double weight_decay, double beta_1,
+             double beta_2, double epsilon, bool amsgrad,
+             OptimizerOptions options)
+    : Adam("AdamW", std::move(learning_rate), beta_1, beta_2, epsilon, amsgrad,
+           WithDecay(options, weight_decay)) {}
+
+RMSprop::RMSprop(LearningRate learning_rate, double rho, double momentum,
+                 double epsilon, bool centered, OptimizerOptions options)
+    : Optimizer("RMSprop", std::move(learning_rate),
+                {{"rho", rho}, {"momentum", momentum}}, options),
+      has_momentum_(momentum != 0),
+      epsilon_(epsilon),
+      centered_(centered) {}
+
+Groups RMSprop::SlotGroups() const {
+  Groups groups = {{"rms"}};
+  if (has_momentum_) groups.push_back({"momentum"});
+  if (centered_) groups.push_back({"mg"});
+  return groups;
+}
+
+Optimizer::Coefficients RMSprop::Prepare(DType dtype) const {
+  return {{"lr", Rate(dtype)},
+          {"rho", Number("rho", dtype)},
+          {"momentum", Number("momentum", dtype)},
+          {"epsilon", internal::Number(dtype, epsilon_)}};
+}
+
+void RMSprop::Update(const Tensor& g, const Variable& v,
+                     const Coefficients& k) {
+  const Tensor &rho = k.at("rho"), &epsilon = k.at("epsilon");
+  const Variable rms = slot(v, "rms");
+  if (has_momentum_) {
+    std::vector<Tensor> inputs = {v.handle()};
+    if (centered_) inputs.push_back(slot(v, "mg").handle());
+    for (const Tensor& t : {rms.handle(), slot(v, "momentum").handle(),
+                            k.at("lr"), rho, k.at("momentum"), epsilon, g}) {
+      inputs.push_back(t);
+    }
+    internal::OpAll(
+        centered_ ? "ResourceApplyCenteredRMSProp" : "ResourceApplyRMSProp",
+        inputs);
+    return;
+  }
+  Tensor mean = rho * rms.value() + (1.0 - rho) * Op("Square", {g});
+  rms.assign(mean);
+  if (centered_) {
+    const Variable slot_mg = slot(v, "mg");
+    const Tensor mg = rho * slot_mg.value() + (1.0 - rho) * g;
+    slot_mg.assign(mg);
+    mean = mean - Op("Square", {mg});
+  }
+  v.assign_sub(k.at("lr") * (g * Op("Rsqrt", {mean + epsilon})));
+}
+
+Adagrad::Adagrad(LearningRate learning_rate, double initial_accumulator_value,
+                 double epsilon, OptimizerOptions options)
+    : Optimizer("Adagrad", std::move(learning_rate), {}, options),
+      initial_(initial_accumulator_value),
+      epsilon_(epsilon) {}
+
+Groups Adagrad::SlotGroups() const { return {{"accumulator"}}; }
+double Adagrad::InitialSlot(const std::string& name) const { return initial_; }
+
+Optimizer::Coefficients Adagrad::Prepare(DType dtype) const {
+  return {{"lr", Rate(dtype)}, {"epsilon", internal::Number(dtype, epsilon_)}};
+}
+
+void Adagrad::Update(const Tensor& g, const Variable& v,
+                     const Coefficients& k) {
+  internal::OpAll("ResourceApplyAdagradV2",
+                  {v.handle(), slot(v, "accumulator").handle(), k.at("lr"),
+                   k.at("epsilon"), g});
+}
+
+Ftrl::Ftrl(LearningRate learning_rate, FtrlOptions ftrl,
+           OptimizerOptions options)
+    : Optimizer(
+          "Ftrl", std::move(learning_rate),
+          {{"learning_rate_power", ftrl.learning_rate_power},
+           {"l1_regularization_strength", ftrl.l1_regularization_strength},
+           {"l2_regularization_strength", ftrl.l2_regularization_strength},
+           {"beta", ftrl.beta}},
+          options),
+      ftrl_(ftrl) {
+  if (ftrl.initial_accumulator_value < 0) {
+    internal::Throw(
+        ErrorCode::kInvalidArgument,
+        absl::StrCat("`initial_accumulator_value` needs to be positive or "
+                     "zero. Received: initial_accumulator_value=",
+                     ftrl.initial_accumulator_value, "."));
+  }
+}
+
+Groups Ftrl::SlotGroups() const { return {{"accumulator", "linear"}}; }
+double Ftrl::InitialSlot(const std::string& name) const {
+  return name == "accumulator" ? ftrl_.initial_accumulator_value : 0;
+}
+
+Optimizer::Coefficients Ftrl::Prepare(DType dtype) const {
+  const Tensor rate = Rate(dtype);
+  const Tensor beta = Number("beta", dtype);
+  return {
+      {"lr", rate},
+      {"l1", Number("l1_regularization_strength", dtype)},
+      {"l2", Number("l2_regularization_strength", dtype) + beta / (2.0 * rate)},
+      {"l2_shrinkage",
+       internal::Number(dtype, ftrl_.l2_shrinkage_regularization_strength)},
+      {"lr_power", Number("learning_rate_power", dtype)}};
+}
+
+void Ftrl::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
+  internal::OpAll("ResourceApplyFtrlV2",
+                  {v.handle(), slot(v, "accumulator").handle(),
+                   slot(v, "linear").handle(), g, k.at("lr"), k.at("l1"),
+                   k.at("l2"), k.at("l2_shrinkage"), k.at("lr_power")});
+}
+
+}  // namespace headrace::tf
