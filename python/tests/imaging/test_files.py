@@ -1,4 +1,4 @@
-"""PNG, JPEG and BMP files."""
+"""PNG, JPEG and BMP files (GIF: test_gif.py)."""
 
 import struct
 import zlib

@@ -55,4 +55,8 @@ StatusOr<std::string> EncodeJpeg(const uint8_t* pixels, int64_t height,
 // file has.
 StatusOr<Tensor> DecodeBmp(StringView bytes, int64_t channels);
 
+// [frames, height, width, 3] of uint8; the first frame alone where not
+// `animated`. Frames before the first damaged one are given.
+StatusOr<Tensor> DecodeGif(StringView bytes, bool animated);
+
 }  // namespace headrace

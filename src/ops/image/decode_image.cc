@@ -77,6 +77,33 @@ StatusOr<Tensor> DecodeJpegFor(const KernelContext& c, StringView bytes) {
   return DecodeJpeg(bytes, how);
 }
 
+// The frames for the ops that give them, else the only one.
+StatusOr<Tensor> DecodeGifFor(const KernelContext& c, StringView bytes) {
+  const std::string& op = c.op().name();
+  if (op == "DecodeBmp") {
+    return InvalidArgument(
+        "Trying to decode GIF format using DecodeBmp op. Use `decode_gif` or "
+        "`decode_image` instead.");
+  }
+  if (op == "DecodeAndCropJpeg") {
+    return InvalidArgument(
+        "DecodeAndCropJpeg operation can run on JPEG only, but detected GIF.");
+  }
+  HR_ASSIGN_OR_RETURN(const int64_t channels, ChannelsOf(c.op()));
+  if (channels != 0 && channels != 3) {
+    return InvalidArgument("channels must be 0 or 3 for GIF, got ", channels);
+  }
+  const bool* expand = c.op().attrs().Get<bool>("expand_animations");
+  HR_ASSIGN_OR_RETURN(Tensor frames, DecodeGif(bytes, !expand || *expand));
+  if (op == "DecodeGif" || (expand && *expand)) return frames;
+  if (frames.dim(0) != 1) {
+    return InvalidArgument("Got ", frames.dim(0),
+                           " frames, but animated gifs can only be decoded by "
+                           "tf.io.decode_gif or tf.io.decode_image");
+  }
+  return frames.WithShape(Shape{frames.dim(1), frames.dim(2), 3});
+}
+
 StatusOr<Tensor> Decode(const KernelContext& c, StringView bytes, DType type) {
   const std::string& op = c.op().name();
   HR_ASSIGN_OR_RETURN(const int64_t channels, ChannelsOf(c.op()));
@@ -93,7 +120,7 @@ StatusOr<Tensor> Decode(const KernelContext& c, StringView bytes, DType type) {
       if (op == "DecodeAndCropJpeg") break;
       return DecodePng(bytes, channels, type != DType::kUint8);
     case ImageFormat::kGif:
-      return Unimplemented(op, ": GIF files are not read");
+      return DecodeGifFor(c, bytes);
     case ImageFormat::kBmp:
       if (op != "DecodeBmp" && op != "DecodeImage") {
         return InvalidArgument(
@@ -115,7 +142,7 @@ Status RunDecode(KernelContext& c) {
   if (bytes.empty()) return InvalidArgument("Input is empty.");
   HR_ASSIGN_OR_RETURN(Tensor image, Decode(c, bytes, type));
   HR_ASSIGN_OR_RETURN(image, Cast(std::move(image), type));
-  if (c.op().name() == "DecodeGif") {
+  if (c.op().name() == "DecodeGif" && image.shape().rank() == 3) {
     Shape one = image.shape();
     one.InsertDim(0, 1);
     image = image.WithShape(one);

@@ -53,6 +53,8 @@ class Reader {
     made_ = true;
     info_.src = &source_;
     info_.client_data = this;
+    progress_.progress_monitor = LimitScans;
+    info_.progress = &progress_;
     return jpeg_read_header(&info_, TRUE) == JPEG_HEADER_OK;
   }
 
@@ -118,6 +120,11 @@ class Reader {
     source->next_input_byte += count;
     source->bytes_in_buffer -= count;
   }
+  // A small file may hold scans without end, each a walk over the image.
+  static void LimitScans(j_common_ptr common) {
+    auto* info = reinterpret_cast<j_decompress_ptr>(common);
+    if (info->input_scan_number > 500) Self(info)->Fail();
+  }
   [[noreturn]] void Fail() { std::longjmp(errors_.mark, 1); }
 
   // Adobe's files hold the inverse of each ink.
@@ -135,6 +142,7 @@ class Reader {
   Errors errors_;
   jpeg_decompress_struct info_{};
   jpeg_source_mgr source_{};
+  jpeg_progress_mgr progress_{};
   const bool recover_;
   bool made_ = false, four_ = false;
   int64_t channels_ = 0;
