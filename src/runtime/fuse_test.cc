@@ -325,5 +325,26 @@ TEST(Fuse, RowsOfProductsAreReduced) {
       {a, b, one});
 }
 
+// What follows from one value by cheap calls is made again behind the next
+// product, so the first fused call hands on that one value only.
+TEST(Fuse, CheapValuesAreMadeAgain) {
+  const Tensor a = Numbers({64, 40}), w = Numbers({40, 80}, 3);
+  const Tensor back = Numbers({80, 40}, 5);
+  auto body = [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+    Value z = g("AddV2", {g("MatMul", {v[0], v[1]}), v[3]});
+    Value half = g("Mul", {z, g.Scalar(DType::kFloat, 0.5)});
+    Value erf = g("Erf", {g("RealDiv", {z, g.Scalar(DType::kFloat, 1.4)})});
+    Value phi = g("AddV2", {erf, g.Scalar(DType::kFloat, 1)});
+    Value d = g("MatMul", {g("MatMul", {g("Mul", {half, phi}), v[2]}), v[1]});
+    return {g("AddV2", {g("Mul", {d, phi}), g("Mul", {d, half})})};
+  };
+  std::string plan = Compare(body, {a, w, back, Numbers({80}, 2)});
+  EXPECT_EQ(Lines(plan), 3) << plan;
+  // The first call's results: what goes into the next product, and z.
+  const std::string first = plan.substr(0, plan.find('\n'));
+  const std::string results = first.substr(first.find("->"));
+  EXPECT_EQ(std::count(results.begin(), results.end(), ','), 1) << plan;
+}
+
 }  // namespace
 }  // namespace headrace
