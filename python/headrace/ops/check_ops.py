@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, errors, tensor_shape
+from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 
 
@@ -183,7 +183,11 @@ def _describe(x):
 
 
 def _static_rank(rank):
-    value = conversion.convert_to_tensor(rank).numpy()
+    value = rank
+    if isinstance(rank, _headrace.Tensor):
+        value = execution.get_static_value(rank)
+        if value is None:
+            raise NotImplementedError("Ranks must be known before the graph runs")
     if np.ndim(value):
         raise ValueError("Rank must be a scalar.")
     return int(value)
@@ -194,10 +198,28 @@ def _rank_message(x, message):
     return ("" if not message else message + " "), f"Tensor {name}"
 
 
-def assert_rank(x, rank, message=None, name=None):
+def _rank_in_the_run(x, compare, ranks, message, summarize, name):
+    """Asserts the rank where it is not known before the graph runs."""
+    found = _headrace.raw_op("Rank")(input=x)
+    conditions = [compare(found, r) for r in ranks]
+    condition = reduction_ops.reduce_any(conditions)
+    data = [
+        message or "",
+        f"Tensor {x.name} must have rank",
+        " or ".join(map(str, ranks)),
+        "Received shape: ",
+        _headrace.raw_op("Shape")(input=x),
+    ]
+    return Assert(condition, data, summarize, name)
+
+
+def assert_rank(x, rank, message=None, name=None, summarize=None):
     """Asserts that x has that rank."""
     x = _tensor(x)
     rank = _static_rank(rank)
+    if x.shape.rank is None:
+        equal = math_ops.equal
+        return _rank_in_the_run(x, equal, [rank], message, summarize, name)
     if x.shape.rank is not None and x.shape.rank != rank:
         prefix, subject = _rank_message(x, message)
         raise ValueError(
@@ -206,10 +228,13 @@ def assert_rank(x, rank, message=None, name=None):
         )
 
 
-def assert_rank_at_least(x, rank, message=None, name=None):
+def assert_rank_at_least(x, rank, message=None, name=None, summarize=None):
     """Asserts that x has at least that rank."""
     x = _tensor(x)
     rank = _static_rank(rank)
+    if x.shape.rank is None:
+        at_least = elementwise_ops.greater_equal
+        return _rank_in_the_run(x, at_least, [rank], message, summarize, name)
     if x.shape.rank is not None and x.shape.rank < rank:
         prefix, subject = _rank_message(x, message)
         raise ValueError(
@@ -218,10 +243,13 @@ def assert_rank_at_least(x, rank, message=None, name=None):
         )
 
 
-def assert_rank_in(x, ranks, message=None, name=None):
+def assert_rank_in(x, ranks, message=None, name=None, summarize=None):
     """Asserts that x has one of the ranks."""
     x = _tensor(x)
     ranks = tuple(_static_rank(r) for r in ranks)
+    if x.shape.rank is None:
+        equal = math_ops.equal
+        return _rank_in_the_run(x, equal, ranks, message, summarize, name)
     if x.shape.rank is not None and x.shape.rank not in ranks:
         prefix, subject = _rank_message(x, message)
         raise ValueError(
@@ -233,7 +261,8 @@ def assert_rank_in(x, ranks, message=None, name=None):
 def assert_type(tensor, tf_type, message=None, name=None):
     """Asserts the dtype."""
     tf_type = dtypes.as_dtype(tf_type)
-    tensor = _tensor(tensor)
+    if not getattr(type(tensor), "_is_composite_tensor", False):
+        tensor = _tensor(tensor)
     if tensor.dtype != tf_type:
         name = tensor.name + " " if isinstance(tensor, _headrace.SymbolicTensor) else ""
         prefix = "" if message is None else message
