@@ -62,6 +62,7 @@ class SessionCore {
  public:
   // Nodes whose device is not there run on the CPU.
   bool soft_placement = false;
+  int processors = 1;  // that nodes may name
 
   explicit SessionCore(PyGraph& g)
       : graph_(g.graph()), caller_(graph_->library()) {
@@ -173,7 +174,7 @@ class SessionCore {
     for (const Value& v : feeds) in.push_back(EdgeOf(v));
     for (const Value& v : fetches) out.push_back(EdgeOf(v));
     if (!soft_placement) {
-      Status placed = CheckPlacement(out, targets);
+      Status placed = CheckPlacement(out, targets, processors);
       if (!placed.ok()) ThrowStatus(placed);
     }
     StatusOr<std::unique_ptr<Executable>> made =
@@ -227,6 +228,7 @@ void AddSession(nb::module_& m) {
   nb::class_<SessionCore>(m, "SessionCore")
       .def(nb::init<PyGraph&>())
       .def_rw("soft_placement", &SessionCore::soft_placement)
+      .def_rw("processors", &SessionCore::processors)
       .def("run_one", &SessionCore::RunOne, nb::arg("fetch").none(),
            nb::arg("feeds").none())
       .def("run_many", &SessionCore::RunMany, nb::arg("fetches"),

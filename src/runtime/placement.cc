@@ -2,17 +2,19 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace headrace {
 namespace {
 
-constexpr StringView kOnlyDevice =
-    "/job:localhost/replica:0/task:0/device:CPU:0";
+constexpr StringView kProcessor =
+    "/job:localhost/replica:0/task:0/device:CPU:";
 
 // "job:localhost", "device:CPU:0", "cpu:*" and the like.
-bool PartMatches(StringView part) {
+bool PartMatches(StringView part, int processors) {
   std::string lower = absl::AsciiStrToLower(part);
   StringView p = lower;
   if (absl::ConsumePrefix(&p, "job:")) return p == "localhost";
@@ -20,20 +22,32 @@ bool PartMatches(StringView part) {
     return p == "0" || p == "*";
   }
   absl::ConsumePrefix(&p, "device:");
-  return p == "cpu" || p == "cpu:0" || p == "cpu:*" || p == "*";
+  if (p == "cpu" || p == "*") return true;
+  int number = 0;
+  return absl::ConsumePrefix(&p, "cpu:") &&
+         (p == "*" || (absl::SimpleAtoi(p, &number) && number >= 0 &&
+                       number < processors));
 }
 
-bool IsHere(StringView device) {
+bool IsHere(StringView device, int processors) {
   for (StringView part : absl::StrSplit(device, '/', absl::SkipEmpty())) {
-    if (!PartMatches(part)) return false;
+    if (!PartMatches(part, processors)) return false;
   }
   return true;
+}
+
+std::string Devices(int processors) {
+  std::string all;
+  for (int i = 0; i < processors; ++i) {
+    absl::StrAppend(&all, i ? ", " : "", kProcessor, i);
+  }
+  return all;
 }
 
 }  // namespace
 
 Status CheckPlacement(absl::Span<const Edge> fetches,
-                      absl::Span<Node* const> targets) {
+                      absl::Span<Node* const> targets, int processors) {
   absl::flat_hash_set<const Node*> seen;
   std::vector<const Node*> stack;
   auto visit = [&](const Node* n) {
@@ -44,11 +58,11 @@ Status CheckPlacement(absl::Span<const Edge> fetches,
   while (!stack.empty()) {
     const Node* n = stack.back();
     stack.pop_back();
-    if (!n->device().empty() && !IsHere(n->device())) {
+    if (!n->device().empty() && !IsHere(n->device(), processors)) {
       return InvalidArgument(
           "Cannot assign a device for operation ", n->name(), ": {{node ",
           n->name(), "}} was explicitly assigned to ", n->device(),
-          " but available devices are [ ", kOnlyDevice,
+          " but available devices are [ ", Devices(processors),
           " ]. Make sure the device specification refers to a valid "
           "device.\n\t [[",
           n->name(), "]]");

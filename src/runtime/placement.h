@@ -1,4 +1,5 @@
-// Whether the devices that nodes name are there.
+// Whether the devices that nodes name are there: a host's processors, which
+// tf.config may split into several logical ones.
 #pragma once
 
 #include "graph/graph.h"
@@ -6,8 +7,9 @@
 namespace headrace {
 
 // InvalidArgument, with upstream's text, for the first node that fetches and
-// targets need whose device this process does not have.
+// targets need whose device this process, with so many processors (at least
+// one), does not have.
 Status CheckPlacement(absl::Span<const Edge> fetches,
-                      absl::Span<Node* const> targets);
+                      absl::Span<Node* const> targets, int processors);
 
 }  // namespace headrace

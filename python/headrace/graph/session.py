@@ -116,6 +116,16 @@ class _Plan:
         return kind(items)
 
 
+def _processors(config):
+    """How many processors nodes may name: what the session's configuration says, or
+    tf.config.set_logical_device_configuration."""
+    from headrace.framework import config as settings
+
+    counts = getattr(config, "device_count", {})
+    known = len(settings.list_logical_devices("CPU"))
+    return max(counts["CPU"] if "CPU" in counts else known, 1)
+
+
 class BaseSession:
     """A graph's runs and the variables they share."""
 
@@ -136,6 +146,7 @@ class BaseSession:
         self._timeout = getattr(config, "operation_timeout_in_ms", 0) or None
         self._core = _headrace.SessionCore(graph._core)
         self._core.soft_placement = bool(getattr(config, "allow_soft_placement", False))
+        self._core.processors = _processors(config)
 
     @property
     def graph(self):

@@ -4,6 +4,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.trackable import Trackable
+from headrace.ops import dense_buckets
 
 _unique = [0]
 
@@ -306,6 +307,15 @@ class DenseHashTable(MutableHashTable):
             conversion.convert_to_tensor(k, self._key_dtype)
             for k in (empty_key, deleted_key)
         ]
+        self._buckets = dense_buckets.check_count(initial_num_buckets)
+
+    def export(self, name=None):
+        """Keys and values by bucket, as TensorFlow has them; in a graph those alone
+        that are there."""
+        keys, values = super().export(name)
+        if not isinstance(keys, _headrace.EagerTensor):
+            return keys, values
+        return dense_buckets.arrange(keys, values, self._reserved[0], self._buckets)
 
     def _keys(self, keys):
         keys = super()._keys(keys)

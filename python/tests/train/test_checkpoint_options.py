@@ -209,3 +209,36 @@ def test_tables(tmp_path):
     assert a.lookup(["x", "y", "old"]).numpy().tolist() == [1, 2, -1]
     assert b.lookup([5, 6]).numpy().tolist() == [[1, 2], [0, 0]]
     assert d.lookup([7, 8]).numpy().tolist() == [70, -1]
+
+
+def test_buckets_of_dense_tables():
+    """Layouts that TensorFlow 2.21 exported."""
+
+    def exported(keys, values, fallback, **more):
+        kinds = tf.convert_to_tensor(keys).dtype, tf.convert_to_tensor(values).dtype
+        reserved = ("e", "x") if kinds[0] == tf.string else (-10, -11)
+        table = tf.lookup.experimental.DenseHashTable(
+            *kinds, fallback, *reserved, **dict(initial_num_buckets=8, **more)
+        )
+        for key, value in zip(keys, values):
+            table.insert([key], [value])
+        keys, values = table.export()
+        return keys.numpy()[:, 0].tolist(), values.numpy().tolist()
+
+    keys = np.array([7, 15, 23, 31])
+    found, values = exported(keys, np.array([70, 1, 2, 3]), -1)
+    assert found == [15, -10, 23, -10, -10, 31, -10, 7]
+    assert values == [[1], [0], [2], [0], [0], [3], [0], [70]]
+    assert exported(np.array([-1, -2, -9]), np.arange(3), -1)[0] == [
+        *[-9, -10, -10, -10, -10, -10, -2, -1]
+    ]
+    assert len(exported(np.arange(6), np.arange(6), -1)[0]) == 8
+    assert len(exported(np.arange(7), np.arange(7), -1)[0]) == 16
+    found, _ = exported(["a", "b", "c", "d"], [1, 2, 3, 4], -1)
+    assert found == [b"e", b"e", b"b", b"d", b"a", b"c", b"e", b"e"]
+    _, values = exported(np.array([5]), [[1.0, 2.0]], [0.0, 0.0])
+    assert values == [[0, 0]] * 5 + [[1, 2]] + [[0, 0]] * 2
+    with pytest.raises(tf.errors.InvalidArgumentError, match="a power of 2, got: 7"):
+        tf.lookup.experimental.DenseHashTable(
+            tf.int64, tf.int64, -1, -10, -11, initial_num_buckets=7
+        )
