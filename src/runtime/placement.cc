@@ -10,8 +10,7 @@
 namespace headrace {
 namespace {
 
-constexpr StringView kProcessor =
-    "/job:localhost/replica:0/task:0/device:CPU:";
+constexpr StringView kProcessor = "/job:localhost/replica:0/task:0/device:CPU:";
 
 // "job:localhost", "device:CPU:0", "cpu:*" and the like.
 bool PartMatches(StringView part, int processors) {
@@ -25,8 +24,8 @@ bool PartMatches(StringView part, int processors) {
   if (p == "cpu" || p == "*") return true;
   int number = 0;
   return absl::ConsumePrefix(&p, "cpu:") &&
-         (p == "*" || (absl::SimpleAtoi(p, &number) && number >= 0 &&
-                       number < processors));
+         (p == "*" ||
+          (absl::SimpleAtoi(p, &number) && number >= 0 && number < processors));
 }
 
 bool IsHere(StringView device, int processors) {
