@@ -346,5 +346,23 @@ TEST(Fuse, CheapValuesAreMadeAgain) {
   EXPECT_EQ(std::count(results.begin(), results.end(), ','), 1) << plan;
 }
 
+// The gradient of a mean: what is broadcast, then divided by a number.
+TEST(Fuse, BroadcastsMoveBehindNumbers) {
+  std::string plan = Compare(
+      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        Value wide = g("BroadcastTo", {v[1], g.Int32s({6, 40})});
+        Value part = g("RealDiv", {wide, g.Scalar(DType::kFloat, 40)});
+        return {g("AddV2", {v[0], g("Mul", {v[0], part})})};
+      },
+      {Numbers({6, 40}), Numbers({6, 1}, 3)});
+  EXPECT_EQ(Lines(plan), 2) << plan;  // one of them divides the column
+  Compare(
+      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        Value wide = g("BroadcastTo", {v[1], g.Int32s({6, 40})});
+        return {g("Sub", {g.Scalar(DType::kFloat, 2), wide}), wide};
+      },
+      {Numbers({6, 40}), Numbers({1}, 3)});
+}
+
 }  // namespace
 }  // namespace headrace
