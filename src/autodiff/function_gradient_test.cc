@@ -66,8 +66,8 @@ TEST(FunctionGradient, ThroughACall) { CheckOrders(Cube(), 2, 8, 12, 12); }
 
 // x^5 called through a function, differentiated `order` times.
 float FifthPower(int order, float x) {
-  static const FunctionPtr& f = *new FunctionPtr(
-      Trace("fifth", {{kF, kScalar}}, [](OpScope& s, auto in) {
+  static const FunctionPtr& f =
+      *new FunctionPtr(Trace("fifth", {{kF, kScalar}}, [](OpScope& s, auto in) {
         Value square = s("Mul", {in[0], in[0]});
         Value cube = s("Mul", {square, in[0]});
         return std::vector<Value>{s("Mul", {cube, square})};

@@ -46,14 +46,13 @@ StatusOr<std::pair<float, float>> Orders(const FunctionPtr& f, float x) {
 }
 
 TEST(NamedGradient, ReplacesTheOps) {
-  ASSERT_TRUE(RegisterNamedGradient(
-                  "NamedGradientTestCube",
-                  [](GradientContext& g, const CopiedFrom*) {
-                    Value x = g.input(0);
-                    g.set(0, g("Mul", {g.grad(), g("Mul", {x, x})}));
-                    return g.status();
-                  })
-                  .ok());
+  ASSERT_TRUE(
+      RegisterNamedGradient("NamedGradientTestCube", [](GradientContext& g,
+                                                        const CopiedFrom*) {
+        Value x = g.input(0);
+        g.set(0, g("Mul", {g.grad(), g("Mul", {x, x})}));
+        return g.status();
+      }).ok());
   EXPECT_EQ(RegisterNamedGradient("NamedGradientTestCube", nullptr).code(),
             absl::StatusCode::kAlreadyExists);
   FunctionPtr f = Trace("f", [](OpScope& s, Value x) {
@@ -74,8 +73,7 @@ TEST(NamedGradient, FindsWhatTheGraphWasRecordedWith) {
             EXPECT_TRUE(copied->IsOf(recorded->graph().get()));
             std::optional<Edge> e = copied->Find(*recorded);
             if (!e) return Internal("no copy of the value");
-            g.set(0,
-                  g("Mul", {g.grad(), g.output(0).graph()->Output(*e)}));
+            g.set(0, g("Mul", {g.grad(), g.output(0).graph()->Output(*e)}));
             return g.status();
           })
           .ok());

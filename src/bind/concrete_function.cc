@@ -53,7 +53,8 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
                                              Values(trainable))};
 }
 
-// call(args, keep): tapes hold `keep`, unless None, as long as they may go back.
+// call(args, keep): tapes hold `keep`, unless None, as long as they may go
+// back.
 nb::list Call(const ConcreteCore& c, nb::sequence args, nb::object keep) {
   std::vector<Value> values;
   for (nb::handle o : args) {

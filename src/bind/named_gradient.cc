@@ -149,7 +149,8 @@ Status CallEntry(PyObject* entry, GradientContext& g,
   } catch (nb::builtin_exception& e) {
     PyErr_SetString(PyExc_TypeError, e.what());
   } catch (const nb::cast_error&) {
-    PyErr_SetString(PyExc_TypeError, "a gradient function's entry is malformed");
+    PyErr_SetString(PyExc_TypeError,
+                    "a gradient function's entry is malformed");
   }
   return Unknown("the gradient function raised");
 }
@@ -178,7 +179,8 @@ nb::list IdentitiesWithGradient(nb::sequence tensors, const std::string& name) {
   StatusOr<const OpDef*> def = LookUpOp("IdentityN");
   if (!def.ok()) ThrowStatus(def.status());
   ValueList outputs;
-  Status s = Emit(**def, values, {{std::string(kGradientAttr), name}}, &outputs);
+  Status s =
+      Emit(**def, values, {{std::string(kGradientAttr), name}}, &outputs);
   if (!s.ok()) ThrowStatus(s, true);
   nb::list out;
   for (Value& v : outputs) out.append(WrapObject(std::move(v)));

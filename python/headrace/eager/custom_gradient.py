@@ -152,9 +152,11 @@ def _bring_in(function, graph, seen):
         for x in nest.flatten(content, expand_composites=True):
             if isinstance(x, types.FunctionType):
                 _bring_in(x, graph, seen)
-            elif isinstance(x, _headrace.SymbolicTensor):
-                if _headrace.graph_id(x) in around:
-                    graph.capture(x)
+            elif (
+                isinstance(x, _headrace.SymbolicTensor)
+                and _headrace.graph_id(x) in around
+            ):
+                graph.capture(x)
 
 
 def _backward(grad_fn, inputs, used, outputs):

@@ -58,7 +58,6 @@ class CustomGradient:
         return [None] * n + self._backward(gradients[:n])
 
     def written(self, outputs, gradients):
-        n = self._num_results
         key = tuple(None if g is None else (g.dtype, str(g.shape)) for g in gradients)
         found = self._written.get(key)
         if found is None:

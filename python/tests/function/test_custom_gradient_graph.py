@@ -7,11 +7,10 @@ Values are TensorFlow's, or those of the same function called eagerly.
 import gc
 import weakref
 
+import headrace as tf
 import numpy as np
 import pytest
 from headrace._load import _headrace
-
-import headrace as tf
 
 
 @tf.custom_gradient
@@ -80,7 +79,9 @@ def test_the_node_is_laid_out_as_upstream():
     def scaled(x, y):
         return x * y * v, lambda d, variables=None: ((d, d), [d])
 
-    c = tf.function(lambda x: scaled(x, x + 1.0)).get_concrete_function(tf.constant(2.0))
+    c = tf.function(lambda x: scaled(x, x + 1.0)).get_concrete_function(
+        tf.constant(2.0)
+    )
     (node,) = [n for n in c.graph.as_graph_def().node if n.op == "IdentityN"]
     assert len(node.attr["T"].list.type) == 4
     name = node.attr["_gradient_op_type"].s
@@ -195,8 +196,9 @@ def test_orders():
     ):
         x = tf.constant(0.7)
         want = second(f, x)
-        nested = tf.function(lambda x, g=tf.function(f): g(x) * 1.0)
-        for call in (tf.function(f), nested):
+        traced = tf.function(f)
+        nested = tf.function(lambda x, g=traced: g(x) * 1.0)
+        for call in (traced, nested):
             np.testing.assert_allclose(second(call, x), want, rtol=1e-6)
 
 
@@ -458,9 +460,9 @@ def test_registered_gradients():
             y = tf.square(x)
         with pytest.raises(LookupError, match="No gradient defined for operation"):
             tf.gradients(y, x)
-        with pytest.raises(TypeError, match="mapping strings to strings"):
-            with graph.gradient_override_map({"Square": 3}):
-                pass
+        wrong = graph.gradient_override_map({"Square": 3})
+        with pytest.raises(TypeError, match="mapping strings to strings"), wrong:
+            pass
     assert seen == [("Square", tf.float32, b"TestTimes42")]
 
     @tf.function
