@@ -12,7 +12,7 @@ from headrace.graph import stack
 
 
 class Bind:
-    """Marks a function that decorated methods too."""
+    """A function with a custom gradient; methods do not differentiate their object."""
 
     def __init__(self, f):
         self._f = f
@@ -24,7 +24,7 @@ class Bind:
     def __get__(self, instance, owner):
         if instance is None:
             return self
-        return functools.partial(self.__call__, instance)
+        return Bind(self._f.__get__(instance, owner))
 
 
 def custom_gradient(f=None):

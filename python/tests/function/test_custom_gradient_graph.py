@@ -131,6 +131,26 @@ def test_a_variable_as_argument_and_one_that_only_the_gradient_reads():
         assert tape.gradient(y, v).numpy() == value
 
 
+def test_methods():
+    class Scale:
+        def __init__(self):
+            self.by = tf.Variable(2.0)
+
+        @tf.custom_gradient
+        def call(self, x):
+            def grad(d, variables=None):
+                return d * 5.0 * self.by, [d * 3.0]
+
+            return x * self.by, grad
+
+    scale, x = Scale(), tf.constant(1.5)
+    for call in (scale.call, tf.function(scale.call)):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = call(x)
+        assert [g.numpy() for g in tape.gradient(y, [x, scale.by])] == [10.0, 3.0]
+
+
 def test_no_gradient_and_several_results():
     @tf.custom_gradient
     def none(x, y):
