@@ -45,8 +45,12 @@ void OnWaitingThreads(int64_t n, absl::FunctionRef<void(int64_t)> fn) {
     for (int64_t i; (i = next.fetch_add(1)) < n;) fn(i);
   };
   std::vector<std::thread> threads;
-  for (int64_t i = 1; i < std::min(n, kWaitingThreads); ++i) {
-    threads.emplace_back(work);
+  try {
+    for (int64_t i = 1; i < std::min(n, kWaitingThreads); ++i) {
+      threads.emplace_back(work);
+    }
+  } catch (const std::exception&) {
+    // The system gives no more of them: those that run do it all.
   }
   work();
   for (std::thread& thread : threads) thread.join();

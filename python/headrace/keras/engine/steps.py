@@ -1,6 +1,9 @@
 """A model's train, test or predict step as a function that is called in a loop."""
 
+import weakref
+
 import headrace as tf
+from headrace.graph import stack
 
 _EXACT_SHAPES = 3  # so many shapes get traces of their own
 
@@ -18,6 +21,8 @@ class Steps:
         own = model.__dict__.get(kind + "_step")
 
         def step(data):
+            graph = stack.current()
+            self._graph = None if graph is None else weakref.ref(graph)
             return own(data) if own else method(model, data)
 
         step.__name__ = kind + "_function"
@@ -25,13 +30,19 @@ class Steps:
         self._exact = None if eager else tf.function(step)
         self._open = None
         self._shapes = set()
+        self._last = ()  # dims seen right before
+        self._graph = None
+
+    @property
+    def graph(self):
+        """The graph of the last trace; None where there is none."""
+        return None if self._graph is None else self._graph()
 
     def __call__(self, data):
         if self.eager:
             return self._step(data)
-        if self._open is not None:
-            return self._open(data)
-        self._watch(data)
+        if self._open is None:
+            self._watch(data)
         return (self._exact if self._open is None else self._open)(data)
 
     def _watch(self, data):
@@ -41,7 +52,9 @@ class Steps:
             first = next(iter(first.values() if isinstance(first, dict) else first))
         shape = getattr(first, "shape", None)
         dims = shape._dims if shape is not None else None
-        if dims not in self._shapes:
-            self._shapes.add(dims)
-            if len(self._shapes) > _EXACT_SHAPES:
-                self._open = tf.function(self._step, reduce_retracing=True)
+        if dims == self._last:
+            return
+        self._last = dims
+        self._shapes.add(dims)
+        if len(self._shapes) > _EXACT_SHAPES:
+            self._open = tf.function(self._step, reduce_retracing=True)
