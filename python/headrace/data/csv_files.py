@@ -199,6 +199,23 @@ def _selected(columns, names):
     return sorted(chosen)
 
 
+def _check_names(names):
+    twice = {n for n in names if list(names).count(n) > 1}
+    if twice:
+        raise ValueError(
+            "Either `column_names` argument or CSV header row contains duplicate "
+            f"column names: {twice}."
+        )
+
+
+def _check_label(label, names):
+    if label is not None and label not in names:
+        raise ValueError(
+            f"`label_name` provided must be one of the columns: {names}. Received: "
+            f"{label}."
+        )
+
+
 def make_csv_dataset(
     file_pattern,
     batch_size,
@@ -235,12 +252,7 @@ def make_csv_dataset(
     reader = _Reader(field_delim, use_quote_delim, compression_type, encoding)
     if column_names is None:
         column_names = reader.header(files)
-    twice = {n for n in column_names if list(column_names).count(n) > 1}
-    if twice:
-        raise ValueError(
-            "Either `column_names` argument or CSV header row contains duplicate "
-            f"column names: {twice}."
-        )
+    _check_names(column_names)
     columns = list(range(len(column_names)))
     if select_columns is not None:
         columns = _selected(select_columns, column_names)
@@ -260,11 +272,7 @@ def make_csv_dataset(
             f"length: {len(column_defaults)} and {len(columns)}."
         )
     names = [column_names[i] for i in columns]
-    if label_name is not None and label_name not in names:
-        raise ValueError(
-            f"`label_name` provided must be one of the columns: {names}. Received: "
-            f"{label_name}."
-        )
+    _check_label(label_name, names)
 
     def one_file(name):
         dataset = CsvDataset(
