@@ -15,7 +15,8 @@ ROOT = pathlib.Path(__file__).parents[3]
 PROGRAM = ROOT / "build" / "tests" / "interchange"
 TENSORFLOW = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
 OPTIMIZERS = ["SGD", "Momentum", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl"]
-CASES = [("mlp", o) for o in OPTIMIZERS] + [("cnn", "Adam"), ("text", "Adam")]
+KINDS = "cnn text held series volumes images masked attention".split()
+CASES = [("mlp", o) for o in OPTIMIZERS] + [(kind, "Adam") for kind in KINDS]
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="no C++ build")
 
