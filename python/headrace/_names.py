@@ -49,21 +49,34 @@ def read(path):
     return root
 
 
-def _share(rows, path):
-    """Adds to the rows of tf.compat.v1 the names in the file, as they are in tf."""
-    root = sys.modules["headrace"]._root
-    with open(os.path.join(_HERE, path), encoding="utf8") as f:
-        for line in f:
-            if line[0] in "#\n":
-                continue
-            *spaces, name = line.strip().split(".")
-            target, here = root, rows
-            for space in (*spaces, name):
-                target = target.get(space, {}) if isinstance(target, dict) else {}
-            if isinstance(target, str):
-                for space in spaces:
-                    here = here.setdefault(space, {})
-                here.setdefault(name, target)
+def _share(rows, paths):
+    """Adds to the rows of tf.compat.v1 the names in the files: those that are as they
+    are in tf, and those that legacy/table.py makes."""
+    for path in paths.split(","):
+        with open(os.path.join(_HERE, path), encoding="utf8") as f:
+            for line in f:
+                if line[0] in "#\n":
+                    continue
+                names, made, _ = line.strip().partition(" ")
+                names = names.split(",")
+                key = "legacy.table:" + names[0].replace(".", "__")
+                for name in names:
+                    _add(rows, name, key if made else _target_of(name))
+
+
+def _target_of(name):
+    target = sys.modules["headrace"]._root
+    for part in name.split("."):
+        target = target.get(part, {}) if isinstance(target, dict) else {}
+    return target
+
+
+def _add(rows, name, target):
+    *spaces, last = name.split(".")
+    if isinstance(target, str):
+        for space in spaces:
+            rows = rows.setdefault(space, {})
+        rows.setdefault(last, target)
 
 
 def _is_module(full):

@@ -46,18 +46,27 @@ class RandomAccessFile {
 };
 
 // An open file to write to. Append and WriteAt may not run at the same time;
-// several WriteAt may, from several threads, on ranges that do not meet.
-// Nothing is buffered here: gather small pieces before.
+// several WriteAt or WriteThrough may, from several threads, on ranges that do
+// not meet. Nothing is buffered here: gather small pieces before.
 class WritableFile {
  public:
+  // Ranges for WriteThrough best begin and end at multiples of it (bytes).
+  static constexpr uint64_t kBlock = 4096;
+
   // Closes; errors at that point are lost, so call Close() before.
   virtual ~WritableFile() = default;
   // Writes at the end.
   virtual Status Append(StringView data) = 0;
   // Writes at `offset`, which may lie behind the end: the gap reads as zeros.
   virtual Status WriteAt(uint64_t offset, StringView data) = 0;
-  // Says that `size` bytes will be written from `offset` on. A hint, which
-  // changes neither size nor contents and may do nothing.
+  // As WriteAt, for much data that nobody reads soon: it may go to the disk at
+  // once, past the system's cache. Only Sync says that it is there.
+  virtual Status WriteThrough(uint64_t offset, StringView data) {
+    return WriteAt(offset, data);
+  }
+  // Says that `size` bytes will be written from `offset` on; not while a write
+  // runs. A hint, which may do nothing. Until Close, the file may look as long
+  // as that to others, with zeros where nothing is written yet.
   virtual void Reserve(uint64_t /*offset*/, uint64_t /*size*/) {}
   // Returns when all that was written has reached the disk.
   virtual Status Sync() = 0;

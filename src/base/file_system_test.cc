@@ -82,6 +82,37 @@ TEST_P(Files, ReservingChangesNothing) {
   EXPECT_EQ(*ReadWholeFile(fs_, Path("r")), "abc");
 }
 
+// Every offset and length around a block, from memory at any address, beside
+// plain writes of what lies between.
+TEST_P(Files, WritingThroughTheCacheIsWriting) {
+  constexpr uint64_t kBlock = WritableFile::kBlock;
+  std::string all(64 * kBlock, 0);
+  for (size_t i = 0; i < all.size(); ++i) {
+    all[i] = static_cast<char>(i * 2654435761u >> 13);
+  }
+  for (const uint64_t first : {uint64_t{0}, uint64_t{1}, kBlock - 1, kBlock}) {
+    for (const uint64_t size :
+         {uint64_t{0}, uint64_t{5}, kBlock, 2 * kBlock - 1, 60 * kBlock + 7}) {
+      auto out = *fs_->OpenToWrite(Path("t"), WriteMode::kTruncate);
+      const StringView view = all;
+      if (size % 2 == 0) out->Reserve(0, all.size());
+      EXPECT_TRUE(out->WriteThrough(first, view.substr(first, size)).ok());
+      EXPECT_TRUE(out->WriteAt(0, view.substr(0, first)).ok());
+      const uint64_t end = first + size;
+      EXPECT_TRUE(out->Append(view.substr(end)).ok());
+      EXPECT_TRUE(out->Sync().ok());
+      EXPECT_EQ(out->size(), all.size());
+      EXPECT_TRUE(out->Close().ok());
+      EXPECT_FALSE(out->WriteThrough(0, all).ok());
+      EXPECT_TRUE(*ReadWholeFile(fs_, Path("t")) == all)
+          << first << " " << size;
+    }
+  }
+  auto out = *fs_->OpenToWrite(Path("t"), WriteMode::kTruncate);
+  EXPECT_FALSE(out->WriteThrough(UINT64_MAX, "abc").ok());
+  EXPECT_FALSE(out->WriteThrough(INT64_MAX - 1, "abc").ok());
+}
+
 TEST_P(Files, LargeFilesAreReplacedAndDeleted) {
   const std::string large(20 << 20, 'x');
   ASSERT_TRUE(WriteFileAtomically(fs_, Path("large"), large).ok());

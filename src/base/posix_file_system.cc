@@ -6,11 +6,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdlib>
 
 #include "base/file_system.h"
+#include "base/posix_writer.h"
 #include "base/thread_pool.h"
 
 namespace headrace {
@@ -18,14 +17,6 @@ namespace {
 
 // The most that one call moves: the kernel stops at 2 GiB anyway.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
-
-// Where the environment says HEADRACE_SYNC=0, nothing waits for the disk: files
-// are whole for every reader and after a kill of the process all the same, but
-// a crash of the machine may damage or lose the newest ones.
-bool WaitsForDisk() {
-  const char* text = std::getenv("HEADRACE_SYNC");
-  return text == nullptr || StringView(text) != "0";
-}
 
 class PosixReader : public RandomAccessFile {
  public:
@@ -56,71 +47,6 @@ class PosixReader : public RandomAccessFile {
  private:
   const int fd_;
   const uint64_t size_;
-  const std::string path_;
-};
-
-class PosixWriter : public WritableFile {
- public:
-  PosixWriter(int fd, uint64_t size, std::string path)
-      : fd_(fd), size_(size), path_(std::move(path)) {}
-  ~PosixWriter() override {
-    if (fd_ >= 0) close(fd_);
-  }
-
-  Status Append(StringView data) override { return WriteAt(size_, data); }
-
-  Status WriteAt(uint64_t offset, StringView data) override {
-    if (fd_ < 0) return FailedPrecondition(path_, ": the file is closed");
-    if (offset > INT64_MAX - data.size()) {
-      return OutOfRange(path_, ": no file has an offset of ", offset);
-    }
-    const uint64_t end = offset + data.size();
-    while (!data.empty()) {
-      const ssize_t n =
-          pwrite(fd_, data.data(), std::min(data.size(), kMostAtOnce),
-                 static_cast<off_t>(offset));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return ErrnoStatus(errno, path_);
-      offset += n;
-      data.remove_prefix(n);
-    }
-    uint64_t size = size_.load(std::memory_order_relaxed);
-    while (size < end && !size_.compare_exchange_weak(size, end)) {
-    }
-    return OkStatus();
-  }
-
-  // Blocks that are there before the pages: the kernel neither looks for them
-  // page by page nor, as ext4 does, at the rename over another file.
-  void Reserve(uint64_t offset, uint64_t size) override {
-#if defined(__linux__)
-    if (fd_ < 0 || size == 0 || offset > INT64_MAX - size) return;
-    // A file system that cannot says so at the write, if it matters.
-    [[maybe_unused]] const int ignored =
-        fallocate(fd_, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                  static_cast<off_t>(size));
-#endif
-  }
-
-  Status Sync() override {
-    if (fd_ < 0) return FailedPrecondition(path_, ": the file is closed");
-    if (WaitsForDisk() && fsync(fd_) != 0) return ErrnoStatus(errno, path_);
-    return OkStatus();
-  }
-
-  uint64_t size() const override { return size_; }
-
-  Status Close() override {
-    if (fd_ < 0) return OkStatus();
-    const int failed = close(fd_);
-    fd_ = -1;
-    if (failed != 0) return ErrnoStatus(errno, path_);
-    return OkStatus();
-  }
-
- private:
-  int fd_;
-  std::atomic<uint64_t> size_;
   const std::string path_;
 };
 
@@ -193,7 +119,7 @@ class Posix : public FileSystem {
     if (mode == WriteMode::kTruncate) flags |= O_TRUNC;
     if (mode == WriteMode::kCreateNew) flags |= O_EXCL;
     HR_ASSIGN_OR_RETURN(auto file, OpenFile(path, flags));
-    return std::make_unique<PosixWriter>(file.first, file.second, path);
+    return NewPosixWriter(file.first, file.second, path);
   }
 
   StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {

@@ -1,6 +1,7 @@
 // Checkpoints that TensorFlow wrote are read, and written anew byte for byte.
 #include <algorithm>
 
+#include "absl/strings/str_join.h"
 #include "base/files.h"
 #include "base/memory_file_system.h"
 #include "formats/checkpoint_reader.h"
@@ -313,6 +314,47 @@ TEST(Checkpoint, EveryTruncationAndFlipIsFound) {
       ASSERT_TRUE(WriteFileAtomically(&fs, "c" + file, good).ok());
     }
   }
+}
+
+// Large tensors are written in pieces, by several threads and past the page
+// cache: the file is what it would be without.
+TEST(Checkpoint, LargeTensorsLieCloseTogether) {
+  const std::string folder = testing::TempDir();
+  std::vector<std::string> tensors;
+  for (const size_t size :
+       {3u << 20, (5u << 20) + 13, 100u, (1u << 20) - 1, (2u << 20) + 4096}) {
+    std::string& bytes = tensors.emplace_back(size, 0);
+    for (size_t i = 0; i < size; ++i) {
+      bytes[i] = static_cast<char>((i + size) * 2654435761u >> 13);
+    }
+  }
+  std::string files[2];
+  for (const bool sync : {false, true}) {
+    const std::string prefix = JoinPath(folder, absl::StrCat("large", sync));
+    CheckpointWriter::Options options;
+    options.sync = sync;
+    auto writer = *CheckpointWriter::Create(PosixFileSystem(), prefix, options);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      ASSERT_TRUE(writer
+                      ->Add(absl::StrCat("t", i), tensorflow::DT_UINT8,
+                            {static_cast<int64_t>(tensors[i].size())},
+                            tensors[i])
+                      .ok());
+    }
+    ASSERT_TRUE(writer->Finish().ok());
+    const auto reader = *CheckpointReader::Open(PosixFileSystem(), prefix);
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      EXPECT_TRUE(*ReadAs<char>(*reader, absl::StrCat("t", i)) ==
+                  std::vector<char>(tensors[i].begin(), tensors[i].end()));
+    }
+    files[sync] =
+        *ReadWholeFile(PosixFileSystem(), CheckpointDataPath(prefix, 0, 1));
+    EXPECT_TRUE(
+        DeleteRecursively(PosixFileSystem(), CheckpointDataPath(prefix, 0, 1))
+            .ok());
+  }
+  EXPECT_TRUE(files[0] == files[1]);
+  EXPECT_TRUE(files[0] == absl::StrJoin(tensors, ""));
 }
 
 }  // namespace

@@ -1,6 +1,9 @@
 // The layout is drawn in checkpoint_writer.h.
 #include "formats/checkpoint_writer.h"
 
+#include <atomic>
+#include <thread>
+
 #include "absl/strings/str_format.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
@@ -19,8 +22,11 @@ using tensorflow::DataType;
 // Tensors from this size on are written from where they lie.
 constexpr size_t kLargeBytes = 1 << 20;
 // What one thread sums and writes at a time: it stays in the cache between.
-constexpr int64_t kPieceBytes = 1 << 20;
+constexpr uint64_t kPieceBytes = 1 << 20;
+static_assert(kPieceBytes % WritableFile::kBlock == 0);
 constexpr double kNanosecondsPerByte = 0.2;
+// Threads that keep a disk busy, each waiting for it most of the time.
+constexpr int64_t kWaitingThreads = 4;
 
 bool SameDims(const tensorflow::TensorShapeProto& shape,
               absl::Span<const int64_t> dims) {
@@ -29,6 +35,25 @@ bool SameDims(const tensorflow::TensorShapeProto& shape,
     if (shape.dim(d).size() != dims[d]) return false;
   }
   return true;
+}
+
+// Calls fn(i) for every i below `n`, on a few threads that are none of the
+// pool's: work that others want computed goes on beside.
+void OnWaitingThreads(int64_t n, absl::FunctionRef<void(int64_t)> fn) {
+  std::atomic<int64_t> next = 0;
+  const auto work = [&] {
+    for (int64_t i; (i = next.fetch_add(1)) < n;) fn(i);
+  };
+  std::vector<std::thread> threads;
+  try {
+    for (int64_t i = 1; i < std::min(n, kWaitingThreads); ++i) {
+      threads.emplace_back(work);
+    }
+  } catch (const std::exception&) {
+    // The system gives no more of them: those that run do it all.
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
@@ -112,25 +137,38 @@ Status CheckpointWriter::Flush() {
 Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
                                      uint32_t* crc) {
   HR_RETURN_IF_ERROR(Flush());
-  const int64_t size = bytes.size();
   reserves_ = true;
-  data_->Reserve(written_, size);
-  const int64_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
+  data_->Reserve(written_, bytes.size());
+  // Pieces end at round places of the file.
+  const uint64_t begin = written_, end = begin + bytes.size();
+  const int64_t first = begin / kPieceBytes;
+  const int64_t pieces = (end + kPieceBytes - 1) / kPieceBytes - first;
+  const auto piece = [&](int64_t i) {
+    const uint64_t from = std::max(begin, (first + i) * kPieceBytes);
+    const uint64_t to = std::min(end, (first + i + 1) * kPieceBytes);
+    return StringView(bytes.data() + (from - begin), to - from);
+  };
   std::vector<uint32_t> crcs(pieces);
   std::vector<Status> statuses(pieces);
-  ParallelBlocks(size, kPieceBytes, kNanosecondsPerByte,
-                 [&](int64_t piece, int64_t begin, int64_t end) {
-                   const StringView part(bytes.data() + begin, end - begin);
-                   crcs[piece] = Crc32c(part);
-                   statuses[piece] = data_->WriteAt(written_ + begin, part);
-                 });
+  const auto write = [&](int64_t i) {
+    const StringView part = piece(i);
+    crcs[i] = Crc32c(part);
+    const uint64_t at = begin + (part.data() - bytes.data());
+    statuses[i] = options_.sync ? data_->WriteThrough(at, part)
+                                : data_->WriteAt(at, part);
+  };
+  if (options_.sync) {
+    OnWaitingThreads(pieces, write);
+  } else {
+    ParallelBlocks(pieces, 1, kPieceBytes * kNanosecondsPerByte,
+                   [&](int64_t i, int64_t, int64_t) { write(i); });
+  }
   *crc = 0;
   for (int64_t i = 0; i < pieces; ++i) {
     HR_RETURN_IF_ERROR(statuses[i]);
-    *crc = Crc32cCombine(*crc, crcs[i],
-                         std::min(kPieceBytes, size - i * kPieceBytes));
+    *crc = Crc32cCombine(*crc, crcs[i], piece(i).size());
   }
-  written_ += size;
+  written_ = end;
   return OkStatus();
 }
 

@@ -145,6 +145,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
 
 StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(Optimise(p));
+  RecomputeCheap(p);
   HR_RETURN_IF_ERROR(FuseElementwise(p));
   HR_RETURN_IF_ERROR(Bind(p));
   MemoryPlan plan = PlanMemory(p);

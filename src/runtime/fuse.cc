@@ -1,5 +1,6 @@
-// The fusing pass: chains of element-wise calls become one call, together with
-// a product that they follow. Reshapes between them do not part them.
+// The fusing pass: chains of element-wise calls and reductions of their rows
+// become one call, together with a product that they follow. Reshapes between
+// them do not part them.
 #include "absl/container/flat_hash_map.h"
 #include "op/op.h"
 #include "op/registry.h"
@@ -11,6 +12,18 @@ namespace headrace {
 namespace {
 
 constexpr int kMostInstructions = 96;
+// Rows that are reduced while they are in the cache: elements of one, and how
+// many there are at least. (Few rows are cut by the reduction itself.)
+constexpr double kReduceNs = 0.1;  // an element
+constexpr int64_t kLeastRow = 48, kMostRow = 8192, kLeastRows = 16;
+
+// What a call is to a group.
+enum class Role : uint8_t {
+  kNone,
+  kFull,    // one element an element
+  kColumn,  // one a row
+  kReduce,  // a row to one element
+};
 
 HR_OP(_FusedElementwise)
     .Input("inputs: Tin")
@@ -33,6 +46,7 @@ struct Group {
   int64_t inner = 0;
   std::vector<int> calls;
   bool open = true;
+  bool reduces = false;  // inner is decided
   int merged_into = -1;
 };
 
@@ -82,6 +96,10 @@ bool IsProduct(const std::string& op) {
   return op == "MatMul" || op == "Conv2D" || op == "DepthwiseConv2dNative";
 }
 
+bool IsReduction(const std::string& op) {
+  return op == "Sum" || op == "Mean" || op == "Max" || op == "Min";
+}
+
 class Fuser {
  public:
   explicit Fuser(Program& p)
@@ -89,7 +107,9 @@ class Fuser {
         group_of_value_(p.values.size(), -1),
         uses_(p.values.size()),
         maker_(p.values.size(), -1),
-        base_(p.values.size()) {}
+        base_(p.values.size()),
+        is_column_(p.values.size()),
+        role_(p.calls.size(), Role::kNone) {}
 
   Status Run() {
     FindBases();
@@ -161,14 +181,20 @@ class Fuser {
     const Shape& shape = p_.values[call.outputs[0]].shape;
     if (!shape.fully_known() || shape.num_elements() == 0) return OkStatus();
     if (!IsPlain(p_.values[call.outputs[0]].dtype)) return OkStatus();
-    const bool product = IsProduct(call.op->name());
-    if (!call.op->def().in_place_inputs && !product) return OkStatus();
+    if (!call.op->def().in_place_inputs && !IsProduct(call.op->name()) &&
+        !IsReduction(call.op->name())) {
+      return OkStatus();
+    }
     for (ValueId v : call.inputs) {
       if (!p_.values[v].shape.fully_known()) return OkStatus();
     }
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
     if (!kernel.ok()) return OkStatus();  // reported when all are bound
     call.kernel = *std::move(kernel);
+    if (IsRowReduction(call)) {
+      *yes = true;
+      return OkStatus();
+    }
     const ElementwiseLoop* loop = call.kernel->elementwise();
     *yes =
         loop != nullptr && loop->fn != nullptr &&
@@ -176,18 +202,66 @@ class Fuser {
     return OkStatus();
   }
 
-  // True when every operand of the call fits `g`; *inner is what it needs.
-  bool Fits(const Call& call, const Group& g, int64_t* inner) {
+  // True for a reduction of the last dimension that may join a group. Its
+  // kernel is bound.
+  bool IsRowReduction(const Call& call) const {
+    if (dynamic_cast<RowReducer*>(call.kernel.get()) == nullptr) return false;
+    const Shape& shape = p_.values[call.inputs[0]].shape;
+    const Tensor& axes = p_.values[call.inputs[1]].constant;
+    if (!axes.has_buffer() || axes.num_elements() != 1 || shape.rank() < 1) {
+      return false;
+    }
+    const int64_t axis = axes.IntAt(0), row = shape[shape.rank() - 1];
+    return (axis == -1 || axis == shape.rank() - 1) && row >= kLeastRow &&
+           row <= kMostRow && shape.num_elements() / row >= kLeastRows;
+  }
+
+  // What the call could be to `g`; *inner is what it needs.
+  Role RoleIn(const Call& call, const Group& g, int64_t* inner) {
     const Shape& shape = p_.values[call.outputs[0]].shape;
-    if (shape.num_elements() != g.count) return false;
     *inner = g.inner;
+    if (IsReduction(call.op->name())) {
+      const Shape& in = p_.values[call.inputs[0]].shape;
+      const int64_t row = in[in.rank() - 1];
+      if (in.num_elements() != g.count || (g.inner && g.inner != row)) {
+        return Role::kNone;
+      }
+      *inner = row;
+      return Role::kReduce;
+    }
+    if (shape.num_elements() == g.count) {
+      return FitsFull(call, g.count, inner) ? Role::kFull : Role::kNone;
+    }
+    return g.reduces && FitsColumn(call, g.count / g.inner) ? Role::kColumn
+                                                            : Role::kNone;
+  }
+
+  // True when every operand fits a result of the group's own shape.
+  bool FitsFull(const Call& call, int64_t count, int64_t* inner) {
+    const Shape& shape = p_.values[call.outputs[0]].shape;
     for (ValueId v : call.inputs) {
       Layout layout;
       int64_t wanted;
       if (!LayoutOf(p_.values[v].shape, shape, &layout, &wanted)) return false;
+      // A column of this group, or of one that may be merged with it.
+      if (is_column_[base_[v]] && layout != Layout::kColumn &&
+          groups_[GroupOf(v)].count == count) {
+        return false;
+      }
       if (wanted == 0) continue;
       if (*inner != 0 && *inner != wanted) return false;
       *inner = wanted;
+    }
+    return true;
+  }
+
+  // True when every operand has an element a row, or only one.
+  bool FitsColumn(const Call& call, int64_t rows) {
+    const Shape& shape = p_.values[call.outputs[0]].shape;
+    if (shape.num_elements() != rows) return false;
+    for (ValueId v : call.inputs) {
+      const int64_t count = p_.values[v].shape.num_elements();
+      if (count != rows && count != 1) return false;
     }
     return true;
   }
@@ -197,7 +271,7 @@ class Fuser {
     if (reshape_[index]) return OkStatus();
     bool candidate;
     HR_RETURN_IF_ERROR(Candidate(call, &candidate));
-    const int joined = candidate ? Join(call) : -1;
+    const int joined = candidate ? Join(call, &role_[index]) : -1;
     // Who is read from outside must be done by now: nothing joins it later.
     for (ValueId v : call.inputs) {
       int g = GroupOf(v);
@@ -206,33 +280,48 @@ class Fuser {
     if (joined >= 0) {
       groups_[joined].calls.push_back(index);
       group_of_value_[call.outputs[0]] = joined;
+      is_column_[call.outputs[0]] = role_[index] != Role::kFull;
     }
     return OkStatus();
   }
 
-  // The group that takes the call: of one of its operands, or a new one; -1
-  // for none.
-  int Join(const Call& call) {
+  // The group that takes the call in *role: of one of its operands, or a new
+  // one; -1 for none.
+  int Join(const Call& call, Role* role) {
     int joined = -1;
     int64_t inner = 0;
-    for (ValueId v : call.inputs) {
+    for (ValueId v : Operands(call)) {
       int g = GroupOf(v);
       if (g < 0 || !groups_[g].open || g == joined) continue;
       if (joined >= 0) {
         Merge(joined, g);
-      } else if (groups_[g].calls.size() < kMostInstructions &&
-                 Fits(call, groups_[g], &inner)) {
-        joined = g;
-        groups_[g].inner = inner;
+        continue;
       }
+      if (groups_[g].calls.size() >= kMostInstructions) continue;
+      *role = RoleIn(call, groups_[g], &inner);
+      if (*role == Role::kNone) continue;
+      joined = g;
+      groups_[g].inner = inner;
     }
-    if (joined >= 0) return joined;
-    Group fresh;
-    fresh.count = p_.values[call.outputs[0]].shape.num_elements();
-    if (!Fits(call, fresh, &inner)) return -1;
-    fresh.inner = inner;
-    groups_.push_back(std::move(fresh));
-    return static_cast<int>(groups_.size()) - 1;
+    if (joined < 0) {
+      Group fresh;
+      const bool reduces = IsReduction(call.op->name());
+      fresh.count = p_.values[reduces ? call.inputs[0] : call.outputs[0]]
+                        .shape.num_elements();
+      *role = RoleIn(call, fresh, &inner);
+      if (*role == Role::kNone) return -1;
+      fresh.inner = inner;
+      groups_.push_back(std::move(fresh));
+      joined = static_cast<int>(groups_.size()) - 1;
+    }
+    if (*role == Role::kReduce) groups_[joined].reduces = true;
+    return joined;
+  }
+
+  // What the call computes with: not a reduction's axes.
+  static absl::Span<const ValueId> Operands(const Call& call) {
+    absl::Span<const ValueId> all = call.inputs;
+    return IsReduction(call.op->name()) ? all.subspan(0, 1) : all;
   }
 
   void Merge(int into, int g) {
@@ -243,6 +332,7 @@ class Fuser {
       return;
     }
     if (b.inner) a.inner = b.inner;
+    a.reduces = a.reduces || b.reduces;
     a.calls.insert(a.calls.end(), b.calls.begin(), b.calls.end());
     std::sort(a.calls.begin(), a.calls.end());
     b.calls.clear();
@@ -270,11 +360,11 @@ class Fuser {
     return host;
   }
 
-  // Replaces the group's last call by the fused one; the others are dead.
+  // Makes the group one call; its others are dead.
   Status Build(const Group& g) {
     absl::flat_hash_map<ValueId, int> inside;  // uses by the group itself
     for (int i : g.calls) {
-      for (ValueId v : p_.calls[i].inputs) ++inside[base_[v]];
+      for (ValueId v : Operands(p_.calls[i])) ++inside[base_[v]];
     }
     const int host = HostOf(g, inside);
     if (g.calls.size() + (host >= 0) < 2) return OkStatus();
@@ -283,9 +373,9 @@ class Fuser {
     absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t> reg;
     Load(g, &parts, &reg);
     for (int i : g.calls) Write(i, inside, &parts, &reg);
-    Call& last = p_.calls[g.calls.back()];
+    const int place = PlaceOf(g, host, product, parts.loaded);
     if (parts.call.outputs.empty()) return OkStatus();
-    parts.call.name = last.name;
+    parts.call.name = p_.calls[g.calls.back()].name;
     const int64_t inner = g.inner ? g.inner : g.count;
     auto chain = std::make_unique<FusedKernel>(
         std::move(parts.inputs), std::move(parts.code), parts.registers,
@@ -304,9 +394,24 @@ class Fuser {
         LookUpOp(host >= 0 ? "_FusedProduct" : "_FusedElementwise"));
     HR_ASSIGN_OR_RETURN(parts.call.op, ResolveOp(*def, parts.in_types,
                                                  {{"Tout", parts.out_types}}));
-    for (ValueId v : parts.call.outputs) moved_to_[v] = g.calls.back();
-    last = std::move(parts.call);
+    for (ValueId v : parts.call.outputs) moved_to_[v] = place;
+    p_.calls[place] = std::move(parts.call);
     return OkStatus();
+  }
+
+  // Where the fused call goes: to its product's place when all that the chain
+  // reads is made by then, as the product's operands are in the cache there
+  // and need not be kept for long; else to the place of the last call.
+  int PlaceOf(const Group& g, int host, ValueId product,
+              const std::vector<ValueId>& loaded) {
+    const int last = g.calls.back();
+    if (host < 0) return last;
+    for (ValueId v : loaded) {
+      const int from = GroupOf(v);
+      const int made = from >= 0 ? groups_[from].calls.back() : maker_[v];
+      if (v != product && made > host) return last;
+    }
+    return host;
   }
 
   // Registers of what the group reads and does not make.
@@ -316,9 +421,9 @@ class Fuser {
     for (int i : g.calls) made[p_.calls[i].outputs[0]] = true;
     for (int i : g.calls) {
       const Call& call = p_.calls[i];
-      for (ValueId v : call.inputs) {
+      for (ValueId v : Operands(call)) {
         if (made.contains(base_[v])) continue;
-        const auto key = std::make_pair(base_[v], LayoutIn(call, v));
+        const auto key = std::make_pair(base_[v], LayoutIn(i, v));
         auto [it, added] =
             reg->emplace(key, static_cast<int16_t>(parts->loaded.size()));
         if (!added) continue;
@@ -330,11 +435,16 @@ class Fuser {
     parts->registers = static_cast<int>(parts->loaded.size());
   }
 
-  Layout LayoutIn(const Call& call, ValueId operand) {
+  // How call i, which is in a group, takes an operand.
+  Layout LayoutIn(int i, ValueId operand) {
+    const Shape& shape = p_.values[operand].shape;
+    if (role_[i] == Role::kReduce) return Layout::kFull;
+    if (role_[i] == Role::kColumn) {
+      return shape.num_elements() == 1 ? Layout::kScalar : Layout::kColumn;
+    }
     Layout layout = Layout::kFull;
     int64_t inner;
-    LayoutOf(p_.values[operand].shape, p_.values[call.outputs[0]].shape,
-             &layout, &inner);
+    LayoutOf(shape, p_.values[p_.calls[i].outputs[0]].shape, &layout, &inner);
     return layout;
   }
 
@@ -344,15 +454,22 @@ class Fuser {
              absl::flat_hash_map<std::pair<ValueId, Layout>, int16_t>* reg) {
     Call& call = p_.calls[i];
     const ValueId out = call.outputs[0];
-    const ElementwiseLoop* loop = call.kernel->elementwise();
-    auto of = [&](ValueId v) { return reg->at({base_[v], LayoutIn(call, v)}); };
-    FusedKernel::Instruction ins;
-    ins.fn = const_cast<void*>(loop->fn);  // casts to its type drop const
-    ins.kind = loop->kind;
-    ins.a = of(call.inputs[0]);
-    ins.b = loop->kind == ElementwiseLoop::kBinary ? of(call.inputs[1]) : ins.a;
+    auto of = [&](ValueId v) { return reg->at({base_[v], LayoutIn(i, v)}); };
+    FusedKernel::Instruction ins{};
+    ins.a = ins.b = of(call.inputs[0]);
+    ins.column = role_[i] != Role::kFull;
+    if (role_[i] == Role::kReduce) {
+      ins.reducer = dynamic_cast<RowReducer*>(call.kernel.get());
+      parts->cost += kReduceNs;
+    } else {
+      const ElementwiseLoop* loop = call.kernel->elementwise();
+      ins.fn = const_cast<void*>(loop->fn);  // casts to its type drop const
+      ins.kind = loop->kind;
+      if (loop->kind == ElementwiseLoop::kBinary) ins.b = of(call.inputs[1]);
+      if (!ins.column) parts->cost += loop->cost;
+    }
     ins.y = static_cast<int16_t>(parts->registers++);
-    (*reg)[{out, Layout::kFull}] = ins.y;
+    (*reg)[{out, ins.column ? Layout::kColumn : Layout::kFull}] = ins.y;
     ins.bytes = static_cast<uint8_t>(DTypeSize(p_.values[out].dtype));
     ins.output = -1;
     auto used = inside.find(out);
@@ -361,7 +478,6 @@ class Fuser {
       parts->call.outputs.push_back(out);
       parts->out_types.push_back(p_.values[out].dtype);
     }
-    parts->cost += loop->cost;
     ins.kernel = call.kernel;
     parts->code.push_back(std::move(ins));
     call.dead = true;
@@ -403,7 +519,8 @@ class Fuser {
       }
     }
     for (size_t i = std::max(last_read, 0); i < code.size(); ++i) {
-      if (code[i].output >= 0 && code[i].bytes == sizeof(float)) {
+      if (code[i].output >= 0 && !code[i].column &&
+          code[i].bytes == sizeof(float)) {
         host = code[i].output;
       }
     }
@@ -438,10 +555,12 @@ class Fuser {
   Program& p_;
   std::vector<Group> groups_;
   std::vector<int> group_of_value_;
-  std::vector<int> uses_;      // of a value or reshapes of it
-  std::vector<int> maker_;     // the call that makes a value
-  std::vector<ValueId> base_;  // what a reshape looks at, else itself
-  std::vector<bool> reshape_;  // per call
+  std::vector<int> uses_;        // of a value or reshapes of it
+  std::vector<int> maker_;       // the call that makes a value
+  std::vector<ValueId> base_;    // what a reshape looks at, else itself
+  std::vector<bool> is_column_;  // made as one element a row of its group
+  std::vector<Role> role_;       // per call that is in a group
+  std::vector<bool> reshape_;    // per call
   absl::flat_hash_map<ValueId, int> moved_to_;  // where a fused call makes it
 };
 

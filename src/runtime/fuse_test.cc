@@ -246,5 +246,123 @@ TEST(Fuse, BroadcastsOfBothSides) {
   EXPECT_EQ(std::memcmp(out[0].raw(), want.raw(), want.bytes()), 0);
 }
 
+Value RowSum(OpScope& g, const Value& x, const char* op = "Sum",
+             bool keep = true) {
+  return g(op, {x, g.Int32s({-1})}, {{"keep_dims", keep}});
+}
+
+Value LayerNorm(OpScope& g, const Value& x, const Value& scale) {
+  Value mean = RowSum(g, x, "Mean");
+  Value var = RowSum(g, g("SquaredDifference", {x, mean}), "Mean");
+  Value eps = g.Scalar(DType::kFloat, 1e-5);
+  Value rate = g("Rsqrt", {g("AddV2", {var, eps})});
+  return g("Mul", {g("Mul", {g("Sub", {x, mean}), rate}), scale});
+}
+
+// Rows are reduced within the tile, and what is made of them is used there.
+TEST(Fuse, RowsAreReduced) {
+  for (int64_t n : {48, 64, 100, 513, 3000}) {
+    const Tensor x = Numbers({4, 9, n}), y = Numbers({4, 9, n}, 3);
+    const Tensor scale = Numbers({n}, 5);
+    std::string plan = Compare(
+        [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+          Value sum = RowSum(g, g("Mul", {v[0], v[1]}));
+          return {g("Mul", {g("Sub", {v[0], sum}), v[1]})};
+        },
+        {x, y});
+    EXPECT_EQ(Lines(plan), 1) << plan;
+    plan = Compare(
+        [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+          return {LayerNorm(g, g("AddV2", {v[0], v[1]}), v[2])};
+        },
+        {x, y, scale});
+    EXPECT_EQ(Lines(plan), 1) << plan;
+    // Columns that leave, with and without the dimension.
+    plan = Compare(
+        [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+          Value twice = g("AddV2", {v[0], v[0]});
+          Value top = RowSum(g, twice, "Max"), low = RowSum(g, twice, "Min");
+          Value flat = RowSum(g, g("Mul", {twice, v[1]}), "Sum", false);
+          return {top, g("Sub", {twice, low}), g("Tanh", {flat}),
+                  g("AddV2", {top, low})};
+        },
+        {x, y});
+    EXPECT_LE(Lines(plan), 2) << plan;
+  }
+}
+
+// A column whose length is that of a row is still one element a row.
+TEST(Fuse, ColumnsAreNotRows) {
+  const Tensor x = Numbers({64, 64}), y = Numbers({64, 64}, 3);
+  Compare(
+      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        Value flat = RowSum(g, g("Mul", {v[0], v[1]}), "Sum", false);
+        Value across = g("AddV2", {v[0], flat});
+        Value kept = g("ExpandDims", {flat, g.Int32s({1})});
+        return {across, g("Mul", {v[1], kept}), g("Exp", {flat})};
+      },
+      {x, y});
+}
+
+// Behind a product, and where a reduction reads what is one for all.
+TEST(Fuse, RowsOfProductsAreReduced) {
+  const Tensor a = Numbers({40, 30}), b = Numbers({30, 80}, 3);
+  const Tensor scale = Numbers({80}, 5), one = Numbers({1, 1}, 2);
+  std::string plan = Compare(
+      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        Value h = g("MatMul", {v[0], v[1]});
+        return {LayerNorm(g, g("AddV2", {h, v[2]}), v[2])};
+      },
+      {a, b, scale});
+  EXPECT_EQ(Lines(plan), 1) << plan;
+  Compare(
+      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        Value h = g("MatMul", {v[0], v[1]});
+        Value sum = RowSum(g, g("AddV2", {h, v[2]}));
+        return {sum, g("Mul", {g("Neg", {sum}), v[2]}),
+                g("Sub", {h, g("Square", {sum})})};
+      },
+      {a, b, one});
+}
+
+// What follows from one value by cheap calls is made again behind the next
+// product, so the first fused call hands on that one value only.
+TEST(Fuse, CheapValuesAreMadeAgain) {
+  const Tensor a = Numbers({64, 40}), w = Numbers({40, 80}, 3);
+  const Tensor back = Numbers({80, 40}, 5);
+  auto body = [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+    Value z = g("AddV2", {g("MatMul", {v[0], v[1]}), v[3]});
+    Value half = g("Mul", {z, g.Scalar(DType::kFloat, 0.5)});
+    Value erf = g("Erf", {g("RealDiv", {z, g.Scalar(DType::kFloat, 1.4)})});
+    Value phi = g("AddV2", {erf, g.Scalar(DType::kFloat, 1)});
+    Value d = g("MatMul", {g("MatMul", {g("Mul", {half, phi}), v[2]}), v[1]});
+    return {g("AddV2", {g("Mul", {d, phi}), g("Mul", {d, half})})};
+  };
+  std::string plan = Compare(body, {a, w, back, Numbers({80}, 2)});
+  EXPECT_EQ(Lines(plan), 3) << plan;
+  // The first call's results: what goes into the next product, and z.
+  const std::string first = plan.substr(0, plan.find('\n'));
+  const std::string results = first.substr(first.find("->"));
+  EXPECT_EQ(std::count(results.begin(), results.end(), ','), 1) << plan;
+}
+
+// The gradient of a mean: what is broadcast, then divided by a number.
+TEST(Fuse, BroadcastsMoveBehindNumbers) {
+  std::string plan = Compare(
+      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        Value wide = g("BroadcastTo", {v[1], g.Int32s({6, 40})});
+        Value part = g("RealDiv", {wide, g.Scalar(DType::kFloat, 40)});
+        return {g("AddV2", {v[0], g("Mul", {v[0], part})})};
+      },
+      {Numbers({6, 40}), Numbers({6, 1}, 3)});
+  EXPECT_EQ(Lines(plan), 2) << plan;  // one of them divides the column
+  Compare(
+      [](OpScope& g, const ValueList& v) -> std::vector<Value> {
+        Value wide = g("BroadcastTo", {v[1], g.Int32s({6, 40})});
+        return {g("Sub", {g.Scalar(DType::kFloat, 2), wide}), wide};
+      },
+      {Numbers({6, 40}), Numbers({1}, 3)});
+}
+
 }  // namespace
 }  // namespace headrace

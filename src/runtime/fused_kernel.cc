@@ -66,8 +66,12 @@ FusedKernel::FusedKernel(std::vector<Input> inputs,
     by_rows_ =
         by_rows_ || in.layout == Layout::kRow || in.layout == Layout::kColumn;
   }
-  expands_ = by_rows_ && inner_ < kShortRow;
-  tile_ = expands_ ? std::max<int64_t>(1, kTile / inner_) * inner_ : kTile;
+  for (const Instruction& i : code_) reduces_ = reduces_ || i.reducer;
+  by_rows_ = by_rows_ || reduces_;
+  expands_ = by_rows_ && !reduces_ && inner_ < kShortRow;
+  tile_ = reduces_   ? inner_
+          : expands_ ? std::max<int64_t>(1, kTile / inner_) * inner_
+                     : kTile;
   AssignPlaces();
 }
 
@@ -117,7 +121,7 @@ void FusedKernel::AssignPlaces() {
 uint32_t FusedKernel::in_place_inputs() const {
   size_t stored = 0;
   while (stored < code_.size() && code_[stored].output != 0) ++stored;
-  if (stored == code_.size()) return 0;
+  if (stored == code_.size() || code_[stored].column) return 0;
   uint32_t may = 0;
   for (size_t r = 0; r < inputs_.size() && r < 32; ++r) {
     bool read_later = false;
@@ -164,6 +168,18 @@ void FusedKernel::LoadInput(const KernelContext& c, Tile& t, int r,
   }
 }
 
+// y[0] from all of i.a's row.
+void FusedKernel::Reduce(const Instruction& i, Tile& t, void* y,
+                         int64_t n) const {
+  if (t.scalar[i.a]) {
+    // Made of single elements only, so the register has memory of its own.
+    RepeatElement(t.at[i.a], t.own(i.a), n, i.bytes);
+    t.at[i.a] = t.own(i.a);
+    t.scalar[i.a] = false;
+  }
+  i.reducer->ReduceRow(t.at[i.a], n, y);
+}
+
 void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
                           int64_t n) const {
   int inputs = static_cast<int>(inputs_.size());
@@ -172,16 +188,27 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
     bool sa = t.scalar[i.a];
     bool sb = i.kind == ElementwiseLoop::kUnary || t.scalar[i.b];
     char* y = i.output >= 0 ? static_cast<char*>(c.output(i.output).raw()) +
-                                  begin * i.bytes
+                                  (i.column ? begin / inner_ : begin) * i.bytes
                             : t.own(i.y);
+    if (i.reducer) {
+      Reduce(i, t, y, n);
+      t.at[i.y] = y;
+      t.scalar[i.y] = true;
+      continue;
+    }
     if (sa && sb) {
       // All operands are one element for this tile: so is the result, unless
-      // it is to be stored.
+      // all of them are to be stored.
+      char* one = i.column ? y : t.own(i.y);
       if (i.kind == ElementwiseLoop::kUnary) {
-        reinterpret_cast<UnaryFn>(i.fn)(t.at[i.a], t.own(i.y), 1);
+        reinterpret_cast<UnaryFn>(i.fn)(t.at[i.a], one, 1);
       } else {
-        reinterpret_cast<BinaryFn>(i.fn)(t.at[i.a], t.at[i.b], t.own(i.y), 1,
-                                         0);
+        reinterpret_cast<BinaryFn>(i.fn)(t.at[i.a], t.at[i.b], one, 1, 0);
+      }
+      if (i.column) {
+        t.at[i.y] = one;
+        t.scalar[i.y] = true;
+        continue;
       }
       if (i.output >= 0) {
         RepeatElement(t.own(i.y), y, n, i.bytes);

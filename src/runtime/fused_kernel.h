@@ -1,10 +1,12 @@
-// One kernel for a chain of element-wise ops, run tile by tile.
+// One kernel for a chain of element-wise ops and reductions of rows, run tile
+// by tile.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "op/kernel.h"
+#include "op/row_reduction.h"
 #include "tensor/shape.h"
 
 namespace headrace {
@@ -28,6 +30,9 @@ class FusedKernel : public Kernel {
     int16_t y;       // register
     int16_t output;  // stored as this output, or -1
     uint8_t bytes;   // of an element of y
+    // Not null: y is this reduction of a's row, fn and kind do not count.
+    const RowReducer* reducer = nullptr;
+    bool column = false;  // y is one element a row
     // Keeps fn's code and tables alive.
     std::shared_ptr<Kernel> kernel;
   };
@@ -53,6 +58,7 @@ class FusedKernel : public Kernel {
   struct Tile;
   void AssignPlaces();
   void RunTile(const KernelContext& c, Tile& t, int64_t begin, int64_t n) const;
+  void Reduce(const Instruction& i, Tile& t, void* y, int64_t n) const;
   void LoadInput(const KernelContext& c, Tile& t, int r, int64_t begin,
                  int64_t n) const;
 
@@ -61,6 +67,7 @@ class FusedKernel : public Kernel {
   const int registers_;
   const int64_t rows_, inner_;
   const double cost_;     // nanoseconds an element
+  bool reduces_ = false;  // a tile is a whole row
   bool by_rows_ = false;  // some operand is a row or column
   bool expands_ = false;  // rows too short to be tiles: operands are repeated
   int64_t tile_ = 0;      // elements

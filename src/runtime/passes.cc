@@ -250,27 +250,84 @@ bool Broadcasts(const std::string& op) {
          op == "SquaredDifference";
 }
 
-// What is broadcast to the shape of what it meets in an op that broadcasts by
-// itself is taken as it was.
-void SkipBroadcasts(Program& p) {
-  std::vector<ValueId> from(p.values.size(), kNoValue);
-  for (Call& call : p.calls) {
-    const std::string& op = call.op->name();
-    if (op == "BroadcastTo" && p.values[call.inputs[1]].constant.has_buffer() &&
-        p.values[call.inputs[0]].shape.fully_known()) {
-      from[call.outputs[0]] = call.inputs[0];
+// The broadcasts that known shapes say all of.
+class Broadcasted {
+ public:
+  explicit Broadcasted(Program& p) : p_(p), by_(p.values.size(), nullptr) {}
+
+  // `call` stays where it is from now on.
+  void Note(const Call& call) {
+    if (call.op->name() == "BroadcastTo" &&
+        p_.values[call.inputs[1]].constant.has_buffer() &&
+        p_.values[call.inputs[0]].shape.fully_known()) {
+      by_.resize(p_.values.size(), nullptr);
+      by_[call.outputs[0]] = &call;
     }
-    if (!Broadcasts(op) || call.inputs.size() != 2) continue;
-    const Shape& shape = p.values[call.outputs[0]].shape;
-    if (!shape.fully_known()) continue;
+  }
+  // The broadcast that makes `v`, or null.
+  const Call* Of(ValueId v) const {
+    return v < static_cast<ValueId>(by_.size()) ? by_[v] : nullptr;
+  }
+
+  // What is broadcast to the shape of what it meets in an op that broadcasts
+  // by itself is taken as it was.
+  void Skip(Call& call) const {
+    const Shape& shape = p_.values[call.outputs[0]].shape;
     for (int i : {0, 1}) {
-      const ValueId narrow = from[call.inputs[i]];
-      if (narrow != kNoValue && p.values[call.inputs[1 - i]].shape == shape &&
-          p.values[call.inputs[i]].shape == shape) {
-        call.inputs[i] = narrow;
+      const Call* wide = Of(call.inputs[i]);
+      if (wide && p_.values[call.inputs[1 - i]].shape == shape &&
+          p_.values[call.inputs[i]].shape == shape) {
+        call.inputs[i] = wide->inputs[0];
       }
     }
   }
+
+  // Where one number is all that the broadcast meets, the call comes first:
+  // true when `call` is that now and *after is the broadcast behind it.
+  bool Swap(Call& call, Call* after) {
+    for (int i : {0, 1}) {
+      const Call* wide = Of(call.inputs[i]);
+      const ProgramValue& one = p_.values[call.inputs[1 - i]];
+      const ValueId out = call.outputs[0];
+      if (!wide || p_.values[out].shape != p_.values[call.inputs[i]].shape ||
+          !one.constant.has_buffer() || one.constant.num_elements() != 1) {
+        continue;
+      }
+      const Shape narrow = p_.values[wide->inputs[0]].shape;
+      if (one.shape.rank() > narrow.rank()) continue;
+      if (p_.values[out].dtype != p_.values[wide->inputs[0]].dtype) continue;
+      *after = *wide;
+      const ValueId made = p_.NewValue(p_.values[out].dtype, narrow);
+      call.inputs[i] = wide->inputs[0];
+      call.outputs[0] = made;
+      after->inputs[0] = made;
+      after->outputs[0] = out;
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  Program& p_;
+  std::vector<const Call*> by_;
+};
+
+void SkipBroadcasts(Program& p) {
+  Broadcasted broadcasted(p);
+  std::vector<Call> calls;
+  calls.reserve(2 * p.calls.size());  // where a call stands, it stays
+  for (Call& call : p.calls) {
+    calls.push_back(std::move(call));
+    Call& c = calls.back();
+    if (Broadcasts(c.op->name()) && c.inputs.size() == 2 && !c.effect &&
+        p.values[c.outputs[0]].shape.fully_known()) {
+      broadcasted.Skip(c);
+      Call after;
+      if (broadcasted.Swap(c, &after)) calls.push_back(std::move(after));
+    }
+    broadcasted.Note(calls.back());
+  }
+  p.calls = std::move(calls);
 }
 
 }  // namespace

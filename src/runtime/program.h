@@ -67,6 +67,8 @@ void Simplify(Program& p);
 Status Optimise(Program& p);
 // FusedBatchNorm with given statistics becomes element-wise calls.
 Status ExpandNormalisation(Program& p);
+// Cheap values that are read again far away are made again there.
+void RecomputeCheap(Program& p);
 // Chains of element-wise calls become one call that works in tiles.
 Status FuseElementwise(Program& p);
 

@@ -12,6 +12,14 @@ namespace {
 
 constexpr size_t kHeader = 64;
 static_assert(sizeof(Buffer) <= kHeader);
+// From this many bytes on, data begin at a page, as their block does: devices
+// then read and write them in place (WritableFile::WriteThrough).
+constexpr size_t kPaged = 1 << 20;
+constexpr size_t kPage = 4096;
+
+constexpr size_t HeaderOf(size_t bytes) {
+  return bytes >= kPaged ? kPage : kHeader;
+}
 
 using ObjectTypes = TypeList<std::string, Variant, ResourceHandle>;
 
@@ -21,13 +29,13 @@ Buffer* Buffer::Allocate(DType dtype, int64_t count) {
   size_t bytes;
   if (__builtin_mul_overflow(static_cast<size_t>(count), DTypeSize(dtype),
                              &bytes) ||
-      bytes > SIZE_MAX - kHeader) {
+      bytes > SIZE_MAX - kPage) {
     return nullptr;
   }
-  char* block = static_cast<char*>(AllocateMemory(kHeader + bytes));
+  char* block = static_cast<char*>(AllocateMemory(HeaderOf(bytes) + bytes));
   if (block == nullptr) return nullptr;
   Buffer* buffer = new (block) Buffer;
-  buffer->data_ = block + kHeader;
+  buffer->data_ = block + HeaderOf(bytes);
   buffer->bytes_ = bytes;
   if (!IsPlain(dtype)) {
     buffer->object_type_ = dtype;
@@ -60,7 +68,7 @@ void Buffer::Destroy() {
       std::destroy_n(static_cast<T*>(data_), bytes_ / sizeof(T));
     });
   }
-  const size_t size = kHeader + (release_ ? 0 : bytes_);
+  const size_t size = release_ ? kHeader : HeaderOf(bytes_) + bytes_;
   this->~Buffer();
   FreeMemory(this, size);
 }

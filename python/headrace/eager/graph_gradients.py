@@ -76,6 +76,30 @@ def gradients_v1(
     )
 
 
+def hessians(ys, xs, gate_gradients=False, aggregation_method=None, name="hessians"):
+    """For each x of `xs` the matrix of second derivatives of the sum of `ys`."""
+    from headrace.ops import array_ops
+
+    made = []
+    with stack.current().name_scope(name or "hessians"):
+        firsts = gradients(ys, xs, None, "gradients", gate_gradients)
+        for first, x in zip(firsts, _listed(xs)):
+            if first is None:
+                raise ValueError("None values not supported.")
+            count = x.shape.num_elements()
+            if count is None:
+                raise NotImplementedError(
+                    f"hessians of a tensor whose shape is not known: {x.shape}"
+                )
+            flat = array_ops.reshape(first, [-1])
+            rows = [gradients(flat[i], x)[0] for i in range(count)]
+            if any(row is None for row in rows):
+                raise ValueError("None values not supported.")
+            shape = x.shape.as_list()
+            made.append(array_ops.reshape(array_ops.stack(rows), shape + shape))
+    return made
+
+
 def _listed(values):
     return list(values) if isinstance(values, (list, tuple)) else [values]
 

@@ -26,6 +26,7 @@ class SparseTensor:
     """`values[i]` lies at `indices[i]` of a tensor of shape `dense_shape`."""
 
     _is_composite_tensor = True
+    _is_sparse = True
     __array_priority__ = 100
 
     @classmethod

@@ -46,10 +46,15 @@ class TensorShape:
     __slots__ = ("_dims",)
 
     def __init__(self, dims):
+        if type(dims) is tuple:
+            for d in dims:
+                if type(d) is not int or d < 0:
+                    break
+            else:
+                self._dims = dims
+                return
         if dims is None:
             self._dims = None
-        elif type(dims) is tuple and all(type(d) is int and d >= 0 for d in dims):
-            self._dims = dims
         elif isinstance(dims, TensorShape):
             self._dims = dims._dims
         elif isinstance(dims, (tuple, list, range)):

@@ -11,6 +11,10 @@ from headrace.ops.faces import face
 newaxis = None
 
 
+def _is_sparse(x):
+    return getattr(x, "_is_sparse", False)
+
+
 def _is_ragged(x):
     return getattr(x, "_is_ragged", False)
 
@@ -99,6 +103,8 @@ def unstack(value, num=None, axis=0, name="unstack"):
 def shape(input, out_type=None, name=None):
     """The shape as a tensor."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
+    if _is_sparse(input):
+        return _headrace.raw_op("Cast")(x=input.dense_shape, DstT=out_type, name=name)
     input = conversion.convert_to_tensor(input)
     static = input.shape
     if not _headrace.is_eager() and static.is_fully_defined():
@@ -243,6 +249,8 @@ def rank(input, name=None):
     """The number of dimensions as a tensor."""
     if _is_ragged(input):
         return conversion.constant(input.shape.rank)
+    if _is_sparse(input):
+        return size(input.dense_shape, name=name)
     input = conversion.convert_to_tensor(input)
     static = input.shape.rank
     if static is not None and not _headrace.is_eager():
@@ -255,6 +263,9 @@ def size(input, out_type=None, name=None):
     if _is_ragged(input):
         input = input.flat_values
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
+    if _is_sparse(input):
+        sizes = _headrace.raw_op("Cast")(x=input.dense_shape, DstT=out_type)
+        return _headrace.raw_op("Prod")(input=sizes, axis=0, name=name)
     return _headrace.raw_op("Size")(input=input, out_type=out_type, name=name)
 
 
@@ -642,3 +653,23 @@ def guarantee_const(input, name=None):
 def parallel_stack(values, name="parallel_stack"):
     """Tensors of one shape along a new first dimension."""
     return stack(values, 0, name)
+
+
+def _block_shape(block_shape):
+    if isinstance(block_shape, int):
+        block_shape = [block_shape, block_shape]
+    return conversion.convert_to_tensor(block_shape)
+
+
+def batch_to_space(input, block_shape, crops, name=None):
+    """Blocks of the batch laid side by side in space, then cropped."""
+    return _headrace.raw_op("BatchToSpaceND")(
+        input=input, block_shape=_block_shape(block_shape), crops=crops, name=name
+    )
+
+
+def space_to_batch(input, block_shape, paddings, name=None):
+    """Space, padded, cut into blocks that become parts of the batch."""
+    return _headrace.raw_op("SpaceToBatchND")(
+        input=input, block_shape=_block_shape(block_shape), paddings=paddings, name=name
+    )

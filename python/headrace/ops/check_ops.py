@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, errors, tensor_shape
+from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 
 
@@ -150,7 +150,9 @@ assert_non_negative = _unary(">=", "assert_non_negative", elementwise_ops.greate
 assert_non_positive = _unary("<=", "assert_non_positive", elementwise_ops.less_equal)
 
 
-def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=None):
+def assert_near(
+    x, y, rtol=None, atol=None, message=None, summarize=None, name=None, data=None
+):
     """Asserts |x - y| <= atol + rtol * |y|."""
     x = _tensor(x, getattr(y, "dtype", None))
     y = _tensor(y, x.dtype)
@@ -165,8 +167,8 @@ def assert_near(x, y, rtol=None, atol=None, message=None, summarize=None, name=N
     condition = reduction_ops.reduce_all(
         elementwise_ops.abs(x - y) <= atol + rtol * elementwise_ops.abs(y)
     )
-    data = [
-        "" if message is None else message,
+    data = data or [
+        _prefix(message),
         f"x and y not equal to tolerance rtol = {rtol!s}, atol = {atol!s}",
         f"x ({_describe(x)}) = ",
         x,
@@ -183,51 +185,74 @@ def _describe(x):
 
 
 def _static_rank(rank):
-    value = conversion.convert_to_tensor(rank).numpy()
-    if np.ndim(value):
+    value = execution.get_static_value(conversion.convert_to_tensor(rank))
+    if value is None or np.ndim(value):
         raise ValueError("Rank must be a scalar.")
     return int(value)
 
 
+def _prefix(message):
+    return f"{message}.  " if message else ""
+
+
 def _rank_message(x, message):
     name = x.name if isinstance(x, _headrace.SymbolicTensor) else ""
-    return ("" if not message else message + " "), f"Tensor {name}"
+    return _prefix(message), f"Tensor {name}"
 
 
-def assert_rank(x, rank, message=None, name=None):
+def _check_rank(x, holds, wanted, message, name, data, summarize):
+    """`holds` tells of a rank, an integer or a tensor, whether it is right."""
+    if x.shape.rank is None:
+        condition = holds(array_ops.rank(x))
+        lines = [
+            message or "",
+            f"Tensor {_name(x)} must have rank {wanted}",
+            "Received shape: ",
+        ]
+        return Assert(condition, data or [*lines, array_ops.shape(x)], summarize, name)
+    if not holds(x.shape.rank):
+        prefix, subject = _rank_message(x, message)
+        raise ValueError(
+            f"{prefix}{subject} must have rank {wanted}.  Received rank "
+            f"{x.shape.rank}, shape {x.shape}"
+        )
+    return None
+
+
+def assert_rank(x, rank, message=None, name=None, data=None, summarize=None):
     """Asserts that x has that rank."""
-    x = _tensor(x)
-    rank = _static_rank(rank)
-    if x.shape.rank is not None and x.shape.rank != rank:
-        prefix, subject = _rank_message(x, message)
-        raise ValueError(
-            f"{prefix}{subject} must have rank {rank}.  Received rank {x.shape.rank}, "
-            f"shape {x.shape}"
-        )
+    x, rank = _tensor(x), _static_rank(rank)
+    name = name or "assert_rank"
+    return _check_rank(
+        x,
+        lambda r: r == rank if isinstance(r, int) else math_ops.equal(r, rank),
+        rank,
+        message,
+        name,
+        data,
+        summarize,
+    )
 
 
-def assert_rank_at_least(x, rank, message=None, name=None):
+def assert_rank_at_least(x, rank, message=None, name=None, data=None, summarize=None):
     """Asserts that x has at least that rank."""
-    x = _tensor(x)
-    rank = _static_rank(rank)
-    if x.shape.rank is not None and x.shape.rank < rank:
-        prefix, subject = _rank_message(x, message)
-        raise ValueError(
-            f"{prefix}{subject} must have rank at least {rank}.  Received rank "
-            f"{x.shape.rank}, shape {x.shape}"
-        )
+    x, rank = _tensor(x), _static_rank(rank)
+    name = name or "assert_rank_at_least"
+    wanted = f"at least {rank}"
+    return _check_rank(x, lambda r: r >= rank, wanted, message, name, data, summarize)
 
 
-def assert_rank_in(x, ranks, message=None, name=None):
+def assert_rank_in(x, ranks, message=None, name=None, data=None, summarize=None):
     """Asserts that x has one of the ranks."""
-    x = _tensor(x)
-    ranks = tuple(_static_rank(r) for r in ranks)
-    if x.shape.rank is not None and x.shape.rank not in ranks:
-        prefix, subject = _rank_message(x, message)
-        raise ValueError(
-            f"{prefix}{subject} must have rank in {ranks}.  Received rank "
-            f"{x.shape.rank}, shape {x.shape}"
-        )
+    x, ranks = _tensor(x), tuple(_static_rank(r) for r in ranks)
+    name = name or "assert_rank_in"
+
+    def holds(rank):
+        if isinstance(rank, int):
+            return rank in ranks
+        return reduction_ops.reduce_any(math_ops.equal(rank, list(ranks)))
+
+    return _check_rank(x, holds, f"in {ranks}", message, name, data, summarize)
 
 
 def assert_type(tensor, tf_type, message=None, name=None):
@@ -315,7 +340,7 @@ def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
         symbols, dims, offset = _without_ellipsis(symbols, dims)
         if len(symbols) != len(dims):
             raise ValueError(
-                f"{message or ''}{label} must have rank {len(symbols)}.  Received rank "
+                f"{_prefix(message)}{label} must have rank {len(symbols)}.  Received rank "
                 f"{len(dims)}, shape {x.shape}"
             )
         for i, (symbol, size) in enumerate(zip(symbols, dims)):
@@ -346,10 +371,11 @@ def _assert_dim(symbol, size, sizes, label, place, shape, message):
             return
         number, source = sizes[symbol]
     else:
-        source = "expectation"
+        source = None
     if None not in (size, number) and size != number:
+        origin = f"by {_lower_first(source)}" if source else "explicitly"
         text = (
-            f"{message or ''}Specified by {_lower_first(source)}.  {label} dimension "
+            f"{_prefix(message)}Specified {origin}.  {label} dimension "
             f"{place} must have size {number}.  Received size {size}, shape {shape}"
         )
         raise ValueError(text)

@@ -249,3 +249,13 @@ def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
         fast=fast,
         name=name,
     )
+
+
+def lbeta(x, name=None):
+    """The logarithm of the beta function of the last dimension's numbers."""
+    from headrace.ops import elementwise_ops, reduction_ops
+
+    x = conversion.convert_to_tensor(x)
+    whole = elementwise_ops.lgamma(reduction_ops.reduce_sum(x, [-1]))
+    parts = reduction_ops.reduce_sum(elementwise_ops.lgamma(x), [-1])
+    return _headrace.raw_op("Sub")(x=parts, y=whole, name=name)

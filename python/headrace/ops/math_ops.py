@@ -13,6 +13,8 @@ def cast(x, dtype, name=None):
     if not isinstance(x, _headrace.Tensor):
         if getattr(x, "_is_ragged", False):
             return x.with_flat_values(cast(x.flat_values, dtype))
+        if getattr(x, "_is_sparse", False):
+            return x.with_values(cast(x.values, dtype, name))
         x = conversion.convert_to_tensor(x)
     if x.dtype is dtype:
         return x

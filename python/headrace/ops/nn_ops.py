@@ -465,24 +465,6 @@ def weighted_cross_entropy_with_logits(labels, logits, pos_weight, name=None):
     return math_ops.add((1 - labels) * logits, weight * log, name)
 
 
-def embedding_lookup(params, ids, max_norm=None, name=None):
-    """The rows of `params` at `ids`."""
-    if isinstance(params, (list, tuple)):
-        if len(params) != 1:
-            raise NotImplementedError("embedding_lookup over several partitions")
-        params = params[0]
-    if isinstance(params, _headrace.VariableBase):
-        rows = params.sparse_read(ids, name)
-    else:
-        rows = array_ops.gather(params, _tensor(ids), name=name)
-    if max_norm is None:
-        return rows
-    from headrace.ops import clip_ops
-
-    axes = list(range(_tensor(ids).shape.rank, rows.shape.rank))
-    return clip_ops.clip_by_norm(rows, max_norm, axes=axes)
-
-
 def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
     """The sum of losses over the batch size."""
     loss = _tensor(per_example_loss)

@@ -384,6 +384,35 @@ def map_values(op, *args, **kwargs):
     return SparseTensor(found[0].indices, op(*args, **kwargs), found[0].dense_shape)
 
 
+def _segments(kind):
+    def reduce(
+        data,
+        indices,
+        segment_ids,
+        num_segments=None,
+        name=None,
+        sparse_gradient=False,
+    ):
+        more = {} if num_segments is None else {"num_segments": num_segments}
+        return _raw(
+            "SparseSegment" + kind + ("WithNumSegments" if more else ""),
+            data=data,
+            indices=indices,
+            segment_ids=segment_ids,
+            sparse_gradient=sparse_gradient,
+            name=name,
+            **more,
+        )
+
+    return reduce
+
+
+segment_sum, segment_mean = _segments("Sum"), _segments("Mean")
+segment_sqrt_n = _segments("SqrtN")
+for _name in ("segment_sum", "segment_mean", "segment_sqrt_n"):
+    globals()[_name].__name__ = _name
+
+
 def _assert_same_places(a, b):
     if a.indices is b.indices:
         return

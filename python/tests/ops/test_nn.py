@@ -173,3 +173,18 @@ def test_large_filters_are_cut_by_channels(size, stride, traced):
 def test_dropout_scales_by_the_rate_in_double():
     kept = tf.nn.dropout(tf.ones([100]), 0.8, seed=1).numpy()
     assert set(kept.tolist()) == {0.0, 5.0}
+
+
+@pytest.mark.parametrize(
+    "n", [1, 2, 15, 16, 17, 31, 33, 63, 65, 1000, 1023, 1025, 5000]
+)
+def test_softmax_of_every_length(n):
+    x = (some(7, n) * 4).astype("float32")
+    found = tf.nn.softmax(tf.constant(x)).numpy().astype("float64")
+    np.testing.assert_allclose(found, softmax(x.astype("float64")), rtol=3e-6)
+    for bad in (np.nan, np.inf):
+        x[3, n - 1] = bad
+        found = tf.nn.softmax(tf.constant(x)).numpy()
+        assert np.isnan(found[3]).all() and not np.isnan(found[2]).any()
+    x[3] = -np.inf
+    assert np.isnan(tf.nn.softmax(tf.constant(x)).numpy()[3]).all()

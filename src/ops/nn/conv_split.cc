@@ -40,7 +40,9 @@ int64_t ChannelParts(const ConvGeometry& g) {
 
 std::vector<ConvTask> Images(const ConvGeometry& g, int64_t wanted) {
   std::vector<ConvTask> tasks;
-  const int64_t chunks = std::min(g.batch, wanted);
+  // As many images each, where that comes to little more tasks.
+  const int64_t each = std::max<int64_t>(g.batch / wanted, 1);
+  const int64_t chunks = (g.batch + each - 1) / each;
   for (int64_t c = 0; c < chunks; ++c) {
     const int64_t begin = c * g.batch / chunks;
     ConvTask t{g, begin * g.in_pixels() * g.in_channels,

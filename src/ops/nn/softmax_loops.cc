@@ -2,6 +2,7 @@
 
 #include "base/double_math.h"
 #include "base/vector_math.h"
+#include "ops/math/loops/float_math_512.h"
 
 namespace headrace::HR_LEVEL {
 namespace {
@@ -76,6 +77,84 @@ T ExpRow(const T* x, T* y, int64_t n, T* max) {
   ExpOfRow(x, y, n, *max);
   return SumOfRow(y, n);
 }
+
+#if defined(__AVX512F__)
+
+// Element j of what is left of a row, whose lanes all are read.
+HR_VECTOR __mmask16 FirstOf(int64_t n) {
+  return n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
+}
+
+// The largest element; NaN when there is one.
+HR_VECTOR float MaxOfRow512(const float* x, int64_t n) {
+  const __m512 least = _mm512_set1_ps(-__builtin_inff());
+  __m512 a = least, b = least, c = least, d = least;
+  __mmask16 nans = 0;
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    const __m512 p = _mm512_loadu_ps(x + i), q = _mm512_loadu_ps(x + i + 16);
+    const __m512 r = _mm512_loadu_ps(x + i + 32);
+    const __m512 s = _mm512_loadu_ps(x + i + 48);
+    // A pair is unordered when either is a NaN.
+    nans |= _mm512_cmp_ps_mask(p, q, _CMP_UNORD_Q);
+    nans |= _mm512_cmp_ps_mask(r, s, _CMP_UNORD_Q);
+    a = _mm512_max_ps(a, p);
+    b = _mm512_max_ps(b, q);
+    c = _mm512_max_ps(c, r);
+    d = _mm512_max_ps(d, s);
+  }
+  for (; i < n; i += 16) {
+    const __m512 p = _mm512_mask_loadu_ps(least, FirstOf(n - i), x + i);
+    nans |= _mm512_cmp_ps_mask(p, p, _CMP_UNORD_Q);
+    a = _mm512_max_ps(a, p);
+  }
+  if (nans) return __builtin_nanf("");
+  return _mm512_reduce_max_ps(
+      _mm512_max_ps(_mm512_max_ps(a, b), _mm512_max_ps(c, d)));
+}
+
+// The lanes of SumOfRow, added as there.
+HR_VECTOR float SumOfLanes(__m512 low, __m512 high) {
+  const __m512 s = _mm512_add_ps(low, high);
+  const __m256 t =
+      _mm256_add_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
+  const __m128 u =
+      _mm_add_ps(_mm256_castps256_ps128(t), _mm256_extractf128_ps(t, 1));
+  const __m128 v = _mm_add_ps(u, _mm_movehl_ps(u, u));
+  return _mm_cvtss_f32(_mm_add_ss(v, _mm_movehdup_ps(v)));
+}
+
+// The exponentials are summed as they are made, in SumOfRow's order.
+template <>
+float ExpRow(const float* x, float* y, int64_t n, float* max) {
+  *max = MaxOfRow512(x, n);
+  const __m512 top = _mm512_set1_ps(*max);
+  float total = 0;
+  for (int64_t i = 0; i < n; i += 1024) {
+    const int64_t end = n - i < 1024 ? n : i + 1024;
+    __m512 low = _mm512_setzero_ps(), high = low;
+    int64_t p = i;
+    for (; p + 32 <= end; p += 32) {
+      const __m512 a = Exp(_mm512_sub_ps(_mm512_loadu_ps(x + p), top));
+      const __m512 b = Exp(_mm512_sub_ps(_mm512_loadu_ps(x + p + 16), top));
+      _mm512_storeu_ps(y + p, a);
+      _mm512_storeu_ps(y + p + 16, b);
+      low = _mm512_add_ps(low, a);
+      high = _mm512_add_ps(high, b);
+    }
+    for (__m512* lanes = &low; p < end; p += 16, lanes = &high) {
+      const __mmask16 rest = FirstOf(end - p);
+      const __m512 a =
+          Exp(_mm512_sub_ps(_mm512_maskz_loadu_ps(rest, x + p), top));
+      _mm512_mask_storeu_ps(y + p, rest, a);
+      *lanes = _mm512_mask_add_ps(*lanes, rest, *lanes, a);
+    }
+    total += SumOfLanes(low, high);
+  }
+  return total;
+}
+
+#endif
 
 template <typename T>
 void Softmax(const T* x, T* y, int64_t rows, int64_t n, bool log) {

@@ -133,11 +133,28 @@ class CallbackList:
             callback.set_model(model)
 
     def batch_hooks(self, kind):
-        """(something happens at a batch's begin, at its end)."""
+        """What to call at a batch's begin and at its end; None for nothing."""
         return tuple(
-            any(_overrides(c, f"on_{kind}_batch_{when}") for c in self.callbacks)
-            for when in ("begin", "end")
+            self._batch_hook(f"on_{kind}_batch_{when}") for when in ("begin", "end")
         )
+
+    def _batch_hook(self, name):
+        called = [c for c in self.callbacks if _overrides(c, name)]
+        hooks = [
+            (getattr(c, name), getattr(c, "_takes_tensors", False)) for c in called
+        ]
+
+        def call(batch, logs=None):
+            numbers = None
+            for hook, takes_tensors in hooks:
+                if takes_tensors:
+                    hook(batch, logs)
+                    continue
+                if numbers is None:
+                    numbers = _numbers(logs)  # one dict: a callback may add to it
+                hook(batch, numbers)
+
+        return call if hooks else None
 
 
 def _numbers(logs):
@@ -154,20 +171,19 @@ def _number(value):
 
 
 def _forward(name):
-    per_batch = "_batch_" in name
-    if per_batch or "epoch" in name:
+    if "_batch_" in name:
 
         def call(self, index, logs=None):
-            numbers = None
+            hook = self._batch_hook(name)
+            if hook is not None:
+                hook(index, logs)
+
+    elif "epoch" in name:
+
+        def call(self, index, logs=None):
+            numbers = _numbers(logs)
             for callback in self.callbacks:
-                given = logs
-                if not (per_batch and getattr(callback, "_takes_tensors", False)):
-                    if per_batch and not _overrides(callback, name):
-                        continue
-                    if numbers is None:
-                        numbers = _numbers(logs)  # one dict: a callback may add to it
-                    given = numbers
-                getattr(callback, name)(index, given)
+                getattr(callback, name)(index, numbers)
 
     else:
 

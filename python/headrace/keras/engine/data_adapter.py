@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 import headrace as tf
+from headrace._load import _headrace
 from headrace.framework import logging
 from headrace.keras import settings
 from headrace.keras.engine import shuffling
@@ -78,16 +79,14 @@ def _tensors(structure):
     return tf.nest.map_structure(_tensor, structure)
 
 
-def _single(structure):
-    return isinstance(structure, tf.Tensor)
-
-
 class ArraySource:
     """Batches of arrays that are held in memory."""
 
     def __init__(self, x, y, sample_weight, batch_size, steps, shuffle):
         self._data = _complete((_tensors(x), _tensors(y), _tensors(sample_weight)))
         self._flat = tf.nest.flatten(self._data)
+        plain = all(isinstance(part, tf.Tensor) for part in self._data)
+        self._pack = tuple if plain else self._packed
         sizes = {t.shape[0] if t.shape.rank else None for t in self._flat}
         if len(sizes) != 1 or None in sizes:
             raise ValueError(
@@ -113,11 +112,8 @@ class ArraySource:
             return self._slices()
         return self._batches_shuffled() if self._by_batch else self._shuffled()
 
-    def _pack(self, flat):
-        data = self._data
-        if len(flat) == len(data) and all(map(_single, data)):
-            return tuple(flat)
-        return tf.nest.pack_sequence_as(data, flat)
+    def _packed(self, flat):
+        return tf.nest.pack_sequence_as(self._data, flat)
 
     def _ranges(self):
         n, size = self._batch_size, self._size
@@ -127,20 +123,25 @@ class ArraySource:
         if self._whole == 1:
             yield self._pack(self._flat)
             return
-        for start, stop in self._ranges():
-            yield self._pack([t[start:stop] for t in self._flat])
+        yield from self._sliced(self._ranges())
+
+    def _sliced(self, ranges):
+        flat, pack = self._flat, self._pack
+        for start, stop in ranges:
+            rows = slice(start, stop)
+            yield pack([t[rows] for t in flat])
 
     def _shuffled(self):
-        order = self._order()
+        flat, pack, order = self._flat, self._pack, self._order()
+        gather = _headrace.raw_op("GatherV2")  # without what tf.gather looks for
         for start, stop in self._ranges():
             rows = order[start:stop]
-            yield self._pack([tf.gather(t, rows) for t in self._flat])
+            yield pack([gather(params=t, indices=rows, axis=0) for t in flat])
 
     def _batches_shuffled(self):
         ranges = self._ranges()
         np.random.shuffle(ranges)
-        for start, stop in ranges:
-            yield self._pack([t[start:stop] for t in self._flat])
+        return self._sliced(ranges)
 
     ran_out = False
 

@@ -25,13 +25,13 @@ class Steps:
         self._exact = None if eager else tf.function(step)
         self._open = None
         self._shapes = set()
+        self._last = ()  # dims seen right before
 
     def __call__(self, data):
         if self.eager:
             return self._step(data)
-        if self._open is not None:
-            return self._open(data)
-        self._watch(data)
+        if self._open is None:
+            self._watch(data)
         return (self._exact if self._open is None else self._open)(data)
 
     def _watch(self, data):
@@ -41,7 +41,9 @@ class Steps:
             first = next(iter(first.values() if isinstance(first, dict) else first))
         shape = getattr(first, "shape", None)
         dims = shape._dims if shape is not None else None
-        if dims not in self._shapes:
-            self._shapes.add(dims)
-            if len(self._shapes) > _EXACT_SHAPES:
-                self._open = tf.function(self._step, reduce_retracing=True)
+        if dims == self._last:
+            return
+        self._last = dims
+        self._shapes.add(dims)
+        if len(self._shapes) > _EXACT_SHAPES:
+            self._open = tf.function(self._step, reduce_retracing=True)

@@ -275,18 +275,18 @@ class Trainer:
         logs, count, told = None, 0, 0
         for data in source.epoch():
             if begin and count % together == 0:
-                callbacks.on_train_batch_begin(count)
+                begin(count)
             logs = step(data)
             count += 1
             if end and count % together == 0:
-                callbacks.on_train_batch_end(count - 1, logs)
+                end(count - 1, logs)
                 told = count
             if self.stop_training:
                 break
         if end and told < count:
-            callbacks.on_train_batch_end(count - 1, logs)
+            end(count - 1, logs)
         if begin and (source.steps is None or source.ran_out):
-            callbacks.on_train_batch_begin(count)  # upstream tries one more
+            begin(count)  # upstream tries one more
         source.note_size(count)
         if logs is None:
             if not source.ran_out:
@@ -307,13 +307,13 @@ class Trainer:
         logs, count = None, 0
         for data in source.epoch():
             if begin:
-                callbacks.on_test_batch_begin(count)
+                begin(count)
             logs = step(data)
             if end:
-                callbacks.on_test_batch_end(count, logs)
+                end(count, logs)
             count += 1
         if begin and (source.steps is None or source.ran_out):
-            callbacks.on_test_batch_begin(count)
+            begin(count)
         source.note_size(count)
         if logs is None:
             source.warn_empty()
@@ -367,13 +367,13 @@ class Trainer:
         results, count = [], 0
         for data in source.epoch():
             if begin:
-                callbacks.on_predict_batch_begin(count)
+                begin(count)
             results.append(step(data))
             if end:
-                callbacks.on_predict_batch_end(count, {"outputs": results[-1]})
+                end(count, {"outputs": results[-1]})
             count += 1
         if begin and (source.steps is None or source.ran_out):
-            callbacks.on_predict_batch_begin(count)
+            begin(count)
         source.note_size(count)
         if not results:
             raise _no_batches("predict")

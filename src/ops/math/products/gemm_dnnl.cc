@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/cpu_count.h"
 #include "base/thread_pool.h"
 #include "oneapi/dnnl/dnnl.h"
 #include "ops/math/products/one_omp_thread.h"
@@ -12,10 +13,11 @@ namespace {
 
 constexpr double kNsPerFlop = 1.0 / 120;
 constexpr double kLeastFlops = 2e6;  // where it overtakes our own loops
-// A task that is cut in two: the first cuts serve small machines and small
-// products, later ones cost a few hundredths, as operands are packed again.
-constexpr double kLeastTaskFlops = 4e6, kLeastLaterFlops = 4e9;
-constexpr int64_t kFirstTasks = 8, kMostTasks = 64;
+// A task that is cut in two: the first cuts give each processor one, later ones
+// even out what others take of them. A cut costs some hundredths, as operands
+// are packed again.
+constexpr double kLeastTaskFlops = 4e6, kLeastLaterFlops = 1.6e10;
+constexpr int64_t kMostTasks = 64;
 constexpr int64_t kLeastRows = 48, kLeastCols = 64;  // of a half
 constexpr int64_t kMostSize = int64_t{1} << 30;      // oneDNN counts in ints
 
@@ -43,13 +45,25 @@ struct Grid {
   int64_t rows = 1, cols = 1;
 };
 
+// As many as there are processors, a power of two. Whatever number of threads
+// is set does not count: sums are blocked by a task's sizes, so the bits depend
+// on the cut.
+int64_t FirstTasks() {
+  static const int64_t tasks = [] {
+    int64_t n = 2;
+    while (n < AvailableCpus() && n < kMostTasks) n *= 2;
+    return n;
+  }();
+  return tasks;
+}
+
 Grid GridOf(const GemmDims& d) {
   Grid g;
   const double flops = 2.0 * d.m * d.n * d.k;
   while (g.rows * g.cols < kMostTasks) {
     const int64_t tasks = g.rows * g.cols;
     const double least =
-        tasks < kFirstTasks ? kLeastTaskFlops : kLeastLaterFlops;
+        tasks < FirstTasks() ? kLeastTaskFlops : kLeastLaterFlops;
     if (flops / static_cast<double>(tasks) < least) break;
     const int64_t m = d.m / g.rows, n = d.n / g.cols;
     const bool can_m = m >= 2 * kLeastRows;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "op/op.h"
+#include "op/row_reduction.h"
 #include "ops/math/reductions/reduce.h"
 #include "ops/math/reductions/reduction_gradients.h"
 
@@ -115,6 +116,34 @@ Status RunMean(KernelContext& c) {
   });
 }
 
+// A reduction of T that can also be done row by row.
+template <typename T, Reduction r, bool kMean>
+class RowKernel : public RowReducer {
+ public:
+  Status Run(KernelContext& c) override {
+    return kMean ? RunMean(c) : RunReduction<r>(c);
+  }
+  void ReduceRow(const void* x, int64_t n, void* y) const override {
+    loops_.runs(x, n, 1, y);
+    if (kMean) *static_cast<T*>(y) /= static_cast<T>(static_cast<float>(n));
+  }
+
+ private:
+  const ReduceLoops loops_ = LoopsForReduction(r, DTypeOf<T>);
+};
+
+template <Reduction r, bool kMean = false>
+StatusOr<std::unique_ptr<Kernel>> BindReduction(const ResolvedOp& op) {
+  switch (op.input_types()[0]) {
+    case DType::kFloat:
+      return std::make_unique<RowKernel<float, r, kMean>>();
+    case DType::kDouble:
+      return std::make_unique<RowKernel<double, r, kMean>>();
+    default:
+      return MakeKernel(kMean ? RunMean : RunReduction<r>);
+  }
+}
+
 Status RunNorm(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Wide w, ReduceWide(c, Reduction::kSumSquares));
   return Finish(w, c.output(0), [](auto x) {
@@ -165,19 +194,20 @@ OpBuilder& WithAxes(OpBuilder&& op, const char* type, KernelFactory kernel,
 }
 
 const OpRegistrar sum =
-    WithAxes(OpBuilder("Sum"), kNumbers, Compute<RunReduction<Reduction::kSum>>,
+    WithAxes(OpBuilder("Sum"), kNumbers, BindReduction<Reduction::kSum>,
              SumGradient, "Sum over axes.");
-const OpRegistrar mean = WithAxes(OpBuilder("Mean"), kNumbers, Compute<RunMean>,
-                                  MeanGradient, "Mean over axes.");
+const OpRegistrar mean =
+    WithAxes(OpBuilder("Mean"), kNumbers, BindReduction<Reduction::kSum, true>,
+             MeanGradient, "Mean over axes.");
 const OpRegistrar prod = WithAxes(OpBuilder("Prod"), kNumbers,
                                   Compute<RunReduction<Reduction::kProd>>,
                                   ProdGradient, "Product over axes.");
 const OpRegistrar max = WithAxes(
-    OpBuilder("Max"), kOrdered, Compute<RunReduction<Reduction::kMax>>,
-    ExtremeGradient, "Largest element over axes; NaN where one is met.");
+    OpBuilder("Max"), kOrdered, BindReduction<Reduction::kMax>, ExtremeGradient,
+    "Largest element over axes; NaN where one is met.");
 const OpRegistrar min = WithAxes(
-    OpBuilder("Min"), kOrdered, Compute<RunReduction<Reduction::kMin>>,
-    ExtremeGradient, "Smallest element over axes; NaN where one is met.");
+    OpBuilder("Min"), kOrdered, BindReduction<Reduction::kMin>, ExtremeGradient,
+    "Smallest element over axes; NaN where one is met.");
 const OpRegistrar norm =
     WithAxes(OpBuilder("EuclideanNorm"), kNumbers, Compute<RunNorm>,
              NormGradient, "Square root of the sum of squares over axes.");

@@ -1,0 +1,81 @@
+"""tf.debugging's assertions with data to show in the place of their own words."""
+
+import headrace as tf
+from headrace._load import _headrace
+from headrace.framework import errors
+from headrace.ops import check_ops
+
+_d = tf.debugging
+
+
+def _assert(condition, lines, summarize, name):
+    if not _headrace.is_eager():
+        return _d.Assert(condition, lines, summarize, name)
+    if not bool(condition):
+        limit = 3 if summarize is None else summarize
+        shown = [check_ops._summary(line, limit) for line in lines]
+        raise errors.InvalidArgumentError(None, None, "\n".join(shown))
+    return None
+
+
+def _binary(check, compare):
+    def assertion(x, y, data=None, summarize=None, message=None, name=None):
+        if data is None:
+            return check(x, y, message=message, summarize=summarize, name=name)
+        lines = [*([] if message is None else [message]), *data]
+        name = name or check.__name__
+        return _assert(tf.reduce_all(compare(x, y)), lines, summarize, name)
+
+    return assertion
+
+
+assert_equal = _binary(_d.assert_equal, tf.equal)
+assert_none_equal = _binary(_d.assert_none_equal, tf.not_equal)
+assert_less = _binary(_d.assert_less, tf.less)
+assert_less_equal = _binary(_d.assert_less_equal, tf.less_equal)
+assert_greater = _binary(_d.assert_greater, tf.greater)
+assert_greater_equal = _binary(_d.assert_greater_equal, tf.greater_equal)
+
+
+def _unary(check, compare):
+    def assertion(x, data=None, summarize=None, message=None, name=None):
+        if data is None:
+            return check(x, message=message, summarize=summarize, name=name)
+        x = tf.convert_to_tensor(x)
+        condition = tf.reduce_all(compare(x, tf.zeros([], x.dtype)))
+        return _assert(condition, data, summarize, name or check.__name__)
+
+    return assertion
+
+
+assert_positive = _unary(_d.assert_positive, tf.greater)
+assert_negative = _unary(_d.assert_negative, tf.less)
+assert_non_negative = _unary(_d.assert_non_negative, tf.greater_equal)
+assert_non_positive = _unary(_d.assert_non_positive, tf.less_equal)
+
+
+def assert_near(
+    x, y, rtol=None, atol=None, data=None, summarize=None, message=None, name=None
+):
+    """Asserts |x - y| <= atol + rtol * |y|."""
+    return check_ops.assert_near(x, y, rtol, atol, message, summarize, name, data)
+
+
+def assert_rank(x, rank, data=None, summarize=None, message=None, name=None):
+    """Asserts that x has that rank."""
+    return check_ops.assert_rank(x, rank, message, name, data, summarize)
+
+
+def assert_rank_at_least(x, rank, data=None, summarize=None, message=None, name=None):
+    """Asserts that x has at least that rank."""
+    return check_ops.assert_rank_at_least(x, rank, message, name, data, summarize)
+
+
+def assert_rank_in(x, ranks, data=None, summarize=None, message=None, name=None):
+    """Asserts that x has one of the ranks."""
+    return check_ops.assert_rank_in(x, ranks, message, name, data, summarize)
+
+
+def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
+    """tf.debugging.assert_shapes."""
+    return _d.assert_shapes(shapes, data, summarize, message, name)

@@ -1,0 +1,405 @@
+"""What TensorFlow 1's functions do beyond those of tf that stand for them."""
+
+import headrace as tf
+import numpy as np
+from headrace._load import _headrace
+from headrace.framework import random_seed
+from headrace.legacy.assertions import *  # noqa: F403
+from headrace.legacy.sparse import *  # noqa: F403
+
+
+def _caster(dtype):
+    def cast(x, name=None):
+        return tf.cast(x, dtype, name)
+
+    return cast
+
+
+to_float, to_double = _caster(tf.float32), _caster(tf.float64)
+to_int32, to_int64 = _caster(tf.int32), _caster(tf.int64)
+to_bfloat16 = _caster(tf.bfloat16)
+to_complex64, to_complex128 = _caster(tf.complex64), _caster(tf.complex128)
+
+
+def constant(value, dtype=None, shape=None, name="Const", verify_shape=False):
+    """A constant; where `verify_shape`, of a value that has the shape already. In
+    graphs the last of too few values fills up the shape."""
+    if verify_shape and shape is not None:
+        made = tf.convert_to_tensor(value, dtype)
+        if made.shape != tf.TensorShape(shape):
+            raise TypeError(
+                f"Expected Tensor {value} (converted from {value}) with shape "
+                f"{tuple(shape)}, but got shape {tuple(made.shape)}."
+            )
+    if shape is not None and not _headrace.is_eager():
+        flat = np.ravel(value)
+        missing = tf.TensorShape(shape).num_elements() - flat.size
+        if missing > 0 and flat.size > 1:
+            value = np.concatenate([flat, np.full(missing, flat[-1], flat.dtype)])
+            value = value.reshape(tf.TensorShape(shape).as_list()).tolist()
+    return tf.constant(value, dtype, shape, name)
+
+
+def div(x, y, name=None):
+    """A quotient by Python 2's rule: of integers rounded down."""
+    x = tf.convert_to_tensor(x)
+    y = tf.convert_to_tensor(y, dtype=x.dtype)
+    whole = not x.dtype.is_floating and not x.dtype.is_complex
+    op = tf.raw_ops.FloorDiv if whole else tf.raw_ops.RealDiv
+    return op(x=x, y=y, name=name)
+
+
+def clip_by_average_norm(t, clip_norm, name=None):
+    """The tensor, scaled where its norm divided by its size is above `clip_norm`."""
+    t = tf.convert_to_tensor(t)
+    return tf.clip_by_norm(t, clip_norm * tf.cast(tf.size(t), t.dtype), name=name)
+
+
+def batch_gather(params, indices, name=None):
+    """Slices of each row of `params`, at that row's indices."""
+    params, indices = tf.convert_to_tensor(params), tf.convert_to_tensor(indices)
+    if indices.shape.rank is None:
+        raise ValueError("batch_gather does not allow indices with unknown shape.")
+    rank = indices.shape.rank - 1
+    return tf.gather(params, indices, batch_dims=rank, axis=rank, name=name)
+
+
+def space_to_batch(input, paddings, block_shape, name=None):
+    """tf.space_to_batch with the arguments in their old order."""
+    return tf.space_to_batch(input, block_shape, paddings, name)
+
+
+def expand_dims(input, axis=None, name=None):
+    """The tensor with one more dimension, of size 1."""
+    if axis is None:
+        raise ValueError("Must specify an axis argument to tf.expand_dims()")
+    return tf.expand_dims(input, axis, name)
+
+
+def setdiff1d(x, y, out_idx=tf.int32, name=None):
+    """What is in `x` and not in `y`, and where it stood."""
+    return tf.raw_ops.ListDiff(x=x, y=y, out_idx=out_idx, name=name)
+
+
+def _of_shape(function):
+    def measure(input, name=None, out_type=None):
+        return function(input, out_type or tf.int32, name)
+
+    return measure
+
+
+shape, size = _of_shape(tf.shape), _of_shape(tf.size)
+
+
+def where(condition, x=None, y=None, name=None):
+    """The indices of what is true, or `x` there and `y` elsewhere; a condition of one
+    dimension chooses whole rows."""
+    if (x is None) != (y is None):
+        raise ValueError("x and y must both be non-None or both be None.")
+    if x is None:
+        return tf.where(condition, name=name)
+    x = tf.convert_to_tensor(x)
+    y = tf.convert_to_tensor(y, dtype=x.dtype)
+    return tf.raw_ops.Select(condition=condition, x=x, y=y, name=name)
+
+
+def dimension_value(dimension):
+    """The size as an integer, or None."""
+    return dimension.value if hasattr(dimension, "value") else dimension
+
+
+def dimension_at_index(shape, index):
+    """The size of one dimension."""
+    return shape.dims[index] if shape.rank is not None else None
+
+
+def cond(
+    pred, true_fn=None, false_fn=None, strict=False, name=None, fn1=None, fn2=None
+):
+    """tf.cond; a list of one result is that result, unless `strict`."""
+    for old, new, one, two in (
+        ("fn1", "true_fn", fn1, true_fn),
+        ("fn2", "false_fn", fn2, false_fn),
+    ):
+        if one is not None and two is not None:
+            raise TypeError(
+                f"cond(): '{old}' and '{new}' may not be set simultaneously."
+            )
+        if one is None and two is None:
+            raise TypeError(f"cond(): '{new}' argument required")
+    made = tf.cond(pred, true_fn or fn1, false_fn or fn2, name)
+    single = isinstance(made, (list, tuple)) and len(made) == 1
+    return made[0] if single and not strict else made
+
+
+def Print(input, data, message=None, first_n=None, summarize=None, name=None):
+    """The input as it is, whose use prints `data`."""
+    return tf.raw_ops.Print(
+        input=input,
+        data=[tf.convert_to_tensor(d) for d in data],
+        message=message or "",
+        first_n=-1 if first_n is None else first_n,
+        summarize=3 if summarize is None else summarize,
+        name=name,
+    )
+
+
+def get_seed(op_seed):
+    """The two seeds of an op."""
+    return random_seed.get_seed(op_seed)
+
+
+def _pooling(function):
+    def pool(input, ksize, strides, padding, data_format="NHWC", name=None):
+        return function(input, ksize, strides, padding, data_format, name)
+
+    return pool
+
+
+avg_pool, max_pool = _pooling(tf.nn.avg_pool), _pooling(tf.nn.max_pool)
+
+
+def dilation2d(input, filters, strides, padding, dilations, name=None):
+    """tf.nn.dilation2d of images with channels last."""
+    return tf.nn.dilation2d(input, filters, strides, padding, "NHWC", dilations, name)
+
+
+def erosion2d(value, filters, strides, dilations, padding, name=None):
+    """tf.nn.erosion2d of images with channels last."""
+    return tf.nn.erosion2d(value, filters, strides, padding, "NHWC", dilations, name)
+
+
+def dropout(x, keep_prob=None, noise_shape=None, seed=None, name=None, rate=None):
+    """tf.nn.dropout; `keep_prob` is 1 - `rate`."""
+    if keep_prob is not None:
+        if rate is not None:
+            raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")
+        rate = 1 - keep_prob
+    if rate is None:
+        raise ValueError(f"`rate` must be provided. Received: rate={rate}")
+    return tf.nn.dropout(x, rate, noise_shape, seed, name)
+
+
+def fused_batch_norm(
+    x,
+    scale,
+    offset,
+    mean=None,
+    variance=None,
+    epsilon=0.001,
+    data_format="NHWC",
+    is_training=True,
+    name=None,
+    exponential_avg_factor=1.0,
+):
+    """(normalised, mean, variance) of a batch of images."""
+    first = tf.convert_to_tensor(x).shape.rank
+    if (not is_training or exponential_avg_factor != 1.0) and (
+        mean is None or variance is None
+    ):
+        raise ValueError(
+            "Both `mean` and `variance` must be a 1D tensor when `is_training` is False "
+            "or `exponential_avg_factor` != 1.0. Received: `mean` "
+            f"{mean!r} and `variance` {variance!r}"
+        )
+    empty = tf.constant([], tf.float32)
+    found = tf.raw_ops.FusedBatchNormV3(
+        x=x,
+        scale=scale,
+        offset=offset,
+        mean=empty if mean is None else mean,
+        variance=empty if variance is None else variance,
+        epsilon=max(epsilon, 1.001e-5),
+        data_format={"NHWC": "NDHWC", "NCHW": "NCDHW"}.get(data_format, data_format)
+        if first == 5
+        else data_format,
+        is_training=is_training,
+        exponential_avg_factor=exponential_avg_factor,
+        name=name,
+    )
+    return found[0], found[1], found[2]
+
+
+def relu_layer(x, weights, biases, name=None):
+    """relu(x @ weights + biases)."""
+    with tf.name_scope(name or "relu_layer") as scope:
+        return tf.nn.relu(tf.nn.bias_add(tf.matmul(x, weights), biases), name=scope)
+
+
+def xw_plus_b(x, weights, biases, name=None):
+    """x @ weights + biases."""
+    with tf.name_scope(name or "xw_plus_b") as scope:
+        return tf.nn.bias_add(tf.matmul(x, weights), biases, name=scope)
+
+
+def softmax_cross_entropy_with_logits(labels=None, logits=None, axis=-1, name=None):
+    """The cross-entropy, through which no gradient reaches the labels."""
+    if labels is None or logits is None:
+        raise ValueError(
+            "Both `labels` and `logits` must be provided for "
+            f"softmax_cross_entropy_with_logitsReceived: labels={labels} and "
+            f"logits={logits}"
+        )
+    labels = tf.stop_gradient(labels)
+    return tf.nn.softmax_cross_entropy_with_logits(labels, logits, axis, name)
+
+
+class ResizeMethod:
+    """Ways to resize images, by TensorFlow 1's numbers."""
+
+    BILINEAR = 0
+    NEAREST_NEIGHBOR = 1
+    BICUBIC = 2
+    AREA = 3
+
+
+_RESIZERS = {
+    "bilinear": "ResizeBilinear",
+    "nearest": "ResizeNearestNeighbor",
+    "bicubic": "ResizeBicubic",
+    "area": "ResizeArea",
+}
+
+
+def resize_images(
+    images,
+    size,
+    method=0,
+    align_corners=False,
+    preserve_aspect_ratio=False,
+    name=None,
+):
+    """Images resized by the rules of TensorFlow 1: pixels begin at their corners."""
+    from headrace.imaging import resizing, shapes
+
+    kinds = list(_RESIZERS)
+    kind = kinds[method] if method in range(len(kinds)) else method
+    if kind not in _RESIZERS:
+        raise ValueError("Resize method is not implemented.")
+    images = shapes.tensor(images)
+    size = tf.convert_to_tensor(size, tf.int32)
+    if preserve_aspect_ratio:
+        size = resizing._kept_aspect(images, size)
+    known = tf.get_static_value(size)
+    if known is not None and images.shape[-3:-1].as_list() == list(known):
+        return images
+    resizer = _headrace.raw_op(_RESIZERS[kind])
+    return shapes.in_batches(
+        lambda i: resizer(images=i, size=size, align_corners=align_corners, name=name),
+        images,
+    )
+
+
+def reduce_join(inputs, axis=None, keepdims=None, separator="", name=None):
+    """Strings joined along dimensions."""
+    return tf.strings.reduce_join(inputs, axis, bool(keepdims), separator, name)
+
+
+def _as_asked(ragged, result_type):
+    kind = result_type.lower()
+    if kind == "sparsetensor":
+        return ragged.to_sparse()
+    if kind == "raggedtensor":
+        return ragged
+    raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
+
+
+def strings_split(
+    input=None, sep=None, maxsplit=-1, result_type="SparseTensor", name=None
+):
+    """tf.strings.split into a sparse tensor, unless a ragged one is asked for."""
+    input = tf.convert_to_tensor(input)
+    if input.shape.rank == 0:
+        input = tf.expand_dims(input, 0)
+    made = tf.strings.split(input, sep, maxsplit, name)
+    return _as_asked(made, result_type)
+
+
+def string_split(
+    source, sep=None, skip_empty=True, result_type="SparseTensor", name=None
+):
+    """Strings cut at any of the characters of `sep`."""
+    source = tf.convert_to_tensor(source)
+    made = tf.raw_ops.StringSplit(
+        input=source,
+        delimiter=" " if sep is None else sep,
+        skip_empty=skip_empty,
+        name=name,
+    )
+    sparse = tf.SparseTensor(made[0], made[1], made[2])
+    if result_type.lower() == "raggedtensor":
+        return tf.RaggedTensor.from_value_rowids(
+            values=made[1], value_rowids=made[0][:, 0], nrows=made[2][0]
+        )
+    if result_type.lower() != "sparsetensor":
+        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
+    return sparse
+
+
+def assert_all_finite(x=None, message=None, name=None):
+    """The tensor, or an error where it holds an infinity or NaN."""
+    return tf.debugging.assert_all_finite(x, message, name)
+
+
+def _partitioned(params):
+    from headrace.graph import partitioned_variables
+
+    kind = getattr(partitioned_variables, "PartitionedVariable", ())
+    return list(params) if isinstance(params, kind) else params
+
+
+def embedding_lookup(params, ids, partition_strategy="mod", name=None, max_norm=None):
+    """Rows of an embedding that may lie in several parts."""
+    from headrace.ops import embedding_ops
+
+    return embedding_ops.lookup(
+        _partitioned(params), ids, partition_strategy, max_norm, name
+    )
+
+
+def embedding_lookup_sparse(
+    params,
+    sp_ids,
+    sp_weights,
+    partition_strategy="mod",
+    name=None,
+    combiner=None,
+    max_norm=None,
+):
+    """Rows of an embedding, combined for each row of ids."""
+    from headrace.ops import embedding_ops
+
+    return embedding_ops.lookup_sparse(
+        _partitioned(params),
+        sp_ids,
+        sp_weights,
+        combiner,
+        max_norm,
+        name,
+        partition_strategy,
+    )
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights,
+    sparse_ids,
+    sparse_weights=None,
+    combiner="mean",
+    default_id=None,
+    name=None,
+    partition_strategy="div",
+    max_norm=None,
+):
+    """The same, where ids and weights may be bad and rows empty."""
+    from headrace.ops import embedding_ops
+
+    return embedding_ops.safe_lookup_sparse(
+        _partitioned(embedding_weights),
+        sparse_ids,
+        sparse_weights,
+        combiner,
+        default_id,
+        max_norm,
+        name,
+        partition_strategy,
+    )

@@ -1,0 +1,211 @@
+"""What functions of tf.compat.v1 do otherwise than those of tf; values and messages
+are those of TensorFlow 2.21."""
+
+import headrace as tf
+import numpy as np
+import pytest
+
+v1 = tf.compat.v1
+X = np.array([[1.0, 2.0]], "f")
+
+
+def _sparse():
+    return tf.sparse.from_dense(X)
+
+
+def _plain(value):
+    if isinstance(value, tf.SparseTensor):
+        value = tf.sparse.to_dense(value)
+    if isinstance(value, (tuple, list)):
+        return [_plain(v) for v in value]
+    return value.numpy().tolist()
+
+
+CASES = {
+    "keep_dims": (lambda: v1.reduce_sum(X, keep_dims=True), [[3]]),
+    "reduction_indices": (lambda: v1.reduce_sum(X, reduction_indices=[1]), [3]),
+    "dimension": (lambda: v1.argmax(X, dimension=1), [1]),
+    "dim": (lambda: v1.expand_dims(X, dim=0), [X.tolist()]),
+    "squeeze_dims": (lambda: v1.squeeze(X, squeeze_dims=[0]), [1, 2]),
+    "softmax_dim": (lambda: v1.nn.softmax(X, dim=0), [[1, 1]]),
+    "div": (lambda: v1.div(7, 2), 3),
+    "div_floats": (lambda: v1.div(7.0, 2.0), 3.5),
+    "to_float": (lambda: v1.to_float([1, 2]), [1, 2]),
+    "size": (lambda: v1.size(_sparse()), 2),
+    "shape": (lambda: v1.shape(X, out_type=tf.int64), [1, 2]),
+    "where": (lambda: v1.where([True, False], [[1], [2]], [[3], [4]]), [[1], [4]]),
+    "reduce_join": (lambda: v1.reduce_join([["a", "b"]], [1]), [b"ab"]),
+    "sparse_add": (lambda: v1.sparse_add(_sparse(), _sparse(), thresh=3.0), [[0, 4]]),
+    "sparse_sum": (lambda: v1.sparse_reduce_sum(_sparse(), reduction_axes=0), [1, 2]),
+    "sparse_sum_sparse": (lambda: v1.sparse_reduce_sum_sparse(_sparse(), 1), [3]),
+    "sparse_split": (
+        lambda: v1.sparse_split(axis=1, num_split=2, sp_input=_sparse()),
+        [[[1]], [[2]]],
+    ),
+    "sparse_to_dense": (lambda: v1.sparse_to_dense([0], [2], 1.0), [1, 0]),
+    "setdiff1d": (lambda: v1.setdiff1d([1, 2, 3], [2])[0], [1, 3]),
+    "batch_gather": (lambda: v1.batch_gather([[1, 2], [3, 4]], [[1], [0]]), [[2], [3]]),
+    "nearest": (
+        lambda: v1.image.resize_images(_square(), [3, 3], method=1)[0, :, :, 0],
+        [[0, 0, 1], [0, 0, 1], [2, 2, 3]],
+    ),
+    "aligned": (
+        lambda: v1.image.resize_images(_square(), [3, 3], align_corners=True)[
+            0, ..., 0
+        ],
+        [[0, 0.5, 1], [1, 1.5, 2], [2, 2.5, 3]],
+    ),
+    "average_norm": (lambda: v1.clip_by_average_norm([3.0, 4.0], 1.0), [1.2, 1.6]),
+    "moments": (lambda: v1.nn.moments(X, [1], keep_dims=True), [[[1.5]], [[0.25]]]),
+    "weighted": (
+        lambda: v1.nn.weighted_moments(X, [1], [[1.0, 3.0]]),
+        [[1.75], [0.1875]],
+    ),
+    "sufficient": (
+        lambda: v1.nn.sufficient_statistics(X, [0], shift=1.0, keep_dims=True),
+        [1, [[0, 1]], [[0, 1]], 1],
+    ),
+    "relu_layer": (lambda: v1.nn.relu_layer(X, [[1.0], [1.0]], [1.0]), [[4]]),
+    "keep_prob": (lambda: v1.nn.dropout(X, keep_prob=1.0), X.tolist()),
+    "lbeta": (lambda: v1.lbeta([1.0, 2.0]), -0.6931),
+    "cond": (lambda: v1.cond(True, fn1=lambda: [tf.constant(1)], fn2=lambda: [2]), 1),
+    "split": (
+        lambda: v1.string_split(["a,b,,c"], delimiter=",").values,
+        [b"a", b"b", b"c"],
+    ),
+    "split_all": (
+        lambda: v1.string_split(["a,,c"], delimiter=",", skip_empty=False).values,
+        [b"a", b"", b"c"],
+    ),
+    "split_ragged": (
+        lambda: v1.strings.split(["a b"], result_type="RaggedTensor").values,
+        [b"a", b"b"],
+    ),
+    "crossing": (
+        lambda: v1.nn.softmax_cross_entropy_with_logits(labels=X, logits=X),
+        [1.9398],
+    ),
+}
+
+
+def _listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def _square():
+    return np.arange(4.0, dtype="f").reshape(1, 2, 2, 1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values(name):
+    call, want = CASES[name]
+    made = call()
+    if getattr(made, "dtype", None) == tf.string:
+        assert made.numpy().tolist() == want
+    else:
+        for got, expected in zip(*map(_listed, (_plain(made), want))):
+            np.testing.assert_allclose(got, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "call, error, text",
+    [
+        (
+            lambda: v1.reduce_sum(X, axis=0, reduction_indices=1),
+            ValueError,
+            "Cannot specify both 'reduction_indices' and 'axis'.",
+        ),
+        (
+            lambda: v1.reduce_sum(X, keepdims=True, keep_dims=False),
+            ValueError,
+            "Cannot specify both 'keep_dims' and 'keepdims'.",
+        ),
+        (
+            lambda: v1.nn.conv2d(X, X, [1], "SAME", filters=X),
+            ValueError,
+            "Cannot specify both 'filter' and 'filters'.",
+        ),
+        (lambda: v1.argmax(), TypeError, "argmax.. missing a required argument"),
+        (lambda: v1.argmax(X, bad=1), TypeError, "unexpected keyword argument 'bad'"),
+        (lambda: v1.expand_dims(X), ValueError, "Must specify an axis argument"),
+        (lambda: v1.cond(True, lambda: 1), TypeError, "'false_fn' argument required"),
+        (lambda: v1.nn.dropout(X, 0.5, rate=0.3), ValueError, "'keep_prob' and 'rate'"),
+        (
+            lambda: v1.constant(1.0, shape=[2], verify_shape=True),
+            TypeError,
+            r"with shape \(2,\), but got shape \(\).",
+        ),
+        (
+            lambda: v1.sparse_split(1, 2, X),
+            ValueError,
+            "Keyword arguments are required",
+        ),
+        (
+            lambda: v1.assert_equal([1, 2], [1, 3], data=["a", 5]),
+            tf.errors.InvalidArgumentError,
+            "^a\n5$",
+        ),
+        (
+            lambda: v1.assert_less(3, 2, data=[7], message="m"),
+            tf.errors.InvalidArgumentError,
+            "^m\n7$",
+        ),
+        (
+            lambda: v1.assert_positive([-1], data=["d", 3], message="m"),
+            tf.errors.InvalidArgumentError,
+            "^d\n3$",
+        ),
+        (
+            lambda: v1.assert_rank(X, 3, message="m"),
+            ValueError,
+            "m.  Tensor  must have rank 3.  Received rank 2, shape",
+        ),
+    ],
+)
+def test_errors(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_in_graphs():
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [None, 2])
+        loss = v1.reduce_mean(
+            v1.nn.softmax_cross_entropy_with_logits(labels=x, logits=2 * x)
+        )
+        slope = v1.gradients(loss, x)[0]
+        padded = v1.constant([1, 2], shape=[4])
+        sparse = v1.sparse_placeholder(tf.float32, [2, 3])
+        assert sparse.dense_shape.op.type == "PlaceholderWithDefault"
+        total = v1.sparse_reduce_sum(sparse)
+        check = v1.assert_less(x, 5.0, data=["too large", x])
+        feeds = {x: X, sparse: v1.SparseTensorValue([[0, 1]], [4.0], [2, 3])}
+        made = session.run([loss, padded, total, slope], feeds)
+        assert made[1].tolist() == [1, 2, 2, 2] and made[2] == 4
+        # No gradient reaches the labels.
+        soft = np.exp(2 * X) / np.exp(2 * X).sum()
+        np.testing.assert_allclose(made[3], 2 * (soft - X), rtol=1e-5)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="too large"):
+            session.run(check, {x: X + 9})
+        unknown = v1.placeholder(tf.float32)
+        ranked = v1.assert_rank(unknown, 1, data=["rank"])
+        session.run(ranked, {unknown: [1.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="rank"):
+            session.run(ranked, {unknown: 1.0})
+
+
+def test_deprecated_functions_say_so_once_a_place(capsys):
+    for _ in range(2):
+        v1.to_int32(1.5)
+    text = capsys.readouterr().err
+    assert text.count("to_int32 (from headrace) is deprecated") == 1
+    assert "Use `tf.cast` instead." in text
+
+
+def test_hessians():
+    @tf.function
+    def second(x):
+        return tf.hessians(tf.reduce_sum(x * x * x), x)
+
+    made = second(tf.constant([1.0, 2.0]))
+    assert made[0].numpy().tolist() == [[6, 0], [0, 12]]
