@@ -9,6 +9,7 @@
 #include "headrace/convolution.h"   // IWYU pragma: export
 #include "headrace/data.h"          // IWYU pragma: export
 #include "headrace/error.h"         // IWYU pragma: export
+#include "headrace/examples.h"      // IWYU pragma: export
 #include "headrace/function.h"      // IWYU pragma: export
 #include "headrace/initializers.h"  // IWYU pragma: export
 #include "headrace/layers.h"        // IWYU pragma: export

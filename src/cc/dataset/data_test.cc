@@ -2,7 +2,6 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
-#include "headrace/examples.h"
 #include "headrace/headrace.h"
 
 namespace tf = headrace::tf;
