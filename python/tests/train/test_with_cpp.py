@@ -16,7 +16,9 @@ PROGRAM = ROOT / "build" / "tests" / "interchange"
 TENSORFLOW = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
 OPTIMIZERS = ["SGD", "Momentum", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl"]
 KINDS = "cnn text held series volumes images masked attention".split()
-CASES = [("mlp", o) for o in OPTIMIZERS] + [(kind, "Adam") for kind in KINDS]
+CASES = [("mlp", o) for o in OPTIMIZERS] + [(kind, "Adam") for kind in KINDS[:-1]]
+# Keys' biases have no gradient but rounding, which Adam would blow up.
+CASES.append(("attention", "SGD"))
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="no C++ build")
 
