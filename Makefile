@@ -12,7 +12,8 @@ PY := .venv/bin/python
 export PYTHON
 
 .PHONY: build demo test test-cc test-python smoke bench wheel asan tsan fuzz \
-        asan-python format lint lint-format clean bootstrap
+        asan-python format lint lint-format clean bootstrap build-asan \
+        build-tsan build-asan-python build-fuzz
 .DEFAULT_GOAL := build
 
 bootstrap:
@@ -47,18 +48,30 @@ build-asan/build.ninja build-tsan/build.ninja:
 	@cmake --preset $(patsubst build-%/build.ninja,%,$@) \
 	    -DPython_EXECUTABLE=$(CURDIR)/$(PY)
 
-asan tsan: %: bootstrap build-%/build.ninja
-	@cmake --build --preset $@ -j $(JOBS)
+build-asan build-tsan: build-%: bootstrap build-%/build.ninja
+	@cmake --build --preset $* -j $(JOBS)
+
+asan tsan: %: build-%
 	ctest --preset $@ -j $(JOBS)
 
 # The op tables and hostile arguments against a module built with the address
 # sanitizer.
-asan-python: bootstrap build-asan/build.ninja
-	bash tools/asan_python.sh $(PYTEST_ARGS) python/tests/ops \
-	    python/tests/test_hostile_ops.py python/tests/test_damaged_files.py
+build-asan-python: bootstrap build-asan/build.ninja
+	@cmake --build build-asan -j $(JOBS) --target _headrace
 
-fuzz: bootstrap build-asan/build.ninja
+asan-python: build-asan-python
+	bash tools/asan_python.sh $(PYTEST_ARGS) python/tests/ops \
+	    python/tests/imaging python/tests/test_hostile_ops.py \
+	    python/tests/test_damaged_files.py
+
+# The ops are taken from the build of `asan`.
+build-fuzz: bootstrap build-asan/build.ninja
 	@bash tools/bootstrap.sh fuzz
+	@cmake --build build-asan -j $(JOBS) --target headrace_uncovered
+	@test -f build-fuzz/build.ninja || cmake --preset fuzz
+	@cmake --build --preset fuzz -j $(JOBS)
+
+fuzz: build-fuzz
 	bash tools/fuzz.sh $(FUZZ_SECONDS)
 
 format: bootstrap

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Runs pytest with the arguments given against the module that the asan preset
-# builds: the package is mirrored by links into build-asan/python, beside it.
+# built: the package is mirrored by links into build-asan/python, beside it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-cmake --build build-asan -j "$(nproc)" --target _headrace
 (cd python && find headrace -type f ! -name '*.so' ! -name '*.pyc' \
   ! -name '*.desc') |
   while read -r file; do

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
-# tools/fuzz.sh SECONDS: builds every *_fuzz.cc with libFuzzer and runs each so
-# long over its corpus in tests/fuzz/corpus. What is found new stays under
-# build-fuzz/; a crash ends with the input's path and a non-zero status. The ops
-# are taken from the build of `make asan`, which must be configured.
+# tools/fuzz.sh SECONDS: runs every fuzzer that `make build-fuzz` made so long over
+# its corpus in tests/fuzz/corpus. What is found new stays under build-fuzz/; a
+# crash ends with the input's path and a non-zero status.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
@@ -11,9 +10,6 @@ if [ "${#sources[@]}" = 0 ]; then
   echo "no fuzz targets in this tree"
   exit 0
 fi
-cmake --build build-asan -j "$(nproc)" --target headrace_uncovered
-[ -f build-fuzz/build.ninja ] || cmake --preset fuzz
-cmake --build --preset fuzz -j "$(nproc)"
 
 fuzz_one() {  # name: its log goes to build-fuzz/NAME.log
   local fresh=build-fuzz/corpus/$1 kept=tests/fuzz/corpus/$1

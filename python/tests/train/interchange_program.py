@@ -1,6 +1,7 @@
 """Python's twin of tests/programs/interchange.cc, for any TensorFlow.
 
-As a program: interchange_program.py MODEL OPTIMIZER FROM TO STEPS
+As a program it reads trainings from its input, a line each and all in one process
+(TensorFlow takes long to start): MODEL OPTIMIZER FROM TO STEPS legacy|current
 """
 
 import sys
@@ -258,5 +259,7 @@ def run(tf, model, optimizer, source, target, steps, legacy=False):
 if __name__ == "__main__":
     import tensorflow
 
-    *names, steps, legacy = sys.argv[1:]
-    run(tensorflow, *names, int(steps), legacy == "legacy")
+    for line in sys.stdin:
+        *names, steps, legacy = line.split()
+        tensorflow.keras.backend.clear_session()
+        run(tensorflow, *names, int(steps), legacy == "legacy")
