@@ -81,7 +81,8 @@ PyObject* GetAttribute(PyObject* self, PyObject* name) {
                  "        tf.experimental.numpy.experimental_enable_numpy_"
                  "behavior()\n      ",
                  type.get(), name);
-  } else if (Py_TYPE(self) == symbolic_type || Py_TYPE(self) == eager_type) {
+  } else if ((Py_TYPE(self) == symbolic_type || Py_TYPE(self) == eager_type) &&
+             !_PyType_Lookup(Py_TYPE(self), name)) {
     Ref type(PyType_GetName(Py_TYPE(self)));  // without the module
     PyErr_Format(PyExc_AttributeError, "'%U' object has no attribute '%U'",
                  type.get(), name);

@@ -187,6 +187,7 @@ _attach(
         "device": property(lambda self: _CPU),
         "backing_device": property(lambda self: _CPU),
         "graph": property(_undefined("graph")),
+        "name": property(_undefined("name")),
         "op": property(_undefined("op")),
         "value_index": property(_undefined("value_index")),
         "is_packed": False,

@@ -29,7 +29,24 @@ def _raised(error, path):
 
 
 def _path(path):
-    return os.fsdecode(os.fspath(path))
+    """The path on this machine of a path that may name its file system."""
+    path = os.fsdecode(os.fspath(path))
+    scheme, separator, rest = path.partition("://")
+    if not separator:
+        return path
+    if scheme != "file":
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"File system scheme '{scheme}' not implemented (file: '{path}')",
+        )
+    return rest
+
+
+def _named_alike(path, found):
+    """A path that was found below `path`, written as that one."""
+    named = os.fsdecode(os.fspath(path)).startswith("file://")
+    return f"file://{found}" if named else found
 
 
 def _of_path(function):
@@ -37,11 +54,11 @@ def _of_path(function):
 
     @functools.wraps(function)
     def wrapped(path, *args, **kwargs):
-        path = _path(path)
+        local = _path(path)
         try:
-            return function(path, *args, **kwargs)
+            return function(local, *args, **kwargs)
         except OSError as e:
-            raise _raised(e, path) from None
+            raise _raised(e, _named_alike(path, local)) from None
 
     return wrapped
 
@@ -238,8 +255,12 @@ def rename(src, dst, overwrite=False):
 
 def glob(pattern):
     """The paths that fit a pattern, or one of several, in order."""
-    patterns = pattern if isinstance(pattern, (list, tuple)) else [pattern]
-    return [path for p in patterns for path in sorted(globs.glob(_path(p)))]
+    single = isinstance(pattern, (str, bytes, os.PathLike))
+    return [
+        _named_alike(p, path)
+        for p in ([pattern] if single else pattern)
+        for path in sorted(globs.glob(_path(p)))
+    ]
 
 
 def walk(top, topdown=True, onerror=None):
@@ -249,7 +270,7 @@ def walk(top, topdown=True, onerror=None):
     otherwise passed over.
     """
     for folder, folders, files in os.walk(_path(top), topdown=topdown, onerror=onerror):
-        yield folder, sorted(folders), sorted(files)
+        yield _named_alike(top, folder), sorted(folders), sorted(files)
 
 
 def join(path, *paths):

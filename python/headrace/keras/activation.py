@@ -104,4 +104,13 @@ def get(identifier):
 
 
 def serialize(activation, use_legacy_format=False):
+    name = activation if isinstance(activation, str) else None
+    if name is not None and name not in _NAMES and name not in serialization._custom:
+        raise ValueError(
+            f"Unknown activation function '{name}' cannot be serialized due to invalid "
+            "function name. Make sure to use an activation name that matches the "
+            "references defined in activations.py or use "
+            "`@keras.saving.register_keras_serializable()` to register any custom "
+            "activations."
+        )
     return serialization.serialize(activation)

@@ -6,6 +6,12 @@ from headrace._load import _headrace
 from headrace.framework import random_seed
 from headrace.legacy.assertions import *  # noqa: F403
 from headrace.legacy.sparse import *  # noqa: F403
+from headrace.ops import candidate_ops, ctc_ops
+
+ctc_loss = ctc_ops.loss_v1
+ctc_beam_search_decoder = ctc_ops.beam_search_v1
+sampled_softmax_loss = candidate_ops.sampled_softmax_loss_v1
+nce_loss = candidate_ops.nce_loss_v1
 
 
 def _caster(dtype):

@@ -258,7 +258,8 @@ def assert_rank_in(x, ranks, message=None, name=None, data=None, summarize=None)
 def assert_type(tensor, tf_type, message=None, name=None):
     """Asserts the dtype."""
     tf_type = dtypes.as_dtype(tf_type)
-    tensor = _tensor(tensor)
+    if not getattr(type(tensor), "_is_composite_tensor", False):
+        tensor = _tensor(tensor)
     if tensor.dtype != tf_type:
         name = tensor.name + " " if isinstance(tensor, _headrace.SymbolicTensor) else ""
         prefix = "" if message is None else message

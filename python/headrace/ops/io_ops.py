@@ -62,3 +62,8 @@ def decode_csv(
         select_cols=list(select_cols or []),
         name=name,
     )
+
+
+decode_compressed = face(
+    "DecodeCompressed", "decode_compressed", "bytes, compression_type='', name=None"
+)

@@ -4,6 +4,7 @@ import sys
 
 from headrace._load import _headrace
 from headrace.framework import nest
+from headrace.graph import stack
 
 _STREAMS = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")
 
@@ -112,6 +113,10 @@ def print_v2(*inputs, **kwargs):
         formatted = _headrace.to_tensor(text)
     if stream in ("stdout", "stderr"):
         getattr(sys, stream).flush()
-    return _headrace.raw_op("PrintV2")(
+    _headrace.raw_op("PrintV2")(
         input=formatted, output_stream=stream, end=end, name=name
     )
+    graph = stack.current()
+    if graph is None or graph.building_function:
+        return None
+    return graph._operation(graph._core.node(graph._core.num_nodes - 1))

@@ -122,3 +122,6 @@ def unsorted_segment_join(inputs, segment_ids, num_segments, separator="", name=
         separator=separator,
         name=name,
     )
+
+
+unicode_script = face("UnicodeScript", "unicode_script", "input, name=None")

@@ -4,7 +4,7 @@ SummaryMetadata: plugin_data = 1 {plugin_name = 1, content = 2}, display_name = 
 summary_description = 3, data_class = 4.
 """
 
-SCALAR, TENSOR, BLOBS = 1, 2, 3
+UNKNOWN, SCALAR, TENSOR, BLOBS = 0, 1, 2, 3
 
 
 def _varint(n):
@@ -27,5 +27,5 @@ def encode(plugin, data_class, content=b"", display_name=None, description=None)
         _field(1, plugin_data)
         + _field(2, (display_name or "").encode())
         + _field(3, (description or "").encode())
-        + bytes([4 << 3, data_class])
+        + (bytes([4 << 3, data_class]) if data_class else b"")
     )

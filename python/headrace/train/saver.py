@@ -169,7 +169,7 @@ class Saver:
             return
         remove_checkpoint(oldest, meta_graph_suffix=meta_suffix)
 
-    def _path_of(self, save_path, global_step):
+    def _path_of(self, sess, save_path, global_step):
         if global_step is None:
             if os.path.basename(save_path) == "checkpoint" and self._sharded:
                 raise ValueError(
@@ -177,7 +177,7 @@ class Saver:
                 )
             return save_path
         if not isinstance(global_step, int):
-            global_step = saver_graph.step_value(global_step)
+            global_step = saver_graph.step_value(global_step, sess)
         return f"{save_path}-{global_step:0{8 if self._pad else 1}d}"
 
     # --- saving and restoring ---
@@ -203,7 +203,7 @@ class Saver:
         save_path = os.fspath(save_path)
         if not _headrace.is_eager() and not hasattr(sess, "run"):
             raise TypeError(f"'sess' must be a Session; {sess}")
-        path = self._path_of(save_path, global_step)
+        path = self._path_of(sess, save_path, global_step)
         if not path:
             raise ValueError("no path specified")
         if os.path.basename(save_path) == latest_filename:

@@ -214,12 +214,12 @@ def _grouped(operations):
     return scopes.group(operations, "restore_all")
 
 
-def step_value(step):
+def step_value(step, session):
     """A step counter's value: of a variable, tensor, array or number."""
-    if hasattr(step, "numpy"):
+    if isinstance(step, _headrace.EagerTensor):
         return int(step.numpy())
     if is_variable(step) or isinstance(step, _headrace.Tensor):
-        return int(step.eval())
+        return int(step.numpy() if _headrace.is_eager() else session.run(step))
     return int(step)
 
 

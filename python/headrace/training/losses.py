@@ -125,6 +125,13 @@ def get_total_loss(add_regularization_losses=True, name="total_loss", scope=None
 
 
 def _pair(labels, predictions):
+    """Both as float32, whatever they were."""
+    labels, predictions = _alike(labels, predictions)
+    return tf.cast(labels, tf.float32), tf.cast(predictions, tf.float32)
+
+
+def _alike(labels, predictions):
+    """Both of the type of the predictions."""
     if labels is None:
         raise ValueError("Argument `labels` must not be None.")
     if predictions is None:
@@ -244,7 +251,7 @@ def sigmoid_cross_entropy(
 ):
     """Of labels that do not exclude each other."""
     with tf.name_scope(scope or "sigmoid_cross_entropy_loss") as name:
-        y, z = _pair(multi_class_labels, logits)
+        y, z = _alike(multi_class_labels, logits)
         if label_smoothing > 0:
             y = y * (1 - label_smoothing) + 0.5 * label_smoothing
         values = tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=z)
@@ -262,7 +269,7 @@ def softmax_cross_entropy(
 ):
     """Of one label each, as rows with a 1."""
     with tf.name_scope(scope or "softmax_cross_entropy_loss") as name:
-        y, z = _pair(onehot_labels, logits)
+        y, z = _alike(onehot_labels, logits)
         if label_smoothing > 0:
             classes = tf.cast(tf.shape(y)[1], z.dtype)
             y = y * (1.0 - label_smoothing) + label_smoothing / classes

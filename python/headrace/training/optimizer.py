@@ -250,7 +250,7 @@ class Optimizer(AutoTrackable):
             if _key(variable) in row
         ]
         taken = sum(s.name.startswith(f"{name_of(variable)}/{op_name}") for s in known)
-        slot = _slot_variable(variable, op_name, value, taken)
+        slot = slot_variable(variable, op_name, value, taken)
         slots[_key(variable)] = variable, slot
         if is_resource(variable):
             from headrace.keras.engine.tracking import start_restored
@@ -328,9 +328,9 @@ def _check_real(dtype):
         )
 
 
-def _slot_variable(primary, op_name, value, taken):
-    """A variable named after the one it belongs to, as `dense/kernel/Adam`; `taken`
-    is how many have that name."""
+def slot_variable(primary, op_name, value, taken):
+    """A variable named after the variable or tensor that it belongs to, as
+    `dense/kernel/Adam`; `taken` is how many have that name."""
     base = f"{name_of(primary)}/{op_name}"
     if not in_plain_graph():
         name = f"{base}_{taken}" if taken else base
@@ -343,7 +343,7 @@ def _slot_variable(primary, op_name, value, taken):
             initial_value=value,
             trainable=False,
             name=name,
-            use_resource=is_resource(primary),
+            use_resource=not hasattr(primary, "_ref"),
         )
     info = getattr(primary, "_save_slice_info", None)
     if info is not None:

@@ -92,3 +92,18 @@ def test_copies_and_moves():
     gfile.rename("g", "h")
     gfile.remove("h")
     assert gfile.listdir(".") == ["f"]
+
+
+def test_paths_with_their_file_system(tmp_path):
+    here = "file://" + str(tmp_path)
+    with gfile.GFile(here + "/a", "w") as f:
+        f.write("text")
+    assert gfile.GFile(str(tmp_path / "a")).read() == "text"
+    assert gfile.exists(here + "/a") and gfile.isdir(here)
+    assert gfile.glob(here + "/*") == [here + "/a"]
+    assert gfile.glob(iter([str(tmp_path / "*")])) == [str(tmp_path / "a")]
+    assert list(gfile.walk(here)) == [(here, [], ["a"])]
+    with pytest.raises(tf.errors.NotFoundError, match=here + "/b; No such file"):
+        gfile.remove(here + "/b")
+    with pytest.raises(tf.errors.UnimplementedError, match="scheme 'nope' not impl"):
+        gfile.exists("nope://a")

@@ -124,6 +124,36 @@ def test_tensorboard(tmp_path):
         assert b"epoch_loss" in file.read_bytes()
 
 
+def events(folder):
+    """(step, tag or "graph") of the events in the folder's file."""
+    (file,) = folder.iterdir()
+    for event in tf.compat.v1.train.summary_iterator(str(file)):
+        if event.graph_def:
+            graph = tf.compat.v1.GraphDef.FromString(event.graph_def)
+            assert "MatMul" in {n.op for n in graph.node}
+            yield event.step, "graph"
+        for value in event.summary.value:
+            if value.tag == "keras":
+                assert value.metadata.plugin_data.plugin_name == "graph_keras_model"
+                assert b'"Dense"' in value.tensor.string_val[0]
+            yield event.step, value.tag
+
+
+def test_tensorboard_writes_the_graph(tmp_path):
+    fit(model(), callbacks.TensorBoard(str(tmp_path / "a")))
+    found = list(events(tmp_path / "a" / "train"))
+    assert found == [(0, "graph"), (0, "epoch_loss")]
+    net = keras.Sequential([keras.layers.Input([2]), keras.layers.Dense(1)])
+    net.compile("sgd", "mse")
+    fit(net, callbacks.TensorBoard(str(tmp_path / "b"), update_freq="batch"))
+    found = list(events(tmp_path / "b" / "train"))
+    rest = [(1, "batch_loss"), (0, "epoch_loss")]
+    assert found == [(0, "keras"), (0, "graph"), *rest]
+    board = callbacks.TensorBoard(str(tmp_path / "c"), write_graph=False)
+    fit(net, board)
+    assert list(events(tmp_path / "c" / "train")) == [(0, "epoch_loss")]
+
+
 def test_reduce_on_plateau():
     net = model(1e-9)
     plateau = callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=2, min_delta=1)

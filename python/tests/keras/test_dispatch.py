@@ -38,6 +38,11 @@ def built(function):
             {"tf.math.argmax", "tf.one_hot"},
         ),
         (lambda x, y: tf.reshape(x, [-1, 2, 2]), {"tf.reshape"}),
+        (lambda x, y: 1.0 - x[:, 1:], {"tf.__operators__.getitem", "tf.math.subtract"}),
+        (
+            lambda x, y: x[:, : tf.shape(y)[1] - 1],
+            {"tf.shape", "tf.__operators__.getitem", "tf.math.subtract"},
+        ),
         (lambda x, y: tf.shape(x), {"tf.shape"}),
     ],
 )

@@ -129,3 +129,14 @@ def test_errors():
         model.compile("zz")
     with pytest.raises(ValueError, match="No such layer: q"):
         model.get_layer("q")
+
+
+def test_config_after_an_assignment():
+    opt = keras.optimizers.Adam(0.5, beta_1=0.9)
+    opt.build([tf.Variable(1.0)])
+    assert opt.get_config()["beta_1"] == 0.9
+    opt.beta_1 = 0.8
+    opt.learning_rate = 0.25
+    config = opt.get_config()
+    assert config["beta_1"] == pytest.approx(0.8) and config["beta_2"] == 0.999
+    assert config["learning_rate"] == 0.25

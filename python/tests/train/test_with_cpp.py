@@ -15,7 +15,10 @@ ROOT = pathlib.Path(__file__).parents[3]
 PROGRAM = ROOT / "build" / "tests" / "interchange"
 TENSORFLOW = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
 OPTIMIZERS = ["SGD", "Momentum", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl"]
-CASES = [("mlp", o) for o in OPTIMIZERS] + [("cnn", "Adam"), ("text", "Adam")]
+KINDS = "cnn text held series volumes images masked attention".split()
+CASES = [("mlp", o) for o in OPTIMIZERS] + [(kind, "Adam") for kind in KINDS[:-1]]
+# Keys' biases have no gradient but rounding, which Adam would blow up.
+CASES.append(("attention", "SGD"))
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="no C++ build")
 
@@ -32,9 +35,9 @@ def python(model, optimizer, source, target, steps):
     twin.run(tf, model, optimizer, str(source), str(target), steps)
 
 
-def tensorflow(model, optimizer, source, target, steps, legacy):
+def tensorflow(trainings):
+    """Runs (model, optimizer, source, target, steps, "legacy" or "current")."""
     program = str(pathlib.Path(twin.__file__))
-    names = [model, optimizer, str(source), str(target), str(steps), legacy]
     environment = {
         **os.environ,
         "TF_USE_LEGACY_KERAS": "1",
@@ -42,7 +45,11 @@ def tensorflow(model, optimizer, source, target, steps, legacy):
         "PYTHONPATH": "",
     }
     result = subprocess.run(
-        [TENSORFLOW, program, *names], capture_output=True, text=True, env=environment
+        [TENSORFLOW, program],
+        input="".join(" ".join(map(str, t)) + "\n" for t in trainings),
+        capture_output=True,
+        text=True,
+        env=environment,
     )
     assert result.returncode == 0, result.stderr[-2000:]
 
@@ -69,48 +76,65 @@ def assert_same(first, second, tolerance=0.0):
 @pytest.mark.parametrize("model,optimizer", CASES)
 def test_both_train_alike_and_in_turns(tmp_path, model, optimizer):
     kind = model, optimizer
+    # Attention's chains are fused otherwise in the two graphs: a last bit differs.
+    tolerance = 1e-6 if model == "attention" else 0.0
     for run, name in ((cpp, "c0"), (python, "p0")):
         run(*kind, "-", tmp_path / name, 2)
-    assert_same(tmp_path / "c0", tmp_path / "p0")
+    assert_same(tmp_path / "c0", tmp_path / "p0", tolerance)
     cpp(*kind, tmp_path / "p0", tmp_path / "c1", 2)
     python(*kind, tmp_path / "c0", tmp_path / "p1", 2)
     python(*kind, "-", tmp_path / "whole", 4)
-    assert_same(tmp_path / "c1", tmp_path / "whole")
-    assert_same(tmp_path / "p1", tmp_path / "whole")
+    assert_same(tmp_path / "c1", tmp_path / "whole", tolerance)
+    assert_same(tmp_path / "p1", tmp_path / "whole", tolerance)
+
+
+@pytest.fixture(scope="module")
+def in_turns(tmp_path_factory):
+    """The folder of each case, with what TensorFlow made of C++'s checkpoints."""
+    folders, trainings = {}, []
+    for kind in CASES:
+        folder = folders[kind] = tmp_path_factory.mktemp("-".join(kind))
+        cpp(*kind, "-", folder / "ours", 2)
+        cpp(*kind, folder / "ours", folder / "whole", 1)
+        if kind[1] != "AdamW":  # there is no legacy one
+            row = folder / "ours", folder / "theirs", 1, "legacy"
+            trainings.append((*kind, *row))
+        trainings.append((*kind, "-", folder / "current", 2, "current"))
+        row = folder / "current", folder / "their_after", 1, "current"
+        trainings.append((*kind, *row))
+    tensorflow(trainings)
+    return folders
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which(TENSORFLOW) is None, reason="no TensorFlow")
 @pytest.mark.skipif(sys.platform == "win32", reason="paths")
 @pytest.mark.parametrize("model,optimizer", CASES)
-def test_in_turns_with_tensorflow(tmp_path, model, optimizer):
+def test_in_turns_with_tensorflow(in_turns, model, optimizer):
     """TensorFlow goes on from C++'s checkpoint, and C++ from TensorFlow's."""
     kind = model, optimizer
-    cpp(*kind, "-", tmp_path / "ours", 2)
-    cpp(*kind, tmp_path / "ours", tmp_path / "whole", 1)
-    if optimizer != "AdamW":  # there is no legacy one
-        tensorflow(*kind, tmp_path / "ours", tmp_path / "theirs", 1, "legacy")
-        assert_near(tmp_path / "theirs", tmp_path / "whole")
+    folder = in_turns[kind]
+    if optimizer != "AdamW":
+        assert_near(folder / "theirs", folder / "whole")
         # Nothing but restoring and writing: every bit stays, slots included.
-        cpp(*kind, tmp_path / "theirs", tmp_path / "same", 0)
-        theirs, restored = values(tmp_path / "theirs"), values(tmp_path / "same")
+        cpp(*kind, folder / "theirs", folder / "same", 0)
+        theirs, restored = values(folder / "theirs"), values(folder / "same")
         assert {k for k in theirs if "SLOT" in k} == {
             k for k in restored if "SLOT" in k
         }
         for key in theirs.keys() & restored.keys():
             assert theirs[key].tobytes() == restored[key].tobytes(), key
-    tensorflow(*kind, "-", tmp_path / "current", 2, "current")
-    cpp(*kind, tmp_path / "current", tmp_path / "after", 1)
-    tensorflow(*kind, tmp_path / "current", tmp_path / "their_after", 1, "current")
-    assert_near(tmp_path / "after", tmp_path / "their_after")
+    cpp(*kind, folder / "current", folder / "after", 1)
+    assert_near(folder / "after", folder / "their_after")
 
 
 def assert_near(first, second):
-    """The weights of two trainings by different kernels."""
+    """The weights of two trainings by different kernels, whose gradients' last digits
+    differ; Adam and the like divide by the gradient's size, which makes them more."""
     first, second = values(first), values(second)
     weights = {k for k in first if k.startswith("net/") and "SLOT" not in k}
     assert weights == {k for k in second if k.startswith("net/") and "SLOT" not in k}
     for key in weights:
         np.testing.assert_allclose(
-            first[key], second[key], rtol=0, atol=1e-5, err_msg=key
+            first[key], second[key], rtol=0, atol=1e-4, err_msg=key
         )

@@ -12,7 +12,8 @@ namespace {
 
 using TextTypes =
     TypeList<float, double, half, bfloat16, int32_t, int64_t, int8_t, int16_t,
-             uint8_t, uint16_t, uint32_t, uint64_t, bool>;
+             uint8_t, uint16_t, uint32_t, uint64_t, bool, qint8, quint8, qint16,
+             quint16, qint32>;
 
 // One element. `quote`: strings stand in quotes, their UTF-8 left as it is.
 std::string ElementText(const Tensor& t, int64_t i, bool quote) {
@@ -34,6 +35,9 @@ std::string ElementText(const Tensor& t, int64_t i, bool quote) {
       text = DoubleText(v);
     } else if constexpr (std::is_integral_v<T>) {
       text = absl::StrCat(+v);
+    } else if constexpr (std::is_class_v<T> && sizeof(T) <= 4 &&
+                         requires { v.value; }) {
+      text = absl::StrCat(+v.value);
     } else {
       text = FloatText(static_cast<float>(v));
     }

@@ -1,5 +1,7 @@
 // Cholesky and CholeskyGrad; MatrixSquareRoot, MatrixExponential,
 // MatrixLogarithm.
+#include <limits>
+
 #include "ops/linalg/matrix_op.h"
 
 namespace headrace {
@@ -21,10 +23,23 @@ Status RunSquare(KernelContext& c, SquareFn<T> fn) {
       });
 }
 
+// The factor; not-a-number in its triangle where there is none, as upstream.
+template <typename T>
+Status FactorOrNan(const T* a, int64_t n, T* out) {
+  const Status status = Linalg<T>::Cholesky(a, n, out);
+  if (!absl::IsInvalidArgument(status)) return status;
+  const T nan(std::numeric_limits<Real<T>>::quiet_NaN());
+  for (int64_t i = 0; i < n; ++i) {
+    std::fill_n(out + i * n, i + 1, nan);
+    std::fill_n(out + i * n + i + 1, n - i - 1, T(0));
+  }
+  return OkStatus();
+}
+
 struct CholeskyOp {
   template <typename T>
   static Status Run(KernelContext& c) {
-    return RunSquare<T>(c, Linalg<T>::Cholesky);
+    return RunSquare<T>(c, FactorOrNan<T>);
   }
 };
 struct SquareRootOp {

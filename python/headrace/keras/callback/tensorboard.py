@@ -4,7 +4,9 @@ import os
 import time
 
 import headrace as tf
+from headrace.framework import logging
 from headrace.keras.callback.base import Callback
+from headrace.summary import metadata
 
 
 class TensorBoard(Callback):
@@ -40,6 +42,7 @@ class TensorBoard(Callback):
         self.update_freq = 1 if update_freq == "batch" else update_freq
         self._writers = {}
         self._step = 0
+        self._graph_is_due = False
 
     def _writer(self, name):
         if name not in self._writers:
@@ -48,11 +51,39 @@ class TensorBoard(Callback):
             )
         return self._writers[name]
 
+    def on_train_begin(self, logs=None):
+        self._graph_is_due = self.write_graph
+        if self.write_graph:
+            self._write_model()
+
+    def _write_model(self):
+        """The configuration of models that have one."""
+        if getattr(self.model, "_network", None) is None:
+            return
+        try:
+            text = self.model.to_json()
+        except NotImplementedError as e:
+            logging.warn("Model failed to serialize as JSON. Ignoring... %s", e)
+            return
+        info = metadata.encode("graph_keras_model", metadata.UNKNOWN, b"1")
+        with self._writer("train").as_default():
+            tf.summary.write("keras", text, step=0, metadata=info)
+
+    def _write_graph(self):
+        """The graph of the step, once it was traced."""
+        self._graph_is_due = False
+        graph = self.model._steps("train").graph
+        if graph is not None:
+            with self._writer("train").as_default():
+                tf.summary.graph(graph)
+
     def on_train_batch_begin(self, batch, logs=None):
         if self.write_steps_per_second:
             self._batch_began = time.time()
 
     def on_train_batch_end(self, batch, logs=None):
+        if self._graph_is_due:
+            self._write_graph()
         if self.update_freq == "epoch":
             return
         self._step += 1

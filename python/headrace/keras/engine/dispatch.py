@@ -42,13 +42,13 @@ def _wrap(public, target, function):
 
             if not find((args, kwargs)):
                 raise
-        return _as_layer(_names.main_name(target) or public, function, args, kwargs)
+        return as_layer(_names.main_name(target) or public, function, args, kwargs)
 
     _wrapped[function] = wrapped
     return wrapped
 
 
-def _as_layer(name, function, args, kwargs):
+def as_layer(name, function, args, kwargs):
     """The KerasTensors that the function gives, by a layer of its own."""
     from headrace.keras.engine.keras_tensor import find, is_keras_tensor
     from headrace.keras.layer.lambdas import TFOpLambda

@@ -1,7 +1,8 @@
 """What layers are called with to describe a functional model."""
 
+import collections
+
 import headrace as tf
-from headrace.keras import settings
 from headrace.keras.engine import dispatch
 
 
@@ -89,42 +90,55 @@ class KerasTensor:
 
 
 _OPERATORS = {
-    "__add__": ("tf.__operators__.add", lambda a, b: a + b),
-    "__radd__": ("tf.__operators__.add", lambda a, b: b + a),
-    "__sub__": ("tf.math.subtract", lambda a, b: a - b),
-    "__rsub__": ("tf.math.subtract", lambda a, b: b - a),
-    "__mul__": ("tf.math.multiply", lambda a, b: a * b),
-    "__rmul__": ("tf.math.multiply", lambda a, b: b * a),
-    "__truediv__": ("tf.math.truediv", lambda a, b: a / b),
-    "__rtruediv__": ("tf.math.truediv", lambda a, b: b / a),
-    "__floordiv__": ("tf.math.floordiv", lambda a, b: a // b),
-    "__mod__": ("tf.math.floormod", lambda a, b: a % b),
-    "__pow__": ("tf.math.pow", lambda a, b: a**b),
-    "__rpow__": ("tf.math.pow", lambda a, b: b**a),
-    "__matmul__": ("tf.linalg.matmul", lambda a, b: a @ b),
-    "__rmatmul__": ("tf.linalg.matmul", lambda a, b: b @ a),
-    "__lt__": ("tf.math.less", lambda a, b: a < b),
-    "__le__": ("tf.math.less_equal", lambda a, b: a <= b),
-    "__gt__": ("tf.math.greater", lambda a, b: a > b),
-    "__ge__": ("tf.math.greater_equal", lambda a, b: a >= b),
-    "__neg__": ("tf.math.negative", lambda a: -a),
-    "__abs__": ("tf.math.abs", abs),
-    "__getitem__": ("tf.__operators__.getitem", lambda a, key: a[key]),
+    "__add__": ("__operators__.add", lambda a, b: a + b),
+    "__radd__": ("__operators__.add", lambda a, b: b + a),
+    "__sub__": ("math.subtract", lambda a, b: a - b),
+    "__rsub__": ("math.subtract", lambda a, b: b - a),
+    "__mul__": ("math.multiply", lambda a, b: a * b),
+    "__rmul__": ("math.multiply", lambda a, b: b * a),
+    "__truediv__": ("math.truediv", lambda a, b: a / b),
+    "__rtruediv__": ("math.truediv", lambda a, b: b / a),
+    "__floordiv__": ("math.floordiv", lambda a, b: a // b),
+    "__mod__": ("math.floormod", lambda a, b: a % b),
+    "__pow__": ("math.pow", lambda a, b: a**b),
+    "__rpow__": ("math.pow", lambda a, b: b**a),
+    "__matmul__": ("linalg.matmul", lambda a, b: a @ b),
+    "__rmatmul__": ("linalg.matmul", lambda a, b: b @ a),
+    "__lt__": ("math.less", lambda a, b: a < b),
+    "__le__": ("math.less_equal", lambda a, b: a <= b),
+    "__gt__": ("math.greater", lambda a, b: a > b),
+    "__ge__": ("math.greater_equal", lambda a, b: a >= b),
+    "__neg__": ("math.negative", lambda a: -a),
+    "__abs__": ("math.abs", abs),
 }
+_Slice = collections.namedtuple("_Slice", ["start", "stop", "step"])
+
+
+def _parts(key):
+    """A key in which KerasTensors are found: slices as tuples."""
+    if isinstance(key, tuple):
+        return tuple(_parts(k) for k in key)
+    return _Slice(key.start, key.stop, key.step) if isinstance(key, slice) else key
+
+
+def _key(parts):
+    if isinstance(parts, _Slice):
+        return slice(*parts)
+    return tuple(_key(p) for p in parts) if isinstance(parts, tuple) else parts
+
+
+def _item(self, key):
+    name, function = "__operators__.getitem", lambda a, parts: a[_key(parts)]
+    return dispatch.as_layer(name, function, (self, _parts(key)), {})
 
 
 def _operator(name, function):
-    def apply(self, *others):
-        from headrace.keras.layer.lambdas import TFOpLambda
-
-        layer = TFOpLambda(function, name=settings.unique_name(name))
-        return layer(self, *others)
-
-    return apply
+    return lambda self, *others: dispatch.as_layer(name, function, (self, *others), {})
 
 
 for _method, (_name, _function) in _OPERATORS.items():
     setattr(KerasTensor, _method, _operator(_name, _function))
+KerasTensor.__getitem__ = _item
 
 
 def is_keras_tensor(x):

@@ -1,6 +1,9 @@
 """A model's train, test or predict step as a function that is called in a loop."""
 
+import weakref
+
 import headrace as tf
+from headrace.graph import stack
 
 _EXACT_SHAPES = 3  # so many shapes get traces of their own
 
@@ -18,6 +21,8 @@ class Steps:
         own = model.__dict__.get(kind + "_step")
 
         def step(data):
+            graph = stack.current()
+            self._graph = None if graph is None else weakref.ref(graph)
             return own(data) if own else method(model, data)
 
         step.__name__ = kind + "_function"
@@ -26,6 +31,12 @@ class Steps:
         self._open = None
         self._shapes = set()
         self._last = ()  # dims seen right before
+        self._graph = None
+
+    @property
+    def graph(self):
+        """The graph of the last trace; None where there is none."""
+        return None if self._graph is None else self._graph()
 
     def __call__(self, data):
         if self.eager:

@@ -61,6 +61,15 @@ class Optimizer(BaseOptimizer):
     ):
         return self.add_slot(model_variable, variable_name, initial_value, shape)
 
+    def _number(self, name):
+        """A hyper-parameter as it was given, or what it was changed to since."""
+        given = self._hypers[name]
+        variable = self._hyper_variables.get(name)
+        if variable is None:
+            return float(given() if callable(given) else given)
+        now = variable.numpy()
+        return float(given if now.dtype.type(given) == now else now)
+
     def get_config(self):
         return {
             "name": self._name,
@@ -74,7 +83,7 @@ class Optimizer(BaseOptimizer):
             "jit_compile": self.jit_compile,
             "is_legacy_optimizer": False,
             "learning_rate": self._serialized("learning_rate"),
-            **{n: float(self._hypers[n]) for n in self._config_names},
+            **{n: self._number(n) for n in self._config_names},
             **{n: getattr(self, n) for n in self._config_plain},
         }
 

@@ -29,18 +29,40 @@ HR_VECTOR __m512 Polynomial(const float (*table)[32], __m512i at, __m512 d) {
   return _mm512_fmadd_ps(p, d, Pick(table[0], at));
 }
 
-HR_VECTOR __m512 Tanh(__m512 x) {
-  // Where one operand is a NaN, the second comes out.
-  const __m512 a = _mm512_min_ps(_mm512_set1_ps(12.0f), _mm512_abs_ps(x));
+// Which interval of kTanhTable or kErfTable |x| = a is in.
+HR_VECTOR __m512i IntervalOf(__m512 a) {
   constexpr int kBeforeEighth = (124 << 2) - 1;
   __m512i at = _mm512_srli_epi32(_mm512_castps_si512(a), 21);
   at = _mm512_sub_epi32(at, _mm512_set1_epi32(kBeforeEighth));
-  at = _mm512_max_epi32(at, _mm512_setzero_si512());
+  return _mm512_max_epi32(at, _mm512_setzero_si512());
+}
+
+HR_VECTOR __m512 WithSignOf(__m512 p, __m512 x) {
+  return _mm512_castsi512_ps(
+      _mm512_ternarylogic_epi32(_mm512_castps_si512(p), _mm512_castps_si512(x),
+                                _mm512_set1_epi32(INT32_MIN), 0xd8));
+}
+
+HR_VECTOR __m512 Tanh(__m512 x) {
+  // Where one operand is a NaN, the second comes out.
+  const __m512 a = _mm512_min_ps(_mm512_set1_ps(12.0f), _mm512_abs_ps(x));
+  const __m512i at = IntervalOf(a);
   const __m512 d = _mm512_sub_ps(a, Pick(kTanhTable[0], at));
-  const __m512 p = Polynomial(kTanhTable + 1, at, d);
-  return _mm512_castsi512_ps(_mm512_ternarylogic_epi32(
-      _mm512_castps_si512(p), _mm512_castps_si512(x),
-      _mm512_set1_epi32(INT32_MIN), 0xd8));  // the sign of x
+  return WithSignOf(Polynomial(kTanhTable + 1, at, d), x);
+}
+
+HR_VECTOR __m512 Erf(__m512 x) {
+  const __m512 a = _mm512_min_ps(_mm512_set1_ps(4.5f), _mm512_abs_ps(x));
+  const __m512i at = IntervalOf(a);
+  const __m512 d = _mm512_sub_ps(a, Pick(kErfTable[0], at));
+  __m512 p = Pick(kErfTable[6], at);
+  p = _mm512_fmadd_ps(p, d, Pick(kErfTable[5], at));
+  p = _mm512_fmadd_ps(p, d, Pick(kErfTable[4], at));
+  p = _mm512_fmadd_ps(p, d, Pick(kErfTable[3], at));
+  p = _mm512_fmadd_ps(p, d, Pick(kErfTable[2], at));
+  const __mmask16 first = _mm512_testn_epi32_mask(at, at);
+  const __m512 base = _mm512_mask_mov_ps(Pick(kErfTable[1], at), first, d);
+  return WithSignOf(_mm512_fmadd_ps(p, d, base), x);
 }
 
 // x / 2 * erfc(-x / sqrt(2)) = max(x, 0) - |x| * tail(|x|); the tail is within

@@ -102,7 +102,7 @@ constexpr LoopEntry kRows[] = {
     HR_ROWS("Log1p", Log1pF, 0.6f),
     HR_ROWS16("Tanh", Tanh, TanhF, 0.2f),
     HR_ROWS16("Sigmoid", Sigmoid, SigmoidF, 0.3f),
-    HR_ROWS("Erf", ErfF, 0.35f),
+    HR_ROWS16("Erf", Erf, ErfF, 0.2f),
     HR_ROWS("Softplus", SoftplusF, 0.8f),
     HR_ROWS("Elu", EluF, 0.35f),
     HR_ROWS("Selu", SeluF, 0.35f),

@@ -1,0 +1,149 @@
+"""Labels of sequences whose place in time is not known (CTC)."""
+
+import headrace as tf
+from headrace.framework.sparse_tensor import SparseTensor, is_sparse
+
+
+def loss_v1(
+    labels,
+    inputs=None,
+    sequence_length=None,
+    preprocess_collapse_repeated=False,
+    ctc_merge_repeated=True,
+    ignore_longer_outputs_than_inputs=False,
+    time_major=True,
+):
+    """The loss of sparse labels; the last class is the blank."""
+    if not is_sparse(labels):
+        raise TypeError(
+            "Expected argument `labels` to be a SparseTensor. Received labels="
+            f"{labels} of type: {type(labels).__name__}"
+        )
+    inputs = tf.convert_to_tensor(inputs)
+    if not time_major:
+        inputs = tf.transpose(inputs, [1, 0, 2])
+    narrow = inputs.dtype in (tf.float16, tf.bfloat16)
+    made = tf.raw_ops.CTCLoss(
+        inputs=tf.cast(inputs, tf.float32) if narrow else inputs,
+        labels_indices=labels.indices,
+        labels_values=labels.values,
+        sequence_length=sequence_length,
+        preprocess_collapse_repeated=preprocess_collapse_repeated,
+        ctc_merge_repeated=ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
+    )[0]
+    return tf.cast(made, inputs.dtype) if narrow else made
+
+
+def _blank_last(labels, logits, blank):
+    """The same with the blank as the last class."""
+    classes = logits.shape[2]
+    if classes is None:
+        raise ValueError("The number of classes must be known.")
+    if blank < 0:
+        blank += classes
+    if blank == classes - 1:
+        return labels, logits
+    parts = [
+        logits[:, :, :blank],
+        logits[:, :, blank + 1 :],
+        logits[:, :, blank : blank + 1],
+    ]
+    values = labels.values
+    moved = tf.where(values < blank, values, values - 1)
+    return SparseTensor(labels.indices, moved, labels.dense_shape), tf.concat(parts, 2)
+
+
+def ctc_loss(
+    labels,
+    logits,
+    label_length,
+    logit_length,
+    logits_time_major=True,
+    unique=None,
+    blank_index=None,
+    name=None,
+):
+    """The loss of labels, sparse or padded to `label_length`; `unique`, what
+    ctc_unique_labels gives, is not needed here and changes nothing."""
+    with tf.name_scope(name or "ctc_loss"):
+        logits = tf.convert_to_tensor(logits)
+        if not logits_time_major:
+            logits = tf.transpose(logits, [1, 0, 2])
+        if is_sparse(labels):
+            if blank_index is None:
+                raise ValueError(
+                    "Argument `blank_index` must be provided when labels is a "
+                    "SparseTensor."
+                )
+        else:
+            labels = tf.cast(labels, tf.int32)
+            inside = tf.sequence_mask(label_length, tf.shape(labels)[1])
+            shape = tf.shape(labels, out_type=tf.int64)
+            places = tf.where(inside)
+            labels = SparseTensor(places, tf.boolean_mask(labels, inside), shape)
+        labels, logits = _blank_last(labels, logits, blank_index or 0)
+        return loss_v1(labels, logits, logit_length)
+
+
+def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index=None):
+    """([labels as a sparse tensor], the negated sum of the greatest logits)."""
+    *decoded, score = tf.raw_ops.CTCGreedyDecoder(
+        inputs=inputs,
+        sequence_length=sequence_length,
+        merge_repeated=merge_repeated,
+        blank_index=-1 if blank_index is None else blank_index,
+    )
+    return [SparseTensor(*decoded)], score
+
+
+def beam_search_v1(
+    inputs, sequence_length, beam_width=100, top_paths=1, merge_repeated=True
+):
+    """(the likeliest labels as sparse tensors, their log-probabilities)."""
+    places, values, shapes, scores = tf.raw_ops.CTCBeamSearchDecoder(
+        inputs=inputs,
+        sequence_length=sequence_length,
+        beam_width=beam_width,
+        top_paths=top_paths,
+        merge_repeated=merge_repeated,
+    )
+    return [SparseTensor(*parts) for parts in zip(places, values, shapes)], scores
+
+
+def ctc_beam_search_decoder(inputs, sequence_length, beam_width=100, top_paths=1):
+    """The same; equal neighbours in the labels stay."""
+    return beam_search_v1(inputs, sequence_length, beam_width, top_paths, False)
+
+
+def ctc_unique_labels(labels, name=None):
+    """(the different labels of each row, padded; where each label stands there)."""
+    with tf.name_scope(name or "ctc_unique_labels"):
+        labels = tf.convert_to_tensor(labels)
+        width = tf.shape(labels)[1]
+
+        def row(x):
+            found = tf.unique(x)
+            rest = width - tf.size(found.y)
+            return tf.pad(tf.cast(found.y, tf.int64), [[0, rest]]), found.idx
+
+        return list(tf.map_fn(row, labels, (tf.int64, tf.int32)))
+
+
+def collapse_repeated(labels, seq_length, name=None):
+    """(labels without repeated neighbours, their lengths)."""
+    with tf.name_scope(name or "collapse_repeated_labels"):
+        labels = tf.convert_to_tensor(labels)
+        seq_length = tf.convert_to_tensor(seq_length)
+        changes = tf.not_equal(labels[:, 1:], labels[:, :-1])
+        first = tf.ones_like(labels[:, :1], tf.bool)
+        kept = tf.concat([first, changes], 1)
+        kept = kept & tf.sequence_mask(seq_length, tf.shape(labels)[1])
+        lengths = tf.reduce_sum(tf.cast(kept, seq_length.dtype), 1)
+        width = tf.reduce_max(lengths)
+        shape = tf.stack([tf.shape(labels, out_type=width.dtype)[0], width])
+        places = tf.cast(tf.where(tf.sequence_mask(lengths, width)), width.dtype)
+        made = tf.scatter_nd(places, tf.boolean_mask(labels, kept), shape)
+        if labels.shape[0] is not None:
+            made.set_shape([labels.shape[0], None])
+        return made, lengths

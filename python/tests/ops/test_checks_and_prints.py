@@ -1,0 +1,85 @@
+"""Assertions and casts, those of tf.compat.v1 too; tf.print and tf.timestamp."""
+
+import headrace as tf
+import numpy as np
+import pytest
+
+v1 = tf.compat.v1
+
+
+def test_assertions_eagerly():
+    assert v1.assert_equal([1, 2], [1, 2]) is None
+    with pytest.raises(tf.errors.InvalidArgumentError, match="^m\nd$"):
+        v1.assert_equal([1, 2], [1, 3], data=["d"], message="m")
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Condition x < y did not"):
+        v1.assert_less(1, 1)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="5"):
+        v1.debugging.assert_positive([1, 0], data=[5])
+    with pytest.raises(ValueError, match="must have rank 2"):
+        v1.assert_rank([1], 2)
+    v1.assert_near(1.0, 1.0 + 1e-7)
+    v1.assert_scalar(3)
+
+
+def test_assertions_in_a_graph():
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32)
+        checks = [
+            v1.assert_equal(x, 1.0, data=["got", x], message="m"),
+            v1.assert_rank(x, 1),
+            v1.assert_rank_at_least(x, 1),
+            v1.assert_rank_in(x, (1, 2)),
+        ]
+        session.run(checks, {x: [1.0, 1.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[m\] \[got\]"):
+            session.run(checks[0], {x: [2.0]})
+        for check in checks[1:]:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="must have rank"):
+                session.run(check, {x: 1.0})
+
+
+def test_casts():
+    assert v1.to_float(3).dtype == tf.float32
+    assert v1.to_int32(3.7).numpy() == 3
+    assert v1.to_complex64(1.0).dtype == tf.complex64
+
+
+def test_types_of_composites():
+    sparse = tf.SparseTensor([[0, 0]], [1], [1, 1])
+    tf.debugging.assert_type(sparse, tf.int32)
+    with pytest.raises(TypeError, match="must be of type tf.float32; got tf.int32"):
+        tf.debugging.assert_type(tf.ragged.constant([[1]]), tf.float32)
+
+
+def test_print_in_a_graph_is_an_operation(capfd):
+    with tf.Graph().as_default(), v1.Session() as session:
+        operation = tf.print("value", tf.constant([1, 2]))
+        assert isinstance(operation, tf.Operation)
+        session.run(operation)
+    tf.print(tf.quantization.quantize([0.0, 2.0], 0.0, 2.0, tf.quint8).output)
+    assert capfd.readouterr().err == "value [1 2]\n[0 255]\n"
+
+
+def test_timestamp():
+    @tf.function
+    def now():
+        return tf.timestamp()
+
+    first = now()
+    assert first.dtype == tf.float64 and 0 <= float(now() - first) < 60
+    assert abs(float(tf.timestamp()) - float(first)) < 60
+
+
+@pytest.mark.parametrize("what", ["name", "op", "graph", "value_index"])
+def test_what_eager_tensors_lack(what):
+    x = tf.constant(1)
+    assert not hasattr(x, what)
+    with pytest.raises(AttributeError, match=f"Tensor.{what} is undefined when eager"):
+        getattr(x, what)
+
+
+def test_losses_of_integers_and_doubles():
+    for dtype, want in (("int32", 0.5), ("float64", 0.5)):
+        x = np.array([1, 2], dtype)
+        loss = v1.losses.mean_squared_error(x, x - np.array([1, 0], dtype))
+        assert loss.dtype == tf.float32 and float(loss) == want

@@ -1,0 +1,127 @@
+"""tf.train.ExponentialMovingAverage, values and names as TensorFlow has them."""
+
+import headrace as tf
+import numpy as np
+import pytest
+
+v1 = tf.compat.v1
+Average = tf.train.ExponentialMovingAverage
+
+
+def test_variables_eagerly():
+    v, w = tf.Variable([1.0, 2.0], name="v"), tf.Variable(3.0, name="w")
+    average = Average(0.9)
+    assert average.name == "ExponentialMovingAverage"
+    assert average.average(v) is None
+    assert average.apply([v, w]) is None
+    shadow = average.average(v)
+    assert shadow.name == "v/ExponentialMovingAverage:0" and not shadow.trainable
+    v.assign([5.0, 6.0])
+    average.apply([v, w])
+    np.testing.assert_allclose(shadow.numpy(), [1.4, 2.4], rtol=1e-6)
+    assert average.average_name(w) == "w/ExponentialMovingAverage"
+    assert average.variables_to_restore([v]) == {"v/ExponentialMovingAverage": v}
+
+
+def test_count_of_updates_and_no_debias_of_variables():
+    v = tf.Variable([5.0, 6.0])
+    counted = Average(0.999, num_updates=tf.Variable(3))
+    counted.apply([v])
+    v.assign([0.0, 0.0])
+    counted.apply([v])
+    np.testing.assert_allclose(counted.average(v), [1.5384614, 1.8461537], rtol=1e-6)
+    w = tf.Variable(3.0)
+    average = Average(0.9, zero_debias=True)
+    average.apply([w])
+    w.assign(9.0)
+    average.apply([w])
+    average.apply([w])
+    np.testing.assert_allclose(average.average(w), 4.14, rtol=1e-6)
+
+
+def test_refused():
+    average = Average(0.9)
+    with pytest.raises(TypeError, match="does not support non-Variable tensors"):
+        average.apply([tf.constant(1.0)])
+    with pytest.raises(TypeError, match="must be half, float, or double"):
+        average.apply([tf.Variable(1)])
+
+
+def test_traced():
+    v, average = tf.Variable([0.0, 0.0]), Average(0.5)
+
+    @tf.function
+    def step(x):
+        v.assign(x)
+        average.apply([v])
+        return average.average(v) + 0.0
+
+    step(tf.constant([1.0, 1.0]))
+    before = average.average(v).numpy()
+    found = step(tf.constant([3.0, 1.0]))
+    np.testing.assert_allclose(found, (before + [3.0, 1.0]) / 2)
+    np.testing.assert_allclose(average.average(v), found)
+
+
+def test_graph_names_and_values():
+    with tf.Graph().as_default():
+        a = v1.get_variable("a", initializer=[1.0, 2.0])
+        b = v1.get_variable("b", initializer=4.0, trainable=False)
+        x = a * 2.0
+        average = Average(0.9)
+        update = average.apply([a, x])
+        assert update.type == "NoOp" and update.name == "ExponentialMovingAverage"
+        assert average.average(b) is None
+        names = {k: v.name for k, v in average.variables_to_restore().items()}
+        of_x = "mul/ExponentialMovingAverage"
+        assert names == {
+            "a/ExponentialMovingAverage": "a:0",
+            "b": "b:0",
+            of_x: of_x + ":0",
+        }
+        assert v1.moving_average_variables() == [a]
+        with v1.Session() as session:
+            session.run(v1.global_variables_initializer())
+            shadows = [average.average(a), average.average(x)]
+            assert [s.tolist() for s in session.run(shadows)] == [[1, 2], [0, 0]]
+            session.run(a.assign([3.0, 3.0]))
+            session.run(update)
+            of_a, of_x = session.run(shadows)
+        np.testing.assert_allclose(of_a, [1.2, 2.1], rtol=1e-6)
+        np.testing.assert_allclose(of_x, [0.6, 0.6], rtol=1e-6)
+
+
+def test_graph_zero_debias():
+    with tf.Graph().as_default(), v1.Session() as session:
+        a = v1.get_variable("a", initializer=[1.0, 2.0])
+        x = a * 2.0
+        average = Average(0.9, zero_debias=True, num_updates=a[0])
+        update = average.apply([x, a])
+        assert [v.name for v in v1.global_variables()][-2:] == [
+            "mul/ExponentialMovingAverage/biased:0",
+            "mul/ExponentialMovingAverage/local_step:0",
+        ]
+        session.run(v1.global_variables_initializer())
+        session.run(update)
+        assert session.run(average.average(x)).tolist() == [2.0, 4.0]
+        session.run(a.assign([5.0, 5.0]))
+        session.run(update)
+        of_x, of_a = session.run([average.average(x), average.average(a)])
+        np.testing.assert_allclose(of_x, [7.922077, 8.701299], rtol=1e-6)
+        np.testing.assert_allclose(of_a, [3.4, 3.8], rtol=1e-6)
+
+
+def test_averages_restored_in_the_variables_places(tmp_path):
+    with tf.Graph().as_default(), v1.Session() as session:
+        a = v1.get_variable("a", initializer=[1.0])
+        average = Average(0.5)
+        update = average.apply([a])
+        session.run(v1.global_variables_initializer())
+        session.run(a.assign([3.0]))
+        session.run(update)
+        step = v1.Variable(7, name="step", trainable=False)
+        session.run(step.initializer)
+        path = v1.train.Saver().save(session, str(tmp_path / "m"), global_step=step)
+        assert path.endswith("m-7")
+        v1.train.Saver(average.variables_to_restore()).restore(session, path)
+        assert session.run(a).tolist() == [2.0]

@@ -1,0 +1,375 @@
+// UniformCandidateSampler, LogUniformCandidateSampler,
+// FixedUnigramCandidateSampler, AllCandidateSampler and ComputeAccidentalHits:
+// classes drawn to stand for all others in a loss.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "base/files.h"
+#include "op/op.h"
+#include "ops/random/generator.h"
+
+namespace headrace {
+namespace {
+
+// Draws classes in [0, range), each with its probability.
+class Distribution {
+ public:
+  virtual ~Distribution() = default;
+  virtual int64_t Draw(PhiloxWords& words) const = 0;
+  virtual double Probability(int64_t value) const = 0;
+};
+
+uint64_t Bits64(PhiloxWords& words) {
+  const uint64_t low = words.Next();
+  return low | uint64_t{words.Next()} << 32;
+}
+
+class Uniform : public Distribution {
+ public:
+  explicit Uniform(int64_t range) : range_(range) {}
+  int64_t Draw(PhiloxWords& words) const override {
+    return static_cast<int64_t>(Bits64(words) % static_cast<uint64_t>(range_));
+  }
+  double Probability(int64_t) const override {
+    return static_cast<float>(1.0 / static_cast<double>(range_));
+  }
+
+ private:
+  const int64_t range_;
+};
+
+// The probability of k is log((k + 2) / (k + 1)) / log(range + 1).
+class LogUniform : public Distribution {
+ public:
+  explicit LogUniform(int64_t range)
+      : range_(range), log_range_(std::log1p(static_cast<double>(range))) {}
+  int64_t Draw(PhiloxWords& words) const override {
+    const double v = std::exp(words.NextDouble() * log_range_);
+    return (static_cast<int64_t>(v) - 1) % range_;
+  }
+  double Probability(int64_t value) const override {
+    const double v = static_cast<double>(value);
+    return static_cast<float>(std::log((v + 2) / (v + 1)) / log_range_);
+  }
+
+ private:
+  const int64_t range_;
+  const double log_range_;
+};
+
+// By weights: a column for each class, cut in two by another (alias method).
+class Weighted : public Distribution {
+ public:
+  Weighted(std::vector<float> weights, int64_t shards, int64_t shard)
+      : weights_(std::move(weights)), shards_(shards), shard_(shard) {
+    const auto n = static_cast<int64_t>(weights_.size());
+    double sum = 0;
+    for (float w : weights_) {
+      sum += w;
+      total_ += w;
+    }
+    cut_.resize(n);
+    other_.assign(n, -1);
+    std::vector<int64_t> high, low;
+    std::vector<double> part(n);
+    for (int64_t i = 0; i < n; ++i) {
+      part[i] = weights_[i] * static_cast<double>(n) / sum;
+      (part[i] < 1 ? low : high).push_back(i);
+    }
+    while (!high.empty() && !low.empty()) {
+      const int64_t l = low.back(), h = high.back();
+      low.pop_back();
+      high.pop_back();
+      other_[l] = h;
+      part[h] -= 1 - part[l];
+      (part[h] < 1 ? low : high).push_back(h);
+    }
+    for (int64_t i = 0; i < n; ++i) cut_[i] = static_cast<float>(part[i]);
+    for (const auto* rest : {&high, &low}) {
+      for (int64_t i : *rest) {
+        cut_[i] = 1;
+        other_[i] = i;
+      }
+    }
+  }
+
+  int64_t Draw(PhiloxWords& words) const override {
+    const uint32_t bits = words.Next();
+    const float r =
+        __builtin_bit_cast(float, (127u << 23) | (bits & 0x7fffff)) - 1.0f;
+    const auto i =
+        static_cast<int64_t>(words.Next() % static_cast<uint32_t>(cut_.size()));
+    return (r < cut_[i] ? i : other_[i]) * shards_ + shard_;
+  }
+  double Probability(int64_t value) const override {
+    if (value < 0 || value % shards_ != shard_) return 0;
+    const int64_t i = value / shards_;
+    if (i >= static_cast<int64_t>(weights_.size())) return 0;
+    return weights_[i] / total_;
+  }
+
+ private:
+  const std::vector<float> weights_;
+  const int64_t shards_, shard_;
+  float total_ = 0;
+  std::vector<float> cut_;
+  std::vector<int64_t> other_;
+};
+
+// The last field of each line of a vocabulary is its weight.
+StatusOr<std::vector<float>> WeightsOf(const ResolvedOp& op) {
+  const auto* unigrams = op.attrs().Get<std::vector<float>>("unigrams");
+  const std::string& file = op.string_attr("vocab_file");
+  std::vector<float> given;
+  if (unigrams && !unigrams->empty()) {
+    if (!file.empty()) {
+      return InvalidArgument(
+          "Must only provide one of vocab_file and unigrams.");
+    }
+    given = *unigrams;
+  } else if (!file.empty()) {
+    std::string path;
+    HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(file, &path));
+    HR_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(fs, path));
+    for (StringView line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      const std::vector<StringView> fields = absl::StrSplit(line, ',');
+      float w = 0;
+      if (!absl::SimpleAtof(fields.back(), &w)) {
+        return InvalidArgument("Wrong vocabulary format at line: ", line);
+      }
+      given.push_back(w);
+    }
+  } else {
+    return InvalidArgument("Must provide either vocab_file or unigrams.");
+  }
+  const float distortion = op.float_attr("distortion");
+  const int64_t shards = op.int_attr("num_shards"),
+                shard = op.int_attr("shard");
+  const int64_t reserved = op.int_attr("num_reserved_ids");
+  const int64_t range = op.int_attr("range_max");
+  if (shard < 0 || shard >= shards || reserved < 0 || reserved > range) {
+    return InvalidArgument("shard ", shard, " of ", shards, " and ", reserved,
+                           " reserved ids do not fit");
+  }
+  const int64_t count = reserved + static_cast<int64_t>(given.size());
+  if (count != range) {
+    return InvalidArgument("range is ", range,
+                           " must be equal to weights size  ", count);
+  }
+  std::vector<float> weights;
+  bool any = false;
+  for (int64_t i = shard; i < count; i += shards) {
+    const float w =
+        i < reserved ? 0 : std::pow(given[i - reserved], distortion);
+    if (!std::isfinite(w) || w < 0) {
+      return InvalidArgument("weights must be finite and not negative");
+    }
+    any |= w > 0;
+    weights.push_back(w);
+  }
+  if (!any) return InvalidArgument("no class has a weight");
+  return weights;
+}
+
+StatusOr<std::unique_ptr<Distribution>> DistributionOf(const ResolvedOp& op) {
+  const std::string& name = op.name();
+  if (name == "FixedUnigramCandidateSampler") {
+    HR_ASSIGN_OR_RETURN(std::vector<float> weights, WeightsOf(op));
+    return std::make_unique<Weighted>(
+        std::move(weights), op.int_attr("num_shards"), op.int_attr("shard"));
+  }
+  const int64_t range = op.int_attr("range_max");
+  if (name == "LogUniformCandidateSampler") {
+    return std::make_unique<LogUniform>(range);
+  }
+  return std::make_unique<Uniform>(range);
+}
+
+Status SamplerShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRank(c.input(0), 2));
+  const int64_t true_count = c.op().int_attr("num_true");
+  const Shape& s = c.input(0);
+  if (s.known_rank() && s[1] >= 0 && s[1] != true_count) {
+    return InvalidArgument(
+        "true_classes must have num_true columns, expected: ", s[1],
+        " was: ", true_count);
+  }
+  const int64_t sampled = c.op().int_attr("num_sampled");
+  c.set_output(0, Shape{sampled});
+  c.set_output(1, Shape{s.known_rank() ? s[0] : -1, true_count});
+  c.set_output(2, Shape{sampled});
+  return OkStatus();
+}
+
+class Sampler : public Kernel {
+ public:
+  Sampler(const ResolvedOp& op, std::unique_ptr<Distribution> distribution)
+      : generator_(op), distribution_(std::move(distribution)) {}
+
+  Status Run(KernelContext& c) override {
+    const int64_t n = c.output(0).num_elements();
+    int64_t* classes = c.out<int64_t>(0);
+    PhiloxWords words(generator_.Reserve(static_cast<uint64_t>(n) * 512));
+    const bool unique = c.op().bool_attr("unique");
+    int64_t tries = n;
+    if (!unique) {
+      for (int64_t i = 0; i < n; ++i) classes[i] = distribution_->Draw(words);
+    } else {
+      HR_ASSIGN_OR_RETURN(tries, DrawUnique(c, words, n, classes));
+    }
+    auto expected = [&](int64_t value) {
+      const double p = distribution_->Probability(value);
+      const double times = static_cast<double>(tries);
+      return static_cast<float>(unique && tries != n
+                                    ? -std::expm1(times * std::log1p(-p))
+                                    : p * times);
+    };
+    for (int64_t i = 0; i < c.input(0).num_elements(); ++i) {
+      c.out<float>(1)[i] = expected(c.in<int64_t>(0)[i]);
+    }
+    for (int64_t i = 0; i < n; ++i) c.out<float>(2)[i] = expected(classes[i]);
+    return OkStatus();
+  }
+
+ private:
+  // How many draws it took.
+  StatusOr<int64_t> DrawUnique(const KernelContext& c, PhiloxWords& words,
+                               int64_t n, int64_t* classes) const {
+    std::unordered_set<int64_t> used;
+    int64_t tries = 0;
+    for (int64_t i = 0; i < n; ++tries) {
+      if (tries >= std::numeric_limits<int32_t>::max()) {
+        return InvalidArgument("too few classes have a weight");
+      }
+      if (tries % 65536 == 65535) HR_RETURN_IF_ERROR(c.CheckCancelled());
+      const int64_t value = distribution_->Draw(words);
+      if (used.insert(value).second) classes[i++] = value;
+    }
+    return tries;
+  }
+
+  SeededGenerator generator_;
+  const std::unique_ptr<Distribution> distribution_;
+};
+
+StatusOr<std::unique_ptr<Kernel>> BindSampler(const ResolvedOp& op) {
+  if (op.bool_attr("unique") &&
+      op.int_attr("num_sampled") > op.int_attr("range_max")) {
+    return InvalidArgument("Sampler's range is too small.");
+  }
+  HR_ASSIGN_OR_RETURN(auto distribution, DistributionOf(op));
+  return std::unique_ptr<Kernel>(
+      std::make_unique<Sampler>(op, std::move(distribution)));
+}
+
+Status RunAll(KernelContext& c) {
+  const int64_t n = c.output(0).num_elements();
+  for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] = i;
+  std::fill_n(c.out<float>(1), c.output(1).num_elements(), 1.0f);
+  std::fill_n(c.out<float>(2), n, 1.0f);
+  return OkStatus();
+}
+
+OpBuilder SamplerOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("true_classes: int64")
+      .Output("sampled_candidates: int64")
+      .Output("true_expected_count: float")
+      .Output("sampled_expected_count: float")
+      .Attr("num_true: int >= 1")
+      .Attr("num_sampled: int >= 1")
+      .Attr("unique: bool")
+      .Doc("Classes to compare the true ones with.")
+      .Stateful()
+      .Shape(SamplerShape)
+      .NoGradient();
+  return b;
+}
+
+const bool registered = [] {
+  for (const char* name :
+       {"UniformCandidateSampler", "LogUniformCandidateSampler"}) {
+    SamplerOp(name)
+        .Attr("range_max: int >= 1")
+        .Attr("seed: int = 0")
+        .Attr("seed2: int = 0")
+        .Cpu(BindSampler)
+        .Register();
+  }
+  SamplerOp("FixedUnigramCandidateSampler")
+      .Attr("range_max: int >= 1")
+      .Attr("vocab_file: string = ''")
+      .Attr("distortion: float = 1.0")
+      .Attr("num_reserved_ids: int = 0")
+      .Attr("num_shards: int >= 1 = 1")
+      .Attr("shard: int >= 0 = 0")
+      .Attr("unigrams: list(float) = []")
+      .Attr("seed: int = 0")
+      .Attr("seed2: int = 0")
+      .Cpu(BindSampler)
+      .Register();
+  SamplerOp("AllCandidateSampler")
+      .Attr("seed: int = 0")
+      .Attr("seed2: int = 0")
+      .Cpu(Compute<RunAll>)
+      .Register();
+  return true;
+}();
+
+Status HitsShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRank(c.input(0), 2));
+  HR_RETURN_IF_ERROR(CheckRank(c.input(1), 1));
+  const int64_t count = c.op().int_attr("num_true");
+  if (c.input(0).known_rank() && c.input(0)[1] >= 0 && c.input(0)[1] != count) {
+    return InvalidArgument(
+        "true_candidates must be a batch_size * num_true matrix");
+  }
+  for (int i = 0; i < 3; ++i) c.set_output(i, Shape{-1});
+  return OkStatus();
+}
+
+Status RunHits(KernelContext& c) {
+  const int64_t columns = c.input(0).dim(1);
+  std::unordered_map<int64_t, int64_t> places;
+  for (int64_t i = 0; i < c.input(1).num_elements(); ++i) {
+    places[c.in<int64_t>(1)[i]] = i;
+  }
+  std::vector<int32_t> rows;
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < c.input(0).num_elements(); ++i) {
+    const auto found = places.find(c.in<int64_t>(0)[i]);
+    if (found == places.end()) continue;
+    rows.push_back(static_cast<int32_t>(i / columns));
+    ids.push_back(found->second);
+  }
+  const Shape shape{static_cast<int64_t>(ids.size())};
+  for (int i = 0; i < 3; ++i) HR_RETURN_IF_ERROR(c.Allocate(i, shape));
+  std::copy(rows.begin(), rows.end(), c.out<int32_t>(0));
+  std::copy(ids.begin(), ids.end(), c.out<int64_t>(1));
+  std::fill_n(c.out<float>(2), ids.size(),
+              std::numeric_limits<float>::lowest());
+  return OkStatus();
+}
+
+HR_OP(ComputeAccidentalHits)
+    .Input("true_classes: int64")
+    .Input("sampled_candidates: int64")
+    .Output("indices: int32")
+    .Output("ids: int64")
+    .Output("weights: float")
+    .Attr("num_true: int")
+    .Attr("seed: int = 0")
+    .Attr("seed2: int = 0")
+    .Doc("Which sampled classes are true ones, and what takes them out.")
+    .Shape(HitsShape)
+    .NoGradient()
+    .Cpu(Compute<RunHits>);
+
+}  // namespace
+}  // namespace headrace
