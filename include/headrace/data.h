@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,13 +31,32 @@
 namespace headrace::tf::data {
 
 using Element = std::vector<Tensor>;
+// Components by name, as tf.data's dictionaries: they stand in an element in
+// the order of their names.
+using Named = std::map<std::string, Tensor>;
 
 // What all elements are like: of each component the dtype and shape (-1:
-// sizes that differ).
+// sizes that differ), and its name ("" for those without; empty where none has
+// one).
 struct ElementSpec {
   std::vector<DType> dtypes;
   std::vector<TensorShape> shapes;
+  std::vector<std::string> names = {};
 };
+
+// What a function of elements gives: a tensor, a list, named components, or
+// named components and one more behind them (a label).
+struct HR_API Made {
+  Made(Tensor t) : components{std::move(t)} {}           // NOLINT
+  Made(Element e) : components(std::move(e)) {}          // NOLINT
+  Made(const Named& named);                              // NOLINT
+  Made(const std::pair<Named, Tensor>& named_and_more);  // NOLINT
+  Element components;
+  std::vector<std::string> names;
+};
+
+// The components of an element that have names in `spec`.
+HR_API Named NamedOf(const Element& element, const ElementSpec& spec);
 
 inline constexpr int64_t kAutotune = -1;             // as many as are good
 inline constexpr int64_t kInfiniteCardinality = -1;  // of Dataset::cardinality
@@ -85,6 +105,15 @@ class HR_API Dataset {
   // One element; and the rows of tensors of one first size.
   static Dataset FromTensors(const Element& components);
   static Dataset FromTensorSlices(const Element& components);
+  // The same with names: FromTensorSlices(Named{{"x", x}, {"y", y}}).
+  template <typename N, typename = std::enable_if_t<std::is_same_v<N, Named>>>
+  static Dataset FromTensors(const N& named) {
+    return FromMade(Made(named), /*slices=*/false);
+  }
+  template <typename N, typename = std::enable_if_t<std::is_same_v<N, Named>>>
+  static Dataset FromTensorSlices(const N& named) {
+    return FromMade(Made(named), /*slices=*/true);
+  }
   // int64 scalars from `start` up to `stop`, as Python's range.
   static Dataset Range(int64_t stop);
   static Dataset Range(int64_t start, int64_t stop, int64_t step = 1);
@@ -105,6 +134,22 @@ class HR_API Dataset {
                            std::optional<int64_t> seed = {});
   // Components of all side by side, as long as the shortest.
   static Dataset Zip(const std::vector<Dataset>& datasets);
+  // Random int64 scalars from 0 to 2^32 - 1 without end; in upstream's order
+  // for a seed.
+  static Dataset Random(std::optional<int64_t> seed = {},
+                        bool rerandomize_each_iteration = false);
+  // The next element of the dataset whose number, an int64 scalar, `choices`
+  // gives, up to its end. Datasets that have ended are passed over, or end it
+  // all. Their elements must have the same dtypes.
+  static Dataset Choose(const std::vector<Dataset>& datasets,
+                        const Dataset& choices,
+                        bool stop_on_empty_dataset = true);
+  // By chance, in the proportions of `weights` (none: alike). Throws
+  // kInvalidArgument unless there is one weight, not negative, a dataset.
+  static Dataset Sample(const std::vector<Dataset>& datasets,
+                        const std::vector<float>& weights = {},
+                        std::optional<int64_t> seed = {},
+                        bool stop_on_empty_dataset = false);
 
   // `begin` is called where a walk begins and gives a function that puts the
   // next element into its argument, or returns false at the end. Both run on
@@ -118,8 +163,9 @@ class HR_API Dataset {
 
   // --- functions of elements ---
 
-  // Takes a list of components (const Element&) or one argument each (const
-  // Tensor&); gives a Tensor or an Element.
+  // Takes a list of components (const Element&), one argument each (const
+  // Tensor&), those with names (const Named&), or these and the one behind
+  // them (const Named&, const Tensor&); gives what Made is made of.
   template <typename F>
   Dataset Map(F function, MapOptions options = {}) const {
     return MapElements(AsElementFunction(std::move(function)), options);
@@ -145,6 +191,19 @@ class HR_API Dataset {
     return Flattened(AsDatasetFunction(std::move(function)), &options);
   }
 
+  // function(state, element), of a state that keeps its dtypes and shapes and
+  // begins as `initial`: {the next state, what takes the element's place}.
+  Dataset Scan(
+      const Element& initial,
+      const std::function<std::pair<Element, Made>(
+          const Element& state, const Element& element)>& function) const;
+  // The last state of function(state, element); of elements without end it
+  // never returns.
+  Element Reduce(
+      const Element& initial,
+      const std::function<Element(const Element& state,
+                                  const Element& element)>& function) const;
+
   // --- groups ---
 
   // Consecutive elements stacked.
@@ -159,6 +218,43 @@ class HR_API Dataset {
                       bool drop_remainder = false) const;
   // The rows of elements.
   Dataset Unbatch() const;
+  // Unbatch, then Batch, of components whose rows are one element each.
+  Dataset Rebatch(int64_t batch_size, bool drop_remainder = false) const;
+  // Elements of one key (an integer scalar) are gathered; `reduce` makes a
+  // dataset of up to window_size of them, and the datasets follow one another.
+  template <typename Key>
+  Dataset GroupByWindow(
+      Key key,
+      const std::function<Dataset(const Tensor& key, const Dataset& window)>&
+          reduce,
+      int64_t window_size) const {
+    return Grouped(AsElementFunction(std::move(key)), reduce, {window_size});
+  }
+  // Padded batches of elements of like lengths: `length` is an integer scalar;
+  // bucket i has lengths from boundaries[i - 1] up to below boundaries[i], and
+  // batches of batch_sizes[i], one size more than boundaries. Throws
+  // kInvalidArgument for other numbers.
+  struct BucketOptions {
+    std::vector<TensorShape> padded_shapes;  // as of PaddedBatch
+    std::vector<Tensor> padding_values;
+    bool no_padding = false;  // elements of a batch have one shape
+    bool drop_remainder = false;
+  };
+  template <typename Length>
+  Dataset BucketBySequenceLength(Length length,
+                                 const std::vector<int64_t>& boundaries,
+                                 const std::vector<int64_t>& batch_sizes,
+                                 const BucketOptions& options) const {
+    return Bucketed(AsElementFunction(std::move(length)), boundaries,
+                    batch_sizes, options);
+  }
+  template <typename Length>
+  Dataset BucketBySequenceLength(
+      Length length, const std::vector<int64_t>& boundaries,
+      const std::vector<int64_t>& batch_sizes) const {
+    return BucketBySequenceLength(std::move(length), boundaries, batch_sizes,
+                                  BucketOptions());
+  }
   // Datasets of `size` consecutive elements, `shift` (0: size) apart.
   Dataset Window(int64_t size, int64_t shift = 0, int64_t stride = 1,
                  bool drop_remainder = false) const;
@@ -177,6 +273,10 @@ class HR_API Dataset {
   // The element's number, int64, as a component before the others.
   Dataset Enumerate(int64_t start = 0) const;
   Dataset Concatenate(const Dataset& other) const;
+  // Each element once, of one component: int32, int64 or string.
+  Dataset Unique() const;
+  // Without those that fail, which are told of on stderr if asked for.
+  Dataset IgnoreErrors(bool log_warning = false) const;
 
   // --- speed ---
 
@@ -192,13 +292,19 @@ class HR_API Dataset {
   int64_t cardinality() const;
   ElementIterator begin() const;
   std::nullptr_t end() const { return nullptr; }
+  // The components of an element of this dataset that have names; and the
+  // number of the one of that name (kNotFound without one).
+  Named NamedOf(const Element& element) const {
+    return data::NamedOf(element, spec());
+  }
+  size_t IndexOf(const std::string& name) const;
   // The variant scalar that ops on datasets take.
   const Tensor& variant() const;
 
  private:
   friend class Iterator;
   struct State;
-  using ElementFunction = std::function<Element(const Element&)>;
+  using ElementFunction = std::function<Made(const Element&)>;
   using DatasetFunction =
       std::function<Dataset(const Dataset&, const Element&)>;
 
@@ -214,21 +320,39 @@ class HR_API Dataset {
   // The dataset that component i of an element of this one is.
   Dataset Inner(const Element& element, size_t i) const;
 
+  Dataset Grouped(
+      const ElementFunction& key,
+      const std::function<Dataset(const Tensor&, const Dataset&)>& reduce,
+      const std::vector<int64_t>& window_sizes) const;
+  Dataset Bucketed(const ElementFunction& length,
+                   const std::vector<int64_t>& boundaries,
+                   const std::vector<int64_t>& batch_sizes,
+                   const BucketOptions& options) const;
+  Dataset BatchOf(const Tensor& size, bool drop_remainder) const;
+  Dataset PaddedBatchOf(const Tensor& size,
+                        const std::vector<TensorShape>& padded_shapes,
+                        const std::vector<Tensor>& padding_values,
+                        bool drop_remainder) const;
+
+  static Dataset FromMade(const Made& made, bool slices);
+  static const Tensor& OnlyUnnamed(const Element& e, const ElementSpec& spec);
   static void CheckCount(const Element& e, size_t count);
-  static Element AsElement(Tensor t) { return {std::move(t)}; }
-  static Element AsElement(Element e) { return e; }
   template <typename F>
-  static ElementFunction AsElementFunction(F f) {
-    return [f = std::move(f)](const Element& e) {
-      return AsElement(CallWith(f, e));
+  ElementFunction AsElementFunction(F f) const {
+    return [f = std::move(f), spec = spec()](const Element& e) {
+      return Made(CallWith(f, e, spec));
     };
   }
   // f of the components, as many as it takes.
   template <typename F>
-  static auto CallWith(const F& f, const Element& e) {
+  static auto CallWith(const F& f, const Element& e, const ElementSpec& spec) {
     using T = const Tensor&;
     if constexpr (std::is_invocable_v<F, const Element&>) {
       return f(e);
+    } else if constexpr (std::is_invocable_v<F, const Named&>) {
+      return f(data::NamedOf(e, spec));
+    } else if constexpr (std::is_invocable_v<F, const Named&, T>) {
+      return f(data::NamedOf(e, spec), OnlyUnnamed(e, spec));
     } else if constexpr (std::is_invocable_v<F, T>) {
       return CheckCount(e, 1), f(e[0]);
     } else if constexpr (std::is_invocable_v<F, T, T>) {
@@ -248,7 +372,7 @@ class HR_API Dataset {
       } else if constexpr (std::is_invocable_v<F, D, D>) {
         return CheckCount(e, 2), f(from.Inner(e, 0), from.Inner(e, 1));
       } else {
-        return CallWith(f, e);
+        return CallWith(f, e, from.spec());
       }
     };
   }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "headrace/tensor.h"
 
@@ -18,6 +19,9 @@ class HR_API Initializer {
  public:
   using Function = std::function<Tensor(const TensorShape&, DType)>;
   Initializer(Function function) : function_(std::move(function)) {}  // NOLINT
+  // `renewed` makes what Renewed gives.
+  Initializer(Function function, std::function<Initializer()> renewed)
+      : function_(std::move(function)), renewed_(std::move(renewed)) {}
   // By the name that Keras knows it by: "glorot_uniform", "zeros", ...
   Initializer(const std::string& name);                              // NOLINT
   Initializer(const char* name) : Initializer(std::string(name)) {}  // NOLINT
@@ -26,9 +30,13 @@ class HR_API Initializer {
                     DType dtype = DType::kFloat32) const {
     return function_(shape, dtype);
   }
+  // One of the same kind that draws a seed of its own, unless a seed was given:
+  // for further weights of the same options.
+  Initializer Renewed() const { return renewed_ ? renewed_() : *this; }
 
  private:
   Function function_;
+  std::function<Initializer()> renewed_;
 };
 
 // Seeds that are not given are drawn when the initializer is first called

@@ -19,6 +19,11 @@
 //     }
 //   };
 //
+// Masks pass from layer to layer on the tensors (Tensor::mask): Embedding with
+// mask_zero and Masking make them, recurrent layers, attention and pooling over
+// time obey them, layers that treat each step by itself hand them on; others
+// drop them, as Keras' do.
+//
 // Errors are thrown (tf::Error): kInvalidArgument for arguments that Keras
 // refuses and for inputs that do not fit. A layer is used by one thread at a
 // time until its weights are made; a layer without state of its own (all but
@@ -35,6 +40,7 @@
 #include <vector>
 
 #include "headrace/initializers.h"
+#include "headrace/regularizers.h"
 #include "headrace/variable.h"
 
 namespace headrace::tf {
@@ -64,15 +70,17 @@ class HR_API ActivationFunction {
 
 namespace layers {
 
-// One number for height and width, or one each.
-struct Size2 {
-  Size2(int64_t both) : height(both), width(both) {}  // NOLINT
-  Size2(int64_t h, int64_t w) : height(h), width(w) {}
-  int64_t height, width;
+// What a weight starts from, is penalized for and is held to.
+struct WeightOptions {
+  Initializer initializer = "glorot_uniform";
+  Regularizer regularizer;
+  Constraint constraint;
+  bool trainable = true;
 };
 
 // The base of all layers, and of models. Derive from it, make or Track in the
-// constructor what it is made of, and say in Call what it computes.
+// constructor what it is made of, and say in Call what it computes (in CallAll
+// if it takes several inputs).
 class HR_API Layer : public Module {
  public:
   // `name` is for messages; `dtype` that of its weights, to which float inputs
@@ -80,29 +88,57 @@ class HR_API Layer : public Module {
   explicit Layer(std::string name = "layer", DType dtype = DType::kFloat32);
 
   // The output. Layers that behave otherwise while training (Dropout,
-  // BatchNormalization) do so when told to.
+  // BatchNormalization) do so when told to. Layers of one input throw
+  // kInvalidArgument for several.
   Tensor operator()(const Tensor& x, bool training = false);
+  Tensor operator()(const std::vector<Tensor>& inputs, bool training = false);
 
   // Makes the weights, and those of all layers that Call calls, for inputs of
   // that shape (-1: any size) without computing anything. Returns the output's
-  // shape.
-  TensorShape Build(const TensorShape& input);
+  // shape. `input_dtype` is kInvalid for the layer's own.
+  TensorShape Build(const TensorShape& input,
+                    DType input_dtype = DType::kInvalid);
+  TensorShape Build(const std::vector<TensorShape>& inputs,
+                    DType input_dtype = DType::kInvalid);
   bool built() const { return built_; }
   const std::string& name() const { return name_; }
   DType dtype() const { return dtype_; }
 
+  // What is to be added to the loss: the penalties of the weights, as they are
+  // now, of this layer and of those below it, each once, and what AddLoss gave.
+  // Scalars. Weights that do not train have theirs too.
+  std::vector<Tensor> losses() const;
+
  protected:
-  virtual Tensor Call(const Tensor& x, bool training) = 0;
-  // Makes the layer's own weights; called once, before the first Call.
+  // One of the two computes the output; the second calls the first when there
+  // is one input.
+  virtual Tensor Call(const Tensor& x, bool training);
+  virtual Tensor CallAll(const std::vector<Tensor>& inputs, bool training);
+  // Makes the layer's own weights; called once, before the first Call. The
+  // second calls the first with the first input's shape.
   virtual void MakeWeights(const TensorShape& input) {}
+  virtual void MakeAllWeights(const std::vector<TensorShape>& inputs);
+  // The output's mask, where Call gives none: by default that of the first
+  // input if set_supports_masking was called, else none.
+  virtual Tensor MaskFor(const std::vector<Tensor>& inputs) const;
+
+  // Makes a weight of this layer, or of a part of it.
+  Variable AddWeight(const std::string& name, const TensorShape& shape,
+                     const WeightOptions& options, Module* owner = nullptr);
   Variable AddWeight(const std::string& name, const TensorShape& shape,
                      const Initializer& initializer, bool trainable = true);
+  // A scalar of losses(), made each time it is asked for.
+  void AddLoss(std::function<Tensor()> loss);
   // Fewest axes of inputs, and whether that is their number; checked before
   // anything else.
   void set_input_rank(int rank, bool exact) {
     rank_ = rank;
     exact_rank_ = exact;
   }
+  void set_supports_masking() { supports_masking_ = true; }
+  // Inputs as CallAll gets them, with the weights made; for further ways to
+  // call a layer.
+  std::vector<Tensor> Ready(const std::vector<Tensor>& inputs);
 
  private:
   Tensor Prepared(const Tensor& x) const;
@@ -110,8 +146,8 @@ class HR_API Layer : public Module {
   std::string name_;
   DType dtype_;
   int rank_ = 0;
-  bool exact_rank_ = false;
-  bool built_ = false;
+  bool exact_rank_ = false, supports_masking_ = false, built_ = false;
+  std::vector<std::function<Tensor()>> losses_;
 };
 
 struct DenseOptions {
@@ -119,6 +155,8 @@ struct DenseOptions {
   bool use_bias = true;
   Initializer kernel_initializer = "glorot_uniform";
   Initializer bias_initializer = "zeros";
+  Regularizer kernel_regularizer, bias_regularizer;
+  Constraint kernel_constraint, bias_constraint;
 };
 // activation(x @ kernel + bias): [..., n] to [..., units].
 class HR_API Dense : public Layer {
@@ -137,136 +175,6 @@ class HR_API Dense : public Layer {
   Variable kernel_, bias_;
 };
 
-struct Conv2DOptions {
-  Size2 strides = 1;
-  std::string padding = "valid";              // or "same"
-  std::string data_format = "channels_last";  // or "channels_first"
-  Size2 dilation_rate = 1;
-  int64_t groups = 1;
-  ActivationFunction activation;
-  bool use_bias = true;
-  Initializer kernel_initializer = "glorot_uniform";
-  Initializer bias_initializer = "zeros";
-};
-// A convolution: [n, height, width, channels] to [n, h, w, filters].
-class HR_API Conv2D : public Layer {
- public:
-  Conv2D(int64_t filters, Size2 kernel_size, Conv2DOptions options = {});
-  const Variable& kernel() const { return kernel_; }
-  const Variable& bias() const { return bias_; }
-
- protected:
-  void MakeWeights(const TensorShape& input) override;
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  int64_t filters_;
-  Size2 size_;
-  Conv2DOptions options_;
-  Variable kernel_, bias_;
-};
-
-struct DepthwiseConv2DOptions {
-  Size2 strides = 1;
-  std::string padding = "valid";
-  int64_t depth_multiplier = 1;
-  std::string data_format = "channels_last";
-  Size2 dilation_rate = 1;
-  ActivationFunction activation;
-  bool use_bias = true;
-  Initializer depthwise_initializer = "glorot_uniform";
-  Initializer bias_initializer = "zeros";
-};
-// Each channel by kernels of its own: the output has depth_multiplier times as
-// many channels.
-class HR_API DepthwiseConv2D : public Layer {
- public:
-  explicit DepthwiseConv2D(Size2 kernel_size,
-                           DepthwiseConv2DOptions options = {});
-
- protected:
-  void MakeWeights(const TensorShape& input) override;
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  Size2 size_;
-  DepthwiseConv2DOptions options_;
-  Variable kernel_, bias_;
-};
-
-struct PoolOptions {
-  std::optional<Size2> strides;   // those of the window
-  std::string padding = "valid";  // or "same"
-  std::string data_format = "channels_last";
-};
-// The greatest or mean value of windows of images.
-class HR_API MaxPool2D : public Layer {
- public:
-  explicit MaxPool2D(Size2 pool_size = 2, PoolOptions options = {});
-
- protected:
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  Size2 size_;
-  PoolOptions options_;
-};
-class HR_API AveragePool2D : public Layer {
- public:
-  explicit AveragePool2D(Size2 pool_size = 2, PoolOptions options = {});
-
- protected:
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  Size2 size_;
-  PoolOptions options_;
-};
-
-// Over whole images: [n, h, w, channels] to [n, channels], or [n, 1, 1,
-// channels] with keep_dims.
-class HR_API GlobalMaxPool2D : public Layer {
- public:
-  explicit GlobalMaxPool2D(bool keep_dims = false);
-
- protected:
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  bool keep_dims_;
-};
-class HR_API GlobalAveragePool2D : public Layer {
- public:
-  explicit GlobalAveragePool2D(bool keep_dims = false);
-
- protected:
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  bool keep_dims_;
-};
-// Over time: [n, steps, features] to [n, features].
-class HR_API GlobalMaxPool1D : public Layer {
- public:
-  explicit GlobalMaxPool1D(bool keep_dims = false);
-
- protected:
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  bool keep_dims_;
-};
-class HR_API GlobalAveragePool1D : public Layer {
- public:
-  explicit GlobalAveragePool1D(bool keep_dims = false);
-
- protected:
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  bool keep_dims_;
-};
-
 struct BatchNormalizationOptions {
   int axis = -1;
   double momentum = 0.99;
@@ -276,6 +184,8 @@ struct BatchNormalizationOptions {
   Initializer gamma_initializer = "ones";
   Initializer moving_mean_initializer = "zeros";
   Initializer moving_variance_initializer = "ones";
+  Regularizer beta_regularizer, gamma_regularizer;
+  Constraint beta_constraint, gamma_constraint;
 };
 // Normalizes by the batch while training (and the layer is trainable), which
 // moves the running averages; by these otherwise.
@@ -302,6 +212,8 @@ struct LayerNormalizationOptions {
   bool center = true, scale = true;
   Initializer beta_initializer = "zeros";
   Initializer gamma_initializer = "ones";
+  Regularizer beta_regularizer, gamma_regularizer;
+  Constraint beta_constraint, gamma_constraint;
 };
 // Normalizes each sample over some axes.
 class HR_API LayerNormalization : public Layer {
@@ -356,21 +268,49 @@ class HR_API Reshape : public Layer {
   std::vector<int64_t> target_;
 };
 
+struct EmbeddingOptions {
+  Initializer embeddings_initializer = "uniform";
+  Regularizer embeddings_regularizer;
+  Constraint embeddings_constraint;
+  // 0 only fills up: the output's mask is false there.
+  bool mask_zero = false;
+};
 // Rows of a table for integers: [...] to [..., output_dim].
 class HR_API Embedding : public Layer {
  public:
   Embedding(int64_t input_dim, int64_t output_dim,
-            Initializer embeddings_initializer = "uniform");
+            EmbeddingOptions options = {});
+  Embedding(int64_t input_dim, int64_t output_dim,
+            Initializer embeddings_initializer)
+      : Embedding(input_dim, output_dim,
+                  EmbeddingOptions{std::move(embeddings_initializer)}) {}
   const Variable& embeddings() const { return embeddings_; }
 
  protected:
   void MakeWeights(const TensorShape& input) override;
   Tensor Call(const Tensor& x, bool training) override;
+  Tensor MaskFor(const std::vector<Tensor>& inputs) const override;
 
  private:
   int64_t input_dim_, output_dim_;
-  Initializer initializer_;
+  EmbeddingOptions options_;
   Variable embeddings_;
+};
+
+// Steps of [n, steps, features] whose features all equal mask_value are masked,
+// and zero.
+class HR_API Masking : public Layer {
+ public:
+  explicit Masking(double mask_value = 0);
+
+ protected:
+  Tensor Call(const Tensor& x, bool training) override;
+  Tensor MaskFor(const std::vector<Tensor>& inputs) const override;
+
+ private:
+  Tensor Shown(const Tensor& x, bool keep_dims) const;
+
+  double mask_value_;
 };
 
 // Applies a function.

@@ -71,9 +71,9 @@ class HR_API Optimizer : public Module {
  public:
   Optimizer(Optimizer&&) = default;
 
-  // Updates the variables and counts the step. Null gradients are skipped;
-  // kInvalidArgument when all are null or their number is another. Slots are
-  // made at a variable's first step.
+  // Updates the variables, applies their constraints and counts the step. Null
+  // gradients are skipped; kInvalidArgument when all are null or their number
+  // is another. Slots are made at a variable's first step.
   void Apply(const std::vector<Tensor>& gradients,
              const std::vector<Variable>& variables);
   // Makes the slots of these variables now.

@@ -1,4 +1,4 @@
-// Recurrent layers: tf.keras.layers.LSTM and GRU.
+// Recurrent layers: tf.keras.layers.SimpleRNN, LSTM and GRU.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,8 @@
 
 namespace headrace::tf::layers {
 
-// Of a GRU, unit_forget_bias has no meaning; of an LSTM, reset_after has none.
+// recurrent_activation is of LSTM and GRU alone, unit_forget_bias of LSTM,
+// reset_after of GRU.
 struct RecurrentOptions {
   ActivationFunction activation = "tanh";
   ActivationFunction recurrent_activation = "sigmoid";
@@ -24,11 +25,15 @@ struct RecurrentOptions {
   // All outputs, [n, steps, units], instead of the last, [n, units].
   bool return_sequences = false;
   bool go_backwards = false;
+  Regularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
+  Constraint kernel_constraint, recurrent_constraint, bias_constraint;
 };
 
-// What LSTM and GRU share: a cell that is run over the second axis of [n,
+// What recurrent layers share: a cell that is run over the second axis of [n,
 // steps, features]. Checkpoints know the weights as cell/kernel,
-// cell/recurrent_kernel and cell/bias.
+// cell/recurrent_kernel and cell/bias. Where the inputs' mask, a bool [n,
+// steps], is false, states and outputs stay what they were; outputs of all
+// steps have the same mask.
 class HR_API Recurrent : public Layer {
  public:
   struct Result {
@@ -36,16 +41,25 @@ class HR_API Recurrent : public Layer {
     std::vector<Tensor> states;  // the last ones
   };
   // The same as operator(), with the states, and from other states than zeros.
-  // Where `mask`, a bool [n, steps], is false, states and outputs stay what
-  // they were.
+  // A `mask` takes the place of the inputs'.
   Result Run(const Tensor& x, const std::vector<Tensor>& initial_states = {},
              const Tensor& mask = {}, bool training = false);
+  // A layer of the same options, without weights, that goes the other way.
+  // Initializers without seeds draw other values.
+  virtual std::shared_ptr<Recurrent> Reversed() const = 0;
+  bool return_sequences() const { return options_.return_sequences; }
 
  protected:
+  // Bidirectional: outputs of masked steps are zeros.
+  friend class Bidirectional;
+  void set_zero_output_for_mask() { zero_output_for_mask_ = true; }
+
   Recurrent(std::string name, int64_t units, int64_t gates, int64_t states,
             RecurrentOptions options);
   void MakeWeights(const TensorShape& input) override;
   Tensor Call(const Tensor& x, bool training) override;
+  Tensor MaskFor(const std::vector<Tensor>& inputs) const override;
+  RecurrentOptions ReversedOptions() const;
 
   // One step: `projected` is [n, gates * units], the input's product with the
   // kernel and bias. Replaces the states, of which the first is the output.
@@ -67,8 +81,20 @@ class HR_API Recurrent : public Layer {
 
   int64_t units_, gates_, states_;
   RecurrentOptions options_;
+  bool zero_output_for_mask_ = false;
   Module& cell_;
   Variable kernel_, recurrent_kernel_, bias_;
+};
+
+// activation(x @ kernel + h @ recurrent_kernel + bias); one state, the output.
+class HR_API SimpleRNN : public Recurrent {
+ public:
+  explicit SimpleRNN(int64_t units, RecurrentOptions options = {});
+  std::shared_ptr<Recurrent> Reversed() const override;
+
+ protected:
+  void Step(const Tensor& projected, const Tensor& drop,
+            std::vector<Tensor>* states) const override;
 };
 
 // Long short-term memory (Hochreiter and Schmidhuber, 1997); gates in the order
@@ -76,6 +102,7 @@ class HR_API Recurrent : public Layer {
 class HR_API LSTM : public Recurrent {
  public:
   explicit LSTM(int64_t units, RecurrentOptions options = {});
+  std::shared_ptr<Recurrent> Reversed() const override;
 
  protected:
   void Step(const Tensor& projected, const Tensor& drop,
@@ -88,6 +115,7 @@ class HR_API LSTM : public Recurrent {
 class HR_API GRU : public Recurrent {
  public:
   explicit GRU(int64_t units, RecurrentOptions options = {});
+  std::shared_ptr<Recurrent> Reversed() const override;
 
  protected:
   void Step(const Tensor& projected, const Tensor& drop,

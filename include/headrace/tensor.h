@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -103,9 +104,11 @@ class HR_API Tensor {
   Tensor(const char* value);         // NOLINT
   Tensor(const std::string& value);  // NOLINT
   Tensor(const Tensor& o);
-  Tensor(Tensor&& o) noexcept : rep_(std::exchange(o.rep_, nullptr)) {}
+  Tensor(Tensor&& o) noexcept
+      : rep_(std::exchange(o.rep_, nullptr)), mask_(std::move(o.mask_)) {}
   Tensor& operator=(Tensor o) noexcept {
     std::swap(rep_, o.rep_);
+    std::swap(mask_, o.mask_);
     return *this;
   }
   ~Tensor();
@@ -157,11 +160,24 @@ class HR_API Tensor {
 
   Tensor operator-() const;
 
+  // What layers tell one another about this handle: a bool tensor, [batch,
+  // steps], that is false where steps only fill up (layers::Embedding with
+  // mask_zero, layers::Masking); null where there is none. Copies keep it,
+  // results of ops have none.
+  Tensor mask() const { return mask_ ? *mask_ : Tensor(); }
+  // The same tensor with that mask; without any for a null one.
+  Tensor with_mask(const Tensor& mask) const {
+    Tensor out = *this;
+    out.mask_ = mask ? std::make_shared<const Tensor>(mask) : nullptr;
+    return out;
+  }
+
  private:
   friend struct internal::Access;
   const void* Data(DType dtype) const;
   void CheckScalar() const;
   void* rep_ = nullptr;  // a headrace::Value
+  std::shared_ptr<const Tensor> mask_;
 };
 
 // An operand of + - * / and comparisons: a tensor (or what converts to one),

@@ -8,6 +8,12 @@
 // Killed at any moment and started again, it goes on at the newest checkpoint,
 // and when that holds the model, the optimizer and the iterator, it ends as if
 // nothing had happened, bit for bit.
+//
+// Or by epochs, with validation and callbacks:
+//
+//   tf::train::Fit(model, adam, loss, batches,
+//                  {.epochs = 10, .metrics = {&accuracy}, .validation = &test,
+//                   .callbacks = {&stopping}});
 #pragma once
 
 #include <cstdint>
@@ -15,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "headrace/callbacks.h"
 #include "headrace/checkpoint.h"
 #include "headrace/data.h"
 #include "headrace/layers.h"
@@ -30,31 +37,50 @@ struct Progress {
   float loss = 0;     // the mean since the last report
   // The metrics' results since then, in their order.
   std::vector<float> metrics;
+  // Of an epoch's end: its number from 0, and all values by name, those of the
+  // validation data too; else -1 and none.
+  int64_t epoch = -1;
+  Logs logs;
 };
 
 struct FitOptions {
   // Steps in all, earlier runs' included; 0: to the end of the data.
   int64_t steps = 0;
+  // Passes over a dataset, or, with steps_per_epoch, so many steps each, of
+  // data that is gone along once. 0: one, whose reports come by steps. An
+  // iterator's epochs need steps_per_epoch; its first one is that of the step.
+  int64_t epochs = 0, steps_per_epoch = 0;
+  // A dataset's first epoch: those before were done by an earlier run.
+  int64_t initial_epoch = 0;
+  // Components of elements that are the model's inputs; labels come behind.
+  int64_t inputs = 1;
   // Shown beside the loss; they are reset after each report.
   std::vector<metrics::Metric*> metrics;
-  // Saves every so many steps and at the end; 0: at the end alone.
+  // Saves every so many steps and at the end; 0: after each epoch.
   CheckpointManager* manager = nullptr;
   int64_t save_every = 0;
   CheckpointOptions save_options;
   // A line on stdout, and scalars for TensorBoard, every so many steps (0: as
-  // often as it saves, or every 50) and at the end.
+  // often as it saves, or every 50) and at the end. With epochs: after each,
+  // and report_every must be 0.
   int64_t report_every = 0;
   bool verbose = true;
   EventFileWriter* events = nullptr;
   // Called with every report, before the checkpoint is saved; false ends the
   // training there.
   std::function<bool(const Progress&)> on_report;
+  // Evaluated at the end of each epoch, with the metrics.
+  const data::Dataset* validation = nullptr;
+  // They must outlive the call.
+  std::vector<Callback*> callbacks;
 };
 
-// Trains on what the iterator gives: elements of features and labels, and
-// sample weights if there are three. The step is traced once for each shape of
-// elements. Returns the last report. Throws what any part throws, also
-// asynchronous saves; kInvalidArgument for other elements.
+// Trains on what the iterator gives: elements of inputs and labels, and sample
+// weights behind. The loss is the mean of `loss` and the model's losses()
+// (penalties of weights); a mask of the model's output weighs it. The step is
+// traced once for each shape of elements. Returns the last report. Throws what
+// any part throws, also asynchronous saves; kInvalidArgument for other elements
+// and options that do not go together.
 HR_API Progress Fit(layers::Layer& model, Optimizer& optimizer,
                     const losses::Loss& loss, data::Iterator& batches,
                     const FitOptions& options = {});
@@ -63,9 +89,11 @@ HR_API Progress Fit(layers::Layer& model, Optimizer& optimizer,
                     const losses::Loss& loss, const data::Dataset& batches,
                     const FitOptions& options = {});
 
-// The mean loss over all elements, without training; the metrics take them in.
+// The mean loss over all elements, penalties of weights included, without
+// training; the metrics take them in. `inputs` as for Fit.
 HR_API float Evaluate(layers::Layer& model, const losses::Loss& loss,
                       const data::Dataset& batches,
-                      const std::vector<metrics::Metric*>& metrics = {});
+                      const std::vector<metrics::Metric*>& metrics = {},
+                      int64_t inputs = 1);
 
 }  // namespace headrace::tf::train

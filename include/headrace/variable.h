@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/constraints.h"
 #include "headrace/tensor.h"
 
 namespace headrace {
@@ -20,9 +21,10 @@ namespace headrace::tf {
 class HR_API Variable {
  public:
   Variable() = default;  // none; using it throws
-  // Dtype and shape are those of `initial`, for good.
+  // Dtype and shape are those of `initial`, for good. Optimizers apply the
+  // constraint to what they made of it; assignments are not checked.
   explicit Variable(const Tensor& initial, std::string name = "Variable",
-                    bool trainable = true);
+                    bool trainable = true, Constraint constraint = {});
 
   // The value now (or, in a traced function, when the call gets there).
   Tensor value() const;
@@ -35,6 +37,7 @@ class HR_API Variable {
   TensorShape shape() const;
   const std::string& name() const;
   bool trainable() const;
+  const Constraint& constraint() const;
   // The resource handle that ops on variables take.
   const Tensor& handle() const;
   explicit operator bool() const { return state_ != nullptr; }

@@ -18,6 +18,8 @@ namespace nb = nanobind;
 NB_MODULE(_headrace, m) {
   using namespace headrace::bind;
   PyObject* module = m.ptr();
+  // What a tape in a program's globals keeps may outlive the module at exit.
+  nb::set_leak_warnings(false);
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
       !AddTensorFunctions(module) || !AddFunctionType(module)) {

@@ -116,6 +116,7 @@ class PyTape {
   void Stop() { tape_.Stop(); }
   bool recording() const { return tape_.recording(); }
   void Reset() { tape_.Reset(); }
+  void KeepVariables() { tape_.KeepVariables(); }
   void Watch(nb::handle o) { tape_.Watch(Watched(o)); }
   nb::list WatchedVariables() const {
     nb::list handles;
@@ -163,6 +164,7 @@ void AddTape(nb::module_& m) {
       .def("start", &PyTape::Start)
       .def("stop", &PyTape::Stop)
       .def("reset", &PyTape::Reset)
+      .def("keep_variables", &PyTape::KeepVariables)
       .def("watch", &PyTape::Watch)
       .def("gradients", &PyTape::Gradients, nb::arg("targets"),
            nb::arg("sources"), nb::arg("output_gradients").none())

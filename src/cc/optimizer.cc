@@ -170,6 +170,7 @@ void Optimizer::Apply(const std::vector<Tensor>& gradients,
       v.assign_sub(v.value() * step);
     }
     Update(kept[i], v, known->second);
+    if (v.constraint()) v.assign(v.constraint()(v.value()));
   }
   iterations_.assign_add(Tensor(int64_t{1}));
 }

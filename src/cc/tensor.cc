@@ -100,7 +100,7 @@ Tensor::Tensor(bool v) : Tensor(ScalarOf(v)) {}
 Tensor::Tensor(const char* v) : Tensor(ScalarOf(std::string(v))) {}
 Tensor::Tensor(const std::string& v) : Tensor(ScalarOf(v)) {}
 
-Tensor::Tensor(const Tensor& o) {
+Tensor::Tensor(const Tensor& o) : mask_(o.mask_) {
   new (&rep_) Value(*reinterpret_cast<const Value*>(&o.rep_));
 }
 Tensor::~Tensor() { reinterpret_cast<Value*>(&rep_)->~Value(); }

@@ -19,15 +19,18 @@ struct Variable::State {
   TensorShape shape;
   std::string name;
   bool trainable;
+  Constraint constraint;
   TrackablePtr node;  // what checkpoints see
 };
 
-Variable::Variable(const Tensor& initial, std::string name, bool trainable) {
+Variable::Variable(const Tensor& initial, std::string name, bool trainable,
+                   Constraint constraint) {
   auto state = std::make_shared<State>();
   state->dtype = initial.dtype();
   state->shape = initial.shape();
   state->name = std::move(name);
   state->trainable = trainable;
+  state->constraint = std::move(constraint);
   if (initial.is_symbolic()) {
     throw Error(ErrorCode::kFailedPrecondition,
                 "a variable cannot start from a tensor of a traced function; "
@@ -82,6 +85,9 @@ DType Variable::dtype() const { return handle(), state_->dtype; }
 TensorShape Variable::shape() const { return handle(), state_->shape; }
 const std::string& Variable::name() const { return handle(), state_->name; }
 bool Variable::trainable() const { return handle(), state_->trainable; }
+const Constraint& Variable::constraint() const {
+  return handle(), state_->constraint;
+}
 
 TrackablePtr internal::Access::NodeOf(const Variable& v) {
   return v.handle(), v.state_->node;

@@ -51,6 +51,12 @@ void Tape::Reset() {
   watched_.clear();
 }
 
+void Tape::KeepVariables() {
+  std::vector<Value> variables = std::move(variables_);
+  Reset();
+  variables_ = std::move(variables);
+}
+
 void Tape::VariableAccessed(const Value& handle) {
   if (!watch_variables_ || reached_.contains(handle.id())) return;
   Watch(handle);

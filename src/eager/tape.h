@@ -35,6 +35,8 @@ class Tape : public Recorder {
   const std::vector<Value>& watched_variables() const { return variables_; }
   // Forgets everything.
   void Reset();
+  // Forgets all but which variables were watched; nothing can be asked then.
+  void KeepVariables();
 
   // d(sum of targets . output_gradients) / d(source), one a source, null where
   // nothing flows. `output_gradients` is empty (ones) or one a target, null

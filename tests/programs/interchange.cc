@@ -31,13 +31,149 @@ tf::Tensor Waves(const tf::TensorShape& shape) {
 }
 
 struct Case {
-  std::unique_ptr<layers::Sequential> model;
+  std::unique_ptr<layers::Layer> model;
   tf::Tensor inputs;
 };
 
+tf::Tensor Words() {
+  std::vector<int32_t> ids;
+  for (int i = 0; i < 20; ++i) ids.push_back(i * i % 9);
+  return tf::Tensor::From(ids, {4, 5});
+}
+
+// Penalties and constraints of all kinds.
+Case MakeHeld() {
+  auto m = std::make_unique<layers::Sequential>();
+  namespace reg = tf::regularizers;
+  namespace con = tf::constraints;
+  m->Add(layers::Dense(4, {.activation = "tanh",
+                           .kernel_initializer = init::GlorotUniform(1),
+                           .kernel_regularizer = reg::L2(0.1),
+                           .bias_regularizer = "l1",
+                           .kernel_constraint = con::MaxNorm(0.9)}));
+  m->Add(layers::Dense(4, {.kernel_initializer = init::GlorotUniform(2),
+                           .kernel_regularizer = reg::L1L2(0.01, 0.02),
+                           .kernel_constraint = con::MinMaxNorm(.5, .8, .9),
+                           .bias_constraint = "non_neg"}));
+  m->Add(layers::Dense(2, {.kernel_initializer = init::HeNormal(3),
+                           .kernel_regularizer = reg::Orthogonal(0.1),
+                           .kernel_constraint = con::UnitNorm(1)}));
+  return {std::move(m), Waves({10, 3})};
+}
+
+// Layers of one and of three dimensions.
+Case MakeSeries() {
+  auto m = std::make_unique<layers::Sequential>();
+  m->Add(layers::Conv1D(4, 3,
+                        {.padding = "causal",
+                         .dilation_rate = 2,
+                         .activation = "relu",
+                         .kernel_initializer = init::GlorotUniform(1)}));
+  m->Add(layers::MaxPool1D(2, {.padding = "same"}));
+  m->Add(layers::Conv1D(
+      4, 2, {.strides = 2, .kernel_initializer = init::GlorotUniform(2)}));
+  m->Add(layers::AveragePool1D(2, {.strides = 1}));
+  m->Add(layers::Flatten());
+  m->Add(layers::Dense(2, {.kernel_initializer = init::GlorotUniform(3)}));
+  return {std::move(m), Waves({3, 18, 2})};
+}
+Case MakeVolumes() {
+  auto m = std::make_unique<layers::Sequential>();
+  m->Add(layers::Conv3D(3, {2, 3, 3},
+                        {.padding = "same",
+                         .activation = "tanh",
+                         .kernel_initializer = init::GlorotUniform(1)}));
+  m->Add(layers::MaxPool3D(2));
+  m->Add(layers::AveragePool3D({1, 2, 2}, {.strides = 1}));
+  m->Add(layers::GlobalAveragePool3D());
+  m->Add(layers::Dense(2, {.kernel_initializer = init::GlorotUniform(3)}));
+  return {std::move(m), Waves({2, 4, 6, 6, 2})};
+}
+
+Case MakeImages() {
+  auto m = std::make_unique<layers::Sequential>();
+  m->Add(layers::ZeroPadding2D(1, 0, 2, 1));
+  m->Add(layers::SeparableConv2D(
+      4, 3,
+      {.strides = 2,
+       .depth_multiplier = 2,
+       .activation = "relu",
+       .depthwise_initializer = init::GlorotUniform(1),
+       .pointwise_initializer = init::GlorotUniform(2)}));
+  m->Add(layers::Conv2DTranspose(3, 3,
+                                 {.strides = 2,
+                                  .padding = "same",
+                                  .kernel_initializer = init::GlorotUniform(3)},
+                                 1));
+  m->Add(layers::UpSampling2D({2, 1}));
+  m->Add(layers::GlobalAveragePool2D());
+  m->Add(layers::Dense(2, {.kernel_initializer = init::GlorotUniform(4)}));
+  return {std::move(m), Waves({2, 8, 8, 2})};
+}
+
+// Masks from layer to layer.
+Case MakeMasked() {
+  auto m = std::make_unique<layers::Sequential>();
+  m->Add(layers::Embedding(
+      9, 4,
+      {.embeddings_initializer = init::RandomUniform(-.1, .1, 6),
+       .embeddings_regularizer = "l2",
+       .mask_zero = true}));
+  m->Add(layers::Bidirectional(
+      layers::LSTM(3, {.kernel_initializer = init::GlorotUniform(7),
+                       .recurrent_initializer = init::Orthogonal(1, 8),
+                       .return_sequences = true,
+                       .kernel_regularizer = "l2"})));
+  m->Add(layers::TimeDistributed(layers::Dense(
+      3,
+      {.activation = "tanh", .kernel_initializer = init::GlorotUniform(9)})));
+  m->Add(layers::SimpleRNN(3, {.kernel_initializer = init::GlorotUniform(10),
+                               .recurrent_initializer = init::Orthogonal(1, 11),
+                               .return_sequences = true,
+                               .recurrent_constraint = "unit_norm"}));
+  m->Add(layers::GlobalAveragePool1D());
+  m->Add(layers::Dense(2, {.kernel_initializer = init::GlorotUniform(12)}));
+  return {std::move(m), Words()};
+}
+
+// A model of one's own with attention.
+struct Attending : layers::Layer {
+  layers::Embedding embed{
+      9,
+      4,
+      {.embeddings_initializer = init::RandomUniform(-.5, .5, 6),
+       .mask_zero = true}};
+  layers::MultiHeadAttention heads{
+      2, 3, {.kernel_initializer = init::GlorotUniform(7)}};
+  layers::Attention dots{{.use_scale = true}};
+  layers::AdditiveAttention sums{{.use_scale = false}};
+  layers::Add add;
+  layers::Concatenate both;
+  layers::LayerNormalization norm;
+  layers::GlobalAveragePool1D pool;
+  layers::Dense out{2, {.kernel_initializer = init::GlorotUniform(9)}};
+
+  Attending() {
+    Track("embed", &embed), Track("heads", &heads), Track("dots", &dots);
+    Track("sums", &sums), Track("norm", &norm), Track("out", &out);
+  }
+  tf::Tensor Call(const tf::Tensor& ids, bool training) override {
+    const tf::Tensor x = embed(ids);
+    const tf::Tensor y = norm(add({x, heads({x, x})}));
+    return out(pool(both({dots({y, y}), sums({y, y})})));
+  }
+};
+
 Case MakeCase(const std::string& kind) {
-  Case c{std::make_unique<layers::Sequential>(), {}};
-  layers::Sequential& m = *c.model;
+  if (kind == "held") return MakeHeld();
+  if (kind == "series") return MakeSeries();
+  if (kind == "volumes") return MakeVolumes();
+  if (kind == "images") return MakeImages();
+  if (kind == "masked") return MakeMasked();
+  if (kind == "attention") return {std::make_unique<Attending>(), Words()};
+  auto owned = std::make_unique<layers::Sequential>();
+  layers::Sequential& m = *owned;
+  Case c{std::move(owned), {}};
   if (kind == "mlp") {
     m.Add(layers::Dense(4, {.activation = "relu",
                             .kernel_initializer = init::GlorotUniform(1)}));
@@ -69,9 +205,7 @@ Case MakeCase(const std::string& kind) {
                           .recurrent_initializer = init::Orthogonal(1, 10)}));
     m.Add(layers::LayerNormalization());
     m.Add(layers::Dense(2, {.kernel_initializer = init::LecunUniform(11)}));
-    std::vector<int32_t> ids;
-    for (int i = 0; i < 20; ++i) ids.push_back(i * i % 9);
-    c.inputs = tf::Tensor::From(ids, {4, 5});
+    c.inputs = Words();
   }
   return c;
 }
@@ -98,13 +232,15 @@ int main(int argc, char** argv) {
     tf::Checkpoint checkpoint({{"net", *c.model}, {"optimizer", *optimizer}});
     // Nothing is built yet: values arrive as the weights are made.
     if (std::string(argv[3]) != "-") checkpoint.restore(argv[3], true);
-    c.model->Build(c.inputs.shape());
+    c.model->Build(c.inputs.shape(), c.inputs.dtype());
     optimizer->Build(c.model->trainable_variables());
     auto train = tf::function<1>([&](const std::vector<tf::Tensor>& in) {
       tf::GradientTape tape;
       const tf::Tensor error = (*c.model)(in[0], true) - 1.0;
-      const tf::Tensor loss =
-          tf::Mean(error * error, tf::Tensor::From<int32_t>({0, 1}));
+      std::vector<tf::Tensor> parts = c.model->losses();
+      parts.insert(parts.begin(),
+                   tf::Mean(error * error, tf::Tensor::From<int32_t>({0, 1})));
+      const tf::Tensor loss = tf::AddN(parts);
       const auto variables = c.model->trainable_variables();
       optimizer->Apply(tape.gradient(loss, variables), variables);
       return loss;

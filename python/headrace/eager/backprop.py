@@ -37,6 +37,7 @@ class GradientTape:
         self._persistent = persistent
         self._watch_accessed_variables = watch_accessed_variables
         self._tape = None
+        self._dropped = None  # the tape after its one use
         self._recording = False
         self._variables = {}
 
@@ -56,7 +57,7 @@ class GradientTape:
             )
         if self._tape is None:
             # Persistent below: a jacobian walks it once an element, and what is
-            # used once is dropped by self._tape = None.
+            # used once is dropped by self._drop().
             self._tape = _headrace.Tape(True, self._watch_accessed_variables)
         self._tape.start()
         self._recording = True
@@ -97,11 +98,17 @@ class GradientTape:
 
     def watched_variables(self):
         """The variables watched, in the order of first access."""
-        if self._tape is None:
-            return ()
         from headrace.framework import variables
 
-        return tuple(variables.of_handle(h) for h in self._tape.watched_variables())
+        tape = self._tape or self._dropped
+        handles = () if tape is None else tape.watched_variables()
+        found = [variables.of_handle(h) for h in handles]
+        return tuple(v for v in found if v is not None)
+
+    def _drop(self):
+        """Lets go of all but the variables that were watched."""
+        self._dropped, self._tape = self._tape, None
+        self._dropped.keep_variables()
 
     def _check_use(self):
         if self._tape is None:
@@ -141,7 +148,7 @@ class GradientTape:
         given = self._given(output_gradients)
         found = self._tape.gradients(targets, flat_sources, given)
         if not self._persistent:
-            self._tape = None
+            self._drop()
         result = [from_gradient(g) for g in found]
         if unconnected == UnconnectedGradients.ZERO:
             result = [
@@ -207,7 +214,7 @@ class GradientTape:
             self._pop()
         rows = self._rows(target, flat_sources, unconnected_gradients)
         if not self._persistent:
-            self._tape = None
+            self._drop()
         out = []
         for i, s in enumerate(flat_sources):
             column = [r[i] for r in rows]
@@ -276,14 +283,14 @@ class GradientTape:
             found = from_gradient(found)
             if found is None:
                 if not self._persistent:
-                    self._tape = None
+                    self._drop()
                 if UnconnectedGradients(unconnected_gradients).value == "zero":
                     full = target.shape.concatenate(source.shape[1:])
                     return array_ops.zeros(full, source.dtype)
                 return None
             columns.append(conversion.convert_to_tensor(found))
         if not self._persistent:
-            self._tape = None
+            self._drop()
         stacked = array_ops.stack(columns, axis=1)
         return array_ops.reshape(stacked, target.shape.concatenate(source.shape[1:]))
 

@@ -19,6 +19,32 @@ def test_structures_and_persistence():
     assert tape.watched_variables()[0] is x
 
 
+def test_watched_variables_stay_known():
+    v = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = v * v
+    assert tape.gradient(y, v).numpy() == 4.0
+    assert tape.watched_variables() == (v,)
+    with pytest.raises(RuntimeError):
+        tape.gradient(y, v)
+
+
+def test_custom_gradients_watch_what_they_alone_read():
+    v = tf.Variable(2.0)
+
+    @tf.custom_gradient
+    def f(x):
+        return x * v, lambda d, variables=None: (d * 3.0 * v, [d * 7.0 * x * v])
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as tape:
+            y = f(x)
+        d = tape.gradient(y, v)
+    assert d.numpy() == 42.0
+    assert outer.gradient(d, v).numpy() == 21.0
+
+
 def test_a_plain_tape_is_used_once():
     x = tf.constant(1.0)
     with tf.GradientTape() as tape:

@@ -14,8 +14,170 @@ def waves(shape):
     return (i.astype("float32") / 8 - np.float32(0.25)).reshape(shape)
 
 
+def words():
+    return (np.arange(20, dtype="int32") ** 2 % 9).reshape(4, 5)
+
+
+def held(tf, k, init):
+    """Penalties and constraints of all kinds."""
+    reg, con = tf.keras.regularizers, tf.keras.constraints
+    first = k.Dense(
+        4,
+        "tanh",
+        kernel_initializer=init.GlorotUniform(1),
+        kernel_regularizer=reg.L2(0.1),
+        bias_regularizer="l1",
+        kernel_constraint=con.MaxNorm(0.9),
+    )
+    second = k.Dense(
+        4,
+        kernel_initializer=init.GlorotUniform(2),
+        kernel_regularizer=reg.L1L2(0.01, 0.02),
+        kernel_constraint=con.MinMaxNorm(0.5, 0.8, 0.9),
+        bias_constraint="non_neg",
+    )
+    third = k.Dense(
+        2,
+        kernel_initializer=init.HeNormal(3),
+        kernel_regularizer=reg.OrthogonalRegularizer(0.1),
+        kernel_constraint=con.UnitNorm(1),
+    )
+    return tf.keras.Sequential([first, second, third]), waves((10, 3))
+
+
+def series(tf, k, init):
+    first = k.Conv1D(
+        4,
+        3,
+        padding="causal",
+        dilation_rate=2,
+        activation="relu",
+        kernel_initializer=init.GlorotUniform(1),
+    )
+    stack = [
+        first,
+        k.MaxPooling1D(2, padding="same"),
+        k.Conv1D(4, 2, strides=2, kernel_initializer=init.GlorotUniform(2)),
+        k.AveragePooling1D(2, strides=1),
+        k.Flatten(),
+        k.Dense(2, kernel_initializer=init.GlorotUniform(3)),
+    ]
+    return tf.keras.Sequential(stack), waves((3, 18, 2))
+
+
+def volumes(tf, k, init):
+    first = k.Conv3D(
+        3,
+        (2, 3, 3),
+        padding="same",
+        activation="tanh",
+        kernel_initializer=init.GlorotUniform(1),
+    )
+    stack = [
+        first,
+        k.MaxPooling3D(2),
+        k.AveragePooling3D((1, 2, 2), strides=1),
+        k.GlobalAveragePooling3D(),
+        k.Dense(2, kernel_initializer=init.GlorotUniform(3)),
+    ]
+    return tf.keras.Sequential(stack), waves((2, 4, 6, 6, 2))
+
+
+def images(tf, k, init):
+    separable = k.SeparableConv2D(
+        4,
+        3,
+        strides=2,
+        depth_multiplier=2,
+        activation="relu",
+        depthwise_initializer=init.GlorotUniform(1),
+        pointwise_initializer=init.GlorotUniform(2),
+    )
+    transposed = k.Conv2DTranspose(
+        3,
+        3,
+        strides=2,
+        padding="same",
+        output_padding=1,
+        kernel_initializer=init.GlorotUniform(3),
+    )
+    stack = [
+        k.ZeroPadding2D(((1, 0), (2, 1))),
+        separable,
+        transposed,
+        k.UpSampling2D((2, 1)),
+        k.GlobalAveragePooling2D(),
+        k.Dense(2, kernel_initializer=init.GlorotUniform(4)),
+    ]
+    return tf.keras.Sequential(stack), waves((2, 8, 8, 2))
+
+
+def masked(tf, k, init):
+    """Masks from layer to layer."""
+    embedding = k.Embedding(
+        9,
+        4,
+        init.RandomUniform(-0.1, 0.1, 6),
+        embeddings_regularizer="l2",
+        mask_zero=True,
+    )
+    lstm = k.LSTM(
+        3,
+        kernel_initializer=init.GlorotUniform(7),
+        recurrent_initializer=init.Orthogonal(1, 8),
+        return_sequences=True,
+        kernel_regularizer="l2",
+    )
+    simple = k.SimpleRNN(
+        3,
+        kernel_initializer=init.GlorotUniform(10),
+        recurrent_initializer=init.Orthogonal(1, 11),
+        return_sequences=True,
+        recurrent_constraint="unit_norm",
+    )
+    each = k.Dense(3, "tanh", kernel_initializer=init.GlorotUniform(9))
+    stack = [
+        embedding,
+        k.Bidirectional(lstm),
+        k.TimeDistributed(each),
+        simple,
+        k.GlobalAveragePooling1D(),
+        k.Dense(2, kernel_initializer=init.GlorotUniform(12)),
+    ]
+    return tf.keras.Sequential(stack), words()
+
+
+def attention(tf, k, init):
+    """A model of one's own with attention."""
+
+    class Attending(tf.keras.Model):
+        def __init__(self):
+            super().__init__()
+            table = init.RandomUniform(-0.5, 0.5, 6)
+            self.embed = k.Embedding(9, 4, table, mask_zero=True)
+            self.heads = k.MultiHeadAttention(
+                2, 3, kernel_initializer=init.GlorotUniform(7)
+            )
+            self.dots = k.Attention(use_scale=True)
+            self.sums = k.AdditiveAttention(use_scale=False)
+            self.norm = k.LayerNormalization()
+            self.out = k.Dense(2, kernel_initializer=init.GlorotUniform(9))
+
+        def call(self, ids, training=False):
+            x = self.embed(ids)
+            y = self.norm(k.Add()([x, self.heads(x, x)]))
+            both = k.Concatenate()([self.dots([y, y]), self.sums([y, y])])
+            return self.out(k.GlobalAveragePooling1D()(both))
+
+    return Attending(), words()
+
+
 def make_case(tf, kind):
     k, init = tf.keras.layers, tf.keras.initializers
+    for more in (held, series, volumes, images, masked, attention):
+        if more.__name__ == kind:
+            model, x = more(tf, k, init)
+            return model, tf.constant(x)
     if kind == "mlp":
         stack = [
             k.Dense(4, "relu", kernel_initializer=init.GlorotUniform(1)),
@@ -62,7 +224,7 @@ def make_case(tf, kind):
             k.LayerNormalization(),
             k.Dense(2, kernel_initializer=init.LecunUniform(11)),
         ]
-        x = (np.arange(20, dtype="int32") ** 2 % 9).reshape(4, 5)
+        x = words()
     return tf.keras.Sequential(stack), tf.constant(x)
 
 
@@ -85,7 +247,7 @@ def run(tf, model, optimizer, source, target, steps, legacy=False):
     def train(x):
         with tf.GradientTape() as tape:
             error = net(x, training=True) - 1.0
-            loss = tf.reduce_mean(error * error)
+            loss = tf.add_n([tf.reduce_mean(error * error), *net.losses])
         variables = net.trainable_variables
         optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
 

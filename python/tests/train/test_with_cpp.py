@@ -15,7 +15,10 @@ ROOT = pathlib.Path(__file__).parents[3]
 PROGRAM = ROOT / "build" / "tests" / "interchange"
 TENSORFLOW = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
 OPTIMIZERS = ["SGD", "Momentum", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl"]
-CASES = [("mlp", o) for o in OPTIMIZERS] + [("cnn", "Adam"), ("text", "Adam")]
+KINDS = "cnn text held series volumes images masked attention".split()
+CASES = [("mlp", o) for o in OPTIMIZERS] + [(kind, "Adam") for kind in KINDS[:-1]]
+# Keys' biases have no gradient but rounding, which Adam would blow up.
+CASES.append(("attention", "SGD"))
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="no C++ build")
 
@@ -73,14 +76,16 @@ def assert_same(first, second, tolerance=0.0):
 @pytest.mark.parametrize("model,optimizer", CASES)
 def test_both_train_alike_and_in_turns(tmp_path, model, optimizer):
     kind = model, optimizer
+    # Attention's chains are fused otherwise in the two graphs: a last bit differs.
+    tolerance = 1e-6 if model == "attention" else 0.0
     for run, name in ((cpp, "c0"), (python, "p0")):
         run(*kind, "-", tmp_path / name, 2)
-    assert_same(tmp_path / "c0", tmp_path / "p0")
+    assert_same(tmp_path / "c0", tmp_path / "p0", tolerance)
     cpp(*kind, tmp_path / "p0", tmp_path / "c1", 2)
     python(*kind, tmp_path / "c0", tmp_path / "p1", 2)
     python(*kind, "-", tmp_path / "whole", 4)
-    assert_same(tmp_path / "c1", tmp_path / "whole")
-    assert_same(tmp_path / "p1", tmp_path / "whole")
+    assert_same(tmp_path / "c1", tmp_path / "whole", tolerance)
+    assert_same(tmp_path / "p1", tmp_path / "whole", tolerance)
 
 
 @pytest.fixture(scope="module")

@@ -224,4 +224,136 @@ TEST(Data, PlacesAreSaved) {
   }
 }
 
+TEST(Data, ComponentsHaveNames) {
+  using data::Named;
+  const tf::Tensor x = tf::Tensor::From<int64_t>({1, 2, 3});
+  const Dataset rows =
+      Dataset::FromTensorSlices(Named{{"y", x * 10}, {"x", x}});
+  EXPECT_EQ(rows.spec().names, (std::vector<std::string>{"x", "y"}));
+  const Dataset pairs = rows.Skip(1).Map([](const Named& e) {
+    return std::pair(Named{{"sum", e.at("x") + e.at("y")}}, e.at("x"));
+  });
+  const Dataset batches =
+      pairs.Filter([](const Named& e, const tf::Tensor& x) { return x > 0; })
+          .Batch(2)
+          .Prefetch();
+  for (const Element& e : batches) {
+    EXPECT_EQ(batches.NamedOf(e).at("sum").vector<int64_t>(), (Ints{22, 33}));
+    EXPECT_EQ(e[1].vector<int64_t>(), (Ints{2, 3}));
+  }
+  EXPECT_EQ(batches.IndexOf("sum"), 0u);
+  EXPECT_THROW(batches.IndexOf("x"), tf::Error);
+  const Dataset both = Dataset::Zip({Dataset::Range(3), rows});
+  EXPECT_EQ(both.spec().names, (std::vector<std::string>{"", "x", "y"}));
+  EXPECT_THROW(Dataset::Range(2).Map([](const Named& e) { return e; }),
+               tf::Error);
+  EXPECT_THROW(rows.Map([](const Named&, const tf::Tensor& x) { return x; }),
+               tf::Error);
+}
+
+TEST(Data, KeepsAState) {
+  const Dataset sums = Dataset::Range(1, 5).Scan(
+      {tf::Tensor(int64_t{0})}, [](const Element& s, const Element& e) {
+        const tf::Tensor sum = s[0] + e[0];
+        return std::pair(Element{sum}, Element{sum * 2});
+      });
+  EXPECT_EQ(All(sums), (Ints{2, 6, 12, 20}));
+  const Element last = Dataset::Range(5).Reduce(
+      {tf::Tensor(int64_t{1}), tf::Tensor(int64_t{0})},
+      [](const Element& s, const Element& e) {
+        return Element{s[0] + e[0], s[1] + tf::Tensor(int64_t{1})};
+      });
+  EXPECT_EQ(last[0].item<int64_t>(), 11);
+  EXPECT_EQ(last[1].item<int64_t>(), 5);
+  // A state whose shape changes is traced with what both may be.
+  const Element grown = Dataset::Range(3).Reduce(
+      {tf::Tensor::From<int64_t>({7})}, [](const Element& s, const Element& e) {
+        return Element{tf::ConcatV2({s[0], tf::ExpandDims(e[0], 0)}, 0)};
+      });
+  EXPECT_EQ(grown[0].vector<int64_t>(), (Ints{7, 0, 1, 2}));
+  EXPECT_THROW(Dataset::Range(3).Reduce(
+                   {tf::Tensor(1.0f)},
+                   [](const Element& s, const Element& e) { return e; }),
+               tf::Error);
+}
+
+TEST(Data, GroupsByKey) {
+  const Dataset parity = Dataset::Range(7).GroupByWindow(
+      [](const tf::Tensor& x) {
+        return tf::FloorMod(x, tf::Tensor(int64_t{2}));
+      },
+      [](const tf::Tensor& key, const Dataset& window) {
+        return window.Batch(3);
+      },
+      3);
+  EXPECT_EQ(All(parity), (Ints{0, 2, 4, 1, 3, 5, 6}));
+  const auto fill = [](const tf::Tensor& n) {
+    return tf::Fill(tf::ExpandDims(n, 0), n);
+  };
+  const Dataset rows =
+      Dataset::FromTensorSlices({tf::Tensor::From<int64_t>({1, 4, 2, 3, 1})})
+          .Map(fill);
+  const auto length = [](const tf::Tensor& row) { return tf::Size(row); };
+  EXPECT_EQ(All(rows.BucketBySequenceLength(length, {3}, {2, 2})),
+            (Ints{1, 0, 2, 2, 4, 4, 4, 4, 3, 3, 3, 0, 1}));
+  EXPECT_THROW(rows.BucketBySequenceLength(length, {3}, {2}), tf::Error);
+  EXPECT_EQ(All(Dataset::Range(5).Batch(2).Rebatch(3)), (Ints{0, 1, 2, 3, 4}));
+}
+
+TEST(Data, Choices) {
+  const Dataset a = Dataset::Range(3), b = Dataset::Range(10, 13);
+  const auto numbers = [](const Ints& v) {
+    return Dataset::FromTensorSlices({tf::Tensor::From(v)});
+  };
+  EXPECT_EQ(All(Dataset::Choose({a, b}, numbers({0, 1, 1, 0}))),
+            (Ints{0, 10, 11, 1}));
+  EXPECT_EQ(All(Dataset::Sample({a, b}, {1, 0})), (Ints{0, 1, 2}));
+  EXPECT_EQ(All(Dataset::Sample({a, b}, {}, 3)).size(), 6u);
+  EXPECT_THROW(Dataset::Sample({a, b}, {1}), tf::Error);
+  EXPECT_THROW(Dataset::Sample({a, b}, {1, -1}), tf::Error);
+  EXPECT_THROW(Dataset::Choose({}, a), tf::Error);
+  EXPECT_THROW(Dataset::Choose({a}, a.Batch(2)), tf::Error);
+  EXPECT_EQ(All(Dataset::Random(5).Take(2)), All(Dataset::Random(5).Take(2)));
+  EXPECT_EQ(All(numbers({1, 2, 1, 3, 2}).Unique()), (Ints{1, 2, 3}));
+  const Dataset broken = numbers({2, 0, 1}).Map([](const tf::Tensor& x) {
+    return tf::FloorDiv(tf::Tensor(int64_t{6}), x);
+  });
+  EXPECT_EQ(All(broken.IgnoreErrors()), (Ints{3, 6}));
+}
+
+TEST(Data, ParsesExamples) {
+  // {"tags": ["a", "b"], "x": [1, 2]} and {"x": [3, 4]} by TensorFlow.
+  const std::vector<std::string> written = {
+      "\n\x1f\n\x10\n\x04tags\x12\x08\n\x06\n\x01\x61\n\x01\x62\n\x0b\n\x01x"
+      "\x12\x06\x1a\x04\n\x02\x01\x02",
+      "\n\x0d\n\x0b\n\x01x\x12\x06\x1a\x04\n\x02\x03\x04"};
+  const data::Feature pair = {tf::DType::kInt64, {2}};
+  const data::Feature tags = {.dtype = tf::DType::kString, .is_sequence = true};
+  const Dataset parsed =
+      Dataset::FromTensorSlices({tf::Tensor::From(written)})
+          .Batch(2)
+          .Map([&](const tf::Tensor& records) {
+            return data::ParseExamples(records, {{"x", pair}, {"tags", tags}});
+          });
+  for (const Element& e : parsed) {
+    const data::Named found = parsed.NamedOf(e);
+    EXPECT_EQ(found.at("x").vector<int64_t>(), (Ints{1, 2, 3, 4}));
+    EXPECT_EQ(found.at("tags").vector<std::string>(),
+              (std::vector<std::string>{"a", "b", "", ""}));
+  }
+  const tf::Tensor one(written[1]);
+  EXPECT_EQ(data::ParseExamples(one, {{"x", pair}}).at("x").shape(),
+            (tf::TensorShape{2}));
+  const data::Feature missing = {tf::DType::kFloat32, {}, tf::Tensor(0.5f)};
+  EXPECT_EQ(data::ParseExamples(one, {{"y", missing}}).at("y").item<float>(),
+            0.5f);
+  EXPECT_THROW(data::ParseExamples(one, {{"y", pair}}), tf::Error);
+  EXPECT_THROW(data::ParseExamples("no", {{"x", pair}}), tf::Error);
+  EXPECT_THROW(data::ParseExamples(one, {}), tf::Error);
+  EXPECT_THROW(data::ParseExamples(one, {{"x", {tf::DType::kInt32}}}),
+               tf::Error);
+  EXPECT_THROW(data::ParseExamples(one, {{"x", {tf::DType::kInt64, {-1}}}}),
+               tf::Error);
+}
+
 }  // namespace

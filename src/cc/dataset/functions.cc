@@ -4,40 +4,19 @@
 namespace headrace::tf::data {
 
 using internal::AttrsOf;
+using internal::Inputs;
 using internal::Int64;
 using internal::Op;
 using internal::Recorded;
 using internal::Throw;
+using internal::Trace;
 
 namespace {
 
-// Records a function of elements of that kind.
-Recorded Trace(const char* name, const ElementSpec& spec,
-               const internal::TensorFn& body) {
-  std::vector<internal::ArgSpec> args;
-  for (size_t i = 0; i < spec.dtypes.size(); ++i) {
-    args.push_back({internal::Core(spec.dtypes[i]),
-                    internal::Core(spec.shapes[i]), nullptr});
-  }
-  return internal::Record(name, args, body);
-}
-
-// The inputs of an op: a dataset, what its function captured, and more.
-std::vector<Tensor> Inputs(const Tensor& dataset, const Recorded& f,
-                           const std::vector<Tensor>& more = {}) {
-  std::vector<Tensor> inputs = {dataset};
-  for (const Value& v : f.captures) {
-    inputs.push_back(internal::Access::Wrap(v));
-  }
-  inputs.insert(inputs.end(), more.begin(), more.end());
-  return inputs;
-}
-
 AttrMap FunctionAttrs(const Recorded& f, const ElementSpec& out,
                       const char* name = "f") {
-  std::vector<headrace::DType> types;
-  for (const Value& v : f.captures) types.push_back(v.dtype());
-  return AttrsOf(out, {{name, f.ref()}, {"Targuments", std::move(types)}});
+  return AttrsOf(out,
+                 {{name, f.ref()}, {"Targuments", internal::CapturedTypes(f)}});
 }
 
 }  // namespace
@@ -46,26 +25,23 @@ Dataset Dataset::MapElements(const ElementFunction& function,
                              const MapOptions& options) const {
   ElementSpec out;
   const Recorded f = Trace("Dataset_map", spec(), [&](const Element& e) {
-    Element made = function(e);
-    if (made.empty()) {
+    const Made made = function(e);
+    if (made.components.empty()) {
       Throw(ErrorCode::kInvalidArgument, "Map: the function gives no tensors");
     }
-    out = {};
-    for (const Tensor& t : made) {
-      out.dtypes.push_back(t.dtype());
-      out.shapes.push_back(t.shape());
-    }
-    return made;
+    out = internal::SpecOf(made.components, made.names);
+    return made.components;
   });
   AttrMap attrs = FunctionAttrs(f, out);
   attrs.Set("preserve_cardinality", true);
   Tensor made;
   if (options.num_parallel_calls == 0) {
-    made = Op("MapDataset", Inputs(variant(), f), attrs);
+    made = Op("MapDataset", Inputs({variant()}, {&f}), attrs);
   } else {
     attrs.Set("deterministic", options.deterministic ? "true" : "false");
     made = Op("ParallelMapDatasetV2",
-              Inputs(variant(), f, {Int64(options.num_parallel_calls)}), attrs);
+              Inputs({variant()}, {&f}, {Int64(options.num_parallel_calls)}),
+              attrs);
   }
   return State::Make({made, out, {}, {state_, f.function}});
 }
@@ -73,7 +49,7 @@ Dataset Dataset::MapElements(const ElementFunction& function,
 Dataset Dataset::Chosen(const char* op,
                         const ElementFunction& predicate) const {
   const Recorded f = Trace("Dataset_predicate", spec(), [&](const Element& e) {
-    Element made = predicate(e);
+    Element made = predicate(e).components;
     const bool fits = made.size() == 1 && made[0].dtype() == DType::kBool &&
                       made[0].shape().rank() <= 0;
     if (!fits) {
@@ -84,7 +60,7 @@ Dataset Dataset::Chosen(const char* op,
     return made;
   });
   return State::Make(
-      {Op(op, Inputs(variant(), f), FunctionAttrs(f, spec(), "predicate")),
+      {Op(op, Inputs({variant()}, {&f}), FunctionAttrs(f, spec(), "predicate")),
        spec(),
        state_->inner,
        {state_, f.function}});
@@ -109,17 +85,17 @@ Dataset Dataset::Flattened(const DatasetFunction& function,
   AttrMap attrs = FunctionAttrs(f, out);
   Tensor made;
   if (options == nullptr) {
-    made = Op("FlatMapDataset", Inputs(variant(), f), attrs);
+    made = Op("FlatMapDataset", Inputs({variant()}, {&f}), attrs);
   } else if (options->num_parallel_calls == 0) {
     made =
         Op("InterleaveDataset",
-           Inputs(variant(), f,
+           Inputs({variant()}, {&f},
                   {Int64(options->cycle_length), Int64(options->block_length)}),
            attrs);
   } else {
     attrs.Set("deterministic", options->deterministic ? "true" : "false");
     made = Op("ParallelInterleaveDatasetV4",
-              Inputs(variant(), f,
+              Inputs({variant()}, {&f},
                      {Int64(options->cycle_length),
                       Int64(options->block_length), Int64(kAutotune),
                       Int64(kAutotune), Int64(options->num_parallel_calls)}),

@@ -21,12 +21,52 @@ Tensor Int64(int64_t v) {
 }
 Tensor Bool(bool v) { return Constant(headrace::Tensor::Scalar<bool>(v)); }
 
+Recorded Trace(const char* name, const data::ElementSpec& spec,
+               const TensorFn& body) {
+  std::vector<ArgSpec> args;
+  for (size_t i = 0; i < spec.dtypes.size(); ++i) {
+    args.push_back({Core(spec.dtypes[i]), Core(spec.shapes[i]), nullptr});
+  }
+  return Record(name, args, body);
+}
+
+std::vector<Tensor> Inputs(std::vector<Tensor> inputs,
+                           const std::vector<const Recorded*>& functions,
+                           const std::vector<Tensor>& more) {
+  for (const Recorded* f : functions) {
+    for (const Value& v : f->captures) inputs.push_back(Access::Wrap(v));
+  }
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  return inputs;
+}
+
+std::vector<headrace::DType> CapturedTypes(const Recorded& f) {
+  std::vector<headrace::DType> types;
+  for (const Value& v : f.captures) types.push_back(v.dtype());
+  return types;
+}
+
+data::ElementSpec SpecOf(const data::Element& components,
+                         std::vector<std::string> names) {
+  if (components.empty()) {
+    Throw(ErrorCode::kInvalidArgument, "a dataset of elements without tensors");
+  }
+  data::ElementSpec spec;
+  for (const Tensor& t : components) {
+    spec.dtypes.push_back(t.dtype());
+    spec.shapes.push_back(t.shape());
+  }
+  spec.names = std::move(names);
+  return spec;
+}
+
 }  // namespace internal
 
 namespace data {
 
 using internal::Int64;
 using internal::Op;
+using internal::SpecOf;
 using internal::Throw;
 
 namespace {
@@ -35,18 +75,6 @@ const ElementSpec& Text() {
   static const auto* const spec =
       new ElementSpec{{DType::kString}, {TensorShape{}}};
   return *spec;
-}
-
-ElementSpec SpecOf(const Element& components) {
-  if (components.empty()) {
-    Throw(ErrorCode::kInvalidArgument, "a dataset of elements without tensors");
-  }
-  ElementSpec spec;
-  for (const Tensor& t : components) {
-    spec.dtypes.push_back(t.dtype());
-    spec.shapes.push_back(t.shape());
-  }
-  return spec;
 }
 
 // The attributes of a source by its components.
@@ -80,13 +108,20 @@ void Dataset::CheckCount(const Element& e, size_t count) {
 }
 
 Dataset Dataset::FromTensors(const Element& components) {
-  const ElementSpec spec = SpecOf(components);
-  return State::Make(
-      {Op("TensorDataset", components, SourceAttrs(components, spec)), spec});
+  return FromMade(components, /*slices=*/false);
 }
 
 Dataset Dataset::FromTensorSlices(const Element& components) {
-  ElementSpec spec = SpecOf(components);
+  return FromMade(components, /*slices=*/true);
+}
+
+Dataset Dataset::FromMade(const Made& made, bool slices) {
+  const Element& components = made.components;
+  ElementSpec spec = SpecOf(components, made.names);
+  if (!slices) {
+    return State::Make(
+        {Op("TensorDataset", components, SourceAttrs(components, spec)), spec});
+  }
   int64_t rows = -1;
   for (TensorShape& s : spec.shapes) {
     if (!s.known_rank) continue;
@@ -173,6 +208,7 @@ Dataset Dataset::ListFiles(const FileNames& patterns, bool shuffle,
 Dataset Dataset::Zip(const std::vector<Dataset>& datasets) {
   State state;
   std::vector<Tensor> variants;
+  bool named = false;
   for (const Dataset& d : datasets) {
     const State& s = *d.state_;
     variants.push_back(s.variant);
@@ -180,6 +216,10 @@ Dataset Dataset::Zip(const std::vector<Dataset>& datasets) {
                              s.spec.dtypes.end());
     state.spec.shapes.insert(state.spec.shapes.end(), s.spec.shapes.begin(),
                              s.spec.shapes.end());
+    std::vector<std::string> names = s.spec.names;
+    named = named || !names.empty();
+    names.resize(s.spec.dtypes.size());
+    state.spec.names.insert(state.spec.names.end(), names.begin(), names.end());
     std::vector<ElementSpec> inner = s.inner;
     inner.resize(s.spec.dtypes.size());
     state.inner.insert(state.inner.end(), inner.begin(), inner.end());
@@ -189,6 +229,7 @@ Dataset Dataset::Zip(const std::vector<Dataset>& datasets) {
     Throw(ErrorCode::kInvalidArgument,
           "Must pass at least one dataset to Zip.");
   }
+  if (!named) state.spec.names.clear();
   const int64_t count = static_cast<int64_t>(variants.size());
   state.variant =
       Op("ZipDataset", variants, internal::AttrsOf(state.spec, {{"N", count}}));

@@ -9,6 +9,26 @@
 #include "cc/trace.h"
 #include "headrace/data.h"
 
+namespace headrace::tf::internal {
+
+// A function of tensors like those of `spec`, recorded.
+Recorded Trace(const char* name, const data::ElementSpec& spec,
+               const TensorFn& body);
+// The inputs of an op: tensors, what its functions captured, and more.
+std::vector<Tensor> Inputs(std::vector<Tensor> inputs,
+                           const std::vector<const Recorded*>& functions,
+                           const std::vector<Tensor>& more = {});
+// The dtypes of what a function captured.
+std::vector<headrace::DType> CapturedTypes(const Recorded& f);
+// What tensors are like, with those names.
+data::ElementSpec SpecOf(const data::Element& components,
+                         std::vector<std::string> names = {});
+// What both may be, component by component; throws for other dtypes.
+data::ElementSpec Common(const data::ElementSpec& a,
+                         const data::ElementSpec& b);
+
+}  // namespace headrace::tf::internal
+
 namespace headrace::tf::data {
 
 struct Dataset::State {

@@ -14,28 +14,6 @@ using internal::Throw;
 
 namespace {
 
-// What both may be, component by component.
-ElementSpec Common(const ElementSpec& a, const ElementSpec& b) {
-  if (a.dtypes != b.dtypes) {
-    Throw(ErrorCode::kInvalidArgument,
-          "datasets of other dtypes cannot follow one another");
-  }
-  ElementSpec out = a;
-  for (size_t i = 0; i < a.shapes.size(); ++i) {
-    TensorShape& s = out.shapes[i];
-    const TensorShape& t = b.shapes[i];
-    if (!s.known_rank || !t.known_rank || s.rank() != t.rank()) {
-      s = TensorShape();
-      s.known_rank = false;
-      continue;
-    }
-    for (int k = 0; k < s.rank(); ++k) {
-      if (s[k] != t[k]) s.dims[k] = -1;
-    }
-  }
-  return out;
-}
-
 void PutFirst(int64_t size, TensorShape* shape) {
   if (shape->known_rank) shape->dims.insert(shape->dims.begin(), size);
 }
@@ -60,22 +38,52 @@ Dataset Dataset::Like(const char* op, const std::vector<Tensor>& arguments,
 
 Dataset Dataset::Batch(int64_t batch_size, bool drop_remainder,
                        int64_t num_parallel_calls) const {
+  if (num_parallel_calls == 0) {
+    return BatchOf(Int64(batch_size), drop_remainder);
+  }
   const ElementSpec out =
       Batched(spec(), drop_remainder && batch_size > 0 ? batch_size : -1);
-  const Tensor size = Int64(batch_size), drop = Bool(drop_remainder);
-  const Tensor made =
-      num_parallel_calls == 0
-          ? Op("BatchDatasetV2", {variant(), size, drop}, AttrsOf(out))
-          : Op("ParallelBatchDataset",
-               {variant(), size, Int64(num_parallel_calls), drop},
-               AttrsOf(out));
-  return State::Make({made, out, state_->inner, {state_}});
+  return State::Make({Op("ParallelBatchDataset",
+                         {variant(), Int64(batch_size),
+                          Int64(num_parallel_calls), Bool(drop_remainder)},
+                         AttrsOf(out)),
+                      out,
+                      state_->inner,
+                      {state_}});
+}
+
+namespace {
+
+// The size of batches that all are full, else -1.
+int64_t FullSize(const Tensor& size, bool drop_remainder) {
+  if (!drop_remainder || size.is_symbolic()) return -1;
+  const int64_t n = size.item<int64_t>();
+  return n > 0 ? n : -1;
+}
+
+}  // namespace
+
+Dataset Dataset::BatchOf(const Tensor& size, bool drop_remainder) const {
+  const ElementSpec out = Batched(spec(), FullSize(size, drop_remainder));
+  return State::Make({Op("BatchDatasetV2",
+                         {variant(), size, Bool(drop_remainder)}, AttrsOf(out)),
+                      out,
+                      state_->inner,
+                      {state_}});
 }
 
 Dataset Dataset::PaddedBatch(int64_t batch_size,
                              const std::vector<TensorShape>& padded_shapes,
                              const std::vector<Tensor>& padding_values,
                              bool drop_remainder) const {
+  return PaddedBatchOf(Int64(batch_size), padded_shapes, padding_values,
+                       drop_remainder);
+}
+
+Dataset Dataset::PaddedBatchOf(const Tensor& size,
+                               const std::vector<TensorShape>& padded_shapes,
+                               const std::vector<Tensor>& padding_values,
+                               bool drop_remainder) const {
   ElementSpec out = spec();
   const size_t width = out.dtypes.size();
   if ((!padded_shapes.empty() && padded_shapes.size() != width) ||
@@ -86,7 +94,7 @@ Dataset Dataset::PaddedBatch(int64_t batch_size,
                        " components"));
   }
   if (!padded_shapes.empty()) out.shapes = padded_shapes;
-  std::vector<Tensor> inputs = {variant(), Int64(batch_size)};
+  std::vector<Tensor> inputs = {variant(), size};
   for (const TensorShape& s : out.shapes) {
     if (!s.known_rank) {
       Throw(ErrorCode::kInvalidArgument,
@@ -104,7 +112,7 @@ Dataset Dataset::PaddedBatch(int64_t batch_size,
                                              : internal::Number(d, 0));
   }
   inputs.push_back(Bool(drop_remainder));
-  out = Batched(std::move(out), drop_remainder ? batch_size : -1);
+  out = Batched(std::move(out), FullSize(size, drop_remainder));
   AttrMap attrs = AttrsOf(out);
   attrs.Erase("output_types");
   attrs.Set("Toutput_types", std::move(types));
@@ -113,9 +121,11 @@ Dataset Dataset::PaddedBatch(int64_t batch_size,
       {Op("PaddedBatchDatasetV2", inputs, attrs), out, {}, {state_}});
 }
 
-Dataset Dataset::Unbatch() const {
-  ElementSpec out = spec();
-  for (TensorShape& s : out.shapes) {
+namespace {
+
+// What the rows of elements are like.
+ElementSpec RowsOf(ElementSpec spec) {
+  for (TensorShape& s : spec.shapes) {
     if (!s.known_rank) continue;
     if (s.rank() == 0) {
       Throw(ErrorCode::kInvalidArgument,
@@ -123,15 +133,33 @@ Dataset Dataset::Unbatch() const {
     }
     s.dims.erase(s.dims.begin());
   }
+  return spec;
+}
+
+}  // namespace
+
+Dataset Dataset::Unbatch() const {
+  const ElementSpec out = RowsOf(spec());
   return State::Make(
       {Op("UnbatchDataset", {variant()}, AttrsOf(out)), out, {}, {state_}});
+}
+
+Dataset Dataset::Rebatch(int64_t batch_size, bool drop_remainder) const {
+  const Tensor size = Int64(batch_size);
+  const ElementSpec out =
+      Batched(RowsOf(spec()), FullSize(size, drop_remainder));
+  return State::Make({Op("RebatchDatasetV2",
+                         {variant(), size, Bool(drop_remainder)}, AttrsOf(out)),
+                      out,
+                      {},
+                      {state_}});
 }
 
 Dataset Dataset::Window(int64_t size, int64_t shift, int64_t stride,
                         bool drop_remainder) const {
   const size_t width = spec().dtypes.size();
   const ElementSpec out = {std::vector<DType>(width, DType::kVariant),
-                           std::vector<TensorShape>(width)};
+                           std::vector<TensorShape>(width), spec().names};
   std::vector<ElementSpec> inner;
   for (size_t i = 0; i < width; ++i) {
     inner.push_back({{spec().dtypes[i]}, {spec().shapes[i]}});
@@ -181,12 +209,32 @@ Dataset Dataset::Enumerate(int64_t start) const {
 }
 
 Dataset Dataset::Concatenate(const Dataset& other) const {
-  const ElementSpec out = Common(spec(), other.spec());
+  const ElementSpec out = internal::Common(spec(), other.spec());
   return State::Make(
       {Op("ConcatenateDataset", {variant(), other.variant()}, AttrsOf(out)),
        out,
        state_->inner,
        {state_, other.state_}});
+}
+
+Dataset Dataset::Unique() const {
+  for (const DType d : spec().dtypes) {
+    const bool fits =
+        d == DType::kInt32 || d == DType::kInt64 || d == DType::kString;
+    if (fits && spec().dtypes.size() == 1) continue;
+    Throw(ErrorCode::kInvalidArgument,
+          "`tf.data.Dataset.unique` does not support elements of type " +
+              DTypeName(d) + " or of several components");
+  }
+  return Like("UniqueDataset", {});
+}
+
+Dataset Dataset::IgnoreErrors(bool log_warning) const {
+  return State::Make({Op("IgnoreErrorsDataset", {variant()},
+                         AttrsOf(spec(), {{"log_warning", log_warning}})),
+                      spec(),
+                      state_->inner,
+                      {state_}});
 }
 
 Dataset Dataset::Prefetch(int64_t buffer_size) const {

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "cc/compose.h"
+#include "cc/fit/shapes.h"
 #include "headrace/function.h"
 #include "headrace/tape.h"
 
@@ -12,93 +13,254 @@ namespace {
 using Batch = std::vector<Tensor>;
 constexpr int64_t kReportEvery = 50;
 
-void CheckBatch(const Batch& batch) {
-  if (batch.size() == 2 || batch.size() == 3) return;
+void CheckBatch(const Batch& batch, int64_t inputs) {
+  const size_t least = static_cast<size_t>(inputs) + 1;
+  if (batch.size() == least || batch.size() == least + 1) return;
   internal::Throw(ErrorCode::kInvalidArgument,
-                  absl::StrCat("elements to train on have features and labels, "
-                               "and may have weights; these have ",
+                  absl::StrCat("elements to train on have ", inputs,
+                               " inputs and labels, and may have weights; "
+                               "these have ",
                                batch.size(), " components"));
 }
 
-Tensor WeightsOf(const Batch& batch) {
-  return batch.size() == 3 ? batch[2] : Tensor();
+// A model's prediction for a batch, what it should be, and the weights.
+struct Judged {
+  Judged(layers::Layer& model, const Batch& batch, int64_t inputs,
+         bool training)
+      : predicted(model({batch.begin(), batch.begin() + inputs}, training)),
+        labels(batch[inputs]) {
+    if (static_cast<int64_t>(batch.size()) > inputs + 1) weights = batch.back();
+    if (const Tensor mask = predicted.mask()) {
+      const Tensor shown = internal::Cast(mask, predicted.dtype());
+      weights =
+          weights ? shown * internal::FittedWeight(weights, shown) : shown;
+    }
+  }
+
+  Tensor predicted, labels, weights;
+};
+
+Tensor TotalLoss(const layers::Layer& model, const losses::Loss& loss,
+                 const Judged& j) {
+  std::vector<Tensor> parts = {loss(j.labels, j.predicted, j.weights)};
+  for (const Tensor& penalty : model.losses()) {
+    parts.push_back(internal::Cast(penalty, parts[0].dtype()));
+  }
+  if (parts.size() == 1) return parts[0];
+  return internal::Op("AddN", parts,
+                      {{"N", static_cast<int64_t>(parts.size())}});
 }
 
-void UpdateAll(const std::vector<metrics::Metric*>& metrics, const Batch& batch,
-               const Tensor& predicted) {
-  for (metrics::Metric* m : metrics) {
-    m->Update(batch[1], predicted, WeightsOf(batch));
-  }
+void UpdateAll(const std::vector<metrics::Metric*>& metrics, const Judged& j) {
+  for (metrics::Metric* m : metrics)
+    m->Update(j.labels, j.predicted, j.weights);
 }
+
+// The loss over a dataset; traced once, for all of its epochs.
+class Evaluator {
+ public:
+  Evaluator(layers::Layer& model, const losses::Loss& loss,
+            const std::vector<metrics::Metric*>& metrics, int64_t inputs)
+      : inputs_(inputs),
+        step_([&model, &loss, metrics, inputs,
+               this](const Batch& batch) -> Batch {
+          const Judged j(model, batch, inputs, /*training=*/false);
+          const Tensor value = TotalLoss(model, loss, j);
+          UpdateAll(metrics, j);
+          // Batches of other sizes count as they are large.
+          mean_.Update(value, internal::Cast(internal::Op("Size", {j.labels}),
+                                             value.dtype()));
+          return {value};
+        }) {}
+
+  float Run(const data::Dataset& batches) {
+    mean_.Reset();
+    for (const data::Element& batch : batches) {
+      CheckBatch(batch, inputs_);
+      step_(batch);
+    }
+    return mean_.result().item<float>();
+  }
+
+ private:
+  int64_t inputs_;
+  metrics::Mean mean_;
+  Function step_;
+};
 
 // What one call of Fit keeps.
 class Loop {
  public:
   Loop(layers::Layer& model, Optimizer& optimizer, const losses::Loss& loss,
        const FitOptions& options)
-      : optimizer_(optimizer),
-        options_(options),
+      : options_(options),
+        training_{model, optimizer},
         report_every_(options.report_every > 0 ? options.report_every
                       : options.save_every > 0 ? options.save_every
                                                : kReportEvery),
         step_(optimizer.iterations().value().item<int64_t>()),
         update_([&](const Batch& batch) -> Batch {
           GradientTape tape;
-          const Tensor predicted = model(batch[0], /*training=*/true);
-          const Tensor value = loss(batch[1], predicted, WeightsOf(batch));
+          const Judged j(model, batch, options_.inputs, /*training=*/true);
+          const Tensor value = TotalLoss(model, loss, j);
           const std::vector<Variable> variables = model.trainable_variables();
           optimizer.Apply(tape.gradient(value, variables), variables);
-          UpdateAll(options_.metrics, batch, predicted);
+          UpdateAll(options_.metrics, j);
           mean_.Update(value);
           return {value};
-        }) {}
+        }),
+        evaluator_(model, loss, options.metrics, options.inputs) {}
 
+  // One epoch, with reports by steps.
   Progress Run(data::Iterator& batches) {
-    Batch batch;
-    bool wanted = true;
-    while (wanted && !AtEnd() && batches.Next(&batch)) {
-      CheckBatch(batch);
-      update_(batch);
-      ++step_;
-      reported_ = saved_ = false;
-      // The last step is reported and saved behind the loop.
-      if (AtEnd()) break;
-      if (step_ % report_every_ == 0) wanted = Report();
-      if (options_.save_every > 0 && step_ % options_.save_every == 0) Save();
-    }
+    Begin();
+    for (Callback* c : options_.callbacks) c->OnEpochBegin(training_, 0);
+    Walk(batches, /*most=*/0, /*report=*/true);
     if (!reported_) Report();
+    if (!options_.callbacks.empty() || options_.validation != nullptr) {
+      EndEpoch(0, /*report=*/false);
+    }
+    return End();
+  }
+
+  // Epochs of so many steps of one iterator.
+  Progress RunEpochs(data::Iterator& batches, int64_t first) {
+    Begin();
+    const int64_t per_epoch = options_.steps_per_epoch;
+    for (int64_t e = first; e < options_.epochs && !Done(); ++e) {
+      // An epoch that a kill has cut goes on.
+      const int64_t done = first == e && from_step_ ? step_ % per_epoch : 0;
+      if (!Epoch(e, batches, per_epoch - done)) break;
+    }
+    return End();
+  }
+
+  // Epochs of whole passes.
+  Progress RunEpochs(const data::Dataset& batches) {
+    Begin();
+    for (int64_t e = options_.initial_epoch; e < options_.epochs && !Done();
+         ++e) {
+      data::Iterator pass(batches);
+      if (!Epoch(e, pass, 0)) break;
+    }
+    return End();
+  }
+
+  void set_from_step() { from_step_ = true; }
+  int64_t step() const { return step_; }
+
+ private:
+  bool AtEnd() const { return options_.steps > 0 && step_ >= options_.steps; }
+  bool Done() const { return training_.stop || AtEnd(); }
+
+  void Begin() {
+    for (Callback* c : options_.callbacks) c->OnTrainBegin(training_);
+  }
+
+  Progress End() {
     if (!saved_) Save();
+    for (Callback* c : options_.callbacks) c->OnTrainEnd(training_);
     if (options_.verbose && progress_.step > 0) std::printf("\n");
     if (options_.manager) options_.manager->sync();
     return progress_;
   }
 
- private:
-  bool AtEnd() const { return options_.steps > 0 && step_ >= options_.steps; }
+  // `most` steps (0: any number), or to the end of the data; how many.
+  int64_t Walk(data::Iterator& batches, int64_t most, bool report) {
+    Batch batch;
+    bool wanted = true;
+    int64_t count = 0;
+    while (wanted && !Done() && (most == 0 || count < most) &&
+           batches.Next(&batch)) {
+      CheckBatch(batch, options_.inputs);
+      const Tensor loss = update_(batch)[0];
+      ++step_;
+      ++count;
+      reported_ = saved_ = false;
+      for (Callback* c : options_.callbacks) {
+        c->OnStepEnd(training_, step_, loss);
+      }
+      // The last step is reported and saved behind the loop.
+      if (Done()) break;
+      if (report && step_ % report_every_ == 0) wanted = Report();
+      if (options_.save_every > 0 && step_ % options_.save_every == 0) Save();
+    }
+    return count;
+  }
 
-  bool Report() {
+  // False when there was no data.
+  bool Epoch(int64_t epoch, data::Iterator& batches, int64_t steps) {
+    for (Callback* c : options_.callbacks) c->OnEpochBegin(training_, epoch);
+    if (Walk(batches, steps, /*report=*/false) == 0) return false;
+    Collect();
+    EndEpoch(epoch, /*report=*/true);
+    if (options_.save_every == 0) Save();
+    return true;
+  }
+
+  // Takes the loss and the metrics since the last time.
+  void Collect() {
     reported_ = true;
     progress_ = {step_, options_.steps, mean_.result().item<float>(), {}};
     mean_.Reset();
+    for (metrics::Metric* m : options_.metrics) {
+      progress_.metrics.push_back(m->result().item<float>());
+      m->Reset();
+    }
+  }
+
+  void EndEpoch(int64_t epoch, bool report) {
+    Logs logs = {{"loss", progress_.loss}};
+    for (size_t i = 0; i < progress_.metrics.size(); ++i) {
+      logs[options_.metrics[i]->name()] = progress_.metrics[i];
+    }
+    if (options_.validation != nullptr) {
+      logs["val_loss"] = evaluator_.Run(*options_.validation);
+      for (metrics::Metric* m : options_.metrics) {
+        logs["val_" + m->name()] = m->result().item<float>();
+        m->Reset();
+      }
+    }
+    for (Callback* c : options_.callbacks) {
+      c->OnEpochEnd(training_, epoch, &logs);
+    }
+    progress_.epoch = epoch;
+    progress_.logs = logs;
+    if (!report) return;
+    std::string line = absl::StrCat("\nepoch ", epoch + 1, "/", options_.epochs,
+                                    "  step ", step_);
+    for (const auto& [name, value] : logs) Tell(&line, name, value);
+    Publish(line);
+    if (options_.on_report && !options_.on_report(progress_)) {
+      training_.stop = true;
+    }
+  }
+
+  void Tell(std::string* line, const std::string& name, double value) {
+    char number[32];
+    std::snprintf(number, sizeof number, " %.4g ", value);
+    absl::StrAppend(line, "  ", name, number);
+    if (options_.events) {
+      options_.events->scalar(name, static_cast<float>(value), step_);
+    }
+  }
+
+  void Publish(const std::string& line) {
+    if (options_.events) options_.events->flush();
+    if (!options_.verbose) return;
+    std::fputs(line.c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  bool Report() {
+    Collect();
     std::string line = absl::StrCat("\rstep ", step_);
     if (options_.steps > 0) absl::StrAppend(&line, "/", options_.steps);
-    char number[32];
-    std::snprintf(number, sizeof number, "  loss %.4f ", progress_.loss);
-    line += number;
-    if (options_.events) options_.events->scalar("loss", progress_.loss, step_);
-    for (metrics::Metric* m : options_.metrics) {
-      const float value = m->result().item<float>();
-      m->Reset();
-      progress_.metrics.push_back(value);
-      std::snprintf(number, sizeof number, " %.4f ", value);
-      absl::StrAppend(&line, " ", m->name(), number);
-      if (options_.events) options_.events->scalar(m->name(), value, step_);
+    Tell(&line, "loss", progress_.loss);
+    for (size_t i = 0; i < options_.metrics.size(); ++i) {
+      Tell(&line, options_.metrics[i]->name(), progress_.metrics[i]);
     }
-    if (options_.events) options_.events->flush();
-    if (options_.verbose) {
-      std::fputs(line.c_str(), stdout);
-      std::fflush(stdout);
-    }
+    Publish(line);
     return !options_.on_report || options_.on_report(progress_);
   }
 
@@ -109,53 +271,77 @@ class Loop {
     }
   }
 
-  Optimizer& optimizer_;
   const FitOptions& options_;
+  Training training_;
   const int64_t report_every_;
   int64_t step_;
+  bool from_step_ = false;               // the first epoch is the step's
   bool reported_ = true, saved_ = true;  // what the last step gave
   metrics::Mean mean_;
   Progress progress_;
   Function update_;
+  Evaluator evaluator_;
 };
+
+void CheckOptions(const FitOptions& o) {
+  for (const int64_t n : {o.steps, o.save_every, o.report_every, o.epochs,
+                          o.steps_per_epoch, o.initial_epoch}) {
+    if (n >= 0) continue;
+    internal::Throw(ErrorCode::kInvalidArgument,
+                    "Fit: numbers of steps and epochs are not negative");
+  }
+  if (o.inputs < 1) {
+    internal::Throw(ErrorCode::kInvalidArgument, "Fit: a model has inputs");
+  }
+  if (o.epochs > 0 && o.report_every > 0) {
+    internal::Throw(ErrorCode::kInvalidArgument,
+                    "Fit: epochs are reported when they end, not by "
+                    "report_every");
+  }
+  if (o.epochs == 0 && (o.steps_per_epoch > 0 || o.initial_epoch > 0)) {
+    internal::Throw(ErrorCode::kInvalidArgument,
+                    "Fit: steps_per_epoch and initial_epoch need epochs");
+  }
+}
 
 }  // namespace
 
 Progress Fit(layers::Layer& model, Optimizer& optimizer,
              const losses::Loss& loss, data::Iterator& batches,
              const FitOptions& options) {
-  if (options.steps < 0 || options.save_every < 0 || options.report_every < 0) {
+  CheckOptions(options);
+  Loop loop(model, optimizer, loss, options);
+  if (options.epochs == 0) return loop.Run(batches);
+  if (options.steps_per_epoch == 0 || options.initial_epoch > 0) {
     internal::Throw(ErrorCode::kInvalidArgument,
-                    "Fit: steps, save_every and report_every are not negative");
+                    "Fit: epochs of an iterator need steps_per_epoch, and "
+                    "begin where the steps are");
   }
-  return Loop(model, optimizer, loss, options).Run(batches);
+  loop.set_from_step();
+  return loop.RunEpochs(batches, loop.step() / options.steps_per_epoch);
 }
 
 Progress Fit(layers::Layer& model, Optimizer& optimizer,
              const losses::Loss& loss, const data::Dataset& batches,
              const FitOptions& options) {
+  CheckOptions(options);
+  Loop loop(model, optimizer, loss, options);
+  if (options.epochs > 0 && options.steps_per_epoch == 0) {
+    return loop.RunEpochs(batches);
+  }
   data::Iterator iterator(batches);
-  return Fit(model, optimizer, loss, iterator, options);
+  return options.epochs > 0 ? loop.RunEpochs(iterator, options.initial_epoch)
+                            : loop.Run(iterator);
 }
 
 float Evaluate(layers::Layer& model, const losses::Loss& loss,
                const data::Dataset& batches,
-               const std::vector<metrics::Metric*>& metrics) {
-  metrics::Mean mean;
-  Function step([&](const Batch& batch) -> Batch {
-    const Tensor predicted = model(batch[0]);
-    const Tensor value = loss(batch[1], predicted, WeightsOf(batch));
-    UpdateAll(metrics, batch, predicted);
-    // Batches of other sizes count as they are large.
-    mean.Update(
-        value, internal::Cast(internal::Op("Size", {batch[1]}), value.dtype()));
-    return {value};
-  });
-  for (const data::Element& batch : batches) {
-    CheckBatch(batch);
-    step(batch);
+               const std::vector<metrics::Metric*>& metrics, int64_t inputs) {
+  if (inputs < 1) {
+    internal::Throw(ErrorCode::kInvalidArgument,
+                    "Evaluate: a model has inputs");
   }
-  return mean.result().item<float>();
+  return Evaluator(model, loss, metrics, inputs).Run(batches);
 }
 
 }  // namespace headrace::tf::train

@@ -82,7 +82,9 @@ ActivationFunction::ActivationFunction(const std::string& name) {
 namespace layers {
 
 Activation::Activation(ActivationFunction function)
-    : Layer("activation"), function_(std::move(function)) {}
+    : Layer("activation"), function_(std::move(function)) {
+  set_supports_masking();
+}
 Tensor Activation::Call(const Tensor& x, bool training) { return function_(x); }
 
 }  // namespace layers

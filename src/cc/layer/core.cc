@@ -19,6 +19,7 @@ Dense::Dense(int64_t units, DenseOptions options)
                        units));
   }
   set_input_rank(2, /*exact=*/false);
+  set_supports_masking();
 }
 
 void Dense::MakeWeights(const TensorShape& input) {
@@ -30,9 +31,12 @@ void Dense::MakeWeights(const TensorShape& input) {
             input.ToString());
   }
   kernel_ = AddWeight("kernel", {input.dims.back(), units_},
-                      options_.kernel_initializer);
+                      {options_.kernel_initializer, options_.kernel_regularizer,
+                       options_.kernel_constraint});
   if (options_.use_bias) {
-    bias_ = AddWeight("bias", {units_}, options_.bias_initializer);
+    bias_ = AddWeight("bias", {units_},
+                      {options_.bias_initializer, options_.bias_regularizer,
+                       options_.bias_constraint});
   }
 }
 
@@ -43,11 +47,11 @@ Tensor Dense::Call(const Tensor& x, bool training) {
 }
 
 Embedding::Embedding(int64_t input_dim, int64_t output_dim,
-                     Initializer embeddings_initializer)
+                     EmbeddingOptions options)
     : Layer("embedding"),
       input_dim_(input_dim),
       output_dim_(output_dim),
-      initializer_(std::move(embeddings_initializer)) {
+      options_(std::move(options)) {
   if (input_dim <= 0 || output_dim <= 0) {
     Throw(ErrorCode::kInvalidArgument,
           absl::StrCat("Both `input_dim` and `output_dim` should be positive, "
@@ -57,14 +61,40 @@ Embedding::Embedding(int64_t input_dim, int64_t output_dim,
 }
 
 void Embedding::MakeWeights(const TensorShape& input) {
-  embeddings_ =
-      AddWeight("embeddings", {input_dim_, output_dim_}, initializer_);
+  embeddings_ = AddWeight(
+      "embeddings", {input_dim_, output_dim_},
+      {options_.embeddings_initializer, options_.embeddings_regularizer,
+       options_.embeddings_constraint});
 }
 
 Tensor Embedding::Call(const Tensor& x, bool training) {
   const bool whole = x.dtype() == DType::kInt32 || x.dtype() == DType::kInt64;
   const Tensor rows = whole ? x : internal::Cast(x, DType::kInt32);
   return internal::GatherRows(embeddings_, rows);
+}
+
+Tensor Embedding::MaskFor(const std::vector<Tensor>& inputs) const {
+  if (!options_.mask_zero) return Tensor();
+  const Tensor& x = inputs[0];
+  return Op("NotEqual", {x, Number(x.dtype(), 0)});
+}
+
+Masking::Masking(double mask_value)
+    : Layer("masking"), mask_value_(mask_value) {
+  set_input_rank(2, /*exact=*/false);
+}
+
+Tensor Masking::Shown(const Tensor& x, bool keep_dims) const {
+  const Tensor other = Op("NotEqual", {x, Number(x.dtype(), mask_value_)});
+  return internal::Reduce("Any", other, {-1}, keep_dims);
+}
+
+Tensor Masking::Call(const Tensor& x, bool training) {
+  return x * internal::Cast(Shown(x, /*keep_dims=*/true), x.dtype());
+}
+
+Tensor Masking::MaskFor(const std::vector<Tensor>& inputs) const {
+  return Shown(inputs[0], /*keep_dims=*/false);
 }
 
 Dropout::Dropout(double rate, std::optional<int64_t> seed,
@@ -79,6 +109,7 @@ Dropout::Dropout(double rate, std::optional<int64_t> seed,
                        " received for `rate`, expected "
                        "a value between 0 and 1."));
   }
+  set_supports_masking();
 }
 
 Tensor Dropout::Call(const Tensor& x, bool training) {

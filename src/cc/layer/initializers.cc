@@ -76,11 +76,13 @@ constexpr char kTruncated[] = "StatelessTruncatedNormalV2";
 template <typename F>
 Initializer Random(std::optional<int64_t> seed, F fn) {
   auto lazy = std::make_shared<LazySeed>(seed);
-  return Initializer([lazy, fn](const TensorShape& shape, DType dtype) {
-    CheckFloating(dtype);
-    CheckShape(shape);
-    return fn(shape, dtype, lazy->get());
-  });
+  return Initializer(
+      [lazy, fn](const TensorShape& shape, DType dtype) {
+        CheckFloating(dtype);
+        CheckShape(shape);
+        return fn(shape, dtype, lazy->get());
+      },
+      [seed, fn] { return Random(seed, fn); });
 }
 
 std::pair<double, double> FansOf(const TensorShape& shape) {

@@ -53,6 +53,7 @@ void CheckRank(const TensorShape& shape, const std::string& layer) {
 BatchNormalization::BatchNormalization(BatchNormalizationOptions options)
     : Layer("batch_normalization"), options_(std::move(options)) {
   set_input_rank(2, /*exact=*/false);
+  set_supports_masking();
 }
 
 int BatchNormalization::AxisOf(int rank) const {
@@ -63,10 +64,14 @@ void BatchNormalization::MakeWeights(const TensorShape& input) {
   CheckRank(input, name());
   const TensorShape shape{SizeOf(input, AxisOf(input.rank()))};
   if (options_.scale) {
-    gamma_ = AddWeight("gamma", shape, options_.gamma_initializer);
+    gamma_ = AddWeight("gamma", shape,
+                       {options_.gamma_initializer, options_.gamma_regularizer,
+                        options_.gamma_constraint});
   }
   if (options_.center) {
-    beta_ = AddWeight("beta", shape, options_.beta_initializer);
+    beta_ = AddWeight("beta", shape,
+                      {options_.beta_initializer, options_.beta_regularizer,
+                       options_.beta_constraint});
   }
   moving_mean_ =
       AddWeight("moving_mean", shape, options_.moving_mean_initializer, false);
@@ -134,6 +139,7 @@ Tensor BatchNormalization::Call(const Tensor& x, bool training) {
 LayerNormalization::LayerNormalization(LayerNormalizationOptions options)
     : Layer("layer_normalization"), options_(std::move(options)) {
   set_input_rank(2, /*exact=*/false);
+  set_supports_masking();
 }
 
 std::vector<int> LayerNormalization::AxesOf(int rank) const {
@@ -158,10 +164,14 @@ void LayerNormalization::MakeWeights(const TensorShape& input) {
     shape.dims.push_back(SizeOf(input, a));
   }
   if (options_.scale) {
-    gamma_ = AddWeight("gamma", shape, options_.gamma_initializer);
+    gamma_ = AddWeight("gamma", shape,
+                       {options_.gamma_initializer, options_.gamma_regularizer,
+                        options_.gamma_constraint});
   }
   if (options_.center) {
-    beta_ = AddWeight("beta", shape, options_.beta_initializer);
+    beta_ = AddWeight("beta", shape,
+                      {options_.beta_initializer, options_.beta_regularizer,
+                       options_.beta_constraint});
   }
 }
 

@@ -43,14 +43,21 @@ void Recurrent::MakeWeights(const TensorShape& input) {
             input.ToString());
   }
   const int64_t wide = units_ * gates_;
-  const auto weight = [&](const char* key, const Tensor& value) {
-    return cell_.Track(key, Variable(value, key));
-  };
-  kernel_ = weight("kernel", options_.kernel_initializer(
-                                 {input.dims.back(), wide}, dtype()));
-  recurrent_kernel_ = weight("recurrent_kernel", options_.recurrent_initializer(
-                                                     {units_, wide}, dtype()));
-  if (options_.use_bias) bias_ = weight("bias", InitialBias());
+  const RecurrentOptions& o = options_;
+  kernel_ = AddWeight(
+      "kernel", {input.dims.back(), wide},
+      {o.kernel_initializer, o.kernel_regularizer, o.kernel_constraint},
+      &cell_);
+  recurrent_kernel_ =
+      AddWeight("recurrent_kernel", {units_, wide},
+                {o.recurrent_initializer, o.recurrent_regularizer,
+                 o.recurrent_constraint},
+                &cell_);
+  if (!o.use_bias) return;
+  const Initializer initial(
+      [this](const TensorShape&, DType) { return InitialBias(); });
+  bias_ = AddWeight("bias", {},
+                    {initial, o.bias_regularizer, o.bias_constraint}, &cell_);
 }
 
 Tensor Recurrent::InitialBias() const {
@@ -60,7 +67,20 @@ Tensor Recurrent::InitialBias() const {
 Tensor Recurrent::InputBias() const { return bias_; }
 
 Tensor Recurrent::Call(const Tensor& x, bool training) {
-  return Scan(x, {}, {}, training).output;
+  return Scan(x, {}, x.mask(), training).output;
+}
+
+Tensor Recurrent::MaskFor(const std::vector<Tensor>& inputs) const {
+  return options_.return_sequences ? inputs[0].mask() : Tensor();
+}
+
+RecurrentOptions Recurrent::ReversedOptions() const {
+  RecurrentOptions o = options_;
+  o.go_backwards = !o.go_backwards;
+  o.kernel_initializer = o.kernel_initializer.Renewed();
+  o.recurrent_initializer = o.recurrent_initializer.Renewed();
+  o.bias_initializer = o.bias_initializer.Renewed();
+  return o;
 }
 
 Recurrent::Result Recurrent::Run(const Tensor& x,
@@ -72,8 +92,9 @@ Recurrent::Result Recurrent::Run(const Tensor& x,
           absl::StrCat(name(), " has ", states_, " states, but was given ",
                        initial_states.size()));
   }
-  if (!built()) Build(x.shape());
-  return Scan(internal::Cast(x, dtype()), initial_states, mask, training);
+  const Tensor input = Ready({x})[0];
+  return Scan(internal::Cast(input, dtype()), initial_states,
+              mask ? mask : x.mask(), training);
 }
 
 Recurrent::Result Recurrent::Scan(const Tensor& given,
@@ -119,13 +140,37 @@ Recurrent::Result Recurrent::Scan(const Tensor& given,
       });
   Result out{std::move(result.last), std::move(result.states)};
   if (options_.return_sequences) {
-    out.output = internal::Transpose(result.every, {1, 0, 2});
+    Tensor every = result.every;
+    if (zero_output_for_mask_ && mask) {
+      every = Op("SelectV2", {Op("ExpandDims", {mask, internal::Int(-1)}),
+                              every, Op("ZerosLike", {every})});
+    }
+    out.output = internal::Transpose(every, {1, 0, 2});
   }
   return out;
 }
 
+SimpleRNN::SimpleRNN(int64_t units, RecurrentOptions options)
+    : Recurrent("simple_rnn", units, 1, 1, std::move(options)) {}
+
+std::shared_ptr<Recurrent> SimpleRNN::Reversed() const {
+  return std::make_shared<SimpleRNN>(units(), ReversedOptions());
+}
+
+void SimpleRNN::Step(const Tensor& projected, const Tensor& drop,
+                     std::vector<Tensor>* states) const {
+  Tensor& h = (*states)[0];
+  const Tensor mixed = drop ? h * drop : h;
+  h = options().activation(projected +
+                           Op("MatMul", {mixed, recurrent_kernel()}));
+}
+
 LSTM::LSTM(int64_t units, RecurrentOptions options)
     : Recurrent("lstm", units, 4, 2, std::move(options)) {}
+
+std::shared_ptr<Recurrent> LSTM::Reversed() const {
+  return std::make_shared<LSTM>(units(), ReversedOptions());
+}
 
 Tensor LSTM::InitialBias() const {
   if (!options().unit_forget_bias) return Recurrent::InitialBias();
@@ -151,6 +196,10 @@ void LSTM::Step(const Tensor& projected, const Tensor& drop,
 
 GRU::GRU(int64_t units, RecurrentOptions options)
     : Recurrent("gru", units, 3, 1, std::move(options)) {}
+
+std::shared_ptr<Recurrent> GRU::Reversed() const {
+  return std::make_shared<GRU>(units(), ReversedOptions());
+}
 
 Tensor GRU::InitialBias() const {
   const int64_t wide = 3 * units();
