@@ -1,18 +1,23 @@
 // Copying a function's body with the calls in it written out.
 #include "absl/container/flat_hash_map.h"
 #include "autodiff/function_gradient.h"
+#include "autodiff/named_gradient.h"
 
 namespace headrace {
 namespace {
 
 constexpr int kDeepest = 64;
 
-using EdgeMap = absl::flat_hash_map<Edge, Edge>;
 using NodeMap = absl::flat_hash_map<const Node*, Node*>;
 
+// Calls with gradients of their own stay calls.
 bool IsPlainCall(const ResolvedOp& op) {
-  return op.name() == "PartitionedCall" ||
-         op.name() == "StatefulPartitionedCall";
+  if (op.name() != "PartitionedCall" &&
+      op.name() != "StatefulPartitionedCall") {
+    return false;
+  }
+  if (op.attrs().Find("_noinline")) return false;
+  return !NamedGradientOf(op);
 }
 
 class Cloner {
@@ -21,18 +26,31 @@ class Cloner {
       : to_(to), library_(library) {}
 
   // Copies the nodes of `f`'s body but its arguments, which `edges` maps.
-  Status Copy(const Function& f, const std::string& prefix, EdgeMap* edges,
-              int depth) {
+  Status Copy(const Function& f, const std::string& prefix,
+              const std::shared_ptr<EdgeMap>& edges, int depth) {
     HR_ASSIGN_OR_RETURN(std::vector<Node*> order, Order(*f.body));
     NodeMap nodes;
+    const Origins* earlier = OriginsOf(f);
     for (Node* n : order) {
       if (edges->contains(Edge{n, 0}) && n->num_outputs() == 1 && IsArg(f, n)) {
         continue;
       }
-      HR_RETURN_IF_ERROR(CopyNode(n, prefix, edges, &nodes, depth));
+      HR_RETURN_IF_ERROR(CopyNode(n, prefix, edges.get(), &nodes, depth));
+      auto copy = nodes.find(n);
+      if (copy == nodes.end() || !NamedGradientOf(n->op())) continue;
+      auto from = std::make_shared<CopiedFrom>();
+      from->graph = f.body;
+      from->edges = edges;
+      if (earlier) {
+        auto it = earlier->find(n);
+        if (it != earlier->end()) from->earlier = it->second;
+      }
+      (*origins_)[copy->second] = std::move(from);
     }
     return OkStatus();
   }
+
+  const std::shared_ptr<Origins>& origins() const { return origins_; }
 
  private:
   static bool IsArg(const Function& f, const Node* n) {
@@ -79,8 +97,7 @@ class Cloner {
                   NodeMap* nodes, int depth) {
     std::vector<Edge> inputs;
     for (const Edge& e : n->inputs()) inputs.push_back(edges->at(e));
-    if (IsPlainCall(n->op()) && depth < kDeepest &&
-        !n->op().attrs().Find("_noinline")) {
+    if (IsPlainCall(n->op()) && depth < kDeepest) {
       HR_ASSIGN_OR_RETURN(
           FunctionPtr f,
           FindFunction(library_, n->op().attr<FuncRef>("f").name));
@@ -89,14 +106,14 @@ class Cloner {
         return InvalidArgument("call ", n->name(), " does not fit function ",
                                f->name);
       }
-      EdgeMap inner;
+      auto inner = std::make_shared<EdgeMap>();
       for (size_t i = 0; i < inputs.size(); ++i) {
-        inner[Edge{f->args[i], 0}] = inputs[i];
+        (*inner)[Edge{f->args[i], 0}] = inputs[i];
       }
       HR_RETURN_IF_ERROR(
-          Copy(*f, absl::StrCat(prefix, n->name(), "/"), &inner, depth + 1));
+          Copy(*f, absl::StrCat(prefix, n->name(), "/"), inner, depth + 1));
       for (int i = 0; i < n->num_outputs(); ++i) {
-        (*edges)[Edge{n, i}] = inner.at(f->results[i]);
+        (*edges)[Edge{n, i}] = inner->at(f->results[i]);
       }
       return OkStatus();
     }
@@ -122,9 +139,29 @@ class Cloner {
 
   Graph* to_;
   const FunctionLibrary* library_;
+  std::shared_ptr<Origins> origins_ = std::make_shared<Origins>();
 };
 
 }  // namespace
+
+const Origins* OriginsOf(const Function& f) {
+  std::lock_guard<std::mutex> lock(f.derived_mutex);
+  auto it = f.derived.find("origins");
+  if (it == f.derived.end()) return nullptr;
+  return static_cast<const Origins*>(it->second.get());
+}
+
+void ShareOrigins(const Function& from, const Function& to) {
+  std::shared_ptr<void> origins;
+  {
+    std::lock_guard<std::mutex> lock(from.derived_mutex);
+    auto it = from.derived.find("origins");
+    if (it == from.derived.end()) return;
+    origins = it->second;
+  }
+  std::lock_guard<std::mutex> lock(to.derived_mutex);
+  to.derived["origins"] = std::move(origins);
+}
 
 StatusOr<std::shared_ptr<Function>> CloneInlined(
     const Function& f, const FunctionLibrary* library) {
@@ -133,7 +170,7 @@ StatusOr<std::shared_ptr<Function>> CloneInlined(
   clone->arg_names = f.arg_names;
   clone->result_names = f.result_names;
   clone->attrs = f.attrs;
-  EdgeMap edges;
+  auto edges = std::make_shared<EdgeMap>();
   for (Node* n : f.args) {
     HR_ASSIGN_OR_RETURN(Node * copy,
                         clone->body->AddNode(clone->body->UniqueName(n->name()),
@@ -141,11 +178,14 @@ StatusOr<std::shared_ptr<Function>> CloneInlined(
     copy->set_output_shape(0, n->output_shape(0));
     if (auto h = n->output_handle(0)) copy->set_output_handle(0, h);
     clone->args.push_back(copy);
-    edges[Edge{n, 0}] = Edge{copy, 0};
+    (*edges)[Edge{n, 0}] = Edge{copy, 0};
   }
   Cloner cloner(clone->body.get(), library);
-  HR_RETURN_IF_ERROR(cloner.Copy(f, "", &edges, 0));
-  for (const Edge& e : f.results) clone->results.push_back(edges.at(e));
+  HR_RETURN_IF_ERROR(cloner.Copy(f, "", edges, 0));
+  for (const Edge& e : f.results) clone->results.push_back(edges->at(e));
+  if (!cloner.origins()->empty()) {
+    clone->derived["origins"] = cloner.origins();
+  }
   return clone;
 }
 

@@ -28,7 +28,7 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
                        GraphBuilder::Kind::kFunction);
   EmitterScope emit(&builder);
   StopRecording quiet;
-  GraphWalk walk(forward->body);
+  GraphWalk walk(forward->body, OriginsOf(*forward));
   std::vector<Value> args;
   for (Node* n : forward->args) {
     if (IsDifferentiable(n->output_type(0))) walk.Seek(Edge{n, 0});
@@ -96,6 +96,7 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
   again->arg_names = forward->arg_names;
   again->results = forward->results;
   again->result_names = forward->result_names;
+  ShareOrigins(*forward, *again);
   result->recompute = again;
   HR_RETURN_IF_ERROR(GlobalFunctions().Add(result->forward));
   HR_RETURN_IF_ERROR(GlobalFunctions().Add(result->recompute));
@@ -203,14 +204,14 @@ namespace {
 Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
               absl::Span<const Value> results,
               absl::Span<const Gradient> gradients,
-              const FunctionLibrary* library,
+              const FunctionLibrary* library, const std::shared_ptr<void>& keep,
               std::vector<Gradient>* arg_gradients) {
   OpScope s;
   std::vector<Value> inputs = BackwardInputs(s, g, args, results, gradients);
   HR_RETURN_IF_ERROR(s.status());
   HR_ASSIGN_OR_RETURN(
       ValueList grads,
-      CallDifferentiably(g.backward, inputs, library, g.backward_call));
+      CallDifferentiably(g.backward, inputs, library, g.backward_call, keep));
   arg_gradients->assign(g.arg_grads.size(), Gradient());
   for (size_t i = 0; i < g.arg_grads.size(); ++i) {
     if (g.arg_grads[i] >= 0) {
@@ -225,7 +226,8 @@ Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
 StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
                                        absl::Span<const Value> args,
                                        const FunctionLibrary* library,
-                                       ResolvedOpPtr call) {
+                                       ResolvedOpPtr call,
+                                       std::shared_ptr<void> keep) {
   OpScope s;
   if (!HasRecorders()) {
     ValueList outputs = CallFunction(s, f, args, std::move(call));
@@ -242,7 +244,7 @@ StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
   size_t plain = f->results.size();
   std::vector<Value> kept_args(args.begin(), args.end());
   std::vector<Value> kept(all.begin(), all.end());
-  auto backward = [g, kept_args, kept, library, plain](
+  auto backward = [g, kept_args, kept, library, plain, keep](
                       absl::Span<const Gradient> gradients,
                       std::vector<Gradient>* results) -> Status {
     bool inside = false;  // something arrives at an intermediate
@@ -250,22 +252,19 @@ StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
       inside = inside || gradients[i];
     }
     if (!inside) {
-      return GoBack(*g, kept_args, kept, gradients, library, results);
+      return GoBack(*g, kept_args, kept, gradients, library, keep, results);
     }
     // A gradient of a gradient: what the way back read has a way back of its
     // own, through the forward function with its intermediates as results.
     // Its values are computed again, without effects.
     HR_ASSIGN_OR_RETURN(FunctionGradientPtr second,
                         GradientOf(g->forward, library));
-    OpScope scope;
-    ValueList again;
-    {
-      StopRecording quiet;
-      again = CallFunction(scope, second->recompute, kept_args,
-                           second->recompute_call);
-    }
-    HR_RETURN_IF_ERROR(scope.status());
-    return GoBack(*second, kept_args, again, gradients, library, results);
+    // Tapes are told, as a third order goes back through them.
+    HR_ASSIGN_OR_RETURN(
+        ValueList again,
+        CallDifferentiably(second->recompute, kept_args, library,
+                           second->recompute_call, keep));
+    return GoBack(*second, kept_args, again, gradients, library, keep, results);
   };
   TellCustom(f->name, kept_args, kept, backward);
   return ValueList(all.begin(), all.begin() + plain);

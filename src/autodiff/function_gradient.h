@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "autodiff/named_gradient.h"
 #include "graph/builder.h"
 #include "graph/function.h"
 #include "op/gradient.h"
@@ -52,14 +53,21 @@ std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
 
 // Calls `f` on `args` so that gradients flow back, whichever emitter is at
 // work: when recorders listen, calls forward and tells them how to go back.
+// They hold `keep` as long as they may go back (what f's named gradients need).
 StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
                                        absl::Span<const Value> args,
                                        const FunctionLibrary* library,
-                                       ResolvedOpPtr call = nullptr);
+                                       ResolvedOpPtr call = nullptr,
+                                       std::shared_ptr<void> keep = nullptr);
 
 // A copy of `f` of its own, calls of functions written out in place.
 StatusOr<std::shared_ptr<Function>> CloneInlined(
     const Function& f, const FunctionLibrary* library);
+// Where the nodes with named gradients of a copied function came from; null
+// for other functions. Lives as long as `f`.
+const Origins* OriginsOf(const Function& f);
+// Tells `to`, which has the same body, what is known of `from`.
+void ShareOrigins(const Function& from, const Function& to);
 
 // d(targets)/d(sources) within one graph, emitted into it through the current
 // emitter (tf.gradients). `stop` are values behind which nothing is sought.

@@ -64,6 +64,39 @@ FunctionPtr Cube() {
 
 TEST(FunctionGradient, ThroughACall) { CheckOrders(Cube(), 2, 8, 12, 12); }
 
+// x^5 called through a function, differentiated `order` times.
+float FifthPower(int order, float x) {
+  static const FunctionPtr& f =
+      *new FunctionPtr(Trace("fifth", {{kF, kScalar}}, [](OpScope& s, auto in) {
+        Value square = s("Mul", {in[0], in[0]});
+        Value cube = s("Mul", {square, in[0]});
+        return std::vector<Value>{s("Mul", {cube, square})};
+      }));
+  Value at(Tensor::Scalar<float>(x));
+  std::vector<std::unique_ptr<Tape>> tapes;
+  for (int i = 0; i < order; ++i) {
+    tapes.push_back(std::make_unique<Tape>(false, false));
+    tapes.back()->Watch(at);
+    tapes.back()->Start();
+  }
+  Value y = (*CallDifferentiably(f, {at}, nullptr))[0];
+  for (; !tapes.empty(); tapes.pop_back()) {
+    tapes.back()->Stop();
+    auto d = tapes.back()->Gradients({y}, {at}, {});
+    EXPECT_TRUE(d.ok()) << d.status();
+    y = (*d)[0].dense;
+  }
+  return At(y);
+}
+
+TEST(FunctionGradient, HigherOrders) {
+  EXPECT_FLOAT_EQ(FifthPower(1, 2), 80);
+  EXPECT_FLOAT_EQ(FifthPower(2, 2), 160);
+  EXPECT_FLOAT_EQ(FifthPower(3, 2), 240);
+  EXPECT_FLOAT_EQ(FifthPower(4, 2), 240);
+  EXPECT_FLOAT_EQ(FifthPower(5, 2), 120);
+}
+
 TEST(FunctionGradient, ThroughNestedCalls) {
   FunctionPtr cube = Cube();
   FunctionPtr f = Trace("outer", {{kF, kScalar}}, [&](OpScope& s, auto in) {

@@ -47,6 +47,15 @@ Gradient GraphWalk::Take(const Edge& e) {
   return g;
 }
 
+Status GraphWalk::CallGradient(const Node* n, GradientContext& g) {
+  const CopiedFrom* copied = nullptr;
+  if (origins_) {
+    auto it = origins_->find(n);
+    if (it != origins_->end()) copied = it->second.get();
+  }
+  return CallGradientOfNode(*n, g, copied);
+}
+
 Status GraphWalk::BackThrough(Node* n) {
   if (!leads_.contains(n)) return OkStatus();
   bool any = false;
@@ -72,7 +81,7 @@ Status GraphWalk::BackThrough(Node* n) {
   std::vector<Edge> edges(n->inputs().begin(), n->inputs().end());
   GradientContext g(n->op_ptr(), inputs, outputs, gradients);
   g.set_wanted(wanted);
-  HR_RETURN_IF_ERROR(CallGradient(g));
+  HR_RETURN_IF_ERROR(CallGradient(n, g));
   for (size_t i = 0; i < edges.size(); ++i) {
     if (wanted[i]) Arrive(edges[i], std::move(g.results()[i]));
   }

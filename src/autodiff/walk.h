@@ -5,8 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "graph/graph.h"
-#include "op/gradient.h"
+#include "autodiff/named_gradient.h"
 
 namespace headrace {
 
@@ -14,7 +13,11 @@ namespace headrace {
 // builder. One walk, one thread.
 class GraphWalk {
  public:
-  explicit GraphWalk(std::shared_ptr<Graph> graph) : graph_(std::move(graph)) {}
+  // `origins`, for a copied graph: where its nodes with named gradients came
+  // from; borrowed for the walk.
+  explicit GraphWalk(std::shared_ptr<Graph> graph,
+                     const Origins* origins = nullptr)
+      : graph_(std::move(graph)), origins_(origins) {}
 
   // Gradients are sought for these; nothing is sought behind `stop`.
   void Seek(const Edge& e) { sought_.insert(e); }
@@ -33,7 +36,10 @@ class GraphWalk {
   // The nodes between sought edges and arrivals, users first.
   std::vector<Node*> Between();
 
+  Status CallGradient(const Node* n, GradientContext& g);
+
   std::shared_ptr<Graph> graph_;
+  const Origins* origins_;
   OpScope scope_;
   absl::flat_hash_set<Edge> sought_, stop_;
   absl::flat_hash_set<const Node*> leads_;  // to something sought

@@ -2,6 +2,7 @@
 
 #include "bind/graph_object.h"
 #include "bind/op_call.h"
+#include "bind/tape_object.h"
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
 #include "op/function_caller.h"
@@ -52,7 +53,9 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
                                              Values(trainable))};
 }
 
-nb::list Call(const ConcreteCore& c, nb::sequence args) {
+// call(args, keep): tapes hold `keep`, unless None, as long as they may go
+// back.
+nb::list Call(const ConcreteCore& c, nb::sequence args, nb::object keep) {
   std::vector<Value> values;
   for (nb::handle o : args) {
     if (IsVariable(o.ptr())) TouchVariable(o.ptr());
@@ -61,9 +64,11 @@ nb::list Call(const ConcreteCore& c, nb::sequence args) {
   ValueList outputs;
   Status s;
   bool eager = CurrentEmitter()->is_eager();
+  std::shared_ptr<void> kept;
+  if (!keep.is_none() && HasRecorders()) kept = KeptObject(std::move(keep));
   {
     WithoutGil unlocked(eager);
-    s = c.function->Call(values, &outputs);
+    s = c.function->Call(values, &outputs, std::move(kept));
   }
   if (!s.ok()) {
     if (!PyErr_Occurred()) {
@@ -130,7 +135,7 @@ void AddConcreteFunction(nb::module_& m) {
              if (!s.ok()) ThrowStatus(s);
            })
       .def("plan", &DebugPlan)
-      .def("call", &Call);
+      .def("call", &Call, nb::arg("args"), nb::arg("keep").none());
   m.def("make_concrete", &MakeConcrete);
   m.def("evaluate", &Evaluate);
   m.def("count_functions", [] { return GlobalFunctions().Names().size(); });

@@ -15,6 +15,8 @@
 #include "bind/graph_object.h"
 #include "bind/graph_stack.h"
 #include "bind/op_call.h"
+#include "bind/status.h"
+#include "bind/tape_object.h"
 #include "bind/tensor_object.h"
 
 namespace nb = nanobind;
@@ -35,7 +37,8 @@ struct Trace {
   KeptKey key;
   Ref concrete;  // Python's ConcreteFunction
   std::shared_ptr<ConcreteFunction> function;
-  Ref results;  // structure with leaf numbers, or null: Python packs
+  Ref results;    // structure with leaf numbers, or null: Python packs
+  Ref gradients;  // entries that the trace's nodes name, or null
 };
 
 struct State {
@@ -204,15 +207,30 @@ PyObject* Pack(PyObject* concrete, PyObject* results, ValueList& values) {
   return PyObject_CallMethod(concrete, "_pack", "O", list.get());
 }
 
+// Who will ask for the trace's gradients holds them: graphs being built, now,
+// and tapes, which are given *keep. False with an error set.
+bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
+  if (HasRecorders()) *keep = KeptObject(nb::borrow(gradients));
+  if (CurrentEmitter()->is_eager()) return true;
+  static PyObject* hand_on = Import("eager.named_gradients", "keep").release();
+  if (hand_on == nullptr) return false;
+  Ref done(PyObject_CallFunctionObjArgs(hand_on, gradients, nullptr));
+  return static_cast<bool>(done);
+}
+
 PyObject* Run(const Trace& t, absl::Span<const Value> leaves) {
   // The trace may be dropped meanwhile.
   std::shared_ptr<ConcreteFunction> f = t.function;
   Ref concrete = t.concrete, results = t.results;
+  std::shared_ptr<void> keep;
+  if (t.gradients && !HandOnGradients(t.gradients.get(), &keep)) [[unlikely]] {
+    return nullptr;
+  }
   ValueList outputs;
   Status s;
   {
     WithoutGil unlocked(CurrentEmitter()->is_eager());
-    s = f->Call(leaves, &outputs);
+    s = f->Call(leaves, &outputs, std::move(keep));
   }
   if (s.ok()) [[likely]]
     return Pack(concrete.get(), results.get(), outputs);
@@ -240,9 +258,12 @@ PyObject* RunResolved(State& s, const CallKey& key, PyObject* answer) {
     PyErr_SetString(PyExc_TypeError, "a ConcreteCore is wanted");
     return nullptr;
   }
+  Ref gradients(PyObject_GetAttrString(concrete, "_gradients"));
+  if (!gradients) return nullptr;
   auto t = std::make_unique<Trace>(
       Trace{KeptKey(key), Ref::Borrow(concrete), c->function,
-            results == Py_None ? Ref() : Ref::Borrow(results)});
+            results == Py_None ? Ref() : Ref::Borrow(results),
+            gradients.get() == Py_None ? Ref() : std::move(gradients)});
   if (leaves == Py_None) {
     s.traces.push_back(std::move(t));
     s.last = s.traces.back().get();
@@ -352,7 +373,10 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(Cast(self)->dict);
   if (State* s = Cast(self)->state) {
-    for (const auto& t : s->traces) Py_VISIT(t->concrete.get());
+    for (const auto& t : s->traces) {
+      Py_VISIT(t->concrete.get());
+      Py_VISIT(t->gradients.get());
+    }
     for (const auto& p : s->parameters) Py_VISIT(p.given_default.get());
   }
   return 0;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "autodiff/named_gradient.h"
 #include "bind/attr_value.h"
 #include "bind/call_stacks.h"
 #include "bind/dtype_object.h"
@@ -30,12 +31,26 @@ class Builder : public GraphBuilder {
                       "Graph is finalized and cannot be modified.");
       return FailedPrecondition("Graph is finalized and cannot be modified.");
     }
-    HR_RETURN_IF_ERROR(GraphBuilder::Emit(op, inputs, outputs));
+    ResolvedOpPtr named = op;
+    if (!gradients.empty()) [[unlikely]] {
+      HR_ASSIGN_OR_RETURN(named, WithGradient(op));
+    }
+    HR_RETURN_IF_ERROR(GraphBuilder::Emit(named, inputs, outputs));
     stacks.Record(graph()->num_nodes() - 1);
     return OkStatus();
   }
   bool finalized = false;
+  absl::flat_hash_map<std::string, std::string> gradients;  // names, by op
   CallStacks stacks;
+
+ private:
+  StatusOr<ResolvedOpPtr> WithGradient(const ResolvedOpPtr& op) const {
+    auto it = gradients.find(op->name());
+    if (it == gradients.end() || GradientNameOf(*op)) return op;
+    AttrMap attrs = op->attrs();
+    attrs.Set(kGradientAttr, it->second);
+    return ResolveOp(op->def(), op->input_types(), attrs);
+  }
 };
 
 Builder& BuilderOf(PyGraph& g) { return static_cast<Builder&>(g.builder()); }
@@ -96,6 +111,15 @@ nb::object Capture(PyGraph& g, nb::handle o) {
   StatusOr<Value> v = g.builder().Import(ValueOrHandle(o));
   if (!v.ok()) ThrowStatus(v.status(), true);
   return WrapObject(*v);
+}
+
+// The gradients of ops added from now on: {op type: name}.
+void OverrideGradients(PyGraph& g, nb::dict names) {
+  absl::flat_hash_map<std::string, std::string> gradients;
+  for (auto [type, name] : names) {
+    gradients[nb::cast<std::string>(type)] = nb::cast<std::string>(name);
+  }
+  BuilderOf(g).gradients = std::move(gradients);
 }
 
 nb::object FindNode(PyGraph& g, const std::string& name) {
@@ -324,6 +348,7 @@ void AddGraph(nb::module_& m) {
       .def("captures", &Captures)
       .def("call_stack", &CallStack)
       .def("capture", &Capture)
+      .def("override_gradients", &OverrideGradients)
       .def("find", &FindNode)
       .def("node", &NodeAt)
       .def("set_control_inputs", &SetControlInputs)

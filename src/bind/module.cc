@@ -4,6 +4,7 @@
 #include "bind/checkpoint.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
+#include "bind/named_gradient.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
 #include "bind/records.h"
@@ -23,6 +24,7 @@ NB_MODULE(_headrace, m) {
     nb::raise_python_error();
   }
   AddTape(m);
+  AddNamedGradients(m);
   AddCheckpoint(m);
   AddRecords(m);
   AddGraph(m);

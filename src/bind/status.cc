@@ -19,6 +19,11 @@ void RaiseStatus(const Status& s, bool in_graph) {
     PyErr_SetObject(PyExc_ValueError, message.get());
     return;
   }
+  if (s.code() == absl::StatusCode::kNotFound &&
+      text.starts_with("gradient registry has no entry")) {
+    PyErr_SetObject(PyExc_LookupError, message.get());
+    return;
+  }
   static PyObject* make = nullptr;
   if (make == nullptr) {
     make = Import("framework.errors", "_from_status").release();

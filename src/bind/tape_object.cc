@@ -32,7 +32,8 @@ nb::object Wrap(const Value& v) {
   return nb::steal(o);
 }
 
-// None, a tensor, or (values, indices, dense shape) of slices.
+}  // namespace
+
 nb::object FromGradient(const Gradient& g) {
   if (!g) return nb::none();
   if (!g.is_slices()) return Wrap(g.dense);
@@ -52,6 +53,15 @@ Gradient ToGradient(nb::handle o) {
   g.dense = Watched(o);
   return g;
 }
+
+std::shared_ptr<PyObject> KeptObject(nb::object o) {
+  return std::shared_ptr<PyObject>(o.release().ptr(), [](PyObject* p) {
+    nb::gil_scoped_acquire locked;
+    Py_DECREF(p);
+  });
+}
+
+namespace {
 
 // None stands for no value, and for no values at all.
 std::vector<Value> AllWatched(nb::handle sequence) {
@@ -80,10 +90,7 @@ nb::list GradientsOfGraph(nb::sequence targets, nb::sequence sources,
 
 // A Python function of output gradients that gives input gradients.
 BackwardFn PythonBackward(nb::callable f) {
-  auto kept = std::shared_ptr<PyObject>(f.release().ptr(), [](PyObject* p) {
-    nb::gil_scoped_acquire locked;
-    Py_DECREF(p);
-  });
+  std::shared_ptr<PyObject> kept = KeptObject(std::move(f));
   return [kept](absl::Span<const Gradient> given,
                 std::vector<Gradient>* results) -> Status {
     nb::gil_scoped_acquire locked;

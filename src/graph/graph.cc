@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -86,16 +87,21 @@ void Graph::GrowNode(Node* node, ResolvedOpPtr op,
 }
 
 void Graph::RemoveLastNode() {
+  if (!unmarked_.empty() && unmarked_.back() == &nodes_.back()) {
+    unmarked_.pop_back();
+  }
   by_name_.erase(nodes_.back().name_);
   nodes_.pop_back();
 }
 
-void Graph::Reserve(int nodes) {
-  by_name_.reserve(by_name_.size() + nodes);
-  names_in_use_.reserve(names_in_use_.size() + nodes);
-}
+void Graph::Reserve(int nodes) { by_name_.reserve(by_name_.size() + nodes); }
 
 std::string Graph::UniqueName(StringView name, bool mark) {
+  if (!unmarked_.empty()) {
+    const std::vector<const Node*> nodes = std::exchange(unmarked_, {});
+    names_in_use_.reserve(names_in_use_.size() + nodes.size());
+    for (const Node* node : nodes) UniqueName(node->name());
+  }
   std::string key = absl::AsciiStrToLower(name);
   if (mark) {
     // (The key is moved from only where it is new.)

@@ -114,6 +114,9 @@ class Graph : public std::enable_shared_from_this<Graph> {
   // "name", "name_1", ...: unique without regard to case, and now taken by
   // the caller when `mark` (upstream's rule).
   std::string UniqueName(StringView name, bool mark = true);
+  // As UniqueName, of a node's own name and for nobody's use: the work is put
+  // off until somebody asks for a name.
+  void MarkName(const Node* node) { unmarked_.push_back(node); }
   // Makes room for that many more nodes.
   void Reserve(int nodes);
   Node* FindNode(StringView name) const;  // or null
@@ -142,6 +145,7 @@ class Graph : public std::enable_shared_from_this<Graph> {
   std::deque<Node> nodes_;
   absl::flat_hash_map<StringView, Node*> by_name_;
   absl::flat_hash_map<std::string, int> names_in_use_;
+  std::vector<const Node*> unmarked_;  // named, but not in names_in_use_ yet
   std::shared_ptr<FunctionLibrary> library_;
   // Process-wide functions that nodes name live as long as the graph.
   std::vector<std::shared_ptr<const Function>> callees_;

@@ -49,6 +49,24 @@ TEST(ImportTest, SharesOpsOfNodesAlike) {
   EXPECT_EQ(graph->FindNode("a")->op_ptr(), graph->FindNode("b")->op_ptr());
 }
 
+TEST(ImportTest, ImportedNamesAreTaken) {
+  auto graph = std::make_shared<Graph>();
+  ASSERT_TRUE(ImportGraphBytes(Small(), {}, graph.get(), nullptr).ok());
+  EXPECT_EQ(graph->UniqueName("Z"), "Z_1");  // without regard to case
+  EXPECT_EQ(graph->UniqueName("y"), "y_1");
+  EXPECT_EQ(graph->UniqueName("w"), "w");
+  const Status again = ImportGraphBytes(Small(), {}, graph.get(), nullptr);
+  EXPECT_EQ(again.message(), "Node name 'x' already exists in the Graph");
+  // Names of an import that failed are free.
+  EXPECT_FALSE(ImportText(R"(
+      node { name: "n" op: "NoOp" }
+      node { name: "x" op: "NoOp" })",
+                          graph.get())
+                   .ok());
+  EXPECT_EQ(graph->num_nodes(), 3);
+  EXPECT_EQ(graph->UniqueName("n"), "n");
+}
+
 TEST(ImportTest, ErrorLeavesTheGraphAsItWas) {
   auto graph = std::make_shared<Graph>();
   Status s = ImportText(R"(

@@ -87,11 +87,17 @@ bool NodeTexts::AddFromNode(StringView bytes) {
 }
 
 bool NodeTexts::AddFromGraph(StringView bytes, std::string* rest) {
+  int number, count = 0;
+  StringView content;
+  for (StringView left = bytes; !left.empty();) {
+    if (!TakeField(&left, &number, &content)) return false;
+    count += number == kNodeOfGraph;
+  }
+  nodes_.reserve(nodes_.size() + count);
+  inputs_.reserve(inputs_.size() + count);
   while (!bytes.empty()) {
     const char* begin = bytes.data();
     const bool is_bytes = (*begin & 7) == kBytes;
-    int number;
-    StringView content;
     if (!TakeField(&bytes, &number, &content)) return false;
     if (number == kNodeOfGraph) {
       if (!is_bytes || !AddFromNode(content)) return false;

@@ -116,10 +116,12 @@ absl::flat_hash_map<Key, ResolvedOpPtr>& Interned() {
   return *map;
 }
 
-bool HoldsTensor(const AttrMap& attrs) {
+// Asked once, or hardly more often: what holds a tensor, or names a gradient
+// that one trace made.
+bool IsOneOfAKind(const AttrMap& attrs) {
   for (const auto& [name, value] : attrs) {
     if (value.kind() == AttrKind::kTensor ||
-        value.kind() == AttrKind::kTensorList) {
+        value.kind() == AttrKind::kTensorList || name == "_gradient_op_type") {
       return true;
     }
   }
@@ -283,7 +285,7 @@ StatusOr<ResolvedOpPtr> ResolveOp(const OpDef& def,
                                   absl::Span<const DType> input_types,
                                   const AttrMap& attrs) {
   // Calls of functions are not shared: their kernels hold the functions.
-  bool intern = !HoldsTensor(attrs) && !CallsFunctions(def);
+  bool intern = !IsOneOfAKind(attrs) && !CallsFunctions(def);
   Key key;
   if (intern) {
     key = Key{&def, {input_types.begin(), input_types.end()}, attrs};

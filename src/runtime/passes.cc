@@ -386,13 +386,30 @@ void DropUnused(Program& p) {
   Compact(p);
 }
 
+// IdentityN hands all its inputs on; those that nobody reads need no call.
+bool HandsOnAll(const Call& call) {
+  if (call.op->name() != "IdentityN") return false;
+  for (DType d : call.op->input_types()) {
+    if (IsRef(d)) return false;
+  }
+  return true;
+}
+
 void Simplify(Program& p) {
   SplitSums(p);
   SkipBroadcasts(p);
   std::vector<ValueId> by = Themselves(p);
   for (Call& call : p.calls) {
     for (ValueId& v : call.inputs) v = by[v];
-    if (call.effect || call.outputs.size() != 1) continue;
+    if (call.effect) continue;
+    if (HandsOnAll(call)) {
+      for (size_t i = 0; i < call.outputs.size(); ++i) {
+        by[call.outputs[i]] = call.inputs[i];
+      }
+      call.dead = true;
+      continue;
+    }
+    if (call.outputs.size() != 1) continue;
     BiasAsSum(p, call);
     int equal = EqualInput(p, call);
     if (equal < 0) continue;

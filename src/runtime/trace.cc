@@ -48,8 +48,8 @@ Status ConcreteFunction::Check(absl::Span<const Value> args) const {
   return OkStatus();
 }
 
-Status ConcreteFunction::Call(absl::Span<const Value> args,
-                              ValueList* outputs) {
+Status ConcreteFunction::Call(absl::Span<const Value> args, ValueList* outputs,
+                              std::shared_ptr<void> keep) {
   HR_RETURN_IF_ERROR(Check(args));
   if (!HasRecorders() && CurrentEmitter()->is_eager()) [[likely]] {
     return Run(args, outputs);
@@ -57,7 +57,8 @@ Status ConcreteFunction::Call(absl::Span<const Value> args,
   for (const Value& handle : trainable_) TellVariableAccessed(handle);
   std::vector<Value> all(args.begin(), args.end());
   all.insert(all.end(), captures_.begin(), captures_.end());
-  HR_ASSIGN_OR_RETURN(*outputs, CallDifferentiably(function(), all, nullptr));
+  HR_ASSIGN_OR_RETURN(*outputs, CallDifferentiably(function(), all, nullptr,
+                                                   nullptr, std::move(keep)));
   return OkStatus();
 }
 

@@ -33,8 +33,10 @@ class ConcreteFunction {
 
   // Calls it with `args` (one an argument, captures left out). Runs when this
   // thread's emitter is eager, else records a call; tapes are told of either.
-  // InvalidArgument for wrong numbers and types.
-  Status Call(absl::Span<const Value> args, ValueList* outputs);
+  // InvalidArgument for wrong numbers and types. Tapes hold `keep` as long as
+  // they may go back through the call.
+  Status Call(absl::Span<const Value> args, ValueList* outputs,
+              std::shared_ptr<void> keep = nullptr);
 
  private:
   Status Run(absl::Span<const Value> args, ValueList* outputs);

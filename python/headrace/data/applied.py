@@ -1,10 +1,14 @@
 """tf.data.experimental: transformations as functions for Dataset.apply."""
 
-from headrace.data import structure
-from headrace.data.dataset import Dataset, _VariantDataset
+from headrace.data import nest, structure
+from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset
 from headrace.data.functions import raw
 from headrace.data.transforms import _UnaryDataset, as_int
-from headrace.framework import dtypes
+from headrace.framework import conversion, dtypes
+from headrace.framework.errors import OutOfRangeError, UnimplementedError
+
+SHARD_HINT = -1  # Dataset.shard: for who shards by himself
+_MOST = (1 << 63) - 1
 
 
 def _applied(method):
@@ -29,6 +33,7 @@ take_while = _applied("take_while")
 unbatch = _applied("unbatch")
 unique = _applied("unique")
 dense_to_ragged_batch = _applied("ragged_batch")
+dense_to_sparse_batch = _applied("sparse_batch")
 
 
 def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=False):
@@ -158,3 +163,111 @@ def parallel_interleave(
         num_parallel_calls=cycle_length,
         deterministic=not sloppy,
     )
+
+
+def save(dataset, path, compression=None, shard_func=None, checkpoint_args=None):
+    """See Dataset.save."""
+    dataset.save(path, compression, shard_func, checkpoint_args)
+
+
+def load(path, element_spec=None, compression=None, reader_func=None):
+    """See Dataset.load."""
+    return Dataset.load(path, element_spec, compression, reader_func)
+
+
+def at(dataset, index):
+    """The element at a place of a dataset whose number of elements is known."""
+    count = int(dataset.cardinality())
+    index = int(index)
+    if count < 0:
+        raise UnimplementedError(
+            None, None, "tf.data.experimental.at: the number of elements is not known"
+        )
+    if not 0 <= index < count:
+        raise OutOfRangeError(None, None, f"Index out of range [0, {count}):{index}")
+    return dataset.skip(index).take(1).get_single_element()
+
+
+class Reducer:
+    """How group_by_reducer makes one value of the elements of a key."""
+
+    def __init__(self, init_func, reduce_func, finalize_func):
+        self.init_func = init_func
+        self.reduce_func = reduce_func
+        self.finalize_func = finalize_func
+
+
+def group_by_reducer(key_func, reducer):
+    """For Dataset.apply: an element for each key, made by a Reducer.
+
+    The elements of all keys are kept until the last has come.
+    """
+
+    def reduce(key, window):
+        def reduce_func(state, *element):
+            element = element[0] if len(element) == 1 else element
+            return reducer.reduce_func(state, element)
+
+        state = window.reduce(reducer.init_func(key), reduce_func)
+        parts = state if isinstance(state, tuple) else (state,)
+        return Dataset.from_tensors(reducer.finalize_func(*parts))
+
+    return lambda d: d.group_by_window(key_func, reduce, window_size=_MOST)
+
+
+def pad_to_cardinality(cardinality, mask_key="valid"):
+    """For Dataset.apply: elements of zeros behind the others, until there are so many;
+    `mask_key` says which is which."""
+
+    def apply(dataset):
+        spec = dataset.element_spec
+        if not isinstance(spec, dict):
+            raise ValueError(
+                "`pad_to_cardinality` requires its input dataset to be a dictionary."
+            )
+        count = int(dataset.cardinality())
+        if count < 0:
+            raise ValueError(
+                "The dataset passed into `pad_to_cardinality` must have a known "
+                f"cardinalty, but has cardinality {count}"
+            )
+        if count > cardinality:
+            raise ValueError(
+                "The dataset passed into `pad_to_cardinality` must have a cardinalty "
+                f"less than the target cardinality ({cardinality}), but has "
+                f"cardinality {count}"
+            )
+        given = dataset.map(lambda x: {**x, mask_key: _constant(True)})
+        padding = dataset.take(1).map(
+            lambda x: {
+                **nest.map_structure(lambda t: raw("ZerosLike")(x=t), x),
+                mask_key: _constant(False),
+            }
+        )
+        return given.concatenate(padding.repeat(cardinality - count))
+
+    return apply
+
+
+def _constant(value):
+    return conversion.convert_to_tensor(value)
+
+
+def _check_device(device):
+    kind = str(device).rpartition("device:")[2].strip("/").split(":")[0].upper()
+    if kind not in ("", "CPU"):
+        raise UnimplementedError(None, None, f"datasets on the device {device}")
+
+
+def prefetch_to_device(device, buffer_size=None):
+    """For Dataset.apply: elements made ahead of time, in a device's memory."""
+    _check_device(device)
+    size = AUTOTUNE if buffer_size is None else buffer_size
+    return lambda d: d.prefetch(size)
+
+
+def copy_to_device(target_device, source_device="/cpu:0"):
+    """For Dataset.apply: the elements in another device's memory."""
+    _check_device(target_device)
+    _check_device(source_device)
+    return lambda d: d.map(lambda *parts: parts[0] if len(parts) == 1 else parts)

@@ -259,7 +259,7 @@ class Dataset:
     ):
         """Consecutive elements stacked."""
         return _transforms()._batch(
-            self, batch_size, drop_remainder, num_parallel_calls
+            self, batch_size, drop_remainder, num_parallel_calls, deterministic
         )
 
     def padded_batch(

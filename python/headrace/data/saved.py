@@ -5,6 +5,7 @@ PATH/RUN/NNNNNNNN.shard/NNNNNNNN.snapshot are records, one a component of an ele
 each a serialised tensor.
 """
 
+import contextlib
 import os
 import random
 import time
@@ -15,7 +16,7 @@ from headrace.data.dataset import Dataset
 from headrace.data.functions import flat, raw
 from headrace.data.readers import TFRecordDataset
 from headrace.framework import conversion, dtypes
-from headrace.framework.errors import NotFoundError
+from headrace.framework.errors import InvalidArgumentError, NotFoundError
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.type_spec import TensorSpec
 from headrace.io.tf_record import TFRecordOptions
@@ -23,6 +24,7 @@ from headrace.io.tf_record import TFRecordOptions
 _SPEC = "dataset_spec.pb"
 _METADATA = "snapshot.metadata"
 _VERSION = 2
+_WAIT = 0.05  # seconds between looks at a folder that is being written
 
 
 def _compression(name):
@@ -37,32 +39,73 @@ def _compression(name):
 
 
 def save(dataset, path, compression, shard_func, checkpoint_args):
-    """Writes all elements to a folder, in their order."""
+    """Writes all elements to a folder, in their order: into the shards that
+    shard_func(element) names, or all into one."""
     compression = _compression(compression)
-    if shard_func is not None or checkpoint_args is not None:
-        raise NotImplementedError(
-            "Dataset.save: shard_func and checkpoint_args are not supported"
-        )
+    if checkpoint_args is not None:
+        raise NotImplementedError("Dataset.save: checkpoint_args is not supported")
     path = os.fspath(path)
     spec = dataset.element_spec
     packed = _spec_proto(spec).SerializeToString()
     run = str(random.SystemRandom().getrandbits(63))
-    shard = os.path.join(path, run, "00000000.shard")
-    os.makedirs(shard, exist_ok=True)
-    writer = _headrace.RecordWriter(
-        os.path.join(shard, "00000000.snapshot"),
-        compression,
-        *TFRecordOptions()._deflate(),
-    )
+    shards = _ShardWriters(os.path.join(path, run), compression)
     count = 0
-    for element in dataset.map(lambda *parts: _serialized(spec, parts)):
-        for component in element.numpy():
-            writer.write(component)
-        count += 1
-    writer.close()
+    with contextlib.closing(shards):
+        if shard_func is None:
+            shards.writer(0)
+        for shard, element in dataset.map(
+            lambda *parts: (_shard_of(shard_func, parts), _serialized(spec, parts))
+        ):
+            writer = shards.writer(int(shard))
+            for component in element.numpy():
+                writer.write(component)
+            count += 1
     _write(os.path.join(path, _SPEC), packed)
     # Last: with it the folder is complete.
     _write(os.path.join(path, _METADATA), _metadata(run, spec, count))
+
+
+def _shard_of(shard_func, parts):
+    zero = conversion.convert_to_tensor(0, dtypes.int64)
+    if shard_func is None:
+        return zero
+    shard = conversion.convert_to_tensor(shard_func(*parts))
+    if shard.dtype != dtypes.int64 or shard.shape.rank not in (None, 0):
+        raise InvalidArgumentError(
+            None, None, "`shard_func` must return a scalar int64."
+        )
+    return raw("EnsureShape")(input=shard, shape=[])
+
+
+class _ShardWriters:
+    """The files of a run that are being written, by the numbers of their shards."""
+
+    def __init__(self, folder, compression):
+        self._folder = folder
+        self._compression = compression
+        self._writers = {}
+        os.makedirs(folder, exist_ok=True)
+
+    def writer(self, shard):
+        writer = self._writers.get(shard)
+        if writer is not None:
+            return writer
+        if shard < 0:
+            raise InvalidArgumentError(
+                None, None, f"`shard_func` gave the shard {shard}, which is negative"
+            )
+        folder = os.path.join(self._folder, f"{shard:08d}.shard")
+        os.makedirs(folder, exist_ok=True)
+        writer = self._writers[shard] = _headrace.RecordWriter(
+            os.path.join(folder, "00000000.snapshot"),
+            self._compression,
+            *TFRecordOptions()._deflate(),
+        )
+        return writer
+
+    def close(self):
+        for writer in self._writers.values():
+            writer.close()
 
 
 def _serialized(spec, parts):
@@ -180,9 +223,10 @@ class _Shard:
 
 def load(path, element_spec, compression, reader_func, wait):
     """The elements that `save` wrote; `compression` must be that of the files."""
-    if wait:
-        raise NotImplementedError("Dataset.load: wait is not supported")
     path = os.fspath(path)
+    if wait:  # the metadata come last
+        while not os.path.exists(os.path.join(path, _METADATA)):
+            time.sleep(_WAIT)
     about = _read(
         path, _METADATA, "tensorflow.data.experimental.SnapshotMetadataRecord"
     )
@@ -196,7 +240,7 @@ def load(path, element_spec, compression, reader_func, wait):
         lists = _Lists(shards)
         nested = Dataset.range(len(shards)).map(lambda i: shard.dataset(lists[i]))
         if reader_func is None:
-            loaded = nested.interleave(lambda d: d, cycle_length=len(shards))
+            loaded = nested.interleave(lambda d: d, cycle_length=os.cpu_count() or 1)
         else:
             loaded = reader_func(nested)
     return _LoadDataset(loaded, element_spec)

@@ -1,5 +1,7 @@
 """Datasets made of other datasets, element by element."""
 
+import warnings
+
 from headrace._load import _headrace
 from headrace.data import nest, sources, structure
 from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
@@ -59,7 +61,9 @@ class _BatchDataset(_UnaryDataset):
 
 
 class _ParallelBatchDataset(_UnaryDataset):
-    def __init__(self, source, batch_size, drop_remainder, num_parallel_calls):
+    def __init__(
+        self, source, batch_size, drop_remainder, num_parallel_calls, deterministic
+    ):
         size = as_int(batch_size)
         super().__init__(
             "ParallelBatchDataset",
@@ -68,13 +72,17 @@ class _ParallelBatchDataset(_UnaryDataset):
             batch_size=size,
             num_parallel_calls=as_int(num_parallel_calls),
             drop_remainder=as_bool(drop_remainder),
+            deterministic=order_text(deterministic),
         )
 
 
-def _batch(source, batch_size, drop_remainder, num_parallel_calls):
+def _batch(source, batch_size, drop_remainder, num_parallel_calls, deterministic):
     if num_parallel_calls is None:
+        warn_of_order(deterministic)
         return _BatchDataset(source, batch_size, drop_remainder)
-    return _ParallelBatchDataset(source, batch_size, drop_remainder, num_parallel_calls)
+    return _ParallelBatchDataset(
+        source, batch_size, drop_remainder, num_parallel_calls, deterministic
+    )
 
 
 def batched_spec(spec, size, drop_remainder):
@@ -117,6 +125,16 @@ class _ParallelMapDataset(_UnaryDataset):
         )
 
 
+def warn_of_order(deterministic):
+    """Says that what comes one by one has one order only."""
+    if deterministic is not None:
+        warnings.warn(
+            "The `deterministic` argument has no effect unless the "
+            "`num_parallel_calls` argument is specified.",
+            stacklevel=4,
+        )
+
+
 def order_text(deterministic):
     """The attribute `deterministic`."""
     if deterministic is None:
@@ -131,6 +149,7 @@ def _map(source, map_func, num_parallel_calls, deterministic, synchronous):
             f"`num_parallel_calls` was set to {num_parallel_calls}"
         )
     if num_parallel_calls is None:
+        warn_of_order(deterministic)
         return _MapDataset(source, map_func, synchronous)
     return _ParallelMapDataset(source, map_func, num_parallel_calls, deterministic)
 
@@ -200,6 +219,7 @@ def _interleave(
     block_length = 1 if block_length is None else block_length
     cycle_length = AUTOTUNE if cycle_length is None else cycle_length
     if num_parallel_calls is None:
+        warn_of_order(deterministic)
         return _InterleaveDataset(source, map_func, cycle_length, block_length)
     return _ParallelInterleaveDataset(
         source, map_func, cycle_length, block_length, num_parallel_calls, deterministic

@@ -2,14 +2,17 @@
 
 import functools
 import inspect
+import types
 
 from headrace._load import _headrace
+from headrace.eager import named_gradients
 from headrace.framework import conversion, nest
 from headrace.framework.indexed_slices import from_gradient, to_gradient
+from headrace.graph import stack
 
 
 class Bind:
-    """Marks a function that decorated methods too."""
+    """A function with a custom gradient; methods do not differentiate their object."""
 
     def __init__(self, f):
         self._f = f
@@ -21,7 +24,7 @@ class Bind:
     def __get__(self, instance, owner):
         if instance is None:
             return self
-        return functools.partial(self.__call__, instance)
+        return Bind(self._f.__get__(instance, owner))
 
 
 def custom_gradient(f=None):
@@ -42,32 +45,59 @@ def _takes_variables(function):
 
 
 def _call(f, args, kwargs):
+    graph = stack.current()
+    if graph is not None and kwargs:
+        raise ValueError(
+            "The custom_gradient decorator currently supports keywords arguments only "
+            "when eager execution is enabled."
+        )
     flat = nest.flatten(args, expand_composites=True)
-    inputs = [
+    given = [
         conversion.convert_to_tensor(x)
         if not isinstance(x, _headrace.VariableBase)
         else x
         for x in flat
     ]
+    inputs = [_inside(graph, x) for x in given]
     args = nest.pack_sequence_as(args, inputs, expand_composites=True) if flat else args
-    if not _headrace.has_recorders():
+    if graph is None and not _headrace.has_recorders():
         result, _ = f(*args, **kwargs)
         return result
+    # What f computes is seen by tapes: gradients of the gradient go back there.
     watcher = _headrace.Tape(True, True)
+    watcher.start()
+    try:
+        result, grad_fn = f(*args, **kwargs)
+    finally:
+        watcher.stop()
+    used = _variables_of(watcher, inputs)
+    _check_takes_variables(grad_fn, used)
     stop = _headrace.StopRecording()
     stop.enter()
     try:
-        watcher.start()
-        try:
-            result, grad_fn = f(*args, **kwargs)
-        finally:
-            watcher.stop()
+        outputs = [
+            conversion.convert_to_tensor(x)
+            for x in nest.flatten(result, expand_composites=True)
+        ]
+        # Tensors of their own, which tapes tell from the inputs.
+        if graph is None:
+            outputs = [_headrace.raw_op("Identity")(input=x) for x in outputs]
+            backward = _backward(grad_fn, inputs, used, outputs)
+        else:
+            outputs, backward = _record_in(graph, grad_fn, inputs, used, outputs)
     finally:
         stop.exit()
-    used = _variables_of(watcher, inputs)
-    outputs = [_fresh(x) for x in nest.flatten(result, expand_composites=True)]
-    _record(f, grad_fn, inputs, used, outputs, result)
+    if _headrace.has_recorders():
+        name = getattr(f, "__name__", "custom")
+        _headrace.record_custom(name, given + used, outputs, backward)
     return nest.pack_sequence_as(result, outputs, expand_composites=True)
+
+
+def _inside(graph, x):
+    """What the function being traced calls x: its gradient is asked for there."""
+    if graph is None or not graph.building_function:
+        return x
+    return x if isinstance(x, _headrace.VariableBase) else graph.capture(x)
 
 
 def _variables_of(watcher, inputs):
@@ -81,30 +111,62 @@ def _variables_of(watcher, inputs):
     ]
 
 
-def _fresh(x):
-    """A tensor of its own, so that the tape tells it from the inputs."""
-    stop = _headrace.StopRecording()
-    stop.enter()
-    try:
-        return _headrace.raw_op("Identity")(input=conversion.convert_to_tensor(x))
-    finally:
-        stop.exit()
-
-
-def _record(f, grad_fn, inputs, used, outputs, result):
-    name = getattr(f, "__name__", "custom")
-    wants_variables = _takes_variables(grad_fn)
-    if used and not wants_variables:
+def _check_takes_variables(grad_fn, used):
+    if used and not _takes_variables(grad_fn):
         raise TypeError(
             "@tf.custom_gradient grad_fn must accept keyword argument 'variables', since "
             f"function uses variables: {used}"
         )
 
+
+def _record_in(graph, grad_fn, inputs, used, results):
+    """Adds a node that names the gradient; its first outputs, and the gradient."""
+    outputs = []
+    backward = _backward(grad_fn, inputs, used, outputs)
+    if graph.building_function:
+        _bring_in(grad_fn, graph, set())
+    entry = named_gradients.CustomGradient(graph, backward, len(results))
+    values = results + [
+        x._read() if isinstance(x, _headrace.VariableBase) else x for x in inputs + used
+    ]
+    made = _headrace.identities_with_gradient(values, entry.name)
+    outputs.extend(made[: len(results)])
+    return list(outputs), backward
+
+
+def _bring_in(function, graph, seen):
+    """Captures what a gradient function reads of the graphs around `graph`.
+
+    Later, when the gradient is asked for, only the graph's own values can be had.
+    """
+    around = {g._core.id for g in stack.entered() if g is not None}
+    around.discard(graph._core.id)
+    if not around or id(function) in seen:
+        return
+    seen.add(id(function))
+    for cell in getattr(function, "__closure__", None) or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:  # nothing was put in yet
+            continue
+        for x in nest.flatten(content, expand_composites=True):
+            if isinstance(x, types.FunctionType):
+                _bring_in(x, graph, seen)
+            elif (
+                isinstance(x, _headrace.SymbolicTensor)
+                and _headrace.graph_id(x) in around
+            ):
+                graph.capture(x)
+
+
+def _backward(grad_fn, inputs, used, outputs):
+    """What gives gradients of inputs and variables used for gradients of outputs."""
+
     def backward(grads):
         given = [
             conversion.convert_to_tensor(from_gradient(g))
             if g is not None
-            else _zeros(o)
+            else named_gradients.zeros_like(o)
             for g, o in zip(grads, outputs)
         ]
         if used:
@@ -124,11 +186,7 @@ def _record(f, grad_fn, inputs, used, outputs, result):
             )
         return [to_gradient(g) for g in flat + list(of_variables)]
 
-    _headrace.record_custom(name, inputs + used, outputs, backward)
-
-
-def _zeros(x):
-    return _headrace.raw_op("ZerosLike")(x=x)
+    return backward
 
 
 def grad_pass_through(f):

@@ -111,7 +111,11 @@ class IndexedSlices:
 def to_gradient(x):
     """What tapes of C++ take: tensors as they are, slices as tuples."""
     if isinstance(x, IndexedSlices):
-        return (x.values, x.indices, x.dense_shape)
+        return tuple(_tensor(part) for part in (x.values, x.indices, x.dense_shape))
+    return _tensor(x)
+
+
+def _tensor(x):
     return None if x is None else conversion.convert_to_tensor(x)
 
 

@@ -1,6 +1,7 @@
 """Concrete functions: one trace of a function, callable by itself."""
 
 from headrace._load import _headrace
+from headrace.eager import named_gradients
 from headrace.framework import nest, type_spec
 from headrace.framework.errors import OpError
 from headrace.function import func_graph, trace_types
@@ -44,9 +45,17 @@ class ConcreteFunction:
         leaves = self._leaves(args, kwargs)
         return self._call_flat(leaves)
 
+    @property
+    def _gradients(self):
+        """Entries that nodes of the graph name as their gradients, or None."""
+        return self._graph._gradients or None
+
     def _call_flat(self, leaves):
+        gradients = self._gradients
+        if gradients and not _headrace.is_eager():
+            named_gradients.keep(gradients)
         try:
-            return self._pack(self._core.call(leaves))
+            return self._pack(self._core.call(leaves, gradients))
         except OpError as e:
             self._explain(e)
             raise

@@ -34,6 +34,8 @@ class Graph:
         self._scope_names_used = {}  # of variable_scope
         self._variables = []
         self._bodies = []  # graphs of branches and loops, for messages
+        self._gradients = set()  # of eager/named_gradients, that nodes name
+        self._gradient_overrides = {}
         _graphs[self._core.id] = self
 
     def _operation(self, node):
@@ -212,6 +214,26 @@ class Graph:
             if isinstance(element, Operation)
             else _headrace.node_of(element)
         )
+
+    @contextlib.contextmanager
+    def gradient_override_map(self, op_type_map):
+        """Operations made inside have the gradients that RegisterGradient named."""
+        if not isinstance(op_type_map, dict) or not all(
+            isinstance(x, str) for pair in op_type_map.items() for x in pair
+        ):
+            raise TypeError(
+                "op_type_map must be a dictionary mapping strings to strings"
+            )
+        old = self._gradient_overrides
+        self._override_gradients({**old, **op_type_map})
+        try:
+            yield
+        finally:
+            self._override_gradients(old)
+
+    def _override_gradients(self, names):
+        self._gradient_overrides = names
+        self._core.override_gradients(names)
 
     # --- collections ---
 

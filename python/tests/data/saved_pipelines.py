@@ -141,6 +141,9 @@ def _elements_in_others(tf):
         ),
         "random": (lambda: D.random(seed=4).take(12), 3),
         "lines": (lambda: tf.data.TextLineDataset(["lines_a.txt", "lines_b.txt"]), 3),
+        "csv": (lambda: _rows(tf), 3),
+        "csv_small": (lambda: _rows(tf, buffer_size=8), 3),
+        "csv_begin": (lambda: _rows(tf), 0),
         "ignore_errors": (
             lambda: (
                 D.from_tensor_slices([1, 2, 0, 4]).map(lambda x: 8 // x).ignore_errors()
@@ -153,6 +156,13 @@ def _elements_in_others(tf):
         ),
         "plain_options": (lambda: _plain(tf, r(9).map(lambda x: x + 1).batch(2)), 2),
     }
+
+
+# (Without headers: upstream passes over a record when it takes up a place in a file
+# that has one.)
+def _rows(tf, **settings):
+    files, defaults = ["rows_a.csv", "rows_b.csv"], [tf.int32, [""]]
+    return tf.data.experimental.CsvDataset(files, defaults, **settings)
 
 
 def _plain(tf, dataset):

@@ -1,6 +1,7 @@
 // TFRecordDataset, TextLineDataset, FixedLengthRecordDataset: what lies in
 // files, one file behind another.
 #include "data/dataset_op.h"
+#include "data/source/buffered_source.h"
 #include "formats/records.h"
 
 namespace headrace {
@@ -10,53 +11,6 @@ enum class Format { kRecords, kLines, kFixed };
 
 struct FileSizes {
   int64_t header = 0, record = 0, footer = 0;
-};
-
-// Bytes of a file from front to back, through a buffer.
-class BufferedSource {
- public:
-  BufferedSource(const RandomAccessFile* file, Compression compression,
-                 size_t buffer)
-      : source_(OpenByteSource(file, compression)), size_(buffer) {}
-  int64_t offset() const { return offset_; }
-
-  // More bytes behind those held; false at the end.
-  StatusOr<bool> Fill() {
-    if (at_ > 0) {
-      buffer_.erase(0, at_);
-      at_ = 0;
-    }
-    const size_t have = buffer_.size();
-    buffer_.resize(have + size_);
-    HR_ASSIGN_OR_RETURN(const size_t n,
-                        source_->Read(absl::MakeSpan(&buffer_[have], size_)));
-    buffer_.resize(have + n);
-    return n > 0;
-  }
-  StringView held() const { return StringView(buffer_).substr(at_); }
-  void Consume(size_t n) {
-    at_ += n;
-    offset_ += static_cast<int64_t>(n);
-  }
-  // Passes over n bytes; OutOfRange when there are fewer.
-  Status Skip(int64_t n) {
-    while (n > 0) {
-      const int64_t step = std::min(n, static_cast<int64_t>(held().size()));
-      Consume(static_cast<size_t>(step));
-      n -= step;
-      if (n == 0) break;
-      HR_ASSIGN_OR_RETURN(const bool more, Fill());
-      if (!more) return OutOfRange("the file ends before its records do");
-    }
-    return OkStatus();
-  }
-
- private:
-  const std::unique_ptr<ByteSource> source_;
-  const size_t size_;
-  std::string buffer_;
-  size_t at_ = 0;
-  int64_t offset_ = 0;
 };
 
 class FilesDataset : public Dataset {
@@ -244,20 +198,13 @@ class FilesDataset : public Dataset {
 };
 
 constexpr int64_t kBuffer = 256 << 10;
-constexpr int64_t kMostBuffer = 64 << 20;
 
 Status MakeFiles(KernelContext& c, Format format, int compression, int buffer,
                  FileSizes sizes) {
   HR_ASSIGN_OR_RETURN(std::vector<std::string> files,
                       TextsInput(c, 0, "filenames"));
-  HR_ASSIGN_OR_RETURN(const std::string name,
-                      TextInput(c, compression, "compression_type"));
-  HR_ASSIGN_OR_RETURN(const Compression kind, ParseCompression(name));
-  HR_ASSIGN_OR_RETURN(int64_t bytes, IntInput(c, buffer, "buffer_size"));
-  if (bytes < 0) {
-    return InvalidArgument("`buffer_size` must be >= 0 (0 == default)");
-  }
-  bytes = bytes == 0 ? kBuffer : std::min(bytes, kMostBuffer);
+  HR_ASSIGN_OR_RETURN(const StreamFormat stream,
+                      StreamInputs(c, compression, buffer, kBuffer));
   std::vector<int64_t> offsets;
   const ArgRange range = c.op().input_range("byte_offsets");
   if (range.size() == 1) {
@@ -272,8 +219,8 @@ Status MakeFiles(KernelContext& c, Format format, int compression, int buffer,
     }
   }
   return SetDataset<FilesDataset>(c, format, std::move(files),
-                                  std::move(offsets), kind,
-                                  static_cast<size_t>(bytes), sizes);
+                                  std::move(offsets), stream.compression,
+                                  stream.buffer, sizes);
 }
 
 Status MakeRecords(KernelContext& c) {

@@ -1,14 +1,12 @@
 // DecodeCSV: records of comma-separated fields (RFC 4180) as columns.
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
+#include "formats/csv.h"
 #include "op/op.h"
 
 namespace headrace {
 namespace {
 
 struct Format {
-  char delimiter;
-  bool quotes;
+  CsvFormat csv;
   const std::string& missing;  // stands for an empty field
   std::vector<int64_t> columns;
 };
@@ -18,7 +16,7 @@ StatusOr<Format> FormatOf(const ResolvedOp& op) {
   if (delimiter.size() != 1) {
     return InvalidArgument("field_delim should be only 1 char");
   }
-  Format f{delimiter[0], op.bool_attr("use_quote_delim"),
+  Format f{{delimiter[0], op.bool_attr("use_quote_delim")},
            op.string_attr("na_value"),
            op.attr<std::vector<int64_t>>("select_cols")};
   for (size_t i = 0; i < f.columns.size(); ++i) {
@@ -33,66 +31,8 @@ StatusOr<Format> FormatOf(const ResolvedOp& op) {
   return f;
 }
 
-// Reads a field in quotes from s[*at], behind the first quote; doubled quotes
-// stand for one. Leaves *at behind the closing quote.
-Status ReadQuoted(StringView s, size_t* at, std::string* field) {
-  while (*at < s.size()) {
-    const char ch = s[(*at)++];
-    if (ch != '"') {
-      *field += ch;
-    } else if (*at < s.size() && s[*at] == '"') {
-      *field += '"';
-      ++*at;
-    } else {
-      return OkStatus();
-    }
-  }
-  return InvalidArgument("Quoted field has to end with quote followed by ",
-                         "delim or end");
-}
-
-Status SplitRecord(StringView s, const Format& f,
-                   std::vector<std::string>* fields) {
-  if (s.empty()) return OkStatus();
-  size_t at = 0;
-  while (true) {
-    std::string field;
-    if (f.quotes && at < s.size() && s[at] == '"') {
-      ++at;
-      HR_RETURN_IF_ERROR(ReadQuoted(s, &at, &field));
-      if (at < s.size() && s[at] != f.delimiter) {
-        return InvalidArgument(
-            "Quote inside a string has to be escaped by another quote");
-      }
-    } else {
-      while (at < s.size() && s[at] != f.delimiter) {
-        const char ch = s[at++];
-        if (ch == '\n' || ch == '\r' || (f.quotes && ch == '"')) {
-          return InvalidArgument(
-              "Unquoted fields cannot have quotes/CRLFs inside");
-        }
-        field += ch;
-      }
-    }
-    fields->push_back(std::move(field));
-    if (at >= s.size()) return OkStatus();
-    ++at;  // the delimiter
-  }
-}
-
-// Parses `text` into element `row` of `out`.
-bool Parse(StringView text, Tensor& out, int64_t row) {
-  text = absl::StripAsciiWhitespace(text);
-  switch (out.dtype()) {
-    case DType::kFloat:
-      return absl::SimpleAtof(text, out.data<float>() + row);
-    case DType::kDouble:
-      return absl::SimpleAtod(text, out.data<double>() + row);
-    case DType::kInt32:
-      return absl::SimpleAtoi(text, out.data<int32_t>() + row);
-    default:
-      return absl::SimpleAtoi(text, out.data<int64_t>() + row);
-  }
+void* PlaceOf(Tensor& out, int64_t row) {
+  return static_cast<char*>(out.raw()) + row * DTypeSize(out.dtype());
 }
 
 Status SetField(KernelContext& c, const Format& f, int column, int64_t row,
@@ -112,7 +52,7 @@ Status SetField(KernelContext& c, const Format& f, int column, int64_t row,
   }
   if (out.dtype() == DType::kString) {
     out.data<std::string>()[row] = std::move(field);
-  } else if (!Parse(field, out, row)) {
+  } else if (!ParseCsvNumber(field, out.dtype(), PlaceOf(out, row))) {
     return InvalidArgument("Field ", column, " in record ", row,
                            " is not a valid ", DTypeName(out.dtype()), ": ",
                            field);
@@ -126,7 +66,8 @@ Status Decode(KernelContext& c) {
   std::vector<std::string> fields;
   for (int64_t row = 0; row < c.input(0).num_elements(); ++row) {
     fields.clear();
-    HR_RETURN_IF_ERROR(SplitRecord(c.in<std::string>(0)[row], f, &fields));
+    HR_RETURN_IF_ERROR(
+        SplitCsvRecord(c.in<std::string>(0)[row], f.csv, &fields));
     const int64_t found = static_cast<int64_t>(fields.size());
     if (f.columns.empty() && found != columns) {
       return InvalidArgument("Expect ", columns, " fields but have ", found,

@@ -1,0 +1,99 @@
+#include "autodiff/named_gradient.h"
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+namespace headrace {
+namespace {
+
+struct Registry {
+  std::mutex mutex;
+  absl::flat_hash_map<std::string, NamedGradient> gradients;
+};
+Registry& TheRegistry() {
+  static auto* registry = new Registry;
+  return *registry;
+}
+std::atomic<NamedGradientFinder> the_finder{nullptr};
+
+bool IsCall(const OpDef& def) {
+  return def.name == "PartitionedCall" || def.name == "StatefulPartitionedCall";
+}
+
+}  // namespace
+
+std::optional<Edge> CopiedFrom::Find(const Value& v) const {
+  Edge e = EdgeOf(v);
+  if (v.graph() != graph.lock()) {
+    if (!earlier) return std::nullopt;
+    std::optional<Edge> before = earlier->Find(v);
+    if (!before) return std::nullopt;
+    e = *before;
+  }
+  auto it = edges->find(e);
+  if (it == edges->end()) return std::nullopt;
+  return it->second;
+}
+
+bool CopiedFrom::IsOf(const Graph* original) const {
+  return graph.lock().get() == original || (earlier && earlier->IsOf(original));
+}
+
+Status RegisterNamedGradient(std::string name, NamedGradient gradient) {
+  Registry& r = TheRegistry();
+  std::lock_guard<std::mutex> lock(r.mutex);
+  auto [it, added] = r.gradients.emplace(std::move(name), std::move(gradient));
+  if (added) return OkStatus();
+  return AlreadyExists("Registering two gradient with name '", it->first, "'!");
+}
+
+void SetNamedGradientFinder(NamedGradientFinder finder) {
+  the_finder.store(finder);
+}
+
+const std::string* GradientNameOf(const ResolvedOp& op) {
+  return op.attrs().Get<std::string>(kGradientAttr);
+}
+
+NamedGradient FindNamedGradient(StringView name) {
+  {
+    Registry& r = TheRegistry();
+    std::lock_guard<std::mutex> lock(r.mutex);
+    auto it = r.gradients.find(name);
+    if (it != r.gradients.end()) return it->second;
+  }
+  NamedGradientFinder finder = the_finder.load();
+  return finder ? finder(name) : nullptr;
+}
+
+NamedGradient NamedGradientOf(const ResolvedOp& op) {
+  if (const std::string* name = GradientNameOf(op)) {
+    return FindNamedGradient(*name);
+  }
+  if (op.def().gradient_kind != GradientKind::kNone) return nullptr;
+  return FindNamedGradient(op.name());
+}
+
+Status CallGradientOfNode(const Node& node, GradientContext& g,
+                          const CopiedFrom* copied) {
+  if (NamedGradient gradient = NamedGradientOf(node.op())) {
+    HR_RETURN_IF_ERROR(gradient(g, copied));
+    return g.status();
+  }
+  const std::string* name = GradientNameOf(node.op());
+  if (name == nullptr || IsCall(node.def())) return CallGradient(g);
+  return NotFound(
+      "gradient registry has no entry for: ", *name,
+      ". No gradient defined for operation'", node.name(),
+      "' (op type: ", node.def().name,
+      "). In general every operation must have an associated "
+      "`@tf.RegisterGradient` for correct autodiff, which this op is lacking. "
+      "If you want to pretend this operation is a constant in your program, "
+      "you may insert `tf.stop_gradient`. This can be useful to silence the "
+      "error in cases where you know gradients are not needed, e.g. the "
+      "forward pass of tf.custom_gradient. Please see more details in "
+      "https://www.tensorflow.org/api_docs/python/tf/custom_gradient.");
+}
+
+}  // namespace headrace
