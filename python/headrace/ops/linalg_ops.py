@@ -1,5 +1,6 @@
 """tf.linalg."""
 
+import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
@@ -259,3 +260,124 @@ def lbeta(x, name=None):
     whole = elementwise_ops.lgamma(reduction_ops.reduce_sum(x, [-1]))
     parts = reduction_ops.reduce_sum(elementwise_ops.lgamma(x), [-1])
     return _headrace.raw_op("Sub")(x=parts, y=whole, name=name)
+
+
+def pinv(a, rcond=None, validate_args=False, name=None):
+    """The pseudo-inverse: singular values up to `rcond` times the largest count as
+    zero. Arguments are always validated."""
+    import headrace as tf
+
+    with tf.name_scope(name or "pinv"):
+        a = tf.convert_to_tensor(a)
+        if rcond is None:
+            sizes = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)
+            rcond = 10.0 * sizes * np.finfo(a.dtype.as_numpy_dtype).eps
+        s, u, v = tf.linalg.svd(a, full_matrices=False)
+        limit = tf.cast(rcond, a.dtype) * tf.reduce_max(s, -1)
+        infinity = tf.constant(np.inf, a.dtype)
+        s = tf.where(s > tf.expand_dims(limit, -1), s, infinity)
+        return tf.matmul(v / tf.expand_dims(s, -2), u, adjoint_b=True)
+
+
+def matrix_rank(a, tol=None, validate_args=False, name=None):
+    """How many singular values are above `tol`. Arguments are always validated."""
+    import headrace as tf
+
+    with tf.name_scope(name or "matrix_rank"):
+        a = tf.convert_to_tensor(a)
+        s = tf.linalg.svd(a, compute_uv=False)
+        if tol is None:
+            size = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)
+            eps = np.finfo(a.dtype.as_numpy_dtype).eps
+            tol = eps * size * tf.reduce_max(s, -1, True)
+        return tf.reduce_sum(tf.cast(s > tol, tf.int32), -1)
+
+
+def _lower_of(lower_upper):
+    import headrace as tf
+
+    lower = tf.linalg.band_part(lower_upper, -1, 0)
+    ones = tf.ones(tf.shape(lower)[:-1], lower.dtype)
+    return tf.linalg.set_diag(lower, ones)
+
+
+def lu_solve(lower_upper, perm, rhs, validate_args=False, name=None):
+    """x of A x = rhs, from the factors of A. Arguments are always validated."""
+    import headrace as tf
+
+    with tf.name_scope(name or "lu_solve"):
+        factors = tf.convert_to_tensor(lower_upper)
+        rhs = tf.convert_to_tensor(rhs, dtype=factors.dtype)
+        perm = tf.convert_to_tensor(perm)
+        batch = tf.broadcast_static_shape(factors.shape[:-2], rhs.shape[:-2]).as_list()
+        rhs = tf.broadcast_to(rhs, batch + rhs.shape[-2:].as_list())
+        perm = tf.broadcast_to(perm, batch + perm.shape[-1:].as_list())
+        rows = tf.gather(rhs, perm, batch_dims=len(batch), axis=-2)
+        half = tf.linalg.triangular_solve(_lower_of(factors), rows)
+        return tf.linalg.triangular_solve(factors, half, lower=False)
+
+
+def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
+    """The matrix of the factors. Arguments are always validated."""
+    import headrace as tf
+
+    with tf.name_scope(name or "lu_reconstruct"):
+        factors = tf.convert_to_tensor(lower_upper)
+        perm = tf.convert_to_tensor(perm)
+        made = tf.matmul(_lower_of(factors), tf.linalg.band_part(factors, 0, -1))
+        back = tf.argsort(perm, -1)
+        return tf.gather(made, back, batch_dims=perm.shape.rank - 1, axis=-2)
+
+
+def lu_matrix_inverse(lower_upper, perm, validate_args=False, name=None):
+    """The inverse, from the factors. Arguments are always validated."""
+    import headrace as tf
+
+    with tf.name_scope(name or "lu_matrix_inverse"):
+        factors = tf.convert_to_tensor(lower_upper)
+        one = tf.eye(tf.shape(factors)[-1], dtype=factors.dtype)
+        one = tf.broadcast_to(one, tf.shape(factors))
+        return lu_solve(factors, perm, one)
+
+
+_PADE = [64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800]
+_PADE += [129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920]
+_PADE += [40840800, 960960, 16380, 182, 1]
+
+
+def expm(input, name=None):
+    """The matrix exponential, by Padé's approximation of a matrix that is halved until
+    it is small, then squared as often."""
+    import headrace as tf
+
+    with tf.name_scope(name or "matrix_exponential"):
+        a = tf.convert_to_tensor(input)
+        if a.shape.rank is not None and a.shape.rank < 2:
+            raise ValueError(
+                f"Shape must be at least rank 2 but is rank {a.shape.rank}"
+            )
+        real = a.dtype.real_dtype
+        norm = tf.reduce_max(tf.reduce_sum(tf.abs(a), -2, True), -1, True)
+        # Beyond this norm the approximation is less exact than the dtype.
+        small = 5.371920351148152 if real == tf.float64 else 3.925724783138660
+        halvings = tf.math.log(norm / small) / np.log(2.0)
+        halvings = tf.maximum(tf.math.ceil(halvings), tf.zeros([], real))
+        a = a * tf.cast(tf.pow(tf.constant(0.5, real), halvings), a.dtype)
+        b = [tf.cast(c, a.dtype) for c in _PADE]
+        one = tf.eye(tf.shape(a)[-1], dtype=a.dtype)
+        a2 = tf.matmul(a, a)
+        a4 = tf.matmul(a2, a2)
+        a6 = tf.matmul(a4, a2)
+        odd = tf.matmul(a6, b[13] * a6 + b[11] * a4 + b[9] * a2)
+        odd = tf.matmul(a, odd + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
+        even = tf.matmul(a6, b[12] * a6 + b[10] * a4 + b[8] * a2)
+        even = even + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
+        made = tf.linalg.solve(even - odd, even + odd)
+
+        def turn(i, x):
+            return i + 1, tf.where(i < halvings, tf.matmul(x, x), x)
+
+        def again(i, _):
+            return tf.reduce_any(i < halvings)
+
+        return tf.while_loop(again, turn, [tf.zeros([], real), made])[1]

@@ -243,3 +243,18 @@ def test_unpacking():
 def test_scripts():
     made = tf.strings.unicode_script([97, 26085, 48, 1078, -1, 0x110000, 0x378])
     assert made.numpy().tolist() == [25, 17, 0, 8, -1, -1, 103]
+
+
+def test_step_of_a_gated_unit():
+    random = np.random.RandomState(8)
+    x, h = random.randn(2, 3).astype("f"), random.randn(2, 2).astype("f")
+    w_ru, w_c = random.randn(5, 4).astype("f"), random.randn(5, 2).astype("f")
+    b_ru, b_c = random.randn(4).astype("f"), random.randn(2).astype("f")
+    gates = 1 / (1 + np.exp(-(np.concatenate([x, h], 1) @ w_ru + b_ru)))
+    r, u = gates[:, :2], gates[:, 2:]
+    c = np.tanh(np.concatenate([x, h * r], 1) @ w_c + b_c)
+    made = R.GRUBlockCell(x=x, h_prev=h, w_ru=w_ru, w_c=w_c, b_ru=b_ru, b_c=b_c)
+    for got, want in zip(made, (r, u, c, (1 - u) * c + u * h)):
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="sizes do not agree"):
+        R.GRUBlockCell(x=x, h_prev=h, w_ru=w_c, w_c=w_c, b_ru=b_ru, b_c=b_c)

@@ -1,4 +1,5 @@
 // ParseTensor and SerializeTensor: a tensor as the bytes of a TensorProto.
+#include "absl/strings/escaping.h"
 #include "op/op.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -14,9 +15,9 @@ Status Parse(KernelContext& c) {
   }
   tensorflow::TensorProto proto;
   if (!proto.ParseFromString(serialized.scalar<std::string>())) {
-    return InvalidArgument("Could not parse `serialized` as TensorProto: '",
-                           serialized.scalar<std::string>().substr(0, 200),
-                           "'");
+    return InvalidArgument(
+        "Could not parse `serialized` as TensorProto, base64: ",
+        absl::Base64Escape(serialized.scalar<std::string>().substr(0, 200)));
   }
   HR_ASSIGN_OR_RETURN(Tensor t, TensorFromProto(proto));
   const DType wanted = c.op().type_attr("out_type");

@@ -1,0 +1,106 @@
+// GRUBlockCell: one step of a gated recurrent unit.
+#include <algorithm>
+#include <cmath>
+
+#include "op/op.h"
+#include "ops/math/products/gemm.h"
+
+namespace headrace {
+namespace {
+
+// Sizes that the inputs x, h_prev, w_ru, w_c, b_ru, b_c must agree on; -1
+// where one is not known.
+Status CellShape(ShapeContext& c) {
+  for (int i = 0; i < 4; ++i) HR_RETURN_IF_ERROR(CheckRank(c.input(i), 2));
+  for (int i = 4; i < 6; ++i) HR_RETURN_IF_ERROR(CheckRank(c.input(i), 1));
+  auto dim = [&](int input, int d) {
+    return c.input(input).known_rank() ? c.input(input)[d] : -1;
+  };
+  const int64_t batch = std::max(dim(0, 0), dim(1, 0));
+  const int64_t inputs = dim(0, 1), cells = dim(1, 1);
+  auto differs = [](int64_t a, int64_t b) {
+    return a >= 0 && b >= 0 && a != b;
+  };
+  const int64_t rows = inputs >= 0 && cells >= 0 ? inputs + cells : -1;
+  const int64_t twice = cells >= 0 ? 2 * cells : -1;
+  if (differs(dim(0, 0), dim(1, 0)) || differs(dim(2, 0), rows) ||
+      differs(dim(2, 1), twice) || differs(dim(3, 0), rows) ||
+      differs(dim(3, 1), cells) || differs(dim(4, 0), twice) ||
+      differs(dim(5, 0), cells)) {
+    return InvalidArgument("sizes do not agree: x ", c.input(0), ", h_prev ",
+                           c.input(1), ", w_ru ", c.input(2), ", w_c ",
+                           c.input(3), ", b_ru ", c.input(4), ", b_c ",
+                           c.input(5));
+  }
+  for (int i = 0; i < 4; ++i) c.set_output(i, Shape{batch, cells});
+  return OkStatus();
+}
+
+float Sigmoid(float v) { return 1 / (1 + std::exp(-v)); }
+
+// y = rows * w + b for row-major rows [batch, k], w [k, n].
+Status Affine(const KernelContext& c, const Tensor& rows, int w, int b,
+              Tensor& y) {
+  const int64_t batch = rows.dim(0), k = rows.dim(1), n = y.dim(1);
+  HR_RETURN_IF_ERROR(Gemm(DType::kFloat,
+                          GemmDims::Dense(batch, n, k, false, false),
+                          rows.raw(), c.input(w).raw(), y.raw()));
+  for (int64_t i = 0; i < batch; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      y.data<float>()[i * n + j] += c.in<float>(b)[j];
+    }
+  }
+  return OkStatus();
+}
+
+Status RunCell(KernelContext& c) {
+  const int64_t batch = c.input(0).dim(0), inputs = c.input(0).dim(1);
+  const int64_t cells = c.input(1).dim(1), k = inputs + cells;
+  if (batch == 0 || cells == 0) return OkStatus();
+  HR_ASSIGN_OR_RETURN(Tensor both, c.Temporary(DType::kFloat, Shape{batch, k}));
+  HR_ASSIGN_OR_RETURN(Tensor gates,
+                      c.Temporary(DType::kFloat, Shape{batch, 2 * cells}));
+  const float *x = c.in<float>(0), *before = c.in<float>(1);
+  float* row = both.data<float>();
+  for (int64_t i = 0; i < batch; ++i) {
+    std::copy_n(x + i * inputs, inputs, row + i * k);
+    std::copy_n(before + i * cells, cells, row + i * k + inputs);
+  }
+  HR_RETURN_IF_ERROR(Affine(c, both, 2, 4, gates));
+  float *r = c.out<float>(0), *u = c.out<float>(1);
+  for (int64_t i = 0; i < batch; ++i) {
+    for (int64_t j = 0; j < cells; ++j) {
+      const float* gate = gates.data<float>() + i * 2 * cells;
+      const int64_t at = i * cells + j;
+      r[at] = Sigmoid(gate[j]);
+      u[at] = Sigmoid(gate[cells + j]);
+      row[i * k + inputs + j] = before[at] * r[at];
+    }
+  }
+  HR_RETURN_IF_ERROR(Affine(c, both, 3, 5, c.output(2)));
+  float *fresh = c.out<float>(2), *h = c.out<float>(3);
+  for (int64_t at = 0; at < batch * cells; ++at) {
+    fresh[at] = std::tanh(fresh[at]);
+    h[at] = (1 - u[at]) * fresh[at] + u[at] * before[at];
+  }
+  return OkStatus();
+}
+
+HR_OP(GRUBlockCell)
+    .Input("x: T")
+    .Input("h_prev: T")
+    .Input("w_ru: T")
+    .Input("w_c: T")
+    .Input("b_ru: T")
+    .Input("b_c: T")
+    .Output("r: T")
+    .Output("u: T")
+    .Output("c: T")
+    .Output("h: T")
+    .Attr("T: {float}")
+    .Doc("One step of a gated recurrent unit: gates, candidate, new state.")
+    .Shape(CellShape)
+    .Cpu(Compute<RunCell>);
+
+}  // namespace
+}  // namespace headrace
