@@ -18,6 +18,8 @@ namespace {
 // The most that one call moves: the kernel stops at 2 GiB anyway.
 constexpr size_t kMostAtOnce = size_t{1} << 30;
 
+constexpr size_t kLongRead = 256 << 10;  // bytes
+
 class PosixReader : public RandomAccessFile {
  public:
   PosixReader(int fd, uint64_t size, std::string path)
@@ -29,6 +31,7 @@ class PosixReader : public RandomAccessFile {
     if (offset > INT64_MAX - out.size()) {
       return OutOfRange(path_, ": no file has an offset of ", offset);
     }
+    Announce(offset, out.size());
     size_t done = 0;
     while (done < out.size()) {
       const ssize_t n = pread(fd_, out.data() + done,
@@ -45,6 +48,16 @@ class PosixReader : public RandomAccessFile {
   const std::string& path() const override { return path_; }
 
  private:
+  // The kernel reads ahead of a reader by little; of long reads it may begin
+  // all at once.
+  void Announce(uint64_t offset, size_t size) const {
+#ifdef POSIX_FADV_WILLNEED
+    if (size < kLongRead) return;
+    (void)posix_fadvise(fd_, static_cast<off_t>(offset),
+                        static_cast<off_t>(size), POSIX_FADV_WILLNEED);
+#endif
+  }
+
   const int fd_;
   const uint64_t size_;
   const std::string path_;
