@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kLongestChain = 4;  // calls that are made again for one value
 
-bool IsProduct(const std::string& op) {
+// What parts regions: work beside which cheap calls do not count.
+bool IsHeavy(const std::string& op) {
   return op == "MatMul" || op == "BatchMatMul" || op == "BatchMatMulV2" ||
          op == "BatchMatMulV3" || op == "Conv2D" || op == "Conv3D" ||
          op == "Einsum";
@@ -27,7 +28,7 @@ class Recomputer {
     int products = 0;
     for (size_t i = 0; i < p.calls.size(); ++i) {
       region_.push_back(products);
-      products += IsProduct(p.calls[i].op->name());
+      products += IsHeavy(p.calls[i].op->name());
       for (ValueId v : p.calls[i].outputs) maker_[v] = static_cast<int>(i);
     }
   }
@@ -44,7 +45,7 @@ class Recomputer {
       // reads is better left to its chain, which works on it in the cache.
       const int maker = maker_[root];
       const bool kept = maker < 0 || far_[root] || fetched_[root];
-      if (!kept && IsProduct(p_.calls[maker].op->name())) continue;
+      if (!kept && IsHeavy(p_.calls[maker].op->name())) continue;
       if (values.size() < (kept ? 1u : 2u)) continue;
       for (ValueId v : values) again_[v] = true;
     }

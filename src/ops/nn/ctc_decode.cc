@@ -1,18 +1,17 @@
 // CTCGreedyDecoder and CTCBeamSearchDecoder: labels from logits over time.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <memory>
 #include <vector>
 
 #include "op/op.h"
+#include "ops/nn/ctc.h"
 
 namespace headrace {
 namespace {
 
 using Sequence = std::vector<int64_t>;
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 Status CheckLogits(const ShapeContext& c, int64_t* batch) {
   HR_RETURN_IF_ERROR(CheckRank(c.input(0), 3));
@@ -130,11 +129,6 @@ HR_OP(CTCGreedyDecoder)
     .Shape(GreedyShape)
     .NoGradient()
     .Cpu(BindGreedy);
-
-double LogAdd(double a, double b) {
-  if (a < b) std::swap(a, b);
-  return b == kNever ? a : a + std::log1p(std::exp(b - a));
-}
 
 // A prefix of labels, and how likely it is to end here: with a blank last, or
 // with its label.

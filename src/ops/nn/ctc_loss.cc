@@ -3,11 +3,11 @@
 // paths through time are summed forwards and backwards, in logarithms.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/nn/ctc.h"
 #include "ops/sparse/sparse_input.h"
 
 namespace headrace {
@@ -39,15 +39,6 @@ Status LossShape(ShapeContext& c) {
   c.set_output(1, x);
   return OkStatus();
 }
-
-// log(exp(a) + exp(b)).
-double LogAdd(double a, double b) {
-  if (a < b) std::swap(a, b);
-  if (std::isinf(b) && b < 0) return a;
-  return a + std::log1p(std::exp(b - a));
-}
-
-constexpr double kNever = -std::numeric_limits<double>::infinity();
 
 // One sequence: probabilities y [time, classes] and its labels.
 class Paths {

@@ -80,11 +80,6 @@ T ExpRow(const T* x, T* y, int64_t n, T* max) {
 
 #if defined(__AVX512F__)
 
-// Element j of what is left of a row, whose lanes all are read.
-HR_VECTOR __mmask16 FirstOf(int64_t n) {
-  return n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
-}
-
 // The largest element; NaN when there is one.
 HR_VECTOR float MaxOfRow512(const float* x, int64_t n) {
   const __m512 least = _mm512_set1_ps(-__builtin_inff());
@@ -104,7 +99,7 @@ HR_VECTOR float MaxOfRow512(const float* x, int64_t n) {
     d = _mm512_max_ps(d, s);
   }
   for (; i < n; i += 16) {
-    const __m512 p = _mm512_mask_loadu_ps(least, FirstOf(n - i), x + i);
+    const __m512 p = _mm512_mask_loadu_ps(least, FirstLanes(n - i), x + i);
     nans |= _mm512_cmp_ps_mask(p, p, _CMP_UNORD_Q);
     a = _mm512_max_ps(a, p);
   }
@@ -143,7 +138,7 @@ float ExpRow(const float* x, float* y, int64_t n, float* max) {
       high = _mm512_add_ps(high, b);
     }
     for (__m512* lanes = &low; p < end; p += 16, lanes = &high) {
-      const __mmask16 rest = FirstOf(end - p);
+      const __mmask16 rest = FirstLanes(end - p);
       const __m512 a =
           Exp(_mm512_sub_ps(_mm512_maskz_loadu_ps(rest, x + p), top));
       _mm512_mask_storeu_ps(y + p, rest, a);

@@ -142,14 +142,9 @@ Status AllocateFrom(const KernelContext& c, int i) {
 double PhiloxNormals::Next() {
   if (left_ == 0) {
     Philox::Group g = philox_->Next();
-    auto uniform = [](uint32_t high, uint32_t low) {
-      uint64_t bits =
-          (uint64_t{1023} << 52) | uint64_t{high & 0xfffff} << 32 | low;
-      return __builtin_bit_cast(double, bits) - 1.0;
-    };
     // A zero has no logarithm.
-    double u = std::max(uniform(g[0], g[1]), 1.0e-7);
-    double angle = 2 * M_PI * uniform(g[2], g[3]);
+    double u = std::max(UnitDouble(g[0], g[1]), 1.0e-7);
+    double angle = 2 * M_PI * UnitDouble(g[2], g[3]);
     double radius = std::sqrt(-2.0 * std::log(u));
     values_[0] = std::sin(angle) * radius;
     values_[1] = std::cos(angle) * radius;

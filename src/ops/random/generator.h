@@ -50,6 +50,13 @@ Status CheckAlgorithm(int64_t id);
 // Makes output 0 with the shape that input i holds, where it is not made yet.
 Status AllocateFrom(const KernelContext& c, int i);
 
+// Uniform in [0, 1), by upstream's rule: 52 bits of two words of a generator.
+inline double UnitDouble(uint32_t high, uint32_t low) {
+  const uint64_t bits =
+      (uint64_t{1023} << 52) | uint64_t{high & 0xfffff} << 32 | low;
+  return __builtin_bit_cast(double, bits) - 1.0;
+}
+
 // Words of a generator one by one, as upstream's single-sample adapter.
 class PhiloxWords {
  public:
@@ -63,9 +70,8 @@ class PhiloxWords {
   }
   // Uniform in [0, 1), from two words.
   double NextDouble() {
-    uint64_t high = Next(), low = Next();
-    uint64_t bits = (uint64_t{1023} << 52) | (high & 0xfffff) << 32 | low;
-    return __builtin_bit_cast(double, bits) - 1.0;
+    const uint32_t high = Next(), low = Next();
+    return UnitDouble(high, low);
   }
 
  private:
@@ -82,20 +88,14 @@ class PhiloxDoubles {
   double Next() {
     if (left_ == 0) {
       Philox::Group g = philox_->Next();
-      values_[0] = FromWords(g[0], g[1]);
-      values_[1] = FromWords(g[2], g[3]);
+      values_[0] = UnitDouble(g[0], g[1]);
+      values_[1] = UnitDouble(g[2], g[3]);
       left_ = 2;
     }
     return values_[--left_];
   }
 
  private:
-  static double FromWords(uint32_t high, uint32_t low) {
-    uint64_t bits =
-        (uint64_t{1023} << 52) | uint64_t{high & 0xfffff} << 32 | low;
-    return __builtin_bit_cast(double, bits) - 1.0;
-  }
-
   Philox* philox_;
   double values_[2];
   int left_ = 0;

@@ -19,14 +19,25 @@ HR_VECTOR __m512 Pick(const float* table, __m512i at) {
                                 _mm512_load_ps(table + 16));
 }
 
-// The polynomial of degree 5 whose coefficients stand at place `at`.
-HR_VECTOR __m512 Polynomial(const float (*table)[32], __m512i at, __m512 d) {
+// `constant` and the rest of the polynomial of degree 5 whose coefficients
+// stand at place `at`.
+HR_VECTOR __m512 Polynomial(const float (*table)[32], __m512i at, __m512 d,
+                            __m512 constant) {
   __m512 p = Pick(table[5], at);
   p = _mm512_fmadd_ps(p, d, Pick(table[4], at));
   p = _mm512_fmadd_ps(p, d, Pick(table[3], at));
   p = _mm512_fmadd_ps(p, d, Pick(table[2], at));
   p = _mm512_fmadd_ps(p, d, Pick(table[1], at));
-  return _mm512_fmadd_ps(p, d, Pick(table[0], at));
+  return _mm512_fmadd_ps(p, d, constant);
+}
+
+HR_VECTOR __m512 Polynomial(const float (*table)[32], __m512i at, __m512 d) {
+  return Polynomial(table, at, d, Pick(table[0], at));
+}
+
+// The first `n` lanes, all where there are more.
+HR_VECTOR __mmask16 FirstLanes(int64_t n) {
+  return n >= 16 ? 0xffff : static_cast<__mmask16>((1u << n) - 1);
 }
 
 // Which interval of kTanhTable or kErfTable |x| = a is in.
@@ -55,14 +66,9 @@ HR_VECTOR __m512 Erf(__m512 x) {
   const __m512 a = _mm512_min_ps(_mm512_set1_ps(4.5f), _mm512_abs_ps(x));
   const __m512i at = IntervalOf(a);
   const __m512 d = _mm512_sub_ps(a, Pick(kErfTable[0], at));
-  __m512 p = Pick(kErfTable[6], at);
-  p = _mm512_fmadd_ps(p, d, Pick(kErfTable[5], at));
-  p = _mm512_fmadd_ps(p, d, Pick(kErfTable[4], at));
-  p = _mm512_fmadd_ps(p, d, Pick(kErfTable[3], at));
-  p = _mm512_fmadd_ps(p, d, Pick(kErfTable[2], at));
   const __mmask16 first = _mm512_testn_epi32_mask(at, at);
   const __m512 base = _mm512_mask_mov_ps(Pick(kErfTable[1], at), first, d);
-  return WithSignOf(_mm512_fmadd_ps(p, d, base), x);
+  return WithSignOf(Polynomial(kErfTable + 1, at, d, base), x);
 }
 
 // x / 2 * erfc(-x / sqrt(2)) = max(x, 0) - |x| * tail(|x|); the tail is within
@@ -124,7 +130,7 @@ void Map16(const void* x, void* y, int64_t n) {
     _mm512_storeu_ps(r + i, F(_mm512_loadu_ps(a + i)));
   }
   if (i == n) return;
-  const __mmask16 rest = static_cast<__mmask16>((1u << (n - i)) - 1);
+  const __mmask16 rest = FirstLanes(n - i);
   _mm512_mask_storeu_ps(r + i, rest, F(_mm512_maskz_loadu_ps(rest, a + i)));
 }
 
