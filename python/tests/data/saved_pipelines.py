@@ -140,6 +140,11 @@ def _elements_in_others(tf):
             5,
         ),
         "random": (lambda: D.random(seed=4).take(12), 3),
+        "counter": (lambda: D.counter(5, 3).take(9), 3),
+        "sparse_batch": (
+            lambda: r(9).map(tf.range).sparse_batch(2, [None]).map(tf.sparse.to_dense),
+            2,
+        ),
         "lines": (lambda: tf.data.TextLineDataset(["lines_a.txt", "lines_b.txt"]), 3),
         "csv": (lambda: _rows(tf), 3),
         "csv_small": (lambda: _rows(tf, buffer_size=8), 3),

@@ -52,7 +52,7 @@ class ReadAhead {
   std::thread thread_;           // begun when the reader first goes away
   Clock::time_point left_ = {};  // when it last did
   int64_t times_away_ = 0;
-  double away_ = 0;  // seconds, a mean that follows slowly
+  double away_ = 0;   // seconds, a mean that follows slowly
   std::mutex mutex_;  // guards all below
   std::condition_variable room_, filled_;
   std::deque<Pulled> buffer_;
