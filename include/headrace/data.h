@@ -28,6 +28,10 @@
 
 #include "headrace/variable.h"
 
+namespace headrace::tf::internal {
+struct Recorded;
+}  // namespace headrace::tf::internal
+
 namespace headrace::tf::data {
 
 using Element = std::vector<Tensor>;
@@ -285,6 +289,32 @@ class HR_API Dataset {
   // Kept from the first time on, in memory or in files of that name.
   Dataset Cache(const std::string& file = "") const;
 
+  // --- folders ---
+
+  // Writes all elements to a folder, for Load here, in Python or in
+  // TensorFlow: into one shard, or those whose numbers, int64 scalars, a
+  // function of the components gives. `compression`: "", "GZIP" or "SNAPPY";
+  // Load must be given the same. Throws kUnimplemented for components that have
+  // no bytes (datasets).
+  void Save(const std::string& folder,
+            const std::string& compression = "") const {
+    SaveTo(folder, nullptr, compression);
+  }
+  template <typename F>
+  void SaveInShards(const std::string& folder, F shard,
+                    const std::string& compression = "") const {
+    SaveTo(folder, AsElementFunction(std::move(shard)), compression);
+  }
+  // Throws kNotFound where nothing was saved, kUnimplemented for elements that
+  // are no tensors, tuples or dictionaries of tensors.
+  static Dataset Load(const std::string& folder,
+                      const std::string& compression = "");
+  // The elements, written to a folder by the first walk that comes to its end,
+  // and read from there by all later ones. A dataset of another structure has
+  // a place of its own in the folder; a function that changed is not noticed.
+  Dataset Snapshot(const std::string& folder,
+                   const std::string& compression = "SNAPPY") const;
+
   // --- what it is, and going along it ---
 
   const ElementSpec& spec() const;
@@ -333,6 +363,12 @@ class HR_API Dataset {
                         const std::vector<TensorShape>& padded_shapes,
                         const std::vector<Tensor>& padding_values,
                         bool drop_remainder) const;
+
+  void SaveTo(const std::string& folder, const ElementFunction& shard,
+              const std::string& compression) const;
+  // The function that reads the shards of saved elements by turns.
+  static internal::Recorded ReaderOf(const ElementSpec& spec,
+                                     const std::vector<ElementSpec>& inner);
 
   static Dataset FromMade(const Made& made, bool slices);
   static const Tensor& OnlyUnnamed(const Element& e, const ElementSpec& spec);

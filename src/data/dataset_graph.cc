@@ -3,6 +3,7 @@
 #include <map>
 
 #include "absl/strings/match.h"
+#include "data/saved/saved_run.h"
 #include "data/source/elements.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -18,6 +19,7 @@ using tensorflow::NodeDef;
 constexpr int kMostDepth = 8;
 // TensorFlow 2.21's version of graphs.
 constexpr int kProducer = 2474;
+constexpr char kShardOp[] = "SnapshotDatasetReader";
 
 class GraphWriter {
  public:
@@ -25,6 +27,9 @@ class GraphWriter {
 
   // The name of the node that makes the dataset.
   StatusOr<std::string> Add(const Dataset& dataset, int depth) {
+    if (auto* shard = dynamic_cast<const ShardDataset*>(&dataset)) {
+      return AddShard(*shard);
+    }
     const auto* window = dynamic_cast<const ElementsDataset*>(&dataset);
     if (window == nullptr || depth > kMostDepth) {
       return Unimplemented("elements that hold a ", dataset.kind(),
@@ -41,12 +46,7 @@ class GraphWriter {
       }
     }
     attrs["Tinputs"].mutable_list();
-    for (size_t i = 0; i < dataset.spec().types.size(); ++i) {
-      attrs["output_types"].mutable_list()->add_type(
-          ProtoType(dataset.spec().types[i]));
-      ShapeToProto(dataset.spec().shapes[i],
-                   attrs["output_shapes"].mutable_list()->add_shape());
-    }
+    PutSpec(dataset.spec(), &node);
     return Append(std::move(node));
   }
   const GraphDef& graph() const { return graph_; }
@@ -67,6 +67,29 @@ class GraphWriter {
     HR_RETURN_IF_ERROR(
         TensorToProto(t, (*node.mutable_attr())["value"].mutable_tensor()));
     return Append(std::move(node));
+  }
+  // A shard of a saved dataset, by its folder.
+  StatusOr<std::string> AddShard(const ShardDataset& shard) {
+    NodeDef node;
+    node.set_op(kShardOp);
+    for (const Tensor& t : {Tensor::Scalar<std::string>(shard.folder()),
+                            Tensor::Scalar<int64_t>(0)}) {
+      HR_ASSIGN_OR_RETURN(std::string input, AddTensor(t, 0));
+      node.add_input(std::move(input));
+    }
+    auto& attrs = *node.mutable_attr();
+    attrs["compression"].set_s(shard.compression());
+    attrs["version"].set_i(2);
+    PutSpec(shard.spec(), &node);
+    return Append(std::move(node));
+  }
+  static void PutSpec(const ElementSpec& spec, NodeDef* node) {
+    auto& attrs = *node->mutable_attr();
+    for (size_t i = 0; i < spec.types.size(); ++i) {
+      attrs["output_types"].mutable_list()->add_type(ProtoType(spec.types[i]));
+      ShapeToProto(spec.shapes[i],
+                   attrs["output_shapes"].mutable_list()->add_shape());
+    }
   }
   std::string Append(NodeDef node) {
     node.set_name(absl::StrCat(node.op(), "/_", graph_.node_size()));
@@ -111,6 +134,7 @@ class GraphReader {
       return OkStatus();
     }
     if (node.op() == "_Retval") return OkStatus();  // names the output
+    if (node.op() == kShardOp) return ReadShard(node);
     if (node.op() != "WindowOp") {
       return Unimplemented("a saved iterator holds a dataset of op ", node.op(),
                            ", which cannot be restored");
@@ -131,6 +155,22 @@ class GraphReader {
     values_[node.name()] =
         DatasetTensor(std::make_shared<const ElementsDataset>(
             std::move(spec), std::move(elements)));
+    return OkStatus();
+  }
+  Status ReadShard(const NodeDef& node) {
+    HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOfNode(node));
+    const auto compression = node.attr().find("compression");
+    if (node.input_size() < 1 || compression == node.attr().end()) {
+      return Damaged();
+    }
+    const auto folder = values_.find(node.input(0));
+    if (folder == values_.end() || folder->second.dtype() != DType::kString ||
+        folder->second.num_elements() != 1) {
+      return Damaged();
+    }
+    values_[node.name()] = DatasetTensor(std::make_shared<const ShardDataset>(
+        std::move(spec), folder->second.data<std::string>()[0],
+        compression->second.s()));
     return OkStatus();
   }
   StatusOr<DatasetPtr> Result(const std::string& name) const {

@@ -1,4 +1,5 @@
-// Datasets that lie in memory as graphs: how upstream's states hold windows.
+// Datasets that lie in memory, and shards of saved ones, as graphs: how
+// upstream's states hold windows.
 #pragma once
 
 #include <string>
@@ -8,11 +9,11 @@
 namespace headrace {
 
 struct DatasetGraph {
-  std::string bytes;   // a serialised GraphDef: Const and WindowOp nodes
+  std::string bytes;   // a serialised GraphDef
   std::string output;  // the name of the node that is the dataset
 };
 
-// Unimplemented for datasets that do not lie in memory.
+// Unimplemented for other datasets.
 StatusOr<DatasetGraph> GraphOfDataset(const Dataset& dataset);
 // DataLoss for damaged graphs; Unimplemented for other ops.
 StatusOr<DatasetPtr> DatasetOfGraph(const DatasetGraph& graph);

@@ -132,11 +132,11 @@ bool FillTyped(const TensorProto& p, Tensor& t) {
   }
 }
 
-// tensor_content of a string tensor: the lengths as varints, then the bytes.
-bool SplitStrings(const std::string& content, Tensor& t) {
+// tensor_content of strings and variants: the lengths as varints, then the
+// bytes.
+bool SplitStrings(const std::string& content, absl::Span<std::string> out) {
   size_t at = 0;
-  auto* out = t.data<std::string>();
-  std::vector<uint64_t> lengths(t.num_elements());
+  std::vector<uint64_t> lengths(out.size());
   for (uint64_t& length : lengths) {
     length = 0;
     int shift = 0;
@@ -225,6 +225,19 @@ bool AddSingle(const Tensor& t, TensorProto* p) {
   }
 }
 
+Status ReadVariantContent(const TensorProto& proto, Tensor& t) {
+  std::vector<std::string> values(t.num_elements());
+  if (!SplitStrings(proto.tensor_content(), absl::MakeSpan(values))) {
+    return Unparsable(proto);
+  }
+  for (size_t i = 0; i < values.size(); ++i) {
+    tensorflow::VariantTensorDataProto data;
+    if (!data.ParseFromString(values[i])) return Unparsable(proto);
+    HR_ASSIGN_OR_RETURN(t.data<Variant>()[i], VariantFromProto(data));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<Shape> ShapeFromProto(const tensorflow::TensorShapeProto& proto) {
@@ -286,7 +299,11 @@ StatusOr<Tensor> TensorFromProto(const TensorProto& proto) {
         byte = byte != 0;
       }
     }
-  } else if (dtype != DType::kString || !SplitStrings(content, t)) {
+  } else if (dtype == DType::kVariant) {
+    HR_RETURN_IF_ERROR(ReadVariantContent(proto, t));
+  } else if (dtype != DType::kString ||
+             !SplitStrings(content, absl::MakeSpan(t.data<std::string>(),
+                                                   t.num_elements()))) {
     return Unparsable(proto);
   }
   return t;

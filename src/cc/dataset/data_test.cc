@@ -356,4 +356,31 @@ TEST(Data, ParsesExamples) {
                tf::Error);
 }
 
+TEST(Data, Folders) {
+  const std::string folder = testing::TempDir() + "data_test_saved";
+  const auto squares = [](const tf::Tensor& x) { return x * x; };
+  const Dataset d = Dataset::Range(7).Map(squares);
+  d.Save(folder, "SNAPPY");
+  const Dataset loaded = Dataset::Load(folder, "SNAPPY");
+  EXPECT_EQ(loaded.cardinality(), 7);
+  EXPECT_EQ(All(loaded), All(d));
+  const auto itself = [](const tf::Tensor& x) { return x; };
+  Dataset::Range(6).SaveInShards(folder, itself);
+  EXPECT_EQ(All(Dataset::Load(folder)), (Ints{0, 1, 2, 3, 4, 5}));
+
+  const tf::Tensor x = tf::Tensor::From<float>({1, 2, 3});
+  const tf::Tensor y = tf::Tensor::From<int64_t>({4, 5, 6});
+  const auto named = Dataset::FromTensorSlices(data::Named{{"x", x}, {"y", y}});
+  named.Save(folder);
+  EXPECT_EQ(Dataset::Load(folder).spec().names, named.spec().names);
+  const Dataset snapshot = named.Snapshot(folder + "_snapshot");
+  EXPECT_EQ(snapshot.spec().names, named.spec().names);
+  for (int turn = 0; turn < 2; ++turn) {
+    Ints seen;
+    for (const Element& e : snapshot) seen.push_back(e[1].item<int64_t>());
+    EXPECT_EQ(seen, (Ints{4, 5, 6}));
+  }
+  EXPECT_THROW(Dataset::Load(folder + "_nowhere"), tf::Error);
+}
+
 }  // namespace

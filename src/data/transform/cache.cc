@@ -146,9 +146,8 @@ Status MakeCache(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(std::string file, TextInput(c, 1, "filename"));
   if (!file.empty()) {
-    HR_ASSIGN_OR_RETURN(
-        DatasetPtr cache,
-        MakeFileCache(std::move(spec), input, file, Compression::kNone));
+    HR_ASSIGN_OR_RETURN(DatasetPtr cache,
+                        MakeFileCache(std::move(spec), input, file));
     c.set_output(0, DatasetTensor(std::move(cache)));
     return OkStatus();
   }
@@ -162,19 +161,6 @@ Status MakeCache(KernelContext& c) {
   }
   return SetDataset<CacheDataset>(c, std::move(spec), std::move(input),
                                   std::move(cache));
-}
-
-Status MakeSnapshot(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
-  HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
-  HR_ASSIGN_OR_RETURN(const std::string file, TextInput(c, 1, "filename"));
-  HR_ASSIGN_OR_RETURN(const Compression compression,
-                      ParseCompression(c.op().string_attr("compression")));
-  HR_ASSIGN_OR_RETURN(
-      DatasetPtr cache,
-      MakeFileCache(std::move(spec), std::move(input), file, compression));
-  c.set_output(0, DatasetTensor(std::move(cache)));
-  return OkStatus();
 }
 
 Status MakeMemoryCache(KernelContext& c) {
@@ -201,13 +187,6 @@ HR_OP(CacheDatasetV2)
     .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
     .Doc("The elements, kept from the first walk on.")
     .Stateful() HR_DATASET_END(MakeCache);
-
-HR_OP(_SnapshotDataset)
-    .Input("input_dataset: variant")
-    .Input("filename: string")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("compression: string = ''")
-    .Doc("The elements, kept in a packed file from the first walk on.")
-        HR_DATASET_END(MakeSnapshot);
 
 HR_OP(AnonymousMemoryCache)
     .Output("handle: resource")

@@ -10,11 +10,10 @@ namespace {
 class FileCacheDataset : public InputDataset {
  public:
   FileCacheDataset(ElementSpec spec, DatasetPtr input, FileSystem* fs,
-                   std::string path, Compression compression)
+                   std::string path)
       : InputDataset(std::move(spec), std::move(input)),
         fs_(fs),
-        path_(std::move(path)),
-        compression_(compression) {}
+        path_(std::move(path)) {}
   StringView kind() const override { return "FileCache"; }
   std::string Complete() const { return path_ + ".index"; }
   std::string Partial() const { return path_ + ".lockfile"; }
@@ -70,7 +69,7 @@ class FileCacheDataset : public InputDataset {
       const FileCacheDataset& d = dataset();
       if (d.fs_->Stat(d.Complete()).ok()) {
         HR_ASSIGN_OR_RETURN(source_, d.fs_->OpenToRead(d.Complete()));
-        reader_ = std::make_unique<RecordReader>(source_.get(), d.compression_);
+        reader_ = std::make_unique<RecordReader>(source_.get());
         return OkStatus();
       }
       auto file = d.fs_->OpenToWrite(d.Partial(), WriteMode::kCreateNew);
@@ -85,8 +84,7 @@ class FileCacheDataset : public InputDataset {
       }
       HR_RETURN_IF_ERROR(file.status());
       file_ = *std::move(file);
-      HR_ASSIGN_OR_RETURN(writer_,
-                          RecordWriter::Create(file_.get(), d.compression_));
+      HR_ASSIGN_OR_RETURN(writer_, RecordWriter::Create(file_.get()));
       HR_ASSIGN_OR_RETURN(input_, d.input().Iterate(c, Impl()));
       return OkStatus();
     }
@@ -120,18 +118,16 @@ class FileCacheDataset : public InputDataset {
  private:
   FileSystem* const fs_;
   const std::string path_;
-  const Compression compression_;
 };
 
 }  // namespace
 
 StatusOr<DatasetPtr> MakeFileCache(ElementSpec spec, DatasetPtr input,
-                                   const std::string& file,
-                                   Compression compression) {
+                                   const std::string& file) {
   std::string path;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(file, &path));
   return DatasetPtr(std::make_shared<const FileCacheDataset>(
-      std::move(spec), std::move(input), fs, std::move(path), compression));
+      std::move(spec), std::move(input), fs, std::move(path)));
 }
 
 }  // namespace headrace

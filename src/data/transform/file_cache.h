@@ -4,13 +4,11 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "formats/compression.h"
 
 namespace headrace {
 
 // The first walk to its end writes FILE.index; later walks read it.
 StatusOr<DatasetPtr> MakeFileCache(ElementSpec spec, DatasetPtr input,
-                                   const std::string& file,
-                                   Compression compression);
+                                   const std::string& file);
 
 }  // namespace headrace
