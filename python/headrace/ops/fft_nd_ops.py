@@ -85,9 +85,7 @@ def _transform(op, own_name, is_half=False, real=False):
                 wide = {"Tcomplex": dtypes.complex128}
             if is_half and x.dtype == dtypes.complex128:
                 wide = {"Treal": dtypes.float64}
-            return _headrace.raw_op(op)(
-                input=x, fft_length=lengths, axes=axes, **wide
-            )
+            return _headrace.raw_op(op)(input=x, fft_length=lengths, axes=axes, **wide)
 
     transform.__name__ = transform.__qualname__ = own_name
     transform.__doc__ = (

@@ -26,7 +26,9 @@ def test_axes(axes, norm, change):
     for name in ("fftnd", "ifftnd", "rfftnd", "irfftnd"):
         x = z.real if name == "rfftnd" else z
         for kind, room in (("f8", 1e-11), ("f4", 1e-3)):
-            cast = x.astype(kind if name == "rfftnd" else {"f8": "c16", "f4": "c8"}[kind])
+            cast = x.astype(
+                kind if name == "rfftnd" else {"f8": "c16", "f4": "c8"}[kind]
+            )
             want = wanted(name, x, lengths, axes, norm)
             got = getattr(tf.signal, name)(tf.constant(cast), lengths, axes, norm)
             assert got.shape == want.shape
@@ -35,7 +37,9 @@ def test_axes(axes, norm, change):
 
 def test_all_axes_by_default_or_the_last_ones():
     x = complex_data(3, 4, 6)
-    np.testing.assert_allclose(tf.signal.fftnd(tf.constant(x)), np.fft.fftn(x), atol=1e-12)
+    np.testing.assert_allclose(
+        tf.signal.fftnd(tf.constant(x)), np.fft.fftn(x), atol=1e-12
+    )
     got = tf.signal.rfftnd(tf.constant(x.real), [3, 4])
     np.testing.assert_allclose(got, np.fft.rfftn(x.real, [3, 4], (1, 2)), atol=1e-12)
 

@@ -166,8 +166,8 @@ Status RealTransform(KernelContext& c) {
   Shape full;
   HR_RETURN_IF_ERROR((CheckLengths<kRank, false>(c, &full)));
   Tensor& out = c.output(0);
-  HR_RETURN_IF_ERROR(
-      CheckTransformTypes("forward", in.dtype(), out.dtype(), in.dtype(), out.dtype()));
+  HR_RETURN_IF_ERROR(CheckTransformTypes("forward", in.dtype(), out.dtype(),
+                                         in.dtype(), out.dtype()));
   if (out.num_elements() == 0) return OkStatus();
   if (in.num_elements() == 0) return FillZeros(out);
   return in.dtype() == DType::kFloat
@@ -207,8 +207,8 @@ Status RealInverse(KernelContext& c) {
   Shape full;
   HR_RETURN_IF_ERROR((CheckLengths<kRank, true>(c, &full)));
   Tensor& out = c.output(0);
-  HR_RETURN_IF_ERROR(
-      CheckTransformTypes("backward", in.dtype(), out.dtype(), out.dtype(), in.dtype()));
+  HR_RETURN_IF_ERROR(CheckTransformTypes("backward", in.dtype(), out.dtype(),
+                                         out.dtype(), in.dtype()));
   if (out.num_elements() == 0) return OkStatus();
   if (in.num_elements() == 0) return FillZeros(out);
   return out.dtype() == DType::kFloat

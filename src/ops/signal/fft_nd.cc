@@ -53,8 +53,7 @@ Status NdShape(ShapeContext& c) {
   Shape out = in;
   for (size_t i = 0; i < plan.axes.size(); ++i) {
     const bool half = kHalf && i + 1 == plan.axes.size();
-    out.set_dim(plan.axes[i],
-                half ? HalfOf(plan.lengths[i]) : plan.lengths[i]);
+    out.set_dim(plan.axes[i], half ? HalfOf(plan.lengths[i]) : plan.lengths[i]);
   }
   HR_RETURN_IF_ERROR(Shape::Make(out.dims(), true).status());
   c.set_output(0, std::move(out));
@@ -283,11 +282,11 @@ Value PadTo(GradientContext& g, const Value& x, const Value& sizes) {
 // The sizes of `x`, but `n` for the last of the axes.
 Value WithLast(GradientContext& g, const Value& sizes, const Value& n) {
   Value rank = g("Size", {sizes});
-  Value axis = g("FloorMod", {g("StridedSlice",
-                                {g.input(2), g.Int32s({-1}), g.Int32s({0}),
-                                 g.Int32s({1})},
-                                {{"end_mask", int64_t{1}}}),
-                              rank});
+  Value axis = g("FloorMod",
+                 {g("StridedSlice",
+                    {g.input(2), g.Int32s({-1}), g.Int32s({0}), g.Int32s({1})},
+                    {{"end_mask", int64_t{1}}}),
+                  rank});
   return g("TensorScatterUpdate",
            {sizes, g("ExpandDims", {axis, g.Int32(1)}), n});
 }
@@ -324,24 +323,21 @@ Status RealGradient(GradientContext& g) {
 Status RealInverseGradient(GradientContext& g) {
   const DType real = g.op().output_types()[0];
   const DType complex = g.op().input_types()[0];
-  Value turned = g("RFFTND", {g.grad(), g.input(1), g.input(2)},
-                   {{"Tcomplex", complex}});
+  Value turned =
+      g("RFFTND", {g.grad(), g.input(1), g.input(2)}, {{"Tcomplex", complex}});
   Value n = LastLength(g), one = g.Int32s({1});
   Value odd = g("FloorMod", {n, g.Int32s({2})});
   Value half = g("FloorDiv", {n, g.Int32s({2})});
   auto fill = [&](Value count, double v) {
     return g("Fill", {count, g.Scalar(real, v)});
   };
-  Value mask = g("ConcatV2",
-                 {fill(one, 1),
-                  fill(g("Sub", {g("AddV2", {half, odd}), one}), 2),
-                  fill(g("Sub", {one, odd}), 1), g.Int32(0)});
+  Value mask = g("ConcatV2", {fill(one, 1),
+                              fill(g("Sub", {g("AddV2", {half, odd}), one}), 2),
+                              fill(g("Sub", {one, odd}), 1), g.Int32(0)});
   Value ones = g("OnesLike", {g.ShapeOf(turned)});
   Value places = WithLast(g, ones, g("AddV2", {half, one}));
-  Value scale =
-      g("RealDiv", {g("Reshape", {mask, places}), SizeOf(g, real)});
-  Value scaled =
-      g("Mul", {turned, g("Cast", {scale}, {{"DstT", complex}})});
+  Value scale = g("RealDiv", {g("Reshape", {mask, places}), SizeOf(g, real)});
+  Value scaled = g("Mul", {turned, g("Cast", {scale}, {{"DstT", complex}})});
   g.set(0, PadTo(g, scaled, g.ShapeOf(g.input(0))));
   return g.status();
 }
