@@ -28,8 +28,8 @@ bool ReadsColumns(const Program& p, const Call& call,
     const Tensor& begin = p.values[call.inputs[1]].constant;
     const Shape& out = p.values[call.outputs[0]].shape;
     if (!begin.has_buffer() || begin.num_elements() != 2 ||
-        !p.values[call.inputs[2]].constant.has_buffer() ||
-        !out.fully_known() || out.rank() != 2 || out[0] != shape[0]) {
+        !p.values[call.inputs[2]].constant.has_buffer() || !out.fully_known() ||
+        out.rank() != 2 || out[0] != shape[0]) {
       return false;
     }
     to->part = call.outputs[0];

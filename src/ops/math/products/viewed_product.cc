@@ -192,8 +192,9 @@ HR_OP(_ViewedBatchMatMul)
     .Attr("y_index: int = 0")
     .Attr("y_order: list(int) = []")
     .Attr("out_order: list(int) = []")
-    .Doc("BatchMatMul of parts of its operands, their dimensions in another "
-         "order; made by the planner.")
+    .Doc(
+        "BatchMatMul of parts of its operands, their dimensions in another "
+        "order; made by the planner.")
     .Shape(ViewedShape)
     .Cpu(Compute<RunViewed>);
 
