@@ -141,10 +141,14 @@ class ArraySource:
             yield pack([t[rows] for t in flat])
 
     def _shuffled(self):
-        flat, pack, order = self._flat, self._pack, self._order()
+        flat, pack = self._flat, self._pack
+        ranges = self._ranges()
+        if not ranges:
+            return
+        order = self._order()[: ranges[-1][1]]
+        sizes = [stop - start for start, stop in ranges]
         gather = _headrace.raw_op("GatherV2")  # without what tf.gather looks for
-        for start, stop in self._ranges():
-            rows = order[start:stop]
+        for rows in tf.split(order, sizes) if len(sizes) > 1 else [order]:
             yield pack([gather(params=t, indices=rows, axis=0) for t in flat])
 
     def _batches_shuffled(self):
