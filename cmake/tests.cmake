@@ -6,14 +6,28 @@
 # The rooms whose coverage tells a fuzzer little, most of the files: its build
 # takes them from the address sanitizer's (HR_FUZZ_ARCHIVE, made by this target).
 set(HR_UNCOVERED_ROOMS proto ops data loops_v2 loops_v3 loops_v4 loops_base)
+# But for the files right in these folders of theirs, which parse.
+set(HR_COVERED_FOLDERS data ops/image ops/parsing)
+list(JOIN HR_COVERED_FOLDERS "|" covered)
 set(objects)
 foreach(room ${HR_UNCOVERED_ROOMS})
   if(TARGET hr_${room})
-    list(APPEND objects $<TARGET_OBJECTS:hr_${room}>)
+    list(APPEND objects "$<FILTER:$<TARGET_OBJECTS:hr_${room}>,EXCLUDE,/hr_(data|ops)[.]dir/(${covered})/[^/]*$>")
   endif()
 endforeach()
 add_library(headrace_uncovered STATIC EXCLUDE_FROM_ALL ${objects})
 set_target_properties(headrace_uncovered PROPERTIES LINKER_LANGUAGE CXX)
+if(HR_FUZZ)
+  list(TRANSFORM HR_COVERED_FOLDERS PREPEND ${PROJECT_SOURCE_DIR}/src/)
+  list(TRANSFORM HR_COVERED_FOLDERS APPEND /*.cc)
+  file(GLOB sources CONFIGURE_DEPENDS ${HR_COVERED_FOLDERS})
+  list(FILTER sources EXCLUDE REGEX "_(test|fuzz|loops)[.]cc$")
+  add_library(hr_covered OBJECT EXCLUDE_FROM_ALL ${sources})
+  add_dependencies(hr_covered hr_proto_headers)
+  target_include_directories(hr_covered PRIVATE ${PROJECT_BINARY_DIR}/src/proto
+                             ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(hr_covered PRIVATE ${HR_LIBRARIES})
+endif()
 
 function(hr_fuzzer name source)
   file(RELATIVE_PATH room ${PROJECT_SOURCE_DIR}/src ${source})
@@ -30,7 +44,7 @@ function(hr_fuzzer name source)
   add_executable(${name} EXCLUDE_FROM_ALL ${source})
   add_dependencies(${name} hr_proto_headers)
   if(last GREATER first_with_ops)
-    target_sources(${name} PRIVATE ${objects})
+    target_sources(${name} PRIVATE ${objects} $<TARGET_OBJECTS:hr_covered>)
     target_link_options(${name} PRIVATE -Wl,--whole-archive ${HR_FUZZ_ARCHIVE}
                         -Wl,--no-whole-archive)
   else()
