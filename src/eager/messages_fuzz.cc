@@ -1,5 +1,5 @@
 // Any bytes as the serialised messages that ops are given: the first byte
-// chooses the op. Columns of every kind and type read the same three keys.
+// chooses the op. There are columns of every kind and type, a to i.
 #include <string>
 #include <vector>
 
@@ -17,44 +17,46 @@ const Types kTypes = {DType::kFloat, DType::kInt64, DType::kString};
 Tensor Strings(const std::vector<std::string>& values) {
   return Tensor::Vector<std::string>(values);
 }
-Tensor Keys() { return Strings({"a", "b", "c"}); }
+Tensor Sparse() { return Strings({"a", "b", "c"}); }
+Tensor Dense() { return Strings({"d", "e", "f"}); }
+Tensor Ragged() { return Strings({"g", "h", "i"}); }
 Tensor None() { return Strings({}); }
 
-std::vector<Tensor> Defaults() {
-  return {Tensor::Vector<float>({1, 2}), Tensor::Vector<int64_t>({}),
-          Tensor::Scalar(std::string("none"))};
+// Adds a default, what pads a column, and no default at all.
+void AddDefaults(std::vector<Tensor>* inputs, bool padded) {
+  inputs->push_back(Tensor::Vector<float>({1, 2}));
+  inputs->push_back(padded ? Tensor::Scalar<int64_t>(7)
+                           : Tensor::Vector<int64_t>({1, 2, 3}));
+  inputs->push_back(Tensor::Vector<std::string>({}));
 }
-// A fixed size, any multiple of two, one value.
-Shapes DenseShapes() { return {Shape{2}, Shape{Shape::kUnknown, 2}, Shape()}; }
+Shapes DenseShapes(bool padded) {
+  return {Shape{2}, padded ? Shape{Shape::kUnknown, 2} : Shape{3}, Shape()};
+}
 
 void ParseExamples(const std::string& bytes) {
-  std::vector<Tensor> inputs = {
-      Strings({bytes, bytes.substr(bytes.size() / 2)}), None(), Keys(), Keys(),
-      Keys()};
-  for (Tensor& t : Defaults()) inputs.push_back(std::move(t));
-  const AttrMap attrs = {
-      {"num_sparse", 3},
-      {"sparse_types", kTypes},
-      {"Tdense", kTypes},
-      {"dense_shapes", DenseShapes()},
-      {"ragged_value_types", kTypes},
-      {"ragged_split_types", Types{DType::kInt32, DType::kInt64, DType::kInt32}}};
-  RunOp("ParseExampleV2", inputs, attrs).status().IgnoreError();
-  inputs[0] = Strings({bytes});
+  std::vector<Tensor> inputs = {Strings({bytes, bytes}), None(), Sparse(),
+                                Dense(), Ragged()};
+  AddDefaults(&inputs, true);
+  const AttrMap attrs = {{"num_sparse", 3},
+                         {"sparse_types", kTypes},
+                         {"Tdense", kTypes},
+                         {"dense_shapes", DenseShapes(true)},
+                         {"ragged_value_types", kTypes},
+                         {"ragged_split_types",
+                          Types{DType::kInt32, DType::kInt64, DType::kInt32}}};
   RunOp("ParseExampleV2", inputs, attrs).status().IgnoreError();
 }
 
 void ParseOneExample(const std::string& bytes) {
-  const std::vector<std::string> keys = {"a", "b", "c"};
-  std::vector<Tensor> inputs = Defaults();
-  inputs.insert(inputs.begin(), Tensor::Scalar(bytes));
+  std::vector<Tensor> inputs = {Tensor::Scalar(bytes)};
+  AddDefaults(&inputs, true);
   RunOp("ParseSingleExample", inputs,
         {{"num_sparse", 3},
-         {"sparse_keys", keys},
-         {"dense_keys", keys},
+         {"sparse_keys", std::vector<std::string>{"a", "b", "c"}},
+         {"dense_keys", std::vector<std::string>{"d", "e", "f"}},
          {"sparse_types", kTypes},
          {"Tdense", kTypes},
-         {"dense_shapes", DenseShapes()}})
+         {"dense_shapes", DenseShapes(true)}})
       .status()
       .IgnoreError();
 }
@@ -62,24 +64,30 @@ void ParseOneExample(const std::string& bytes) {
 void ParseSequences(const std::string& bytes) {
   const Types splits = {DType::kInt64, DType::kInt32, DType::kInt64};
   Tensor assumed = Tensor::Vector<bool>({true, true, true});
-  std::vector<Tensor> inputs = {
-      Strings({bytes, bytes.substr(bytes.size() / 2)}), None(), Keys(), Keys(),
-      Keys(), Keys(), Keys(), Keys(), assumed};
-  for (Tensor& t : Defaults()) inputs.push_back(std::move(t));
-  const AttrMap attrs = {{"Ncontext_sparse", 3},
-                         {"context_sparse_types", kTypes},
-                         {"Tcontext_dense", kTypes},
-                         {"context_dense_shapes", DenseShapes()},
-                         {"context_ragged_value_types", kTypes},
-                         {"context_ragged_split_types", splits},
-                         {"Nfeature_list_sparse", 3},
-                         {"feature_list_sparse_types", kTypes},
-                         {"Nfeature_list_dense", 3},
-                         {"feature_list_dense_types", kTypes},
-                         {"feature_list_dense_shapes",
-                          Shapes{Shape{2}, Shape(), Shape{1}}},
-                         {"feature_list_ragged_value_types", kTypes},
-                         {"feature_list_ragged_split_types", splits}};
+  std::vector<Tensor> inputs = {Strings({bytes, bytes}),
+                                None(),
+                                Sparse(),
+                                Dense(),
+                                Ragged(),
+                                Sparse(),
+                                Dense(),
+                                Ragged(),
+                                assumed};
+  AddDefaults(&inputs, false);
+  const AttrMap attrs = {
+      {"Ncontext_sparse", 3},
+      {"context_sparse_types", kTypes},
+      {"Tcontext_dense", kTypes},
+      {"context_dense_shapes", DenseShapes(false)},
+      {"context_ragged_value_types", kTypes},
+      {"context_ragged_split_types", splits},
+      {"Nfeature_list_sparse", 3},
+      {"feature_list_sparse_types", kTypes},
+      {"Nfeature_list_dense", 3},
+      {"feature_list_dense_types", kTypes},
+      {"feature_list_dense_shapes", Shapes{Shape{2}, Shape(), Shape{1}}},
+      {"feature_list_ragged_value_types", kTypes},
+      {"feature_list_ragged_split_types", splits}};
   RunOp("ParseSequenceExampleV2", inputs, attrs).status().IgnoreError();
   inputs[0] = Tensor::Scalar(bytes);
   RunOp("ParseSequenceExampleV2", inputs, attrs).status().IgnoreError();
@@ -87,12 +95,11 @@ void ParseSequences(const std::string& bytes) {
 
 void ParseOneSequence(const std::string& bytes) {
   std::vector<Tensor> inputs = {Tensor::Scalar(bytes), None()};
-  for (int list = 0; list < 4; ++list) {
-    for (const char* key : {"a", "b", "c"}) {
-      inputs.push_back(Tensor::Scalar(std::string(key)));
-    }
+  for (const char key :
+       {'a', 'b', 'c', 'd', 'e', 'f', 'a', 'b', 'c', 'd', 'e', 'f'}) {
+    inputs.push_back(Tensor::Scalar(std::string(1, key)));
   }
-  for (Tensor& t : Defaults()) inputs.push_back(std::move(t));
+  AddDefaults(&inputs, false);
   inputs.push_back(Tensor::Scalar(std::string("name")));
   RunOp("ParseSingleSequenceExample", inputs,
         {{"Ncontext_sparse", 3},
@@ -101,7 +108,7 @@ void ParseOneSequence(const std::string& bytes) {
          {"Nfeature_list_dense", 3},
          {"context_sparse_types", kTypes},
          {"Tcontext_dense", kTypes},
-         {"context_dense_shapes", DenseShapes()},
+         {"context_dense_shapes", DenseShapes(false)},
          {"feature_list_sparse_types", kTypes},
          {"feature_list_dense_types", kTypes},
          {"feature_list_dense_shapes", Shapes{Shape{2}, Shape(), Shape{1}}}})
@@ -128,7 +135,7 @@ void ParseTensor(const std::string& bytes) {
 }
 
 void MergeSummaries(const std::string& bytes) {
-  RunOp("MergeSummary", {Tensor::Scalar(bytes), Strings({bytes})}, {{"N", 2}})
+  RunOp("MergeSummary", {Tensor::Scalar(bytes), None()}, {{"N", 2}})
       .status()
       .IgnoreError();
 }

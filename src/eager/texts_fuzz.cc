@@ -49,8 +49,7 @@ const Types kColumns = {DType::kFloat, DType::kInt32, DType::kInt64,
                         DType::kDouble, DType::kString};
 Tensors Defaults() {
   return {Tensor::Vector<float>({}), Tensor::Scalar<int32_t>(1),
-          Tensor::Scalar<int64_t>(2), Tensor::Vector<double>({}),
-          Text("none")};
+          Tensor::Scalar<int64_t>(2), Tensor::Vector<double>({}), Text("none")};
 }
 
 void ReadCsv(const std::string& text) {
@@ -62,9 +61,9 @@ void ReadCsv(const std::string& text) {
     WriteToFile(text);
     inputs = {Text(""),
               Tensor::Scalar<int64_t>(7),
-              Tensor::Scalar(quotes),
-              Tensor::Scalar(quotes),
+              Tensor::Scalar(!quotes),
               Text(","),
+              Tensor::Scalar(quotes),
               Text("NA"),
               Tensor::Vector<int64_t>({})};
     for (Tensor& t : Defaults()) inputs.push_back(std::move(t));
@@ -99,9 +98,10 @@ void ReadVocabulary(const std::string& text) {
 }
 
 void DecodeText(const std::string& text) {
-  const Tensor input = Tensor::Vector<std::string>({text, "0"});
+  const Tensor input = Tensor::Vector<std::string>({text});
   Try("DecodeBase64", {input});
-  for (const char* encoding : {"UTF-8", "UTF-16-LE", "UTF-32-BE", "SHIFT-JIS"}) {
+  for (const char* encoding :
+       {"UTF-8", "UTF-16-LE", "UTF-32-BE", "SHIFT-JIS"}) {
     for (const char* errors : {"strict", "replace", "ignore"}) {
       Try("UnicodeTranscode", {input},
           {{"input_encoding", encoding},
