@@ -91,7 +91,9 @@ def test_sequence_examples():
     steps = [
         tf.train.Feature(int64_list=tf.train.Int64List(value=[n])) for n in range(3)
     ]
-    lists = tf.train.FeatureLists(feature_list={"s": tf.train.FeatureList(feature=steps)})
+    lists = tf.train.FeatureLists(
+        feature_list={"s": tf.train.FeatureList(feature=steps)}
+    )
     data = tf.train.SequenceExample(feature_lists=lists).SerializeToString()
     wanted = {"s": tf.io.FixedLenSequenceFeature([], tf.int64)}
     refused(
@@ -102,7 +104,9 @@ def test_sequence_examples():
 
 def test_packed_strings():
     for kind, pack in [("ZLIB", zlib.compress), ("GZIP", gzip.compress)]:
-        refused(lambda d, kind=kind: tf.io.decode_compressed(d, kind), pack(b"ab" * 40), 1)
+        refused(
+            lambda d, kind=kind: tf.io.decode_compressed(d, kind), pack(b"ab" * 40), 1
+        )
     refused(tf.io.decode_base64, b"aGVsbG8", most_read=6)
 
 
