@@ -81,6 +81,8 @@ def of_proto(value):
         return tuple(of_proto(v) for v in value.tuple_value.values)
     if kind == "type_spec_value":
         return _composite(value.type_spec_value)
+    if kind is None:
+        raise errors.DataLossError(None, None, "Dataset.load: element_spec is cut")
     raise NotImplementedError(
         f"Dataset.load: the saved element_spec holds a {kind}; pass element_spec"
     )
@@ -117,12 +119,18 @@ def write(path, packed):
 
 def read(path):
     """The spec in a folder."""
+    from google.protobuf.message import DecodeError
+
     file = os.path.join(path, _FILE)
     try:
         with open(file, "rb") as f:
-            value = protos.message("tensorflow.StructuredValue").FromString(f.read())
+            data = f.read()
     except FileNotFoundError:
         raise errors.NotFoundError(
             None, None, f"tf.data snapshot element_spec file not found: {file}."
         ) from None
+    try:
+        value = protos.message("tensorflow.StructuredValue").FromString(data)
+    except DecodeError as e:
+        raise errors.DataLossError(None, None, f"{file} is damaged: {e}") from None
     return of_proto(value)
