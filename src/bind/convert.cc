@@ -14,12 +14,6 @@ namespace {
 
 PyObject* converter = nullptr;
 
-bool CannotConvert(PyObject* o, DType d) {
-  std::string name(DTypeName(d));
-  PyErr_Format(PyExc_TypeError, "Cannot convert %R to EagerTensor of dtype %s",
-               o, name.c_str());
-  return false;
-}
 
 // A Python number or string of dtype d.
 bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
@@ -39,7 +33,7 @@ bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
     return true;
   }
   StatusOr<Tensor> t = Tensor::Allocate(d, Shape());
-  if (!t.ok() || !StoreScalar(o, *t, 0)) return CannotConvert(o, d);
+  if (!t.ok() || !StoreScalar(o, *t, 0)) return CannotConvert(o, o, d);
   *out = *std::move(t);
   return true;
 }
@@ -76,6 +70,19 @@ bool CallConverter(PyObject* o, WantedType wanted, Value* out) {
 }
 
 }  // namespace
+
+bool CannotConvert(PyObject* whole, PyObject* leaf, DType d) {
+  if (!CurrentEmitter()->is_eager()) {
+    Ref type(PyType_GetName(Py_TYPE(leaf)));
+    if (!type) return false;
+    PyErr_Format(PyExc_TypeError, "Expected %s, but got %S of type '%U'.",
+                 std::string(DTypePythonName(d)).c_str(), leaf, type.get());
+    return false;
+  }
+  PyErr_Format(PyExc_TypeError, "Cannot convert %R to EagerTensor of dtype %s",
+               whole, std::string(DTypeName(d)).c_str());
+  return false;
+}
 
 void SetConverter(PyObject* function) {
   Py_XINCREF(function);

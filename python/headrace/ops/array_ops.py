@@ -81,6 +81,12 @@ def stack(values, axis=0, name="stack"):
                 return conversion.convert_to_tensor(values, name=name)
             except (TypeError, ValueError, NotImplementedError):
                 pass
+    if axis and isinstance(values, (list, tuple)) and values:
+        rank = conversion.convert_to_tensor(values[0]).shape.rank
+        if rank is not None and not -rank - 1 <= axis <= rank:
+            raise ValueError(
+                f"Argument `axis` = {axis} not in range [{-rank - 1}, {rank + 1})"
+            )
     return _pack(values, axis, name)
 
 
