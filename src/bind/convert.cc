@@ -45,6 +45,26 @@ bool Attempt(PyObject* o, DType d, Tensor* out) {
   return SequenceToTensor(o, d, out);
 }
 
+// A ValueError that is set, about data that no tensor can hold, in the words of
+// graphs, which make constants by way of NumPy.
+void SayInGraphWords(PyObject* o) {
+  if (!PyErr_ExceptionMatches(PyExc_ValueError) || IsArray(o)) return;
+  PyErr_Clear();
+  if (IsSequence(o)) {
+    Ref numpy(PyImport_ImportModule("numpy"));
+    Ref array(numpy ? PyObject_CallMethod(numpy.get(), "array", "O", o)
+                    : nullptr);
+    if (!array) return;  // NumPy's own text, of rows of unequal lengths
+  }
+  PyErr_Format(
+      PyExc_TypeError,
+      "Failed to convert elements of %S to Tensor. Consider casting elements "
+      "to a supported type. See "
+      "https://www.tensorflow.org/api_docs/python/tf/dtypes for supported TF "
+      "dtypes.",
+      o);
+}
+
 bool IsPythonData(PyObject* o) {
   return ScalarDType(o) != DType::kInvalid || IsArray(o) || IsNumpyScalar(o) ||
          PyRange_Check(o);
@@ -94,7 +114,9 @@ bool ToTensor(PyObject* o, WantedType wanted, Tensor* out) {
     if (Attempt(o, wanted.hint, out)) return true;
     PyErr_Clear();
   }
-  return Attempt(o, wanted.required, out);
+  if (Attempt(o, wanted.required, out)) return true;
+  if (!CurrentEmitter()->is_eager()) SayInGraphWords(o);
+  return false;
 }
 
 bool ConstantValue(Tensor t, StringView name, Value* out) {

@@ -190,6 +190,7 @@ Status InferNode(Node* n) {
     c.set_partial_shapes(PartialOfInput, &arg);
     Status fits = n->def().shape_fn(c);
     if (!fits.ok()) return ShapeErrorInGraph(*n, c, fits);
+    HR_RETURN_IF_ERROR(CheckShapesInGraph(*n, c));
     for (int i = 0; i < n->num_outputs(); ++i) {
       n->set_output_shape(i, c.output(i));
       if (auto h = c.output_handle(i)) n->set_output_handle(i, std::move(h));

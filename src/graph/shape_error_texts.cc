@@ -579,7 +579,92 @@ const absl::flat_hash_map<std::string, SaidFn>& Table() {
   return *table;
 }
 
+// A window of `size`, its cells `dilation` apart, over a dimension of `of`.
+Said Window(int64_t of, int64_t size, int64_t dilation) {
+  int64_t reach;
+  if (of < 0 || size < 1 || dilation < 1 ||
+      !MultiplyChecked(size - 1, dilation, &reach) || reach < of) {
+    return {};
+  }
+  return {absl::StrCat("Negative dimension size caused by subtracting ",
+                       reach + 1, " from ", of)};
+}
+
+// `filter`: the input with the window's sizes in front; -1: they are "ksize".
+Said WindowsSaid(const ShapeContext& c, int filter) {
+  const ResolvedOp& op = c.op();
+  const Shape& x = c.input(0);
+  if (op.string_attr("padding") != "VALID" || !x.known_rank()) return {};
+  const auto* dilations = op.attrs().Get<std::vector<int64_t>>("dilations");
+  const bool first = absl::StartsWith(op.string_attr("data_format"), "NC");
+  for (int i = 0; i + 2 < x.rank(); ++i) {
+    const int at = first ? i + 2 : i + 1;
+    const size_t k = static_cast<size_t>(at);
+    int64_t size;
+    if (filter < 0) {
+      const auto& sizes = op.attr<std::vector<int64_t>>("ksize");
+      size = k < sizes.size() ? sizes[k] : -1;
+    } else {
+      const Shape& f = c.input(filter);
+      size = f.known_rank() && i < f.rank() ? f[i] : -1;
+    }
+    Said s = Window(x[at], size,
+                    dilations && k < dilations->size() ? (*dilations)[k] : 1);
+    if (!s.text.empty()) return s;
+  }
+  return {};
+}
+Said FilterSaid(const ShapeContext& c) { return WindowsSaid(c, 1); }
+Said PoolSaid(const ShapeContext& c) { return WindowsSaid(c, -1); }
+
+Said ReverseSaid(const ShapeContext& c) {
+  absl::InlinedVector<int64_t, 8> axes;
+  if (!c.input(0).known_rank() || !c.IntValues(1, &axes)) return {};
+  const int rank = c.input(0).rank();
+  std::vector<bool> seen(rank);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t at = axes[i] < 0 ? axes[i] + rank : axes[i];
+    if (at < 0 || at >= rank) {
+      return {absl::StrCat("'axis'[", i, "] = ", axes[i],
+                           " is out of valid range [0, ", rank - 1),
+              2};
+    }
+    if (seen[at]) {
+      return {absl::StrCat("axis ", at, " specified more than once."), 2};
+    }
+    seen[at] = true;
+  }
+  return {};
+}
+
+Said SamplesSaid(const ShapeContext& c) {
+  absl::InlinedVector<int64_t, 8> n;
+  if (!c.IntValues(1, &n) || n.empty() || n[0] >= 0) return {};
+  return {absl::StrCat("Dimension size, given by scalar input 1, must be "
+                       "non-negative but is ",
+                       n[0]),
+          2};
+}
+
+using OnlyFn = Said (*)(const ShapeContext&);
+
+const absl::flat_hash_map<std::string, OnlyFn>& OnlyTable() {
+  static const auto* table = new absl::flat_hash_map<std::string, OnlyFn>{
+      {"Conv2D", FilterSaid},      {"Conv3D", FilterSaid},
+      {"DepthwiseConv2dNative", FilterSaid},
+      {"MaxPool", PoolSaid},       {"AvgPool", PoolSaid},
+      {"MaxPool3D", PoolSaid},     {"AvgPool3D", PoolSaid},
+      {"ReverseV2", ReverseSaid},  {"Multinomial", SamplesSaid},
+  };
+  return *table;
+}
+
 }  // namespace
+
+ShapeRefusal RefusedOnlyInGraph(const ShapeContext& c) {
+  const auto found = OnlyTable().find(c.op().name());
+  return found == OnlyTable().end() ? Said{} : found->second(c);
+}
 
 ShapeRefusal RefusalInGraph(const ShapeContext& c, StringView rule_text) {
   const auto found = Table().find(c.op().name());

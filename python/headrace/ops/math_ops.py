@@ -137,6 +137,8 @@ def matmul(
             a, adjoint_a = conj(a), True
         if transpose_b:
             b, adjoint_b = conj(b), True
+        if name is None and not _headrace.is_eager():
+            name = "MatMul"
         return _batch_mat_mul(a, b, adjoint_a, adjoint_b, name)
     if adjoint_a:
         a, transpose_a = conj(a), True
