@@ -14,7 +14,6 @@ namespace {
 
 PyObject* converter = nullptr;
 
-
 // A Python number or string of dtype d.
 bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
   DType d = wanted == DType::kInvalid ? own : wanted;

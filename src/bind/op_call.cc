@@ -269,7 +269,8 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
   }
   // Upstream's fast path takes neither lists nor text nor data for a fixed
   // type.
-  if (IsSequence(o) || PyUnicode_Check(o) || PyBytes_Check(o) || (a.type != DType::kInvalid && !IsVariable(o))) {
+  if (IsSequence(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
+      (a.type != DType::kInvalid && !IsVariable(o))) {
     out->had_sequence = true;
   }
   Value v;

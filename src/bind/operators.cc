@@ -62,8 +62,8 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
 }
 
 // Converts the foreign operand: on the right the tensor's dtype is a hint, on
-// the left a demand, as upstream has it. `raw`: what is on the right stays as it
-// is, for the op to convert.
+// the left a demand, as upstream has it. `raw`: what is on the right stays as
+// it is, for the op to convert.
 bool Operands(PyObject* x, PyObject* y, PyObject* name, Ref* left, Ref* right,
               bool raw = false) {
   Value v;

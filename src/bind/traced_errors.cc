@@ -28,10 +28,10 @@ bool Refuse(const std::string& text) {
 }
 
 bool RefuseValue(const std::string& parameter, const AttrDef& a, DType d) {
-  return Refuse(absl::StrCat(
-      "Value passed to parameter '", parameter, "' has DataType ",
-      DTypePythonName(BaseType(d)),
-      " not in list of allowed values: ", Names(a.allowed_types)));
+  return Refuse(
+      absl::StrCat("Value passed to parameter '", parameter, "' has DataType ",
+                   DTypePythonName(BaseType(d)),
+                   " not in list of allowed values: ", Names(a.allowed_types)));
 }
 
 // How many of the flattened inputs argument `i` has.

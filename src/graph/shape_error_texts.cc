@@ -12,8 +12,7 @@ namespace {
 using Said = ShapeRefusal;
 
 Said Equal(int64_t a, int64_t b) {
-  return {
-      absl::StrCat("Dimensions must be equal, but are ", a, " and ", b)};
+  return {absl::StrCat("Dimensions must be equal, but are ", a, " and ", b)};
 }
 Said Exactly(int64_t must, int64_t is) {
   return {absl::StrCat("Dimension must be ", must, " but is ", is)};
@@ -125,9 +124,8 @@ Said MergeAllSaid(const ShapeContext& c, StringView) {
   for (int i = c.num_inputs() - 2; i >= 0; --i) {
     StatusOr<Shape> merged = MergeShapes(c.input(i), all);
     if (!merged.ok()) {
-      return {absl::StrCat(merged.status().message(),
-                           "\n\tFrom merging shape ", i,
-                           " with other shapes.")};
+      return {absl::StrCat(merged.status().message(), "\n\tFrom merging shape ",
+                           i, " with other shapes.")};
     }
     all = *std::move(merged);
   }
@@ -169,10 +167,10 @@ Said SplitVSaid(const ShapeContext& c, StringView) {
   }
   const int64_t at = axis[0] < 0 ? axis[0] + s.rank() : axis[0];
   if (at < 0 || at >= s.rank()) return {};
-  return {absl::StrCat("can't split axis of size ", s[static_cast<int>(at)],
-                       " into pieces of size [", absl::StrJoin(sizes, ","),
-                       "]"),
-          6};
+  return {
+      absl::StrCat("can't split axis of size ", s[static_cast<int>(at)],
+                   " into pieces of size [", absl::StrJoin(sizes, ","), "]"),
+      6};
 }
 
 Said SqueezeSaid(const ShapeContext& c, StringView text) {
@@ -208,9 +206,9 @@ Said TransposeSaid(const ShapeContext& c, StringView) {
   c.IntValues(1, &perm);
   for (int64_t d : perm) {
     if (d < rank && d >= -rank) continue;
-    return {absl::StrCat("perm dim ", d, " is out of range of input rank ",
-                         rank),
-            2};
+    return {
+        absl::StrCat("perm dim ", d, " is out of range of input rank ", rank),
+        2};
   }
   return {};
 }
@@ -256,10 +254,10 @@ Said GatherSaid(const ShapeContext& c, StringView text) {
 }
 
 Said GatherNdSaid(const ShapeContext& c, StringView) {
-  return {absl::StrCat("indices.shape[-1] must be <= params.rank, but saw "
-                       "indices shape: ",
-                       c.input(1).ToString(), " and params shape: ",
-                       c.input(0).ToString())};
+  return {absl::StrCat(
+      "indices.shape[-1] must be <= params.rank, but saw "
+      "indices shape: ",
+      c.input(1).ToString(), " and params shape: ", c.input(0).ToString())};
 }
 
 // `i`, `u`: which inputs are the indices and the updates.
@@ -273,11 +271,11 @@ Said Scatter(const Shape& indices, const Shape& updates) {
       b(updates.dims().subspan(0, outer));
   Said differ = Merge(a, b);
   if (differ.text.empty()) return {};
-  return {absl::StrCat("Dimensions [0,", outer, ") of indices[shape=",
-                       indices.ToString(), "] = ", a.ToString(),
-                       " must match dimensions [0,", outer,
-                       ") of updates[shape=", updates.ToString(), "] = ",
-                       b.ToString(), ": ", differ.text)};
+  return {absl::StrCat("Dimensions [0,", outer,
+                       ") of indices[shape=", indices.ToString(),
+                       "] = ", a.ToString(), " must match dimensions [0,",
+                       outer, ") of updates[shape=", updates.ToString(),
+                       "] = ", b.ToString(), ": ", differ.text)};
 }
 Said ScatterNdSaid(const ShapeContext& c, StringView) {
   return Scatter(c.input(0), c.input(1));
@@ -375,8 +373,7 @@ Said ConvSaid(const ShapeContext& c, int spatial) {
     if (!s->known_rank()) return {};
     if (s->rank() != spatial + 2) return Rank(spatial + 2, s->rank());
   }
-  const bool first =
-      absl::StartsWith(c.op().string_attr("data_format"), "NC");
+  const bool first = absl::StartsWith(c.op().string_attr("data_format"), "NC");
   const int64_t depth = x[first ? 1 : spatial + 1], of_filter = f[spatial];
   if (depth < 0 || of_filter < 1 || depth % of_filter == 0) return {};
   return {absl::StrCat("Depth of input (", depth,
@@ -650,11 +647,15 @@ using OnlyFn = Said (*)(const ShapeContext&);
 
 const absl::flat_hash_map<std::string, OnlyFn>& OnlyTable() {
   static const auto* table = new absl::flat_hash_map<std::string, OnlyFn>{
-      {"Conv2D", FilterSaid},      {"Conv3D", FilterSaid},
+      {"Conv2D", FilterSaid},
+      {"Conv3D", FilterSaid},
       {"DepthwiseConv2dNative", FilterSaid},
-      {"MaxPool", PoolSaid},       {"AvgPool", PoolSaid},
-      {"MaxPool3D", PoolSaid},     {"AvgPool3D", PoolSaid},
-      {"ReverseV2", ReverseSaid},  {"Multinomial", SamplesSaid},
+      {"MaxPool", PoolSaid},
+      {"AvgPool", PoolSaid},
+      {"MaxPool3D", PoolSaid},
+      {"AvgPool3D", PoolSaid},
+      {"ReverseV2", ReverseSaid},
+      {"Multinomial", SamplesSaid},
   };
   return *table;
 }

@@ -43,13 +43,12 @@ struct DefaultText {
     return absl::StrCat("[", TypesText(v), "]");
   }
   std::string operator()(const std::vector<Shape>& v) const {
-    return absl::StrCat(
-        "[",
-        absl::StrJoin(v, ", ",
-                      [](std::string* out, const Shape& s) {
-                        out->append(s.ToString());
-                      }),
-        "]");
+    return absl::StrCat("[",
+                        absl::StrJoin(v, ", ",
+                                      [](std::string* out, const Shape& s) {
+                                        out->append(s.ToString());
+                                      }),
+                        "]");
   }
   std::string operator()(const Tensor& v) const {
     return absl::StrCat("Tensor<type: ", DTypeName(v.dtype()),

@@ -10,7 +10,6 @@ import traced_error_cases
 import headrace as tf
 
 
-
 _GOLDEN = pathlib.Path(__file__).parents[3] / "tests/golden/errors/traced.json"
 _ROWS = json.loads(_GOLDEN.read_text(encoding="utf-8"))
 
