@@ -55,3 +55,16 @@ def test_grids_in_functions():
     a, b = grid(tf.constant([1, 2]), tf.constant([3, 4, 5]))
     assert a.numpy().tolist() == [[1, 2]] * 3
     assert b.numpy().tolist() == [[3, 3], [4, 4], [5, 5]]
+
+
+def test_symbolic_tensors_are_told_apart():
+    with tf.Graph().as_default():
+        assert tf.is_symbolic_tensor(tf.constant(1))
+    assert not tf.is_symbolic_tensor(tf.constant(1))
+    assert not tf.is_symbolic_tensor(1)
+
+
+def test_binding_errors_do_not_show_defaults():
+    f = tf.function(lambda x, y=2: x, autograph=False)
+    with pytest.raises(TypeError, match=r"\(x, y=<captured_default_value>\)"):
+        f()
