@@ -201,9 +201,9 @@ class SessionCore {
         const auto most = std::chrono::hours(24 * 365);
         CancellationToken token(
             Clock::now() +
-            std::min<Clock::duration>(
-                most, std::chrono::milliseconds(
-                          std::min<int64_t>(timeout_ms, int64_t{1} << 40))),
+                std::min<Clock::duration>(
+                    most, std::chrono::milliseconds(
+                              std::min<int64_t>(timeout_ms, int64_t{1} << 40))),
             &closing_);
         RunServices services = services_;
         services.cancellation = &token;

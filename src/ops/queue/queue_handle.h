@@ -25,10 +25,9 @@ StatusOr<std::shared_ptr<Resource>> MakeHandle(KernelContext& c, Make&& make) {
     HR_ASSIGN_OR_RETURN(resource, make(absl::StrCat(unnamed++)));
     handle.resource = resource;
   } else {
-    HR_ASSIGN_OR_RETURN(
-        resource, c.services().resources->LookUpOrCreate(
-                      handle.container, handle.name,
-                      [&] { return make(handle.name); }));
+    HR_ASSIGN_OR_RETURN(resource, c.services().resources->LookUpOrCreate(
+                                      handle.container, handle.name,
+                                      [&] { return make(handle.name); }));
   }
   c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
   return resource;

@@ -128,8 +128,8 @@ Status CheckComponents(const ResolvedOp& op, const Components& made) {
       return InvalidArgument("min_after_dequeue ", kept, " must be >= 0");
     }
     if (capacity >= 0 && kept >= capacity) {
-      return InvalidArgument("min_after_dequeue ", kept,
-                             " must be < capacity ", capacity);
+      return InvalidArgument("min_after_dequeue ", kept, " must be < capacity ",
+                             capacity);
     }
   }
   return OkStatus();
@@ -139,9 +139,8 @@ std::shared_ptr<Resource> NewQueue(const ResolvedOp& op, std::string name,
                                    Components made) {
   const int64_t capacity = op.int_attr("capacity");
   if (op.name() == "RandomShuffleQueueV2") {
-    return std::make_shared<ShuffleQueue>(op, std::move(name),
-                                          std::move(made.types),
-                                          std::move(made.shapes));
+    return std::make_shared<ShuffleQueue>(
+        op, std::move(name), std::move(made.types), std::move(made.shapes));
   }
   const StringView kind = StringView(op.name()).substr(0, op.name().size() - 2);
   if (kind == "PriorityQueue") {
@@ -160,10 +159,10 @@ Status MakeQueue(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckComponents(op, made));
   HR_ASSIGN_OR_RETURN(
       auto resource,
-      MakeHandle(c, [&](std::string name)
-                        -> StatusOr<std::shared_ptr<Resource>> {
-        return NewQueue(op, std::move(name), made);
-      }));
+      MakeHandle(c,
+                 [&](std::string name) -> StatusOr<std::shared_ptr<Resource>> {
+                   return NewQueue(op, std::move(name), made);
+                 }));
   auto* queue = dynamic_cast<TupleQueue*>(resource.get());
   if (queue == nullptr || op.name() != queue->kind() + "V2" ||
       queue->types() != made.types || queue->shapes() != made.shapes ||
@@ -199,8 +198,8 @@ OpBuilder QueueOp(const char* name, const char* types, const char* shapes,
 
 const char kTypes[] = "component_types: list(type) >= 1";
 const char kShapes[] = "shapes: list(shape) >= 0 = []";
-const OpRegistrar fifo = QueueOp("FIFOQueueV2", kTypes, kShapes,
-                                 "A queue, by name or a new one.");
+const OpRegistrar fifo =
+    QueueOp("FIFOQueueV2", kTypes, kShapes, "A queue, by name or a new one.");
 const OpRegistrar padding =
     QueueOp("PaddingFIFOQueueV2", kTypes, kShapes,
             "A queue of tensors that are made alike when taken out together.");

@@ -21,7 +21,8 @@ void PutCount(uint32_t tag, int64_t count, std::string* out) {
 
 Status Reader::Start(TupleQueue& queue, const CancellationToken* cancel) {
   if (open_) return OkStatus();
-  HR_ASSIGN_OR_RETURN(std::vector<Tuple> taken, queue.Dequeue(1, false, cancel));
+  HR_ASSIGN_OR_RETURN(std::vector<Tuple> taken,
+                      queue.Dequeue(1, false, cancel));
   const Tuple& tuple = taken[0];
   if (tuple.size() != 1 || tuple[0].dtype() != DType::kString ||
       tuple[0].num_elements() != 1) {

@@ -174,8 +174,7 @@ StatusOr<std::shared_ptr<Resource>> NewReader(const ResolvedOp& op) {
 }
 
 Status MakeReader(KernelContext& c) {
-  return MakeHandle(c, [&](std::string) { return NewReader(c.op()); })
-      .status();
+  return MakeHandle(c, [&](std::string) { return NewReader(c.op()); }).status();
 }
 
 OpBuilder ReaderOp(const char* name, std::vector<const char*> attrs,
@@ -194,22 +193,20 @@ OpBuilder ReaderOp(const char* name, std::vector<const char*> attrs,
 const char kContainer[] = "container: string = ''";
 const char kShared[] = "shared_name: string = ''";
 const OpRegistrar lines = ReaderOp(
-    "TextLineReaderV2",
-    {"skip_header_lines: int = 0", kContainer, kShared}, "Reads lines.");
-const OpRegistrar fixed =
-    ReaderOp("FixedLengthRecordReaderV2",
-             {"header_bytes: int = 0", "record_bytes: int",
-              "footer_bytes: int = 0", "hop_bytes: int = 0", kContainer,
-              kShared, "encoding: string = ''"},
-             "Reads records of one size.");
+    "TextLineReaderV2", {"skip_header_lines: int = 0", kContainer, kShared},
+    "Reads lines.");
+const OpRegistrar fixed = ReaderOp(
+    "FixedLengthRecordReaderV2",
+    {"header_bytes: int = 0", "record_bytes: int", "footer_bytes: int = 0",
+     "hop_bytes: int = 0", kContainer, kShared, "encoding: string = ''"},
+    "Reads records of one size.");
 const OpRegistrar records = ReaderOp(
-    "TFRecordReaderV2",
-    {kContainer, kShared, "compression_type: string = ''"},
+    "TFRecordReaderV2", {kContainer, kShared, "compression_type: string = ''"},
     "Reads TFRecord files.");
 const OpRegistrar whole = ReaderOp("WholeFileReaderV2", {kContainer, kShared},
                                    "Reads files, one record each.");
-const OpRegistrar identity = ReaderOp(
-    "IdentityReaderV2", {kContainer, kShared}, "Gives what is queued.");
+const OpRegistrar identity = ReaderOp("IdentityReaderV2", {kContainer, kShared},
+                                      "Gives what is queued.");
 
 }  // namespace
 }  // namespace headrace

@@ -39,8 +39,10 @@ Status ReadUpTo(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto queue, QueueOf(c));
   const int64_t n = c.input(2).scalar<int64_t>();
   if (n < 1) {
-    return InvalidArgument("ReaderReadUpToV2: num_records must be positive, "
-                           "got ", n);
+    return InvalidArgument(
+        "ReaderReadUpToV2: num_records must be positive, "
+        "got ",
+        n);
   }
   HR_ASSIGN_OR_RETURN(auto found,
                       reader->ReadUpTo(n, *queue, c.services().cancellation));

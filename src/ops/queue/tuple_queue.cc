@@ -50,7 +50,7 @@ Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
 // A run's deadline or cancelling is looked at now and then.
 template <typename F>
 Status TupleQueue::Wait(std::unique_lock<std::mutex>& lock,
-                       const CancellationToken* cancel, F&& ready) {
+                        const CancellationToken* cancel, F&& ready) {
   while (!ready()) {
     if (cancel) HR_RETURN_IF_ERROR(cancel->status());
     changed_.wait_for(lock, std::chrono::milliseconds(20));
@@ -62,8 +62,7 @@ Status TupleQueue::Enqueue(Tuple tuple, const CancellationToken* cancel) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (closed_) return Cancelled(Named(), " is closed.");
   HR_RETURN_IF_ERROR(Wait(lock, cancel, [&] {
-    return cancelled_ || capacity_ < 0 ||
-           held() < capacity_;
+    return cancelled_ || capacity_ < 0 || held() < capacity_;
   }));
   if (cancelled_) return Cancelled(Named(), " is closed.");
   Put(std::move(tuple));
@@ -74,8 +73,8 @@ Status TupleQueue::Enqueue(Tuple tuple, const CancellationToken* cancel) {
 StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(
     int64_t n, bool up_to, const CancellationToken* cancel) {
   std::unique_lock<std::mutex> lock(mutex_);
-  HR_RETURN_IF_ERROR(Wait(
-      lock, cancel, [&] { return closed_ || held() - kept() >= n; }));
+  HR_RETURN_IF_ERROR(
+      Wait(lock, cancel, [&] { return closed_ || held() - kept() >= n; }));
   int64_t taken = n;
   if (held() < n) {
     if (!up_to || held() == 0) {
