@@ -331,7 +331,9 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   auto* a = reinterpret_cast<PyArrayObject*>(array);
   const DType d =
       PyArray_Check(array) ? OfDescr(PyArray_DESCR(a)) : DType::kInvalid;
-  if (!IsPlain(d) || d == DType::kInvalid || !PyArray_ISCARRAY_RO(a)) {
+  // A bool's byte may be anything in an array.
+  if (!IsPlain(d) || d == DType::kInvalid || d == DType::kBool ||
+      !PyArray_ISCARRAY_RO(a)) {
     return ArrayToTensor(array, DType::kInvalid, out);
   }
   StatusOr<Shape> shape = Shape::Make(ShapeOf(a).dims());
