@@ -36,7 +36,7 @@ Status CheckParts(const KernelContext& c) {
 // `t` as upstream writes it: all of it in tensor_content, of strings the
 // lengths and then the bytes.
 Status ToContent(const Tensor& t, tensorflow::TensorProto* proto) {
-  if (t.dtype() == DType::kResource || t.dtype() == DType::kVariant) {
+  if (t.dtype() != DType::kString && !IsPlain(t.dtype())) {
     return TensorToProto(t, proto);
   }
   proto->set_dtype(
