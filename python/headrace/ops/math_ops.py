@@ -318,6 +318,36 @@ def top_k(input, k=1, sorted=True, index_type=dtypes.int32, name=None):
     )
 
 
+def _approximate(largest, own_name):
+    def approximate(
+        operand,
+        k,
+        reduction_dimension=-1,
+        recall_target=0.95,
+        reduction_input_size_override=-1,
+        aggregate_to_topk=True,
+        name=None,
+    ):
+        return _headrace.raw_op("ApproxTopK")(
+            input=operand,
+            k=k,
+            reduction_dimension=reduction_dimension,
+            recall_target=recall_target,
+            is_max_k=largest,
+            reduction_input_size_override=reduction_input_size_override,
+            aggregate_to_topk=aggregate_to_topk,
+            name=name,
+        )
+
+    approximate.__name__ = approximate.__qualname__ = own_name
+    approximate.__doc__ = "(values, indices) of the k extremes; exact on processors."
+    return approximate
+
+
+approx_max_k = _approximate(True, "approx_max_k")
+approx_min_k = _approximate(False, "approx_min_k")
+
+
 def in_top_k(targets, predictions, k, name=None):
     """Whether each target is among the k greatest predictions."""
     return _headrace.raw_op("InTopKV2")(
