@@ -51,11 +51,11 @@ class Saver:
                 "When eager execution is enabled, `var_list` must specify a list or "
                 "dict of variables to save"
             )
-        if write_version != _V2:
-            raise NotImplementedError(
-                "Saver: write_version must be SaverDef.V2; checkpoints of the first "
-                "format are read, not written"
+        if write_version not in (_V1, _V2):
+            raise ValueError(
+                f"Saver: write_version must be SaverDef.V1 or V2, not {write_version}"
             )
+        self._version = write_version
         self._var_list = var_list
         self._reshape = reshape
         self._sharded = sharded
@@ -83,6 +83,7 @@ class Saver:
         self._max_to_keep = saver_def.max_to_keep
         self._keep_hours = saver_def.keep_checkpoint_every_n_hours
         self._sharded = saver_def.sharded
+        self._version = saver_def.version or _V1
         self._is_built = True
 
     # --- the graph ---
@@ -117,7 +118,7 @@ class Saver:
             )
             filename = placeholder_with_default(filename, shape=(), name="Const")
             add = saver_graph.save_sharded if self._sharded else saver_graph.save
-            saved = add(filename, saveables)
+            saved = add(filename, saveables, self._version == _V1)
             restored = saver_graph.restore(
                 filename, saveables, self._sequential, self._reshape
             )
@@ -128,7 +129,7 @@ class Saver:
             max_to_keep=self._max_to_keep or 0,
             sharded=self._sharded,
             keep_checkpoint_every_n_hours=self._keep_hours or 0,
-            version=_V2,
+            version=self._version,
         )
 
     # --- which checkpoints there are ---
@@ -238,7 +239,9 @@ class Saver:
     def _write(self, sess, path):
         if _headrace.is_eager():
             saver_graph.save(
-                conversion.constant(path), saver_graph.saveables(self._var_list)
+                conversion.constant(path),
+                saver_graph.saveables(self._var_list),
+                self._version == _V1,
             )
             return
         if not self._is_built:
