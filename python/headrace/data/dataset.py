@@ -271,7 +271,9 @@ class Dataset:
         name=None,
     ):
         """Consecutive elements, padded to one shape and stacked."""
-        return _grouping()._PaddedBatchDataset(
+        from headrace.data import padding
+
+        return padding.PaddedBatchDataset(
             self, batch_size, padded_shapes, padding_values, drop_remainder
         )
 
@@ -289,7 +291,7 @@ class Dataset:
 
     def sparse_batch(self, batch_size, row_shape, name=None):
         """Consecutive elements of any sizes as sparse tensors."""
-        raise NotImplementedError("tf.data.Dataset.sparse_batch is not supported")
+        return _grouping().SparseBatchDataset(self, batch_size, row_shape)
 
     def rebatch(self, batch_size, drop_remainder=False, name=None):
         """The rows of batches in batches of another size."""

@@ -44,6 +44,8 @@ class DatasetFunction:
             if len(values) == 1 and self._unpack and _is_args(values[0]):
                 values = list(values[0])
             result = _converted(self._func)(*values)
+            if isinstance(result, list):  # as many parts, not one stacked tensor
+                result = tuple(result)
             result = structure.normalize(result)
             self.output = structure.spec_of(result)
             return structure.to_tensors(self.output, result)

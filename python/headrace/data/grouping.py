@@ -2,24 +2,59 @@
 
 import numpy as np
 
-from headrace._load import _headrace
 from headrace.data import nest, structure
 from headrace.data.dataset import Dataset, DatasetSpec
 from headrace.data.functions import DatasetFunction, flat, raw
-from headrace.data.transforms import _UnaryDataset, as_bool, as_int, batched_spec
+from headrace.data.padding import shape_vector
+from headrace.data.transforms import _UnaryDataset, as_bool, as_int
 from headrace.framework import conversion, dtypes, execution, tensor_shape
-from headrace.framework.type_spec import TensorSpec
+from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
+
+
+def _check_rows(spec, text):
+    """ValueError where elements have no rows."""
+    for s in nest.flatten(spec):
+        if isinstance(s, DatasetSpec) and s.shape.rank == 0:
+            raise ValueError("Slicing dataset elements is not supported for rank 0.")
+        if hasattr(s, "shape") and s.shape.rank == 0:
+            raise ValueError(text)
 
 
 class _UnbatchDataset(_UnaryDataset):
     def __init__(self, source):
-        super().__init__(
-            "UnbatchDataset", source, structure.unbatched(source.element_spec)
+        _check_rows(
+            source.element_spec, "Cannot unbatch an input with scalar components."
         )
+        spec = source.element_spec
+        super().__init__(
+            "UnbatchDataset", _sliceable(source), structure.unbatched(spec)
+        )
+        self._input_datasets = [source]
+
+
+def _sliceable(source):
+    """The dataset with components whose rows are the components of rows."""
+    spec = source.element_spec
+    if all(isinstance(s, (TensorSpec, NoneTensorSpec)) for s in nest.flatten(spec)):
+        return source
+
+    def sliced(*args):
+        value = args[0] if len(args) == 1 and not isinstance(spec, tuple) else args
+        return tuple(structure.to_slices(spec, value))
+
+    return source.map(sliced)
 
 
 class _RebatchDataset(_UnaryDataset):
     def __init__(self, source, batch_size, drop_remainder):
+        _check_rows(
+            source.element_spec,
+            "Unbatching a tensor is only supported for rank >= 1"
+            if drop_remainder
+            else "Invalid `batch_sizes`. Expected dataset with rank of >= 1 but found a "
+            "dataset with scalar elements. Fix the issue by adding the `batch` "
+            "transformation to the dataset.",
+        )
         sizes = as_int(batch_size)
         known = execution.get_static_value(sizes)
         size = None
@@ -28,11 +63,12 @@ class _RebatchDataset(_UnaryDataset):
         spec = structure.batched(structure.unbatched(source.element_spec), size)
         super().__init__(
             "RebatchDatasetV2",
-            source,
+            _sliceable(source),
             spec,
             batch_sizes=sizes,
             drop_remainder=as_bool(drop_remainder),
         )
+        self._input_datasets = [source]
 
 
 class _WindowDataset(_UnaryDataset):
@@ -50,106 +86,28 @@ class _WindowDataset(_UnaryDataset):
         )
 
 
-def _shape_vector(shape):
-    """A padded shape as a vector with -1 for sizes left open."""
-    if isinstance(shape, _headrace.Tensor):
-        return conversion.convert_to_tensor(shape, dtypes.int64)
-    shape = tensor_shape.as_shape(shape)
-    return as_int([-1 if d is None else d for d in shape.as_list()])
+class SparseBatchDataset(_UnaryDataset):
+    """Consecutive elements of any sizes as sparse tensors."""
 
-
-def _padded_shapes(spec, shapes):
-    """One shape a component of the spec."""
-    leaves = nest.flatten(spec)
-    if shapes is None:
-        for s in leaves:
-            if s.shape.rank is None:
-                raise ValueError(
-                    "You must provide `padded_shapes` argument because component "
-                    f"{s} has unknown rank."
-                )
-        return [s.shape for s in leaves]
-    return structure.shape_leaves(spec, shapes)
-
-
-def _default_value(dtype):
-    if dtype == dtypes.string:
-        return ""
-    if dtype in (dtypes.variant, dtypes.resource):
-        raise TypeError(
-            "Padding of elements that hold sparse or ragged tensors, datasets or other "
-            "composites is not supported."
-        )
-    return np.zeros([], dtype.as_numpy_dtype)
-
-
-def _values(spec, values):
-    leaves = nest.flatten(spec)
-    if values is None:
-        given = [None] * len(leaves)
-    elif not nest.is_nested(values):
-        given = [values] * len(leaves)
-    else:
-        given = nest.flatten(values)
-        nest.assert_same_structure(spec, values)
-    out = []
-    for s, v in zip(leaves, given):
-        v = _default_value(s.dtype) if v is None else v
-        value = conversion.convert_to_tensor(v)
-        if value.shape.rank != 0:
-            raise ValueError(f"Padding value must be a scalar, but got {value}.")
-        if value.dtype != s.dtype:
-            if isinstance(v, _headrace.Tensor) or len(nest.flatten(spec)) == 1:
-                try:
-                    value = conversion.convert_to_tensor(v, s.dtype)
-                except (TypeError, ValueError):
-                    raise TypeError(
-                        f"Mismatched type for padding value. Expected {s.dtype}, got "
-                        f"{value.dtype}."
-                    ) from None
-            else:
-                value = conversion.convert_to_tensor(v, s.dtype)
-        out.append(value)
-    return out
-
-
-class _PaddedBatchDataset(Dataset):
-    def __init__(
-        self, source, batch_size, padded_shapes, padding_values, drop_remainder
-    ):
+    def __init__(self, source, batch_size, row_shape):
         spec = source.element_spec
-        for s in nest.flatten(spec):
-            if not isinstance(s, TensorSpec):
-                raise TypeError(
-                    "`padded_batch` is only supported for datasets that produce tensor "
-                    f"elements but type spec {s} is not supported."
-                )
-        shapes = _padded_shapes(spec, padded_shapes)
-        vectors = [_shape_vector(s) for s in shapes]
-        size = as_int(batch_size)
-        padded = []
-        for s, v in zip(nest.flatten(spec), vectors):
-            dims = execution.get_static_value(v)
-            shape = None if dims is None else [None if d < 0 else int(d) for d in dims]
-            if shape is not None and s.shape.rank not in (None, len(shape)):
-                raise ValueError(
-                    f"The padded shape {tensor_shape.TensorShape(shape)} is not "
-                    f"compatible with the shape {s.shape} of the corresponding input "
-                    "component."
-                )
-            padded.append(TensorSpec(shape, s.dtype))
-        out = batched_spec(nest.pack(spec, padded), size, drop_remainder)
+        if not hasattr(spec, "dtype"):
+            types = nest.map_structure(lambda s: getattr(s, "dtype", s), spec)
+            raise TypeError(
+                "`dense_to_sparse_batch` requires an input dataset whose elements have "
+                "a single component, but the given dataset has the following component "
+                f"types: {types}."
+            )
+        row = shape_vector(row_shape)
+        dims = execution.get_static_value(row)
+        rank = row.shape[0]
+        sizes = [None] * rank if dims is None else [None if d < 0 else d for d in dims]
         super().__init__(
-            raw("PaddedBatchDatasetV2")(
-                input_dataset=source._variant_tensor,
-                batch_size=size,
-                padded_shapes=vectors,
-                padding_values=_values(spec, padding_values),
-                drop_remainder=as_bool(drop_remainder),
-                output_shapes=structure.flat_shapes(out),
-            ),
-            out,
-            [source],
+            "DenseToSparseBatchDataset",
+            source,
+            structure.SparseTensorSpec([None, *sizes], spec.dtype),
+            batch_size=as_int(batch_size),
+            row_shape=row,
         )
 
 

@@ -1,5 +1,6 @@
 """Places in datasets: what iter() gives."""
 
+from headrace._load import _headrace
 from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import HolderSpec
@@ -79,8 +80,28 @@ class Iterator(Trackable):
         )
 
 
+# As many elements may a trace ask of one iterator; a loop over a dataset that is
+# not converted would ask for ever.
+_MOST_TRACED = 32
+
+
 class OwnedIterator(Iterator):
     """What iter(dataset) gives."""
+
+    _traced_calls = 0
+
+    def get_next(self):
+        """The next element; OutOfRangeError at the end."""
+        if not _headrace.is_eager():
+            self._traced_calls += 1
+            if self._traced_calls > _MOST_TRACED:
+                raise ValueError(
+                    "An unusually high number of `tf.data.Iterator.get_next()` calls "
+                    "was detected. This suggests that the `for elem in dataset: ...` "
+                    "idiom is used within tf.function with AutoGraph disabled. This "
+                    "idiom is only supported when AutoGraph is enabled."
+                )
+        return super().get_next()
 
     def __repr__(self):
         return (

@@ -33,6 +33,38 @@ def pack(structure, leaves):
     return map_structure(lambda _: next(leaves), structure)
 
 
+def flatten_up_to(shallow, value):
+    """What stands in `value` where `shallow` has its leaves; upstream's errors where
+    the structures differ above them."""
+    if not is_nested(shallow):
+        return [value]
+    if not is_nested(value):
+        raise TypeError(
+            "If shallow structure is a sequence, input must also be a sequence. Input "
+            f"has type: '{type(value).__name__}'."
+        )
+    mapping = isinstance(shallow, abc.Mapping)
+    if mapping != isinstance(value, abc.Mapping):
+        raise TypeError(
+            "The two structures don't have the same sequence type. Input structure has "
+            f"type '{type(value).__name__}', while shallow structure has type "
+            f"'{type(shallow).__name__}'."
+        )
+    if len(_nest.children(value)) != len(_nest.children(shallow)):
+        raise ValueError(
+            "The two structures don't have the same sequence length. Input structure "
+            f"has length {len(_nest.children(value))}, while shallow structure has "
+            f"length {len(_nest.children(shallow))}."
+        )
+    if mapping and set(shallow) != set(value):
+        raise ValueError(
+            "The two structures don't have the same keys. Input structure has keys "
+            f"{list(value)}, while shallow structure has keys {list(shallow)}."
+        )
+    pairs = zip(_nest.children(shallow), _nest.children(value))
+    return [leaf for s, v in pairs for leaf in flatten_up_to(s, v)]
+
+
 def assert_same_structure(a, b):
     """TypeError or ValueError where two structures differ."""
     if is_nested(a) != is_nested(b):

@@ -4,58 +4,77 @@ import numpy as np
 
 from headrace.data.dataset import Dataset
 from headrace.data.functions import raw
-from headrace.framework import conversion, dtypes
+from headrace.data.sources import sample_from_datasets
+from headrace.framework import conversion, execution
+from headrace.ops import random_ops
 
 _SMOOTHING = 10  # examples counted of each class before the first one comes
+_ESTIMATED_AT_ONCE = 32  # examples between two estimates of the distribution
 
 
 def rejection_resample(source, class_func, target_dist, initial_dist, seed):
-    """(class, element) pairs whose classes are distributed as `target_dist`."""
+    """(class, element) pairs whose classes are distributed as `target_dist`.
+
+    A part of the elements is taken as they come, the rest from a walk of its own,
+    where they are thrown away by class, so that as few as possible are.
+    """
     target = conversion.convert_to_tensor(target_dist)
 
     def classified(*args):
         value = args[0] if len(args) == 1 else args
-        c = conversion.convert_to_tensor(class_func(*args))
-        return raw("Cast")(x=c, DstT=dtypes.int64), value
+        return conversion.convert_to_tensor(class_func(*args)), value
 
     pairs = source.map(classified)
     if initial_dist is not None:
         initial = conversion.convert_to_tensor(initial_dist)
-        ratio = _acceptance(initial, target)
-        tagged = pairs.map(lambda c, x: (_gather(ratio, c), (c, x)))
+        accepted, kept = _mixed(initial, target)
+        rates = Dataset.from_tensors(accepted).repeat()
+        known = execution.get_static_value(kept)
+        # Known weights of zero leave a dataset out.
+        share = kept if known is None else float(known)
+        weights = [share, 1 - share]
+        if known is None:
+            weights = raw("Pack")(values=weights)
     else:
-        classes = int(target.shape[0])
-        counts = np.full([classes], _SMOOTHING, np.int64)
-
-        def estimate(state, pair):
-            c, _ = pair
-            one = raw("OneHot")(
-                indices=c,
-                depth=classes,
-                on_value=np.int64(1),
-                off_value=np.int64(0),
-            )
-            state = state + one
-            seen = raw("Cast")(x=state, DstT=target.dtype)
-            ratio = _acceptance(seen / raw("Sum")(input=seen, axis=0), target)
-            return state, (_gather(ratio, c), pair)
-
-        tagged = pairs.scan(counts, estimate)
-    coins = Dataset.random(seed)
-    drawn = Dataset.zip((tagged, coins)).filter(
-        lambda tagged, coin: (
-            raw("Cast")(x=coin, DstT=tagged[0].dtype) / float(2**32) < tagged[0]
+        mixes = _estimates(pairs, target).map(lambda d: _mixed(d, target))
+        rates = mixes.map(lambda accepted, _: accepted)
+        weights = mixes.map(lambda _, kept: raw("Pack")(values=[kept, 1 - kept]))
+    drawn = Dataset.zip((rates, pairs)).filter(
+        lambda rates, pair: (
+            random_ops.uniform([], seed=seed, dtype=rates.dtype)
+            < raw("GatherV2")(params=rates, indices=pair[0], axis=0)
         )
     )
-    return drawn.map(lambda tagged, _: tagged[1])
+    chosen = drawn.map(lambda _, pair: pair)
+    return sample_from_datasets([pairs, chosen], weights, seed, True, None)
 
 
-def _acceptance(initial, target):
-    """How probable it is that an element of each class is taken."""
+def _mixed(initial, target):
+    """How probable it is that an element of each class is accepted, and that it is
+    taken as it comes."""
     tiny = np.finfo(initial.dtype.as_numpy_dtype).tiny
-    ratio = raw("Cast")(x=target, DstT=initial.dtype) / (initial + tiny)
-    return ratio / raw("Max")(input=ratio, axis=0)
+    ratio = raw("Cast")(x=target, DstT=initial.dtype) / initial
+    most = raw("Max")(input=ratio, axis=0)
+    least = raw("Min")(input=ratio, axis=0)
+    return (ratio - least) / raw("Maximum")(x=most - least, y=tiny), least
 
 
-def _gather(values, index):
-    return raw("GatherV2")(params=values, indices=index, axis=0)
+def _estimates(pairs, target):
+    """The distribution of classes so far, one an element."""
+    classes = int(target.shape[0])
+
+    def estimate(counts, labels):
+        ones = raw("OneHot")(
+            indices=labels,
+            depth=classes,
+            on_value=np.int64(1),
+            off_value=np.int64(0),
+        )
+        counts = counts + raw("Sum")(input=ones, axis=0)
+        seen = raw("Cast")(x=counts, DstT=target.dtype)
+        share = seen / raw("Sum")(input=seen, axis=0)
+        rows = raw("ExpandDims")(input=share, axis=0)
+        return counts, raw("Tile")(input=rows, multiples=[_ESTIMATED_AT_ONCE, 1])
+
+    labels = pairs.map(lambda label, _: label).batch(_ESTIMATED_AT_ONCE)
+    return labels.scan(np.full([classes], _SMOOTHING, np.int64), estimate).unbatch()

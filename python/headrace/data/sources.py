@@ -84,10 +84,10 @@ class _RangeDataset(Dataset):
 def counter(start, step, dtype):
     """Integers without end."""
     dtype = dtypes.as_dtype(dtype)
-    # What is added up wraps around as integers of that type do.
-    limits = np.iinfo(np.int64)
-    stop = limits.max if step >= 0 else limits.min
-    return Dataset.range(start, stop, step, output_type=dtype)
+    start = conversion.convert_to_tensor(start, dtype)
+    step = conversion.convert_to_tensor(step, dtype)
+    turns = Dataset.from_tensors(0).repeat(None)
+    return turns.scan(start, lambda state, _: (state + step, state))
 
 
 class _ZipDataset(Dataset):

@@ -187,6 +187,9 @@ def from_variant(s, tensor):
     raw = _headrace.raw_op
     if isinstance(s, SparseTensorSpec):
         parts = raw("DeserializeSparse")(serialized_sparse=tensor, dtype=s.dtype)
+        if s.shape.rank is not None:
+            parts[0].set_shape([None, s.shape.rank])
+            parts[2].set_shape([s.shape.rank])
         sparse = SparseTensor(*parts)
         sparse.set_shape(s.shape)
         return sparse
@@ -199,7 +202,14 @@ def from_variant(s, tensor):
             Tvalues=s.dtype,
             Tsplits=s.row_splits_dtype,
         )
-        return s._from_components([values, *splits])
+        if s.shape.rank is not None:
+            values.set_shape([None, *s.shape[s.ragged_rank + 1 :]])
+            if splits and s.shape[0] is not None:
+                splits[0].set_shape([s.shape[0] + 1])
+        value = s._from_components([values, *splits])
+        if isinstance(value, _headrace.Tensor):
+            value.set_shape(s.shape)
+        return value
     return s._of_variant(tensor)
 
 

@@ -90,7 +90,9 @@ def batched_spec(spec, size, drop_remainder):
     known = None
     if execution.get_static_value(as_bool(drop_remainder)):
         value = execution.get_static_value(size)
-        known = None if value is None or value < 0 else int(value)
+        known = None if value is None else int(value)
+        if known is not None and known < 0:
+            raise ValueError(f"Dimension {known} must be >= 0")
     return structure.batched(spec, known)
 
 
@@ -344,12 +346,13 @@ class CacheDataset(_UnaryDataset):
 
 class _UniqueDataset(_UnaryDataset):
     def __init__(self, source):
-        for s in structure.component_specs(source.element_spec):
-            if s.dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
+        for s in nest.flatten(source.element_spec):
+            dtype = getattr(s, "dtype", None)
+            if dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
                 raise TypeError(
                     "`tf.data.Dataset.unique` does not support type "
-                    f"{s.dtype} -- only `tf.int32`, `tf.int64`, and `tf.string` are "
-                    "supported."
+                    f"{s if dtype is None else dtype} -- only `tf.int32`, `tf.int64`, "
+                    "and `tf.string` are supported."
                 )
         super().__init__("UniqueDataset", source)
 

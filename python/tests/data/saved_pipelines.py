@@ -19,7 +19,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def pipelines(tf):
     """{name: (function that makes a dataset, steps before it is saved)}"""
-    return {**_elements_one_by_one(tf.data.Dataset), **_elements_in_others(tf)}
+    return {
+        **_elements_one_by_one(tf.data.Dataset),
+        **_elements_in_others(tf),
+        **_sources(tf),
+    }
 
 
 def _elements_one_by_one(D):
@@ -139,7 +143,19 @@ def _elements_in_others(tf):
             lambda: D.sample_from_datasets([r(9), r(10, 19)], [0.5, 0.5], seed=2),
             5,
         ),
+    }
+
+
+def _sources(tf):
+    D = tf.data.Dataset
+    r = D.range
+    return {
         "random": (lambda: D.random(seed=4).take(12), 3),
+        "counter": (lambda: D.counter(5, 3).take(9), 3),
+        "sparse_batch": (
+            lambda: r(9).map(tf.range).sparse_batch(2, [None]).map(tf.sparse.to_dense),
+            2,
+        ),
         "lines": (lambda: tf.data.TextLineDataset(["lines_a.txt", "lines_b.txt"]), 3),
         "csv": (lambda: _rows(tf), 3),
         "csv_small": (lambda: _rows(tf, buffer_size=8), 3),

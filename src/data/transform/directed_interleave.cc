@@ -18,21 +18,10 @@ class DirectedDataset : public InputDataset {
     all.insert(all.end(), inputs_.begin(), inputs_.end());
     return all;
   }
-  // As upstream: known where all are infinite.
+  // As upstream says it, whatever the selector is.
   int64_t Cardinality() const override {
-    int64_t sum = 0;
-    bool infinite = false;
     for (const DatasetPtr& d : inputs_) {
-      const int64_t n = d->Cardinality();
-      if (n == kUnknownCardinality) return n;
-      infinite = infinite || n == kInfiniteCardinality;
-      if (n > 0) sum = std::min(sum, INT64_MAX - n) + n;
-    }
-    if (input().Cardinality() == kInfiniteCardinality && !stop_on_empty_) {
-      return infinite ? kInfiniteCardinality : sum;
-    }
-    if (input().Cardinality() == kInfiniteCardinality && infinite && sum == 0) {
-      return kInfiniteCardinality;
+      if (d->Cardinality() == kInfiniteCardinality) return kInfiniteCardinality;
     }
     return kUnknownCardinality;
   }

@@ -321,6 +321,17 @@ Status MakeInterleave(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(int64_t cycle, LastInput(c, tail, "cycle_length"));
   HR_ASSIGN_OR_RETURN(const int64_t block,
                       LastInput(c, tail - 1, "block_length"));
+  int64_t parallel = 0;
+  if (tail > 2) {
+    HR_ASSIGN_OR_RETURN(parallel, LastInput(c, 1, "num_parallel_calls"));
+  }
+  if (cycle > 0 && parallel > cycle) {
+    return InvalidArgument(
+        "If `cycle_length` is set to a fixed value, `num_parallel_calls` must "
+        "be either `tf.data.AUTOTUNE` or a value less than or equal to "
+        "`cycle_length`. However, `num_parallel_calls` is ",
+        parallel, " and `cycle_length` is ", cycle);
+  }
   if (cycle == -1) cycle = 10;  // what upstream's AUTOTUNE means here
   if (cycle <= 0) {
     return InvalidArgument("`cycle_length` must be > 0");

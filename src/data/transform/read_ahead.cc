@@ -14,6 +14,13 @@ namespace {
 constexpr int64_t kFirstLimit = 2;
 constexpr int64_t kLastLimit = 64;
 
+// Waking the thread costs about this many seconds: a reader that is away for
+// less gains nothing.
+constexpr double kWorthWaking = 20e-6;
+// How many times away the mean looks back on: long ones between bursts count,
+// being interrupted now and then does not.
+constexpr int64_t kRemembered = 1024;
+
 }  // namespace
 
 ReadAhead::ReadAhead(IteratorPtr input, int64_t size)
@@ -33,32 +40,81 @@ void ReadAhead::Stop() {
   stop_ = false;
 }
 
+Pulled ReadAhead::Pull(PullContext& c, Lock& lock) {
+  busy_ = true;
+  lock.unlock();
+  Pulled item;
+  bool end = false;
+  item.status = input_->Next(c, &item.element, &end);
+  const bool cancelled = c.token->cancelled();
+  lock.lock();
+  busy_ = false;
+  if ((end && item.status.ok()) || cancelled) finished_ = true;
+  return item;
+}
+
 void ReadAhead::Work(PullContext& c) {
   std::optional<ScopedThreadLimit> limit;
   if (c.options.op_threads > 0) limit.emplace(c.options.op_threads);
+  Lock lock(mutex_);
   while (true) {
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      room_.wait(lock, [&] {
-        return stop_ || static_cast<int64_t>(buffer_.size()) < limit_;
-      });
-      if (stop_) return;
-    }
-    std::lock_guard<std::mutex> pulling(input_mutex_);
-    Pulled item;
-    bool end = false;
-    item.status = input_->Next(c, &item.element, &end);
-    const bool cancelled = c.token->cancelled();
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (end && item.status.ok()) {
-      finished_ = true;
-    } else {
-      buffer_.push_back(std::move(item));
-    }
-    if (cancelled) finished_ = true;
+    room_.wait(lock, [&] {
+      const bool room = static_cast<int64_t>(buffer_.size()) < limit_;
+      return stop_ || finished_ || (wanted_ && !busy_ && room);
+    });
+    if (stop_ || finished_) return;
+    Pulled item = Pull(c, lock);
+    if (!finished_ || !item.status.ok()) buffer_.push_back(std::move(item));
     if (waiting_) filled_.notify_one();
-    if (finished_) return;
   }
+}
+
+void ReadAhead::NoteArrival() {
+  if (left_ == Clock::time_point()) return;
+  const double away =
+      std::chrono::duration<double>(Clock::now() - left_).count();
+  times_away_ = std::min(times_away_ + 1, kRemembered);
+  away_ += (away - away_) / static_cast<double>(times_away_);
+}
+
+void ReadAhead::NoteDeparture(PullContext& c) {
+  const bool first = left_ == Clock::time_point();
+  wanted_ = first || away_ >= kWorthWaking;
+  left_ = Clock::now();
+  if (!wanted_ || finished_) return;
+  if (thread_.joinable()) {
+    room_.notify_one();
+  } else {
+    *c.has_threads = true;
+    thread_ = std::thread([this, &c] { Work(c); });
+  }
+}
+
+Status ReadAhead::NextAtHand(PullContext& c, Lock& lock, Element* out,
+                             bool* end) {
+  if (buffer_.empty() && size_ < 0 && wanted_ && !finished_) {
+    limit_ = std::min(2 * limit_, kLastLimit);
+  }
+  waiting_ = true;
+  while (buffer_.empty() && !finished_ && busy_) {
+    filled_.wait_for(lock, std::chrono::milliseconds(100));
+    HR_RETURN_IF_ERROR(c.CheckCancelled());
+  }
+  waiting_ = false;
+  Pulled item;
+  if (!buffer_.empty()) {
+    item = std::move(buffer_.front());
+    buffer_.pop_front();
+  } else if (!finished_) {
+    item = Pull(c, lock);
+    *end = finished_ && item.status.ok();
+    if (*end) return c.CheckCancelled();
+  } else {
+    *end = true;
+    return c.CheckCancelled();
+  }
+  *out = std::move(item.element);
+  return std::move(item.status);
 }
 
 Status ReadAhead::Next(PullContext& c, Element* out, bool* end) {
@@ -70,37 +126,23 @@ Status ReadAhead::Next(PullContext& c, Element* out, bool* end) {
     *end = finished_;
     return OkStatus();
   }
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (!begun_ && !finished_ && size_ != 0) {
-    begun_ = true;
-    *c.has_threads = true;
-    thread_ = std::thread([this, &c] { Work(c); });
-  }
-  if (buffer_.empty() && !finished_) {
-    if (size_ < 0) limit_ = std::min(2 * limit_, kLastLimit);
-    waiting_ = true;
-    while (buffer_.empty() && !finished_) {
-      filled_.wait_for(lock, std::chrono::milliseconds(100));
-      HR_RETURN_IF_ERROR(c.CheckCancelled());
-    }
-    waiting_ = false;
-  }
-  if (buffer_.empty()) {
-    *end = true;
-    return c.CheckCancelled();
-  }
-  Status s = std::move(buffer_.front().status);
-  *out = std::move(buffer_.front().element);
-  buffer_.pop_front();
-  lock.unlock();
-  room_.notify_one();
+  Lock lock(mutex_);
+  NoteArrival();
+  Status s = NextAtHand(c, lock, out, end);
+  if (size_ != 0) NoteDeparture(c);
   return s;
+}
+
+void ReadAhead::AwaitIdle(Lock& lock) {
+  waiting_ = true;
+  while (busy_) filled_.wait_for(lock, std::chrono::milliseconds(100));
+  waiting_ = false;
 }
 
 Status ReadAhead::Save(PullContext& c, StateWriter& w,
                        std::vector<Pulled>* ahead) {
-  std::lock_guard<std::mutex> pulling(input_mutex_);
-  std::lock_guard<std::mutex> lock(mutex_);
+  Lock lock(mutex_);
+  AwaitIdle(lock);
   ahead->assign(buffer_.begin(), buffer_.end());
   return input_ ? input_->Save(c, w) : OkStatus();
 }
@@ -112,7 +154,10 @@ Status ReadAhead::Restore(PullContext& c, const StateReader& r,
   std::lock_guard<std::mutex> lock(mutex_);
   buffer_.assign(std::make_move_iterator(ahead.begin()),
                  std::make_move_iterator(ahead.end()));
-  begun_ = false;
+  left_ = {};
+  times_away_ = 0;
+  away_ = 0;
+  wanted_ = false;
   finished_ = !input_;
   return OkStatus();
 }

@@ -1,6 +1,7 @@
 // A thread that takes elements of an iterator ahead of who reads them.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <memory>
@@ -12,7 +13,9 @@
 
 namespace headrace {
 
-// Used by one thread at a time, besides its own.
+// Used by one thread at a time, besides its own. The thread works where the
+// reader spends time between its calls; a reader that comes back at once takes
+// the elements itself, which spares two switches of threads an element.
 class ReadAhead {
  public:
   // Up to `size` elements ahead; 0: none, without a thread; negative: a buffer
@@ -29,20 +32,34 @@ class ReadAhead {
                  std::vector<Pulled> ahead);
 
  private:
+  using Clock = std::chrono::steady_clock;
+  using Lock = std::unique_lock<std::mutex>;
+
   void Stop();
   void Work(PullContext& c);
+  // One element of the input. `lock` is let go meanwhile.
+  Pulled Pull(PullContext& c, Lock& lock);
+  // Waits until the thread is between two elements.
+  void AwaitIdle(Lock& lock);
+  Status NextAtHand(PullContext& c, Lock& lock, Element* out, bool* end);
+  // How long the reader was away.
+  void NoteArrival();
+  // Has the thread go on, if that is worth it.
+  void NoteDeparture(PullContext& c);
 
   const IteratorPtr input_;
   const int64_t size_;
-  std::thread thread_;  // begun by the first Next
-  // Held by the thread while it pulls and puts down what came: who holds it
-  // sees a place between two elements. Before mutex_.
-  std::mutex input_mutex_;
+  std::thread thread_;           // begun when the reader first goes away
+  Clock::time_point left_ = {};  // when it last did
+  int64_t times_away_ = 0;
+  double away_ = 0;   // seconds, a mean that follows slowly
   std::mutex mutex_;  // guards all below
   std::condition_variable room_, filled_;
   std::deque<Pulled> buffer_;
   int64_t limit_;
-  bool stop_ = false, finished_ = false, waiting_ = false, begun_ = false;
+  bool stop_ = false, finished_ = false, waiting_ = false;
+  bool busy_ = false;    // somebody pulls
+  bool wanted_ = false;  // the thread may pull
 };
 
 }  // namespace headrace

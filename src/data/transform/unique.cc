@@ -108,6 +108,10 @@ class IgnoreErrorsDataset : public InputDataset {
   const bool warn_;
 };
 
+std::string Elements(int64_t n) {
+  return absl::StrCat(n, n == 1 ? " element" : " elements");
+}
+
 class AssertCardinalityDataset : public InputDataset {
  public:
   AssertCardinalityDataset(ElementSpec spec, DatasetPtr input, int64_t n)
@@ -128,16 +132,16 @@ class AssertCardinalityDataset : public InputDataset {
           return FailedPrecondition(
               "Input dataset was expected to contain an infinite number of "
               "elements but contained only ",
-              at_, " elements.");
+              Elements(at_), ".");
         }
-        return FailedPrecondition("Input dataset was expected to contain ", n,
-                                  " elements but contained only ", at_,
-                                  " elements.");
+        return FailedPrecondition("Input dataset was expected to contain ",
+                                  Elements(n), " but contained only ",
+                                  Elements(at_), ".");
       }
       if (!*end && n >= 0 && at_ > n) {
-        return FailedPrecondition("Input dataset was expected to contain ", n,
-                                  " elements but contained at least ", at_,
-                                  " elements.");
+        return FailedPrecondition("Input dataset was expected to contain ",
+                                  Elements(n), " but contained at least ",
+                                  Elements(at_), ".");
       }
       return OkStatus();
     }
@@ -165,6 +169,17 @@ class AssertCardinalityDataset : public InputDataset {
 Status MakeUnique(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
+  if (input->width() != 1) {
+    return InvalidArgument(
+        "UniqueDataset only supports inputs with a single component.");
+  }
+  const DType dtype = input->spec().types[0];
+  if (dtype != DType::kInt32 && dtype != DType::kInt64 &&
+      dtype != DType::kString) {
+    return InvalidArgument(
+        "UniqueDataset only supports inputs with a single `tf.int32`, "
+        "`tf.int64`, or `tf.string` component.");
+  }
   return SetDataset<UniqueDataset>(c, std::move(spec), std::move(input));
 }
 

@@ -1,21 +1,10 @@
 // SerializeSparse, SerializeManySparse, DeserializeSparse: sparse tensors as
 // variants, three to a tensor: indices, values, shape.
 #include "op/op.h"
-#include "tensor/variant.h"
+#include "tensor/tensor_variant.h"
 
 namespace headrace {
 namespace {
-
-class TensorVariant : public VariantValue {
- public:
-  explicit TensorVariant(Tensor t) : tensor(std::move(t)) {}
-  StringView type_name() const override { return "tensorflow::Tensor"; }
-  const Tensor tensor;
-};
-
-Variant Held(Tensor t) {
-  return Variant(std::make_shared<const TensorVariant>(std::move(t)));
-}
 
 Status CheckParts(const KernelContext& c) {
   const Tensor &indices = c.input(0), &values = c.input(1), &shape = c.input(2);
@@ -43,7 +32,8 @@ Status CheckParts(const KernelContext& c) {
 Status Serialize(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckParts(c));
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape{3}));
-  for (int i = 0; i < 3; ++i) c.out<Variant>(0)[i] = Held(c.input(i));
+  for (int i = 0; i < 3; ++i)
+    c.out<Variant>(0)[i] = TensorInVariant(c.input(i));
   return OkStatus();
 }
 
@@ -60,9 +50,9 @@ Status OneRow(const KernelContext& c, int64_t begin, int64_t end,
   for (int64_t i = begin; i < end; ++i) {
     for (int64_t d = 1; d < width; ++d) *to++ = from[i * width + d];
   }
-  out[0] = Held(std::move(rest));
-  out[1] = Held(c.input(1).Rows(begin, end));
-  out[2] = Held(c.input(2).Rows(1, width));
+  out[0] = TensorInVariant(std::move(rest));
+  out[1] = TensorInVariant(c.input(1).Rows(begin, end));
+  out[2] = TensorInVariant(c.input(2).Rows(1, width));
   return OkStatus();
 }
 
