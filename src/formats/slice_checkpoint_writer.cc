@@ -170,7 +170,7 @@ Status SliceCheckpointWriter::Finish(FileSystem* fs,
   for (const auto& [name, meta] : tensors_) {
     *message.mutable_meta()->add_tensor() = meta;
   }
-  message.mutable_meta()->mutable_versions();
+  message.mutable_meta()->mutable_versions()->set_producer(1);
   const std::string fresh = TemporaryNameFor(path);
   Status status = WriteTable(fs, fresh, message.SerializeAsString(), slices_);
   if (status.ok()) status = fs->Rename(fresh, path);

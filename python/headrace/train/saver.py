@@ -212,12 +212,12 @@ class Saver:
                 f"'latest_filename' collides with 'save_path': '{latest_filename}' and "
                 f"'{save_path}'"
             )
-        folder = os.path.dirname(save_path)
+        folder, prefix = os.path.dirname(save_path), path
         if not self._is_empty:
             if folder:
                 _headrace.make_folder(folder)
             lock = _headrace.lock_folder(folder)
-            self._write(sess, path)
+            path = self._write(sess, path)
             if write_state:
                 self._record(path, meta_graph_suffix)
                 update_checkpoint_state(
@@ -231,27 +231,29 @@ class Saver:
         if write_meta_graph and not _headrace.is_eager():
             with sess.graph.as_default():
                 self.export_meta_graph(
-                    f"{path}.{meta_graph_suffix}",
+                    f"{prefix}.{meta_graph_suffix}",
                     strip_default_attrs=strip_default_attrs,
                 )
         return None if self._is_empty else path
 
     def _write(self, sess, path):
+        """What the checkpoint is found by: of shards of the first format a pattern."""
         if _headrace.is_eager():
             saver_graph.save(
                 conversion.constant(path),
                 saver_graph.saveables(self._var_list),
                 self._version == _V1,
             )
-            return
+            return path
         if not self._is_built:
             raise RuntimeError(
                 "`build()` should be called before save if defer_build==True"
             )
-        sess.run(
+        saved = sess.run(
             self.saver_def.save_tensor_name,
             {self.saver_def.filename_tensor_name: path},
         )
+        return saved.decode() if isinstance(saved, bytes) else path
 
     def restore(self, sess, save_path):
         """Gives the variables the values of a checkpoint."""

@@ -185,11 +185,14 @@ std::vector<Tensor> Model::Network::Run(const std::vector<Tensor>& given,
 }
 
 std::vector<std::string> Model::Network::InboundOf(size_t which) const {
+  std::vector<const Node*> made = nodes;  // in the order of the calls
+  std::sort(made.begin(), made.end(),
+            [](const Node* a, const Node* b) { return a->serial < b->serial; });
   std::map<const Node*, int> calls;  // which call of its layer a node is
   std::map<const Layer*, int> seen;
-  for (const Node* node : nodes) calls[node] = seen[node->layer.get()]++;
+  for (const Node* node : made) calls[node] = seen[node->layer.get()]++;
   std::vector<std::string> found;
-  for (const Node* node : nodes) {
+  for (const Node* node : made) {
     if (node->layer != layers[which]) continue;
     for (const Symbolic& x : node->inputs) {
       const Node* from = NodeOf(x);

@@ -1,6 +1,8 @@
 // Symbolic tensors, and calls of layers with them.
 #include "cc/layer/symbolic.h"
 
+#include <atomic>
+
 #include "cc/compose.h"
 #include "graph/builder.h"
 #include "headrace/functional.h"
@@ -73,6 +75,8 @@ std::vector<Symbolic> Layer::Described(const std::vector<Symbolic>& inputs,
   node->inputs = inputs;
   node->all = all;
   node->count = found.size();
+  static std::atomic<int64_t> serial{0};
+  node->serial = ++serial;
   for (const Tensor& t : found) {
     auto rep = std::make_shared<Symbolic::Rep>();
     rep->node = node;

@@ -14,6 +14,7 @@ struct Symbolic::Node {
   std::vector<Symbolic> inputs;  // none: an Input
   bool all = false;              // called for all outputs
   size_t count = 1;              // of outputs
+  int64_t serial = 0;            // later calls have greater ones
 };
 
 struct Symbolic::Rep {

@@ -301,7 +301,9 @@ class AdadeltaRule(Rule):
         self.epsilon = epsilon
 
     def _slot_names(self):
-        return (("accum_grad",), ("accum_var",))
+        if self._is_legacy:
+            return (("accum_grad",), ("accum_var",))
+        return (("accum_grad", "accum_var"),)
 
     def _op(self):
         return "Adadelta", {"accum": "accum_grad", "accum_update": "accum_var"}
