@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "cc/compose.h"
 #include "cc/layer/network.h"
+#include "cc/layer/symbolic.h"
 
 namespace headrace::tf::layers {
 namespace {
@@ -58,8 +59,7 @@ std::string ShapeText(const Layer& layer) {
     shapes.push_back(s.ToString());
   }
   if (shapes.empty()) return "?";
-  const bool input = dynamic_cast<const InputLayer*>(&layer) != nullptr;
-  if (shapes.size() == 1 && !input) return shapes[0];
+  if (shapes.size() == 1) return shapes[0];
   return "[" + absl::StrJoin(shapes, ", ") + "]";
 }
 
@@ -118,6 +118,7 @@ struct Shown {
   const Layer* layer;
   std::string name;
   std::vector<std::string> inbound;  // as it is printed
+  std::string shape, params;
 };
 
 std::vector<std::string> Quoted(const std::vector<std::string>& inbound) {
@@ -131,6 +132,16 @@ std::vector<std::string> Quoted(const std::vector<std::string>& inbound) {
   return lines;
 }
 
+Shown ShownAs(const Layer* layer, std::string name) {
+  const bool unused = layer->output_shapes().empty();
+  return {
+      layer,
+      std::move(name),
+      {},
+      ShapeText(*layer),
+      unused ? "0 (unused)" : absl::StrCat(SizesOf(layer->variables()).params)};
+}
+
 // The layers directly below one that is no Model, named as in checkpoints of
 // Keras' models: by their kind, numbered.
 std::vector<Shown> Below(const Layer& model) {
@@ -140,10 +151,9 @@ std::vector<Shown> Below(const Layer& model) {
     const auto* layer = dynamic_cast<const Layer*>(child.module);
     if (layer == nullptr) continue;
     const int count = counts[layer->name()]++;
-    found.push_back(
-        {layer,
-         count > 0 ? absl::StrCat(layer->name(), "_", count) : layer->name(),
-         {}});
+    found.push_back(ShownAs(layer, count > 0
+                                       ? absl::StrCat(layer->name(), "_", count)
+                                       : layer->name()));
   }
   return found;
 }
@@ -159,9 +169,15 @@ std::string Summary(const Layer& model) {
     shown = Below(model);
   } else {
     for (size_t i = 0; i < functional->layers().size(); ++i) {
-      shown.push_back({functional->layers()[i].get(),
-                       functional->layer_names()[i],
-                       Quoted(functional->network_->InboundOf(i))});
+      const Layer* layer = functional->layers()[i].get();
+      Shown s = ShownAs(layer, functional->layer_names()[i]);
+      s.inbound = Quoted(functional->network_->InboundOf(i));
+      for (const Symbolic& x : functional->inputs()) {
+        if (x.rep().node->layer.get() != layer) continue;
+        s.shape = "[" + x.shape().ToString() + "]";
+        s.params = "0";
+      }
+      shown.push_back(std::move(s));
     }
   }
   Table table(connected ? std::vector<int>{29, 58, 68, 98}
@@ -173,11 +189,8 @@ std::string Summary(const Layer& model) {
   table.Row(head);
   table.Rule('=');
   for (const Shown& s : shown) {
-    const bool unused = s.layer->output_shapes().empty();
-    Cells row = {{s.name + " (" + KindOf(*s.layer) + ")"},
-                 {ShapeText(*s.layer)},
-                 {unused ? "0 (unused)"
-                         : absl::StrCat(SizesOf(s.layer->variables()).params)}};
+    Cells row = {
+        {s.name + " (" + KindOf(*s.layer) + ")"}, {s.shape}, {s.params}};
     if (connected) row.push_back(s.inbound);
     table.Row(row);
     table.Gap();
