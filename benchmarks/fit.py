@@ -5,7 +5,8 @@ beside model(x). Rows are measured in turns; the least of many counts.
 
 Prints processor time a step in microseconds, and how much of the loop's (or of
 model(x)'s) that is. fit's rows stay within 1.2 of "loop", which is written as
-people write it, and predict's within 1.2 of "model(x)".
+people write it, fit's also within 1.1 of a loop with the same optimizer, whose
+update is fused, and predict's within 1.2 of "model(x)".
 """
 
 import os
@@ -96,6 +97,7 @@ def rows():
         ("fit", fit(verbose=0), "loop"),
         ("fit with its progress line", fit(), "loop"),
         ("fit in order", fit(verbose=0, shuffle=False), "loop"),
+        ("fit, the same", fit(verbose=0), "loop with an optimizer"),
         ("model(x)", often(lambda: net(one)), "model(x)"),
         ("predict", often(lambda: net.predict(one, verbose=0)), "model(x)"),
         (

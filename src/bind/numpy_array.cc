@@ -315,6 +315,26 @@ bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
   return true;
 }
 
+bool ViewOfArray(PyObject* array, Tensor* out) {
+  auto* a = reinterpret_cast<PyArrayObject*>(array);
+  const DType d =
+      PyArray_Check(array) ? OfDescr(PyArray_DESCR(a)) : DType::kInvalid;
+  if (!IsPlain(d) || d == DType::kInvalid || !PyArray_ISCARRAY_RO(a)) {
+    return ArrayToTensor(array, DType::kInvalid, out);
+  }
+  StatusOr<Shape> shape = Shape::Make(ShapeOf(a).dims());
+  if (!shape.ok()) return RaiseStatusAsValueError(shape.status()), false;
+  auto release = [](void* owner) {
+    if (!Py_IsInitialized()) return;
+    const PyGILState_STATE gil = PyGILState_Ensure();
+    Py_DECREF(static_cast<PyObject*>(owner));
+    PyGILState_Release(gil);
+  };
+  *out = Tensor::Wrap(d, *std::move(shape), PyArray_DATA(a), PyArray_NBYTES(a),
+                      Py_NewRef(array), release);
+  return true;
+}
+
 PyObject* TensorToArray(const Tensor& t, PyObject* owner, bool copy) {
   int rank = t.rank();
   if (rank > NPY_MAXDIMS_LEGACY_ITERS) {

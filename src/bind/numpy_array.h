@@ -26,6 +26,12 @@ DType ArrayDType(PyObject* array);
 // unless that is kInvalid. False with an error set.
 bool ArrayToTensor(PyObject* array, DType wanted, Tensor* out);
 
+// A tensor over the memory of an array, which it keeps alive; a copy where the
+// array is not dense, aligned and of a plain type. Whoever makes one sees to it
+// that nobody is handed it for longer than the array stays as it is. False with
+// an error set.
+bool ViewOfArray(PyObject* array, Tensor* out);
+
 // The tensor as an array: a read-only view that keeps `owner` alive where
 // `copy` is false and the type allows it. Object arrays of bytes for strings.
 PyObject* TensorToArray(const Tensor& t, PyObject* owner, bool copy);

@@ -43,6 +43,12 @@ PyObject* MakeTensor(PyObject*, PyObject* args) {
   return ToTensor(o, wanted, &t) ? WrapValue(Value(std::move(t))) : nullptr;
 }
 
+// view_array(array): an array's memory as an eager tensor.
+PyObject* ViewArray(PyObject*, PyObject* o) {
+  Tensor t;
+  return ViewOfArray(o, &t) ? WrapValue(Value(std::move(t))) : nullptr;
+}
+
 // to_tensor(value, dtype, hint): what the op functions make of a value.
 PyObject* ConvertToTensor(PyObject*, PyObject* args) {
   PyObject *o, *dtype = Py_None, *hint = Py_None;
@@ -211,6 +217,8 @@ PyMethodDef functions[] = {
      "Sets the threads of one op; 0: as many as there are."},
     {"make_tensor", MakeTensor, METH_VARARGS,
      "make_tensor(value, dtype=None, hint=None): data as an eager tensor."},
+    {"view_array", ViewArray, METH_O,
+     "The memory of an array as a tensor that sees what is written there."},
     {"to_tensor", ConvertToTensor, METH_VARARGS,
      "to_tensor(value, dtype=None, hint=None): a tensor of any value."},
     {"constant", Constant, METH_VARARGS,

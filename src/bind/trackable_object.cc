@@ -234,6 +234,9 @@ void AddTrackable(nb::module_& m) {
           },
           nb::sig("def child(self, name: str) -> TrackableNode | None"))
       .def("children", [](const TrackablePtr& self) { return Children(self); })
+      .def("awaits", [](const Trackable& self,
+                        const std::string& name) { return self.Awaits(name); })
+      .def("set_optional", &Trackable::set_optional)
       .def("attach_slot",
            [](Trackable& self, const TrackablePtr& variable,
               const std::string& name, const TrackablePtr& slot) {

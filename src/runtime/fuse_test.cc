@@ -1,76 +1,9 @@
 // What the fusing pass makes must compute what the ops by themselves do.
-#include <cstring>
-
-#include "base/thread_pool.h"
-#include "eager/eager_emitter.h"
-#include "graph/builder.h"
-#include "gtest/gtest.h"
 #include "op/resource.h"
-#include "runtime/executable.h"
+#include "runtime/test_plan.h"
 
 namespace headrace {
 namespace {
-
-Tensor Numbers(Shape shape, int seed = 7) {
-  Tensor t = *Tensor::Allocate(DType::kFloat, shape);
-  for (int64_t i = 0; i < t.num_elements(); ++i) {
-    t.data<float>()[i] = static_cast<float>((i * seed + seed) % 23 - 11) / 8;
-  }
-  return t;
-}
-
-using Body = std::function<std::vector<Value>(OpScope&, const ValueList&)>;
-
-// `body` traced over inputs like `in`.
-FunctionPtr Traced(const Body& body, const std::vector<Tensor>& in) {
-  GraphBuilder builder(std::make_shared<Graph>(),
-                       GraphBuilder::Kind::kFunction);
-  std::vector<Value> args;
-  for (const Tensor& t : in) {
-    args.push_back(*builder.AddPlaceholder("x", t.dtype(), t.shape(), nullptr));
-  }
-  std::vector<Value> results;
-  {
-    EmitterScope scope(&builder);
-    OpScope s;
-    results = body(s, {args.begin(), args.end()});
-    EXPECT_TRUE(s.ok()) << s.status();
-  }
-  return MakeFunction(FunctionLibrary::NewName("fused"), builder, args,
-                      results);
-}
-
-// Runs `body` as a plan, thrice and with 1 to 4 threads, and op by op; the
-// results must agree to the last bit. The plan's text.
-std::string Compare(const Body& body, std::vector<Tensor> in) {
-  FunctionPtr f = Traced(body, in);
-  auto e = Executable::Make(*f, nullptr);
-  EXPECT_TRUE(e.ok()) << e.status();
-  ValueList values;
-  for (const Tensor& t : in) values.push_back(Value(t));
-  OpScope s;
-  std::vector<Value> want = body(s, values);
-  EXPECT_TRUE(s.ok()) << s.status();
-  RunServices services;
-  for (int threads : {1, 2, 4}) {
-    SetNumThreads(threads);
-    std::vector<Tensor> copy = in, out;
-    Status status = (*e)->Run(services, absl::MakeSpan(copy), &out);
-    EXPECT_TRUE(status.ok()) << status;
-    for (size_t i = 0; i < want.size() && i < out.size(); ++i) {
-      const Tensor& t = want[i].tensor();
-      EXPECT_EQ(out[i].shape(), t.shape());
-      EXPECT_EQ(std::memcmp(out[i].raw(), t.raw(), t.bytes()), 0)
-          << "result " << i << " with " << threads << " threads";
-    }
-  }
-  SetNumThreads(0);
-  return (*e)->DebugString();
-}
-
-int Lines(const std::string& plan) {
-  return static_cast<int>(std::count(plan.begin(), plan.end(), '\n'));
-}
 
 TEST(Fuse, ProductsTakeTheirTails) {
   for (int64_t m : {1, 5, 200}) {

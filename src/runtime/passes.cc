@@ -426,6 +426,8 @@ Status Optimise(Program& p) {
   Simplify(p);
   MergeEqualCalls(p);
   DropUnused(p);
+  NarrowProducts(p);
+  ViewOperands(p);
   return OkStatus();
 }
 

@@ -63,6 +63,10 @@ void MergeEqualCalls(Program& p);
 void DropUnused(Program& p);
 // x*1, x+0, reshapes of reshapes, transposes of transposes and the like.
 void Simplify(Program& p);
+// Matrix products of which only some columns are read are made of these alone.
+void NarrowProducts(Program& p);
+// Transpositions around batches of matrix products are folded into these.
+void ViewOperands(Program& p);
 // All of these.
 Status Optimise(Program& p);
 // FusedBatchNorm with given statistics becomes element-wise calls.

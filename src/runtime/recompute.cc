@@ -13,8 +13,8 @@ constexpr int kLongestChain = 4;  // calls that are made again for one value
 // What parts regions: work beside which cheap calls do not count.
 bool IsHeavy(const std::string& op) {
   return op == "MatMul" || op == "BatchMatMul" || op == "BatchMatMulV2" ||
-         op == "BatchMatMulV3" || op == "Conv2D" || op == "Conv3D" ||
-         op == "Einsum";
+         op == "BatchMatMulV3" || op == "_ViewedBatchMatMul" ||
+         op == "Conv2D" || op == "Conv3D" || op == "Einsum";
 }
 
 bool IsCheap(const std::string& op) {

@@ -71,6 +71,8 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
 
   // Objects with values below the root that got none, in walking order.
   std::vector<TrackablePtr> UnmatchedObjects() const;
+  // Whether this object has values that should have come and did not.
+  bool Misses(const Trackable& object) const;
   // Lines for a log, of what was neither restored nor waived: values without an
   // object, and values that their object does not have.
   std::vector<std::string> Complaints() const;

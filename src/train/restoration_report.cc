@@ -128,10 +128,14 @@ std::vector<std::pair<std::string, TrackablePtr>> Restoration::LiveObjects()
   return out;
 }
 
+bool Restoration::Misses(const Trackable& object) const {
+  return object.bound_by_ < number_ && object.has_values() && !object.optional_;
+}
+
 std::vector<TrackablePtr> Restoration::UnmatchedObjects() const {
   std::vector<TrackablePtr> out;
   for (const auto& [name, object] : LiveObjects()) {
-    if (object->bound_by_ < number_ && object->has_values()) {
+    if (Misses(*object)) {
       out.push_back(object);
     }
   }
@@ -149,7 +153,7 @@ RestoreReport Restoration::Report() const {
     }
   }
   for (const auto& [name, object] : LiveObjects()) {
-    if (object->bound_by_ < number_ && object->has_values()) {
+    if (Misses(*object)) {
       report.objects.push_back({name, ""});
     }
   }

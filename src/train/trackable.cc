@@ -77,6 +77,11 @@ TrackablePtr Trackable::Child(StringView name) const {
   return at == index_.end() ? nullptr : children_[at->second].child.get();
 }
 
+bool Trackable::Awaits(StringView name) const {
+  return std::any_of(waiting_.begin(), waiting_.end(),
+                     [&](const Waiting& w) { return w.name == name; });
+}
+
 std::vector<std::pair<std::string, TrackablePtr>> Trackable::Children() const {
   std::vector<std::pair<std::string, TrackablePtr>> out;
   out.reserve(children_.size());

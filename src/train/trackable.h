@@ -62,6 +62,12 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   TrackablePtr Child(StringView name) const;
   // In the order in which they were attached.
   std::vector<std::pair<std::string, TrackablePtr>> Children() const;
+  // Whether a restored checkpoint has something for a child that is not there.
+  bool Awaits(StringView name) const;
+
+  // Says that other layouts of checkpoints do without this object's values:
+  // one that has none is not said to miss them.
+  void set_optional() { optional_ = true; }
 
   // Says that this object (an optimizer) keeps `slot` for `variable`, under a
   // name such as "momentum". A slot need not be a child.
@@ -147,6 +153,7 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   // Name-based checkpoints that all later children are looked up in.
   std::vector<std::shared_ptr<Restoration>> by_name_;
   uint64_t bound_by_ = 0;  // the latest Restoration that knows this object
+  bool optional_ = false;
 };
 
 // `name` as a part of a key: "." becomes "..", "/" becomes ".S".

@@ -112,9 +112,9 @@ class TensorBoard(Callback):
 
     def _scalars(self, epoch, logs):
         train = {k: v for k, v in logs.items() if not k.startswith("val_")}
-        rate = self.model.optimizer.learning_rate
-        if callable(rate) and not isinstance(rate, tf.Variable):  # a schedule
-            train["learning_rate"] = float(rate(self.model.optimizer.iterations))
+        schedule = self.model.optimizer._schedule
+        if schedule is not None:
+            train["learning_rate"] = float(schedule(self.model.optimizer.iterations))
         if self.write_steps_per_second:
             steps = int(self.model.optimizer.iterations) - self._steps_before
             train["steps_per_second"] = steps / max(time.time() - self._began, 1e-9)

@@ -51,8 +51,11 @@ def is_sequence(x):
     )
 
 
-def _tensor(x):
-    """A tensor of an array; NumPy's doubles become Keras' floats."""
+def _tensor(x, view=False):
+    """A tensor of an array; NumPy's doubles become Keras' floats.
+
+    With `view` it sees the array's memory: for what is only copied from.
+    """
     if isinstance(x, tf.Tensor):
         return x
     if isinstance(x, tf.Variable):
@@ -63,10 +66,12 @@ def _tensor(x):
         x = np.asarray(x)
         if x.dtype.kind == "f" and x.dtype.name != settings.floatx():
             x = x.astype(settings.floatx())
+        if view:
+            return _headrace.view_array(x)
     return tf.convert_to_tensor(x)
 
 
-def _tensors(structure):
+def _tensors(structure, view=False):
     """A structure of arrays; a list of numbers is an array itself."""
     if structure is None:
         return None
@@ -76,14 +81,15 @@ def _tensors(structure):
         return _tensor(np.asarray(structure))
     if isinstance(structure, list) and isinstance(structure[0], list):
         return _tensor(np.asarray(structure))
-    return tf.nest.map_structure(_tensor, structure)
+    return tf.nest.map_structure(lambda x: _tensor(x, view), structure)
 
 
 class ArraySource:
     """Batches of arrays that are held in memory."""
 
     def __init__(self, x, y, sample_weight, batch_size, steps, shuffle):
-        self._data = _complete((_tensors(x), _tensors(y), _tensors(sample_weight)))
+        given = (x, y, sample_weight)
+        self._data = _complete(tuple(_tensors(part, view=True) for part in given))
         self._flat = tf.nest.flatten(self._data)
         plain = all(isinstance(part, tf.Tensor) for part in self._data)
         self._pack = tuple if plain else self._packed
@@ -103,6 +109,9 @@ class ArraySource:
         whole = -(-self._size // self._batch_size)
         self.steps = whole if steps is None else steps
         self._whole = whole
+        if whole == 1:  # the batch is what was given, and others may keep it
+            self._data = _complete(tuple(map(_tensors, given)))
+            self._flat = tf.nest.flatten(self._data)
         self._order = shuffling.order(self._size) if shuffle else None
         self._by_batch = shuffle == "batch"
 
@@ -132,10 +141,14 @@ class ArraySource:
             yield pack([t[rows] for t in flat])
 
     def _shuffled(self):
-        flat, pack, order = self._flat, self._pack, self._order()
+        flat, pack = self._flat, self._pack
+        ranges = self._ranges()
+        if not ranges:
+            return
+        order = self._order()[: ranges[-1][1]]
+        sizes = [stop - start for start, stop in ranges]
         gather = _headrace.raw_op("GatherV2")  # without what tf.gather looks for
-        for start, stop in self._ranges():
-            rows = order[start:stop]
+        for rows in tf.split(order, sizes) if len(sizes) > 1 else [order]:
             yield pack([gather(params=t, indices=rows, axis=0) for t in flat])
 
     def _batches_shuffled(self):
@@ -324,7 +337,7 @@ def split(data, fraction):
             "`validation_split` is only supported for Tensors or NumPy arrays, found "
             f"following types in the input: {[type(d) for d in data if d is not None]}"
         )
-    tensors = tuple(_tensors(d) for d in data)
+    tensors = tuple(_tensors(d, view=True) for d in data)
     flat = tf.nest.flatten([t for t in tensors if t is not None])
     size = flat[0].shape[0]
     at = int(math.floor(size * (1.0 - fraction)))

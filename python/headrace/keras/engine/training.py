@@ -246,6 +246,8 @@ class Trainer:
             callbacks.on_epoch_end(epoch, logs)
             if self.stop_training:
                 break
+        if self.optimizer.use_ema and epochs:
+            self.optimizer.finalize_variable_values(self.trainable_variables)
         callbacks.on_train_end(logs)
         return self.history
 

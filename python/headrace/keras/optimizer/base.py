@@ -32,9 +32,15 @@ class BaseOptimizer(AutoTrackable):
 
     Attributes of subclasses:
       _slot_groups: tuples of slot names; slots are made group by group.
+      _slot_labels: what the names of slots' variables say instead of a slot's.
+      _slot_lists: attributes that list the variables of a slot, as in files of
+        newer optimizers.
     """
 
     _slot_groups = ()
+    _slot_labels = {}
+    _slot_lists = {}
+    _scope = ""  # what names of new variables begin with
     _is_legacy = False
 
     def __init__(self, name, learning_rate, hypers, limits, weight_decay=None):
@@ -55,8 +61,6 @@ class BaseOptimizer(AutoTrackable):
                 "At most one of `clipnorm` and `global_clipnorm` can be set. Received: "
                 f"clipnorm={self.clipnorm}, global_clipnorm={self.global_clipnorm}."
             )
-        if isinstance(learning_rate, (int, float)) and learning_rate < 0:
-            raise ValueError(f"Invalid learning rate: {learning_rate}")
 
     @property
     def name(self):
@@ -131,9 +135,17 @@ class BaseOptimizer(AutoTrackable):
                 value, label, None if _has_dtype(value) else tf.float32
             )
             self._hyper_variables[name] = variable
+            if not self._is_legacy:
+                node_of(variable).set_optional()  # newer optimizers save the rate alone
             attach_new(node, name, variable)
             if name == "learning_rate" and not self._is_legacy:
                 node.attach("_learning_rate", node_of(variable))
+
+    @property
+    def _schedule(self):
+        """The schedule of the learning rate; None where it has none."""
+        rate = self._hypers["learning_rate"]
+        return rate if isinstance(rate, LearningRateSchedule) else None
 
     @property
     def iterations(self):
@@ -152,10 +164,11 @@ class BaseOptimizer(AutoTrackable):
 
     def _rate(self, dtype=tf.float32):
         """The learning rate now, as a tensor."""
-        rate = self._hyper("learning_rate")
-        if isinstance(rate, LearningRateSchedule):
-            rate = rate(self.iterations._read())
-        elif callable(rate) and not isinstance(rate, tf.Variable):
+        if self._schedule is not None:
+            rate = self._schedule(self.iterations._read())
+        else:
+            rate = self._hyper("learning_rate")
+        if callable(rate) and not isinstance(rate, tf.Variable):
             rate = rate()
         rate = tf.cast(rate, dtype)
         if self._hypers["decay"]:
@@ -176,6 +189,17 @@ class BaseOptimizer(AutoTrackable):
         """Groups of the slots that are needed with these hyper-parameters."""
         return self._slot_groups
 
+    def _all_slot_names(self):
+        return self._slot_names()
+
+    def _restores_slots(self):
+        """Whether a checkpoint of newer Keras optimizers has slots to give."""
+        return not self._is_legacy and node_of(self._variables).awaits("1")
+
+    def _further_variables(self):
+        """Variables that are neither hyper-parameters nor slots."""
+        return []
+
     def _initial_slot(self, variable, slot_name):
         return tf.zeros(variable.shape, variable.dtype)
 
@@ -183,7 +207,7 @@ class BaseOptimizer(AutoTrackable):
         """Makes what is missing for these variables."""
         self._make_hypers()
         new = [v for v in var_list if v.handle._id not in self._built_for]
-        for group in self._slot_names():
+        for group in self._all_slot_names():
             for variable in new:
                 for slot_name in group:
                     self.add_slot(variable, slot_name)
@@ -195,11 +219,14 @@ class BaseOptimizer(AutoTrackable):
         if slot_name in slots:
             return slots[slot_name]
         label = variable._shared_name
-        name = f"{self._name}/{slot_name}/{label}"
+        shown = self._slot_labels.get(slot_name, slot_name)
+        name = f"{self._scope}{shown}/{label}"
         if self._is_legacy:
             name = f"{self._name}/{label}/{slot_name}"
         with tf.init_scope():
-            if initializer is None:
+            if slot_name == "average":
+                value = variable.read_value()
+            elif initializer is None:
                 value = self._initial_slot(variable, slot_name)
             elif isinstance(initializer, str) or callable(initializer):
                 from headrace.keras import initializer as initializers
@@ -214,7 +241,18 @@ class BaseOptimizer(AutoTrackable):
         start_restored(slot)
         if not self._is_legacy:
             self._variables.append(slot)
+            self._list_slot(slot_name, slot)
         return slot
+
+    def _list_slot(self, slot_name, slot):
+        name = self._slot_lists.get(slot_name)
+        if slot_name == "average":
+            name = "_model_variables_moving_average"
+        if name is None:
+            return
+        if name not in self.__dict__:
+            setattr(self, name, [])
+        getattr(self, name).append(slot)
 
     def get_slot(self, var, slot_name):
         try:
@@ -260,7 +298,9 @@ class BaseOptimizer(AutoTrackable):
         pairs = _with_gradients(tuple(grads_and_vars))
         variables = [v for _, v in pairs]
         if not self._built_for.issuperset([v.handle._id for v in variables]):
+            object.__setattr__(self, "_scope", f"{self._name}/")
             self.build(variables)
+            object.__setattr__(self, "_scope", "")
         elif "iter" not in self._hyper_variables:
             self._make_hypers()
         gradients = self._limited([g for g, _ in pairs])
@@ -274,6 +314,12 @@ class BaseOptimizer(AutoTrackable):
             if dtype not in rates:
                 rates[dtype] = self._coefficients(dtype)
             self._apply_one(gradient, variable, rates[dtype], _at_once)
+        self._after(rates)
+        if self.use_ema:
+            self._average(variables)
+        for variable in variables:
+            if variable.constraint is not None:
+                variable.assign(variable.constraint(variable), read_value=False)
         return self._count_step(name)
 
     def _apply_one(self, gradient, variable, known, then):
@@ -287,9 +333,12 @@ class BaseOptimizer(AutoTrackable):
             self._update_sparse(gradient, variable, slots, known)
         else:
             self._update(gradient, variable, slots, known)
-        if variable.constraint is not None:
-            then()
-            variable.assign(variable.constraint(variable), read_value=False)
+
+    use_ema = False
+
+    def _after(self, known):
+        """What else changes behind the updates, whose coefficients are given by
+        dtype."""
 
     def _count_step(self, name):
         return self.iterations.assign_add(1, name=name)
@@ -341,7 +390,9 @@ class BaseOptimizer(AutoTrackable):
         if "iter" not in self._hyper_variables:
             return _CallableList()
         slots = [s for row in self._slots.values() for s in row.values()]
-        return _CallableList([self.iterations, *slots])
+        if not self._is_legacy:
+            slots = self._variables[1:]  # in the order in which they were made
+        return _CallableList([self.iterations, *self._further_variables(), *slots])
 
     @property
     def weights(self):

@@ -1,7 +1,11 @@
 """tf.keras.optimizers: the interface since Keras 2.11."""
 
-from headrace.keras.optimizer import rules
+import headrace as tf
+from headrace.framework import logging
+from headrace.framework.trackable import node_of
+from headrace.keras.optimizer import nadam, rules
 from headrace.keras.optimizer.base import BaseOptimizer
+from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 _COMMON = {
     "weight_decay": None,
@@ -15,36 +19,128 @@ _COMMON = {
 }
 
 
+def _deprecated(name, argument, value):
+    """What older optimizers took."""
+    if argument == "decay":
+        raise ValueError(
+            "decay is deprecated in the new TF-Keras optimizer, please check the "
+            "docstring for valid arguments, or use the legacy optimizer, e.g., "
+            f"tf.keras.optimizers.legacy.{name}."
+        )
+    logging.warn(
+        "`lr` is deprecated in TF-Keras optimizer, please use `learning_rate` or use "
+        f"the legacy optimizer, e.g.,tf.keras.optimizers.legacy.{name}."
+    )
+    return {"learning_rate": value}
+
+
 class Optimizer(BaseOptimizer):
     """Base of the optimizers of tf.keras.optimizers."""
 
     _keras_module = "keras.optimizers"
     _config_names = ()
     _config_plain = ()
+    _defaults = {}
 
     def _set_up(self, name, learning_rate, hypers, common):
-        common = {**_COMMON, **common}
-        hypers = dict(hypers)
-        if "decay" in common:
-            hypers["decay"] = common.pop("decay")
-        unknown = [k for k in common if k not in _COMMON and k != "lr"]
+        common = {**_COMMON, **self._defaults, **common}
+        for old in ("decay", "lr"):
+            if old in common:
+                common.update(_deprecated(name, old, common.pop(old)))
+        unknown = [k for k in common if k not in _COMMON and k != "learning_rate"]
         if unknown:
             raise TypeError(
-                f"{unknown} are not valid arguments, kwargs should be empty  for "
-                "`optimizer_experimental.Optimizer`."
+                f"{', '.join(unknown)} is not a valid argument, kwargs should be empty "
+                " for `optimizer_experimental.Optimizer`."
             )
-        if common["use_ema"]:
-            raise NotImplementedError(f"{name}: use_ema is not supported")
+        learning_rate = common.pop("learning_rate", learning_rate)
+        if isinstance(learning_rate, str):
+            raise TypeError(f"Cannot convert {learning_rate!r} to a learning rate")
         limits = {k: common[k] for k in ("clipnorm", "clipvalue", "global_clipnorm")}
         BaseOptimizer.__init__(
-            self,
-            name,
-            common.get("lr", learning_rate),
-            hypers,
-            limits,
-            common["weight_decay"],
+            self, name, learning_rate, hypers, limits, common["weight_decay"]
         )
         self.jit_compile = common["jit_compile"]
+        self.use_ema = common["use_ema"]
+        self.ema_momentum = common["ema_momentum"]
+        self.ema_overwrite_frequency = common["ema_overwrite_frequency"]
+        if self.use_ema:
+            self._check_ema()
+
+    def _check_ema(self):
+        if not 0 <= self.ema_momentum <= 1:
+            raise ValueError(
+                "`ema_momentum` must be in the range [0, 1]. Received: "
+                f"ema_momentum={self.ema_momentum}"
+            )
+        often = self.ema_overwrite_frequency
+        if often and (not isinstance(often, int) or often < 1):
+            raise ValueError(
+                "`ema_overwrite_frequency` must be an integer > 1 or None. Received: "
+                f"ema_overwrite_frequency={often}"
+            )
+
+    # --- the learning rate of a schedule ---
+
+    def _hyper(self, name):
+        found = super()._hyper(name)
+        if isinstance(found, LearningRateSchedule):
+            step = tf.maximum(self.iterations._read() - 1, 0)
+            with tf.init_scope():
+                return tf.Variable(
+                    found(step), trainable=False, name="current_learning_rate"
+                )
+        return found
+
+    def _make_hypers(self):
+        super()._make_hypers()
+        node, name = node_of(self), "_current_learning_rate"
+        if self._schedule is not None and node.awaits(name):
+            # A file of TensorFlow's has it; the schedule and the step say it here.
+            self._current_learning_rate = self._new_variable(0.0, name[1:], tf.float32)
+
+    def _set_hyper(self, name, value):
+        if isinstance(self._hypers[name], LearningRateSchedule) and not isinstance(
+            value, LearningRateSchedule
+        ):
+            raise TypeError(
+                "This optimizer was created with a `LearningRateSchedule` object as "
+                "its `learning_rate` constructor argument, hence its learning rate is "
+                "not settable. If you need the learning rate to be settable, you "
+                "should instantiate the optimizer with a float `learning_rate` "
+                "argument."
+            )
+        super()._set_hyper(name, value)
+
+    # --- averages of the variables ---
+
+    def _all_slot_names(self):
+        return ((("average",),) if self.use_ema else ()) + tuple(self._slot_names())
+
+    def _average(self, variables):
+        """Moves the averages on; every so often variables become them."""
+        for variable in variables:
+            average = self._slots[variable.handle._id]["average"]
+            kept = tf.cast(self.ema_momentum, variable.dtype)
+            average.assign(
+                kept * average._read() + (1.0 - kept) * variable._read(),
+                read_value=False,
+            )
+        often = self.ema_overwrite_frequency
+        if often:
+            due = (self.iterations._read() + 1) % often == 0
+            tf.cond(due, lambda: self._overwrite(variables), lambda: None)
+
+    def _overwrite(self, variables):
+        for variable in variables:
+            average = self._slots[variable.handle._id]["average"]
+            variable.assign(average._read(), read_value=False)
+
+    def finalize_variable_values(self, var_list):
+        """At the end of training: variables become their averages, if there are
+        any."""
+        if self.use_ema:
+            self._overwrite(var_list)
 
     def update_step(self, gradient, variable):
         """One variable's update, for subclasses of the user."""
@@ -77,9 +173,9 @@ class Optimizer(BaseOptimizer):
             "clipnorm": self.clipnorm,
             "global_clipnorm": self.global_clipnorm,
             "clipvalue": self.clipvalue,
-            "use_ema": False,
-            "ema_momentum": 0.99,
-            "ema_overwrite_frequency": None,
+            "use_ema": self.use_ema,
+            "ema_momentum": self.ema_momentum,
+            "ema_overwrite_frequency": self.ema_overwrite_frequency,
             "jit_compile": self.jit_compile,
             "is_legacy_optimizer": False,
             "learning_rate": self._serialized("learning_rate"),
@@ -102,8 +198,6 @@ class SGD(rules.SGDRule, Optimizer):
 
     def _value(self, name, dtype):
         if name == "momentum":
-            import headrace as tf
-
             return tf.constant(self.momentum, dtype)
         return super()._value(name, dtype)
 
@@ -141,7 +235,7 @@ class AdamW(Adam):
 
 
 class RMSprop(rules.RMSpropRule, Optimizer):
-    pass
+    _defaults = {"ema_overwrite_frequency": 100}
 
 
 class Adagrad(rules.AdagradRule, Optimizer):
@@ -157,4 +251,8 @@ class Adadelta(rules.AdadeltaRule, Optimizer):
 
 
 class Adamax(rules.AdamaxRule, Optimizer):
+    pass
+
+
+class Nadam(nadam.NadamRule, Optimizer):
     pass

@@ -34,6 +34,8 @@ class Ordered:
 
 def apply(optimizer, gradients, variables, name):
     """The operation that updates all variables and counts the step."""
+    if optimizer.use_ema:
+        raise NotImplementedError("use_ema is not supported in graphs of TensorFlow 1")
     graph = stack.current()
     rates, operations = {}, []
     with graph.name_scope(name or optimizer._name):
@@ -44,6 +46,13 @@ def apply(optimizer, gradients, variables, name):
             ordered = Ordered(graph)
             known = rates[variable.dtype]
             optimizer._apply_one(gradient, variable, known, ordered.next)
+            if variable.constraint is not None:
+                ordered.next()
+                variable.assign(variable.constraint(variable), read_value=False)
+            operations += ordered.end()
+        with graph.control_dependencies(operations):
+            ordered = Ordered(graph)
+            optimizer._after(rates)
             operations += ordered.end()
         with graph.control_dependencies(operations):
             return optimizer.iterations.assign_add(1, read_value=False)

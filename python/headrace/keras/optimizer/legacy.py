@@ -1,7 +1,8 @@
 """tf.keras.optimizers.legacy: the interface before Keras 2.11."""
 
-from headrace.keras.optimizer import rules
+from headrace.keras.optimizer import nadam, rules
 from headrace.keras.optimizer.base import BaseOptimizer
+from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 _LIMITS = ("clipnorm", "clipvalue", "global_clipnorm")
 
@@ -128,3 +129,22 @@ class Adadelta(rules.AdadeltaRule, Optimizer):
 
 class Adamax(rules.AdamaxRule, Optimizer):
     pass
+
+
+class Nadam(nadam.NadamRule, Optimizer):
+    _product_name = "momentum_cache"
+    _schedule_decay = 0.004
+
+    def _set_up(self, name, learning_rate, hypers, kwargs):
+        kwargs = dict(kwargs)
+        object.__setattr__(self, "_schedule_decay", kwargs.pop("schedule_decay", 0.004))
+        learning_rate = kwargs.get("lr", learning_rate)
+        if isinstance(learning_rate, LearningRateSchedule):
+            raise ValueError(
+                "The Nadam optimizer does not support "
+                "tf.keras.optimizers.LearningRateSchedules as the learning rate."
+            )
+        super()._set_up(name, learning_rate, hypers, kwargs)
+
+    def get_config(self):
+        return {**super().get_config(), "decay": self._schedule_decay}

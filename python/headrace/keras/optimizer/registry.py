@@ -4,7 +4,8 @@ from headrace.keras import serialization
 from headrace.keras.optimizer import current, legacy
 from headrace.keras.optimizer.base import BaseOptimizer
 
-_NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl", "Adadelta", "Adamax")
+_NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl", "Adadelta")
+_NAMES += ("Adamax", "Nadam")
 _CLASSES = {n: getattr(current, n) for n in _NAMES}
 _CLASSES.update({n.lower(): c for n, c in list(_CLASSES.items())})
 

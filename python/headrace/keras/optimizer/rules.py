@@ -18,11 +18,15 @@ class Rule:
       _config_names: the hyper-parameters of the configuration.
       _config_plain: its further attributes.
       _has_sparse_op: rows have an op; else they are updated as a whole tensor.
+      _slot_labels: what newer optimizers call variables of slots in their names.
+      _slot_lists: their attributes that list the variables of a slot.
     """
 
     _config_names = ()
     _config_plain = ()
     _has_sparse_op = False
+    _slot_labels = {}
+    _slot_lists = {"m": "_momentums", "v": "_velocities", "vhat": "_velocity_hats"}
 
     def _op(self):
         """X, and the slot of each of the op's arguments."""
@@ -50,9 +54,13 @@ class SGDRule(Rule):
     """Plain, with momentum, or Nesterov's."""
 
     _has_sparse_op = property(lambda self: self._is_legacy)
+    _slot_labels = {"momentum": "m"}
+    _slot_lists = {"momentum": "momentums"}
 
     def _slot_names(self):
-        return (("momentum",),) if self._momentum else ()
+        if self._momentum or self._restores_slots():
+            return (("momentum",),)
+        return ()
 
     def _op(self):
         return "KerasMomentum", {"accum": "momentum"}
@@ -129,6 +137,12 @@ class RMSpropRule(Rule):
 
     _config_names, _config_plain = ("rho", "momentum"), ("epsilon", "centered")
     _has_sparse_op = property(lambda self: self._momentum and self._is_legacy)
+    _slot_labels = {"rms": "velocity", "mg": "average_gradient"}
+    _slot_lists = {
+        "rms": "_velocities",
+        "momentum": "_momentums",
+        "mg": "_average_gradients",
+    }
 
     def __init__(
         self,
@@ -190,6 +204,7 @@ class AdagradRule(Rule):
 
     _config_plain = ("initial_accumulator_value", "epsilon")
     _has_sparse_op = True
+    _slot_lists = {"accumulator": "_accumulators"}
 
     def __init__(
         self,
@@ -236,6 +251,7 @@ class FtrlRule(Rule):
         "l2_shrinkage_regularization_strength",
     )
     _has_sparse_op = True
+    _slot_lists = {"accumulator": "_accumulators", "linear": "_linears"}
 
     def __init__(
         self,
@@ -259,6 +275,11 @@ class FtrlRule(Rule):
             raise ValueError(
                 "`initial_accumulator_value` needs to be positive or zero. Received: "
                 f"initial_accumulator_value={initial_accumulator_value}."
+            )
+        if learning_rate_power > 0.0:
+            raise ValueError(
+                "`learning_rate_power` needs to be negative or zero. Received: "
+                f"learning_rate_power={learning_rate_power}."
             )
         self._set_up(name, learning_rate, hypers, kwargs)
         self.initial_accumulator_value = initial_accumulator_value
@@ -300,6 +321,15 @@ class AdadeltaRule(Rule):
         self._set_up(name, learning_rate, dict(rho=rho), kwargs)
         self.epsilon = epsilon
 
+    _slot_labels = {
+        "accum_grad": "accumulated_grad",
+        "accum_var": "accumulated_delta_var",
+    }
+    _slot_lists = {
+        "accum_grad": "_accumulated_grads",
+        "accum_var": "_accumulated_delta_vars",
+    }
+
     def _slot_names(self):
         if self._is_legacy:
             return (("accum_grad",), ("accum_var",))
@@ -320,6 +350,8 @@ class AdamaxRule(Rule):
     """Adam by the infinity norm."""
 
     _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon",)
+    _slot_labels = {"v": "u"}
+    _slot_lists = {"m": "_m", "v": "_u"}
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ namespace headrace {
 namespace {
 
 constexpr double kNsPerFlop = 1.0 / 120;
-constexpr double kLeastFlops = 2e6;  // where it overtakes our own loops
+constexpr double kLeastFlops = 1e6;  // where it overtakes our own loops
 // A task that is cut in two: the first cuts give each processor one, later ones
 // even out what others take of them. A cut costs some hundredths, as operands
 // are packed again.

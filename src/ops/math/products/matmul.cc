@@ -1,4 +1,5 @@
 // MatMul: the product of two matrices.
+#include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "op/product_kernel.h"
@@ -7,6 +8,22 @@
 
 namespace headrace {
 namespace {
+
+// Plans that read some columns of the product alone say which: the first, and
+// how many. Null: all.
+const std::vector<int64_t>* ColumnsOf(const ResolvedOp& op) {
+  return op.attrs().Get<std::vector<int64_t>>("_headrace_columns");
+}
+
+// `n`: all columns, or -1.
+Status CheckColumns(const std::vector<int64_t>& columns, int64_t n) {
+  if (columns.size() == 2 && columns[0] >= 0 && columns[1] >= 0 &&
+      (n < 0 || (columns[0] <= n && columns[1] <= n - columns[0]))) {
+    return OkStatus();
+  }
+  return InvalidArgument("_headrace_columns = [", absl::StrJoin(columns, ", "),
+                         "] of a product of ", n, " columns");
+}
 
 Status MatMulShape(ShapeContext& c) {
   const Shape &a = c.input(0), &b = c.input(1);
@@ -24,6 +41,10 @@ Status MatMulShape(ShapeContext& c) {
                              ", In[1]: ", b);
     }
   }
+  if (const auto* columns = ColumnsOf(c.op())) {
+    HR_RETURN_IF_ERROR(CheckColumns(*columns, out[1]));
+    out.set_dim(1, (*columns)[1]);
+  }
   c.set_output(0, std::move(out));
   return OkStatus();
 }
@@ -39,13 +60,12 @@ bool PaysToTranspose(int64_t m, int64_t n, int64_t k) {
          static_cast<double>(m) * elements >= kLeastWork;
 }
 
-// B[k,n] from B^T.
-StatusOr<Tensor> TransposedOf(const Tensor& b) {
+// B[k,n] from B^T, rows of length k at `from`.
+StatusOr<Tensor> Transposed(const float* from, int64_t n, int64_t k) {
   static const TransposeLoop loop =
       HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(float)));
-  const int64_t n = b.dim(0), k = b.dim(1), strip = 64;
+  const int64_t strip = 64;
   HR_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(DType::kFloat, Shape{k, n}));
-  const float* from = b.data<float>();
   float* to = y.data<float>();
   ParallelFor((n + strip - 1) / strip, 0.2 * strip * k,
               [&](int64_t first, int64_t last) {
@@ -61,7 +81,13 @@ class MatMulKernel : public ProductKernel {
   explicit MatMulKernel(const ResolvedOp& op)
       : transpose_a_(op.bool_attr("transpose_a")),
         transpose_b_(op.bool_attr("transpose_b")),
-        is_float_(op.type_attr("T") == DType::kFloat) {}
+        is_float_(op.type_attr("T") == DType::kFloat) {
+    const auto* columns = ColumnsOf(op);
+    if (columns && columns->size() == 2) {  // else the shape rule refuses
+      first_column_ = (*columns)[0];
+      columns_ = (*columns)[1];
+    }
+  }
 
   bool tells_rows() const override { return is_float_; }
   bool prepares() const override { return is_float_ && transpose_b_; }
@@ -70,51 +96,66 @@ class MatMulKernel : public ProductKernel {
   // what was packed before.)
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override {
-    if (!TransposesFirst(DimsOf(c))) return std::shared_ptr<const void>();
-    HR_ASSIGN_OR_RETURN(Tensor b, TransposedOf(c.input(1)));
+    const GemmDims d = DimsOf(c);
+    if (!TransposesFirst(d)) return std::shared_ptr<const void>();
+    HR_ASSIGN_OR_RETURN(Tensor b, TransposedOf(c.input(1), d));
     return std::shared_ptr<const void>(std::make_shared<Tensor>(std::move(b)));
   }
 
   Status RunPrepared(KernelContext& c, const void* prepared,
                      const Tail* tail) const override {
     GemmDims d = DimsOf(c);
-    const Tensor &a = c.input(0), *b = &c.input(1);
+    const Tensor& a = c.input(0);
+    const void* b = static_cast<const char*>(c.input(1).raw()) +
+                    first_column_ * d.b_col * DTypeSize(a.dtype());
     Tensor turned;
     if (TransposesFirst(d)) {
       if (prepared == nullptr) {
-        HR_ASSIGN_OR_RETURN(turned, TransposedOf(*b));
+        HR_ASSIGN_OR_RETURN(turned, TransposedOf(c.input(1), d));
       }
-      b = prepared ? static_cast<const Tensor*>(prepared) : &turned;
+      b = (prepared ? static_cast<const Tensor*>(prepared) : &turned)->raw();
       d = GemmDims::Dense(d.m, d.n, d.k, transpose_a_, false);
     }
     if (tail == nullptr) {
-      return Gemm(a.dtype(), d, a.raw(), b->raw(), c.output(0).raw());
+      return Gemm(a.dtype(), d, a.raw(), b, c.output(0).raw());
     }
-    return Gemm(d, a.data<float>(), b->data<float>(), c.output(0).data<float>(),
-                tail->done);
+    return Gemm(d, a.data<float>(), static_cast<const float*>(b),
+                c.output(0).data<float>(), tail->done);
   }
 
   double Cost(absl::Span<Tensor* const> in) const override {
-    return in[0]->num_elements() * in[1]->dim(transpose_b_ ? 0 : 1) / 40.0;
+    return in[0]->num_elements() * static_cast<double>(Columns(*in[1])) / 40;
   }
 
  private:
   GemmDims DimsOf(const KernelContext& c) const {
     const Tensor &a = c.input(0), &b = c.input(1);
-    return GemmDims::Dense(
-        a.dim(transpose_a_ ? 1 : 0), b.dim(transpose_b_ ? 0 : 1),
-        a.dim(transpose_a_ ? 0 : 1), transpose_a_, transpose_b_);
+    GemmDims d = GemmDims::Dense(a.dim(transpose_a_ ? 1 : 0), Columns(b),
+                                 a.dim(transpose_a_ ? 0 : 1), transpose_a_,
+                                 transpose_b_);
+    if (!transpose_b_) d.b_row = b.dim(1);
+    return d;
+  }
+  int64_t Columns(const Tensor& b) const {
+    return columns_ < 0 ? b.dim(transpose_b_ ? 0 : 1) : columns_;
+  }
+  StatusOr<Tensor> TransposedOf(const Tensor& b, const GemmDims& d) const {
+    return Transposed(b.data<float>() + first_column_ * d.k, d.n, d.k);
   }
   bool TransposesFirst(const GemmDims& d) const {
     return is_float_ && transpose_b_ && PaysToTranspose(d.m, d.n, d.k);
   }
 
   const bool transpose_a_, transpose_b_, is_float_;
+  int64_t first_column_ = 0, columns_ = -1;  // -1: all
 };
 
 // d(op(a) op(b)): each side's gradient is again a product, whose flags follow
 // from which sides were transposed. Complex operands are conjugated.
 Status MatMulGradient(GradientContext& g) {
+  if (ColumnsOf(g.op())) {
+    return Unimplemented("the gradient of MatMul with _headrace_columns");
+  }
   const bool ta = g.op().bool_attr("transpose_a");
   const bool tb = g.op().bool_attr("transpose_b");
   const bool complex = IsComplex(g.op().type_attr("T"));

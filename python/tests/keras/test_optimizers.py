@@ -1,0 +1,109 @@
+"""Optimizers: TensorFlow's checkpoints of them, averages, arguments."""
+
+import pathlib
+
+import headrace as tf
+import numpy as np
+import optimizer_cases as cases
+import pytest
+
+GOLDEN = pathlib.Path(__file__).parents[3] / "tests/golden/keras/optimizers"
+optimizers = tf.keras.optimizers
+
+
+@pytest.mark.parametrize("built", [False, True])
+@pytest.mark.parametrize("name", list(cases.optimizers(optimizers)))
+def test_goes_on_from_tensorflows_checkpoint(name, built):
+    net, optimizer, root = cases.build(tf, name)
+    if built and name != "sgd":  # whose file has slots that it does not need
+        net.build((None, 3))
+        optimizer.build(net.trainable_variables)
+    status = root.read(str(GOLDEN / name))
+    cases.train(tf, net, optimizer, 2)
+    if not (built and name in ("sgd", "adam_schedule")):
+        status.assert_consumed()
+    assert int(optimizer.iterations) == 5
+    with np.load(GOLDEN / "weights.npz") as weights:
+        for i, weight in enumerate(net.weights):
+            np.testing.assert_allclose(
+                weight.numpy(), weights[f"{name}/{i}"], rtol=2e-5, atol=2e-6
+            )
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_averages(traced):
+    """The values are TensorFlow's: averaged first, constrained behind."""
+    sgd = optimizers.SGD(
+        0.1, momentum=0.5, use_ema=True, ema_momentum=0.5, ema_overwrite_frequency=2
+    )
+    v = tf.Variable([5.0], constraint=lambda x: tf.clip_by_value(x, 0.0, 1.0))
+    step = lambda: sgd.apply_gradients([(tf.constant([0.3]), v)])
+    step = tf.function(step) if traced else step
+    found = []
+    for _ in range(4):
+        step()
+        found.append([float(x.numpy()[0]) for x in (v, *sgd.variables[1:])])
+    expected = [
+        [1.0, 4.985, -0.03],
+        [1.0, 2.97, -0.045],
+        [0.9475, 1.95875, -0.0525],
+        [1.0, 1.425, -0.05625],
+    ]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_fit_ends_with_the_averages():
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=[2])])
+    adam = optimizers.Adam(0.1, use_ema=True, ema_momentum=0.9)
+    model.compile(adam, "mse")
+    model.fit(np.ones((8, 2)), np.ones(8), epochs=2, verbose=0)
+    averages = adam.variables[1:3]
+    for weight, average in zip(model.get_weights(), averages):
+        np.testing.assert_array_equal(weight, average)
+
+
+def test_nadam():
+    v = tf.Variable([1.0])
+    nadam = optimizers.legacy.Nadam(0.1)
+    found = []
+    for _ in range(4):
+        nadam.apply_gradients([(tf.constant([0.3]), v)])
+        found.append(float(v[0]))
+    expected = [0.8943548, 0.8159867, 0.7427648, 0.66965985]
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    v = tf.Variable([1.0, 2.0, 3.0])
+    rows = tf.IndexedSlices(tf.constant([0.3, 0.1, 0.2]), tf.constant([0, 2, 0]))
+    nadam = optimizers.legacy.Nadam(0.1)
+    for _ in range(3):
+        nadam.apply_gradients([(rows, v)])
+    np.testing.assert_allclose(v.numpy(), [0.7427647, 2.0, 2.7427647], rtol=1e-6)
+
+
+def test_rate_of_a_schedule():
+    schedule = optimizers.schedules.ExponentialDecay(0.1, 1, 0.5)
+    sgd, v = optimizers.SGD(schedule), tf.Variable(1.0)
+    rates = []
+    for _ in range(3):
+        sgd.apply_gradients([(tf.constant(1.0), v)])
+        rates.append(float(sgd.learning_rate))
+    np.testing.assert_allclose(rates, [0.1, 0.05, 0.025])
+    with pytest.raises(TypeError, match="is not settable"):
+        sgd.learning_rate = 0.5
+
+
+@pytest.mark.parametrize(
+    "make,message",
+    [
+        (lambda: optimizers.Adam(foo=1), "foo is not a valid argument"),
+        (lambda: optimizers.Adam(decay=0.1), "legacy.Adam"),
+        (lambda: optimizers.SGD(use_ema=True, ema_momentum=2), "in the range"),
+        (
+            lambda: optimizers.SGD(use_ema=True, ema_overwrite_frequency=-1),
+            "must be an integer > 1",
+        ),
+        (lambda: optimizers.Ftrl(learning_rate_power=1.0), "negative or zero"),
+    ],
+)
+def test_arguments(make, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()

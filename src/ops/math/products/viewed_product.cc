@@ -1,0 +1,202 @@
+// Batches of products over operands as plans find them: one part of what was
+// stacked, its dimensions in another order. The copies that Unpack and
+// Transpose would make are saved; the loops take any strides.
+#include "absl/strings/str_join.h"
+#include "op/op.h"
+#include "ops/math/products/gemm.h"
+
+namespace headrace {
+namespace {
+
+using Dims = absl::InlinedVector<int64_t, 6>;
+
+// How an operand is looked at: index `index` of dimension `axis` (if that is
+// not -1), then the dimensions in the order `order` (if that is not empty).
+struct Look {
+  int64_t axis, index;
+  const std::vector<int64_t>* order;
+};
+
+Look LookOf(const ResolvedOp& op, char side) {
+  const std::string s(1, side);
+  return {op.int_attr(s + "_axis"), op.int_attr(s + "_index"),
+          &op.attr<std::vector<int64_t>>(s + "_order")};
+}
+
+Status CheckOrder(const std::vector<int64_t>& order, int rank) {
+  std::vector<bool> seen(rank);
+  bool good = static_cast<int>(order.size()) == rank;
+  for (int64_t d : order) {
+    good = good && d >= 0 && d < rank && !seen[d];
+    if (good) seen[d] = true;
+  }
+  if (good) return OkStatus();
+  return InvalidArgument("[", absl::StrJoin(order, ", "),
+                         "] is no order of the ", rank, " dimensions");
+}
+
+template <typename List>
+void PutInOrder(const std::vector<int64_t>& order, List* list) {
+  if (order.empty()) return;
+  const List from = *list;
+  for (size_t i = 0; i < order.size(); ++i) (*list)[i] = from[order[i]];
+}
+
+// The shape of what the look shows of `s`, whose rank is known.
+StatusOr<Dims> DimsOf(const Look& look, const Shape& s) {
+  Dims dims(s.dims().begin(), s.dims().end());
+  if (look.axis >= 0) {
+    if (look.axis >= s.rank() || look.index < 0 ||
+        (dims[look.axis] >= 0 && look.index >= dims[look.axis])) {
+      return InvalidArgument("there is no part ", look.index, " of axis ",
+                             look.axis, " of ", s);
+    }
+    dims.erase(dims.begin() + look.axis);
+  }
+  const int rank = static_cast<int>(dims.size());
+  if (rank < 2) return InvalidArgument("a matrix is expected, not ", s);
+  if (!look.order->empty()) {
+    HR_RETURN_IF_ERROR(CheckOrder(*look.order, rank));
+    PutInOrder(*look.order, &dims);
+  }
+  return dims;
+}
+
+Dims DenseStrides(absl::Span<const int64_t> dims) {
+  Dims strides(dims.size());
+  int64_t stride = 1;
+  for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) strides[i] = stride;
+  return strides;
+}
+
+Status ViewedShape(ShapeContext& c) {
+  if (!c.input(0).known_rank() || !c.input(1).known_rank()) return OkStatus();
+  HR_ASSIGN_OR_RETURN(Dims x, DimsOf(LookOf(c.op(), 'x'), c.input(0)));
+  HR_ASSIGN_OR_RETURN(Dims y, DimsOf(LookOf(c.op(), 'y'), c.input(1)));
+  const size_t rank = x.size();
+  if (c.op().bool_attr("adj_x")) std::swap(x[rank - 1], x[rank - 2]);
+  if (y.size() == rank && c.op().bool_attr("adj_y")) {
+    std::swap(y[rank - 1], y[rank - 2]);
+  }
+  auto differ = [](int64_t a, int64_t b) { return a >= 0 && b >= 0 && a != b; };
+  bool fit = y.size() == rank && !differ(x[rank - 1], y[rank - 2]);
+  Dims out = x;
+  for (size_t i = 0; fit && i + 2 < rank; ++i) {
+    fit = !differ(x[i], y[i]);
+    out[i] = std::max(x[i], y[i]);
+  }
+  if (!fit) {
+    return InvalidArgument("the matrices do not fit: ", c.input(0), " and ",
+                           c.input(1));
+  }
+  out[rank - 1] = y[rank - 1];
+  const auto& order = c.op().attr<std::vector<int64_t>>("out_order");
+  if (!order.empty()) {
+    HR_RETURN_IF_ERROR(CheckOrder(order, static_cast<int>(rank)));
+    if (order.back() != static_cast<int64_t>(rank) - 1) {
+      return Unimplemented("products whose columns are not the last dimension");
+    }
+    PutInOrder(order, &out);
+  }
+  c.set_output(0, Shape(out));
+  return OkStatus();
+}
+
+// An operand as the loops see it.
+struct View {
+  Dims dims, strides;
+  int64_t offset = 0;
+  int64_t dim(int from_end) const { return dims[dims.size() - from_end]; }
+  int64_t stride(int from_end) const { return strides[dims.size() - from_end]; }
+};
+
+StatusOr<View> ViewOf(const Look& look, const Shape& s, bool adjoint) {
+  View v;
+  HR_ASSIGN_OR_RETURN(v.dims, DimsOf(look, s));
+  v.strides = DenseStrides(s.dims());
+  if (look.axis >= 0) {
+    v.offset = look.index * v.strides[look.axis];
+    v.strides.erase(v.strides.begin() + look.axis);
+  }
+  PutInOrder(*look.order, &v.strides);
+  if (adjoint) {
+    const size_t last = v.dims.size() - 1;
+    std::swap(v.dims[last], v.dims[last - 1]);
+    std::swap(v.strides[last], v.strides[last - 1]);
+  }
+  return v;
+}
+
+// The result's dimensions are in the order `order`.
+View OutputView(const Shape& s, const std::vector<int64_t>& order) {
+  View v;
+  v.dims.assign(s.dims().begin(), s.dims().end());
+  v.strides = DenseStrides(v.dims);
+  const Dims dims = v.dims, strides = v.strides;
+  for (size_t i = 0; i < order.size(); ++i) {
+    v.dims[order[i]] = dims[i];
+    v.strides[order[i]] = strides[i];
+  }
+  return v;
+}
+
+Status RunViewed(KernelContext& c) {
+  const ResolvedOp& op = c.op();
+  HR_ASSIGN_OR_RETURN(View x, ViewOf(LookOf(op, 'x'), c.input(0).shape(),
+                                     op.bool_attr("adj_x")));
+  HR_ASSIGN_OR_RETURN(View y, ViewOf(LookOf(op, 'y'), c.input(1).shape(),
+                                     op.bool_attr("adj_y")));
+  const Tensor& out = c.output(0);
+  if (out.num_elements() == 0) return OkStatus();
+  const View z =
+      OutputView(out.shape(), op.attr<std::vector<int64_t>>("out_order"));
+  GemmDims d;
+  d.m = x.dim(2);
+  d.k = x.dim(1);
+  d.n = y.dim(1);
+  d.a_row = x.stride(2);
+  d.a_col = x.stride(1);
+  d.b_row = y.stride(2);
+  d.b_col = y.stride(1);
+  d.c_row = z.stride(2);
+  std::vector<GemmOffsets> offsets(out.num_elements() / (d.m * d.n));
+  const int batch = static_cast<int>(z.dims.size()) - 2;
+  Dims at(batch, 0);
+  GemmOffsets now{x.offset, y.offset, 0};
+  for (GemmOffsets& o : offsets) {
+    o = now;
+    for (int i = batch; i-- > 0;) {
+      const int64_t turn = ++at[i] < z.dims[i] ? 1 : 1 - z.dims[i];
+      now.a += turn * x.strides[i];
+      now.b += turn * y.strides[i];
+      now.c += turn * z.strides[i];
+      if (turn == 1) break;
+      at[i] = 0;
+    }
+  }
+  return BatchGemm(out.dtype(), d, c.input(0).raw(), c.input(1).raw(),
+                   out.raw(), offsets);
+}
+
+HR_OP(_ViewedBatchMatMul)
+    .Input("x: T")
+    .Input("y: T")
+    .Output("output: T")
+    .Attr("T: {float, double}")
+    .Attr("adj_x: bool = false")
+    .Attr("adj_y: bool = false")
+    .Attr("x_axis: int = -1")
+    .Attr("x_index: int = 0")
+    .Attr("x_order: list(int) = []")
+    .Attr("y_axis: int = -1")
+    .Attr("y_index: int = 0")
+    .Attr("y_order: list(int) = []")
+    .Attr("out_order: list(int) = []")
+    .Doc(
+        "BatchMatMul of parts of its operands, their dimensions in another "
+        "order; made by the planner.")
+    .Shape(ViewedShape)
+    .Cpu(Compute<RunViewed>);
+
+}  // namespace
+}  // namespace headrace
