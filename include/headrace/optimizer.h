@@ -121,6 +121,11 @@ class HR_API Optimizer : public Module {
   virtual Coefficients Prepare(DType dtype) const;
   virtual void Update(const Tensor& gradient, const Variable& variable,
                       const Coefficients& known) = 0;
+  // Further variables, made with the first slots, whose first variable has that
+  // dtype; and what happens behind the updates of all variables, of which
+  // `known` is what those of one dtype shared.
+  virtual void MakeVariables(DType dtype) {}
+  virtual void Finish(const Coefficients& known) {}
   // The same of slices; by default of the whole tensor.
   virtual void UpdateSlices(const Gradient& slices, const Variable& variable,
                             const Coefficients& known);
@@ -240,6 +245,27 @@ class HR_API Adagrad : public Optimizer {
 
  private:
   double initial_, epsilon_;
+};
+
+// Adam with Nesterov's momentum (Dozat, 2016), by a schedule of its own. Slots:
+// m, v; the product of the momenta so far is _u_product.
+class HR_API Nadam : public Optimizer {
+ public:
+  explicit Nadam(LearningRate learning_rate = 0.001, double beta_1 = 0.9,
+                 double beta_2 = 0.999, double epsilon = 1e-7,
+                 OptimizerOptions options = {});
+
+ protected:
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
+  void MakeVariables(DType dtype) override;
+  void Finish(const Coefficients& known) override;
+
+ private:
+  double epsilon_;
+  Variable product_;
 };
 
 struct FtrlOptions {

@@ -116,6 +116,7 @@ void Optimizer::Build(const std::vector<Variable>& variables) {
   for (const Variable& v : variables) {
     if (slots_.emplace(KeyOf(v), Slots{v, {}}).second) fresh.push_back(v);
   }
+  if (!fresh.empty()) MakeVariables(fresh[0].dtype());
   for (const auto& group : SlotGroups()) {
     for (const Variable& v : fresh) {
       for (const std::string& name : group) AddSlot(v, name);
@@ -204,6 +205,7 @@ void Optimizer::Apply(const Gradients& gradients,
     }
     if (v.constraint()) v.assign(v.constraint()(v.value()));
   }
+  Finish(shared.at(changed[0].dtype()));
   iterations_.assign_add(Tensor(int64_t{1}));
 }
 

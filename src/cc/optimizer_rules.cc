@@ -304,4 +304,56 @@ void Adamax::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
   internal::OpAll("ResourceApplyAdaMax", inputs);
 }
 
+Nadam::Nadam(LearningRate learning_rate, double beta_1, double beta_2,
+             double epsilon, OptimizerOptions options)
+    : Optimizer("Nadam", std::move(learning_rate),
+                {{"beta_1", beta_1}, {"beta_2", beta_2}}, options),
+      epsilon_(epsilon) {}
+
+Groups Nadam::SlotGroups() const { return {{"m", "v"}}; }
+
+void Nadam::MakeVariables(DType dtype) {
+  if (product_) return;
+  internal::Outside outside;
+  product_ = Track("_u_product", Variable(internal::Number(dtype, 1),
+                                          "_u_product", /*trainable=*/false));
+}
+
+Optimizer::Coefficients Nadam::Prepare(DType dtype) const {
+  const Tensor step = internal::Cast(iterations().value() + 1, dtype);
+  const Tensor beta_1 = Number("beta_1", dtype);
+  const Tensor beta_2 = Number("beta_2", dtype);
+  const auto momentum_at = [&](const Tensor& at) {
+    const Tensor power = Op("Pow", {internal::Number(dtype, 0.96), 1.0 * at});
+    return beta_1 * (1.0 - 0.5 * power);
+  };
+  const Tensor now = momentum_at(step), following = momentum_at(step + 1.0);
+  const Tensor product = internal::Cast(product_, dtype) * now;
+  return {{"lr", Rate(dtype)},
+          {"beta1", beta_1},
+          {"beta2", beta_2},
+          {"gradient_scale", (1.0 - now) / (1.0 - product)},
+          {"m_scale", following / (1.0 - product * following)},
+          {"v_scale", 1.0 / (1.0 - Op("Pow", {beta_2, step}))},
+          {"epsilon", internal::Number(dtype, epsilon_)},
+          {"product", product}};
+}
+
+void Nadam::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
+  const Tensor &beta_1 = k.at("beta1"), &beta_2 = k.at("beta2");
+  const Variable slot_m = slot(v, "m"), slot_v = slot(v, "v");
+  const Tensor m = beta_1 * slot_m.value() + (1.0 - beta_1) * g;
+  const Tensor squares =
+      beta_2 * slot_v.value() + (1.0 - beta_2) * Op("Square", {g});
+  slot_m.assign(m);
+  slot_v.assign(squares);
+  const Tensor mean = m * k.at("m_scale") + g * k.at("gradient_scale");
+  v.assign_sub(k.at("lr") * mean /
+               (Op("Sqrt", {squares * k.at("v_scale")}) + k.at("epsilon")));
+}
+
+void Nadam::Finish(const Coefficients& known) {
+  product_.assign(internal::Cast(known.at("product"), product_.dtype()));
+}
+
 }  // namespace headrace::tf

@@ -264,6 +264,7 @@ std::unique_ptr<tf::Optimizer> MakeOptimizer(const std::string& kind) {
   if (kind == "Adagrad") return std::make_unique<tf::Adagrad>(0.1);
   if (kind == "Ftrl") return std::make_unique<tf::Ftrl>(0.1);
   if (kind == "Adadelta") return std::make_unique<tf::Adadelta>(0.5);
+  if (kind == "Nadam") return std::make_unique<tf::Nadam>(0.05);
   if (kind == "Adamax") return std::make_unique<tf::Adamax>(0.05);
   std::fprintf(stderr, "interchange: no optimizer %s\n", kind.c_str());
   std::exit(2);

@@ -278,7 +278,7 @@ def make_optimizer(tf, kind, legacy=False):
     if kind == "Momentum":
         return k.SGD(0.1, 0.9, True)
     rates = dict(SGD=0.1, Adam=0.05, AdamW=0.05, RMSprop=0.01, Adagrad=0.1, Ftrl=0.1)
-    rates.update(Adadelta=0.5, Adamax=0.05)
+    rates.update(Adadelta=0.5, Adamax=0.05, Nadam=0.05)
     return getattr(k, kind)(rates[kind])
 
 

@@ -15,7 +15,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 PROGRAM = ROOT / "build" / "tests" / "interchange"
 TENSORFLOW = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
 OPTIMIZERS = ["SGD", "Momentum", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl"]
-OPTIMIZERS += ["Adadelta", "Adamax"]
+OPTIMIZERS += ["Adadelta", "Adamax", "Nadam"]
 KINDS = "cnn text held series volumes images masked functional passing".split()
 CASES = [("mlp", o) for o in OPTIMIZERS] + [(kind, "Adam") for kind in KINDS]
 # Gradients of the rows that were looked up.
