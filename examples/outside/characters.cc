@@ -90,9 +90,9 @@ int main() {
   });
   std::string text;
   for (int line = 0; line < 2; ++line) {
-    tf::Tensor letter = tf::Tensor::From<int32_t>({'t'}, {1, 1});
-    text = "t";
-    for (int i = 0; i < 42; ++i) {
+    tf::Tensor letter = tf::Tensor::From<int32_t>({'\n'}, {1, 1});
+    text.clear();
+    for (int i = 0; i < 43; ++i) {
       letter = next({letter})[0];
       text += static_cast<char>(letter.item<int32_t>());
     }
