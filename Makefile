@@ -54,15 +54,14 @@ build-asan build-tsan: build-%: bootstrap build-%/build.ninja
 asan tsan: %: build-%
 	ctest --preset $@ -j $(JOBS)
 
-# The op tables and hostile arguments against a module built with the address
-# sanitizer.
+# What lies nearest to memory, against a module built with the address sanitizer.
 build-asan-python: bootstrap build-asan/build.ninja
 	@cmake --build build-asan -j $(JOBS) --target _headrace
 
 asan-python: build-asan-python
-	bash tools/asan_python.sh $(PYTEST_ARGS) python/tests/ops \
-	    python/tests/imaging python/tests/test_hostile_ops.py \
-	    python/tests/test_damaged_files.py
+	bash tools/asan_python.sh $(PYTEST_ARGS) -m "not slow" \
+	    $(addprefix python/tests/,ops imaging eager data function graph io ragged train \
+	    test_hostile_ops.py test_damaged_files.py test_cut_inputs.py)
 
 # The ops are taken from the build of `asan`.
 build-fuzz: bootstrap build-asan/build.ninja

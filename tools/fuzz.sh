@@ -1,30 +1,49 @@
 #!/usr/bin/env bash
-# tools/fuzz.sh SECONDS: runs every fuzzer that `make build-fuzz` made so long over
-# its corpus in tests/fuzz/corpus. What is found new stays under build-fuzz/; a
-# crash ends with the input's path and a non-zero status.
+# tools/fuzz.sh SECONDS [NAME...]: runs every fuzzer that `make build-fuzz` made, or
+# those named, until each has had so much processor time, over its corpus in
+# tests/fuzz/corpus; one a processor side by side. What is found new stays under
+# build-fuzz/corpus/. A crash ends with the input's path and a non-zero status; so
+# does a machine so loaded that twenty times as long did not suffice.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-60}
-mapfile -t sources < <(find src -name '*_fuzz.cc' | sort)
-if [ "${#sources[@]}" = 0 ]; then
-  echo "no fuzz targets in this tree"
-  exit 0
+names=("${@:2}")
+if [ "${#names[@]}" = 0 ]; then
+  mapfile -t names < <(find src -name '*_fuzz.cc' -printf '%f\n' | sort)
+  names=("${names[@]%.cc}")
 fi
+ticks=$(getconf CLK_TCK)
+
+spent() {  # pid: its processor time so far in ticks, nothing when it has ended
+  { sed 's/.*) //' "/proc/$1/stat" | awk '$1 != "Z" {print $12 + $13}'; } \
+    2>/dev/null || true
+}
 
 fuzz_one() {  # name: its log goes to build-fuzz/NAME.log
-  local fresh=build-fuzz/corpus/$1 kept=tests/fuzz/corpus/$1
+  local fresh=build-fuzz/corpus/$1 kept=tests/fuzz/corpus/$1 log=build-fuzz/$1.log
+  local pid now used=0 status=0
   mkdir -p "$fresh"
   [ -d "$kept" ] || kept=
   # shellcheck disable=SC2086  # $kept may be absent
-  build-fuzz/"$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 \
-    -artifact_prefix="build-fuzz/$1-" -print_final_stats=1 \
-    "$fresh" $kept >"build-fuzz/$1.log" 2>&1 && local status=0 || local status=1
-  echo "fuzz: $1: $(sed -n 's/stat::number_of_executed_units: *//p' \
-    "build-fuzz/$1.log") runs$([ $status = 0 ] || echo ", FAILED")"
-  [ $status = 0 ] || tail -n 60 "build-fuzz/$1.log"
-  return $status
+  build-fuzz/"$1" -max_total_time=$((seconds * 20)) -timeout=120 \
+    -rss_limit_mb=4096 -artifact_prefix="build-fuzz/$1-" -print_final_stats=1 \
+    "$fresh" $kept >"$log" 2>&1 &
+  pid=$!
+  # Signal 10, SIGUSR1, asks for the end of the run, which is no failure.
+  while now=$(spent $pid) && [ -n "$now" ]; do
+    used=$now
+    [ "$used" -lt $((seconds * ticks)) ] || kill -10 $pid || true
+    sleep 1
+  done
+  wait $pid || status=$?
+  [ $status != 0 ] || [ "$used" -ge $((seconds * ticks)) ] || status=STARVED
+  printf 'fuzz: %-20s %9s runs in %3d s of processor time, %5s edges%s\n' "$1" \
+    "$(sed -n 's/stat::number_of_executed_units: *//p' "$log")" \
+    $((used / ticks)) "$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)" \
+    "$([ $status = 0 ] || echo ", FAILED ($status)")"
+  [ $status = 0 ] || tail -n 60 "$log" | grep -v 'libprotobuf ERROR' || true
+  [ $status = 0 ]
 }
-export -f fuzz_one
-export seconds
-for source in "${sources[@]}"; do basename "$source" .cc; done |
-  xargs -P "$(nproc)" -I{} bash -c 'fuzz_one {}'
+export -f fuzz_one spent
+export seconds ticks
+printf '%s\n' "${names[@]}" | xargs -P "$(nproc)" -I{} bash -c 'fuzz_one {}'

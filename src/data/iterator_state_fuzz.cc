@@ -1,6 +1,7 @@
-// Any bytes as the state of an iterator: a variant of a checkpoint, or a
-// dataset that such a state holds.
+// Any bytes as the state of an iterator: a variant of a checkpoint, a dataset
+// that such a state holds, or an element of a file cache or snapshot.
 #include "data/dataset_graph.h"
+#include "data/element_codec.h"
 #include "data/state.h"
 #include "tensor/variant_codec.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -35,7 +36,11 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, size_t size) {
   using namespace headrace;
   if (size == 0 || size > 1 << 20) return 0;
   const StringView in(data + 1, size - 1);
-  if (data[0] % 2 == 0) {
+  if (data[0] == 2) {
+    const auto element = DecodeElement(in);
+    std::string again;
+    if (element.ok()) EncodeElement(*element, &again).IgnoreError();
+  } else if (data[0] % 2 == 0) {
     ReadState(in);
   } else {
     DatasetOfGraph({std::string(in), "WindowOp/_2"}).status().IgnoreError();

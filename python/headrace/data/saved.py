@@ -16,7 +16,11 @@ from headrace.data.dataset import Dataset
 from headrace.data.functions import flat, raw
 from headrace.data.readers import TFRecordDataset
 from headrace.framework import conversion, dtypes
-from headrace.framework.errors import InvalidArgumentError, NotFoundError
+from headrace.framework.errors import (
+    DataLossError,
+    InvalidArgumentError,
+    NotFoundError,
+)
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.type_spec import TensorSpec
 from headrace.io.tf_record import TFRecordOptions
@@ -168,21 +172,29 @@ def _spec_of(value):
         return {k: _spec_of(fields[k]) for k in sorted(fields)}
     if kind == "tuple_value":
         return tuple(_spec_of(v) for v in value.tuple_value.values)
+    if kind is None:
+        raise DataLossError(None, None, "Dataset.load: element_spec is cut")
     raise NotImplementedError(
         f"Dataset.load: the saved element_spec holds a {kind}; pass element_spec"
     )
 
 
 def _read(path, name, message):
+    from google.protobuf.message import DecodeError
+
     from headrace.framework import protos
 
     try:
         with open(os.path.join(path, name), "rb") as f:
-            return protos.message(message).FromString(f.read())
+            data = f.read()
     except FileNotFoundError:
         raise NotFoundError(
             None, None, f"Could not find a saved dataset in {path}: no {name}"
         ) from None
+    try:
+        return protos.message(message).FromString(data)
+    except DecodeError as e:
+        raise DataLossError(None, None, f"{path}/{name} is damaged: {e}") from None
 
 
 def _shards(folder):

@@ -27,6 +27,7 @@ def _sampler(op, with_range=True):
 
 _uniform = _sampler("UniformCandidateSampler")
 _log_uniform = _sampler("LogUniformCandidateSampler")
+_learned = _sampler("LearnedUnigramCandidateSampler")
 _fixed = _sampler("FixedUnigramCandidateSampler")
 _all = _sampler("AllCandidateSampler", with_range=False)
 
@@ -45,6 +46,13 @@ def log_uniform_candidate_sampler(
     return _log_uniform(
         true_classes, num_true, num_sampled, unique, range_max, seed, name
     )
+
+
+def learned_unigram_candidate_sampler(
+    true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
+):
+    """The same of classes by how often they were true ones in earlier calls."""
+    return _learned(true_classes, num_true, num_sampled, unique, range_max, seed, name)
 
 
 def fixed_unigram_candidate_sampler(

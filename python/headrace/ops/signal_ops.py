@@ -1,4 +1,4 @@
-"""tf.signal: Fourier transforms."""
+"""tf.signal: Fourier transforms; tf.audio: sound files."""
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
@@ -12,6 +12,12 @@ fft2d = face("FFT2D", "fft2d", "input, name=None")
 ifft2d = face("IFFT2D", "ifft2d", "input, name=None")
 fft3d = face("FFT3D", "fft3d", "input, name=None")
 ifft3d = face("IFFT3D", "ifft3d", "input, name=None")
+decode_wav = face(
+    "DecodeWav",
+    "decode_wav",
+    "contents, desired_channels=-1, desired_samples=-1, name=None",
+)
+encode_wav = face("EncodeWav", "encode_wav", "audio, sample_rate, name=None")
 
 
 def _lengths(x, rank, fft_length, is_half):

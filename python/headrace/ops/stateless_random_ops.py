@@ -224,3 +224,29 @@ def fold_in(seed, data, alg="auto_select"):
     data = conversion.convert_to_tensor(data)
     first = uniform([1], seed=seed, dtype=data.dtype, minval=None, maxval=None, alg=alg)
     return array_ops.stack([first[0], data])
+
+
+_SHUFFLE_WORD = 498247692  # upstream's first word of every seed
+
+
+def index_shuffle(index, seed, max_index):
+    """The place of `index` in a random permutation of [0, max_index].
+
+    `seed` is two integers, or a row of two for each index.
+    """
+    seed = conversion.convert_to_tensor(seed)
+    word = conversion.to_tensor(_SHUFFLE_WORD, seed.dtype)
+    rows = [[0, 0]] * (seed.shape.rank - 1)
+    seed = _headrace.raw_op("PadV2")(
+        input=seed, paddings=[*rows, [1, 0]], constant_values=word
+    )
+    return _headrace.raw_op("RandomIndexShuffle")(
+        index=index, seed=seed, max_index=max_index
+    )
+
+
+def sobol_sample(dim, num_results, skip=0, dtype=dtypes.float32, name=None):
+    """Points [num_results, dim] of Sobol's sequence, after the first `skip`."""
+    return _headrace.raw_op("SobolSample")(
+        dim=dim, num_results=num_results, skip=skip, dtype=dtype, name=name
+    )

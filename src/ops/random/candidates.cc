@@ -1,9 +1,11 @@
 // UniformCandidateSampler, LogUniformCandidateSampler,
-// FixedUnigramCandidateSampler, AllCandidateSampler and ComputeAccidentalHits:
-// classes drawn to stand for all others in a loss.
+// FixedUnigramCandidateSampler, LearnedUnigramCandidateSampler,
+// ThreadUnsafeUnigramCandidateSampler, AllCandidateSampler and
+// ComputeAccidentalHits: classes drawn to stand for all others in a loss.
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -23,6 +25,12 @@ class Distribution {
   virtual ~Distribution() = default;
   virtual int64_t Draw(PhiloxWords& words) const = 0;
   virtual double Probability(int64_t value) const = 0;
+  // InvalidArgument when `value` is no true class that it could learn.
+  virtual Status CheckTrue(int64_t value) const { return OkStatus(); }
+  // Tells it the true classes that a call brought.
+  virtual void Learn(absl::Span<const int64_t> values) {}
+  // Not null: Draw, Probability and Learn are called one at a time.
+  virtual std::mutex* mutex() { return nullptr; }
 };
 
 uint64_t Bits64(PhiloxWords& words) {
@@ -122,6 +130,63 @@ class Weighted : public Distribution {
   std::vector<int64_t> other_;
 };
 
+// By how often a class was a true one in earlier calls, and once more. The
+// counts lie in a binary indexed tree: O(log range) to draw and to learn.
+class Learned : public Distribution {
+ public:
+  static StatusOr<std::unique_ptr<Distribution>> Make(int64_t range) {
+    if (range > std::numeric_limits<int32_t>::max() / 2) {
+      return InvalidArgument("range_max is ", range, ", too large to learn");
+    }
+    return std::make_unique<Learned>(range);
+  }
+  explicit Learned(int64_t range)
+      : range_(range), total_(range), weights_(range, 1), sums_(range + 1, 0) {
+    for (int64_t i = 1; i <= range; ++i) {
+      sums_[i] += 1;
+      const int64_t next = i + (i & -i);
+      if (next <= range) sums_[next] += sums_[i];
+    }
+    while (highest_ * 2 <= range) highest_ *= 2;
+  }
+
+  int64_t Draw(PhiloxWords& words) const override {
+    int64_t left = words.NextBelow(static_cast<uint32_t>(total_)), at = 0;
+    for (int64_t step = highest_; step > 0; step /= 2) {
+      if (at + step <= range_ && sums_[at + step] <= left) {
+        at += step;
+        left -= sums_[at];
+      }
+    }
+    return at;
+  }
+  double Probability(int64_t value) const override {
+    if (value < 0 || value >= range_) return 0;
+    return static_cast<float>(static_cast<double>(weights_[value]) /
+                              static_cast<double>(total_));
+  }
+  Status CheckTrue(int64_t value) const override {
+    if (value >= 0 && value < range_) return OkStatus();
+    return InvalidArgument("`true_candidate` out of range [0, ", range_,
+                           "), received ", value);
+  }
+  void Learn(absl::Span<const int64_t> values) override {
+    for (int64_t v : values) {
+      if (total_ >= std::numeric_limits<int32_t>::max()) return;
+      ++total_;
+      ++weights_[v];
+      for (int64_t i = v + 1; i <= range_; i += i & -i) ++sums_[i];
+    }
+  }
+  std::mutex* mutex() override { return &mutex_; }
+
+ private:
+  const int64_t range_;
+  int64_t total_, highest_ = 1;
+  std::vector<int32_t> weights_, sums_;
+  std::mutex mutex_;
+};
+
 // The last field of each line of a vocabulary is its weight.
 StatusOr<std::vector<float>> WeightsOf(const ResolvedOp& op) {
   const auto* unigrams = op.attrs().Get<std::vector<float>>("unigrams");
@@ -188,6 +253,10 @@ StatusOr<std::unique_ptr<Distribution>> DistributionOf(const ResolvedOp& op) {
   if (name == "LogUniformCandidateSampler") {
     return std::make_unique<LogUniform>(range);
   }
+  if (name == "LearnedUnigramCandidateSampler" ||
+      name == "ThreadUnsafeUnigramCandidateSampler") {
+    return Learned::Make(range);
+  }
   return std::make_unique<Uniform>(range);
 }
 
@@ -215,6 +284,15 @@ class Sampler : public Kernel {
   Status Run(KernelContext& c) override {
     const int64_t n = c.output(0).num_elements();
     int64_t* classes = c.out<int64_t>(0);
+    const absl::Span<const int64_t> truth(c.in<int64_t>(0),
+                                          c.input(0).num_elements());
+    for (int64_t value : truth) {
+      HR_RETURN_IF_ERROR(distribution_->CheckTrue(value));
+    }
+    std::unique_lock<std::mutex> lock;
+    if (distribution_->mutex()) {
+      lock = std::unique_lock<std::mutex>(*distribution_->mutex());
+    }
     PhiloxWords words(generator_.Reserve(static_cast<uint64_t>(n) * 512));
     const bool unique = c.op().bool_attr("unique");
     int64_t tries = n;
@@ -230,10 +308,9 @@ class Sampler : public Kernel {
                                     ? -std::expm1(times * std::log1p(-p))
                                     : p * times);
     };
-    for (int64_t i = 0; i < c.input(0).num_elements(); ++i) {
-      c.out<float>(1)[i] = expected(c.in<int64_t>(0)[i]);
-    }
-    for (int64_t i = 0; i < n; ++i) c.out<float>(2)[i] = expected(classes[i]);
+    std::transform(truth.begin(), truth.end(), c.out<float>(1), expected);
+    std::transform(classes, classes + n, c.out<float>(2), expected);
+    distribution_->Learn(truth);
     return OkStatus();
   }
 
@@ -294,7 +371,9 @@ OpBuilder SamplerOp(const char* name) {
 
 const bool registered = [] {
   for (const char* name :
-       {"UniformCandidateSampler", "LogUniformCandidateSampler"}) {
+       {"UniformCandidateSampler", "LogUniformCandidateSampler",
+        "LearnedUnigramCandidateSampler",
+        "ThreadUnsafeUnigramCandidateSampler"}) {
     SamplerOp(name)
         .Attr("range_max: int >= 1")
         .Attr("seed: int = 0")

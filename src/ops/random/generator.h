@@ -68,6 +68,15 @@ class PhiloxWords {
     }
     return group_[used_++];
   }
+  // Uniform in [0, n), n > 0, drawn again where the remainder would favour
+  // small numbers.
+  uint32_t NextBelow(uint32_t n) {
+    if ((n & (n - 1)) == 0) return Next() & (n - 1);
+    const uint32_t unfair = ~uint32_t{0} % n + 1;
+    uint32_t word = Next();
+    while (word < unfair) word = Next();
+    return word % n;
+  }
   // Uniform in [0, 1), from two words.
   double NextDouble() {
     const uint32_t high = Next(), low = Next();

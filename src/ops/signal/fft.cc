@@ -1,71 +1,11 @@
 // FFT, IFFT, RFFT, IRFFT over the last one, two or three dimensions.
-#include <complex>
 #include <cstring>
-#include <vector>
 
 #include "op/op.h"
-#include "ops/signal/fourier.h"
+#include "ops/signal/transform_dimension.h"
 
 namespace headrace {
 namespace {
-
-// How many T an element takes.
-template <typename T, typename E>
-constexpr int64_t kParts = sizeof(E) / sizeof(T);
-
-// Row-major steps of `shape`, for elements of `parts` T.
-std::vector<int64_t> StepsOf(const Shape& shape, int64_t parts) {
-  std::vector<int64_t> steps(shape.rank());
-  for (int d = shape.rank() - 1; d >= 0; --d) {
-    steps[d] = parts;
-    parts *= shape[d];
-  }
-  return steps;
-}
-
-// One side of a transform: a tensor's elements E and the shape they lie in.
-template <typename E>
-struct Side {
-  E* data;
-  const Shape& shape;
-};
-
-// Transforms dimension `d`, to length n, of the rows that `box` counts (its
-// own size of d does not matter): the first places of both sides.
-template <typename T, typename From, typename To>
-Status TransformDimension(const std::vector<int64_t>& box, int d, int64_t n,
-                          Side<const From> from, Side<To> to, bool inverse,
-                          double scale = 1) {
-  constexpr bool kReal = !std::is_same_v<From, To>;
-  HR_ASSIGN_OR_RETURN(auto transform, Fourier<T>::Get(n, kReal));
-  const auto as = StepsOf(from.shape, kParts<T, From>);
-  const auto bs = StepsOf(to.shape, kParts<T, To>);
-  const int rank = static_cast<int>(box.size());
-  auto place = [&](int64_t r, int64_t* a, int64_t* b) {
-    *a = *b = 0;
-    for (int i = rank - 1; i >= 0; --i) {
-      if (i == d) continue;
-      const int64_t at = r % box[i];
-      r /= box[i];
-      *a += at * as[i];
-      *b += at * bs[i];
-    }
-  };
-  int64_t count = 1;
-  for (int i = 0; i < rank; ++i) count *= i == d ? 1 : box[i];
-  return transform->Run({.from = reinterpret_cast<const T*>(from.data),
-                         .to = reinterpret_cast<T*>(to.data),
-                         .count = count,
-                         .from_step = as[d],
-                         .to_step = bs[d],
-                         .place = place,
-                         .inverse = inverse,
-                         .scale = static_cast<T>(scale)});
-}
-
-std::vector<int64_t> SizesOf(const Shape& shape) {
-  return {shape.dims().begin(), shape.dims().end()};
-}
 
 // --- Complex to complex.
 
@@ -204,16 +144,6 @@ Status FillZeros(Tensor& out) {
   return OkStatus();
 }
 
-Status CheckTypes(const char* way, DType in, DType out, DType real,
-                  DType complex) {
-  if ((real == DType::kDouble) == (complex == DType::kComplex128)) {
-    return OkStatus();
-  }
-  return InvalidArgument("Wrong types for ", way,
-                         " real FFT: in=", static_cast<int>(in),
-                         " out=", static_cast<int>(out));
-}
-
 template <typename T, int kRank>
 Status RealTransformOf(const Tensor& in, const Shape& full, Tensor& out) {
   using E = std::complex<T>;
@@ -236,8 +166,8 @@ Status RealTransform(KernelContext& c) {
   Shape full;
   HR_RETURN_IF_ERROR((CheckLengths<kRank, false>(c, &full)));
   Tensor& out = c.output(0);
-  HR_RETURN_IF_ERROR(
-      CheckTypes("forward", in.dtype(), out.dtype(), in.dtype(), out.dtype()));
+  HR_RETURN_IF_ERROR(CheckTransformTypes("forward", in.dtype(), out.dtype(),
+                                         in.dtype(), out.dtype()));
   if (out.num_elements() == 0) return OkStatus();
   if (in.num_elements() == 0) return FillZeros(out);
   return in.dtype() == DType::kFloat
@@ -277,8 +207,8 @@ Status RealInverse(KernelContext& c) {
   Shape full;
   HR_RETURN_IF_ERROR((CheckLengths<kRank, true>(c, &full)));
   Tensor& out = c.output(0);
-  HR_RETURN_IF_ERROR(
-      CheckTypes("backward", in.dtype(), out.dtype(), out.dtype(), in.dtype()));
+  HR_RETURN_IF_ERROR(CheckTransformTypes("backward", in.dtype(), out.dtype(),
+                                         out.dtype(), in.dtype()));
   if (out.num_elements() == 0) return OkStatus();
   if (in.num_elements() == 0) return FillZeros(out);
   return out.dtype() == DType::kFloat

@@ -1,0 +1,102 @@
+"""tf.signal: Fourier transforms over chosen axes."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import graph_scope
+from headrace.ops import array_ops
+
+_NORMS = (None, "backward", "ortho", "forward")
+
+
+def _plan(x, fft_length, axes, is_half):
+    """(lengths, axes), int32 vectors: as given, or those of all dimensions of x."""
+    sizes = array_ops.shape(x)
+    if fft_length is not None:
+        fft_length = conversion.convert_to_tensor(
+            fft_length, dtypes.int32, name="fft_length"
+        )
+    if axes is None:
+        rank = array_ops.size(sizes)
+        count = rank if fft_length is None else array_ops.size(fft_length)
+        axes = _headrace.raw_op("Range")(start=rank - count, limit=rank, delta=1)
+    else:
+        axes = conversion.convert_to_tensor(axes, dtypes.int32, name="axes")
+        axes = array_ops.reshape(axes, [-1])
+        axes = _headrace.raw_op("FloorMod")(x=axes, y=array_ops.size(sizes))
+    if fft_length is not None:
+        return array_ops.reshape(fft_length, [-1]), axes
+    lengths = array_ops.gather(sizes, axes)
+    if is_half:
+        last = (lengths[-1:] - 1) * 2
+        zero = conversion.to_tensor(0, dtypes.int32)
+        last = _headrace.raw_op("Maximum")(x=last, y=zero)
+        lengths = array_ops.concat([lengths[:-1], last], 0)
+    return lengths, axes
+
+
+def _padded(x, lengths, axes, is_half):
+    """x with zeros after the dimensions that the transform is longer than."""
+    if is_half:
+        half = lengths[-1:] // 2 + 1
+        lengths = array_ops.concat([lengths[:-1], half], 0)
+    have = array_ops.gather(array_ops.shape(x), axes)
+    zero = conversion.to_tensor(0, dtypes.int32)
+    more = _headrace.raw_op("Maximum")(x=lengths - have, y=zero)
+    before = array_ops.zeros_like(array_ops.shape(x))
+    after = _headrace.raw_op("TensorScatterUpdate")(
+        tensor=before, indices=array_ops.expand_dims(axes, 1), updates=more
+    )
+    return array_ops.pad(x, array_ops.stack([before, after], 1))
+
+
+def _scaled(x, lengths, norm, inverse):
+    """x times what `norm` asks for beyond the op's own scale."""
+    if norm in (None, "backward"):
+        return x
+    size = _headrace.raw_op("Prod")(input=lengths, axis=[0])
+    factor = _headrace.raw_op("Cast")(x=size, DstT=dtypes.float64)
+    if norm == "ortho":
+        factor = _headrace.raw_op("Sqrt")(x=factor)
+    if not inverse:
+        factor = 1.0 / factor
+    return x * _headrace.raw_op("Cast")(x=factor, DstT=x.dtype)
+
+
+def _transform(op, own_name, is_half=False, real=False):
+    inverse = op.startswith("I")
+
+    def transform(input_tensor, fft_length=None, axes=None, norm=None, name=None):
+        if norm not in _NORMS:
+            raise ValueError(f"norm must be one of {_NORMS}, got: {norm!r}")
+        with graph_scope(name, own_name):
+            hint = dtypes.float32 if real else dtypes.complex64 if is_half else None
+            x = conversion.convert_to_tensor(input_tensor, dtype_hint=hint)
+            if real and x.dtype not in (dtypes.float32, dtypes.float64):
+                raise ValueError(
+                    "RFFT requires tf.float32 or tf.float64 inputs, got: "
+                    f"{input_tensor}"
+                )
+            lengths, axes = _plan(x, fft_length, axes, is_half)
+            if fft_length is not None:
+                x = _padded(x, lengths, axes, is_half)
+            x = _scaled(x, lengths, norm, inverse)
+            wide = {}
+            if real and x.dtype == dtypes.float64:
+                wide = {"Tcomplex": dtypes.complex128}
+            if is_half and x.dtype == dtypes.complex128:
+                wide = {"Treal": dtypes.float64}
+            return _headrace.raw_op(op)(input=x, fft_length=lengths, axes=axes, **wide)
+
+    transform.__name__ = transform.__qualname__ = own_name
+    transform.__doc__ = (
+        "Transforms the dimensions `axes` (all, or as many last ones as there are "
+        "lengths), cut or filled up with zeros to `fft_length`.\n\n"
+        '`norm`: "backward" (the default), "ortho" or "forward", as NumPy has it.'
+    )
+    return transform
+
+
+fftnd = _transform("FFTND", "fftnd")
+ifftnd = _transform("IFFTND", "ifftnd")
+rfftnd = _transform("RFFTND", "rfftnd", real=True)
+irfftnd = _transform("IRFFTND", "irfftnd", is_half=True)
