@@ -84,6 +84,10 @@ StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
       }
     }
   }
+  if (files.empty()) {  // a pattern, as sharded Savers give it
+    auto matches = MatchPaths(fs, prefix);
+    if (matches.ok()) files = *std::move(matches);
+  }
   if (files.empty()) {
     return NotFound(
         "Unsuccessful TensorSliceReader constructor: Failed to find any "
