@@ -1,5 +1,6 @@
 # Installs ${BUILD} into a folder of its own, builds ${EXAMPLE} against that
-# alone and runs it: linked shared and static, it must print the same.
+# alone and runs it: linked shared and static, it must print the same; further
+# programs must end well.
 set(prefix ${BUILD}/outside/prefix)
 set(build ${BUILD}/outside/build)
 function(run)
@@ -22,3 +23,7 @@ if(NOT shared STREQUAL output)
   message(FATAL_ERROR "shared printed:\n${shared}\nstatic:\n${output}")
 endif()
 message("${output}")
+foreach(program two_inputs gan characters)
+  run(${build}/${program})
+  message("${program}:\n${output}")
+endforeach()

@@ -25,7 +25,7 @@ fuzz_one() {  # name: its log goes to build-fuzz/NAME.log
   mkdir -p "$fresh"
   [ -d "$kept" ] || kept=
   # shellcheck disable=SC2086  # $kept may be absent
-  build-fuzz/"$1" -max_total_time=$((seconds * 20)) -timeout=30 \
+  build-fuzz/"$1" -max_total_time=$((seconds * 20)) -timeout=120 \
     -rss_limit_mb=4096 -artifact_prefix="build-fuzz/$1-" -print_final_stats=1 \
     "$fresh" $kept >"$log" 2>&1 &
   pid=$!

@@ -28,6 +28,7 @@ struct MultiHeadAttentionOptions {
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer, bias_regularizer;
   Constraint kernel_constraint, bias_constraint;
+  Regularizer activity_regularizer;
 };
 
 // Attention of several heads (Vaswani et al., 2017): query [n, t, a], value

@@ -15,6 +15,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -173,6 +174,56 @@ class HR_API CSVLogger : public Callback {
   std::string path_, separator_;
   bool append_;
   std::vector<std::string> names_;
+};
+
+// Keeps every epoch's values.
+class HR_API History : public Callback {
+ public:
+  void OnTrainBegin(Training& t) override;
+  void OnEpochEnd(Training& t, int64_t epoch, Logs* logs) override;
+  const std::vector<int64_t>& epochs() const { return epochs_; }
+  // By name, one an epoch; NaN where an epoch had none.
+  const std::map<std::string, std::vector<double>>& history() const {
+    return history_;
+  }
+
+ private:
+  std::vector<int64_t> epochs_;
+  std::map<std::string, std::vector<double>> history_;
+};
+
+// Functions that are called at these turns; those not given do nothing.
+struct LambdaCallbackOptions {
+  std::function<void(Training&t)> on_train_begin, on_train_end;
+  std::function<void(Training& t, int64_t epoch)> on_epoch_begin;
+  std::function<void(Training& t, int64_t epoch, Logs* logs)> on_epoch_end;
+  std::function<void(Training& t, int64_t step, const Tensor& loss)>
+      on_step_end;
+};
+class HR_API LambdaCallback : public Callback {
+ public:
+  explicit LambdaCallback(LambdaCallbackOptions options)
+      : options_(std::move(options)) {}
+  void OnTrainBegin(Training& t) override;
+  void OnTrainEnd(Training& t) override;
+  void OnEpochBegin(Training& t, int64_t epoch) override;
+  void OnEpochEnd(Training& t, int64_t epoch, Logs* logs) override;
+  void OnStepEnd(Training& t, int64_t step, const Tensor& loss) override;
+
+ private:
+  LambdaCallbackOptions options_;
+};
+
+// Scalars of every epoch, "epoch_loss" and so on, for TensorBoard: in the
+// folder `train` of log_dir, those of the validation data in `validation`.
+class HR_API TensorBoard : public Callback {
+ public:
+  explicit TensorBoard(std::string log_dir = "logs");
+  void OnEpochEnd(Training& t, int64_t epoch, Logs* logs) override;
+
+ private:
+  std::string log_dir_;
+  std::unique_ptr<EventFileWriter> train_, validation_;  // when needed
 };
 
 // Stops at the first loss that is not finite, which it looks at every step.

@@ -51,6 +51,7 @@ struct ConvOptions {
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer, bias_regularizer;
   Constraint kernel_constraint, bias_constraint;
+  Regularizer activity_regularizer;
 };
 using Conv1DOptions = ConvOptions<1>;
 using Conv2DOptions = ConvOptions<2>;
@@ -71,6 +72,7 @@ class HR_API Convolution : public Layer {
     ActivationFunction activation;
     bool use_bias = true;
     WeightOptions kernel, bias;
+    Regularizer activity_regularizer;
   };
   template <int kRank>
   static Plan PlanOf(const Sizes<kRank>& size, const ConvOptions<kRank>& o) {
@@ -83,7 +85,8 @@ class HR_API Convolution : public Layer {
             o.activation,
             o.use_bias,
             {o.kernel_initializer, o.kernel_regularizer, o.kernel_constraint},
-            {o.bias_initializer, o.bias_regularizer, o.bias_constraint}};
+            {o.bias_initializer, o.bias_regularizer, o.bias_constraint},
+            o.activity_regularizer};
   }
   // kInvalidArgument unless positive.
   static int64_t Checked(int64_t filters);
@@ -95,6 +98,9 @@ class HR_API Convolution : public Layer {
   virtual int64_t MakeKernels(int64_t channels);
   // Without bias; channels last.
   virtual Tensor Sums(const Tensor& x) const;
+
+  // With zeros before it where the padding is causal.
+  Tensor Padded(const Tensor& x) const;
 
   int rank() const { return static_cast<int>(plan_.size.size()); }
   int64_t filters() const { return filters_; }
@@ -125,61 +131,92 @@ class HR_API Conv3D : public Convolution {
   Conv3D(int64_t filters, Size3 kernel_size, Conv3DOptions options = {});
 };
 
-// The transposed convolution of images: from the sizes that a Conv2D gives to
-// those that it takes.
-class HR_API Conv2DTranspose : public Convolution {
- public:
-  // `output_padding` is added at the end where several sizes of inputs give
-  // one of outputs; less than the strides. `groups` must be 1.
-  Conv2DTranspose(int64_t filters, Size2 kernel_size,
-                  Conv2DOptions options = {},
-                  std::optional<Size2> output_padding = {});
-
+// The transposed convolutions: from the sizes that a convolution gives to those
+// that it takes. `output_padding` is added at the end where several sizes of
+// inputs give one of outputs; less than the strides. `groups` must be 1, the
+// padding "valid" or "same".
+class HR_API ConvolutionTranspose : public Convolution {
  protected:
+  ConvolutionTranspose(std::string name, int64_t filters, Plan plan,
+                       std::vector<int64_t> output_padding);
   int64_t MakeKernels(int64_t channels) override;
   Tensor Sums(const Tensor& x) const override;
 
  private:
-  std::optional<Size2> output_padding_;
-};
+  Tensor OutputSizes(const Tensor& x) const;
 
-struct DepthwiseConv2DOptions {
-  Size2 strides = 1;
+  std::vector<int64_t> output_padding_;  // or empty
+};
+class HR_API Conv1DTranspose : public ConvolutionTranspose {
+ public:
+  Conv1DTranspose(int64_t filters, Size1 kernel_size,
+                  Conv1DOptions options = {},
+                  std::optional<Size1> output_padding = {});
+};
+class HR_API Conv2DTranspose : public ConvolutionTranspose {
+ public:
+  Conv2DTranspose(int64_t filters, Size2 kernel_size,
+                  Conv2DOptions options = {},
+                  std::optional<Size2> output_padding = {});
+};
+class HR_API Conv3DTranspose : public ConvolutionTranspose {
+ public:
+  Conv3DTranspose(int64_t filters, Size3 kernel_size,
+                  Conv3DOptions options = {},
+                  std::optional<Size3> output_padding = {});
+};
+// Keras' other names.
+using Convolution1D = Conv1D;
+using Convolution2D = Conv2D;
+using Convolution3D = Conv3D;
+
+template <int kRank>
+struct DepthwiseConvOptions {
+  Sizes<kRank> strides = 1;
   std::string padding = "valid";
   int64_t depth_multiplier = 1;
   std::string data_format = "channels_last";
-  Size2 dilation_rate = 1;
+  Sizes<kRank> dilation_rate = 1;
   ActivationFunction activation;
   bool use_bias = true;
   Initializer depthwise_initializer = "glorot_uniform";
   Initializer bias_initializer = "zeros";
   Regularizer depthwise_regularizer, bias_regularizer;
   Constraint depthwise_constraint, bias_constraint;
+  Regularizer activity_regularizer;
 };
+using DepthwiseConv1DOptions = DepthwiseConvOptions<1>;
+using DepthwiseConv2DOptions = DepthwiseConvOptions<2>;
+
 // Each channel by kernels of its own: the output has depth_multiplier times as
 // many channels.
-class HR_API DepthwiseConv2D : public Convolution {
- public:
-  explicit DepthwiseConv2D(Size2 kernel_size,
-                           DepthwiseConv2DOptions options = {});
-
+class HR_API DepthwiseConvolution : public Convolution {
  protected:
-  // With a number of filters of its own: of SeparableConv2D.
-  DepthwiseConv2D(std::string name, int64_t filters, Size2 kernel_size,
-                  DepthwiseConv2DOptions options);
+  DepthwiseConvolution(std::string name, int64_t filters, Plan plan,
+                       int64_t depth_multiplier);
   int64_t MakeKernels(int64_t channels) override;
   Tensor Sums(const Tensor& x) const override;
-  int64_t multiplier() const { return multiplier_; }
 
  private:
   int64_t multiplier_;
 };
+class HR_API DepthwiseConv1D : public DepthwiseConvolution {
+ public:
+  explicit DepthwiseConv1D(Size1 kernel_size,
+                           DepthwiseConv1DOptions options = {});
+};
+class HR_API DepthwiseConv2D : public DepthwiseConvolution {
+ public:
+  explicit DepthwiseConv2D(Size2 kernel_size,
+                           DepthwiseConv2DOptions options = {});
+};
 
-struct SeparableConv2DOptions {
-  Size2 strides = 1;
-  std::string padding = "valid";
+template <int kRank>
+struct SeparableConvOptions {
+  Sizes<kRank> strides = 1;
+  std::string padding = "valid";  // of SeparableConv1D also "causal"
   std::string data_format = "channels_last";
-  Size2 dilation_rate = 1;
+  Sizes<kRank> dilation_rate = 1;
   int64_t depth_multiplier = 1;
   ActivationFunction activation;
   bool use_bias = true;
@@ -188,14 +225,16 @@ struct SeparableConv2DOptions {
   Initializer bias_initializer = "zeros";
   Regularizer depthwise_regularizer, pointwise_regularizer, bias_regularizer;
   Constraint depthwise_constraint, pointwise_constraint, bias_constraint;
+  Regularizer activity_regularizer;
 };
-// A depthwise convolution, then one of size 1 that mixes channels.
-class HR_API SeparableConv2D : public DepthwiseConv2D {
- public:
-  SeparableConv2D(int64_t filters, Size2 kernel_size,
-                  SeparableConv2DOptions options = {});
+using SeparableConv1DOptions = SeparableConvOptions<1>;
+using SeparableConv2DOptions = SeparableConvOptions<2>;
 
+// A depthwise convolution, then one of size 1 that mixes channels.
+class HR_API SeparableConvolution : public DepthwiseConvolution {
  protected:
+  SeparableConvolution(std::string name, int64_t filters, Plan plan,
+                       int64_t depth_multiplier, WeightOptions pointwise);
   int64_t MakeKernels(int64_t channels) override;
   Tensor Sums(const Tensor& x) const override;
 
@@ -203,36 +242,15 @@ class HR_API SeparableConv2D : public DepthwiseConv2D {
   WeightOptions pointwise_;
   Variable pointwise_kernel_;
 };
-
-// Zeros around images: above, below, left and right.
-class HR_API ZeroPadding2D : public Layer {
+class HR_API SeparableConv1D : public SeparableConvolution {
  public:
-  // One for all sides, or (rows, columns).
-  explicit ZeroPadding2D(Size2 padding = 1,
-                         std::string data_format = "channels_last");
-  ZeroPadding2D(int64_t top, int64_t bottom, int64_t left, int64_t right,
-                std::string data_format = "channels_last");
-
- protected:
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  std::vector<int64_t> sides_;
-  std::string data_format_;
+  SeparableConv1D(int64_t filters, Size1 kernel_size,
+                  SeparableConv1DOptions options = {});
 };
-
-// Each pixel repeated size[0] times down and size[1] times across.
-class HR_API UpSampling2D : public Layer {
+class HR_API SeparableConv2D : public SeparableConvolution {
  public:
-  explicit UpSampling2D(Size2 size = 2,
-                        std::string data_format = "channels_last");
-
- protected:
-  Tensor Call(const Tensor& x, bool training) override;
-
- private:
-  std::vector<int64_t> size_;
-  std::string data_format_;
+  SeparableConv2D(int64_t filters, Size2 kernel_size,
+                  SeparableConv2DOptions options = {});
 };
 
 }  // namespace headrace::tf::layers

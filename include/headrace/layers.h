@@ -41,6 +41,7 @@
 
 #include "headrace/initializers.h"
 #include "headrace/regularizers.h"
+#include "headrace/symbolic.h"
 #include "headrace/variable.h"
 
 namespace headrace::tf {
@@ -81,17 +82,34 @@ struct WeightOptions {
 // The base of all layers, and of models. Derive from it, make or Track in the
 // constructor what it is made of, and say in Call what it computes (in CallAll
 // if it takes several inputs).
-class HR_API Layer : public Module {
+class HR_API Layer : public Module, public std::enable_shared_from_this<Layer> {
  public:
   // `name` is for messages; `dtype` that of its weights, to which float inputs
   // are cast.
   explicit Layer(std::string name = "layer", DType dtype = DType::kFloat32);
+  Layer(Layer&& o);
+  ~Layer() override;
 
   // The output. Layers that behave otherwise while training (Dropout,
   // BatchNormalization) do so when told to. Layers of one input throw
   // kInvalidArgument for several.
   Tensor operator()(const Tensor& x, bool training = false);
   Tensor operator()(const std::vector<Tensor>& inputs, bool training = false);
+  // All outputs: of recurrent layers the states behind the output, of models
+  // what they were made with; of others the one.
+  std::vector<Tensor> Outputs(const std::vector<Tensor>& inputs,
+                              bool training = false);
+  // What training and prediction want: all outputs of models, else the one.
+  std::vector<Tensor> ModelOutputs(const std::vector<Tensor>& inputs,
+                                   bool training = false);
+  // The same on inputs yet to come, which makes the weights (functional.h). The
+  // layer must outlive what comes of it, unless a shared_ptr owns it. For
+  // temporaries: Symbolic::Then and Join.
+  Symbolic operator()(const Symbolic& x) &;
+  Symbolic operator()(const std::vector<Symbolic>& inputs) &;
+  std::vector<Symbolic> Outputs(const std::vector<Symbolic>& inputs) &;
+  Symbolic operator()(const Symbolic& x) && = delete;
+  Symbolic operator()(const std::vector<Symbolic>& inputs) && = delete;
 
   // Makes the weights, and those of all layers that Call calls, for inputs of
   // that shape (-1: any size) without computing anything. Returns the output's
@@ -102,18 +120,35 @@ class HR_API Layer : public Module {
                     DType input_dtype = DType::kInvalid);
   bool built() const { return built_; }
   const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
   DType dtype() const { return dtype_; }
+  // The shapes of all outputs at the first call; empty before.
+  const std::vector<TensorShape>& output_shapes() const {
+    return output_shapes_;
+  }
 
   // What is to be added to the loss: the penalties of the weights, as they are
-  // now, of this layer and of those below it, each once, and what AddLoss gave.
-  // Scalars. Weights that do not train have theirs too.
+  // now, of this layer and of those below it, each once, and what AddLoss gave;
+  // with each layer's, those of its outputs since the outermost layer was last
+  // called, when that was in the same traced function. Scalars. Weights that do
+  // not train have theirs too.
   std::vector<Tensor> losses() const;
+  // Penalizes what the layer gives: function(output) / size of the batch is
+  // among losses() after each call. Then one thread at a time calls it.
+  void set_activity_regularizer(Regularizer regularizer) {
+    activity_regularizer_ = std::move(regularizer);
+  }
 
  protected:
   // One of the two computes the output; the second calls the first when there
   // is one input.
   virtual Tensor Call(const Tensor& x, bool training);
   virtual Tensor CallAll(const std::vector<Tensor>& inputs, bool training);
+  // All outputs, by default the one of CallAll; asked for by Outputs(), and
+  // by calls with symbolic tensors where HasManyOutputs says so.
+  virtual std::vector<Tensor> CallMany(const std::vector<Tensor>& inputs,
+                                       bool training);
+  virtual bool HasManyOutputs() const { return false; }
   // Makes the layer's own weights; called once, before the first Call. The
   // second calls the first with the first input's shape.
   virtual void MakeWeights(const TensorShape& input) {}
@@ -129,6 +164,8 @@ class HR_API Layer : public Module {
                      const Initializer& initializer, bool trainable = true);
   // A scalar of losses(), made each time it is asked for.
   void AddLoss(std::function<Tensor()> loss);
+  // A scalar of losses() until the outermost layer is called again; from Call.
+  void AddLoss(const Tensor& loss);
   // Fewest axes of inputs, and whether that is their number; checked before
   // anything else.
   void set_input_rank(int rank, bool exact) {
@@ -136,18 +173,46 @@ class HR_API Layer : public Module {
     exact_rank_ = exact;
   }
   void set_supports_masking() { supports_masking_ = true; }
+  void set_output_shapes(std::vector<TensorShape> shapes) {
+    output_shapes_ = std::move(shapes);
+  }
+  // How many inputs, from the first, set_input_rank speaks of: all by default.
+  void set_checked_inputs(size_t count) { checked_inputs_ = count; }
   // Inputs as CallAll gets them, with the weights made; for further ways to
   // call a layer.
   std::vector<Tensor> Ready(const std::vector<Tensor>& inputs);
+  // The inputs as the layer wants them: floats in its dtype.
+  virtual Tensor Converted(const Tensor& x, size_t index) const;
+  // While one lives the layer is being called; the outermost begins anew what
+  // calls add to losses().
+  class HR_API Entered {
+   public:
+    explicit Entered(Layer* layer);
+    ~Entered();
+    Entered(const Entered&) = delete;
+  };
+  // What checkpoints of models call their layers: "layer-0", ... and, before
+  // that where there are weights, "layer_with_weights-0", ....
+  void NameLayers(const std::vector<std::shared_ptr<Layer>>& layers);
+  // What every call ends with: penalties of the outputs, and masks.
+  std::vector<Tensor> Finished(const std::vector<Tensor>& inputs,
+                               std::vector<Tensor> outputs);
 
  private:
-  Tensor Prepared(const Tensor& x) const;
+  void CheckInputRank(const Tensor& x, size_t index) const;
+  std::vector<Symbolic> Described(const std::vector<Symbolic>& inputs,
+                                  bool all);
+  void ClearCallLosses();
 
   std::string name_;
   DType dtype_;
   int rank_ = 0;
   bool exact_rank_ = false, supports_masking_ = false, built_ = false;
+  size_t checked_inputs_ = static_cast<size_t>(-1);
   std::vector<std::function<Tensor()>> losses_;
+  std::vector<Tensor> call_losses_;
+  Regularizer activity_regularizer_;
+  std::vector<TensorShape> output_shapes_;
 };
 
 struct DenseOptions {
@@ -157,6 +222,7 @@ struct DenseOptions {
   Initializer bias_initializer = "zeros";
   Regularizer kernel_regularizer, bias_regularizer;
   Constraint kernel_constraint, bias_constraint;
+  Regularizer activity_regularizer;
 };
 // activation(x @ kernel + bias): [..., n] to [..., units].
 class HR_API Dense : public Layer {
@@ -274,6 +340,7 @@ struct EmbeddingOptions {
   Constraint embeddings_constraint;
   // 0 only fills up: the output's mask is false there.
   bool mask_zero = false;
+  Regularizer activity_regularizer;
 };
 // Rows of a table for integers: [...] to [..., output_dim].
 class HR_API Embedding : public Layer {
@@ -355,8 +422,6 @@ class HR_API Sequential : public Layer {
   Tensor Call(const Tensor& x, bool training) override;
 
  private:
-  void NameLayers();
-
   std::vector<std::shared_ptr<Layer>> layers_;
   bool named_ = false;
 };

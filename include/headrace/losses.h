@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -55,6 +56,65 @@ class HR_API MeanAbsoluteError : public Loss {
   Tensor Values(const Tensor& y_true, const Tensor& y_pred) const override;
 };
 
+// A loss of a function that gives one value a sample. Labels have the
+// predictions' dtype when it is called.
+class HR_API LossOf : public Loss {
+ public:
+  using Function =
+      std::function<Tensor(const Tensor& y_true, const Tensor& y_pred)>;
+  explicit LossOf(Function function, Options options = {});
+  Tensor Values(const Tensor& y_true, const Tensor& y_pred) const override;
+
+ private:
+  Function function_;
+};
+
+// 100 times the mean of differences over labels.
+class HR_API MeanAbsolutePercentageError : public LossOf {
+ public:
+  explicit MeanAbsolutePercentageError(Options options = {});
+};
+// The mean of squared differences of logarithms of 1 + x.
+class HR_API MeanSquaredLogarithmicError : public LossOf {
+ public:
+  explicit MeanSquaredLogarithmicError(Options options = {});
+};
+// The mean of max(1 - y_true * y_pred, 0), and of its square; labels are -1 and
+// 1 (0 and 1 are taken for them).
+class HR_API Hinge : public LossOf {
+ public:
+  explicit Hinge(Options options = {});
+};
+class HR_API SquaredHinge : public LossOf {
+ public:
+  explicit SquaredHinge(Options options = {});
+};
+// How far the greatest wrong prediction comes to the right one, plus 1.
+class HR_API CategoricalHinge : public LossOf {
+ public:
+  explicit CategoricalHinge(Options options = {});
+};
+// The mean logarithm of the hyperbolic cosine of differences.
+class HR_API LogCosh : public LossOf {
+ public:
+  explicit LogCosh(Options options = {});
+};
+// The Kullback-Leibler divergence of distributions along the last axis.
+class HR_API KLDivergence : public LossOf {
+ public:
+  explicit KLDivergence(Options options = {});
+};
+// The mean of y_pred - y_true * log(y_pred).
+class HR_API Poisson : public LossOf {
+ public:
+  explicit Poisson(Options options = {});
+};
+// The negative cosine of the angle between labels and predictions.
+class HR_API CosineSimilarity : public LossOf {
+ public:
+  explicit CosineSimilarity(int axis = -1, Options options = {});
+};
+
 // Squares of small differences, sizes of those above `delta`.
 class HR_API Huber : public Loss {
  public:
@@ -87,6 +147,21 @@ class HR_API BinaryCrossentropy : public Loss {
   CrossentropyOptions options_;
 };
 
+struct BinaryFocalOptions {
+  double alpha = 0.25;  // of label 1, with apply_class_balancing
+  double gamma = 2;     // how far easy samples count less
+  bool apply_class_balancing = false;
+  bool from_logits = false;
+  double label_smoothing = 0;
+  Reduction reduction = Reduction::kSumOverBatchSize;
+};
+// The binary cross-entropy, less where the prediction is right already (Lin et
+// al., 2017).
+class HR_API BinaryFocalCrossentropy : public LossOf {
+ public:
+  explicit BinaryFocalCrossentropy(BinaryFocalOptions options = {});
+};
+
 // Of classes along the last axis; labels are distributions over them.
 class HR_API CategoricalCrossentropy : public Loss {
  public:
@@ -108,5 +183,12 @@ class HR_API SparseCategoricalCrossentropy : public Loss {
  private:
   CrossentropyOptions options_;
 };
+
+// Keras' short names.
+using MSE = MeanSquaredError;
+using MAE = MeanAbsoluteError;
+using MAPE = MeanAbsolutePercentageError;
+using MSLE = MeanSquaredLogarithmicError;
+using KLD = KLDivergence;
 
 }  // namespace headrace::tf::losses

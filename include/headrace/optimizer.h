@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/gradient.h"
 #include "headrace/variable.h"
 
 namespace headrace::tf {
@@ -50,9 +51,20 @@ HR_API LearningRate CosineDecay(double rate, double decay_steps,
                                 double alpha = 0,
                                 std::optional<double> warmup_target = {},
                                 double warmup_steps = 0);
-// From `rate` to `end_rate` by a power.
+// rate / (1 + decay_rate * step / decay_steps), with whole quotients for a
+// staircase.
+HR_API LearningRate InverseTimeDecay(double rate, double decay_steps,
+                                     double decay_rate, bool staircase = false);
+// Half cosines again and again, each t_mul times as long as the one before and
+// from m_mul times its rate.
+HR_API LearningRate CosineDecayRestarts(double rate, double first_decay_steps,
+                                        double t_mul = 2, double m_mul = 1,
+                                        double alpha = 0);
+// From `rate` to `end_rate` by a power; with `cycle` behind decay_steps on, in
+// twice, three times, ... as many steps.
 HR_API LearningRate PolynomialDecay(double rate, double decay_steps,
-                                    double end_rate = 0.0001, double power = 1);
+                                    double end_rate = 0.0001, double power = 1,
+                                    bool cycle = false);
 
 }  // namespace schedules
 
@@ -73,11 +85,16 @@ class HR_API Optimizer : public Module {
 
   // Updates the variables, applies their constraints and counts the step. Null
   // gradients are skipped; kInvalidArgument when all are null or their number
-  // is another. Slots are made at a variable's first step.
-  void Apply(const std::vector<Tensor>& gradients,
+  // is another. Slots are made at a variable's first step. Of slices SGD
+  // without momentum, Adagrad and Ftrl change those rows alone; the others'
+  // rules move every row in each step, as Keras' do.
+  void Apply(const Gradients& gradients,
              const std::vector<Variable>& variables);
   // Makes the slots of these variables now.
   void Build(const std::vector<Variable>& variables);
+
+  // Weight decay leaves these alone.
+  void ExcludeFromWeightDecay(const std::vector<Variable>& variables);
 
   // Steps taken: an int64 scalar.
   const Variable& iterations() const { return iterations_; }
@@ -104,6 +121,14 @@ class HR_API Optimizer : public Module {
   virtual Coefficients Prepare(DType dtype) const;
   virtual void Update(const Tensor& gradient, const Variable& variable,
                       const Coefficients& known) = 0;
+  // Further variables, made with the first slots, whose first variable has that
+  // dtype; and what happens behind the updates of all variables, of which
+  // `known` is what those of one dtype shared.
+  virtual void MakeVariables(DType dtype) {}
+  virtual void Finish(const Coefficients& known) {}
+  // The same of slices; by default of the whole tensor.
+  virtual void UpdateSlices(const Gradient& slices, const Variable& variable,
+                            const Coefficients& known);
 
   Tensor Rate(DType dtype) const;
   // A number of the constructor.
@@ -111,7 +136,8 @@ class HR_API Optimizer : public Module {
 
  private:
   using Key = const void*;  // what names a variable's state
-  std::vector<Tensor> Limited(std::vector<Tensor> gradients) const;
+  Gradients Limited(Gradients gradients) const;
+  bool Decays(const Variable& variable) const;
   void AddSlot(const Variable& variable, const std::string& name);
   bool IsBuilt(const std::vector<Variable>& variables) const;
 
@@ -127,6 +153,7 @@ class HR_API Optimizer : public Module {
     std::map<std::string, Variable> by_name;
   };
   std::map<Key, Slots> slots_;
+  std::vector<Variable> without_decay_;
 };
 
 // v -= rate * g; with momentum: a = momentum * a - rate * g, v += a (or, with
@@ -141,6 +168,8 @@ class HR_API SGD : public Optimizer {
   Coefficients Prepare(DType dtype) const override;
   void Update(const Tensor& gradient, const Variable& variable,
               const Coefficients& known) override;
+  void UpdateSlices(const Gradient& slices, const Variable& variable,
+                    const Coefficients& known) override;
 
  private:
   double momentum_;
@@ -211,9 +240,32 @@ class HR_API Adagrad : public Optimizer {
   Coefficients Prepare(DType dtype) const override;
   void Update(const Tensor& gradient, const Variable& variable,
               const Coefficients& known) override;
+  void UpdateSlices(const Gradient& slices, const Variable& variable,
+                    const Coefficients& known) override;
 
  private:
   double initial_, epsilon_;
+};
+
+// Adam with Nesterov's momentum (Dozat, 2016), by a schedule of its own. Slots:
+// m, v; the product of the momenta so far is _u_product.
+class HR_API Nadam : public Optimizer {
+ public:
+  explicit Nadam(LearningRate learning_rate = 0.001, double beta_1 = 0.9,
+                 double beta_2 = 0.999, double epsilon = 1e-7,
+                 OptimizerOptions options = {});
+
+ protected:
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
+  void MakeVariables(DType dtype) override;
+  void Finish(const Coefficients& known) override;
+
+ private:
+  double epsilon_;
+  Variable product_;
 };
 
 struct FtrlOptions {
@@ -237,9 +289,44 @@ class HR_API Ftrl : public Optimizer {
   Coefficients Prepare(DType dtype) const override;
   void Update(const Tensor& gradient, const Variable& variable,
               const Coefficients& known) override;
+  void UpdateSlices(const Gradient& slices, const Variable& variable,
+                    const Coefficients& known) override;
 
  private:
   FtrlOptions ftrl_;
+};
+
+// Rates by a window of squares (Zeiler, 2012). Slots: accum_grad, accum_var.
+class HR_API Adadelta : public Optimizer {
+ public:
+  explicit Adadelta(LearningRate learning_rate = 0.001, double rho = 0.95,
+                    double epsilon = 1e-7, OptimizerOptions options = {});
+
+ protected:
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
+
+ private:
+  double epsilon_;
+};
+
+// Adam by the infinity norm (Kingma and Ba, 2015). Slots: m, v.
+class HR_API Adamax : public Optimizer {
+ public:
+  explicit Adamax(LearningRate learning_rate = 0.001, double beta_1 = 0.9,
+                  double beta_2 = 0.999, double epsilon = 1e-7,
+                  OptimizerOptions options = {});
+
+ protected:
+  std::vector<std::vector<std::string>> SlotGroups() const override;
+  Coefficients Prepare(DType dtype) const override;
+  void Update(const Tensor& gradient, const Variable& variable,
+              const Coefficients& known) override;
+
+ private:
+  double epsilon_;
 };
 
 }  // namespace headrace::tf

@@ -41,29 +41,29 @@ class HR_API Pooling : public Layer {
   std::string padding_, data_format_;
 };
 
-class HR_API MaxPool1D : public Pooling {
+class HR_API MaxPooling1D : public Pooling {
  public:
-  explicit MaxPool1D(Size1 pool_size = 2, Pool1DOptions options = {});
+  explicit MaxPooling1D(Size1 pool_size = 2, Pool1DOptions options = {});
 };
-class HR_API MaxPool2D : public Pooling {
+class HR_API MaxPooling2D : public Pooling {
  public:
-  explicit MaxPool2D(Size2 pool_size = 2, Pool2DOptions options = {});
+  explicit MaxPooling2D(Size2 pool_size = 2, Pool2DOptions options = {});
 };
-class HR_API MaxPool3D : public Pooling {
+class HR_API MaxPooling3D : public Pooling {
  public:
-  explicit MaxPool3D(Size3 pool_size = 2, Pool3DOptions options = {});
+  explicit MaxPooling3D(Size3 pool_size = 2, Pool3DOptions options = {});
 };
-class HR_API AveragePool1D : public Pooling {
+class HR_API AveragePooling1D : public Pooling {
  public:
-  explicit AveragePool1D(Size1 pool_size = 2, Pool1DOptions options = {});
+  explicit AveragePooling1D(Size1 pool_size = 2, Pool1DOptions options = {});
 };
-class HR_API AveragePool2D : public Pooling {
+class HR_API AveragePooling2D : public Pooling {
  public:
-  explicit AveragePool2D(Size2 pool_size = 2, Pool2DOptions options = {});
+  explicit AveragePooling2D(Size2 pool_size = 2, Pool2DOptions options = {});
 };
-class HR_API AveragePool3D : public Pooling {
+class HR_API AveragePooling3D : public Pooling {
  public:
-  explicit AveragePool3D(Size3 pool_size = 2, Pool3DOptions options = {});
+  explicit AveragePooling3D(Size3 pool_size = 2, Pool3DOptions options = {});
 };
 
 // What the global poolings share: over all but batch and channels, [n, ...,
@@ -81,26 +81,26 @@ class HR_API GlobalPooling : public Layer {
   std::string data_format_;
 };
 
-class HR_API GlobalMaxPool1D : public GlobalPooling {
+class HR_API GlobalMaxPooling1D : public GlobalPooling {
  public:
-  explicit GlobalMaxPool1D(bool keep_dims = false,
-                           std::string data_format = "channels_last");
+  explicit GlobalMaxPooling1D(bool keep_dims = false,
+                              std::string data_format = "channels_last");
 };
-class HR_API GlobalMaxPool2D : public GlobalPooling {
+class HR_API GlobalMaxPooling2D : public GlobalPooling {
  public:
-  explicit GlobalMaxPool2D(bool keep_dims = false,
-                           std::string data_format = "channels_last");
+  explicit GlobalMaxPooling2D(bool keep_dims = false,
+                              std::string data_format = "channels_last");
 };
-class HR_API GlobalMaxPool3D : public GlobalPooling {
+class HR_API GlobalMaxPooling3D : public GlobalPooling {
  public:
-  explicit GlobalMaxPool3D(bool keep_dims = false,
-                           std::string data_format = "channels_last");
+  explicit GlobalMaxPooling3D(bool keep_dims = false,
+                              std::string data_format = "channels_last");
 };
 // The mean over the steps that the mask shows, where there is one.
-class HR_API GlobalAveragePool1D : public GlobalPooling {
+class HR_API GlobalAveragePooling1D : public GlobalPooling {
  public:
-  explicit GlobalAveragePool1D(bool keep_dims = false,
-                               std::string data_format = "channels_last");
+  explicit GlobalAveragePooling1D(bool keep_dims = false,
+                                  std::string data_format = "channels_last");
 
  protected:
   Tensor Call(const Tensor& x, bool training) override;
@@ -108,15 +108,35 @@ class HR_API GlobalAveragePool1D : public GlobalPooling {
  private:
   bool keep_dims_, channels_first_;
 };
-class HR_API GlobalAveragePool2D : public GlobalPooling {
+class HR_API GlobalAveragePooling2D : public GlobalPooling {
  public:
-  explicit GlobalAveragePool2D(bool keep_dims = false,
-                               std::string data_format = "channels_last");
+  explicit GlobalAveragePooling2D(bool keep_dims = false,
+                                  std::string data_format = "channels_last");
 };
-class HR_API GlobalAveragePool3D : public GlobalPooling {
+class HR_API GlobalAveragePooling3D : public GlobalPooling {
  public:
-  explicit GlobalAveragePool3D(bool keep_dims = false,
-                               std::string data_format = "channels_last");
+  explicit GlobalAveragePooling3D(bool keep_dims = false,
+                                  std::string data_format = "channels_last");
 };
+
+// Keras' other names.
+using MaxPool1D = MaxPooling1D;
+using MaxPool2D = MaxPooling2D;
+using MaxPool3D = MaxPooling3D;
+using AvgPool1D = AveragePooling1D;
+using AvgPool2D = AveragePooling2D;
+using AvgPool3D = AveragePooling3D;
+using AveragePool1D = AveragePooling1D;
+using AveragePool2D = AveragePooling2D;
+using AveragePool3D = AveragePooling3D;
+using GlobalMaxPool1D = GlobalMaxPooling1D;
+using GlobalMaxPool2D = GlobalMaxPooling2D;
+using GlobalMaxPool3D = GlobalMaxPooling3D;
+using GlobalAvgPool1D = GlobalAveragePooling1D;
+using GlobalAvgPool2D = GlobalAveragePooling2D;
+using GlobalAvgPool3D = GlobalAveragePooling3D;
+using GlobalAveragePool1D = GlobalAveragePooling1D;
+using GlobalAveragePool2D = GlobalAveragePooling2D;
+using GlobalAveragePool3D = GlobalAveragePooling3D;
 
 }  // namespace headrace::tf::layers

@@ -25,15 +25,21 @@ struct RecurrentOptions {
   // All outputs, [n, steps, units], instead of the last, [n, units].
   bool return_sequences = false;
   bool go_backwards = false;
+  // Each batch begins with the states that the one before left, until
+  // reset_states; all batches have one size. The states are no part of
+  // checkpoints, as in Keras.
+  bool stateful = false;
   Regularizer kernel_regularizer, recurrent_regularizer, bias_regularizer;
   Constraint kernel_constraint, recurrent_constraint, bias_constraint;
+  Regularizer activity_regularizer;
 };
 
 // What recurrent layers share: a cell that is run over the second axis of [n,
 // steps, features]. Checkpoints know the weights as cell/kernel,
 // cell/recurrent_kernel and cell/bias. Where the inputs' mask, a bool [n,
 // steps], is false, states and outputs stay what they were; outputs of all
-// steps have the same mask.
+// steps have the same mask. Called with {inputs, states...}, they begin with
+// those states; Outputs() gives {output, states...}.
 class HR_API Recurrent : public Layer {
  public:
   struct Result {
@@ -48,6 +54,10 @@ class HR_API Recurrent : public Layer {
   // Initializers without seeds draw other values.
   virtual std::shared_ptr<Recurrent> Reversed() const = 0;
   bool return_sequences() const { return options_.return_sequences; }
+  // The states of a stateful layer, once it was called; and those states in
+  // their place, or zeros. kFailedPrecondition for layers that have none.
+  const std::vector<Variable>& states() const { return kept_; }
+  void reset_states(const std::vector<Tensor>& states = {});
 
  protected:
   // Bidirectional: outputs of masked steps are zeros.
@@ -57,7 +67,9 @@ class HR_API Recurrent : public Layer {
   Recurrent(std::string name, int64_t units, int64_t gates, int64_t states,
             RecurrentOptions options);
   void MakeWeights(const TensorShape& input) override;
-  Tensor Call(const Tensor& x, bool training) override;
+  Tensor CallAll(const std::vector<Tensor>& inputs, bool training) override;
+  std::vector<Tensor> CallMany(const std::vector<Tensor>& inputs,
+                               bool training) override;
   Tensor MaskFor(const std::vector<Tensor>& inputs) const override;
   RecurrentOptions ReversedOptions() const;
 
@@ -78,12 +90,15 @@ class HR_API Recurrent : public Layer {
  private:
   Result Scan(const Tensor& x, const std::vector<Tensor>& initial_states,
               const Tensor& mask, bool training);
+  Result RunAll(const std::vector<Tensor>& inputs, bool training);
+  void MakeStates(const Tensor& x);
 
   int64_t units_, gates_, states_;
   RecurrentOptions options_;
   bool zero_output_for_mask_ = false;
   Module& cell_;
   Variable kernel_, recurrent_kernel_, bias_;
+  std::vector<Variable> kept_;  // of a stateful layer
 };
 
 // activation(x @ kernel + h @ recurrent_kernel + bias); one state, the output.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "headrace/gradient.h"
 #include "headrace/tensor.h"
 #include "headrace/variable.h"
 
@@ -33,13 +34,12 @@ class HR_API GradientTape {
   GradientTape& operator=(const GradientTape&) = delete;
 
   void watch(const Tensor& t);
-  // d(sum of target)/d(source), one a source: a null Tensor where the target
-  // does not depend on it. Slices (of gathers) are made dense. Stops the
-  // recording unless persistent.
-  std::vector<Tensor> gradient(const Tensor& target,
-                               const std::vector<Source>& sources);
-  std::vector<Tensor> gradient(const Tensor& target,
-                               const std::vector<Variable>& sources);
+  // d(sum of target)/d(source), one a source: null where the target does not
+  // depend on it, slices where only some rows of a variable were looked up. The
+  // last form is always dense. Stops the recording unless persistent.
+  Gradients gradient(const Tensor& target, const std::vector<Source>& sources);
+  Gradients gradient(const Tensor& target,
+                     const std::vector<Variable>& sources);
   Tensor gradient(const Tensor& target, const Source& source);
 
  private:

@@ -54,7 +54,17 @@ struct FitOptions {
   int64_t initial_epoch = 0;
   // Components of elements that are the model's inputs; labels come behind.
   int64_t inputs = 1;
-  // Shown beside the loss; they are reset after each report.
+  // Of models with several outputs: the losses of the second output on.
+  // Elements have as many labels as there are outputs, and the total is the sum
+  // of the losses, each times its weight (1 where there are no weights).
+  std::vector<const losses::Loss*> more_losses;
+  std::vector<double> loss_weights;
+  // How much a sample of each class counts, by the class' number: labels are
+  // such numbers, or one value a class of which the greatest tells it. Times
+  // the sample's weight, where elements have weights. Not for several outputs.
+  std::vector<double> class_weights;
+  // Shown beside the loss; they are reset after each report. Of the first
+  // output.
   std::vector<metrics::Metric*> metrics;
   // Saves every so many steps and at the end; 0: after each epoch.
   CheckpointManager* manager = nullptr;
@@ -95,5 +105,22 @@ HR_API float Evaluate(layers::Layer& model, const losses::Loss& loss,
                       const data::Dataset& batches,
                       const std::vector<metrics::Metric*>& metrics = {},
                       int64_t inputs = 1);
+// The same of models with several outputs: inputs, losses and weights as in
+// `options`, of which nothing else is looked at but the metrics.
+HR_API float Evaluate(layers::Layer& model, const losses::Loss& loss,
+                      const data::Dataset& batches, const FitOptions& options);
+
+// What the model gives for all elements, one behind the other along the batch:
+// a tensor for each output. Components of elements behind the inputs are not
+// looked at. kInvalidArgument for a dataset without elements.
+HR_API std::vector<Tensor> PredictAll(layers::Layer& model,
+                                      const data::Dataset& batches,
+                                      int64_t inputs = 1);
+// Of models with one output.
+HR_API Tensor Predict(layers::Layer& model, const data::Dataset& batches,
+                      int64_t inputs = 1);
+// Of the rows of a tensor, so many at a time.
+HR_API Tensor Predict(layers::Layer& model, const Tensor& x,
+                      int64_t batch_size = 32);
 
 }  // namespace headrace::tf::train

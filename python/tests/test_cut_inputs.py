@@ -236,3 +236,22 @@ def test_summaries_and_events():
     data = summary.SerializeToString()
     merge = tf.raw_ops.MergeSummary
     refused(lambda d: merge(inputs=[data[:0], d]), data, most_read=1)
+
+
+def test_bools_of_other_bytes(tmp_path):
+    """What is no bool in memory is a true one: reading it as it is would be undefined."""
+    true = np.array([2, 0, 255], np.uint8).view(np.bool_)
+    proto = tf.make_tensor_proto([True, False, True])
+    del proto.bool_val[:]
+    proto.tensor_content = b"\2\0\xff"
+    v = tf.Variable(np.ones([70, 3], bool))
+    path = tf.train.Checkpoint(v=v).write(str(tmp_path / "c"))
+    for t in [
+        tf.constant(true),
+        tf.io.parse_tensor(proto.SerializeToString(), tf.bool),
+        tf.io.decode_raw(b"\2\0\xff", tf.bool),
+        tf.numpy_function(lambda: true, [], tf.bool),
+        tf.train.load_checkpoint(path).get_tensor("v/.ATTRIBUTES/VARIABLE_VALUE")[0],
+    ]:
+        assert set(np.asarray(t).view(np.uint8)) <= {0, 1}
+        assert tf.where(t).shape[0] == np.count_nonzero(t)

@@ -14,13 +14,6 @@ namespace {
 
 PyObject* converter = nullptr;
 
-bool CannotConvert(PyObject* o, DType d) {
-  std::string name(DTypeName(d));
-  PyErr_Format(PyExc_TypeError, "Cannot convert %R to EagerTensor of dtype %s",
-               o, name.c_str());
-  return false;
-}
-
 // A Python number or string of dtype d.
 bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
   DType d = wanted == DType::kInvalid ? own : wanted;
@@ -39,7 +32,7 @@ bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
     return true;
   }
   StatusOr<Tensor> t = Tensor::Allocate(d, Shape());
-  if (!t.ok() || !StoreScalar(o, *t, 0)) return CannotConvert(o, d);
+  if (!t.ok() || !StoreScalar(o, *t, 0)) return CannotConvert(o, o, d);
   *out = *std::move(t);
   return true;
 }
@@ -49,6 +42,26 @@ bool Attempt(PyObject* o, DType d, Tensor* out) {
   if (own != DType::kInvalid) return ScalarToTensor(o, own, d, out);
   if (IsArray(o) || IsNumpyScalar(o)) return ArrayToTensor(o, d, out);
   return SequenceToTensor(o, d, out);
+}
+
+// A ValueError that is set, about data that no tensor can hold, in the words of
+// graphs, which make constants by way of NumPy.
+void SayInGraphWords(PyObject* o) {
+  if (!PyErr_ExceptionMatches(PyExc_ValueError) || IsArray(o)) return;
+  PyErr_Clear();
+  if (IsSequence(o)) {
+    Ref numpy(PyImport_ImportModule("numpy"));
+    Ref array(numpy ? PyObject_CallMethod(numpy.get(), "array", "O", o)
+                    : nullptr);
+    if (!array) return;  // NumPy's own text, of rows of unequal lengths
+  }
+  PyErr_Format(
+      PyExc_TypeError,
+      "Failed to convert elements of %S to Tensor. Consider casting elements "
+      "to a supported type. See "
+      "https://www.tensorflow.org/api_docs/python/tf/dtypes for supported TF "
+      "dtypes.",
+      o);
 }
 
 bool IsPythonData(PyObject* o) {
@@ -77,6 +90,19 @@ bool CallConverter(PyObject* o, WantedType wanted, Value* out) {
 
 }  // namespace
 
+bool CannotConvert(PyObject* whole, PyObject* leaf, DType d) {
+  if (!CurrentEmitter()->is_eager()) {
+    Ref type(PyType_GetName(Py_TYPE(leaf)));
+    if (!type) return false;
+    PyErr_Format(PyExc_TypeError, "Expected %s, but got %S of type '%U'.",
+                 std::string(DTypePythonName(d)).c_str(), leaf, type.get());
+    return false;
+  }
+  PyErr_Format(PyExc_TypeError, "Cannot convert %R to EagerTensor of dtype %s",
+               whole, std::string(DTypeName(d)).c_str());
+  return false;
+}
+
 void SetConverter(PyObject* function) {
   Py_XINCREF(function);
   Py_XSETREF(converter, function);
@@ -87,7 +113,9 @@ bool ToTensor(PyObject* o, WantedType wanted, Tensor* out) {
     if (Attempt(o, wanted.hint, out)) return true;
     PyErr_Clear();
   }
-  return Attempt(o, wanted.required, out);
+  if (Attempt(o, wanted.required, out)) return true;
+  if (!CurrentEmitter()->is_eager()) SayInGraphWords(o);
+  return false;
 }
 
 bool ConstantValue(Tensor t, StringView name, Value* out) {

@@ -35,6 +35,10 @@ inline bool IsSequence(PyObject* o) {
   return PyList_Check(o) || PyTuple_Check(o);
 }
 
+// Raises TypeError in the words of eager code or of graphs: `whole` (or its
+// part `leaf`) is no value of dtype d. Returns false.
+bool CannotConvert(PyObject* whole, PyObject* leaf, DType d);
+
 // A (nested) list, tuple or range as a tensor; see ToTensor.
 bool SequenceToTensor(PyObject* o, DType required, Tensor* out);
 // True when some leaf of the nested sequence is not plain data (a tensor, a

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/bools.h"
+
 namespace headrace::bind {
 namespace {
 
@@ -268,6 +270,17 @@ DType ArrayDType(PyObject* array) {
   return d;
 }
 
+namespace {
+
+// Takes the values of an array of the tensor's dtype and size; a view of other
+// numbers as bools may hold any bytes.
+void CopyValues(PyArrayObject* from, Tensor* to) {
+  if (to->bytes()) std::memcpy(to->raw(), PyArray_DATA(from), to->bytes());
+  if (to->dtype() == DType::kBool) MakeBools(to->raw(), to->bytes());
+}
+
+}  // namespace
+
 bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
   Ref held = PyArray_Check(object)
                  ? Ref::Borrow(object)
@@ -300,7 +313,7 @@ bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
   if (descr == nullptr) return false;
   if (own == d && PyArray_ISCARRAY_RO(a)) {
     Py_DECREF(descr);
-    if (t->bytes()) std::memcpy(t->raw(), PyArray_DATA(a), t->bytes());
+    CopyValues(a, &*t);
     *out = *std::move(t);
     return true;
   }
@@ -309,8 +322,7 @@ bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
       a, descr,
       NPY_ARRAY_CARRAY_RO | NPY_ARRAY_FORCECAST | NPY_ARRAY_NOTSWAPPED));
   if (!cast) return false;
-  auto* c = reinterpret_cast<PyArrayObject*>(cast.get());
-  if (t->bytes()) std::memcpy(t->raw(), PyArray_DATA(c), t->bytes());
+  CopyValues(reinterpret_cast<PyArrayObject*>(cast.get()), &*t);
   *out = *std::move(t);
   return true;
 }
@@ -319,7 +331,9 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   auto* a = reinterpret_cast<PyArrayObject*>(array);
   const DType d =
       PyArray_Check(array) ? OfDescr(PyArray_DESCR(a)) : DType::kInvalid;
-  if (!IsPlain(d) || d == DType::kInvalid || !PyArray_ISCARRAY_RO(a)) {
+  // A bool's byte may be anything in an array.
+  if (!IsPlain(d) || d == DType::kInvalid || d == DType::kBool ||
+      !PyArray_ISCARRAY_RO(a)) {
     return ArrayToTensor(array, DType::kInvalid, out);
   }
   StatusOr<Shape> shape = Shape::Make(ShapeOf(a).dims());

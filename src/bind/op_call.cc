@@ -10,6 +10,7 @@
 #include "bind/numpy_array.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
+#include "bind/traced_errors.h"
 #include "bind/variable_object.h"
 #include "graph/graph.h"
 #include "op/registry.h"
@@ -220,6 +221,7 @@ OpCaller::OpCaller(const OpDef& def)
   for (const ArgDef& a : def.inputs) lists += a.is_list();
   simple_ = lists == 0;
   several_lists_ = lists > 1;
+  adds_ = def.name == "AddV2" || def.name == "Add";
   cache_.reserve(kMostCached);
 }
 
@@ -265,8 +267,10 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
     // An input converted before this one decides, then the default.
     wanted.hint = DefaultType(a.type_attr);
   }
-  // Upstream's fast path takes neither lists nor data for a fixed type.
-  if (IsSequence(o) || (a.type != DType::kInvalid && !IsVariable(o))) {
+  // Upstream's fast path takes neither lists nor text nor data for a fixed
+  // type.
+  if (IsSequence(o) || PyUnicode_Check(o) || PyBytes_Check(o) ||
+      (a.type != DType::kInvalid && !IsVariable(o))) {
     out->had_sequence = true;
   }
   Value v;
@@ -275,6 +279,7 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
     v = HandleOf(o);
     if (!v) return ReadVariable(o, &v);
   } else if (!ToValue(o, wanted, &v)) {
+    NameUnfitArgument(def_, a, o, wanted.required);
     return false;
   }
   out->Add(std::move(v));
@@ -324,6 +329,7 @@ bool OpCaller::ConvertList(int arg, PyObject* o, PyObject* const* attrs,
     if (!item) return false;
     if (!IsTensor(item.get())) {
       out->names->Argument(absl::StrCat(a.name, "_", i), item.get());
+      if (!IsVariable(item.get())) out->had_sequence = true;
     }
     if (a.type == DType::kResource && IsVariable(item.get())) {
       v = HandleOf(item.get());
@@ -377,10 +383,15 @@ bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
       if (!ConvertOne(i, o, attrs, out)) return false;
       continue;
     }
-    if (IsSequence(o)) out->had_sequence = true;
+    if (IsSequence(o) || PyUnicode_Check(o)) out->had_sequence = true;
     Value v;
     out->names->Argument(a.name, o);
-    if (!ToValue(o, {known, DType::kInvalid}, &v)) return false;
+    WantedType wanted{known, DType::kInvalid};
+    if (adds_ && i == 1) wanted = {DType::kInvalid, known};
+    if (!ToValue(o, wanted, &v)) {
+      NameUnfitArgument(def_, a, o, known);
+      return false;
+    }
     out->Add(std::move(v));
   }
   return true;
@@ -446,6 +457,10 @@ ResolvedOpPtr OpCaller::Resolve(const Arguments& a, PyObject* const* attrs,
   if (several_lists_) SetListAttrs(a, &map);
   StatusOr<ResolvedOpPtr> op = ResolveOp(def_, a.types, map);
   if (!op.ok()) {
+    if (!CurrentEmitter()->is_eager() &&
+        RaiseUnfitTypes(def_, a.types, a.lists, attrs)) {
+      return nullptr;
+    }
     RaiseOpError(op.status(), name, def_.name);
     return nullptr;
   }
@@ -470,6 +485,7 @@ PyObject* OpCaller::operator()(PyObject* const* inputs, PyObject* const* attrs,
   Arguments a;
   if (!Convert(inputs, attrs, name, &a)) return nullptr;
   bool named = name && name != Py_None;
+  a.had_sequence = a.had_sequence && !adds_;
   for (size_t i = 0; i < def_.attrs.size() && !a.had_sequence; ++i) {
     a.had_sequence = attrs[i] && def_.attrs[i].kind == AttrKind::kType &&
                      PyUnicode_Check(attrs[i]);

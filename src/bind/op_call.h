@@ -82,6 +82,7 @@ class OpCaller {
   std::string python_name_;
   bool simple_ = false;  // no list inputs
   bool several_lists_ = false;
+  bool adds_ = false;  // upstream converts x, then y with a hint, before the op
   std::vector<Cached> cache_;
   size_t next_ = 0;
   PyObject* tuple_type_ = nullptr;

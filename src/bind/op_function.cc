@@ -161,6 +161,11 @@ PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
   if (f.for_text && IsText(inputs[0])) [[unlikely]] {
     return (*f.for_text)(inputs, attrs, name);
   }
+  if (f.for_text && (name == nullptr || name == Py_None) && f.name == "add" &&
+      !CurrentEmitter()->is_eager()) {
+    static PyObject* added = PyUnicode_InternFromString("Add");  // in graphs
+    name = added;
+  }
   return (*f.caller)(inputs, attrs, name);
 }
 

@@ -62,14 +62,16 @@ PyObject* TryOther(PyObject* other, const char* reflected) {
 }
 
 // Converts the foreign operand: on the right the tensor's dtype is a hint, on
-// the left a demand, as upstream has it.
-bool Operands(PyObject* x, PyObject* y, PyObject* name, Ref* left, Ref* right) {
+// the left a demand, as upstream has it. `raw`: what is on the right stays as
+// it is, for the op to convert.
+bool Operands(PyObject* x, PyObject* y, PyObject* name, Ref* left, Ref* right,
+              bool raw = false) {
   Value v;
   ArgumentScope names(name, "op");
   names.Argument(Known(x) ? "y" : "x", Known(x) ? y : x);
   if (Known(x)) {
     *left = Ref::Borrow(x);
-    if (Known(y)) {
+    if (Known(y) || raw) {
       *right = Ref::Borrow(y);
       return true;
     }
@@ -87,6 +89,7 @@ struct Operator {
   const char* op;
   const char* name;       // in graphs
   const char* reflected;  // "__radd__"
+  bool hints = false;     // x's dtype is but a hint for y
   OpCaller* caller = nullptr;
   PyObject* name_object = nullptr;
 };
@@ -107,10 +110,12 @@ PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
     return CallBinary(o.caller, o.op, x, y, name);
   }
   Ref left, right;
-  if (!Operands(x, y, name, &left, &right)) {
+  if (!Operands(x, y, name, &left, &right, !o.hints)) {
     return TryOther(Known(x) ? y : x, o.reflected);
   }
-  return CallBinary(o.caller, o.op, left.get(), right.get(), name);
+  PyObject* z = CallBinary(o.caller, o.op, left.get(), right.get(), name);
+  if (z != nullptr || Known(y) || o.hints) return z;
+  return TryOther(y, o.reflected);
 }
 
 bool IsBool(PyObject* o) {
@@ -135,7 +140,7 @@ PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
 PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
                   PyObject* y) {
   Ref left, right;
-  if (!Operands(x, y, NameOf(bitwise), &left, &right)) {
+  if (!Operands(x, y, NameOf(bitwise), &left, &right, /*raw=*/true)) {
     return TryOther(Known(x) ? y : x, bitwise.reflected);
   }
   bool is_bool =
@@ -186,8 +191,8 @@ bool IsText(PyObject* o) {
 }
 
 PyObject* AddTensors(PyObject* x, PyObject* y) {
-  static Operator add{"AddV2", "add", "__radd__"};
-  static Operator join{"Add", "add", "__radd__"};
+  static Operator add{"AddV2", "add", "__radd__", true};
+  static Operator join{"Add", "add", "__radd__", true};
   PyObject* known = Known(x) ? x : y;
   return Binary(DTypeOfOperand(known) == DType::kString ? join : add, x, y);
 }
@@ -197,13 +202,22 @@ PyObject* SubtractTensors(PyObject* x, PyObject* y) {
 }
 PyObject* MultiplyTensors(PyObject* x, PyObject* y) {
   static Operator o{"Mul", "mul", "__rmul__"};
+  static PyObject* of_bools = nullptr;
+  if (IsBool(x) || IsBool(y)) [[unlikely]] {
+    return CallPython(of_bools, "multiply_bools", x, y, o.reflected);
+  }
   return Binary(o, x, y);
 }
 PyObject* DivideTensors(PyObject* x, PyObject* y) {
   static Operator o{"RealDiv", "truediv", "__rtruediv__"};
   static PyObject* general = nullptr;
-  PyObject* t = IsTensor(x) ? x : y;
-  if (IsTensor(t) && IsFloating(ValueOf(t).dtype())) return Binary(o, x, y);
+  PyObject *t = IsTensor(x) ? x : y, *other = IsTensor(x) ? y : x;
+  const bool plain = PyFloat_CheckExact(other) || PyLong_CheckExact(other) ||
+                     (IsTensor(other) && IsTensor(t) &&
+                      ValueOf(t).dtype() == ValueOf(other).dtype());
+  if (plain && IsTensor(t) && IsFloating(ValueOf(t).dtype())) {
+    return Binary(o, x, y);
+  }
   return CallPython(general, "truediv", x, y, o.reflected);
 }
 PyObject* FloorDivideTensors(PyObject* x, PyObject* y) {

@@ -171,11 +171,7 @@ bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {
     if (StoreScalar(leaf, *t, i++)) return true;
     if (PyErr_Occurred()) return false;
     if (required == DType::kInvalid) return MixedTypes();
-    std::string name(DTypeName(d));
-    PyErr_Format(PyExc_TypeError,
-                 "Cannot convert %R to EagerTensor of dtype %s", o,
-                 name.c_str());
-    return false;
+    return CannotConvert(o, leaf, d);
   });
   if (ok) *out = *std::move(t);
   return ok;

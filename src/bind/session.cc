@@ -68,6 +68,7 @@ class SessionCore {
       : graph_(g.graph()), caller_(graph_->library()) {
     services_.resources = &resources_;
     services_.functions = &caller_;
+    services_.cancellation = &closing_;
   }
 
   // One tensor fetched with tensors fed; NotImplemented for all else.
@@ -138,7 +139,9 @@ class SessionCore {
     return nb::make_tuple(out, steps.ToPython());
   }
 
+  // Runs that are under way, perhaps waiting at a queue, end with Cancelled.
   void Close() {
+    closing_.Cancel();
     plans_.clear();
     resources_.Clear();
   }
@@ -198,9 +201,10 @@ class SessionCore {
         const auto most = std::chrono::hours(24 * 365);
         CancellationToken token(
             Clock::now() +
-            std::min<Clock::duration>(
-                most, std::chrono::milliseconds(
-                          std::min<int64_t>(timeout_ms, int64_t{1} << 40))));
+                std::min<Clock::duration>(
+                    most, std::chrono::milliseconds(
+                              std::min<int64_t>(timeout_ms, int64_t{1} << 40))),
+            &closing_);
         RunServices services = services_;
         services.cancellation = &token;
         s = plan.Run(services, feeds, &results, timeline);
@@ -216,6 +220,7 @@ class SessionCore {
   std::shared_ptr<Graph> graph_;
   LibraryCaller caller_;
   ResourceManager resources_;
+  CancellationToken closing_;
   RunServices services_;
   absl::flat_hash_map<PlanKey, std::shared_ptr<Executable>> plans_;
   PlanKey last_key_;

@@ -260,14 +260,18 @@ PyType_Slot Slot(int id, F* f) {
   return {id, reinterpret_cast<void*>(f)};
 }
 
-PyTypeObject* MakeType(const char* name, PyType_Slot* slots,
-                       PyTypeObject* base) {
+// `shown`: how Python's own messages call the type ("'...' object does not
+// support item assignment"), as upstream's types have it.
+PyTypeObject* MakeType(const char* name, PyType_Slot* slots, PyTypeObject* base,
+                       const char* shown = nullptr) {
   PyType_Spec spec = {
       name, sizeof(TensorObject), 0,
       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
   Ref bases(base ? PyTuple_Pack(1, base) : nullptr);
-  return reinterpret_cast<PyTypeObject*>(
+  auto* type = reinterpret_cast<PyTypeObject*>(
       PyType_FromSpecWithBases(&spec, bases.get()));
+  if (type != nullptr && shown != nullptr) type->tp_name = shown;
+  return type;
 }
 
 }  // namespace
@@ -324,8 +328,10 @@ bool AddTensorTypes(PyObject* module) {
                             {0, nullptr}};
   tensor_type = MakeType("headrace.Tensor", base, nullptr);
   if (tensor_type == nullptr) return false;
-  eager_type = MakeType("headrace.EagerTensor", eager, tensor_type);
-  symbolic_type = MakeType("headrace.SymbolicTensor", symbolic, tensor_type);
+  eager_type = MakeType("headrace.EagerTensor", eager, tensor_type,
+                        "tensorflow.python.framework.ops.EagerTensor");
+  symbolic_type = MakeType("headrace.SymbolicTensor", symbolic, tensor_type,
+                           "SymbolicTensor");
   for (auto [name, type] :
        {std::pair{"Tensor", tensor_type}, std::pair{"EagerTensor", eager_type},
         std::pair{"SymbolicTensor", symbolic_type}}) {

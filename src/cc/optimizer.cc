@@ -1,6 +1,8 @@
 // What optimizers share: numbers, slots, limits of gradients.
 #include "headrace/optimizer.h"
 
+#include <algorithm>
+
 #include "cc/compose.h"
 #include "train/trackable.h"
 
@@ -114,6 +116,7 @@ void Optimizer::Build(const std::vector<Variable>& variables) {
   for (const Variable& v : variables) {
     if (slots_.emplace(KeyOf(v), Slots{v, {}}).second) fresh.push_back(v);
   }
+  if (!fresh.empty()) MakeVariables(fresh[0].dtype());
   for (const auto& group : SlotGroups()) {
     for (const Variable& v : fresh) {
       for (const std::string& name : group) AddSlot(v, name);
@@ -121,29 +124,55 @@ void Optimizer::Build(const std::vector<Variable>& variables) {
   }
 }
 
-std::vector<Tensor> Optimizer::Limited(std::vector<Tensor> gradients) const {
+// Of slices the values are limited, as upstream does.
+Gradients Optimizer::Limited(Gradients gradients) const {
+  if (!options_.clipvalue && !options_.clipnorm && !options_.global_clipnorm) {
+    return gradients;
+  }
+  std::vector<Tensor> parts;
+  for (const Gradient& g : gradients) {
+    parts.push_back(g.is_slices() ? g.values() : g.dense());
+  }
   if (options_.clipvalue) {
     const double limit = *options_.clipvalue;
-    for (Tensor& g : gradients) g = internal::ClipByValue(g, -limit, limit);
+    for (Tensor& g : parts) g = internal::ClipByValue(g, -limit, limit);
   } else if (options_.clipnorm) {
-    for (Tensor& g : gradients) {
-      g = internal::ClipByNorm(g, *options_.clipnorm);
-    }
-  } else if (options_.global_clipnorm) {
-    gradients =
-        internal::ClipByGlobalNorm(gradients, *options_.global_clipnorm);
+    for (Tensor& g : parts) g = internal::ClipByNorm(g, *options_.clipnorm);
+  } else {
+    parts = internal::ClipByGlobalNorm(parts, *options_.global_clipnorm);
+  }
+  for (size_t i = 0; i < parts.size(); ++i) {
+    Gradient& g = gradients[i];
+    g = g.is_slices() ? Gradient(parts[i], g.indices(), g.dense_shape())
+                      : Gradient(parts[i]);
   }
   return gradients;
 }
 
-void Optimizer::Apply(const std::vector<Tensor>& gradients,
+void Optimizer::ExcludeFromWeightDecay(const std::vector<Variable>& variables) {
+  without_decay_.insert(without_decay_.end(), variables.begin(),
+                        variables.end());
+}
+
+bool Optimizer::Decays(const Variable& variable) const {
+  if (!options_.weight_decay || *options_.weight_decay == 0) return false;
+  return std::find(without_decay_.begin(), without_decay_.end(), variable) ==
+         without_decay_.end();
+}
+
+void Optimizer::UpdateSlices(const Gradient& slices, const Variable& variable,
+                             const Coefficients& known) {
+  Update(slices.dense(), variable, known);
+}
+
+void Optimizer::Apply(const Gradients& gradients,
                       const std::vector<Variable>& variables) {
   if (gradients.size() != variables.size()) {
     Throw(ErrorCode::kInvalidArgument,
           absl::StrCat("an optimizer was given ", gradients.size(),
                        " gradients for ", variables.size(), " variables"));
   }
-  std::vector<Tensor> kept;
+  Gradients kept;
   std::vector<Variable> changed;
   for (size_t i = 0; i < gradients.size(); ++i) {
     if (!gradients[i]) continue;
@@ -164,14 +193,19 @@ void Optimizer::Apply(const std::vector<Tensor>& gradients,
     if (known == shared.end()) {
       known = shared.emplace(dtype, Prepare(dtype)).first;
     }
-    if (options_.weight_decay && *options_.weight_decay != 0) {
+    if (Decays(v)) {
       const Tensor step = internal::Number(dtype, *options_.weight_decay) *
                           known->second.at("lr");
       v.assign_sub(v.value() * step);
     }
-    Update(kept[i], v, known->second);
+    if (kept[i].is_slices()) {
+      UpdateSlices(kept[i], v, known->second);
+    } else {
+      Update(kept[i].dense(), v, known->second);
+    }
     if (v.constraint()) v.assign(v.constraint()(v.value()));
   }
+  Finish(shared.at(changed[0].dtype()));
   iterations_.assign_add(Tensor(int64_t{1}));
 }
 

@@ -10,6 +10,19 @@ namespace {
 
 using Groups = std::vector<std::vector<std::string>>;
 
+struct Rows {
+  Tensor values, indices;
+};
+// Slices with equal indices added.
+Rows SummedRows(const Gradient& g) {
+  const std::vector<Tensor> unique = internal::OpAll("Unique", {g.indices()});
+  const Tensor count = Op("StridedSlice",
+                          {internal::ShapeOf(unique[0]), internal::Ints({0}),
+                           internal::Ints({1}), internal::Ints({1})},
+                          {{"shrink_axis_mask", 1}});
+  return {Op("UnsortedSegmentSum", {g.values(), unique[1], count}), unique[0]};
+}
+
 }  // namespace
 
 SGD::SGD(LearningRate learning_rate, double momentum, bool nesterov,
@@ -42,6 +55,17 @@ void SGD::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
                   {v.handle(), slot(v, "momentum").handle(), k.at("lr"), g,
                    k.at("momentum")},
                   {{"use_nesterov", nesterov_}});
+}
+
+void SGD::UpdateSlices(const Gradient& g, const Variable& v,
+                       const Coefficients& k) {
+  if (momentum_ != 0) {
+    Optimizer::UpdateSlices(g, v, k);
+    return;
+  }
+  internal::OpAll("ResourceScatterAdd",
+                  {v.handle(), g.indices(), -k.at("lr") * g.values()},
+                  {{"dtype", internal::Core(v.dtype())}});
 }
 
 Adam::Adam(std::string name, LearningRate learning_rate, double beta_1,
@@ -170,6 +194,14 @@ void Adagrad::Update(const Tensor& g, const Variable& v,
                    k.at("epsilon"), g});
 }
 
+void Adagrad::UpdateSlices(const Gradient& g, const Variable& v,
+                           const Coefficients& k) {
+  const Rows rows = SummedRows(g);
+  internal::OpAll("ResourceSparseApplyAdagradV2",
+                  {v.handle(), slot(v, "accumulator").handle(), k.at("lr"),
+                   k.at("epsilon"), rows.values, rows.indices});
+}
+
 Ftrl::Ftrl(LearningRate learning_rate, FtrlOptions ftrl,
            OptimizerOptions options)
     : Optimizer(
@@ -211,6 +243,117 @@ void Ftrl::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
                   {v.handle(), slot(v, "accumulator").handle(),
                    slot(v, "linear").handle(), g, k.at("lr"), k.at("l1"),
                    k.at("l2"), k.at("l2_shrinkage"), k.at("lr_power")});
+}
+
+void Ftrl::UpdateSlices(const Gradient& g, const Variable& v,
+                        const Coefficients& k) {
+  const Rows rows = SummedRows(g);
+  internal::OpAll(
+      "ResourceSparseApplyFtrlV2",
+      {v.handle(), slot(v, "accumulator").handle(), slot(v, "linear").handle(),
+       rows.values, rows.indices, k.at("lr"), k.at("l1"), k.at("l2"),
+       k.at("l2_shrinkage"), k.at("lr_power")});
+}
+
+Adadelta::Adadelta(LearningRate learning_rate, double rho, double epsilon,
+                   OptimizerOptions options)
+    : Optimizer("Adadelta", std::move(learning_rate), {{"rho", rho}}, options),
+      epsilon_(epsilon) {}
+
+Groups Adadelta::SlotGroups() const { return {{"accum_grad", "accum_var"}}; }
+
+Optimizer::Coefficients Adadelta::Prepare(DType dtype) const {
+  return {{"lr", Rate(dtype)},
+          {"rho", Number("rho", dtype)},
+          {"epsilon", internal::Number(dtype, epsilon_)}};
+}
+
+void Adadelta::Update(const Tensor& g, const Variable& v,
+                      const Coefficients& k) {
+  internal::OpAll("ResourceApplyAdadelta",
+                  {v.handle(), slot(v, "accum_grad").handle(),
+                   slot(v, "accum_var").handle(), k.at("lr"), k.at("rho"),
+                   k.at("epsilon"), g});
+}
+
+Adamax::Adamax(LearningRate learning_rate, double beta_1, double beta_2,
+               double epsilon, OptimizerOptions options)
+    : Optimizer("Adamax", std::move(learning_rate),
+                {{"beta_1", beta_1}, {"beta_2", beta_2}}, options),
+      epsilon_(epsilon) {}
+
+Groups Adamax::SlotGroups() const { return {{"m", "v"}}; }
+
+Optimizer::Coefficients Adamax::Prepare(DType dtype) const {
+  const Tensor step = internal::Cast(iterations().value() + 1, dtype);
+  const Tensor beta_1 = Number("beta_1", dtype);
+  return {{"lr", Rate(dtype)},
+          {"beta1", beta_1},
+          {"beta2", Number("beta_2", dtype)},
+          {"beta1_power", Op("Pow", {beta_1, step})},
+          {"epsilon", internal::Number(dtype, epsilon_)}};
+}
+
+void Adamax::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
+  std::vector<Tensor> inputs = {v.handle(), slot(v, "m").handle(),
+                                slot(v, "v").handle()};
+  for (const char* name : {"beta1_power", "lr", "beta1", "beta2", "epsilon"}) {
+    inputs.push_back(k.at(name));
+  }
+  inputs.push_back(g);
+  internal::OpAll("ResourceApplyAdaMax", inputs);
+}
+
+Nadam::Nadam(LearningRate learning_rate, double beta_1, double beta_2,
+             double epsilon, OptimizerOptions options)
+    : Optimizer("Nadam", std::move(learning_rate),
+                {{"beta_1", beta_1}, {"beta_2", beta_2}}, options),
+      epsilon_(epsilon) {}
+
+Groups Nadam::SlotGroups() const { return {{"m", "v"}}; }
+
+void Nadam::MakeVariables(DType dtype) {
+  if (product_) return;
+  internal::Outside outside;
+  product_ = Track("_u_product", Variable(internal::Number(dtype, 1),
+                                          "_u_product", /*trainable=*/false));
+}
+
+Optimizer::Coefficients Nadam::Prepare(DType dtype) const {
+  const Tensor step = internal::Cast(iterations().value() + 1, dtype);
+  const Tensor beta_1 = Number("beta_1", dtype);
+  const Tensor beta_2 = Number("beta_2", dtype);
+  const auto momentum_at = [&](const Tensor& at) {
+    const Tensor power = Op("Pow", {internal::Number(dtype, 0.96), 1.0 * at});
+    return beta_1 * (1.0 - 0.5 * power);
+  };
+  const Tensor now = momentum_at(step), following = momentum_at(step + 1.0);
+  const Tensor product = internal::Cast(product_, dtype) * now;
+  return {{"lr", Rate(dtype)},
+          {"beta1", beta_1},
+          {"beta2", beta_2},
+          {"gradient_scale", (1.0 - now) / (1.0 - product)},
+          {"m_scale", following / (1.0 - product * following)},
+          {"v_scale", 1.0 / (1.0 - Op("Pow", {beta_2, step}))},
+          {"epsilon", internal::Number(dtype, epsilon_)},
+          {"product", product}};
+}
+
+void Nadam::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
+  const Tensor &beta_1 = k.at("beta1"), &beta_2 = k.at("beta2");
+  const Variable slot_m = slot(v, "m"), slot_v = slot(v, "v");
+  const Tensor m = beta_1 * slot_m.value() + (1.0 - beta_1) * g;
+  const Tensor squares =
+      beta_2 * slot_v.value() + (1.0 - beta_2) * Op("Square", {g});
+  slot_m.assign(m);
+  slot_v.assign(squares);
+  const Tensor mean = m * k.at("m_scale") + g * k.at("gradient_scale");
+  v.assign_sub(k.at("lr") * mean /
+               (Op("Sqrt", {squares * k.at("v_scale")}) + k.at("epsilon")));
+}
+
+void Nadam::Finish(const Coefficients& known) {
+  product_.assign(internal::Cast(known.at("product"), product_.dtype()));
 }
 
 }  // namespace headrace::tf

@@ -78,12 +78,51 @@ LearningRate CosineDecay(double rate, double decay_steps, double alpha,
   });
 }
 
+LearningRate InverseTimeDecay(double rate, double decay_steps,
+                              double decay_rate, bool staircase) {
+  CheckSteps(decay_steps, "decay_steps");
+  return LearningRate([=](const Tensor& step) {
+    Tensor p = AsFloat(step) / F(decay_steps);
+    if (staircase) p = Op("Floor", {p});
+    return F(rate) / (1.0 + F(decay_rate) * p);
+  });
+}
+
+LearningRate CosineDecayRestarts(double rate, double first_decay_steps,
+                                 double t_mul, double m_mul, double alpha) {
+  CheckSteps(first_decay_steps, "first_decay_steps");
+  CheckSteps(t_mul, "t_mul");
+  return LearningRate([=](const Tensor& step) {
+    Tensor done = AsFloat(step) / F(first_decay_steps), restarts;
+    if (t_mul == 1) {
+      restarts = Op("Floor", {done});
+      done = done - restarts;
+    } else {
+      const Tensor times = F(t_mul);
+      restarts = Op("Floor", {Op("Log", {1.0 - done * (1.0 - times)}) /
+                              Op("Log", {times})});
+      const Tensor longer = Op("Pow", {times, restarts});
+      done = (done - (1.0 - longer) / (1.0 - times)) / longer;
+    }
+    const Tensor wave = 0.5 * (1.0 + Op("Cos", {F(std::numbers::pi) * done}));
+    const Tensor scaled = Op("Pow", {F(m_mul), restarts}) * wave;
+    return F(rate) * ((1 - alpha) * scaled + alpha);
+  });
+}
+
 LearningRate PolynomialDecay(double rate, double decay_steps, double end_rate,
-                             double power) {
+                             double power, bool cycle) {
   CheckSteps(decay_steps, "decay_steps");
   return LearningRate([=](const Tensor& given) {
-    const Tensor whole = F(decay_steps), end = F(end_rate);
-    const Tensor step = Op("Minimum", {AsFloat(given), whole});
+    Tensor whole = F(decay_steps), step = AsFloat(given);
+    const Tensor end = F(end_rate);
+    if (cycle) {
+      const Tensor times = Op("SelectV2", {Op("Equal", {step, F(0)}), F(1),
+                                           Op("Ceil", {step / whole})});
+      whole = whole * times;
+    } else {
+      step = Op("Minimum", {step, whole});
+    }
     const Tensor left = Op("Pow", {1.0 - step / whole, F(power)});
     return (F(rate) - end) * left + end;
   });

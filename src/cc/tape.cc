@@ -24,30 +24,47 @@ void GradientTape::watch(const Tensor& t) {
   state_->tape.Watch(Access::ValueOf(t));
 }
 
-std::vector<Tensor> GradientTape::gradient(const Tensor& target,
-                                           const std::vector<Source>& sources) {
+Tensor Gradient::dense() const {
+  if (!is_slices()) return dense_;
+  const auto value_of = [](const Tensor& t) {
+    return t ? Access::ValueOf(t) : Value();
+  };
+  OpScope scope;
+  Value dense = Densify(scope, {Value(), value_of(values_), value_of(indices_),
+                                value_of(dense_shape_)});
+  Check(scope.status());
+  return Access::Wrap(std::move(dense));
+}
+
+Gradients GradientTape::gradient(const Tensor& target,
+                                 const std::vector<Source>& sources) {
   if (!state_->tape.persistent()) state_->tape.Stop();
   std::vector<Value> values;
   for (const Source& s : sources) values.push_back(Access::ValueOf(s.tensor()));
-  std::vector<Gradient> found =
+  const std::vector<headrace::Gradient> found =
       Check(state_->tape.Gradients({Access::ValueOf(target)}, values, {}));
-  std::vector<Tensor> out;
-  OpScope scope;
-  for (const Gradient& g : found) {
-    Value dense = Densify(scope, g);
-    Check(scope.status());
-    out.push_back(dense ? Access::Wrap(std::move(dense)) : Tensor());
+  const auto tensor = [](const Value& v) {
+    return v ? Access::Wrap(v) : Tensor();
+  };
+  Gradients out;
+  for (const headrace::Gradient& g : found) {
+    if (g.is_slices()) {
+      out.push_back(
+          {tensor(g.values), tensor(g.indices), tensor(g.dense_shape)});
+    } else {
+      out.push_back(tensor(g.dense));
+    }
   }
   return out;
 }
 
-std::vector<Tensor> GradientTape::gradient(
-    const Tensor& target, const std::vector<Variable>& sources) {
+Gradients GradientTape::gradient(const Tensor& target,
+                                 const std::vector<Variable>& sources) {
   return gradient(target, std::vector<Source>(sources.begin(), sources.end()));
 }
 
 Tensor GradientTape::gradient(const Tensor& target, const Source& source) {
-  return gradient(target, std::vector<Source>{source})[0];
+  return gradient(target, std::vector<Source>{source})[0].dense();
 }
 
 }  // namespace headrace::tf

@@ -1,5 +1,6 @@
 #include "data/element_codec.h"
 
+#include "base/bools.h"
 #include "base/coding.h"
 #include "data/source/elements.h"
 
@@ -123,6 +124,7 @@ StatusOr<Tensor> DecodeComponent(StringView* in, int depth) {
   if (IsPlain(type)) {
     if (!GetBytes(in, t.bytes(), &bytes)) return Damaged();
     if (!bytes.empty()) std::memcpy(t.raw(), bytes.data(), bytes.size());
+    if (type == DType::kBool) MakeBools(t.raw(), bytes.size());
     return t;
   }
   if (type == DType::kVariant) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/bools.h"
 #include "base/files.h"
 #include "formats/checkpoint_writer.h"
 #include "formats/element_size.h"
@@ -83,6 +84,10 @@ StatusOr<std::unique_ptr<CheckpointReader>> CheckpointReader::Open(
       }
     }
   }
+  if (files.empty()) {  // a pattern, as sharded Savers give it
+    auto matches = MatchPaths(fs, prefix);
+    if (matches.ok()) files = *std::move(matches);
+  }
   if (files.empty()) {
     return NotFound(
         "Unsuccessful TensorSliceReader constructor: Failed to find any "
@@ -138,7 +143,7 @@ Status CheckpointReader::ReadBox(StringView key, const CheckpointTensor& tensor,
   // Slices that overlap could leave a gap: let it hold no stray bytes.
   if (tensor.slices.size() > 1) std::memset(out.data(), 0, out.size());
   std::string piece;
-  return ForEachPart(
+  HR_RETURN_IF_ERROR(ForEachPart(
       key, tensor, target,
       [&](int part, const TensorSlice& box, int64_t common) -> Status {
         HR_ASSIGN_OR_RETURN(const int64_t stored,
@@ -166,7 +171,9 @@ Status CheckpointReader::ReadBox(StringView key, const CheckpointTensor& tensor,
                           piece.data() + from * element, count * element);
             });
         return OkStatus();
-      });
+      }));
+  if (tensor.dtype == tensorflow::DT_BOOL) MakeBools(out.data(), out.size());
+  return OkStatus();
 }
 
 StatusOr<std::vector<std::string>> CheckpointReader::ReadStrings(

@@ -1,5 +1,6 @@
 // Shapes and small constants of nodes, as they are added.
 #include "graph/builder.h"
+#include "graph/shape_error.h"
 #include "op/kernel.h"
 #include "op/registry.h"
 #include "op/shape_context.h"
@@ -187,7 +188,9 @@ Status InferNode(Node* n) {
     if (any_handle) c.set_input_handles(handles);
     PartialArg arg{n};
     c.set_partial_shapes(PartialOfInput, &arg);
-    HR_RETURN_IF_ERROR(n->def().shape_fn(c));
+    Status fits = n->def().shape_fn(c);
+    if (!fits.ok()) return ShapeErrorInGraph(*n, c, fits);
+    HR_RETURN_IF_ERROR(CheckShapesInGraph(*n, c));
     for (int i = 0; i < n->num_outputs(); ++i) {
       n->set_output_shape(i, c.output(i));
       if (auto h = c.output_handle(i)) n->set_output_handle(i, std::move(h));

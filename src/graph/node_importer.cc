@@ -174,6 +174,16 @@ bool NodeImporter::IsLoopMerge(const Item& item) const {
   return false;
 }
 
+void NodeImporter::Prefetch(size_t item) const {
+  constexpr size_t kText = 16, kPlace = 6;  // items ahead
+  if (item + kText < items_.size()) {
+    __builtin_prefetch(items_[item + kText].text->name.data());
+  }
+  if (prefix.empty() && item + kPlace < items_.size()) {
+    graph_->PrefetchName(items_[item + kPlace].text->name);
+  }
+}
+
 // Adds nodes after their inputs, otherwise in their own order. The values of
 // a loop's next iteration come later than the Merge that takes them.
 Status NodeImporter::AddInOrder() {
@@ -184,7 +194,10 @@ Status NodeImporter::AddInOrder() {
     }
   }
   if (in_order) {
-    for (Item& item : items_) HR_RETURN_IF_ERROR(AddNode(item));
+    for (size_t i = 0; i < items_.size(); ++i) {
+      Prefetch(i);
+      HR_RETURN_IF_ERROR(AddNode(items_[i]));
+    }
     return OkStatus();
   }
   std::vector<std::vector<int>> users(items_.size());
@@ -237,7 +250,8 @@ StatusOr<std::string> NodeImporter::NameFor(StringView name) {
   std::string full = absl::StrCat(prefix, name);
   if (in_function) return full;
   if (uniquify_names) return graph_->UniqueName(full);
-  if (graph_->FindNode(full)) {
+  // (Names were seen to be unique among themselves.)
+  if (!into_empty_ && graph_->FindNode(full)) {
     return InvalidArgument("Node name '", full,
                            "' already exists in the Graph");
   }
@@ -314,6 +328,7 @@ Status NodeImporter::SetBackEdges(Item& item) {
 
 Status NodeImporter::Add(const NodeTexts& texts) {
   texts_ = &texts;
+  into_empty_ = graph_->num_nodes() == 0;
   HR_RETURN_IF_ERROR(Index());
   graph_->Reserve(static_cast<int>(items_.size()));
   return AddInOrder();

@@ -84,8 +84,11 @@ class NodeImporter {
   Status ReadAttrs(const tensorflow::NodeDef& def, OpUse* use);
   StatusOr<std::string> NameFor(StringView name);
   absl::Span<const Input> InputsOf(const Item& item) const;
+  // Brings what AddNode will need of an item some places on nearer.
+  void Prefetch(size_t item) const;
 
   Graph* graph_;
+  bool into_empty_ = false;  // the graph had no nodes
   const int producer_;
   const FunctionLibrary* functions_;
   const NodeTexts* texts_ = nullptr;

@@ -27,7 +27,7 @@ std::string ArgsText(const std::vector<ArgDef>& args) {
   });
 }
 
-// Defaults, in upstream's text.
+// Values of attributes, in upstream's text.
 struct DefaultText {
   std::string operator()(const auto& v) const {
     return AttrToString(AttrValue(v));
@@ -42,6 +42,18 @@ struct DefaultText {
   std::string operator()(const std::vector<DType>& v) const {
     return absl::StrCat("[", TypesText(v), "]");
   }
+  std::string operator()(const std::vector<Shape>& v) const {
+    return absl::StrCat("[",
+                        absl::StrJoin(v, ", ",
+                                      [](std::string* out, const Shape& s) {
+                                        out->append(s.ToString());
+                                      }),
+                        "]");
+  }
+  std::string operator()(const Tensor& v) const {
+    return absl::StrCat("Tensor<type: ", DTypeName(v.dtype()),
+                        " shape: ", v.shape().ToString(), ">");
+  }
   std::string operator()(std::monostate) const { return ""; }
   static std::string TypesText(const std::vector<DType>& types) {
     return absl::StrJoin(types, ", ", [](std::string* out, DType d) {
@@ -53,10 +65,7 @@ struct DefaultText {
 std::string AttrText(const AttrDef& a) {
   std::string out = absl::StrCat("; attr=", a.name, ":", AttrKindName(a.kind));
   if (a.has_default) {
-    absl::StrAppend(
-        &out, ",default=",
-        std::visit(DefaultText{},
-                   static_cast<const AttrValue::variant&>(a.default_value)));
+    absl::StrAppend(&out, ",default=", AttrValueText(a.default_value));
   }
   if (a.has_minimum) absl::StrAppend(&out, ",min=", a.minimum);
   if (!a.allowed_types.empty()) {
@@ -70,6 +79,10 @@ std::string AttrText(const AttrDef& a) {
 }
 
 }  // namespace
+
+std::string AttrValueText(const AttrValue& v) {
+  return std::visit(DefaultText{}, static_cast<const AttrValue::variant&>(v));
+}
 
 std::string OpDefSummary(const OpDef& def) {
   std::string out =

@@ -11,4 +11,8 @@ namespace headrace {
 // upstream's form.
 std::string OpDefSummary(const OpDef& def);
 
+// An attribute's value in upstream's text: "DT_FLOAT", "\"SAME\"", "[1, 2]",
+// "[2,?]" (a shape), "Tensor<type: float shape: [2]>".
+std::string AttrValueText(const AttrValue& v);
+
 }  // namespace headrace

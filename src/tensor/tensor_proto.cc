@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/bools.h"
 #include "tensor/variant_codec.h"
 #include "tensorflow/core/framework/resource_handle.pb.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -294,11 +295,7 @@ StatusOr<Tensor> TensorFromProto(const TensorProto& proto) {
     }
   } else if (plain) {
     std::memcpy(t.raw(), content.data(), content.size());
-    if (dtype == DType::kBool) {
-      for (auto& byte : absl::MakeSpan(t.data<uint8_t>(), bytes)) {
-        byte = byte != 0;
-      }
-    }
+    if (dtype == DType::kBool) MakeBools(t.raw(), bytes);
   } else if (dtype == DType::kVariant) {
     HR_RETURN_IF_ERROR(ReadVariantContent(proto, t));
   } else if (dtype != DType::kString ||

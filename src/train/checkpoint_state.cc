@@ -109,7 +109,12 @@ StatusOr<std::optional<CheckpointState>> ReadCheckpointState(
 }
 
 bool CheckpointExists(FileSystem* fs, const std::string& prefix) {
-  return FileExists(fs, CheckpointIndexPath(prefix)) || FileExists(fs, prefix);
+  if (FileExists(fs, CheckpointIndexPath(prefix)) || FileExists(fs, prefix)) {
+    return true;
+  }
+  // Shards of the first format are named by a pattern.
+  const auto shards = MatchPaths(fs, prefix);
+  return shards.ok() && !shards->empty();
 }
 
 StatusOr<std::string> LatestCheckpoint(FileSystem* fs,

@@ -31,8 +31,13 @@ tf::Tensor Waves(const tf::TensorShape& shape) {
 }
 
 struct Case {
+  Case(std::unique_ptr<layers::Layer> m, std::vector<tf::Tensor> x)
+      : model(std::move(m)), inputs(std::move(x)) {}
+  Case(std::unique_ptr<layers::Layer> m, const tf::Tensor& x)
+      : Case(std::move(m), std::vector<tf::Tensor>{x}) {}
+
   std::unique_ptr<layers::Layer> model;
-  tf::Tensor inputs;
+  std::vector<tf::Tensor> inputs;
 };
 
 tf::Tensor Words() {
@@ -164,7 +169,47 @@ struct Attending : layers::Layer {
   }
 };
 
+// Two inputs, a layer that is called twice, operators, penalized outputs.
+Case MakeFunctional() {
+  const auto first = layers::Input({3}), second = layers::Input({4});
+  auto shared = std::make_shared<layers::Dense>(
+      4,
+      layers::DenseOptions{.activation = "tanh",
+                           .kernel_initializer = init::GlorotUniform(1),
+                           .activity_regularizer = tf::regularizers::L2(0.1)});
+  const auto narrow = second.Then(
+      layers::Dense(3, {.kernel_initializer = init::GlorotUniform(2)}));
+  auto x = layers::Join(layers::Add(),
+                        {first.Then(shared), narrow.Then(shared) * 0.5});
+  x = x.Then(layers::PReLU({.alpha_initializer = init::Constant(0.2)}));
+  x = layers::Join(layers::Concatenate(), {x - 0.25, second});
+  const auto out =
+      x.Then(layers::Dense(2, {.kernel_initializer = init::GlorotUniform(3)}));
+  return {std::make_unique<layers::Model>(std::vector{first, second}, out),
+          std::vector{Waves({10, 3}), Waves({10, 4})}};
+}
+
+// Layers that change what passes through.
+Case MakePassing() {
+  const auto dense = [](int64_t units, int64_t seed) {
+    return layers::Dense(units,
+                         {.kernel_initializer = init::GlorotUniform(seed)});
+  };
+  auto m = std::make_unique<layers::Sequential>(
+      dense(4, 1), layers::LeakyReLU(0.2), dense(4, 2), layers::ELU(0.5),
+      layers::RepeatVector(3), layers::Permute({2, 1}),
+      layers::GroupNormalization(3), layers::UpSampling1D(2),
+      layers::ZeroPadding1D(1), layers::ActivityRegularization(0.01, 0.02),
+      layers::Flatten(), layers::UnitNormalization(), dense(4, 3),
+      layers::ReLU(
+          {.max_value = 0.5, .negative_slope = 0.1, .threshold = 0.05}),
+      layers::ThresholdedReLU(0.01), dense(2, 4), layers::Softmax());
+  return {std::move(m), Waves({6, 4})};
+}
+
 Case MakeCase(const std::string& kind) {
+  if (kind == "functional") return MakeFunctional();
+  if (kind == "passing") return MakePassing();
   if (kind == "held") return MakeHeld();
   if (kind == "series") return MakeSeries();
   if (kind == "volumes") return MakeVolumes();
@@ -173,14 +218,14 @@ Case MakeCase(const std::string& kind) {
   if (kind == "attention") return {std::make_unique<Attending>(), Words()};
   auto owned = std::make_unique<layers::Sequential>();
   layers::Sequential& m = *owned;
-  Case c{std::move(owned), {}};
+  Case c{std::move(owned), std::vector<tf::Tensor>()};
   if (kind == "mlp") {
     m.Add(layers::Dense(4, {.activation = "relu",
                             .kernel_initializer = init::GlorotUniform(1)}));
     m.Add(layers::BatchNormalization());
     m.Add(layers::Dropout(0));
     m.Add(layers::Dense(2, {.kernel_initializer = init::HeNormal(2)}));
-    c.inputs = Waves({10, 3});
+    c.inputs = {Waves({10, 3})};
   } else if (kind == "cnn") {
     m.Add(layers::Conv2D(4, 3,
                          {.padding = "same",
@@ -195,7 +240,7 @@ Case MakeCase(const std::string& kind) {
     m.Add(layers::Flatten());
     m.Add(
         layers::Dense(2, {.kernel_initializer = init::RandomNormal(0, .1, 5)}));
-    c.inputs = Waves({2, 8, 8, 1});
+    c.inputs = {Waves({2, 8, 8, 1})};
   } else {
     m.Add(layers::Embedding(9, 4, init::RandomUniform(-.1, .1, 6)));
     m.Add(layers::LSTM(3, {.kernel_initializer = init::GlorotNormal(7),
@@ -205,7 +250,7 @@ Case MakeCase(const std::string& kind) {
                           .recurrent_initializer = init::Orthogonal(1, 10)}));
     m.Add(layers::LayerNormalization());
     m.Add(layers::Dense(2, {.kernel_initializer = init::LecunUniform(11)}));
-    c.inputs = Words();
+    c.inputs = {Words()};
   }
   return c;
 }
@@ -218,6 +263,9 @@ std::unique_ptr<tf::Optimizer> MakeOptimizer(const std::string& kind) {
   if (kind == "RMSprop") return std::make_unique<tf::RMSprop>(0.01);
   if (kind == "Adagrad") return std::make_unique<tf::Adagrad>(0.1);
   if (kind == "Ftrl") return std::make_unique<tf::Ftrl>(0.1);
+  if (kind == "Adadelta") return std::make_unique<tf::Adadelta>(0.5);
+  if (kind == "Nadam") return std::make_unique<tf::Nadam>(0.05);
+  if (kind == "Adamax") return std::make_unique<tf::Adamax>(0.05);
   std::fprintf(stderr, "interchange: no optimizer %s\n", kind.c_str());
   std::exit(2);
 }
@@ -232,18 +280,20 @@ int main(int argc, char** argv) {
     tf::Checkpoint checkpoint({{"net", *c.model}, {"optimizer", *optimizer}});
     // Nothing is built yet: values arrive as the weights are made.
     if (std::string(argv[3]) != "-") checkpoint.restore(argv[3], true);
-    c.model->Build(c.inputs.shape(), c.inputs.dtype());
+    std::vector<tf::TensorShape> shapes;
+    for (const tf::Tensor& x : c.inputs) shapes.push_back(x.shape());
+    c.model->Build(shapes, c.inputs[0].dtype());
     optimizer->Build(c.model->trainable_variables());
-    auto train = tf::function<1>([&](const std::vector<tf::Tensor>& in) {
+    tf::Function train([&](const std::vector<tf::Tensor>& in) {
       tf::GradientTape tape;
-      const tf::Tensor error = (*c.model)(in[0], true) - 1.0;
+      const tf::Tensor error = (*c.model)(in, true) - 1.0;
       std::vector<tf::Tensor> parts = c.model->losses();
       parts.insert(parts.begin(),
                    tf::Mean(error * error, tf::Tensor::From<int32_t>({0, 1})));
       const tf::Tensor loss = tf::AddN(parts);
       const auto variables = c.model->trainable_variables();
       optimizer->Apply(tape.gradient(loss, variables), variables);
-      return loss;
+      return std::vector<tf::Tensor>{loss};
     });
     for (int i = 0; i < std::atoi(argv[5]); ++i) train(c.inputs);
     checkpoint.write(argv[4]);

@@ -100,6 +100,9 @@ def _results(body, outputs, scope):
 def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
     """The result of the branch that the index names, or of the default."""
     fns = _indexed(branch_fns, default)
+    given = getattr(branch_index, "dtype", None)
+    if given is not None and not dtypes.as_dtype(given).is_integer:
+        raise TypeError(f"'branch_index' must be an integer Tensor, got {given!r}")
     if _headrace.is_eager():
         index = int(branch_index)
         return fns[index]() if 0 <= index < len(fns) - 1 else fns[-1]()

@@ -205,5 +205,5 @@ def set_memory_growth(device, enable):
     raise ValueError(
         "Cannot set memory growth on device when virtual devices configured"
         if device not in _PHYSICAL
-        else f"Cannot set memory growth on device {device}: it is no GPU"
+        else "Cannot set memory growth on non-GPU and non-Pluggable devices"
     )

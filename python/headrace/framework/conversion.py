@@ -31,6 +31,15 @@ def register_tensor_conversion_function(base_type, conversion_func, priority=100
 
 
 def _unsupported(value):
+    if not _headrace.is_eager():
+        if value is None:
+            return ValueError("None values not supported.")
+        return TypeError(
+            f"Failed to convert elements of {value} to Tensor. Consider casting "
+            "elements to a supported type. See "
+            "https://www.tensorflow.org/api_docs/python/tf/dtypes for supported TF "
+            "dtypes."
+        )
     return ValueError(
         f"Attempt to convert a value ({value!r}) with an unsupported type "
         f"({type(value)}) to a Tensor."
@@ -44,7 +53,7 @@ def _pack(value, dtype, hint):
     if dtype is None:
         dtype = _first_dtype(value)
     items = [to_tensor(v, dtype, hint) for v in value]
-    return array_ops.stack(items)
+    return array_ops.stack(items, name="packed")
 
 
 def _first_dtype(value):

@@ -217,7 +217,8 @@ def as_dtype(type_value):
     number = _headrace.dtype_number(type_value)
     if not number:
         dtype = getattr(type_value, "dtype", None)
-        if dtype is not None and dtype is not type_value:
+        tensor = isinstance(type_value, _headrace.Tensor)
+        if dtype is not None and dtype is not type_value and not tensor:
             return as_dtype(dtype)
         raise TypeError(
             f"Cannot convert the argument `type_value`: {type_value!r} to a "

@@ -199,13 +199,18 @@ def _assert_same(a, b, check_types, expand, whole):
                 f"First structure: type={type(a).__name__} str={a}\n\n"
                 f"Second structure: type={type(b).__name__} str={b}\n\n"
                 "More specifically: The two namedtuples don't have the same sequence "
-                "type. First structure has type "
-                f"{type(a)}, while second structure has type {type(b)}"
+                f"type. First structure type={type(a).__name__} str={a} has type "
+                f"{type(a).__name__}, while second structure type={type(b).__name__} "
+                f"str={b} has type {type(b).__name__}"
             )
     if _is_dict(a) and _is_dict(b) and set(a) != set(b):
         raise ValueError(
-            "The two dictionaries don't have the same set of keys. First structure has "
-            f"keys {list(a)}, while second structure has keys {list(b)}"
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: type={type(a).__name__} str={a}\n\n"
+            f"Second structure: type={type(b).__name__} str={b}\n\n"
+            "More specifically: The two dictionaries don't have the same set of keys. "
+            f"First structure has keys type=list str={list(a)}, while second structure "
+            f"has keys type=list str={list(b)}"
         )
     ca, cb = children(a), children(b)
     if len(ca) != len(cb):

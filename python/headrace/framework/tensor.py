@@ -258,6 +258,11 @@ _attach(
 )
 
 
+def is_symbolic_tensor(x):
+    """True for tensors of graphs, whose values only a run knows."""
+    return isinstance(x, _headrace.SymbolicTensor)
+
+
 def is_tensor(x):
     """True for tensors, variables and the composite tensors built of them."""
     if isinstance(x, Tensor) or isinstance(x, _headrace.VariableBase):

@@ -70,7 +70,7 @@ class Parameters:
             if t is not None:
                 shown += f": {t!r}"
             if p.default is not P.empty and t is None:
-                shown += f"={p.default!r}"
+                shown += "=<captured_default_value>"
             parts.append(shown)
         return f"({', '.join(parts)})"
 

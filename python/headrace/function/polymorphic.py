@@ -428,7 +428,7 @@ def function(
         if isinstance(inner, Function):
             return Function(inner.python_function, options)
         if not callable(inner):
-            raise TypeError(f"tf.function wants a callable, got {inner!r}")
+            raise TypeError(f"{inner!r} is not a callable object")
         return Function(inner, options)
 
     return decorated if func is None else decorated(func)

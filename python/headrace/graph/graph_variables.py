@@ -5,7 +5,8 @@ from headrace.framework import conversion, dtypes, tensor_shape, variables
 from headrace.graph import collections, stack
 
 
-def _last_operation(graph):
+def last_operation(graph):
+    """The one that was added last."""
     return graph._operation(graph._core.node(graph._core.num_nodes - 1))
 
 
@@ -89,7 +90,7 @@ class GraphVariable(variables.ResourceVariable):
         _headrace.raw_op("AssignVariableOp")(
             resource=handle, value=value, name=f"{scope}Assign/"
         )
-        self._initializer = _last_operation(graph)
+        self._initializer = last_operation(graph)
         with graph.name_scope("Read"):
             self._value = self._read()
 
@@ -146,7 +147,7 @@ class GraphVariable(variables.ResourceVariable):
 
     def _assigned(self, read_value):
         """The value after the operation just made, or that operation."""
-        op = _last_operation(stack.current())
+        op = last_operation(stack.current())
         if not read_value:
             return op
         with stack.current().control_dependencies([op]):

@@ -91,6 +91,10 @@ def per_image_standardization(image):
     """Each image with mean 0 and variance 1."""
     with tf.name_scope("per_image_standardization"):
         image = shapes.tensor(image)
+        if image.shape.rank is not None and image.shape.rank < 3:
+            raise ValueError(
+                f"'image' (shape {image.shape}) must be at least three-dimensional."
+            )
         if image.dtype not in (tf.float16, tf.float32):
             image = tf.cast(image, tf.float32)
         axes = [-1, -2, -3]

@@ -81,6 +81,12 @@ def stack(values, axis=0, name="stack"):
                 return conversion.convert_to_tensor(values, name=name)
             except (TypeError, ValueError, NotImplementedError):
                 pass
+    if axis and isinstance(values, (list, tuple)) and values:
+        rank = conversion.convert_to_tensor(values[0]).shape.rank
+        if rank is not None and not -rank - 1 <= axis <= rank:
+            raise ValueError(
+                f"Argument `axis` = {axis} not in range [{-rank - 1}, {rank + 1})"
+            )
     return _pack(values, axis, name)
 
 
@@ -125,14 +131,30 @@ def ones(shape, dtype=dtypes.float32, name=None, layout=None):
 def _filled(shape, dtype, value, name):
     dtype = dtypes.as_dtype(dtype).base_dtype
     if dtype == dtypes.string:
-        value = "" if not value else "1"
+        value = value or ""  # of ones there are none: the conversion says so
     elif dtype == dtypes.bool:
         value = bool(value)
+    eager = _headrace.is_eager()
     if not isinstance(shape, _headrace.Tensor):
+        if not eager and _is_small(shape):
+            return conversion.constant(value, dtype, shape, name)
         shape = conversion.convert_to_tensor(shape, dtypes.int32)
     if shape.shape.rank == 0:
         shape = reshape(shape, [-1])
-    return fill(shape, _headrace.to_tensor(value, dtype), name="")
+    return fill(shape, _headrace.to_tensor(value, dtype), name="" if eager else name)
+
+
+def _is_small(shape):
+    """Whether a graph holds zeros of this shape as a constant, as upstream's do."""
+    if isinstance(shape, (int, np.integer)):
+        shape = [shape]
+    count = 1
+    known = isinstance(shape, (list, tuple, tensor_shape.TensorShape))
+    for d in shape if known else [None]:
+        if not isinstance(d, (int, np.integer)) or d < 0:
+            return False
+        count *= int(d)
+    return count < 1000
 
 
 def zeros_like(input, dtype=None, name=None, layout=None):
@@ -226,23 +248,22 @@ def meshgrid(*args, indexing="xy", name="meshgrid"):
             f"'{indexing}'"
         )
     n = len(args)
+    args = [conversion.convert_to_tensor(x) for x in args]
     grids = []
     for i, x in enumerate(args):
         shape_ = [1] * n
         shape_[i] = -1
-        grids.append(reshape(conversion.convert_to_tensor(x), shape_))
+        grids.append(reshape(x, shape_))
     sizes = [_headrace.raw_op("Size")(input=x) for x in args]
     if indexing == "xy" and n > 1:
-        order = [1, 0, *range(2, n)]
-        swapped = [2 if False else d for d in order]
         grids = [_swap_first(g, n) for g in grids]
-        sizes = [sizes[i] for i in swapped]
+        sizes = [sizes[i] for i in (1, 0, *builtins.range(2, n))]
     full = stack(sizes)
     return [broadcast_to(g, full) for g in grids]
 
 
 def _swap_first(x, n):
-    return _headrace.raw_op("Transpose")(x=x, perm=[1, 0, *range(2, n)])
+    return _headrace.raw_op("Transpose")(x=x, perm=[1, 0, *builtins.range(2, n)])
 
 
 def rank(input, name=None):
@@ -311,7 +332,9 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
     """Numbers from `start` (0) up to `limit`, in steps of `delta`."""
     if limit is None:
         start, limit = 0, start
-    if dtype is not None:
+    if dtype is None and all(type(v) is int for v in (start, limit, delta)):
+        pass  # the op makes constants of them, and names them
+    elif dtype is not None:
         dtype = dtypes.as_dtype(dtype)
         start, limit, delta = (_as(v, dtype) for v in (start, limit, delta))
     else:

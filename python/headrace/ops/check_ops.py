@@ -396,13 +396,20 @@ def assert_all_finite(x, message, name=None):
     return check_numerics(x, message)
 
 
+def _flat_numbers(x):
+    x = array_ops.reshape(x, [-1])
+    if not (x.dtype.is_integer or x.dtype.is_floating):
+        raise TypeError(f"Expected x to be numeric, instead found: {x}")
+    return x
+
+
 def is_non_decreasing(x, name=None):
     """Whether each element is at least the one before."""
-    x = array_ops.reshape(x, [-1])
+    x = _flat_numbers(x)
     return reduction_ops.reduce_all(x[1:] >= x[:-1], name=name)
 
 
 def is_strictly_increasing(x, name=None):
     """Whether each element is greater than the one before."""
-    x = array_ops.reshape(x, [-1])
+    x = _flat_numbers(x)
     return reduction_ops.reduce_all(x[1:] > x[:-1], name=name)

@@ -156,6 +156,11 @@ def real(input, name=None):
     """The real part."""
     input = _tensor(input)
     if not input.dtype.is_complex:
+        if not (input.dtype.is_floating or input.dtype.is_integer):
+            raise TypeError(
+                "input must be a numeric tensor, but got tensor with dtype "
+                f"{input.dtype!r}"
+            )
         return input
     return _headrace.raw_op("Real")(input=input, Tout=input.dtype.real_dtype, name=name)
 
@@ -185,12 +190,6 @@ def complex(real, imag, name=None):
     )
 
 
-def _as_float(x, y):
-    x = _tensor(x)
-    y = _tensor(y, x.dtype)
-    return x, y
-
-
 def divide(x, y, name=None):
     """x / y, as Python divides."""
     if name is None:
@@ -202,10 +201,16 @@ def divide(x, y, name=None):
 
 def divide_no_nan(x, y, name=None):
     """x / y, and 0 where y is 0."""
-    x, y = _as_float(x, y)
-    if x.dtype.is_integer:
-        from headrace.ops import math_ops
+    from headrace.ops import math_ops
 
+    x = _tensor(x)
+    y = _tensor(y, x.dtype)
+    if x.dtype != y.dtype:
+        raise TypeError(
+            f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}."
+        )
+    math_ops.check_numeric(x.dtype, "tf.math.divide_no_nan")
+    if x.dtype.is_integer:
         wide = dtypes.float64 if x.dtype.size >= 4 else dtypes.float32
         x, y = math_ops.cast(x, wide), math_ops.cast(y, wide)
     return divide_no_nan_op(x, y, name)  # noqa: F821  (made from the table)
@@ -213,13 +218,16 @@ def divide_no_nan(x, y, name=None):
 
 def multiply_no_nan(x, y, name=None):
     """x * y, and 0 where y is 0, whatever x is."""
-    return multiply_no_nan_op(*_as_float(x, y), name)  # noqa: F821
+    x = _tensor(x)
+    y = conversion.convert_to_tensor(y, dtype=x.dtype, name="y")
+    return multiply_no_nan_op(x, y, name)  # noqa: F821
 
 
 def reciprocal_no_nan(x, name=None):
     """1 / x, and 0 where x is 0."""
     x = _tensor(x)
-    return divide_no_nan(conversion.to_tensor(1, x.dtype), x, name)
+    one = conversion.to_tensor(1, x.dtype)
+    return divide_no_nan_op(one, x, name)  # noqa: F821
 
 
 def erfcinv(x, name=None):

@@ -177,6 +177,11 @@ def matvec(
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
     """Norms of vectors (or of matrices, for two axes)."""
     matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
+    if isinstance(axis, (tuple, list)) and (not matrix or axis[0] == axis[1]):
+        raise ValueError(
+            "'axis' must be None, an integer, or a tuple of 2 unique integers, got "
+            f"{axis}"
+        )
     keepdims = bool(keepdims)
     tensor = _tensor(tensor)
     if ord in ("fro", "euclidean", 2, 2.0) and not (matrix and ord in (2, 2.0)):

@@ -26,6 +26,19 @@ subtract = face("Sub", "subtract", "x, y, name=None")
 multiply = face("Mul", "multiply", "x, y, name=None")
 _real_div = face("RealDiv", "truediv", "x, y, name=None")
 
+_DIVISIBLE = (
+    "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
+    " bfloat16 float16 float32 float64 complex64 complex128"
+).split()
+
+
+def multiply_bools(x, y):
+    """x * y where one is a boolean tensor: x and y."""
+    return _headrace.raw_op("LogicalAnd")(
+        x=cast(x, dtypes.bool), y=cast(y, dtypes.bool)
+    )
+
+
 _DIVIDED_AS = {
     "uint8": dtypes.float32,
     "int8": dtypes.float32,
@@ -38,6 +51,15 @@ _DIVIDED_AS = {
 }
 
 
+def check_numeric(dtype, where):
+    """TypeError unless numbers of this type can be divided."""
+    if not (dtype.is_integer or dtype.is_floating or dtype.is_complex):
+        expected = ", ".join(f"tf.{n}" for n in _DIVISIBLE)
+        raise TypeError(
+            f"Invalid dtype {dtype!r} in {where}. Expected one of {{{expected}}}."
+        )
+
+
 def truediv(x, y, name=None):
     """x / y; integers become floats, as in Python."""
     x = conversion.convert_to_tensor(x, dtype_hint=getattr(y, "dtype", None))
@@ -46,6 +68,7 @@ def truediv(x, y, name=None):
         raise TypeError(
             f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}."
         )
+    check_numeric(x.dtype, "__truediv__")
     wanted = _DIVIDED_AS.get(x.dtype.name)
     if wanted is not None:
         x, y = cast(x, wanted), cast(y, wanted)
@@ -114,6 +137,8 @@ def matmul(
             a, adjoint_a = conj(a), True
         if transpose_b:
             b, adjoint_b = conj(b), True
+        if name is None and not _headrace.is_eager():
+            name = "MatMul"
         return _batch_mat_mul(a, b, adjoint_a, adjoint_b, name)
     if adjoint_a:
         a, transpose_a = conj(a), True
@@ -124,11 +149,11 @@ def matmul(
 
 def conj(x, name=None):
     """The complex conjugate; real tensors as they are."""
-    if isinstance(x, _headrace.Tensor) and not x.dtype.is_complex:
-        return x
     x = conversion.convert_to_tensor(x)
     if not x.dtype.is_complex:
-        return x
+        if x.dtype.is_floating or x.dtype.is_integer or x.dtype == dtypes.variant:
+            return x
+        raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}.")
     return _headrace.raw_op("Conj")(input=x, name=name)
 
 
@@ -291,6 +316,36 @@ def top_k(input, k=1, sorted=True, index_type=dtypes.int32, name=None):
     return _headrace.raw_op("TopKV2")(
         input=input, k=k, sorted=sorted, index_type=index_type, name=name
     )
+
+
+def _approximate(largest, own_name):
+    def approximate(
+        operand,
+        k,
+        reduction_dimension=-1,
+        recall_target=0.95,
+        reduction_input_size_override=-1,
+        aggregate_to_topk=True,
+        name=None,
+    ):
+        return _headrace.raw_op("ApproxTopK")(
+            input=operand,
+            k=k,
+            reduction_dimension=reduction_dimension,
+            recall_target=recall_target,
+            is_max_k=largest,
+            reduction_input_size_override=reduction_input_size_override,
+            aggregate_to_topk=aggregate_to_topk,
+            name=name,
+        )
+
+    approximate.__name__ = approximate.__qualname__ = own_name
+    approximate.__doc__ = "(values, indices) of the k extremes; exact on processors."
+    return approximate
+
+
+approx_max_k = _approximate(True, "approx_max_k")
+approx_min_k = _approximate(False, "approx_min_k")
 
 
 def in_top_k(targets, predictions, k, name=None):

@@ -47,8 +47,8 @@ def gelu(features, approximate=False, name=None):
     x = _tensor(features)
     if not x.dtype.is_floating:
         raise ValueError(
-            f"`features.dtype` must be a floating point tensor. Received:"
-            f"features.dtype={x.dtype}"
+            "`features.dtype` must be a floating point tensor.Received:"
+            f"features.dtype={x.dtype!r}"
         )
     if _headrace.is_eager():
         return (_gelu_tanh if approximate else _gelu_erf)(x)
@@ -87,7 +87,8 @@ def _along(logits, axis, function, name):
         raise errors.InvalidArgumentError(
             None,
             None,
-            f"`axis` = {axis} is out of range for a tensor of rank {rank}",
+            f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number "
+            f"of dimensions in the input. Received: dim={axis}",
         )
     axis = axis % rank
     perm = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
@@ -136,6 +137,8 @@ def _pool(op, n, channels_first):
                     f"Explicit padding is not supported with {op}: {padding}"
                 )
         default = "NHWC" if n < 3 else "NDHWC"
+        if name is None and op == "MaxPool" and not _headrace.is_eager():
+            name = "MaxPool2d"
         return _headrace.raw_op(op)(
             **{"value" if op.startswith("Avg") and n < 3 else "input": input},
             ksize=sizes_of(ksize, n, channel, "ksize"),
@@ -284,8 +287,14 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name
 def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
     """Scaled to length 1 along `axis`."""
     x = _tensor(x)
-    squares = reduction_ops.reduce_sum(elementwise_ops.square(x), axis, True)
+    squares = elementwise_ops.square(x)
+    if x.dtype.is_complex:
+        real, imag = elementwise_ops.real(x), elementwise_ops.imag(x)
+        squares = elementwise_ops.square(real) + elementwise_ops.square(imag)
+    squares = reduction_ops.reduce_sum(squares, axis, True)
     inv = elementwise_ops.rsqrt(elementwise_ops.maximum(squares, epsilon))
+    if x.dtype.is_complex:
+        inv = math_ops.cast(inv, x.dtype)
     return math_ops.multiply(x, inv, name)
 
 
@@ -339,7 +348,7 @@ def _dropout(x, rate, noise_shape, sampler, name):
     if not x.dtype.is_floating and not x.dtype.is_complex:
         raise ValueError(
             "`x.dtype` must be a floating point tensor as `x` will be scaled. Received: "
-            f"x.dtype={x.dtype}"
+            f"x_dtype={x.dtype!r}"
         )
     known = isinstance(rate, (int, float))
     if known and not 0 <= rate < 1:
@@ -351,6 +360,12 @@ def _dropout(x, rate, noise_shape, sampler, name):
         return x
     # Of a known rate in double: 1 / (1 - 0.8) is 5.
     scale = conversion.to_tensor(1.0 / (1.0 - rate), x.dtype) if known else None
+    given = getattr(rate, "dtype", x.dtype)
+    if isinstance(rate, _headrace.Tensor) and given != x.dtype:
+        raise ValueError(
+            "`x.dtype` must be compatible with `rate.dtype`. Received: "
+            f"x.dtype={x.dtype!r} and rate.dtype={given!r}"
+        )
     rate = conversion.convert_to_tensor(rate, dtype=x.dtype)
     if scale is None:
         one = conversion.to_tensor(1.0, x.dtype)

@@ -1,11 +1,20 @@
 """tf.queue: queues of tuples of tensors."""
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import conversion, dtypes, random_seed, tensor_shape
+from headrace.graph import stack
+from headrace.graph.graph_variables import last_operation
 
 
 def _raw(op, **arguments):
     return _headrace.raw_op(op)(**arguments)
+
+
+def effect(op, **arguments):
+    """Calls an op without results: the operation, where it is of a graph."""
+    _raw(op, **arguments)
+    graph = stack.current()
+    return None if graph is None else last_operation(graph)
 
 
 class QueueBase:
@@ -38,6 +47,11 @@ class QueueBase:
             raise ValueError("You must enqueue a dictionary in a Queue with names")
         elif not isinstance(vals, (list, tuple)):
             vals = [vals]
+        if len(vals) != len(self._dtypes):
+            raise ValueError(
+                f"Expected {len(self._dtypes)} components, one a dtype of the queue, "
+                f"but got {len(vals)}"
+            )
         out = []
         for value, dtype, shape in zip(vals, self._dtypes, self._shapes):
             tensor = conversion.convert_to_tensor(value, dtype)
@@ -48,20 +62,20 @@ class QueueBase:
 
     def enqueue(self, vals, name=None):
         """Adds one tuple, when there is room."""
-        return _raw(
+        return effect(
             "QueueEnqueueV2",
             handle=self._queue_ref,
             components=self._components(vals, many=False),
-            name=name,
+            name=name or f"{self._name}_enqueue",
         )
 
     def enqueue_many(self, vals, name=None):
         """Adds the rows of a tuple, one after another."""
-        return _raw(
+        return effect(
             "QueueEnqueueManyV2",
             handle=self._queue_ref,
             components=self._components(vals, many=True),
-            name=name,
+            name=name or f"{self._name}_EnqueueMany",
         )
 
     def _result(self, tensors):
@@ -95,23 +109,64 @@ class QueueBase:
 
     def close(self, cancel_pending_enqueues=False, name=None):
         """Ends enqueuing."""
-        return _raw(
+        return effect(
             "QueueCloseV2",
             handle=self._queue_ref,
             cancel_pending_enqueues=cancel_pending_enqueues,
-            name=name,
+            name=name or f"{self._name}_Close",
         )
 
     def is_closed(self, name=None):
         """Whether the queue is closed."""
+        name = name or f"{self._name}_Is_Closed"
         return _raw("QueueIsClosedV2", handle=self._queue_ref, name=name)
 
     def size(self, name=None):
         """The number of tuples."""
+        name = name or f"{self._name}_Size"
         return _raw("QueueSizeV2", handle=self._queue_ref, name=name)
 
+    @staticmethod
+    def from_list(index, queues):
+        """The queue of a list that `index` names."""
+        import headrace as tf
 
-class FIFOQueue(QueueBase):
+        if not queues or not all(isinstance(q, QueueBase) for q in queues):
+            raise TypeError("A list of queues expected")
+        first = queues[0]
+        if any(q.dtypes != first.dtypes for q in queues):
+            raise TypeError("Queues do not have matching component dtypes.")
+        if any(q.names != first.names for q in queues):
+            raise TypeError("Queues do not have matching component names.")
+        shapes = [
+            tensor_shape.TensorShape(None) if any(s != row[0] for s in row) else row[0]
+            for row in zip(*(q.shapes for q in queues))
+        ]
+        ref = tf.gather(tf.stack([q.queue_ref for q in queues]), index)
+        name = "Empty" if _headrace.is_eager() else ref.op.name
+        return QueueBase(first.dtypes, shapes, first.names, ref, name)
+
+
+class _Queue(QueueBase):
+    """A queue that an op of its own makes."""
+
+    def _make(self, op, types, known, shapes, names, shared_name, name, **further):
+        handle = _raw(
+            op,
+            component_types=types,
+            shapes=known,
+            shared_name=shared_name or "",
+            name=name,
+            **further,
+        )
+        shown = "Empty" if _headrace.is_eager() else handle.op.name.split("/")[-1]
+        if op == "PriorityQueueV2":
+            types = [dtypes.int64] + types
+            shapes = [tensor_shape.TensorShape([])] + shapes
+        super().__init__(types, shapes, _names(names, types), handle, shown)
+
+
+class FIFOQueue(_Queue):
     """First in, first out."""
 
     def __init__(
@@ -125,16 +180,77 @@ class FIFOQueue(QueueBase):
     ):
         types = _types(dtypes)
         known, shapes = _shapes(shapes, len(types))
-        handle = _raw(
-            "FIFOQueueV2",
-            component_types=types,
-            shapes=known,
+        made = (types, known, shapes, names, shared_name, name)
+        self._make("FIFOQueueV2", *made, capacity=capacity)
+
+
+class PaddingFIFOQueue(_Queue):
+    """First in, first out; tensors taken out together are filled up with zeros."""
+
+    def __init__(
+        self,
+        capacity,
+        dtypes,
+        shapes,
+        names=None,
+        shared_name=None,
+        name="padding_fifo_queue",
+    ):
+        types = _types(dtypes)
+        if shapes is None or any(s is None for s in shapes):
+            raise ValueError(
+                "When providing partial shapes, a list of shapes must be provided."
+            )
+        known, shapes = _shapes(shapes, len(types))
+        if any(s.rank is None for s in shapes):
+            raise ValueError(f"All shapes must have a defined rank: {shapes}")
+        made = (types, known, shapes, names, shared_name, name)
+        self._make("PaddingFIFOQueueV2", *made, capacity=capacity)
+
+
+class RandomShuffleQueue(_Queue):
+    """Gives tuples in random order, of at least `min_after_dequeue` others."""
+
+    def __init__(
+        self,
+        capacity,
+        min_after_dequeue,
+        dtypes,
+        shapes=None,
+        names=None,
+        seed=None,
+        shared_name=None,
+        name="random_shuffle_queue",
+    ):
+        types = _types(dtypes)
+        known, shapes = _shapes(shapes, len(types))
+        seed, seed2 = (s or 0 for s in random_seed.get_seed(seed))
+        self._make(
+            "RandomShuffleQueueV2",
+            *(types, known, shapes, names, shared_name, name),
             capacity=capacity,
-            shared_name=shared_name or "",
-            name=name,
+            min_after_dequeue=min_after_dequeue,
+            seed=seed,
+            seed2=seed2,
         )
-        shown = "Empty" if _headrace.is_eager() else handle.op.name.split("/")[-1]
-        super().__init__(types, shapes, _names(names, types), handle, shown)
+
+
+class PriorityQueue(_Queue):
+    """Gives the tuple with the least priority, an integer before its components."""
+
+    def __init__(
+        self,
+        capacity,
+        types,
+        shapes=None,
+        names=None,
+        shared_name=None,
+        name="priority_queue",
+    ):
+        types = _types(types)
+        known, shapes = _shapes(shapes, len(types))
+        made = (types, known, shapes, names, shared_name, name)
+        self._make("PriorityQueueV2", *made, capacity=capacity)
 
 
 def _types(given):

@@ -1,7 +1,7 @@
 """Sums, means, extremes and their kin over dimensions; cumulative ones."""
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, tensor_shape
 
 
 def _tensor(x):
@@ -27,6 +27,8 @@ def _reduction(op, name, doc):
             from headrace.ragged import ragged_ops
 
             return ragged_ops.reduce(op, input_tensor, axis, keepdims)
+        if op in ("Any", "All") and not isinstance(input_tensor, _headrace.Tensor):
+            input_tensor = conversion.to_tensor(input_tensor, dtypes.bool)
         x = _tensor(input_tensor)
         if not raw:
             raw.append(_headrace.raw_op(op))
@@ -179,6 +181,14 @@ def add_n(inputs, name=None):
 
 def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
     """The sum of a list of tensors of one shape."""
+    if not inputs or not isinstance(inputs, (list, tuple)):
+        raise ValueError("inputs must be a list of at least one Tensor")
+    merged = None if shape is None else tensor_shape.as_shape(shape)
+    for x in inputs:
+        own = _tensor(x).shape
+        merged = own if merged is None else merged
+        merged.assert_is_compatible_with(own)
+        merged = merged.merge_with(own)
     return add_n(inputs, name)
 
 

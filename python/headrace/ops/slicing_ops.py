@@ -5,7 +5,7 @@ import builtins
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, name_scopes
 from headrace.ops.array_ops import boolean_mask, ones_like, stack
 from headrace.ops.faces import face
 
@@ -93,9 +93,9 @@ class _Slice:
 
 
 def _ints(values, dtype):
-    """A constant; in graphs the op's argument becomes one, with its name."""
+    """A constant; in graphs it is named as upstream names it."""
     made = _headrace.make_tensor(values, dtype)
-    return made if _headrace.is_eager() else made.numpy()
+    return made if _headrace.is_eager() else conversion.constant(made, name="stack")
 
 
 def _small(values):
@@ -120,14 +120,21 @@ def slice_tensor(tensor, key, variable=None):
         return boolean_mask(tensor, key)
     if isinstance(key, list):
         key = tuple(key)
+    if _headrace.is_eager():
+        return _slice_by(tensor, key, "strided_slice/")
+    with name_scopes.name_scope("strided_slice") as scope:
+        return _slice_by(tensor, key, scope)
+
+
+def _slice_by(tensor, key, name):
     parts = _Slice()
     for k in key if isinstance(key, tuple) else (key,):
         parts.add(k)
     if not parts.begin:
-        begin = end = strides = _ints([], dtypes.int32)
+        begin, end, strides = (_ints([], dtypes.int32) for _ in range(3))
     else:
         begin, end, strides = parts.arrays()
-    result = _strided_slice(
+    return _strided_slice(
         input=tensor,
         begin=begin,
         end=end,
@@ -137,9 +144,8 @@ def slice_tensor(tensor, key, variable=None):
         ellipsis_mask=parts.ellipsis_mask,
         new_axis_mask=parts.new_axis_mask,
         shrink_axis_mask=parts.shrink_axis_mask,
-        name="strided_slice/" if _headrace.is_eager() else "strided_slice",
+        name=name,
     )
-    return result
 
 
 _strided_slice = face(

@@ -439,3 +439,39 @@ def edit_distance(hypothesis, truth, normalize=True, name="edit_distance"):
         normalize=normalize,
         name=name,
     )
+
+
+def _serialized(op, sp_input, out_type, name):
+    sp_input = to_sparse(sp_input)
+    return _raw(
+        op,
+        sparse_indices=sp_input.indices,
+        sparse_values=sp_input.values,
+        sparse_shape=sp_input.dense_shape,
+        out_type=out_type,
+        name=name,
+    )
+
+
+def serialize_sparse(sp_input, out_type=dtypes.string, name=None):
+    """Indices, values and shape as a vector of three strings (or variants)."""
+    return _serialized("SerializeSparse", sp_input, out_type, name)
+
+
+def serialize_many_sparse(sp_input, out_type=dtypes.string, name=None):
+    """The same of each row: a matrix [rows, 3]."""
+    return _serialized("SerializeManySparse", sp_input, out_type, name)
+
+
+def deserialize_many_sparse(serialized_sparse, dtype, rank=None, name=None):
+    """What serialize_many_sparse wrote, stacked along a new first dimension."""
+    indices, values, shape = _raw(
+        "DeserializeManySparse",
+        serialized_sparse=serialized_sparse,
+        dtype=dtype,
+        name=name,
+    )
+    if rank is not None:
+        indices.set_shape([None, rank])
+        shape.set_shape([rank])
+    return SparseTensor(indices, values, shape)

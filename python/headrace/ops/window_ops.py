@@ -82,6 +82,8 @@ def frame(
         rank = signal.shape.rank
         if rank is None:
             raise NotImplementedError("frame: a signal of unknown rank")
+        if rank < 1:
+            raise ValueError(f"Shape {signal.shape} must have rank at least 1")
         axis = axis % rank
         count = tf.shape(signal)[axis]
         if pad_end:

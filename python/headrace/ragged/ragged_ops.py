@@ -202,6 +202,8 @@ def _concat_within(parts):
 
 def stack(values, axis=0, name=None):
     """Tensors of one rank along a new dimension, which may be ragged."""
+    if not values:
+        raise ValueError("rt_inputs may not be empty.")
     values = [as_values(v) for v in values]
     rank = values[0].shape.rank
     axis = axis + rank + 1 if axis < 0 else axis

@@ -1,6 +1,8 @@
 """Which checkpoints a folder holds: its state file, and CheckpointManager."""
 
+import glob
 import os
+import re
 import time
 
 from headrace._load import _headrace
@@ -121,7 +123,14 @@ def remove_checkpoint(
     checkpoint_prefix, checkpoint_format_version=2, meta_graph_suffix="meta"
 ):
     """Deletes a checkpoint's files and its meta graph; absent ones are no error."""
-    _headrace.delete_checkpoint(os.fspath(checkpoint_prefix))
+    checkpoint_prefix = os.fspath(checkpoint_prefix)
+    shards = re.fullmatch(r"(.*)-\?+(-of-\d+)", checkpoint_prefix)
+    if shards:  # of the first format
+        for path in glob.glob(glob.escape(shards[1]) + "-?????" + shards[2]):
+            os.remove(path)
+        checkpoint_prefix = shards[1]
+    else:
+        _headrace.delete_checkpoint(checkpoint_prefix)
     meta = f"{checkpoint_prefix}.{meta_graph_suffix}"
     if os.path.exists(meta):
         os.remove(meta)

@@ -51,11 +51,11 @@ class Saver:
                 "When eager execution is enabled, `var_list` must specify a list or "
                 "dict of variables to save"
             )
-        if write_version != _V2:
-            raise NotImplementedError(
-                "Saver: write_version must be SaverDef.V2; checkpoints of the first "
-                "format are read, not written"
+        if write_version not in (_V1, _V2):
+            raise ValueError(
+                f"Saver: write_version must be SaverDef.V1 or V2, not {write_version}"
             )
+        self._version = write_version
         self._var_list = var_list
         self._reshape = reshape
         self._sharded = sharded
@@ -83,6 +83,7 @@ class Saver:
         self._max_to_keep = saver_def.max_to_keep
         self._keep_hours = saver_def.keep_checkpoint_every_n_hours
         self._sharded = saver_def.sharded
+        self._version = saver_def.version or _V1
         self._is_built = True
 
     # --- the graph ---
@@ -117,7 +118,7 @@ class Saver:
             )
             filename = placeholder_with_default(filename, shape=(), name="Const")
             add = saver_graph.save_sharded if self._sharded else saver_graph.save
-            saved = add(filename, saveables)
+            saved = add(filename, saveables, self._version == _V1)
             restored = saver_graph.restore(
                 filename, saveables, self._sequential, self._reshape
             )
@@ -128,7 +129,7 @@ class Saver:
             max_to_keep=self._max_to_keep or 0,
             sharded=self._sharded,
             keep_checkpoint_every_n_hours=self._keep_hours or 0,
-            version=_V2,
+            version=self._version,
         )
 
     # --- which checkpoints there are ---
@@ -211,12 +212,12 @@ class Saver:
                 f"'latest_filename' collides with 'save_path': '{latest_filename}' and "
                 f"'{save_path}'"
             )
-        folder = os.path.dirname(save_path)
+        folder, prefix = os.path.dirname(save_path), path
         if not self._is_empty:
             if folder:
                 _headrace.make_folder(folder)
             lock = _headrace.lock_folder(folder)
-            self._write(sess, path)
+            path = self._write(sess, path)
             if write_state:
                 self._record(path, meta_graph_suffix)
                 update_checkpoint_state(
@@ -230,25 +231,29 @@ class Saver:
         if write_meta_graph and not _headrace.is_eager():
             with sess.graph.as_default():
                 self.export_meta_graph(
-                    f"{path}.{meta_graph_suffix}",
+                    f"{prefix}.{meta_graph_suffix}",
                     strip_default_attrs=strip_default_attrs,
                 )
         return None if self._is_empty else path
 
     def _write(self, sess, path):
+        """What the checkpoint is found by: of shards of the first format a pattern."""
         if _headrace.is_eager():
             saver_graph.save(
-                conversion.constant(path), saver_graph.saveables(self._var_list)
+                conversion.constant(path),
+                saver_graph.saveables(self._var_list),
+                self._version == _V1,
             )
-            return
+            return path
         if not self._is_built:
             raise RuntimeError(
                 "`build()` should be called before save if defer_build==True"
             )
-        sess.run(
+        saved = sess.run(
             self.saver_def.save_tensor_name,
             {self.saver_def.filename_tensor_name: path},
         )
+        return saved.decode() if isinstance(saved, bytes) else path
 
     def restore(self, sess, save_path):
         """Gives the variables the values of a checkpoint."""

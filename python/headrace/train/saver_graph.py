@@ -123,14 +123,26 @@ def _strings(values):
     return conversion.constant(values, dtype=dtypes.string, shape=[len(values)])
 
 
-def _add_save(prefix, items):
-    _headrace.raw_op("SaveV2")(
-        prefix=prefix,
-        tensor_names=_strings([s.name for s in items]),
-        shape_and_slices=_strings([s.slice_spec for s in items]),
-        tensors=[s.to_save() for s in items],
-        name="SaveV2",
-    )
+def _add_save(prefix, items, first_format):
+    names = _strings([s.name for s in items])
+    slices = _strings([s.slice_spec for s in items])
+    tensors = [s.to_save() for s in items]
+    if first_format:
+        _headrace.raw_op("SaveSlices")(
+            filename=prefix,
+            tensor_names=names,
+            shapes_and_slices=slices,
+            data=tensors,
+            name="SaveSlices",
+        )
+    else:
+        _headrace.raw_op("SaveV2")(
+            prefix=prefix,
+            tensor_names=names,
+            shape_and_slices=slices,
+            tensors=tensors,
+            name="SaveV2",
+        )
     if _headrace.is_eager():
         return prefix
     from headrace.ops import array_ops
@@ -141,9 +153,9 @@ def _add_save(prefix, items):
         return array_ops.identity(prefix, name="control_dependency")
 
 
-def save(filename, items):
+def save(filename, items, first_format=False):
     """Writes all into one file; a tensor of its name that is there afterwards."""
-    return _add_save(filename, items)
+    return _add_save(filename, items, first_format)
 
 
 def _by_device(items):
@@ -153,13 +165,16 @@ def _by_device(items):
     return [shards[device] for device in sorted(shards)]
 
 
-def save_sharded(filename, items):
-    """Writes a file for each device, then makes one checkpoint of them."""
+def save_sharded(filename, items, first_format=False):
+    """Writes a file for each device, then makes one checkpoint of them (of the first
+    format, the files are it)."""
     from headrace.ops import array_ops, string_ops
 
     graph = stack.current()
-    part = conversion.constant(f"_temp_{uuid.uuid4().hex}/part")
-    base = string_ops.join([filename, part])
+    base = filename
+    if not first_format:
+        part = conversion.constant(f"_temp_{uuid.uuid4().hex}/part")
+        base = string_ops.join([filename, part])
     shards = _by_device(items)
     count = conversion.constant(len(shards), name="num_shards")
     files, saved = [], []
@@ -169,7 +184,10 @@ def save_sharded(filename, items):
                 basename=base, shard=i, num_shards=count, name="ShardedFilename"
             )
             files.append(name)
-            saved.append(_add_save(name, shard))
+            saved.append(_add_save(name, shard, first_format))
+    if first_format:
+        with graph.control_dependencies([s.op for s in saved]):
+            return _headrace.raw_op("ShardedFilespec")(basename=base, num_shards=count)
     with graph.control_dependencies([s.op for s in saved]):
         files = array_ops.stack(files)
         _headrace.raw_op("MergeV2Checkpoints")(

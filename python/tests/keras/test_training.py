@@ -140,3 +140,11 @@ def test_config_after_an_assignment():
     config = opt.get_config()
     assert config["beta_1"] == pytest.approx(0.8) and config["beta_2"] == 0.999
     assert config["learning_rate"] == 0.25
+
+
+def test_bools_of_any_bytes_are_zero_or_one():
+    """fit reads arrays where they lie, but not those."""
+    odd = np.arange(64, dtype=np.uint8).reshape(64, 1).view(bool)
+    model = keras.Sequential([layers.Lambda(lambda x: tf.cast(x, tf.float32))])
+    found = model.predict(odd, batch_size=16, verbose=0)
+    np.testing.assert_array_equal(found[:, 0], [0.0] + [1.0] * 63)

@@ -4,6 +4,14 @@ import headrace as tf
 import pools_and_samplers_cases
 import pytest
 import recorded
+from headrace.framework import random_seed
+
+
+@pytest.fixture(autouse=True)
+def own_seed(monkeypatch):
+    """The seed that a case sets is gone after it."""
+    context = random_seed._Context
+    monkeypatch.setattr(context, "seed", context.seed)
 
 
 @pytest.mark.parametrize("name", recorded.names(pools_and_samplers_cases))

@@ -1,5 +1,6 @@
 """Products, reductions, scans, segments, top-k: values and gradients."""
 
+import headrace as tf
 import numpy as np
 import pytest
 from driver import Row, cases, check
@@ -168,3 +169,20 @@ OTHERS = [
 @pytest.mark.parametrize("row, dtype", cases(PRODUCTS + REDUCTIONS + OTHERS))
 def test_row(row, dtype):
     check(row, dtype)
+
+
+def test_approximate_top_k():
+    x = tf.constant([[18.0, 4, 21, 10], [0, 16, 12, 19]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        values, indices = tf.math.approx_max_k(x, 2)
+        loss = tf.reduce_sum(values * [[1.0, 2.0]])
+    np.testing.assert_array_equal(values, [[21, 18], [19, 16]])
+    np.testing.assert_array_equal(indices, [[2, 0], [3, 1]])
+    np.testing.assert_array_equal(tape.gradient(loss, x), [[2, 0, 1, 0], [0, 2, 0, 1]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at least k columns"):
+        tf.math.approx_max_k(x, 5)
+    with pytest.raises(tf.errors.UnimplementedError, match="is_max_k"):
+        tf.math.approx_min_k(x, 2)
+    with pytest.raises(tf.errors.UnimplementedError, match="reduction_dimension"):
+        tf.math.approx_max_k(x, 2, reduction_dimension=0)

@@ -172,11 +172,56 @@ def attention(tf, k, init):
     return Attending(), words()
 
 
+def functional(tf, k, init):
+    """Two inputs, a layer that is called twice, operators, penalized outputs."""
+    first, second = tf.keras.Input((3,)), tf.keras.Input((4,))
+    shared = k.Dense(
+        4,
+        "tanh",
+        kernel_initializer=init.GlorotUniform(1),
+        activity_regularizer=tf.keras.regularizers.L2(0.1),
+    )
+    narrow = k.Dense(3, kernel_initializer=init.GlorotUniform(2))(second)
+    x = k.Add()([shared(first), shared(narrow) * 0.5])
+    x = k.PReLU(alpha_initializer=init.Constant(0.2))(x)
+    x = k.Concatenate()([x - 0.25, second])
+    out = k.Dense(2, kernel_initializer=init.GlorotUniform(3))(x)
+    model = tf.keras.Model([first, second], out)
+    return model, [waves((10, 3)), waves((10, 4))]
+
+
+def passing(tf, k, init):
+    """Layers that change what passes through."""
+    stack = [
+        k.Dense(4, kernel_initializer=init.GlorotUniform(1)),
+        k.LeakyReLU(0.2),
+        k.Dense(4, kernel_initializer=init.GlorotUniform(2)),
+        k.ELU(0.5),
+        k.RepeatVector(3),
+        k.Permute((2, 1)),
+        k.GroupNormalization(3),
+        k.UpSampling1D(2),
+        k.ZeroPadding1D(1),
+        k.ActivityRegularization(0.01, 0.02),
+        k.Flatten(),
+        k.UnitNormalization(),
+        k.Dense(4, kernel_initializer=init.GlorotUniform(3)),
+        k.ReLU(0.5, 0.1, 0.05),
+        k.ThresholdedReLU(0.01),
+        k.Dense(2, kernel_initializer=init.GlorotUniform(4)),
+        k.Softmax(),
+    ]
+    return tf.keras.Sequential(stack), waves((6, 4))
+
+
 def make_case(tf, kind):
     k, init = tf.keras.layers, tf.keras.initializers
-    for more in (held, series, volumes, images, masked, attention):
+    makers = held, series, volumes, images, masked, attention, functional, passing
+    for more in makers:
         if more.__name__ == kind:
             model, x = more(tf, k, init)
+            if isinstance(x, list):
+                return model, [tf.constant(part) for part in x]
             return model, tf.constant(x)
     if kind == "mlp":
         stack = [
@@ -233,6 +278,7 @@ def make_optimizer(tf, kind, legacy=False):
     if kind == "Momentum":
         return k.SGD(0.1, 0.9, True)
     rates = dict(SGD=0.1, Adam=0.05, AdamW=0.05, RMSprop=0.01, Adagrad=0.1, Ftrl=0.1)
+    rates.update(Adadelta=0.5, Adamax=0.05, Nadam=0.05)
     return getattr(k, kind)(rates[kind])
 
 

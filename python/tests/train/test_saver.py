@@ -127,3 +127,52 @@ def test_errors(session, tmp_path):
     extra = v1.get_variable("extra", initializer=tf.zeros([6]))
     with pytest.raises(tf.errors.NotFoundError, match="a Variable name or other graph"):
         v1.train.Saver({"extra": extra}).restore(session, path)
+
+
+def test_the_first_format(session, tmp_path):
+    w, r = build()
+    text = v1.get_variable("text", initializer=tf.constant(["a", "bcd"]))
+    old = v1.train.SaverDef.V1
+    saver = v1.train.Saver(write_version=old, max_to_keep=1)
+    assert saver.as_saver_def().version == old
+    session.run(v1.global_variables_initializer())
+    paths = [saver.save(session, str(tmp_path / "m"), global_step=i) for i in range(2)]
+    assert sorted(os.listdir(tmp_path)) == ["checkpoint", "m-1", "m-1.meta"]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == paths[1]
+    reader = tf.train.load_checkpoint(paths[1])
+    assert reader.get_tensor("text").tolist() == [b"a", b"bcd"]
+    session.run([w.assign(tf.zeros([2, 3])), r.assign([0, 0]), text.assign(["", ""])])
+    saver.restore(session, paths[1])
+    assert session.run(w).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert session.run(r).tolist() == [9, 8]
+    with pytest.raises(ValueError, match="write_version"):
+        v1.train.Saver([w], write_version=3)
+
+
+def test_shards_and_slices_of_the_first_format(session, tmp_path):
+    ones = v1.ones_initializer()
+    parts = v1.fixed_size_partitioner(3)
+    table = v1.get_variable("p", shape=[5, 2], initializer=ones, partitioner=parts)
+    saver = v1.train.Saver(write_version=1, sharded=True, max_to_keep=1)
+    session.run(v1.global_variables_initializer())
+    saver.save(session, str(tmp_path / "s"), global_step=1)
+    path = saver.save(session, str(tmp_path / "s"), global_step=2)
+    assert path == str(tmp_path / "s-2-?????-of-00001")
+    names = ["checkpoint", "s-2-00000-of-00001", "s-2.meta"]
+    assert sorted(os.listdir(tmp_path)) == names
+    session.run([v.assign(v * 0) for v in table])
+    saver.restore(session, path)
+    assert [session.run(v).sum() for v in table] == [4, 4, 2]
+
+
+def test_every_dtype_of_the_first_format(tmp_path):
+    names = "float32 float64 int8 uint8 int16 uint16 int32 int64 bool float16 bfloat16"
+    names = f"{names} complex64 complex128".split()
+    values = {d: tf.Variable(tf.cast([1, 0, 3], d), name=d) for d in names}
+    values["empty"] = tf.Variable(tf.zeros([0, 3]), name="empty")
+    values["scalar"] = tf.Variable(-7, name="scalar")
+    v1.train.Saver(values, write_version=1).save(None, str(tmp_path / "d"))
+    reader = tf.train.load_checkpoint(str(tmp_path / "d"))
+    for name, variable in values.items():
+        np.testing.assert_array_equal(reader.get_tensor(name), variable.numpy())
+        assert reader.get_variable_to_dtype_map()[name] == variable.dtype

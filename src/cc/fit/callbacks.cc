@@ -213,6 +213,56 @@ void CSVLogger::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
   WriteLine(path_, line, /*append=*/true);
 }
 
+void History::OnTrainBegin(Training& t) {
+  epochs_.clear();
+  history_.clear();
+}
+
+void History::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
+  const size_t before = epochs_.size();
+  epochs_.push_back(epoch);
+  for (const auto& [name, value] : *logs) {
+    history_.try_emplace(name, before, NAN);
+  }
+  for (auto& [name, values] : history_) {
+    const auto found = logs->find(name);
+    values.push_back(found == logs->end() ? NAN : found->second);
+  }
+}
+
+void LambdaCallback::OnTrainBegin(Training& t) {
+  if (options_.on_train_begin) options_.on_train_begin(t);
+}
+void LambdaCallback::OnTrainEnd(Training& t) {
+  if (options_.on_train_end) options_.on_train_end(t);
+}
+void LambdaCallback::OnEpochBegin(Training& t, int64_t epoch) {
+  if (options_.on_epoch_begin) options_.on_epoch_begin(t, epoch);
+}
+void LambdaCallback::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
+  if (options_.on_epoch_end) options_.on_epoch_end(t, epoch, logs);
+}
+void LambdaCallback::OnStepEnd(Training& t, int64_t step, const Tensor& loss) {
+  if (options_.on_step_end) options_.on_step_end(t, step, loss);
+}
+
+TensorBoard::TensorBoard(std::string log_dir) : log_dir_(std::move(log_dir)) {}
+
+void TensorBoard::OnEpochEnd(Training& t, int64_t epoch, Logs* logs) {
+  for (const auto& [name, value] : *logs) {
+    const bool validation = name.starts_with("val_");
+    auto& writer = validation ? validation_ : train_;
+    if (writer == nullptr) {
+      writer = std::make_unique<EventFileWriter>(
+          log_dir_ + (validation ? "/validation" : "/train"));
+    }
+    writer->scalar("epoch_" + (validation ? name.substr(4) : name),
+                   static_cast<float>(value), epoch);
+  }
+  if (train_) train_->flush();
+  if (validation_) validation_->flush();
+}
+
 void TerminateOnNaN::OnStepEnd(Training& t, int64_t step, const Tensor& loss) {
   const Tensor value = internal::Cast(loss, DType::kFloat32);
   if (!std::isfinite(value.item<float>())) t.stop = true;

@@ -40,28 +40,6 @@ void Add(const Tensor& given, const Tensor& sample_weight,
   if (count) count->assign_add(internal::SumAll(weight));
 }
 
-Tensor Same(const Tensor& a, const Tensor& b) {
-  return Cast(Op("Equal", {a, b}), kFloat);
-}
-
-Tensor Greatest(const Tensor& x) {
-  return Op("ArgMax", {x, internal::Int(-1)});
-}
-
-Tensor SparseRight(const Tensor& y_true, const Tensor& y_pred) {
-  const Tensor ids = internal::ClassNumbers(y_true, y_pred);
-  return Same(Cast(ids, DType::kInt64), Greatest(y_pred));
-}
-
-// fn of a pair of which a last axis of 1 too many was dropped.
-MeanOf::Function Fitting(MeanOf::Function fn) {
-  return [fn](const Tensor& y_true, const Tensor& y_pred) {
-    Tensor t = y_true, p = y_pred;
-    internal::DropLastAxis(&t, &p);
-    return fn(t, p);
-  };
-}
-
 }  // namespace
 
 void Metric::Reset() { ResetAll(*this); }
@@ -101,32 +79,60 @@ void MeanOf::Update(const Tensor& y_true, const Tensor& y_pred,
 }
 Tensor MeanOf::result() const { return internal::DivideNoNan(total_, count_); }
 
-Accuracy::Accuracy(std::string name)
-    : MeanOf(Fitting([](const Tensor& y_true, const Tensor& y_pred) {
-               return Same(Cast(y_true, y_pred.dtype()), y_pred);
-             }),
-             std::move(name)) {}
+RootMeanSquaredError::RootMeanSquaredError(std::string name)
+    : Metric(std::move(name)),
+      total_(NewTotal(this, "total")),
+      count_(NewTotal(this, "count")) {}
+void RootMeanSquaredError::Update(const Tensor& y_true, const Tensor& y_pred,
+                                  const Tensor& sample_weight) {
+  Tensor t = Cast(y_true, kFloat), p = Cast(y_pred, kFloat);
+  internal::DropLastAxis(&t, &p);
+  const Tensor squares = Op("SquaredDifference", {p, t});
+  Tensor counts = Op("OnesLike", {squares});
+  if (sample_weight) {
+    counts =
+        counts * internal::FittedWeight(Cast(sample_weight, kFloat), squares);
+  }
+  total_.assign_add(internal::SumAll(squares * counts));
+  count_.assign_add(internal::SumAll(counts));
+}
+Tensor RootMeanSquaredError::result() const {
+  return Op("Sqrt", {internal::DivideNoNan(total_, count_)});
+}
 
-BinaryAccuracy::BinaryAccuracy(double threshold, std::string name)
-    : MeanOf(Fitting([threshold](const Tensor& y_true, const Tensor& y_pred) {
-               const Tensor found = Cast(y_pred > threshold, y_true.dtype());
-               return internal::Reduce("Mean", Same(y_true, found), {-1});
-             }),
-             std::move(name)) {}
-
-CategoricalAccuracy::CategoricalAccuracy(std::string name)
-    : MeanOf(Fitting([](const Tensor& y_true, const Tensor& y_pred) {
-               return SparseRight(Greatest(y_true), y_pred);
-             }),
-             std::move(name)) {}
-
-SparseCategoricalAccuracy::SparseCategoricalAccuracy(std::string name)
-    : MeanOf(SparseRight, std::move(name)) {}
-
-MeanSquaredError::MeanSquaredError(std::string name)
-    : MeanOf(std::make_shared<losses::MeanSquaredError>(), std::move(name)) {}
-
-MeanAbsoluteError::MeanAbsoluteError(std::string name)
-    : MeanOf(std::make_shared<losses::MeanAbsoluteError>(), std::move(name)) {}
+MeanTensor::MeanTensor(std::string name) : name_(std::move(name)) {}
+void MeanTensor::Update(const Tensor& given, const Tensor& sample_weight) {
+  const Tensor values = Cast(given, kFloat);
+  if (!total_) {
+    for (const int64_t n : values.shape().dims) {
+      if (n >= 0) continue;
+      internal::Throw(
+          ErrorCode::kInvalidArgument,
+          "MeanTensor: values of shape " + values.shape().ToString());
+    }
+    internal::Outside outside;
+    const auto make = [&](const char* name) {
+      return Track(name, Variable(internal::Full(kFloat, values.shape(), 0),
+                                  name, false));
+    };
+    total_ = make("total");
+    count_ = make("count");
+  }
+  Tensor counts = Op("OnesLike", {values});
+  if (sample_weight) {
+    counts =
+        counts * internal::FittedWeight(Cast(sample_weight, kFloat), values);
+  }
+  total_.assign_add(values * counts);
+  count_.assign_add(counts);
+}
+Tensor MeanTensor::result() const {
+  if (!total_) {
+    internal::Throw(ErrorCode::kFailedPrecondition,
+                    "MeanTensor does not have any value yet.");
+  }
+  return internal::DivideNoNan(total_, count_);
+}
+void MeanTensor::Reset() { ResetAll(*this); }
 
 }  // namespace headrace::tf::metrics

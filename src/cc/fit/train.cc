@@ -1,5 +1,6 @@
 #include "headrace/train.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "cc/compose.h"
@@ -13,36 +14,104 @@ namespace {
 using Batch = std::vector<Tensor>;
 constexpr int64_t kReportEvery = 50;
 
-void CheckBatch(const Batch& batch, int64_t inputs) {
-  const size_t least = static_cast<size_t>(inputs) + 1;
-  if (batch.size() == least || batch.size() == least + 1) return;
-  internal::Throw(ErrorCode::kInvalidArgument,
-                  absl::StrCat("elements to train on have ", inputs,
-                               " inputs and labels, and may have weights; "
-                               "these have ",
-                               batch.size(), " components"));
-}
+// What losses need to know of a training.
+struct Aims {
+  int64_t inputs;
+  std::vector<const losses::Loss*> losses;  // one an output
+  std::vector<double> loss_weights, class_weights;
 
-// A model's prediction for a batch, what it should be, and the weights.
-struct Judged {
-  Judged(layers::Layer& model, const Batch& batch, int64_t inputs,
-         bool training)
-      : predicted(model({batch.begin(), batch.begin() + inputs}, training)),
-        labels(batch[inputs]) {
-    if (static_cast<int64_t>(batch.size()) > inputs + 1) weights = batch.back();
-    if (const Tensor mask = predicted.mask()) {
-      const Tensor shown = internal::Cast(mask, predicted.dtype());
-      weights =
-          weights ? shown * internal::FittedWeight(weights, shown) : shown;
+  Aims(const losses::Loss& loss, const FitOptions& o)
+      : inputs(o.inputs),
+        losses{&loss},
+        loss_weights(o.loss_weights),
+        class_weights(o.class_weights) {
+    losses.insert(losses.end(), o.more_losses.begin(), o.more_losses.end());
+    const bool misfit =
+        !loss_weights.empty() && loss_weights.size() != losses.size();
+    const bool null =
+        std::find(losses.begin(), losses.end(), nullptr) != losses.end();
+    if (inputs < 1 || null || misfit ||
+        (losses.size() > 1 && !class_weights.empty())) {
+      internal::Throw(ErrorCode::kInvalidArgument,
+                      inputs < 1 ? "a model has inputs"
+                      : null     ? "a null loss among more_losses"
+                      : misfit   ? "loss_weights must be one for each output"
+                                 : "class_weights are not for models with "
+                                   "several outputs");
     }
   }
 
-  Tensor predicted, labels, weights;
+  size_t labels() const { return losses.size(); }
+  void Check(const Batch& batch) const {
+    const size_t least = static_cast<size_t>(inputs) + labels();
+    if (batch.size() == least || batch.size() == least + 1) return;
+    internal::Throw(
+        ErrorCode::kInvalidArgument,
+        absl::StrCat("elements to train on have ", inputs, " inputs and ",
+                     labels() > 1 ? absl::StrCat(labels(), " ") : "",
+                     "labels, and may have weights; these have ", batch.size(),
+                     " components"));
+  }
 };
 
-Tensor TotalLoss(const layers::Layer& model, const losses::Loss& loss,
+// The weight of each sample by its label's class.
+Tensor WeightsOf(const Tensor& labels, const std::vector<double>& weights) {
+  Tensor ids = labels;
+  const TensorShape shape = labels.shape();
+  const int64_t last = shape.rank() > 1 ? shape[shape.rank() - 1] : 1;
+  if (last == 1) {
+    if (shape.rank() > 1) ids = internal::SqueezeLast(labels);
+    ids = internal::Cast(ids, DType::kInt64);
+  } else {
+    ids = internal::Op("ArgMax", {labels, internal::Int(-1)});
+  }
+  const std::vector<float> table(weights.begin(), weights.end());
+  return internal::Op(
+      "GatherV2", {internal::Constant(headrace::Tensor::Vector<float>(table)),
+                   ids, internal::Int(0)});
+}
+
+// A model's predictions for a batch, what they should be, and the weights.
+struct Judged {
+  Judged(layers::Layer& model, const Batch& batch, const Aims& aims,
+         bool training) {
+    const Batch inputs(batch.begin(), batch.begin() + aims.inputs);
+    predicted = model.ModelOutputs(inputs, training);
+    if (predicted.size() != aims.labels()) {
+      internal::Throw(ErrorCode::kInvalidArgument,
+                      absl::StrCat("a model with ", predicted.size(),
+                                   " outputs cannot be trained with ",
+                                   aims.labels(), " losses"));
+    }
+    const auto behind = batch.begin() + aims.inputs + aims.labels();
+    labels.assign(batch.begin() + aims.inputs, behind);
+    Tensor common = behind != batch.end() ? *behind : Tensor();
+    if (!aims.class_weights.empty()) {
+      const Tensor by_class = WeightsOf(labels[0], aims.class_weights);
+      common = common ? by_class * internal::FittedWeight(common, by_class)
+                      : by_class;
+    }
+    for (const Tensor& p : predicted) {
+      weights.push_back(common);
+      const Tensor mask = p.mask();
+      if (!mask) continue;
+      const Tensor shown = internal::Cast(mask, p.dtype());
+      weights.back() =
+          common ? shown * internal::FittedWeight(common, shown) : shown;
+    }
+  }
+
+  Batch predicted, labels, weights;  // one an output
+};
+
+Tensor TotalLoss(const layers::Layer& model, const Aims& aims,
                  const Judged& j) {
-  std::vector<Tensor> parts = {loss(j.labels, j.predicted, j.weights)};
+  Batch parts;
+  for (size_t i = 0; i < aims.labels(); ++i) {
+    Tensor part = (*aims.losses[i])(j.labels[i], j.predicted[i], j.weights[i]);
+    if (!aims.loss_weights.empty()) part = part * aims.loss_weights[i];
+    parts.push_back(i == 0 ? part : internal::Cast(part, parts[0].dtype()));
+  }
   for (const Tensor& penalty : model.losses()) {
     parts.push_back(internal::Cast(penalty, parts[0].dtype()));
   }
@@ -52,38 +121,39 @@ Tensor TotalLoss(const layers::Layer& model, const losses::Loss& loss,
 }
 
 void UpdateAll(const std::vector<metrics::Metric*>& metrics, const Judged& j) {
-  for (metrics::Metric* m : metrics)
-    m->Update(j.labels, j.predicted, j.weights);
+  for (metrics::Metric* m : metrics) {
+    m->Update(j.labels[0], j.predicted[0], j.weights[0]);
+  }
 }
 
 // The loss over a dataset; traced once, for all of its epochs.
 class Evaluator {
  public:
-  Evaluator(layers::Layer& model, const losses::Loss& loss,
-            const std::vector<metrics::Metric*>& metrics, int64_t inputs)
-      : inputs_(inputs),
-        step_([&model, &loss, metrics, inputs,
-               this](const Batch& batch) -> Batch {
-          const Judged j(model, batch, inputs, /*training=*/false);
-          const Tensor value = TotalLoss(model, loss, j);
+  Evaluator(layers::Layer& model, const Aims& aims,
+            const std::vector<metrics::Metric*>& metrics)
+      : aims_(aims),
+        step_([&model, metrics, this](const Batch& batch) -> Batch {
+          const Judged j(model, batch, aims_, /*training=*/false);
+          const Tensor value = TotalLoss(model, aims_, j);
           UpdateAll(metrics, j);
           // Batches of other sizes count as they are large.
-          mean_.Update(value, internal::Cast(internal::Op("Size", {j.labels}),
-                                             value.dtype()));
+          mean_.Update(value,
+                       internal::Cast(internal::Op("Size", {j.labels[0]}),
+                                      value.dtype()));
           return {value};
         }) {}
 
   float Run(const data::Dataset& batches) {
     mean_.Reset();
     for (const data::Element& batch : batches) {
-      CheckBatch(batch, inputs_);
+      aims_.Check(batch);
       step_(batch);
     }
     return mean_.result().item<float>();
   }
 
  private:
-  int64_t inputs_;
+  const Aims aims_;
   metrics::Mean mean_;
   Function step_;
 };
@@ -94,6 +164,7 @@ class Loop {
   Loop(layers::Layer& model, Optimizer& optimizer, const losses::Loss& loss,
        const FitOptions& options)
       : options_(options),
+        aims_(loss, options),
         training_{model, optimizer},
         report_every_(options.report_every > 0 ? options.report_every
                       : options.save_every > 0 ? options.save_every
@@ -101,15 +172,15 @@ class Loop {
         step_(optimizer.iterations().value().item<int64_t>()),
         update_([&](const Batch& batch) -> Batch {
           GradientTape tape;
-          const Judged j(model, batch, options_.inputs, /*training=*/true);
-          const Tensor value = TotalLoss(model, loss, j);
+          const Judged j(model, batch, aims_, /*training=*/true);
+          const Tensor value = TotalLoss(model, aims_, j);
           const std::vector<Variable> variables = model.trainable_variables();
           optimizer.Apply(tape.gradient(value, variables), variables);
           UpdateAll(options_.metrics, j);
           mean_.Update(value);
           return {value};
         }),
-        evaluator_(model, loss, options.metrics, options.inputs) {}
+        evaluator_(model, aims_, options.metrics) {}
 
   // One epoch, with reports by steps.
   Progress Run(data::Iterator& batches) {
@@ -172,7 +243,7 @@ class Loop {
     int64_t count = 0;
     while (wanted && !Done() && (most == 0 || count < most) &&
            batches.Next(&batch)) {
-      CheckBatch(batch, options_.inputs);
+      aims_.Check(batch);
       const Tensor loss = update_(batch)[0];
       ++step_;
       ++count;
@@ -272,6 +343,7 @@ class Loop {
   }
 
   const FitOptions& options_;
+  const Aims aims_;
   Training training_;
   const int64_t report_every_;
   int64_t step_;
@@ -289,9 +361,6 @@ void CheckOptions(const FitOptions& o) {
     if (n >= 0) continue;
     internal::Throw(ErrorCode::kInvalidArgument,
                     "Fit: numbers of steps and epochs are not negative");
-  }
-  if (o.inputs < 1) {
-    internal::Throw(ErrorCode::kInvalidArgument, "Fit: a model has inputs");
   }
   if (o.epochs > 0 && o.report_every > 0) {
     internal::Throw(ErrorCode::kInvalidArgument,
@@ -337,11 +406,15 @@ Progress Fit(layers::Layer& model, Optimizer& optimizer,
 float Evaluate(layers::Layer& model, const losses::Loss& loss,
                const data::Dataset& batches,
                const std::vector<metrics::Metric*>& metrics, int64_t inputs) {
-  if (inputs < 1) {
-    internal::Throw(ErrorCode::kInvalidArgument,
-                    "Evaluate: a model has inputs");
-  }
-  return Evaluator(model, loss, metrics, inputs).Run(batches);
+  FitOptions options;
+  options.inputs = inputs;
+  options.metrics = metrics;
+  return Evaluate(model, loss, batches, options);
+}
+
+float Evaluate(layers::Layer& model, const losses::Loss& loss,
+               const data::Dataset& batches, const FitOptions& options) {
+  return Evaluator(model, Aims(loss, options), options.metrics).Run(batches);
 }
 
 }  // namespace headrace::tf::train

@@ -118,6 +118,7 @@ MultiHeadAttention::MultiHeadAttention(int64_t num_heads, int64_t key_dim,
           absl::StrCat("MultiHeadAttention: a size of ", n));
   }
   CheckDropout(options_.dropout);
+  set_activity_regularizer(options_.activity_regularizer);
   set_input_rank(3, /*exact=*/true);
   set_supports_masking();
 }
@@ -213,10 +214,12 @@ Tensor MultiHeadAttention::CallAll(const std::vector<Tensor>& inputs,
 AttentionResult MultiHeadAttention::Run(const std::vector<Tensor>& inputs,
                                         const Tensor& attention_mask,
                                         bool training) {
-  std::vector<Tensor> ready = Ready(inputs);
+  const Entered entered(this);
+  const std::vector<Tensor> ready = Ready(inputs);
   AttentionResult result = Compute(ready, attention_mask, training);
-  result.output = result.output.with_mask(MaskFor(ready));
-  return result;
+  const std::vector<Tensor> both =
+      Finished(ready, {result.output, result.scores});
+  return {both[0], both[1]};
 }
 
 PlainAttention::PlainAttention(std::string name, double dropout,
@@ -258,10 +261,12 @@ Tensor PlainAttention::CallAll(const std::vector<Tensor>& inputs,
 
 AttentionResult PlainAttention::Run(const std::vector<Tensor>& inputs,
                                     bool training) {
+  const Entered entered(this);
   const std::vector<Tensor> ready = Ready(inputs);
   AttentionResult result = Compute(ready, training);
-  result.output = result.output.with_mask(MaskFor(ready));
-  return result;
+  const std::vector<Tensor> both =
+      Finished(ready, {result.output, result.scores});
+  return {both[0], both[1]};
 }
 
 Attention::Attention(AttentionOptions options)

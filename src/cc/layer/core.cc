@@ -20,6 +20,7 @@ Dense::Dense(int64_t units, DenseOptions options)
   }
   set_input_rank(2, /*exact=*/false);
   set_supports_masking();
+  set_activity_regularizer(options_.activity_regularizer);
 }
 
 void Dense::MakeWeights(const TensorShape& input) {
@@ -58,6 +59,7 @@ Embedding::Embedding(int64_t input_dim, int64_t output_dim,
                        "Received input_dim = ",
                        input_dim, " and output_dim = ", output_dim));
   }
+  set_activity_regularizer(options_.activity_regularizer);
 }
 
 void Embedding::MakeWeights(const TensorShape& input) {

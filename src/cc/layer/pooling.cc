@@ -40,17 +40,17 @@ Tensor Pooling::Call(const Tensor& x, bool training) {
       });
 }
 
-MaxPool1D::MaxPool1D(Size1 pool_size, Pool1DOptions options)
+MaxPooling1D::MaxPooling1D(Size1 pool_size, Pool1DOptions options)
     : Pooling("max_pooling1d", "MaxPool", pool_size, options) {}
-MaxPool2D::MaxPool2D(Size2 pool_size, Pool2DOptions options)
+MaxPooling2D::MaxPooling2D(Size2 pool_size, Pool2DOptions options)
     : Pooling("max_pooling2d", "MaxPool", pool_size, options) {}
-MaxPool3D::MaxPool3D(Size3 pool_size, Pool3DOptions options)
+MaxPooling3D::MaxPooling3D(Size3 pool_size, Pool3DOptions options)
     : Pooling("max_pooling3d", "MaxPool3D", pool_size, options) {}
-AveragePool1D::AveragePool1D(Size1 pool_size, Pool1DOptions options)
+AveragePooling1D::AveragePooling1D(Size1 pool_size, Pool1DOptions options)
     : Pooling("average_pooling1d", "AvgPool", pool_size, options) {}
-AveragePool2D::AveragePool2D(Size2 pool_size, Pool2DOptions options)
+AveragePooling2D::AveragePooling2D(Size2 pool_size, Pool2DOptions options)
     : Pooling("average_pooling2d", "AvgPool", pool_size, options) {}
-AveragePool3D::AveragePool3D(Size3 pool_size, Pool3DOptions options)
+AveragePooling3D::AveragePooling3D(Size3 pool_size, Pool3DOptions options)
     : Pooling("average_pooling3d", "AvgPool3D", pool_size, options) {}
 
 GlobalPooling::GlobalPooling(std::string name, const char* op, int rank,
@@ -71,32 +71,32 @@ Tensor GlobalPooling::Call(const Tensor& x, bool training) {
   return internal::Reduce(op_, x, axes, keep_dims_);
 }
 
-GlobalMaxPool1D::GlobalMaxPool1D(bool keep_dims, std::string data_format)
+GlobalMaxPooling1D::GlobalMaxPooling1D(bool keep_dims, std::string data_format)
     : GlobalPooling("global_max_pooling1d", "Max", 1, keep_dims,
                     std::move(data_format)) {}
-GlobalMaxPool2D::GlobalMaxPool2D(bool keep_dims, std::string data_format)
+GlobalMaxPooling2D::GlobalMaxPooling2D(bool keep_dims, std::string data_format)
     : GlobalPooling("global_max_pooling2d", "Max", 2, keep_dims,
                     std::move(data_format)) {}
-GlobalMaxPool3D::GlobalMaxPool3D(bool keep_dims, std::string data_format)
+GlobalMaxPooling3D::GlobalMaxPooling3D(bool keep_dims, std::string data_format)
     : GlobalPooling("global_max_pooling3d", "Max", 3, keep_dims,
                     std::move(data_format)) {}
-GlobalAveragePool2D::GlobalAveragePool2D(bool keep_dims,
-                                         std::string data_format)
+GlobalAveragePooling2D::GlobalAveragePooling2D(bool keep_dims,
+                                               std::string data_format)
     : GlobalPooling("global_average_pooling2d", "Mean", 2, keep_dims,
                     std::move(data_format)) {}
-GlobalAveragePool3D::GlobalAveragePool3D(bool keep_dims,
-                                         std::string data_format)
+GlobalAveragePooling3D::GlobalAveragePooling3D(bool keep_dims,
+                                               std::string data_format)
     : GlobalPooling("global_average_pooling3d", "Mean", 3, keep_dims,
                     std::move(data_format)) {}
 
-GlobalAveragePool1D::GlobalAveragePool1D(bool keep_dims,
-                                         std::string data_format)
+GlobalAveragePooling1D::GlobalAveragePooling1D(bool keep_dims,
+                                               std::string data_format)
     : GlobalPooling("global_average_pooling1d", "Mean", 1, keep_dims,
                     data_format),
       keep_dims_(keep_dims),
       channels_first_(internal::ChannelsFirst(data_format)) {}
 
-Tensor GlobalAveragePool1D::Call(const Tensor& x, bool training) {
+Tensor GlobalAveragePooling1D::Call(const Tensor& x, bool training) {
   const Tensor mask = x.mask();
   if (!mask) return GlobalPooling::Call(x, training);
   const int64_t axis = channels_first_ ? 2 : 1;

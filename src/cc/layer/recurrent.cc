@@ -33,6 +33,8 @@ Recurrent::Recurrent(std::string name, int64_t units, int64_t gates,
     Throw(ErrorCode::kInvalidArgument, "dropout must be less than 1");
   }
   set_input_rank(3, /*exact=*/true);
+  set_checked_inputs(1);  // states follow
+  set_activity_regularizer(options_.activity_regularizer);
 }
 
 void Recurrent::MakeWeights(const TensorShape& input) {
@@ -66,8 +68,60 @@ Tensor Recurrent::InitialBias() const {
 
 Tensor Recurrent::InputBias() const { return bias_; }
 
-Tensor Recurrent::Call(const Tensor& x, bool training) {
-  return Scan(x, {}, x.mask(), training).output;
+Tensor Recurrent::CallAll(const std::vector<Tensor>& inputs, bool training) {
+  return RunAll(inputs, training).output;
+}
+
+std::vector<Tensor> Recurrent::CallMany(const std::vector<Tensor>& inputs,
+                                        bool training) {
+  Result result = RunAll(inputs, training);
+  std::vector<Tensor> all = {std::move(result.output)};
+  for (Tensor& state : result.states) all.push_back(std::move(state));
+  return all;
+}
+
+Recurrent::Result Recurrent::RunAll(const std::vector<Tensor>& inputs,
+                                    bool training) {
+  const std::vector<Tensor> states(inputs.begin() + 1, inputs.end());
+  if (!states.empty() && states.size() != static_cast<size_t>(states_)) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat(name(), " has ", states_, " states, but was given ",
+                       states.size()));
+  }
+  return Scan(inputs[0], states, inputs[0].mask(), training);
+}
+
+void Recurrent::MakeStates(const Tensor& x) {
+  if (!kept_.empty()) return;
+  const TensorShape shape = x.shape();
+  if (shape[0] < 0) {
+    Throw(ErrorCode::kInvalidArgument,
+          "If a RNN is stateful, it needs to know its batch size. Specify the "
+          "batch size of your input tensors: their shape is " +
+              shape.ToString());
+  }
+  internal::Outside outside;
+  for (int64_t i = 0; i < states_; ++i) {
+    kept_.emplace_back(internal::Full(dtype(), {shape[0], units_}, 0), "state",
+                       /*trainable=*/false);
+  }
+}
+
+void Recurrent::reset_states(const std::vector<Tensor>& states) {
+  if (!options_.stateful) {
+    Throw(ErrorCode::kFailedPrecondition, "Layer must be stateful.");
+  }
+  if (!states.empty() && states.size() != kept_.size()) {
+    Throw(ErrorCode::kInvalidArgument,
+          absl::StrCat("Layer ", name(), " expects ", kept_.size(),
+                       " states, but it received ", states.size(),
+                       " state values."));
+  }
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    const Variable& v = kept_[i];
+    v.assign(states.empty() ? internal::Full(v.dtype(), v.shape(), 0)
+                            : states[i]);
+  }
 }
 
 Tensor Recurrent::MaskFor(const std::vector<Tensor>& inputs) const {
@@ -86,15 +140,10 @@ RecurrentOptions Recurrent::ReversedOptions() const {
 Recurrent::Result Recurrent::Run(const Tensor& x,
                                  const std::vector<Tensor>& initial_states,
                                  const Tensor& mask, bool training) {
-  if (!initial_states.empty() &&
-      initial_states.size() != static_cast<size_t>(states_)) {
-    Throw(ErrorCode::kInvalidArgument,
-          absl::StrCat(name(), " has ", states_, " states, but was given ",
-                       initial_states.size()));
-  }
-  const Tensor input = Ready({x})[0];
-  return Scan(internal::Cast(input, dtype()), initial_states,
-              mask ? mask : x.mask(), training);
+  std::vector<Tensor> inputs = {mask ? x.with_mask(mask) : x};
+  inputs.insert(inputs.end(), initial_states.begin(), initial_states.end());
+  std::vector<Tensor> found = Outputs(inputs, training);
+  return {found[0], {found.begin() + 1, found.end()}};
 }
 
 Recurrent::Result Recurrent::Scan(const Tensor& given,
@@ -116,6 +165,10 @@ Recurrent::Result Recurrent::Scan(const Tensor& given,
               {{"N", 2}});
   };
   std::vector<Tensor> states = initial_states;
+  if (options_.stateful) {
+    MakeStates(given);
+    if (states.empty()) states.assign(kept_.begin(), kept_.end());
+  }
   while (states.size() < static_cast<size_t>(states_)) {
     states.push_back(Op("Fill", {wide(units_), internal::Number(dtype(), 0)}));
   }
@@ -139,6 +192,7 @@ Recurrent::Result Recurrent::Scan(const Tensor& given,
         Step(row, drop, now);
       });
   Result out{std::move(result.last), std::move(result.states)};
+  for (size_t i = 0; i < kept_.size(); ++i) kept_[i].assign(out.states[i]);
   if (options_.return_sequences) {
     Tensor every = result.every;
     if (zero_output_for_mask_ && mask) {

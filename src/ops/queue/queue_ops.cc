@@ -1,78 +1,16 @@
+// What is put into queues and taken out of them.
 #include <algorithm>
 
 #include "ops/array/element_dispatch.h"
-#include "ops/queue/fifo_queue.h"
+#include "ops/queue/tuple_queue.h"
 
 namespace headrace {
 namespace {
 
 using Types = std::vector<DType>;
-using Shapes = std::vector<Shape>;
 
-Status QueueRule(ShapeContext& c) {
-  const auto& types = c.op().attr<Types>("component_types");
-  const auto& shapes = c.op().attr<Shapes>("shapes");
-  HandleData data;
-  for (size_t i = 0; i < types.size(); ++i) {
-    data.push_back(
-        {types[i], i < shapes.size() ? shapes[i] : Shape::UnknownRank()});
-  }
-  c.set_output(0, Shape());
-  c.set_output_handle(0, std::move(data));
-  return OkStatus();
-}
-
-Status MakeQueue(KernelContext& c) {
-  static std::atomic<int64_t> unnamed{0};
-  const ResolvedOp& op = c.op();
-  const auto& types = op.attr<Types>("component_types");
-  const auto& shapes = op.attr<Shapes>("shapes");
-  if (!shapes.empty() && shapes.size() != types.size()) {
-    return InvalidArgument("FIFOQueueV2: ", types.size(), " types but ",
-                           shapes.size(), " shapes");
-  }
-  for (const Shape& s : shapes) {
-    if (!s.fully_known()) {
-      return InvalidArgument("FIFOQueueV2: shapes must be fully known, got ",
-                             s);
-    }
-  }
-  ResourceHandle handle;
-  handle.name = op.string_attr("shared_name");
-  handle.container = op.string_attr("container");
-  if (handle.container.empty()) handle.container = "localhost";
-  const std::string name =
-      handle.name.empty() ? absl::StrCat(unnamed++) : handle.name;
-  auto make = [&]() -> StatusOr<std::shared_ptr<Resource>> {
-    return std::make_shared<FifoQueue>(name, types, shapes,
-                                       op.int_attr("capacity"));
-  };
-  if (handle.name.empty()) {
-    HR_ASSIGN_OR_RETURN(handle.resource, make());
-  } else {
-    HR_ASSIGN_OR_RETURN(handle.resource,
-                        c.services().resources->LookUpOrCreate(
-                            handle.container, handle.name, make));
-  }
-  c.set_output(0, Tensor::Scalar<ResourceHandle>(std::move(handle)));
-  return OkStatus();
-}
-
-HR_OP(FIFOQueueV2)
-    .Output("handle: resource")
-    .Attr("component_types: list(type) >= 1")
-    .Attr("shapes: list(shape) >= 0 = []")
-    .Attr("capacity: int = -1")
-    .Attr("container: string = ''")
-    .Attr("shared_name: string = ''")
-    .Doc("Makes a handle of a queue, by name or of a new one.")
-    .Stateful()
-    .Shape(QueueRule)
-    .NoGradient()
-    .Cpu(ComputeOwn<MakeQueue>);
-
-StatusOr<std::shared_ptr<FifoQueue>> QueueOf(const KernelContext& c) {
-  return ResourceAs<FifoQueue>(c.input(0), c.services().resources);
+StatusOr<std::shared_ptr<TupleQueue>> QueueOf(const KernelContext& c) {
+  return ResourceAs<TupleQueue>(c.input(0), c.services().resources);
 }
 
 template <bool kMany>
@@ -129,21 +67,49 @@ Status DequeueRule(ShapeContext& c) {
   return OkStatus();
 }
 
-// Component i of all tuples in one tensor.
+// `shape` with the unknown dimensions as large as the largest of the tuples'.
+StatusOr<Shape> PaddedShape(absl::Span<const Tuple> tuples, int i,
+                            const Shape& shape) {
+  std::vector<int64_t> dims{static_cast<int64_t>(tuples.size())};
+  for (int d = 0; d < shape.rank(); ++d) {
+    int64_t most = std::max<int64_t>(shape[d], 0);
+    for (const Tuple& t : tuples) most = std::max(most, t[i].dim(d));
+    dims.push_back(most);
+  }
+  return Shape::Make(dims);
+}
+
+// Copies a tensor of `have` into the corner of a block of `room`.
+template <typename T>
+void CopyCorner(const T* from, const Shape& have, T* to, const Shape& room,
+                int d) {
+  if (d + 1 >= have.rank()) {
+    std::copy_n(from, have.rank() == 0 ? 1 : have[d], to);
+    return;
+  }
+  const int64_t step = have.Product(d + 1, have.rank());
+  const int64_t stride = room.Product(d + 1, room.rank());
+  for (int64_t k = 0; k < have[d]; ++k) {
+    CopyCorner(from + k * step, have, to + k * stride, room, d + 1);
+  }
+}
+
+// Component i of all tuples in one tensor, padded with zeros where their shapes
+// may differ.
 Status SetStacked(KernelContext& c, absl::Span<const Tuple> tuples, int i,
                   const Shape& shape) {
-  HR_RETURN_IF_ERROR(
-      c.Allocate(i, Shape{static_cast<int64_t>(tuples.size())}.Concat(shape)));
-  const int64_t width = shape.num_elements();
+  HR_ASSIGN_OR_RETURN(const Shape all, PaddedShape(tuples, i, shape));
+  HR_RETURN_IF_ERROR(c.Allocate(i, all));
+  const Shape room = all.Sub(1, all.rank());
+  const int64_t width = room.num_elements();
   for (size_t k = 0; k < tuples.size(); ++k) {
-    if (tuples[k][i].shape() != shape) {
-      return InvalidArgument("cannot stack queued tensors of shapes ", shape,
-                             " and ", tuples[k][i].shape());
-    }
-    DispatchElement(tuples[k][i].dtype(), [&](auto tag) {
+    const Tensor& part = tuples[k][i];
+    DispatchElement(part.dtype(), [&](auto tag) {
       using T = typename decltype(tag)::type;
-      std::copy_n(static_cast<const T*>(tuples[k][i].raw()), width,
-                  static_cast<T*>(c.output(i).raw()) + k * width);
+      T* to = static_cast<T*>(c.output(i).raw()) + k * width;
+      if (part.shape() != room) std::fill_n(to, width, T());
+      if (part.num_elements() == 0) return;
+      CopyCorner(static_cast<const T*>(part.raw()), part.shape(), to, room, 0);
     });
   }
   return OkStatus();
@@ -165,8 +131,9 @@ Status Dequeue(KernelContext& c) {
     }
     if (queue->shapes().empty()) {
       return InvalidArgument(
-          "FIFOQueue's DequeueMany and DequeueUpTo require "
-          "the components to have specified shapes.");
+          queue->kind(),
+          "'s DequeueMany and DequeueUpTo require the components to have "
+          "specified shapes.");
     }
   }
   HR_ASSIGN_OR_RETURN(

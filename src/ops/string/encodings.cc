@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
+#include "base/bools.h"
 #include "ops/string/string_map.h"
 
 namespace headrace {
@@ -101,9 +102,7 @@ Status DecodeRaw(KernelContext& c) {
   if (!c.op().bool_attr("little_endian")) {
     Reverse(out, n * bytes / WordSize(type), WordSize(type));
   }
-  if (type == DType::kBool) {
-    for (int64_t i = 0; i < n * bytes; ++i) out[i] = out[i] != 0;
-  }
+  if (type == DType::kBool) MakeBools(out, n * bytes);
   return OkStatus();
 }
 

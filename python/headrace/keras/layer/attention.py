@@ -128,7 +128,8 @@ class MultiHeadAttention(Layer):
         training=None,
         use_causal_mask=False,
     ):
-        key = value if key is None else key
+        query, value = map(tf.convert_to_tensor, (query, value))
+        key = value if key is None else tf.convert_to_tensor(key)
         for x in (query, value, key):
             if x.shape.rank != 3:
                 raise NotImplementedError(

@@ -22,10 +22,10 @@ class _Counts(Metric):
     """Counts at one threshold or several."""
 
     _parts = ()  # of "tp", "fp", "tn", "fn"
-    _default_name = None
+    _chooses_classes = False  # whether the configuration has top_k and class_id
 
     def __init__(self, thresholds=None, name=None, dtype=None, **kwargs):
-        super().__init__(name=name or self._default_name, dtype=dtype)
+        super().__init__(name=name, dtype=dtype)
         self.init_thresholds = thresholds
         self.top_k, self.class_id = kwargs.get("top_k"), kwargs.get("class_id")
         default = _LOWEST if self.top_k is not None else 0.5
@@ -72,6 +72,8 @@ class _Counts(Metric):
     def get_config(self):
         config = super().get_config()
         config["thresholds"] = self.init_thresholds
+        if self._chooses_classes:
+            config.update(top_k=self.top_k, class_id=self.class_id)
         return config
 
 
@@ -110,23 +112,24 @@ class _OneCount(_Counts):
 
 
 class TruePositives(_OneCount):
-    _parts, _default_name = ("tp",), "true_positives"
+    _parts = ("tp",)
 
 
 class FalsePositives(_OneCount):
-    _parts, _default_name = ("fp",), "false_positives"
+    _parts = ("fp",)
 
 
 class TrueNegatives(_OneCount):
-    _parts, _default_name = ("tn",), "true_negatives"
+    _parts = ("tn",)
 
 
 class FalseNegatives(_OneCount):
-    _parts, _default_name = ("fn",), "false_negatives"
+    _parts = ("fn",)
 
 
 class Precision(_Counts):
-    _parts, _default_name = ("tp", "fp"), "precision"
+    _parts = ("tp", "fp")
+    _chooses_classes = True
 
     def __init__(
         self, thresholds=None, top_k=None, class_id=None, name=None, dtype=None
@@ -139,7 +142,8 @@ class Precision(_Counts):
 
 
 class Recall(_Counts):
-    _parts, _default_name = ("tp", "fn"), "recall"
+    _parts = ("tp", "fn")
+    _chooses_classes = True
 
     def __init__(
         self, thresholds=None, top_k=None, class_id=None, name=None, dtype=None
@@ -159,7 +163,7 @@ class AUC(Metric):
         num_thresholds=200,
         curve="ROC",
         summation_method="interpolation",
-        name="auc",
+        name=None,
         dtype=None,
         thresholds=None,
         multi_label=False,
@@ -250,6 +254,9 @@ class AUC(Metric):
             num_thresholds=self.num_thresholds,
             curve=self.curve,
             summation_method=self.summation_method,
+            multi_label=False,
+            num_labels=None,
+            label_weights=None,
             from_logits=self._from_logits,
         )
         return config

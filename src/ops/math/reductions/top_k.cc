@@ -1,4 +1,4 @@
-// TopK and TopKV2: the largest elements along the last dimension.
+// TopK, TopKV2 and ApproxTopK: the largest elements along the last dimension.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -263,6 +263,33 @@ HR_OP(TopKV2)
     .Shape(TopKShape)
     .Gradient(TopKGradient)
     .Cpu(Compute<RunTopK>);
+
+// Exact, as upstream's is on processors, where it knows no other form either.
+StatusOr<std::unique_ptr<Kernel>> BindApproximate(const ResolvedOp& op) {
+  if (!op.bool_attr("is_max_k") || op.int_attr("reduction_dimension") != -1 ||
+      !op.bool_attr("aggregate_to_topk")) {
+    return Unimplemented(
+        "ApproxTopK but for is_max_k, reduction_dimension -1 and "
+        "aggregate_to_topk");
+  }
+  return MakeKernel(RunTopK);
+}
+
+HR_OP(ApproxTopK)
+    .Input("input: T")
+    .Output("values: T")
+    .Output("indices: int32")
+    .Attr("k: int >= 0")
+    .Attr("reduction_dimension: int = -1")
+    .Attr("recall_target: float = 0.95")
+    .Attr("is_max_k: bool = true")
+    .Attr("reduction_input_size_override: int = -1")
+    .Attr("aggregate_to_topk: bool = true")
+    .Attr("T: {half, bfloat16, float}")
+    .Doc("The k largest elements along the last dimension, in falling order.")
+    .Shape(TopKShape)
+    .Gradient(TopKGradient)
+    .Cpu(BindApproximate);
 
 // --- NthElement and InTopK.
 

@@ -1,21 +1,25 @@
-#include "ops/queue/fifo_queue.h"
+#include "ops/queue/tuple_queue.h"
 
 #include <chrono>
 
 namespace headrace {
 
-FifoQueue::FifoQueue(std::string name, std::vector<DType> types,
-                     std::vector<Shape> shapes, int64_t capacity)
-    : name_(std::move(name)),
+TupleQueue::TupleQueue(StringView kind, std::string name,
+                       std::vector<DType> types, std::vector<Shape> shapes,
+                       int64_t capacity)
+    : kind_(kind),
+      name_(std::move(name)),
       types_(std::move(types)),
       shapes_(std::move(shapes)),
       capacity_(capacity) {}
 
-std::string FifoQueue::DebugString() const {
-  return absl::StrCat("FIFOQueue '", name_, "'");
+std::string TupleQueue::Named() const {
+  return absl::StrCat(kind_, " '", name_, "'");
 }
 
-Status FifoQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
+std::string TupleQueue::DebugString() const { return Named(); }
+
+Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
   if (tuple.size() != types_.size()) {
     return InvalidArgument("Wrong number of components in tuple. Expected ",
                            types_.size(), ", got ", tuple.size());
@@ -35,7 +39,7 @@ Status FifoQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
     }
     if (shapes_.empty()) continue;
     const Shape have = many ? t.shape().Sub(1, t.rank()) : t.shape();
-    if (have != shapes_[i]) {
+    if (!shapes_[i].CompatibleWith(have)) {
       return InvalidArgument("Shape mismatch in tuple component ", i,
                              ". Expected ", shapes_[i], ", got ", have);
     }
@@ -45,8 +49,8 @@ Status FifoQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
 
 // A run's deadline or cancelling is looked at now and then.
 template <typename F>
-Status FifoQueue::Wait(std::unique_lock<std::mutex>& lock,
-                       const CancellationToken* cancel, F&& ready) {
+Status TupleQueue::Wait(std::unique_lock<std::mutex>& lock,
+                        const CancellationToken* cancel, F&& ready) {
   while (!ready()) {
     if (cancel) HR_RETURN_IF_ERROR(cancel->status());
     changed_.wait_for(lock, std::chrono::milliseconds(20));
@@ -54,59 +58,53 @@ Status FifoQueue::Wait(std::unique_lock<std::mutex>& lock,
   return OkStatus();
 }
 
-Status FifoQueue::Enqueue(Tuple tuple, const CancellationToken* cancel) {
+Status TupleQueue::Enqueue(Tuple tuple, const CancellationToken* cancel) {
   std::unique_lock<std::mutex> lock(mutex_);
-  if (closed_) return Cancelled("FIFOQueue '", name_, "' is closed.");
+  if (closed_) return Cancelled(Named(), " is closed.");
   HR_RETURN_IF_ERROR(Wait(lock, cancel, [&] {
-    return cancelled_ || capacity_ < 0 ||
-           static_cast<int64_t>(tuples_.size()) < capacity_;
+    return cancelled_ || capacity_ < 0 || held() < capacity_;
   }));
-  if (cancelled_) return Cancelled("FIFOQueue '", name_, "' is closed.");
-  tuples_.push_back(std::move(tuple));
+  if (cancelled_) return Cancelled(Named(), " is closed.");
+  Put(std::move(tuple));
   changed_.notify_all();
   return OkStatus();
 }
 
-StatusOr<std::vector<Tuple>> FifoQueue::Dequeue(
+StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(
     int64_t n, bool up_to, const CancellationToken* cancel) {
   std::unique_lock<std::mutex> lock(mutex_);
-  auto held = [&] { return static_cast<int64_t>(tuples_.size()); };
   HR_RETURN_IF_ERROR(
-      Wait(lock, cancel, [&] { return closed_ || held() >= n; }));
+      Wait(lock, cancel, [&] { return closed_ || held() - kept() >= n; }));
   int64_t taken = n;
   if (held() < n) {
     if (!up_to || held() == 0) {
-      return OutOfRange("FIFOQueue '", name_,
-                        "' is closed and has insufficient elements "
-                        "(requested ",
+      return OutOfRange(Named(),
+                        " is closed and has insufficient elements (requested ",
                         n, ", current size ", held(), ")");
     }
     taken = held();
   }
   std::vector<Tuple> out;
-  for (int64_t i = 0; i < taken; ++i) {
-    out.push_back(std::move(tuples_.front()));
-    tuples_.pop_front();
-  }
+  for (int64_t i = 0; i < taken; ++i) out.push_back(Take());
   changed_.notify_all();
   return out;
 }
 
-void FifoQueue::Close(bool cancel_pending) {
+void TupleQueue::Close(bool cancel_pending) {
   std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
   cancelled_ |= cancel_pending;
   changed_.notify_all();
 }
 
-bool FifoQueue::closed() const {
+bool TupleQueue::closed() const {
   std::lock_guard<std::mutex> lock(mutex_);
   return closed_;
 }
 
-int64_t FifoQueue::size() const {
+int64_t TupleQueue::size() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return static_cast<int64_t>(tuples_.size());
+  return held();
 }
 
 }  // namespace headrace

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -15,17 +14,20 @@ namespace headrace {
 
 using Tuple = std::vector<Tensor>;
 
-// First in, first out; at most `capacity` tuples (negative: any number).
-// Thread-safe. Calls that wait stop with Cancelled when `cancel` (may be null)
-// is cancelled.
-class FifoQueue : public Resource {
+// A queue of at most `capacity` tuples (negative: any number); a subclass says
+// which tuple is next. Thread-safe. Calls that wait stop with Cancelled when
+// `cancel` (may be null) is cancelled.
+class TupleQueue : public Resource {
  public:
-  FifoQueue(std::string name, std::vector<DType> types,
-            std::vector<Shape> shapes, int64_t capacity);
+  // `kind` ("FIFOQueue") and `name` are for messages.
+  TupleQueue(StringView kind, std::string name, std::vector<DType> types,
+             std::vector<Shape> shapes, int64_t capacity);
   std::string DebugString() const override;
+  const std::string& kind() const { return kind_; }
   const std::vector<DType>& types() const { return types_; }
-  // What tuples' shapes must be; empty: anything.
+  // What tuples' shapes must be like; empty: anything.
   const std::vector<Shape>& shapes() const { return shapes_; }
+  int64_t capacity() const { return capacity_; }
 
   // InvalidArgument when a component has the wrong dtype or shape; with `many`
   // their rows are what is queued.
@@ -41,18 +43,26 @@ class FifoQueue : public Resource {
   bool closed() const;
   int64_t size() const;
 
+ protected:
+  // All are called with the lock held.
+  virtual int64_t held() const = 0;
+  virtual void Put(Tuple tuple) = 0;
+  virtual Tuple Take() = 0;  // one is held
+  // So many tuples stay behind as long as the queue is open.
+  virtual int64_t kept() const { return 0; }
+
  private:
   template <typename F>
   Status Wait(std::unique_lock<std::mutex>& lock,
               const CancellationToken* cancel, F&& ready);
+  std::string Named() const;  // "FIFOQueue 'name'"
 
-  const std::string name_;
+  const std::string kind_, name_;
   const std::vector<DType> types_;
   const std::vector<Shape> shapes_;
   const int64_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Tuple> tuples_;
   bool closed_ = false, cancelled_ = false;
 };
 

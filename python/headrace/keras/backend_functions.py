@@ -1,0 +1,187 @@
+"""tf.keras.backend's functions of tensors, beside those that the layers use."""
+
+import headrace as tf
+from headrace.keras import settings
+
+
+def _made(function):
+    """zeros, ones and their like: variables of Keras' float type."""
+
+    def make(shape, dtype=None, name=None):
+        value = function(shape, dtype or settings.floatx())
+        return settings.variable(value, dtype, name)
+
+    return make
+
+
+zeros, ones = _made(tf.zeros), _made(tf.ones)
+
+
+def eye(size, dtype=None, name=None):
+    return settings.variable(
+        tf.eye(size, dtype=dtype or settings.floatx()), dtype, name
+    )
+
+
+def zeros_like(x, dtype=None, name=None):
+    return tf.zeros_like(x, dtype=dtype, name=name)
+
+
+def ones_like(x, dtype=None, name=None):
+    return tf.ones_like(x, dtype=dtype, name=name)
+
+
+def one_hot(indices, num_classes):
+    return tf.one_hot(indices, num_classes)
+
+
+def flatten(x):
+    return tf.reshape(x, [-1])
+
+
+def expand_dims(x, axis=-1):
+    return tf.expand_dims(x, axis)
+
+
+def squeeze(x, axis):
+    return tf.squeeze(x, [axis])
+
+
+def reshape(x, shape):
+    return tf.reshape(x, shape)
+
+
+def stack(x, axis=0):
+    return tf.stack(x, axis=axis)
+
+
+def transpose(x):
+    return tf.transpose(x)
+
+
+def tile(x, n):
+    """Repeats the tensor `n` times along each axis."""
+    return tf.tile(x, [n] * len(x.shape) if isinstance(n, int) else n)
+
+
+def repeat(x, n):
+    """[samples, n, features] of [samples, features]."""
+    return tf.repeat(tf.expand_dims(x, 1), n, axis=1)
+
+
+def repeat_elements(x, rep, axis):
+    return tf.repeat(x, rep, axis=axis)
+
+
+def gather(reference, indices):
+    return tf.gather(reference, indices)
+
+
+def arange(start, stop=None, step=1, dtype="int32"):
+    if stop is None and start < 0:
+        start = 0
+    return tf.cast(
+        tf.range(start, delta=step) if stop is None else tf.range(start, stop, step),
+        dtype,
+    )
+
+
+def pow(x, a):
+    return tf.pow(x, a)
+
+
+def round(x):
+    return tf.round(x)
+
+
+def sign(x):
+    return tf.sign(x)
+
+
+def equal(x, y):
+    return tf.equal(x, y)
+
+
+def not_equal(x, y):
+    return tf.not_equal(x, y)
+
+
+def greater(x, y):
+    return tf.greater(x, y)
+
+
+def less(x, y):
+    return tf.less(x, y)
+
+
+def any(x, axis=None, keepdims=False):
+    return tf.reduce_any(tf.cast(x, tf.bool), axis, keepdims)
+
+
+def all(x, axis=None, keepdims=False):
+    return tf.reduce_all(tf.cast(x, tf.bool), axis, keepdims)
+
+
+def cumsum(x, axis=0):
+    return tf.cumsum(x, axis=axis)
+
+
+def cumprod(x, axis=0):
+    return tf.math.cumprod(x, axis=axis)
+
+
+def logsumexp(x, axis=None, keepdims=False):
+    return tf.reduce_logsumexp(x, axis, keepdims)
+
+
+def l2_normalize(x, axis=None):
+    return tf.math.l2_normalize(x, axis=axis)
+
+
+def softmax(x, axis=-1):
+    from headrace.keras import activation
+
+    return activation.softmax(x, axis)
+
+
+def softplus(x):
+    return tf.math.softplus(x)
+
+
+def elu(x, alpha=1.0):
+    found = tf.nn.elu(x)
+    return found if alpha == 1 else tf.where(x > 0, found, alpha * found)
+
+
+def switch(condition, then_expression, else_expression):
+    """One of two tensors, or of what two functions give."""
+    if condition.dtype != tf.bool:
+        condition = tf.cast(condition, tf.bool)
+    if condition.shape.rank == 0:
+        call = lambda x: x if callable(x) else lambda: x
+        return tf.cond(condition, call(then_expression), call(else_expression))
+    then, other = (
+        x() if callable(x) else x for x in (then_expression, else_expression)
+    )
+    while condition.shape.rank < then.shape.rank:
+        condition = tf.expand_dims(condition, -1)
+    return tf.where(condition, then, other)
+
+
+def binary_crossentropy(target, output, from_logits=False):
+    """The cross-entropy of each element."""
+    target, output = tf.convert_to_tensor(target), tf.convert_to_tensor(output)
+    if from_logits:
+        return tf.nn.sigmoid_cross_entropy_with_logits(labels=target, logits=output)
+    least = tf.cast(settings.epsilon(), output.dtype)
+    output = tf.clip_by_value(output, least, 1.0 - least)
+    found = target * tf.math.log(output + least)
+    return -(found + (1.0 - target) * tf.math.log(1.0 - output + least))
+
+
+def random_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+    return tf.random.normal(shape, mean, stddev, dtype or settings.floatx(), seed)
+
+
+def random_uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+    return tf.random.uniform(shape, minval, maxval, dtype or settings.floatx(), seed)

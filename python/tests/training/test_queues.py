@@ -1,0 +1,265 @@
+"""Queues, readers and the threads that fill queues, in sessions."""
+
+import threading
+import time
+
+import headrace as tf
+import numpy as np
+import pytest
+
+v1 = tf.compat.v1
+
+
+@pytest.fixture
+def session():
+    with tf.Graph().as_default(), v1.Session() as found:
+        yield found
+
+
+def in_thread(function):
+    """Calls it in a thread: (the thread, what it gave or raised)."""
+    found = []
+
+    def run():
+        try:
+            found.append(function())
+        except tf.errors.OpError as e:
+            found.append(type(e))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    return thread, found
+
+
+def ended(thread):
+    thread.join(20)
+    return not thread.is_alive()
+
+
+def test_names_and_shapes(session):
+    q = v1.FIFOQueue(3, [tf.float32, tf.int32], shapes=[[], [2]])
+    one, many, some = q.dequeue(), q.dequeue_many(2), q.dequeue_up_to(2)
+    assert [t.shape.as_list() for t in one] == [[], [2]]
+    assert [t.shape.as_list() for t in many] == [[2], [2, 2]]
+    assert [t.shape.as_list() for t in some] == [[None], [None, 2]]
+    names = [q.enqueue([1.0, [1, 2]]).name, q.size().name, q.close().name]
+    assert names == ["fifo_queue_enqueue", "fifo_queue_Size:0", "fifo_queue_Close"]
+
+
+def test_padding(session):
+    q = v1.PaddingFIFOQueue(5, [tf.int32, tf.string], shapes=[[None, None], []])
+    x = v1.placeholder(tf.int32, [None, None])
+    put = q.enqueue([x, "a"])
+    for value in ([[1]], [[1, 2, 3]], [[4, 5], [6, 7]]):
+        session.run(put, {x: value})
+    batch = q.dequeue_many(3)
+    assert batch[0].shape.as_list() == [3, None, None]
+    numbers, texts = session.run(batch)
+    assert numbers.tolist() == [
+        [[1, 0, 0], [0, 0, 0]],
+        [[1, 2, 3], [0, 0, 0]],
+        [[4, 5, 0], [6, 7, 0]],
+    ]
+    assert texts.tolist() == [b"a"] * 3
+    with pytest.raises(ValueError, match="defined rank"):
+        v1.PaddingFIFOQueue(5, [tf.int32], [tf.TensorShape(None)])
+
+
+def test_random_order_is_upstreams(session):
+    q = v1.RandomShuffleQueue(20, 2, tf.int32, shapes=[[]], seed=3)
+    session.run(q.enqueue_many([list(range(12))]))
+    assert session.run(q.dequeue_many(4)).tolist() == [11, 3, 0, 8]
+    assert [session.run(q.dequeue()) for _ in range(3)] == [7, 10, 2]
+    four = q.dequeue_many(4)
+    thread, found = in_thread(lambda: session.run(four))  # as 2 stay behind
+    time.sleep(0.1)
+    assert not found
+    session.run(q.close())
+    assert ended(thread) and found[0].tolist() == [5, 1, 4, 9]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="min_after_dequeue"):
+        session.run(v1.RandomShuffleQueue(5, 10, tf.int32).size())
+
+
+def test_priorities(session):
+    q = v1.PriorityQueue(20, [tf.string], [[]])
+    session.run(q.enqueue_many([np.array([3, 1, 2, 1]), ["c", "a", "b", "z"]]))
+    assert [session.run(q.dequeue()) for _ in range(4)] == [
+        [1, b"a"],
+        [1, b"z"],
+        [2, b"b"],
+        [3, b"c"],
+    ]
+
+
+def test_waiting_ends(session):
+    q = v1.FIFOQueue(1, tf.int32, shapes=[[]])
+    put, take = q.enqueue(1), q.dequeue()
+    thread, found = in_thread(lambda: session.run(take))
+    session.run(put)
+    assert ended(thread) and found == [1]
+    thread, found = in_thread(lambda: session.run(take))
+    time.sleep(0.1)
+    session.run(q.close())
+    assert ended(thread) and found == [tf.errors.OutOfRangeError]
+    full = v1.FIFOQueue(1, tf.int32, shapes=[[]])
+    put = full.enqueue(1)
+    session.run(put)
+    thread, found = in_thread(lambda: session.run(put))
+    time.sleep(0.1)
+    session.run(full.close(cancel_pending_enqueues=True))
+    assert ended(thread) and found == [tf.errors.CancelledError]
+    empty = v1.FIFOQueue(1, tf.int32, shapes=[[]])
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        session.run(empty.dequeue(), options=v1.RunOptions(timeout_in_ms=100))
+
+
+def test_closing_the_session_ends_its_runs():
+    with tf.Graph().as_default():
+        take = v1.FIFOQueue(1, tf.int32, shapes=[[]]).dequeue()
+        session = v1.Session()
+        thread, found = in_thread(lambda: session.run(take))
+        time.sleep(0.2)
+        session.close()
+        assert ended(thread) and found == [tf.errors.CancelledError]
+
+
+def test_one_name_is_one_queue(session):
+    def queue(kind=v1.FIFOQueue, dtype=tf.int32, capacity=3):
+        return kind(capacity, dtype, shapes=[[]], shared_name="s")
+
+    session.run(queue().enqueue(5))
+    assert session.run(queue().dequeue()) == 5
+    for other in (
+        queue(dtype=tf.float32),
+        queue(capacity=4),
+        queue(v1.PaddingFIFOQueue),
+    ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Shared queue"):
+            session.run(other.size())
+
+
+def test_a_queue_of_a_list(session):
+    a, b = (v1.FIFOQueue(3, tf.int32, shapes=[[]], name=n) for n in "ab")
+    session.run([a.enqueue(1), b.enqueue(2)])
+    which = v1.placeholder(tf.int32, [])
+    take = tf.queue.QueueBase.from_list(which, [a, b]).dequeue()
+    assert [session.run(take, {which: i}) for i in (1, 0)] == [2, 1]
+
+
+def records(session, reader, names):
+    q = v1.FIFOQueue(10, tf.string)
+    read = reader.read(q)
+    session.run(q.enqueue_many([names]))
+    session.run(q.close())
+    found = []
+    with pytest.raises(tf.errors.OutOfRangeError):
+        while True:
+            found.append(tuple(x.decode() for x in session.run(read)))
+    counts = (reader.num_records_produced(), reader.num_work_units_completed())
+    assert session.run(counts) == (len(found), len(names))
+    return found
+
+
+def test_readers(session, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("h\nx,1\r\ny,2\n")
+    (tmp_path / "b.txt").write_text("h\nz,3")
+    (tmp_path / "f.bin").write_bytes(b"HHaabbccF")
+    with tf.io.TFRecordWriter("r") as writer:
+        writer.write(b"one")
+        writer.write(b"two")
+    both = ["a.txt", "b.txt"]
+    lines = [("a.txt:2", "x,1"), ("a.txt:3", "y,2"), ("b.txt:2", "z,3")]
+    assert records(session, v1.TextLineReader(skip_header_lines=1), both) == lines
+    found = records(session, v1.TFRecordReader(), ["r"])
+    assert found == [("r:0", "one"), ("r:19", "two")]
+    whole = records(session, v1.WholeFileReader(), ["b.txt"])
+    assert whole == [("b.txt", "h\nz,3")]
+    fixed = v1.FixedLengthRecordReader(2, header_bytes=2, footer_bytes=1)
+    assert [v for _, v in records(session, fixed, ["f.bin"])] == ["aa", "bb", "cc"]
+    hops = v1.FixedLengthRecordReader(2, 2, 1, hop_bytes=1)
+    values = [v for _, v in records(session, hops, ["f.bin"])]
+    assert values == ["aa", "ab", "bb", "bc", "cc"]
+    assert records(session, v1.IdentityReader(), ["p"]) == [("p", "p")]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="record_bytes"):
+        session.run(v1.FixedLengthRecordReader(0).reset())
+
+
+def test_reader_state(session):
+    reader, q = v1.IdentityReader(), v1.FIFOQueue(10, tf.string, shapes=[[]])
+    read = reader.read_up_to(q, 3)
+    session.run(q.enqueue_many([["a", "b", "c"]]))
+    session.run(read)
+    state = session.run(reader.serialize_state())
+    session.run(read)
+    session.run(reader.restore_state(state))
+    assert session.run(reader.num_records_produced()) == 1
+    for cut in range(1, len(state)):
+        try:
+            session.run(reader.restore_state(state[:cut]))
+        except tf.errors.InvalidArgumentError:
+            pass
+    session.run(reader.reset())
+    assert session.run(reader.num_work_units_completed()) == 0
+    with pytest.raises(tf.errors.UnimplementedError):
+        session.run(v1.TextLineReader().serialize_state())
+
+
+def test_a_pipeline_of_threads(session, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("1,2,0\n3,4,1\n5,6,0\n7,8,1\n")
+    q = v1.train.string_input_producer([str(path)], shuffle=False)
+    _, line = v1.TextLineReader().read(q)
+    a, b, label = tf.io.decode_csv(line, [[0.0], [0.0], [0]])
+    x, y = v1.train.batch([tf.stack([a, b]), label], batch_size=4)
+    coord = v1.train.Coordinator()
+    threads = v1.train.start_queue_runners(coord=coord)
+    for _ in range(2):
+        found = session.run([x, y])
+        assert found[0].tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
+        assert found[1].tolist() == [0, 1, 0, 1]
+    coord.request_stop()
+    coord.join(threads)
+    assert all(ended(t) for t in threads)
+
+
+def test_epochs_end(session):
+    i = v1.train.range_input_producer(7, num_epochs=1, shuffle=False).dequeue()
+    batches = v1.train.batch([i, i * 2], 3, allow_smaller_final_batch=True)
+    session.run(v1.local_variables_initializer())
+    coord = v1.train.Coordinator()
+    threads = v1.train.start_queue_runners(session, coord)
+    found = []
+    with pytest.raises(tf.errors.OutOfRangeError):
+        while True:
+            found.append(session.run(batches)[1].tolist())
+    coord.request_stop()
+    coord.join(threads)
+    assert found == [[0, 2, 4], [6, 8, 10], [12]]
+
+
+def test_monitored_sessions_start_runners():
+    with tf.Graph().as_default():
+        i = v1.train.range_input_producer(3, num_epochs=2, shuffle=False).dequeue()
+        found = []
+        with v1.train.MonitoredTrainingSession() as session:
+            while not session.should_stop():
+                found.append(int(session.run(i)))
+        assert found == [0, 1, 2, 0, 1, 2]
+
+
+def test_what_a_thread_raises_reaches_join(session):
+    q = v1.FIFOQueue(2, tf.float32, shapes=[[]])
+    x = tf.debugging.check_numerics(tf.constant(np.nan), "bad")
+    v1.train.add_queue_runner(v1.train.QueueRunner(q, [q.enqueue(x)]))
+    coord = v1.train.Coordinator()
+    threads = v1.train.start_queue_runners(session, coord)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="bad"):
+        coord.join(threads)
+
+
+def test_not_in_eager():
+    with pytest.raises(RuntimeError, match="tf.data"):
+        v1.train.string_input_producer(["a"])
+    with pytest.raises(RuntimeError, match="tf.data"):
+        v1.TextLineReader()

@@ -1,0 +1,15 @@
+// Bytes from outside that are to be bools: reading one that is neither 0 nor 1
+// is undefined behaviour.
+#pragma once
+
+#include <cstddef>
+
+namespace headrace {
+
+// Makes every one of `count` bytes that is not 0 a 1.
+inline void MakeBools(void* bytes, size_t count) {
+  auto* b = static_cast<unsigned char*>(bytes);
+  for (size_t i = 0; i < count; ++i) b[i] = b[i] != 0;
+}
+
+}  // namespace headrace

@@ -1,0 +1,215 @@
+// FIFOQueueV2, PaddingFIFOQueueV2, RandomShuffleQueueV2, PriorityQueueV2: which
+// tuple of a queue is the next.
+#include <deque>
+#include <map>
+
+#include "ops/queue/queue_handle.h"
+#include "ops/queue/tuple_queue.h"
+#include "ops/random/generator.h"
+
+namespace headrace {
+namespace {
+
+class FifoQueue : public TupleQueue {
+ public:
+  using TupleQueue::TupleQueue;
+
+ protected:
+  int64_t held() const override { return static_cast<int64_t>(tuples_.size()); }
+  void Put(Tuple tuple) override { tuples_.push_back(std::move(tuple)); }
+  Tuple Take() override {
+    Tuple out = std::move(tuples_.front());
+    tuples_.pop_front();
+    return out;
+  }
+
+ private:
+  std::deque<Tuple> tuples_;
+};
+
+// Upstream's order for a seed: a word of the generator names the place, and the
+// last tuple moves there.
+class ShuffleQueue : public TupleQueue {
+ public:
+  ShuffleQueue(const ResolvedOp& op, std::string name, std::vector<DType> types,
+               std::vector<Shape> shapes)
+      : TupleQueue("RandomShuffleQueue", std::move(name), std::move(types),
+                   std::move(shapes), op.int_attr("capacity")),
+        kept_(op.int_attr("min_after_dequeue")),
+        words_(SeededGenerator(op).Reserve(0)) {}
+
+ protected:
+  int64_t held() const override { return static_cast<int64_t>(tuples_.size()); }
+  int64_t kept() const override { return kept_; }
+  void Put(Tuple tuple) override { tuples_.push_back(std::move(tuple)); }
+  Tuple Take() override {
+    Tuple& place = tuples_[words_.Next() % tuples_.size()];
+    std::swap(place, tuples_.back());
+    Tuple out = std::move(tuples_.back());
+    tuples_.pop_back();
+    return out;
+  }
+
+ private:
+  const int64_t kept_;
+  PhiloxWords words_;
+  std::vector<Tuple> tuples_;
+};
+
+// The least first component comes first, of equal ones the oldest.
+class PriorityQueue : public TupleQueue {
+ public:
+  using TupleQueue::TupleQueue;
+
+ protected:
+  int64_t held() const override { return static_cast<int64_t>(tuples_.size()); }
+  void Put(Tuple tuple) override {
+    const int64_t priority = tuple[0].scalar<int64_t>();
+    tuples_.emplace(priority, std::move(tuple));
+  }
+  Tuple Take() override {
+    Tuple out = std::move(tuples_.begin()->second);
+    tuples_.erase(tuples_.begin());
+    return out;
+  }
+
+ private:
+  std::multimap<int64_t, Tuple> tuples_;
+};
+
+using Types = std::vector<DType>;
+using Shapes = std::vector<Shape>;
+
+// The components of the queue that an op makes.
+struct Components {
+  Types types;
+  Shapes shapes;
+};
+
+Components ComponentsOf(const ResolvedOp& op) {
+  Components c{op.attr<Types>("component_types"), op.attr<Shapes>("shapes")};
+  if (op.name() == "PriorityQueueV2") {
+    c.types.insert(c.types.begin(), DType::kInt64);
+    c.shapes.insert(c.shapes.begin(), Shape());
+  }
+  return c;
+}
+
+Status QueueRule(ShapeContext& c) {
+  const Components made = ComponentsOf(c.op());
+  HandleData data;
+  for (size_t i = 0; i < made.types.size(); ++i) {
+    data.push_back({made.types[i], i < made.shapes.size()
+                                       ? made.shapes[i]
+                                       : Shape::UnknownRank()});
+  }
+  c.set_output(0, Shape());
+  c.set_output_handle(0, std::move(data));
+  return OkStatus();
+}
+
+Status CheckComponents(const ResolvedOp& op, const Components& made) {
+  if (!made.shapes.empty() && made.shapes.size() != made.types.size()) {
+    return InvalidArgument(op.name(), ": ", made.types.size(), " types but ",
+                           made.shapes.size(), " shapes");
+  }
+  const bool partial = op.name() == "PaddingFIFOQueueV2";
+  for (const Shape& s : made.shapes) {
+    if (partial ? !s.known_rank() : !s.fully_known()) {
+      return InvalidArgument(op.name(), ": shapes must be ",
+                             partial ? "of known rank" : "fully known",
+                             ", got ", s);
+    }
+  }
+  if (op.name() == "RandomShuffleQueueV2") {
+    const int64_t kept = op.int_attr("min_after_dequeue");
+    const int64_t capacity = op.int_attr("capacity");
+    if (kept < 0) {
+      return InvalidArgument("min_after_dequeue ", kept, " must be >= 0");
+    }
+    if (capacity >= 0 && kept >= capacity) {
+      return InvalidArgument("min_after_dequeue ", kept, " must be < capacity ",
+                             capacity);
+    }
+  }
+  return OkStatus();
+}
+
+std::shared_ptr<Resource> NewQueue(const ResolvedOp& op, std::string name,
+                                   Components made) {
+  const int64_t capacity = op.int_attr("capacity");
+  if (op.name() == "RandomShuffleQueueV2") {
+    return std::make_shared<ShuffleQueue>(
+        op, std::move(name), std::move(made.types), std::move(made.shapes));
+  }
+  const StringView kind = StringView(op.name()).substr(0, op.name().size() - 2);
+  if (kind == "PriorityQueue") {
+    return std::make_shared<PriorityQueue>(kind, std::move(name),
+                                           std::move(made.types),
+                                           std::move(made.shapes), capacity);
+  }
+  return std::make_shared<FifoQueue>(kind, std::move(name),
+                                     std::move(made.types),
+                                     std::move(made.shapes), capacity);
+}
+
+Status MakeQueue(KernelContext& c) {
+  const ResolvedOp& op = c.op();
+  Components made = ComponentsOf(op);
+  HR_RETURN_IF_ERROR(CheckComponents(op, made));
+  HR_ASSIGN_OR_RETURN(
+      auto resource,
+      MakeHandle(c,
+                 [&](std::string name) -> StatusOr<std::shared_ptr<Resource>> {
+                   return NewQueue(op, std::move(name), made);
+                 }));
+  auto* queue = dynamic_cast<TupleQueue*>(resource.get());
+  if (queue == nullptr || op.name() != queue->kind() + "V2" ||
+      queue->types() != made.types || queue->shapes() != made.shapes ||
+      queue->capacity() != op.int_attr("capacity")) {
+    return InvalidArgument("Shared queue '", op.string_attr("shared_name"),
+                           "' is another one (", resource->DebugString(),
+                           ") than ", op.name(), " asks for");
+  }
+  return OkStatus();
+}
+
+OpBuilder QueueOp(const char* name, const char* types, const char* shapes,
+                  const char* doc) {
+  OpBuilder b(name);
+  b.Output("handle: resource")
+      .Attr(types)
+      .Attr(shapes)
+      .Attr("capacity: int = -1");
+  if (StringView(name) == "RandomShuffleQueueV2") {
+    b.Attr("min_after_dequeue: int = 0")
+        .Attr("seed: int = 0")
+        .Attr("seed2: int = 0");
+  }
+  b.Attr("container: string = ''")
+      .Attr("shared_name: string = ''")
+      .Doc(doc)
+      .Stateful()
+      .Shape(QueueRule)
+      .NoGradient()
+      .Cpu(ComputeOwn<MakeQueue>);
+  return b;
+}
+
+const char kTypes[] = "component_types: list(type) >= 1";
+const char kShapes[] = "shapes: list(shape) >= 0 = []";
+const OpRegistrar fifo =
+    QueueOp("FIFOQueueV2", kTypes, kShapes, "A queue, by name or a new one.");
+const OpRegistrar padding =
+    QueueOp("PaddingFIFOQueueV2", kTypes, kShapes,
+            "A queue of tensors that are made alike when taken out together.");
+const OpRegistrar shuffled =
+    QueueOp("RandomShuffleQueueV2", kTypes, kShapes,
+            "A queue that gives tuples in random order.");
+const OpRegistrar sorted =
+    QueueOp("PriorityQueueV2", "component_types: list(type) >= 0 = []",
+            "shapes: list(shape) >= 0",
+            "A queue that gives the tuple with the least first component.");
+
+}  // namespace
+}  // namespace headrace
