@@ -19,7 +19,7 @@ namespace {
 
 constexpr double kWorthSharingNs = 4000;  // less runs on the caller alone
 constexpr double kWorthWakingNs = 40000;  // less is not worth a sleeper's wake
-constexpr auto kSpin = std::chrono::microseconds(40);
+constexpr auto kSpin = std::chrono::microseconds(400);
 constexpr int kMaxThreads = 1024;
 
 inline void Pause() {
@@ -77,7 +77,9 @@ class Pool {
       loops_.push_back(&loop);
     }
     epoch_.fetch_add(1);
-    if (wake) Wake(loop.max_workers);
+    // Workers that spin come by themselves. A sleeper woken beside them would
+    // only take the caller's processor.
+    if (wake) Wake(loop.max_workers - spinners_.load());
     loop.Work();
     {
       std::lock_guard lock(mutex_);
