@@ -14,13 +14,13 @@ using Dims = absl::InlinedVector<int64_t, 6>;
 // not -1), then the dimensions in the order `order` (if that is not empty).
 struct Look {
   int64_t axis, index;
-  const std::vector<int64_t>* order;
+  std::vector<int64_t> order;
 };
 
 Look LookOf(const ResolvedOp& op, char side) {
   const std::string s(1, side);
   return {op.int_attr(s + "_axis"), op.int_attr(s + "_index"),
-          &op.attr<std::vector<int64_t>>(s + "_order")};
+          op.attr<std::vector<int64_t>>(s + "_order")};
 }
 
 Status CheckOrder(const std::vector<int64_t>& order, int rank) {
@@ -55,9 +55,9 @@ StatusOr<Dims> DimsOf(const Look& look, const Shape& s) {
   }
   const int rank = static_cast<int>(dims.size());
   if (rank < 2) return InvalidArgument("a matrix is expected, not ", s);
-  if (!look.order->empty()) {
-    HR_RETURN_IF_ERROR(CheckOrder(*look.order, rank));
-    PutInOrder(*look.order, &dims);
+  if (!look.order.empty()) {
+    HR_RETURN_IF_ERROR(CheckOrder(look.order, rank));
+    PutInOrder(look.order, &dims);
   }
   return dims;
 }
@@ -118,7 +118,7 @@ StatusOr<View> ViewOf(const Look& look, const Shape& s, bool adjoint) {
     v.offset = look.index * v.strides[look.axis];
     v.strides.erase(v.strides.begin() + look.axis);
   }
-  PutInOrder(*look.order, &v.strides);
+  PutInOrder(look.order, &v.strides);
   if (adjoint) {
     const size_t last = v.dims.size() - 1;
     std::swap(v.dims[last], v.dims[last - 1]);
@@ -140,16 +140,29 @@ View OutputView(const Shape& s, const std::vector<int64_t>& order) {
   return v;
 }
 
-Status RunViewed(KernelContext& c) {
-  const ResolvedOp& op = c.op();
-  HR_ASSIGN_OR_RETURN(View x, ViewOf(LookOf(op, 'x'), c.input(0).shape(),
-                                     op.bool_attr("adj_x")));
-  HR_ASSIGN_OR_RETURN(View y, ViewOf(LookOf(op, 'y'), c.input(1).shape(),
-                                     op.bool_attr("adj_y")));
+class ViewedProduct : public Kernel {
+ public:
+  explicit ViewedProduct(const ResolvedOp& op)
+      : x_(LookOf(op, 'x')),
+        y_(LookOf(op, 'y')),
+        out_order_(op.attr<std::vector<int64_t>>("out_order")),
+        adj_x_(op.bool_attr("adj_x")),
+        adj_y_(op.bool_attr("adj_y")) {}
+
+  Status Run(KernelContext& c) override;
+
+ private:
+  const Look x_, y_;
+  const std::vector<int64_t> out_order_;
+  const bool adj_x_, adj_y_;
+};
+
+Status ViewedProduct::Run(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(View x, ViewOf(x_, c.input(0).shape(), adj_x_));
+  HR_ASSIGN_OR_RETURN(View y, ViewOf(y_, c.input(1).shape(), adj_y_));
   const Tensor& out = c.output(0);
   if (out.num_elements() == 0) return OkStatus();
-  const View z =
-      OutputView(out.shape(), op.attr<std::vector<int64_t>>("out_order"));
+  const View z = OutputView(out.shape(), out_order_);
   GemmDims d;
   d.m = x.dim(2);
   d.k = x.dim(1);
@@ -196,7 +209,7 @@ HR_OP(_ViewedBatchMatMul)
         "BatchMatMul of parts of its operands, their dimensions in another "
         "order; made by the planner.")
     .Shape(ViewedShape)
-    .Cpu(Compute<RunViewed>);
+    .Cpu(Bind<ViewedProduct>);
 
 }  // namespace
 }  // namespace headrace
