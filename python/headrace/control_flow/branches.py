@@ -92,7 +92,7 @@ def _results(body, outputs, scope):
     if not outputs:
         graph = stack.current()
         if body.value is None:
-            return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+            return graph._last_operation()
         return body.value
     return bodies.like(body.value, bodies.identities(outputs, scope))
 

@@ -101,7 +101,7 @@ def _named(spec, shared_name):
 def _initializer(dataset, resource, name=None):
     graph = stack.current()
     raw("MakeIterator")(dataset=dataset._variant_tensor, iterator=resource, name=name)
-    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    return graph._last_operation()
 
 
 def _check_graph(what):

@@ -217,7 +217,7 @@ def _emit(op, f, inputs, name):
     inputs = [conversion.convert_to_tensor(x) for x in inputs]
     out = _headrace.raw_op(op)(input=inputs, token=f.token, Tout=f.types, name=name)
     if graph is not None and not f.types:
-        return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+        return graph._last_operation()
     return [] if out is None else out
 
 

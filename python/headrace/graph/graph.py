@@ -44,6 +44,10 @@ class Graph:
             op = self._operations[node.id] = Operation(self, node)
         return op
 
+    def _last_operation(self):
+        """The one that was added last."""
+        return self._operation(self._core.node(self._core.num_nodes - 1))
+
     def as_default(self):
         """A context in which operations are recorded here."""
         return stack.entering(self)

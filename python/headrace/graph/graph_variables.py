@@ -5,11 +5,6 @@ from headrace.framework import conversion, dtypes, tensor_shape, variables
 from headrace.graph import collections, stack
 
 
-def last_operation(graph):
-    """The one that was added last."""
-    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
-
-
 def _initial(graph, value, dtype):
     """The first value as a tensor of the graph."""
     scope = "Initializer" if callable(value) else None
@@ -90,7 +85,7 @@ class GraphVariable(variables.ResourceVariable):
         _headrace.raw_op("AssignVariableOp")(
             resource=handle, value=value, name=f"{scope}Assign/"
         )
-        self._initializer = last_operation(graph)
+        self._initializer = graph._last_operation()
         with graph.name_scope("Read"):
             self._value = self._read()
 
@@ -147,7 +142,7 @@ class GraphVariable(variables.ResourceVariable):
 
     def _assigned(self, read_value):
         """The value after the operation just made, or that operation."""
-        op = last_operation(stack.current())
+        op = stack.current()._last_operation()
         if not read_value:
             return op
         with stack.current().control_dependencies([op]):

@@ -98,7 +98,7 @@ def op_of_effect(op, name):
     """Asks an op without outputs; its Operation."""
     graph = stack.current()
     _headrace.raw_op(op)(name=name)
-    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    return graph._last_operation()
 
 
 def tuple(tensors, control_inputs, name):  # noqa: A001

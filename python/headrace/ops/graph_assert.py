@@ -16,4 +16,4 @@ def make(condition, data, summarize, name):
                 [conversion.convert_to_tensor(condition), *data],
                 {"summarize": 3 if summarize is None else summarize},
             )
-            return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+            return graph._last_operation()

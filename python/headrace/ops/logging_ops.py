@@ -119,4 +119,4 @@ def print_v2(*inputs, **kwargs):
     graph = stack.current()
     if graph is None or graph.building_function:
         return None
-    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    return graph._last_operation()

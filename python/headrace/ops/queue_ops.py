@@ -3,7 +3,6 @@
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, random_seed, tensor_shape
 from headrace.graph import stack
-from headrace.graph.graph_variables import last_operation
 
 
 def _raw(op, **arguments):
@@ -14,7 +13,7 @@ def effect(op, **arguments):
     """Calls an op without results: the operation, where it is of a graph."""
     _raw(op, **arguments)
     graph = stack.current()
-    return None if graph is None else last_operation(graph)
+    return None if graph is None else graph._last_operation()
 
 
 class QueueBase:

@@ -22,7 +22,7 @@ def assigned(variable, value, reshape):
     value.set_shape(variable.shape)
     _headrace.raw_op("AssignVariableOp")(resource=variable.handle, value=value)
     graph = stack.current()
-    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    return graph._last_operation()
 
 
 class Saveable:
@@ -148,7 +148,7 @@ def _add_save(prefix, items, first_format):
     from headrace.ops import array_ops
 
     graph = stack.current()
-    saved = graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    saved = graph._last_operation()
     with graph.control_dependencies([saved]):
         return array_ops.identity(prefix, name="control_dependency")
 
@@ -195,7 +195,7 @@ def save_sharded(filename, items, first_format=False):
             destination_prefix=filename,
             delete_old_dirs=True,
         )
-    merged = graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    merged = graph._last_operation()
     with graph.control_dependencies([merged]):
         return array_ops.identity(filename)
 

@@ -220,7 +220,7 @@ class Optimizer(AutoTrackable):
             graph = stack.current()
             op = getattr(result, "op", result)
             if op is None:
-                op = graph._operation(graph._core.node(graph._core.num_nodes - 1))
+                op = graph._last_operation()
             self._updates.append(op)
             return op
         return None
@@ -310,7 +310,7 @@ def _counted(step, name):
     graph = stack.current()
     one = tf.constant(1, step.dtype.base_dtype, name="value")
     _headrace.raw_op("AssignAddVariableOp")(resource=step.handle, value=one, name=name)
-    return graph._operation(graph._core.node(graph._core.num_nodes - 1))
+    return graph._last_operation()
 
 
 def _flat(variables):
