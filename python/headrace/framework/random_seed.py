@@ -16,13 +16,16 @@ class _Context:
 
 
 def set_seed(seed):
-    """Sets the global seed: the same program then draws the same numbers."""
+    """Sets the global seed: the same program then draws the same numbers.
+
+    With None nothing is set any more, as at a program's start.
+    """
     if not _headrace.is_eager():
         from headrace.graph import scopes
 
         scopes.set_seed(seed)
         return
-    _Context.seed = int(seed)
+    _Context.seed = None if seed is None else int(seed)
     _Context.random = _python_random.Random(_Context.seed)
     _headrace.forget_ops()
     from headrace.ops import random_generator

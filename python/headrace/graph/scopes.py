@@ -122,7 +122,7 @@ def tuple(tensors, control_inputs, name):  # noqa: A001
 
 
 def set_seed(value):
-    stack.current().seed = int(value)
+    stack.current().seed = None if value is None else int(value)
 
 
 def seed():

@@ -273,5 +273,8 @@ def set_global_generator(generator):
 
 def reset_global(seed):
     """Called by set_seed."""
-    if _global:
-        _global[0].reset_from_seed(seed)
+    if not _global:
+        return
+    if seed is None:
+        seed = _nondeterministic()
+    _global[0].reset_from_seed(seed)

@@ -40,3 +40,23 @@ def test_states_of_seeds():
     assert state(1234, "philox") == [1234, 0, 0]
     assert state([12, 34], "philox") == [0, 12, 34]
     assert state(-1, "philox") == [-1, -1, -1]
+
+
+def test_no_seed_is_set_again():
+    """set_seed(None): datasets' and ops' seeds are those of a program's start."""
+
+    def shuffled():
+        return list(tf.data.Dataset.range(10).shuffle(4, seed=1).as_numpy_iterator())
+
+    at_start = shuffled()
+    tf.random.set_seed(3)
+    assert shuffled() != at_start
+    tf.random.set_seed(None)
+    assert shuffled() == at_start
+    assert at_start == [0, 4, 5, 1, 2, 7, 9, 8, 6, 3]  # TensorFlow 2.21
+    a, b = tf.random.uniform([4]), tf.random.uniform([4])
+    assert a.numpy().tolist() != b.numpy().tolist()
+    with tf.Graph().as_default() as graph:
+        tf.compat.v1.set_random_seed(7)
+        tf.compat.v1.set_random_seed(None)
+        assert graph.seed is None
