@@ -1,9 +1,10 @@
 """Optimizers by name and configuration."""
 
 from headrace.keras import serialization
-from headrace.keras.optimizer import current, legacy
+from headrace.keras.optimizer import current, experimental, legacy
 from headrace.keras.optimizer.base import BaseOptimizer
 
+_ROOMS = {"legacy": legacy, "experimental": experimental}
 _NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl", "Adadelta")
 _NAMES += ("Adamax", "Nadam")
 _CLASSES = {n: getattr(current, n) for n in _NAMES}
@@ -11,8 +12,9 @@ _CLASSES.update({n.lower(): c for n, c in list(_CLASSES.items())})
 
 
 def deserialize(config, custom_objects=None, **kwargs):
-    if isinstance(config, dict) and "legacy" in str(config.get("module")):
-        found = getattr(legacy, config["class_name"], None)
+    if isinstance(config, dict):
+        room = _ROOMS.get(str(config.get("module")).rpartition(".")[2])
+        found = getattr(room, str(config.get("class_name")), None)
         if found is not None:
             return found.from_config(config["config"])
     if isinstance(config, dict) and config.get("class_name", "").lower() in _CLASSES:
