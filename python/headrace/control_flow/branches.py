@@ -3,6 +3,7 @@
 from headrace._load import _headrace
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest
+from headrace.framework.name_scopes import graph_scope
 from headrace.graph import stack
 
 
@@ -47,7 +48,7 @@ def _emit(op, selector, traced, attrs, scope):
     all_attrs = dict(attrs(functions))
     all_attrs["Tout"] = [c[0].dtype for c in columns]
     all_attrs["output_shapes"] = [_most_general([t.shape for t in c]) for c in columns]
-    return _headrace.call_op(op, [selector, *captures], all_attrs, scope.rstrip("/"))
+    return _headrace.call_op(op, [selector, *captures], all_attrs, scope)
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None):
@@ -79,7 +80,7 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
             pred,
             traced,
             lambda f: {"then_branch": f[0], "else_branch": f[1]},
-            "",
+            scope,
         )
     return _results(traced[0], outputs, scope)
 
@@ -108,12 +109,15 @@ def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
         return fns[index]() if 0 <= index < len(fns) - 1 else fns[-1]()
     index = conversion.convert_to_tensor(branch_index, dtypes.int32)
     graph = stack.current()
-    with graph.name_scope(name or "switch_case") as scope:
+    with (
+        graph.name_scope(name or "switch_case"),
+        graph.name_scope("indexed_case") as scope,
+    ):
         traced = [
             bodies.Body(f"{name}_branch{i}", _scoped(f)) for i, f in enumerate(fns)
         ]
         _check_alike(traced, [f"branch_fns[{i}]" for i in range(len(fns))])
-        outputs = _emit("Case", index, traced, lambda f: {"branches": f}, "")
+        outputs = _emit("Case", index, traced, lambda f: {"branches": f}, scope)
     return _results(traced[0], outputs, scope)
 
 
@@ -183,7 +187,8 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
     chain = default
     for pred, function in reversed(pairs):
         chain = _choice(pred, function, chain)
-    return chain()
+    with graph_scope(name, "case"):
+        return chain()
 
 
 def _choice(pred, function, otherwise):

@@ -115,7 +115,7 @@ class _Traced:
             self._check_condition(condition)
             turn = bodies.Body("while_body", self._turn, self._arguments)
             self._check_turn(turn)
-            outputs = self._emit(condition, turn)
+            outputs = self._emit(condition, turn, scope)
         outputs = bodies.identities(outputs[: len(self._flat)], scope)
         if self._most is not None:
             outputs = outputs[1:]
@@ -242,7 +242,7 @@ class _Traced:
             "tf.while_loop to specify a less-specific shape."
         )
 
-    def _emit(self, condition, turn):
+    def _emit(self, condition, turn, scope):
         both = [condition, turn]
         captures = bodies.captures_of(both)
         names = condition.finish(captures), turn.finish(captures, pass_through=True)
@@ -254,7 +254,7 @@ class _Traced:
             "parallel_iterations": self._parallel,
         }
         op = "While" if bodies.is_stateful(both) else "StatelessWhile"
-        return _headrace.call_op(op, self._flat + captures, attrs)
+        return _headrace.call_op(op, self._flat + captures, attrs, scope)
 
 
 def _flat_invariants(structure, invariants):
