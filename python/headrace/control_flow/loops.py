@@ -220,7 +220,7 @@ class _Traced:
         for (before, shape), after in zip(self._arguments, turn.results):
             if before.dtype != after.dtype:
                 raise TypeError(
-                    f"Input tensor '{before.name}' enters the loop with dtype "
+                    f"Input tensor `{before.name}` enters the loop with dtype "
                     f"{before.dtype.name}, but has dtype {after.dtype.name} after one "
                     "iteration."
                 )
@@ -230,13 +230,13 @@ class _Traced:
     def _refuse_shape(self, before, shape, after):
         if self._declared:
             raise ValueError(
-                f"Input tensor '{before.name}' enters the loop with shape {shape}, but "
+                f"Input tensor `{before.name}` enters the loop with shape {shape}, but "
                 f"has shape {after.shape} after one iteration. To allow the shape to "
                 "vary across iterations, use the `shape_invariants` argument of "
                 "tf.while_loop to specify a less-specific shape."
             )
         raise ValueError(
-            f"Input tensor '{before.name}' enters the loop with shape {before.shape}, "
+            f"Input tensor `{before.name}` enters the loop with shape {before.shape}, "
             f"but has shape {after.shape} after one iteration. To allow the shape to "
             "vary across iterations, use the `shape_invariants` argument of "
             "tf.while_loop to specify a less-specific shape."
