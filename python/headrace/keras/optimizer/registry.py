@@ -11,6 +11,7 @@ _CLASSES.update({n.lower(): c for n, c in list(_CLASSES.items())})
 
 
 def deserialize(config, custom_objects=None, **kwargs):
+    """The optimizer of a configuration; those of the legacy module stay legacy ones."""
     if isinstance(config, dict) and "legacy" in str(config.get("module")):
         found = getattr(legacy, config["class_name"], None)
         if found is not None:
@@ -21,6 +22,7 @@ def deserialize(config, custom_objects=None, **kwargs):
 
 
 def get(identifier, **kwargs):
+    """The optimizer of a name, configuration or class; an optimizer as it is."""
     if isinstance(identifier, BaseOptimizer):
         return identifier
     if isinstance(identifier, str):
