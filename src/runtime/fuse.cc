@@ -188,9 +188,7 @@ class Fuser {
     for (ValueId v : call.inputs) {
       if (!p_.values[v].shape.fully_known()) return OkStatus();
     }
-    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
-    if (!kernel.ok()) return OkStatus();  // reported when all are bound
-    call.kernel = *std::move(kernel);
+    if (!BindCall(call).ok()) return OkStatus();  // reported by the last bind
     if (IsRowReduction(call)) {
       *yes = true;
       return OkStatus();
