@@ -44,6 +44,7 @@ class DType(_headrace.DTypeBase):
 
     @property
     def as_datatype_enum(self):
+        """The number that protos have for it."""
         return self._number
 
     @property
@@ -52,34 +53,42 @@ class DType(_headrace.DTypeBase):
 
     @property
     def is_floating(self):
+        """Whether it is a float type, quantized ones not among them."""
         return self._kind == "float"
 
     @property
     def is_complex(self):
+        """Whether it is complex64 or complex128."""
         return self._kind == "complex"
 
     @property
     def is_integer(self):
+        """Whether it is a plain integer type, signed or not."""
         return self._kind in ("int", "uint")
 
     @property
     def is_unsigned(self):
+        """Whether it is an integer type without negative numbers."""
         return self._kind == "uint"
 
     @property
     def is_quantized(self):
+        """Whether it is one of qint8, quint8, qint16, quint16 and qint32."""
         return self._kind == "quantized"
 
     @property
     def is_bool(self):
+        """Whether it is bool."""
         return self._kind == "bool"
 
     @property
     def is_numeric(self):
+        """Whether it has numbers: integers, floats or complex ones."""
         return self._kind in ("int", "uint", "float", "complex")
 
     @property
     def is_numpy_compatible(self):
+        """Whether NumPy has a type for it."""
         return self._kind not in ("resource", "variant")
 
     @property
@@ -88,6 +97,7 @@ class DType(_headrace.DTypeBase):
 
     @property
     def base_dtype(self):
+        """The type that a reference type refers to; others are their own."""
         return as_dtype(self._number - 100) if self._is_ref_dtype else self
 
     @property
@@ -96,18 +106,21 @@ class DType(_headrace.DTypeBase):
 
     @property
     def real_dtype(self):
+        """The float type of a complex number's parts; others are their own."""
         return {"complex64": float32, "complex128": float64}.get(
             self.base_dtype_name, self
         )
 
     @property
     def size(self):
+        """Bytes of an element; 1 for strings, resources and variants."""
         if self.base_dtype_name in _UNSIZED:
             return 1
         return _headrace.numpy_dtype(self.base_dtype).itemsize
 
     @property
     def as_numpy_dtype(self):
+        """NumPy's type for it."""
         name = self.base_dtype_name
         if name in _QUANTIZED:
             return _quantized_numpy(name)
@@ -145,14 +158,17 @@ class DType(_headrace.DTypeBase):
 
     @property
     def min(self):
+        """The least number; TypeError for types that have none."""
         return self._limit(0)
 
     @property
     def max(self):
+        """The largest number; TypeError for types that have none."""
         return self._limit(1)
 
     @property
     def limits(self, clip_negative=True):
+        """The range of an image's values: (0, 1), or (0, max) for integers."""
         low, high = {
             "bool": (0, 1),
             "float16": (0, 1),

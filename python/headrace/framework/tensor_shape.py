@@ -33,8 +33,6 @@ def _as_dim(value):
             "Dimension value must be integer or None or have an __index__ method, "
             f"got value '{value!r}' with type '{type(value)!r}'"
         ) from None
-    if value == -1:
-        return None
     if value < 0:
         raise ValueError(f"Dimension {value} must be >= 0")
     return value
@@ -74,22 +72,31 @@ class TensorShape:
 
     @property
     def rank(self):
+        """How many dimensions there are; None where that is not known."""
         return None if self._dims is None else len(self._dims)
 
     @property
     def ndims(self):
+        """The same as `rank`."""
         return self.rank
 
     @property
     def dims(self):
-        return None if self._dims is None else list(self._dims)
+        """The sizes as the Dimension objects of TensorFlow 1."""
+        if self._dims is None:
+            return None
+        from headrace.framework.dimension import Dimension
+
+        return [Dimension(d) for d in self._dims]
 
     def as_list(self):
+        """The sizes, None for unknown ones; ValueError for an unknown rank."""
         if self._dims is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self._dims)
 
     def as_proto(self):
+        """The shape as a TensorShapeProto."""
         from headrace.framework import protos
 
         proto = protos.TensorShapeProto
@@ -99,6 +106,7 @@ class TensorShape:
         return proto(dim=dims)
 
     def num_elements(self):
+        """The product of the sizes; None where one is not known."""
         if not self.is_fully_defined():
             return None
         count = 1
@@ -107,13 +115,16 @@ class TensorShape:
         return count
 
     def is_fully_defined(self):
+        """Whether the rank and all sizes are known."""
         return self._dims is not None and None not in self._dims
 
     def assert_is_fully_defined(self):
+        """Raises ValueError where something is not known."""
         if not self.is_fully_defined():
             raise ValueError(f"Shape {self} is not fully defined")
 
     def is_compatible_with(self, other):
+        """Whether one shape could be both."""
         other = as_shape(other)
         if self._dims is None or other._dims is None:
             return True
@@ -122,35 +133,42 @@ class TensorShape:
         )
 
     def assert_is_compatible_with(self, other):
+        """Raises ValueError where no shape could be both."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {other} are incompatible")
 
     def assert_same_rank(self, other):
+        """Raises ValueError where the ranks are known to differ."""
         other = as_shape(other)
         if None not in (self.rank, other.rank) and self.rank != other.rank:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def assert_has_rank(self, rank):
+        """Raises ValueError where the rank is known to be another."""
         if self.rank not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def with_rank(self, rank):
+        """The shape with that rank; ValueError where it has another."""
         try:
             return self.merge_with(unknown_shape(rank))
         except ValueError:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank):
+        """The shape; ValueError where its rank is known to be less."""
         if self.rank is not None and self.rank < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank):
+        """The shape; ValueError where its rank is known to be more."""
         if self.rank is not None and self.rank > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self
 
     def merge_with(self, other):
+        """What either knows; ValueError where the two differ."""
         other = as_shape(other)
         if self._dims is None:
             return other
@@ -163,12 +181,14 @@ class TensorShape:
         )
 
     def concatenate(self, other):
+        """This shape's dimensions and then the other's."""
         other = as_shape(other)
         if self._dims is None or other._dims is None:
             return unknown_shape()
         return TensorShape(self._dims + other._dims)
 
     def most_specific_compatible_shape(self, other):
+        """What both agree in, None for sizes that differ."""
         other = as_shape(other)
         if self.rank is None or other.rank is None or self.rank != other.rank:
             return unknown_shape()
@@ -177,6 +197,7 @@ class TensorShape:
         )
 
     def is_subtype_of(self, other):
+        """Whether the other shape says no more than this one, and nothing else."""
         other = as_shape(other)
         if other._dims is None:
             return True
@@ -185,6 +206,7 @@ class TensorShape:
         return all(b is None or a == b for a, b in zip(self._dims, other._dims))
 
     def most_specific_common_supertype(self, others):
+        """What all agree in; None where there is nothing."""
         if not all(isinstance(o, TensorShape) for o in others):
             return None
         result = self

@@ -12,12 +12,14 @@ class TypeSpec:
 
     @property
     def value_type(self):
+        """The class of the values."""
         raise NotImplementedError(f"{type(self).__name__}.value_type")
 
     def _serialize(self):
         raise NotImplementedError(f"{type(self).__name__}._serialize")
 
     def is_compatible_with(self, spec_or_value):
+        """Whether a value or another spec fits."""
         if not isinstance(spec_or_value, TypeSpec):
             spec_or_value = type_spec_from_value(spec_or_value)
         if type(self) is not type(spec_or_value):
@@ -25,11 +27,13 @@ class TypeSpec:
         return _compatible(self._serialize(), spec_or_value._serialize())
 
     def is_subtype_of(self, other):
+        """Whether all values of this spec fit the other."""
         return type(self) is type(other) and _subtype(
             self._serialize(), other._serialize()
         )
 
     def most_specific_common_supertype(self, others):
+        """The narrowest spec that all fit, or None."""
         parts = [self._serialize()]
         for other in others:
             if type(other) is not type(self):
@@ -123,14 +127,17 @@ class TensorSpec(TypeSpec):
 
     @property
     def shape(self):
+        """The shape: a TensorShape."""
         return self._shape
 
     @property
     def dtype(self):
+        """The dtype."""
         return self._dtype
 
     @property
     def name(self):
+        """The name, or None."""
         return self._name
 
     @property
@@ -142,10 +149,12 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_spec(cls, spec, name=None):
+        """The same spec under another name."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @classmethod
     def from_tensor(cls, tensor, name=None):
+        """The spec of a tensor, named as it is unless told."""
         if isinstance(tensor, _headrace.EagerTensor):
             return cls(tensor.shape, tensor.dtype, name)
         if isinstance(tensor, _headrace.SymbolicTensor):
@@ -155,6 +164,7 @@ class TensorSpec(TypeSpec):
         )
 
     def is_compatible_with(self, spec_or_tensor):
+        """Whether a tensor or another spec fits: dtype and shape."""
         dtype = getattr(spec_or_tensor, "dtype", None)
         shape = getattr(spec_or_tensor, "shape", None)
         if dtype is None or shape is None:
@@ -177,6 +187,7 @@ class TensorSpec(TypeSpec):
         )
 
     def most_specific_common_supertype(self, others):
+        """The narrowest spec that all fit, or None."""
         shape = self._shape
         for other in others:
             if not isinstance(other, TensorSpec) or other._dtype != self._dtype:

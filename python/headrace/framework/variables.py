@@ -1,6 +1,7 @@
 """tf.Variable."""
 
 import enum
+import functools
 import weakref
 
 from headrace._load import _headrace
@@ -14,6 +15,7 @@ from headrace.framework import (
 )
 from headrace.framework.tensor import numpy_text
 
+_NOT_EAGER = "This operation is not supported when eager execution is enabled."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
@@ -220,14 +222,17 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def name(self):
+        """The name with ":0" behind it."""
         return self._shared_name + ":0"
 
     @property
     def device(self):
+        """The name of the device that holds the value."""
         return _CPU
 
     @property
     def constraint(self):
+        """The function that optimizers apply to new values, or None."""
         return self._constraint
 
     @property
@@ -240,22 +245,26 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def graph(self):
+        """The graph that has the handle."""
         return self.handle.graph
 
     @property
     def op(self):
+        """The operation that makes the handle."""
         return self.handle.op
 
     @property
     def create(self):
-        raise RuntimeError("This operation is not supported when eager execution is on")
+        raise RuntimeError(_NOT_EAGER)
 
     @property
     def initializer(self):
+        """The operation that gives the first value; None outside of graphs."""
         return None
 
     @property
     def initial_value(self):
+        """The first value; RuntimeError outside of graphs."""
         raise RuntimeError(
             "This property is not supported when eager execution is enabled."
         )
@@ -265,6 +274,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return f"{self._shared_name}_{self.handle._id}"
 
     def get_shape(self):
+        """The shape: a TensorShape."""
         return self.shape
 
     @property
@@ -276,21 +286,26 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self.shape.rank
 
     def is_initialized(self, name=None):
+        """Whether it has a value: a bool tensor."""
         return _headrace.raw_op("VarIsInitializedOp")(resource=self.handle, name=name)
 
     def value(self):
+        """The value now: a tensor."""
         return self._read()
 
     def read_value(self):
+        """The value now, read after what the control dependencies say: a tensor."""
         return _headrace.raw_op("Identity")(input=self._read())
 
     def read_value_no_copy(self):
         return self._read()
 
     def initialized_value(self):
+        """The value now."""
         return self.read_value()
 
     def numpy(self):
+        """The value as an array of its own; NotImplementedError in graphs."""
         if not _headrace.is_eager():
             raise NotImplementedError(
                 "numpy() is only available when eager execution is enabled."
@@ -298,6 +313,9 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return plain_scalars.plain(self._read().numpy())
 
     def eval(self, session=None):
+        """The value in a session."""
+        if _headrace.is_eager():
+            raise RuntimeError(_NOT_EAGER)
         return self._read().eval(session=session)
 
     # --- assignments ---
@@ -308,24 +326,28 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._alias(_UnreadVariable) if _headrace.is_eager() else self._read()
 
     def assign(self, value, use_locking=None, name=None, read_value=True):
+        """Gives the variable a value of a compatible shape (ValueError else)."""
         self._assign(value)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_add(self, delta, use_locking=None, name=None, read_value=True):
+        """Adds to the value."""
         self._assign_add(delta)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
+        """Takes from the value."""
         self._assign_sub(delta)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
-    def _scatter(self, op, sparse_delta, name):
+    @staticmethod
+    def _check_slices(sparse_delta):
         from headrace.framework import indexed_slices
 
         if not isinstance(sparse_delta, indexed_slices.IndexedSlices):
@@ -333,6 +355,9 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
                 "Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: "
                 f"{sparse_delta}"
             )
+
+    def _scatter(self, op, sparse_delta, name):
+        self._check_slices(sparse_delta)
         _headrace.raw_op(op)(
             resource=self.handle,
             indices=sparse_delta.indices,
@@ -342,29 +367,38 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._assigned(True)
 
     def scatter_add(self, sparse_delta, use_locking=False, name=None):
+        """Adds slices to rows: tf.IndexedSlices of [n, ...] at indices [n]."""
         return self._scatter("ResourceScatterAdd", sparse_delta, name)
 
     def scatter_sub(self, sparse_delta, use_locking=False, name=None):
+        """Takes slices from rows."""
         return self._scatter("ResourceScatterSub", sparse_delta, name)
 
     def scatter_mul(self, sparse_delta, use_locking=False, name=None):
+        """Multiplies rows by slices."""
         return self._scatter("ResourceScatterMul", sparse_delta, name)
 
     def scatter_div(self, sparse_delta, use_locking=False, name=None):
+        """Divides rows by slices."""
         return self._scatter("ResourceScatterDiv", sparse_delta, name)
 
     def scatter_max(self, sparse_delta, use_locking=False, name=None):
+        """The larger of rows and slices, element by element."""
         return self._scatter("ResourceScatterMax", sparse_delta, name)
 
     def scatter_min(self, sparse_delta, use_locking=False, name=None):
+        """The smaller of rows and slices, element by element."""
         return self._scatter("ResourceScatterMin", sparse_delta, name)
 
     def scatter_update(self, sparse_delta, use_locking=False, name=None):
+        """Puts slices in the place of rows."""
         return self._scatter("ResourceScatterUpdate", sparse_delta, name)
 
     def batch_scatter_update(self, sparse_delta, use_locking=False, name=None):
+        """Puts slices in the place of rows, in each part of a batch its own."""
         from headrace.ops import array_ops
 
+        self._check_slices(sparse_delta)
         indices = conversion.convert_to_tensor(sparse_delta.indices)
         depth = indices.shape.rank
         grids = (
@@ -396,42 +430,62 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._assigned(True)
 
     def scatter_nd_add(self, indices, updates, name=None):
+        """Adds updates [..., rest] at places indices [..., depth]."""
         return self._scatter_nd("ResourceScatterNdAdd", indices, updates, name)
 
     def scatter_nd_sub(self, indices, updates, name=None):
+        """Takes updates from the elements at those places."""
         return self._scatter_nd("ResourceScatterNdSub", indices, updates, name)
 
     def scatter_nd_update(self, indices, updates, name=None):
+        """Puts updates at those places."""
         return self._scatter_nd("ResourceScatterNdUpdate", indices, updates, name)
 
     def scatter_nd_max(self, indices, updates, name=None):
+        """The larger of updates and what is there."""
         return self._scatter_nd("ResourceScatterNdMax", indices, updates, name)
 
     def scatter_nd_min(self, indices, updates, name=None):
+        """The smaller of updates and what is there."""
         return self._scatter_nd("ResourceScatterNdMin", indices, updates, name)
 
     def sparse_read(self, indices, name=None):
+        """The rows at those indices, without reading the rest."""
         self._touch()
         return _headrace.raw_op("ResourceGather")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )
 
     def gather_nd(self, indices, name=None):
+        """The slices at places indices [..., depth], without reading the rest."""
         self._touch()
         return _headrace.raw_op("ResourceGatherNd")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )
 
     def count_up_to(self, limit):
-        raise NotImplementedError("Variable.count_up_to is not supported")
+        """The value; then one more, an OutOfRangeError where that is the limit."""
+        return _headrace.raw_op("ResourceCountUpTo")(
+            resource=self.handle, limit=limit, T=self.dtype
+        )
 
     def set_shape(self, shape):
-        if not self.shape.is_compatible_with(shape):
-            raise ValueError(f"Shapes {self.shape} and {shape} are incompatible")
+        self.shape.merge_with(shape)
+
+    def load(self, value, session=None):
+        """Sets the value, of a graph's variable by a session."""
+        if _headrace.is_eager():
+            self.assign(value)
+            return
+        from headrace.train import graph_checkpoint
+
+        session = graph_checkpoint.default_session(session)
+        session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     # --- Python's protocols ---
 
     def ref(self):
+        """What sets and dicts may hold: equal where the variable is the same."""
         return tensor.Reference(self)
 
     experimental_ref = ref
@@ -486,10 +540,18 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return iter(self._read())
 
     def __format__(self, spec):
-        return format(self._read(), spec)
+        return format(self._read(), spec) if spec else str(self)
 
     def __getitem__(self, key):
-        return self._read()[key]
+        part = self._read()[key]
+        part.assign = functools.partial(self._assign_part, key)
+        return part
+
+    def _assign_part(self, key, value, name=None):
+        from headrace.ops import slicing_ops
+
+        slicing_ops.assign_part(self, key, value, name)
+        return self._assigned(True)
 
     def __copy__(self):
         return self.__deepcopy__({})

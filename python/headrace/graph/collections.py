@@ -47,22 +47,27 @@ def _found(key, scope):
 
 
 def global_variables(scope=None):
+    """The variables of the graph that are saved; `scope` filters names."""
     return _found(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def local_variables(scope=None):
+    """The variables of the graph that are not saved."""
     return _found(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def model_variables(scope=None):
+    """The variables of the graph that layers made."""
     return _found(GraphKeys.MODEL_VARIABLES, scope)
 
 
 def trainable_variables(scope=None):
+    """The variables of the graph that optimizers change."""
     return _found(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def moving_average_variables(scope=None):
+    """The variables of the graph of which averages are kept."""
     return _found(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
@@ -80,10 +85,12 @@ def _nothing(name):
 
 
 def global_variables_initializer():
+    """An operation that gives all global variables their first values."""
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer():
+    """An operation that gives all local variables their first values."""
     return variables_initializer(local_variables())
 
 

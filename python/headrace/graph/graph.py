@@ -55,11 +55,13 @@ class Graph:
     # --- finding ---
 
     def get_operations(self):
+        """All operations, in the order in which they were made."""
         return [
             self._operation(self._core.node(i)) for i in range(self._core.num_nodes)
         ]
 
     def get_operation_by_name(self, name):
+        """The operation of that name; KeyError where there is none."""
         if not isinstance(name, str):
             raise TypeError(
                 f"Operation names are strings (or similar), not {type(name).__name__}."
@@ -67,6 +69,7 @@ class Graph:
         return self.as_graph_element(name, allow_tensor=False, allow_operation=True)
 
     def get_tensor_by_name(self, name):
+        """The tensor "operation:output"; KeyError where there is none."""
         if not isinstance(name, str):
             raise TypeError(
                 f"Tensor names are strings (or similar), not {type(name).__name__}."
@@ -124,7 +127,7 @@ class Graph:
         if ":" in name:
             if allow_operation:
                 raise ValueError(
-                    f"The name {name!r} appears to refer to a Tensor, not a Operation."
+                    f"Name {name!r} appears to refer to a Tensor, not a Operation."
                 )
         if not allow_operation:
             found = self._core.find(name)
@@ -146,6 +149,7 @@ class Graph:
     # --- naming and placing ---
 
     def unique_name(self, name, mark_as_used=True):
+        """A name that nothing has, made of `name` in the current scope."""
         return self._core.unique_name(name, mark_as_used)
 
     @contextlib.contextmanager
@@ -159,6 +163,7 @@ class Graph:
             scopes.leave(old)
 
     def get_name_scope(self):
+        """The current scope, without a slash behind it."""
         return self._core.scope.rstrip("/")
 
     @contextlib.contextmanager
@@ -243,21 +248,26 @@ class Graph:
 
     @property
     def collections(self):
+        """The keys of all collections."""
         return list(self._collections)
 
     def add_to_collection(self, name, value):
+        """Puts a value at the end of a collection."""
         self._check_not_finalized()
         self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names, value):
+        """Puts a value at the end of each of several collections."""
         names = (names,) if isinstance(names, str) else dict.fromkeys(names)
         for name in names:
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name):
+        """The collection's own list, made where there is none."""
         return self._collections.setdefault(name, [])
 
     def get_collection(self, name, scope=None):
+        """A copy of the collection; with `scope`, of what has a name that matches."""
         found = self._collections.get(name, [])
         if scope is None:
             return list(found)
@@ -267,9 +277,11 @@ class Graph:
         return [x for x in found if hasattr(x, "name") and pattern.match(x.name)]
 
     def get_all_collection_keys(self):
+        """The keys of all collections that are strings."""
         return [k for k in self._collections if isinstance(k, str)]
 
     def clear_collection(self, name):
+        """Drops a collection."""
         self._check_not_finalized()
         self._collections.pop(name, None)
 
@@ -277,13 +289,16 @@ class Graph:
 
     @property
     def version(self):
+        """How many operations there are."""
         return self._core.num_nodes
 
     @property
     def finalized(self):
+        """Whether operations may no longer be added."""
         return self._core.finalized
 
     def finalize(self):
+        """No operation may be added from now on (RuntimeError)."""
         self._core.finalized = True
 
     def _unsafe_unfinalize(self):
@@ -295,6 +310,7 @@ class Graph:
 
     @property
     def seed(self):
+        """The graph's seed, or None."""
         return self._seed
 
     @seed.setter
@@ -303,17 +319,21 @@ class Graph:
         self._core.set_seed(seed)
 
     def prevent_feeding(self, tensor):
+        """No run may feed the tensor from now on."""
         self._check_not_finalized()
         self.get_collection_ref("__unfeedable").append(id(tensor))
 
     def prevent_fetching(self, op):
+        """No run may fetch the operation from now on."""
         self._check_not_finalized()
         self.get_collection_ref("__unfetchable").append(op)
 
     def is_feedable(self, tensor):
+        """Whether runs may feed the tensor."""
         return id(tensor) not in self._collections.get("__unfeedable", [])
 
     def is_fetchable(self, tensor_or_op):
+        """Whether runs may fetch the tensor or operation."""
         unfetchable = self._collections.get("__unfetchable", [])
         op = tensor_or_op if isinstance(tensor_or_op, Operation) else tensor_or_op.op
         return op not in unfetchable

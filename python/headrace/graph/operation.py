@@ -14,30 +14,37 @@ class Operation:
 
     @property
     def graph(self):
+        """The graph that has the operation."""
         return self._graph
 
     @property
     def name(self):
+        """The full name, scopes included."""
         return self._node.name
 
     @property
     def type(self):
+        """The name of its op: "MatMul"."""
         return self._node.type
 
     @property
     def device(self):
+        """The device that was asked for; "" for none."""
         return self._node.device
 
     @property
     def inputs(self):
+        """The tensors that it reads, control inputs not among them: a tuple."""
         return tuple(self._node.inputs())
 
     @property
     def outputs(self):
+        """The tensors that it makes: a list."""
         return [self._node.output(i) for i in range(self._node.num_outputs)]
 
     @property
     def control_inputs(self):
+        """The operations that run before it: a list."""
         return [self._graph._operation(n) for n in self._node.control_inputs()]
 
     @property
@@ -50,12 +57,14 @@ class Operation:
 
     @property
     def node_def(self):
+        """The operation as a NodeDef."""
         from headrace.framework import protos
 
         return protos.NodeDef.FromString(_headrace.export_node(self._node))
 
     @property
     def op_def(self):
+        """Its op as an OpDef."""
         from headrace.framework import protos
 
         return protos.OpDef.FromString(_headrace.export_op(self._node))
@@ -70,9 +79,11 @@ class Operation:
         return self._node.attr(name)
 
     def values(self):
+        """The tensors that it makes."""
         return tuple(self.outputs)
 
     def colocation_groups(self):
+        """The group of its own: [b"loc:@NAME"]."""
         return [b"loc:@" + self.name.encode()]
 
     def run(self, feed_dict=None, session=None):

@@ -22,16 +22,20 @@ def placeholder_with_default(input, shape, name=None):
 
 
 def get_collection(key, scope=None):
+    """What the default graph has under `key`, in order: a list of its own."""
     return stack.default_graph().get_collection(key, scope)
 
 
 def get_collection_ref(key):
+    """The default graph's own list under `key`."""
     return stack.default_graph().get_collection_ref(key)
 
 
 def add_to_collection(name, value):
+    """Puts a value under a name in the default graph."""
     stack.default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names, value):
+    """Puts a value under each of the names in the default graph."""
     stack.default_graph().add_to_collections(names, value)

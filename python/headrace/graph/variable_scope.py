@@ -29,6 +29,7 @@ def disable_resource_variables():
 
 
 def resource_variables_enabled():
+    """Whether tf.compat.v1.Variable makes resource variables unless told."""
     return _resource_by_default[0]
 
 

@@ -47,34 +47,42 @@ def elu(x, alpha=1.0):
 
 
 def selu(x):
+    """elu with a fixed alpha, times a fixed scale."""
     return tf.nn.selu(x)
 
 
 def gelu(x, approximate=False):
+    """x times the normal distribution's share below x."""
     return tf.nn.gelu(x, approximate)
 
 
 def exponential(x):
+    """exp(x)."""
     return tf.exp(x)
 
 
 def softplus(x):
+    """log(exp(x) + 1)."""
     return tf.math.softplus(x)
 
 
 def softsign(x):
+    """x / (|x| + 1)."""
     return tf.math.softsign(x)
 
 
 def swish(x):
+    """x times sigmoid(x); silu is the same."""
     return tf.nn.silu(x)
 
 
 def tanh(x):
+    """The hyperbolic tangent."""
     return tf.tanh(x)
 
 
 def mish(x):
+    """x times tanh(softplus(x))."""
     return x * tf.tanh(tf.math.softplus(x))
 
 
@@ -100,10 +108,12 @@ _get, deserialize = serialization.getter(_NAMES, "activation function")
 
 
 def get(identifier):
+    """The function of a name or configuration; a function as it is; linear for None."""
     return linear if identifier is None else _get(identifier)
 
 
 def serialize(activation, use_legacy_format=False):
+    """The configuration of an activation; ValueError for names that nothing has."""
     name = activation if isinstance(activation, str) else None
     if name is not None and name not in _NAMES and name not in serialization._custom:
         raise ValueError(

@@ -18,44 +18,54 @@ zeros, ones = _made(tf.zeros), _made(tf.ones)
 
 
 def eye(size, dtype=None, name=None):
+    """A variable with the identity."""
     return settings.variable(
         tf.eye(size, dtype=dtype or settings.floatx()), dtype, name
     )
 
 
 def zeros_like(x, dtype=None, name=None):
+    """Zeros of x's shape."""
     return tf.zeros_like(x, dtype=dtype, name=name)
 
 
 def ones_like(x, dtype=None, name=None):
+    """Ones of x's shape."""
     return tf.ones_like(x, dtype=dtype, name=name)
 
 
 def one_hot(indices, num_classes):
+    """Rows with a 1 at each index."""
     return tf.one_hot(indices, num_classes)
 
 
 def flatten(x):
+    """The elements in one dimension."""
     return tf.reshape(x, [-1])
 
 
 def expand_dims(x, axis=-1):
+    """x with an axis of 1 more."""
     return tf.expand_dims(x, axis)
 
 
 def squeeze(x, axis):
+    """x without one axis of 1."""
     return tf.squeeze(x, [axis])
 
 
 def reshape(x, shape):
+    """x's elements in another shape."""
     return tf.reshape(x, shape)
 
 
 def stack(x, axis=0):
+    """The tensors along a new axis."""
     return tf.stack(x, axis=axis)
 
 
 def transpose(x):
+    """x with its axes the other way round."""
     return tf.transpose(x)
 
 
@@ -70,14 +80,17 @@ def repeat(x, n):
 
 
 def repeat_elements(x, rep, axis):
+    """x with each element along `axis` `rep` times."""
     return tf.repeat(x, rep, axis=axis)
 
 
 def gather(reference, indices):
+    """The rows of those indices."""
     return tf.gather(reference, indices)
 
 
 def arange(start, stop=None, step=1, dtype="int32"):
+    """The numbers from start (or 0) up to stop."""
     if stop is None and start < 0:
         start = 0
     return tf.cast(
@@ -87,70 +100,68 @@ def arange(start, stop=None, step=1, dtype="int32"):
 
 
 def pow(x, a):
+    """x^a, element by element."""
     return tf.pow(x, a)
 
 
 def round(x):
+    """The nearest whole number; halves to the even one."""
     return tf.round(x)
 
 
 def sign(x):
+    """-1, 0 or 1, element by element."""
     return tf.sign(x)
 
 
 def equal(x, y):
+    """x == y, element by element."""
     return tf.equal(x, y)
 
 
 def not_equal(x, y):
+    """x != y, element by element."""
     return tf.not_equal(x, y)
 
 
 def greater(x, y):
+    """x > y, element by element."""
     return tf.greater(x, y)
 
 
 def less(x, y):
+    """x < y, element by element."""
     return tf.less(x, y)
 
 
 def any(x, axis=None, keepdims=False):
+    """Whether any element along `axis` is true (not 0)."""
     return tf.reduce_any(tf.cast(x, tf.bool), axis, keepdims)
 
 
 def all(x, axis=None, keepdims=False):
+    """Whether all elements along `axis` are true (not 0)."""
     return tf.reduce_all(tf.cast(x, tf.bool), axis, keepdims)
 
 
 def cumsum(x, axis=0):
+    """Sums of all elements up to each one."""
     return tf.cumsum(x, axis=axis)
 
 
 def cumprod(x, axis=0):
+    """Products of all elements up to each one."""
     return tf.math.cumprod(x, axis=axis)
 
 
 def logsumexp(x, axis=None, keepdims=False):
+    """log of the sum of exp(x) along `axis`."""
     return tf.reduce_logsumexp(x, axis, keepdims)
 
 
 def l2_normalize(x, axis=None):
+    """x over its norm along `axis`."""
     return tf.math.l2_normalize(x, axis=axis)
-
-
-def softmax(x, axis=-1):
-    from headrace.keras import activation
-
-    return activation.softmax(x, axis)
-
-
-def softplus(x):
-    return tf.math.softplus(x)
-
-
-def elu(x, alpha=1.0):
-    found = tf.nn.elu(x)
-    return found if alpha == 1 else tf.where(x > 0, found, alpha * found)
 
 
 def switch(condition, then_expression, else_expression):
@@ -180,8 +191,10 @@ def binary_crossentropy(target, output, from_logits=False):
 
 
 def random_normal(shape, mean=0.0, stddev=1.0, dtype=None, seed=None):
+    """Draws from a normal distribution, in Keras' float type unless told."""
     return tf.random.normal(shape, mean, stddev, dtype or settings.floatx(), seed)
 
 
 def random_uniform(shape, minval=0.0, maxval=1.0, dtype=None, seed=None):
+    """Draws from [minval, maxval), in Keras' float type unless told."""
     return tf.random.uniform(shape, minval, maxval, dtype or settings.floatx(), seed)

@@ -25,6 +25,8 @@ def _norm(w, axis):
 
 
 class MaxNorm(Constraint):
+    """Weights whose norms along `axis` are at most `max_value`."""
+
     def __init__(self, max_value=2, axis=0):
         self.max_value, self.axis = max_value, axis
 
@@ -38,6 +40,8 @@ class MaxNorm(Constraint):
 
 
 class MinMaxNorm(Constraint):
+    """Weights whose norms along `axis` are led into a range, at `rate`."""
+
     def __init__(self, min_value=0.0, max_value=1.0, rate=1.0, axis=0):
         self.min_value, self.max_value = min_value, max_value
         self.rate, self.axis = rate, axis
@@ -58,11 +62,15 @@ class MinMaxNorm(Constraint):
 
 
 class NonNeg(Constraint):
+    """Weights below zero become zero."""
+
     def __call__(self, w):
         return w * tf.cast(tf.greater_equal(w, 0.0), w.dtype)
 
 
 class UnitNorm(Constraint):
+    """Weights whose norms along `axis` are 1."""
+
     def __init__(self, axis=0):
         self.axis = axis
 

@@ -39,16 +39,22 @@ def _float_dtype(dtype):
 
 
 class Zeros(Initializer):
+    """All 0."""
+
     def __call__(self, shape, dtype=None, **kwargs):
         return core.Zeros()(shape, _dtype(dtype))
 
 
 class Ones(Initializer):
+    """All 1."""
+
     def __call__(self, shape, dtype=None, **kwargs):
         return core.Ones()(shape, _dtype(dtype))
 
 
 class Constant(Initializer):
+    """All `value`, or an array of the variable's shape."""
+
     def __init__(self, value=0):
         self.value = value
 
@@ -73,6 +79,8 @@ class _Random(Initializer):
 
 
 class RandomUniform(_Random):
+    """Evenly from [minval, maxval)."""
+
     def __init__(self, minval=-0.05, maxval=0.05, seed=None):
         super().__init__(seed)
         self.minval, self.maxval = minval, maxval
@@ -88,6 +96,8 @@ class RandomUniform(_Random):
 
 
 class RandomNormal(_Random):
+    """From a normal distribution."""
+
     def __init__(self, mean=0.0, stddev=0.05, seed=None):
         super().__init__(seed)
         self.mean, self.stddev = mean, stddev
@@ -102,6 +112,8 @@ class RandomNormal(_Random):
 
 
 class TruncatedNormal(RandomNormal):
+    """From a normal distribution, no further than two deviations from its mean."""
+
     def __call__(self, shape, dtype=None, **kwargs):
         return tf.random.stateless_truncated_normal(
             shape, self._seed(), self.mean, self.stddev, _float_dtype(dtype)
@@ -153,6 +165,8 @@ class VarianceScaling(_Random):
 
 
 class Orthogonal(_Random):
+    """A matrix with orthogonal rows or columns; the last axis has its columns."""
+
     def __init__(self, gain=1.0, seed=None):
         super().__init__(seed)
         self.gain = gain
@@ -179,6 +193,8 @@ class Orthogonal(_Random):
 
 
 class Identity(Initializer):
+    """`gain` times the identity: matrices only."""
+
     def __init__(self, gain=1.0):
         self.gain = gain
 

@@ -153,22 +153,26 @@ def _mean(x):
 
 
 def mean_squared_error(y_true, y_pred):
+    """The mean over the last axis of (y_pred - y_true)^2: [..., d] gives [...]."""
     y_true, y_pred = _pair(y_true, y_pred)
     return _mean(tf.math.squared_difference(y_pred, y_true))
 
 
 def mean_absolute_error(y_true, y_pred):
+    """The mean over the last axis of |y_pred - y_true|: [..., d] gives [...]."""
     y_true, y_pred = _pair(y_true, y_pred)
     return _mean(tf.abs(y_pred - y_true))
 
 
 def mean_absolute_percentage_error(y_true, y_pred):
+    """100 times the mean over the last axis of the error's part of |y_true|."""
     y_true, y_pred = _pair(y_true, y_pred)
     scale = tf.maximum(tf.abs(y_true), settings.epsilon())
     return 100.0 * _mean(tf.abs((y_true - y_pred) / scale))
 
 
 def mean_squared_logarithmic_error(y_true, y_pred):
+    """The mean over the last axis of (log(y_pred + 1) - log(y_true + 1))^2."""
     y_true, y_pred = _pair(y_true, y_pred)
     first = tf.math.log(tf.maximum(y_pred, settings.epsilon()) + 1.0)
     second = tf.math.log(tf.maximum(y_true, settings.epsilon()) + 1.0)
@@ -182,16 +186,19 @@ def _signs(y_true):
 
 
 def hinge(y_true, y_pred):
+    """The last axis' mean of max(1 - y_true y_pred, 0); labels -1 (or 0) and 1."""
     y_true, y_pred = _pair(y_true, y_pred)
     return _mean(tf.maximum(1.0 - _signs(y_true) * y_pred, 0.0))
 
 
 def squared_hinge(y_true, y_pred):
+    """The mean over the last axis of hinge's terms squared."""
     y_true, y_pred = _pair(y_true, y_pred)
     return _mean(tf.square(tf.maximum(1.0 - _signs(y_true) * y_pred, 0.0)))
 
 
 def categorical_hinge(y_true, y_pred):
+    """max(wrong - right + 1, 0): the best wrong score, and the right class's."""
     y_true, y_pred = _pair(y_true, y_pred)
     right = tf.reduce_sum(y_true * y_pred, axis=-1)
     wrong = tf.reduce_max((1.0 - y_true) * y_pred, axis=-1)
@@ -199,6 +206,7 @@ def categorical_hinge(y_true, y_pred):
 
 
 def huber(y_true, y_pred, delta=1.0):
+    """The last axis' mean: squares of errors up to `delta`, lines beyond."""
     y_true, y_pred = _pair(y_true, y_pred)
     error = tf.abs(y_pred - y_true)
     small = 0.5 * tf.square(error)
@@ -206,12 +214,14 @@ def huber(y_true, y_pred, delta=1.0):
 
 
 def log_cosh(y_true, y_pred):
+    """The mean over the last axis of log(cosh(y_pred - y_true))."""
     y_true, y_pred = _pair(y_true, y_pred)
     x = y_pred - y_true
     return _mean(x + tf.math.softplus(-2.0 * x) - 0.6931471805599453)
 
 
 def kl_divergence(y_true, y_pred):
+    """The sum over the last axis of y_true log(y_true / y_pred)."""
     y_true, y_pred = _pair(y_true, y_pred)
     y_true = tf.clip_by_value(y_true, settings.epsilon(), 1)
     y_pred = tf.clip_by_value(y_pred, settings.epsilon(), 1)
@@ -219,11 +229,13 @@ def kl_divergence(y_true, y_pred):
 
 
 def poisson(y_true, y_pred):
+    """The mean over the last axis of y_pred - y_true log(y_pred)."""
     y_true, y_pred = _pair(y_true, y_pred)
     return _mean(y_pred - y_true * tf.math.log(y_pred + settings.epsilon()))
 
 
 def cosine_similarity(y_true, y_pred, axis=-1):
+    """Minus the product of the two unit vectors along `axis`: -1 where they agree."""
     y_true, y_pred = _pair(y_true, y_pred)
     y_true = tf.math.l2_normalize(y_true, axis=axis)
     y_pred = tf.math.l2_normalize(y_pred, axis=axis)
@@ -241,6 +253,7 @@ def _logits(y_pred, from_logits):
 def binary_crossentropy(
     y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
 ):
+    """The mean over `axis` of the cross-entropy of labels 0 and 1."""
     y_true, y_pred = _pair(y_true, y_pred)
     if label_smoothing:
         y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
@@ -267,6 +280,7 @@ def binary_focal_crossentropy(
     label_smoothing=0.0,
     axis=-1,
 ):
+    """binary_crossentropy whose terms count (1 - right)^gamma: sure ones less."""
     y_true, y_pred = _pair(y_true, y_pred)
     if label_smoothing:
         y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
@@ -286,6 +300,7 @@ def binary_focal_crossentropy(
 def categorical_crossentropy(
     y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
 ):
+    """The cross-entropy of distributions along `axis`: [..., classes] gives [...]."""
     y_true, y_pred = _pair(y_true, y_pred)
     if label_smoothing:
         classes = tf.cast(tf.shape(y_true)[-1], y_pred.dtype)
@@ -305,6 +320,7 @@ def categorical_crossentropy(
 def sparse_categorical_crossentropy(
     y_true, y_pred, from_logits=False, axis=-1, ignore_class=None
 ):
+    """The same for class numbers: y_true [...], y_pred [..., classes]."""
     y_pred = tf.convert_to_tensor(y_pred)
     x, known = _logits(y_pred, from_logits)
     if not known:

@@ -32,6 +32,8 @@ def _checked(x, name):
 
 
 class L1L2(Regularizer):
+    """l1 times the sum of |x| and l2 times the sum of squares."""
+
     def __init__(self, l1=0.0, l2=0.0):
         self.l1 = _checked(0.0 if l1 is None else l1, "l1")
         self.l2 = _checked(0.0 if l2 is None else l2, "l2")
@@ -49,6 +51,8 @@ class L1L2(Regularizer):
 
 
 class L1(Regularizer):
+    """l1 times the sum of |x|."""
+
     def __init__(self, l1=0.01, **kwargs):
         self.l1 = _checked(kwargs.pop("l", 0.01 if l1 is None else l1), "l1")
         if kwargs:
@@ -62,6 +66,8 @@ class L1(Regularizer):
 
 
 class L2(Regularizer):
+    """l2 times the sum of squares."""
+
     def __init__(self, l2=0.01, **kwargs):
         self.l2 = _checked(kwargs.pop("l", 0.01 if l2 is None else l2), "l2")
         if kwargs:
@@ -75,6 +81,8 @@ class L2(Regularizer):
 
 
 class OrthogonalRegularizer(Regularizer):
+    """Penalises rows (or columns) of a matrix that are not orthogonal."""
+
     def __init__(self, factor=0.01, mode="rows"):
         if mode not in ("rows", "columns"):
             raise ValueError(
@@ -102,6 +110,7 @@ class OrthogonalRegularizer(Regularizer):
 
 
 def l1_l2(l1=0.01, l2=0.01):
+    """An L1L2."""
     return L1L2(l1=l1, l2=l2)
 
 

@@ -25,6 +25,7 @@ class CustomObjectScope:
 
 
 def get_custom_objects():
+    """What names of configurations may mean: a dict that may be changed."""
     return _custom
 
 
@@ -42,10 +43,12 @@ def register_keras_serializable(package="Custom", name=None):
 
 
 def get_registered_name(item):
+    """The name that register_keras_serializable gave, else the plain one."""
     return getattr(item, "_keras_registered_name", item.__name__)
 
 
 def get_registered_object(name, custom_objects=None, module_objects=None):
+    """What has the name, else None."""
     return (custom_objects or {}).get(name) or _custom.get(name)
 
 

@@ -17,10 +17,12 @@ _phase = None  # what set_learning_phase set
 
 
 def floatx():
+    """The name of Keras' float type: "float32" unless set."""
     return _settings["floatx"]
 
 
 def set_floatx(value):
+    """Sets Keras' float type; ValueError for types that are no floats."""
     accepted = {"bfloat16", "float16", "float32", "float64"}
     if value not in accepted:
         raise ValueError(f"Unknown `floatx` value: {value}. Expected one of {accepted}")
@@ -28,18 +30,22 @@ def set_floatx(value):
 
 
 def epsilon():
+    """The small number that keeps losses from log(0): 1e-7 unless set."""
     return _settings["epsilon"]
 
 
 def set_epsilon(value):
+    """Sets the small number of losses."""
     _settings["epsilon"] = value
 
 
 def image_data_format():
+    """ "channels_last" (unless set) or "channels_first"."""
     return _settings["format"]
 
 
 def set_image_data_format(data_format):
+    """Sets where images have their channels; ValueError for other words."""
     if data_format not in ("channels_last", "channels_first"):
         raise ValueError(
             f"Unknown `data_format`: {data_format}. Expected one of "
@@ -60,10 +66,12 @@ def data_format(value):
 
 
 def learning_phase():
+    """1 while training, 0 else."""
     return 0 if _phase is None else _phase
 
 
 def set_learning_phase(value):
+    """Sets the phase (0 or 1) that layers run in when nothing tells them."""
     global _phase
     if value not in (0, 1):
         raise ValueError("Expected learning phase to be 0 or 1.")
@@ -71,6 +79,7 @@ def set_learning_phase(value):
 
 
 def phase_that_was_set():
+    """The phase as a bool; None where nobody set it."""
     return None if _phase is None else bool(_phase)
 
 
@@ -89,6 +98,7 @@ def get_uid(prefix=""):
 
 
 def reset_uids():
+    """Begins counting names anew."""
     _counted.clear()
 
 
@@ -134,58 +144,71 @@ def new_seed():
 
 
 def int_shape(x):
+    """The shape as a tuple, None for dimensions that are not known."""
     shape = tuple(tf.TensorShape(x.shape).as_list())
     return shape
 
 
 def variable(value, dtype=None, name=None, constraint=None):
+    """A variable, in Keras' float type unless told."""
     return tf.Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
 
 
 def constant(value, dtype=None, shape=None, name=None):
+    """A constant, in Keras' float type unless told."""
     return tf.constant(value, dtype=dtype or floatx(), shape=shape, name=name)
 
 
 def cast(x, dtype):
+    """x in another dtype."""
     return tf.cast(x, dtype)
 
 
 def cast_to_floatx(x):
+    """A tensor, or an array of anything else, in Keras' float type."""
     if isinstance(x, (tf.Tensor, tf.Variable)):
         return tf.cast(x, floatx())
     return np.asarray(x, dtype=floatx())
 
 
 def get_value(x):
+    """The tensor's or variable's value as an array."""
     return x.numpy() if hasattr(x, "numpy") else x
 
 
 def set_value(x, value):
+    """Gives the variable a value."""
     x.assign(np.asarray(value, dtype=x.dtype.as_numpy_dtype))
 
 
 def batch_get_value(tensors):
+    """The values of all."""
     return [get_value(t) for t in tensors]
 
 
 def batch_set_value(tuples):
+    """Gives each variable its value, from pairs."""
     for x, value in tuples:
         set_value(x, value)
 
 
 def count_params(x):
+    """How many elements x has."""
     return int(np.prod(x.shape.as_list()))
 
 
 def ndim(x):
+    """How many axes x has."""
     return x.shape.rank
 
 
 def dtype(x):
+    """The name of x's dtype."""
     return x.dtype.name
 
 
 def is_keras_tensor(x):
+    """Whether x describes a value of a model; ValueError for what is no tensor."""
     from headrace.keras.engine.keras_tensor import KerasTensor
 
     if not tf.is_tensor(x) and not isinstance(x, KerasTensor):
@@ -214,22 +237,27 @@ prod = _over_axis("reduce_prod")
 
 
 def std(x, axis=None, keepdims=False):
+    """The standard deviation along `axis`."""
     return tf.math.reduce_std(x, axis, keepdims)
 
 
 def var(x, axis=None, keepdims=False):
+    """The variance along `axis`."""
     return tf.math.reduce_variance(x, axis, keepdims)
 
 
 def argmax(x, axis=-1):
+    """Where the largest element along `axis` is."""
     return tf.argmax(x, axis)
 
 
 def argmin(x, axis=-1):
+    """Where the smallest element along `axis` is."""
     return tf.argmin(x, axis)
 
 
 def clip(x, min_value, max_value):
+    """x cut to [min_value, max_value]."""
     return tf.clip_by_value(x, min_value, max_value)
 
 
@@ -241,14 +269,17 @@ def dot(x, y):
 
 
 def concatenate(tensors, axis=-1):
+    """The tensors one behind the other along `axis`."""
     return tf.concat(tensors, axis)
 
 
 def batch_flatten(x):
+    """x as [batch, elements]."""
     return tf.reshape(x, [-1, int(np.prod(x.shape.as_list()[1:]))])
 
 
 def permute_dimensions(x, pattern):
+    """x with its axes in that order."""
     return tf.transpose(x, pattern)
 
 
@@ -268,6 +299,7 @@ def relu(x, alpha=0.0, max_value=None, threshold=0.0):
 
 
 def in_train_phase(x, alt, training=None):
+    """`x` while training, `alt` else; either may be a function that gives it."""
     training = learning_phase() if training is None else training
     chosen = x if training else alt
     return chosen() if callable(chosen) else chosen

@@ -102,10 +102,12 @@ def add_loss(loss, loss_collection=GraphKeys.LOSSES):
 
 
 def get_losses(scope=None, loss_collection=GraphKeys.LOSSES):
+    """The losses of the default graph, or of the names in `scope`."""
     return stack.default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope=None):
+    """The losses of regularizers in the default graph."""
     key = GraphKeys.REGULARIZATION_LOSSES
     return stack.default_graph().get_collection(key, scope)
 

@@ -132,6 +132,8 @@ def in_turns(tmp_path_factory):
         trainings.append((*kind, "-", folder / "current", 2, "lists"))
         row = folder / "current", folder / "their_after", 1, "lists"
         trainings.append((*kind, *row))
+        if kind[0] != "mlp":
+            continue
         cpp(*kind, "-", folder / "lists", 2, "lists")
         row = folder / "lists", folder / "their_lists", 1, "lists"
         trainings.append((*kind, *row))
@@ -161,6 +163,8 @@ def test_in_turns_with_tensorflow(in_turns, model, optimizer):
             assert theirs[key].tobytes() == restored[key].tobytes(), key
     cpp(*kind, folder / "current", folder / "after", 1)
     assert_near(folder / "after", folder / "their_after")
+    if model != "mlp":
+        return
     assert_near(folder / "their_lists", folder / "whole")
     assert_same(folder / "lists", folder / "same_lists")
     assert values(folder / "lists").keys() == values(folder / "current").keys()

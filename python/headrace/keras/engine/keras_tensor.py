@@ -142,6 +142,7 @@ KerasTensor.__getitem__ = _item
 
 
 def is_keras_tensor(x):
+    """Whether x describes a value of a model."""
     return isinstance(x, KerasTensor)
 
 

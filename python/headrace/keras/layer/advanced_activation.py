@@ -1,6 +1,7 @@
 """Activations that are layers because they have options or weights."""
 
 import headrace as tf
+from headrace.keras import activation
 from headrace.keras import constraint as constraints
 from headrace.keras import initializer as initializers
 from headrace.keras import regularizer as regularizers
@@ -22,6 +23,8 @@ class _Elementwise(Layer):
 
 
 class ReLU(_Elementwise):
+    """max(x, 0), with a slope below `threshold` and a ceiling."""
+
     _config = ("max_value", "negative_slope", "threshold")
 
     def __init__(self, max_value=None, negative_slope=0.0, threshold=0.0, **kwargs):
@@ -44,6 +47,8 @@ class ReLU(_Elementwise):
 
 
 class LeakyReLU(_Elementwise):
+    """x above zero, alpha x below."""
+
     _config = ("alpha",)
 
     def __init__(self, alpha=0.3, **kwargs):
@@ -60,6 +65,8 @@ class LeakyReLU(_Elementwise):
 
 
 class ELU(_Elementwise):
+    """x above zero, alpha (exp(x) - 1) below."""
+
     _config = ("alpha",)
 
     def __init__(self, alpha=1.0, **kwargs):
@@ -67,11 +74,12 @@ class ELU(_Elementwise):
         self.alpha = alpha
 
     def call(self, inputs):
-        out = tf.nn.elu(inputs)
-        return out if self.alpha == 1 else tf.where(inputs > 0, out, self.alpha * out)
+        return activation.elu(inputs, self.alpha)
 
 
 class ThresholdedReLU(_Elementwise):
+    """x above `theta`, zero below."""
+
     _config = ("theta",)
 
     def __init__(self, theta=1.0, **kwargs):

@@ -74,6 +74,8 @@ class _Merge(Layer):
 
 
 class Add(_Merge):
+    """The sum of the inputs, which are broadcast."""
+
     def _merge(self, inputs):
         out = inputs[0]
         for x in inputs[1:]:
@@ -82,6 +84,8 @@ class Add(_Merge):
 
 
 class Subtract(_Merge):
+    """The first of two inputs less the second."""
+
     _count = 2
 
     def _merge(self, inputs):
@@ -89,6 +93,8 @@ class Subtract(_Merge):
 
 
 class Multiply(_Merge):
+    """The product of the inputs, element by element."""
+
     def _merge(self, inputs):
         out = inputs[0]
         for x in inputs[1:]:
@@ -97,11 +103,15 @@ class Multiply(_Merge):
 
 
 class Average(Add):
+    """The mean of the inputs, element by element."""
+
     def _merge(self, inputs):
         return super()._merge(inputs) / len(inputs)
 
 
 class Maximum(_Merge):
+    """The largest of the inputs, element by element."""
+
     def _merge(self, inputs):
         out = inputs[0]
         for x in inputs[1:]:
@@ -110,6 +120,8 @@ class Maximum(_Merge):
 
 
 class Minimum(_Merge):
+    """The smallest of the inputs, element by element."""
+
     def _merge(self, inputs):
         out = inputs[0]
         for x in inputs[1:]:
@@ -225,8 +237,10 @@ average, maximum, minimum = _function(Average), _function(Maximum), _function(Mi
 
 
 def concatenate(inputs, axis=-1, **kwargs):
+    """Concatenate as a function."""
     return Concatenate(axis=axis, **kwargs)(inputs)
 
 
 def dot(inputs, axes, normalize=False, **kwargs):
+    """Dot as a function."""
     return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)

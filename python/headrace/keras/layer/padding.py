@@ -20,6 +20,8 @@ def _pairs(value, name):
 
 
 class ZeroPadding1D(Layer):
+    """Zeros before and behind the steps: [batch, steps, channels]."""
+
     def __init__(self, padding=1, **kwargs):
         super().__init__(**kwargs)
         self.padding = (padding,) * 2 if isinstance(padding, int) else tuple(padding)
@@ -33,6 +35,8 @@ class ZeroPadding1D(Layer):
 
 
 class ZeroPadding2D(Layer):
+    """Zeros around images: ((top, bottom), (left, right))."""
+
     def __init__(self, padding=(1, 1), data_format=None, **kwargs):
         super().__init__(**kwargs)
         self.data_format = settings.data_format(data_format)
@@ -54,6 +58,8 @@ class ZeroPadding2D(Layer):
 
 
 class Cropping2D(Layer):
+    """Takes rows and columns off images: ((top, bottom), (left, right))."""
+
     def __init__(self, cropping=((0, 0), (0, 0)), data_format=None, **kwargs):
         super().__init__(**kwargs)
         self.data_format = settings.data_format(data_format)
@@ -76,6 +82,8 @@ class Cropping2D(Layer):
 
 
 class UpSampling1D(Layer):
+    """Repeats each step `size` times: [batch, steps, channels]."""
+
     def __init__(self, size=2, **kwargs):
         super().__init__(**kwargs)
         self.size = int(size)

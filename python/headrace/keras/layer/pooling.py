@@ -67,26 +67,34 @@ class _Average(_Pooling):
 
 
 class MaxPooling1D(_Max):
+    """The largest of each window of steps: [batch, steps, channels]."""
+
     rank = 1
 
 
 class MaxPooling2D(_Max):
-    pass
+    """The largest of each window of an image."""
 
 
 class MaxPooling3D(_Max):
+    """The largest of each window of a volume."""
+
     rank = 3
 
 
 class AveragePooling1D(_Average):
+    """The mean of each window of steps: [batch, steps, channels]."""
+
     rank = 1
 
 
 class AveragePooling2D(_Average):
-    pass
+    """The mean of each window of an image."""
 
 
 class AveragePooling3D(_Average):
+    """The mean of each window of a volume."""
+
     rank = 3
 
 
@@ -125,14 +133,18 @@ class _GlobalAverage(_GlobalPooling):
 
 
 class GlobalMaxPooling1D(_GlobalMax):
+    """The largest of all steps: [batch, channels]."""
+
     rank = 1
 
 
 class GlobalMaxPooling2D(_GlobalMax):
-    pass
+    """The largest of all places of an image: [batch, channels]."""
 
 
 class GlobalMaxPooling3D(_GlobalMax):
+    """The largest of all places of a volume: [batch, channels]."""
+
     rank = 3
 
 
@@ -156,8 +168,10 @@ class GlobalAveragePooling1D(_GlobalAverage):
 
 
 class GlobalAveragePooling2D(_GlobalAverage):
-    pass
+    """The mean over an image: [batch, channels]."""
 
 
 class GlobalAveragePooling3D(_GlobalAverage):
+    """The mean over a volume: [batch, channels]."""
+
     rank = 3

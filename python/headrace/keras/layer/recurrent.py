@@ -207,6 +207,7 @@ class RNN(Layer):
 
 
 def cells_call_names(cell):
+    """The parameters of the cell's call."""
     import inspect
 
     return inspect.signature(cell.call).parameters
@@ -274,12 +275,18 @@ class _WithCell(RNN):
 
 
 class SimpleRNN(_WithCell):
+    """The plain recurrent layer: its output is its state."""
+
     _cell_class, _cell_name = cells.SimpleRNNCell, "simple_rnn_cell"
 
 
 class LSTM(_WithCell):
+    """Long short-term memory: [batch, steps, features] to [batch, (steps,) units]."""
+
     _cell_class, _cell_name = cells.LSTMCell, "lstm_cell"
 
 
 class GRU(_WithCell):
+    """Gated recurrent units: [batch, steps, features] to [batch, (steps,) units]."""
+
     _cell_class, _cell_name = cells.GRUCell, "gru_cell"

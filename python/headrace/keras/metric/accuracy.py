@@ -9,6 +9,7 @@ from headrace.keras.metric.reductions import MeanMetricWrapper
 
 
 def accuracy(y_true, y_pred):
+    """Where y_true and y_pred are equal: 1 or 0 an element, in Keras' float type."""
     y_pred, y_true, _ = losses.squeeze_or_expand(
         tf.convert_to_tensor(y_pred), tf.convert_to_tensor(y_true)
     )
@@ -17,6 +18,7 @@ def accuracy(y_true, y_pred):
 
 
 def binary_accuracy(y_true, y_pred, threshold=0.5):
+    """The share along the last axis of labels that y_pred > threshold meets."""
     y_pred = tf.convert_to_tensor(y_pred)
     y_true = tf.convert_to_tensor(y_true)
     threshold = tf.cast(threshold, y_pred.dtype)
@@ -34,11 +36,13 @@ def _rows(y_true, y_pred):
 
 
 def categorical_accuracy(y_true, y_pred):
+    """Where the highest score is the label's, both [..., classes]: 1 or 0."""
     y_true = tf.argmax(tf.convert_to_tensor(y_true), -1)
     return sparse_categorical_accuracy(y_true, y_pred)
 
 
 def sparse_categorical_accuracy(y_true, y_pred):
+    """The same for class numbers: y_true [...], y_pred [..., classes]."""
     y_pred = tf.convert_to_tensor(y_pred)
     y_true = _labels(y_true, y_pred)
     right = tf.equal(tf.cast(y_true, tf.int64), tf.argmax(y_pred, -1))
@@ -54,11 +58,13 @@ def _labels(y_true, y_pred):
 
 
 def top_k_categorical_accuracy(y_true, y_pred, k=5):
+    """Where the label's score is among the `k` highest, both [..., classes]: 1 or 0."""
     y_true = tf.argmax(tf.convert_to_tensor(y_true), -1)
     return sparse_top_k_categorical_accuracy(y_true, y_pred, k)
 
 
 def sparse_top_k_categorical_accuracy(y_true, y_pred, k=5):
+    """The same for class numbers: y_true [...], y_pred [..., classes]."""
     y_pred = tf.convert_to_tensor(y_pred)
     y_true, y_pred, shape = _rows(_labels(y_true, y_pred), y_pred)
     right = tf.math.in_top_k(
@@ -68,6 +74,7 @@ def sparse_top_k_categorical_accuracy(y_true, y_pred, k=5):
 
 
 def cosine_similarity(y_true, y_pred, axis=-1):
+    """The product of the two as unit vectors along `axis`: 1 where they agree."""
     return -losses.cosine_similarity(y_true, y_pred, axis)
 
 

@@ -4,7 +4,6 @@ import functools
 
 import headrace as tf
 from headrace._load import _headrace
-from headrace.keras import settings
 from headrace.keras.engine.base_layer import Layer
 
 
@@ -110,9 +109,3 @@ def _uncollect(variable):
     """Takes a variable of a graph out of those that are saved and initialized."""
     found = variable.graph.get_collection_ref("variables")
     found[:] = [v for v in found if v is not variable]
-
-
-def to_floats(*values):
-    """The values as tensors of Keras' float type; None stays None."""
-    dtype = settings.floatx()
-    return [None if v is None else tf.cast(v, dtype) for v in values]

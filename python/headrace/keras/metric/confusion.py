@@ -112,22 +112,32 @@ class _OneCount(_Counts):
 
 
 class TruePositives(_OneCount):
+    """How many (or what weight of) positives were found, one a threshold."""
+
     _parts = ("tp",)
 
 
 class FalsePositives(_OneCount):
+    """How many (or what weight of) negatives were taken for positives."""
+
     _parts = ("fp",)
 
 
 class TrueNegatives(_OneCount):
+    """How many (or what weight of) negatives were left out."""
+
     _parts = ("tn",)
 
 
 class FalseNegatives(_OneCount):
+    """How many (or what weight of) positives were missed."""
+
     _parts = ("fn",)
 
 
 class Precision(_Counts):
+    """The share of right ones among the positives that were found."""
+
     _parts = ("tp", "fp")
     _chooses_classes = True
 
@@ -142,6 +152,8 @@ class Precision(_Counts):
 
 
 class Recall(_Counts):
+    """The share of positives that were found."""
+
     _parts = ("tp", "fn")
     _chooses_classes = True
 

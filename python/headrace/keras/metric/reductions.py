@@ -54,6 +54,8 @@ class Reduce(Metric):
 
 
 class Sum(Reduce):
+    """The weighted sum of all values."""
+
     _mean = False
 
     def __init__(self, name="sum", dtype=None):
@@ -61,6 +63,8 @@ class Sum(Reduce):
 
 
 class Mean(Reduce):
+    """The weighted mean of all values."""
+
     def __init__(self, name="mean", dtype=None):
         super().__init__(name, dtype)
 

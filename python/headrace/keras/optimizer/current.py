@@ -191,6 +191,8 @@ class Optimizer(BaseOptimizer):
 
 
 class SGD(rules.SGDRule, Optimizer):
+    """Steps against the gradient, with momentum if wanted."""
+
     _config_plain = ("momentum", "nesterov")
 
     def __init__(
@@ -209,7 +211,7 @@ class SGD(rules.SGDRule, Optimizer):
 
 
 class Adam(rules.AdamRule, Optimizer):
-    pass
+    """Steps by running means of the gradient and its square."""
 
 
 class AdamW(Adam):
@@ -241,24 +243,26 @@ class AdamW(Adam):
 
 
 class RMSprop(rules.RMSpropRule, Optimizer):
+    """Gradients over the root of the running mean of their squares."""
+
     _defaults = {"ema_overwrite_frequency": 100}
 
 
 class Adagrad(rules.AdagradRule, Optimizer):
-    pass
+    """Gradients over the root of the sum of their squares."""
 
 
 class Ftrl(rules.FtrlRule, Optimizer):
-    pass
+    """Follow the regularized leader: weights that stay zero unless they help."""
 
 
 class Adadelta(rules.AdadeltaRule, Optimizer):
-    pass
+    """RMSprop whose rate comes from the running mean of the steps."""
 
 
 class Adamax(rules.AdamaxRule, Optimizer):
-    pass
+    """Adam with the largest gradient in place of the mean square."""
 
 
 class Nadam(nadam.NadamRule, Optimizer):
-    pass
+    """Adam with Nesterov's momentum."""

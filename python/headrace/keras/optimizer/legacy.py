@@ -71,6 +71,8 @@ class Optimizer(BaseOptimizer):
 
 
 class SGD(rules.SGDRule, Optimizer):
+    """Keras 2.10's SGD, whose momentum may be set later."""
+
     _config_names, _config_plain = ("momentum",), ("nesterov",)
 
     def __init__(
@@ -86,18 +88,20 @@ class SGD(rules.SGDRule, Optimizer):
 
 
 class Adam(rules.AdamRule, Optimizer):
-    pass
+    """Keras 2.10's Adam."""
 
 
 class RMSprop(rules.RMSpropRule, Optimizer):
-    pass
+    """Keras 2.10's RMSprop."""
 
 
 class Adagrad(rules.AdagradRule, Optimizer):
-    pass
+    """Keras 2.10's Adagrad."""
 
 
 class Ftrl(rules.FtrlRule, Optimizer):
+    """Keras 2.10's Ftrl: other order of arguments than the newer one's."""
+
     def __init__(
         self,
         learning_rate=0.001,
@@ -124,14 +128,16 @@ class Ftrl(rules.FtrlRule, Optimizer):
 
 
 class Adadelta(rules.AdadeltaRule, Optimizer):
-    pass
+    """Keras 2.10's Adadelta."""
 
 
 class Adamax(rules.AdamaxRule, Optimizer):
-    pass
+    """Keras 2.10's Adamax."""
 
 
 class Nadam(nadam.NadamRule, Optimizer):
+    """Keras 2.10's Nadam, which takes no schedule as its learning rate."""
+
     _product_name = "momentum_cache"
     _schedule_decay = 0.004
 

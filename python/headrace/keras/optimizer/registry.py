@@ -12,6 +12,7 @@ _CLASSES.update({n.lower(): c for n, c in list(_CLASSES.items())})
 
 
 def deserialize(config, custom_objects=None, **kwargs):
+    """The optimizer of a configuration; a class of a room of its own stays there."""
     if isinstance(config, dict):
         room = _ROOMS.get(str(config.get("module")).rpartition(".")[2])
         found = getattr(room, str(config.get("class_name")), None)
@@ -23,6 +24,7 @@ def deserialize(config, custom_objects=None, **kwargs):
 
 
 def get(identifier, **kwargs):
+    """The optimizer of a name, configuration or class; an optimizer as it is."""
     if isinstance(identifier, BaseOptimizer):
         return identifier
     if isinstance(identifier, str):

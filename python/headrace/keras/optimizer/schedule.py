@@ -66,16 +66,22 @@ class _RateDecay(_Plain):
 
 
 class ExponentialDecay(_RateDecay):
+    """rate^(step / decay_steps) of the first rate; by steps where `staircase`."""
+
     def _decayed(self, start, rate, periods):
         return start * tf.pow(rate, periods)
 
 
 class InverseTimeDecay(_RateDecay):
+    """The first rate over 1 + rate step / decay_steps; by steps where `staircase`."""
+
     def _decayed(self, start, rate, periods):
         return start / (1.0 + rate * periods)
 
 
 class PolynomialDecay(_Plain):
+    """From the first rate to the last along a power of the steps left."""
+
     def __init__(
         self,
         initial_learning_rate,
@@ -109,6 +115,8 @@ class PolynomialDecay(_Plain):
 
 
 class PiecewiseConstantDecay(_Plain):
+    """values[i] up to boundaries[i], the last value behind them all."""
+
     def __init__(self, boundaries, values, name=None):
         if len(boundaries) != len(values) - 1:
             raise ValueError(
@@ -132,6 +140,8 @@ def _cosine(done):
 
 
 class CosineDecay(_Plain):
+    """Half a cosine wave down to `alpha` of the rate, after a warm-up if wanted."""
+
     def __init__(
         self,
         initial_learning_rate,
@@ -169,6 +179,8 @@ class CosineDecay(_Plain):
 
 
 class CosineDecayRestarts(_Plain):
+    """Half waves that begin anew, each `t_mul` longer and `m_mul` as high."""
+
     def __init__(
         self,
         initial_learning_rate,
