@@ -25,40 +25,40 @@ class _Listing:
 
 
 class Optimizer(_Listing, current.Optimizer):
-    pass
+    """The base of these optimizers."""
 
 
 class SGD(_Listing, current.SGD):
-    pass
+    """SGD whose checkpoints have lists."""
 
 
 class Adam(_Listing, current.Adam):
-    pass
+    """Adam whose checkpoints have lists."""
 
 
 class AdamW(_Listing, current.AdamW):
-    pass
+    """AdamW whose checkpoints have lists."""
 
 
 class RMSprop(_Listing, current.RMSprop):
-    pass
+    """RMSprop whose checkpoints have lists."""
 
 
 class Adagrad(_Listing, current.Adagrad):
-    pass
+    """Adagrad whose checkpoints have lists."""
 
 
 class Ftrl(_Listing, current.Ftrl):
-    pass
+    """Ftrl whose checkpoints have lists."""
 
 
 class Adadelta(_Listing, current.Adadelta):
-    pass
+    """Adadelta whose checkpoints have lists."""
 
 
 class Adamax(_Listing, current.Adamax):
-    pass
+    """Adamax whose checkpoints have lists."""
 
 
 class Nadam(_Listing, current.Nadam):
-    pass
+    """Nadam whose checkpoints have lists."""

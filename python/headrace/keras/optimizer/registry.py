@@ -16,7 +16,7 @@ def deserialize(config, custom_objects=None, **kwargs):
     if isinstance(config, dict):
         room = _ROOMS.get(str(config.get("module")).rpartition(".")[2])
         found = getattr(room, str(config.get("class_name")), None)
-        if found is not None:
+        if isinstance(found, type) and issubclass(found, BaseOptimizer):
             return found.from_config(config["config"])
     if isinstance(config, dict) and config.get("class_name", "").lower() in _CLASSES:
         config = {**config, "class_name": config["class_name"].lower()}
