@@ -180,7 +180,10 @@ def test_the_state_file_of_a_folder(tmp_path):
     newest = manager.save()
     path = tmp_path / "checkpoint"
     data = path.read_bytes()
-    for n in range(len(data)):
+    path.write_bytes(b"")
+    with pytest.raises(ValueError, match="Invalid checkpoint state loaded from"):
+        tf.train.latest_checkpoint(str(tmp_path))
+    for n in range(1, len(data)):
         path.write_bytes(data[:n])
         # A message on the console where it is damaged, as upstream does.
         assert tf.train.latest_checkpoint(str(tmp_path)) in (None, newest)

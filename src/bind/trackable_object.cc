@@ -74,6 +74,12 @@ class PythonNode : public Trackable, public WithOwner {
     HR_RETURN_IF_ERROR(InPython([&]() -> Status {
       const nb::object owner = owner_.get();
       const nb::object dict = owner.attr("_serialize_to_tensors")();
+      if (!nb::isinstance<nb::dict>(dict)) {
+        PyErr_Format(PyExc_AttributeError,
+                     "'%s' object has no attribute 'items'",
+                     Py_TYPE(dict.ptr())->tp_name);
+        throw nb::python_error();
+      }
       // What the object graph calls all of them, where that is one name.
       const std::string attribute = nb::cast<std::string>(
           nb::getattr(owner, "_checkpoint_attribute", nb::str("")));

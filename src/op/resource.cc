@@ -45,10 +45,14 @@ StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUp(
     const std::string& container, const std::string& name) const {
   std::lock_guard<std::mutex> lock(mutex_);
   auto it = resources_.find({container, name});
-  if (it == resources_.end()) {
-    return NotFound("Resource ", container, "/", name, " does not exist.");
+  if (it != resources_.end()) return it->second;
+  it = resources_.lower_bound({container, ""});
+  if (it == resources_.end() || it->first.first != container) {
+    return NotFound("Container ", container,
+                    " does not exist. (Could not find resource: ", container,
+                    "/", name, ")");
   }
-  return it->second;
+  return NotFound("Resource ", container, "/", name, " does not exist.");
 }
 
 Status ResourceManager::Create(const std::string& container,

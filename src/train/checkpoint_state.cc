@@ -82,7 +82,6 @@ StatusOr<std::optional<CheckpointState>> ReadCheckpointState(
   tensorflow::CheckpointState proto;
   TextFormat::Parser parser;
   Complaint complaint;
-  parser.AllowUnknownField(true);
   parser.RecordErrorsTo(&complaint);
   if (!parser.ParseFromString(text, &proto)) {
     return DataLoss(path, " is no checkpoint state: ", complaint.text());

@@ -185,6 +185,10 @@ Status Restoration::Plan(int id, const TrackablePtr& object,
   if (attributes.empty() || !object->has_values()) return OkStatus();
   Assignment assignment{object, {}, {}, {}};
   HR_ASSIGN_OR_RETURN(assignment.specs, object->Specs());
+  // Values that the checkpoint lacks are looked for beside the others.
+  const std::string& first = attributes[0].checkpoint_key();
+  const std::string folder = first.substr(
+      0, first.size() - std::min(first.size(), attributes[0].name().size()));
   bool any = false;
   for (const ValueSpec& spec : assignment.specs) {
     std::string key;
@@ -194,6 +198,7 @@ Status Restoration::Plan(int id, const TrackablePtr& object,
                          spec.name.substr(spec.graph_name().size()));
     }
     any |= !key.empty();
+    if (key.empty()) key = absl::StrCat(folder, spec.name);
     assignment.keys.push_back(std::move(key));
   }
   if (any) assignments->push_back(std::move(assignment));
@@ -244,12 +249,17 @@ Status Restoration::CheckTypes(Assignment* assignment) const {
     const ValueSpec& spec = assignment->specs[i];
     CheckpointTensor& stored = assignment->stored[i];
     if (key.empty()) continue;
-    HR_ASSIGN_OR_RETURN(stored, reader_->Lookup(key));
+    auto entry = reader_->Lookup(key);
+    if (absl::IsNotFound(entry.status())) {
+      return NotFound(entry.status().message(), " [Op:RestoreV2]");
+    }
+    HR_ASSIGN_OR_RETURN(stored, std::move(entry));
     const auto dtype = static_cast<DType>(stored.dtype);
     if (spec.dtype != DType::kInvalid && spec.dtype != dtype) {
-      return InvalidArgument(
-          "tensor_name = ", key, "; expected dtype ", DTypeName(spec.dtype),
-          " does not equal original dtype ", DTypeName(dtype));
+      return InvalidArgument("tensor_name = ", key, "; expected dtype ",
+                             DTypeName(spec.dtype),
+                             " does not equal original dtype ",
+                             DTypeName(dtype), " [Op:RestoreV2]");
     }
     HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(stored.dims));
     if (!spec.shape.CompatibleWith(shape)) {

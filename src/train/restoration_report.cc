@@ -65,10 +65,10 @@ void AppendNames(const std::vector<RestoreReport::Unmatched>& names,
   }
 }
 
-// False only where the writer said that neither this object nor any below it
-// has values; checkpoints from before that field expect all objects.
+// Objects without values of their own are told of by what lies below them;
+// checkpoints from before the field about values expect all objects.
 bool MayHoldValues(const tensorflow::TrackableObjectGraph::TrackableObject& n) {
-  return !n.has_has_checkpoint_values() || n.has_checkpoint_values().value();
+  return !n.has_has_checkpoint_values() || n.attributes_size() > 0;
 }
 
 }  // namespace

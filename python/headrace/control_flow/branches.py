@@ -3,6 +3,7 @@
 from headrace._load import _headrace
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest
+from headrace.framework.name_scopes import graph_scope
 from headrace.graph import stack
 
 
@@ -13,28 +14,40 @@ def _most_general(shapes):
     return result
 
 
-def _check_alike(traced, names):
+def _check_alike(traced, names, function):
     """Branches must return structures of the same kind and dtypes."""
     first = traced[0]
     for body, name in zip(traced[1:], names[1:]):
         counts = [len(nest.flatten(b.value, True)) for b in (first, body)]
         if counts[0] != counts[1]:
             raise AssertionError(counts)
+        sizes = [len(b.results) for b in (first, body)]
+        if sizes[0] != sizes[1]:
+            raise ValueError(
+                f"Lengths of branch outputs of {function} must match.\n"
+                f"len(graphs[0].outputs): {sizes[0]}\n"
+                f"len(graphs[1].outputs): {sizes[1]}\n"
+            )
         try:
             nest.assert_same_structure(first.value, body.value, expand_composites=True)
         except (ValueError, TypeError) as e:
             raise TypeError(
-                f"{names[0]} and {name} arguments to tf.cond must have the same number, "
-                f"type, and overall structure of return values.\n\n{names[0]} output: "
-                f"{first.value}\n{name} output: {body.value}\n\nError details:\n{e}"
+                _unlike(first, body, names[0], name, function) + str(e)
             ) from None
         for a, b in zip(first.results, body.results):
             if a.dtype != b.dtype:
                 raise TypeError(
-                    f"{names[0]} and {name} arguments to tf.cond must have the same "
-                    f"number, type, and overall structure of return values. Received "
-                    f"dtypes {a.dtype.name} and {b.dtype.name}."
+                    _unlike(first, body, names[0], name, function)
+                    + f"{a} and {b} have different types"
                 )
+
+
+def _unlike(first, other, first_name, name, function):
+    return (
+        f"{first_name} and {name} arguments to tf.{function} must have the same number, "
+        f"type, and overall structure of return values.\n\n{first_name} output: "
+        f"{first.value}\n{name} output: {other.value}\n\nError details:\n"
+    )
 
 
 def _emit(op, selector, traced, attrs, scope):
@@ -47,7 +60,7 @@ def _emit(op, selector, traced, attrs, scope):
     all_attrs = dict(attrs(functions))
     all_attrs["Tout"] = [c[0].dtype for c in columns]
     all_attrs["output_shapes"] = [_most_general([t.shape for t in c]) for c in columns]
-    return _headrace.call_op(op, [selector, *captures], all_attrs, scope.rstrip("/"))
+    return _headrace.call_op(op, [selector, *captures], all_attrs, scope)
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None):
@@ -63,7 +76,11 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
     if isinstance(pred, bool):
         raise TypeError("pred must not be a Python bool", pred)
     pred = conversion.convert_to_tensor(pred)
-    if pred.shape.rank not in (0, None) and pred.shape.num_elements() == 1:
+    if pred.shape.rank not in (0, None):
+        if pred.shape.is_fully_defined() and pred.shape.num_elements() != 1:
+            raise ValueError(
+                f"The second input must be a scalar, but it has shape {list(pred.shape)}"
+            )
         from headrace.ops import array_ops
 
         pred = array_ops.reshape(pred, [])
@@ -73,13 +90,13 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
             bodies.Body("cond_true", _scoped(true_fn)),
             bodies.Body("cond_false", _scoped(false_fn)),
         ]
-        _check_alike(traced, ["true_fn", "false_fn"])
+        _check_alike(traced, ["true_fn", "false_fn"], "cond")
         outputs = _emit(
             "If",
             pred,
             traced,
             lambda f: {"then_branch": f[0], "else_branch": f[1]},
-            "",
+            scope,
         )
     return _results(traced[0], outputs, scope)
 
@@ -99,21 +116,29 @@ def _results(body, outputs, scope):
 
 def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
     """The result of the branch that the index names, or of the default."""
+    if isinstance(branch_index, int):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
     fns = _indexed(branch_fns, default)
     given = getattr(branch_index, "dtype", None)
     if given is not None and not dtypes.as_dtype(given).is_integer:
-        raise TypeError(f"'branch_index' must be an integer Tensor, got {given!r}")
+        raise TypeError(
+            f"'branch_index' must be an integer Tensor, got {dtypes.as_dtype(given)!r}"
+        )
     if _headrace.is_eager():
         index = int(branch_index)
         return fns[index]() if 0 <= index < len(fns) - 1 else fns[-1]()
     index = conversion.convert_to_tensor(branch_index, dtypes.int32)
     graph = stack.current()
-    with graph.name_scope(name or "switch_case") as scope:
+    with (
+        graph.name_scope(name or "switch_case"),
+        graph.name_scope("indexed_case") as scope,
+    ):
         traced = [
             bodies.Body(f"{name}_branch{i}", _scoped(f)) for i, f in enumerate(fns)
         ]
-        _check_alike(traced, [f"branch_fns[{i}]" for i in range(len(fns))])
-        outputs = _emit("Case", index, traced, lambda f: {"branches": f}, "")
+        names = [f"branches[{i}]" for i in range(len(fns))]
+        _check_alike(traced, names, "switch_case")
+        outputs = _emit("Case", index, traced, lambda f: {"branches": f}, scope)
     return _results(traced[0], outputs, scope)
 
 
@@ -125,10 +150,15 @@ def _indexed(branch_fns, default):
         raise TypeError("'branch_fns' must be a list, tuple, or dict")
     elif branch_fns and not callable(branch_fns[0]):
         pairs = list(branch_fns)
+        for pair in pairs:
+            if not isinstance(pair, tuple) or len(pair) != 2:
+                raise TypeError(
+                    f"Each entry in 'branch_fns' must be a 2-tuple. Received {pair}."
+                )
     else:
         pairs = list(enumerate(branch_fns))
     if not pairs:
-        raise ValueError("Argument `branch_fns` must not be empty.")
+        raise ValueError("Must provide at least one item in 'branch_fns'")
     for key, function in pairs:
         if not callable(function):
             raise TypeError(f"fn for key {key} must be callable, but is {function!r}.")
@@ -137,8 +167,8 @@ def _indexed(branch_fns, default):
     keys = sorted(k for k, _ in pairs)
     if keys != list(range(len(pairs))):
         raise ValueError(
-            f"branch indices must form contiguous range of [0 to {len(pairs)}) but "
-            f"found {{{','.join(map(str, keys))}}}"
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) "
+            f"but found {{{','.join(map(str, keys))}}}"
         )
     fns = [f for _, f in sorted(pairs, key=lambda p: p[0])]
     if default is not None:
@@ -183,7 +213,8 @@ def case(pred_fn_pairs, default=None, exclusive=False, strict=False, name="case"
     chain = default
     for pred, function in reversed(pairs):
         chain = _choice(pred, function, chain)
-    return chain()
+    with graph_scope(name, "case"):
+        return chain()
 
 
 def _choice(pred, function, otherwise):

@@ -115,7 +115,7 @@ class _Traced:
             self._check_condition(condition)
             turn = bodies.Body("while_body", self._turn, self._arguments)
             self._check_turn(turn)
-            outputs = self._emit(condition, turn)
+            outputs = self._emit(condition, turn, scope)
         outputs = bodies.identities(outputs[: len(self._flat)], scope)
         if self._most is not None:
             outputs = outputs[1:]
@@ -220,7 +220,7 @@ class _Traced:
         for (before, shape), after in zip(self._arguments, turn.results):
             if before.dtype != after.dtype:
                 raise TypeError(
-                    f"Input tensor '{before.name}' enters the loop with dtype "
+                    f"Input tensor `{before.name}` enters the loop with dtype "
                     f"{before.dtype.name}, but has dtype {after.dtype.name} after one "
                     "iteration."
                 )
@@ -230,19 +230,19 @@ class _Traced:
     def _refuse_shape(self, before, shape, after):
         if self._declared:
             raise ValueError(
-                f"Input tensor '{before.name}' enters the loop with shape {shape}, but "
+                f"Input tensor `{before.name}` enters the loop with shape {shape}, but "
                 f"has shape {after.shape} after one iteration. To allow the shape to "
                 "vary across iterations, use the `shape_invariants` argument of "
                 "tf.while_loop to specify a less-specific shape."
             )
         raise ValueError(
-            f"Input tensor '{before.name}' enters the loop with shape {before.shape}, "
+            f"Input tensor `{before.name}` enters the loop with shape {before.shape}, "
             f"but has shape {after.shape} after one iteration. To allow the shape to "
             "vary across iterations, use the `shape_invariants` argument of "
             "tf.while_loop to specify a less-specific shape."
         )
 
-    def _emit(self, condition, turn):
+    def _emit(self, condition, turn, scope):
         both = [condition, turn]
         captures = bodies.captures_of(both)
         names = condition.finish(captures), turn.finish(captures, pass_through=True)
@@ -254,7 +254,7 @@ class _Traced:
             "parallel_iterations": self._parallel,
         }
         op = "While" if bodies.is_stateful(both) else "StatelessWhile"
-        return _headrace.call_op(op, self._flat + captures, attrs)
+        return _headrace.call_op(op, self._flat + captures, attrs, scope)
 
 
 def _flat_invariants(structure, invariants):

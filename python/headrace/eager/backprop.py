@@ -262,7 +262,7 @@ class GradientTape:
         from headrace.ops import array_ops, math_ops
 
         self._check_use()
-        if target.shape.rank is None or target.shape.dims[0] is None:
+        if target.shape.rank is None or target.shape[0] is None:
             raise NotImplementedError("batch_jacobian wants a target of known shape")
         if target.shape[0] != source.shape[0]:
             raise ValueError(

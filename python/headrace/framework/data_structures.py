@@ -154,6 +154,7 @@ class _DictMethods(Trackable):
 
     def __init__(self, *args, **kwargs):
         self._original = None
+        self._untracked = False  # changed by a method that tracking does not follow
         self._plain.__init__(self)
         source = args[0] if args else None
         if type(source) is self._plain and not kwargs:
@@ -182,17 +183,18 @@ class _DictMethods(Trackable):
                     + "contains a non-string key which maps to a trackable object or "
                     "mutable data structure." + _IGNORED.format("dictionary")
                 )
-        original = self._original
-        if original is None:
-            return
-        same = len(original) == len(self) and all(
-            k in original and original[k] is v for k, v in self.items()
+        original, known = self._original, self._plain(self)
+        same = original is None or (
+            len(original) == len(self)
+            and all(k in original and original[k] is v for k, v in self.items())
         )
+        if self._untracked:
+            same, original, known = False, known, None
         if not same:
             raise ValueError(
                 head + f"was modified outside the wrapper (its final value was "
                 f"{original}, its value when a checkpoint dependency was added was "
-                f"{self._plain(self)}), which breaks restoration on object creation."
+                f"{known}), which breaks restoration on object creation."
                 + _IGNORED.format("dictionary")
             )
 
@@ -220,6 +222,7 @@ class _DictMethods(Trackable):
             return default[0]
         value = self[key]
         del self[key]
+        self._untracked = True
         return value
 
     def popitem(self):
@@ -231,6 +234,7 @@ class _DictMethods(Trackable):
     def clear(self):
         for key in list(self):
             del self[key]
+            self._untracked = True
 
     def update(self, *args, **kwargs):
         for key, value in self._plain(*args, **kwargs).items():
@@ -239,6 +243,7 @@ class _DictMethods(Trackable):
     def setdefault(self, key, default=None):
         if key not in self:
             self[key] = default
+            self._untracked = True
         return self[key]
 
     def __ior__(self, other):
@@ -246,10 +251,9 @@ class _DictMethods(Trackable):
         return self
 
     def copy(self):
-        return self._plain(self)
-
-    def __copy__(self):
         return type(self)(self._plain(self))
+
+    __copy__ = copy
 
     def __reduce__(self):
         return type(self), (self._plain(self),)
@@ -282,6 +286,17 @@ _tuple_classes = {}  # class of tuples -> its wrapper class
 class _TupleMethods(Trackable):
     """What wrappers add to tuples and named tuples."""
 
+    def __str__(self):
+        kind = self._plain_class
+        fields = getattr(kind, "_fields", None)
+        if fields is None:
+            return kind.__repr__(self)
+        shown = ", ".join(f"{n}={v!r}" for n, v in zip(fields, self))
+        return f"{kind.__name__}({shown})"
+
+    def __repr__(self):
+        return f"_TupleWrapper({self})"
+
     def _trackable_items(self):
         fields = getattr(self, "_fields", None) or map(str, range(len(self)))
         return [(n, x) for n, x in zip(fields, self) if is_trackable(x)]
@@ -304,12 +319,5 @@ def _wrap_tuple(value):
     cls = _tuple_classes.get(kind)
     if cls is None:
         cls = type("_TupleWrapper", (_TupleMethods, kind), {"_plain_class": kind})
-        cls.__repr__ = kind.__repr__ if not hasattr(kind, "_fields") else _named_repr
         _tuple_classes[kind] = cls
     return tuple.__new__(cls, items)
-
-
-def _named_repr(self):
-    kind = self._plain_class
-    fields = ", ".join(f"{n}={v!r}" for n, v in zip(self._fields, self))
-    return f"{kind.__name__}({fields})"

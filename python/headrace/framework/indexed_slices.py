@@ -68,8 +68,8 @@ class IndexedSlices:
     def __tf_tensor__(self, dtype=None, name=None):
         if self._dense_shape is None:
             raise ValueError(
-                "Tensor conversion requested for IndexedSlices for argument without "
-                f"dense_shape: {self!r}"
+                "Tensor conversion requested for IndexedSlices for argument "
+                f"`{name or 'value'}` without dense_shape: {self}"
             )
         if dtype is not None and not dtypes.as_dtype(dtype).is_compatible_with(
             self.dtype

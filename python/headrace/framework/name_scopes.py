@@ -1,5 +1,6 @@
 """tf.name_scope: names of graph nodes and, in eager mode, of variables."""
 
+import functools
 import re
 import threading
 
@@ -90,6 +91,37 @@ def graph_scope(name, default_name):
     if _headrace.is_eager():
         return _no_scope
     return name_scope(name, default_name)
+
+
+def composite(default_name, ends=False):
+    """Decorates a function that makes several operations: in graphs these lie in a
+    scope of its name or `default_name`. Where it `ends` in an operation that it gives
+    its `name`, that one is called like the scope."""
+
+    def decorate(function):
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        place = names.index("name") if "name" in names else len(names)
+
+        @functools.wraps(function)
+        def call(*args, **kwargs):
+            if _headrace.is_eager():
+                return function(*args, **kwargs)
+            name = kwargs.pop("name", None)
+            if place < len(args) and place < code.co_argcount:
+                name = args[place]
+                args = args[:place] + (None,) + args[place + 1 :]
+            with name_scope(name or default_name) as scope:
+                if ends:
+                    if place < len(args):
+                        args = args[:place] + (scope,) + args[place + 1 :]
+                    else:
+                        kwargs["name"] = scope
+                return function(*args, **kwargs)
+
+        return call
+
+    return decorate
 
 
 def get_current_name_scope():

@@ -33,8 +33,6 @@ def _as_dim(value):
             "Dimension value must be integer or None or have an __index__ method, "
             f"got value '{value!r}' with type '{type(value)!r}'"
         ) from None
-    if value == -1:
-        return None
     if value < 0:
         raise ValueError(f"Dimension {value} must be >= 0")
     return value
@@ -84,7 +82,12 @@ class TensorShape:
 
     @property
     def dims(self):
-        return None if self._dims is None else list(self._dims)
+        """The sizes as the Dimension objects of TensorFlow 1."""
+        if self._dims is None:
+            return None
+        from headrace.framework.dimension import Dimension
+
+        return [Dimension(d) for d in self._dims]
 
     def as_list(self):
         """The sizes, None for unknown ones; ValueError for an unknown rank."""

@@ -7,6 +7,7 @@ keep its child: Python objects keep each other.
 from headrace._load import _headrace
 
 _NODE = "_self_node"
+_KEPT = "_self_kept"
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
@@ -20,6 +21,9 @@ class Trackable:
     def _trackable_items(self):
         """The (name, object) pairs that are its children now."""
         return ()
+
+    def _restore_from_tensors(self, restored_tensors):
+        raise NotImplementedError
 
 
 def is_trackable(value):
@@ -63,29 +67,53 @@ def _new_node(value):
     return node
 
 
+class _Kept:
+    """Children whose attributes have been given values that are not tracked: as
+    upstream, they stay children until they are replaced or deleted."""
+
+    __slots__ = ("children",)
+
+    def __init__(self):
+        self.children = {}
+
+
 class AutoTrackable(Trackable):
     """Tracks what is assigned to its attributes; lists and dicts are wrapped."""
 
     def __setattr__(self, name, value):
         if isinstance(value, _PLAIN) or name == _NODE:
+            self._keep_child(name)
             super().__setattr__(name, value)
-            if _NODE in self.__dict__:
-                self.__dict__[_NODE].detach(name)
             return
         from headrace.framework import data_structures
 
         ignored = isinstance(value, data_structures.NoDependency)
         value = value.value if ignored else data_structures.wrap(value)
-        super().__setattr__(name, value)
         if is_trackable(value) and not ignored:
+            self._drop_kept(name)
+            super().__setattr__(name, value)
             node_of(self).attach(name, node_of(value))
-        elif _NODE in self.__dict__:
-            self.__dict__[_NODE].detach(name)
+        else:
+            self._keep_child(name)
+            super().__setattr__(name, value)
+
+    def _keep_child(self, name):
+        child = self.__dict__.get(name)
+        if child is not None and is_trackable(child):
+            kept = self.__dict__.setdefault(_KEPT, _Kept())
+            kept.children[name] = child
+
+    def _drop_kept(self, name):
+        if _KEPT in self.__dict__:
+            self.__dict__[_KEPT].children.pop(name, None)
 
     def __delattr__(self, name):
         super().__delattr__(name)
+        self._drop_kept(name)
         if _NODE in self.__dict__:
             self.__dict__[_NODE].detach(name)
 
     def _trackable_items(self):
-        return [(n, v) for n, v in self.__dict__.items() if is_trackable(v)]
+        own = [(n, v) for n, v in self.__dict__.items() if is_trackable(v)]
+        kept = self.__dict__.get(_KEPT)
+        return own + (list(kept.children.items()) if kept else [])

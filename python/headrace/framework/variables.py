@@ -1,6 +1,7 @@
 """tf.Variable."""
 
 import enum
+import functools
 import weakref
 
 from headrace._load import _headrace
@@ -14,6 +15,7 @@ from headrace.framework import (
 )
 from headrace.framework.tensor import numpy_text
 
+_NOT_EAGER = "This operation is not supported when eager execution is enabled."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 
 
@@ -253,7 +255,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def create(self):
-        raise RuntimeError("This operation is not supported when eager execution is on")
+        raise RuntimeError(_NOT_EAGER)
 
     @property
     def initializer(self):
@@ -312,6 +314,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     def eval(self, session=None):
         """The value in a session."""
+        if _headrace.is_eager():
+            raise RuntimeError(_NOT_EAGER)
         return self._read().eval(session=session)
 
     # --- assignments ---
@@ -342,7 +346,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
-    def _scatter(self, op, sparse_delta, name):
+    @staticmethod
+    def _check_slices(sparse_delta):
         from headrace.framework import indexed_slices
 
         if not isinstance(sparse_delta, indexed_slices.IndexedSlices):
@@ -350,6 +355,9 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
                 "Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: "
                 f"{sparse_delta}"
             )
+
+    def _scatter(self, op, sparse_delta, name):
+        self._check_slices(sparse_delta)
         _headrace.raw_op(op)(
             resource=self.handle,
             indices=sparse_delta.indices,
@@ -390,6 +398,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         """Puts slices in the place of rows, in each part of a batch its own."""
         from headrace.ops import array_ops
 
+        self._check_slices(sparse_delta)
         indices = conversion.convert_to_tensor(sparse_delta.indices)
         depth = indices.shape.rank
         grids = (
@@ -455,11 +464,23 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         )
 
     def count_up_to(self, limit):
-        raise NotImplementedError("Variable.count_up_to is not supported")
+        """The value; then one more, an OutOfRangeError where that is the limit."""
+        return _headrace.raw_op("ResourceCountUpTo")(
+            resource=self.handle, limit=limit, T=self.dtype
+        )
 
     def set_shape(self, shape):
-        if not self.shape.is_compatible_with(shape):
-            raise ValueError(f"Shapes {self.shape} and {shape} are incompatible")
+        self.shape.merge_with(shape)
+
+    def load(self, value, session=None):
+        """Sets the value, of a graph's variable by a session."""
+        if _headrace.is_eager():
+            self.assign(value)
+            return
+        from headrace.train import graph_checkpoint
+
+        session = graph_checkpoint.default_session(session)
+        session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     # --- Python's protocols ---
 
@@ -519,10 +540,18 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return iter(self._read())
 
     def __format__(self, spec):
-        return format(self._read(), spec)
+        return format(self._read(), spec) if spec else str(self)
 
     def __getitem__(self, key):
-        return self._read()[key]
+        part = self._read()[key]
+        part.assign = functools.partial(self._assign_part, key)
+        return part
+
+    def _assign_part(self, key, value, name=None):
+        from headrace.ops import slicing_ops
+
+        slicing_ops.assign_part(self, key, value, name)
+        return self._assigned(True)
 
     def __copy__(self):
         return self.__deepcopy__({})

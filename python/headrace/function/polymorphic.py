@@ -6,6 +6,7 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.framework import logging, nest
+from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec
 from headrace.function import trace_types, tracing
 from headrace.function.function_type import P, Parameters
@@ -49,7 +50,7 @@ class _RetracingWatch:
             logging.warn(_RETRACING, len(self._runs), sum(self._runs), name)
 
 
-class Function(_headrace.FunctionBase):
+class Function(_headrace.FunctionBase, Trackable):
     """What tf.function returns: calls run a trace made for their signature."""
 
     def __init__(self, python_function, options, skip_first=False):

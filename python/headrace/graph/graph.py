@@ -127,7 +127,7 @@ class Graph:
         if ":" in name:
             if allow_operation:
                 raise ValueError(
-                    f"The name {name!r} appears to refer to a Tensor, not a Operation."
+                    f"Name {name!r} appears to refer to a Tensor, not a Operation."
                 )
         if not allow_operation:
             found = self._core.find(name)

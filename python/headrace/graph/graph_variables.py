@@ -31,7 +31,12 @@ def _collect(graph, variable, keys, trainable):
 
 
 class GraphVariable(variables.ResourceVariable):
-    """A variable whose handle is a node."""
+    """A variable whose handle is a node. As upstream in graphs, it equals only itself
+    and so may be a key, as in feeds."""
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+    __ne__ = object.__ne__
 
     def __init__(
         self,

@@ -101,10 +101,14 @@ def op_of_effect(op, name):
     return graph._last_operation()
 
 
-def tuple(tensors, control_inputs, name):  # noqa: A001
-    """The tensors, each after all of them and `control_inputs`."""
+def _dependent(tensor):
     from headrace.ops import array_ops
 
+    return array_ops.identity(tensor, name="control_dependency")
+
+
+def tuple(tensors, control_inputs, name):  # noqa: A001
+    """The tensors, each after all of them and `control_inputs`."""
     graph = stack.current()
     present = [t for t in tensors if t is not None]
     if not present:
@@ -117,7 +121,7 @@ def tuple(tensors, control_inputs, name):  # noqa: A001
         with graph.control_dependencies([gate]):
             for t in tensors:
                 is_tensor = t is not None and not hasattr(t, "outputs")
-                out.append(array_ops.identity(t) if is_tensor else None)
+                out.append(_dependent(t) if is_tensor else None)
         return out
 
 

@@ -115,8 +115,8 @@ def dimension_value(dimension):
 
 
 def dimension_at_index(shape, index):
-    """The size of one dimension."""
-    return shape.dims[index] if shape.rank is not None else None
+    """The size of one dimension, as a Dimension."""
+    return tf.compat.v1.Dimension(None) if shape.rank is None else shape.dims[index]
 
 
 def cond(

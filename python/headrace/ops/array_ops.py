@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.name_scopes import composite
 from headrace.ops.faces import face
 
 newaxis = None
@@ -157,6 +158,7 @@ def _is_small(shape):
     return count < 1000
 
 
+@composite("zeros_like", ends=True)
 def zeros_like(input, dtype=None, name=None, layout=None):
     """Zeros of the shape (and dtype) of `input`."""
     if _is_ragged(input):
@@ -167,15 +169,18 @@ def zeros_like(input, dtype=None, name=None, layout=None):
     return _filled(shape(input), dtype, 0, name)
 
 
+@composite("ones_like", ends=True)
 def ones_like(input, dtype=None, name=None, layout=None):
     """Ones of the shape (and dtype) of `input`."""
     if _is_ragged(input):
         return input.with_flat_values(ones_like(input.flat_values, dtype))
     input = conversion.convert_to_tensor(input)
-    dtype = input.dtype if dtype is None else dtype
+    if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
+        return _headrace.raw_op("OnesLike")(x=input, name=name)
     return _filled(shape(input), dtype, 1, name)
 
 
+@composite("boolean_mask")
 def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
     """The elements (or rows) where `mask` is true."""
     tensor = conversion.convert_to_tensor(tensor)
@@ -240,6 +245,7 @@ def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name
     )
 
 
+@composite("meshgrid")
 def meshgrid(*args, indexing="xy", name="meshgrid"):
     """Coordinate grids of vectors."""
     if indexing not in ("xy", "ij"):
@@ -365,6 +371,7 @@ def _as(value, dtype):
     return conversion.convert_to_tensor(value, dtype=dtype)
 
 
+@composite("linspace", ends=True)
 def linspace(start, stop, num, name=None, axis=0):
     """`num` evenly spaced values from `start` to `stop`."""
     from headrace.ops import math_ops
@@ -390,6 +397,7 @@ def _positive(num):
     return not isinstance(num, (int, np.integer)) or num > 0
 
 
+@composite("eye")
 def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name=None):
     """Identity matrices."""
     num_columns = num_rows if num_columns is None else num_columns
@@ -408,7 +416,7 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
     else:
         diagonal = ones(list(batch) + [least], dtype)
     if num_rows is num_columns or (num_rows == num_columns) is True:
-        return _headrace.raw_op("MatrixDiag")(diagonal=diagonal, name=name)
+        return _headrace.raw_op("MatrixDiag")(diagonal=diagonal, name="diag")
     shape_ = (
         concat([batch, [num_rows], [num_columns]], 0)
         if batch_shape is not None
@@ -419,6 +427,7 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
     )
 
 
+@composite("one_hot", ends=True)
 def one_hot(
     indices, depth, on_value=None, off_value=None, axis=None, dtype=None, name=None
 ):
@@ -537,6 +546,7 @@ def _batch_gather_nd(params, indices, batch_dims):
     return gather_nd_op(params, concat(columns + [indices], -1))
 
 
+@composite("SequenceMask")
 def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
     """True for the first `length` places of each row."""
     lengths = conversion.convert_to_tensor(lengths)
@@ -591,7 +601,11 @@ def broadcast_static_shape(shape_x, shape_y):
         elif x == 1 or y == 1 or x == y:
             out.append(max(x, y) if 0 not in (x, y) else 0)
         else:
-            raise ValueError(f"Incompatible shapes for broadcasting: {a} and {b}.")
+            raise ValueError(
+                "Incompatible shapes for broadcasting. Two shapes are compatible if "
+                "for each dimension pair they are either equal or one of them is 1. "
+                f"Received: {a} and {b}."
+            )
     return tensor_shape.TensorShape(out)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
+from headrace.framework.name_scopes import composite, graph_scope
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 
 
@@ -60,7 +61,7 @@ def _binary(symbol, op_name, compare):
                 f"y ({_name(y)}) = ",
                 y,
             ]
-            return Assert(condition, data, summarize, name or op_name)
+            return Assert(condition, data, summarize)
         result = compare(x, y)
         if bool(np.all(result.numpy())):
             return None
@@ -93,7 +94,7 @@ def _binary(symbol, op_name, compare):
 
     check.__name__ = check.__qualname__ = op_name
     check.__doc__ = f"Asserts x {symbol} y, element by element."
-    return check
+    return composite(op_name)(check)
 
 
 def _name(x):
@@ -114,10 +115,6 @@ def _unary(symbol, op_name, compare):
     def check(x, message=None, summarize=None, name=None):
         x = _tensor(x)
         zero = conversion.to_tensor(0, x.dtype)
-        condition = compare(x, zero)
-        ok = reduction_ops.reduce_all(condition)
-        if _headrace.is_eager() and bool(ok):
-            return None
         text = "" if message is None else message
         if not _headrace.is_eager():
             label = [text + ".  "] if message is not None else [""]
@@ -126,7 +123,12 @@ def _unary(symbol, op_name, compare):
                 f"x ({_name(x)}) = ",
                 x,
             ]
-            return Assert(ok, data, summarize, name or op_name)
+            inner = "assert_less_equal" if "=" in symbol else "assert_less"
+            with graph_scope(None, inner):
+                ok = reduction_ops.reduce_all(compare(x, zero))
+                return Assert(ok, data, summarize)
+        if bool(reduction_ops.reduce_all(compare(x, zero))):
+            return None
         lines = [text] if text else []
         relation = {">": "<", ">=": "<=", "<": "<", "<=": "<="}[symbol]
         lines.append(f"Condition x {relation} y did not hold.")
@@ -141,7 +143,7 @@ def _unary(symbol, op_name, compare):
 
     check.__name__ = check.__qualname__ = op_name
     check.__doc__ = f"Asserts x {symbol} 0, element by element."
-    return check
+    return composite(op_name)(check)
 
 
 assert_positive = _unary(">", "assert_positive", elementwise_ops.greater)

@@ -3,9 +3,11 @@
 from headrace._load import _headrace
 from headrace.framework import conversion
 from headrace.framework.indexed_slices import IndexedSlices
+from headrace.framework.name_scopes import composite, graph_scope
 from headrace.ops import array_ops, elementwise_ops, reduction_ops
 
 
+@composite("clip_by_value", ends=True)
 def clip_by_value(t, clip_value_min, clip_value_max, name=None):
     """Values below the minimum or above the maximum are set to it."""
     values = (
@@ -20,6 +22,7 @@ def clip_by_value(t, clip_value_min, clip_value_max, name=None):
     return out
 
 
+@composite("clip_by_norm", ends=True)
 def clip_by_norm(t, clip_norm, axes=None, name=None):
     """Scaled down where the L2 norm is above `clip_norm`."""
     values = (
@@ -37,6 +40,7 @@ def clip_by_norm(t, clip_norm, axes=None, name=None):
     return out
 
 
+@composite("global_norm")
 def global_norm(t_list, name=None):
     """The L2 norm of all the tensors' elements together."""
     if not isinstance(t_list, (list, tuple)):
@@ -51,7 +55,7 @@ def global_norm(t_list, name=None):
         halves.append(_headrace.raw_op("L2Loss")(t=values))
     total = reduction_ops.reduce_sum(array_ops.stack(halves))
     two = conversion.to_tensor(2.0, total.dtype)
-    return elementwise_ops.sqrt(total * two, name)
+    return elementwise_ops.sqrt(total * two, "global_norm")
 
 
 def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
@@ -61,6 +65,11 @@ def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
             f"`t_list` should be a sequence of tensors. Received {type(t_list)}."
         )
     norm = global_norm(t_list) if use_norm is None else use_norm
+    with graph_scope(name, "clip_by_global_norm"):
+        return _scaled_to(clip_norm, norm, t_list), norm
+
+
+def _scaled_to(clip_norm, norm, t_list):
     one = conversion.to_tensor(1.0, norm.dtype)
     limit = conversion.to_tensor(clip_norm, norm.dtype)
     scale_for_finite = limit * elementwise_ops.minimum(one / norm, one / limit)
@@ -73,4 +82,4 @@ def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
             out.append(IndexedSlices(t.values * scale, t.indices, t.dense_shape))
         else:
             out.append(t * scale)
-    return out, norm
+    return out

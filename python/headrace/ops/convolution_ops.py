@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion
+from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops
 
 
@@ -63,6 +64,7 @@ def _over_batches(function, x, inner):
     return array_ops.reshape(out, back)
 
 
+@composite("conv1d")
 def conv1d(
     input, filters, stride, padding, data_format="NWC", dilations=None, name=None
 ):
@@ -222,6 +224,7 @@ def conv1d_transpose(
     return array_ops.squeeze(out, [axis])
 
 
+@composite("conv2d_transpose", ends=True)
 def conv2d_transpose(
     input,
     filters,
@@ -306,6 +309,7 @@ def atrous_conv2d_transpose(value, filters, output_shape, rate, padding, name=No
     )
 
 
+@composite("depthwise", ends=True)
 def depthwise_conv2d(
     input, filter, strides, padding, data_format=None, dilations=None, name=None
 ):
@@ -329,6 +333,7 @@ def depthwise_conv2d(
     )
 
 
+@composite("separable_conv2d", ends=True)
 def separable_conv2d(
     input,
     depthwise_filter,

@@ -1,6 +1,7 @@
 """How often values occur: tf.math.bincount and tf.sparse.bincount."""
 
 import headrace as tf
+from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
 
 
@@ -35,6 +36,7 @@ def _check_axis(axis):
         )
 
 
+@composite("bincount")
 def bincount(
     arr,
     weights=None,

@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import composite
 from headrace.ops.faces import face
 
 # public name, op, parameters (x and name are added where none are given)
@@ -138,6 +139,7 @@ def round(x, name=None):
     return x if x.dtype.is_integer else _round(x, name)
 
 
+@composite("Angle")
 def angle(input, name=None):
     """The argument of complex numbers; 0 or pi of real ones."""
     input = _tensor(input)
@@ -199,6 +201,7 @@ def divide(x, y, name=None):
     return math_ops.truediv(x, y, name)
 
 
+@composite("div_no_nan", ends=True)
 def divide_no_nan(x, y, name=None):
     """x / y, and 0 where y is 0."""
     from headrace.ops import math_ops
@@ -216,6 +219,7 @@ def divide_no_nan(x, y, name=None):
     return divide_no_nan_op(x, y, name)  # noqa: F821  (made from the table)
 
 
+@composite("multiply_no_nan", ends=True)
 def multiply_no_nan(x, y, name=None):
     """x * y, and 0 where y is 0, whatever x is."""
     x = _tensor(x)
@@ -230,17 +234,20 @@ def reciprocal_no_nan(x, name=None):
     return divide_no_nan_op(one, x, name)  # noqa: F821
 
 
+@composite("erfcinv")
 def erfcinv(x, name=None):
     """The inverse of erfc."""
     x = _tensor(x)
     return -ndtri(0.5 * x) * (0.5**0.5)  # noqa: F821
 
 
+@composite("LogSigmoid", ends=True)
 def log_sigmoid(x, name=None):
     """log(sigmoid(x)), without overflow."""
     return negative(_headrace.raw_op("Softplus")(features=-_tensor(x)), name)  # noqa: F821
 
 
+@composite("scalar_mul", ends=True)
 def scalar_mul(scalar, x, name=None):
     """scalar * x; x may be IndexedSlices."""
     from headrace.framework.indexed_slices import IndexedSlices
@@ -258,6 +265,7 @@ def scalar_mul(scalar, x, name=None):
     return math_ops.multiply(scalar, x, name)
 
 
+@composite("polyval")
 def polyval(coeffs, x, name=None):
     """The polynomial with those coefficients, highest first, at x."""
     if not isinstance(coeffs, list):
@@ -275,6 +283,7 @@ def polyval(coeffs, x, name=None):
     return total
 
 
+@composite("saturate_cast", ends=True)
 def saturate_cast(value, dtype, name=None):
     """A cast that clips to the range of the type."""
     from headrace.ops import clip_ops, math_ops

@@ -3,6 +3,7 @@
 import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ops.faces import face
 
@@ -44,6 +45,7 @@ def slogdet(input, name=None):
     return _headrace.raw_op("LogMatrixDeterminant")(input=input, name=name)
 
 
+@composite("logdet")
 def logdet(matrix, name=None):
     """The logarithm of the determinant of a positive definite matrix."""
     chol = cholesky(matrix)
@@ -148,6 +150,7 @@ def set_diag(input, diagonal, name="set_diag", k=0, align="RIGHT_LEFT"):
     )
 
 
+@composite("Trace", ends=True)
 def trace(x, name=None):
     """Sums of diagonals."""
     return reduction_ops.reduce_sum(diag_part(x), [-1], name=name)
@@ -158,6 +161,7 @@ def adjoint(matrix, name=None):
     return array_ops.matrix_transpose(matrix, conjugate=True)
 
 
+@composite("MatVec")
 def matvec(
     a,
     b,
@@ -174,6 +178,7 @@ def matvec(
     return array_ops.squeeze(product, [-1], name=name)
 
 
+@composite("norm")
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
     """Norms of vectors (or of matrices, for two axes)."""
     matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
@@ -239,6 +244,7 @@ def _other_norm(tensor, magnitude, ord, axis, matrix):
     )
 
 
+@composite("normalize")
 def normalize(tensor, ord="euclidean", axis=None, name=None):
     """(the tensor over its norm, the norm)."""
     tensor = _tensor(tensor)
@@ -257,6 +263,7 @@ def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
     )
 
 
+@composite("lbeta")
 def lbeta(x, name=None):
     """The logarithm of the beta function of the last dimension's numbers."""
     from headrace.ops import elementwise_ops, reduction_ops

@@ -1,7 +1,10 @@
 """Arithmetic on tensors."""
 
+import math
+
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import composite
 from headrace.ops.faces import face
 
 _cast = face("Cast", "cast", "x, DstT, Truncate=False, name=None")
@@ -60,6 +63,7 @@ def check_numeric(dtype, where):
         )
 
 
+@composite("truediv", ends=True)
 def truediv(x, y, name=None):
     """x / y; integers become floats, as in Python."""
     x = conversion.convert_to_tensor(x, dtype_hint=getattr(y, "dtype", None))
@@ -187,6 +191,7 @@ def not_equal(x, y, name=None):
     return _not_equal(x, y, True, name)
 
 
+@composite("Tensordot", ends=True)
 def tensordot(a, b, axes, name=None):
     """The sum of products over pairs of dimensions."""
     from headrace.ops import array_ops
@@ -194,10 +199,37 @@ def tensordot(a, b, axes, name=None):
     a = conversion.convert_to_tensor(a)
     b = conversion.convert_to_tensor(b, dtype_hint=a.dtype)
     first, second = _tensordot_axes(a, axes)
+    if a.shape.is_fully_defined() and b.shape.is_fully_defined():
+        return _known_tensordot(a, b, first, second, name)
     a2, free_a = _as_matrix(a, first, last=True)
     b2, free_b = _as_matrix(b, second, last=False)
     product = matmul(a2, b2)
     return array_ops.reshape(product, array_ops.concat([free_a, free_b], 0), name=name)
+
+
+def _known_tensordot(a, b, first, second, name):
+    """tensordot of shapes that are known: nothing is reshaped without need."""
+    from headrace.ops import array_ops
+
+    def as_matrix(x, axes, last):
+        sizes = x.shape.as_list()
+        axes = [i + len(sizes) if i < 0 else i for i in axes]
+        free = [i for i in range(len(sizes)) if i not in axes]
+        order = free + axes if last else axes + free
+        kept = [sizes[i] for i in free]
+        sides = [math.prod(kept), math.prod(sizes[i] for i in axes)]
+        sides = sides if last else sides[::-1]
+        if order != sorted(order):
+            x = array_ops.transpose(x, order)
+        return (x if x.shape.as_list() == sides else array_ops.reshape(x, sides)), kept
+
+    a2, free_a = as_matrix(a, first, last=True)
+    b2, free_b = as_matrix(b, second, last=False)
+    product = matmul(a2, b2)
+    sizes = free_a + free_b
+    if product.shape.as_list() == sizes:
+        return product
+    return array_ops.reshape(product, sizes, name=name)
 
 
 def _tensordot_axes(a, axes):
@@ -257,6 +289,7 @@ def _as_matrix(x, axes, last):
     return array_ops.reshape(y, shape), kept
 
 
+@composite("einsum")
 def einsum(equation, *inputs, **kwargs):
     """Sums of products by Einstein's convention."""
     name = kwargs.pop("name", None)
@@ -348,6 +381,7 @@ approx_max_k = _approximate(True, "approx_max_k")
 approx_min_k = _approximate(False, "approx_min_k")
 
 
+@composite("in_top_k")
 def in_top_k(targets, predictions, k, name=None):
     """Whether each target is among the k greatest predictions."""
     return _headrace.raw_op("InTopKV2")(
@@ -369,6 +403,7 @@ def histogram_fixed_width(
     )
 
 
+@composite("confusion_matrix")
 def confusion_matrix(
     labels, predictions, num_classes=None, weights=None, dtype=dtypes.int32, name=None
 ):

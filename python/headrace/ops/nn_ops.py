@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ops.convolution_ops import padding_of, sizes_of
 from headrace.ops.faces import face
@@ -36,12 +37,14 @@ def leaky_relu(features, alpha=0.2, name=None):
     return _leaky_relu(features, alpha, name)
 
 
+@composite("CRelu")
 def crelu(features, axis=-1, name=None):
     """relu of the features and of their negatives, side by side."""
     features = _tensor(features)
     return relu(array_ops.concat([features, -features], axis), name)
 
 
+@composite("Gelu")
 def gelu(features, approximate=False, name=None):
     """x times the normal distribution's function at x."""
     x = _tensor(features)
@@ -260,6 +263,7 @@ def _mean_cast(x):
     )
 
 
+@composite("moments")
 def moments(x, axes, shift=None, keepdims=False, name=None):
     """The mean and variance over `axes`."""
     x = _tensor(x)
@@ -274,6 +278,7 @@ def moments(x, axes, shift=None, keepdims=False, name=None):
     return math_ops.cast(mean, x.dtype), math_ops.cast(variance, x.dtype)
 
 
+@composite("batchnorm")
 def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name=None):
     """(x - mean) / sqrt(variance), scaled and shifted."""
     x = _tensor(x)
@@ -284,6 +289,7 @@ def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name
     return x * math_ops.cast(inv, x.dtype) + math_ops.cast(shift, x.dtype)
 
 
+@composite("l2_normalize", ends=True)
 def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
     """Scaled to length 1 along `axis`."""
     x = _tensor(x)
@@ -312,6 +318,7 @@ def local_response_normalization(
     )
 
 
+@composite("dropout")
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
     """Sets a random fraction `rate` to zero and scales up the rest."""
     from headrace.ops import random_ops
@@ -380,6 +387,7 @@ def _dropout(x, rate, noise_shape, sampler, name):
     return array_ops.identity(out, name=name) if name else out
 
 
+@composite("softmax_cross_entropy_with_logits")
 def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     """The cross-entropy of softmax(logits) against distributions `labels`."""
     logits = _tensor(logits)
@@ -411,6 +419,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     return math_ops.cast(loss, logits.dtype)
 
 
+@composite("SparseSoftmaxCrossEntropyWithLogits")
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     """The cross-entropy of softmax(logits) against classes `labels`."""
     labels, logits = _tensor(labels), _tensor(logits)
@@ -451,6 +460,7 @@ def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     return math_ops.cast(array_ops.reshape(loss, shape), logits.dtype)
 
 
+@composite("logistic_loss", ends=True)
 def sigmoid_cross_entropy_with_logits(labels=None, logits=None, name=None):
     """The cross-entropy of sigmoid(logits) against probabilities `labels`."""
     logits = _tensor(logits)
@@ -471,6 +481,7 @@ def sigmoid_cross_entropy_with_logits(labels=None, logits=None, name=None):
     )
 
 
+@composite("logistic_loss", ends=True)
 def weighted_cross_entropy_with_logits(labels, logits, pos_weight, name=None):
     """Sigmoid cross-entropy with positives weighted."""
     logits = _tensor(logits)
@@ -495,6 +506,7 @@ def scale_regularization_loss(regularization_loss):
     return reduction_ops.reduce_sum(regularization_loss)
 
 
+@composite("log_poisson_loss")
 def log_poisson_loss(targets, log_input, compute_full_loss=False, name=None):
     """The loss of a Poisson distribution of mean exp(log_input)."""
     log_input = _tensor(log_input)

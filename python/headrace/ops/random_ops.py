@@ -4,7 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
-from headrace.framework.name_scopes import graph_scope
+from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.random_seed import op_seeds
 from headrace.ops import array_ops, elementwise_ops
 
@@ -132,6 +132,7 @@ def shuffle(value, seed=None, name=None):
     )
 
 
+@composite("categorical")
 def categorical(logits, num_samples, dtype=None, seed=None, name=None):
     """Classes drawn by unnormalised log-probabilities."""
     seed1, seed2 = op_seeds(seed)

@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.name_scopes import composite
 
 
 def _tensor(x):
@@ -55,6 +56,7 @@ reduce_euclidean_norm = _reduction(
 )
 
 
+@composite("reduce_variance")
 def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
     """The variance over `axis`."""
     from headrace.ops import elementwise_ops
@@ -74,6 +76,7 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
     return reduce_mean(squares, axis, keepdims, name)
 
 
+@composite("reduce_std")
 def reduce_std(input_tensor, axis=None, keepdims=False, name=None):
     """The standard deviation over `axis`."""
     from headrace.ops import elementwise_ops
@@ -81,6 +84,7 @@ def reduce_std(input_tensor, axis=None, keepdims=False, name=None):
     return elementwise_ops.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
 
 
+@composite("ReduceLogSumExp", ends=True)
 def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     """log(sum(exp(x))) over `axis`, without overflow."""
     from headrace.ops import array_ops, elementwise_ops
@@ -95,9 +99,10 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     )
     if not keepdims:
         top = array_ops.reshape(top, array_ops.shape(total))
-    return total + top
+    return _headrace.raw_op("AddV2")(x=total, y=top, name=name)
 
 
+@composite("count_nonzero")
 def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None):
     """How many elements are not zero."""
     from headrace.ops import math_ops
@@ -112,6 +117,7 @@ def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None
     return math_ops.cast(reduce_sum(there, axis, bool(keepdims)), dtype, name)
 
 
+@composite("zero_fraction")
 def zero_fraction(value, name=None):
     """The fraction of elements that are zero."""
     from headrace.ops import array_ops, math_ops
@@ -274,6 +280,7 @@ def _segment_sizes(data, segment_ids, num_segments):
     return elementwise_ops.maximum(count, conversion.to_tensor(1, data.dtype))
 
 
+@composite("UnsortedSegmentMean")
 def unsorted_segment_mean(data, segment_ids, num_segments, name=None):
     """The mean of the rows of each segment."""
     data = _tensor(data)
@@ -281,6 +288,7 @@ def unsorted_segment_mean(data, segment_ids, num_segments, name=None):
     return total / _segment_sizes(data, segment_ids, num_segments)
 
 
+@composite("UnsortedSegmentSqrtN")
 def unsorted_segment_sqrt_n(data, segment_ids, num_segments, name=None):
     """The sum of the rows of each segment over the square root of their number."""
     from headrace.ops import elementwise_ops

@@ -127,6 +127,11 @@ def slice_tensor(tensor, key, variable=None):
 
 
 def _slice_by(tensor, key, name):
+    return _strided_slice(input=tensor, name=name, **_slice_of(key))
+
+
+def _slice_of(key):
+    """What StridedSlice and its assignment are asked for a key."""
     parts = _Slice()
     for k in key if isinstance(key, tuple) else (key,):
         parts.add(k)
@@ -134,18 +139,29 @@ def _slice_by(tensor, key, name):
         begin, end, strides = (_ints([], dtypes.int32) for _ in range(3))
     else:
         begin, end, strides = parts.arrays()
-    return _strided_slice(
-        input=tensor,
-        begin=begin,
-        end=end,
-        strides=strides,
-        begin_mask=parts.begin_mask,
-        end_mask=parts.end_mask,
-        ellipsis_mask=parts.ellipsis_mask,
-        new_axis_mask=parts.new_axis_mask,
-        shrink_axis_mask=parts.shrink_axis_mask,
-        name=name,
-    )
+    return {
+        "begin": begin,
+        "end": end,
+        "strides": strides,
+        "begin_mask": parts.begin_mask,
+        "end_mask": parts.end_mask,
+        "ellipsis_mask": parts.ellipsis_mask,
+        "new_axis_mask": parts.new_axis_mask,
+        "shrink_axis_mask": parts.shrink_axis_mask,
+    }
+
+
+def assign_part(variable, key, value, name=None):
+    """Sets variable[key]."""
+    if _is_mask(key):
+        raise ValueError("Sliced assignment is not supported for boolean masks")
+    with name_scopes.graph_scope(name, "strided_slice"):
+        _headrace.raw_op("ResourceStridedSliceAssign")(
+            ref=variable.handle,
+            value=conversion.convert_to_tensor(value, variable.dtype),
+            name="_assign",
+            **_slice_of(tuple(key) if isinstance(key, list) else key),
+        )
 
 
 _strided_slice = face(

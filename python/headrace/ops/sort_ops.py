@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import composite
 from headrace.ops.array_ops import (
     _as,
     _count,
@@ -16,6 +17,7 @@ from headrace.ops.array_ops import (
 )
 
 
+@composite("Repeat")
 def repeat(input, repeats, axis=None, name=None):
     """Elements repeated along a dimension (of the flattened tensor by default)."""
     input = conversion.convert_to_tensor(input)
@@ -69,11 +71,13 @@ def unique_with_counts(x, out_idx=dtypes.int32, name=None):
     return _headrace.raw_op("UniqueWithCounts")(x=x, out_idx=out_idx, name=name)
 
 
+@composite("sort")
 def sort(values, axis=-1, direction="ASCENDING", name=None):
     """Sorted along a dimension."""
     return _sorted(values, axis, direction)[0]
 
 
+@composite("argsort")
 def argsort(values, axis=-1, direction="ASCENDING", stable=False, name=None):
     """The indices that sort along a dimension."""
     return _sorted(values, axis, direction)[1]

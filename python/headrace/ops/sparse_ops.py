@@ -4,6 +4,7 @@ import builtins
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import (  # noqa: F401
     SparseTensor,
     is_sparse,
@@ -22,6 +23,7 @@ def _int64(x):
     return math_ops.cast(x, dtypes.int64)
 
 
+@composite("dense_to_sparse")
 def from_dense(tensor, name=None):
     """The elements of a dense tensor that are not zero."""
     tensor = conversion.convert_to_tensor(tensor)

@@ -4,7 +4,7 @@ import enum
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
-from headrace.framework.name_scopes import graph_scope
+from headrace.framework.name_scopes import composite, graph_scope
 from headrace.ops import array_ops
 
 
@@ -54,6 +54,7 @@ def _shape(shape):
     return conversion.convert_to_tensor(shape)
 
 
+@composite("stateless_random_uniform", ends=True)
 def uniform(
     shape,
     seed,
@@ -114,6 +115,7 @@ def _scaled(op, shape, seed, mean, stddev, dtype, alg, name):
     return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
 
 
+@composite("stateless_random_normal", ends=True)
 def normal(
     shape,
     seed,
@@ -245,6 +247,7 @@ def index_shuffle(index, seed, max_index):
     )
 
 
+@composite("sobol")
 def sobol_sample(dim, num_results, skip=0, dtype=dtypes.float32, name=None):
     """Points [num_results, dim] of Sobol's sequence, after the first `skip`."""
     return _headrace.raw_op("SobolSample")(

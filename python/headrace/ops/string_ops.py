@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.name_scopes import composite
 from headrace.ops.faces import face
 
 lower = face("StringLower", "lower", "input,encoding='',name=None")
@@ -79,6 +80,7 @@ def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
     )
 
 
+@composite("ReduceJoin")
 def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
     """Strings joined over dimensions."""
     inputs = conversion.convert_to_tensor(inputs)

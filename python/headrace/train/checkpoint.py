@@ -204,6 +204,8 @@ class Checkpoint(AutoTrackable):
 
     def read(self, save_path, options=None):
         """Gives the objects the values of a checkpoint that `write` wrote."""
+        if save_path is None:
+            return load_status.InitializationOnlyStatus(self.root)
         operations = None
         in_graph = _in_plain_graph("read")
         self._writes.wait()

@@ -43,7 +43,7 @@ class CheckpointOptions:
         ):
             raise ValueError(
                 "The experimental_sharding_callback checkpoint optionmust be of type "
-                f"ShardingCallback. The option provided was of type "
+                f"ShardingCallback. The option providedwas of type "
                 f"{type(experimental_sharding_callback)}."
             )
         self.experimental_sharding_callback = experimental_sharding_callback

@@ -8,46 +8,64 @@ import time
 from headrace._load import _headrace
 
 
-class CheckpointState:
-    """What a folder's state file says, under the names of the proto message."""
+def _proto(latest, paths, timestamps, last_preserved):
+    from headrace.framework import protos
 
-    def __init__(self, latest, paths, timestamps, last_preserved):
-        self.model_checkpoint_path = latest
-        self.all_model_checkpoint_paths = paths
-        self.all_model_checkpoint_timestamps = timestamps
-        self.last_preserved_timestamp = last_preserved or 0.0
+    state = protos.CheckpointState(
+        model_checkpoint_path=latest,
+        all_model_checkpoint_paths=paths,
+        all_model_checkpoint_timestamps=timestamps,
+    )
+    if last_preserved:
+        state.last_preserved_timestamp = last_preserved
+    return state
 
-    def __str__(self):
-        lines = [f'model_checkpoint_path: "{self.model_checkpoint_path}"']
-        for path in self.all_model_checkpoint_paths:
-            lines.append(f'all_model_checkpoint_paths: "{path}"')
-        for seconds in self.all_model_checkpoint_timestamps:
-            lines.append(f"all_model_checkpoint_timestamps: {seconds!r}")
-        if self.last_preserved_timestamp:
-            lines.append(f"last_preserved_timestamp: {self.last_preserved_timestamp!r}")
-        return "\n".join(lines) + "\n"
 
-    __repr__ = __str__
+def _read(checkpoint_dir, latest_filename):
+    """(newest, all, times, last preserved) as a state file has them, or None."""
+    from headrace.framework import errors, logging
+
+    checkpoint_dir = os.fspath(checkpoint_dir)
+    try:
+        state = _headrace.read_checkpoint_state(
+            checkpoint_dir, latest_filename or "checkpoint"
+        )
+    except errors.DataLossError as e:
+        if e.message.startswith("Invalid checkpoint state"):
+            raise ValueError(e.message) from None
+        logging.warn("%s", e)
+        logging.warn("%s: Checkpoint ignored", checkpoint_dir)
+        return None
+    except (errors.OpError, ValueError) as e:
+        logging.warn("%s", e)
+        return None
+    return state
 
 
 def get_checkpoint_state(checkpoint_dir, latest_filename=None):
     """The CheckpointState of a folder; None when it has none that can be read."""
-    from headrace.framework import errors, logging
-
-    try:
-        state = _headrace.read_checkpoint_state(
-            os.fspath(checkpoint_dir), latest_filename or "checkpoint"
-        )
-    except (errors.OpError, ValueError) as e:
-        logging.warn("%s", e)
-        return None
-    return None if state is None else CheckpointState(*state)
+    state = _read(checkpoint_dir, latest_filename)
+    return None if state is None else _proto(*state)
 
 
 def _ending_in(newest, paths):
     """The paths, the newest last."""
+    from headrace.framework import logging
+
     paths = list(paths or [])
-    return paths if paths and paths[-1] == newest else [*paths, newest]
+    if paths and paths[-1] == newest:
+        return paths
+    logging.info("%s is not in all_model_checkpoint_paths. Manually adding it.", newest)
+    return [*paths, newest]
+
+
+def _check_times(times, paths):
+    if times and len(times) != len(paths):
+        raise ValueError(
+            "Checkpoint timestamps, if provided, must match checkpoint paths (got "
+            f"paths {paths} and timestamps {times})"
+        )
+    return times
 
 
 def generate_checkpoint_state_proto(
@@ -60,19 +78,14 @@ def generate_checkpoint_state_proto(
     """A CheckpointState that names the newest checkpoint last; relative paths are
     relative to `save_dir`."""
     paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
-    times = list(all_model_checkpoint_timestamps or [])
-    if times and len(times) != len(paths):
-        raise ValueError(
-            "Checkpoint timestamps, if provided, must match checkpoint paths one-to-"
-            f"one: {len(times)} timestamps, {len(paths)} paths"
-        )
+    times = _check_times(list(all_model_checkpoint_timestamps or []), paths)
 
     def relative(path):
         if os.path.isabs(path) or os.path.isabs(save_dir):
             return path
         return os.path.relpath(path, save_dir or ".")
 
-    return CheckpointState(
+    return _proto(
         relative(model_checkpoint_path),
         [relative(p) for p in paths],
         times,
@@ -92,12 +105,13 @@ def update_checkpoint_state(
     """Writes a folder's state file, with the newest checkpoint last. Absolute paths
     stay absolute."""
     paths = _ending_in(model_checkpoint_path, all_model_checkpoint_paths)
+    times = _check_times(list(all_model_checkpoint_timestamps or []), paths)
     _headrace.write_checkpoint_state(
         os.fspath(save_dir),
         model_checkpoint_path,
         paths,
         latest_filename or "checkpoint",
-        list(all_model_checkpoint_timestamps or []),
+        times,
         last_preserved_timestamp or 0.0,
         keep_absolute=not _relative,
     )
@@ -138,10 +152,10 @@ def remove_checkpoint(
 
 def latest_checkpoint(checkpoint_dir, latest_filename=None):
     """The prefix of a folder's newest checkpoint whose files are there, or None."""
-    state = get_checkpoint_state(checkpoint_dir, latest_filename)
-    if state is None or not _headrace.checkpoint_exists(state.model_checkpoint_path):
+    state = _read(checkpoint_dir, latest_filename)
+    if state is None or not _headrace.checkpoint_exists(state[0]):
         return None
-    return state.model_checkpoint_path
+    return state[0]
 
 
 def checkpoints_iterator(

@@ -101,8 +101,8 @@ class CheckpointLoadStatus(_LoadStatus):
         """Something besides the root object was matched."""
         if self._restoration.check_nontrivial() is None:
             return self
-        unmatched = [o for _, o in _walk(self._root)][1:]
-        if not unmatched:
+        unmatched = self._restoration.unmatched()
+        if len(_walk(self._root)) == 1:
             self._fail(
                 f"Nothing to load. No dependencies have been added to {self._root} yet."
             )

@@ -7,6 +7,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion, errors, logging
 from headrace.graph import collections, stack
 from headrace.graph.placeholders import placeholder_with_default
+from headrace.io import gfile
 from headrace.train import saver_graph
 from headrace.train.checkpoint_state import (
     checkpoint_exists,
@@ -214,8 +215,10 @@ class Saver:
             )
         folder, prefix = os.path.dirname(save_path), path
         if not self._is_empty:
-            if folder:
-                _headrace.make_folder(folder)
+            if folder and not gfile.isdir(folder):
+                raise ValueError(
+                    f"Parent directory of {save_path} doesn't exist, can't save."
+                )
             lock = _headrace.lock_folder(folder)
             path = self._write(sess, path)
             if write_state:

@@ -44,7 +44,7 @@ class LoggingTensorHook(SessionRunHook):
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
         if isinstance(tensors, dict):
-            self._tag_order = list(tensors)
+            self._tag_order = sorted(tensors)
         else:
             self._tag_order = list(tensors)
             tensors = {item: item for item in tensors}

@@ -77,15 +77,12 @@ class _MonitoredSession:
 
     def run_step_fn(self, step_fn):
         """Calls `step_fn(step_context)`; what it runs by session calls no hooks."""
-        names = list(inspect.signature(step_fn).parameters)
-        if not names:
+        names = tuple(inspect.signature(step_fn).parameters)
+        if names not in (("step_context",), ("self", "step_context")):
             raise ValueError(
-                "'step_fn' must have one 'step_context' argument, or it may be a "
-                "method with 'self' and 'step_context'."
-            )
-        if names not in (["step_context"], ["self", "step_context"]):
-            raise ValueError(
-                f"'step_fn' may have one 'step_context' argument, got {names}"
+                "`step_fn` may either have one `step_context` argument, or `self` and "
+                "`step_context` arguments if it's an instance method. Got "
+                f"{names} instead."
             )
         context = StepContext(self._tf_sess(), self.run)
         return step_fn(step_context=context)

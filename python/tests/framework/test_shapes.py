@@ -53,3 +53,21 @@ def test_nest():
     assert tf.nest.map_structure(lambda x, y: x + y, [1, (2,)], [3, (4,)]) == [4, (6,)]
     with pytest.raises(ValueError, match="same nested structure"):
         tf.nest.assert_same_structure([1, 2], [1, [2]])
+
+
+def test_dimensions():
+    d = tf.compat.v1.Dimension
+    shape = tf.TensorShape([None, 2])
+    assert repr(shape.dims) == "[Dimension(None), Dimension(2)]"
+    assert shape.dims[1].value == 2 and tf.TensorShape(None).dims is None
+    assert (d(3) + 1 == 4) and (7 - d(3)).value == 4 and (d(7) // d(2)).value == 3
+    assert str(d(None) * 2) == "?" and (d(None) == 3) is None and d(2) < 3
+    assert list(range(5))[d(3)] == 3 and tf.TensorShape([d(3)]) == (3,)
+    assert d(None).merge_with(4).value == 4
+    with pytest.raises(ValueError, match="Dimensions 3 and 4 are not compatible"):
+        d(3).merge_with(4)
+    with pytest.raises(TypeError, match="please use // instead"):
+        d(3) / 2
+    for make in (d, lambda n: tf.TensorShape([n])):
+        with pytest.raises(ValueError, match="Dimension -1 must be >= 0"):
+            make(-1)

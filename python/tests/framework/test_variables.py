@@ -88,3 +88,43 @@ def test_module_finds_variables():
     assert len(net.variables) == 4
     assert len(net.trainable_variables) == 2
     assert [m.name for m in net.submodules] == ["layer", "layer"]
+
+
+def test_parts_are_assigned():
+    m = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    out = m[0].assign([9.0, 9.0])
+    assert repr(out).startswith("<tf.Variable 'UnreadVariable' shape=(2, 2)")
+    m[:, 1].assign([7.0, 8.0])
+    m[-1, 0].assign(5)
+    m[..., tf.newaxis, 0].assign([[0.0], [1.0]])
+    assert m.numpy().tolist() == [[0.0, 7.0], [1.0, 8.0]]
+    assert not hasattr(m[0][0], "assign") and not hasattr(m[m > 1], "__none__")
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        m[0].assign([1.0, 2.0, 3.0])
+
+    @tf.function
+    def change(i):
+        m[i].assign([1.0, 1.0])
+        return m[:1]
+
+    assert change(tf.constant(0)).numpy().tolist() == [[1.0, 1.0]]
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        w = tf.Variable([1.0, 2.0])
+        session.run(w.initializer)
+        assigned = w[1:].assign([5.0])
+        session.run(assigned)
+        assert session.run(w).tolist() == [1.0, 5.0]
+
+
+def test_what_texts_and_counters_say():
+    v = tf.Variable(1, name="n")
+    assert f"{v}" == str(v) == "<tf.Variable 'n:0' shape=() dtype=int32, numpy=1>"
+    assert int(v.count_up_to(2)) == 1 and int(v) == 2
+    with pytest.raises(tf.errors.OutOfRangeError):
+        v.count_up_to(2)
+    v.load(7)
+    assert int(v) == 7
+    with pytest.raises(RuntimeError, match="not supported when eager execution"):
+        v.eval()
+    with pytest.raises(TypeError, match="must be a `tf.IndexedSlices`"):
+        tf.Variable([1.0]).batch_scatter_update([1.0])

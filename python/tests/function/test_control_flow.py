@@ -211,3 +211,21 @@ def test_cond_in_a_session():
         z = tf.while_loop(lambda i: i < 10.0, lambda i: [i + p], [0.0])
         assert s.run(y, {p: -3.0}) == 3
         assert s.run(z, {p: 4.0}) == [12.0]
+
+
+def test_branches_that_differ_are_refused():
+    run = tf.function
+    with pytest.raises(ValueError, match=r"Lengths of branch outputs of cond must"):
+        run(lambda p: tf.cond(p, lambda: 1, lambda: None))(tf.constant(True))
+    with pytest.raises(TypeError, match="Error details:\n.* have different types"):
+        run(lambda p: tf.cond(p, lambda: 1, lambda: 2.0))(tf.constant(True))
+    with pytest.raises(ValueError, match=r"must be a scalar, but it has shape \[2\]"):
+        run(lambda p: tf.cond(p, lambda: 1, lambda: 2))(tf.constant([True, False]))
+    fns = [lambda: 1, lambda: 2.0]
+    with pytest.raises(TypeError, match=r"branches\[1\] arguments to tf.switch_case"):
+        run(lambda i: tf.switch_case(i, fns))(tf.constant(1))
+    for wrong in (1, True):
+        with pytest.raises(TypeError, match="'branch_index' must be a Tensor, got"):
+            tf.switch_case(wrong, fns)
+    with pytest.raises(TypeError, match="must be a 2-tuple. Received 3"):
+        tf.switch_case(tf.constant(0), [3])

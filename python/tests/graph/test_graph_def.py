@@ -183,3 +183,53 @@ def test_dead_value_fetched():
     assert run(g, "s:1", feeds) == 4
     with pytest.raises(tf.errors.InvalidArgumentError, match="does not have value"):
         run(g, "s:0", feeds)
+
+
+def test_composites_are_named_as_upstream():
+    def last(function):
+        with tf.Graph().as_default():
+            x = tf.compat.v1.placeholder(tf.float32, [3, 4], name="x")
+            out = tf.nest.flatten(function(x))[0]
+            names = [n.name for n in out.graph.as_graph_def().node]
+            assert len(set(names)) == len(names)
+            return out.name
+
+    rows = {
+        "clip_by_value:0": lambda x: tf.clip_by_value(x, 0, 1),
+        "n/Squeeze:0": lambda x: tf.norm(x, name="n"),
+        "l2_normalize:0": lambda x: tf.math.l2_normalize(x, 1),
+        "mine:0": lambda x: tf.clip_by_norm(x, 1.0, None, "mine"),
+        "ReduceLogSumExp:0": lambda x: tf.reduce_logsumexp(x),
+        "one_hot:0": lambda x: tf.one_hot([1], 3),
+        "ones_like:0": lambda x: tf.ones_like(x),
+        "truediv:0": lambda x: tf.constant(1) / 2,
+        "einsum/Einsum:0": lambda x: tf.einsum("ij,kj->ik", x, x),
+        "Tensordot/MatMul:0": lambda x: tf.tensordot(x, x, [[1], [1]]),
+        "Tensordot:0": lambda x: tf.tensordot(tf.ones([2, 2, 3]), x, 1),
+        "clip_by_global_norm/mul_1:0": lambda x: tf.clip_by_global_norm([x], 1.0),
+        "s/batchnorm/add:0": lambda x: _inside_s(x),
+        "cond/Identity:0": lambda x: tf.cond(x[0, 0] > 0, lambda: x, lambda: x + 1),
+        "case/cond/Identity:0": lambda x: tf.case(
+            [(x[0, 0] > 0, lambda: x)], default=lambda: x + 1
+        ),
+        "switch_case/indexed_case/Identity:0": lambda x: tf.switch_case(
+            tf.cast(x[0, 0], tf.int32), [lambda: x, lambda: x + 1]
+        ),
+        "tuple/control_dependency:0": lambda x: tf.tuple([x, x]),
+    }
+    for name, function in rows.items():
+        assert last(function) == name
+
+
+def _inside_s(x):
+    with tf.name_scope("s"):
+        return tf.nn.batch_normalization(x, 0.0, 1.0, 0.0, 1.0, 1e-3)
+
+
+def test_control_flow_operations_are_named_like_their_scopes():
+    with tf.Graph().as_default() as g:
+        x = tf.compat.v1.placeholder(tf.int32, [], name="x")
+        tf.cond(x > 0, lambda: x, lambda: x + 1)
+        tf.while_loop(lambda i: i < x, lambda i: [i + 1], [0])
+        kinds = {n.name: n.op for n in g.as_graph_def().node}
+    assert kinds["cond"] == "StatelessIf" and kinds["while"] == "StatelessWhile"

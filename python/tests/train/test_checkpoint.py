@@ -13,6 +13,9 @@ import pytest
 from headrace.framework.logging import get_logger
 
 
+_VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
+
+
 def one(value=0.0, **kwargs):
     return tf.Variable(value, **kwargs)
 
@@ -207,7 +210,8 @@ def test_structures(tmp_path):
     assert isinstance(module.t, tuple)
     pair = collections.namedtuple("pair", "x y")
     module.n = pair(one(4.0), 5)
-    assert isinstance(module.n, pair) and repr(module.n).startswith("pair(x=<tf.Var")
+    assert isinstance(module.n, pair) and str(module.n).startswith("pair(x=<tf.Var")
+    assert repr(module.n) == f"_TupleWrapper({module.n})"
     assert type(copy.copy(module.n)) is pair
     module.plain = (1, 2)
     assert type(module.plain) is tuple
@@ -249,9 +253,91 @@ def test_deleted_attributes_are_not_saved(tmp_path):
     module.a, module.b = one(), one()
     saved(tmp_path, m=module)
     del module.a
-    module.b = 3
     path = tf.train.Checkpoint(m=module).write(str(tmp_path / "c"))
-    assert len(tf.train.list_variables(path)) == 1
+    assert len(tf.train.list_variables(path)) == 2
+
+
+def test_children_stay_until_others_replace_them(tmp_path):
+    def keys(c):
+        names = tf.train.list_variables(c.write(str(tmp_path / "c")))
+        return [name.partition("/.")[0] for name, _ in names][1:]
+
+    c = tf.train.Checkpoint(a=one(1.0), l=[one(2.0)])
+    c.a = None
+    c.l = 3
+    gc.collect()
+    assert keys(c) == ["a", "l/0"] and (c.a, c.l) == (None, 3)
+    c.l = [4]
+    assert keys(c) == ["a"]
+    c.a = one(5.0)
+    assert (
+        tf.train.load_variable(c.write(str(tmp_path / "c")), keys(c)[0] + _VALUE) == 5
+    )
+    del c.a
+    assert keys(c) == []
+
+
+def test_traced_functions_are_nodes_without_values(tmp_path):
+    c = tf.train.Checkpoint(f=tf.function(lambda x: x), v=one(1.0))
+    path = c.write(str(tmp_path / "c"))
+    graph = tf.train.load_variable(path, "_CHECKPOINTABLE_OBJECT_GRAPH")
+    assert b"\x12\x01f" in graph
+    tf.train.Checkpoint(v=one()).read(path).assert_consumed()
+
+
+def test_dicts_changed_in_ways_that_are_not_followed(tmp_path):
+    for change in (
+        lambda d: d.pop("n"),
+        lambda d: d.popitem(),
+        lambda d: d.clear(),
+        lambda d: d.setdefault("new", 1),
+    ):
+        c = tf.train.Checkpoint(d={"k": one(), "n": 3})
+        change(c.d)
+        with pytest.raises(ValueError, match="dependency was added was None"):
+            c.write(str(tmp_path / "c"))
+    c = tf.train.Checkpoint(d={"k": one(), "n": 3})
+    c.d["k"] = one()
+    del c.d["n"]
+    assert c.write(str(tmp_path / "c"))
+    assert type(c.d.copy()) is type(c.d)
+
+
+def test_hooks_that_do_not_fit(tmp_path):
+    class Own(tf.train.experimental.PythonState.__mro__[1]):
+        values = 3
+
+        def _serialize_to_tensors(self):
+            return self.values
+
+    own = Own()
+    with pytest.raises(AttributeError, match="'int' object has no attribute 'items'"):
+        saved(tmp_path, o=own)
+    own.values = {"a": tf.constant(1)}
+    path = saved(tmp_path, o=own)
+    with pytest.raises(NotImplementedError):
+        tf.train.Checkpoint(o=own).restore(path)
+    own.values = {"a": tf.constant(1), "b": tf.constant(2)}
+    with pytest.raises(tf.errors.NotFoundError, match=r"Key o/.ATTRIBUTES/b not found"):
+        tf.train.Checkpoint(o=own).restore(path)
+
+
+def test_state_files(tmp_path):
+    folder = str(tmp_path)
+    update = tf.compat.v1.train.update_checkpoint_state
+    update(folder, "a-2", ["a-1"], last_preserved_timestamp=3.5)
+    state = tf.train.get_checkpoint_state(folder)
+    assert list(state.all_model_checkpoint_paths) == [folder + "/a-1", folder + "/a-2"]
+    assert state.last_preserved_timestamp == 3.5 and state.SerializeToString()
+    with pytest.raises(ValueError, match="must match checkpoint paths"):
+        update(folder, "a-2", ["a-2"], all_model_checkpoint_timestamps=[1.0, 2.0])
+    for text in ("", 'all_model_checkpoint_paths: "x"'):
+        (tmp_path / "checkpoint").write_text(text)
+        with pytest.raises(ValueError, match="Invalid checkpoint state loaded from"):
+            tf.train.latest_checkpoint(folder)
+    for text in ("garbage {", 'model_checkpoint_path: "x" unknown: 3'):
+        (tmp_path / "checkpoint").write_text(text)
+        assert tf.train.get_checkpoint_state(folder) is None
 
 
 def test_names_of_values_in_keys():

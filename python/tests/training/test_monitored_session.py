@@ -337,3 +337,27 @@ def test_init_from_checkpoint(tmp_path):
         assert session.run(w).tolist() == [1, 2]
         with pytest.raises(ValueError, match="not found in"):
             train.init_from_checkpoint(path, {"missing": w})
+
+
+def test_variables_are_keys_in_graphs(graph, caplog):
+    from headrace.framework.logging import get_logger
+
+    get_logger().propagate = True
+    w, other = v1.get_variable("w", initializer=1.0), v1.get_variable("u", [])
+    assert w == w and w != other and w in [other, w] and {w: 1}[w] == 1
+    hooks = [
+        train.LoggingTensorHook({"z": w, "a": w * 3.0}, every_n_iter=1),
+        train.LoggingTensorHook([w], every_n_iter=1),
+    ]
+    with train.SingularMonitoredSession(hooks) as session:
+        assert session.run(w, feed_dict={w: 5.0}) == 5.0
+    assert "a = 3.0, z = 5.0" in caplog.text
+    assert "<tf.Variable 'w:0' shape=() dtype=float32> = 5.0" in caplog.text
+
+
+def test_saver_wants_its_folder(graph, tmp_path):
+    v1.get_variable("w", initializer=1.0)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        with pytest.raises(ValueError, match="Parent directory of .* can't save"):
+            train.Saver().save(session, str(tmp_path / "no" / "c"))
