@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "graph/shape_error.h"
+#include "op/registry.h"
 
 namespace headrace {
 namespace {
@@ -645,17 +646,18 @@ Said SamplesSaid(const ShapeContext& c) {
 
 using OnlyFn = Said (*)(const ShapeContext&);
 
-const absl::flat_hash_map<std::string, OnlyFn>& OnlyTable() {
-  static const auto* table = new absl::flat_hash_map<std::string, OnlyFn>{
-      {"Conv2D", FilterSaid},
-      {"Conv3D", FilterSaid},
-      {"DepthwiseConv2dNative", FilterSaid},
-      {"MaxPool", PoolSaid},
-      {"AvgPool", PoolSaid},
-      {"MaxPool3D", PoolSaid},
-      {"AvgPool3D", PoolSaid},
-      {"ReverseV2", ReverseSaid},
-      {"Multinomial", SamplesSaid},
+// By definition, as every node that is recorded is looked up.
+const absl::flat_hash_map<const OpDef*, OnlyFn>& OnlyTable() {
+  static const auto* table = new absl::flat_hash_map<const OpDef*, OnlyFn>{
+      {FindOp("Conv2D"), FilterSaid},
+      {FindOp("Conv3D"), FilterSaid},
+      {FindOp("DepthwiseConv2dNative"), FilterSaid},
+      {FindOp("MaxPool"), PoolSaid},
+      {FindOp("AvgPool"), PoolSaid},
+      {FindOp("MaxPool3D"), PoolSaid},
+      {FindOp("AvgPool3D"), PoolSaid},
+      {FindOp("ReverseV2"), ReverseSaid},
+      {FindOp("Multinomial"), SamplesSaid},
   };
   return *table;
 }
@@ -663,7 +665,7 @@ const absl::flat_hash_map<std::string, OnlyFn>& OnlyTable() {
 }  // namespace
 
 ShapeRefusal RefusedOnlyInGraph(const ShapeContext& c) {
-  const auto found = OnlyTable().find(c.op().name());
+  const auto found = OnlyTable().find(&c.op().def());
   return found == OnlyTable().end() ? Said{} : found->second(c);
 }
 

@@ -14,15 +14,20 @@ namespace headrace {
 class ProductKernel : public Kernel {
  public:
   // Told of rows [begin, end) of output 0 once they are complete, perhaps by
-  // several threads at once.
+  // several threads at once. `rows`: the first of them.
   struct Tail {
-    absl::FunctionRef<void(int64_t begin, int64_t end)> done;
+    absl::FunctionRef<void(int64_t begin, int64_t end, const void* rows)> done;
+    // Output 0 has no memory: rows are handed where the product likes, and
+    // may be overwritten as soon as `done` returns. Only for hands_rows().
+    bool hands = false;
   };
 
   // Which input holds the weights.
   virtual int weights() const { return 1; }
   // True when RunPrepared calls a Tail.
   virtual bool tells_rows() const = 0;
+  // True when a Tail may ask for rows without output 0.
+  virtual bool hands_rows() const { return false; }
   // True when Prepare may make something.
   virtual bool prepares() const = 0;
   // The weights of such a run in the layout that the product wants, immutable

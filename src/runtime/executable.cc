@@ -26,10 +26,8 @@ int64_t Now() {
 
 Status Bind(Program& p) {
   for (Call& call : p.calls) {
-    if (call.kernel) continue;
-    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
-    if (!kernel.ok()) return AtNode(kernel.status(), call.name);
-    call.kernel = *std::move(kernel);
+    Status s = BindCall(call);
+    if (!s.ok()) return AtNode(s, call.name);
   }
   return OkStatus();
 }
@@ -131,12 +129,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
     return !p.values[v].shape.fully_known();
   });
   if (!vary) return FromProgram(std::move(p));
-  // Kernels with state are shared between the plans.
-  for (Call& call : p.calls) {
-    if (!call.op->def().is_stateful || call.kernel) continue;
-    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
-    if (kernel.ok()) call.kernel = *std::move(kernel);
-  }
+  BindStateful(p);  // for the plans to share
   auto by_shape = std::make_unique<ShapePlans>(p);
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> e, FromProgram(std::move(p)));
   e->by_shape_ = std::move(by_shape);

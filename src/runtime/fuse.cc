@@ -188,9 +188,7 @@ class Fuser {
     for (ValueId v : call.inputs) {
       if (!p_.values[v].shape.fully_known()) return OkStatus();
     }
-    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
-    if (!kernel.ok()) return OkStatus();  // reported when all are bound
-    call.kernel = *std::move(kernel);
+    if (!BindCall(call).ok()) return OkStatus();  // reported by the last bind
     if (IsRowReduction(call)) {
       *yes = true;
       return OkStatus();
@@ -500,9 +498,21 @@ class Fuser {
       made.chain_inputs.push_back(static_cast<int>(parts->call.inputs.size()));
       parts->call.inputs.push_back(v);
     }
+    made.hands =
+        made.product->hands_rows() && TakesOver(*chain, parts->loaded, product);
     made.chain = std::move(chain);
     parts->call.kernel = std::make_shared<ProductChain>(std::move(made));
     host.dead = true;
+  }
+
+  // Whether output 0 could have the memory of an operand besides the product.
+  static bool TakesOver(const FusedKernel& chain,
+                        const std::vector<ValueId>& loaded, ValueId product) {
+    const uint32_t may = chain.in_place_inputs();
+    for (size_t r = 0; r < loaded.size() && r < 32; ++r) {
+      if ((may >> r & 1) && loaded[r] != product) return true;
+    }
+    return false;
   }
 
   // An output of the chain that is not stored before the product was last

@@ -72,6 +72,29 @@ TEST(Fuse, ConvolutionsTakeNormalisationAndResidue) {
   }
 }
 
+// The sum takes the residue's memory; the convolution's rows are handed to it.
+TEST(Fuse, ResiduesAreAddedInPlace) {
+  const std::vector<int64_t> ones(4, 1), threes{1, 3, 3, 1};
+  for (int64_t channels : {8, 96, 512}) {  // 512: the filter is cut
+    const Body body = [&](OpScope& s, const ValueList& v) {
+      const AttrMap conv{{"strides", ones}, {"padding", "SAME"}};
+      const AttrMap pool{
+          {"ksize", threes}, {"strides", ones}, {"padding", "SAME"}};
+      Value residue = s("MaxPool", {v[0]}, pool);
+      Value y = s("Mul", {s("Conv2D", {v[1], v[2]}, conv), v[3]});
+      y = s("Relu", {s("AddV2", {y, residue})});
+      return std::vector<Value>{s("MaxPool", {y}, pool)};
+    };
+    const Shape shape{2, 9, 9, channels};
+    std::vector<Tensor> in{Numbers(shape), Numbers({2, 9, 9, 96}, 3),
+                           Numbers({3, 3, 96, channels}), Numbers({channels})};
+    EXPECT_EQ(Lines(Compare(body, in)), 3);
+    auto e = Executable::Make(*Traced(body, in), nullptr);
+    ASSERT_TRUE(e.ok()) << e.status();
+    EXPECT_LT((*e)->arena_bytes(), 2 * shape.num_elements() * sizeof(float));
+  }
+}
+
 TEST(Fuse, NormalisationWithGivenStatisticsJoinsTheConvolution) {
   const std::vector<int64_t> ones(4, 1);
   auto body = [&](OpScope& s, const ValueList& v) -> std::vector<Value> {

@@ -50,6 +50,8 @@ struct FusedKernel::Tile {
   std::vector<char> scalar;     // per register, for this tile
   std::vector<char> memory;     // all registers' own space
   const int64_t* place;
+  Given given;
+  int64_t given_begin;
   char* own(int r) { return memory.data() + place[r]; }
 };
 
@@ -144,7 +146,10 @@ void FusedKernel::LoadInput(const KernelContext& c, Tile& t, int r,
   t.scalar[r] = in.layout == Layout::kScalar;
   switch (in.layout) {
     case Layout::kFull:
-      t.at[r] = base + begin * in.bytes;
+      t.at[r] = r == t.given.input
+                    ? static_cast<const char*>(t.given.elements) +
+                          (begin - t.given_begin) * in.bytes
+                    : base + begin * in.bytes;
       return;
     case Layout::kScalar:
       t.at[r] = base;
@@ -233,8 +238,8 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
   }
 }
 
-void FusedKernel::RunRange(const KernelContext& c, int64_t begin,
-                           int64_t end) const {
+void FusedKernel::RunRange(const KernelContext& c, int64_t begin, int64_t end,
+                           Given given) const {
   thread_local Tile t;
   if (t.at.size() < static_cast<size_t>(registers_)) {
     t.at.resize(registers_);
@@ -244,6 +249,8 @@ void FusedKernel::RunRange(const KernelContext& c, int64_t begin,
     t.memory.resize(tile_bytes_);
   }
   t.place = place_.data();
+  t.given = given;
+  t.given_begin = begin;
   if (expands_) {
     for (size_t r = 0; r < inputs_.size(); ++r) {
       const Input& in = inputs_[r];
@@ -267,13 +274,13 @@ void FusedKernel::RunRange(const KernelContext& c, int64_t begin,
 Status FusedKernel::Run(KernelContext& c) {
   int64_t total = rows_ * inner_;
   if (total <= tile_ && !(by_rows_ && !expands_ && total > inner_)) {
-    RunRange(c, 0, total);
+    RunRange(c, 0, total, {});
     return OkStatus();
   }
   int64_t unit = by_rows_ ? std::max(inner_, tile_ / inner_ * inner_) : tile_;
   int64_t units = (total + unit - 1) / unit;
   ParallelFor(units, cost_ * unit, [&](int64_t begin, int64_t end) {
-    RunRange(c, begin * unit, std::min(total, end * unit));
+    RunRange(c, begin * unit, std::min(total, end * unit), {});
   });
   return c.CheckCancelled();
 }

@@ -48,8 +48,15 @@ class FusedKernel : public Kernel {
   double Cost(absl::Span<Tensor* const>) const override {
     return cost_ * rows_ * inner_;
   }
-  // Elements [begin, end) alone, on this thread; whole rows.
-  void RunRange(const KernelContext& c, int64_t begin, int64_t end) const;
+  // An input's elements from the range's first one on, wherever they lie.
+  struct Given {
+    int input = -1;
+    const void* elements = nullptr;
+  };
+  // Elements [begin, end) alone, on this thread; whole rows. `given` (of the
+  // full layout) is read in place of the context's tensor.
+  void RunRange(const KernelContext& c, int64_t begin, int64_t end,
+                Given given) const;
   // Inputs whose memory output 0 may take over, as OpDef::in_place_inputs.
   uint32_t in_place_inputs() const;
   const std::vector<Instruction>& code() const { return code_; }

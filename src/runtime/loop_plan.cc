@@ -2,7 +2,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
-#include "op/registry.h"
 
 namespace headrace {
 namespace {
@@ -189,15 +188,6 @@ void Append(const Program& cond, Program* turn) {
     turn->calls.push_back(std::move(call));
   }
   turn->fetches.push_back(of(cond.fetches[0]));
-}
-
-// Kernels with state are shared between programs.
-void BindStateful(Program& p) {
-  for (Call& call : p.calls) {
-    if (!call.op->def().is_stateful || call.kernel) continue;
-    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
-    if (kernel.ok()) call.kernel = *std::move(kernel);
-  }
 }
 
 }  // namespace

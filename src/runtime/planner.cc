@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "runtime/fused_kernel.h"
+#include "runtime/product_chain.h"
 
 namespace headrace {
 namespace {
@@ -73,8 +74,14 @@ class Arena {
 }  // namespace
 
 uint32_t InPlaceInputs(const Call& call) {
-  const auto* fused = dynamic_cast<const FusedKernel*>(call.kernel.get());
-  return fused ? fused->in_place_inputs() : call.op->def().in_place_inputs;
+  const Kernel* kernel = call.kernel.get();
+  if (const auto* fused = dynamic_cast<const FusedKernel*>(kernel)) {
+    return fused->in_place_inputs();
+  }
+  if (const auto* product = dynamic_cast<const ProductChain*>(kernel)) {
+    return product->in_place_inputs();
+  }
+  return call.op->def().in_place_inputs;
 }
 
 MemoryPlan PlanMemory(const Program& p) {

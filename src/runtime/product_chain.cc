@@ -23,10 +23,23 @@ StatusOr<std::shared_ptr<const void>> ProductChain::Prepare(
       KernelContext(*p_.op, in.data(), &out, c.services()));
 }
 
+uint32_t ProductChain::in_place_inputs() const {
+  if (!p_.hands) return 0;
+  const uint32_t of_chain = p_.chain->in_place_inputs();
+  uint32_t may = 0;
+  for (size_t r = 0; r < p_.chain_inputs.size() && r < 32; ++r) {
+    const int i = p_.chain_inputs[r];
+    if ((of_chain >> r & 1) && i >= 0 && i < 32) may |= 1u << i;
+  }
+  return may;
+}
+
 Status ProductChain::RunPrepared(KernelContext& c, const void* prepared,
                                  const Tail*) const {
-  Tensor product;
-  if (p_.host >= 0) {
+  Tensor product(DType::kFloat, p_.shape);
+  if (p_.hands) {
+    // (Its rows come with the calls of the tail.)
+  } else if (p_.host >= 0) {
     product = c.output(p_.host).WithShape(p_.shape);
   } else {
     HR_ASSIGN_OR_RETURN(product, c.Temporary(DType::kFloat, p_.shape));
@@ -36,17 +49,19 @@ Status ProductChain::RunPrepared(KernelContext& c, const void* prepared,
   KernelContext inner(*p_.op, in.data(), &out, c.services());
 
   Pointers loaded, stored;
+  int product_input = -1;
   for (int i : p_.chain_inputs) {
+    if (i < 0) product_input = static_cast<int>(loaded.size());
     loaded.push_back(i < 0 ? &product : const_cast<Tensor*>(&c.input(i)));
   }
   for (int o = 0; o < c.num_outputs(); ++o) stored.push_back(&c.output(o));
   const KernelContext outer(c.op(), loaded.data(), stored.data(), c.services());
 
   const int64_t n = p_.shape[p_.shape.rank() - 1];
-  auto done = [&](int64_t begin, int64_t end) {
-    p_.chain->RunRange(outer, begin * n, end * n);
+  auto done = [&](int64_t begin, int64_t end, const void* rows) {
+    p_.chain->RunRange(outer, begin * n, end * n, {product_input, rows});
   };
-  const Tail tail{done};
+  const Tail tail{done, p_.hands};
   HR_RETURN_IF_ERROR(p_.product->RunPrepared(inner, prepared, &tail));
   return c.CheckCancelled();
 }

@@ -21,14 +21,20 @@ class ProductChain : public ProductKernel {
     std::unique_ptr<FusedKernel> chain;
     // Per register that the chain loads: its input here, or -1: the product.
     std::vector<int> chain_inputs;
-    Shape shape;    // of the product; float
-    int host = -1;  // the output whose memory holds the product meanwhile
+    Shape shape;  // of the product; float
+    // The output whose memory holds the product meanwhile.
+    int host = -1;
+    // No memory holds the product: its rows are handed on, and output 0 may
+    // take over a chain's input.
+    bool hands = false;
   };
   explicit ProductChain(Parts parts) : p_(std::move(parts)) {}
 
   int weights() const override { return p_.product->weights(); }
   bool tells_rows() const override { return false; }
   bool prepares() const override { return p_.product->prepares(); }
+  // Inputs whose memory output 0 may take over, as OpDef::in_place_inputs.
+  uint32_t in_place_inputs() const;
   StatusOr<std::shared_ptr<const void>> Prepare(
       const KernelContext& c) const override;
   Status RunPrepared(KernelContext& c, const void* prepared,

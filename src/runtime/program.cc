@@ -254,6 +254,18 @@ class Writer {
 
 }  // namespace
 
+Status BindCall(Call& call) {
+  if (call.kernel) return OkStatus();
+  HR_ASSIGN_OR_RETURN(call.kernel, BindKernel(*call.op));
+  return OkStatus();
+}
+
+void BindStateful(Program& p) {
+  for (Call& call : p.calls) {
+    if (call.op->def().is_stateful) BindCall(call).IgnoreError();
+  }
+}
+
 StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
                               absl::Span<const Edge> fetches,
                               absl::Span<Node* const> targets,

@@ -44,6 +44,12 @@ struct Program {
   }
 };
 
+// Binds the call's kernel unless it is bound; BindKernel's errors.
+Status BindCall(Call& call);
+// Binds kernels with state, which the programs that are copied from this one
+// then share. What has no kernel is reported when all are bound.
+void BindStateful(Program& p);
+
 // The part of `graph` that fetches and targets need when `feeds` are given,
 // calls of functions (found in `library`, else process-wide) written out in
 // place. InvalidArgument for cycles and for placeholders that are not fed.

@@ -2,7 +2,6 @@
 // the way back of a network would else keep several tensors that all follow
 // from one. Runs before the fusing pass, which takes the copies in.
 #include "absl/container/flat_hash_map.h"
-#include "op/registry.h"
 #include "runtime/program.h"
 
 namespace headrace {
@@ -53,15 +52,14 @@ class Recomputer {
   }
 
  private:
-  // True when the call may be part of a fused one.
+  // True when the call may be part of a fused one. Its kernel is bound.
   bool MayFuse(int i) {
-    const Call& call = p_.calls[i];
+    Call& call = p_.calls[i];
     if (call.effect || call.outputs.size() != 1) return false;
     const ProgramValue& out = p_.values[call.outputs[0]];
     if (!out.shape.fully_known() || !IsPlain(out.dtype)) return false;
     if (!call.op->def().in_place_inputs) return false;
-    StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(*call.op);
-    return kernel.ok() && (*kernel)->elementwise() != nullptr;
+    return BindCall(call).ok() && call.kernel->elementwise() != nullptr;
   }
 
   void FindUses() {

@@ -203,13 +203,11 @@ void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims) {
   });
 }
 
-absl::InlinedVector<int64_t, 8> RowMajorStrides(const Shape& shape) {
-  absl::InlinedVector<int64_t, 8> strides(shape.rank());
+absl::InlinedVector<int64_t, 8> RowMajorStrides(
+    absl::Span<const int64_t> dims) {
+  absl::InlinedVector<int64_t, 8> strides(dims.size());
   int64_t step = 1;
-  for (int i = shape.rank() - 1; i >= 0; --i) {
-    strides[i] = step;
-    step *= shape[i];
-  }
+  for (size_t i = dims.size(); i-- > 0; step *= dims[i]) strides[i] = step;
   return strides;
 }
 

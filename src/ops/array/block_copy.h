@@ -23,8 +23,8 @@ using BlockDims = absl::InlinedVector<BlockDim, 8>;
 // buffer, and the two must not overlap. Works for object elements as well.
 void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims);
 
-// Row-major strides of `shape` (fully known), in elements.
-absl::InlinedVector<int64_t, 8> RowMajorStrides(const Shape& shape);
+// Row-major strides of `dims` (all known), in elements.
+absl::InlinedVector<int64_t, 8> RowMajorStrides(absl::Span<const int64_t> dims);
 
 // Copies `n` consecutive elements.
 void CopyRun(DType dtype, const void* from, void* to, int64_t n);

@@ -45,8 +45,8 @@ Status BroadcastToRule(ShapeContext& c) {
 Status BroadcastTo(KernelContext& c) {
   const Tensor& in = c.input(0);
   Tensor& out = c.output(0);
-  const auto from = RowMajorStrides(in.shape());
-  const auto to = RowMajorStrides(out.shape());
+  const auto from = RowMajorStrides(in.shape().dims());
+  const auto to = RowMajorStrides(out.shape().dims());
   const int extra = out.rank() - in.rank();
   BlockDims dims;
   for (int i = 0; i < out.rank(); ++i) {

@@ -98,7 +98,7 @@ struct Border {
 };
 Border BorderOf(const Shape& padded, const Tensor& paddings, int d, bool after,
                 int64_t offset) {
-  const auto strides = RowMajorStrides(padded);
+  const auto strides = RowMajorStrides(padded.dims());
   Border b;
   for (int k = 0; k < padded.rank(); ++k) {
     const int64_t before = paddings.IntAt(2 * k);
@@ -127,8 +127,8 @@ Border BorderOf(const Shape& padded, const Tensor& paddings, int d, bool after,
 void CopyInside(const Tensor& paddings, Tensor& padded, const Tensor* in,
                 Tensor* out) {
   const Shape& inner = in ? in->shape() : out->shape();
-  const auto dense = RowMajorStrides(inner);
-  const auto strides = RowMajorStrides(padded.shape());
+  const auto dense = RowMajorStrides(inner.dims());
+  const auto strides = RowMajorStrides(padded.shape().dims());
   int64_t first = 0;
   BlockDims dims;
   for (int k = 0; k < inner.rank(); ++k) {

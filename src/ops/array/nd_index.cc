@@ -24,7 +24,7 @@ std::vector<int64_t> PlaceOffsets(const Tensor& indices, const Shape& shape,
   const int last = indices.rank() - 1;
   const int64_t depth = indices.dim(last);
   const int64_t n = indices.shape().Product(0, last);
-  const auto strides = RowMajorStrides(shape);
+  const auto strides = RowMajorStrides(shape.dims());
   std::vector<int64_t> offsets(n);
   DispatchDType(indices.dtype(), NdIndexTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;

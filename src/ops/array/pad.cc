@@ -65,7 +65,7 @@ Status PadRule(ShapeContext& c) {
 // earlier ones.
 void FillBorder(Tensor& out, const Shape& in, const Tensor& paddings,
                 const void* value) {
-  const auto strides = RowMajorStrides(out.shape());
+  const auto strides = RowMajorStrides(out.shape().dims());
   int64_t inside = 0;  // the first element inside all dimensions before d
   for (int d = 0; d < in.rank(); ++d) {
     const int64_t before = paddings.IntAt(2 * d);
@@ -92,8 +92,8 @@ Status PadWith(KernelContext& c, const void* value) {
     }
   }
   FillBorder(out, in.shape(), paddings, value);
-  const auto from = RowMajorStrides(in.shape());
-  const auto to = RowMajorStrides(out.shape());
+  const auto from = RowMajorStrides(in.shape().dims());
+  const auto to = RowMajorStrides(out.shape().dims());
   BlockDims dims;
   int64_t first = 0;
   for (int i = 0; i < in.rank(); ++i) {

@@ -10,7 +10,7 @@ namespace {
 void CopyReversed(const Tensor& in, Tensor& out,
                   absl::Span<const bool> backwards) {
   if (in.num_elements() == 0) return;
-  const auto strides = RowMajorStrides(in.shape());
+  const auto strides = RowMajorStrides(in.shape().dims());
   BlockDims dims;
   int64_t first = 0;
   for (int i = 0; i < in.rank(); ++i) {
@@ -144,7 +144,7 @@ Status ReverseSequence(KernelContext& c) {
     }
   }
   if (in.num_elements() == 0) return OkStatus();
-  const auto strides = RowMajorStrides(in.shape());
+  const auto strides = RowMajorStrides(in.shape().dims());
   const int64_t rows = in.dim(batch), step = strides[seq];
   const double cost =
       0.5 * static_cast<double>(in.num_elements()) / static_cast<double>(rows);

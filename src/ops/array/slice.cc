@@ -71,8 +71,8 @@ Status SliceRule(ShapeContext& c) {
 Status Slice(KernelContext& c) {
   const Tensor &in = c.input(0), &begin = c.input(1);
   Tensor& out = c.output(0);
-  const auto from = RowMajorStrides(in.shape());
-  const auto to = RowMajorStrides(out.shape());
+  const auto from = RowMajorStrides(in.shape().dims());
+  const auto to = RowMajorStrides(out.shape().dims());
   BlockDims dims;
   int64_t first = 0;
   for (int i = 0; i < in.rank(); ++i) {

@@ -153,7 +153,8 @@ struct Phase {
 };
 Phase PhaseOf(const Shape& space, const Shape& batch, const Sizes& block,
               const Sizes& pads, int64_t number) {
-  const auto s = RowMajorStrides(space), t = RowMajorStrides(batch);
+  const auto s = RowMajorStrides(space.dims()),
+             t = RowMajorStrides(batch.dims());
   const int m = static_cast<int>(block.size());
   Phase p;
   p.batch = number * space[0] * t[0];

@@ -117,8 +117,8 @@ int64_t FirstElement(const StridedView& view,
 // `value` broadcast to `shape`.
 StatusOr<Tensor> Spread(const Tensor& value, const Shape& shape) {
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(value.dtype(), shape));
-  const auto from = RowMajorStrides(value.shape());
-  const auto to = RowMajorStrides(shape);
+  const auto from = RowMajorStrides(value.shape().dims());
+  const auto to = RowMajorStrides(shape.dims());
   const int extra = shape.rank() - value.rank();
   BlockDims dims;
   for (int i = 0; i < shape.rank(); ++i) {
@@ -208,7 +208,7 @@ Shape UnknownSliceShape(const SliceMasks& masks, int num_indices,
 
 void CopyOutOfView(const StridedView& view, const Tensor& from, Tensor& to) {
   if (to.num_elements() == 0) return;
-  const auto strides = RowMajorStrides(from.shape());
+  const auto strides = RowMajorStrides(from.shape().dims());
   BlockDims dims(view.size.size());
   int64_t step = 1;
   for (size_t i = dims.size(); i-- > 0;) {
@@ -226,7 +226,7 @@ Status CopyIntoView(const StridedView& view, const Tensor& value, Tensor& to) {
                            " into final shape ", view.result);
   }
   if (view.num_elements() == 0) return OkStatus();
-  const auto strides = RowMajorStrides(to.shape());
+  const auto strides = RowMajorStrides(to.shape().dims());
   BlockDims dims;
   if (value.num_elements() == 1) {
     for (size_t i = 0; i < view.size.size(); ++i) {

@@ -52,8 +52,8 @@ Status TileRule(ShapeContext& c) {
 Status Tile(KernelContext& c) {
   const Tensor& in = c.input(0);
   Tensor& out = c.output(0);
-  const auto from = RowMajorStrides(in.shape());
-  const auto to = RowMajorStrides(out.shape());
+  const auto from = RowMajorStrides(in.shape().dims());
+  const auto to = RowMajorStrides(out.shape().dims());
   BlockDims dims;
   for (int i = 0; i < in.rank(); ++i) {
     if (in.dim(i) == 0) return OkStatus();

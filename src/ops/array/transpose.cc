@@ -66,8 +66,8 @@ Status Transpose(KernelContext& c) {
   const Tensor& in = c.input(0);
   Tensor& out = c.output(0);
   HR_ASSIGN_OR_RETURN(Permutation p, ReadPermutation(c.input(1), in.rank()));
-  const auto from = RowMajorStrides(in.shape());
-  const auto to = RowMajorStrides(out.shape());
+  const auto from = RowMajorStrides(in.shape().dims());
+  const auto to = RowMajorStrides(out.shape().dims());
   BlockDims dims;
   for (int i = 0; i < out.rank(); ++i) {
     dims.push_back({out.dim(i), from[p[i]], to[i]});

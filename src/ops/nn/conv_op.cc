@@ -102,6 +102,7 @@ class ForwardConv : public ProductKernel {
         direct_(dtype == DType::kFloat && !attrs_.channels_first) {}
 
   bool tells_rows() const override { return direct_; }
+  bool hands_rows() const override { return direct_; }
   bool prepares() const override { return direct_; }
 
   StatusOr<std::shared_ptr<const void>> Prepare(
@@ -120,22 +121,26 @@ class ForwardConv : public ProductKernel {
     if (out.num_elements() == 0) return OkStatus();
     if (!direct_) return RunMoved(c, g);
     const float *x = c.input(0).data<float>(), *f = c.input(1).data<float>();
-    auto told = [&](int64_t begin, int64_t end) {
-      if (tail) tail->done(begin, end);
+    auto told = [&](int64_t begin, int64_t end, const float* pixels) {
+      if (tail) tail->done(begin, end, pixels);
     };
     const ConvPixelsDone done(told);
+    const bool hands = tail && tail->hands;
     if (!Empty(c)) {
+      float* y = hands ? nullptr : out.data<float>();
       const auto* conv = static_cast<const PreparedConv*>(prepared);
-      bool made =
-          conv && conv->Run(g, x, f, out.data<float>(), tail ? &done : nullptr);
+      bool made = conv && conv->Run(g, x, f, y, tail ? &done : nullptr);
       if (!made && tail) {
-        HR_ASSIGN_OR_RETURN(made,
-                            DnnlConvForward(g, x, f, out.data<float>(), &done));
+        HR_ASSIGN_OR_RETURN(made, DnnlConvForward(g, x, f, y, &done));
       }
       if (made) return OkStatus();
     }
-    HR_RETURN_IF_ERROR(ConvForward(out.dtype(), g, x, f, out.raw()));
-    told(0, g.batch * g.out_pixels());
+    Tensor y = out;
+    if (hands) {
+      HR_ASSIGN_OR_RETURN(y, c.Temporary(out.dtype(), out.shape()));
+    }
+    HR_RETURN_IF_ERROR(ConvForward(out.dtype(), g, x, f, y.raw()));
+    told(0, g.batch * g.out_pixels(), y.data<float>());
     return OkStatus();
   }
 

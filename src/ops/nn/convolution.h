@@ -40,8 +40,10 @@ Status ConvBackwardInput(DType dtype, const ConvGeometry& g, const void* filter,
 Status ConvBackwardFilter(DType dtype, const ConvGeometry& g, const void* x,
                           const void* dy, void* dfilter);
 
-// Called for pixels [begin, end) of all images' outputs once they are made.
-using ConvPixelsDone = absl::FunctionRef<void(int64_t begin, int64_t end)>;
+// Called for pixels [begin, end) of all images' outputs once they are made;
+// `pixels`: the first of them.
+using ConvPixelsDone =
+    absl::FunctionRef<void(int64_t begin, int64_t end, const float* pixels)>;
 
 // A forward convolution by oneDNN of float with its filter prepared, for many
 // runs. Immutable.
@@ -52,12 +54,14 @@ class PreparedConv {
   static StatusOr<std::shared_ptr<const PreparedConv>> Make(
       const ConvGeometry& g, const float* filter);
   // False when `g` is not what it was made for or oneDNN failed. `filter`: as
-  // in Make.
+  // in Make. Without `y`, pixels are made in memory that holds them only until
+  // `done` returns.
   virtual bool Run(const ConvGeometry& g, const float* x, const float* filter,
                    float* y, const ConvPixelsDone* done) const = 0;
 };
 
-// The same by oneDNN, for float. False when it has no such convolution.
+// The same by oneDNN, for float. False when it has no such convolution. Forward
+// as PreparedConv::Run.
 StatusOr<bool> DnnlConvForward(const ConvGeometry& g, const float* x,
                                const float* filter, float* y,
                                const ConvPixelsDone* done);

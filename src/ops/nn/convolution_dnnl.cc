@@ -127,40 +127,61 @@ class DnnlPreparedConv : public PreparedConv {
   bool Run(const ConvGeometry& g, const float* x, const float* filter, float* y,
            const ConvPixelsDone* done) const override {
     if (!Same(g, geometry_)) return false;
-    const bool whole = tasks_.channel_parts() == 1;
-    const bool made = RunTasks(tasks_, [&](int64_t i) {
-      RunTask(i, x, filter, y);
-      if (!done || !whole) return;
+    if (tasks_.channel_parts() > 1) return RunParts(x, filter, y, done);
+    return RunTasks(tasks_, [&](int64_t i) {
       const ConvTask& t = tasks_.tasks[i];
+      Tensor room;
+      float* made = y ? y + t.y_at : RoomFor(i, &room);
+      Execute(i, x, filter, made);
+      if (!done) return;
       const int64_t first = t.y_at / g.out_channels;
-      (*done)(first, first + t.geometry.batch * t.geometry.out_pixels());
+      (*done)(first, first + t.geometry.batch * t.geometry.out_pixels(), made);
     });
-    if (made && done && !whole) {
-      ParallelFor(g.batch * g.out_pixels(), g.out_channels * 0.3, *done);
+  }
+
+ private:
+  // Pixels are complete only when all parts of the channels are.
+  bool RunParts(const float* x, const float* filter, float* y,
+                const ConvPixelsDone* done) const {
+    const int64_t pixels = geometry_.batch * geometry_.out_pixels();
+    const int64_t channels = geometry_.out_channels;
+    Tensor whole;
+    if (y == nullptr) {
+      auto r = Tensor::Allocate(DType::kFloat, Shape{pixels, channels});
+      if (!r.ok()) return false;
+      whole = *std::move(r);
+      y = whole.data<float>();
+    }
+    const bool made = RunTasks(tasks_, [&](int64_t i) {
+      Tensor room;
+      float* part = RoomFor(i, &room);
+      Execute(i, x, filter, part);
+      Place(tasks_.tasks[i], part, channels, y);
+    });
+    if (made && done) {
+      ParallelFor(pixels, channels * 0.3, [&](int64_t begin, int64_t end) {
+        (*done)(begin, end, y + begin * channels);
+      });
     }
     return made;
   }
 
- private:
-  void RunTask(int64_t i, const float* x, const float* filter, float* y) const {
+  // Memory for what task i makes, in *room.
+  float* RoomFor(int64_t i, Tensor* room) const {
+    auto r = ConvRoom(primitives_[i]->y);
+    if (!r.ok()) throw std::bad_alloc();
+    *room = *std::move(r);
+    return static_cast<float*>(room->raw());
+  }
+
+  void Execute(int64_t i, const float* x, const float* filter,
+               float* made) const {
     const ConvTask& t = tasks_.tasks[i];
     const ConvPrimitive& p = *primitives_[i];
-    const bool apart = tasks_.channel_parts() > 1;
-    Tensor room;
-    void* made = y + t.y_at;
-    if (apart) {
-      auto r = ConvRoom(p.y);
-      if (!r.ok()) throw std::bad_alloc();
-      room = *std::move(r);
-      made = room.raw();
-    }
     ExecuteConv(
         p, {{DNNL_ARG_SRC, ConvMemory(p.x, x + t.x_at)},
             {DNNL_ARG_WEIGHTS, ConvMemory(p.filter, packed_.Of(i, t, filter))},
             {DNNL_ARG_DST, ConvMemory(p.y, made)}});
-    if (apart) {
-      Place(t, static_cast<const float*>(made), geometry_.out_channels, y);
-    }
   }
 
   const ConvGeometry geometry_;

@@ -103,7 +103,7 @@ class FusedConv : public Kernel {
     Epilogue epilogue = epilogue_;
     HR_RETURN_IF_ERROR(epilogue.SetArguments(Arguments(c), g.out_channels));
     float* y = c.out<float>(0);
-    auto apply = [&](int64_t begin, int64_t end) {
+    auto apply = [&](int64_t begin, int64_t end, const float*) {
       epilogue.Apply(y + begin * g.out_channels, end - begin, g.out_channels);
     };
     if (c.output(0).num_elements() == 0) return OkStatus();
@@ -115,7 +115,7 @@ class FusedConv : public Kernel {
       if (made) return OkStatus();
     }
     HR_RETURN_IF_ERROR(ConvForward(DType::kFloat, g, x.raw(), filter.raw(), y));
-    apply(0, g.batch * g.out_pixels());
+    apply(0, g.batch * g.out_pixels(), y);
     return OkStatus();
   }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ops/math/loops/strided.h"
+#include "ops/array/block_copy.h"
 
 namespace headrace {
 
@@ -155,19 +155,20 @@ StatusOr<Tensor> ChannelsLast(const Tensor& t) {
   for (int i = 2; i < t.rank(); ++i) s.AddDim(t.dim(i));
   s.AddDim(channels);
   HR_ASSIGN_OR_RETURN(Tensor out, Tensor::Allocate(t.dtype(), s));
-  CopyStrided({batch, inner, channels}, static_cast<int>(DTypeSize(t.dtype())),
-              t.raw(), {channels * inner, 1, inner}, out.raw(),
-              {channels * inner, channels, 1});
+  CopyBlock(t.dtype(), t.raw(), out.raw(),
+            {{batch, channels * inner, channels * inner},
+             {inner, 1, channels},
+             {channels, inner, 1}});
   return out;
 }
 
 Status ChannelsFirstInto(const Tensor& last, const Tensor& first) {
   const int64_t batch = first.dim(0), channels = first.dim(1);
   const int64_t inner = first.shape().Product(2, first.rank());
-  CopyStrided({batch, channels, inner},
-              static_cast<int>(DTypeSize(first.dtype())), last.raw(),
-              {channels * inner, 1, channels}, first.raw(),
-              {channels * inner, inner, 1});
+  CopyBlock(first.dtype(), last.raw(), first.raw(),
+            {{batch, channels * inner, channels * inner},
+             {channels, 1, inner},
+             {inner, channels, 1}});
   return OkStatus();
 }
 

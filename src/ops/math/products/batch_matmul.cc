@@ -1,6 +1,7 @@
 // BatchMatMul and its later forms: products of the last two dimensions, over
 // batch dimensions that V2 and V3 broadcast.
 #include "op/op.h"
+#include "ops/array/block_copy.h"
 #include "ops/math/products/gemm.h"
 
 namespace headrace {
@@ -54,27 +55,16 @@ Status BatchMatMulShape(ShapeContext& c) {
   return OkStatus();
 }
 
-// Which matrix of `s` each of the batch's products uses.
-void SetOffsets(const Shape& s, const Shape& batch, int64_t matrix,
-                int64_t GemmOffsets::*field, absl::Span<GemmOffsets> offsets) {
-  const int rank = batch.rank(), skip = rank - (s.rank() - 2);
-  absl::InlinedVector<int64_t, 6> strides(rank, 0);
-  int64_t stride = matrix;
-  for (int i = rank; i-- > skip;) {
-    if (s[i - skip] != 1) strides[i] = stride;
-    stride *= s[i - skip];
+// The steps of `s` from matrix to matrix along the batch dimensions; 0 along
+// those that it is broadcast over.
+absl::InlinedVector<int64_t, 8> BatchStrides(const Shape& s, int batch_rank) {
+  absl::InlinedVector<int64_t, 8> strides = RowMajorStrides(s.dims());
+  strides.resize(s.rank() - 2);
+  for (int i = 0; i + 2 < s.rank(); ++i) {
+    if (s[i] == 1) strides[i] = 0;
   }
-  absl::InlinedVector<int64_t, 6> at(rank, 0);
-  int64_t offset = 0;
-  for (GemmOffsets& o : offsets) {
-    o.*field = offset;
-    for (int i = rank; i-- > 0;) {
-      offset += strides[i];
-      if (++at[i] < batch[i]) break;
-      offset -= strides[i] * batch[i];
-      at[i] = 0;
-    }
-  }
+  strides.insert(strides.begin(), batch_rank - (s.rank() - 2), 0);
+  return strides;
 }
 
 StatusOr<Tensor> Conjugated(const Tensor& t) {
@@ -128,14 +118,12 @@ Status RunBatchMatMul(KernelContext& c) {
   const int64_t k = x.dim(ax ? rx - 2 : rx - 1);
   const GemmDims d = GemmDims::Dense(m, n, k, ax, ay);
   const Shape batch = out.shape().Sub(0, -2);
-  const int64_t count = batch.num_elements();
-  if (count == 1) {
+  if (batch.num_elements() == 1) {
     return Gemm(out.dtype(), d, x.raw(), y.raw(), out.raw());
   }
-  std::vector<GemmOffsets> offsets(count);
-  SetOffsets(x.shape(), batch, m * k, &GemmOffsets::a, absl::MakeSpan(offsets));
-  SetOffsets(y.shape(), batch, n * k, &GemmOffsets::b, absl::MakeSpan(offsets));
-  for (int64_t i = 0; i < count; ++i) offsets[i].c = i * m * n;
+  const std::vector<GemmOffsets> offsets = BatchOffsets(
+      batch.dims(), BatchStrides(x.shape(), rank - 2),
+      BatchStrides(y.shape(), rank - 2), BatchStrides(out.shape(), rank - 2));
   return BatchGemm(out.dtype(), d, x.raw(), y.raw(), out.raw(), offsets);
 }
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
-#include "ops/math/loops/strided.h"
+#include "ops/array/block_copy.h"
 #include "ops/math/products/gemm.h"
 #include "ops/math/reductions/reduce.h"
 
 namespace headrace {
 namespace {
+
+using Sizes = absl::InlinedVector<int64_t, 8>;
 
 // A tensor under labels: one dimension for each, with its stride.
 struct View {
@@ -32,7 +34,7 @@ struct View {
 // Repeated labels become one, along the diagonal.
 View ViewOf(const Labels& labels, const Shape& shape, const void* data) {
   Sizes dims(shape.dims().begin(), shape.dims().end());
-  const Sizes strides = DenseStrides(dims);
+  const Sizes strides = RowMajorStrides(dims);
   View v;
   v.data = data;
   for (size_t i = 0; i < labels.size(); ++i) {
@@ -48,6 +50,16 @@ View ViewOf(const Labels& labels, const Shape& shape, const void* data) {
   return v;
 }
 
+// Copies all elements of a strided block to another.
+void CopyStrided(DType dtype, const Sizes& dims, const void* from,
+                 const Sizes& from_strides, void* to, const Sizes& to_strides) {
+  BlockDims block;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    block.push_back({dims[i], from_strides[i], to_strides[i]});
+  }
+  CopyBlock(dtype, from, to, std::move(block));
+}
+
 // The view's elements, dense, in the order of `labels` (all of its own).
 StatusOr<View> Gathered(const View& v, const Labels& labels, DType dtype) {
   View out;
@@ -60,11 +72,10 @@ StatusOr<View> Gathered(const View& v, const Labels& labels, DType dtype) {
     from.push_back(v.strides[at]);
     count *= v.dims[at];
   }
-  out.strides = DenseStrides(out.dims);
+  out.strides = RowMajorStrides(out.dims);
   HR_ASSIGN_OR_RETURN(out.owned, Tensor::Allocate(dtype, Shape{count}));
   out.data = out.owned.raw();
-  CopyStrided(out.dims, static_cast<int>(DTypeSize(dtype)), v.data, from,
-              out.owned.raw(), out.strides);
+  CopyStrided(dtype, out.dims, v.data, from, out.owned.raw(), out.strides);
   return out;
 }
 
@@ -87,7 +98,7 @@ Status SumAlone(View& v, const Labels& others, const Labels& out, DType dtype) {
   View sum;
   sum.labels = kept;
   sum.dims.assign(dense.dims.begin(), dense.dims.begin() + kept.size());
-  sum.strides = DenseStrides(sum.dims);
+  sum.strides = RowMajorStrides(sum.dims);
   const DType wide = LoopsForReduction(Reduction::kSum, dtype).out;
   if (wide == DType::kInvalid) {
     return Unimplemented("Einsum of ", DTypeName(dtype));
@@ -129,15 +140,22 @@ Groups GroupsOf(const View& a, const View& b, const Labels& out) {
   return g;
 }
 
-// A group of labels in a view as one dimension.
+// A group of labels in a view as one dimension: true when they lie in memory
+// like one, whose stride goes to *stride (1 when it has a single element).
 bool GroupStride(const View& v, const Labels& group, int64_t* stride) {
-  Sizes dims, strides;
-  for (int l : group) {
-    const int at = v.Find(l);
-    dims.push_back(v.dims[at]);
-    strides.push_back(v.strides[at]);
+  int64_t next = -1;  // what the next stride outwards must be
+  *stride = 1;
+  for (size_t i = group.size(); i-- > 0;) {
+    const int at = v.Find(group[i]);
+    if (v.dims[at] == 1) continue;
+    if (next < 0) {
+      *stride = v.strides[at];
+    } else if (v.strides[at] != next) {
+      return false;
+    }
+    next = v.strides[at] * v.dims[at];
   }
-  return Collapse(dims, strides, stride);
+  return true;
 }
 
 int64_t GroupSize(const View& v, const Labels& group) {
@@ -162,17 +180,16 @@ Status Arrange(View& v, const Groups& g, const Labels& rows,
   return OkStatus();
 }
 
-void SetOffsets(const View& v, const Labels& batch, int64_t GemmOffsets::*field,
-                std::vector<GemmOffsets>& offsets) {
-  for (size_t i = 0; i < offsets.size(); ++i) {
-    int64_t rest = static_cast<int64_t>(i), at = 0;
-    for (size_t d = batch.size(); d-- > 0;) {
-      const int p = v.Find(batch[d]);
-      at += rest % v.dims[p] * v.strides[p];
-      rest /= v.dims[p];
-    }
-    offsets[i].*field = at;
-  }
+// The view's sizes and strides along those labels.
+Sizes SizesOf(const View& v, const Labels& labels) {
+  Sizes sizes;
+  for (int l : labels) sizes.push_back(v.dims[v.Find(l)]);
+  return sizes;
+}
+Sizes StridesOf(const View& v, const Labels& labels) {
+  Sizes strides;
+  for (int l : labels) strides.push_back(v.strides[v.Find(l)]);
+  return strides;
 }
 
 // Nothing is summed and nothing stretched: element by element.
@@ -188,10 +205,8 @@ Status Multiply(const View& a, const View& b, const Groups& g, const View& c,
     for (int64_t i = 0; i < n; ++i) to[i] = static_cast<T>(to[i] * by[i]);
   });
   if (!known) return Unimplemented("Einsum of ", DTypeName(dtype));
-  Sizes to;
-  for (int l : g.batch) to.push_back(c.strides[c.Find(l)]);
-  CopyStrided(x.dims, static_cast<int>(DTypeSize(dtype)), x.data, x.strides,
-              const_cast<void*>(c.data), to);
+  CopyStrided(dtype, x.dims, x.data, x.strides, const_cast<void*>(c.data),
+              StridesOf(c, g.batch));
   return OkStatus();
 }
 
@@ -220,7 +235,7 @@ Status Product(View a, View b, View c, DType dtype) {
       made.dims.push_back(c.dims[c.Find(l)]);
       count *= made.dims.back();
     }
-    made.strides = DenseStrides(made.dims);
+    made.strides = RowMajorStrides(made.dims);
     HR_ASSIGN_OR_RETURN(made.owned, Tensor::Allocate(dtype, Shape{count}));
     made.data = made.owned.raw();
     GroupStride(made, g.m, &row);
@@ -232,17 +247,14 @@ Status Product(View a, View b, View c, DType dtype) {
   d.c_row = row;
   HR_RETURN_IF_ERROR(Arrange(a, g, g.m, g.k, dtype, &d.a_row, &d.a_col));
   HR_RETURN_IF_ERROR(Arrange(b, g, g.k, g.n, dtype, &d.b_row, &d.b_col));
-  std::vector<GemmOffsets> offsets(GroupSize(a, g.batch));
-  SetOffsets(a, g.batch, &GemmOffsets::a, offsets);
-  SetOffsets(b, g.batch, &GemmOffsets::b, offsets);
-  SetOffsets(made, g.batch, &GemmOffsets::c, offsets);
-  void* to = const_cast<void*>(made.data);
-  HR_RETURN_IF_ERROR(BatchGemm(dtype, d, a.data, b.data, to, offsets));
+  const std::vector<GemmOffsets> offsets =
+      BatchOffsets(SizesOf(a, g.batch), StridesOf(a, g.batch),
+                   StridesOf(b, g.batch), StridesOf(made, g.batch));
+  HR_RETURN_IF_ERROR(BatchGemm(dtype, d, a.data, b.data,
+                               const_cast<void*>(made.data), offsets));
   if (made.data == c.data) return OkStatus();
-  Sizes strides;
-  for (int l : made.labels) strides.push_back(c.strides[c.Find(l)]);
-  CopyStrided(made.dims, static_cast<int>(DTypeSize(dtype)), made.data,
-              made.strides, const_cast<void*>(c.data), strides);
+  CopyStrided(dtype, made.dims, made.data, made.strides,
+              const_cast<void*>(c.data), StridesOf(c, made.labels));
   return OkStatus();
 }
 
@@ -261,12 +273,7 @@ Status Contract(absl::Span<const Tensor* const> inputs,
   View a = ViewOf(labels[0], inputs[0]->shape(), inputs[0]->raw());
   if (inputs.size() == 1) {
     HR_RETURN_IF_ERROR(SumAlone(a, {}, c.labels, dtype));
-    Sizes dims, from;
-    for (int l : c.labels) {
-      dims.push_back(a.dims[a.Find(l)]);
-      from.push_back(a.strides[a.Find(l)]);
-    }
-    CopyStrided(dims, static_cast<int>(DTypeSize(dtype)), a.data, from,
+    CopyStrided(dtype, SizesOf(a, c.labels), a.data, StridesOf(a, c.labels),
                 out.raw(), c.strides);
     return OkStatus();
   }

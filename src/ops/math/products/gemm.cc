@@ -386,6 +386,30 @@ Status Gemm(const GemmDims& dims, const float* a, const float* b, float* c,
   return Product<float>(dims, a, b, c, &done).Run();
 }
 
+std::vector<GemmOffsets> BatchOffsets(absl::Span<const int64_t> dims,
+                                      absl::Span<const int64_t> a,
+                                      absl::Span<const int64_t> b,
+                                      absl::Span<const int64_t> c,
+                                      GemmOffsets first) {
+  int64_t count = 1;
+  for (int64_t d : dims) count *= d;
+  std::vector<GemmOffsets> offsets(count);
+  absl::InlinedVector<int64_t, 8> at(dims.size(), 0);
+  GemmOffsets now = first;
+  for (GemmOffsets& o : offsets) {
+    o = now;
+    for (size_t i = dims.size(); i-- > 0;) {
+      const int64_t turn = ++at[i] < dims[i] ? 1 : 1 - dims[i];
+      now.a += turn * a[i];
+      now.b += turn * b[i];
+      now.c += turn * c[i];
+      if (turn == 1) break;
+      at[i] = 0;
+    }
+  }
+  return offsets;
+}
+
 Status BatchGemm(DType dtype, const GemmDims& dims, const void* a,
                  const void* b, void* c, absl::Span<const GemmOffsets> batch) {
   const int64_t size = DTypeSize(dtype);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
@@ -32,6 +33,15 @@ struct GemmDims {
 struct GemmOffsets {
   int64_t a = 0, b = 0, c = 0;
 };
+
+// The offsets of all products of a batch with the dimensions `dims`, in
+// row-major order: `first`, and from there on the strides (one a dimension of
+// the batch, in elements; 0 where an operand is broadcast) of each operand.
+std::vector<GemmOffsets> BatchOffsets(absl::Span<const int64_t> dims,
+                                      absl::Span<const int64_t> a,
+                                      absl::Span<const int64_t> b,
+                                      absl::Span<const int64_t> c,
+                                      GemmOffsets first = {});
 
 // Called for rows [begin, end) of C once they are complete, perhaps from
 // several threads at once.

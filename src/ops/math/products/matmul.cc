@@ -119,8 +119,11 @@ class MatMulKernel : public ProductKernel {
     if (tail == nullptr) {
       return Gemm(a.dtype(), d, a.raw(), b, c.output(0).raw());
     }
-    return Gemm(d, a.data<float>(), static_cast<const float*>(b),
-                c.output(0).data<float>(), tail->done);
+    float* y = c.output(0).data<float>();
+    return Gemm(d, a.data<float>(), static_cast<const float*>(b), y,
+                [&](int64_t begin, int64_t end) {
+                  tail->done(begin, end, y + begin * d.n);
+                });
   }
 
   double Cost(absl::Span<Tensor* const> in) const override {

@@ -3,12 +3,13 @@
 // Transpose would make are saved; the loops take any strides.
 #include "absl/strings/str_join.h"
 #include "op/op.h"
+#include "ops/array/block_copy.h"
 #include "ops/math/products/gemm.h"
 
 namespace headrace {
 namespace {
 
-using Dims = absl::InlinedVector<int64_t, 6>;
+using Dims = absl::InlinedVector<int64_t, 8>;
 
 // How an operand is looked at: index `index` of dimension `axis` (if that is
 // not -1), then the dimensions in the order `order` (if that is not empty).
@@ -62,13 +63,6 @@ StatusOr<Dims> DimsOf(const Look& look, const Shape& s) {
   return dims;
 }
 
-Dims DenseStrides(absl::Span<const int64_t> dims) {
-  Dims strides(dims.size());
-  int64_t stride = 1;
-  for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) strides[i] = stride;
-  return strides;
-}
-
 Status ViewedShape(ShapeContext& c) {
   if (!c.input(0).known_rank() || !c.input(1).known_rank()) return OkStatus();
   HR_ASSIGN_OR_RETURN(Dims x, DimsOf(LookOf(c.op(), 'x'), c.input(0)));
@@ -113,7 +107,7 @@ struct View {
 StatusOr<View> ViewOf(const Look& look, const Shape& s, bool adjoint) {
   View v;
   HR_ASSIGN_OR_RETURN(v.dims, DimsOf(look, s));
-  v.strides = DenseStrides(s.dims());
+  v.strides = RowMajorStrides(s.dims());
   if (look.axis >= 0) {
     v.offset = look.index * v.strides[look.axis];
     v.strides.erase(v.strides.begin() + look.axis);
@@ -131,7 +125,7 @@ StatusOr<View> ViewOf(const Look& look, const Shape& s, bool adjoint) {
 View OutputView(const Shape& s, const std::vector<int64_t>& order) {
   View v;
   v.dims.assign(s.dims().begin(), s.dims().end());
-  v.strides = DenseStrides(v.dims);
+  v.strides = RowMajorStrides(v.dims);
   const Dims dims = v.dims, strides = v.strides;
   for (size_t i = 0; i < order.size(); ++i) {
     v.dims[order[i]] = dims[i];
@@ -172,21 +166,13 @@ Status ViewedProduct::Run(KernelContext& c) {
   d.b_row = y.stride(2);
   d.b_col = y.stride(1);
   d.c_row = z.stride(2);
-  std::vector<GemmOffsets> offsets(out.num_elements() / (d.m * d.n));
-  const int batch = static_cast<int>(z.dims.size()) - 2;
-  Dims at(batch, 0);
-  GemmOffsets now{x.offset, y.offset, 0};
-  for (GemmOffsets& o : offsets) {
-    o = now;
-    for (int i = batch; i-- > 0;) {
-      const int64_t turn = ++at[i] < z.dims[i] ? 1 : 1 - z.dims[i];
-      now.a += turn * x.strides[i];
-      now.b += turn * y.strides[i];
-      now.c += turn * z.strides[i];
-      if (turn == 1) break;
-      at[i] = 0;
-    }
-  }
+  const size_t batch = z.dims.size() - 2;
+  auto steps = [batch](const View& v) {
+    return absl::MakeSpan(v.strides).first(batch);
+  };
+  const std::vector<GemmOffsets> offsets =
+      BatchOffsets(absl::MakeSpan(z.dims).first(batch), steps(x), steps(y),
+                   steps(z), {x.offset, y.offset, 0});
   return BatchGemm(out.dtype(), d, c.input(0).raw(), c.input(1).raw(),
                    out.raw(), offsets);
 }
