@@ -116,16 +116,7 @@ StatusOr<std::shared_ptr<Resource>> ResourceOf(const Tensor& handle,
   if (manager == nullptr) {
     return FailedPrecondition("no resources in this run: ", h.name);
   }
-  StatusOr<std::shared_ptr<Resource>> found =
-      manager->LookUp(h.container, h.name);
-  if (!found.ok()) {
-    return FailedPrecondition(
-        "Could not find variable ", h.name,
-        ". This could mean that the variable has been deleted. In TF1, it can "
-        "also mean the variable is uninitialized. Debug info: container=",
-        h.container, ", status error message=", found.status().message());
-  }
-  return found;
+  return manager->LookUp(h.container, h.name);
 }
 
 }  // namespace headrace

@@ -58,7 +58,7 @@ class EagerArray:
         if index >= len(self._items):
             raise _out_of_range(
                 f"Tried to read from index {index} but array size is: "
-                f"{len(self._items)}"
+                f"{len(self._items)} "
             )
         tensor = self._items[index]
         if tensor is None:
@@ -91,7 +91,7 @@ class EagerArray:
             if not self._dynamic:
                 raise _out_of_range(
                     f"Tried to write to index {index} but array is not resizeable and "
-                    f"size is: {len(self._items)}"
+                    f"size is: {len(self._items)} "
                 )
             self._items += [None] * (index + 1 - len(self._items))
         value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
@@ -100,7 +100,7 @@ class EagerArray:
                 None,
                 None,
                 f"TensorArray dtype is {self._dtype.name} but Op is trying to write "
-                f"dtype {value.dtype.name}",
+                f"dtype {value.dtype.name} ",
             )
         self._check_shape(value.shape)
         self._items[index] = value
@@ -127,7 +127,9 @@ class EagerArray:
 
         items = self._all()
         if not items:
-            shape = [0] + self._element_shape.as_list()
+            shape = [0]
+            if self._element_shape.rank is not None:
+                shape += self._element_shape.as_list()
             result = array_ops.zeros(shape, self._dtype)
         else:
             result = array_ops.stack(list(items))

@@ -5,6 +5,7 @@ import copy
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.execution import get_static_value
+from headrace.framework.name_scopes import composite, graph_scope
 
 
 def _op(op, **arguments):
@@ -49,13 +50,15 @@ class ListArray:
 
     @classmethod
     def reserve(cls, dtype, size, element_shape, dynamic, infer_shape):
-        size = conversion.convert_to_tensor(size)
-        flow = _op(
-            "TensorListReserve",
-            element_shape=_shape_tensor(element_shape),
-            num_elements=size,
-            element_dtype=dtype,
-        )
+        with graph_scope(None, "TensorArrayV2") as scope:
+            size = conversion.convert_to_tensor(size)
+            flow = _op(
+                "TensorListReserve",
+                element_shape=_shape_tensor(element_shape),
+                num_elements=size,
+                element_dtype=dtype,
+                name=scope,
+            )
         number = None if dynamic else get_static_value(size)
         number = -1 if number is None else int(number)
         return cls(dtype, flow, element_shape, dynamic, infer_shape, number)
@@ -96,10 +99,12 @@ class ListArray:
         if self._infer_shape:
             self._elements.shape = known.merge_with(shape)
 
+    @composite("TensorArrayV2Size")
     def size(self, name=None):
         """The number of elements."""
         return _op("TensorListLength", input_handle=self._flow, name=name)
 
+    @composite("TensorArrayV2Read")
     def read(self, index, name=None):
         """The element at `index`."""
         return _op(
@@ -111,6 +116,7 @@ class ListArray:
             name=name,
         )
 
+    @composite("TensorArrayV2Write")
     def write(self, index, value, name=None):
         """The array with `value` at `index`."""
         value = self._value(value)
@@ -138,6 +144,7 @@ class ListArray:
             )
         return value
 
+    @composite("TensorArrayV2Stack")
     def stack(self, name=None):
         """All elements along a new first dimension."""
         return _op(
@@ -149,6 +156,7 @@ class ListArray:
             name=name,
         )
 
+    @composite("TensorArrayV2Gather")
     def gather(self, indices, name=None):
         """The elements at `indices`, stacked."""
         return _op(
@@ -160,6 +168,7 @@ class ListArray:
             name=name,
         )
 
+    @composite("TensorArrayV2Concat")
     def concat(self, name=None):
         """All elements one after the other along their first dimension."""
         shape = self.element_shape
@@ -175,6 +184,7 @@ class ListArray:
         )
         return tensor
 
+    @composite("TensorArrayUnstack")
     def unstack(self, value, name=None):
         """The array whose elements are the rows of `value`."""
         value = self._value(value)
@@ -187,6 +197,7 @@ class ListArray:
         )
         return self._with(flow)
 
+    @composite("TensorArrayScatter")
     def scatter(self, indices, value, name=None):
         """The array with the rows of `value` at `indices`."""
         value = self._value(value)
@@ -200,6 +211,7 @@ class ListArray:
         )
         return self._with(flow)
 
+    @composite("TensorArraySplit")
     def split(self, value, lengths, name=None):
         """The array whose elements are stretches of `value` of these lengths."""
         value = self._value(value)

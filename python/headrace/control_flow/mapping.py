@@ -18,7 +18,10 @@ def _tensors(elems):
 def _length(flat, what):
     """The number of rows: an int where it is known, else a tensor."""
     if not flat:
-        raise ValueError(f"{what}: elems must hold at least one tensor")
+        raise ValueError(
+            "elems must be a Tensor or (possibly nested) sequence of Tensors. Got [], "
+            "which does not contain any Tensors."
+        )
     for t in flat:
         if t.shape.rank == 0:
             raise ValueError(
@@ -29,7 +32,7 @@ def _length(flat, what):
     sizes = {t.shape[0] for t in flat if t.shape.rank is not None}
     known = [n for n in sizes if n is not None]
     if len(known) > 1:
-        raise ValueError(f"elems have different numbers of rows: {sorted(known)}")
+        raise ValueError(f"Dimensions {min(known)} and {max(known)} are not compatible")
     if known:
         return known[0]
     from headrace.ops import array_ops

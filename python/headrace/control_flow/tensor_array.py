@@ -43,11 +43,17 @@ def _create(
     dynamic = bool(dynamic_size)
     if flow is not None:
         return ListArray(dtype, flow, shape, dynamic, infer_shape)
-    if size is None:
-        size = 0
     if _headrace.is_eager():
+        if size is None:
+            raise ValueError(
+                "Size must be declared for TensorArrays when eager execution is enabled."
+            )
         clear = True if clear_after_read is None else bool(clear_after_read)
         return EagerArray(dtype, int(size), shape, dynamic, infer_shape, clear)
+    if size is None:
+        raise ValueError(
+            "Argument `size` must be provided if argument `flow` is not provided."
+        )
     return ListArray.reserve(dtype, size, shape, dynamic, infer_shape)
 
 

@@ -17,6 +17,11 @@ class DatasetFunction:
     """
 
     def __init__(self, func, transformation, specs, unpack=True):
+        if not callable(func):
+            raise ValueError(
+                f"Argument `func` must be a callable. Received func={func} (of type "
+                f"{type(func)})"
+            )
         self._func = func
         self._specs = specs
         self._unpack = unpack

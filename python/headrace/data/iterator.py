@@ -128,6 +128,9 @@ class NumpyIterator:
     def __init__(self, dataset):
         self._iterator = iter(dataset)
 
+    def __repr__(self):
+        return f"NumpyIterator(iterator={self._iterator})"
+
     def __iter__(self):
         return self
 

@@ -104,8 +104,8 @@ class _ZipDataset(Dataset):
                     )
                 raise TypeError(
                     "Invalid input to `zip`. Inputs are expected to be (nested) "
-                    "structures of `tf.data.Dataset` objects. Encountered object of "
-                    f"type {type(d)}."
+                    "structures of `tf.data.Dataset` objects but encountered object "
+                    f"of type {type(d)}."
                 )
         flat_datasets = nest.flatten(datasets)
         spec = nest.map_structure(lambda d: d.element_spec, datasets)
@@ -167,7 +167,10 @@ def list_files(file_pattern, shuffle, seed):
     names = raw("MatchingFiles")(pattern=pattern)
     if _headrace.is_eager() and names.shape[0] == 0:
         raise InvalidArgumentError(
-            None, None, f"No files matched pattern: {_joined(pattern)}"
+            None,
+            None,
+            "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized "
+            f"data: b'No files matched pattern: {_joined(pattern)}'",
         )
     dataset = Dataset.from_tensor_slices(names)
     if shuffle:
@@ -234,8 +237,9 @@ def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
             weights = [float(w) for w in weights]
             if len(weights) != len(datasets):
                 raise ValueError(
-                    "Invalid `weights`. The shape of `weights` should be compatible "
-                    f"with `[len(datasets)]` but is {(len(weights),)}."
+                    "Invalid `weights`. `weights` should have the same length as "
+                    f"`datasets` but got `len(weights)={len(weights)}` vs. "
+                    f"`len(datasets)={len(datasets)}`."
                 )
             kept = [(w, d) for w, d in zip(weights, datasets) if w > 0]
             if not kept:

@@ -234,9 +234,14 @@ class _PredicateDataset(_UnaryDataset):
     def __init__(self, op, name, source, predicate):
         f = DatasetFunction(predicate, name, [source.element_spec])
         if f.output != TensorSpec([], dtypes.bool):
+            joint = (
+                ", but its return type is "
+                if op == "FilterDataset"
+                else (" but its return type is")
+            )
             raise ValueError(
                 "Invalid `predicate`. `predicate` must return a `tf.bool` scalar "
-                f"tensor, but its return type is {f.output}."
+                f"tensor{joint}{f.output}."
             )
         super().__init__(
             op,

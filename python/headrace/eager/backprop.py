@@ -3,7 +3,7 @@
 import enum
 
 from headrace._load import _headrace
-from headrace.framework import conversion, nest
+from headrace.framework import conversion, dtypes, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient
 
 
@@ -142,11 +142,14 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors, "
                 "Variables or CompositeTensors to be differentiated, but received None."
             )
-        unconnected = UnconnectedGradients(unconnected_gradients)
+        unconnected = _unconnected(unconnected_gradients)
         targets = self._targets(target)
         flat_sources = self._sources(sources)
         given = self._given(output_gradients)
-        found = self._tape.gradients(targets, flat_sources, given)
+        if any(t.dtype == dtypes.string for t in targets):
+            found = [None] * len(flat_sources)  # texts have no derivative
+        else:
+            found = self._tape.gradients(targets, flat_sources, given)
         if not self._persistent:
             self._drop()
         result = [from_gradient(g) for g in found]
@@ -236,7 +239,7 @@ class GradientTape:
                 "GradientTape.jacobian of a target of unknown size is not supported"
             )
         rows = []
-        zero = UnconnectedGradients(unconnected) == UnconnectedGradients.ZERO
+        zero = _unconnected(unconnected) == UnconnectedGradients.ZERO
         for i in range(count):
             seed = array_ops.reshape(
                 math_ops.cast(array_ops.one_hot(i, count), target.dtype), target.shape
@@ -262,6 +265,8 @@ class GradientTape:
         from headrace.ops import array_ops, math_ops
 
         self._check_use()
+        for shape in (target.shape, source.shape):
+            shape.with_rank_at_least(2)
         if target.shape.rank is None or target.shape[0] is None:
             raise NotImplementedError("batch_jacobian wants a target of known shape")
         if target.shape[0] != source.shape[0]:
@@ -284,7 +289,7 @@ class GradientTape:
             if found is None:
                 if not self._persistent:
                     self._drop()
-                if UnconnectedGradients(unconnected_gradients).value == "zero":
+                if _unconnected(unconnected_gradients).value == "zero":
                     full = target.shape.concatenate(source.shape[1:])
                     return array_ops.zeros(full, source.dtype)
                 return None
@@ -293,6 +298,15 @@ class GradientTape:
             self._drop()
         stacked = array_ops.stack(columns, axis=1)
         return array_ops.reshape(stacked, target.shape.concatenate(source.shape[1:]))
+
+
+def _unconnected(value):
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise ValueError(
+            f"Unknown value for unconnected_gradients: {value!r}"
+        ) from None
 
 
 class _Stopped:

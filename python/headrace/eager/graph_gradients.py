@@ -7,6 +7,14 @@ from headrace.framework.indexed_slices import IndexedSlices, from_gradient
 from headrace.graph import stack
 
 
+def _check_graph():
+    if _headrace.is_eager():
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use "
+            "tf.GradientTape instead."
+        )
+
+
 def gradients(
     ys,
     xs,
@@ -22,11 +30,7 @@ def gradients(
     `grad_ys` are the ys' own gradients (ones where None). Nothing is sought behind
     `stop_gradients`.
     """
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "tf.gradients is not supported when eager execution is enabled. Use "
-            "tf.GradientTape instead."
-        )
+    _check_graph()
     graph = stack.current()
     unconnected = UnconnectedGradients(unconnected_gradients)
     sources = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
@@ -80,6 +84,7 @@ def hessians(ys, xs, gate_gradients=False, aggregation_method=None, name="hessia
     """For each x of `xs` the matrix of second derivatives of the sum of `ys`."""
     from headrace.ops import array_ops
 
+    _check_graph()
     made = []
     with stack.current().name_scope(name or "hessians"):
         firsts = gradients(ys, xs, None, "gradients", gate_gradients)

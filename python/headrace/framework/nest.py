@@ -183,11 +183,11 @@ def _assert_same(a, b, check_types, expand, whole):
         shown, other = (a, b) if nested_a else (b, a)
         raise ValueError(
             "The two structures don't have the same nested structure.\n\n"
-            f"First structure: type={type(whole[0]).__name__} str={whole[0]}\n\n"
-            f"Second structure: type={type(whole[1]).__name__} str={whole[1]}\n\n"
+            f"First structure: type={type(whole[0]).__name__} str={whole[0]!s}\n\n"
+            f"Second structure: type={type(whole[1]).__name__} str={whole[1]!s}\n\n"
             f'More specifically: Substructure "type={type(shown).__name__} '
-            f'str={shown}" is a sequence, while substructure '
-            f'"type={type(other).__name__} str={other}" is not'
+            f'str={shown!s}" is a sequence, while substructure '
+            f'"type={type(other).__name__} str={other!s}" is not'
         )
     if not nested_a:
         return
@@ -196,18 +196,18 @@ def _assert_same(a, b, check_types, expand, whole):
         if not both:
             raise TypeError(
                 "The two structures don't have the same nested structure.\n\n"
-                f"First structure: type={type(a).__name__} str={a}\n\n"
-                f"Second structure: type={type(b).__name__} str={b}\n\n"
+                f"First structure: type={type(a).__name__} str={a!s}\n\n"
+                f"Second structure: type={type(b).__name__} str={b!s}\n\n"
                 "More specifically: The two namedtuples don't have the same sequence "
-                f"type. First structure type={type(a).__name__} str={a} has type "
+                f"type. First structure type={type(a).__name__} str={a!s} has type "
                 f"{type(a).__name__}, while second structure type={type(b).__name__} "
-                f"str={b} has type {type(b).__name__}"
+                f"str={b!s} has type {type(b).__name__}"
             )
     if _is_dict(a) and _is_dict(b) and set(a) != set(b):
         raise ValueError(
             "The two structures don't have the same nested structure.\n\n"
-            f"First structure: type={type(a).__name__} str={a}\n\n"
-            f"Second structure: type={type(b).__name__} str={b}\n\n"
+            f"First structure: type={type(a).__name__} str={a!s}\n\n"
+            f"Second structure: type={type(b).__name__} str={b!s}\n\n"
             "More specifically: The two dictionaries don't have the same set of keys. "
             f"First structure has keys type=list str={list(a)}, while second structure "
             f"has keys type=list str={list(b)}"

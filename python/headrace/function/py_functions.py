@@ -221,6 +221,17 @@ def _emit(op, f, inputs, name):
     return [] if out is None else out
 
 
+def _called_with_arrays(func, inp):
+    """What numpy_function does where operations run at once: a plain call, of which
+    neither the errors nor the dtypes are changed."""
+    result = func(*[np.array(conversion.convert_to_tensor(x)) for x in inp])
+    out = [
+        None if r is None else conversion.convert_to_tensor(r)
+        for r in nest.flatten(result)
+    ]
+    return out[0] if len(out) == 1 else out
+
+
 def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None):
     """func of NumPy arrays, as an op without gradient.
 
@@ -235,6 +246,8 @@ def numpy_function(func=None, inp=None, Tout=None, stateful=True, name=None):
     """
     if func is None:
         return _decorator(numpy_function, Tout, stateful=stateful)
+    if _headrace.is_eager():
+        return _called_with_arrays(func, inp or [])
     many = isinstance(Tout, (list, tuple))
     types = (
         [] if Tout is None else [dtypes.as_dtype(t) for t in (Tout if many else [Tout])]

@@ -139,14 +139,15 @@ class HookedSession(WrappedSession):
             return user_feeds, options
         if not user_feeds:
             return from_hooks, options
-        if {id(k) for k in user_feeds} & {id(k) for k in from_hooks}:
-            raise RuntimeError("Same tensor is fed by a SessionRunHook and user.")
+        _refuse_twice(from_hooks, user_feeds, "a SessionRunHook and user")
         return {**from_hooks, **user_feeds}, options
 
 
-def _refuse_twice(fed, feeds):
-    if {id(k) for k in fed} & {id(k) for k in feeds}:
-        raise RuntimeError("Same tensor is fed by two hooks.")
+def _refuse_twice(fed, feeds, who="two hooks"):
+    known = {id(k) for k in feeds}
+    conflicts = [k for k in fed if id(k) in known]
+    if conflicts:
+        raise RuntimeError(f"Same tensor is fed by {who}. Conflict(s): {conflicts}")
 
 
 def _merged_options(options, wanted):

@@ -108,3 +108,20 @@ def test_loops_over_datasets_in_traces_end():
     rejected(ValueError, text, lambda: few(33))
     # Eager loops go on for ever.
     assert len(list(D.range(100))) == 100
+
+
+def test_what_is_no_function_or_dataset_is_named():
+    numbers = tf.data.Dataset.range(3)
+    with pytest.raises(
+        ValueError, match="Argument `func` must be a callable. Received"
+    ):
+        numbers.map(3)
+    with pytest.raises(TypeError, match="but encountered object of type <class 'int'>"):
+        tf.data.Dataset.zip(3)
+    with pytest.raises(ValueError, match="same length as `datasets` but got"):
+        tf.data.Dataset.sample_from_datasets([numbers, numbers], weights=[1.0])
+    with pytest.raises(ValueError, match="scalar tensor but its return type isTensor"):
+        numbers.take_while(lambda x: x)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="to be true. Summarized"):
+        tf.data.Dataset.list_files("/nonexistent/*")
+    assert repr(numbers.as_numpy_iterator()).startswith("NumpyIterator(iterator=<")

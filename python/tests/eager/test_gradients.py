@@ -188,3 +188,20 @@ def test_jvp_of_a_jvp_asked_for_afterwards():
     dy = inner.jvp(y)
     np.testing.assert_allclose(dy, 3.5 * 1.1**2.5, rtol=1e-5)
     np.testing.assert_allclose(outer.jvp(dy), 3.5 * 2.5 * 1.1**1.5, rtol=1e-5)
+
+
+def test_jacobians_of_batches_want_rows():
+    v, m = tf.Variable([1.0, 2.0]), tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(m)
+        y, rows, text = v * 2.0, tf.reduce_sum(m, 1), tf.strings.as_string(m)
+    for target, source in ((y, v), (rows, m)):
+        with pytest.raises(ValueError, match=r"Shape \(2,\) must have rank at least 2"):
+            tape.batch_jacobian(target, source)
+    assert tape.gradient(text, m) is None
+    with pytest.raises(
+        ValueError, match="Unknown value for unconnected_gradients: 'x'"
+    ):
+        tape.gradient(y, v, unconnected_gradients="x")
+    with pytest.raises(RuntimeError, match="not supported when eager execution"):
+        tf.hessians(y, v)

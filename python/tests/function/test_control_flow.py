@@ -229,3 +229,22 @@ def test_branches_that_differ_are_refused():
             tf.switch_case(wrong, fns)
     with pytest.raises(TypeError, match="must be a 2-tuple. Received 3"):
         tf.switch_case(tf.constant(0), [3])
+
+
+def test_arrays_say_what_they_want():
+    with pytest.raises(ValueError, match="Size must be declared for TensorArrays"):
+        tf.TensorArray(tf.int32)
+    with pytest.raises(ValueError, match="Argument `size` must be provided if"):
+        tf.function(lambda: tf.TensorArray(tf.int32).size())()
+    assert tf.TensorArray(tf.float32, 0).stack().shape == (0,)
+    assert tf.map_fn(lambda a: a, tf.zeros([0, 2])).shape[0] == 0
+    with pytest.raises(ValueError, match="does not contain any Tensors"):
+        tf.map_fn(lambda a: a, [])
+
+    @tf.function
+    def stacked():
+        array = tf.TensorArray(tf.float32, 2).write(0, 1.0).write(1, 2.0)
+        return array.stack()
+
+    names = [n.name for n in stacked.get_concrete_function().graph.as_graph_def().node]
+    assert "TensorArrayV2" in names and "TensorArrayV2Stack/TensorListStack" in names

@@ -106,3 +106,13 @@ def test_decorators():
 
     assert float(double(3.0)) == 6.0
     np.testing.assert_allclose(sinh(1.0).numpy(), np.sinh(1.0), rtol=1e-6)
+
+
+def test_eager_calls_with_arrays_are_plain_calls():
+    one = tf.constant(1)
+    with pytest.raises(KeyError, match="k"):
+        tf.numpy_function(lambda a: {}["k"], [one], tf.int32)
+    assert tf.numpy_function(lambda a: a + 1.5, [one], tf.int32).dtype == tf.float64
+    out = tf.numpy_function(lambda a: (a, a + 1), [one], tf.int32)
+    assert [int(t) for t in out] == [1, 2]
+    assert tf.numpy_function(lambda a: None, [one], tf.int32) is None

@@ -92,8 +92,17 @@ Status ReadShape(ShapeContext& c) {
 }
 
 Status Read(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(Tensor t, ReadVariable(c, 0, c.op().output_types()[0]));
-  c.set_output(0, std::move(t));
+  StatusOr<Tensor> t = ReadVariable(c, 0, c.op().output_types()[0]);
+  if (absl::IsNotFound(t.status())) {
+    const ResourceHandle& h = c.input(0).scalar<ResourceHandle>();
+    return FailedPrecondition(
+        "Could not find variable ", h.name,
+        ". This could mean that the variable has been deleted. In TF1, it can "
+        "also mean the variable is uninitialized. Debug info: container=",
+        h.container, ", status error message=", t.status().message());
+  }
+  HR_RETURN_IF_ERROR(t.status());
+  c.set_output(0, *std::move(t));
   return OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
+#include "absl/strings/strip.h"
 
 namespace headrace {
 namespace {
@@ -26,9 +27,16 @@ Status LockFrom(absl::Span<const VariableInput* const> order, size_t k,
 }  // namespace
 
 StatusOr<VariableInput> VariableOf(const KernelContext& c, int i) {
-  HR_ASSIGN_OR_RETURN(auto variable,
-                      ResourceAs<Variable>(c.input(i), c.services().resources));
-  return VariableInput{std::move(variable),
+  auto variable = ResourceAs<Variable>(c.input(i), c.services().resources);
+  constexpr StringView kGone = " does not exist.";
+  StringView text = variable.status().message();
+  if (absl::IsNotFound(variable.status()) &&
+      absl::ConsumeSuffix(&text, kGone)) {
+    // Upstream's text names the kind of resource too, as its compiler does.
+    return NotFound(text, "/N10tensorflow3VarE", kGone);
+  }
+  HR_RETURN_IF_ERROR(variable.status());
+  return VariableInput{*std::move(variable),
                        c.input(i).scalar<ResourceHandle>().name};
 }
 
