@@ -68,6 +68,11 @@ HR_API LearningRate PolynomialDecay(double rate, double decay_steps,
 
 }  // namespace schedules
 
+// How checkpoints keep an optimizer: as the guide shows it, with slots, which
+// tf.keras.optimizers.legacy of TensorFlow reads, or in lists, which
+// TensorFlow's newer optimizers read. Whatever is written, both are read.
+enum class OptimizerLayout { kSlots, kLists };
+
 // What all optimizers take. At most one of clipvalue, clipnorm and
 // global_clipnorm is used, in this order.
 struct OptimizerOptions {
@@ -75,6 +80,7 @@ struct OptimizerOptions {
   std::optional<double> clipnorm;      // of each gradient
   std::optional<double> clipvalue;
   std::optional<double> global_clipnorm;  // of all gradients together
+  OptimizerLayout layout = OptimizerLayout::kSlots;
 };
 
 // Base: applies one gradient a variable, in order. A class of one's own says
@@ -131,6 +137,9 @@ class HR_API Optimizer : public Module {
                             const Coefficients& known);
 
   Tensor Rate(DType dtype) const;
+  bool writes_lists() const {
+    return options_.layout == OptimizerLayout::kLists;
+  }
   // A number of the constructor.
   Tensor Number(const std::string& name, DType dtype) const;
 
@@ -138,6 +147,7 @@ class HR_API Optimizer : public Module {
   using Key = const void*;  // what names a variable's state
   Gradients Limited(Gradients gradients) const;
   bool Decays(const Variable& variable) const;
+  void WriteLists();
   void AddSlot(const Variable& variable, const std::string& name);
   bool IsBuilt(const std::vector<Variable>& variables) const;
 
@@ -145,6 +155,7 @@ class HR_API Optimizer : public Module {
   LearningRate rate_;
   OptimizerOptions options_;
   Variable iterations_;
+  Variable current_rate_;  // of a schedule, for lists; else null
   std::map<std::string, Variable> numbers_;
   std::shared_ptr<Module> all_;  // iterations, then slots, as they were made
   int64_t tracked_ = 0;

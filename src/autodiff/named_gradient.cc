@@ -17,6 +17,14 @@ Registry& TheRegistry() {
 }
 std::atomic<NamedGradientFinder> the_finder{nullptr};
 
+// What was registered under the name, or null.
+NamedGradient Registered(StringView name) {
+  Registry& r = TheRegistry();
+  std::lock_guard<std::mutex> lock(r.mutex);
+  auto it = r.gradients.find(name);
+  return it == r.gradients.end() ? nullptr : it->second;
+}
+
 bool IsCall(const OpDef& def) {
   return def.name == "PartitionedCall" || def.name == "StatefulPartitionedCall";
 }
@@ -57,12 +65,7 @@ const std::string* GradientNameOf(const ResolvedOp& op) {
 }
 
 NamedGradient FindNamedGradient(StringView name) {
-  {
-    Registry& r = TheRegistry();
-    std::lock_guard<std::mutex> lock(r.mutex);
-    auto it = r.gradients.find(name);
-    if (it != r.gradients.end()) return it->second;
-  }
+  if (NamedGradient registered = Registered(name)) return registered;
   NamedGradientFinder finder = the_finder.load();
   return finder ? finder(name) : nullptr;
 }
@@ -72,7 +75,7 @@ NamedGradient NamedGradientOf(const ResolvedOp& op) {
     return FindNamedGradient(*name);
   }
   if (op.def().gradient_kind != GradientKind::kNone) return nullptr;
-  return FindNamedGradient(op.name());
+  return Registered(op.name());
 }
 
 Status CallGradientOfNode(const Node& node, GradientContext& g,

@@ -53,7 +53,8 @@ const std::string* GradientNameOf(const ResolvedOp& op);
 NamedGradient FindNamedGradient(StringView name);
 
 // What `op` asks for by name: its attribute, or, where its type has no gradient
-// of its own, one with the type's name. Null where neither is found.
+// of its own, what is registered under the type's name. Null where neither is
+// found.
 NamedGradient NamedGradientOf(const ResolvedOp& op);
 
 // The gradient of `node`: the named one where it has one, else its op's. Calls

@@ -155,6 +155,13 @@ Status CallEntry(PyObject* entry, GradientContext& g,
   return Unknown("the gradient function raised");
 }
 
+NamedGradient AsNamedGradient(nb::object entry) {
+  return [kept = KeptObject(std::move(entry))](GradientContext& g,
+                                               const CopiedFrom* copied) {
+    return CallEntry(kept.get(), g, copied);
+  };
+}
+
 NamedGradient Find(StringView name) {
   nb::gil_scoped_acquire locked;
   static PyObject* find = Import("eager.named_gradients", "find").release();
@@ -166,10 +173,7 @@ NamedGradient Find(StringView name) {
   }
   if (!entry) PyErr_WriteUnraisable(find);
   if (!entry || entry.get() == Py_None) return nullptr;
-  std::shared_ptr<PyObject> kept = KeptObject(nb::steal(entry.release()));
-  return [kept](GradientContext& g, const CopiedFrom* copied) {
-    return CallEntry(kept.get(), g, copied);
-  };
+  return AsNamedGradient(nb::steal(entry.release()));
 }
 
 // An IdentityN whose gradient is the named one.
@@ -192,6 +196,10 @@ nb::list IdentitiesWithGradient(nb::sequence tensors, const std::string& name) {
 void AddNamedGradients(nb::module_& m) {
   SetNamedGradientFinder(&Find);
   m.def("identities_with_gradient", &IdentitiesWithGradient);
+  m.def("register_gradient", [](const std::string& name, nb::object entry) {
+    Status s = RegisterNamedGradient(name, AsNamedGradient(std::move(entry)));
+    if (!s.ok()) ThrowStatus(s);
+  });
   m.def("has_gradient", [](const std::string& op) {
     const OpDef* def = FindOp(op);
     return def && def->gradient_kind != GradientKind::kNone;

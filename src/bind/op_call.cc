@@ -166,19 +166,6 @@ bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
   return false;
 }
 
-bool EmitOp(const char* op, absl::Span<const Value> inputs,
-            const AttrMap& attrs, ValueList* outputs) {
-  StatusOr<const OpDef*> def = LookUpOp(op);
-  if (!def.ok()) return RaiseStatus(def.status()), false;
-  absl::InlinedVector<DType, 8> types;
-  for (const Value& v : inputs) types.push_back(v.dtype());
-  StatusOr<ResolvedOpPtr> resolved = ResolveOp(**def, types, attrs);
-  if (!resolved.ok()) {
-    return RaiseOpError(resolved.status(), Py_None, op), false;
-  }
-  return EmitResolved(*resolved, inputs, outputs, Py_None);
-}
-
 bool ContextUsed() { return context_used; }
 void NoteContextUsed() { context_used = true; }
 

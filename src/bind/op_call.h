@@ -15,9 +15,6 @@ namespace headrace::bind {
 // node's name and the suffix " name: ..." of errors; null for none at all.
 bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                   ValueList* outputs, PyObject* name);
-// The same for an op by name, resolved anew (through the registry's table).
-bool EmitOp(const char* op, absl::Span<const Value> inputs,
-            const AttrMap& attrs, ValueList* outputs);
 
 // True once an op was asked for: settings of the engine are then fixed.
 bool ContextUsed();

@@ -243,6 +243,9 @@ void AddTrackable(nb::module_& m) {
       .def("awaits", [](const Trackable& self,
                         const std::string& name) { return self.Awaits(name); })
       .def("set_optional", &Trackable::set_optional)
+      .def("unsave",
+           [](Trackable& self, const std::string& name) { self.Unsave(name); })
+      .def("unsave_slots", &Trackable::UnsaveSlots)
       .def("attach_slot",
            [](Trackable& self, const TrackablePtr& variable,
               const std::string& name, const TrackablePtr& slot) {

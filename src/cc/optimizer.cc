@@ -57,9 +57,25 @@ Optimizer::Optimizer(std::string name, LearningRate rate,
     const std::string label = key == "learning_rate" ? key : name_ + "/" + key;
     const Variable v =
         Track(key, NewNumber(internal::Number(DType::kFloat32, value), label));
+    // Of these numbers lists have the rate alone.
+    Access::NodeOf(v)->set_optional();
     if (key == "learning_rate") AddName("_learning_rate", v);
     numbers_.emplace(key, v);
   }
+  if (writes_lists()) WriteLists();
+}
+
+// The names of the layout that is not written stay for what is restored.
+void Optimizer::WriteLists() {
+  const TrackablePtr& node = Access::NodeOf(*this);
+  node->UnsaveSlots();
+  node->Unsave("iter");
+  for (const auto& [name, unused] : numbers_) node->Unsave(name);
+  if (!rate_.schedule()) return;
+  const std::string name = "current_learning_rate";
+  current_rate_ = NewNumber(internal::Number(DType::kFloat32, 0), name);
+  AddName("_" + name, current_rate_);
+  Access::NodeOf(current_rate_)->set_optional();
 }
 
 const Variable& Optimizer::learning_rate() const {
@@ -206,6 +222,7 @@ void Optimizer::Apply(const Gradients& gradients,
     if (v.constraint()) v.assign(v.constraint()(v.value()));
   }
   Finish(shared.at(changed[0].dtype()));
+  if (current_rate_) current_rate_.assign(Rate(DType::kFloat32));
   iterations_.assign_add(Tensor(int64_t{1}));
 }
 

@@ -37,7 +37,8 @@ SGD::SGD(LearningRate learning_rate, double momentum, bool nesterov,
 }
 
 Groups SGD::SlotGroups() const {
-  return momentum_ == 0 ? Groups{} : Groups{{"momentum"}};
+  if (momentum_ == 0 && !writes_lists()) return {};
+  return {{"momentum"}};
 }
 
 Optimizer::Coefficients SGD::Prepare(DType dtype) const {

@@ -330,6 +330,15 @@ void SkipBroadcasts(Program& p) {
   p.calls = std::move(calls);
 }
 
+// IdentityN hands all its inputs on; those that nobody reads need no call.
+bool HandsOnAll(const Call& call) {
+  if (call.op->name() != "IdentityN") return false;
+  for (DType d : call.op->input_types()) {
+    if (IsRef(d)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 void FoldConstants(Program& p) {
@@ -384,15 +393,6 @@ void DropUnused(Program& p) {
     for (ValueId v : call.inputs) used[v] = true;
   }
   Compact(p);
-}
-
-// IdentityN hands all its inputs on; those that nobody reads need no call.
-bool HandsOnAll(const Call& call) {
-  if (call.op->name() != "IdentityN") return false;
-  for (DType d : call.op->input_types()) {
-    if (IsRef(d)) return false;
-  }
-  return true;
 }
 
 void Simplify(Program& p) {

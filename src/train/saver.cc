@@ -65,6 +65,7 @@ class Saver {
                    absl::Span<const NamedChild> extra) {
     const std::string prefix = id == 0 ? "" : nodes_[id].path + "/";
     for (const auto& edge : children) {
+      if (!edge.saved) continue;
       if (const auto child = edge.child.get()) {
         AddChild(id, edge.name, child, prefix);
       }
@@ -79,6 +80,7 @@ class Saver {
   void VisitSlots() {
     const size_t count = nodes_.size();
     for (size_t id = 0; id < count; ++id) {
+      if (!nodes_[id].object->saves_slots_) continue;
       for (const auto& slot : nodes_[id].object->Slots()) {
         const auto variable = ids_.find(slot.variable.get());
         if (variable == ids_.end()) {

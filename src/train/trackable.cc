@@ -67,6 +67,11 @@ void Trackable::Detach(StringView name) {
   for (size_t i = 0; i < children_.size(); ++i) index_[children_[i].name] = i;
 }
 
+void Trackable::Unsave(StringView name) {
+  const auto at = index_.find(name);
+  if (at != index_.end()) children_[at->second].saved = false;
+}
+
 void Trackable::DetachAll() {
   children_.clear();
   index_.clear();

@@ -69,6 +69,12 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   // one that has none is not said to miss them.
   void set_optional() { optional_ = true; }
 
+  // Says that checkpoints do without the child of that name, or without any
+  // slot: these names only take what checkpoints of another layout call so.
+  // Nothing happens when there is no such child.
+  void Unsave(StringView name);
+  void UnsaveSlots() { saves_slots_ = false; }
+
   // Says that this object (an optimizer) keeps `slot` for `variable`, under a
   // name such as "momentum". A slot need not be a child.
   Status AttachSlot(const TrackablePtr& variable, StringView name,
@@ -122,6 +128,7 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   struct Edge {
     std::string name;
     Link child;
+    bool saved = true;
   };
   struct SlotEdge {
     Link variable;
@@ -154,6 +161,7 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   std::vector<std::shared_ptr<Restoration>> by_name_;
   uint64_t bound_by_ = 0;  // the latest Restoration that knows this object
   bool optional_ = false;
+  bool saves_slots_ = true;
 };
 
 // `name` as a part of a key: "." becomes "..", "/" becomes ".S".

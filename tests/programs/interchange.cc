@@ -1,10 +1,10 @@
 // A training that C++, Python and TensorFlow do in turns
 // (python/tests/train/test_with_cpp.py):
 //
-//   interchange MODEL OPTIMIZER FROM TO STEPS
+//   interchange MODEL OPTIMIZER FROM TO STEPS slots|lists
 //
 // makes a model and an optimizer of these kinds, restores FROM unless it is
-// "-", trains STEPS steps and writes TO.
+// "-", trains STEPS steps and writes TO, with the optimizer in that layout.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -255,17 +255,42 @@ Case MakeCase(const std::string& kind) {
   return c;
 }
 
-std::unique_ptr<tf::Optimizer> MakeOptimizer(const std::string& kind) {
-  if (kind == "SGD") return std::make_unique<tf::SGD>(0.1);
-  if (kind == "Momentum") return std::make_unique<tf::SGD>(0.1, 0.9, true);
-  if (kind == "Adam") return std::make_unique<tf::Adam>(0.05);
-  if (kind == "AdamW") return std::make_unique<tf::AdamW>(0.05);
-  if (kind == "RMSprop") return std::make_unique<tf::RMSprop>(0.01);
-  if (kind == "Adagrad") return std::make_unique<tf::Adagrad>(0.1);
-  if (kind == "Ftrl") return std::make_unique<tf::Ftrl>(0.1);
-  if (kind == "Adadelta") return std::make_unique<tf::Adadelta>(0.5);
-  if (kind == "Nadam") return std::make_unique<tf::Nadam>(0.05);
-  if (kind == "Adamax") return std::make_unique<tf::Adamax>(0.05);
+std::unique_ptr<tf::Optimizer> MakeOptimizer(const std::string& kind,
+                                             tf::OptimizerLayout layout) {
+  tf::OptimizerOptions o;
+  o.layout = layout;
+  if (kind == "SGD") return std::make_unique<tf::SGD>(0.1, 0, false, o);
+  if (kind == "Momentum") return std::make_unique<tf::SGD>(0.1, 0.9, true, o);
+  if (kind == "Adam") {
+    return std::make_unique<tf::Adam>(0.05, 0.9, 0.999, 1e-7, false, o);
+  }
+  if (kind == "Scheduled") {
+    return std::make_unique<tf::Adam>(
+        tf::schedules::InverseTimeDecay(0.05, 2, 0.5), 0.9, 0.999, 1e-7, true,
+        o);
+  }
+  if (kind == "AdamW") {
+    return std::make_unique<tf::AdamW>(0.05, 0.004, 0.9, 0.999, 1e-7, false, o);
+  }
+  if (kind == "RMSprop") {
+    return std::make_unique<tf::RMSprop>(0.01, 0.9, 0, 1e-7, false, o);
+  }
+  if (kind == "Centered") {
+    return std::make_unique<tf::RMSprop>(0.01, 0.9, 0.5, 1e-7, true, o);
+  }
+  if (kind == "Adagrad") {
+    return std::make_unique<tf::Adagrad>(0.1, 0.1, 1e-7, o);
+  }
+  if (kind == "Ftrl") {
+    return std::make_unique<tf::Ftrl>(0.1, tf::FtrlOptions(), o);
+  }
+  if (kind == "Adadelta") {
+    return std::make_unique<tf::Adadelta>(0.5, 0.95, 1e-7, o);
+  }
+  if (kind == "Nadam")
+    return std::make_unique<tf::Nadam>(0.05, .9, .999, 1e-7, o);
+  if (kind == "Adamax")
+    return std::make_unique<tf::Adamax>(0.05, .9, .999, 1e-7, o);
   std::fprintf(stderr, "interchange: no optimizer %s\n", kind.c_str());
   std::exit(2);
 }
@@ -273,10 +298,12 @@ std::unique_ptr<tf::Optimizer> MakeOptimizer(const std::string& kind) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 6) return 2;
+  if (argc != 7) return 2;
   try {
     const Case c = MakeCase(argv[1]);
-    const std::unique_ptr<tf::Optimizer> optimizer = MakeOptimizer(argv[2]);
+    const std::unique_ptr<tf::Optimizer> optimizer = MakeOptimizer(
+        argv[2], std::string(argv[6]) == "lists" ? tf::OptimizerLayout::kLists
+                                                 : tf::OptimizerLayout::kSlots);
     tf::Checkpoint checkpoint({{"net", *c.model}, {"optimizer", *optimizer}});
     // Nothing is built yet: values arrive as the weights are made.
     if (std::string(argv[3]) != "-") checkpoint.restore(argv[3], true);

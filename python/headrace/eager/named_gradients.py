@@ -1,8 +1,9 @@
 """Gradients that nodes of graphs name: tf.custom_gradient's and tf.RegisterGradient's.
 
-The native walks over graphs ask `find` for the names. An entry answers in two ways:
-`direct` emits into the graph being built, next to the node that was recorded; `written`
-gives a function for the way back through copies of the node's graph.
+The native walks over graphs know what RegisterGradient registered and ask `find` for
+other names. An entry answers in two ways: `direct` emits into the graph being built,
+next to the node that was recorded; `written` gives a function for the way back through
+copies of the node's graph.
 """
 
 import itertools
@@ -14,13 +15,13 @@ from headrace.framework.indexed_slices import from_gradient, to_gradient
 from headrace.graph import stack
 
 _custom = weakref.WeakValueDictionary()
-_registered = {}
+_registered = {}  # _Registered by name; the native registry holds them too
 _numbers = itertools.count()
 
 
 def find(name):
-    """The entry of a name, or None."""
-    return _registered.get(name) or _custom.get(name)
+    """The entry of a call's gradient, or None."""
+    return _custom.get(name)
 
 
 def keep(gradients):
@@ -172,4 +173,5 @@ class RegisterGradient:
         frame = sys._getframe(1)
         place = f"{frame.f_code.co_name} {frame.f_code.co_filename}:{frame.f_lineno}"
         _registered[name] = _Registered(f, place)
+        _headrace.register_gradient(name, _registered[name])
         return f

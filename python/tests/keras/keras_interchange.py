@@ -19,7 +19,8 @@ def build(tf, kind):
         ]
     )
     module = tf.keras.optimizers
-    optimizer = (module.legacy if kind == "legacy" else module).Adam(0.05)
+    rooms = {"legacy": module.legacy, "experimental": module.experimental}
+    optimizer = rooms.get(kind, module).Adam(0.05)
     return net, optimizer, tf.train.Checkpoint(net=net, optimizer=optimizer)
 
 

@@ -1,7 +1,7 @@
 """Python's twin of tests/programs/interchange.cc, for any TensorFlow.
 
 As a program it reads trainings from its input, a line each and all in one process
-(TensorFlow takes long to start): MODEL OPTIMIZER FROM TO STEPS legacy|current
+(TensorFlow takes long to start): MODEL OPTIMIZER FROM TO STEPS legacy|slots|lists
 """
 
 import sys
@@ -273,21 +273,29 @@ def make_case(tf, kind):
     return tf.keras.Sequential(stack), tf.constant(x)
 
 
-def make_optimizer(tf, kind, legacy=False):
-    k = tf.keras.optimizers.legacy if legacy else tf.keras.optimizers
+def make_optimizer(tf, kind, layout):
+    """One of an older interface, or one whose checkpoints have slots, or lists; for
+    TensorFlow itself the last two are one, which has lists."""
+    k = tf.keras.optimizers
+    schedule = k.schedules.InverseTimeDecay(0.05, 2, 0.5)
+    k = {"legacy": k.legacy, "slots": k, "lists": k.experimental}[layout]
     if kind == "Momentum":
         return k.SGD(0.1, 0.9, True)
+    if kind == "Scheduled":
+        return k.Adam(schedule, amsgrad=True)
+    if kind == "Centered":
+        return k.RMSprop(0.01, momentum=0.5, centered=True)
     rates = dict(SGD=0.1, Adam=0.05, AdamW=0.05, RMSprop=0.01, Adagrad=0.1, Ftrl=0.1)
     rates.update(Adadelta=0.5, Adamax=0.05, Nadam=0.05)
     return getattr(k, kind)(rates[kind])
 
 
-def run(tf, model, optimizer, source, target, steps, legacy=False):
+def run(tf, model, optimizer, source, target, steps, layout="slots", all_used=False):
     net, x = make_case(tf, model)
-    optimizer = make_optimizer(tf, optimizer, legacy)
+    optimizer = make_optimizer(tf, optimizer, layout)
     root = tf.train.Checkpoint(net=net, optimizer=optimizer)
-    if source != "-":
-        root.restore(source)
+    assert root.save_counter == 0  # made, as C++ does
+    status = root.restore(source) if source != "-" else None
 
     @tf.function
     def train(x):
@@ -299,6 +307,11 @@ def run(tf, model, optimizer, source, target, steps, legacy=False):
 
     for _ in range(steps):
         train(x)
+    if not steps:
+        net(x)
+        optimizer.build(net.trainable_variables)
+    if status and all_used:
+        status.assert_consumed()
     return root.write(target)
 
 
@@ -306,6 +319,6 @@ if __name__ == "__main__":
     import tensorflow
 
     for line in sys.stdin:
-        *names, steps, legacy = line.split()
+        *names, steps, layout = line.split()
         tensorflow.keras.backend.clear_session()
-        run(tensorflow, *names, int(steps), legacy == "legacy")
+        run(tensorflow, *names, int(steps), layout, all_used=layout == "lists")

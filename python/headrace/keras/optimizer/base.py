@@ -4,8 +4,9 @@ Checkpoints know an optimizer by its hyper-parameters (`iter`, `learning_rate`,
 `beta_1`, …) and by a slot for each variable
 (`kernel/.OPTIMIZER_SLOT/optimizer/m`). Edges named `_iterations`,
 `_learning_rate` and `_variables` lead to the same values, so that files of
-tf-keras' optimizers since 2.11 are read too; of ours, TensorFlow restores the
-slots into tf.keras.optimizers.legacy.
+tf-keras' optimizers since 2.11 are read too. These refuse files that have slots,
+which TensorFlow restores into tf.keras.optimizers.legacy: ours in
+tf.keras.optimizers.experimental write the lists that they read instead.
 """
 
 import headrace as tf
@@ -35,6 +36,7 @@ class BaseOptimizer(AutoTrackable):
       _slot_labels: what the names of slots' variables say instead of a slot's.
       _slot_lists: attributes that list the variables of a slot, as in files of
         newer optimizers.
+      _writes_lists: whether checkpoints get these lists in place of slots.
     """
 
     _slot_groups = ()
@@ -42,6 +44,7 @@ class BaseOptimizer(AutoTrackable):
     _slot_lists = {}
     _scope = ""  # what names of new variables begin with
     _is_legacy = False
+    _writes_lists = False
 
     def __init__(self, name, learning_rate, hypers, limits, weight_decay=None):
         for key, value in (
@@ -115,15 +118,10 @@ class BaseOptimizer(AutoTrackable):
 
     def _make_hypers(self):
         """The variables of all that is a number; values of a checkpoint arrive."""
-        node = node_of(self)
         if "iter" not in self._hyper_variables:
             prefix = f"{self._name}/iter" if self._is_legacy else "iteration"
             step = self._new_variable(0, prefix, tf.int64)
-            self._hyper_variables["iter"] = step
-            attach_new(node, "iter", step)
-            if not self._is_legacy:
-                node.attach("_iterations", node_of(step))
-                self._variables = [step]
+            self._attach_step(step)
         for name in sorted(self._hypers):
             value = self._hypers[name]
             if name in self._hyper_variables or not _is_number(value):
@@ -137,9 +135,28 @@ class BaseOptimizer(AutoTrackable):
             self._hyper_variables[name] = variable
             if not self._is_legacy:
                 node_of(variable).set_optional()  # newer optimizers save the rate alone
-            attach_new(node, name, variable)
-            if name == "learning_rate" and not self._is_legacy:
-                node.attach("_learning_rate", node_of(variable))
+            listed = "_learning_rate" if name == "learning_rate" else None
+            self._attach_hyper(name, variable, listed)
+
+    def _attach_hyper(self, name, variable, listed):
+        """Attaches a variable just made, by both its names; `listed` is that beside
+        lists, if any."""
+        node = node_of(self)
+        attach_new(node, name, variable)
+        if self._is_legacy:
+            return
+        if listed:
+            node.attach(listed, node_of(variable))
+        if self._writes_lists:
+            node.unsave(name)
+
+    def _attach_step(self, variable):
+        self._hyper_variables["iter"] = variable
+        self._attach_hyper("iter", variable, "_iterations")
+        if not self._is_legacy:
+            self._variables = [variable]
+        if self._writes_lists:
+            node_of(self).unsave_slots()
 
     @property
     def _schedule(self):
@@ -159,8 +176,7 @@ class BaseOptimizer(AutoTrackable):
                 "Cannot set `iterations` to a new Variable after the Optimizer weights "
                 "have been created."
             )
-        self._hyper_variables["iter"] = variable
-        node_of(self).attach("iter", node_of(variable))
+        self._attach_step(variable)
 
     def _rate(self, dtype=tf.float32):
         """The learning rate now, as a tensor."""

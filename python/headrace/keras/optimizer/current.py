@@ -95,9 +95,15 @@ class Optimizer(BaseOptimizer):
     def _make_hypers(self):
         super()._make_hypers()
         node, name = node_of(self), "_current_learning_rate"
-        if self._schedule is not None and node.awaits(name):
+        if self._schedule is None or name in self.__dict__:
+            return
+        if self._writes_lists or node.awaits(name):
             # A file of TensorFlow's has it; the schedule and the step say it here.
-            self._current_learning_rate = self._new_variable(0.0, name[1:], tf.float32)
+            variable = self._new_variable(0.0, name[1:], tf.float32)
+            node_of(variable).set_optional()
+            self._current_learning_rate = variable
+            if not self._writes_lists:
+                node.unsave(name)
 
     def _set_hyper(self, name, value):
         if isinstance(self._hypers[name], LearningRateSchedule) and not isinstance(

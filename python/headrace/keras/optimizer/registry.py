@@ -1,9 +1,10 @@
 """Optimizers by name and configuration."""
 
 from headrace.keras import serialization
-from headrace.keras.optimizer import current, legacy
+from headrace.keras.optimizer import current, experimental, legacy
 from headrace.keras.optimizer.base import BaseOptimizer
 
+_ROOMS = {"legacy": legacy, "experimental": experimental}
 _NAMES = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Ftrl", "Adadelta")
 _NAMES += ("Adamax", "Nadam")
 _CLASSES = {n: getattr(current, n) for n in _NAMES}
@@ -11,10 +12,11 @@ _CLASSES.update({n.lower(): c for n, c in list(_CLASSES.items())})
 
 
 def deserialize(config, custom_objects=None, **kwargs):
-    """The optimizer of a configuration; those of the legacy module stay legacy ones."""
-    if isinstance(config, dict) and "legacy" in str(config.get("module")):
-        found = getattr(legacy, config["class_name"], None)
-        if found is not None:
+    """The optimizer of a configuration; a class of a room of its own stays there."""
+    if isinstance(config, dict):
+        room = _ROOMS.get(str(config.get("module")).rpartition(".")[2])
+        found = getattr(room, str(config.get("class_name")), None)
+        if isinstance(found, type) and issubclass(found, BaseOptimizer):
             return found.from_config(config["config"])
     if isinstance(config, dict) and config.get("class_name", "").lower() in _CLASSES:
         config = {**config, "class_name": config["class_name"].lower()}

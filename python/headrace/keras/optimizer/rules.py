@@ -58,7 +58,7 @@ class SGDRule(Rule):
     _slot_lists = {"momentum": "momentums"}
 
     def _slot_names(self):
-        if self._momentum or self._restores_slots():
+        if self._momentum or self._writes_lists or self._restores_slots():
             return (("momentum",),)
         return ()
 
