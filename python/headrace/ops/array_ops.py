@@ -504,7 +504,7 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
             'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or '
-            f'"SYMMETRIC". Received `mode` = {mode}'
+            f'"SYMMETRIC". Received `mode` = {str(mode).upper()}'
         )
     return _headrace.raw_op("MirrorPad")(
         input=tensor, paddings=paddings, mode=kind, name=name

@@ -300,6 +300,11 @@ def einsum(equation, *inputs, **kwargs):
             f"Invalid keyword arguments for this function: {sorted(kwargs)}"
         )
     operands = list(inputs)
+    expected = equation.partition("->")[0].count(",") + 1
+    if len(operands) != expected:
+        raise ValueError(
+            f'Got {len(operands)} inputs for equation "{equation}", expecting {expected}'
+        )
     if len(operands) > 2:
         return _einsum_by_pairs(equation, operands)
     equation = _completed(equation.replace(" ", ""), len(operands))

@@ -34,6 +34,9 @@ def repeat(input, repeats, axis=None, name=None):
             expand_dims(range(length), -1), stack([1, _as(count, dtypes.int32)])
         )
         return gather(input, reshape(places, [-1]), axis=axis)
+    rows, counts = input.shape[axis], repeats.shape.num_elements()
+    if None not in (rows, counts) and rows != counts:
+        raise ValueError(f"Dimensions {rows} and {counts} are not compatible")
     ends = _headrace.raw_op("Cumsum")(x=repeats, axis=0)
     places = searchsorted(
         ends, range(_as(ends[-1], ends.dtype), dtype=ends.dtype), side="right"

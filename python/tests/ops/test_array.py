@@ -1,5 +1,6 @@
 """Ops that make, move and pick elements."""
 
+import headrace as tf
 import numpy as np
 import pytest
 from driver import COMPLEX, FLOATS, SIGNED, UNSIGNED, Row, cases, check
@@ -668,3 +669,15 @@ def test_picks(row, dtype):
 @pytest.mark.parametrize("row,dtype", cases(DIAGONALS))
 def test_diagonals(row, dtype):
     check(row, dtype)
+
+
+def test_arguments_that_do_not_fit():
+    x = tf.ones([2, 3])
+    with pytest.raises(ValueError, match="Dimensions 2 and 3 are not compatible"):
+        tf.repeat([1, 2], [1, 2, 3])
+    with pytest.raises(ValueError, match='Got 1 inputs for equation "ij,jk->ik", exp'):
+        tf.einsum("ij,jk->ik", x)
+    with pytest.raises(ValueError, match="must be a supported vector norm, got foo"):
+        tf.norm(x, ord="foo")
+    with pytest.raises(ValueError, match="Received `mode` = FOO"):
+        tf.pad(x, [[1, 1], [0, 0]], "foo")
