@@ -81,7 +81,7 @@ bool SnappyUnpack(absl::string_view in, std::string* out) {
 
 void SnappyPack(absl::string_view in, std::string* out) {
   constexpr size_t kLiteral = 1 << 16;
-  constexpr char kTwoBytesOfLength = 61 << 2;
+  constexpr char kTwoBytesOfLength = static_cast<char>(61 << 2);
   out->clear();
   PutVarint32(out, static_cast<uint32_t>(in.size()));
   for (size_t at = 0; at < in.size(); at += kLiteral) {

@@ -18,6 +18,7 @@ using Body = std::function<Values(OpScope&, const Values&)>;
 
 const DType kF = DType::kFloat;
 const DType kI = DType::kInt32;
+const Shape kScalar;
 
 FunctionPtr Traced(StringView name, const Types& args, const Body& body) {
   GraphBuilder builder(std::make_shared<Graph>(),
@@ -42,7 +43,7 @@ FunctionPtr Traced(StringView name, const Types& args, const Body& body) {
 struct Loop {
   Loop(int turns, const Types& variables, const Body& body,
        std::vector<int> wanted) {
-    Types all = {{kI, Shape()}};
+    Types all = {{kI, kScalar}};
     all.insert(all.end(), variables.begin(), variables.end());
     cond = Traced("cond", all, [&](OpScope& s, const Values& in) {
       return Values{s("Less", {in[0], s.Int32(turns)})};
@@ -241,7 +242,7 @@ TEST(LoopPlan, SumsOfProductsAreMadeOnce) {
 
 TEST(LoopPlan, DeferSumsFindsThem) {
   Types types = {
-      {kI, Shape()}, {kF, {24, 20}}, {kF, {20}}, {kF, {8, 24}}, {kF, {8, 20}}};
+      {kI, kScalar}, {kF, {24, 20}}, {kF, {20}}, {kF, {8, 24}}, {kF, {8, 20}}};
   for (bool reads : {false, true}) {
     FunctionPtr f = Traced("turn", types, [&](OpScope& s, const Values& in) {
       Values out = SumOfProducts(s, in);
