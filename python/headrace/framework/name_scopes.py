@@ -2,6 +2,7 @@
 
 import functools
 import re
+import sys
 import threading
 
 from headrace._load import _headrace
@@ -100,23 +101,21 @@ def composite(default_name, ends=False):
 
     def decorate(function):
         code = function.__code__
-        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        place = names.index("name") if "name" in names else len(names)
+        names = code.co_varnames[: code.co_argcount]
+        place = names.index("name") if "name" in names else sys.maxsize
 
         @functools.wraps(function)
         def call(*args, **kwargs):
             if _headrace.is_eager():
                 return function(*args, **kwargs)
-            name = kwargs.pop("name", None)
-            if place < len(args) and place < code.co_argcount:
-                name = args[place]
-                args = args[:place] + (None,) + args[place + 1 :]
+            by_place = place < len(args)
+            name = args[place] if by_place else kwargs.pop("name", None)
             with name_scope(name or default_name) as scope:
-                if ends:
-                    if place < len(args):
-                        args = args[:place] + (scope,) + args[place + 1 :]
-                    else:
-                        kwargs["name"] = scope
+                if by_place:
+                    own = scope if ends else None
+                    args = (*args[:place], own, *args[place + 1 :])
+                elif ends:
+                    kwargs["name"] = scope
                 return function(*args, **kwargs)
 
         return call
