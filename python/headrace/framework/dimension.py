@@ -8,24 +8,8 @@ def as_dimension(value):
     return value if isinstance(value, Dimension) else Dimension(value)
 
 
-def _computed(function, swapped=False):
-    """An operation on two sizes: unknown where one of them is."""
-
-    def compute(self, other):
-        try:
-            other = as_dimension(other)
-        except (TypeError, ValueError):
-            return NotImplemented
-        if self._value is None or other._value is None:
-            return Dimension(None)
-        a, b = self._value, other._value
-        return Dimension(function(b, a) if swapped else function(a, b))
-
-    return compute
-
-
-def _compared(function):
-    """A comparison of two sizes: None where one of them is unknown."""
+def _compared(function, swapped=False):
+    """`function` of two sizes: None where one of them is unknown."""
 
     def compare(self, other):
         try:
@@ -34,9 +18,21 @@ def _compared(function):
             return NotImplemented
         if self._value is None or other._value is None:
             return None
-        return function(self._value, other._value)
+        a, b = self._value, other._value
+        return function(b, a) if swapped else function(a, b)
 
     return compare
+
+
+def _computed(function, swapped=False):
+    """The same as a size, unknown where one of them is."""
+    compare = _compared(function, swapped)
+
+    def compute(self, other):
+        value = compare(self, other)
+        return value if value is NotImplemented else Dimension(value)
+
+    return compute
 
 
 class Dimension:
