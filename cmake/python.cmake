@@ -23,6 +23,7 @@ if(result)
           "module is built with")
 endif()
 
+hr_unity(HR_BIND ${PROJECT_SOURCE_DIR}/src ${HR_BIND})
 # The stable ABI holds from Python 3.12 on; below, nanobind leaves it out.
 nanobind_add_module(_headrace STABLE_ABI NB_STATIC NOMINSIZE
                     NB_DOMAIN headrace ${HR_BIND})

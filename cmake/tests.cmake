@@ -6,11 +6,11 @@
 # The rooms whose coverage tells a fuzzer little, most of the files: its build
 # takes them from the address sanitizer's (HR_FUZZ_ARCHIVE, made by this target).
 set(HR_UNCOVERED_ROOMS proto ops data loops_v2 loops_v3 loops_v4 loops_base)
-# But for these files of theirs, which parse.
-set(HR_COVERED data/* ops/image/* ops/parsing/* ops/signal/wav*)
+# But for what lies right in these directories of theirs, which parses: objects
+# of their own, or units of cmake/unity.cmake.
+set(HR_COVERED data ops/image ops/parsing ops/signal)
 list(JOIN HR_COVERED "|" covered)
-string(REPLACE "*" "[^/]*" covered "${covered}")
-set(covered "/hr_(data|ops)[.]dir/([.]/)?(${covered})$")
+set(covered "/hr_(data|ops)[.]dir/([.]/)?(unity/)?(${covered})(/[^/]*|_[0-9]*[.]cc[.]o)$")
 set(objects)
 foreach(room ${HR_UNCOVERED_ROOMS})
   if(TARGET hr_${room})
@@ -21,9 +21,10 @@ add_library(headrace_uncovered STATIC EXCLUDE_FROM_ALL ${objects})
 set_target_properties(headrace_uncovered PROPERTIES LINKER_LANGUAGE CXX)
 if(HR_FUZZ)
   list(TRANSFORM HR_COVERED PREPEND ${PROJECT_SOURCE_DIR}/src/)
-  list(TRANSFORM HR_COVERED APPEND .cc)
+  list(TRANSFORM HR_COVERED APPEND /*.cc)
   file(GLOB sources CONFIGURE_DEPENDS ${HR_COVERED})
   list(FILTER sources EXCLUDE REGEX "_(test|fuzz|loops)[.]cc$")
+  hr_unity(sources ${PROJECT_SOURCE_DIR}/src ${sources})
   add_library(hr_covered OBJECT EXCLUDE_FROM_ALL ${sources})
   add_dependencies(hr_covered hr_proto_headers)
   target_include_directories(hr_covered PRIVATE ${PROJECT_BINARY_DIR}/src/proto

@@ -203,6 +203,10 @@ inline constexpr bool kIsSmallFloat = false;
 template <typename S, int e, int m, int b, SmallFloatKind k>
 inline constexpr bool kIsSmallFloat<SmallFloat<S, e, m, b, k>> = true;
 
+// What numbers of type T are computed with: small floats with float.
+template <typename T>
+using ComputeType = std::conditional_t<kIsSmallFloat<T>, float, T>;
+
 }  // namespace headrace
 
 template <typename S, int e, int m, int b, headrace::SmallFloatKind k>

@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kFileBlock = WritableFile::kBlock;
 constexpr uint64_t kMemoryBlock = 512;
 // What is not aligned in memory is copied in pieces of this size.
-constexpr size_t kCopyBytes = 512 << 10;
+constexpr size_t kStagedBytes = 512 << 10;
 
 class Writer : public WritableFile {
  public:
@@ -123,18 +123,18 @@ class Writer : public WritableFile {
       return WriteDirect(offset, data);
     }
     // The allocator's large blocks lie at multiples of a page.
-    void* const copy = AllocateMemory(kCopyBytes);
+    void* const copy = AllocateMemory(kStagedBytes);
     if (copy == nullptr) return WriteCached(offset, data);
     Status status;
     while (!data.empty() && status.ok()) {
-      const StringView part = data.substr(0, kCopyBytes);
+      const StringView part = data.substr(0, kStagedBytes);
       std::memcpy(copy, part.data(), part.size());
       status = WriteDirect(offset,
                            StringView(static_cast<char*>(copy), part.size()));
       offset += part.size();
       data.remove_prefix(part.size());
     }
-    FreeMemory(copy, kCopyBytes);
+    FreeMemory(copy, kStagedBytes);
     return status;
   }
 

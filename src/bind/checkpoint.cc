@@ -98,7 +98,7 @@ void WritePieces(const std::string& prefix,
   RaiseUnlessOk(status);
 }
 
-nb::object ToPython(const Tensor& t) {
+nb::object ValueToPython(const Tensor& t) {
   PyObject* o = WrapValue(Value(t));
   if (o == nullptr) nb::raise_python_error();
   return nb::steal(o);
@@ -120,7 +120,8 @@ nb::list ShardsOf(const std::vector<std::pair<std::string, nb::object>>& from,
         text = absl::StrCat(absl::StrJoin(piece.whole.dims(), " "), " ",
                             piece.slice->ToString());
       }
-      pieces.append(nb::make_tuple(piece.key, ToPython(piece.tensor), text));
+      pieces.append(
+          nb::make_tuple(piece.key, ValueToPython(piece.tensor), text));
     }
     out.append(pieces);
   }
@@ -141,7 +142,7 @@ void AddValues(nb::module_& m) {
         for (size_t i = 0; i < v.values().size(); ++i) {
           const auto& [key, value] = v.values()[i];
           out.append(nb::make_tuple(
-              key, value.has_buffer() ? ToPython(value) : nb::none(),
+              key, value.has_buffer() ? ValueToPython(value) : nb::none(),
               OwnerOf(v.owners()[i])));
         }
         return out;
@@ -214,7 +215,7 @@ void AddRestoration(nb::module_& m) {
 
 // ---------------------------------------------------------------- readers
 
-nb::object DType(tensorflow::DataType dtype) {
+nb::object DTypeOf(tensorflow::DataType dtype) {
   PyObject* o = DTypeObject(static_cast<headrace::DType>(dtype));
   if (o == nullptr) nb::raise_python_error();
   return nb::steal(o);
@@ -226,7 +227,7 @@ CheckpointTensor LookUp(const CheckpointReader& reader,
 }
 
 nb::object GetTensor(const CheckpointReader& reader, const std::string& key) {
-  return ToPython(ValueOrRaise(ReadCheckpointTensor(reader, key)))
+  return ValueToPython(ValueOrRaise(ReadCheckpointTensor(reader, key)))
       .attr("numpy")();
 }
 
@@ -257,7 +258,7 @@ void AddReader(nb::module_& m) {
            [](const CheckpointReader& r) {
              nb::dict out;
              for (const auto& key : r.keys()) {
-               out[key.c_str()] = DType(LookUp(r, key).dtype);
+               out[key.c_str()] = DTypeOf(LookUp(r, key).dtype);
              }
              return out;
            })

@@ -55,7 +55,8 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
 
 // call(args, keep): tapes hold `keep`, unless None, as long as they may go
 // back.
-nb::list Call(const ConcreteCore& c, nb::sequence args, nb::object keep) {
+nb::list CallConcrete(const ConcreteCore& c, nb::sequence args,
+                      nb::object keep) {
   std::vector<Value> values;
   for (nb::handle o : args) {
     if (IsVariable(o.ptr())) TouchVariable(o.ptr());
@@ -135,7 +136,7 @@ void AddConcreteFunction(nb::module_& m) {
              if (!s.ok()) ThrowStatus(s);
            })
       .def("plan", &DebugPlan)
-      .def("call", &Call, nb::arg("args"), nb::arg("keep").none());
+      .def("call", &CallConcrete, nb::arg("args"), nb::arg("keep").none());
   m.def("make_concrete", &MakeConcrete);
   m.def("evaluate", &Evaluate);
   m.def("count_functions", [] { return GlobalFunctions().Names().size(); });

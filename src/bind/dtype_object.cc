@@ -14,7 +14,7 @@ struct DTypeBase {
 PyTypeObject* base_type = nullptr;
 std::array<PyObject*, 256> objects{};
 
-PyObject* New(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
+PyObject* NewDType(PyTypeObject* type, PyObject* args, PyObject* kwargs) {
   PyObject* given = nullptr;
   if (!PyArg_ParseTuple(args, "O", &given)) return nullptr;
   DType d = AsDType(given);
@@ -46,17 +46,18 @@ PyObject* GetName(PyObject* self, void*) {
   return PyUnicode_FromStringAndSize(name.data(), name.size());
 }
 
-PyGetSetDef getset[] = {
+PyGetSetDef dtype_getset[] = {
     {"_number", GetNumber, nullptr, "The number in the DataType enum.",
      nullptr},
     {"name", GetName, nullptr, "The type's name, such as 'float32'.", nullptr},
     {}};
 
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
-                       {Py_tp_getset, getset},
-                       {0, nullptr}};
-PyType_Spec spec = {"headrace._headrace.DTypeBase", sizeof(DTypeBase), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Slot dtype_slots[] = {{Py_tp_new, reinterpret_cast<void*>(NewDType)},
+                             {Py_tp_getset, dtype_getset},
+                             {0, nullptr}};
+PyType_Spec dtype_spec = {"headrace._headrace.DTypeBase", sizeof(DTypeBase), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                          dtype_slots};
 
 DType FromPythonType(PyObject* o) {
   if (o == reinterpret_cast<PyObject*>(&PyFloat_Type)) return DType::kFloat;
@@ -111,7 +112,7 @@ DType AsDType(PyObject* o) {
 }
 
 bool AddDTypeObject(PyObject* module) {
-  PyObject* type = PyType_FromSpec(&spec);
+  PyObject* type = PyType_FromSpec(&dtype_spec);
   if (type == nullptr) return false;
   base_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "DTypeBase", type) == 0;

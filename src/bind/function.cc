@@ -100,8 +100,8 @@ Binding BindKeywords(const State& s, PyObject* const* values, PyObject* names,
   return Binding::kDone;
 }
 
-Binding Bind(const State& s, PyObject* const* args, Py_ssize_t positional,
-             PyObject* names, Bound* b) {
+Binding BindCall(const State& s, PyObject* const* args, Py_ssize_t positional,
+                 PyObject* names, Bound* b) {
   size_t n = s.parameters.size();
   b->slots.assign(n, nullptr);
   Py_ssize_t next = 0;
@@ -304,7 +304,7 @@ PyObject* Call(PyObject* self, PyObject* const* args, size_t nargsf,
   }
   State& s = *Cast(self)->state;
   Bound b;
-  Binding bound = Bind(s, args, positional, names, &b);
+  Binding bound = BindCall(s, args, positional, names, &b);
   if (bound == Binding::kError) return nullptr;
   if (bound == Binding::kWrong) {
     return CallSlowly(self, "_refuse", args, positional, names);
@@ -328,7 +328,7 @@ PyObject* Call(PyObject* self, PyObject* const* args, size_t nargsf,
 }
 
 // _set_up([(name, kind, (default,) or None)])
-PyObject* SetUp(PyObject* self, PyObject* parameters) {
+PyObject* SetUpFunction(PyObject* self, PyObject* parameters) {
   State& s = *Cast(self)->state;
   s.parameters.clear();
   for (Py_ssize_t i = 0, n = PySequence_Size(parameters); i < n; ++i) {
@@ -360,7 +360,7 @@ PyObject* Forget(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
-PyObject* New(PyTypeObject* type, PyObject*, PyObject*) {
+PyObject* NewFunction(PyTypeObject* type, PyObject*, PyObject*) {
   auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
   PyObject* self = alloc(type, 0);
   if (self == nullptr) return nullptr;
@@ -369,7 +369,7 @@ PyObject* New(PyTypeObject* type, PyObject*, PyObject*) {
   return self;
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseFunction(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(Cast(self)->dict);
   if (State* s = Cast(self)->state) {
@@ -382,7 +382,7 @@ int Traverse(PyObject* self, visitproc visit, void* arg) {
   return 0;
 }
 
-int Clear(PyObject* self) {
+int ClearFunction(PyObject* self) {
   Py_CLEAR(Cast(self)->dict);
   if (State* s = Cast(self)->state) {
     s->last = nullptr;
@@ -392,11 +392,11 @@ int Clear(PyObject* self) {
   return 0;
 }
 
-void Dealloc(PyObject* self) {
+void DeallocFunction(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   if (Cast(self)->weak_references) PyObject_ClearWeakRefs(self);
-  Clear(self);
+  ClearFunction(self);
   delete std::exchange(Cast(self)->state, nullptr);
   auto release = reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free));
   release(self);
@@ -413,12 +413,13 @@ PyObject* RunsEagerly(PyObject*, PyObject*) {
   return PyBool_FromLong(run_eagerly);
 }
 
-PyMethodDef methods[] = {
-    {"_set_up", SetUp, METH_O, "Tells the parameters: (name, kind, default)."},
+PyMethodDef function_methods[] = {
+    {"_set_up", SetUpFunction, METH_O,
+     "Tells the parameters: (name, kind, default)."},
     {"_take_calls", TakeCalls, METH_NOARGS, "Calls that needed no trace."},
     {"_forget", Forget, METH_NOARGS, "Drops all traces."},
     {}};
-PyMemberDef members[] = {
+PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall),
      READONLY, nullptr},
     {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY,
@@ -426,19 +427,21 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET,
      offsetof(FunctionObject, weak_references), READONLY, nullptr},
     {}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                       {Py_tp_methods, methods},
-                       {Py_tp_members, members},
-                       {0, nullptr}};
-PyType_Spec spec = {"headrace.FunctionBase", sizeof(FunctionObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
-                        Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
-                    slots};
-PyMethodDef functions[] = {
+PyType_Slot function_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(NewFunction)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(DeallocFunction)},
+    {Py_tp_traverse, reinterpret_cast<void*>(TraverseFunction)},
+    {Py_tp_clear, reinterpret_cast<void*>(ClearFunction)},
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_methods, function_methods},
+    {Py_tp_members, function_members},
+    {0, nullptr}};
+PyType_Spec function_spec = {"headrace.FunctionBase", sizeof(FunctionObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE |
+                                 Py_TPFLAGS_HAVE_GC |
+                                 Py_TPFLAGS_HAVE_VECTORCALL,
+                             function_slots};
+PyMethodDef function_functions[] = {
     {"run_functions_eagerly", RunEagerly, METH_O,
      "Whether tf.function calls Python instead of traces."},
     {"functions_run_eagerly", RunsEagerly, METH_NOARGS, "What was last set."},
@@ -447,9 +450,9 @@ PyMethodDef functions[] = {
 }  // namespace
 
 bool AddFunctionType(PyObject* module) {
-  PyObject* type = PyType_FromSpec(&spec);
+  PyObject* type = PyType_FromSpec(&function_spec);
   return type && PyModule_AddObjectRef(module, "FunctionBase", type) == 0 &&
-         PyModule_AddFunctions(module, functions) == 0;
+         PyModule_AddFunctions(module, function_functions) == 0;
 }
 
 }  // namespace headrace::bind

@@ -34,8 +34,9 @@ bool Fits(nb::handle entry, const GradientContext& g,
 }
 
 // What an outer value that a written function captured is in the walk's graph.
-StatusOr<Value> Place(GradientContext& g, const Value& outer,
-                      const CopiedFrom& copied, const PyGraph* recorded) {
+StatusOr<Value> GradientPlace(GradientContext& g, const Value& outer,
+                              const CopiedFrom& copied,
+                              const PyGraph* recorded) {
   const std::shared_ptr<Graph>& graph = g.output(0).graph();
   if (outer.is_symbolic()) {
     if (outer.graph() == graph) return outer;
@@ -120,7 +121,7 @@ Status CallWritten(nb::handle entry, GradientContext& g,
   nb::object graph = entry.attr("core");
   if (!graph.is_none()) recorded = nb::cast<const PyGraph*>(graph);
   for (const Value& outer : core->function->captures()) {
-    HR_ASSIGN_OR_RETURN(Value v, Place(g, outer, copied, recorded));
+    HR_ASSIGN_OR_RETURN(Value v, GradientPlace(g, outer, copied, recorded));
     inputs.push_back(std::move(v));
   }
   FunctionPtr f = core->function->function();

@@ -199,7 +199,7 @@ bool StringsToTensor(PyArrayObject* array, Tensor* t) {
   return true;
 }
 
-Shape ShapeOf(PyArrayObject* a) {
+Shape ShapeOfArray(PyArrayObject* a) {
   Shape s;
   for (int i = 0; i < PyArray_NDIM(a); ++i) s.AddDim(PyArray_DIM(a, i));
   return s;
@@ -296,7 +296,7 @@ bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
                  name.get());
   }
   DType d = wanted == DType::kInvalid ? own : wanted;
-  StatusOr<Shape> shape = Shape::Make(ShapeOf(a).dims());
+  StatusOr<Shape> shape = Shape::Make(ShapeOfArray(a).dims());
   if (!shape.ok()) return RaiseStatusAsValueError(shape.status()), false;
   StatusOr<Tensor> t = Tensor::Allocate(d, *shape);
   if (!t.ok()) {
@@ -336,7 +336,7 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
       !PyArray_ISCARRAY_RO(a)) {
     return ArrayToTensor(array, DType::kInvalid, out);
   }
-  StatusOr<Shape> shape = Shape::Make(ShapeOf(a).dims());
+  StatusOr<Shape> shape = Shape::Make(ShapeOfArray(a).dims());
   if (!shape.ok()) return RaiseStatusAsValueError(shape.status()), false;
   auto release = [](void* owner) {
     if (!Py_IsInitialized()) return;

@@ -15,7 +15,7 @@
 namespace headrace::bind {
 namespace {
 
-struct Parameter {
+struct OpParameter {
   PyObject* name;  // interned
   enum { kInput, kAttr, kName } target;
   int index = 0;                      // among inputs or attrs
@@ -28,12 +28,12 @@ struct Face {
   std::string name;
   std::string doc;
   bool keyword_only;
-  std::vector<Parameter> parameters;
+  std::vector<OpParameter> parameters;
   int name_at = -1;
   OpCaller* for_text = nullptr;  // an op of the same form that takes strings
 };
 
-struct FunctionObject {
+struct OpFunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   Face* face;
   PyObject* dict;
@@ -42,9 +42,11 @@ struct FunctionObject {
 PyTypeObject* function_type = nullptr;
 constexpr int kMostParameters = 64;
 
-Face* FaceOf(PyObject* o) { return reinterpret_cast<FunctionObject*>(o)->face; }
+Face* FaceOf(PyObject* o) {
+  return reinterpret_cast<OpFunctionObject*>(o)->face;
+}
 
-int FindParameter(const Face& f, PyObject* name) {
+int FindOpParameter(const Face& f, PyObject* name) {
   int n = static_cast<int>(f.parameters.size());
   for (int i = 0; i < n; ++i) {
     if (f.parameters[i].name == name) return i;
@@ -78,7 +80,7 @@ bool MissingArguments(const Face& f, PyObject* const* slots) {
 bool TooManyArguments(const Face& f, Py_ssize_t given) {
   if (f.keyword_only) {
     std::string keys;
-    for (const Parameter& p : f.parameters) {
+    for (const OpParameter& p : f.parameters) {
       const char* n = PyUnicode_AsUTF8(p.name);
       keys += std::string(keys.empty() ? "'" : ", '") + (n ? n : "") + "'";
     }
@@ -89,7 +91,7 @@ bool TooManyArguments(const Face& f, Py_ssize_t given) {
     return false;
   }
   int required = 0, n = static_cast<int>(f.parameters.size());
-  for (const Parameter& p : f.parameters) required += !p.given_default;
+  for (const OpParameter& p : f.parameters) required += !p.given_default;
   if (required == n) {
     PyErr_Format(PyExc_TypeError,
                  "%s() takes %d positional argument%s but %zd were given",
@@ -104,8 +106,8 @@ bool TooManyArguments(const Face& f, Py_ssize_t given) {
 }
 
 // Puts every argument into its parameter's slot.
-bool Bind(const Face& f, PyObject* const* args, Py_ssize_t positional,
-          PyObject* keywords, PyObject** slots) {
+bool BindArguments(const Face& f, PyObject* const* args, Py_ssize_t positional,
+                   PyObject* keywords, PyObject** slots) {
   Py_ssize_t n = f.parameters.size();
   if (positional > n || (positional && f.keyword_only)) {
     return TooManyArguments(f, positional);
@@ -114,7 +116,7 @@ bool Bind(const Face& f, PyObject* const* args, Py_ssize_t positional,
   Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
   for (Py_ssize_t k = 0; k < named; ++k) {
     PyObject* key = PyTuple_GetItem(keywords, k);
-    int at = FindParameter(f, key);
+    int at = FindOpParameter(f, key);
     if (at < 0) {
       PyErr_Format(PyExc_TypeError,
                    "%s() got an unexpected keyword argument '%U'",
@@ -141,7 +143,7 @@ PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
   const Face& f = *FaceOf(self);
   PyObject* slots[kMostParameters];
   std::fill_n(slots, f.parameters.size(), nullptr);
-  if (!Bind(f, args, PyVectorcall_NARGS(nargsf), keywords, slots)) {
+  if (!BindArguments(f, args, PyVectorcall_NARGS(nargsf), keywords, slots)) {
     return nullptr;
   }
   PyObject* inputs[kMostParameters];
@@ -149,10 +151,10 @@ PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
   std::fill_n(attrs, f.caller->def().attrs.size(), nullptr);
   PyObject* name = nullptr;
   for (size_t i = 0; i < f.parameters.size(); ++i) {
-    const Parameter& p = f.parameters[i];
-    if (p.target == Parameter::kInput) {
+    const OpParameter& p = f.parameters[i];
+    if (p.target == OpParameter::kInput) {
       inputs[p.index] = slots[i];
-    } else if (p.target == Parameter::kAttr) {
+    } else if (p.target == OpParameter::kAttr) {
       attrs[p.index] = slots[i];
     } else {
       name = slots[i];
@@ -169,7 +171,7 @@ PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
   return (*f.caller)(inputs, attrs, name);
 }
 
-PyObject* GetName(PyObject* self, void*) {
+PyObject* GetOpName(PyObject* self, void*) {
   return PyUnicode_FromString(FaceOf(self)->name.c_str());
 }
 PyObject* GetDoc(PyObject* self, void*) {
@@ -193,7 +195,7 @@ PyObject* GetSignature(PyObject* self, void*) {
            : nullptr);
   Ref list(PyList_New(0));
   if (!kind || !list) return nullptr;
-  for (const Parameter& p : FaceOf(self)->parameters) {
+  for (const OpParameter& p : FaceOf(self)->parameters) {
     Ref args(Py_BuildValue("(OO)", p.name, kind.get()));
     Ref kwargs(p.given_default
                    ? Py_BuildValue("{sO}", "default", p.given_default)
@@ -210,30 +212,32 @@ PyObject* Repr(PyObject* self) {
                               self);
 }
 
-PyGetSetDef getset[] = {
-    {"__name__", GetName, nullptr, nullptr, nullptr},
-    {"__qualname__", GetName, nullptr, nullptr, nullptr},
+PyGetSetDef op_function_getset[] = {
+    {"__name__", GetOpName, nullptr, nullptr, nullptr},
+    {"__qualname__", GetOpName, nullptr, nullptr, nullptr},
     {"__module__", GetModule, nullptr, nullptr, nullptr},
     {"__doc__", GetDoc, nullptr, nullptr, nullptr},
     {"__signature__", GetSignature, nullptr, nullptr, nullptr},
     {"op_name", GetOp, nullptr, nullptr, nullptr},
     {}};
-PyMemberDef members[] = {
-    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall),
+PyMemberDef op_function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(OpFunctionObject, vectorcall),
      READONLY, nullptr},
-    {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY,
+    {"__dictoffset__", T_PYSSIZET, offsetof(OpFunctionObject, dict), READONLY,
      nullptr},
     {}};
-PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-                       {Py_tp_repr, reinterpret_cast<void*>(Repr)},
-                       {Py_tp_getset, getset},
-                       {Py_tp_members, members},
-                       {0, nullptr}};
-PyType_Spec spec = {"headrace.OpFunction", sizeof(FunctionObject), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+PyType_Slot op_function_slots[] = {
+    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+    {Py_tp_getset, op_function_getset},
+    {Py_tp_members, op_function_members},
+    {0, nullptr}};
+PyType_Spec op_function_spec = {
+    "headrace.OpFunction", sizeof(OpFunctionObject), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, op_function_slots};
 
 PyObject* MakeFunction(Face* face) {
-  auto* o = PyObject_New(FunctionObject, function_type);
+  auto* o = PyObject_New(OpFunctionObject, function_type);
   if (o == nullptr) return nullptr;
   o->vectorcall = CallFunction;
   o->face = face;
@@ -273,14 +277,14 @@ const char* RawName(const OpDef& def, const std::string& name) {
   return name.c_str();
 }
 
-Parameter InputParameter(const OpDef& def, int i) {
+OpParameter InputParameter(const OpDef& def, int i) {
   return {PyUnicode_InternFromString(RawName(def, def.inputs[i].name)),
-          Parameter::kInput, i, nullptr};
+          OpParameter::kInput, i, nullptr};
 }
 
 // Inputs, attributes without a default, those with one, name.
-std::vector<Parameter> RawParameters(const OpDef& def) {
-  std::vector<Parameter> out;
+std::vector<OpParameter> RawParameters(const OpDef& def) {
+  std::vector<OpParameter> out;
   for (size_t i = 0; i < def.inputs.size(); ++i) {
     out.push_back(InputParameter(def, static_cast<int>(i)));
   }
@@ -299,10 +303,10 @@ std::vector<Parameter> RawParameters(const OpDef& def) {
         if (value == nullptr) value = Ref::Borrow(Py_None).release();
       }
       out.push_back({PyUnicode_InternFromString(RawName(def, a.name)),
-                     Parameter::kAttr, static_cast<int>(i), value});
+                     OpParameter::kAttr, static_cast<int>(i), value});
     }
   }
-  out.push_back({PyUnicode_InternFromString("name"), Parameter::kName, 0,
+  out.push_back({PyUnicode_InternFromString("name"), OpParameter::kName, 0,
                  Ref::Borrow(Py_None).release()});
   return out;
 }
@@ -342,13 +346,13 @@ bool AddParameter(PyObject* item, Face* face) {
   PyObject* value = nullptr;
   if (!PyArg_ParseTuple(item, "ss|O", &name, &target, &value)) return false;
   const OpDef& def = face->caller->def();
-  Parameter p{PyUnicode_InternFromString(name), Parameter::kName, 0, value};
+  OpParameter p{PyUnicode_InternFromString(name), OpParameter::kName, 0, value};
   Py_XINCREF(value);
   if (std::string(target) != "name") {
-    p.target = Parameter::kInput;
+    p.target = OpParameter::kInput;
     p.index = def.FindInput(target);
     if (p.index < 0) {
-      p.target = Parameter::kAttr;
+      p.target = OpParameter::kAttr;
       p.index = FindAttr(def, target);
     }
     if (p.index < 0) {
@@ -377,8 +381,8 @@ PyObject* MakeOpFunction(PyObject*, PyObject* args) {
   for (Py_ssize_t i = 0; i < n && i < kMostParameters; ++i) {
     Ref item(PySequence_GetItem(parameters, i));
     if (!item || !AddParameter(item.get(), face)) return nullptr;
-    const Parameter& p = face->parameters.back();
-    if (p.target == Parameter::kInput) bound |= uint64_t{1} << p.index;
+    const OpParameter& p = face->parameters.back();
+    if (p.target == OpParameter::kInput) bound |= uint64_t{1} << p.index;
   }
   if (bound + 1 != uint64_t{1} << caller->def().inputs.size()) {
     PyErr_Format(PyExc_ValueError, "%s leaves out inputs of op %s", name, op);
@@ -396,7 +400,7 @@ PyObject* OpNames(PyObject*, PyObject*) {
   return list.release();
 }
 
-PyMethodDef functions[] = {
+PyMethodDef op_function_functions[] = {
     {"raw_op", RawOp, METH_O, "raw_op(name): the function of tf.raw_ops."},
     {"op_function", MakeOpFunction, METH_VARARGS,
      "op_function(op, name, parameters, doc): a public face of an op."},
@@ -406,11 +410,11 @@ PyMethodDef functions[] = {
 }  // namespace
 
 bool AddOpFunctions(PyObject* module) {
-  PyObject* type = PyType_FromSpec(&spec);
+  PyObject* type = PyType_FromSpec(&op_function_spec);
   if (type == nullptr) return false;
   function_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "OpFunction", type) == 0 &&
-         PyModule_AddFunctions(module, functions) == 0;
+         PyModule_AddFunctions(module, op_function_functions) == 0;
 }
 
 }  // namespace headrace::bind

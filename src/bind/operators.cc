@@ -26,7 +26,7 @@ PyObject* CallBinary(OpCaller*& caller, const char* op, PyObject* x,
   return (*caller)(inputs, attrs, name);
 }
 
-bool Known(PyObject* o) { return IsTensor(o) || IsVariable(o); }
+bool KnownOperand(PyObject* o) { return IsTensor(o) || IsVariable(o); }
 
 DType DTypeOfOperand(PyObject* o) {
   if (IsTensor(o)) return ValueOf(o).dtype();
@@ -68,10 +68,10 @@ bool Operands(PyObject* x, PyObject* y, PyObject* name, Ref* left, Ref* right,
               bool raw = false) {
   Value v;
   ArgumentScope names(name, "op");
-  names.Argument(Known(x) ? "y" : "x", Known(x) ? y : x);
-  if (Known(x)) {
+  names.Argument(KnownOperand(x) ? "y" : "x", KnownOperand(x) ? y : x);
+  if (KnownOperand(x)) {
     *left = Ref::Borrow(x);
-    if (Known(y) || raw) {
+    if (KnownOperand(y) || raw) {
       *right = Ref::Borrow(y);
       return true;
     }
@@ -111,10 +111,10 @@ PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
   }
   Ref left, right;
   if (!Operands(x, y, name, &left, &right, !o.hints)) {
-    return TryOther(Known(x) ? y : x, o.reflected);
+    return TryOther(KnownOperand(x) ? y : x, o.reflected);
   }
   PyObject* z = CallBinary(o.caller, o.op, left.get(), right.get(), name);
-  if (z != nullptr || Known(y) || o.hints) return z;
+  if (z != nullptr || KnownOperand(y) || o.hints) return z;
   return TryOther(y, o.reflected);
 }
 
@@ -132,7 +132,7 @@ PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
   }
   Ref left, right;
   if (!Operands(x, y, name.get(), &left, &right)) {
-    return TryOther(Known(x) ? y : x, reflected);
+    return TryOther(KnownOperand(x) ? y : x, reflected);
   }
   return PyObject_CallFunctionObjArgs(kept, left.get(), right.get(), nullptr);
 }
@@ -141,7 +141,7 @@ PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
                   PyObject* y) {
   Ref left, right;
   if (!Operands(x, y, NameOf(bitwise), &left, &right, /*raw=*/true)) {
-    return TryOther(Known(x) ? y : x, bitwise.reflected);
+    return TryOther(KnownOperand(x) ? y : x, bitwise.reflected);
   }
   bool is_bool =
       IsBool(left.get()) || (!IsTensor(left.get()) && IsBool(right.get()));
@@ -181,11 +181,11 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
 }  // namespace
 
 bool IsText(PyObject* o) {
-  if (Known(o)) return DTypeOfOperand(o) == DType::kString;
+  if (KnownOperand(o)) return DTypeOfOperand(o) == DType::kString;
   if (IsArray(o)) return ArrayDType(o) == DType::kString;
   while (IsSequence(o) && PySequence_Fast_GET_SIZE(o) > 0) {
     o = PySequence_Fast_GET_ITEM(o, 0);
-    if (Known(o)) return DTypeOfOperand(o) == DType::kString;
+    if (KnownOperand(o)) return DTypeOfOperand(o) == DType::kString;
   }
   return ScalarDType(o) == DType::kString;
 }
@@ -193,7 +193,7 @@ bool IsText(PyObject* o) {
 PyObject* AddTensors(PyObject* x, PyObject* y) {
   static Operator add{"AddV2", "add", "__radd__", true};
   static Operator join{"Add", "add", "__radd__", true};
-  PyObject* known = Known(x) ? x : y;
+  PyObject* known = KnownOperand(x) ? x : y;
   return Binary(DTypeOfOperand(known) == DType::kString ? join : add, x, y);
 }
 PyObject* SubtractTensors(PyObject* x, PyObject* y) {

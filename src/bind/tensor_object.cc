@@ -20,7 +20,7 @@ PyTypeObject* symbolic_type = nullptr;
 
 namespace {
 
-PyObject* New(PyTypeObject* type) {
+PyObject* NewTensor(PyTypeObject* type) {
   auto* o = PyObject_GC_New(TensorObject, type);
   if (o == nullptr) return nullptr;
   new (&o->value) Value;
@@ -29,7 +29,7 @@ PyObject* New(PyTypeObject* type) {
   return reinterpret_cast<PyObject*>(o);
 }
 
-void Dealloc(PyObject* self) {
+void DeallocTensor(PyObject* self) {
   auto* o = reinterpret_cast<TensorObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
   if (o->dict) PyObject_GC_UnTrack(self);
@@ -40,13 +40,13 @@ void Dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseTensor(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<TensorObject*>(self)->dict);
   return 0;
 }
 
-int Clear(PyObject* self) {
+int ClearTensor(PyObject* self) {
   Py_CLEAR(reinterpret_cast<TensorObject*>(self)->dict);
   return 0;
 }
@@ -231,7 +231,7 @@ PyObject* NewObject(PyTypeObject* type, PyObject*, PyObject*) {
   return nullptr;
 }
 
-PyGetSetDef getset[] = {
+PyGetSetDef tensor_getset[] = {
     {"dtype", Dtype, nullptr, "The tf.DType of the elements.", nullptr},
     {"shape", GetShape, nullptr, "The tf.TensorShape, as far as known.",
      nullptr},
@@ -239,7 +239,7 @@ PyGetSetDef getset[] = {
     {"name", Name, nullptr, "\"node:output\"; symbolic tensors only.", nullptr},
     {}};
 
-PyMethodDef methods[] = {
+PyMethodDef tensor_methods[] = {
     {"_rank", Rank, METH_NOARGS, "The number of dimensions, or None."},
     {"_set_shape", SetShape, METH_O, "Replaces a symbolic tensor's shape."},
     {}};
@@ -248,7 +248,7 @@ PyMethodDef eager_methods[] = {
     {"_numpy_view", View, METH_NOARGS, "A read-only NumPy view."},
     {}};
 
-PyMemberDef members[] = {
+PyMemberDef tensor_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(TensorObject, dict), READONLY,
      nullptr},
     {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak_references),
@@ -262,14 +262,15 @@ PyType_Slot Slot(int id, F* f) {
 
 // `shown`: how Python's own messages call the type ("'...' object does not
 // support item assignment"), as upstream's types have it.
-PyTypeObject* MakeType(const char* name, PyType_Slot* slots, PyTypeObject* base,
-                       const char* shown = nullptr) {
-  PyType_Spec spec = {
+PyTypeObject* MakeType(const char* name, PyType_Slot* tensor_slots,
+                       PyTypeObject* base, const char* shown = nullptr) {
+  PyType_Spec tensor_spec = {
       name, sizeof(TensorObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+      tensor_slots};
   Ref bases(base ? PyTuple_Pack(1, base) : nullptr);
   auto* type = reinterpret_cast<PyTypeObject*>(
-      PyType_FromSpecWithBases(&spec, bases.get()));
+      PyType_FromSpecWithBases(&tensor_spec, bases.get()));
   if (type != nullptr && shown != nullptr) type->tp_name = shown;
   return type;
 }
@@ -278,23 +279,23 @@ PyTypeObject* MakeType(const char* name, PyType_Slot* slots, PyTypeObject* base,
 
 PyObject* WrapValue(Value v) {
   if (!v) Py_RETURN_NONE;
-  PyObject* o = New(v.is_symbolic() ? symbolic_type : eager_type);
+  PyObject* o = NewTensor(v.is_symbolic() ? symbolic_type : eager_type);
   if (o) reinterpret_cast<TensorObject*>(o)->value = std::move(v);
   return o;
 }
 
 bool AddTensorTypes(PyObject* module) {
-  PyType_Slot base[] = {Slot(Py_tp_dealloc, Dealloc),
-                        Slot(Py_tp_traverse, Traverse),
-                        Slot(Py_tp_clear, Clear),
+  PyType_Slot base[] = {Slot(Py_tp_dealloc, DeallocTensor),
+                        Slot(Py_tp_traverse, TraverseTensor),
+                        Slot(Py_tp_clear, ClearTensor),
                         Slot(Py_tp_new, NewObject),
                         Slot(Py_tp_setattro, SetAttribute),
                         Slot(Py_tp_getattro, GetAttribute),
                         Slot(Py_tp_hash, Hash),
                         Slot(Py_tp_richcompare, CompareTensors),
-                        {Py_tp_getset, getset},
-                        {Py_tp_methods, methods},
-                        {Py_tp_members, members},
+                        {Py_tp_getset, tensor_getset},
+                        {Py_tp_methods, tensor_methods},
+                        {Py_tp_members, tensor_members},
                         Slot(Py_mp_subscript, Subscript),
                         Slot(Py_nb_add, AddTensors),
                         Slot(Py_nb_subtract, SubtractTensors),
@@ -318,13 +319,13 @@ bool AddTensorTypes(PyObject* module) {
                          Slot(Py_nb_index, Index),
                          Slot(Py_bf_getbuffer, Buffer),
                          {Py_tp_methods, eager_methods},
-                         Slot(Py_tp_dealloc, Dealloc),
-                         Slot(Py_tp_traverse, Traverse),
-                         Slot(Py_tp_clear, Clear),
+                         Slot(Py_tp_dealloc, DeallocTensor),
+                         Slot(Py_tp_traverse, TraverseTensor),
+                         Slot(Py_tp_clear, ClearTensor),
                          {0, nullptr}};
-  PyType_Slot symbolic[] = {Slot(Py_tp_dealloc, Dealloc),
-                            Slot(Py_tp_traverse, Traverse),
-                            Slot(Py_tp_clear, Clear),
+  PyType_Slot symbolic[] = {Slot(Py_tp_dealloc, DeallocTensor),
+                            Slot(Py_tp_traverse, TraverseTensor),
+                            Slot(Py_tp_clear, ClearTensor),
                             {0, nullptr}};
   tensor_type = MakeType("headrace.Tensor", base, nullptr);
   if (tensor_type == nullptr) return false;

@@ -26,44 +26,44 @@ struct VariableObject {
 
 PyTypeObject* variable_type = nullptr;
 
-VariableObject* Cast(PyObject* o) {
+VariableObject* CastTo(PyObject* o) {
   return reinterpret_cast<VariableObject*>(o);
 }
 
-PyObject* New(PyTypeObject* type, PyObject*, PyObject*) {
+PyObject* NewVariable(PyTypeObject* type, PyObject*, PyObject*) {
   auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
   PyObject* self = alloc(type, 0);
   if (self == nullptr) return nullptr;
-  new (&Cast(self)->handle) Value;
-  new (&Cast(self)->shape) Shape;
-  Cast(self)->dtype = DType::kInvalid;
+  new (&CastTo(self)->handle) Value;
+  new (&CastTo(self)->shape) Shape;
+  CastTo(self)->dtype = DType::kInvalid;
   return self;
 }
 
-int Traverse(PyObject* self, visitproc visit, void* arg) {
+int TraverseVariable(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(Cast(self)->dict);
+  Py_VISIT(CastTo(self)->dict);
   return 0;
 }
-int Clear(PyObject* self) {
-  Py_CLEAR(Cast(self)->dict);
+int ClearVariable(PyObject* self) {
+  Py_CLEAR(CastTo(self)->dict);
   return 0;
 }
 
-void Dealloc(PyObject* self) {
+void DeallocVariable(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
-  if (Cast(self)->weak_references) PyObject_ClearWeakRefs(self);
-  Py_CLEAR(Cast(self)->dict);
-  Cast(self)->handle.~Value();
-  Cast(self)->shape.~Shape();
+  if (CastTo(self)->weak_references) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(CastTo(self)->dict);
+  CastTo(self)->handle.~Value();
+  CastTo(self)->shape.~Shape();
   auto release = reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free));
   release(self);
   Py_DECREF(type);
 }
 
 // _set_up(handle, dtype, shape, trainable)
-PyObject* SetUp(PyObject* self, PyObject* args) {
+PyObject* SetUpVariable(PyObject* self, PyObject* args) {
   PyObject *handle, *dtype, *shape;
   int trainable;
   if (!PyArg_ParseTuple(args, "OOOp", &handle, &dtype, &shape, &trainable)) {
@@ -73,15 +73,15 @@ PyObject* SetUp(PyObject* self, PyObject* args) {
     PyErr_SetString(PyExc_TypeError, "_set_up wants (Tensor, DType, shape)");
     return nullptr;
   }
-  if (!AsShape(shape, &Cast(self)->shape)) return nullptr;
-  Cast(self)->handle = ValueOf(handle);
-  Cast(self)->dtype = DTypeOfObject(dtype);
-  Cast(self)->trainable = trainable;
+  if (!AsShape(shape, &CastTo(self)->shape)) return nullptr;
+  CastTo(self)->handle = ValueOf(handle);
+  CastTo(self)->dtype = DTypeOfObject(dtype);
+  CastTo(self)->trainable = trainable;
   Py_RETURN_NONE;
 }
 
 bool Ready(PyObject* self) {
-  if (Cast(self)->handle) return true;
+  if (CastTo(self)->handle) return true;
   PyErr_SetString(PyExc_RuntimeError, "this variable was never set up");
   return false;
 }
@@ -96,7 +96,7 @@ Assignment assign_add{{"AssignAddVariableOp", nullptr}, false};
 Assignment assign_sub{{"AssignSubVariableOp", nullptr}, false};
 
 bool WrongDType(PyObject* self, const Value& v, PyObject* value) {
-  std::string want(DTypePythonName(Cast(self)->dtype));
+  std::string want(DTypePythonName(CastTo(self)->dtype));
   std::string have(DTypePythonName(v.dtype()));
   PyErr_Format(PyExc_ValueError,
                "Tensor conversion requested dtype %s for Tensor with dtype "
@@ -106,7 +106,7 @@ bool WrongDType(PyObject* self, const Value& v, PyObject* value) {
 }
 
 bool WrongShape(PyObject* self, const Value& v) {
-  Ref own(ShapeObject(Cast(self)->shape)), other(ShapeObject(v.shape()));
+  Ref own(ShapeObject(CastTo(self)->shape)), other(ShapeObject(v.shape()));
   Ref name(PyObject_GetAttrString(self, "name"));
   if (own && other && name) {
     PyErr_Format(PyExc_ValueError,
@@ -120,11 +120,11 @@ bool WrongShape(PyObject* self, const Value& v) {
 
 bool AssignBy(PyObject* self, Assignment& how, PyObject* value) {
   if (!Ready(self)) return false;
-  DType dtype = Cast(self)->dtype;
+  DType dtype = CastTo(self)->dtype;
   Value v;
   if (!ToValue(value, {dtype, DType::kInvalid}, &v)) return false;
   if (v.dtype() != dtype) return WrongDType(self, v, value);
-  if (how.replaces && !Cast(self)->shape.CompatibleWith(v.shape())) {
+  if (how.replaces && !CastTo(self)->shape.CompatibleWith(v.shape())) {
     return WrongShape(self, v);
   }
   TouchVariable(self);
@@ -132,7 +132,7 @@ bool AssignBy(PyObject* self, Assignment& how, PyObject* value) {
   const ResolvedOpPtr* op = how.op.Resolve(dtype, types);
   if (op == nullptr) return false;
   ValueList outputs;
-  Value inputs[] = {Cast(self)->handle, std::move(v)};
+  Value inputs[] = {CastTo(self)->handle, std::move(v)};
   return EmitResolved(*op, inputs, &outputs, Py_None);
 }
 
@@ -147,12 +147,13 @@ PyObject* Assign(PyObject* self, PyObject* value) {
 PyObject* Alias(PyObject* self, PyObject* cls) {
   static PyObject* parent = PyUnicode_InternFromString("_parent");
   if (!Ready(self) || !PyType_Check(cls)) return nullptr;
-  PyObject* o = New(reinterpret_cast<PyTypeObject*>(cls), nullptr, nullptr);
+  PyObject* o =
+      NewVariable(reinterpret_cast<PyTypeObject*>(cls), nullptr, nullptr);
   if (o == nullptr) return nullptr;
-  Cast(o)->handle = Cast(self)->handle;
-  Cast(o)->dtype = Cast(self)->dtype;
-  Cast(o)->shape = Cast(self)->shape;
-  Cast(o)->trainable = Cast(self)->trainable;
+  CastTo(o)->handle = CastTo(self)->handle;
+  CastTo(o)->dtype = CastTo(self)->dtype;
+  CastTo(o)->shape = CastTo(self)->shape;
+  CastTo(o)->trainable = CastTo(self)->trainable;
   if (PyObject_GenericSetAttr(o, parent, self) < 0) Py_CLEAR(o);
   return o;
 }
@@ -168,27 +169,28 @@ PyObject* Touch(PyObject* self, PyObject*) {
 }
 
 PyObject* GetHandle(PyObject* self, void*) {
-  return Ready(self) ? WrapValue(Cast(self)->handle) : nullptr;
+  return Ready(self) ? WrapValue(CastTo(self)->handle) : nullptr;
 }
 PyObject* GetDType(PyObject* self, void*) {
-  return Ready(self) ? DTypeObject(Cast(self)->dtype) : nullptr;
+  return Ready(self) ? DTypeObject(CastTo(self)->dtype) : nullptr;
 }
-PyObject* GetShape(PyObject* self, void*) {
-  return Ready(self) ? ShapeObject(Cast(self)->shape) : nullptr;
+PyObject* GetVariableShape(PyObject* self, void*) {
+  return Ready(self) ? ShapeObject(CastTo(self)->shape) : nullptr;
 }
 
 PyObject* GetTrainable(PyObject* self, void*) {
-  return PyBool_FromLong(Cast(self)->trainable);
+  return PyBool_FromLong(CastTo(self)->trainable);
 }
 
-PyGetSetDef getset[] = {
+PyGetSetDef variable_getset[] = {
     {"handle", GetHandle, nullptr, "The resource tensor.", nullptr},
     {"dtype", GetDType, nullptr, "The DType of the value.", nullptr},
-    {"shape", GetShape, nullptr, "The declared TensorShape.", nullptr},
+    {"shape", GetVariableShape, nullptr, "The declared TensorShape.", nullptr},
     {"trainable", GetTrainable, nullptr, "Whether tapes watch it.", nullptr},
     {}};
-PyMethodDef methods[] = {
-    {"_set_up", SetUp, METH_VARARGS, "Gives it a handle, dtype and shape."},
+PyMethodDef variable_methods[] = {
+    {"_set_up", SetUpVariable, METH_VARARGS,
+     "Gives it a handle, dtype and shape."},
     {"_read", Read, METH_NOARGS, "The value now."},
     {"_touch", Touch, METH_NOARGS, "Tells tapes that it is used."},
     {"_alias", Alias, METH_O, "The same variable as another class."},
@@ -196,43 +198,45 @@ PyMethodDef methods[] = {
     {"_assign_add", Assign<assign_add>, METH_O, "Adds to the value."},
     {"_assign_sub", Assign<assign_sub>, METH_O, "Subtracts from the value."},
     {}};
-PyMemberDef members[] = {
+PyMemberDef variable_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(VariableObject, dict), READONLY,
      nullptr},
     {"__weaklistoffset__", T_PYSSIZET,
      offsetof(VariableObject, weak_references), READONLY, nullptr},
     {}};
-PyType_Slot slots[] = {{Py_tp_new, reinterpret_cast<void*>(New)},
-                       {Py_tp_dealloc, reinterpret_cast<void*>(Dealloc)},
-                       {Py_tp_traverse, reinterpret_cast<void*>(Traverse)},
-                       {Py_tp_clear, reinterpret_cast<void*>(Clear)},
-                       {Py_tp_getset, getset},
-                       {Py_tp_methods, methods},
-                       {Py_tp_members, members},
-                       {0, nullptr}};
-PyType_Spec spec = {
+PyType_Slot variable_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(NewVariable)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(DeallocVariable)},
+    {Py_tp_traverse, reinterpret_cast<void*>(TraverseVariable)},
+    {Py_tp_clear, reinterpret_cast<void*>(ClearVariable)},
+    {Py_tp_getset, variable_getset},
+    {Py_tp_methods, variable_methods},
+    {Py_tp_members, variable_members},
+    {0, nullptr}};
+PyType_Spec variable_spec = {
     "headrace.VariableBase", sizeof(VariableObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+    variable_slots};
 
 }  // namespace
 
 bool AddVariableType(PyObject* module) {
-  PyObject* type = PyType_FromSpec(&spec);
+  PyObject* type = PyType_FromSpec(&variable_spec);
   if (type == nullptr) return false;
   variable_type = reinterpret_cast<PyTypeObject*>(type);
   return PyModule_AddObjectRef(module, "VariableBase", type) == 0;
 }
 
 void TouchVariable(PyObject* self) {
-  if (HasRecorders() && Cast(self)->trainable) {
-    TellVariableAccessed(Cast(self)->handle);
+  if (HasRecorders() && CastTo(self)->trainable) {
+    TellVariableAccessed(CastTo(self)->handle);
   }
 }
 
 bool IsVariable(PyObject* o) { return PyObject_TypeCheck(o, variable_type); }
-const Value& HandleOf(PyObject* variable) { return Cast(variable)->handle; }
+const Value& HandleOf(PyObject* variable) { return CastTo(variable)->handle; }
 VariableTraits TraitsOf(PyObject* variable) {
-  VariableObject* v = Cast(variable);
+  VariableObject* v = CastTo(variable);
   return {v->dtype, &v->shape, v->trainable};
 }
 
@@ -241,10 +245,10 @@ bool ReadVariable(PyObject* variable, Value* out) {
   TouchVariable(variable);
   static OpOfDType read{"ReadVariableOp", "dtype"};
   const DType types[] = {DType::kResource};
-  const ResolvedOpPtr* op = read.Resolve(Cast(variable)->dtype, types);
+  const ResolvedOpPtr* op = read.Resolve(CastTo(variable)->dtype, types);
   if (op == nullptr) return false;
   ValueList outputs;
-  Value inputs[] = {Cast(variable)->handle};
+  Value inputs[] = {CastTo(variable)->handle};
   if (!EmitResolved(*op, inputs, &outputs, Py_None)) return false;
   *out = std::move(outputs[0]);
   return true;

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "data/saved/saved_run.h"
 #include "data/source/elements.h"
+#include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
 #include "tensorflow/core/framework/versions.pb.h"
@@ -42,7 +43,7 @@ class GraphWriter {
       for (const Tensor& t : e) {
         HR_ASSIGN_OR_RETURN(std::string input, AddTensor(t, depth));
         node.add_input(std::move(input));
-        attrs["Tinputs"].mutable_list()->add_type(ProtoType(t.dtype()));
+        attrs["Tinputs"].mutable_list()->add_type(TypeToProto(t.dtype()));
       }
     }
     attrs["Tinputs"].mutable_list();
@@ -52,9 +53,6 @@ class GraphWriter {
   const GraphDef& graph() const { return graph_; }
 
  private:
-  static tensorflow::DataType ProtoType(DType t) {
-    return static_cast<tensorflow::DataType>(static_cast<int>(t));
-  }
   StatusOr<std::string> AddTensor(const Tensor& t, int depth) {
     if (t.dtype() == DType::kVariant && t.rank() == 0) {
       auto inner =
@@ -63,7 +61,7 @@ class GraphWriter {
     }
     NodeDef node;
     node.set_op("Const");
-    (*node.mutable_attr())["dtype"].set_type(ProtoType(t.dtype()));
+    (*node.mutable_attr())["dtype"].set_type(TypeToProto(t.dtype()));
     HR_RETURN_IF_ERROR(
         TensorToProto(t, (*node.mutable_attr())["value"].mutable_tensor()));
     return Append(std::move(node));
@@ -86,7 +84,8 @@ class GraphWriter {
   static void PutSpec(const ElementSpec& spec, NodeDef* node) {
     auto& attrs = *node->mutable_attr();
     for (size_t i = 0; i < spec.types.size(); ++i) {
-      attrs["output_types"].mutable_list()->add_type(ProtoType(spec.types[i]));
+      attrs["output_types"].mutable_list()->add_type(
+          TypeToProto(spec.types[i]));
       ShapeToProto(spec.shapes[i],
                    attrs["output_shapes"].mutable_list()->add_shape());
     }

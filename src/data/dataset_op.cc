@@ -51,6 +51,12 @@ StatusOr<std::vector<std::string>> TextsInput(const KernelContext& c, int i,
   return std::vector<std::string>(texts.begin(), texts.end());
 }
 
+Status ElementRule(ShapeContext& c) {
+  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
+  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, spec.shapes[i]);
+  return OkStatus();
+}
+
 Status SetElement(KernelContext& c, Element element) {
   const auto& shapes = c.op().attr<std::vector<Shape>>("output_shapes");
   if (static_cast<int>(element.size()) != c.num_outputs()) {

@@ -34,6 +34,9 @@ StatusOr<std::vector<std::string>> TextsInput(const KernelContext& c, int i,
 // with upstream's words, when the element does not fit output_types and
 // output_shapes.
 Status SetElement(KernelContext& c, Element element);
+// Shape rule of ops whose outputs are an element of output_types and
+// output_shapes.
+Status ElementRule(ShapeContext& c);
 
 // Output 0 holds the new D(args...).
 template <typename D, typename... Args>

@@ -8,7 +8,7 @@ namespace headrace {
 namespace {
 
 // Windows of windows of windows: no deeper, so that forged bytes end.
-constexpr int kMostDepth = 8;
+constexpr int kMostNesting = 8;
 
 Status AppendElement(const Element& element, std::string* out);
 
@@ -63,36 +63,36 @@ Status AppendElement(const Element& element, std::string* out) {
   return OkStatus();
 }
 
-Status Damaged() { return DataLoss("a stored element is damaged"); }
+Status DamagedElement() { return DataLoss("a stored element is damaged"); }
 
 StatusOr<Element> TakeElement(StringView* in, int depth);
 
 StatusOr<Variant> TakeDataset(StringView* in, int depth) {
   ElementSpec spec;
   uint64_t width, type, rank, dim, count;
-  if (depth >= kMostDepth || !GetVarint64(in, &width) || width > in->size()) {
-    return Damaged();
+  if (depth >= kMostNesting || !GetVarint64(in, &width) || width > in->size()) {
+    return DamagedElement();
   }
   for (uint64_t i = 0; i < width; ++i) {
     if (!GetVarint64(in, &type) || !GetVarint64(in, &rank) || type > 255 ||
         !DTypeIsValid(static_cast<int>(type)) || rank > Shape::kMaxRank + 1) {
-      return Damaged();
+      return DamagedElement();
     }
     Shape shape = rank == 0 ? Shape::UnknownRank() : Shape();
     for (uint64_t k = 1; k < rank; ++k) {
-      if (!GetVarint64(in, &dim) || dim > INT64_MAX) return Damaged();
+      if (!GetVarint64(in, &dim) || dim > INT64_MAX) return DamagedElement();
       shape.AddDim(static_cast<int64_t>(dim) - 1);
     }
     spec.types.push_back(static_cast<DType>(type));
     spec.shapes.push_back(std::move(shape));
   }
-  if (!GetVarint64(in, &count) || count > in->size()) return Damaged();
+  if (!GetVarint64(in, &count) || count > in->size()) return DamagedElement();
   std::vector<Element> elements;
   for (uint64_t i = 0; i < count; ++i) {
     HR_ASSIGN_OR_RETURN(Element e, TakeElement(in, depth + 1));
-    if (e.size() != width) return Damaged();
+    if (e.size() != width) return DamagedElement();
     for (uint64_t k = 0; k < width; ++k) {
-      if (e[k].dtype() != spec.types[k]) return Damaged();
+      if (e[k].dtype() != spec.types[k]) return DamagedElement();
     }
     elements.push_back(std::move(e));
   }
@@ -104,12 +104,12 @@ StatusOr<Tensor> DecodeComponent(StringView* in, int depth) {
   uint64_t dtype, rank;
   if (!GetVarint64(in, &dtype) || !GetVarint64(in, &rank) || dtype > 255 ||
       !DTypeIsValid(static_cast<int>(dtype)) || rank > Shape::kMaxRank) {
-    return Damaged();
+    return DamagedElement();
   }
   std::vector<int64_t> dims;
   for (uint64_t i = 0; i < rank; ++i) {
     uint64_t d;
-    if (!GetVarint64(in, &d) || d > INT64_MAX) return Damaged();
+    if (!GetVarint64(in, &d) || d > INT64_MAX) return DamagedElement();
     dims.push_back(static_cast<int64_t>(d));
   }
   HR_ASSIGN_OR_RETURN(Shape shape, Shape::Make(dims));
@@ -118,11 +118,11 @@ StatusOr<Tensor> DecodeComponent(StringView* in, int depth) {
   // No more elements than there are bytes for: a forged count allocates
   // nothing.
   const uint64_t least = IsPlain(type) ? DTypeSize(type) : 1;
-  if (least == 0 || n > in->size() / least) return Damaged();
+  if (least == 0 || n > in->size() / least) return DamagedElement();
   HR_ASSIGN_OR_RETURN(Tensor t, Tensor::Allocate(type, shape));
   StringView bytes;
   if (IsPlain(type)) {
-    if (!GetBytes(in, t.bytes(), &bytes)) return Damaged();
+    if (!GetBytes(in, t.bytes(), &bytes)) return DamagedElement();
     if (!bytes.empty()) std::memcpy(t.raw(), bytes.data(), bytes.size());
     if (type == DType::kBool) MakeBools(t.raw(), bytes.size());
     return t;
@@ -133,11 +133,11 @@ StatusOr<Tensor> DecodeComponent(StringView* in, int depth) {
     }
     return t;
   }
-  if (type != DType::kString) return Damaged();
+  if (type != DType::kString) return DamagedElement();
   for (std::string& s : t.span<std::string>()) {
     uint64_t size;
     if (!GetVarint64(in, &size) || !GetBytes(in, size, &bytes)) {
-      return Damaged();
+      return DamagedElement();
     }
     s.assign(bytes.data(), bytes.size());
   }
@@ -146,7 +146,7 @@ StatusOr<Tensor> DecodeComponent(StringView* in, int depth) {
 
 StatusOr<Element> TakeElement(StringView* in, int depth) {
   uint64_t width;
-  if (!GetVarint64(in, &width) || width > in->size()) return Damaged();
+  if (!GetVarint64(in, &width) || width > in->size()) return DamagedElement();
   Element element;
   for (uint64_t i = 0; i < width; ++i) {
     HR_ASSIGN_OR_RETURN(Tensor t, DecodeComponent(in, depth));
@@ -164,7 +164,7 @@ Status EncodeElement(const Element& element, std::string* out) {
 
 StatusOr<Element> DecodeElement(StringView bytes) {
   HR_ASSIGN_OR_RETURN(Element element, TakeElement(&bytes, 0));
-  if (!bytes.empty()) return Damaged();
+  if (!bytes.empty()) return DamagedElement();
   return element;
 }
 

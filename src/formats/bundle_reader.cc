@@ -19,10 +19,8 @@ namespace {
 using Entry = tensorflow::BundleEntryProto;
 
 constexpr int kBundleVersion = 1;
-constexpr int kMinProducer = 0;
-constexpr int kMostShards = 99999;
-constexpr int64_t kPieceBytes = 1 << 20;
-constexpr double kNanosecondsPerByte = 0.1;
+constexpr int64_t kReadBytes = 1 << 20;
+constexpr double kReadNanosecondsPerByte = 0.1;
 
 std::vector<int64_t> DimsOf(const Entry& entry) {
   std::vector<int64_t> dims;
@@ -77,7 +75,8 @@ Status BundleReader::ReadHeader(StringView value) {
     return DataLoss(prefix_, ".index: the header cannot be parsed");
   }
   HR_RETURN_IF_ERROR(CheckVersions(header.version(), kBundleVersion,
-                                   kMinProducer, "Checkpoint", "checkpoint"));
+                                   kMinCheckpointProducer, "Checkpoint",
+                                   "checkpoint"));
   if (header.endianness() != tensorflow::BundleHeaderProto::LITTLE) {
     return Unimplemented("TensorBundle at ", prefix_,
                          ": written on a big endian machine");
@@ -196,7 +195,7 @@ Status BundleReader::ReadBytes(StringView key, const Entry& entry,
       entry.offset() > static_cast<int64_t>(file->size()) - size) {
     return Damaged(key, absl::StrCat(file->path(), " is too short for it"));
   }
-  const int64_t pieces = (size + kPieceBytes - 1) / kPieceBytes;
+  const int64_t pieces = (size + kReadBytes - 1) / kReadBytes;
   std::vector<uint32_t> crcs(pieces);
   std::vector<Status> statuses(pieces);
   const auto read = [&](int64_t piece, int64_t begin, int64_t end) {
@@ -209,13 +208,13 @@ Status BundleReader::ReadBytes(StringView key, const Entry& entry,
   if (pieces == 1) {
     read(0, 0, size);
   } else {
-    ParallelBlocks(size, kPieceBytes, kNanosecondsPerByte, read);
+    ParallelBlocks(size, kReadBytes, kReadNanosecondsPerByte, read);
   }
   *crc = 0;
   for (int64_t i = 0; i < pieces; ++i) {
     HR_RETURN_IF_ERROR(statuses[i]);
     *crc = Crc32cCombine(*crc, crcs[i],
-                         std::min(kPieceBytes, size - i * kPieceBytes));
+                         std::min(kReadBytes, size - i * kReadBytes));
   }
   return OkStatus();
 }

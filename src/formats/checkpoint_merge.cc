@@ -12,8 +12,6 @@ namespace {
 
 using Entry = tensorflow::BundleEntryProto;
 
-constexpr int kMostShards = 99999;
-
 struct Merged {
   std::map<std::string, Entry> entries;
   std::vector<std::string> data;  // files, by shard of the merged checkpoint

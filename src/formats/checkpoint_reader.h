@@ -15,6 +15,11 @@
 
 namespace headrace {
 
+// Readers take files of producers from this version on.
+inline constexpr int kMinCheckpointProducer = 0;
+// Files are numbered with five digits.
+inline constexpr int kMostShards = 99999;
+
 // What a checkpoint says of one tensor.
 struct CheckpointTensor {
   tensorflow::DataType dtype = tensorflow::DT_INVALID;

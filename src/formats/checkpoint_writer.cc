@@ -22,9 +22,9 @@ using tensorflow::DataType;
 // Tensors from this size on are written from where they lie.
 constexpr size_t kLargeBytes = 1 << 20;
 // What one thread sums and writes at a time: it stays in the cache between.
-constexpr uint64_t kPieceBytes = 1 << 20;
-static_assert(kPieceBytes % WritableFile::kBlock == 0);
-constexpr double kNanosecondsPerByte = 0.2;
+constexpr uint64_t kWriteBytes = 1 << 20;
+static_assert(kWriteBytes % WritableFile::kBlock == 0);
+constexpr double kWriteNanosecondsPerByte = 0.2;
 // Threads that keep a disk busy, each waiting for it most of the time.
 constexpr int64_t kWaitingThreads = 4;
 
@@ -141,11 +141,11 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
   data_->Reserve(written_, bytes.size());
   // Pieces end at round places of the file.
   const uint64_t begin = written_, end = begin + bytes.size();
-  const int64_t first = begin / kPieceBytes;
-  const int64_t pieces = (end + kPieceBytes - 1) / kPieceBytes - first;
+  const int64_t first = begin / kWriteBytes;
+  const int64_t pieces = (end + kWriteBytes - 1) / kWriteBytes - first;
   const auto piece = [&](int64_t i) {
-    const uint64_t from = std::max(begin, (first + i) * kPieceBytes);
-    const uint64_t to = std::min(end, (first + i + 1) * kPieceBytes);
+    const uint64_t from = std::max(begin, (first + i) * kWriteBytes);
+    const uint64_t to = std::min(end, (first + i + 1) * kWriteBytes);
     return StringView(bytes.data() + (from - begin), to - from);
   };
   std::vector<uint32_t> crcs(pieces);
@@ -160,7 +160,7 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
   if (options_.sync) {
     OnWaitingThreads(pieces, write);
   } else {
-    ParallelBlocks(pieces, 1, kPieceBytes * kNanosecondsPerByte,
+    ParallelBlocks(pieces, 1, kWriteBytes * kWriteNanosecondsPerByte,
                    [&](int64_t i, int64_t, int64_t) { write(i); });
   }
   *crc = 0;

@@ -20,7 +20,6 @@ using tensorflow::SavedTensorSlices;
 using tensorflow::TensorProto;
 
 constexpr int kVersion = 1;
-constexpr int kMinProducer = 0;
 
 // Copies a list of values of type `From` to elements of type `To`.
 template <typename To, typename Values>
@@ -155,7 +154,8 @@ Status SliceCheckpointReader::AddFile(FileSystem* fs, const std::string& path) {
     return DataLoss(path, ": the meta data cannot be parsed");
   }
   HR_RETURN_IF_ERROR(CheckVersions(slices.meta().versions(), kVersion,
-                                   kMinProducer, "Checkpoint", "checkpoint"));
+                                   kMinCheckpointProducer, "Checkpoint",
+                                   "checkpoint"));
   tables_.push_back(std::move(table));
   for (const auto& meta : slices.meta().tensor()) {
     HR_RETURN_IF_ERROR(AddTensor(meta, static_cast<int>(tables_.size()) - 1));

@@ -31,6 +31,9 @@
 
 namespace headrace {
 
+// What a table ends with.
+inline constexpr uint64_t kTableMagic = 0xdb4775248b80fb57;
+
 // Writes a table. Not thread-safe.
 class TableWriter {
  public:

@@ -11,7 +11,6 @@
 namespace headrace {
 namespace {
 
-constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr size_t kFooterSize = 48;
 constexpr size_t kTrailerSize = 5;
 
@@ -57,7 +56,7 @@ Status TableReader::ReadIndex() {
   char footer[kFooterSize];
   HR_RETURN_IF_ERROR(
       file_->Read(file_->size() - kFooterSize, absl::MakeSpan(footer)));
-  if (LoadFixed64(footer + kFooterSize - 8) != kMagic) {
+  if (LoadFixed64(footer + kFooterSize - 8) != kTableMagic) {
     return Damaged("bad magic number");
   }
   StringView rest(footer, kFooterSize - 8);

@@ -8,7 +8,6 @@ namespace headrace {
 namespace {
 
 constexpr int kRestartInterval = 16;
-constexpr uint64_t kMagic = 0xdb4775248b80fb57;
 constexpr size_t kFooterHandles = 40;
 
 size_t CommonPrefix(StringView a, StringView b) {
@@ -113,7 +112,7 @@ Status TableWriter::Finish() {
   HR_RETURN_IF_ERROR(Write(&index_, &index_handle));
   footer += index_handle;
   footer.resize(kFooterHandles);
-  PutFixed64(&footer, kMagic);
+  PutFixed64(&footer, kTableMagic);
   return file_->Append(footer);
 }
 

@@ -1,5 +1,6 @@
 #include "graph/attr_proto.h"
 
+#include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/op_def.pb.h"
@@ -123,10 +124,6 @@ StatusOr<AttrValue> ListFromProto(const List& l, AttrKind kind) {
     default:
       return std::vector<int64_t>(l.i().begin(), l.i().end());
   }
-}
-
-tensorflow::DataType TypeToProto(DType d) {
-  return static_cast<tensorflow::DataType>(static_cast<int>(d));
 }
 
 Status FuncToProto(const FuncRef& f, tensorflow::NameAttrList* p) {

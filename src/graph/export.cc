@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "graph/attr_proto.h"
+#include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
 #include "tensorflow/core/framework/graph.pb.h"
 
@@ -12,10 +13,6 @@ namespace {
 using tensorflow::FunctionDef;
 using tensorflow::GraphDef;
 using tensorflow::NodeDef;
-
-tensorflow::DataType TypeToProto(DType d) {
-  return static_cast<tensorflow::DataType>(static_cast<int>(d));
-}
 
 Status AddAttrs(const Node& node, const ExportOptions& options, NodeDef* def) {
   auto& attrs = *def->mutable_attr();

@@ -1,5 +1,6 @@
 // Op definitions as protos.
 #include "graph/attr_proto.h"
+#include "tensor/dtype_proto.h"
 #include "tensorflow/core/framework/attr_value.pb.h"
 #include "tensorflow/core/framework/op_def.pb.h"
 
@@ -13,7 +14,7 @@ void ArgToProto(const ArgDef& arg, tensorflow::OpDef::ArgDef* p) {
   } else if (!arg.type_attr.empty()) {
     p->set_type_attr(arg.type_attr);
   } else {
-    p->set_type(static_cast<tensorflow::DataType>(static_cast<int>(arg.type)));
+    p->set_type(TypeToProto(arg.type));
   }
   if (!arg.number_attr.empty()) p->set_number_attr(arg.number_attr);
   p->set_is_ref(arg.is_ref);
@@ -27,8 +28,7 @@ Status AttrDefToProto(const AttrDef& attr, tensorflow::OpDef::AttrDef* p) {
         AttrToProto(attr.default_value, p->mutable_default_value()));
   }
   for (DType d : attr.allowed_types) {
-    p->mutable_allowed_values()->mutable_list()->add_type(
-        static_cast<tensorflow::DataType>(static_cast<int>(d)));
+    p->mutable_allowed_values()->mutable_list()->add_type(TypeToProto(d));
   }
   for (const std::string& s : attr.allowed_strings) {
     p->mutable_allowed_values()->mutable_list()->add_s(s);

@@ -24,7 +24,7 @@ int64_t Now() {
                 absl::StrCat(s.message(), "\n\t [[{{node ", name, "}}]]"));
 }
 
-Status Bind(Program& p) {
+Status BindProgram(Program& p) {
   for (Call& call : p.calls) {
     Status s = BindCall(call);
     if (!s.ok()) return AtNode(s, call.name);
@@ -140,7 +140,7 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(Optimise(p));
   RecomputeCheap(p);
   HR_RETURN_IF_ERROR(FuseElementwise(p));
-  HR_RETURN_IF_ERROR(Bind(p));
+  HR_RETURN_IF_ERROR(BindProgram(p));
   MemoryPlan plan = PlanMemory(p);
   std::unique_ptr<Executable> e(new Executable);
   e->arena_bytes_ = plan.arena_bytes;

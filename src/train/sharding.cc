@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "formats/checkpoint_writer.h"
+#include "tensor/dtype_proto.h"
 #include "tensor/variant_codec.h"
 #include "train/saver.h"
 
@@ -112,7 +113,7 @@ Status AddPiece(CheckpointWriter& writer, const ShardPiece& piece) {
     return Unimplemented("tensor ", piece.key, " of type ",
                          DTypeName(t.dtype()), " cannot be saved");
   }
-  const auto dtype = static_cast<tensorflow::DataType>(t.dtype());
+  const auto dtype = TypeToProto(t.dtype());
   const auto bytes =
       absl::MakeConstSpan(static_cast<const char*>(t.raw()), t.bytes());
   return piece.slice

@@ -6,11 +6,10 @@
 namespace headrace::tf::metrics {
 
 using internal::Cast;
+using internal::kFloat;
 using internal::Op;
 
 namespace {
-
-constexpr DType kFloat = DType::kFloat32;
 
 Tensor Same(const Tensor& a, const Tensor& b) {
   return Cast(Op("Equal", {a, b}), kFloat);

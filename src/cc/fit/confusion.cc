@@ -11,13 +11,13 @@ using internal::Cast;
 using internal::DivideNoNan;
 using internal::Int;
 using internal::Ints;
+using internal::kFloat;
 using internal::Number;
 using internal::Op;
 using internal::Throw;
 
 namespace {
 
-constexpr DType kFloat = DType::kFloat32;
 constexpr double kLowest = -1e10;  // what is not among the top k
 
 Variable NewCount(Module* metric, const std::string& name,

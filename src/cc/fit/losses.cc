@@ -7,13 +7,13 @@
 namespace headrace::tf::losses {
 
 using internal::Cast;
+using internal::kEpsilon;
+using internal::MeanOfLast;
 using internal::Number;
 using internal::Op;
 using internal::Throw;
 
 namespace {
-
-constexpr double kEpsilon = 1e-7;
 
 struct Pair {
   Tensor y_true, y_pred;
@@ -25,8 +25,6 @@ Pair Fitted(const Tensor& y_true, const Tensor& y_pred) {
   p.y_true = Cast(p.y_true, p.y_pred.dtype());
   return p;
 }
-
-Tensor MeanOfLast(const Tensor& x) { return internal::Reduce("Mean", x, {-1}); }
 
 // The logits that probabilities were made of in a traced function: taken from
 // there, as upstream does; else null.

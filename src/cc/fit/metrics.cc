@@ -6,12 +6,11 @@
 namespace headrace::tf::metrics {
 
 using internal::Cast;
+using internal::kFloat;
 using internal::Number;
 using internal::Op;
 
 namespace {
-
-constexpr DType kFloat = DType::kFloat32;
 
 Variable NewTotal(Module* metric, const char* name) {
   internal::Outside outside;

@@ -6,14 +6,13 @@
 namespace headrace::tf::losses {
 
 using internal::Cast;
+using internal::kEpsilon;
+using internal::MeanOfLast;
 using internal::Number;
 using internal::Op;
 
 namespace {
 
-constexpr double kEpsilon = 1e-7;
-
-Tensor MeanOfLast(const Tensor& x) { return internal::Reduce("Mean", x, {-1}); }
 Tensor AtLeast(const Tensor& x, double low) {
   return Op("Maximum", {x, Number(x.dtype(), low)});
 }

@@ -26,6 +26,8 @@ void DropLastAxis(Tensor* y_true, Tensor* y_pred) {
   }
 }
 
+Tensor MeanOfLast(const Tensor& x) { return Reduce("Mean", x, {-1}); }
+
 Tensor FittedWeight(const Tensor& weight, const Tensor& values) {
   Tensor w = Cast(weight, values.dtype());
   const TensorShape v = values.shape();

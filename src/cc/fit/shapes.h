@@ -5,6 +5,10 @@
 
 namespace headrace::tf::internal {
 
+inline constexpr double kEpsilon = 1e-7;
+inline constexpr DType kFloat = DType::kFloat32;
+
+Tensor MeanOfLast(const Tensor& x);
 // Where one of the two has a last axis of 1 more than the other, drops it.
 void DropLastAxis(Tensor* y_true, Tensor* y_pred);
 // A weight in the values' dtype, with as many axes as they have (or none).

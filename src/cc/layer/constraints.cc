@@ -25,11 +25,11 @@ void CheckFinite(double value, const char* name) {
                   absl::StrCat("a constraint's ", name, " is ", value));
 }
 
-using Maker = Constraint (*)();
+using ConstraintMaker = Constraint (*)();
 
-const std::map<std::string, Maker>& Named() {
+const std::map<std::string, ConstraintMaker>& NamedConstraints() {
   using namespace constraints;  // NOLINT
-  static const auto* const named = new std::map<std::string, Maker>{
+  static const auto* const named = new std::map<std::string, ConstraintMaker>{
       {"non_neg", NonNeg},
       {"unit_norm", [] { return UnitNorm(); }},
       {"max_norm", [] { return MaxNorm(); }},
@@ -41,8 +41,8 @@ const std::map<std::string, Maker>& Named() {
 }  // namespace
 
 Constraint::Constraint(const std::string& name) {
-  const auto found = Named().find(name);
-  if (found == Named().end()) {
+  const auto found = NamedConstraints().find(name);
+  if (found == NamedConstraints().end()) {
     internal::Throw(ErrorCode::kInvalidArgument,
                     "Unknown constraint: '" + name + "'.");
   }

@@ -116,15 +116,15 @@ Tensor OrthogonalOf(const TensorShape& shape, DType dtype, int64_t seed,
   return Number(dtype, gain) * internal::Reshape(q, shape.dims);
 }
 
-using Maker = Initializer (*)();
+using InitializerMaker = Initializer (*)();
 template <Initializer (*F)(std::optional<int64_t>)>
 Initializer Unseeded() {
   return F({});
 }
 
-const std::map<std::string, Maker>& Named() {
+const std::map<std::string, InitializerMaker>& NamedInitializers() {
   using namespace initializers;  // NOLINT
-  static const auto* const named = new std::map<std::string, Maker>{
+  static const auto* const named = new std::map<std::string, InitializerMaker>{
       {"zeros", Zeros},
       {"zero", Zeros},
       {"ones", Ones},
@@ -150,8 +150,8 @@ const std::map<std::string, Maker>& Named() {
 }  // namespace
 
 Initializer::Initializer(const std::string& name) {
-  const auto found = Named().find(name);
-  if (found == Named().end()) {
+  const auto found = NamedInitializers().find(name);
+  if (found == NamedInitializers().end()) {
     Throw(ErrorCode::kInvalidArgument, "Unknown initializer: '" + name + "'.");
   }
   *this = found->second();

@@ -53,11 +53,11 @@ Tensor Alignment(const Tensor& w, double factor, bool rows) {
   return factor * 0.5 * internal::SumAll(Op("Abs", {off})) / pairs;
 }
 
-using Maker = Regularizer (*)();
+using RegularizerMaker = Regularizer (*)();
 
-const std::map<std::string, Maker>& Named() {
+const std::map<std::string, RegularizerMaker>& NamedRegularizers() {
   using namespace regularizers;  // NOLINT
-  static const auto* const named = new std::map<std::string, Maker>{
+  static const auto* const named = new std::map<std::string, RegularizerMaker>{
       {"l1", [] { return L1(); }},
       {"l2", [] { return L2(); }},
       {"l1_l2", [] { return L1L2(); }},
@@ -69,8 +69,8 @@ const std::map<std::string, Maker>& Named() {
 }  // namespace
 
 Regularizer::Regularizer(const std::string& name) {
-  const auto found = Named().find(name);
-  if (found == Named().end()) {
+  const auto found = NamedRegularizers().find(name);
+  if (found == NamedRegularizers().end()) {
     Throw(ErrorCode::kInvalidArgument, "Unknown regularizer: '" + name + "'.");
   }
   *this = found->second();

@@ -28,11 +28,11 @@ std::string KindOf(const Layer& layer) {
   return last == std::string::npos ? name : name.substr(last + 2);
 }
 
-struct Sizes {
+struct WeightCounts {
   int64_t params = 0, bytes = 0;
 };
-Sizes SizesOf(const std::vector<Variable>& variables) {
-  Sizes sizes;
+WeightCounts SizesOf(const std::vector<Variable>& variables) {
+  WeightCounts sizes;
   for (const Variable& v : variables) {
     int64_t n = 1;
     for (const int64_t d : v.shape().dims) n *= d;
@@ -196,8 +196,8 @@ std::string Summary(const Layer& model) {
     table.Gap();
   }
   table.Rule('=');
-  const Sizes all = SizesOf(model.variables());
-  const Sizes trainable = SizesOf(model.trainable_variables());
+  const WeightCounts all = SizesOf(model.variables());
+  const WeightCounts trainable = SizesOf(model.trainable_variables());
   const auto total = [&](const char* what, int64_t params, int64_t bytes) {
     table.Line(absl::StrCat(what, ": ", params, " (", BytesText(bytes), ")"));
   };

@@ -93,12 +93,6 @@ Status BeginIterator(KernelContext& c) {
   return iterator->Begin(std::move(dataset), c.services());
 }
 
-Status ElementRule(ShapeContext& c) {
-  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, spec.shapes[i]);
-  return OkStatus();
-}
-
 Status GetNext(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto iterator, IteratorInput(c, 0));
   Element element;

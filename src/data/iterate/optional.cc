@@ -5,12 +5,6 @@
 namespace headrace {
 namespace {
 
-Status ElementRule(ShapeContext& c) {
-  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, spec.shapes[i]);
-  return OkStatus();
-}
-
 // An optional value: what a variant of it holds.
 class Optional : public VariantValue {
  public:

@@ -5,12 +5,6 @@
 namespace headrace {
 namespace {
 
-Status ElementRule(ShapeContext& c) {
-  HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
-  for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, spec.shapes[i]);
-  return OkStatus();
-}
-
 Status Reduce(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(CapturedFunctionPtr f,

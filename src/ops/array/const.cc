@@ -1,6 +1,6 @@
 // Values that come from the graph itself, and placeholders for those that do
 // not.
-#include "op/op.h"
+#include "ops/array/hand_on.h"
 
 namespace headrace {
 namespace {
@@ -95,16 +95,6 @@ Status PlaceholderDefaultShape(ShapeContext& c) {
   return OkStatus();
 }
 
-Status HandOn(KernelContext& c) {
-  c.set_output(0, c.input(0));
-  return OkStatus();
-}
-
-Status IdentityGradient(GradientContext& g) {
-  g.set(0, g.raw_grad(0));
-  return g.status();
-}
-
 HR_OP(PlaceholderWithDefault)
     .Input("input: dtype")
     .Output("output: dtype")
@@ -112,7 +102,7 @@ HR_OP(PlaceholderWithDefault)
     .Attr("shape: shape")
     .Doc("The input, unless another value is fed.")
     .Shape(PlaceholderDefaultShape)
-    .Gradient(IdentityGradient)
+    .Gradient(SameGradients)
     .GradientSkips({0}, {0})
     .View()
     .Cpu(ComputeOwn<HandOn>);

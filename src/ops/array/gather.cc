@@ -6,6 +6,7 @@
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
+#include "ops/array/nd_index.h"
 
 namespace headrace {
 namespace {
@@ -15,10 +16,6 @@ namespace {
 struct GatherSizes {
   int64_t batch, outer, limit, inner, count;
 };
-
-int64_t IndexAt(const Tensor& t, int64_t i) {
-  return t.dtype() == DType::kInt16 ? t.data<int16_t>()[i] : t.IntAt(i);
-}
 
 // "indices[1,2] = 7 is not in [0, 3)".
 Status BadIndex(const Tensor& indices, int64_t at, int64_t limit) {

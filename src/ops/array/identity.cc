@@ -1,9 +1,7 @@
 // Ops that hand their input on.
-#include "op/op.h"
+#include "ops/array/hand_on.h"
 
 namespace headrace {
-namespace {
-
 Status HandOn(KernelContext& c) {
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, c.input(i));
   return OkStatus();
@@ -23,6 +21,8 @@ Status SameGradients(GradientContext& g) {
   for (int i = 0; i < g.num_inputs(); ++i) g.set(i, g.raw_grad(i));
   return g.status();
 }
+
+namespace {
 
 HR_OP(Identity)
     .Input("input: T")

@@ -36,7 +36,7 @@ Status InplaceRule(ShapeContext& c) {
 enum class Change { kUpdate, kAdd, kSub };
 
 template <typename T>
-void Combine(Change change, const T* v, T* row, int64_t n) {
+void ChangeRow(Change change, const T* v, T* row, int64_t n) {
   using U = std::conditional_t<std::is_integral_v<T>, uint64_t, T>;
   for (int64_t k = 0; k < n; ++k) {
     row[k] =
@@ -64,7 +64,8 @@ Status Inplace(KernelContext& c) {
     }
     if (!DispatchDType(y.dtype(), NumberTypes{}, [&](auto tag) {
           using T = typename decltype(tag)::type;
-          Combine(change, v.data<T>() + k * run, y.data<T>() + row * run, run);
+          ChangeRow(change, v.data<T>() + k * run, y.data<T>() + row * run,
+                    run);
         })) {
       return InvalidArgument("Unsupported dtype: ", DTypeName(y.dtype()));
     }

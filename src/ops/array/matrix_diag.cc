@@ -40,7 +40,7 @@ Status MatrixSize(const DiagonalBand& band, int64_t longest, int64_t* rows,
   return OkStatus();
 }
 
-Status DiagRule(ShapeContext& c) {
+Status MatrixDiagRule(ShapeContext& c) {
   const Shape& diagonal = c.input(0);
   HR_RETURN_IF_ERROR(CheckDiagonal(diagonal));
   if (!diagonal.known_rank()) return OkStatus();
@@ -144,7 +144,7 @@ Status MatrixDiag(KernelContext& c) {
   return OkStatus();
 }
 
-Status DiagGradient(GradientContext& g) {
+Status MatrixDiagGradient(GradientContext& g) {
   g.set(0, g("MatrixDiagPart", {g.grad()}));
   return g.status();
 }
@@ -169,8 +169,8 @@ HR_OP(MatrixDiag)
     .Output("output: T")
     .Attr("T: type")
     .Doc("Square matrices that are zero but for the given diagonals.")
-    .Shape(DiagRule)
-    .Gradient(DiagGradient)
+    .Shape(MatrixDiagRule)
+    .Gradient(MatrixDiagGradient)
     .GradientSkips({0}, {0})
     .Cpu(Compute<MatrixDiag>);
 
@@ -180,7 +180,7 @@ HR_OP(BatchMatrixDiag)
     .Attr("T: type")
     .Deprecated(14, "Use MatrixDiag")
     .Doc("Square matrices that are zero but for the given diagonals.")
-    .Shape(DiagRule)
+    .Shape(MatrixDiagRule)
     .Cpu(Compute<MatrixDiag>);
 
 #define HR_MATRIX_DIAG(Name)                                           \

@@ -1,6 +1,7 @@
 // MirrorPad and its gradient: borders that repeat the inside backwards.
 #include "op/op.h"
 #include "ops/array/block_copy.h"
+#include "ops/array/paddings.h"
 
 namespace headrace {
 namespace {
@@ -9,20 +10,6 @@ namespace {
 // whose mirror stands behind it.
 int64_t MirrorOffset(const ResolvedOp& op) {
   return op.string_attr("mode") == "REFLECT" ? 1 : 0;
-}
-
-Status CheckPaddings(const Shape& in, const Shape& paddings) {
-  if (!paddings.known_rank()) return OkStatus();
-  if (paddings.rank() != 2 || (paddings[1] >= 0 && paddings[1] != 2)) {
-    return InvalidArgument("paddings must be a matrix with 2 columns: ",
-                           paddings);
-  }
-  if (in.known_rank() && paddings[0] >= 0 && paddings[0] != in.rank()) {
-    return InvalidArgument(
-        "The first dimension of paddings must be the rank of inputs", paddings,
-        ", ", in);
-  }
-  return OkStatus();
 }
 
 // A border may not be wider than what there is to mirror.
@@ -41,7 +28,7 @@ Status CheckWidth(int64_t before, int64_t after, int64_t inside, int64_t offset,
 
 Status MirrorPadRule(ShapeContext& c) {
   const Shape &in = c.input(0), &paddings = c.input(1);
-  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings));
+  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings, ", "));
   if (!in.known_rank()) return OkStatus();
   Shape out = Shape::UnknownOfRank(in.rank());
   const int64_t offset = MirrorOffset(c.op());
@@ -62,7 +49,7 @@ Status MirrorPadRule(ShapeContext& c) {
 
 Status MirrorPadGradRule(ShapeContext& c) {
   const Shape &in = c.input(0), &paddings = c.input(1);
-  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings));
+  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings, ", "));
   if (!in.known_rank()) return OkStatus();
   Shape out = Shape::UnknownOfRank(in.rank());
   const int64_t offset = MirrorOffset(c.op());

@@ -9,6 +9,11 @@
 
 namespace headrace {
 
+// Element i of a tensor of int16, int32 or int64.
+inline int64_t IndexAt(const Tensor& t, int64_t i) {
+  return t.dtype() == DType::kInt16 ? t.data<int16_t>()[i] : t.IntAt(i);
+}
+
 // What to do with places outside the tensor.
 enum class BadIndices { kError, kIgnore };
 // The attribute bad_indices_policy: "" and "DEFAULT" and "ERROR" refuse,

@@ -1,11 +1,11 @@
 // Pad, PadV2: a border of one value.
 #include "op/op.h"
 #include "ops/array/block_copy.h"
+#include "ops/array/paddings.h"
 
 namespace headrace {
-namespace {
-
-Status CheckPaddings(const Shape& in, const Shape& paddings) {
+Status CheckPaddings(const Shape& in, const Shape& paddings,
+                     const char* separator) {
   if (!paddings.known_rank()) return OkStatus();
   if (paddings.rank() != 2 || (paddings[1] >= 0 && paddings[1] != 2)) {
     return InvalidArgument("paddings must be a matrix with 2 columns: ",
@@ -14,14 +14,16 @@ Status CheckPaddings(const Shape& in, const Shape& paddings) {
   if (in.known_rank() && paddings[0] >= 0 && paddings[0] != in.rank()) {
     return InvalidArgument(
         "The first dimension of paddings must be the rank of inputs", paddings,
-        " ", in);
+        separator, in);
   }
   return OkStatus();
 }
 
+namespace {
+
 Status PadRule(ShapeContext& c) {
   const Shape &in = c.input(0), &paddings = c.input(1);
-  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings));
+  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings, " "));
   if (c.num_inputs() == 3 && c.input(2).known_rank() &&
       c.input(2).rank() != 0) {
     return InvalidArgument("constant_values must be a scalar. Found: ",

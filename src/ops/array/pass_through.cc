@@ -1,28 +1,15 @@
 // Ops whose output is their input, with something said or checked beside it.
-#include "op/op.h"
+#include "ops/array/hand_on.h"
 
 namespace headrace {
 namespace {
-
-Status HandOn(KernelContext& c) {
-  c.set_output(0, c.input(0));
-  return OkStatus();
-}
-
-Status SameShape(ShapeContext& c) {
-  c.set_output(0, c.input(0));
-  if (const HandleData* data = c.input_handle(0)) {
-    c.set_output_handle(0, *data);
-  }
-  return OkStatus();
-}
 
 HR_OP(Snapshot)
     .Input("input: T")
     .Output("output: T")
     .Attr("T: type")
     .Doc("Returns the input as it is now.")
-    .Shape(SameShape)
+    .Shape(SameShapes)
     .View()
     .Cpu(ComputeOwn<HandOn>);
 
@@ -32,7 +19,7 @@ HR_OP(GuaranteeConst)
     .Attr("T: type")
     .Stateful()
     .Doc("Returns the input, which the caller says will never change.")
-    .Shape(SameShape)
+    .Shape(SameShapes)
     .View()
     .Cpu(ComputeOwn<HandOn>);
 
@@ -45,7 +32,7 @@ HR_OP(GuaranteeConst)
       .Attr("debug_ops_spec: list(string) = []")        \
       .AllowsUninitialized()                            \
       .Doc("Returns the input; a point to look at it.") \
-      .Shape(SameShape)                                 \
+      .Shape(SameShapes)                                \
       .View()                                           \
       .Cpu(ComputeOwn<HandOn>)
 HR_COPY_OP(Copy);
@@ -62,7 +49,7 @@ HR_OP(RefIdentity)
     .Attr("T: type")
     .AllowsUninitialized()
     .Doc("Returns the reference, unchanged.")
-    .Shape(SameShape)
+    .Shape(SameShapes)
     .Gradient(RefGradient)
     .GradientSkips({0}, {0})
     .View()
@@ -78,7 +65,7 @@ HR_OP(DeepCopy)
     .Attr("T: type")
     .Stateful()
     .Doc("A copy of the input in memory of its own.")
-    .Shape(SameShape)
+    .Shape(SameShapes)
     .Cpu(Compute<DeepCopy>);
 
 // Asking for the gradient is the error.
@@ -92,7 +79,7 @@ HR_OP(PreventGradient)
     .Attr("T: type")
     .Attr("message: string = ''")
     .Doc("Returns the input; differentiating through it is an error.")
-    .Shape(SameShape)
+    .Shape(SameShapes)
     .Gradient(PreventGradientGradient)
     .GradientSkips({0}, {0})
     .View()

@@ -5,15 +5,6 @@
 namespace headrace {
 namespace {
 
-AttrMap MaskAttrs(const ResolvedOp& op) {
-  AttrMap attrs;
-  for (const char* name : {"begin_mask", "end_mask", "ellipsis_mask",
-                           "new_axis_mask", "shrink_axis_mask"}) {
-    attrs.Set(name, op.int_attr(name));
-  }
-  return attrs;
-}
-
 Status StridedSliceRule(ShapeContext& c) {
   const Shape& in = c.input(0);
   HR_RETURN_IF_ERROR(CheckSliceIndices(c.input(1), c.input(2), c.input(3)));

@@ -29,16 +29,7 @@ Status Update(KernelContext& c) {
   return CopyIntoView(view, c.input(4), out);
 }
 
-AttrMap MaskAttrs(const ResolvedOp& op) {
-  AttrMap attrs;
-  for (const char* name : {"begin_mask", "end_mask", "ellipsis_mask",
-                           "new_axis_mask", "shrink_axis_mask"}) {
-    attrs.Set(name, op.int_attr(name));
-  }
-  return attrs;
-}
-
-Status UpdateGradient(GradientContext& g) {
+Status SliceUpdateGradient(GradientContext& g) {
   Value dy = g.grad();
   const Value &begin = g.input(1), &end = g.input(2), &strides = g.input(3);
   const AttrMap masks = MaskAttrs(g.op());
@@ -61,7 +52,7 @@ HR_OP(TensorStridedSliceUpdate)
     .Attr("Index: {int32, int64}") HR_SLICE_MASKS
     .Doc("The input with `value` written over the elements of a slice.")
     .Shape(UpdateRule)
-    .Gradient(UpdateGradient)
+    .Gradient(SliceUpdateGradient)
     .GradientSkips({0}, {0})
     .InPlace({0})
     .Cpu(Compute<Update>);

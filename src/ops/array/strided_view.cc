@@ -3,15 +3,12 @@
 #include <algorithm>
 
 #include "ops/array/block_copy.h"
+#include "ops/array/nd_index.h"
 
 namespace headrace {
 namespace {
 
 bool Bit(int64_t mask, int64_t i) { return i < 63 && ((mask >> i) & 1); }
-
-int64_t IndexAt(const Tensor& t, int64_t i) {
-  return t.dtype() == DType::kInt16 ? t.data<int16_t>()[i] : t.IntAt(i);
-}
 
 // Begin or end of a range: kept within what a step of that sign can reach.
 int64_t Clamp(int64_t x, bool masked, bool is_end, int64_t dim, bool forward) {
@@ -249,6 +246,15 @@ Status CopyIntoView(const StridedView& view, const Tensor& value, Tensor& to) {
   CopyBlock(to.dtype(), dense.raw(), At(to, FirstElement(view, strides)),
             std::move(dims));
   return OkStatus();
+}
+
+AttrMap MaskAttrs(const ResolvedOp& op) {
+  AttrMap attrs;
+  for (const char* name : {"begin_mask", "end_mask", "ellipsis_mask",
+                           "new_axis_mask", "shrink_axis_mask"}) {
+    attrs.Set(name, op.int_attr(name));
+  }
+  return attrs;
 }
 
 }  // namespace headrace

@@ -13,6 +13,9 @@ struct SliceMasks {
   int64_t begin, end, ellipsis, new_axis, shrink;
 };
 
+// The masks as attributes of another op.
+AttrMap MaskAttrs(const ResolvedOp& op);
+
 // The elements that a slice names: for every dimension of the sliced tensor
 // where it begins, its step and how many there are. Sizes are -1 where the
 // dimension is unknown.

@@ -1,19 +1,11 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
-#include "op/op.h"
+#include "ops/array/hand_on.h"
 #include "tensor/variant.h"
 
 namespace headrace {
 namespace {
-
-Status SameShape(ShapeContext& c) {
-  c.set_output(0, c.input(0));
-  if (const HandleData* data = c.input_handle(0)) {
-    c.set_output_handle(0, *data);
-  }
-  return OkStatus();
-}
 
 Status ZeroVariants(const Tensor& in, Tensor& out) {
   const int64_t n = in.num_elements();
@@ -42,7 +34,7 @@ HR_OP(ZerosLike)
     .Output("y: T")
     .Attr("T: type")
     .Doc("Zeros in the shape of x.")
-    .Shape(SameShape)
+    .Shape(SameShapes)
     .NoGradient()
     .Cpu(Compute<ZerosLike>);
 

@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-struct Run {
+struct Suppression {
   int64_t batch = 0, boxes = 0, classes = 0, rows = 0;
   int64_t kinds = 1;  // 1, or a box for each class
   SuppressionRule rule;
@@ -79,7 +79,7 @@ Status CombinedShape(ShapeContext& c) {
 }
 
 // The best boxes of one image, best first.
-std::vector<Found> BestOf(const Run& r, const float* boxes,
+std::vector<Found> BestOf(const Suppression& r, const float* boxes,
                           const float* scores) {
   std::vector<Found> found;
   std::vector<float> of_class(r.boxes);
@@ -105,7 +105,7 @@ std::vector<Found> BestOf(const Run& r, const float* boxes,
 
 Status RunCombined(KernelContext& c) {
   const Shape &boxes = c.input(0).shape(), &scores = c.input(1).shape();
-  Run r;
+  Suppression r;
   r.batch = boxes[0];
   r.boxes = boxes[1];
   r.kinds = boxes[2];

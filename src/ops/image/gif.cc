@@ -147,9 +147,9 @@ void Straighten(Frame& frame) {
   frame.pixels = std::move(straight);
 }
 
-class Reader {
+class GifReader {
  public:
-  explicit Reader(StringView bytes) : rest_(bytes) {}
+  explicit GifReader(StringView bytes) : rest_(bytes) {}
 
   // Null, or what is wrong.
   const char* ReadScreen() {
@@ -269,7 +269,7 @@ StatusOr<Tensor> DecodeGif(StringView bytes, bool animated) {
     return InvalidArgument("Invalid GIF data (size ", bytes.size(), "), ",
                            what...);
   };
-  Reader reader(bytes);
+  GifReader reader(bytes);
   if (const char* wrong = reader.ReadScreen()) {
     return invalid("failed to open gif file: ", wrong);
   }

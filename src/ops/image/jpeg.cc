@@ -31,9 +31,9 @@ struct Errors {
   }
 };
 
-class Reader {
+class JpegReader {
  public:
-  Reader(StringView bytes, bool recover) : recover_(recover) {
+  JpegReader(StringView bytes, bool recover) : recover_(recover) {
     info_.err = &errors_.manager;
     source_.next_input_byte = reinterpret_cast<const JOCTET*>(bytes.data());
     source_.bytes_in_buffer = bytes.size();
@@ -43,7 +43,7 @@ class Reader {
     source_.skip_input_data = Skip;
     source_.fill_input_buffer = Fill;
   }
-  ~Reader() {
+  ~JpegReader() {
     if (made_) jpeg_destroy_decompress(&info_);
   }
 
@@ -99,12 +99,12 @@ class Reader {
   int64_t rows() const { return info_.output_scanline; }
 
  private:
-  static Reader* Self(j_decompress_ptr info) {
-    return static_cast<Reader*>(info->client_data);
+  static JpegReader* Self(j_decompress_ptr info) {
+    return static_cast<JpegReader*>(info->client_data);
   }
   static boolean Fill(j_decompress_ptr info) {
     static const JOCTET kEnd[2] = {0xff, JPEG_EOI};
-    Reader* self = Self(info);
+    JpegReader* self = Self(info);
     if (!self->recover_) self->Fail();
     info->src->next_input_byte = kEnd;
     info->src->bytes_in_buffer = 2;
@@ -148,9 +148,9 @@ class Reader {
   int64_t channels_ = 0;
 };
 
-class Writer {
+class JpegWriter {
  public:
-  ~Writer() {
+  ~JpegWriter() {
     if (made_) jpeg_destroy_compress(&info_);
     std::free(data_);
   }
@@ -234,7 +234,7 @@ StatusOr<Tensor> Cropped(const Tensor& image, const int32_t* window) {
 }  // namespace
 
 StatusOr<Tensor> DecodeJpeg(StringView bytes, const JpegReading& how) {
-  Reader reader(bytes, how.recover);
+  JpegReader reader(bytes, how.recover);
   if (!reader.ReadHeader() || !reader.Prepare(how)) return Invalid();
   const int64_t height = reader.height(), width = reader.width();
   const int64_t all =
@@ -256,7 +256,7 @@ StatusOr<Tensor> DecodeJpeg(StringView bytes, const JpegReading& how) {
 }
 
 Status JpegSizes(StringView bytes, int64_t sizes[3]) {
-  Reader reader(bytes, false);
+  JpegReader reader(bytes, false);
   if (!reader.ReadHeader()) {
     return InvalidArgument("Invalid JPEG data, size ", bytes.size());
   }
@@ -269,7 +269,7 @@ Status JpegSizes(StringView bytes, int64_t sizes[3]) {
 StatusOr<std::string> EncodeJpeg(const uint8_t* pixels, int64_t height,
                                  int64_t width, int64_t channels,
                                  const JpegWriting& how) {
-  Writer writer;
+  JpegWriter writer;
   if (height <= 0 || width <= 0 || height > JPEG_MAX_DIMENSION ||
       width > JPEG_MAX_DIMENSION || how.xmp.size() > 65000 ||
       !writer.Write(pixels, height, width, channels, how)) {

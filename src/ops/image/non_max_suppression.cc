@@ -165,7 +165,7 @@ OpBuilder Version(const char* name, int version) {
   return op;
 }
 
-const bool registered = [] {
+const bool suppressions_registered = [] {
   Version("NonMaxSuppressionV2", 2).Register();
   Version("NonMaxSuppressionV3", 3).Register();
   Version("NonMaxSuppressionV4", 4).Register();

@@ -17,10 +17,10 @@ void Silent(png_structp, png_const_charp) {}
   png_longjmp(png, 1);
 }
 
-class Reader {
+class PngReader {
  public:
-  explicit Reader(StringView bytes) : rest_(bytes) {}
-  ~Reader() { png_destroy_read_struct(&png_, &info_, nullptr); }
+  explicit PngReader(StringView bytes) : rest_(bytes) {}
+  ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
   // Reads up to the pixels and asks for `channels` of 8 or 16 bits.
   bool Begin(int64_t channels, bool wide) {
@@ -58,7 +58,7 @@ class Reader {
 
  private:
   static void Read(png_structp png, png_bytep to, png_size_t count) {
-    auto* self = static_cast<Reader*>(png_get_io_ptr(png));
+    auto* self = static_cast<PngReader*>(png_get_io_ptr(png));
     if (self->rest_.size() < count) png_error(png, "the file ends early");
     std::memcpy(to, self->rest_.data(), count);
     self->rest_.remove_prefix(count);
@@ -107,9 +107,9 @@ class Reader {
   int64_t channels_ = 0, row_bytes_ = 0;
 };
 
-class Writer {
+class PngWriter {
  public:
-  ~Writer() { png_destroy_write_struct(&png_, &info_); }
+  ~PngWriter() { png_destroy_write_struct(&png_, &info_); }
   bool Write(png_bytepp rows, int64_t height, int64_t width, int color,
              bool wide, int compression) {
     png_ =
@@ -134,7 +134,7 @@ class Writer {
 
  private:
   static void Append(png_structp png, png_bytep data, png_size_t count) {
-    static_cast<Writer*>(png_get_io_ptr(png))
+    static_cast<PngWriter*>(png_get_io_ptr(png))
         ->file_.append(reinterpret_cast<const char*>(data), count);
   }
   png_structp png_ = nullptr;
@@ -155,7 +155,7 @@ void Widen(uint16_t* row, int64_t count) {
 }  // namespace
 
 StatusOr<Tensor> DecodePng(StringView bytes, int64_t channels, bool wide) {
-  Reader reader(bytes);
+  PngReader reader(bytes);
   if (!reader.Begin(channels, wide)) {
     return InvalidArgument("Invalid PNG. Failed to initialize decoder.");
   }
@@ -201,7 +201,7 @@ StatusOr<std::string> EncodePng(const void* pixels, int64_t height,
   auto* data = const_cast<png_bytep>(static_cast<png_const_bytep>(pixels));
   const int64_t row = width * channels * (wide ? 2 : 1);
   for (int64_t y = 0; y < height; ++y) rows[y] = data + y * row;
-  Writer writer;
+  PngWriter writer;
   if (!writer.Write(rows.data(), height, width, kColors[channels - 1], wide,
                     compression)) {
     return Internal("PNG encoding failed");

@@ -192,7 +192,7 @@ Status RunTransform(KernelContext& c) {
   return OkStatus();
 }
 
-ComputeFn Pick(const ResolvedOp& op) {
+ComputeFn PickTransform(const ResolvedOp& op) {
   ComputeFn fn = nullptr;
   DispatchDType(
       op.type_attr("dtype"),
@@ -243,7 +243,7 @@ HR_TRANSFORM(ImageProjectiveTransformV2)
     .Shape(TransformShape)
     .Gradient(TransformGradient)
     .GradientSkips({2}, {0})
-    .Cpu(ComputeFor<Pick>);
+    .Cpu(ComputeFor<PickTransform>);
 
 HR_TRANSFORM(ImageProjectiveTransformV3)
     .Input("fill_value: float")
@@ -255,7 +255,7 @@ HR_TRANSFORM(ImageProjectiveTransformV3)
     .Shape(TransformShape)
     .Gradient(TransformGradient)
     .GradientSkips({2, 3}, {0})
-    .Cpu(ComputeFor<Pick>);
+    .Cpu(ComputeFor<PickTransform>);
 #undef HR_TRANSFORM
 
 }  // namespace

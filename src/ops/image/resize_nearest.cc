@@ -45,11 +45,6 @@ Status RunForward(KernelContext& c) {
 
 // Narrow floating types are summed in float.
 template <typename T>
-using Sum =
-    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
-                       float, T>;
-
-template <typename T>
 Status RunBack(KernelContext& c) {
   const ResizeSizes s = SizesOfResizeGrad(c);
   const ResizeFlags f(c.op());
@@ -58,20 +53,21 @@ Status RunBack(KernelContext& c) {
   const int64_t image = s.in_h * s.in_w * s.channels;
   const T* grads = c.in<T>(0);
   T* out = c.out<T>(0);
-  HR_ASSIGN_OR_RETURN(Tensor room,
-                      Tensor::Allocate(DTypeOf<Sum<T>>, Shape{s.batch, image}));
+  HR_ASSIGN_OR_RETURN(Tensor room, Tensor::Allocate(DTypeOf<ComputeType<T>>,
+                                                    Shape{s.batch, image}));
   const double cost = 1.0 * image + 1.0 * s.out_h * s.out_w * s.channels;
   ParallelFor(s.batch, cost, [&](int64_t begin, int64_t end) {
     for (int64_t b = begin; b < end; ++b) {
-      Sum<T>* sums = room.data<Sum<T>>() + b * image;
-      std::fill_n(sums, image, Sum<T>(0));
+      ComputeType<T>* sums = room.data<ComputeType<T>>() + b * image;
+      std::fill_n(sums, image, ComputeType<T>(0));
       const T* g = grads + b * s.out_h * s.out_w * s.channels;
       for (int64_t y = 0; y < s.out_h; ++y) {
         for (int64_t x = 0; x < s.out_w; ++x, g += s.channels) {
-          Sum<T>* to =
+          ComputeType<T>* to =
               sums + (*rows.index(y) * s.in_w + *columns.index(x)) * s.channels;
           for (int64_t k = 0; k < s.channels; ++k) {
-            to[k] = static_cast<Sum<T>>(to[k] + static_cast<Sum<T>>(g[k]));
+            to[k] = static_cast<ComputeType<T>>(
+                to[k] + static_cast<ComputeType<T>>(g[k]));
           }
         }
       }

@@ -287,7 +287,7 @@ OpBuilder Sampler(const char* name, int version) {
   return op;
 }
 
-const bool registered = [] {
+const bool samplers_registered = [] {
   Sampler("SampleDistortedBoundingBox", 1).Register();
   Sampler("SampleDistortedBoundingBoxV2", 2).Register();
   Sampler("StatelessSampleDistortedBoundingBox", 3).Register();

@@ -4,14 +4,11 @@
 #include "formats/checkpoint_reader.h"
 #include "formats/checkpoint_writer.h"
 #include "op/op.h"
+#include "tensor/dtype_proto.h"
 #include "tensor/variant_codec.h"
 
 namespace headrace {
 namespace {
-
-tensorflow::DataType ProtoType(DType d) {
-  return static_cast<tensorflow::DataType>(static_cast<int>(d));
-}
 
 // Inputs 0, 1 and 2 of the V2 ops: a prefix and two lists of `n` strings.
 Status CheckNames(const KernelContext& c, int n) {
@@ -58,7 +55,7 @@ Status SaveTensor(CheckpointWriter& writer, const std::string& name,
   }
   if (part.whole) {
     return strings ? writer.AddStrings(name, t.shape().dims(), Views(t))
-                   : writer.Add(name, ProtoType(t.dtype()), t.shape().dims(),
+                   : writer.Add(name, TypeToProto(t.dtype()), t.shape().dims(),
                                 Bytes(t));
   }
   std::vector<int64_t> dims = SliceDims(part.slice);
@@ -69,7 +66,7 @@ Status SaveTensor(CheckpointWriter& writer, const std::string& name,
         shape_and_slice, ", tensor: ", t.shape());
   }
   return strings ? writer.AddStringsSlice(name, part.dims, part.slice, Views(t))
-                 : writer.AddSlice(name, ProtoType(t.dtype()), part.dims,
+                 : writer.AddSlice(name, TypeToProto(t.dtype()), part.dims,
                                    part.slice, Bytes(t));
 }
 
@@ -108,7 +105,7 @@ Status RestoreTensor(KernelContext& c, const CheckpointReader& reader, int i,
                      const std::string& shape_and_slice) {
   HR_ASSIGN_OR_RETURN(CheckpointTensor stored, reader.Lookup(name));
   const DType wanted = c.op().output_types()[i];
-  if (stored.dtype != ProtoType(wanted)) {
+  if (stored.dtype != TypeToProto(wanted)) {
     return InvalidArgument("tensor_name = ", name, "; expected dtype ",
                            DTypeName(wanted), " does not equal original dtype ",
                            DTypeName(static_cast<DType>(stored.dtype)));

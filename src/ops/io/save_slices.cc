@@ -2,6 +2,7 @@
 #include "base/files.h"
 #include "formats/slice_checkpoint_writer.h"
 #include "op/op.h"
+#include "tensor/dtype_proto.h"
 
 namespace headrace {
 namespace {
@@ -30,9 +31,8 @@ Status AddTensor(SliceCheckpointWriter& writer, const std::string& name,
     return Unimplemented("tensor ", name, " of type ", DTypeName(t.dtype()),
                          " cannot be saved");
   }
-  return writer.Add(
-      name, static_cast<tensorflow::DataType>(static_cast<int>(t.dtype())),
-      dims, slice, {static_cast<const char*>(t.raw()), t.bytes()});
+  return writer.Add(name, TypeToProto(t.dtype()), dims, slice,
+                    {static_cast<const char*>(t.raw()), t.bytes()});
 }
 
 // Tensors from input `first` on; what stands before are the file, their names
@@ -68,7 +68,7 @@ Status SaveFrom(KernelContext& c, int first) {
   return writer.Finish(fs, path);
 }
 
-Status Save(KernelContext& c) { return SaveFrom(c, 2); }
+Status SaveFile(KernelContext& c) { return SaveFrom(c, 2); }
 Status SaveParts(KernelContext& c) { return SaveFrom(c, 3); }
 
 HR_OP(Save)
@@ -79,7 +79,7 @@ HR_OP(Save)
     .Doc("Writes tensors into a checkpoint of the first format.")
     .Stateful()
     .Shape(NoOutputs)
-    .Cpu(Compute<Save>);
+    .Cpu(Compute<SaveFile>);
 
 HR_OP(SaveSlices)
     .Input("filename: string")

@@ -131,7 +131,7 @@ Status Histogram(KernelContext& c) {
   return SetSummary(c, summary);
 }
 
-Status Merge(KernelContext& c) {
+Status MergeSummaries(KernelContext& c) {
   Summary merged;
   absl::flat_hash_set<std::string> tags;
   for (int i = 0; i < c.num_inputs(); ++i) {
@@ -180,7 +180,7 @@ HR_OP(MergeSummary)
     .Doc("All the values of several summaries, as one Summary.")
     .Shape(OneString)
     .NoGradient()
-    .Cpu(Compute<Merge>);
+    .Cpu(Compute<MergeSummaries>);
 
 }  // namespace
 }  // namespace headrace

@@ -7,6 +7,7 @@
 #include "formats/events.h"
 #include "op/op.h"
 #include "op/resource.h"
+#include "tensor/dtype_proto.h"
 #include "tensor/variant.h"
 #include "tensorflow/core/util/event.pb.h"
 
@@ -168,8 +169,7 @@ HR_OP(WriteScalarSummary)
     .Cpu(Compute<WriteScalar>);
 
 Status FillProto(const Tensor& t, tensorflow::TensorProto* proto) {
-  proto->set_dtype(
-      static_cast<tensorflow::DataType>(static_cast<int>(t.dtype())));
+  proto->set_dtype(TypeToProto(t.dtype()));
   for (int64_t d : t.shape().dims()) {
     proto->mutable_tensor_shape()->add_dim()->set_size(d);
   }

@@ -8,7 +8,7 @@
 namespace headrace {
 namespace {
 
-constexpr char kTypes[] = "T: {double, float, complex64, complex128}";
+constexpr char kBandedTypes[] = "T: {double, float, complex64, complex128}";
 
 // Rows of diagonals: above (its last element unused), main, below (its first
 // unused).
@@ -174,7 +174,7 @@ HR_OP(TridiagonalSolve)
     .Output("output: T")
     .Attr("partial_pivoting: bool = true")
     .Attr("perturb_singular: bool = false")
-    .Attr(kTypes)
+    .Attr(kBandedTypes)
     .Doc("Solutions of systems whose matrices have three diagonals.")
     .Shape(TridiagonalShape)
     .Gradient(TridiagonalSolveGradient)
@@ -256,7 +256,7 @@ HR_OP(TridiagonalMatMul)
     .Input("subdiag: T")
     .Input("rhs: T")
     .Output("output: T")
-    .Attr(kTypes)
+    .Attr(kBandedTypes)
     .Doc("Products of matrices that have three diagonals.")
     .Shape(TridiagonalMatMulShape)
     .Gradient(TridiagonalMatMulGradient)

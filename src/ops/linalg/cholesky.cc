@@ -7,8 +7,6 @@
 namespace headrace {
 namespace {
 
-constexpr char kTypes[] = "T: {double, float, half, complex64, complex128}";
-
 // An op from square matrices to square matrices.
 template <typename T>
 using SquareFn = Status (*)(const T* a, int64_t n, T* out);
@@ -74,7 +72,7 @@ Status CholeskyGradient(GradientContext& g) {
 HR_OP(Cholesky)
     .Input("input: T")
     .Output("output: T")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Doc("Lower triangular factors of positive definite matrices.")
     .Shape(SquareShape)
     .Gradient(CholeskyGradient)
@@ -190,7 +188,7 @@ Status SquareRootGradient(GradientContext& g) {
 HR_OP(MatrixSquareRoot)
     .Input("input: T")
     .Output("output: T")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Doc("Matrices whose squares are the inputs.")
     .Shape(SquareShape)
     .Gradient(SquareRootGradient)
@@ -207,7 +205,7 @@ StatusOr<std::unique_ptr<Kernel>> Removed(const ResolvedOp& op) {
 HR_OP(MatrixExponential)
     .Input("input: T")
     .Output("output: T")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Doc("Exponentials of square matrices.")
     .Deprecated(27,
                 "Use Python implementation tf.linalg.matrix_exponential "

@@ -7,8 +7,6 @@
 namespace headrace {
 namespace {
 
-constexpr char kTypes[] = "T: {double, float, half, complex64, complex128}";
-
 int64_t Least(int64_t m, int64_t n) {
   return m < 0 || n < 0 ? -1 : std::min(m, n);
 }
@@ -52,7 +50,7 @@ HR_OP(Qr)
     .Output("q: T")
     .Output("r: T")
     .Attr("full_matrices: bool = false")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Doc("Orthogonal and upper triangular factors of matrices.")
     .Shape(QrShape)
     .Gradient(QrGradient)
@@ -128,7 +126,7 @@ HR_OP(SelfAdjointEigV2)
     .Output("e: T")
     .Output("v: T")
     .Attr("compute_v: bool = true")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Doc("Eigenvalues and vectors of hermitian matrices.")
     .Shape(EigShape)
     .Gradient(SelfAdjointEigGradient)
@@ -210,7 +208,7 @@ HR_OP(Svd)
     .Output("v: T")
     .Attr("compute_uv: bool = true")
     .Attr("full_matrices: bool = false")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Doc("Singular values and vectors of matrices.")
     .Shape(SvdShape)
     .Gradient(SvdGradient)

@@ -9,6 +9,10 @@
 
 namespace headrace {
 
+// What solvers and factorisations take.
+inline constexpr char kMatrixTypes[] =
+    "T: {double, float, half, complex64, complex128}";
+
 // [..., n, n]: "Input matrix must be square." otherwise.
 Status CheckSquare(const Shape& s);
 // The batch dimensions of a matrix op's input; unknown rank where not known.

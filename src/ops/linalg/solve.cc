@@ -7,8 +7,6 @@
 namespace headrace {
 namespace {
 
-constexpr char kTypes[] = "T: {double, float, half, complex64, complex128}";
-
 struct Inverse {
   template <typename T>
   static Status Run(KernelContext& c) {
@@ -38,7 +36,7 @@ HR_OP(MatrixInverse)
     .Input("input: T")
     .Output("output: T")
     .Attr("adjoint: bool = false")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Doc("Inverses of square matrices, or of their adjoints.")
     .Shape(SquareShape)
     .Gradient(InverseGradient)
@@ -77,7 +75,7 @@ HR_OP(MatrixSolve)
     .Input("rhs: T")
     .Output("output: T")
     .Attr("adjoint: bool = false")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Doc("Solutions of systems of linear equations.")
     .Shape(SolveShape)
     .Gradient(SolveGradient)
@@ -295,7 +293,7 @@ HR_OP(MatrixSolveLs)
     .Input("rhs: T")
     .Input("l2_regularizer: double")
     .Output("output: T")
-    .Attr(kTypes)
+    .Attr(kMatrixTypes)
     .Attr("fast: bool = true")
     .Doc("Solutions of linear equations by least squares.")
     .Shape(LeastSquaresShape)

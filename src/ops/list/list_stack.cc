@@ -62,7 +62,7 @@ Status StackRows(KernelContext& c, const TensorList& list, int64_t n,
   return OkStatus();
 }
 
-Status Stack(KernelContext& c) {
+Status StackRows(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const TensorList* list,
                       ListInput(c, 0, c.op().type_attr("element_dtype")));
   int64_t expected = c.op().int_attr("num_elements");
@@ -113,7 +113,7 @@ HR_OP(TensorListStack)
     .Shape(StackShape)
     .Gradient(StackGradient)
     .GradientSkips({0, 1}, {0})
-    .Cpu(ComputeOwn<Stack>);
+    .Cpu(ComputeOwn<StackRows>);
 
 // Row k of a tensor as a tensor of its own. Rows of large tensors share the
 // buffer; small ones are copied, so that one does not keep all alive.

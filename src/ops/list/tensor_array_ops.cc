@@ -25,7 +25,7 @@ StatusOr<int64_t> ScalarOf(const Tensor& t, StringView what) {
   return t.scalar<int32_t>();
 }
 
-Status Make(KernelContext& c) {
+Status MakeArray(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(int64_t size, ScalarOf(c.input(0), "size"));
   if (size < 0) return InvalidArgument("Size should be >= 0.");
   HR_RETURN_IF_ERROR(CheckRoomFor(size, TensorArray::kItemBytes));
@@ -70,7 +70,7 @@ Status Read(KernelContext& c) {
   return OkStatus();
 }
 
-Status Gather(KernelContext& c) {
+Status GatherArray(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
   HR_RETURN_IF_ERROR(CheckType(c, *array));
   const Tensor& indices = c.input(1);
@@ -100,7 +100,7 @@ Status Gather(KernelContext& c) {
   return OkStatus();
 }
 
-Status Scatter(KernelContext& c) {
+Status ScatterArray(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
   const Tensor &indices = c.input(1), &values = c.input(2);
   if (values.rank() < 1 || values.dim(0) != indices.num_elements()) {
@@ -123,7 +123,7 @@ Status Size(KernelContext& c) {
   return OkStatus();
 }
 
-Status Close(KernelContext& c) {
+Status CloseArray(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto array, ArrayOf(c));
   array->Clear();
   return OkStatus();
@@ -149,7 +149,7 @@ HR_OP(TensorArrayV3)
     .Doc("Makes an array of tensors, to be written item by item.")
     .Shape(HandleAndFlow)
     .NoGradient()
-    .Cpu(ComputeOwn<Make>);
+    .Cpu(ComputeOwn<MakeArray>);
 HR_OP(TensorArrayGradV3)
     .Input("handle: resource")
     .Input("flow_in: float")
@@ -192,7 +192,7 @@ HR_OP(TensorArrayGatherV3)
     .Stateful()
     .Doc("Packs items into one tensor.")
     .Shape(UnknownShape)
-    .Cpu(ComputeOwn<Gather>);
+    .Cpu(ComputeOwn<GatherArray>);
 HR_OP(TensorArrayScatterV3)
     .Input("handle: resource")
     .Input("indices: int32")
@@ -203,7 +203,7 @@ HR_OP(TensorArrayScatterV3)
     .Stateful()
     .Doc("Writes the rows of a tensor as items.")
     .Shape(ScalarShape)
-    .Cpu(ComputeOwn<Scatter>);
+    .Cpu(ComputeOwn<ScatterArray>);
 HR_OP(TensorArraySizeV3)
     .Input("handle: resource")
     .Input("flow_in: float")
@@ -218,7 +218,7 @@ HR_OP(TensorArrayCloseV3)
     .Stateful()
     .Doc("Forgets the items.")
     .NoGradient()
-    .Cpu(ComputeOwn<Close>);
+    .Cpu(ComputeOwn<CloseArray>);
 
 }  // namespace
 }  // namespace headrace

@@ -50,14 +50,10 @@ Status AvgPoolGradShape(ShapeContext& c) {
   return OkStatus();
 }
 
-bool Is3D(const ResolvedOp& op) {
-  return absl::StartsWith(op.name(), "AvgPool3D");
-}
-
 Status AvgPoolGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
-  g.set(0, g(Is3D(g.op()) ? "AvgPool3DGrad" : "AvgPoolGrad",
+  g.set(0, g(Pools3D(g.op()) ? "AvgPool3DGrad" : "AvgPoolGrad",
              {g.ShapeOf(g.input(0)), d}, PoolAttrMap(g.op())));
   return g.status();
 }
@@ -65,15 +61,15 @@ Status AvgPoolGradient(GradientContext& g) {
 Status AvgPoolGradGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
-  g.set(1, g(Is3D(g.op()) ? "AvgPool3D" : "AvgPool", {d}, PoolAttrMap(g.op())));
+  g.set(1,
+        g(Pools3D(g.op()) ? "AvgPool3D" : "AvgPool", {d}, PoolAttrMap(g.op())));
   return g.status();
 }
 
 constexpr char kTypes[] = "T: {half, bfloat16, float, double}";
-constexpr char kFormats[] = "data_format: {'NHWC', 'NCHW'} = 'NHWC'";
 
-struct Registrations {
-  Registrations() {
+struct AvgPoolRegistrations {
+  AvgPoolRegistrations() {
     for (bool is_3d : {false, true}) {
       OpBuilder forward(is_3d ? "AvgPool3D" : "AvgPool");
       forward.Input(is_3d ? "input: T" : "value: T").Output("output: T");
@@ -100,12 +96,12 @@ struct Registrations {
     if (is_3d) {
       WithPool3D(op);
     } else {
-      WithPool2D(op, false, kFormats);
+      WithPool2D(op, false, kPoolFormats);
     }
     return op.Attr(kTypes);
   }
 };
-const Registrations registrations;
+const AvgPoolRegistrations avg_pool_registrations;
 
 }  // namespace
 }  // namespace headrace

@@ -6,14 +6,14 @@
 namespace headrace {
 namespace {
 
-bool ChannelsFirst(const ResolvedOp& op) {
+bool IsNchw(const ResolvedOp& op) {
   const auto* format = op.attrs().Get<std::string>("data_format");
   return format && *format == "NCHW";
 }
 
 // Where the channels are.
 int ChannelAxis(const ResolvedOp& op, int rank) {
-  return ChannelsFirst(op) ? 1 : rank - 1;
+  return IsNchw(op) ? 1 : rank - 1;
 }
 
 Status BiasAddShape(ShapeContext& c) {
@@ -29,7 +29,7 @@ Status BiasAddShape(ShapeContext& c) {
     const int axis = ChannelAxis(c.op(), x.rank());
     if (x[axis] >= 0 && bias[0] >= 0 && x[axis] != bias[0]) {
       return InvalidArgument(
-          ChannelsFirst(c.op())
+          IsNchw(c.op())
               ? "Must provide as many biases as the channel dimension "
                 "of the input tensor: "
               : "Must provide as many biases as the last dimension of the "
@@ -129,7 +129,7 @@ Status BiasAddGradient(GradientContext& g) {
   if (!d) return g.status();
   g.set(0, d);
   AttrMap attrs;
-  if (ChannelsFirst(g.op())) attrs.Set("data_format", "NCHW");
+  if (IsNchw(g.op())) attrs.Set("data_format", "NCHW");
   if (g.wants(1)) g.set(1, g("BiasAddGrad", {d}, attrs));
   return g.status();
 }
@@ -139,7 +139,7 @@ Status BiasGradGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
   const Value& x = g.input(0);
-  if (ChannelsFirst(g.op())) {
+  if (IsNchw(g.op())) {
     Value rank = x.shape().known_rank() ? g.Int32(x.rank()) : g("Rank", {x});
     Value tail = g("ExpandDims", {g("Sub", {rank, g.Int32(2)}), g.Int32(0)});
     Value ones = g("Fill", {tail, g.Int32(1)});
@@ -150,16 +150,11 @@ Status BiasGradGradient(GradientContext& g) {
   return g.status();
 }
 
-constexpr char kTypes[] =
-    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
-    "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
-    "uint32, uint64}";
-
 HR_OP(BiasAdd)
     .Input("value: T")
     .Input("bias: T")
     .Output("output: T")
-    .Attr(kTypes)
+    .Attr("T: numbertype")
     .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
     .Doc("Adds a vector to the channels of a tensor.")
     .Shape(BiasAddShape)
@@ -172,7 +167,7 @@ HR_OP(BiasAddV1)
     .Input("value: T")
     .Input("bias: T")
     .Output("output: T")
-    .Attr(kTypes)
+    .Attr("T: numbertype")
     .Doc("Adds a vector to the last dimension of a tensor.")
     .Shape(BiasAddShape)
     .Gradient(BiasAddGradient)
@@ -183,7 +178,7 @@ HR_OP(BiasAddV1)
 HR_OP(BiasAddGrad)
     .Input("out_backprop: T")
     .Output("output: T")
-    .Attr(kTypes)
+    .Attr("T: numbertype")
     .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
     .Doc("Sum over all dimensions but the channels'.")
     .Shape(BiasGradShape)

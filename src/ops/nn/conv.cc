@@ -110,8 +110,8 @@ OpBuilder ToFilter(const char* name, const char* sizes) {
   return op;
 }
 
-struct Registrations {
-  Registrations() {
+struct ConvRegistrations {
+  ConvRegistrations() {
     Register2D();
     RegisterDepthwise();
     Register3D();
@@ -166,7 +166,7 @@ struct Registrations {
     With3D(filter2, kFloats, true).Register();
   }
 };
-const Registrations registrations;
+const ConvRegistrations conv_registrations;
 
 }  // namespace
 }  // namespace headrace

@@ -274,7 +274,7 @@ Status RunLoss(KernelContext& c) {
   return OkStatus();
 }
 
-ComputeFn Pick(const ResolvedOp& op) {
+ComputeFn PickLoss(const ResolvedOp& op) {
   return op.type_attr("T") == DType::kDouble ? RunLoss<double> : RunLoss<float>;
 }
 
@@ -309,7 +309,7 @@ HR_OP(CTCLoss)
     .Shape(LossShape)
     .Gradient(LossGradient)
     .GradientSkips({0, 1, 2, 3}, {0})
-    .Cpu(ComputeFor<Pick>);
+    .Cpu(ComputeFor<PickLoss>);
 
 }  // namespace
 }  // namespace headrace

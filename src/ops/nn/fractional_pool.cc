@@ -62,12 +62,13 @@ std::vector<int64_t> PlacesOf(int64_t n, int64_t count, bool pseudo,
 
 // --- One window a time.
 
-struct Window {
+struct PooledRange {
   int64_t begin, end;
 };
 
 // The i-th window: with `overlap` it takes the next one's first place too.
-Window WindowAt(const int64_t* places, int64_t i, bool overlap, int64_t n) {
+PooledRange WindowAt(const int64_t* places, int64_t i, bool overlap,
+                     int64_t n) {
   return {places[i], std::min(n, places[i + 1] + (overlap ? 1 : 0))};
 }
 
@@ -87,7 +88,7 @@ struct Layout {
   // fn(out_place, rows, columns) for each window of image b, row y.
   template <typename F>
   void Windows(int64_t b, int64_t y, F&& fn) const {
-    const Window r = WindowAt(row_places, y, overlap, rows);
+    const PooledRange r = WindowAt(row_places, y, overlap, rows);
     for (int64_t x = 0; x < out_columns; ++x) {
       fn(OutAt(b, y, x), r, WindowAt(column_places, x, overlap, columns));
     }
@@ -102,8 +103,8 @@ Layout LayoutOf(const Shape& in, int64_t out_rows, int64_t out_columns,
 }
 
 template <typename T>
-void MaxWindow(const Layout& l, const T* in, int64_t b, Window r, Window c,
-               T* out) {
+void MaxWindow(const Layout& l, const T* in, int64_t b, PooledRange r,
+               PooledRange c, T* out) {
   std::copy_n(in + l.At(b, r.begin, c.begin), l.depth, out);
   for (int64_t y = r.begin; y < r.end; ++y) {
     for (int64_t x = c.begin; x < c.end; ++x) {
@@ -114,8 +115,8 @@ void MaxWindow(const Layout& l, const T* in, int64_t b, Window r, Window c,
 }
 
 template <typename T>
-void MeanWindow(const Layout& l, const T* in, int64_t b, Window r, Window c,
-                T* out) {
+void MeanWindow(const Layout& l, const T* in, int64_t b, PooledRange r,
+                PooledRange c, T* out) {
   std::fill_n(out, l.depth, T{0});
   for (int64_t y = r.begin; y < r.end; ++y) {
     for (int64_t x = c.begin; x < c.end; ++x) {
@@ -225,10 +226,11 @@ class FractionalPool : public Kernel {
     ParallelFor(l.batch * l.out_rows, cost, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t b = i / l.out_rows;
-        l.Windows(b, i % l.out_rows, [&](int64_t at, Window r, Window w) {
-          kMax ? MaxWindow(l, in, b, r, w, out + at)
-               : MeanWindow(l, in, b, r, w, out + at);
-        });
+        l.Windows(b, i % l.out_rows,
+                  [&](int64_t at, PooledRange r, PooledRange w) {
+                    kMax ? MaxWindow(l, in, b, r, w, out + at)
+                         : MeanWindow(l, in, b, r, w, out + at);
+                  });
       }
     });
   }
@@ -256,7 +258,7 @@ Status CheckPlaces(const Tensor& places, StringView what, int64_t windows,
                              at[i]);
     }
     if (i == windows || at[i + 1] > (int64_t{1} << 62)) continue;
-    const Window w = WindowAt(at, i, overlap, size);
+    const PooledRange w = WindowAt(at, i, overlap, size);
     if (w.begin >= w.end) {
       return InvalidArgument(what, " sequence [", at[i], ", ", at[i + 1],
                              ") is no window of ", size, " places");
@@ -292,7 +294,7 @@ Status MaxGradientOf(const KernelContext& c, const Layout& l) {
   Status status;
   for (int64_t i = 0; i < l.batch * l.out_rows; ++i) {
     const int64_t b = i / l.out_rows;
-    l.Windows(b, i % l.out_rows, [&](int64_t at, Window r, Window w) {
+    l.Windows(b, i % l.out_rows, [&](int64_t at, PooledRange r, PooledRange w) {
       MaxWindow(l, in, b, r, w, most.data());
       for (int64_t d = 0; d < l.depth; ++d) {
         if (most[d] != wanted[at + d] && most[d] == most[d]) {
@@ -343,7 +345,7 @@ Status MeanGradientOf(const KernelContext& c, const Layout& l) {
   const T* grad = c.in<T>(1);
   for (int64_t i = 0; i < l.batch * l.out_rows; ++i) {
     const int64_t b = i / l.out_rows;
-    l.Windows(b, i % l.out_rows, [&](int64_t at, Window r, Window w) {
+    l.Windows(b, i % l.out_rows, [&](int64_t at, PooledRange r, PooledRange w) {
       const auto count =
           static_cast<double>((r.end - r.begin) * (w.end - w.begin));
       for (int64_t y = r.begin; y < r.end; ++y) {
@@ -381,7 +383,7 @@ Status MeanGradientShape(ShapeContext& c) {
   return OkStatus();
 }
 
-Status MaxPoolGradient(GradientContext& g) {
+Status FractionalMaxPoolGradient(GradientContext& g) {
   if (!g.grad()) return OkStatus();
   g.set(0, g("FractionalMaxPoolGrad",
              {g.input(0), g.output(0), g.grad(), g.output(1), g.output(2)},
@@ -418,7 +420,7 @@ OpBuilder PoolOp(const char* name, const char* doc) {
 
 const OpRegistrar max_pool =
     PoolOp("FractionalMaxPool", "The largest of windows of uneven sizes.")
-        .Gradient(MaxPoolGradient)
+        .Gradient(FractionalMaxPoolGradient)
         .Cpu(FractionalPool<true>::Make);
 const OpRegistrar mean_pool =
     PoolOp("FractionalAvgPool", "The means of windows of uneven sizes.")

@@ -307,7 +307,7 @@ void RegisterVersion(int version) {
       .Register();
 }
 
-const bool registered = [] {
+const bool fused_batch_norms_registered = [] {
   for (int version : {1, 2, 3}) RegisterVersion(version);
   return true;
 }();

@@ -8,7 +8,7 @@ namespace headrace {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-constexpr char kTypes[] = "T: {half, bfloat16, float, double}";
+constexpr char kGeluTypes[] = "T: {half, bfloat16, float, double}";
 
 // d * (Phi(x) + x * phi(x)), of the normal distribution.
 Status ErfFlow(GradientContext& g) {
@@ -40,10 +40,11 @@ Status TanhFlow(GradientContext& g) {
   return g.status();
 }
 
-HR_UNARY(_GeluErf, kTypes, "x times the normal distribution's function at x.")
+HR_UNARY(_GeluErf, kGeluTypes,
+         "x times the normal distribution's function at x.")
     .Gradient(ErfFlow)
     .GradientSkips({}, {0});
-HR_UNARY(_GeluTanh, kTypes, "Gelu by its approximation with tanh.")
+HR_UNARY(_GeluTanh, kGeluTypes, "Gelu by its approximation with tanh.")
     .Gradient(TanhFlow)
     .GradientSkips({}, {0});
 

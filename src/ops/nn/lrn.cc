@@ -99,7 +99,7 @@ Status RunLrnGrad(KernelContext& c) {
 }
 
 template <bool kGrad>
-ComputeFn Pick(const ResolvedOp& op) {
+ComputeFn PickNorm(const ResolvedOp& op) {
   ComputeFn fn = nullptr;
   DispatchDType(op.type_attr("T"), TypeList<float, half, bfloat16>{},
                 [&](auto tag) {
@@ -129,7 +129,7 @@ HR_OP(LRN)
     .Doc("Divides each element by a power of its neighbours' squares.")
     .Shape(LrnShape)
     .Gradient(LrnGradient)
-    .Cpu(ComputeFor<Pick<false>>);
+    .Cpu(ComputeFor<PickNorm<false>>);
 
 HR_OP(LRNGrad)
     .Input("input_grads: T")
@@ -143,7 +143,7 @@ HR_OP(LRNGrad)
     .Attr("T: {half, bfloat16, float} = float")
     .Doc("Gradient of LRN.")
     .Shape(LrnShape)
-    .Cpu(ComputeFor<Pick<true>>);
+    .Cpu(ComputeFor<PickNorm<true>>);
 
 }  // namespace
 }  // namespace headrace

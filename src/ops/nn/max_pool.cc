@@ -59,10 +59,6 @@ Status GradShape(ShapeContext& c) {
 }
 
 bool IsV2(const ResolvedOp& op) { return absl::EndsWith(op.name(), "V2"); }
-bool Is3D(const ResolvedOp& op) {
-  return absl::StartsWith(op.name(), "MaxPool3D");
-}
-
 // "MaxPool" + kind, for the op's variant, with the V2 ops' windows.
 Value EmitLike(GradientContext& g, const std::string& kind, Value x, Value y,
                Value d, int windows_at, bool explicit_paddings = true) {
@@ -71,13 +67,14 @@ Value EmitLike(GradientContext& g, const std::string& kind, Value x, Value y,
     in.push_back(g.input(windows_at));
     in.push_back(g.input(windows_at + 1));
   }
-  const std::string name = absl::StrCat(Is3D(g.op()) ? "MaxPool3D" : "MaxPool",
-                                        kind, IsV2(g.op()) ? "V2" : "");
+  const std::string name =
+      absl::StrCat(Pools3D(g.op()) ? "MaxPool3D" : "MaxPool", kind,
+                   IsV2(g.op()) ? "V2" : "");
   return g(name, absl::MakeConstSpan(in),
            PoolAttrMap(g.op(), explicit_paddings));
 }
 
-Status ForwardGradient(GradientContext& g) {
+Status MaxPoolGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
   g.set(0, EmitLike(g, "Grad", g.input(0), g.output(0), d, 1));
@@ -108,13 +105,9 @@ Status GradGradGradient(GradientContext& g) {
 constexpr char kPoolTypes[] =
     "T: {half, bfloat16, float, double, int32, int64, uint8, int16, int8, "
     "uint16, qint8} = float";
-constexpr char kReal[] =
-    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
-    "half, uint32, uint64}";
 constexpr char kRealDefault[] =
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
     "half, uint32, uint64} = float";
-constexpr char kFormats[] = "data_format: {'NHWC', 'NCHW'} = 'NHWC'";
 constexpr char kAllFormats[] =
     "data_format: {'NHWC', 'NCHW', 'NCHW_VECT_C'} = 'NHWC'";
 
@@ -133,7 +126,7 @@ OpBuilder& V2Attrs(OpBuilder& op, const char* formats) {
 OpBuilder& AsForward(OpBuilder& op) {
   return op.Doc("Maxima over sliding windows.")
       .Shape(PooledShape)
-      .Gradient(ForwardGradient)
+      .Gradient(MaxPoolGradient)
       .Cpu(Compute<RunMaxPool>);
 }
 OpBuilder& AsGrad(OpBuilder& op) {
@@ -149,19 +142,20 @@ OpBuilder& AsGradGrad(OpBuilder& op) {
       .Cpu(Compute<RunGradGrad>);
 }
 
-struct Registrations {
-  Registrations() {
+struct MaxPoolRegistrations {
+  MaxPoolRegistrations() {
     OpBuilder max_pool("MaxPool");
     max_pool.Attr(kPoolTypes);
     WithPool2D(max_pool, true, kAllFormats);
     AsForward(max_pool.Input("input: T").Output("output: T")).Register();
 
     OpBuilder grad("MaxPoolGrad");
-    WithPool2D(Grads(grad, false), true, kFormats).Attr(kRealDefault);
+    WithPool2D(Grads(grad, false), true, kPoolFormats).Attr(kRealDefault);
     AsGrad(grad).Register();
 
     OpBuilder grad_grad("MaxPoolGradGrad");
-    WithPool2D(Grads(grad_grad, false), false, kFormats).Attr(kReal);
+    WithPool2D(Grads(grad_grad, false), false, kPoolFormats)
+        .Attr("T: realnumbertype");
     AsGradGrad(grad_grad).Gradient(GradGradGradient).Register();
 
     RegisterV2();
@@ -176,11 +170,11 @@ struct Registrations {
     AsForward(max_pool.Output("output: T")).Register();
 
     OpBuilder grad("MaxPoolGradV2");
-    V2Attrs(Grads(grad, true), kFormats).Attr(kRealDefault);
+    V2Attrs(Grads(grad, true), kPoolFormats).Attr(kRealDefault);
     AsGrad(grad).Register();
 
     OpBuilder grad_grad("MaxPoolGradGradV2");
-    V2Attrs(Grads(grad_grad, true), kFormats).Attr(kReal);
+    V2Attrs(Grads(grad_grad, true), kPoolFormats).Attr("T: realnumbertype");
     AsGradGrad(grad_grad).Register();
   }
 
@@ -197,11 +191,11 @@ struct Registrations {
     AsGrad(grad).Register();
 
     OpBuilder grad_grad("MaxPool3DGradGrad");
-    WithPool3D(Grads(grad_grad, false)).Attr(kReal);
+    WithPool3D(Grads(grad_grad, false)).Attr("T: realnumbertype");
     AsGradGrad(grad_grad).Gradient(GradGradGradient).Register();
   }
 };
-const Registrations registrations;
+const MaxPoolRegistrations max_pool_registrations;
 
 }  // namespace
 }  // namespace headrace

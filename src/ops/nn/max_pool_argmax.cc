@@ -56,7 +56,7 @@ StatusOr<Tensor> PlacesFrom(const KernelContext& c, const PoolGeometry& g,
   return places;
 }
 
-Status RunGrad(KernelContext& c) {
+Status RunArgmaxGrad(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(PoolRun r, PoolRun::Make(c, c.input(0).shape()));
   HR_ASSIGN_OR_RETURN(Tensor places, PlacesFrom(c, r.geometry(), 2));
   if (c.input(1).num_elements() != places.num_elements()) {
@@ -67,7 +67,7 @@ Status RunGrad(KernelContext& c) {
                        c.input(1).raw(), c.output(0).raw());
 }
 
-Status RunGradGrad(KernelContext& c) {
+Status RunArgmaxGradGrad(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(PoolRun r, PoolRun::Make(c, c.input(0).shape()));
   HR_ASSIGN_OR_RETURN(Tensor places, PlacesFrom(c, r.geometry(), 2));
   return GatherPlaces(c.input(0).dtype(), r.geometry(), places.data<int64_t>(),
@@ -90,7 +90,7 @@ Status WithArgmaxGradient(GradientContext& g) {
   return g.status();
 }
 
-Status GradGradient(GradientContext& g) {
+Status ArgmaxGradGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
   g.set(0, g("ZerosLike", {g.input(0)}));
@@ -98,10 +98,6 @@ Status GradGradient(GradientContext& g) {
              PoolAttrMap(g.op())));
   return g.status();
 }
-
-constexpr char kReal[] =
-    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
-    "half, uint32, uint64}";
 
 HR_OP(MaxPoolWithArgmax)
     .Input("input: T")
@@ -112,7 +108,7 @@ HR_OP(MaxPoolWithArgmax)
     .Attr("Targmax: {int32, int64} = int64")
     .Attr("padding: {'SAME', 'VALID'}")
     .Attr("include_batch_in_index: bool = false")
-    .Attr(kReal)
+    .Attr("T: realnumbertype")
     .Doc("Maxima over sliding windows, and where they are.")
     .Shape(PooledShape)
     .Gradient(WithArgmaxGradient)
@@ -129,12 +125,12 @@ HR_OP(MaxPoolGradWithArgmax)
     .Attr("padding: {'SAME', 'VALID'}")
     .Attr("include_batch_in_index: bool = false")
     .Attr("Targmax: {int32, int64}")
-    .Attr(kReal)
+    .Attr("T: realnumbertype")
     .Doc("Gradient of MaxPoolWithArgmax.")
     .Shape(LikeInput<0>)
-    .Gradient(GradGradient)
+    .Gradient(ArgmaxGradGradient)
     .GradientSkips({1}, {0})
-    .Cpu(Compute<RunGrad>);
+    .Cpu(Compute<RunArgmaxGrad>);
 
 HR_OP(MaxPoolGradGradWithArgmax)
     .Input("input: T")
@@ -146,10 +142,10 @@ HR_OP(MaxPoolGradGradWithArgmax)
     .Attr("padding: {'SAME', 'VALID'}")
     .Attr("include_batch_in_index: bool = false")
     .Attr("Targmax: {int32, int64}")
-    .Attr(kReal)
+    .Attr("T: realnumbertype")
     .Doc("Second gradient of MaxPoolWithArgmax.")
     .Shape(GradGradShape)
-    .Cpu(Compute<RunGradGrad>);
+    .Cpu(Compute<RunArgmaxGradGrad>);
 
 }  // namespace
 }  // namespace headrace

@@ -120,4 +120,8 @@ AttrMap PoolAttrMap(const ResolvedOp& op, bool explicit_paddings) {
   return attrs;
 }
 
+bool Pools3D(const ResolvedOp& op) {
+  return absl::StrContains(op.name(), "Pool3D");
+}
+
 }  // namespace headrace

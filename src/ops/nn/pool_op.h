@@ -6,6 +6,11 @@
 
 namespace headrace {
 
+// Layouts of images.
+inline constexpr char kPoolFormats[] = "data_format: {'NHWC', 'NCHW'} = 'NHWC'";
+// Whether the op pools volumes, not images.
+bool Pools3D(const ResolvedOp& op);
+
 // A pooling op at work: attributes complete, tensors with channels last.
 class PoolRun {
  public:

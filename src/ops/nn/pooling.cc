@@ -186,11 +186,6 @@ double OutputCost(const PoolGeometry& g, size_t size) {
 }
 
 template <typename T>
-using Wide =
-    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
-                       float, T>;
-
-template <typename T>
 T Lowest() {
   using L = std::numeric_limits<T>;
   return L::has_infinity ? static_cast<T>(-L::infinity()) : L::lowest();
@@ -248,7 +243,7 @@ void AvgForward(const PoolGeometry& g, const T* x, T* y) {
              [&](int64_t image, int64_t o, const std::vector<int64_t>& taps) {
                const T* from = x + image * in * c;
                T* to = y + (image * out + o) * c;
-               using W = Wide<T>;
+               using W = ComputeType<T>;
                if (taps.empty()) {
                  std::fill_n(to, c, T(0.0f));
                  return;
@@ -317,7 +312,7 @@ void AvgBackward(const PoolGeometry& g, const T* dy, T* dx) {
   if constexpr (std::is_same_v<T, float>) {
     return FloatBackward(g, nullptr, dy, dx);
   }
-  using W = Wide<T>;
+  using W = ComputeType<T>;
   const int64_t c = g.channels, in = g.in_pixels(), out = g.out_pixels();
   ForImageStrips(g, sizeof(T), [&](int64_t image, int64_t k0, int64_t k1) {
     const int64_t n = k1 - k0;

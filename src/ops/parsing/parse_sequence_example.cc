@@ -10,7 +10,7 @@ namespace {
 using Types = std::vector<DType>;
 using Strings = std::vector<std::string>;
 
-struct Spec {
+struct SequenceSpec {
   std::vector<Column> context, lists;
   std::vector<ColumnOutputs> context_outputs;
   std::vector<ListOutputs> list_outputs;
@@ -86,8 +86,8 @@ Status AddColumns(const ResolvedOp& op, StringView prefix, StringView dense,
   return OkStatus();
 }
 
-StatusOr<Spec> SpecOf(const ResolvedOp& op) {
-  Spec spec;
+StatusOr<SequenceSpec> SpecOf(const ResolvedOp& op) {
+  SequenceSpec spec;
   HR_RETURN_IF_ERROR(AddColumns(op, "context", "Tcontext_dense",
                                 "context_dense_shapes", &spec.context));
   HR_RETURN_IF_ERROR(AddColumns(op, "feature_list", "feature_list_dense_types",
@@ -137,7 +137,7 @@ StatusOr<Spec> SpecOf(const ResolvedOp& op) {
 // ------------------------------------------------------------------ shapes
 
 Status Shapes(ShapeContext& c) {
-  HR_ASSIGN_OR_RETURN(const Spec spec, SpecOf(c.op()));
+  HR_ASSIGN_OR_RETURN(const SequenceSpec spec, SpecOf(c.op()));
   const Shape& batch = c.input(0);
   HR_RETURN_IF_ERROR(CheckRankAtMost(batch, 1));
   const bool known = batch.known_rank();
@@ -182,7 +182,7 @@ Status Shapes(ShapeContext& c) {
 
 // ----------------------------------------------------------------- parsing
 
-struct Batch {
+struct SequenceBatch {
   absl::Span<const std::string> examples;
   absl::Span<const std::string> names;  // empty: none
   bool single = false;
@@ -192,7 +192,7 @@ struct Batch {
   }
 };
 
-Status ScanContext(const Batch& batch, int64_t i, StringView features,
+Status ScanContext(const SequenceBatch& batch, int64_t i, StringView features,
                    absl::Span<const Column> columns, const ColumnIndex& index,
                    std::vector<std::vector<Cell>>* cells) {
   bool whole = true;
@@ -229,7 +229,7 @@ Status ScanContext(const Batch& batch, int64_t i, StringView features,
   return OkStatus();
 }
 
-Status AddStep(const Batch& batch, int64_t i, const Column& column,
+Status AddStep(const SequenceBatch& batch, int64_t i, const Column& column,
                StringView feature, ListCells* lists) {
   Cell cell;
   if (!ParseFeature(feature, &cell.feature) ||
@@ -257,9 +257,9 @@ Status AddStep(const Batch& batch, int64_t i, const Column& column,
   return OkStatus();
 }
 
-Status ScanLists(const Batch& batch, int64_t i, StringView feature_lists,
-                 absl::Span<const Column> columns, const ColumnIndex& index,
-                 std::vector<ListCells>* lists) {
+Status ScanLists(const SequenceBatch& batch, int64_t i,
+                 StringView feature_lists, absl::Span<const Column> columns,
+                 const ColumnIndex& index, std::vector<ListCells>* lists) {
   std::vector<StringView> found(columns.size());
   std::vector<bool> present(columns.size());
   if (!ForEachEntry(feature_lists, [&](StringView key, StringView value) {
@@ -297,7 +297,8 @@ Status ScanLists(const Batch& batch, int64_t i, StringView feature_lists,
   return OkStatus();
 }
 
-Status Parse(KernelContext& c, const Batch& batch, const Spec& spec) {
+Status Parse(KernelContext& c, const SequenceBatch& batch,
+             const SequenceSpec& spec) {
   const int64_t n = batch.examples.size();
   std::vector<std::vector<Cell>> context(spec.context.size(),
                                          std::vector<Cell>(n));
@@ -359,7 +360,7 @@ Strings ScalarStrings(const KernelContext& c, StringView input) {
 
 // The four lists of keys, from attributes or inputs of those names.
 template <typename Get>
-Status SetAllKeys(Get get, Spec* spec) {
+Status SetAllKeys(Get get, SequenceSpec* spec) {
   HR_RETURN_IF_ERROR(SetKeys(get("context_sparse_keys"), "context_sparse_keys",
                              Column::kSparse, &spec->context));
   HR_RETURN_IF_ERROR(SetKeys(get("context_dense_keys"), "context_dense_keys",
@@ -371,13 +372,13 @@ Status SetAllKeys(Get get, Spec* spec) {
                  Column::kDense, &spec->lists);
 }
 
-void AllowMissing(absl::Span<const std::string> keys, Spec* spec) {
+void AllowMissing(absl::Span<const std::string> keys, SequenceSpec* spec) {
   for (Column& column : spec->lists) {
     for (const std::string& key : keys) column.may_miss |= column.key == key;
   }
 }
 
-Status SetFallbacks(const KernelContext& c, Spec* spec) {
+Status SetFallbacks(const KernelContext& c, SequenceSpec* spec) {
   const ArgRange range = c.op().input_range("context_dense_defaults");
   int i = range.begin;
   for (Column& column : spec->context) {
@@ -388,14 +389,15 @@ Status SetFallbacks(const KernelContext& c, Spec* spec) {
   return OkStatus();
 }
 
-StatusOr<Batch> BatchOf(const Tensor& serialized, const Tensor& names) {
+StatusOr<SequenceBatch> SequencesOf(const Tensor& serialized,
+                                    const Tensor& names) {
   if (serialized.rank() > 1) {
     return InvalidArgument(
         "Expected serialized to be a vector or scalar, got "
         "shape: ",
         serialized.shape());
   }
-  Batch batch;
+  SequenceBatch batch;
   batch.examples = serialized.span<std::string>();
   batch.single = serialized.rank() == 0;
   if (names.num_elements() == 0) return batch;
@@ -408,8 +410,8 @@ StatusOr<Batch> BatchOf(const Tensor& serialized, const Tensor& names) {
   return batch;
 }
 
-Status RunV2(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(Spec spec, SpecOf(c.op()));
+Status RunSequencesV2(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(SequenceSpec spec, SpecOf(c.op()));
   const auto get = [&](StringView name) { return ScalarStrings(c, name); };
   HR_RETURN_IF_ERROR(SetAllKeys(get, &spec));
   HR_RETURN_IF_ERROR(SetKeys(get("context_ragged_keys"), "context_ragged_keys",
@@ -433,22 +435,24 @@ Status RunV2(KernelContext& c) {
         " but got: ", may_miss.num_elements());
   }
   HR_RETURN_IF_ERROR(SetFallbacks(c, &spec));
-  HR_ASSIGN_OR_RETURN(const Batch batch, BatchOf(c.input(0), c.input(1)));
+  HR_ASSIGN_OR_RETURN(const SequenceBatch batch,
+                      SequencesOf(c.input(0), c.input(1)));
   return Parse(c, batch, spec);
 }
 
-Status RunV1(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(Spec spec, SpecOf(c.op()));
+Status RunSequencesV1(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(SequenceSpec spec, SpecOf(c.op()));
   const auto get = [&](StringView name) { return c.op().attr<Strings>(name); };
   HR_RETURN_IF_ERROR(SetAllKeys(get, &spec));
   AllowMissing(get("feature_list_dense_missing_assumed_empty"), &spec);
   HR_RETURN_IF_ERROR(SetFallbacks(c, &spec));
-  HR_ASSIGN_OR_RETURN(const Batch batch, BatchOf(c.input(0), c.input(1)));
+  HR_ASSIGN_OR_RETURN(const SequenceBatch batch,
+                      SequencesOf(c.input(0), c.input(1)));
   return Parse(c, batch, spec);
 }
 
-Status RunSingle(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(Spec spec, SpecOf(c.op()));
+Status RunSingleSequence(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(SequenceSpec spec, SpecOf(c.op()));
   const auto get = [&](StringView name) { return ScalarStrings(c, name); };
   HR_RETURN_IF_ERROR(SetAllKeys(get, &spec));
   AllowMissing(get("feature_list_dense_missing_assumed_empty"), &spec);
@@ -458,8 +462,8 @@ Status RunSingle(KernelContext& c) {
                            c.input(0).shape());
   }
   HR_ASSIGN_OR_RETURN(
-      const Batch batch,
-      BatchOf(c.input(0), c.input(c.op().input_range("debug_name").begin)));
+      const SequenceBatch batch,
+      SequencesOf(c.input(0), c.input(c.op().input_range("debug_name").begin)));
   return Parse(c, batch, spec);
 }
 
@@ -494,7 +498,7 @@ HR_OP(ParseSequenceExample)
     .Doc("Serialised SequenceExamples into dense and sparse tensors.")
     .Shape(Shapes)
     .NoGradient()
-    .Cpu(ComputeOwn<RunV1>);
+    .Cpu(ComputeOwn<RunSequencesV1>);
 
 HR_OP(ParseSequenceExampleV2)
     .Input("serialized: string")
@@ -539,7 +543,7 @@ HR_OP(ParseSequenceExampleV2)
     .Doc("Serialised SequenceExamples into dense, sparse and ragged tensors.")
     .Shape(Shapes)
     .NoGradient()
-    .Cpu(ComputeOwn<RunV2>);
+    .Cpu(ComputeOwn<RunSequencesV2>);
 
 HR_OP(ParseSingleSequenceExample)
     .Input("serialized: string")
@@ -571,7 +575,7 @@ HR_OP(ParseSingleSequenceExample)
     .Doc("One serialised SequenceExample into dense and sparse tensors.")
     .Shape(Shapes)
     .NoGradient()
-    .Cpu(ComputeOwn<RunSingle>);
+    .Cpu(ComputeOwn<RunSingleSequence>);
 
 }  // namespace
 }  // namespace headrace

@@ -9,13 +9,13 @@ StatusOr<std::shared_ptr<Reader>> ReaderOf(const KernelContext& c) {
   return ResourceAs<Reader>(c.input(0), c.services().resources);
 }
 
-StatusOr<std::shared_ptr<TupleQueue>> QueueOf(const KernelContext& c) {
+StatusOr<std::shared_ptr<TupleQueue>> WorkQueueOf(const KernelContext& c) {
   return ResourceAs<TupleQueue>(c.input(1), c.services().resources);
 }
 
 Status Read(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto reader, ReaderOf(c));
-  HR_ASSIGN_OR_RETURN(auto queue, QueueOf(c));
+  HR_ASSIGN_OR_RETURN(auto queue, WorkQueueOf(c));
   HR_ASSIGN_OR_RETURN(Reader::Record record,
                       reader->Read(*queue, c.services().cancellation));
   *c.out<std::string>(0) = std::move(record.key);
@@ -36,7 +36,7 @@ HR_OP(ReaderReadV2)
 
 Status ReadUpTo(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto reader, ReaderOf(c));
-  HR_ASSIGN_OR_RETURN(auto queue, QueueOf(c));
+  HR_ASSIGN_OR_RETURN(auto queue, WorkQueueOf(c));
   const int64_t n = c.input(2).scalar<int64_t>();
   if (n < 1) {
     return InvalidArgument(

@@ -59,7 +59,7 @@ StatusOr<std::shared_ptr<const VariantValue>> Decode(
   return std::shared_ptr<const VariantValue>(std::move(ragged));
 }
 
-[[maybe_unused]] const bool registered =
+[[maybe_unused]] const bool codec_registered =
     RegisterVariantCodec("RaggedTensorVariant", {Encode, Decode});
 
 }  // namespace

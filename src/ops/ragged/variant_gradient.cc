@@ -23,7 +23,7 @@ StatusOr<Variant> AddRagged(const Variant& va, const Variant& vb) {
   return Variant(std::move(sum));
 }
 
-[[maybe_unused]] const bool registered =
+[[maybe_unused]] const bool sum_registered =
     RegisterVariantAdd("RaggedTensorVariant", AddRagged);
 
 // Where row i's values begin, of n rows; a scalar split says one row a value.
@@ -46,14 +46,14 @@ StatusOr<std::vector<int64_t>> Splits(const Tensor& t, int64_t n,
   return splits;
 }
 
-Status GatherRule(ShapeContext& c) {
+Status RowsRule(ShapeContext& c) {
   HR_ASSIGN_OR_RETURN(Shape shape, c.ShapeValue(2));
   c.set_output(0, std::move(shape));
   return OkStatus();
 }
 
 // Rows without a gradient (empty variants) stay zero.
-Status Gather(KernelContext& c) {
+Status GatherRows(KernelContext& c) {
   const Tensor& rows = c.input(0);
   Tensor& out = c.output(0);
   const Shape& shape = out.shape();
@@ -100,9 +100,9 @@ HR_OP(RaggedTensorToVariantGradient)
     .Attr("Tvalues: type")
     .Attr("Tsplits: {int32, int64} = DT_INT64")
     .Doc("The gradient of RaggedTensorToVariant's values.")
-    .Shape(GatherRule)
+    .Shape(RowsRule)
     .NoGradient()
-    .Cpu(Compute<Gather>);
+    .Cpu(Compute<GatherRows>);
 
 }  // namespace
 

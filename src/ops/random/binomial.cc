@@ -91,11 +91,6 @@ Status Stateless(KernelContext& c) {
   return Fill(c, generator, 2);
 }
 
-Status StatelessShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckSeedShape(c.input(1)));
-  return RandomShape(c, 0);
-}
-
 HR_OP(StatelessRandomBinomial)
     .Input("shape: S")
     .Input("seed: Tseed")
@@ -107,7 +102,7 @@ HR_OP(StatelessRandomBinomial)
     .Attr("T: {half, float, double, int32, int64} = DT_DOUBLE")
     .Attr("dtype: {half, float, double, int32, int64} = DT_INT64")
     .Doc("Binomial numbers of a seed.")
-    .Shape(StatelessShape)
+    .Shape(SeedShape)
     .NoGradient()
     .Cpu(Compute<Stateless>);
 

@@ -168,7 +168,7 @@ uint64_t StretchOf(int64_t count) {
   return static_cast<uint64_t>(2 * kMostRejections * (count + 3) / 4);
 }
 
-double At(const Tensor& t, int64_t i) {
+double BroadcastAt(const Tensor& t, int64_t i) {
   double v = 0;
   DispatchDType(t.dtype(), Floats{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -189,8 +189,9 @@ Status ForBatches(DType dtype, int64_t batches, const F& fill) {
 
 // Inputs first..first+3 are means, deviations, lower and upper bounds.
 Bounds BoundsAt(const KernelContext& c, int first, int64_t i) {
-  return {At(c.input(first), i), At(c.input(first + 1), i),
-          At(c.input(first + 2), i), At(c.input(first + 3), i)};
+  return {BroadcastAt(c.input(first), i), BroadcastAt(c.input(first + 1), i),
+          BroadcastAt(c.input(first + 2), i),
+          BroadcastAt(c.input(first + 3), i)};
 }
 
 class ParameterizedTruncatedNormal : public Kernel {
@@ -273,7 +274,7 @@ int64_t BroadcastIndex(const Shape& all, const Shape& t, int64_t k) {
   return at;
 }
 
-Status Stateless(KernelContext& c) {
+Status StatelessBounded(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Philox at, StatelessGenerator(c.input(1)));
   HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
   Tensor& out = c.output(0);
@@ -291,16 +292,12 @@ Status Stateless(KernelContext& c) {
   return ForBatches(out.dtype(), batches, [&](auto tag, int64_t b) -> Status {
     using T = typename decltype(tag)::type;
     auto parameter = [&](int i) {
-      return At(c.input(i), BroadcastIndex(all, c.input(i).shape(), b));
+      return BroadcastAt(c.input(i),
+                         BroadcastIndex(all, c.input(i).shape(), b));
     };
     return Batch<T>(&at, out.data<T>() + b, each, batches)
         .Fill({parameter(2), parameter(3), parameter(4), parameter(5)});
   });
-}
-
-Status StatelessShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckSeedShape(c.input(1)));
-  return RandomShape(c, 0);
 }
 
 HR_OP(StatelessParameterizedTruncatedNormal)
@@ -315,9 +312,9 @@ HR_OP(StatelessParameterizedTruncatedNormal)
     .Attr("Tseed: {int32, int64} = DT_INT64")
     .Attr("dtype: {half, bfloat16, float, double}")
     .Doc("Normal numbers of a seed between bounds.")
-    .Shape(StatelessShape)
+    .Shape(SeedShape)
     .NoGradient()
-    .Cpu(Compute<Stateless>);
+    .Cpu(Compute<StatelessBounded>);
 
 }  // namespace
 }  // namespace headrace

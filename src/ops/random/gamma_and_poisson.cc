@@ -176,11 +176,6 @@ Status GammaFromKey(KernelContext& c) {
   return FillStateless(c, DrawGamma, generator, c.input(4));
 }
 
-Status SeedShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckSeedShape(c.input(1)));
-  return RandomShape(c, 0);
-}
-
 Status KeyShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckKeyCounterShapes(c.input(1), c.input(2), c.input(3)));
   return RandomShape(c, 0);

@@ -62,6 +62,11 @@ Status CheckSeedShape(const Shape& seed) {
   return OkStatus();
 }
 
+Status SeedShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckSeedShape(c.input(1)));
+  return RandomShape(c, 0);
+}
+
 Status CheckKeyCounterShapes(const Shape& key, const Shape& counter,
                              const Shape& alg) {
   if (!key.CompatibleWith(Shape{1})) {

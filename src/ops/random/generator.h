@@ -37,6 +37,9 @@ Status CheckSeedShape(const Shape& seed);
 Status CheckKeyCounterShapes(const Shape& key, const Shape& counter,
                              const Shape& alg);
 
+// Shape rule of ops whose inputs are a shape and a seed.
+Status SeedShape(ShapeContext& c);
+
 // The shape that an integer vector or scalar input holds.
 StatusOr<Shape> ShapeFromTensor(const Tensor& t);
 // Shape rule of ops whose output's shape is what input i, a vector, holds.

@@ -11,14 +11,14 @@
 namespace headrace {
 namespace {
 
-constexpr int64_t kPhiloxAlgorithm = 1;
+constexpr int64_t kDefaultAlgorithm = 1;
 constexpr int64_t kStateSize = 3;
 
 // Inputs of the drawing ops: resource, [algorithm,] shape, ...
 template <bool kHasAlgorithm = true>
 StatusOr<Philox> PrepareDraw(KernelContext& c) {
   HR_RETURN_IF_ERROR(AllocateFrom(c, kHasAlgorithm ? 2 : 1));
-  int64_t algorithm = kPhiloxAlgorithm;
+  int64_t algorithm = kDefaultAlgorithm;
   if (kHasAlgorithm) {
     algorithm = c.input(1).scalar<int64_t>();
   }
@@ -29,7 +29,7 @@ StatusOr<Philox> PrepareDraw(KernelContext& c) {
 }
 
 template <RandomKind kind, bool kHasAlgorithm = true>
-Status Draw(KernelContext& c) {
+Status DrawFrom(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Philox p, PrepareDraw<kHasAlgorithm>(c));
   return FillRandom(kind, p, c.output(0));
 }
@@ -58,7 +58,7 @@ Status DrawShapeOfOld(ShapeContext& c) { return RandomShape(c, 1); }
       .Stateful()                           \
       .Shape(DrawShape)                     \
       .NoGradient()                         \
-      .Cpu(Compute<Draw<RandomKind::kind>>)
+      .Cpu(Compute<DrawFrom<RandomKind::kind>>)
 
 HR_DRAW(StatefulUniform, kUniform, "DT_FLOAT",
         "Draws uniform numbers in [0, 1) from a generator.");
@@ -80,7 +80,7 @@ HR_OP(StatefulStandardNormal)
     .Deprecated(29, "Use StatefulStandardNormalV2 instead")
     .Shape(DrawShapeOfOld)
     .NoGradient()
-    .Cpu(Compute<Draw<RandomKind::kNormal, false>>);
+    .Cpu(Compute<DrawFrom<RandomKind::kNormal, false>>);
 
 HR_OP(StatefulUniformInt)
     .Input("resource: resource")

@@ -61,7 +61,7 @@ Status CheckMultinomial(const KernelContext& c) {
   return OkStatus();
 }
 
-Status Draw(KernelContext& c, const Philox& generator) {
+Status DrawClasses(KernelContext& c, const Philox& generator) {
   HR_RETURN_IF_ERROR(
       c.Allocate(0, Shape{c.input(0).dim(0), c.input(1).scalar<int32_t>()}));
   if (c.output(0).num_elements() == 0) return OkStatus();
@@ -97,7 +97,8 @@ class Multinomial : public Kernel {
     HR_RETURN_IF_ERROR(CheckMultinomial(c));
     // Upstream sets aside two words a sample, rounded up to whole groups.
     const int64_t samples = (c.input(1).scalar<int32_t>() + int64_t{3}) / 4 * 4;
-    return Draw(c, generator_.ReserveOutputs(c.input(0).dim(0) * samples * 2));
+    return DrawClasses(
+        c, generator_.ReserveOutputs(c.input(0).dim(0) * samples * 2));
   }
 
  private:
@@ -121,10 +122,10 @@ HR_OP(Multinomial)
 Status StatelessDraw(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckMultinomial(c));
   HR_ASSIGN_OR_RETURN(Philox generator, StatelessGenerator(c.input(2)));
-  return Draw(c, generator);
+  return DrawClasses(c, generator);
 }
 
-Status StatelessShape(ShapeContext& c) {
+Status StatelessMultinomialShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckSeedShape(c.input(2)));
   return MultinomialShape(c);
 }
@@ -138,7 +139,7 @@ HR_OP(StatelessMultinomial)
     .Attr("Tseed: {int32, int64} = DT_INT64")
     .Attr("output_dtype: {int32, int64} = DT_INT64")
     .Doc("Classes of a seed, drawn for each row of logits.")
-    .Shape(StatelessShape)
+    .Shape(StatelessMultinomialShape)
     .NoGradient()
     .Cpu(ComputeOwn<StatelessDraw>);
 

@@ -6,7 +6,7 @@
 namespace headrace {
 namespace {
 
-Status SeedShape(ShapeContext& c) {
+Status SeedAndBoundsShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckSeedShape(c.input(1)));
   if (c.num_inputs() > 2) {
     HR_RETURN_IF_ERROR(CheckBound(c, 2, "minval"));
@@ -15,7 +15,7 @@ Status SeedShape(ShapeContext& c) {
   return RandomShape(c, 0);
 }
 
-Status KeyShape(ShapeContext& c) {
+Status KeyAndBoundsShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckKeyCounterShapes(c.input(1), c.input(2), c.input(3)));
   if (c.num_inputs() > 4) {
     HR_RETURN_IF_ERROR(CheckBound(c, 4, "minval"));
@@ -48,7 +48,7 @@ Status FromKey(KernelContext& c) {
       .Attr("T: {int32, int64} = DT_INT32")          \
       .Attr("Tseed: " seeds " = DT_INT64")           \
       .Doc(text)                                     \
-      .Shape(SeedShape)                              \
+      .Shape(SeedAndBoundsShape)                     \
       .NoGradient()                                  \
       .Cpu(Compute<FromSeed<RandomKind::kind>>);     \
   HR_OP(Name##V2)                                    \
@@ -60,7 +60,7 @@ Status FromKey(KernelContext& c) {
       .Attr("dtype: " types)                         \
       .Attr("Tshape: {int32, int64} = DT_INT32")     \
       .Doc(text)                                     \
-      .Shape(KeyShape)                               \
+      .Shape(KeyAndBoundsShape)                      \
       .NoGradient()                                  \
       .Cpu(Compute<FromKey<RandomKind::kind>>)
 
@@ -100,7 +100,7 @@ HR_OP(StatelessRandomUniformInt)
     .Attr("T: {int32, int64}")
     .Attr("Tseed: {int32, int64} = DT_INT64")
     .Doc("Random integers of a seed, uniform in [minval, maxval).")
-    .Shape(SeedShape)
+    .Shape(SeedAndBoundsShape)
     .NoGradient()
     .Cpu(Compute<IntFromSeed>);
 
@@ -115,7 +115,7 @@ HR_OP(StatelessRandomUniformIntV2)
     .Attr("dtype: {int32, int64, uint32, uint64}")
     .Attr("Tshape: {int32, int64} = DT_INT32")
     .Doc("Random integers of a key and counter, uniform in [minval, maxval).")
-    .Shape(KeyShape)
+    .Shape(KeyAndBoundsShape)
     .NoGradient()
     .Cpu(Compute<IntFromKey>);
 

@@ -11,21 +11,21 @@ Status CwiseRule(ShapeContext& c) {
   return OkStatus();
 }
 
-struct Add {
+struct CwiseAdd {
   static constexpr StringView kName = "SparseDenseCwiseAdd";
   template <typename T>
   static T Of(const T& a, const T& b) {
     return T(a + b);
   }
 };
-struct Mul {
+struct CwiseMul {
   static constexpr StringView kName = "SparseDenseCwiseMul";
   template <typename T>
   static T Of(const T& a, const T& b) {
     return T(a * b);
   }
 };
-struct Div {
+struct CwiseDiv {
   static constexpr StringView kName = "SparseDenseCwiseDiv";
   template <typename T>
   static T Of(const T& a, const T& b) {
@@ -66,7 +66,7 @@ Status Apply(const SparseInput& s, const Tensor& dense, const Dims& strides,
     int64_t at = 0;
     for (int d = 0; d < s.rank; ++d) at += s.row(i)[d] * strides[d];
     const T y = dense.data<T>()[at];
-    if constexpr (std::is_same_v<F, Div> && std::is_integral_v<T>) {
+    if constexpr (std::is_same_v<F, CwiseDiv> && std::is_integral_v<T>) {
       if (y == 0) return InvalidArgument("Integer division by zero");
     }
     out.data<T>()[i] = F::template Of<T>(s.data<T>()[i], y);
@@ -116,9 +116,9 @@ Status CwiseGradient(GradientContext& g) {
   if (!g.ok()) return g.status();
   Value places = DensePlaces(g, shape);
   Value dx = dy, d_dense = dy;
-  if constexpr (!std::is_same_v<F, Add>) {
+  if constexpr (!std::is_same_v<F, CwiseAdd>) {
     Value y = g("GatherNd", {dense, places});
-    if constexpr (std::is_same_v<F, Mul>) {
+    if constexpr (std::is_same_v<F, CwiseMul>) {
       dx = g("Mul", {dy, y});
       d_dense = g("Mul", {dy, x});
     } else {
@@ -147,9 +147,9 @@ OpBuilder CwiseOp() {
       .Cpu(Compute<Cwise<F>>);
   return b;
 }
-const OpRegistrar add = CwiseOp<Add>();
-const OpRegistrar mul = CwiseOp<Mul>();
-const OpRegistrar div_op = CwiseOp<Div>();
+const OpRegistrar add = CwiseOp<CwiseAdd>();
+const OpRegistrar mul = CwiseOp<CwiseMul>();
+const OpRegistrar div_op = CwiseOp<CwiseDiv>();
 
 }  // namespace
 }  // namespace headrace

@@ -41,12 +41,6 @@ T Conjugate(const T& x) {
   }
 }
 
-// What sums are kept in.
-template <typename T>
-using Sum =
-    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
-                       float, T>;
-
 struct Product {
   const Tensor &indices, &values, &b;
   bool adjoint_a, adjoint_b;
@@ -74,24 +68,24 @@ Status CheckEntries(const Product& p, int64_t rows, int64_t inner) {
 // their order, so that no cut into columns changes a bit.
 template <typename T>
 void Columns(const Product& p, int64_t begin, int64_t end, int64_t columns,
-             Sum<T>* y) {
+             ComputeType<T>* y) {
   const T *x = p.values.data<T>(), *b = p.b.data<T>();
   const int64_t stride = p.b.dim(1);
   for (int64_t i = 0; i < p.indices.dim(0); ++i) {
     const int64_t m = p.indices.IntAt(2 * i + (p.adjoint_a ? 1 : 0));
     const int64_t k = p.indices.IntAt(2 * i + (p.adjoint_a ? 0 : 1));
-    const auto v = static_cast<Sum<T>>(p.adjoint_a ? Conjugate(x[i]) : x[i]);
-    Sum<T>* row = y + m * columns;
+    const auto v =
+        static_cast<ComputeType<T>>(p.adjoint_a ? Conjugate(x[i]) : x[i]);
+    ComputeType<T>* row = y + m * columns;
     if (p.adjoint_b) {
       for (int64_t j = begin; j < end; ++j) {
-        row[j] =
-            Plus(row[j],
-                 Times(v, static_cast<Sum<T>>(Conjugate(b[j * stride + k]))));
+        row[j] = Plus(row[j], Times(v, static_cast<ComputeType<T>>(
+                                           Conjugate(b[j * stride + k]))));
       }
     } else {
       const T* from = b + k * stride;
       for (int64_t j = begin; j < end; ++j) {
-        row[j] = Plus(row[j], Times(v, static_cast<Sum<T>>(from[j])));
+        row[j] = Plus(row[j], Times(v, static_cast<ComputeType<T>>(from[j])));
       }
     }
   }
@@ -100,9 +94,9 @@ void Columns(const Product& p, int64_t begin, int64_t end, int64_t columns,
 template <typename T>
 Status Multiply(const Product& p, Tensor& out) {
   const int64_t columns = out.dim(1), n = out.num_elements();
-  std::vector<Sum<T>> wide;
-  Sum<T>* y;
-  if constexpr (std::is_same_v<T, Sum<T>>) {
+  std::vector<ComputeType<T>> wide;
+  ComputeType<T>* y;
+  if constexpr (std::is_same_v<T, ComputeType<T>>) {
     y = out.data<T>();
     std::fill_n(y, n, T(0));
   } else {
@@ -113,8 +107,9 @@ Status Multiply(const Product& p, Tensor& out) {
   ParallelFor(columns, cost, [&](int64_t begin, int64_t end) {
     Columns<T>(p, begin, end, columns, y);
   });
-  if constexpr (!std::is_same_v<T, Sum<T>>) {
-    std::transform(y, y + n, out.data<T>(), [](Sum<T> v) { return T(v); });
+  if constexpr (!std::is_same_v<T, ComputeType<T>>) {
+    std::transform(y, y + n, out.data<T>(),
+                   [](ComputeType<T> v) { return T(v); });
   }
   return OkStatus();
 }

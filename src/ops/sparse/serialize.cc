@@ -6,6 +6,7 @@
 
 #include "base/coding.h"
 #include "op/op.h"
+#include "tensor/dtype_proto.h"
 #include "tensor/tensor_proto.h"
 #include "tensor/tensor_variant.h"
 #include "tensorflow/core/framework/tensor.pb.h"
@@ -39,8 +40,7 @@ Status ToContent(const Tensor& t, tensorflow::TensorProto* proto) {
   if (t.dtype() != DType::kString && !IsPlain(t.dtype())) {
     return TensorToProto(t, proto);
   }
-  proto->set_dtype(
-      static_cast<tensorflow::DataType>(static_cast<int>(t.dtype())));
+  proto->set_dtype(TypeToProto(t.dtype()));
   ShapeToProto(t.shape(), proto->mutable_tensor_shape());
   if (t.num_elements() == 0) return OkStatus();
   if (t.dtype() != DType::kString) {

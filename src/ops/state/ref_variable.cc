@@ -73,7 +73,7 @@ HR_OP(_ReadReference)
     .NoGradient()
     .Cpu(ComputeOwn<ReadReference>);
 
-Status IsInitialized(KernelContext& c) {
+Status IsRefInitialized(KernelContext& c) {
   StatusOr<VariableInput> v = VariableOf(c, 0);
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape()));
   *c.out<bool>(0) = v.ok() && v->variable->initialized();
@@ -88,9 +88,9 @@ HR_OP(IsVariableInitialized)
     .AllowsUninitialized()
     .Shape(ScalarShape)
     .NoGradient()
-    .Cpu(ComputeOwn<IsInitialized>);
+    .Cpu(ComputeOwn<IsRefInitialized>);
 
-Status Assign(KernelContext& c) {
+Status AssignRef(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
   const Tensor& value = c.input(1);
   if (c.op().bool_attr("validate_shape") &&
@@ -106,7 +106,7 @@ Status Assign(KernelContext& c) {
   return OkStatus();
 }
 
-Status AssignShape(ShapeContext& c) {
+Status AssignRefShape(ShapeContext& c) {
   if (c.op().bool_attr("validate_shape")) {
     // What arrives at run time on input 0 is a handle, a scalar.
     c.set_output(0, c.input(1));
@@ -123,9 +123,9 @@ HR_OP(Assign)
     .Attr("use_locking: bool = true")
     .Doc("Replaces a variable's value.")
     .AllowsUninitialized()
-    .Shape(AssignShape)
+    .Shape(AssignRefShape)
     .NoGradient()
-    .Cpu(ComputeOwn<Assign>);
+    .Cpu(ComputeOwn<AssignRef>);
 
 template <ScatterKind kind>
 Status Scatter(KernelContext& c) {

@@ -49,7 +49,7 @@ Status DecodeOne(StringView s, std::string* out) {
   return OkStatus();
 }
 
-Status Decode(KernelContext& c) {
+Status DecodeBinary(KernelContext& c) {
   return MapStringsOrFail<std::string>(c, DecodeOne);
 }
 
@@ -59,7 +59,7 @@ HR_OP(DecodeBase64)
     .Doc("Strings from web-safe base64.")
     .Shape(UnchangedShape)
     .NoGradient()
-    .Cpu(Compute<Decode>);
+    .Cpu(Compute<DecodeBinary>);
 
 // Turns the bytes of n elements round when they are not in this machine's
 // (little endian) order.

@@ -6,7 +6,6 @@ namespace headrace {
 namespace {
 
 constexpr char kSmallFloats[] = "T: {half, bfloat16, float, double}";
-constexpr char kRealTypes[] = "T: realnumbertype";
 
 // --- Ops with a slope below 0: "alpha".
 
@@ -165,7 +164,7 @@ HR_ACTIVATION(Relu,
               "uint16, half, uint32, uint64, qint8}",
               "max(features, 0).")
     .GradientSkips({0}, {});
-HR_ACTIVATION(Relu6, kRealTypes, "min(max(features, 0), 6).")
+HR_ACTIVATION(Relu6, "T: realnumbertype", "min(max(features, 0), 6).")
     .GradientSkips({0}, {});
 HR_ACTIVATION(Elu, kSmallFloats, "exp(features) - 1 below 0, else features.")
     .GradientSkips({0}, {});
@@ -189,10 +188,10 @@ HR_OP(LeakyRelu)
     .GradientSkips({}, {0})
     .Cpu(MakeLeaky<LeakyReluKernel, FindParameterLoop>);
 
-HR_ACTIVATION_GRAD(ReluGrad, "features: T", kRealTypes,
+HR_ACTIVATION_GRAD(ReluGrad, "features: T", "T: realnumbertype",
                    "gradients where features are above 0, else 0.")
     .Gradient(StepGrad);
-HR_ACTIVATION_GRAD(Relu6Grad, "features: T", kRealTypes,
+HR_ACTIVATION_GRAD(Relu6Grad, "features: T", "T: realnumbertype",
                    "gradients where features are between 0 and 6, else 0.")
     .Gradient(StepGrad);
 HR_ACTIVATION_GRAD(EluGrad, "outputs: T", kSmallFloats,

@@ -9,7 +9,7 @@ namespace headrace {
 namespace {
 
 // Elements that are summed over all inputs before going on: in cache.
-constexpr int64_t kTile = 4096;
+constexpr int64_t kSumTile = 4096;
 
 class AddNKernel : public Kernel {
  public:
@@ -32,8 +32,8 @@ class AddNKernel : public Kernel {
       return static_cast<const char*>(c.input(k).raw()) + i * size;
     };
     ParallelFor(n, ns_ * count, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; i += kTile) {
-        const int64_t m = std::min(kTile, end - i);
+      for (int64_t i = begin; i < end; i += kSumTile) {
+        const int64_t m = std::min(kSumTile, end - i);
         add_(at(0, i), at(1, i), to + i * size, m, 0);
         for (int k = 2; k < count; ++k) {
           add_(to + i * size, at(k, i), to + i * size, m, 0);
@@ -69,7 +69,7 @@ Status AddVariants(KernelContext& c) {
   return OkStatus();
 }
 
-StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
+StatusOr<std::unique_ptr<Kernel>> MakeAddN(const ResolvedOp& op) {
   const DType t = op.type_attr("T");
   if (t == DType::kVariant) {
     return MakeKernel(AddVariants, /*own_outputs=*/true);
@@ -98,8 +98,6 @@ Status AddNGrad(GradientContext& g) {
   return g.status();
 }
 
-constexpr char kNumbers[] = "T: numbertype";
-
 HR_OP(AddN)
     .Input("inputs: N * T")
     .Output("sum: T")
@@ -110,19 +108,19 @@ HR_OP(AddN)
     .Aggregate()
     .Shape(AddNShape)
     .Gradient(AddNGrad)
-    .Cpu(Make);
+    .Cpu(MakeAddN);
 HR_OP(AccumulateNV2)
     .Input("inputs: N * T")
     .Output("sum: T")
     .Attr("N: int >= 1")
-    .Attr(kNumbers)
+    .Attr("T: numbertype")
     .Attr("shape: shape")
     .Doc("The sum of the inputs, which have the shape `shape`.")
     .Commutative()
     .Aggregate()
     .Shape(AddNShape)
     .Gradient(AddNGrad)
-    .Cpu(Make);
+    .Cpu(MakeAddN);
 
 }  // namespace
 }  // namespace headrace

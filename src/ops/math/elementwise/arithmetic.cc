@@ -69,7 +69,7 @@ StatusOr<std::unique_ptr<Kernel>> AddKernel(const ResolvedOp& op) {
   return BinaryKernel(op);
 }
 
-constexpr char kRealTypes[] =
+constexpr char kArithmeticTypes[] =
     "T: {bfloat16, half, float, double, int8, uint8, int16, uint16, int32, "
     "uint32, int64, uint64}";
 constexpr char kMulTypes[] =
@@ -109,10 +109,12 @@ HR_BINARY(SquaredDifference,
     .Commutative()
     .Gradient(SquaredDifferenceGrad)
     .GradientSkips({}, {0});
-HR_BINARY(Maximum, kRealTypes, "The larger of x and y; NaN where either is.")
+HR_BINARY(Maximum, kArithmeticTypes,
+          "The larger of x and y; NaN where either is.")
     .Gradient(MaximumGrad)
     .GradientSkips({}, {0});
-HR_BINARY(Minimum, kRealTypes, "The smaller of x and y; NaN where either is.")
+HR_BINARY(Minimum, kArithmeticTypes,
+          "The smaller of x and y; NaN where either is.")
     .Gradient(MinimumGrad)
     .GradientSkips({}, {0});
 

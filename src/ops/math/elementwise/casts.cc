@@ -14,7 +14,7 @@ namespace {
 constexpr int kTypes = 33;  // DataType numbers in use are below
 constexpr int kFloat = 1, kDouble = 2, kInt8 = 6, kComplex64 = 8,
               kComplex128 = 18;
-constexpr int64_t kTile = 512;
+constexpr int64_t kCastTile = 512;
 
 bool IsComplex(int t) { return t == kComplex64 || t == kComplex128; }
 int RealOf(int t) { return t == kComplex64 ? kFloat : kDouble; }
@@ -100,9 +100,9 @@ int BytesOf(int t) {
 template <int kFrom, int kTo>
 void RunRoute(const void* x, void* y, int64_t n) {
   const Route& route = routes[kFrom][kTo];
-  alignas(64) char one[kTile * 8], two[kTile * 8];
-  for (int64_t i = 0; i < n; i += kTile) {
-    const int64_t m = std::min(kTile, n - i);
+  alignas(64) char one[kCastTile * 8], two[kCastTile * 8];
+  for (int64_t i = 0; i < n; i += kCastTile) {
+    const int64_t m = std::min(kCastTile, n - i);
     const void* at = static_cast<const char*>(x) + i * route.from_bytes;
     void* to = static_cast<char*>(y) + i * route.to_bytes;
     if (route.up) {

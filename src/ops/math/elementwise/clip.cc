@@ -37,7 +37,7 @@ class ClipKernel : public Kernel {
   const BinaryLoop max_, min_;
 };
 
-StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
+StatusOr<std::unique_ptr<Kernel>> MakeClip(const ResolvedOp& op) {
   const int t = static_cast<int>(op.type_attr("T"));
   ClipLoop loop = FindClipLoop(t);
   const LoopEntry* max = FindBinaryLoop("Maximum", t);
@@ -93,7 +93,7 @@ HR_OP(ClipByValue)
     .Gradient(ClipGrad)
     .GradientSkips({}, {0})
     .InPlace({0})
-    .Cpu(Make);
+    .Cpu(MakeClip);
 
 }  // namespace
 }  // namespace headrace

@@ -6,8 +6,6 @@
 namespace headrace {
 namespace {
 
-constexpr char kRealTypes[] = "T: realnumbertype";
-
 // With incompatible_shape_error unset, shapes that do not fit are no error:
 // the tensors as wholes differ.
 Status EqualShape(ShapeContext& c) {
@@ -136,15 +134,15 @@ Status ApproximateShape(ShapeContext& c) {
   return MergeAllInputs(c);
 }
 
-#define HR_COMPARE(Name, doc) \
-  HR_OP(Name)                 \
-      .Input("x: T")          \
-      .Input("y: T")          \
-      .Output("z: bool")      \
-      .Attr(kRealTypes)       \
-      .Doc(doc)               \
-      .Shape(BroadcastShape)  \
-      .NoGradient()           \
+#define HR_COMPARE(Name, doc)    \
+  HR_OP(Name)                    \
+      .Input("x: T")             \
+      .Input("y: T")             \
+      .Output("z: bool")         \
+      .Attr("T: realnumbertype") \
+      .Doc(doc)                  \
+      .Shape(BroadcastShape)     \
+      .NoGradient()              \
       .Cpu(BinaryKernel)
 HR_COMPARE(Less, "x < y.");
 HR_COMPARE(LessEqual, "x <= y.");

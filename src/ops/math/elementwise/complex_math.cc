@@ -127,7 +127,7 @@ HR_FUNCTION2(ReciprocalGrad, b* std::conj(-a* a))
         nullptr, 5.0f                                                         \
   }
 
-constexpr LoopEntry kRows[] = {
+constexpr LoopEntry kComplexRows[] = {
     HR_ROW("Exp", Exp),
     HR_ROW("Expm1", Expm1),
     HR_ROW("Log", Log),
@@ -168,6 +168,6 @@ constexpr LoopEntry kRows[] = {
 
 }  // namespace
 
-LoopRows ComplexMathLoops() { return {kRows, std::size(kRows)}; }
+LoopRows ComplexMathLoops() { return {kComplexRows, std::size(kComplexRows)}; }
 
 }  // namespace headrace

@@ -36,9 +36,6 @@ void ComputeBinary(BinaryLoop loop, float ns, const Tensor& a, const Tensor& b,
 // --- Cpu(UnaryOf<kFunction, Types...>), where kFunction is a constexpr lambda
 // --- of float or double (small floats compute in float) or complex.
 
-template <typename T>
-using ComputeType = std::conditional_t<kIsSmallFloat<T>, float, T>;
-
 template <auto F, typename T>
 void ScalarUnaryLoop(const void* x, void* y, int64_t n) {
   using W = ComputeType<T>;

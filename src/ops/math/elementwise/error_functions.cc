@@ -1,12 +1,11 @@
 // The normal distribution's functions and the gamma function's logarithm.
 #include <cmath>
 
+#include "ops/math/constants.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
 
 // k * grad * exp(sign * v^2).
 Status GaussFlow(GradientContext& g, const Value& v, double k, double sign) {

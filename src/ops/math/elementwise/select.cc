@@ -102,7 +102,7 @@ class SelectKernel : public Kernel {
 };
 
 template <typename K>
-StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
+StatusOr<std::unique_ptr<Kernel>> MakeSelect(const ResolvedOp& op) {
   SelectLoop loop = LoopFor(op.type_attr("T"));
   if (loop == nullptr) return nullptr;
   return std::unique_ptr<Kernel>(std::make_unique<K>(loop));
@@ -185,7 +185,7 @@ HR_OP(SelectV2)
     .Gradient(SelectV2Grad)
     .GradientSkips({}, {0})
     .InPlace({1, 2})
-    .Cpu(Make<SelectV2Kernel>);
+    .Cpu(MakeSelect<SelectV2Kernel>);
 HR_OP(Select)
     .Input("condition: bool")
     .Input("t: T")
@@ -199,7 +199,7 @@ HR_OP(Select)
     .Gradient(SelectGrad)
     .GradientSkips({2}, {0})
     .InPlace({1, 2})
-    .Cpu(Make<SelectKernel>);
+    .Cpu(MakeSelect<SelectKernel>);
 
 }  // namespace
 }  // namespace headrace

@@ -4,14 +4,11 @@
 #include <limits>
 
 #include "base/float_types.h"
+#include "ops/math/constants.h"
 #include "ops/math/loops/loop_tables.h"
 
 namespace headrace {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kPi = 3.14159265358979323846;
 
 double LogGamma(double x) {
   if (std::isinf(x)) return kInf;
@@ -235,7 +232,7 @@ void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
     op, 14, 14, nullptr, Map2<F, bfloat16>, nullptr, 100.0f    \
   }
 
-constexpr LoopEntry kRows[] = {
+constexpr LoopEntry kSpecialRows[] = {
     HR_ROW("Lgamma", LogGamma), HR_ROW("Digamma", Digamma),
     HR_ROW("Erfinv", Erfinv),   HR_ROW("Ndtri", Ndtri),
     HR_ROW2("Igamma", Igamma),  HR_ROW2("Igammac", Igammac),
@@ -244,6 +241,6 @@ constexpr LoopEntry kRows[] = {
 
 }  // namespace
 
-LoopRows SpecialMathLoops() { return {kRows, std::size(kRows)}; }
+LoopRows SpecialMathLoops() { return {kSpecialRows, std::size(kSpecialRows)}; }
 
 }  // namespace headrace

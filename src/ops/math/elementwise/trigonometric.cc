@@ -5,40 +5,40 @@ namespace headrace {
 namespace {
 
 // Sets the gradient to what flows times `slope`.
-Status Flow(GradientContext& g, const Value& slope) {
+Status SlopeFlow(GradientContext& g, const Value& slope) {
   if (slope) g.set(0, g("Mul", {g.grad(), slope}));
   return g.status();
 }
 Value One(GradientContext& g) { return g.Scalar(g.input(0).dtype(), 1); }
 
 Status SinGrad(GradientContext& g) {
-  return Flow(g, g("Cos", {ConjOf(g, g.input(0))}));
+  return SlopeFlow(g, g("Cos", {ConjOf(g, g.input(0))}));
 }
 Status CosGrad(GradientContext& g) {
-  return Flow(g, g("Neg", {g("Sin", {ConjOf(g, g.input(0))})}));
+  return SlopeFlow(g, g("Neg", {g("Sin", {ConjOf(g, g.input(0))})}));
 }
 Status TanGrad(GradientContext& g) {
   Value cos = g("Cos", {ConjOf(g, g.input(0))});
-  return Flow(g, g("Square", {g("Reciprocal", {cos})}));
+  return SlopeFlow(g, g("Square", {g("Reciprocal", {cos})}));
 }
 // 1 / sqrt(1 - x^2).
 Value AsinSlope(GradientContext& g) {
   Value square = g("Square", {ConjOf(g, g.input(0))});
   return g("Reciprocal", {g("Sqrt", {g("Sub", {One(g), square})})});
 }
-Status AsinGrad(GradientContext& g) { return Flow(g, AsinSlope(g)); }
+Status AsinGrad(GradientContext& g) { return SlopeFlow(g, AsinSlope(g)); }
 Status AcosGrad(GradientContext& g) {
-  return Flow(g, g("Neg", {AsinSlope(g)}));
+  return SlopeFlow(g, g("Neg", {AsinSlope(g)}));
 }
 Status AtanGrad(GradientContext& g) {
   Value square = g("Square", {ConjOf(g, g.input(0))});
-  return Flow(g, g("Reciprocal", {g("AddV2", {One(g), square})}));
+  return SlopeFlow(g, g("Reciprocal", {g("AddV2", {One(g), square})}));
 }
 Status SinhGrad(GradientContext& g) {
-  return Flow(g, g("Cosh", {ConjOf(g, g.input(0))}));
+  return SlopeFlow(g, g("Cosh", {ConjOf(g, g.input(0))}));
 }
 Status CoshGrad(GradientContext& g) {
-  return Flow(g, g("Sinh", {ConjOf(g, g.input(0))}));
+  return SlopeFlow(g, g("Sinh", {ConjOf(g, g.input(0))}));
 }
 Status AsinhGrad(GradientContext& g) {
   Value slope = g("Cosh", {ConjOf(g, g.output(0))});
@@ -52,7 +52,7 @@ Status AcoshGrad(GradientContext& g) {
 }
 Status AtanhGrad(GradientContext& g) {
   Value square = g("Square", {ConjOf(g, g.input(0))});
-  return Flow(g, g("Reciprocal", {g("Sub", {One(g), square})}));
+  return SlopeFlow(g, g("Reciprocal", {g("Sub", {One(g), square})}));
 }
 Status TanhGrad(GradientContext& g) {
   g.set(0, g("TanhGrad", {ConjOf(g, g.output(0)), g.grad()}));

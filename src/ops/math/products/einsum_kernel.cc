@@ -210,7 +210,7 @@ Status Multiply(const View& a, const View& b, const Groups& g, const View& c,
   return OkStatus();
 }
 
-Status Product(View a, View b, View c, DType dtype) {
+Status ViewProduct(View a, View b, View c, DType dtype) {
   Groups g = GroupsOf(a, b, c.labels);
   if (g.m.empty() && g.n.empty() && g.k.empty()) {
     return Multiply(a, b, g, c, dtype);
@@ -288,7 +288,7 @@ Status Contract(absl::Span<const Tensor* const> inputs,
   }
   HR_RETURN_IF_ERROR(SumAlone(a, b.labels, c.labels, dtype));
   HR_RETURN_IF_ERROR(SumAlone(b, a.labels, c.labels, dtype));
-  return Product(std::move(a), std::move(b), std::move(c), dtype);
+  return ViewProduct(std::move(a), std::move(b), std::move(c), dtype);
 }
 
 }  // namespace headrace

@@ -11,7 +11,7 @@
 namespace headrace {
 namespace {
 
-constexpr double kNsPerFlop = 1.0 / 120;
+constexpr double kDnnlNsPerFlop = 1.0 / 120;
 constexpr double kLeastFlops = 1e6;  // where it overtakes our own loops
 // A task that is cut in two: the first cuts give each processor one, later ones
 // even out what others take of them. A cut costs some hundredths, as operands
@@ -97,7 +97,7 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
   const int64_t tasks = grid.rows * grid.cols;
   std::atomic<bool> failed{false};
   ParallelFor(
-      tasks, 2.0 * d.m * d.n * d.k / tasks * kNsPerFlop,
+      tasks, 2.0 * d.m * d.n * d.k / tasks * kDnnlNsPerFlop,
       [&](int64_t begin, int64_t end) {
         OneOmpThread one;
         for (int64_t t = begin; t < end && !failed; ++t) {

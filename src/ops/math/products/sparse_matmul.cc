@@ -49,8 +49,8 @@ Status RunProduct(KernelContext& c) {
 }
 
 // op(x) op(y) by the op itself, as dtype `to`; `dense` marks the gradient.
-Value Product(GradientContext& g, const Value& x, bool tx, bool x_sparse,
-              const Value& y, bool ty, bool y_sparse, DType to) {
+Value SparseProduct(GradientContext& g, const Value& x, bool tx, bool x_sparse,
+                    const Value& y, bool ty, bool y_sparse, DType to) {
   Value made = g("SparseMatMul", {x, y},
                  {{"transpose_a", tx},
                   {"transpose_b", ty},
@@ -66,10 +66,10 @@ Status ProductGradient(GradientContext& g) {
   const bool sb = g.op().bool_attr("b_is_sparse");
   const Value dy = g.grad(), a = g.input(0), b = g.input(1);
   const DType of_a = g.op().input_types()[0], of_b = g.op().input_types()[1];
-  g.set(0, ta ? Product(g, b, tb, sb, dy, true, false, of_a)
-              : Product(g, dy, false, false, b, !tb, sb, of_a));
-  g.set(1, tb ? Product(g, dy, true, false, a, ta, sa, of_b)
-              : Product(g, a, !ta, sa, dy, false, false, of_b));
+  g.set(0, ta ? SparseProduct(g, b, tb, sb, dy, true, false, of_a)
+              : SparseProduct(g, dy, false, false, b, !tb, sb, of_a));
+  g.set(1, tb ? SparseProduct(g, dy, true, false, a, ta, sa, of_b)
+              : SparseProduct(g, a, !ta, sa, dy, false, false, of_b));
   return g.status();
 }
 

@@ -97,15 +97,15 @@ Status ViewedShape(ShapeContext& c) {
 }
 
 // An operand as the loops see it.
-struct View {
+struct FactorView {
   Dims dims, strides;
   int64_t offset = 0;
   int64_t dim(int from_end) const { return dims[dims.size() - from_end]; }
   int64_t stride(int from_end) const { return strides[dims.size() - from_end]; }
 };
 
-StatusOr<View> ViewOf(const Look& look, const Shape& s, bool adjoint) {
-  View v;
+StatusOr<FactorView> ViewOf(const Look& look, const Shape& s, bool adjoint) {
+  FactorView v;
   HR_ASSIGN_OR_RETURN(v.dims, DimsOf(look, s));
   v.strides = RowMajorStrides(s.dims());
   if (look.axis >= 0) {
@@ -122,8 +122,8 @@ StatusOr<View> ViewOf(const Look& look, const Shape& s, bool adjoint) {
 }
 
 // The result's dimensions are in the order `order`.
-View OutputView(const Shape& s, const std::vector<int64_t>& order) {
-  View v;
+FactorView OutputView(const Shape& s, const std::vector<int64_t>& order) {
+  FactorView v;
   v.dims.assign(s.dims().begin(), s.dims().end());
   v.strides = RowMajorStrides(v.dims);
   const Dims dims = v.dims, strides = v.strides;
@@ -152,11 +152,11 @@ class ViewedProduct : public Kernel {
 };
 
 Status ViewedProduct::Run(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(View x, ViewOf(x_, c.input(0).shape(), adj_x_));
-  HR_ASSIGN_OR_RETURN(View y, ViewOf(y_, c.input(1).shape(), adj_y_));
+  HR_ASSIGN_OR_RETURN(FactorView x, ViewOf(x_, c.input(0).shape(), adj_x_));
+  HR_ASSIGN_OR_RETURN(FactorView y, ViewOf(y_, c.input(1).shape(), adj_y_));
   const Tensor& out = c.output(0);
   if (out.num_elements() == 0) return OkStatus();
-  const View z = OutputView(out.shape(), out_order_);
+  const FactorView z = OutputView(out.shape(), out_order_);
   GemmDims d;
   d.m = x.dim(2);
   d.k = x.dim(1);
@@ -167,7 +167,7 @@ Status ViewedProduct::Run(KernelContext& c) {
   d.b_col = y.stride(1);
   d.c_row = z.stride(2);
   const size_t batch = z.dims.size() - 2;
-  auto steps = [batch](const View& v) {
+  auto steps = [batch](const FactorView& v) {
     return absl::MakeSpan(v.strides).first(batch);
   };
   const std::vector<GemmOffsets> offsets =

@@ -57,9 +57,9 @@ Status CheckBits(int64_t bits, bool is_signed) {
 }
 
 // The input as [outer, channels, inner].
-struct Layout {
+struct RoundTripLayout {
   int64_t outer = 1, channels = 1, inner;
-  Layout(const Shape& s, int64_t axis) : inner(s.num_elements()) {
+  RoundTripLayout(const Shape& s, int64_t axis) : inner(s.num_elements()) {
     if (axis < 0) return;
     const int a = static_cast<int>(axis);
     outer = s.Product(0, a);
@@ -70,13 +70,14 @@ struct Layout {
 
 // Calls fn(channel, begin, count) for every stretch of one channel.
 template <typename F>
-void ForChannel(const Layout& l, int64_t channel, F&& fn) {
+void ForChannel(const RoundTripLayout& l, int64_t channel, F&& fn) {
   for (int64_t o = 0; o < l.outer; ++o) {
     fn((o * l.channels + channel) * l.inner, l.inner);
   }
 }
 
-Status CheckBounds(const Tensor& t, const Layout& l, const char* name) {
+Status CheckBounds(const Tensor& t, const RoundTripLayout& l,
+                   const char* name) {
   if (t.num_elements() == l.channels) return OkStatus();
   if (l.channels == 1) return InvalidArgument(name, " must be a scalar.");
   return InvalidArgument("Shape of ", name, ", ", t.shape(),
@@ -87,7 +88,7 @@ Status CheckBounds(const Tensor& t, const Layout& l, const char* name) {
 template <typename T>
 Status Quantize(const Tensor& in, const Tensor& min, const Tensor& max,
                 const Settings& s, T* out) {
-  const Layout l(in.shape(), s.axis);
+  const RoundTripLayout l(in.shape(), s.axis);
   if (in.num_elements() == 0) return OkStatus();
   if (s.given) {
     HR_RETURN_IF_ERROR(CheckBounds(min, l, "input_min"));
@@ -172,7 +173,7 @@ Status Version3(KernelContext& c) {
 // Passes where the input is inside; upstream gives the bounds none.
 template <typename T>
 Status Gradient(KernelContext& c) {
-  const Layout l(c.input(1).shape(), c.op().int_attr("axis"));
+  const RoundTripLayout l(c.input(1).shape(), c.op().int_attr("axis"));
   HR_RETURN_IF_ERROR(CheckBounds(c.input(2), l, "input_min"));
   HR_RETURN_IF_ERROR(CheckBounds(c.input(3), l, "input_max"));
   const T *g = c.in<T>(0), *x = c.in<T>(1);

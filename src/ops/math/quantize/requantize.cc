@@ -86,7 +86,7 @@ Status ConvertShape(ShapeContext& c) {
   c.set_output(2, Shape());
   return OkStatus();
 }
-Status RangeShape(ShapeContext& c) {
+Status GivenRangeShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
   HR_RETURN_IF_ERROR(CheckRank(c.input(2), 0));
   return ScalarShape(c);
@@ -126,7 +126,7 @@ HR_OP(RequantizationRange)
     .Output("output_max: float")
     .Attr("Tinput: quantizedtype")
     .Doc("The range that the input really uses.")
-    .Shape(RangeShape)
+    .Shape(GivenRangeShape)
     .Cpu(ComputeFor<PickRange>);
 
 }  // namespace

@@ -210,7 +210,7 @@ Status CountDense(KernelContext& c, const Rows& r, int64_t size,
   return OkStatus();
 }
 
-Status RunBincount(KernelContext& c) {
+Status RunRaggedBincount(KernelContext& c) {
   const int weights = c.num_inputs() - 1;
   HR_ASSIGN_OR_RETURN(const Rows rows, c.op().name()[0] == 'S'
                                            ? SparseRows(c, weights)
@@ -224,7 +224,7 @@ Status RunBincount(KernelContext& c) {
   return s;
 }
 
-Status BincountShape(ShapeContext& c) {
+Status RaggedBincountShape(ShapeContext& c) {
   const int size_input = c.num_inputs() - 2;
   HR_RETURN_IF_ERROR(CheckRank(c.input(size_input), 0));
   bool known = false;
@@ -256,9 +256,9 @@ void RegisterBincount(OpBuilder b) {
       .Attr("T: {int32, int64, float, double}")
       .Attr("binary_output: bool = false")
       .Doc("How often each value occurs in each row.")
-      .Shape(BincountShape)
+      .Shape(RaggedBincountShape)
       .NoGradient()
-      .Cpu(ComputeOwn<RunBincount>)
+      .Cpu(ComputeOwn<RunRaggedBincount>)
       .Register();
 }
 

@@ -171,10 +171,6 @@ Status RunLogical(KernelContext& c) {
   return OkStatus();
 }
 
-constexpr char kNumbers[] =
-    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
-    "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
-    "uint32, uint64}";
 constexpr char kOrdered[] =
     "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
     "half, uint32, uint64, qint8, quint8, qint32, qint16, quint16}";
@@ -194,12 +190,12 @@ OpBuilder& WithAxes(OpBuilder&& op, const char* type, KernelFactory kernel,
 }
 
 const OpRegistrar sum =
-    WithAxes(OpBuilder("Sum"), kNumbers, BindReduction<Reduction::kSum>,
+    WithAxes(OpBuilder("Sum"), "T: numbertype", BindReduction<Reduction::kSum>,
              SumGradient, "Sum over axes.");
-const OpRegistrar mean =
-    WithAxes(OpBuilder("Mean"), kNumbers, BindReduction<Reduction::kSum, true>,
-             MeanGradient, "Mean over axes.");
-const OpRegistrar prod = WithAxes(OpBuilder("Prod"), kNumbers,
+const OpRegistrar mean = WithAxes(OpBuilder("Mean"), "T: numbertype",
+                                  BindReduction<Reduction::kSum, true>,
+                                  MeanGradient, "Mean over axes.");
+const OpRegistrar prod = WithAxes(OpBuilder("Prod"), "T: numbertype",
                                   Compute<RunReduction<Reduction::kProd>>,
                                   ProdGradient, "Product over axes.");
 const OpRegistrar max = WithAxes(
@@ -209,7 +205,7 @@ const OpRegistrar min = WithAxes(
     OpBuilder("Min"), kOrdered, BindReduction<Reduction::kMin>, ExtremeGradient,
     "Smallest element over axes; NaN where one is met.");
 const OpRegistrar norm =
-    WithAxes(OpBuilder("EuclideanNorm"), kNumbers, Compute<RunNorm>,
+    WithAxes(OpBuilder("EuclideanNorm"), "T: numbertype", Compute<RunNorm>,
              NormGradient, "Square root of the sum of squares over axes.");
 const OpRegistrar all =
     WithAxes(OpBuilder("All"), nullptr, Compute<RunLogical<Reduction::kMin>>,

@@ -58,16 +58,11 @@ struct LogAddExp {
   }
 };
 
-template <typename T>
-using Wide =
-    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
-                       float, T>;
-
 // [outer, n, inner] along n; columns [begin, end) of one outer.
 template <typename T, typename Op>
 void Scan(const T* x, T* y, int64_t n, int64_t inner, int64_t begin,
           int64_t end, bool exclusive, bool reverse) {
-  using A = Wide<T>;
+  using A = ComputeType<T>;
   std::vector<A> sums(end - begin, Op::template Init<A>());
   for (int64_t s = 0; s < n; ++s) {
     const int64_t row = (reverse ? n - 1 - s : s) * inner;
@@ -169,17 +164,12 @@ OpBuilder& WithScan(OpBuilder&& op, const char* types, GradientFn gradient) {
       .GradientSkips({}, {0});
 }
 
-constexpr char kNumbers[] =
-    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
-    "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
-    "uint32, uint64}";
-
 const OpRegistrar cumsum =
-    WithScan(OpBuilder("Cumsum"), kNumbers, CumsumGradient)
+    WithScan(OpBuilder("Cumsum"), "T: numbertype", CumsumGradient)
         .Doc("Running sums along an axis.")
         .Cpu(ComputeFor<PickScan<Add, NumberTypes>>);
 const OpRegistrar cumprod =
-    WithScan(OpBuilder("Cumprod"), kNumbers, CumprodGradient)
+    WithScan(OpBuilder("Cumprod"), "T: numbertype", CumprodGradient)
         .Doc("Running products along an axis.")
         .Cpu(ComputeFor<PickScan<Multiply, NumberTypes>>);
 const OpRegistrar cumlogsumexp =

@@ -14,11 +14,6 @@
 namespace headrace {
 namespace {
 
-template <typename T>
-using Wide =
-    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
-                       float, T>;
-
 struct Sum {
   static constexpr SegmentJoin kJoin = SegmentJoin::kSum;
   template <typename W>
@@ -206,7 +201,7 @@ Status FinishStream(const Tensor& ids, int64_t width, int64_t segments, T empty,
 template <typename T, typename Op>
 Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
             T empty, bool mean, T* out) {
-  using W = Wide<T>;
+  using W = ComputeType<T>;
   if (segments == 0 || width == 0) return OkStatus();
   const int64_t rows = ids.num_elements();
   if constexpr (std::is_same_v<T, W>) {
@@ -375,14 +370,6 @@ ComputeFn PickUnsorted(const ResolvedOp& op) {
   return fn;
 }
 
-constexpr char kNumbers[] =
-    "T: {float, double, int32, uint8, int16, int8, complex64, int64, qint8, "
-    "quint8, qint32, bfloat16, qint16, quint16, uint16, complex128, half, "
-    "uint32, uint64}";
-constexpr char kReal[] =
-    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
-    "half, uint32, uint64}";
-
 void Sorted(const char* name, const char* types, KernelFactory kernel,
             GradientFn gradient, bool counted = false) {
   OpBuilder op(name);
@@ -418,28 +405,28 @@ void Unsorted(const char* name, const char* types, KernelFactory kernel,
       .Register();
 }
 
-const bool registered = [] {
+const bool segments_registered = [] {
   const auto sum = ComputeFor<PickSorted<Sum, NumberTypes>>;
   const auto prod = ComputeFor<PickSorted<Prod, NumberTypes>>;
   const auto max = ComputeFor<PickSorted<Max, RealTypes>>;
   const auto min = ComputeFor<PickSorted<Min, RealTypes>>;
-  Sorted("SegmentSum", kNumbers, sum, SegmentSumGradient);
-  Sorted("SegmentMean", kNumbers,
+  Sorted("SegmentSum", "T: numbertype", sum, SegmentSumGradient);
+  Sorted("SegmentMean", "T: numbertype",
          ComputeFor<PickSorted<Sum, NumberTypes, true>>, SegmentMeanGradient);
-  Sorted("SegmentProd", kNumbers, prod, SegmentProdGradient);
-  Sorted("SegmentMax", kReal, max, SegmentExtremeGradient);
-  Sorted("SegmentMin", kReal, min, SegmentExtremeGradient);
-  Sorted("SegmentSumV2", kNumbers, sum, nullptr, true);
-  Sorted("SegmentProdV2", kNumbers, prod, nullptr, true);
-  Sorted("SegmentMaxV2", kReal, max, nullptr, true);
-  Sorted("SegmentMinV2", kReal, min, nullptr, true);
-  Unsorted("UnsortedSegmentSum", kNumbers,
+  Sorted("SegmentProd", "T: numbertype", prod, SegmentProdGradient);
+  Sorted("SegmentMax", "T: realnumbertype", max, SegmentExtremeGradient);
+  Sorted("SegmentMin", "T: realnumbertype", min, SegmentExtremeGradient);
+  Sorted("SegmentSumV2", "T: numbertype", sum, nullptr, true);
+  Sorted("SegmentProdV2", "T: numbertype", prod, nullptr, true);
+  Sorted("SegmentMaxV2", "T: realnumbertype", max, nullptr, true);
+  Sorted("SegmentMinV2", "T: realnumbertype", min, nullptr, true);
+  Unsorted("UnsortedSegmentSum", "T: numbertype",
            ComputeFor<PickUnsorted<Sum, NumberTypes>>, SegmentSumGradient);
-  Unsorted("UnsortedSegmentProd", kNumbers,
+  Unsorted("UnsortedSegmentProd", "T: numbertype",
            ComputeFor<PickUnsorted<Prod, NumberTypes>>, SegmentProdGradient);
-  Unsorted("UnsortedSegmentMax", kReal,
+  Unsorted("UnsortedSegmentMax", "T: realnumbertype",
            ComputeFor<PickUnsorted<Max, RealTypes>>, SegmentExtremeGradient);
-  Unsorted("UnsortedSegmentMin", kReal,
+  Unsorted("UnsortedSegmentMin", "T: realnumbertype",
            ComputeFor<PickUnsorted<Min, RealTypes>>, SegmentExtremeGradient);
   return true;
 }();

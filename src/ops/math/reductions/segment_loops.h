@@ -26,6 +26,14 @@ struct SegmentLoops {
 // Those of this machine.
 template <typename T>
 const SegmentLoops<T>& FindSegmentLoops(SegmentJoin join);
+template <>
+const SegmentLoops<float>& FindSegmentLoops(SegmentJoin join);
+template <>
+const SegmentLoops<double>& FindSegmentLoops(SegmentJoin join);
+template <>
+const SegmentLoops<int32_t>& FindSegmentLoops(SegmentJoin join);
+template <>
+const SegmentLoops<int64_t>& FindSegmentLoops(SegmentJoin join);
 
 // Whether all of n numbers are below `limit`.
 bool AllBelow(const int32_t* id, int64_t n, int64_t limit);

@@ -23,11 +23,6 @@ float Factor(Scale scale, int64_t n) {
   return scale == Scale::kMean ? 1.0f / n : 1.0f / std::sqrt(float(n));
 }
 
-template <typename T>
-using Wide =
-    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
-                       float, T>;
-
 Status CheckVectors(ShapeContext& c) {
   const Shape &indices = c.input(1), &ids = c.input(2);
   if (ids.known_rank() && ids.rank() != 1) {
@@ -87,7 +82,7 @@ StatusOr<int64_t> CheckIds(const Tensor& ids) {
 
 template <typename T>
 Status RunForward(KernelContext& c) {
-  using W = Wide<T>;
+  using W = ComputeType<T>;
   const Tensor &x = c.input(0), &indices = c.input(1), &ids = c.input(2);
   const Scale scale = ScaleOf(c.op().name());
   HR_RETURN_IF_ERROR(CheckIndices(indices, x.dim(0)));
@@ -205,7 +200,7 @@ StatusOr<std::vector<int64_t>> OutputRows(KernelContext& c, int64_t* rows) {
 
 template <typename T>
 Status RunGrad(KernelContext& c) {
-  using W = Wide<T>;
+  using W = ComputeType<T>;
   const Tensor &d = c.input(0), &ids = c.input(2);
   const Scale scale = ScaleOf(c.op().name());
   int64_t rows = c.input(3).IntAt(0);
@@ -291,7 +286,7 @@ void Register(const std::string& scale) {
   }
 }
 
-const bool registered = [] {
+const bool sparse_segments_registered = [] {
   for (const char* scale : {"Sum", "Mean", "SqrtN"}) Register(scale);
   return true;
 }();

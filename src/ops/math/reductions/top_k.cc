@@ -10,11 +10,6 @@
 namespace headrace {
 namespace {
 
-template <typename T>
-using Wide =
-    std::conditional_t<std::is_same_v<T, half> || std::is_same_v<T, bfloat16>,
-                       float, T>;
-
 // Falling order; NaN first.
 template <typename W>
 bool Above(W a, W b) {
@@ -66,7 +61,7 @@ void RadixSort(const T* x, int64_t n, std::vector<uint64_t>& a,
 // Few of many: a short sorted list of the best so far.
 template <typename T>
 void FewOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
-  using W = Wide<T>;
+  using W = ComputeType<T>;
   std::vector<W> best(k);
   int64_t have = 0;
   auto insert = [&](W v, int64_t i) {
@@ -102,7 +97,7 @@ void FewOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
 
 template <typename T>
 void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
-  using W = Wide<T>;
+  using W = ComputeType<T>;
   if constexpr (kHasKey<T>) {
     if (n >= 512 && n < (int64_t{1} << 32) && k * 4 >= n) {
       static thread_local std::vector<uint64_t> a, b;
@@ -231,17 +226,13 @@ Status TopKGradient(GradientContext& g) {
   return g.status();
 }
 
-constexpr char kReal[] =
-    "T: {float, double, int32, uint8, int16, int8, int64, bfloat16, uint16, "
-    "half, uint32, uint64}";
-
 HR_OP(TopK)
     .Input("input: T")
     .Output("values: T")
     .Output("indices: int32")
     .Attr("k: int >= 0")
     .Attr("sorted: bool = true")
-    .Attr(kReal)
+    .Attr("T: realnumbertype")
     .Doc("The k largest elements along the last dimension.")
     .Deprecated(7, "Use TopKV2 instead")
     .Shape(TopKShape)
@@ -254,7 +245,7 @@ HR_OP(TopKV2)
     .Output("values: T")
     .Output("indices: index_type")
     .Attr("sorted: bool = true")
-    .Attr(kReal)
+    .Attr("T: realnumbertype")
     .Attr("Tk: {int16, int32, int64} = int32")
     .Attr("index_type: {int16, int32, int64} = int32")
     .Doc(
@@ -321,7 +312,7 @@ Status RunNth(KernelContext& c) {
   if (c.op().bool_attr("reverse")) n = size - 1 - n;
   DispatchDType(x.dtype(), RealTypes{}, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    using W = Wide<T>;
+    using W = ComputeType<T>;
     const T* from = c.in<T>(0);
     T* out = c.out<T>(0);
     ParallelFor(c.output(0).num_elements(), size * 10.0,
@@ -357,7 +348,7 @@ HR_OP(NthElement)
     .Input("n: int32")
     .Output("values: T")
     .Attr("reverse: bool = false")
-    .Attr(kReal)
+    .Attr("T: realnumbertype")
     .Doc("The n-th smallest (or largest) element along the last dimension.")
     .Shape(NthShape)
     .Gradient(NthGradient)

@@ -1,19 +1,14 @@
 // Bessel functions of orders 0 and 1.
 #include <cmath>
-#include <limits>
 
-#include "ops/math/elementwise/elementwise.h"
 #include "ops/math/special/bessel_functions.h"
+#include "ops/math/special/special.h"
 
 namespace headrace {
 namespace {
 
 // --- Gradients. Of order 0 they are the functions of order 1.
 
-Status Flow(GradientContext& g, const Value& slope) {
-  g.set(0, g("Mul", {g.grad(), slope}));
-  return g.status();
-}
 // f(x) - y / x, with `at_zero` in the place of what 0 gives.
 Value LessQuotient(GradientContext& g, const char* f, double at_zero) {
   const Value& x = g.input(0);
@@ -76,8 +71,6 @@ Status BesselK1eGrad(GradientContext& g) {
 
 // --- Kernels.
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 double I0(double x) { return BesselI0e(x) * std::exp(std::abs(x)); }
 double I1(double x) { return BesselI1e(x) * std::exp(std::abs(x)); }
 double K0(double x) { return BesselK0e(x) * (x > 0 ? std::exp(-x) : 1); }
@@ -91,14 +84,6 @@ double Y(double (*y)(double), double x) {
 }
 double Y0(double x) { return Y(y0, x); }
 double Y1(double x) { return Y(y1, x); }
-
-template <double (*F)(double)>
-constexpr auto kOf = [](auto x) {
-  // In single precision upstream's Y1 is not a number at 0.
-  if (sizeof(x) == 4 && F == Y1 && x == 0)
-    return static_cast<decltype(x)>(kNan);
-  return static_cast<decltype(x)>(F(x));
-};
 
 #define HR_BESSEL(Name, F, doc)    \
   HR_UNARY(Name, kFloatTypes, doc) \

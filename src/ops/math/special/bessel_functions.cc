@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "ops/math/constants.h"
 
 namespace headrace {
 namespace {
 
-constexpr double kPi = 3.14159265358979323846;
 constexpr double kEuler = 0.57721566490153286061;
-constexpr double kInf = std::numeric_limits<double>::infinity();
 
 // I of order 0 or 1 for small x by its series, whose terms are all positive.
 double SeriesI(int order, double x) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/thread_pool.h"
+#include "ops/math/constants.h"
 #include "ops/math/elementwise/broadcast_plan.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -10,7 +11,6 @@ namespace headrace {
 namespace {
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 double LogGamma(double x) {
   int sign;

@@ -2,16 +2,11 @@
 // Spence's dilogarithm.
 #include <cmath>
 #include <complex>
-#include <limits>
 
-#include "ops/math/elementwise/elementwise.h"
+#include "ops/math/special/special.h"
 
 namespace headrace {
 namespace {
-
-constexpr double kPi = 3.14159265358979323846;
-constexpr double kInf = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // exp(-x^2) times the integral of exp(t^2) from 0 to x, by Rybicki's sum over
 // odd n, whose error is about exp(-(pi / (2 h))^2).
@@ -99,10 +94,6 @@ double Dilogarithm(double x) {
 
 // --- Gradients.
 
-Status Flow(GradientContext& g, const Value& slope) {
-  g.set(0, g("Mul", {g.grad(), slope}));
-  return g.status();
-}
 Status DawsnGrad(GradientContext& g) {
   Value product = g("Mul", {g.input(0), g.output(0)});
   Value one = g.Scalar(g.input(0).dtype(), 1);
@@ -128,9 +119,6 @@ Status SpenceGrad(GradientContext& g) {
   Value at_one = g("Equal", {x, one});
   return Flow(g, g("SelectV2", {at_one, g.Scalar(x.dtype(), -1), slope}));
 }
-
-template <double (*F)(double)>
-constexpr auto kOf = [](auto x) { return static_cast<decltype(x)>(F(x)); };
 
 #define HR_INTEGRAL(Name, F, doc)  \
   HR_UNARY(Name, kFloatTypes, doc) \

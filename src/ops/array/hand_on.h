@@ -1,0 +1,15 @@
+// What ops that hand their inputs on have in common.
+#pragma once
+
+#include "op/op.h"
+
+namespace headrace {
+
+// Kernel: output i is input i.
+Status HandOn(KernelContext& c);
+// Shape rule: every output is like the input of its number, handles included.
+Status SameShapes(ShapeContext& c);
+// Gradient: each input's is its output's.
+Status SameGradients(GradientContext& g);
+
+}  // namespace headrace
