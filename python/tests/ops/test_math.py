@@ -223,3 +223,13 @@ def test_the_ends_of_saturating_functions(dtype):
         assert ends(tf.exp(x))[3] == inf and ends(tf.nn.softplus(x))[3] == inf
         for f in (tf.tanh, tf.sigmoid, tf.exp, tf.nn.softplus, tf.nn.gelu):
             assert np.isnan(ends(f(x))[4])
+
+
+def test_bessel_y_at_zero():
+    # As upstream: in single precision Y1 is not a number there.
+    def at_zero(f, dtype):
+        return float(f(x=tf.zeros([1], dtype))[0])
+
+    assert at_zero(tf.raw_ops.BesselY0, "float32") == -math.inf
+    assert at_zero(tf.raw_ops.BesselY1, "float64") == -math.inf
+    assert math.isnan(at_zero(tf.raw_ops.BesselY1, "float32"))
