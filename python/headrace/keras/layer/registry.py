@@ -6,9 +6,16 @@ from headrace.keras import serialization
 
 _MODULES = (
     "layer.core",
+    "layer.noise",
+    "layer.einsum_dense",
+    "layer.locally_connected",
+    "layer.conv_lstm",
+    "layer.spectral_normalization",
     "layer.lambdas",
     "layer.advanced_activation",
     "layer.convolution",
+    "layer.transposed",
+    "layer.depthwise",
     "layer.pooling",
     "layer.normalization",
     "layer.embedding",
