@@ -35,7 +35,7 @@ def test_layer(golden, name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_from_config_and_traced(name):
-    layer, x, *call = cases.layers(tf.keras.layers)[name]
+    layer, x, *_ = cases.layers(tf.keras.layers)[name]
     layer(x)
     copy = type(layer).from_config(layer.get_config())
     copy(x)
