@@ -229,6 +229,7 @@ def _function(layer):
         return layer(**kwargs)(inputs)
 
     merge.__name__ = layer.__name__.lower()
+    merge.__doc__ = f"A new layer {layer.__name__} called with a list of tensors."
     return merge
 
 
