@@ -31,7 +31,8 @@ class OpError(Exception):
 
     @property
     def op(self):
-        """The tf.Operation that failed, or None where none is known, as in eager code."""
+        """The tf.Operation that failed, or None where none is known,
+        as in eager code."""
         return self._op
 
     @property

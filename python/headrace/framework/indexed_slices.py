@@ -28,12 +28,14 @@ class IndexedSlices:
 
     @property
     def dense_shape(self):
-        """The shape of the whole tensor, as a tensor, or None where it was not given."""
+        """The shape of the whole tensor, as a tensor,
+        or None where it was not given."""
         return self._dense_shape
 
     @property
     def shape(self):
-        """The shape of the whole tensor: a TensorShape, unknown without `dense_shape`."""
+        """The shape of the whole tensor: a TensorShape,
+        unknown without `dense_shape`."""
         if self._dense_shape is None:
             return tensor_shape.TensorShape(None)
         if isinstance(self._dense_shape, _headrace.EagerTensor):

@@ -102,7 +102,8 @@ class SparseTensor:
         return self._shape
 
     def set_shape(self, shape):
-        """Narrows the static shape by what `shape` knows; ValueError where they differ."""
+        """Narrows the static shape by what `shape` knows;
+        ValueError where they differ."""
         merged = self._shape.merge_with(shape)
         self._shape = merged
 

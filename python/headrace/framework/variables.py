@@ -244,7 +244,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def aggregation(self):
-        """The VariableAggregation it was made with; kept, but one device has no copies."""
+        """The VariableAggregation it was made with; kept,
+        but one device has no copies."""
         return self._aggregation
 
     @property
@@ -259,7 +260,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def create(self):
-        """The operation that makes the variable: only graphs have one, so RuntimeError."""
+        """The operation that makes the variable: only graphs have one,
+        so RuntimeError."""
         raise RuntimeError(_NOT_EAGER)
 
     @property

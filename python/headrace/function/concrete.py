@@ -227,7 +227,8 @@ class ConcreteFunction:
 
     @property
     def inference_fn(self):
-        """The function that runs without recording gradients: here the object itself."""
+        """The function that runs without recording gradients:
+        here the object itself."""
         return self
 
     @property

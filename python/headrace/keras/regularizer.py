@@ -20,7 +20,8 @@ class Regularizer:
         return cls(**config)
 
     def get_config(self):
-        """The constructor's arguments as a dict. Subclasses that are saved define it."""
+        """The constructor's arguments as a dict.
+        Subclasses that are saved define it."""
         raise NotImplementedError(f"{self} does not implement get_config()")
 
 

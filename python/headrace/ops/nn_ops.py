@@ -157,7 +157,7 @@ def _pool(op, n, channels_first):
 
     layout = "height, width" if n == 2 else "depth, height, width"
     pads = ", or a pair (before, after) a dimension" if op == "MaxPool" else ""
-    pool.__doc__ = f"""The {_POOLED[op[:3]]} of each window of [batch, {layout}, channels].
+    pool.__doc__ = f"""The {_POOLED[op[:3]]} of windows of [batch, {layout}, channels].
 
     `ksize` and `strides` are an int, {n} ints, or {n + 2} for all dimensions.
     `padding` is "SAME" or "VALID"{pads};

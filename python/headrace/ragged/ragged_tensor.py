@@ -223,7 +223,8 @@ class RaggedTensor:
 
     @property
     def ragged_rank(self):
-        """How many of the dimensions, from the second on, are held as splits: an int."""
+        """How many of the dimensions, from the second on, are held as splits:
+        an int."""
         return 1 + (self.values.ragged_rank if is_ragged(self.values) else 0)
 
     @property
@@ -299,12 +300,14 @@ class RaggedTensor:
         return convert.rowids_of_splits(self._splits)
 
     def nested_row_lengths(self, name=None):
-        """A tuple of the row_lengths() of each ragged dimension, the outermost first."""
+        """A tuple of the row_lengths() of each ragged dimension,
+        the outermost first."""
         inner = self.values.nested_row_lengths() if is_ragged(self.values) else ()
         return (self.row_lengths(), *inner)
 
     def nested_value_rowids(self, name=None):
-        """A tuple of the value_rowids() of each ragged dimension, the outermost first."""
+        """A tuple of the value_rowids() of each ragged dimension,
+        the outermost first."""
         inner = self.values.nested_value_rowids() if is_ragged(self.values) else ()
         return (self.value_rowids(), *inner)
 
@@ -316,13 +319,15 @@ class RaggedTensor:
 
     # --- Others like them.
     def with_values(self, new_values):
-        """The same outermost splits with other values, of as many rows as `values` has."""
+        """The same outermost splits with other values,
+        of as many rows as `values` has."""
         return RaggedTensor(
             as_values(new_values), self._splits, internal=True, uniform=self._uniform
         )
 
     def with_flat_values(self, new_values):
-        """The same splits at all levels with other innermost values, as many as before."""
+        """The same splits at all levels with other innermost values,
+        as many as before."""
         if is_ragged(self.values):
             return self.with_values(self.values.with_flat_values(new_values))
         return self.with_values(new_values)

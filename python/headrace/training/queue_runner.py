@@ -50,7 +50,7 @@ class QueueRunner:
     )
     close_op = property(
         lambda self: self._close_op,
-        doc="The operation that closes the queue; what is in it can still be taken out.",
+        doc="The operation that closes the queue; what it holds can still be taken.",
     )
     cancel_op = property(
         lambda self: self._cancel_op,

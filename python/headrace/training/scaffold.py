@@ -136,7 +136,8 @@ class Scaffold:
 
     @property
     def init_op(self):
-        """The operation that initializes the global variables; None until finalize()."""
+        """The operation that initializes the global variables;
+        None until finalize()."""
         return self._init_op
 
     @property

@@ -32,7 +32,8 @@ class ChiefSessionCreator(SessionCreator):
         self._config = config
 
     def create_session(self):
-        """A session restored from the newest checkpoint, or initialized where none is."""
+        """A session restored from the newest checkpoint,
+        or initialized where none is."""
         self._scaffold.finalize()
         if self._session_manager is None:
             self._session_manager = _manager_of(self._scaffold)

@@ -163,7 +163,8 @@ class Functional(Model):
         return self._network.run(flat)
 
     def compute_output_shape(self, input_shape):
-        """The static shape, or structure of shapes, of the outputs for `input_shape`."""
+        """The static shape, or structure of shapes,
+        of the outputs for `input_shape`."""
         shape = tf.TensorShape(input_shape) if not _is_many(input_shape) else None
         if shape is None:
             inputs = [KerasTensor(s, "float32") for s in input_shape]

@@ -61,7 +61,8 @@ class Model(Trainer, Layer):
 
     @property
     def layers(self):
-        """A list of the layers that are attributes, in the order of their assignment."""
+        """A list of the layers that are attributes,
+        in the order of their assignment."""
         return [x for x in self._sublayers() if not getattr(x, "_is_metric", False)]
 
     @layers.setter
@@ -240,7 +241,8 @@ class Model(Trainer, Layer):
     # --- configuration ---
 
     def get_config(self):
-        """The arguments of the constructor, where they are known, else an empty dict."""
+        """The arguments of the constructor, where they are known,
+        else an empty dict."""
         config = self._recorded_config()
         return {} if config is None else config
 

@@ -141,7 +141,8 @@ class Trainer:
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def test_step(self, data):
-        """One step of evaluate on a batch: {name: scalar}. Subclasses may replace it."""
+        """One step of evaluate on a batch: {name: scalar}.
+        Subclasses may replace it."""
         x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
         y_pred = self(x, training=False)
         self.compute_loss(x, y, y_pred, sample_weight)
@@ -168,7 +169,8 @@ class Trainer:
         return self.get_metrics_result()
 
     def get_metrics_result(self):
-        """{name: value} of all metrics; a metric that gives a dict gives its own names."""
+        """{name: value} of all metrics;
+        a metric that gives a dict gives its own names."""
         results = {}
         for m in self.metrics:
             value = m.result()

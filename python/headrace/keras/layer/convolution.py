@@ -160,6 +160,9 @@ class _Convolution(Weighted, Layer):
         return tf.nn.bias_add(out, self.bias) if self.use_bias else out
 
     def call(self, inputs):
+        """activation(convolution + bias) of [batch, space, channels], or channels
+        first.
+        """
         out = _ChannelsLast(self, self.rank)(
             self._compute if self.use_bias else self._convolve, inputs
         )
@@ -174,6 +177,7 @@ class _Convolution(Weighted, Layer):
         ]
 
     def compute_output_shape(self, input_shape):
+        """The shape with the new sizes of the space and `filters` channels."""
         sizes = tf.TensorShape(input_shape).as_list()
         batch, inner = sizes[: -self.rank - 1], sizes[-self.rank - 1 :]
         if self.data_format == "channels_first":
@@ -181,6 +185,8 @@ class _Convolution(Weighted, Layer):
         return tf.TensorShape([*batch, *self._out_sizes(inner[:-1]), self.filters])
 
     def get_config(self):
+        """Adds the arguments of the convolution and what kernel and bias are made
+        with."""
         return {
             **super().get_config(),
             "filters": self.filters,
@@ -256,6 +262,7 @@ class Conv2DTranspose(_Convolution):
         )
 
     def get_config(self):
+        """Adds output_padding."""
         return {**super().get_config(), "output_padding": self.output_padding}
 
 
@@ -327,6 +334,7 @@ class DepthwiseConv2D(_Convolution):
         return self._depthwise(inputs, self.strides)
 
     def get_config(self):
+        """Adds depth_multiplier, in the place of filters."""
         config = super().get_config()
         del config["filters"]
         config["depth_multiplier"] = self.depth_multiplier
@@ -377,4 +385,5 @@ class SeparableConv2D(DepthwiseConv2D):
         return tf.nn.conv2d(mixed, self.pointwise_kernel, [1, 1], "VALID")
 
     def get_config(self):
+        """Adds filters to what DepthwiseConv2D has."""
         return {**super().get_config(), "filters": self._wanted}

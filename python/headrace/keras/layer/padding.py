@@ -28,9 +28,11 @@ class ZeroPadding1D(Layer):
         self.input_spec = InputSpec(ndim=3)
 
     def call(self, inputs):
+        """[batch, steps, channels] to [batch, before + steps + after, channels]."""
         return tf.pad(inputs, [[0, 0], list(self.padding), [0, 0]])
 
     def get_config(self):
+        """Adds padding."""
         return {**super().get_config(), "padding": self.padding}
 
 
@@ -44,12 +46,16 @@ class ZeroPadding2D(Layer):
         self.input_spec = InputSpec(ndim=4)
 
     def call(self, inputs):
+        """Images with zeros around: [batch, height, width, channels], or channels
+        first.
+        """
         inner = [list(p) for p in self.padding]
         if self.data_format == "channels_first":
             return tf.pad(inputs, [[0, 0], [0, 0], *inner])
         return tf.pad(inputs, [[0, 0], *inner, [0, 0]])
 
     def get_config(self):
+        """Adds padding and data_format."""
         return {
             **super().get_config(),
             "padding": self.padding,
@@ -67,6 +73,9 @@ class Cropping2D(Layer):
         self.input_spec = InputSpec(ndim=4)
 
     def call(self, inputs):
+        """Images without their edges: [batch, height, width, channels], or channels
+        first.
+        """
         (top, bottom), (left, right) = self.cropping
         rows, cols = slice(top, -bottom or None), slice(left, -right or None)
         if self.data_format == "channels_first":
@@ -74,6 +83,7 @@ class Cropping2D(Layer):
         return inputs[:, rows, cols, :]
 
     def get_config(self):
+        """Adds cropping and data_format."""
         return {
             **super().get_config(),
             "cropping": self.cropping,
@@ -90,9 +100,11 @@ class UpSampling1D(Layer):
         self.input_spec = InputSpec(ndim=3)
 
     def call(self, inputs):
+        """[batch, steps, channels] to [batch, steps * size, channels]."""
         return tf.repeat(inputs, self.size, axis=1)
 
     def get_config(self):
+        """Adds size."""
         return {**super().get_config(), "size": self.size}
 
 
@@ -113,11 +125,13 @@ class UpSampling2D(Layer):
         self.input_spec = InputSpec(ndim=4)
 
     def call(self, inputs):
+        """Images of size[0] times the height and size[1] times the width."""
         first = 2 if self.data_format == "channels_first" else 1
         out = tf.repeat(inputs, self.size[0], axis=first)
         return tf.repeat(out, self.size[1], axis=first + 1)
 
     def get_config(self):
+        """Adds size, data_format and interpolation."""
         return {
             **super().get_config(),
             "size": self.size,
