@@ -11,6 +11,7 @@ class RNN(Layer):
     """Runs a cell over time."""
 
     supports_masking = True
+    _names_cell = True  # whether names of weights have the cell's
 
     def __init__(
         self,
@@ -44,6 +45,7 @@ class RNN(Layer):
 
     @property
     def states(self):
+        """The states that go on from batch to batch, where `stateful`."""
         return self._states
 
     def _state_sizes(self):
@@ -70,19 +72,22 @@ class RNN(Layer):
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
     def _make_states(self, inputs):
-        batch = inputs.shape[1]
-        if batch is None:
+        if inputs.shape[1] is None:
             raise ValueError(
                 "If a RNN is stateful, it needs to know its batch size. Specify the "
                 "batch size of your input tensors"
             )
-        sizes = tf.nest.flatten(self._state_sizes())
         with tf.init_scope():
             made = [
-                tf.Variable(tf.zeros([batch, n], inputs.dtype), trainable=False)
-                for n in sizes
+                tf.Variable(tf.zeros(shape, inputs.dtype), trainable=False)
+                for shape in self._state_shapes(inputs)
             ]
         object.__setattr__(self, "_states", made)
+
+    def _state_shapes(self, inputs):
+        """Shapes of a stateful layer's states, given its inputs, time first."""
+        sizes = tf.nest.flatten(self._state_sizes())
+        return [[inputs.shape[1], n] for n in sizes]
 
     def reset_states(self, states=None):
         """States of a stateful layer: zeros, or the values given."""
@@ -101,11 +106,13 @@ class RNN(Layer):
         if isinstance(self.cell, Layer) and not self.cell.built:
             from headrace.keras.engine.call_context import context
 
-            context.names.append(self.cell.name)
+            if self._names_cell:
+                context.names.append(self.cell.name)
             try:
                 self.cell._build_now(step)
             finally:
-                context.names.pop()
+                if self._names_cell:
+                    context.names.pop()
         self.built = True
 
     def __call__(self, *args, **kwargs):
@@ -117,6 +124,12 @@ class RNN(Layer):
         return super().__call__(*args, **kwargs)
 
     def call(self, inputs, mask=None, training=None, initial_state=None):
+        """Runs the cell over [batch, time, ...] (time first with time_major).
+
+        The output of the last step, [batch, units], or with return_sequences of all,
+        [batch, time, units]; with return_state a list of it and the states. Where
+        `mask`, [batch, time], is False, output and states are those of the step before.
+        """
         if isinstance(mask, list):
             mask = mask[0]
         if not self.time_major:
@@ -171,6 +184,8 @@ class RNN(Layer):
         return step, inputs
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the inputs with return_sequences, else None;
+        None for each state."""
         mask = mask[0] if isinstance(mask, list) else mask
         shown = mask if self.return_sequences else None
         if not self.return_state:
@@ -190,6 +205,7 @@ class RNN(Layer):
         }
 
     def get_config(self):
+        """Adds the arguments and the cell's config."""
         return {
             **super().get_config(),
             **self._loop_config(),
@@ -198,6 +214,7 @@ class RNN(Layer):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A layer, without weights, of what get_config() gave."""
         config = dict(config)
         if "cell" in config:
             from headrace.keras.layer import registry
@@ -264,6 +281,7 @@ class _WithCell(RNN):
         )
 
     def get_config(self):
+        """Adds the arguments of the layer and of its cell."""
         config = Layer.get_config(self)
         config.update(self._loop_config())
         config.update(self.cell.cell_config())
