@@ -270,6 +270,11 @@ class MutableHashTable(_Table):
     erase = remove
 
     def lookup(self, keys, dynamic_default_values=None, name=None):
+        """The values of keys, the default where a key is absent.
+
+        `dynamic_default_values` has the default of each key in the place of the
+        table's.
+        """
         if dynamic_default_values is None:
             return super().lookup(keys, name)
         return _raw(
@@ -286,6 +291,7 @@ class MutableHashTable(_Table):
         return self.lookup(keys)
 
     def export(self, name=None):
+        """(keys, values): two tensors, in an order that is the table's own."""
         return tuple(super().export(name))
 
     _checkpoint_attribute = "table"
