@@ -29,9 +29,7 @@ def test_channels_first(batch, sizes):
     n = len(batch)
     first = [*range(n), n + len(sizes), *range(n, n + len(sizes))]
     last = [*range(n), *range(n + 1, n + 1 + len(sizes)), n]
-    got = conv(
-        tf.transpose(x, first), f, data_format="CHANNELS_FIRST", batch_dims=n
-    )
+    got = conv(tf.transpose(x, first), f, data_format="CHANNELS_FIRST", batch_dims=n)
     want = conv(x, f, batch_dims=n)
     np.testing.assert_allclose(tf.transpose(got, last), want, rtol=1e-5, atol=1e-5)
 
@@ -61,7 +59,8 @@ PADDED = {"strides": ONES, "padding": "VALID", "mode": "REFLECT"}
 
 def refused(error, x=X, f=F, **more):
     attrs = {**SAME, **more}
-    return Row("Conv", {"input": x, "filter": f}, attrs=attrs, error=error)
+    inputs = {"input": x, "filter": f}
+    return Row("Conv", inputs, None, attrs, ("float32",), error=error)
 
 
 def pad_refused(error, pads, size=None):
@@ -70,7 +69,8 @@ def pad_refused(error, pads, size=None):
     if size is not None:
         op = "FusedResizeAndPadConv2D"
         inputs["size"] = np.array(size, np.int32)
-    return Row(op, inputs, attrs=PADDED, error=error, fixed=("paddings", "size"))
+    fixed = ("paddings", "size")
+    return Row(op, inputs, None, PADDED, ("float32",), error=error, fixed=fixed)
 
 
 ROWS = [
@@ -83,7 +83,7 @@ ROWS = [
     refused("3 vs 3 times 2", groups=2),
     refused("3 vs 3 times 4611686018427387904", groups=2**62),
     refused("batch_dims must be non-negative", batch_dims=-1),
-    refused("but got -4611686018427387902", batch_dims=2**62 + 1),
+    refused("batch_dims is above all ranks", batch_dims=2**62 + 1),
     refused("in the batch and depth dimensions", strides=[2, 1, 1, 1]),
     refused("larger than 0", strides=[1, 0, 1, 1]),
     refused("larger than 0", dilations=[1, 0, 1, 1]),

@@ -145,7 +145,9 @@ MADE = {
 @pytest.mark.parametrize("name", MADE)
 def test_traced_as_eager(name):
     concrete = tf.function(MADE[name]).get_concrete_function()
-    for static, got, want in zip(concrete.outputs, concrete(), MADE[name](), strict=True):
+    for static, got, want in zip(
+        concrete.outputs, concrete(), MADE[name](), strict=True
+    ):
         assert static.shape == got.shape == want.shape
         assert static.dtype == got.dtype == want.dtype
         for a, b in zip(*(quantized_cases.numbers(tf, [t]) for t in (got, want))):

@@ -69,11 +69,15 @@ REFUSED = {
     "other axes": lambda: requantize(pair(2), pair(3), 0, 1),
     "scale 0": lambda: requantize(pair(), ZERO),
     "shapes": lambda: add((2, 3), (2,)),
-    "one by channel": lambda: add((2, 3), (2, 3), (1, -1, -1), [pair(3), pair(), pair()]),
+    "one by channel": lambda: add(
+        (2, 3), (2, 3), (1, -1, -1), [pair(3), pair(), pair()]
+    ),
     "channels": lambda: add((2, 3), (2, 1), (1, 1, 1), [pair(3), pair(1), pair(3)]),
     "sizes": lambda: dot((2, 3), (2, 3)),
     "rank": lambda: dot((2, 3, 1), (3, 2)),
-    "lhs by channel": lambda: dot((2, 3), (3, 2), (0, -1, -1), [pair(2), pair(), pair()]),
+    "lhs by channel": lambda: dot(
+        (2, 3), (3, 2), (0, -1, -1), [pair(2), pair(), pair()]
+    ),
     "rows": lambda: dot((2, 3), (3, 2), (-1, 0, -1), [pair(), pair(3), pair()]),
     "output alone": lambda: dot((2, 3), (3, 2), (-1, -1, 1), [pair(), pair(), pair(2)]),
     "bounds": lambda: clip((3,), ()),

@@ -34,16 +34,14 @@ void MixRow(const ResizeSizes& s, const AxisTaps& columns, const I* above,
   for (int64_t o = 0; o < s.out_w; ++o) {
     const int64_t left = columns.index(o)[0] * s.channels;
     const int64_t right = columns.index(o)[1] * s.channels;
-    const auto x = static_cast<int64_t>(columns.weight(o)[1] *
-                                        static_cast<float>(kOne));
+    const auto x =
+        static_cast<int64_t>(columns.weight(o)[1] * static_cast<float>(kOne));
     for (int64_t k = 0; k < s.channels; ++k) {
       const int64_t top = Between(above[left + k], above[right + k], x, kOne);
       const int64_t foot = Between(below[left + k], below[right + k], x, kOne);
-      const int64_t v =
-          (top + (foot - top) / kOne * y + kOne / 2) / kOne;
-      *out++ = static_cast<I>(
-          std::clamp<int64_t>(v, std::numeric_limits<I>::lowest(),
-                              std::numeric_limits<I>::max()));
+      const int64_t v = (top + (foot - top) / kOne * y + kOne / 2) / kOne;
+      *out++ = static_cast<I>(std::clamp<int64_t>(
+          v, std::numeric_limits<I>::lowest(), std::numeric_limits<I>::max()));
     }
   }
 }

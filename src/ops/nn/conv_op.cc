@@ -162,12 +162,13 @@ class ForwardConv : public ProductKernel {
       return ConvForward(out.dtype(), g, x.raw(), f.raw(), out.raw());
     }
     HR_ASSIGN_OR_RETURN(
-        Tensor last, ChannelsLast(x.WithShape(OneBatch(x.shape(), batch_dims_))));
+        Tensor last,
+        ChannelsLast(x.WithShape(OneBatch(x.shape(), batch_dims_))));
     HR_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(out.dtype(), out.shape()));
     HR_RETURN_IF_ERROR(
         ConvForward(out.dtype(), g, last.raw(), f.raw(), y.raw()));
-    return ChannelsFirstInto(
-        y, out.WithShape(OneBatch(out.shape(), batch_dims_)));
+    return ChannelsFirstInto(y,
+                             out.WithShape(OneBatch(out.shape(), batch_dims_)));
   }
 
   const bool depthwise_;

@@ -50,9 +50,9 @@ StatusOr<Shape> PaddedImages(ShapeContext& c, const Shape& images) {
     }
   }
   HR_ASSIGN_OR_RETURN(
-      Shape padded, MirrorPaddedShape(images, c.input(at),
-                                      known ? pads.data() : nullptr,
-                                      MirrorOffset(c.op())));
+      Shape padded,
+      MirrorPaddedShape(images, c.input(at), known ? pads.data() : nullptr,
+                        MirrorOffset(c.op())));
   // Neither batch nor channels have borders.
   for (int i : {0, 3}) {
     if (padded.known_rank()) padded.set_dim(i, images[i]);
@@ -73,9 +73,8 @@ Status PadConvShape(ShapeContext& c) {
     HR_ASSIGN_OR_RETURN(images, ResizedShape(c));
   }
   HR_ASSIGN_OR_RETURN(Shape padded, PaddedImages(c, images));
-  HR_ASSIGN_OR_RETURN(
-      ConvGeometry g,
-      PadConvGeometry(a, padded, c.input(FilterInput(c.op()))));
+  HR_ASSIGN_OR_RETURN(ConvGeometry g,
+                      PadConvGeometry(a, padded, c.input(FilterInput(c.op()))));
   HR_ASSIGN_OR_RETURN(Shape out, Shape::Make(OutputShape(a, g).dims(),
                                              /*allow_unknown=*/true));
   c.set_output(0, std::move(out));
@@ -86,8 +85,9 @@ Status PadConvShape(ShapeContext& c) {
 // gives them.
 StatusOr<Tensor> ResizedInput(const KernelContext& c) {
   const Tensor& x = c.input(0);
-  const ResizeSizes s{x.dim(0),          x.dim(1), x.dim(2), x.dim(3),
-                      c.input(1).IntAt(0), c.input(1).IntAt(1)};
+  const ResizeSizes s{
+      x.dim(0),           x.dim(1), x.dim(2), x.dim(3), c.input(1).IntAt(0),
+      c.input(1).IntAt(1)};
   const Shape shape{s.batch, s.out_h, s.out_w, s.channels};
   ResizeFlags flags;
   flags.align_corners = c.op().bool_attr("resize_align_corners");
@@ -118,8 +118,8 @@ class PadConvKernel : public Kernel {
     }
     Shape shape = x.shape();
     for (int i = 0; i < 4; ++i) {
-      shape.set_dim(i, shape[i] + paddings.IntAt(2 * i) +
-                           paddings.IntAt(2 * i + 1));
+      shape.set_dim(
+          i, shape[i] + paddings.IntAt(2 * i) + paddings.IntAt(2 * i + 1));
     }
     HR_ASSIGN_OR_RETURN(Tensor padded, c.Temporary(x.dtype(), shape));
     MirrorPadInto(x, paddings, MirrorOffset(c.op()), padded);

@@ -16,17 +16,20 @@ Status CheckSpatialDims(int64_t spatial) {
 }
 
 StatusOr<WindowAttrs> GeneralAttrs(const ResolvedOp& op) {
-  if (op.int_attr("batch_dims") < 0) {
-    return InvalidArgument("batch_dims must be non-negative, got ",
-                           op.int_attr("batch_dims"));
+  const int64_t batch_dims = op.int_attr("batch_dims");
+  if (batch_dims < 0) {
+    return InvalidArgument("batch_dims must be non-negative, got ", batch_dims);
+  }
+  if (batch_dims > Shape::kMaxRank) {
+    return InvalidArgument("batch_dims is above all ranks: ", batch_dims);
   }
   if (op.int_attr("groups") < 1) {
     return InvalidArgument("groups must be positive, got ",
                            op.int_attr("groups"));
   }
   HR_RETURN_IF_ERROR(CheckSpatialDims(SpatialDims(op)));
-  HR_ASSIGN_OR_RETURN(
-      WindowAttrs a, WindowAttrs::Make(op, static_cast<int>(SpatialDims(op))));
+  HR_ASSIGN_OR_RETURN(WindowAttrs a,
+                      WindowAttrs::Make(op, static_cast<int>(SpatialDims(op))));
   if (a.batch_stride != 1 || a.channel_stride != 1) {
     return InvalidArgument(
         "Current implementation does not support strides in the batch and "
@@ -65,17 +68,16 @@ Status CheckFilter(const ResolvedOp& op, int64_t in_channels,
 
 Status GeneralConvShape(ShapeContext& c) {
   const Shape &x = c.input(0), &filter = c.input(1);
-  const int64_t batch_dims = c.op().int_attr("batch_dims");
-  if (x.known_rank() && batch_dims >= 0) {
-    const int64_t spatial = x.rank() - batch_dims - 1;
+  HR_ASSIGN_OR_RETURN(WindowAttrs a, GeneralAttrs(c.op()));
+  const auto batch = static_cast<int>(c.op().int_attr("batch_dims"));
+  if (x.known_rank()) {
+    const int spatial = x.rank() - batch - 1;
     HR_RETURN_IF_ERROR(CheckSpatialDims(spatial));
-    if (spatial != SpatialDims(c.op())) {
+    if (spatial != a.spatial) {
       return InvalidArgument("Sliding window strides field must specify ",
                              spatial + 2, " dimensions");
     }
   }
-  HR_ASSIGN_OR_RETURN(WindowAttrs a, GeneralAttrs(c.op()));
-  const int batch = static_cast<int>(batch_dims);
   Shape images = Shape::UnknownRank();
   if (x.known_rank()) {
     images = x.Sub(batch, x.rank());
@@ -96,12 +98,9 @@ Status GeneralConvShape(ShapeContext& c) {
 
 StatusOr<std::unique_ptr<Kernel>> BindGeneralConv(const ResolvedOp& op) {
   HR_ASSIGN_OR_RETURN(WindowAttrs a, GeneralAttrs(op));
-  const int64_t batch_dims = op.int_attr("batch_dims");
-  if (batch_dims > Shape::kMaxRank) {
-    return InvalidArgument("batch_dims is above all ranks: ", batch_dims);
-  }
-  return MakeForwardConv(/*depthwise=*/false, static_cast<int>(batch_dims),
-                         std::move(a), op.type_attr("T"));
+  const auto batch_dims = static_cast<int>(op.int_attr("batch_dims"));
+  return MakeForwardConv(/*depthwise=*/false, batch_dims, std::move(a),
+                         op.type_attr("T"));
 }
 
 HR_OP(Conv)
@@ -112,8 +111,7 @@ HR_OP(Conv)
     .Attr("strides: list(int)")
     .Attr("padding: {'SAME', 'VALID', 'EXPLICIT'}")
     .Attr("explicit_paddings: list(int) = []")
-    .Attr(
-        "data_format: {'CHANNELS_FIRST', 'CHANNELS_LAST'} = 'CHANNELS_LAST'")
+    .Attr("data_format: {'CHANNELS_FIRST', 'CHANNELS_LAST'} = 'CHANNELS_LAST'")
     .Attr("dilations: list(int) = []")
     .Attr("batch_dims: int = 1")
     .Attr("groups: int = 1")

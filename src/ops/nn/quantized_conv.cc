@@ -51,9 +51,8 @@ class QuantizedConv : public Kernel {
 
   Status Run(KernelContext& c) override {
     SetProductRange<uint8_t, uint8_t>(c, 2, 4);
-    HR_ASSIGN_OR_RETURN(ConvGeometry g,
-                        GeometryOf(attrs_, c.input(0).shape(),
-                                   c.input(1).shape(), false));
+    HR_ASSIGN_OR_RETURN(ConvGeometry g, GeometryOf(attrs_, c.input(0).shape(),
+                                                   c.input(1).shape(), false));
     HR_ASSIGN_OR_RETURN(Tensor x,
                         AboveZero<uint8_t>(c, 0, ZeroLevel<uint8_t>(c, 2)));
     HR_ASSIGN_OR_RETURN(Tensor filter,

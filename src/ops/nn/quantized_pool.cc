@@ -46,20 +46,20 @@ ComputeFn PickPool(const ResolvedOp& op) {
   return type == DType::kQuint8 ? U : type == DType::kQint8 ? S : nullptr;
 }
 
-#define HR_QUANTIZED_POOL(Name, text)         \
-  HR_OP(Name)                                 \
-      .Input("input: T")                      \
-      .Input("min_input: float")              \
-      .Input("max_input: float")              \
-      .Output("output: T")                    \
-      .Output("min_output: float")            \
-      .Output("max_output: float")            \
-      .Attr("T: quantizedtype")               \
-      .Attr("ksize: list(int)")               \
-      .Attr("strides: list(int)")             \
-      .Attr("padding: {'SAME', 'VALID'}")     \
-      .Doc(text)                              \
-      .Shape(QuantizedPoolShape)              \
+#define HR_QUANTIZED_POOL(Name, text)     \
+  HR_OP(Name)                             \
+      .Input("input: T")                  \
+      .Input("min_input: float")          \
+      .Input("max_input: float")          \
+      .Output("output: T")                \
+      .Output("min_output: float")        \
+      .Output("max_output: float")        \
+      .Attr("T: quantizedtype")           \
+      .Attr("ksize: list(int)")           \
+      .Attr("strides: list(int)")         \
+      .Attr("padding: {'SAME', 'VALID'}") \
+      .Doc(text)                          \
+      .Shape(QuantizedPoolShape)          \
       .Cpu(ComputeFor<PickPool<Name<uint8_t>, Name<int8_t>>>)
 HR_QUANTIZED_POOL(QuantizedAvgPool, "Means over windows, rounded towards 0.");
 HR_QUANTIZED_POOL(QuantizedMaxPool, "Maxima over windows.");

@@ -97,8 +97,8 @@ StatusOr<WindowAttrs> WindowAttrs::Make(const ResolvedOp& op, int spatial) {
   WindowAttrs a;
   a.spatial = spatial;
   if (const auto* format = op.attrs().Get<std::string>("data_format")) {
-    a.channels_first = *format == "NCHW" || *format == "NCDHW" ||
-                       *format == "CHANNELS_FIRST";
+    a.channels_first =
+        *format == "NCHW" || *format == "NCDHW" || *format == "CHANNELS_FIRST";
     if (*format == "NCHW_VECT_C") {
       return InvalidArgument(op.name(),
                              " with data_format NCHW_VECT_C is for GPUs");

@@ -1,5 +1,5 @@
-// QuantizedRelu, QuantizedRelu6, QuantizedReluX: levels cut at those of 0 and of
-// an upper bound.
+// QuantizedRelu, QuantizedRelu6, QuantizedReluX: levels cut at those of 0 and
+// of an upper bound.
 #include <algorithm>
 
 #include "ops/math/quantize/quantized.h"

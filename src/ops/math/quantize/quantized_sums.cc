@@ -13,7 +13,8 @@ namespace {
 // What each level of 8 bits becomes.
 using LevelTable = std::array<int32_t, 256>;
 
-StatusOr<Tensor> LookUp(const KernelContext& c, int i, const LevelTable& table) {
+StatusOr<Tensor> LookUp(const KernelContext& c, int i,
+                        const LevelTable& table) {
   const Tensor& in = c.input(i);
   HR_ASSIGN_OR_RETURN(Tensor out, c.Temporary(DType::kInt32, in.shape()));
   const uint8_t* from = LevelsIn<uint8_t>(c, i);
@@ -144,7 +145,8 @@ ComputeFn PickBytes(const ResolvedOp& op) {
 }
 ComputeFn PickBiasAdd(const ResolvedOp& op) {
   const DType type = op.type_attr("T1");
-  if (op.type_attr("T2") != type || op.type_attr("out_type") != DType::kQint32) {
+  if (op.type_attr("T2") != type ||
+      op.type_attr("out_type") != DType::kQint32) {
     return nullptr;
   }
   return type == DType::kQuint8  ? QuantizedBiasAdd<uint8_t>
@@ -152,22 +154,22 @@ ComputeFn PickBiasAdd(const ResolvedOp& op) {
                                  : nullptr;
 }
 
-#define HR_QUANTIZED_BINARY(Name, text)            \
-  HR_OP(Name)                                      \
-      .Input("x: T1")                              \
-      .Input("y: T2")                              \
-      .Input("min_x: float")                       \
-      .Input("max_x: float")                       \
-      .Input("min_y: float")                       \
-      .Input("max_y: float")                       \
-      .Output("z: Toutput")                        \
-      .Output("min_z: float")                      \
-      .Output("max_z: float")                      \
-      .Attr("T1: quantizedtype")                   \
-      .Attr("T2: quantizedtype")                   \
-      .Attr("Toutput: quantizedtype = DT_QINT32")  \
-      .Doc(text)                                   \
-      .Shape(QuantizedBroadcastShape)              \
+#define HR_QUANTIZED_BINARY(Name, text)           \
+  HR_OP(Name)                                     \
+      .Input("x: T1")                             \
+      .Input("y: T2")                             \
+      .Input("min_x: float")                      \
+      .Input("max_x: float")                      \
+      .Input("min_y: float")                      \
+      .Input("max_y: float")                      \
+      .Output("z: Toutput")                       \
+      .Output("min_z: float")                     \
+      .Output("max_z: float")                     \
+      .Attr("T1: quantizedtype")                  \
+      .Attr("T2: quantizedtype")                  \
+      .Attr("Toutput: quantizedtype = DT_QINT32") \
+      .Doc(text)                                  \
+      .Shape(QuantizedBroadcastShape)             \
       .Cpu(ComputeFor<PickBytes<Name>>)
 HR_QUANTIZED_BINARY(QuantizedAdd, "x + y of quantized tensors, and its range.");
 HR_QUANTIZED_BINARY(QuantizedMul, "x * y of quantized tensors, and its range.");

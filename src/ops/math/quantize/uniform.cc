@@ -34,8 +34,7 @@ Status CheckUniform(ShapeContext& c, const std::string& prefix, const Shape& x,
   }
   const int64_t size =
       x.known_rank() ? x[static_cast<int>(axis)] : Shape::kUnknown;
-  const bool differs =
-      s.rank() == 1 && size >= 0 && s[0] >= 0 && s[0] != size;
+  const bool differs = s.rank() == 1 && size >= 0 && s[0] >= 0 && s[0] != size;
   if (s.rank() == 1 && !differs) return OkStatus();
   return InvalidArgument(
       "If quantization_axis is not -1, scales and zero_points must be a tensor "

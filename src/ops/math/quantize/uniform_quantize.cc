@@ -28,8 +28,8 @@ Status UniformQuantize(KernelContext& c) {
   for (int64_t i = 0; i < n; ++i) {
     const int64_t k = p.ChannelOf(i);
     const float per_scale = 1.0f / p.scale(k);
-    out[i] = bounds.Cut(ToInt32(std::floor(x[i] * per_scale + 0.5f)) +
-                        p.zero(k));
+    out[i] =
+        bounds.Cut(ToInt32(std::floor(x[i] * per_scale + 0.5f)) + p.zero(k));
   }
   return OkStatus();
 }
@@ -43,8 +43,8 @@ Status UniformDequantize(KernelContext& c) {
   const int64_t n = shape.num_elements();
   for (int64_t i = 0; i < n; ++i) {
     const int64_t k = p.ChannelOf(i);
-    out[i] = (static_cast<float>(x[i]) - static_cast<float>(p.zero(k))) *
-             p.scale(k);
+    out[i] =
+        (static_cast<float>(x[i]) - static_cast<float>(p.zero(k))) * p.scale(k);
   }
   return OkStatus();
 }

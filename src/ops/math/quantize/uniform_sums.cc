@@ -52,8 +52,8 @@ StatusOr<Tensor> WithScaleOf(const KernelContext& c, int i,
   std::vector<FixedFactor> factors;
   for (int64_t k = 0; k < from.channels(); ++k) {
     HR_ASSIGN_OR_RETURN(
-        FixedFactor f, FixedFactor::Make(static_cast<double>(from.scale(k)) /
-                                         to.scale_of(k)));
+        FixedFactor f,
+        FixedFactor::Make(static_cast<double>(from.scale(k)) / to.scale_of(k)));
     factors.push_back(f);
   }
   const int32_t* q = LevelsIn<int32_t>(c, i);
@@ -172,16 +172,14 @@ Status UniformDot(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Tensor a, LessZeros(c, 0, lhs));
   HR_ASSIGN_OR_RETURN(Tensor b, LessZeros(c, 1, rhs));
   const int64_t rows = out.dim(0), columns = out.dim(1);
-  HR_RETURN_IF_ERROR(
-      Gemm(DType::kInt32,
-           GemmDims::Dense(rows, columns, a.dim(1), false, false), a.raw(),
-           b.raw(), out.raw()));
+  HR_RETURN_IF_ERROR(Gemm(
+      DType::kInt32, GemmDims::Dense(rows, columns, a.dim(1), false, false),
+      a.raw(), b.raw(), out.raw()));
   int32_t* sums = LevelsOut<int32_t>(c, 0);
   for (int64_t j = 0; j < columns; ++j) {
-    HR_ASSIGN_OR_RETURN(
-        FixedFactor f,
-        FixedFactor::Make(static_cast<double>(lhs.scale(0)) *
-                          rhs.scale_of(j) / to.scale_of(j)));
+    HR_ASSIGN_OR_RETURN(FixedFactor f,
+                        FixedFactor::Make(static_cast<double>(lhs.scale(0)) *
+                                          rhs.scale_of(j) / to.scale_of(j)));
     for (int64_t i = j; i < rows * columns; i += columns) {
       sums[i] = bounds.Cut(int64_t{f(sums[i])} + to.zero_of(j));
     }
