@@ -81,7 +81,38 @@ class UnitNorm(Constraint):
         return {"axis": self.axis}
 
 
-_CLASSES = (MaxNorm, MinMaxNorm, NonNeg, UnitNorm)
+class RadialConstraint(Constraint):
+    """Kernels of equal height and width that are as symmetric as rings."""
+
+    def __call__(self, w):
+        if w.shape.rank != 4:
+            raise ValueError(
+                "The weight tensor must have rank 4. Received weight tensor with shape: "
+                f"{w.shape}"
+            )
+        rows, cols, channels, kernels = w.shape
+        if rows != cols:
+            raise ValueError(
+                f"Kernel of RadialConstraint must be square. Received shape: {w.shape}"
+            )
+        flat = tf.reshape(w, (rows, cols, channels * kernels))
+        rings = [_rings(k, rows) for k in tf.unstack(flat, axis=-1)]
+        return tf.reshape(tf.stack(rings, axis=-1), (rows, cols, channels, kernels))
+
+
+def _rings(kernel, size):
+    """Rings around the middle, each of the value that the diagonal has there; where
+    the size is even, the diagonal's next value is passed over."""
+    half, odd = size // 2, size % 2
+    width = 2 - odd
+    out = tf.fill([width, width], kernel[half - 1, half - 1])
+    for i in range(1, half + odd):
+        at = half + i - odd
+        out = tf.pad(out, [[1, 1], [1, 1]], constant_values=kernel[at, at])
+    return out
+
+
+_CLASSES = (MaxNorm, MinMaxNorm, NonNeg, RadialConstraint, UnitNorm)
 _NAMES = {c.__name__: c for c in _CLASSES}
 _NAMES.update({settings.snake_case(c.__name__): c for c in _CLASSES})
 get, deserialize = serialization.getter(_NAMES, "constraint")

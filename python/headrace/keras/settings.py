@@ -111,7 +111,7 @@ def clear_session():
 
 def snake_case(name):
     """LSTMCell -> lstm_cell."""
-    name = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    name = re.sub("(.)([A-Z][a-z]+)", r"\1_\2", name)
     name = re.sub("([a-z])([A-Z])", r"\1_\2", name).lower()
     return "private" + name if name[0] == "_" else name
 

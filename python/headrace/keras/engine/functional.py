@@ -47,7 +47,7 @@ class Functional(Model):
                 node.detach(name)
         with_weights = 0
         for i, layer in enumerate(self.layers):
-            if layer.weights:
+            if layer.weights or getattr(layer, "_saves_weights", False):
                 node.attach(f"layer_with_weights-{with_weights}", node_of(layer))
                 with_weights += 1
             node.attach(f"layer-{i}", node_of(layer))

@@ -3,7 +3,7 @@
 import headrace as tf
 from headrace.keras import initializer as initializers
 from headrace.keras.engine.base_layer import Layer
-from headrace.keras.layer.core import Dropout
+from headrace.keras.layer.noise import Dropout
 from headrace.keras.layer.parts import Weighted
 
 _LOW = -1e9

@@ -161,6 +161,31 @@ class SimpleRNNCell(_Cell):
         return out, [out]
 
 
+def new_lstm_bias(cell, units):
+    """The bias of a cell with four gates; of the forget gate ones, where asked for."""
+    if not cell.unit_forget_bias:
+        return cell._new_weight("bias", (units * 4,))
+    plain = cell.bias_initializer
+
+    def with_forget(shape, dtype=None, **kwargs):
+        return tf.concat(
+            [
+                plain([units], dtype=dtype),
+                initializers.Ones()([units], dtype=dtype),
+                plain([units * 2], dtype=dtype),
+            ],
+            0,
+        )
+
+    return cell.add_weight(
+        name="bias",
+        shape=(units * 4,),
+        initializer=with_forget,
+        regularizer=cell.bias_regularizer,
+        constraint=cell.bias_constraint,
+    )
+
+
 class LSTMCell(_Cell):
     """Long short-term memory; gates in the order input, forget, cell, output."""
 
@@ -180,28 +205,7 @@ class LSTMCell(_Cell):
         self.unit_forget_bias = unit_forget_bias
 
     def _new_bias(self):
-        if not self.unit_forget_bias:
-            return super()._new_bias()
-        plain = self.bias_initializer
-
-        def with_forget(shape, dtype=None, **kwargs):
-            units = self.units
-            return tf.concat(
-                [
-                    plain([units], dtype=dtype),
-                    initializers.Ones()([units], dtype=dtype),
-                    plain([units * 2], dtype=dtype),
-                ],
-                0,
-            )
-
-        return self.add_weight(
-            name="bias",
-            shape=(self.units * 4,),
-            initializer=with_forget,
-            regularizer=self.bias_regularizer,
-            constraint=self.bias_constraint,
-        )
+        return new_lstm_bias(self, self.units)
 
     def step(self, projected, states, drop):
         h, c = states
@@ -267,6 +271,36 @@ class GRUCell(_Cell):
 
     def cell_config(self):
         return {**super().cell_config(), "reset_after": self.reset_after}
+
+
+class AbstractRNNCell(Layer):
+    """Base of cells: `call(inputs, states)` gives an output and new states."""
+
+    def call(self, inputs, states):
+        raise NotImplementedError
+
+    @property
+    def state_size(self):
+        raise NotImplementedError
+
+    @property
+    def output_size(self):
+        raise NotImplementedError
+
+    def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
+        if inputs is not None:
+            batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
+        if batch_size is None or dtype is None:
+            raise ValueError(
+                "batch_size and dtype cannot be None while constructing initial state. "
+                f"Received: batch_size={batch_size}, dtype={dtype}"
+            )
+
+        def zeros(size):
+            sizes = tf.TensorShape(size).as_list()
+            return tf.zeros(tf.stack([batch_size, *sizes]), dtype)
+
+        return tf.nest.map_structure(zeros, self.state_size)
 
 
 class StackedRNNCells(Layer):

@@ -22,19 +22,6 @@ def output_length(size, kernel, padding, stride, dilation=1):
     return (size - reach + stride) // stride
 
 
-def transposed_length(size, kernel, padding, stride, output_padding=None, dilation=1):
-    """The length that a transposed convolution gives back."""
-    if size is None:
-        return None
-    kernel = kernel + (kernel - 1) * (dilation - 1)
-    if output_padding is None:
-        if padding == "valid":
-            return size * stride + max(kernel - stride, 0)
-        return size * stride
-    pad = kernel // 2 if padding == "same" else 0
-    return (size - 1) * stride + kernel - 2 * pad + output_padding
-
-
 class _ChannelsLast:
     """Runs `function` with channels last, whatever the layer's format is."""
 
@@ -95,10 +82,20 @@ class _Convolution(Weighted, Layer):
         self.strides = tuple_of(strides, self.rank, "strides")
         self.dilation_rate = tuple_of(dilation_rate, self.rank, "dilation_rate")
         self.padding = padding.lower()
+        if self.padding == "causal" and "causal" not in self._paddings:
+            raise ValueError(
+                "Causal padding is only supported for `Conv1D`and `SeparableConv1D`."
+            )
         if self.padding not in self._paddings:
             raise ValueError(
                 "The `padding` argument must be a list/tuple or one of "
                 f"{set(self._paddings)}. Received: {padding}"
+            )
+        if max(self.strides) > 1 and max(self.dilation_rate) > 1:
+            raise ValueError(
+                "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+                f"Received: strides={self.strides} and "
+                f"dilation_rate={self.dilation_rate}"
             )
         self.data_format = settings.data_format(data_format)
         self.activation, self.use_bias = activation_of(activation), use_bias
@@ -211,170 +208,3 @@ class Conv3D(_Convolution):
     """A convolution over volumes."""
 
     rank = 3
-
-
-class Conv2DTranspose(_Convolution):
-    """The transposed convolution: from outputs' sizes to inputs'."""
-
-    def __init__(self, filters, kernel_size, strides=1, padding="valid", **kwargs):
-        output_padding = kwargs.pop("output_padding", None)
-        super().__init__(filters, kernel_size, strides, padding, **kwargs)
-        if output_padding is not None:
-            output_padding = tuple_of(output_padding, 2, "output_padding", True)
-        self.output_padding = output_padding
-
-    def build(self, input_shape):
-        channels = self._channels(input_shape)
-        shape = (*self.kernel_size, self.filters, channels)
-        self.kernel = self._new_weight("kernel", shape)
-        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(ndim=4, axes={self._channel_axis(): channels})
-        self.built = True
-
-    def _out_sizes(self, sizes):
-        pads = self.output_padding or (None, None)
-        return [
-            transposed_length(n, k, self.padding, s, p, d)
-            for n, k, s, p, d in zip(
-                sizes, self.kernel_size, self.strides, pads, self.dilation_rate
-            )
-        ]
-
-    def _convolve(self, inputs):
-        known = self._out_sizes(inputs.shape.as_list()[1:3])
-        if None in known:
-            dynamic = tf.shape(inputs)
-            known = self._out_sizes([dynamic[1], dynamic[2]])
-        shape = tf.stack([tf.shape(inputs)[0], *known, self.filters])
-        return tf.nn.conv2d_transpose(
-            inputs,
-            self.kernel,
-            shape,
-            strides=list(self.strides),
-            padding=self.padding.upper(),
-            dilations=list(self.dilation_rate),
-        )
-
-    def get_config(self):
-        return {**super().get_config(), "output_padding": self.output_padding}
-
-
-class DepthwiseConv2D(_Convolution):
-    """Each channel by its own kernels."""
-
-    def __init__(
-        self,
-        kernel_size,
-        strides=(1, 1),
-        padding="valid",
-        depth_multiplier=1,
-        data_format=None,
-        dilation_rate=(1, 1),
-        activation=None,
-        use_bias=True,
-        depthwise_initializer="glorot_uniform",
-        bias_initializer="zeros",
-        depthwise_regularizer=None,
-        bias_regularizer=None,
-        activity_regularizer=None,
-        depthwise_constraint=None,
-        bias_constraint=None,
-        **kwargs,
-    ):
-        super().__init__(
-            None,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
-            activation=activation,
-            use_bias=use_bias,
-            activity_regularizer=activity_regularizer,
-            **kwargs,
-        )
-        self.depth_multiplier = depth_multiplier
-        self._take_options(
-            depthwise=(
-                depthwise_initializer,
-                depthwise_regularizer,
-                depthwise_constraint,
-            ),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
-
-    def build(self, input_shape):
-        channels = self._channels(input_shape)
-        shape = (*self.kernel_size, channels, self.depth_multiplier)
-        self.depthwise_kernel = self._new_weight(
-            "depthwise", shape, name="depthwise_kernel"
-        )
-        self.filters = channels * self.depth_multiplier
-        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(min_ndim=4, axes={self._channel_axis(): channels})
-        self.built = True
-
-    def _depthwise(self, inputs, strides):
-        return tf.nn.depthwise_conv2d(
-            inputs,
-            self.depthwise_kernel,
-            [1, *strides, 1],
-            self.padding.upper(),
-            dilations=list(self.dilation_rate),
-        )
-
-    def _convolve(self, inputs):
-        return self._depthwise(inputs, self.strides)
-
-    def get_config(self):
-        config = super().get_config()
-        del config["filters"]
-        config["depth_multiplier"] = self.depth_multiplier
-        return config
-
-
-class SeparableConv2D(DepthwiseConv2D):
-    """A depthwise convolution, then one of size 1 that mixes channels."""
-
-    def __init__(self, filters, kernel_size, strides=(1, 1), padding="valid", **kwargs):
-        point = [
-            kwargs.pop("pointwise_initializer", "glorot_uniform"),
-            kwargs.pop("pointwise_regularizer", None),
-            kwargs.pop("pointwise_constraint", None),
-        ]
-        bias = [
-            kwargs.pop("bias_initializer", "zeros"),
-            kwargs.pop("bias_regularizer", None),
-            kwargs.pop("bias_constraint", None),
-        ]
-        depth = [
-            kwargs.pop("depthwise_initializer", "glorot_uniform"),
-            kwargs.pop("depthwise_regularizer", None),
-            kwargs.pop("depthwise_constraint", None),
-        ]
-        super().__init__(kernel_size, strides, padding, **kwargs)
-        self._take_options(depthwise=depth, pointwise=point, bias=bias)
-        self._wanted = filters
-
-    def build(self, input_shape):
-        channels = self._channels(input_shape)
-        mid = channels * self.depth_multiplier
-        self.filters = self._wanted
-        self.depthwise_kernel = self._new_weight(
-            "depthwise",
-            (*self.kernel_size, channels, self.depth_multiplier),
-            name="depthwise_kernel",
-        )
-        self.pointwise_kernel = self._new_weight(
-            "pointwise", (1, 1, mid, self.filters), name="pointwise_kernel"
-        )
-        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(min_ndim=4, axes={self._channel_axis(): channels})
-        self.built = True
-
-    def _convolve(self, inputs):
-        mixed = self._depthwise(inputs, self.strides)
-        return tf.nn.conv2d(mixed, self.pointwise_kernel, [1, 1], "VALID")
-
-    def get_config(self):
-        return {**super().get_config(), "filters": self._wanted}

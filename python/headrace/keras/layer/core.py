@@ -112,76 +112,6 @@ class Activation(Layer):
         return {**super().get_config(), "activation": activation_name(self.activation)}
 
 
-class Dropout(Layer):
-    """Sets a share of the inputs to zero while training."""
-
-    supports_masking = True
-
-    def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
-        super().__init__(**kwargs)
-        if isinstance(rate, (int, float)) and not 0 <= rate <= 1:
-            raise ValueError(
-                f"Invalid value {rate} received for `rate`, expected a value between 0 "
-                "and 1."
-            )
-        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
-
-    def _noise_shape(self, inputs):
-        if self.noise_shape is None:
-            return None
-        sizes = tf.shape(inputs)
-        return tf.stack(
-            [sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)]
-        )
-
-    def call(self, inputs, training=None):
-        if not training or (isinstance(self.rate, (int, float)) and self.rate == 0):
-            return tf.identity(inputs) if training else inputs
-        return tf.nn.dropout(
-            inputs, self.rate, noise_shape=self._noise_shape(inputs), seed=self.seed
-        )
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "rate": self.rate,
-            "noise_shape": self.noise_shape,
-            "seed": self.seed,
-        }
-
-
-class SpatialDropout1D(Dropout):
-    """Drops whole channels of [batch, steps, channels]."""
-
-    def __init__(self, rate, **kwargs):
-        super().__init__(rate, **kwargs)
-        self.input_spec = InputSpec(ndim=3)
-
-    def _noise_shape(self, inputs):
-        sizes = tf.shape(inputs)
-        return tf.stack([sizes[0], 1, sizes[2]])
-
-
-class SpatialDropout2D(Dropout):
-    """Drops whole channels of images."""
-
-    def __init__(self, rate, data_format=None, **kwargs):
-        from headrace.keras import settings
-
-        super().__init__(rate, **kwargs)
-        self.data_format = settings.data_format(data_format)
-        self.input_spec = InputSpec(ndim=4)
-
-    def _noise_shape(self, inputs):
-        sizes = tf.shape(inputs)
-        if self.data_format == "channels_first":
-            return tf.stack([sizes[0], sizes[1], 1, 1])
-        return tf.stack([sizes[0], 1, 1, sizes[3]])
-
-
 class Flatten(Layer):
     """[batch, everything else]."""
 
@@ -337,21 +267,8 @@ class ActivityRegularization(Layer):
         return {**super().get_config(), "l1": self.l1, "l2": self.l2}
 
 
-class GaussianNoise(Layer):
-    """Adds noise while training."""
+class Identity(Layer):
+    """Gives what it takes."""
 
-    supports_masking = True
-
-    def __init__(self, stddev, seed=None, **kwargs):
-        super().__init__(**kwargs)
-        self.stddev, self.seed = stddev, seed
-
-    def call(self, inputs, training=None):
-        if not training:
-            return inputs
-        return inputs + tf.random.normal(
-            tf.shape(inputs), 0.0, self.stddev, inputs.dtype, seed=self.seed
-        )
-
-    def get_config(self):
-        return {**super().get_config(), "stddev": self.stddev, "seed": self.seed}
+    def call(self, inputs):
+        return tf.nest.map_structure(tf.identity, inputs)

@@ -6,79 +6,153 @@ from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.parts import tuple_of
 
+_COUNT = {2: "two", 3: "three"}
 
-def _pairs(value, name):
-    """((top, bottom), (left, right)) of an integer, two integers or two pairs."""
+
+def _pairs(value, count, name):
+    """(before, behind) of `count` axes: of one integer, one each, or one pair each."""
     if isinstance(value, int):
-        return ((value, value), (value, value))
-    if len(value) != 2:
-        raise ValueError(f"`{name}` should have two elements. Received: {value}.")
-    rows, cols = value
-    rows = (rows, rows) if isinstance(rows, int) else tuple(rows)
-    cols = (cols, cols) if isinstance(cols, int) else tuple(cols)
-    return (rows, cols)
+        return ((value, value),) * count
+    if len(value) != count:
+        raise ValueError(
+            f"`{name}` should have {_COUNT[count]} elements. Received: {value}."
+        )
+    pairs = tuple((v, v) if isinstance(v, int) else tuple(v) for v in value)
+    for pair in pairs:
+        if len(pair) != 2 or any(not isinstance(v, int) or v < 0 for v in pair):
+            raise ValueError(
+                f"The `{name}` argument must hold integers >= 0 or pairs of them. "
+                f"Received: {value}"
+            )
+    return pairs
 
 
-class ZeroPadding1D(Layer):
-    """Zeros before and behind the steps: [batch, steps, channels]."""
+class _OfAxes(Layer):
+    """What works on `rank` axes that the data format places."""
 
-    def __init__(self, padding=1, **kwargs):
+    rank = 2
+
+    def __init__(self, data_format=None, **kwargs):
         super().__init__(**kwargs)
-        self.padding = (padding,) * 2 if isinstance(padding, int) else tuple(padding)
-        self.input_spec = InputSpec(ndim=3)
+        self.data_format = settings.data_format(data_format)
+
+    def _first(self):
+        """The first of the axes."""
+        return 2 if self.data_format == "channels_first" else 1
+
+    def _around(self, inner, other):
+        """A list with an entry for each axis of the input."""
+        if self.data_format == "channels_first":
+            return [other, other, *inner]
+        return [other, *inner, other]
+
+    def compute_output_shape(self, input_shape):
+        sizes = tf.TensorShape(input_shape).as_list()
+        first = self._first()
+        for i in range(first, first + self.rank):
+            if sizes[i] is not None:
+                sizes[i] = self._length(sizes[i], i - first)
+        return tf.TensorShape(sizes)
+
+    def get_config(self):
+        config = super().get_config()
+        return config if self.rank == 1 else {**config, "data_format": self.data_format}
+
+
+class _ZeroPadding(_OfAxes):
+    def __init__(self, padding=1, data_format=None, **kwargs):
+        super().__init__(data_format, **kwargs)
+        self.padding = _pairs(padding, self.rank, "padding")
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _length(self, size, axis):
+        return size + sum(self.padding[axis])
 
     def call(self, inputs):
-        return tf.pad(inputs, [[0, 0], list(self.padding), [0, 0]])
+        return tf.pad(inputs, self._around([list(p) for p in self.padding], [0, 0]))
 
     def get_config(self):
         return {**super().get_config(), "padding": self.padding}
 
 
-class ZeroPadding2D(Layer):
-    """Zeros around images: ((top, bottom), (left, right))."""
+class ZeroPadding1D(_ZeroPadding):
+    """Zeros before and behind the steps: [batch, steps, channels]."""
 
-    def __init__(self, padding=(1, 1), data_format=None, **kwargs):
-        super().__init__(**kwargs)
-        self.data_format = settings.data_format(data_format)
-        self.padding = _pairs(padding, "padding")
-        self.input_spec = InputSpec(ndim=4)
+    rank = 1
 
-    def call(self, inputs):
-        inner = [list(p) for p in self.padding]
-        if self.data_format == "channels_first":
-            return tf.pad(inputs, [[0, 0], [0, 0], *inner])
-        return tf.pad(inputs, [[0, 0], *inner, [0, 0]])
+    def __init__(self, padding=1, **kwargs):
+        super().__init__(_one_pair(padding, "padding"), "channels_last", **kwargs)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "padding": self.padding,
-            "data_format": self.data_format,
-        }
+        return {**super().get_config(), "padding": self.padding[0]}
 
 
-class Cropping2D(Layer):
+class ZeroPadding2D(_ZeroPadding):
+    """Zeros around images: ((top, bottom), (left, right))."""
+
+
+class ZeroPadding3D(_ZeroPadding):
+    """Zeros around volumes: a pair for each of the three axes."""
+
+    rank = 3
+
+
+def _one_pair(value, name):
+    return (tuple_of(value, 2, name, allow_zero=True),)
+
+
+class _Cropping(_OfAxes):
+    def __init__(self, cropping=1, data_format=None, **kwargs):
+        super().__init__(data_format, **kwargs)
+        self.cropping = _pairs(cropping, self.rank, "cropping")
+        self.input_spec = InputSpec(ndim=self.rank + 2)
+
+    def _length(self, size, axis):
+        return max(size - sum(self.cropping[axis]), 0)
+
+    def _check(self, shape):
+        first = self._first()
+        for i, pair in enumerate(self.cropping):
+            size = shape[first + i]
+            if size is not None and sum(pair) >= size:
+                raise ValueError(
+                    "Argument `cropping` must be greater than the input shape. Received: "
+                    f"inputs.shape={shape}, and cropping={self.cropping}"
+                )
+
+    def call(self, inputs):
+        if self.rank < 3:
+            self._check(inputs.shape)
+        inner = [slice(a, -b or None) for a, b in self.cropping]
+        return inputs[tuple(self._around(inner, slice(None)))]
+
+    def get_config(self):
+        return {**super().get_config(), "cropping": self.cropping}
+
+
+class Cropping1D(_Cropping):
+    """Takes steps off both ends: [batch, steps, channels]."""
+
+    rank = 1
+
+    def __init__(self, cropping=(1, 1), **kwargs):
+        super().__init__(_one_pair(cropping, "cropping"), "channels_last", **kwargs)
+
+    def get_config(self):
+        return {**super().get_config(), "cropping": self.cropping[0]}
+
+
+class Cropping2D(_Cropping):
     """Takes rows and columns off images: ((top, bottom), (left, right))."""
 
     def __init__(self, cropping=((0, 0), (0, 0)), data_format=None, **kwargs):
-        super().__init__(**kwargs)
-        self.data_format = settings.data_format(data_format)
-        self.cropping = _pairs(cropping, "cropping")
-        self.input_spec = InputSpec(ndim=4)
+        super().__init__(cropping, data_format, **kwargs)
 
-    def call(self, inputs):
-        (top, bottom), (left, right) = self.cropping
-        rows, cols = slice(top, -bottom or None), slice(left, -right or None)
-        if self.data_format == "channels_first":
-            return inputs[:, :, rows, cols]
-        return inputs[:, rows, cols, :]
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "cropping": self.cropping,
-            "data_format": self.data_format,
-        }
+class Cropping3D(_Cropping):
+    """Takes layers off all six sides of volumes."""
+
+    rank = 3
 
 
 class UpSampling1D(Layer):
@@ -96,31 +170,59 @@ class UpSampling1D(Layer):
         return {**super().get_config(), "size": self.size}
 
 
-class UpSampling2D(Layer):
-    """Repeats rows and columns."""
+class _UpSampling(_OfAxes):
+    def __init__(self, size=2, data_format=None, **kwargs):
+        super().__init__(data_format, **kwargs)
+        self.size = tuple_of(size, self.rank, "size")
+        self.input_spec = InputSpec(ndim=self.rank + 2)
 
-    def __init__(
-        self, size=(2, 2), data_format=None, interpolation="nearest", **kwargs
-    ):
-        super().__init__(**kwargs)
-        self.data_format = settings.data_format(data_format)
-        self.size = tuple_of(size, 2, "size")
-        if interpolation != "nearest":
-            raise NotImplementedError(
-                f"UpSampling2D: interpolation={interpolation!r} is not supported"
-            )
-        self.interpolation = interpolation
-        self.input_spec = InputSpec(ndim=4)
+    def _length(self, size, axis):
+        return size * self.size[axis]
 
     def call(self, inputs):
-        first = 2 if self.data_format == "channels_first" else 1
-        out = tf.repeat(inputs, self.size[0], axis=first)
-        return tf.repeat(out, self.size[1], axis=first + 1)
+        for i, count in enumerate(self.size):
+            inputs = tf.repeat(inputs, count, axis=self._first() + i)
+        return inputs
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "size": self.size,
-            "data_format": self.data_format,
-            "interpolation": self.interpolation,
-        }
+        return {**super().get_config(), "size": self.size}
+
+
+_RESIZES = ("bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian")
+
+
+class UpSampling2D(_UpSampling):
+    """Repeats rows and columns, or interpolates between them."""
+
+    def __init__(self, size=2, data_format=None, interpolation="nearest", **kwargs):
+        super().__init__(size, data_format, **kwargs)
+        if interpolation not in ("nearest", *_RESIZES, "mitchellcubic"):
+            raise ValueError(
+                "`interpolation` argument should be one of: 'nearest', "
+                f"{', '.join(map(repr, _RESIZES))}, 'mitchellcubic'. Received: "
+                f"{interpolation!r}"
+            )
+        self.interpolation = interpolation
+
+    def call(self, inputs):
+        if self.interpolation == "nearest":
+            return super().call(inputs)
+        first = self.data_format == "channels_first"
+        images = tf.transpose(inputs, [0, 2, 3, 1]) if first else inputs
+        sizes = self.compute_output_shape(inputs.shape).as_list()
+        rows, cols = sizes[self._first() : self._first() + 2]
+        if rows is None or cols is None:
+            dynamic = tf.shape(images)
+            rows, cols = dynamic[1] * self.size[0], dynamic[2] * self.size[1]
+        out = tf.image.resize(images, [rows, cols], self.interpolation)
+        out = tf.cast(out, inputs.dtype)
+        return tf.transpose(out, [0, 3, 1, 2]) if first else out
+
+    def get_config(self):
+        return {**super().get_config(), "interpolation": self.interpolation}
+
+
+class UpSampling3D(_UpSampling):
+    """Repeats along the three axes of volumes."""
+
+    rank = 3

@@ -11,6 +11,7 @@ class RNN(Layer):
     """Runs a cell over time."""
 
     supports_masking = True
+    _names_cell = True  # whether names of weights have the cell's
 
     def __init__(
         self,
@@ -70,19 +71,22 @@ class RNN(Layer):
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
     def _make_states(self, inputs):
-        batch = inputs.shape[1]
-        if batch is None:
+        if inputs.shape[1] is None:
             raise ValueError(
                 "If a RNN is stateful, it needs to know its batch size. Specify the "
                 "batch size of your input tensors"
             )
-        sizes = tf.nest.flatten(self._state_sizes())
         with tf.init_scope():
             made = [
-                tf.Variable(tf.zeros([batch, n], inputs.dtype), trainable=False)
-                for n in sizes
+                tf.Variable(tf.zeros(shape, inputs.dtype), trainable=False)
+                for shape in self._state_shapes(inputs)
             ]
         object.__setattr__(self, "_states", made)
+
+    def _state_shapes(self, inputs):
+        """Shapes of a stateful layer's states, given its inputs, time first."""
+        sizes = tf.nest.flatten(self._state_sizes())
+        return [[inputs.shape[1], n] for n in sizes]
 
     def reset_states(self, states=None):
         """States of a stateful layer: zeros, or the values given."""
@@ -101,11 +105,13 @@ class RNN(Layer):
         if isinstance(self.cell, Layer) and not self.cell.built:
             from headrace.keras.engine.call_context import context
 
-            context.names.append(self.cell.name)
+            if self._names_cell:
+                context.names.append(self.cell.name)
             try:
                 self.cell._build_now(step)
             finally:
-                context.names.pop()
+                if self._names_cell:
+                    context.names.pop()
         self.built = True
 
     def __call__(self, *args, **kwargs):

@@ -1,0 +1,195 @@
+"""Convolutions of each channel by itself, and what mixes the channels behind them."""
+
+import headrace as tf
+from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.layer.convolution import _Convolution
+
+
+class _OfChannels(_Convolution):
+    """What convolves channels one by one; over time as images of one row."""
+
+    def _new_depthwise(self, channels):
+        self.depthwise_kernel = self._new_weight(
+            "depthwise",
+            (*self.kernel_size, channels, self.depth_multiplier),
+            name="depthwise_kernel",
+        )
+
+    def _finish(self, channels):
+        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
+        self.input_spec = InputSpec(
+            min_ndim=self.rank + 2, axes={self._channel_axis(): channels}
+        )
+        self.built = True
+
+    def _convolve(self, inputs):
+        if self.rank == 2:
+            return self._images(inputs, self.strides, self.dilation_rate)
+        if self.padding == "causal":
+            left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+            inputs = tf.pad(inputs, [[0, 0], [left, 0], [0, 0]])
+        rows = tf.expand_dims(inputs, 1)
+        out = self._images(rows, self.strides * 2, (1, *self.dilation_rate))
+        return tf.squeeze(out, [1])
+
+    def _images(self, inputs, strides, dilations):
+        kernel = self.depthwise_kernel
+        return tf.nn.depthwise_conv2d(
+            inputs,
+            kernel if self.rank == 2 else tf.expand_dims(kernel, 0),
+            [1, *strides, 1],
+            "SAME" if self.padding == "same" else "VALID",
+            dilations=list(dilations),
+        )
+
+
+class DepthwiseConv2D(_OfChannels):
+    """Each channel by its own kernels."""
+
+    def __init__(
+        self,
+        kernel_size,
+        strides=1,
+        padding="valid",
+        depth_multiplier=1,
+        data_format=None,
+        dilation_rate=1,
+        activation=None,
+        use_bias=True,
+        depthwise_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        depthwise_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        depthwise_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(
+            None,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
+        self.depth_multiplier = depth_multiplier
+        self._take_options(
+            depthwise=(
+                depthwise_initializer,
+                depthwise_regularizer,
+                depthwise_constraint,
+            ),
+            bias=(bias_initializer, bias_regularizer, bias_constraint),
+        )
+
+    def build(self, input_shape):
+        channels = self._channels(input_shape)
+        self._new_depthwise(channels)
+        self.filters = channels * self.depth_multiplier
+        self._finish(channels)
+
+    def compute_output_shape(self, input_shape):
+        self.filters = self._channels(input_shape) * self.depth_multiplier
+        return super().compute_output_shape(input_shape)
+
+    def get_config(self):
+        config = super().get_config()
+        del config["filters"]
+        config["depth_multiplier"] = self.depth_multiplier
+        return config
+
+
+class DepthwiseConv1D(DepthwiseConv2D):
+    """Each channel by its own kernels, over time."""
+
+    rank = 1
+
+
+class SeparableConv2D(_OfChannels):
+    """A depthwise convolution, then one of size 1 that mixes channels."""
+
+    def __init__(
+        self,
+        filters,
+        kernel_size,
+        strides=1,
+        padding="valid",
+        data_format=None,
+        dilation_rate=1,
+        depth_multiplier=1,
+        activation=None,
+        use_bias=True,
+        depthwise_initializer="glorot_uniform",
+        pointwise_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        depthwise_regularizer=None,
+        pointwise_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        depthwise_constraint=None,
+        pointwise_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            activity_regularizer=activity_regularizer,
+            **kwargs,
+        )
+        self.depth_multiplier = depth_multiplier
+        self._take_options(
+            kernel=(  # in the configuration alone
+                self.kernel_initializer,
+                self.kernel_regularizer,
+                self.kernel_constraint,
+            ),
+            depthwise=(
+                depthwise_initializer,
+                depthwise_regularizer,
+                depthwise_constraint,
+            ),
+            pointwise=(
+                pointwise_initializer,
+                pointwise_regularizer,
+                pointwise_constraint,
+            ),
+            bias=(bias_initializer, bias_regularizer, bias_constraint),
+        )
+
+    def build(self, input_shape):
+        channels = self._channels(input_shape)
+        self._new_depthwise(channels)
+        mixed = channels * self.depth_multiplier
+        self.pointwise_kernel = self._new_weight(
+            "pointwise",
+            (*(1,) * self.rank, mixed, self.filters),
+            name="pointwise_kernel",
+        )
+        self._finish(channels)
+
+    def _convolve(self, inputs):
+        mixed = super()._convolve(inputs)
+        function = tf.nn.conv1d if self.rank == 1 else tf.nn.conv2d
+        return function(mixed, self.pointwise_kernel, [1] * self.rank, "VALID")
+
+    def get_config(self):
+        return {**super().get_config(), "depth_multiplier": self.depth_multiplier}
+
+
+class SeparableConv1D(SeparableConv2D):
+    """A depthwise convolution over time, then one that mixes channels."""
+
+    rank = 1
+    _paddings = ("valid", "same", "causal")

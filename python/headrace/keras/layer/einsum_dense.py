@@ -1,0 +1,150 @@
+"""EinsumDense: a product that an equation describes, with a bias."""
+
+import re
+
+import headrace as tf
+from headrace.keras.engine.base_layer import Layer
+from headrace.keras.layer.parts import Weighted, activation_name, activation_of
+
+_LETTERS = "[a-zA-Z]+"
+_FORMS = (  # (equation, where the unnamed axes are)
+    (re.compile(f"({_LETTERS}),({_LETTERS})->({_LETTERS})$"), None),
+    (re.compile(rf"\.\.\.({_LETTERS}),({_LETTERS})->\.\.\.({_LETTERS})$"), "left"),
+    (re.compile(rf"({_LETTERS})\.\.\.,({_LETTERS})->({_LETTERS})\.\.\.$"), "right"),
+)
+
+
+class _Equation:
+    """The axes of an equation: of the input, the kernel and the output."""
+
+    def __init__(self, text):
+        squeezed = re.sub(r"\s", "", text)
+        for form, elided in _FORMS:
+            found = form.match(squeezed)
+            if found:
+                self.inputs, self.kernel, self.outputs = found.groups()
+                self.elided = elided
+                return
+        raise ValueError(
+            f"Invalid einsum equation '{text}'. Equations must be in the form "
+            "[X],[Y]->[Z], ...[X],[Y]->...[Z], or [X]...,[Y]->[Z]...."
+        )
+
+    def shapes(self, input_shape, output_shape, bias_axes):
+        """Shapes of the kernel, the bias (None without axes) and the output, which is
+        given without the batch."""
+        known = list(output_shape)
+        unnamed = len(input_shape) - len(self.inputs)
+        if self.elided == "left":
+            of_inputs = dict(zip(self.inputs, input_shape[unnamed:]))
+            known = [*input_shape[:unnamed], *known[-len(self.outputs) :]]
+            if len(known) < unnamed + len(self.outputs):
+                known.insert(0, input_shape[0])
+            of_outputs = dict(zip(self.outputs, known[unnamed:]))
+        else:
+            of_inputs = dict(zip(self.inputs, input_shape))
+            known = [input_shape[0], *known]
+            if self.elided == "right":
+                known += input_shape[len(self.inputs) :]
+            of_outputs = dict(zip(self.outputs, known))
+        self._check(of_inputs, of_outputs)
+        full = [of_inputs.get(c) if n is None else n for c, n in of_outputs.items()]
+        of_outputs = dict(zip(of_outputs, full))
+        kernel = [self._size(c, of_inputs, of_outputs) for c in self.kernel]
+        return kernel, self._bias(bias_axes, of_outputs, unnamed)
+
+    def _check(self, of_inputs, of_outputs):
+        for c in self.inputs:
+            if c in of_outputs and None not in (of_outputs[c], of_inputs[c]):
+                if of_outputs[c] != of_inputs[c]:
+                    raise ValueError(
+                        "Input shape and output shape do not match at shared dimension "
+                        f"'{c}'. Input shape is {of_inputs[c]}, and output shape is "
+                        f"{of_outputs[c]}."
+                    )
+        for c in self.outputs:
+            if c not in of_inputs and c not in self.kernel:
+                raise ValueError(
+                    f"Dimension '{c}' was specified in the output '{self.outputs}' but "
+                    f"has no corresponding dim in the input spec '{self.inputs}' or "
+                    f"weight spec '{self.outputs}'"
+                )
+
+    def _size(self, c, of_inputs, of_outputs):
+        if c in of_inputs:
+            return of_inputs[c]
+        if c in of_outputs:
+            return of_outputs[c]
+        raise ValueError(
+            f"Weight dimension '{c}' did not have a match in either the input spec "
+            f"'{self.inputs}' or the output spec '{self.outputs}'. For this layer, the "
+            "weight must be fully specified."
+        )
+
+    def _bias(self, axes, of_outputs, unnamed):
+        if not axes:
+            return None
+        for c in axes:
+            if c not in of_outputs:
+                raise ValueError(
+                    f"Bias dimension '{c}' was requested, but is not part of the output "
+                    f"spec '{self.outputs}'"
+                )
+        first = min(self.outputs.index(c) for c in axes)
+        shape = [of_outputs[c] if c in axes else 1 for c in self.outputs[first:]]
+        return shape + [1] * (unnamed if self.elided == "right" else 0)
+
+
+class EinsumDense(Weighted, Layer):
+    """activation(einsum(equation, inputs, kernel) + bias)."""
+
+    def __init__(
+        self,
+        equation,
+        output_shape,
+        activation=None,
+        bias_axes=None,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(activity_regularizer=activity_regularizer, **kwargs)
+        self.equation, self.bias_axes = equation, bias_axes
+        one = output_shape is None or isinstance(output_shape, int)
+        self.partial_output_shape = [output_shape] if one else list(output_shape)
+        self.activation = activation_of(activation)
+        self._take_options(
+            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
+            bias=(bias_initializer, bias_regularizer, bias_constraint),
+        )
+
+    def build(self, input_shape):
+        kernel, bias = _Equation(self.equation).shapes(
+            tf.TensorShape(input_shape).as_list(),
+            self.partial_output_shape,
+            self.bias_axes,
+        )
+        self.kernel = self._new_weight("kernel", kernel)
+        self.bias = None if bias is None else self._new_weight("bias", bias)
+        self.built = True
+
+    def call(self, inputs):
+        out = tf.einsum(self.equation, inputs, self.kernel)
+        if self.bias is not None:
+            out += self.bias
+        return out if self.activation is None else self.activation(out)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "output_shape": list(self.partial_output_shape),
+            "equation": self.equation,
+            "activation": activation_name(self.activation),
+            "bias_axes": self.bias_axes,
+            **self._options_config(),
+        }

@@ -1,0 +1,147 @@
+"""Transposed convolutions."""
+
+import headrace as tf
+from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.layer.convolution import _Convolution
+from headrace.keras.layer.parts import tuple_of
+
+
+def transposed_length(size, kernel, padding, stride, output_padding=None, dilation=1):
+    """The length that a transposed convolution gives back."""
+    if size is None:
+        return None
+    kernel = kernel + (kernel - 1) * (dilation - 1)
+    if output_padding is None:
+        if padding == "valid":
+            return size * stride + max(kernel - stride, 0)
+        return size * stride
+    pad = kernel // 2 if padding == "same" else 0
+    return (size - 1) * stride + kernel - 2 * pad + output_padding
+
+
+class _Transposed(_Convolution):
+    """A transposed convolution: from outputs' sizes to inputs'."""
+
+    def __init__(
+        self,
+        filters,
+        kernel_size,
+        strides=1,
+        padding="valid",
+        output_padding=None,
+        data_format=None,
+        dilation_rate=1,
+        activation=None,
+        use_bias=True,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        **kwargs,
+    ):
+        super().__init__(
+            filters,
+            kernel_size,
+            strides,
+            padding,
+            data_format,
+            dilation_rate,
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+            **kwargs,
+        )
+        if output_padding is not None:
+            output_padding = tuple_of(output_padding, self.rank, "output_padding", True)
+            for stride, more in zip(self.strides, output_padding):
+                if more >= stride:
+                    raise ValueError(
+                        "Strides must be greater than output padding. Received "
+                        f"strides={self.strides}, output_padding={output_padding}."
+                    )
+        self.output_padding = output_padding
+
+    def build(self, input_shape):
+        given = tf.TensorShape(input_shape)
+        if given.rank != self.rank + 2:
+            raise ValueError(
+                f"Inputs should have rank {self.rank + 2}. Received "
+                f"input_shape={given}."
+            )
+        channels = self._channels(given)
+        shape = (*self.kernel_size, self.filters, channels)
+        self.kernel = self._new_weight("kernel", shape)
+        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
+        self.input_spec = InputSpec(
+            ndim=self.rank + 2, axes={self._channel_axis(): channels}
+        )
+        self.built = True
+
+    def _out_sizes(self, sizes):
+        pads = self.output_padding or (None,) * self.rank
+        return [
+            transposed_length(n, k, self.padding, s, p, d)
+            for n, k, s, p, d in zip(
+                sizes, self.kernel_size, self.strides, pads, self.dilation_rate
+            )
+        ]
+
+    def _convolve(self, inputs):
+        known = self._out_sizes(inputs.shape.as_list()[1:-1])
+        if None in known:
+            dynamic = tf.shape(inputs)
+            known = self._out_sizes([dynamic[i + 1] for i in range(self.rank)])
+        shape = tf.stack([tf.shape(inputs)[0], *known, self.filters])
+        function = (
+            tf.nn.conv1d_transpose,
+            tf.nn.conv2d_transpose,
+            tf.nn.conv3d_transpose,
+        )[self.rank - 1]
+        return function(
+            inputs,
+            self.kernel,
+            shape,
+            strides=list(self.strides),
+            padding=self.padding.upper(),
+            dilations=list(self.dilation_rate),
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "output_padding": self.output_padding}
+
+
+class Conv1DTranspose(_Transposed):
+    """The transposed convolution over time."""
+
+    rank = 1
+
+
+class Conv2DTranspose(_Transposed):
+    """The transposed convolution over images."""
+
+
+class Conv3DTranspose(_Transposed):
+    """The transposed convolution over volumes."""
+
+    rank = 3
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if self.dilation_rate != (1, 1, 1):
+            raise NotImplementedError(
+                f"Conv3DTranspose: dilation_rate={self.dilation_rate}"
+            )
+
+    def get_config(self):
+        config = super().get_config()
+        del config["dilation_rate"]
+        return config
