@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -63,29 +64,65 @@ constexpr size_t kThreadBytes = 2 << 20;
 constexpr int kBatch = 32;             // blocks moved to or from a thread
 constexpr size_t kMapped = 128 << 10;  // from here on blocks are mappings
 constexpr size_t kHugePage = 2 << 20;
+constexpr size_t kCut = 8 << 20, kRegion = 64 << 20;
 constexpr int64_t kAlwaysHeld = int64_t{256} << 20;
 constexpr auto kWindow = std::chrono::seconds(4);
 
 // Reserves what it maps: the system then refuses at once what it can never
 // give, instead of ending the process when the memory is written to.
+void* Map(size_t bytes) {
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return p == MAP_FAILED ? nullptr : p;
+}
+
+// `bytes` that begin at a huge page; nullptr where the system has no more.
+char* MapHuge(size_t bytes) {
+  // Cut out of a longer mapping.
+  char* start = static_cast<char*>(Map(bytes + kHugePage));
+  if (start == nullptr) return nullptr;
+  const size_t before = -reinterpret_cast<uintptr_t>(start) % kHugePage;
+  if (before > 0) munmap(start, before);
+  munmap(start + before + bytes, kHugePage - before);
+  madvise(start + before, bytes, MADV_HUGEPAGE);
+  return start + before;
+}
+
+// Where blocks of less than kCut bytes that are mappings come from: one after
+// the other out of regions, so that they lie in huge pages, too. Each is given
+// back by itself.
+struct Region {
+  std::mutex mutex;
+  char* at = nullptr;
+  size_t left = 0;
+
+  void* Cut(size_t bytes) {
+    static const size_t page = sysconf(_SC_PAGESIZE);
+    bytes = (bytes + page - 1) / page * page;
+    std::lock_guard lock(mutex);
+    if (left < bytes) {
+      char* const fresh = MapHuge(kRegion);
+      if (fresh == nullptr) return Map(bytes);
+      if (left > 0) munmap(at, left);
+      at = fresh;
+      left = kRegion;
+    }
+    at += bytes;
+    left -= bytes;
+    return at - bytes;
+  }
+};
+Region& TheRegion() {
+  static Region* const region = new Region;
+  return *region;
+}
+
 void* SystemAllocate(size_t bytes) {
   if (bytes < kMapped || !kCached) {
     void* p = nullptr;
     return posix_memalign(&p, Allocator::kAlignment, bytes) == 0 ? p : nullptr;
   }
-  const bool huge = bytes >= kHugePage;
-  const size_t mapped = huge ? bytes + kHugePage : bytes;
-  void* p = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED) return nullptr;
-  if (!huge) return p;
-  // Cut the mapping to start at a huge page.
-  char* start = static_cast<char*>(p);
-  const size_t before = -reinterpret_cast<uintptr_t>(p) % kHugePage;
-  if (before > 0) munmap(start, before);
-  munmap(start + before + bytes, kHugePage - before);
-  madvise(start + before, bytes, MADV_HUGEPAGE);
-  return start + before;
+  return bytes < kCut ? TheRegion().Cut(bytes) : MapHuge(bytes);
 }
 
 void SystemFree(void* p, size_t bytes) {
@@ -197,8 +234,15 @@ class CachingAllocator final : public Allocator {
     }
   }
 
-  void Lock() { mutex_.lock(); }
-  void Unlock() { mutex_.unlock(); }
+  // Around a fork.
+  void Lock() {
+    mutex_.lock();
+    TheRegion().mutex.lock();
+  }
+  void Unlock() {
+    TheRegion().mutex.unlock();
+    mutex_.unlock();
+  }
 
  private:
   // Counts `size` as in use; false if that passes the limit.

@@ -41,7 +41,7 @@ class Allocator {
 // The process's allocator of main memory; never destroyed. It keeps freed
 // blocks by size class: small ones in a cache of each thread, the others in
 // one list. What it holds follows the use of the last seconds down again, and
-// large blocks ask for huge pages.
+// blocks from 128 KiB on lie in huge pages where the system has them.
 Allocator* CpuAllocator();
 
 // CpuAllocator()->Allocate and Deallocate.

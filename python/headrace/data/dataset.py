@@ -478,6 +478,9 @@ class DatasetSpec(VariantHolderSpec):
 
     @property
     def shape(self):
+        """The shape of the tensor that stands for the dataset: a scalar unless
+        `dataset_shape` says else.
+        """
         return self._dataset_shape
 
     def _serialize(self):

@@ -237,10 +237,15 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def synchronization(self):
+        """The VariableSynchronization it was made with; kept, but one device has no
+        copies.
+        """
         return self._synchronization
 
     @property
     def aggregation(self):
+        """The VariableAggregation it was made with; kept,
+        but one device has no copies."""
         return self._aggregation
 
     @property
@@ -255,6 +260,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def create(self):
+        """The operation that makes the variable: only graphs have one,
+        so RuntimeError."""
         raise RuntimeError(_NOT_EAGER)
 
     @property
@@ -283,6 +290,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def ndim(self):
+        """The number of dimensions, None where the declared shape has no known rank."""
         return self.shape.rank
 
     def is_initialized(self, name=None):
@@ -298,6 +306,9 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return _headrace.raw_op("Identity")(input=self._read())
 
     def read_value_no_copy(self):
+        """The value now, as value() gives it: a tensor that may share the variable's
+        memory.
+        """
         return self._read()
 
     def initialized_value(self):
@@ -470,6 +481,10 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         )
 
     def set_shape(self, shape):
+        """Checks that the declared shape fits `shape`; ValueError where it does not.
+
+        The declared shape stays as it is.
+        """
         self.shape.merge_with(shape)
 
     def load(self, value, session=None):

@@ -27,10 +27,13 @@ class TableInitializerBase:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
-    key_dtype = property(lambda self: self._key_dtype)
-    value_dtype = property(lambda self: self._value_dtype)
+    key_dtype = property(lambda self: self._key_dtype, doc="The dtype of the keys.")
+    value_dtype = property(
+        lambda self: self._value_dtype, doc="The dtype of the values."
+    )
 
     def initialize(self, table):
+        """Fills the table; returns the operation in a graph. Subclasses define it."""
         raise NotImplementedError
 
 
@@ -45,6 +48,9 @@ class KeyValueTensorInitializer(TableInitializerBase):
         super().__init__(self._keys.dtype, self._values.dtype)
 
     def initialize(self, table):
+        """Puts the keys and values into the table; TypeError where its dtypes are
+        others.
+        """
         _check_types(table, self._keys.dtype, self._values.dtype)
         return _raw(
             "LookupTableImportV2",
@@ -90,6 +96,11 @@ class TextFileInitializer(TableInitializerBase):
         }
 
     def initialize(self, table):
+        """Reads the file into the table; TypeError where the table has other dtypes.
+
+        A file that is not there, or a line that does not parse, fails as the operation
+        does.
+        """
         _check_types(table, self._key_dtype, self._value_dtype)
         return _raw(
             "InitializeTableFromTextFileV2",
@@ -116,10 +127,17 @@ class _Table(Trackable):
         _unique[0] += 1
         self._name = name
 
-    key_dtype = property(lambda self: self._key_dtype)
-    value_dtype = property(lambda self: self._value_dtype)
-    name = property(lambda self: self._name)
-    default_value = property(lambda self: self._default_value)
+    key_dtype = property(lambda self: self._key_dtype, doc="The dtype of the keys.")
+    value_dtype = property(
+        lambda self: self._value_dtype, doc="The dtype of the values."
+    )
+    name = property(
+        lambda self: self._name, doc="The name given to the constructor, or None."
+    )
+    default_value = property(
+        lambda self: self._default_value,
+        doc="The value of keys that are absent: a tensor.",
+    )
 
     def _make(self, op, named, **attrs):
         """The handle: in a graph by name, so that every run finds the same table."""
@@ -179,9 +197,16 @@ class StaticHashTable(_Table):
         self.resource_handle = self._make("AnonymousHashTable", "HashTableV2")
         self._init_op = self._initializer.initialize(self)
 
-    initializer = property(lambda self: self._init_op)
+    initializer = property(
+        lambda self: self._init_op,
+        doc=(
+            "The operation that fills the table: to run in a graph; eagerly it has "
+            "been run."
+        ),
+    )
 
     def export(self, name=None):
+        """(keys, values): two tensors, in an order that is the table's own."""
         return tuple(super().export(name))
 
 

@@ -196,6 +196,7 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self):
+        """What the operations gave at the end; None before it."""
         return self._final_ops_values
 
     def end(self, session):

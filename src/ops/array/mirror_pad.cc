@@ -25,9 +25,10 @@ Status CheckWidth(int64_t before, int64_t after, int64_t inside, int64_t offset,
 Status MirrorPadRule(ShapeContext& c) {
   absl::InlinedVector<int64_t, 8> pads;
   const bool known = c.IntValues(1, &pads);
-  HR_ASSIGN_OR_RETURN(Shape out, MirrorPaddedShape(c.input(0), c.input(1),
-                                                   known ? &pads[0] : nullptr,
-                                                   MirrorOffset(c.op())));
+  HR_ASSIGN_OR_RETURN(
+      Shape out,
+      MirrorPaddedShape(c.input(0), c.input(1), known ? pads.data() : nullptr,
+                        MirrorOffset(c.op())));
   c.set_output(0, std::move(out));
   return OkStatus();
 }

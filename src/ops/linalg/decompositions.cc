@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "ops/array/transpose_loops.h"
 #include "ops/math/products/gemm.h"
 #include "ops/math/products/gemm_loops.h"
 #include "tensor/tensor.h"
@@ -78,27 +79,70 @@ Status SubtractTurned(Part<T> c, Part<const T> a, Part<const T> b, int64_t m,
   return SubtractProduct<T>(c, a.data, b.data, d);
 }
 
+// What the rows before row j of a panel that is being factored say of its
+// elements from j on, taken from them. Rows that are factored one by one come
+// after a product for all of them.
+template <typename T>
+class RowsBefore {
+ public:
+  // How far behind its end a panel is read.
+  static int64_t Slack() { return LoopsForGemm<T>().width; }
+
+  void Subtract(Part<T> panel, int64_t j, int64_t size, int64_t ld) {
+    const int64_t first = j / loops_.max_rows * loops_.max_rows;
+    if (j == first) {
+      SubtractTiles(panel, j, std::min(j + loops_.max_rows, size), ld);
+      return;
+    }
+    sums_.resize(ld);
+    const int64_t m = ld - j;
+    loops_.row_times_matrix(&panel(first, j), panel.row, &panel(first, j),
+                            panel.row, j - first, sums_.data(), m);
+    T* row = &panel(j, j);
+    for (int64_t i = 0; i < m; ++i) row[i] -= sums_[i];
+  }
+
+ private:
+  // The same for rows from `begin` to `end`.
+  void SubtractTiles(Part<T> panel, int64_t begin, int64_t end, int64_t ld) {
+    const int rows = static_cast<int>(end - begin), width = loops_.width;
+    sums_.resize(std::max<size_t>(sums_.size(), rows * width));
+    for (int64_t j = begin; begin > 0 && j < ld; j += width) {
+      const int columns = static_cast<int>(std::min<int64_t>(width, ld - j));
+      loops_.tile(&panel(0, begin), 1, panel.row, &panel(0, j), panel.row,
+                  sums_.data(), width, rows, columns, begin, false);
+      for (int i = 0; i < rows; ++i) {
+        T* to = &panel(begin + i, j);
+        const T* from = sums_.data() + i * width;
+        for (int c = 0; c < columns; ++c) to[c] -= from[c];
+      }
+    }
+  }
+
+  const GemmLoops<T>& loops_ = LoopsForGemm<T>();
+  std::vector<T> sums_;
+};
+template <typename R>
+class RowsBefore<std::complex<R>> {
+ public:
+  static int64_t Slack() { return 0; }
+
+  void Subtract(Part<std::complex<R>> panel, int64_t j, int64_t, int64_t ld) {
+    for (int64_t p = 0; p < j; ++p) {
+      const std::complex<R> v = std::conj(panel(p, j));
+      for (int64_t i = j; i < ld; ++i) panel(j, i) -= panel(p, i) * v;
+    }
+  }
+};
+
 // Factors the first `size` columns of a hermitian matrix, each a row of
 // `panel` of which elements from the diagonal on count.
 template <typename T>
 Status FactorColumns(Part<T> panel, int64_t size, int64_t ld,
-                     std::vector<T>* room) {
-  room->resize(ld);
+                     RowsBefore<T>* before) {
   for (int64_t j = 0; j < size; ++j) {
+    before->Subtract(panel, j, size, ld);
     T* row = &panel(j, 0);
-    const int64_t m = ld - j;
-    if constexpr (std::is_same_v<T, Real<T>>) {
-      if (j > 0) {
-        LoopsForGemm<T>().row_times_matrix(panel.data + j, ld, panel.data + j,
-                                           ld, j, room->data(), m);
-        for (int64_t i = 0; i < m; ++i) row[j + i] -= (*room)[i];
-      }
-    } else {
-      for (int64_t p = 0; p < j; ++p) {
-        const T v = Conj(panel(p, j));
-        for (int64_t i = j; i < ld; ++i) row[i] -= panel(p, i) * v;
-      }
-    }
     const Real<T> d = std::real(row[j]);
     if (!(d > 0)) {
       return InvalidArgument(
@@ -256,20 +300,17 @@ Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
     std::copy_n(a + i * n, i + 1, l + i * n);
     std::fill(l + i * n + i + 1, l + (i + 1) * n, T(0));
   }
-  std::vector<T> columns(kPanel * n), conjugated, room;
+  std::vector<T> columns(kPanel * n + RowsBefore<T>::Slack()), conjugated;
+  RowsBefore<T> before;
+  const TransposeLoop transpose =
+      HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(T)));
   for (int64_t k = 0; k < n; k += kPanel) {
     const int64_t size = std::min(kPanel, n - k), ld = n - k;
     // The panel turned over: a column of L lies in memory.
     const Part<T> panel{columns.data(), ld};
-    for (int64_t i = 0; i < ld; ++i) {
-      for (int64_t p = 0; p < size; ++p) panel(p, i) = out(k + i, k + p);
-    }
-    HR_RETURN_IF_ERROR(FactorColumns(panel, size, ld, &room));
-    for (int64_t i = 0; i < ld; ++i) {
-      for (int64_t p = 0; p < std::min(size, i + 1); ++p) {
-        out(k + i, k + p) = panel(p, i);
-      }
-    }
+    transpose(&out(k, k), n, panel.data, ld, ld, size);
+    HR_RETURN_IF_ERROR(FactorColumns(panel, size, ld, &before));
+    transpose(panel.data, ld, &out(k, k), n, size, ld);
     // The rest, row block by row block, as only its lower triangle is there.
     Part<const T> right{panel.data, ld};
     if constexpr (!std::is_same_v<T, Real<T>>) {

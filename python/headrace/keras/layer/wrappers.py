@@ -20,11 +20,13 @@ class Wrapper(Layer):
         self.layer = layer
 
     def get_config(self):
+        """Adds the inner layer's config."""
         inner = serialization.serialize(self.layer)
         return {**super().get_config(), "layer": inner}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A wrapper with a new inner layer, of what get_config() gave."""
         from headrace.keras.layer import registry
 
         config = dict(config)
@@ -45,6 +47,10 @@ class TimeDistributed(Wrapper):
         self.built = True
 
     def call(self, inputs, training=None, mask=None):
+        """The inner layer's outputs for each step: [batch, time, ...].
+
+        The mask is not given to the inner layer.
+        """
         sizes, dynamic = inputs.shape.as_list(), tf.shape(inputs)
         flat = tf.reshape(inputs, tf.concat([[-1], dynamic[2:]], 0))
         flat = shaped(flat, [None, *sizes[2:]])
@@ -54,6 +60,7 @@ class TimeDistributed(Wrapper):
         return shaped(result, [*sizes[:2], *out.shape.as_list()[1:]])
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the inputs."""
         return mask
 
 
@@ -125,6 +132,11 @@ class Bidirectional(Layer):
         return super().__call__(*args, **kwargs)
 
     def call(self, inputs, training=None, mask=None, initial_state=None):
+        """Both directions' outputs, merged as merge_mode says; then the states, if
+        wanted.
+
+        `initial_state` is a list: the states forwards, then those backwards.
+        """
         given = {"mask": mask, "training": training}
         ahead, back = dict(given), dict(given)
         if initial_state is not None:
@@ -158,6 +170,9 @@ class Bidirectional(Layer):
         return [first, second]
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the inputs with return_sequences; None without, or with
+        return_state.
+        """
         mask = mask[0] if isinstance(mask, list) else mask
         shown = mask if self.return_sequences else None
         if self.merge_mode is None:
@@ -167,6 +182,8 @@ class Bidirectional(Layer):
         return None
 
     def get_config(self):
+        """Adds merge_mode, the layer's config and, if it was given,
+        backward_layer's."""
         config = {**super().get_config(), "merge_mode": self.merge_mode}
         config["layer"] = serialization.serialize(self.layer)
         if self._own_backward:
@@ -175,6 +192,7 @@ class Bidirectional(Layer):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A layer, without weights, of what get_config() gave."""
         from headrace.keras.layer import registry
 
         config = dict(config)
