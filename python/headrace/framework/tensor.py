@@ -186,6 +186,12 @@ def _attach(cls, members):
 _attach(
     Tensor,
     {
+        "__doc__": """An array of one dtype that does not change.
+
+    Eager tensors hold their value, see numpy(); those of a graph stand for one that a
+    run gives. Operators work element by element and broadcast as NumPy's do; a Python
+    number takes the tensor's dtype, tensors of different dtypes raise an error.
+    """,
         "__array_priority__": 100,
         "ndim": property(lambda self: self._rank(), doc="The number of dimensions."),
         "get_shape": _get_shape,
@@ -198,6 +204,7 @@ _attach(
 _attach(
     EagerTensor,
     {
+        "__doc__": "A tensor with its value, in the memory of the CPU.",
         "__repr__": _repr,
         "__str__": _str,
         "__format__": _format,
@@ -275,6 +282,10 @@ def _symbolic_array(self, dtype=None, copy=None):
 _attach(
     SymbolicTensor,
     {
+        "__doc__": """An output of a graph's operation, without a value before a run.
+
+    It is no bool, cannot be iterated over and is no NumPy array.
+    """,
         "__repr__": _symbolic_repr,
         "__str__": _symbolic_str,
         "__bool__": _symbolic_bool,

@@ -185,6 +185,9 @@ class TensorSpec(TypeSpec):
         )
 
     def is_subtype_of(self, other):
+        """True where all tensors of this spec fit the other: dtype, shape and, if set,
+        name.
+        """
         return (
             isinstance(other, TensorSpec)
             and self._dtype == other._dtype

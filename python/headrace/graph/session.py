@@ -325,9 +325,7 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target, containers=None, config=None):
-        """Not supported: raises NotImplementedError. A session's end frees its
-        containers.
-        """
+        """Not supported: raises NotImplementedError."""
         raise NotImplementedError("Session.reset is not supported")
 
 
@@ -344,6 +342,7 @@ class InteractiveSession(BaseSession):
             self._graph_context.__enter__()
 
     def close(self):
+        """Ends the session and takes back that it was the default one."""
         super().close()
         if self._graph_context is not None:
             self._graph_context.__exit__(None, None, None)

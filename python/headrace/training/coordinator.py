@@ -158,6 +158,7 @@ class LooperThread(threading.Thread):
         return looper
 
     def run(self):
+        """What the thread does: calls run_loop() until the coordinator asks to stop."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._timer_interval_secs is None:

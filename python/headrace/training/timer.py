@@ -35,6 +35,7 @@ class SecondOrStepTimer(_HookTimer):
             raise ValueError("Can not provide both every_secs and every_steps.")
 
     def reset(self):
+        """Forgets the step and the time of the last trigger."""
         self._last_triggered_step = None
         self._last_triggered_time = None
 

@@ -135,6 +135,11 @@ class Sequential(Functional):
     # --- building ---
 
     def build(self, input_shape=None):
+        """Makes the graph and all weights for a shape with the batch, such as (None,
+        28).
+
+        Does nothing where the graph is there; else ValueError without a shape.
+        """
         if self._network is None:
             if input_shape is None:
                 raise ValueError("You must provide an `input_shape` argument.")

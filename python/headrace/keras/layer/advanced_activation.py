@@ -143,6 +143,7 @@ class PReLU(Layer):
         self.shared_axes = None if shared_axes is None else tuple(shared_axes)
 
     def build(self, input_shape):
+        """Makes alpha, of the inputs' shape without the batch, 1 along shared_axes."""
         sizes = tf.TensorShape(input_shape).as_list()
         shape = sizes[1:]
         for axis in self.shared_axes or ():

@@ -286,6 +286,9 @@ class Attention(_PlainAttention):
         self.use_scale, self.score_mode = use_scale, score_mode
 
     def build(self, input_shape):
+        """Makes the scalars scale, with use_scale, and concat_score_weight, for
+        "concat".
+        """
         self.scale = self.concat_score_weight = None
         if self.use_scale:
             self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
@@ -321,6 +324,7 @@ class AdditiveAttention(_PlainAttention):
         self.use_scale = use_scale
 
     def build(self, input_shape):
+        """Makes scale, [features], with use_scale."""
         size = tf.TensorShape(input_shape[0])[-1]
         self.scale = None
         if self.use_scale:

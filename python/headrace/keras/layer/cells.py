@@ -76,6 +76,10 @@ class _Cell(Weighted, Layer):
         return self.units
 
     def build(self, input_shape):
+        """Makes kernel [features, n], recurrent_kernel [units, n] and bias [n].
+
+        n is units for each gate; the bias of a GRU with reset_after is [2, n].
+        """
         size = tf.TensorShape(input_shape)[-1]
         wide = self.units * self.gates
         self.kernel = self._new_weight("kernel", (size, wide))
@@ -296,17 +300,26 @@ class AbstractRNNCell(Layer):
     """Base of cells: `call(inputs, states)` gives an output and new states."""
 
     def call(self, inputs, states):
+        """(output, new states) of one step's inputs. Subclasses define it."""
         raise NotImplementedError
 
     @property
     def state_size(self):
+        """The size, or shape, of a state, or a structure of them.
+        Subclasses define it."""
         raise NotImplementedError
 
     @property
     def output_size(self):
+        """The size of the output. Subclasses define it."""
         raise NotImplementedError
 
     def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
+        """Zeros, [batch, *size] for each state, in the structure of state_size.
+
+        Batch and dtype are those of `inputs`, else the other arguments; ValueError
+        where one is missing.
+        """
         if inputs is not None:
             batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
         if batch_size is None or dtype is None:

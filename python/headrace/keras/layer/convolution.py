@@ -121,6 +121,10 @@ class _Convolution(Weighted, Layer):
         return channels
 
     def build(self, input_shape):
+        """Makes the kernel, [*kernel_size, channels / groups, filters], and the bias.
+
+        ValueError where the channels are unknown or no multiple of the groups.
+        """
         channels = self._channels(input_shape)
         if channels % self.groups:
             raise ValueError(

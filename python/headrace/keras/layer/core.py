@@ -52,6 +52,10 @@ class Dense(Weighted, Layer):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape):
+        """Makes the kernel, [last size of the inputs, units], and the bias, [units].
+
+        ValueError where the last size is unknown, TypeError for a dtype of integers.
+        """
         if not (self._dtype.is_floating or self._dtype.is_complex):
             raise TypeError(
                 "A Dense layer can only be built with a floating-point dtype. Received: "
@@ -300,4 +304,5 @@ class Identity(Layer):
     """Gives what it takes."""
 
     def call(self, inputs):
+        """The inputs, of any structure."""
         return tf.nest.map_structure(tf.identity, inputs)

@@ -41,6 +41,7 @@ class Embedding(Weighted, Layer):
         )
 
     def build(self, input_shape=None):
+        """Makes the table, [input_dim, output_dim]."""
         self.embeddings = self._new_weight(
             "embeddings", (self.input_dim, self.output_dim)
         )

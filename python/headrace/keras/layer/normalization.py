@@ -52,6 +52,10 @@ class BatchNormalization(Weighted, Layer):
         return [a % rank for a in given]
 
     def build(self, input_shape):
+        """Makes gamma, beta, moving_mean and moving_variance, of the sizes of `axis`.
+
+        ValueError where one of these is unknown.
+        """
         shape = tf.TensorShape(input_shape)
         axes = self._axes(shape.rank)
         sizes = {a: shape[a] for a in axes}
@@ -205,6 +209,7 @@ class LayerNormalization(Weighted, Layer):
         return axes
 
     def build(self, input_shape):
+        """Makes gamma and beta, of the sizes of `axis`."""
         shape = tf.TensorShape(input_shape)
         param = [shape[a] for a in self._axes(shape.rank)]
         self.gamma = self._new_weight("gamma", param) if self.scale else None
@@ -258,6 +263,11 @@ class GroupNormalization(LayerNormalization):
         self.groups = groups
 
     def build(self, input_shape):
+        """Makes gamma and beta, a number each channel; a `groups` of -1 is one each
+        channel.
+
+        ValueError where the channels are no multiple of the groups.
+        """
         shape = tf.TensorShape(input_shape)
         size = shape[self.axis]
         if self.groups == -1:

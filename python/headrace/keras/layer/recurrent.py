@@ -99,6 +99,7 @@ class RNN(Layer):
     # --- computing ---
 
     def build(self, input_shape):
+        """Builds the cell for a step of the inputs, [batch, features]."""
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = tf.TensorShape(shape).as_list()
         batch = sizes[1] if self.time_major else sizes[0]

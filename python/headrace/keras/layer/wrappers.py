@@ -40,6 +40,7 @@ class TimeDistributed(Wrapper):
     supports_masking = True
 
     def build(self, input_shape):
+        """Builds the inner layer for one step: the inputs' shape without the time."""
         sizes = tf.TensorShape(input_shape).as_list()
         if not self.layer.built:
             self.layer.build(tf.TensorShape([sizes[0], *sizes[2:]]))
@@ -111,6 +112,7 @@ class Bidirectional(Layer):
         return type(layer).from_config(config)
 
     def build(self, input_shape):
+        """Builds the layers of both directions."""
         from headrace.keras.engine.call_context import context
 
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape

@@ -72,6 +72,9 @@ class Metric(Layer):
         initializer=None,
         dtype=None,
     ):
+        """A new variable of the state: not trained, zeros unless `initializer` says
+        else.
+        """
         variable = super().add_weight(
             name=name,
             shape=shape,
