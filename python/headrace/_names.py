@@ -94,12 +94,22 @@ def _namespace(full, rows):
     return sys.modules[full]
 
 
+def _rows_at(public):
+    """The rows of a public namespace."""
+    rows = sys.modules["headrace"]._root
+    for space in public.split("."):
+        rows = rows[space]
+    return rows
+
+
 def open_namespaces(prefix, rows):
     """Makes `from headrace.keras.layers import Dense` work."""
     for name, row in rows.items():
         full = f"{prefix}.{name}"
         if row == "=":
             sys.modules[full] = sys.modules["headrace"]
+        elif isinstance(row, str) and row[0] == "=":
+            _namespace(full, _rows_at(row[1:]))
         elif isinstance(row, dict):
             _namespace(full, row)
             open_namespaces(full, row)
@@ -134,7 +144,7 @@ def wrap_functions(wrap):
 def _wrap_found(holder, rows, prefix):
     for name, row in rows.items():
         found = holder.__dict__.get(name)
-        if found is None or name in ("", "@") or row == "=":
+        if found is None or name in ("", "@") or row[:1] == "=":
             continue
         if isinstance(row, dict):
             _wrap_found(found, row, f"{prefix}{name}.")
@@ -184,6 +194,8 @@ def resolve(holder, rows, name):
         raise AttributeError(f"module '{holder.__name__}' has no attribute '{name}'")
     if target == "=":
         value = sys.modules["headrace"]
+    elif isinstance(target, str) and target[0] == "=":
+        value = _namespace(f"{holder.__name__}.{name}", _rows_at(target[1:]))
     elif isinstance(target, dict):
         value = _namespace(f"{holder.__name__}.{name}", target)
     else:

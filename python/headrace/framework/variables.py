@@ -407,29 +407,11 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     def batch_scatter_update(self, sparse_delta, use_locking=False, name=None):
         """Puts slices in the place of rows, in each part of a batch its own."""
-        from headrace.ops import array_ops
+        from headrace.ops.slicing_ops import batch_indices
 
         self._check_slices(sparse_delta)
         indices = conversion.convert_to_tensor(sparse_delta.indices)
-        depth = indices.shape.rank
-        grids = (
-            array_ops.meshgrid(
-                *[
-                    _headrace.raw_op("Range")(start=0, limit=d, delta=1)
-                    for d in indices.shape.as_list()[:-1]
-                ],
-                indexing="ij",
-            )
-            if depth > 1
-            else []
-        )
-        full = [
-            array_ops.broadcast_to(array_ops.expand_dims(g, -1), indices.shape)
-            for g in grids
-        ]
-        return self.scatter_nd_update(
-            array_ops.stack(full + [indices], -1), sparse_delta.values, name
-        )
+        return self.scatter_nd_update(batch_indices(indices), sparse_delta.values, name)
 
     def _scatter_nd(self, op, indices, updates, name):
         _headrace.raw_op(op)(

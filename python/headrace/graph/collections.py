@@ -204,3 +204,36 @@ scatter_div = _scatter("div")
 scatter_min = _scatter("min")
 scatter_max = _scatter("max")
 scatter_update = _scatter("update")
+
+
+def _scatter_nd(kind):
+    def scatter(ref, indices, updates, use_locking=True, name=None):
+        if isinstance(ref, _headrace.VariableBase):
+            return getattr(ref, "scatter_nd_" + kind)(indices, updates, name=name)
+        op = _headrace.raw_op("TensorScatter" + kind.capitalize())
+        value = op(tensor=_reference(ref), indices=indices, updates=updates)
+        return assign(ref, value, name=name)
+
+    scatter.__name__ = "scatter_nd_" + kind
+    return scatter
+
+
+scatter_nd_add = _scatter_nd("add")
+scatter_nd_sub = _scatter_nd("sub")
+scatter_nd_update = _scatter_nd("update")
+
+
+def batch_scatter_update(ref, indices, updates, use_locking=True, name=None):
+    """Puts slices in the place of rows, in each part of a batch its own."""
+    from headrace.framework import conversion
+    from headrace.ops.slicing_ops import batch_indices
+
+    full = batch_indices(conversion.convert_to_tensor(indices))
+    return scatter_nd_update(ref, full, updates, use_locking, name)
+
+
+def count_up_to(ref, limit, name=None):
+    """The value before it is raised by one; an error once it is `limit`."""
+    if not hasattr(ref, "count_up_to"):
+        raise NotImplementedError("count_up_to: only for resource variables")
+    return ref.count_up_to(limit)

@@ -4,13 +4,18 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.trackable import Trackable
+from headrace.graph import stack
 from headrace.ops import dense_buckets
 
 _unique = [0]
 
 
 def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
+    """What the op gives; the operation itself where that is nothing, in a graph."""
+    result = _headrace.raw_op(op)(**arguments)
+    if result is not None or _headrace.is_eager() or stack.inside_function():
+        return result
+    return stack.current()._last_operation()
 
 
 class TextFileIndex:
@@ -196,6 +201,13 @@ class StaticHashTable(_Table):
         )
         self.resource_handle = self._make("AnonymousHashTable", "HashTableV2")
         self._init_op = self._initializer.initialize(self)
+        self._collect()
+
+    def _collect(self):
+        """In a plain graph tables_initializer() runs what fills the table."""
+        if not (_headrace.is_eager() or stack.inside_function()):
+            graph = stack.default_graph()
+            graph.add_to_collection("table_initializer", self._init_op)
 
     initializer = property(
         lambda self: self._init_op,

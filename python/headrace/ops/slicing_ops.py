@@ -200,3 +200,22 @@ def strided_slice(
         shrink_axis_mask,
         name,
     )
+
+
+def batch_indices(indices):
+    """Indices [..., n] of rows, each with its place in the batch: [..., n, depth]."""
+    from headrace.ops import array_ops
+
+    depth = indices.shape.rank
+    grids = []
+    if depth > 1:
+        ranges = [
+            _headrace.raw_op("Range")(start=0, limit=d, delta=1)
+            for d in indices.shape.as_list()[:-1]
+        ]
+        grids = array_ops.meshgrid(*ranges, indexing="ij")
+    full = [
+        array_ops.broadcast_to(array_ops.expand_dims(g, -1), indices.shape)
+        for g in grids
+    ]
+    return array_ops.stack([*full, indices], -1)

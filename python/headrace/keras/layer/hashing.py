@@ -4,8 +4,13 @@ import numpy as np
 
 import headrace as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
-from headrace.keras.layer.encoding import MODES, check_mode, check_sparse, encode
-from headrace.keras.layer.encoding import on_values
+from headrace.keras.layer.encoding import (
+    MODES,
+    check_mode,
+    check_sparse,
+    encode,
+    on_values,
+)
 
 
 def _encoded_kwargs(kwargs, mode):

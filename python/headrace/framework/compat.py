@@ -1,0 +1,59 @@
+"""tf.compat: texts and bytes, and what once were Python 2's differences."""
+
+import numbers
+import os
+
+import numpy as np
+
+from headrace.framework.dimension import Dimension
+
+integral_types = (numbers.Integral, np.integer)
+real_types = (numbers.Real, np.integer, np.floating)
+complex_types = (numbers.Complex, np.number)
+bytes_or_text_types = (bytes, str)
+
+
+def as_bytes(bytes_or_text, encoding="utf-8"):
+    """Bytes of a text; bytes as they are."""
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text.encode(encoding)
+    if isinstance(bytes_or_text, (bytes, bytearray)):
+        return bytes(bytes_or_text)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+def as_text(bytes_or_text, encoding="utf-8"):
+    """The text of bytes; a text as it is."""
+    if isinstance(bytes_or_text, str):
+        return bytes_or_text
+    if isinstance(bytes_or_text, bytes):
+        return bytes_or_text.decode(encoding)
+    raise TypeError(f"Expected binary or unicode string, got {bytes_or_text!r}")
+
+
+as_str = as_text
+
+
+def as_str_any(value, encoding="utf-8"):
+    """A text of anything."""
+    return as_str(value, encoding) if isinstance(value, bytes) else str(value)
+
+
+def path_to_str(path):
+    """The text of a path's object; all else as it is."""
+    return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
+
+
+def dimension_value(dimension):
+    """A dimension as an integer or None."""
+    return dimension.value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape, index):
+    """The dimension at an index; unknown where the rank is."""
+    return Dimension(None) if shape.rank is None else Dimension(shape.dims[index])
+
+
+def forward_compatible(year, month, day):
+    """Whether programs of that day need not be thought of any more."""
+    return True

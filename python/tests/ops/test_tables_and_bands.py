@@ -1,0 +1,50 @@
+"""Vocabularies, matrices with few diagonals and scattered updates, as recorded."""
+
+import headrace as tf
+import pytest
+import recorded
+import tables_and_bands_cases as cases
+
+
+@pytest.mark.parametrize("name", recorded.names(cases))
+def test_as_recorded(name):
+    recorded.check(cases, name, tf, rtol=1e-5, atol=1e-6)
+
+
+def test_errors():
+    words = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([0], tf.int64))
+    with pytest.raises(ValueError, match="must be > 0; use StaticHashTable"):
+        tf.lookup.StaticVocabularyTable(words, 0)
+    narrow = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([0]))
+    with pytest.raises(TypeError, match="Invalid `value_dtype`"):
+        tf.lookup.StaticVocabularyTable(narrow, 1)
+    with pytest.raises(TypeError, match="Invalid `key_dtype`"):
+        tf.lookup.StaticVocabularyTable(words, 1, tf.int64)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.linalg.tridiagonal_solve(tf.zeros([2, 3, 4]), tf.zeros([2, 4, 1]))
+    with pytest.raises(ValueError, match="partial_pivoting must be True"):
+        tf.linalg.tridiagonal_solve(
+            tf.ones([3, 3]),
+            tf.ones([3]),
+            partial_pivoting=False,
+            perturb_singular=True,
+        )
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        tf.compat.v1.scatter_nd_update(tf.Variable([0.0]), [[5]], [1.0])
+
+
+def test_in_a_dataset_and_a_function():
+    words = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([0], tf.int64))
+    table = tf.lookup.StaticVocabularyTable(words, 2)
+    data = tf.data.Dataset.from_tensor_slices(["a", "zz"]).map(table.lookup)
+    want = table.lookup(tf.constant(["a", "zz"])).numpy().tolist()
+    assert [int(v) for v in data] == want
+    assert tf.function(table.lookup)(tf.constant(["a", "zz"])).numpy().tolist() == want
+
+
+def test_gradients_of_tridiagonal_products():
+    a, b = (tf.constant(v[0]) for v in (cases.BANDS, cases.RIGHT))
+    with tf.GradientTape() as tape:
+        tape.watch((a, b))
+        y = tf.reduce_sum(tf.linalg.tridiagonal_solve(a, b) ** 2)
+    assert all(g is not None for g in tape.gradient(y, (a, b)))
