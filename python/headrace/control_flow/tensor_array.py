@@ -78,6 +78,8 @@ class TensorArraySpec(TypeSpec):
 
     @staticmethod
     def from_value(value):
+        """The spec of a TensorArray: shape and dtype of elements,
+        and how it may grow."""
         return TensorArraySpec(
             value.element_shape, value.dtype, value.dynamic_size, value._infer_shape
         )

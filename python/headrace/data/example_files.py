@@ -102,6 +102,11 @@ class TFRecordWriter:
         self._compression = compression_type
 
     def write(self, dataset):
+        """Writes every element as one record, replacing the file. Runs the dataset
+        once.
+
+        TypeError unless the elements are scalar strings; a graph cannot do this.
+        """
         if not isinstance(dataset, Dataset):
             raise TypeError(
                 "Invalid `dataset.` Expected a `tf.data.Dataset` object but got "

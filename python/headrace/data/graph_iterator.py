@@ -46,10 +46,12 @@ class GraphIterator(Iterator):
 
     @property
     def output_types(self):
+        """The dtypes of an element, in its structure."""
         return structure.nest.map_structure(lambda s: s.dtype, self.element_spec)
 
     @property
     def output_shapes(self):
+        """The static shapes of an element, in its structure."""
         return structure.nest.map_structure(lambda s: s.shape, self.element_spec)
 
     @staticmethod
@@ -67,6 +69,7 @@ class GraphIterator(Iterator):
         return GraphIterator(handle, spec)
 
     def __next__(self):
+        """Raises TypeError: a graph's elements come by get_next()."""
         raise TypeError("Iterators of a graph give tensors by get_next()")
 
     next = __next__

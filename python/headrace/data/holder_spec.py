@@ -16,10 +16,12 @@ class HolderSpec(type_spec.TypeSpec):
 
     @property
     def element_spec(self):
+        """The nested structure of specs that an element has."""
         return self._element_spec
 
     @property
     def shape(self):
+        """The shape of the one tensor that holds the object: a scalar."""
         return tensor_shape.TensorShape([])
 
     def _serialize(self):
@@ -37,6 +39,7 @@ class HolderSpec(type_spec.TypeSpec):
 
     @classmethod
     def from_value(cls, value):
+        """The spec of such an object, of its element_spec."""
         return cls(value.element_spec)
 
 

@@ -31,6 +31,7 @@ class Iterator(Trackable):
 
     @property
     def element_spec(self):
+        """The nested structure of specs that an element has."""
         return self._element_spec
 
     @property
@@ -47,6 +48,7 @@ class Iterator(Trackable):
         return self
 
     def __next__(self):
+        """The next element; StopIteration at the end. Also called next()."""
         try:
             return self.get_next()
         except errors.OutOfRangeError:
@@ -135,6 +137,7 @@ class NumpyIterator:
         return self
 
     def __next__(self):
+        """The next element as NumPy arrays and bytes; StopIteration at the end."""
         return structure.to_numpy(next(self._iterator))
 
     next = __next__

@@ -41,14 +41,17 @@ class Estimator:
 
     @property
     def model_dir(self):
+        """The folder of checkpoints and events."""
         return self._model_dir
 
     @property
     def config(self):
+        """A copy of the RunConfig."""
         return copy.deepcopy(self._config)
 
     @property
     def params(self):
+        """A copy of the parameters that model_fn gets: a dict."""
         return copy.deepcopy(self._params)
 
     @property
@@ -189,9 +192,11 @@ class Estimator:
         return result
 
     def export_saved_model(self, *args, **kwargs):
+        """Not supported: raises NotImplementedError."""
         raise NotImplementedError("Estimator.export_saved_model is not supported")
 
     def experimental_export_all_saved_models(self, *args, **kwargs):
+        """Not supported: raises NotImplementedError."""
         raise NotImplementedError(
             "Estimator.experimental_export_all_saved_models is not supported"
         )

@@ -141,6 +141,7 @@ class RunConfig:
 
     @property
     def is_chief(self):
+        """Whether this task writes checkpoints and summaries."""
         return self._is_chief
 
     def replace(self, **kwargs):

@@ -31,6 +31,11 @@ class DeviceSpec:
 
     @classmethod
     def from_string(cls, spec):
+        """The spec of a name such as "/job:worker/replica:0/task:1/device:GPU:0".
+
+        Parts may be left out, "/cpu:0" may stand for "/device:CPU:0", and an index of *
+        is none. ValueError on a part of another name.
+        """
         parts = {}
         for piece in spec.split("/"):
             fields = piece.split(":")
@@ -55,9 +60,11 @@ class DeviceSpec:
         return cls(**parts)
 
     def parse_from_string(self, spec):
+        """The spec of a name, as from_string gives it; this one does not change."""
         return type(self).from_string(spec)
 
     def to_string(self):
+        """The name, of the parts that are set; a type without an index gets ":*"."""
         text = ""
         if self.job is not None:
             text += f"/job:{self.job}"
@@ -71,6 +78,7 @@ class DeviceSpec:
         return text
 
     def make_merged_spec(self, dev):
+        """A new spec: the parts that `dev` sets, and this one's where it sets none."""
         return type(self)(
             *(
                 getattr(dev, k) if getattr(dev, k) is not None else getattr(self, k)
@@ -79,6 +87,9 @@ class DeviceSpec:
         )
 
     def replace(self, **kwargs):
+        """A new spec with the parts that are named: job, replica, task, device_type,
+        device_index.
+        """
         return type(self)(**{k: kwargs.get(k, getattr(self, k)) for k in self._FIELDS})
 
     def __eq__(self, other):

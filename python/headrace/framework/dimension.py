@@ -59,13 +59,16 @@ class Dimension:
 
     @property
     def value(self):
+        """The size: an int, or None where it is unknown."""
         return self._value
 
     def is_compatible_with(self, other):
+        """True where both sizes are the same or one of them is unknown."""
         other = as_dimension(other)
         return None in (self._value, other._value) or self._value == other._value
 
     def assert_is_compatible_with(self, other):
+        """Raises ValueError unless the sizes are the same or one of them is unknown."""
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
 

@@ -39,6 +39,7 @@ class DType(_headrace.DTypeBase):
 
     @property
     def base_dtype_name(self):
+        """The name without "_ref": "float32" for float32 and float32_ref."""
         name = self.name
         return name.removesuffix("_ref")
 
@@ -178,13 +179,19 @@ class DType(_headrace.DTypeBase):
         return (0, high) if clip_negative else (low, high)
 
     def is_compatible_with(self, other):
+        """True where `other` is this dtype, or a reference to it.
+
+        `other` is all that tf.as_dtype takes; what it does not take raises TypeError.
+        """
         other = as_dtype(other)
         return self._number in (other._number, other.base_dtype._number)
 
     def is_subtype_of(self, other):
+        """True where both are the same dtype: dtypes have no other order."""
         return self == other
 
     def most_specific_common_supertype(self, types):
+        """This dtype where all of `types` equal it, else None."""
         return self if all(self == t for t in types) else None
 
     def __eq__(self, other):

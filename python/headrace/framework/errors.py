@@ -26,22 +26,28 @@ class OpError(Exception):
 
     @property
     def message(self):
+        """What happened, without the list of operations that led to it: a str."""
         return self._message
 
     @property
     def op(self):
+        """The tf.Operation that failed, or None where none is known,
+        as in eager code."""
         return self._op
 
     @property
     def error_code(self):
+        """The number of the status code, such as tf.errors.INVALID_ARGUMENT."""
         return self._error_code
 
     @property
     def node_def(self):
+        """The NodeDef of the operation that failed, or None."""
         return self._node_def
 
     @property
     def experimental_payloads(self):
+        """A dict of what the runtime attached to the error: name to bytes."""
         return self._payloads
 
     def __str__(self):

@@ -16,18 +16,26 @@ class IndexedSlices:
 
     @property
     def values(self):
+        """The rows that are given: [number of rows, ...]."""
         return self._values
 
     @property
     def indices(self):
+        """Where the rows belong, along the first dimension: [number of rows]. May
+        repeat.
+        """
         return self._indices
 
     @property
     def dense_shape(self):
+        """The shape of the whole tensor, as a tensor,
+        or None where it was not given."""
         return self._dense_shape
 
     @property
     def shape(self):
+        """The shape of the whole tensor: a TensorShape,
+        unknown without `dense_shape`."""
         if self._dense_shape is None:
             return tensor_shape.TensorShape(None)
         if isinstance(self._dense_shape, _headrace.EagerTensor):
@@ -37,25 +45,31 @@ class IndexedSlices:
 
     @property
     def dtype(self):
+        """The dtype of the values."""
         return self._values.dtype
 
     @property
     def name(self):
+        """The name of the values; AttributeError when eager."""
         return self._values.name
 
     @property
     def device(self):
+        """The name of the device that holds the values."""
         return self._values.device
 
     @property
     def op(self):
+        """The operation that made the values; AttributeError when eager."""
         return self._values.op
 
     @property
     def graph(self):
+        """The graph that the values are in; AttributeError when eager."""
         return self._values.graph
 
     def consumers(self):
+        """The operations that take the values; NotImplementedError when eager."""
         return self._values.consumers()
 
     def _components(self):

@@ -37,18 +37,26 @@ class Module(AutoTrackable):
 
     @property
     def name(self):
+        """The name given to the constructor, else the class's name in snake_case."""
         return self._name
 
     @property
     def name_scope(self):
+        """The tf.name_scope that with_name_scope() puts methods under."""
         return self._name_scope
 
     @property
     def variables(self):
+        """A tuple of the variables of this module and of the modules under it.
+
+        Attributes are taken in the order of their names, those of submodules after the
+        module's own; lists, tuples and dicts are looked into. Each variable comes once.
+        """
         return tuple(self._flatten(predicate=_is_variable, expand_composites=True))
 
     @property
     def trainable_variables(self):
+        """A tuple of those of `variables` that are trainable, in the same order."""
         return tuple(
             self._flatten(
                 predicate=lambda x: _is_variable(x) and x.trainable,
@@ -58,6 +66,7 @@ class Module(AutoTrackable):
 
     @property
     def non_trainable_variables(self):
+        """A tuple of those of `variables` that are not trainable, in the same order."""
         return tuple(
             self._flatten(
                 predicate=lambda x: _is_variable(x) and not x.trainable,
@@ -67,6 +76,7 @@ class Module(AutoTrackable):
 
     @property
     def submodules(self):
+        """A tuple of all modules under this one, at any depth, without itself."""
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 
     def _flatten(

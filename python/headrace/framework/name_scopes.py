@@ -20,7 +20,7 @@ class name_scope:
     """A context manager: names made inside start with `name/`.
 
     Attributes:
-      name: the scope's full name while entered ("outer/name/").
+      name: the name as it was given; `with ... as` gives the full one ("outer/name/").
     """
 
     def __init__(self, name, default_name=None, values=None):
@@ -32,6 +32,7 @@ class name_scope:
 
     @property
     def name(self):
+        """The name that was given; the full name is what `with ... as` gives."""
         return self._name
 
     def __enter__(self):

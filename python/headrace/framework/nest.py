@@ -38,6 +38,7 @@ is_sequence = is_nested
 
 
 def sorted_keys(mapping):
+    """The keys of a mapping, sorted; TypeError where they cannot be compared."""
     try:
         return sorted(mapping)
     except TypeError:
@@ -59,6 +60,7 @@ def yield_items(structure):
 
 
 def children(structure):
+    """The parts of a structure one level down, in the order of nest."""
     if type(structure) in (list, tuple):
         return structure
     return [v for _, v in yield_items(structure)]

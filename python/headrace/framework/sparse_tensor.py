@@ -31,6 +31,10 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value):
+        """A SparseTensor of one, or of the SparseTensorValue that a session gave.
+
+        TypeError for anything else.
+        """
         if not is_sparse(sparse_tensor_value) and not isinstance(
             sparse_tensor_value, SparseTensorValue
         ):
@@ -52,24 +56,54 @@ class SparseTensor:
         rows[1:].assert_is_compatible_with(rank)
         self._shape = _known_shape(self._dense_shape)
 
-    indices = property(lambda self: self._indices)
-    values = property(lambda self: self._values)
-    dense_shape = property(lambda self: self._dense_shape)
-    shape = property(lambda self: self._shape)
-    dtype = property(lambda self: self._values.dtype)
-    device = property(lambda self: self._values.device)
-    op = property(lambda self: self._values.op)
-    graph = property(lambda self: self._indices.graph)
-    name = property(lambda self: self._values.name)
+    indices = property(
+        lambda self: self._indices,
+        doc="The places of the values: int64, [number of values, rank].",
+    )
+    values = property(
+        lambda self: self._values,
+        doc="The values, one for each row of `indices`: [number of values].",
+    )
+    dense_shape = property(
+        lambda self: self._dense_shape,
+        doc="The shape of the whole tensor, as an int64 tensor: [rank].",
+    )
+    shape = property(
+        lambda self: self._shape,
+        doc=(
+            "The shape of the whole tensor, as far as it is known without a run: a "
+            "TensorShape."
+        ),
+    )
+    dtype = property(lambda self: self._values.dtype, doc="The dtype of the values.")
+    device = property(
+        lambda self: self._values.device,
+        doc="The name of the device that holds the values.",
+    )
+    op = property(
+        lambda self: self._values.op,
+        doc="The operation that made the values; AttributeError when eager.",
+    )
+    graph = property(
+        lambda self: self._indices.graph,
+        doc="The graph that the indices are in; AttributeError when eager.",
+    )
+    name = property(
+        lambda self: self._values.name,
+        doc="The name of the values; AttributeError when eager.",
+    )
 
     @property
     def _type_spec(self):
         return SparseTensorSpec(self._shape, self.dtype)
 
     def get_shape(self):
+        """The same as `shape`."""
         return self._shape
 
     def set_shape(self, shape):
+        """Narrows the static shape by what `shape` knows;
+        ValueError where they differ."""
         merged = self._shape.merge_with(shape)
         self._shape = merged
 
@@ -78,6 +112,7 @@ class SparseTensor:
         return SparseTensor(self._indices, new_values, self._dense_shape)
 
     def consumers(self):
+        """The operations that take the values; NotImplementedError when eager."""
         return self._values.consumers()
 
     def eval(self, feed_dict=None, session=None):
@@ -86,6 +121,7 @@ class SparseTensor:
         return SparseTensorValue(*(p.eval(feed_dict, session) for p in parts))
 
     def numpy(self):
+        """A SparseTensorValue of three NumPy arrays; only when eager."""
         return SparseTensorValue(
             self._indices.numpy(), self._values.numpy(), self._dense_shape.numpy()
         )
@@ -194,11 +230,14 @@ class SparseTensorSpec(type_spec.TypeSpec):
         self._shape = tensor_shape.as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
 
-    shape = property(lambda self: self._shape)
-    dtype = property(lambda self: self._dtype)
+    shape = property(
+        lambda self: self._shape, doc="The shape of the whole tensor: a TensorShape."
+    )
+    dtype = property(lambda self: self._dtype, doc="The dtype of the values.")
 
     @property
     def value_type(self):
+        """tf.SparseTensor."""
         return SparseTensor
 
     def _serialize(self):
@@ -224,6 +263,7 @@ class SparseTensorSpec(type_spec.TypeSpec):
 
     @classmethod
     def from_value(cls, sparse):
+        """The spec of a SparseTensor: its static shape and its dtype."""
         return cls(sparse.shape, sparse.dtype)
 
 

@@ -31,6 +31,7 @@ class Reference:
         self._wrapped = wrapped
 
     def deref(self):
+        """The tensor or variable itself."""
         return self._wrapped
 
     def _key(self):
@@ -103,6 +104,7 @@ def _array(self, dtype=None, copy=None):
 
 
 def _set_shape(self, shape):
+    """Checks that the shape fits `shape`; ValueError where it does not."""
     if not self.shape.is_compatible_with(shape):
         raise ValueError(
             f"Tensor's shape {self.shape} is not compatible with supplied shape "
@@ -110,11 +112,13 @@ def _set_shape(self, shape):
         )
 
 
-def _undefined(what, error=AttributeError):
+def _undefined(what):
     def get(self):
-        raise error(f"Tensor.{what} is undefined when eager execution is enabled.")
+        raise AttributeError(
+            f"Tensor.{what} is undefined when eager execution is enabled."
+        )
 
-    return get
+    return property(get, doc=f"Only tensors of graphs have {what}: AttributeError.")
 
 
 def _complex(self):
@@ -140,6 +144,7 @@ def _to_dlpack(self, **kwargs):
 
 
 def _eval(self, feed_dict=None, session=None):
+    """Only tensors of graphs are evaluated by sessions: NotImplementedError."""
     raise NotImplementedError(
         "eval is not supported when eager execution is enabled, is .numpy() what "
         "you're looking for?"
@@ -147,9 +152,30 @@ def _eval(self, feed_dict=None, session=None):
 
 
 def _consumers(self):
+    """Only graphs know the consumers of a tensor: NotImplementedError."""
     raise NotImplementedError(
         "Tensor.consumers is undefined when eager execution is enabled."
     )
+
+
+def _get_shape(self):
+    """The static shape, as `shape` has it: a tf.TensorShape."""
+    return self.shape
+
+
+def _ref(self):
+    """A hashable stand-in, for sets and keys; its deref() gives the tensor."""
+    return Reference(self)
+
+
+def _device(self):
+    """The name of the device that holds the value: always the first CPU."""
+    return _CPU
+
+
+def _cpu(self):
+    """The tensor itself: all values lie in the memory of the CPU."""
+    return self
 
 
 def _attach(cls, members):
@@ -160,11 +186,17 @@ def _attach(cls, members):
 _attach(
     Tensor,
     {
+        "__doc__": """An array of one dtype that does not change.
+
+    Eager tensors hold their value, see numpy(); those of a graph stand for one that a
+    run gives. Operators work element by element and broadcast as NumPy's do; a Python
+    number takes the tensor's dtype, tensors of different dtypes raise an error.
+    """,
         "__array_priority__": 100,
         "ndim": property(lambda self: self._rank(), doc="The number of dimensions."),
-        "get_shape": lambda self: self.shape,
-        "ref": lambda self: Reference(self),
-        "experimental_ref": lambda self: Reference(self),
+        "get_shape": _get_shape,
+        "ref": _ref,
+        "experimental_ref": _ref,
         "__tf_tensor__": lambda self, dtype=None, name=None: self,
         "OVERLOADABLE_OPERATORS": frozenset(),
     },
@@ -172,6 +204,7 @@ _attach(
 _attach(
     EagerTensor,
     {
+        "__doc__": "A tensor with its value, in the memory of the CPU.",
         "__repr__": _repr,
         "__str__": _str,
         "__format__": _format,
@@ -184,16 +217,16 @@ _attach(
         "__dlpack__": _to_dlpack,
         "__dlpack_device__": lambda self: (1, 0),
         "set_shape": _set_shape,
-        "device": property(lambda self: _CPU),
-        "backing_device": property(lambda self: _CPU),
-        "graph": property(_undefined("graph")),
-        "name": property(_undefined("name")),
-        "op": property(_undefined("op")),
-        "value_index": property(_undefined("value_index")),
+        "device": property(_device),
+        "backing_device": property(_device),
+        "graph": _undefined("graph"),
+        "name": _undefined("name"),
+        "op": _undefined("op"),
+        "value_index": _undefined("value_index"),
         "is_packed": False,
         "eval": _eval,
         "consumers": _consumers,
-        "cpu": lambda self: self,
+        "cpu": _cpu,
         "_numpy": lambda self: self.numpy(),
         "_copy": lambda self, ctx=None, device_name=None: self,
         "_shape_tuple": lambda self: tuple(self.shape),
@@ -212,6 +245,10 @@ def _symbolic_str(self):
 
 
 def _symbolic_set_shape(self, shape):
+    """Narrows the static shape by what `shape` knows; ValueError where they differ.
+
+    Nothing is checked when the graph runs.
+    """
     self._set_shape(self.shape.merge_with(shape))
 
 
@@ -245,6 +282,10 @@ def _symbolic_array(self, dtype=None, copy=None):
 _attach(
     SymbolicTensor,
     {
+        "__doc__": """An output of a graph's operation, without a value before a run.
+
+    It is no bool, cannot be iterated over and is no NumPy array.
+    """,
         "__repr__": _symbolic_repr,
         "__str__": _symbolic_str,
         "__bool__": _symbolic_bool,

@@ -215,6 +215,7 @@ class TensorShape:
         return result
 
     def placeholder_value(self, placeholder_context=None):
+        """The shape itself: shapes are their own placeholders in tracing."""
         return self
 
     def __add__(self, other):

@@ -27,6 +27,7 @@ class Trackable:
 
 
 def is_trackable(value):
+    """True for what a checkpoint can save: trackable objects and variables."""
     return isinstance(value, (Trackable, _headrace.VariableBase)) or hasattr(
         type(value), "_reference_node"
     )

@@ -43,6 +43,9 @@ class TypeSpec:
         return None if joined is None else type(self)(*joined)
 
     def most_specific_compatible_type(self, other):
+        """The narrowest spec that the values of both fit; ValueError where there is
+        none.
+        """
         if type(self) is not type(other):
             raise ValueError(f"No TypeSpec is compatible with both {self} and {other}")
         result = self.most_specific_common_supertype([other])
@@ -51,6 +54,9 @@ class TypeSpec:
         return result
 
     def placeholder_value(self, placeholder_context=None):
+        """A value to trace with; kinds of specs that have none raise
+        NotImplementedError.
+        """
         raise NotImplementedError(f"{type(self).__name__}.placeholder_value")
 
     def __eq__(self, other):
@@ -179,6 +185,9 @@ class TensorSpec(TypeSpec):
         )
 
     def is_subtype_of(self, other):
+        """True where all tensors of this spec fit the other: dtype, shape and, if set,
+        name.
+        """
         return (
             isinstance(other, TensorSpec)
             and self._dtype == other._dtype
@@ -213,8 +222,14 @@ class BoundedTensorSpec(TensorSpec):
         self._minimum = np.array(minimum, self.dtype.as_numpy_dtype)
         self._maximum = np.array(maximum, self.dtype.as_numpy_dtype)
 
-    minimum = property(lambda self: self._minimum)
-    maximum = property(lambda self: self._maximum)
+    minimum = property(
+        lambda self: self._minimum,
+        doc="The smallest values allowed: an array that broadcasts to the shape.",
+    )
+    maximum = property(
+        lambda self: self._maximum,
+        doc="The largest values allowed: an array that broadcasts to the shape.",
+    )
 
     def _serialize(self):
         low, high = self._minimum.tolist(), self._maximum.tolist()

@@ -237,10 +237,15 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def synchronization(self):
+        """The VariableSynchronization it was made with; kept, but one device has no
+        copies.
+        """
         return self._synchronization
 
     @property
     def aggregation(self):
+        """The VariableAggregation it was made with; kept,
+        but one device has no copies."""
         return self._aggregation
 
     @property
@@ -255,6 +260,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def create(self):
+        """The operation that makes the variable: only graphs have one,
+        so RuntimeError."""
         raise RuntimeError(_NOT_EAGER)
 
     @property
@@ -283,6 +290,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @property
     def ndim(self):
+        """The number of dimensions, None where the declared shape has no known rank."""
         return self.shape.rank
 
     def is_initialized(self, name=None):
@@ -298,6 +306,9 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return _headrace.raw_op("Identity")(input=self._read())
 
     def read_value_no_copy(self):
+        """The value now, as value() gives it: a tensor that may share the variable's
+        memory.
+        """
         return self._read()
 
     def initialized_value(self):
@@ -326,21 +337,28 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._alias(_UnreadVariable) if _headrace.is_eager() else self._read()
 
     def assign(self, value, use_locking=None, name=None, read_value=True):
-        """Gives the variable a value of a compatible shape (ValueError else)."""
+        """Gives the variable a value of a compatible shape (ValueError else).
+
+        The value is cast from Python and NumPy, not from tensors of other dtypes.
+        Returns the variable, or nothing with read_value=False.
+        """
         self._assign(value)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_add(self, delta, use_locking=None, name=None, read_value=True):
-        """Adds to the value."""
+        """Adds to the value; `delta` has its shape and dtype.
+        Returns as assign() does."""
         self._assign_add(delta)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
-        """Takes from the value."""
+        """Takes from the value; `delta` has its shape and dtype. Returns as assign()
+        does.
+        """
         self._assign_sub(delta)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
@@ -371,7 +389,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter("ResourceScatterAdd", sparse_delta, name)
 
     def scatter_sub(self, sparse_delta, use_locking=False, name=None):
-        """Takes slices from rows."""
+        """Takes slices from rows: tf.IndexedSlices of [n, ...] at indices [n]."""
         return self._scatter("ResourceScatterSub", sparse_delta, name)
 
     def scatter_mul(self, sparse_delta, use_locking=False, name=None):
@@ -391,7 +409,11 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter("ResourceScatterMin", sparse_delta, name)
 
     def scatter_update(self, sparse_delta, use_locking=False, name=None):
-        """Puts slices in the place of rows."""
+        """Puts slices in the place of rows: tf.IndexedSlices of [n, ...] at [n].
+
+        InvalidArgumentError for indices out of range, TypeError for what is no
+        IndexedSlices.
+        """
         return self._scatter("ResourceScatterUpdate", sparse_delta, name)
 
     def batch_scatter_update(self, sparse_delta, use_locking=False, name=None):
@@ -420,7 +442,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter_nd("ResourceScatterNdSub", indices, updates, name)
 
     def scatter_nd_update(self, indices, updates, name=None):
-        """Puts updates at those places."""
+        """Puts updates [..., rest] at places indices [..., depth]."""
         return self._scatter_nd("ResourceScatterNdUpdate", indices, updates, name)
 
     def scatter_nd_max(self, indices, updates, name=None):
@@ -432,7 +454,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter_nd("ResourceScatterNdMin", indices, updates, name)
 
     def sparse_read(self, indices, name=None):
-        """The rows at those indices, without reading the rest."""
+        """The rows at those indices, [*indices.shape, ...],
+        without reading the rest."""
         self._touch()
         return _headrace.raw_op("ResourceGather")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
@@ -452,6 +475,10 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         )
 
     def set_shape(self, shape):
+        """Checks that the declared shape fits `shape`; ValueError where it does not.
+
+        The declared shape stays as it is.
+        """
         self.shape.merge_with(shape)
 
     def load(self, value, session=None):

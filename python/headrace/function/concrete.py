@@ -149,22 +149,33 @@ class ConcreteFunction:
 
     @property
     def name(self):
+        """The name of the traced function in the runtime's library: bytes."""
         return self._core.name.encode()
 
     @property
     def graph(self):
+        """The FuncGraph with the operations that were traced."""
         return self._graph
 
     @property
     def inputs(self):
+        """A list of the graph's placeholders: those of the arguments, then of the
+        captures.
+        """
         return list(self._graph.inputs)
 
     @property
     def outputs(self):
+        """A flat list of the graph's output tensors; structured_outputs has their
+        structure.
+        """
         return list(self._graph.outputs)
 
     @property
     def captured_inputs(self):
+        """A list of the outer tensors and variables' handles that each call passes
+        along.
+        """
         return self._core.captured_inputs()
 
     def set_external_captures(self, captures):
@@ -172,44 +183,57 @@ class ConcreteFunction:
         self._core.set_captured_inputs(list(captures))
 
     def replace_capture_with_deferred_capture(self, *args, **kwargs):
+        """Not supported: raises NotImplementedError."""
         raise NotImplementedError(
             "ConcreteFunction.replace_capture_with_deferred_capture is not supported"
         )
 
     @property
     def variables(self):
+        """A tuple of the variables that the function captured and that still live."""
         return self._graph.variables
 
     @property
     def trainable_variables(self):
+        """A tuple of those of `variables` that are trainable."""
         return self._graph.trainable_variables
 
     @property
     def structured_input_signature(self):
+        """(args, kwargs) with a TensorSpec, or another spec, in the place of each
+        tensor.
+        """
         return self._graph.structured_input_signature
 
     @property
     def structured_outputs(self):
+        """The outputs in the structure that the Python function returned them in."""
         return self._graph.structured_outputs
 
     @property
     def output_dtypes(self):
+        """The dtypes of the outputs, in the structure of structured_outputs."""
         return nest.map_structure(lambda t: t.dtype, self.structured_outputs)
 
     @property
     def output_shapes(self):
+        """The static shapes of the outputs, in the structure of structured_outputs."""
         return nest.map_structure(lambda t: t.shape, self.structured_outputs)
 
     @property
     def function_type(self):
+        """The FunctionType it was traced for: its parameters with their types."""
         return self._function_type
 
     @property
     def inference_fn(self):
+        """The function that runs without recording gradients:
+        here the object itself."""
         return self
 
     @property
     def function_def(self):
+        """The traced function as a FunctionDef proto, made anew at each access."""
         if not hasattr(_headrace, "export_function"):
             raise NotImplementedError(
                 "ConcreteFunction.function_def is not supported yet"
@@ -229,9 +253,13 @@ class ConcreteFunction:
             graph.get_collection_ref("__functions").append(self._core)
 
     def add_gradient_functions_to_graph(self, g=None):
+        """The same as add_to_graph(g): gradients here are no functions of their own."""
         self.add_to_graph(g)
 
     def pretty_printed_signature(self, verbose=True):
+        """Text that names the parameters and results; `verbose` adds types and
+        captures.
+        """
         if verbose:
             return self._function_type.pretty(self.captured_inputs)
         return repr(self._function_type)

@@ -160,6 +160,17 @@ def assign_sub(ref, value, use_locking=None, name=None):
     return _headrace.raw_op("AssignSub")(ref=ref, value=value, name=name)
 
 
+_SCATTERS = {
+    "add": "Adds",
+    "sub": "Subtracts",
+    "mul": "Multiplies by",
+    "div": "Divides by",
+    "min": "Takes the smaller of the old rows and",
+    "max": "Takes the larger of the old rows and",
+    "update": "Puts",
+}
+
+
 def _scatter(kind):
     def scatter(ref, indices, updates, use_locking=False, name=None):
         if isinstance(ref, _headrace.VariableBase):
@@ -176,6 +187,13 @@ def _scatter(kind):
         )
 
     scatter.__name__ = "scatter_" + kind
+    scatter.__doc__ = f"""{_SCATTERS[kind]} `updates` in the rows of a variable.
+
+    `ref` is [rows, ...], `indices` an integer tensor of any shape, `updates`
+    [*indices.shape, ...] or a scalar, of the variable's dtype. A row that comes twice
+    is changed twice. `use_locking` says nothing to resource variables. Indices out of
+    range raise InvalidArgumentError. Returns the variable after the change.
+    """
     return scatter
 
 

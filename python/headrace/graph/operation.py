@@ -127,12 +127,22 @@ def _graph(self):
     return graph.of(self)
 
 
+def _device(self):
+    """The name of the device asked for: "" where none is."""
+    return _headrace.node_of(self).device
+
+
 def _consumers(self):
+    """A list of the operations of the graph that take this tensor."""
     node, index = _headrace.node_of(self), _headrace.output_index(self)
     return [self.graph._operation(n) for n in node.consumers(index)]
 
 
 def _eval(self, feed_dict=None, session=None):
+    """The value that a run gives, as NumPy; of the default session without one.
+
+    ValueError where there is no session, or one of another graph.
+    """
     from headrace.graph import session as sessions
 
     return sessions.of(session, self.graph, "tensor", "eval()").run(self, feed_dict)
@@ -144,7 +154,7 @@ tensor_module._attach(
         "op": property(_op, doc="The Operation that makes this tensor."),
         "graph": property(_graph, doc="The Graph of this tensor."),
         "value_index": property(_headrace.output_index, doc="Which output it is."),
-        "device": property(lambda self: _headrace.node_of(self).device),
+        "device": property(_device),
         "consumers": _consumers,
         "eval": _eval,
     },

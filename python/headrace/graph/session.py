@@ -150,17 +150,25 @@ class BaseSession:
 
     @property
     def graph(self):
+        """The tf.Graph that the session runs."""
         return self._graph
 
     @property
     def graph_def(self):
+        """The session's graph as a GraphDef proto, made anew at each access."""
         return self._graph.as_graph_def()
 
     @property
     def sess_str(self):
+        """The target that the session connects to: always b"", this process."""
         return b""
 
     def as_default(self):
+        """A context manager where eval() of tensors and run() of operations use this
+        session.
+
+        Leaving it does not close the session.
+        """
         return _AsDefault(self)
 
     def close(self):
@@ -170,6 +178,7 @@ class BaseSession:
             self._core.close()
 
     def list_devices(self):
+        """The logical devices that the session can run on, as tf.config lists them."""
         from headrace.framework import config
 
         return config.list_logical_devices()
@@ -284,9 +293,11 @@ class BaseSession:
         return call
 
     def partial_run_setup(self, fetches, feeds=None):
+        """Not supported: raises NotImplementedError."""
         raise NotImplementedError("Session.partial_run_setup is not supported")
 
     def partial_run(self, handle, fetches, feed_dict=None):
+        """Not supported: raises NotImplementedError."""
         raise NotImplementedError("Session.partial_run is not supported")
 
 
@@ -314,6 +325,7 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target, containers=None, config=None):
+        """Not supported: raises NotImplementedError."""
         raise NotImplementedError("Session.reset is not supported")
 
 
@@ -330,6 +342,7 @@ class InteractiveSession(BaseSession):
             self._graph_context.__enter__()
 
     def close(self):
+        """Ends the session and takes back that it was the default one."""
         super().close()
         if self._graph_context is not None:
             self._graph_context.__exit__(None, None, None)

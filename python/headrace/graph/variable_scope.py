@@ -69,14 +69,17 @@ class VariableScope:
 
     @property
     def name(self):
+        """The full name, without a slash at its end: "" for the root."""
         return self._name
 
     @property
     def original_name_scope(self):
+        """The name scope that was in force when the scope was first entered."""
         return self._name_scope
 
     @property
     def reuse(self):
+        """Whether get_variable finds variables: True, False, None or tf.AUTO_REUSE."""
         return self._reuse
 
     def reuse_variables(self):
@@ -84,37 +87,54 @@ class VariableScope:
         self._reuse = True
 
     def set_initializer(self, initializer):
+        """Sets the initializer of variables that are made here without one."""
         self.initializer = initializer
 
     def set_dtype(self, dtype):
+        """Sets the dtype of variables that are made here without one."""
         self.dtype = dtype
 
     def set_regularizer(self, regularizer):
+        """Sets the regularizer of variables that are made here without one."""
         self.regularizer = regularizer
 
     def set_caching_device(self, caching_device):
+        """Sets the caching device of variables that are made here without one."""
         self.caching_device = caching_device
 
     def set_partitioner(self, partitioner):
+        """Sets the function that cuts variables into parts, or None for whole ones."""
         self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter):
+        """Sets a function that is called in place of get_variable, with it as an
+        argument.
+        """
         self.custom_getter = custom_getter
 
     def set_use_resource(self, use_resource):
+        """Sets whether variables made here are resource variables: True, False, or
+        None.
+        """
         self.use_resource = use_resource
 
     def get_collection(self, name):
+        """A list of what a collection of the default graph holds under this scope's
+        name.
+        """
         prefix = self._name + "/" if self._name else ""
         return stack.default_graph().get_collection(name, prefix)
 
     def global_variables(self):
+        """A list of the global variables under this scope."""
         return self.get_collection(collections.GraphKeys.GLOBAL_VARIABLES)
 
     def local_variables(self):
+        """A list of the local variables under this scope."""
         return self.get_collection(collections.GraphKeys.LOCAL_VARIABLES)
 
     def trainable_variables(self):
+        """A list of the trainable variables under this scope."""
         return self.get_collection(collections.GraphKeys.TRAINABLE_VARIABLES)
 
     @property

@@ -78,8 +78,8 @@ class GFile:
             raise errors.InvalidArgumentError(None, None, f"mode is not {names}")
         self._file = None
 
-    name = property(lambda self: self._name)
-    mode = property(lambda self: self._mode)
+    name = property(lambda self: self._name, doc="The path, as given.")
+    mode = property(lambda self: self._mode, doc="The mode, as given, with its b.")
 
     def _open(self, reading):
         allowed = "+" in self._mode or (self._mode == "r") == reading
@@ -109,12 +109,18 @@ class GFile:
             raise _raised(e, self._name) from None
 
     def readline(self):
+        """The next line with its line feed; empty at the end of the file."""
         return self._text(self._open(True).readline())
 
     def readlines(self):
+        """A list of the lines that are left, each with its line feed."""
         return [self._text(line) for line in self._open(True).readlines()]
 
     def write(self, file_content):
+        """Writes a str, as UTF-8, or bytes; returns nothing.
+
+        PermissionDeniedError where the mode is for reading only.
+        """
         data = file_content
         if isinstance(data, str):
             data = data.encode("utf-8")
@@ -124,6 +130,12 @@ class GFile:
             raise _raised(e, self._name) from None
 
     def seek(self, offset=None, whence=0, position=None):
+        """Moves to `offset` bytes from the start (whence 0), from here (1) or the end
+        (2).
+
+        `position` is an older name of `offset`. InvalidArgumentError for another
+        whence; PermissionDeniedError where the mode is for writing only.
+        """
         if position is not None:
             offset = position
         if offset is None:
@@ -137,6 +149,7 @@ class GFile:
         self._open(True).seek(offset, whence)
 
     def tell(self):
+        """The place in the file, in bytes from its start."""
         return self._open("r" in self._mode or "+" in self._mode).tell()
 
     def size(self):
@@ -145,13 +158,16 @@ class GFile:
         return stat(self._name).length
 
     def seekable(self):
+        """True: files can always seek."""
         return True
 
     def flush(self):
+        """Hands what was written to the system; does nothing where no file is open."""
         if self._file is not None and not self._file.closed:
             self._file.flush()
 
     def close(self):
+        """Closes the file; a later read or write opens it anew, as its mode says."""
         if self._file is not None:
             try:
                 self._file.close()

@@ -4,17 +4,18 @@ import headrace as tf
 from headrace.keras import settings
 
 
-def _made(function):
+def _made(function, what):
     """zeros, ones and their like: variables of Keras' float type."""
 
     def make(shape, dtype=None, name=None):
         value = function(shape, dtype or settings.floatx())
         return settings.variable(value, dtype, name)
 
+    make.__doc__ = f"A variable of {what}, of floatx() unless `dtype` says else."
     return make
 
 
-zeros, ones = _made(tf.zeros), _made(tf.ones)
+zeros, ones = _made(tf.zeros, "zeros"), _made(tf.ones, "ones")
 
 
 def eye(size, dtype=None, name=None):

@@ -13,10 +13,12 @@ class Constraint:
         return w
 
     def get_config(self):
+        """The constructor's arguments as a dict, for from_config()."""
         return {}
 
     @classmethod
     def from_config(cls, config):
+        """A constraint of the dict that get_config() gave."""
         return cls(**config)
 
 
@@ -36,6 +38,7 @@ class MaxNorm(Constraint):
         return w * (wanted / (settings.epsilon() + norms))
 
     def get_config(self):
+        """A dict of max_value and axis."""
         return {"max_value": self.max_value, "axis": self.axis}
 
 
@@ -53,6 +56,7 @@ class MinMaxNorm(Constraint):
         return w * (wanted / (settings.epsilon() + norms))
 
     def get_config(self):
+        """A dict of min_value, max_value, rate and axis."""
         return {
             "min_value": self.min_value,
             "max_value": self.max_value,
@@ -78,6 +82,7 @@ class UnitNorm(Constraint):
         return w / (settings.epsilon() + _norm(w, self.axis))
 
     def get_config(self):
+        """A dict of axis."""
         return {"axis": self.axis}
 
 

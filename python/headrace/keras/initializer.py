@@ -18,10 +18,14 @@ class Initializer:
         )
 
     def get_config(self):
+        """The constructor's arguments as a dict, for from_config()."""
         return {}
 
     @classmethod
     def from_config(cls, config):
+        """An initializer of the dict that get_config() gave; a "dtype" in it is left
+        out.
+        """
         config = dict(config)
         config.pop("dtype", None)
         return cls(**config)
@@ -62,6 +66,7 @@ class Constant(Initializer):
         return tf.constant(self.value, dtype=_dtype(dtype), shape=shape)
 
     def get_config(self):
+        """A dict of value."""
         return {"value": self.value}
 
 
@@ -92,6 +97,7 @@ class RandomUniform(_Random):
         )
 
     def get_config(self):
+        """A dict of minval, maxval and seed."""
         return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
 
 
@@ -108,6 +114,7 @@ class RandomNormal(_Random):
         )
 
     def get_config(self):
+        """A dict of mean, stddev and seed."""
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}
 
 
@@ -156,6 +163,7 @@ class VarianceScaling(_Random):
         return tf.random.stateless_truncated_normal(shape, seed, 0.0, stddev, dtype)
 
     def get_config(self):
+        """A dict of scale, mode, distribution and seed."""
         return {
             "scale": self.scale,
             "mode": self.mode,
@@ -189,6 +197,7 @@ class Orthogonal(_Random):
         return self.gain * tf.reshape(q, shape)
 
     def get_config(self):
+        """A dict of gain and seed."""
         return {"gain": self.gain, "seed": self.seed}
 
 
@@ -208,6 +217,7 @@ class Identity(Initializer):
         return self.gain * tf.eye(shape[0], shape[1], dtype=_float_dtype(dtype))
 
     def get_config(self):
+        """A dict of gain."""
         return {"gain": self.gain}
 
 
@@ -216,6 +226,7 @@ def _scaling(name, scale, mode, distribution):
         VarianceScaling.__init__(self, scale, mode, distribution, seed)
 
     def get_config(self):
+        """A dict of seed: the rest is the class's own."""
         return {"seed": self.seed}
 
     members = {

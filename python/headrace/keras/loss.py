@@ -15,10 +15,12 @@ class Reduction:
 
     @classmethod
     def all(cls):
+        """A tuple of all reductions."""
         return (cls.AUTO, cls.NONE, cls.SUM, cls.SUM_OVER_BATCH_SIZE)
 
     @classmethod
     def validate(cls, key):
+        """Raises ValueError unless `key` is one of them."""
         if key not in cls.all():
             raise ValueError(
                 f'Invalid Reduction Key: {key}. Expected keys are "{cls.all()}"'
@@ -103,13 +105,18 @@ class Loss:
         return self.reduction
 
     def call(self, y_true, y_pred):
+        """The loss of each sample: [batch, ...] without the last axis. Subclasses
+        define it.
+        """
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def get_config(self):
+        """The constructor's arguments as a dict, for from_config()."""
         return {"reduction": self.reduction, "name": self.name}
 
     @classmethod
     def from_config(cls, config):
+        """A loss of the dict that get_config() gave; a function in it is left out."""
         config = dict(config)
         config.pop("fn", None)
         return cls(**config)
@@ -123,6 +130,11 @@ class LossFunctionWrapper(Loss):
         self.fn, self._fn_kwargs = fn, kwargs
 
     def call(self, y_true, y_pred):
+        """The function of y_true and y_pred, with its further arguments.
+
+        A last axis of size 1 that one of the two lacks is taken off, unless the
+        function is a sparse one.
+        """
         y_pred = tf.convert_to_tensor(y_pred)
         y_true = tf.convert_to_tensor(y_true)
         if self.fn not in _SPARSE:
@@ -134,6 +146,7 @@ class LossFunctionWrapper(Loss):
         return self.fn(y_true, y_pred, **self._fn_kwargs)
 
     def get_config(self):
+        """A dict of reduction, name, the function and its further arguments."""
         config = super().get_config()
         config.update(self._fn_kwargs)
         config["fn"] = serialization.serialize(self.fn)

@@ -16,9 +16,12 @@ class Regularizer:
 
     @classmethod
     def from_config(cls, config):
+        """A regularizer of the dict that get_config() gave."""
         return cls(**config)
 
     def get_config(self):
+        """The constructor's arguments as a dict.
+        Subclasses that are saved define it."""
         raise NotImplementedError(f"{self} does not implement get_config()")
 
 
@@ -47,6 +50,7 @@ class L1L2(Regularizer):
         return out
 
     def get_config(self):
+        """A dict of l1 and l2."""
         return {"l1": self.l1, "l2": self.l2}
 
 
@@ -62,6 +66,7 @@ class L1(Regularizer):
         return self.l1 * tf.reduce_sum(tf.abs(x))
 
     def get_config(self):
+        """A dict of l1."""
         return {"l1": self.l1}
 
 
@@ -77,6 +82,7 @@ class L2(Regularizer):
         return 2.0 * self.l2 * tf.nn.l2_loss(x)
 
     def get_config(self):
+        """A dict of l2."""
         return {"l2": self.l2}
 
 
@@ -106,6 +112,7 @@ class OrthogonalRegularizer(Regularizer):
         return self.factor * 0.5 * tf.reduce_sum(tf.abs(off)) / pairs
 
     def get_config(self):
+        """A dict of factor and mode."""
         return {"factor": self.factor, "mode": self.mode}
 
 

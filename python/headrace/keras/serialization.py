@@ -136,4 +136,9 @@ def getter(names, kind):
             return identifier() if inspect.isclass(identifier) else identifier
         raise ValueError(f"Could not interpret {kind} identifier: {identifier}")
 
+    of.__doc__ = f"The {kind} of a name or a config; ValueError for an unknown one."
+    get.__doc__ = f"""A {kind} of its name, config, class or itself; None for None.
+
+    ValueError for anything else, or where the name is unknown.
+    """
     return get, of

@@ -219,6 +219,15 @@ def is_keras_tensor(x):
     return isinstance(x, KerasTensor)
 
 
+_REDUCTIONS = {
+    "reduce_sum": "The sum",
+    "reduce_mean": "The mean",
+    "reduce_max": "The maximum",
+    "reduce_min": "The minimum",
+    "reduce_prod": "The product",
+}
+
+
 def _over_axis(name, cast_bool=False):
     def reduce(x, axis=None, keepdims=False):
         if cast_bool and x.dtype == tf.bool:
@@ -226,6 +235,10 @@ def _over_axis(name, cast_bool=False):
         return getattr(tf, name)(x, axis, keepdims)
 
     reduce.__name__ = name.partition("_")[2]
+    cast = " Bools are cast to floatx()." if cast_bool else ""
+    reduce.__doc__ = (
+        f"{_REDUCTIONS[name]} along `axis`; of everything without one.{cast}"
+    )
     return reduce
 
 

@@ -621,28 +621,36 @@ def scatter_nd(indices, updates, shape, name=None):
     )
 
 
-def _scatter(op):
+def _scatter(op, what):
     def update(tensor, indices, updates, name=None):
         return _headrace.raw_op(op)(
             tensor=tensor, indices=indices, updates=updates, name=name
         )
 
+    update.__doc__ = f"""A copy of a tensor with {what} at places.
+
+    `indices` is [..., k]: each row names a place in the first k dimensions of `tensor`;
+    `updates` is [*indices.shape[:-1], *tensor.shape[k:]]. Indices out of range raise
+    InvalidArgumentError.
+    """
     return update
 
 
-tensor_scatter_nd_update = _scatter("TensorScatterUpdate")
+tensor_scatter_nd_update = _scatter("TensorScatterUpdate", "other values")
 
 
-tensor_scatter_nd_add = _scatter("TensorScatterAdd")
+tensor_scatter_nd_add = _scatter("TensorScatterAdd", "values added")
 
 
-tensor_scatter_nd_sub = _scatter("TensorScatterSub")
+tensor_scatter_nd_sub = _scatter("TensorScatterSub", "values subtracted")
 
 
-tensor_scatter_nd_max = _scatter("TensorScatterMax")
+tensor_scatter_nd_max = _scatter("TensorScatterMax", "the larger of old and new values")
 
 
-tensor_scatter_nd_min = _scatter("TensorScatterMin")
+tensor_scatter_nd_min = _scatter(
+    "TensorScatterMin", "the smaller of old and new values"
+)
 
 
 def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None):

@@ -40,10 +40,12 @@ class Initializer:
         raise NotImplementedError
 
     def get_config(self):
+        """The arguments of the constructor as a dict, for from_config()."""
         return {}
 
     @classmethod
     def from_config(cls, config):
+        """The initializer of what get_config() gave; removes "dtype" from that dict."""
         config.pop("dtype", None)
         return cls(**config)
 
@@ -85,6 +87,7 @@ class Constant(Initializer):
         return conversion.constant(self.value, dtype=dtype, shape=shape)
 
     def get_config(self):
+        """A dict of the value."""
         return {"value": self.value}
 
 
@@ -105,6 +108,7 @@ class RandomUniform(Initializer):
         )
 
     def get_config(self):
+        """A dict of minval, maxval and seed."""
         return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
 
 
@@ -123,4 +127,5 @@ class RandomNormal(Initializer):
         return stateless_random_ops.normal(shape, seed, self.mean, self.stddev, dtype)
 
     def get_config(self):
+        """A dict of mean, stddev and seed."""
         return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}

@@ -24,6 +24,9 @@ class _Initializer(initializers.Initializer):
         return self.dtype if dtype is None else dtypes.as_dtype(dtype)
 
     def get_config(self):
+        """The arguments of the constructor as a dict, for from_config(); dtypes by
+        name.
+        """
         return {"dtype": self.dtype.name}
 
 
@@ -79,6 +82,7 @@ class Constant(_Initializer):
         return conversion.constant(flat.reshape(shape), self._dtype(dtype))
 
     def get_config(self):
+        """A dict of value and dtype."""
         return {"value": self.value, "dtype": self.dtype.name}
 
 
@@ -94,6 +98,7 @@ class RandomUniform(_Initializer):
         return random_ops.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
     def get_config(self):
+        """A dict of minval, maxval, seed and dtype."""
         return {
             "minval": self.minval,
             "maxval": self.maxval,
@@ -116,6 +121,7 @@ class RandomNormal(_Initializer):
         return self._draw(shape, self.mean, self.stddev, dtype, self.seed)
 
     def get_config(self):
+        """A dict of mean, stddev, seed and dtype."""
         return {
             "mean": self.mean,
             "stddev": self.stddev,
@@ -182,6 +188,7 @@ class VarianceScaling(_Initializer):
         return random_ops.truncated_normal(shape, 0.0, stddev, dtype, self.seed)
 
     def get_config(self):
+        """A dict of scale, mode, distribution, seed and dtype."""
         return {
             "scale": self.scale,
             "mode": self.mode,
@@ -198,6 +205,7 @@ class _Glorot(VarianceScaling):
         super().__init__(1.0, "fan_avg", self._distribution, seed, dtype)
 
     def get_config(self):
+        """A dict of seed and dtype."""
         return {"seed": self.seed, "dtype": self.dtype.name}
 
 
@@ -238,6 +246,7 @@ class Orthogonal(_Initializer):
         return self.gain * array_ops.reshape(q, shape)
 
     def get_config(self):
+        """A dict of gain, seed and dtype."""
         return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
 
 
@@ -261,6 +270,7 @@ class Identity(_Initializer):
         return self.gain * made
 
     def get_config(self):
+        """A dict of gain and dtype."""
         return {"gain": self.gain, "dtype": self.dtype.name}
 
 
@@ -279,6 +289,7 @@ class UniformUnitScaling(_Initializer):
         return random_ops.uniform(shape, -limit, limit, dtype, self.seed)
 
     def get_config(self):
+        """A dict of factor, seed and dtype."""
         return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
 
 

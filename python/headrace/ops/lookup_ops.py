@@ -32,10 +32,13 @@ class TableInitializerBase:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
-    key_dtype = property(lambda self: self._key_dtype)
-    value_dtype = property(lambda self: self._value_dtype)
+    key_dtype = property(lambda self: self._key_dtype, doc="The dtype of the keys.")
+    value_dtype = property(
+        lambda self: self._value_dtype, doc="The dtype of the values."
+    )
 
     def initialize(self, table):
+        """Fills the table; returns the operation in a graph. Subclasses define it."""
         raise NotImplementedError
 
 
@@ -50,6 +53,9 @@ class KeyValueTensorInitializer(TableInitializerBase):
         super().__init__(self._keys.dtype, self._values.dtype)
 
     def initialize(self, table):
+        """Puts the keys and values into the table; TypeError where its dtypes are
+        others.
+        """
         _check_types(table, self._keys.dtype, self._values.dtype)
         return _raw(
             "LookupTableImportV2",
@@ -95,6 +101,11 @@ class TextFileInitializer(TableInitializerBase):
         }
 
     def initialize(self, table):
+        """Reads the file into the table; TypeError where the table has other dtypes.
+
+        A file that is not there, or a line that does not parse, fails as the operation
+        does.
+        """
         _check_types(table, self._key_dtype, self._value_dtype)
         return _raw(
             "InitializeTableFromTextFileV2",
@@ -121,10 +132,17 @@ class _Table(Trackable):
         _unique[0] += 1
         self._name = name
 
-    key_dtype = property(lambda self: self._key_dtype)
-    value_dtype = property(lambda self: self._value_dtype)
-    name = property(lambda self: self._name)
-    default_value = property(lambda self: self._default_value)
+    key_dtype = property(lambda self: self._key_dtype, doc="The dtype of the keys.")
+    value_dtype = property(
+        lambda self: self._value_dtype, doc="The dtype of the values."
+    )
+    name = property(
+        lambda self: self._name, doc="The name given to the constructor, or None."
+    )
+    default_value = property(
+        lambda self: self._default_value,
+        doc="The value of keys that are absent: a tensor.",
+    )
 
     def _make(self, op, named, **attrs):
         """The handle: in a graph by name, so that every run finds the same table."""
@@ -191,9 +209,16 @@ class StaticHashTable(_Table):
             graph = stack.default_graph()
             graph.add_to_collection("table_initializer", self._init_op)
 
-    initializer = property(lambda self: self._init_op)
+    initializer = property(
+        lambda self: self._init_op,
+        doc=(
+            "The operation that fills the table: to run in a graph; eagerly it has "
+            "been run."
+        ),
+    )
 
     def export(self, name=None):
+        """(keys, values): two tensors, in an order that is the table's own."""
         return tuple(super().export(name))
 
 
@@ -257,6 +282,11 @@ class MutableHashTable(_Table):
     erase = remove
 
     def lookup(self, keys, dynamic_default_values=None, name=None):
+        """The values of keys, the default where a key is absent.
+
+        `dynamic_default_values` has the default of each key in the place of the
+        table's.
+        """
         if dynamic_default_values is None:
             return super().lookup(keys, name)
         return _raw(
@@ -273,6 +303,7 @@ class MutableHashTable(_Table):
         return self.lookup(keys)
 
     def export(self, name=None):
+        """(keys, values): two tensors, in an order that is the table's own."""
         return tuple(super().export(name))
 
     _checkpoint_attribute = "table"

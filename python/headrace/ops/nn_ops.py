@@ -126,6 +126,9 @@ def bias_add(value, bias, data_format=None, name=None):
     )
 
 
+_POOLED = {"Max": "largest value", "Avg": "mean"}
+
+
 def _pool(op, n, channels_first):
     def pool(input, ksize, strides, padding, data_format=None, name=None):
         first = channels_first == data_format
@@ -152,6 +155,14 @@ def _pool(op, n, channels_first):
             **explicit,
         )
 
+    layout = "height, width" if n == 2 else "depth, height, width"
+    pads = ", or a pair (before, after) a dimension" if op == "MaxPool" else ""
+    pool.__doc__ = f"""The {_POOLED[op[:3]]} of windows of [batch, {layout}, channels].
+
+    `ksize` and `strides` are an int, {n} ints, or {n + 2} for all dimensions.
+    `padding` is "SAME" or "VALID"{pads};
+    what it adds does not count. `data_format` may be "{channels_first}".
+    """
     return pool
 
 
@@ -161,7 +172,7 @@ max_pool3d = _pool("MaxPool3D", 3, "NCDHW")
 avg_pool3d = _pool("AvgPool3D", 3, "NCDHW")
 
 
-def _pool1d(pool2d):
+def _pool1d(pool2d, what):
     def pool(input, ksize, strides, padding, data_format="NWC", name=None):
         first = data_format == "NCW"
         axis = 2 if first else 1
@@ -182,14 +193,19 @@ def _pool1d(pool2d):
         )
         return array_ops.squeeze(out, [axis])
 
+    pool.__doc__ = f"""The {what} of each window of [batch, width, channels].
+
+    `ksize` and `strides` are an int, or 3 for all dimensions. `padding` is "SAME" or
+    "VALID". `data_format` may be "NCW": [batch, channels, width].
+    """
     return pool
 
 
-max_pool1d = _pool1d(max_pool2d)
-avg_pool1d = _pool1d(avg_pool2d)
+max_pool1d = _pool1d(max_pool2d, _POOLED["Max"])
+avg_pool1d = _pool1d(avg_pool2d, _POOLED["Avg"])
 
 
-def _by_rank(one, two, three):
+def _by_rank(one, two, three, what):
     def pool(input, ksize, strides, padding, data_format=None, name=None):
         input = _tensor(input)
         n = (input.shape.rank or 4) - 2
@@ -203,11 +219,16 @@ def _by_rank(one, two, three):
             input, ksize, strides, padding, data_format, name
         )
 
+    pool.__doc__ = f"""The {what} of each window of 1, 2 or 3 dimensions of space.
+
+    The input's rank, 3 to 5 (4 where it is unknown), says how many; ValueError for
+    others. The arguments are those of the pools of that rank, as max_pool2d has them.
+    """
     return pool
 
 
-max_pool = _by_rank(max_pool1d, max_pool2d, max_pool3d)
-avg_pool = _by_rank(avg_pool1d, avg_pool2d, avg_pool3d)
+max_pool = _by_rank(max_pool1d, max_pool2d, max_pool3d, _POOLED["Max"])
+avg_pool = _by_rank(avg_pool1d, avg_pool2d, avg_pool3d, _POOLED["Avg"])
 
 
 def pool(

@@ -26,11 +26,22 @@ class QueueBase:
         self._queue_ref = queue_ref
         self._name = name
 
-    queue_ref = property(lambda self: self._queue_ref)
-    name = property(lambda self: self._name)
-    dtypes = property(lambda self: self._dtypes)
-    shapes = property(lambda self: self._shapes)
-    names = property(lambda self: self._names)
+    queue_ref = property(
+        lambda self: self._queue_ref, doc="The handle of the queue: a scalar tensor."
+    )
+    name = property(lambda self: self._name, doc="The name of the queue: a str.")
+    dtypes = property(
+        lambda self: self._dtypes,
+        doc="A list of the dtypes of an element's components.",
+    )
+    shapes = property(
+        lambda self: self._shapes,
+        doc="A list of the static shapes of an element's components.",
+    )
+    names = property(
+        lambda self: self._names,
+        doc="A list of the components' names; without names elements are no dicts.",
+    )
 
     def _components(self, vals, many):
         if isinstance(vals, dict):

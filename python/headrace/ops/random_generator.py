@@ -73,21 +73,36 @@ class Generator(AutoTrackable):
 
     @classmethod
     def from_state(cls, state, alg):
+        """A generator that goes on from `state`: int64, [3] for Philox, [2] for
+        ThreeFry.
+
+        `alg` is an Algorithm, its number or name ("philox", "threefry").
+        """
         return cls(alg=alg, state=state)
 
     @classmethod
     def from_seed(cls, seed, alg=None):
+        """A generator whose state follows from `seed` alone; Philox unless `alg` says
+        else.
+        """
         alg = Algorithm.PHILOX if alg is None else alg
         return cls(state=create_rng_state(seed, alg), alg=alg)
 
     @classmethod
     def from_non_deterministic_state(cls, alg=None):
+        """A generator whose state the system's source of randomness gives."""
         alg = Algorithm.PHILOX if alg is None else alg
         words = [_nondeterministic() for _ in range(3)]
         return cls(state=conversion.constant(words, dtypes.int64), alg=alg)
 
     @classmethod
     def from_key_counter(cls, key, counter, alg):
+        """A generator of a key (one uint64) and a counter (up to 2 words, 1 for
+        ThreeFry).
+
+        `key` and `counter` are values, not tensors of a graph; missing high words are
+        0.
+        """
         key = np.atleast_1d(np.asarray(key)).astype(np.uint64).view(np.int64)
         counter = np.atleast_1d(np.asarray(counter)).astype(np.uint64).view(np.int64)
         number = algorithm_id(alg)
@@ -98,14 +113,17 @@ class Generator(AutoTrackable):
 
     @property
     def state(self):
+        """The int64 Variable of counter and key; draws move its counter on."""
         return self._state_var
 
     @property
     def algorithm(self):
+        """The number of the algorithm: 1 is Philox, 2 is ThreeFry."""
         return self._alg
 
     @property
     def key(self):
+        """The key: an int64 scalar, the last word of the state."""
         return self._state_var.read_value()[-1]
 
     def _trackable_children(self):

@@ -21,8 +21,14 @@ class ReaderBase:
         self._reader_ref = reader_ref
         self._supports_serialize = supports_serialize
 
-    reader_ref = property(lambda self: self._reader_ref)
-    supports_serialize = property(lambda self: self._supports_serialize)
+    reader_ref = property(
+        lambda self: self._reader_ref,
+        doc="The handle of the reader: a scalar resource tensor.",
+    )
+    supports_serialize = property(
+        lambda self: self._supports_serialize,
+        doc="Whether serialize_state() and restore_state() work: bool.",
+    )
 
     def _ask(self, what, name, **arguments):
         return _raw(what, reader_handle=self._reader_ref, name=name, **arguments)
@@ -41,15 +47,19 @@ class ReaderBase:
         )
 
     def num_records_produced(self, name=None):
+        """How many records were read since the start or reset(): an int64 scalar."""
         return self._ask("ReaderNumRecordsProducedV2", name)
 
     def num_work_units_completed(self, name=None):
+        """How many files were read to their ends: an int64 scalar."""
         return self._ask("ReaderNumWorkUnitsCompletedV2", name)
 
     def serialize_state(self, name=None):
+        """The state as a string scalar; fails when run where the reader cannot."""
         return self._ask("ReaderSerializeStateV2", name)
 
     def restore_state(self, state, name=None):
+        """The operation that puts a state of serialize_state() back."""
         state = conversion.convert_to_tensor(state, dtypes.string)
         handle = self._reader_ref
         return queue_ops.effect(
@@ -57,6 +67,7 @@ class ReaderBase:
         )
 
     def reset(self, name=None):
+        """The operation that puts the reader back to its start."""
         return queue_ops.effect(
             "ReaderResetV2", reader_handle=self._reader_ref, name=name
         )

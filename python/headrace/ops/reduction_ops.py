@@ -238,33 +238,49 @@ def bincount(
     )
 
 
-def _segments(op):
+def _segments(op, what, empty=0):
     def reduce(data, segment_ids, name=None):
         return _headrace.raw_op(op)(data=data, segment_ids=segment_ids, name=name)
 
+    reduce.__doc__ = f"""The {what} of the rows of each segment.
+
+    `data` is [rows, ...], `segment_ids` int32 or int64 [rows], sorted, from 0; the
+    result is [last id + 1, ...]. A segment without rows gets {empty}. Ids that go down
+    or are negative raise InvalidArgumentError.
+    """
     return reduce
 
 
-segment_sum = _segments("SegmentSum")
-segment_mean = _segments("SegmentMean")
-segment_max = _segments("SegmentMax")
-segment_min = _segments("SegmentMin")
-segment_prod = _segments("SegmentProd")
+segment_sum = _segments("SegmentSum", "sum")
+segment_mean = _segments("SegmentMean", "mean")
+segment_max = _segments("SegmentMax", "maximum")
+segment_min = _segments("SegmentMin", "minimum")
+segment_prod = _segments("SegmentProd", "product", empty=1)
 
 
-def _unsorted(op):
+def _unsorted(op, what, empty):
     def reduce(data, segment_ids, num_segments, name=None):
         return _headrace.raw_op(op)(
             data=data, segment_ids=segment_ids, num_segments=num_segments, name=name
         )
 
+    reduce.__doc__ = f"""The {what} of the rows of each segment, in any order.
+
+    `segment_ids` is int32 or int64 and has the first dimensions of `data`; the others
+    stay: [num_segments, ...]. A segment without rows gets {empty}. Rows of negative ids
+    are left out; ids of num_segments or more raise InvalidArgumentError.
+    """
     return reduce
 
 
-unsorted_segment_sum = _unsorted("UnsortedSegmentSum")
-unsorted_segment_max = _unsorted("UnsortedSegmentMax")
-unsorted_segment_min = _unsorted("UnsortedSegmentMin")
-unsorted_segment_prod = _unsorted("UnsortedSegmentProd")
+unsorted_segment_sum = _unsorted("UnsortedSegmentSum", "sum", "0")
+unsorted_segment_max = _unsorted(
+    "UnsortedSegmentMax", "maximum", "the lowest finite value"
+)
+unsorted_segment_min = _unsorted(
+    "UnsortedSegmentMin", "minimum", "the highest finite value"
+)
+unsorted_segment_prod = _unsorted("UnsortedSegmentProd", "product", "1")
 
 
 def _segment_sizes(data, segment_ids, num_segments):

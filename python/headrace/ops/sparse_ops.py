@@ -386,7 +386,7 @@ def map_values(op, *args, **kwargs):
     return SparseTensor(found[0].indices, op(*args, **kwargs), found[0].dense_shape)
 
 
-def _segments(kind):
+def _segments(kind, what):
     def reduce(
         data,
         indices,
@@ -406,11 +406,20 @@ def _segments(kind):
             **more,
         )
 
+    reduce.__doc__ = f"""{what} of the rows data[indices] of each segment.
+
+    `indices` and `segment_ids` are int32 or int64 of one length, the ids sorted from 0;
+    an index may repeat. The result is [num_segments, ...], or up to the last id without
+    it; segments without rows are 0. Ids that go down or are too large, and indices out
+    of range, raise InvalidArgumentError. With `sparse_gradient` the gradient of `data`
+    is IndexedSlices.
+    """
     return reduce
 
 
-segment_sum, segment_mean = _segments("Sum"), _segments("Mean")
-segment_sqrt_n = _segments("SqrtN")
+segment_sum = _segments("Sum", "The sum")
+segment_mean = _segments("Mean", "The mean")
+segment_sqrt_n = _segments("SqrtN", "The sum over the root of the number")
 for _name in ("segment_sum", "segment_mean", "segment_sqrt_n"):
     globals()[_name].__name__ = _name
 

@@ -203,31 +203,53 @@ class RaggedTensor:
         return made.with_row_splits_dtype(row_splits_dtype)
 
     # --- What they are.
-    dtype = property(lambda self: self._values_part.dtype)
-    values = property(lambda self: self._values_part)
-    row_splits = property(lambda self: self._splits)
+    dtype = property(
+        lambda self: self._values_part.dtype, doc="The dtype of the values."
+    )
+    values = property(
+        lambda self: self._values_part,
+        doc=(
+            "The rows one after another, without the outermost splits: [total, ...]. A "
+            "RaggedTensor where `ragged_rank` is above 1, else a Tensor."
+        ),
+    )
+    row_splits = property(
+        lambda self: self._splits,
+        doc=(
+            "Where the rows begin and end in `values`: [rows + 1], int32 or int64, "
+            "from 0."
+        ),
+    )
 
     @property
     def ragged_rank(self):
+        """How many of the dimensions, from the second on, are held as splits:
+        an int."""
         return 1 + (self.values.ragged_rank if is_ragged(self.values) else 0)
 
     @property
     def flat_values(self):
+        """The innermost values, with all splits taken off: a Tensor."""
         return self.values.flat_values if is_ragged(self.values) else self.values
 
     @property
     def nested_row_splits(self):
+        """A tuple of the row_splits of each ragged dimension, the outermost first."""
         inner = self.values.nested_row_splits if is_ragged(self.values) else ()
         return (self._splits, *inner)
 
     @property
     def uniform_row_length(self):
+        """The length that all rows are known to have, as a scalar tensor, or None."""
         if self._uniform is None:
             return None
         return conversion.constant(self._uniform, self._splits.dtype)
 
     @property
     def shape(self):
+        """The static shape; None for the sizes of ragged dimensions that are not
+        uniform.
+        """
         n = self._splits.shape[0]
         inner = self.values.shape
         rows = None if n is None else n - 1
@@ -235,6 +257,7 @@ class RaggedTensor:
         return tensor_shape.TensorShape([rows, self._uniform, *tail])
 
     def get_shape(self):
+        """The same as `shape`."""
         return self.shape
 
     @property
@@ -244,13 +267,19 @@ class RaggedTensor:
         return RaggedTensorSpec.from_value(self)
 
     def nrows(self, out_type=None, name=None):
+        """The number of rows of the outermost dimension: a scalar of `out_type`.
+
+        `out_type` is int32 or int64; the splits' dtype where it is not given.
+        """
         n = array_ops.shape(self._splits, out_type=out_type or self._splits.dtype)
         return n[0] - 1
 
     def row_starts(self, name=None):
+        """Where each row begins in `values`: [rows]."""
         return self._splits[:-1]
 
     def row_limits(self, name=None):
+        """Where each row ends in `values`, one past its last: [rows]."""
         return self._splits[1:]
 
     def row_lengths(self, axis=1, name=None):
@@ -271,10 +300,14 @@ class RaggedTensor:
         return convert.rowids_of_splits(self._splits)
 
     def nested_row_lengths(self, name=None):
+        """A tuple of the row_lengths() of each ragged dimension,
+        the outermost first."""
         inner = self.values.nested_row_lengths() if is_ragged(self.values) else ()
         return (self.row_lengths(), *inner)
 
     def nested_value_rowids(self, name=None):
+        """A tuple of the value_rowids() of each ragged dimension,
+        the outermost first."""
         inner = self.values.nested_value_rowids() if is_ragged(self.values) else ()
         return (self.value_rowids(), *inner)
 
@@ -286,16 +319,23 @@ class RaggedTensor:
 
     # --- Others like them.
     def with_values(self, new_values):
+        """The same outermost splits with other values,
+        of as many rows as `values` has."""
         return RaggedTensor(
             as_values(new_values), self._splits, internal=True, uniform=self._uniform
         )
 
     def with_flat_values(self, new_values):
+        """The same splits at all levels with other innermost values,
+        as many as before."""
         if is_ragged(self.values):
             return self.with_values(self.values.with_flat_values(new_values))
         return self.with_values(new_values)
 
     def with_row_splits_dtype(self, dtype):
+        """The same rows with splits of `dtype` at all levels; ValueError unless int32
+        or int64.
+        """
         dtype = dtypes.as_dtype(dtype)
         if dtype not in (dtypes.int32, dtypes.int64):
             raise ValueError(f"Argument dtype must be int32 or int64; got {dtype!r}")
@@ -354,6 +394,7 @@ class RaggedTensor:
         return out
 
     def consumers(self):
+        """An empty list: consumers of ragged tensors are not kept."""
         return []
 
     # --- As parts.

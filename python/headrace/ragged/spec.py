@@ -33,14 +33,30 @@ class RaggedTensorSpec(type_spec.TypeSpec):
             )
         self._ragged_rank = ragged_rank
 
-    shape = property(lambda self: self._shape)
-    dtype = property(lambda self: self._dtype)
-    ragged_rank = property(lambda self: self._ragged_rank)
-    row_splits_dtype = property(lambda self: self._row_splits_dtype)
-    flat_values_spec = property(lambda self: self._flat_values_spec)
+    shape = property(
+        lambda self: self._shape,
+        doc="The static shape, with None for ragged dimensions: a TensorShape.",
+    )
+    dtype = property(lambda self: self._dtype, doc="The dtype of the values.")
+    ragged_rank = property(
+        lambda self: self._ragged_rank,
+        doc="How many dimensions are held as splits; 0 for plain tensors.",
+    )
+    row_splits_dtype = property(
+        lambda self: self._row_splits_dtype,
+        doc="The dtype of the splits: int32 or int64.",
+    )
+    flat_values_spec = property(
+        lambda self: self._flat_values_spec,
+        doc=(
+            "The spec of the innermost values, or None where it follows from shape and "
+            "dtype."
+        ),
+    )
 
     @property
     def value_type(self):
+        """tf.RaggedTensor."""
         return RaggedTensor
 
     def _serialize(self):
@@ -69,6 +85,7 @@ class RaggedTensorSpec(type_spec.TypeSpec):
 
     @classmethod
     def from_value(cls, value):
+        """The spec of a RaggedTensor; TypeError for anything else."""
         if not is_ragged(value):
             raise TypeError(f"Expected a RaggedTensor, got {value!r}")
         return cls(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)

@@ -61,6 +61,7 @@ class FileWriter:
             self.add_meta_graph(_meta_graph_of(graph))
 
     def get_logdir(self):
+        """The folder of the events' file."""
         return self._logdir
 
     def __enter__(self):

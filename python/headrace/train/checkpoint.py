@@ -70,6 +70,8 @@ class Checkpoint(AutoTrackable):
 
     @property
     def root(self):
+        """The object that saving starts from: `root` of the constructor,
+        else this one."""
         return self if self._root is None else self._root
 
     @property

@@ -51,10 +51,12 @@ class CheckpointOptions:
 
     @property
     def experimental_enable_async_checkpoint(self):
+        """The older name of `enable_async`."""
         return self.enable_async
 
     @property
     def experimental_write_callbacks(self):
+        """The functions to call after a checkpoint is written, or None."""
         return self._experimental_write_callbacks
 
     def _after_write(self, path):
@@ -106,6 +108,7 @@ class ShardingCallback(abc.ABC):
     @property
     @abc.abstractmethod
     def description(self):
+        """One sentence that says how tensors are split: a str. Subclasses define it."""
         pass
 
     @abc.abstractmethod
@@ -118,6 +121,7 @@ class ShardByTaskPolicy(ShardingCallback):
 
     @property
     def description(self):
+        """One sentence that says how tensors are split."""
         return "Split tensors into shards based on their device spec task."
 
     def __call__(self, shardable_tensors):
@@ -138,6 +142,7 @@ class MaxShardSizePolicy(ShardingCallback):
 
     @property
     def description(self):
+        """One sentence that says how tensors are split."""
         return "Split tensors into shards with a max shard size."
 
     def __call__(self, shardable_tensors):

@@ -218,14 +218,17 @@ class CheckpointManager:
 
     @property
     def directory(self):
+        """The folder that the checkpoints are in."""
         return self._directory
 
     @property
     def checkpoint_interval(self):
+        """How many steps lie between checkpoints at least, or None."""
         return self._interval
 
     @property
     def checkpoint(self):
+        """The tf.train.Checkpoint that is saved."""
         return self._checkpoint
 
     @property
@@ -235,6 +238,7 @@ class CheckpointManager:
 
     @property
     def latest_checkpoint(self):
+        """The prefix of the newest checkpoint, or None where there is none."""
         return self._rotation.latest()
 
     def _due(self):

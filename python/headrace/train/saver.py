@@ -137,14 +137,21 @@ class Saver:
 
     @property
     def last_checkpoints(self):
+        """A list of the prefixes of the checkpoints that are kept, the oldest first."""
         return [path for path, _ in self._last_checkpoints]
 
     def set_last_checkpoints(self, last_checkpoints):
+        """Takes over a list of prefixes of checkpoints, the oldest first.
+
+        Their times count as later than any, so that each is due to be kept for
+        keep_checkpoint_every_n_hours and none is removed.
+        """
         if not isinstance(last_checkpoints, list):
             raise TypeError("last_checkpoints must be a list")
         self._last_checkpoints = [(path, float("inf")) for path in last_checkpoints]
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time):
+        """Takes over a list of (prefix, time in seconds), the oldest first."""
         if not isinstance(last_checkpoints_with_time, list):
             raise TypeError("last_checkpoints_with_time must be a list")
         self._last_checkpoints = last_checkpoints_with_time
@@ -306,15 +313,18 @@ class Saver:
     # --- as messages ---
 
     def as_saver_def(self):
+        """The SaverDef proto of the operations that save and restore."""
         return self.saver_def
 
     def to_proto(self, export_scope=None):
+        """The SaverDef proto; NotImplementedError with an `export_scope`."""
         if export_scope is not None:
             raise NotImplementedError("Saver.to_proto: export_scope is not supported")
         return self.saver_def
 
     @staticmethod
     def from_proto(saver_def, import_scope=None):
+        """A Saver for the operations that a SaverDef names, under `import_scope`."""
         if import_scope:
             saver_def = saver_graph.scoped(saver_def, import_scope)
         return Saver(saver_def=saver_def)

@@ -15,6 +15,7 @@ class TrackableView:
 
     @property
     def root(self):
+        """The object that the view starts from."""
         return self._root
 
     @classmethod

@@ -58,6 +58,7 @@ class LoggingTensorHook(SessionRunHook):
         self._log_at_end = at_end
 
     def begin(self):
+        """Looks for the tensors that are given by name."""
         self._timer.reset()
         self._iter_count = 0
         self._current_tensors = {
@@ -65,6 +66,7 @@ class LoggingTensorHook(SessionRunHook):
         }
 
     def before_run(self, run_context):
+        """Asks for the tensors where it is time to log them."""
         self._should_trigger = self._timer.should_trigger_for_step(self._iter_count)
         return SessionRunArgs(self._current_tensors) if self._should_trigger else None
 
@@ -83,11 +85,13 @@ class LoggingTensorHook(SessionRunHook):
         np.set_printoptions(**options)
 
     def after_run(self, run_context, run_values):
+        """Logs the tensors where it is time."""
         if self._should_trigger:
             self._log_tensors(run_values.results)
         self._iter_count += 1
 
     def end(self, session):
+        """Logs the tensors with at_end."""
         if self._log_at_end:
             self._log_tensors(session.run(self._current_tensors))
 
@@ -104,16 +108,20 @@ class StopAtStepHook(SessionRunHook):
         self._last_step = last_step
 
     def begin(self):
+        """Looks for the global step; RuntimeError where the graph has none."""
         self._global_step_tensor = read_step("StopAtStepHook")
 
     def after_create_session(self, session, coord):
+        """Works out the last step where the number of steps was given."""
         if self._last_step is None:
             self._last_step = session.run(self._global_step_tensor) + self._num_steps
 
     def before_run(self, run_context):
+        """Asks for the global step."""
         return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context, run_values):
+        """Asks to stop once the last step is done."""
         if run_values.results + 1 < self._last_step:
             return
         # What was read beside the update may be from before it.
@@ -136,9 +144,14 @@ class NanTensorHook(SessionRunHook):
         self._fail_on_nan_loss = fail_on_nan_loss
 
     def before_run(self, run_context):
+        """Asks for the loss."""
         return SessionRunArgs(self._loss_tensor)
 
     def after_run(self, run_context, run_values):
+        """On a loss that is no number: asks to stop, or raises.
+
+        It raises NanLossDuringTrainingError with fail_on_nan_loss.
+        """
         if not np.isnan(run_values.results):
             return
         message = "Model diverged with loss = NaN."
@@ -156,10 +169,14 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._wait_until_step = wait_until_step
 
     def begin(self):
+        """Looks for the global step; RuntimeError where the graph has none."""
         self._worker_is_started = False
         self._global_step_tensor = read_step("_GlobalStepWaiterHook")
 
     def before_run(self, run_context):
+        """Before the first run: waits until the global step is there, asking twice a
+        second.
+        """
         if self._worker_is_started:
             return
         if self._wait_until_step <= 0:
@@ -196,9 +213,11 @@ class FinalOpsHook(SessionRunHook):
 
     @property
     def final_ops_values(self):
+        """What the operations gave at the end; None before it."""
         return self._final_ops_values
 
     def end(self, session):
+        """Runs the final operations; final_ops_values has what they gave."""
         if self._final_ops is None:
             return
         from headrace.framework import errors
@@ -224,4 +243,5 @@ class FeedFnHook(SessionRunHook):
         self.feed_fn = feed_fn
 
     def before_run(self, run_context):
+        """Feeds what feed_fn() gives."""
         return SessionRunArgs(fetches=None, feed_dict=self.feed_fn())

@@ -64,6 +64,7 @@ class Coordinator:
                 self._stop_event.clear()
 
     def should_stop(self):
+        """Whether a thread has asked all of them to stop."""
         return self._stop_event.is_set()
 
     @contextlib.contextmanager
@@ -116,6 +117,7 @@ class Coordinator:
 
     @property
     def joined(self):
+        """Whether join() has ended."""
         return self._joined
 
     def raise_requested_exception(self):
@@ -145,11 +147,18 @@ class LooperThread(threading.Thread):
 
     @staticmethod
     def loop(coord, timer_interval_secs, target, args=None, kwargs=None):
+        """Starts a thread that calls `target(*args, **kwargs)` until `coord` asks to
+        stop.
+
+        `timer_interval_secs` seconds lie between calls; with None they follow one
+        another. Returns the thread.
+        """
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
 
     def run(self):
+        """What the thread does: calls run_loop() until the coordinator asks to stop."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._timer_interval_secs is None:

@@ -181,6 +181,12 @@ def _pooling(kind):
             )
 
     pool.__name__ = f"{kind}_pooling2d"
+    what = "largest value" if kind == "max" else "mean"
+    pool.__doc__ = f"""The {what} of windows of [batch, height, width, channels].
+
+    `pool_size` and `strides` are one or two ints; `padding` is "valid" or "same". With
+    "channels_first" images are [batch, channels, height, width].
+    """
     return pool
 
 

@@ -19,6 +19,7 @@ class Reduction:
 
     @classmethod
     def all(cls):
+        """A tuple of all reductions."""
         return (
             cls.NONE,
             cls.SUM,
@@ -30,6 +31,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key):
+        """Raises ValueError unless `key` is one of them."""
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}.")
 
@@ -144,7 +146,7 @@ def _alike(labels, predictions):
     return labels, predictions
 
 
-def _elementwise(default, function):
+def _elementwise(default, function, what):
     """A loss that compares labels and predictions one by one."""
 
     def loss(
@@ -162,12 +164,22 @@ def _elementwise(default, function):
             )
 
     loss.__name__ = default
+    loss.__doc__ = f"""{what} between predictions and labels, weighted and reduced.
+
+    Labels are cast to the dtype of predictions and have their shape. `weights` is a
+    scalar or broadcasts to it. The result, a scalar unless `reduction` is NONE, is
+    added to `loss_collection` of the graph.
+    """
     return loss
 
 
-absolute_difference = _elementwise("absolute_difference", lambda y, p: tf.abs(p - y))
+absolute_difference = _elementwise(
+    "absolute_difference", lambda y, p: tf.abs(p - y), "The absolute differences"
+)
 mean_squared_error = _elementwise(
-    "mean_squared_error", lambda y, p: tf.math.squared_difference(p, y)
+    "mean_squared_error",
+    lambda y, p: tf.math.squared_difference(p, y),
+    "The squared differences",
 )
 
 

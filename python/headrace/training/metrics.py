@@ -130,6 +130,14 @@ def accuracy(
         return _mean(right, weights, metrics_collections, updates_collections)
 
 
+_PAIR = """
+
+    `weights` broadcast to the values. Gives (value, update_op): update_op takes in the
+    batch and gives the new value; both go to the collections that are named. The
+    counts are local variables of the graph; RuntimeError when eager.
+    """
+
+
 def _mean_of(default, function):
     """A metric that is the mean of a function of labels and predictions."""
 
@@ -153,6 +161,7 @@ def _mean_of(default, function):
             )
 
     metric.__name__ = default
+    metric.__doc__ = f"The {default.replace('_', ' ')} so far." + _PAIR
     return metric
 
 
@@ -220,6 +229,7 @@ def _counter(kind):
             return _collected(value, update, metrics_collections, updates_collections)
 
     metric.__name__ = kind
+    metric.__doc__ = f"The number of {kind.replace('_', ' ')} so far." + _PAIR
     return metric
 
 
@@ -255,6 +265,8 @@ def _share(default, other):
             return _collected(value, update, metrics_collections, updates_collections)
 
     metric.__name__ = default
+    kind = other.replace("_", " ")
+    metric.__doc__ = f"True positives / (true positives + {kind}) so far." + _PAIR
     return metric
 
 

@@ -88,6 +88,7 @@ class _MonitoredSession:
         return step_fn(step_context=context)
 
     def should_stop(self):
+        """Whether a hook or the coordinator asked to stop, or the session is closed."""
         return self._sess is None or self._sess.should_stop()
 
     def close(self):

@@ -59,6 +59,7 @@ class Optimizer(AutoTrackable):
             object.__setattr__(self, key, value)
 
     def get_name(self):
+        """The name given to the constructor."""
         return self._name
 
     # --- gradients ---
@@ -295,6 +296,7 @@ class Optimizer(AutoTrackable):
         return None if found is None else found[1]
 
     def get_slot_names(self):
+        """A sorted list of the names of the slots that exist, such as "momentum"."""
         return sorted(self._slots)
 
     def variables(self):

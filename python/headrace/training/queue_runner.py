@@ -43,13 +43,23 @@ class QueueRunner:
         self._runs = weakref.WeakKeyDictionary()  # session -> threads at work
         self._exceptions_raised = []
 
-    queue = property(lambda self: self._queue)
-    enqueue_ops = property(lambda self: self._enqueue_ops)
-    close_op = property(lambda self: self._close_op)
-    cancel_op = property(lambda self: self._cancel_op)
-    name = property(lambda self: self._queue.name)
+    queue = property(lambda self: self._queue, doc="The queue that is filled.")
+    enqueue_ops = property(
+        lambda self: self._enqueue_ops,
+        doc="A list of operations, each run again and again by a thread of its own.",
+    )
+    close_op = property(
+        lambda self: self._close_op,
+        doc="The operation that closes the queue; what it holds can still be taken.",
+    )
+    cancel_op = property(
+        lambda self: self._cancel_op,
+        doc="The operation that closes the queue and cancels waiting enqueues.",
+    )
+    name = property(lambda self: self._queue.name, doc="The name of the queue.")
     queue_closed_exception_types = property(
-        lambda self: self._queue_closed_exception_types
+        lambda self: self._queue_closed_exception_types,
+        doc="The errors that tell a thread that the queue is closed.",
     )
 
     @property

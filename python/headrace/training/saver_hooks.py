@@ -69,6 +69,8 @@ class CheckpointSaverHook(SessionRunHook):
         self._steps_per_run = steps_per_run
 
     def begin(self):
+        """Opens the summaries' file,
+        looks for the global step and tells the listeners."""
         from headrace.summary import file_writer
 
         self._summary_writer = file_writer.FileWriterCache.get(self._checkpoint_dir)
@@ -77,6 +79,7 @@ class CheckpointSaverHook(SessionRunHook):
             listener.begin()
 
     def after_create_session(self, session, coord):
+        """Writes the graph and the first checkpoint."""
         step = session.run(self._global_step_tensor)
         graph = stack.default_graph()
         if self._save_graph_def:
@@ -98,9 +101,11 @@ class CheckpointSaverHook(SessionRunHook):
         )
 
     def before_run(self, run_context):
+        """Asks for the global step."""
         return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context, run_values):
+        """Saves where it is time, and stops where a listener asks for it."""
         stale = run_values.results
         if not self._timer.should_trigger_for_step(stale + self._steps_per_run):
             return
@@ -112,6 +117,7 @@ class CheckpointSaverHook(SessionRunHook):
                 run_context.request_stop()
 
     def end(self, session):
+        """Saves the last step, unless it was saved; tells the listeners."""
         last_step = session.run(self._global_step_tensor)
         if last_step != self._timer.last_triggered_step():
             self._save(session, last_step)
@@ -194,6 +200,7 @@ class StepCounterHook(SessionRunHook):
         self._steps_per_run = steps_per_run
 
     def begin(self):
+        """Opens the summaries' file and looks for the global step."""
         from headrace.summary import file_writer
 
         if self._summary_writer is None and self._output_dir:
@@ -203,6 +210,7 @@ class StepCounterHook(SessionRunHook):
         self._summary_tag = step.name.partition(":")[0] + "/sec"
 
     def before_run(self, run_context):
+        """Asks for the global step."""
         return SessionRunArgs(self._global_step_tensor)
 
     def _log_and_record(self, elapsed_steps, elapsed_time, step):
@@ -212,6 +220,9 @@ class StepCounterHook(SessionRunHook):
         logging.info("%s: %g", self._summary_tag, rate)
 
     def after_run(self, run_context, run_values):
+        """Logs and writes the steps a second where it is time; warns of a step that
+        stands.
+        """
         stale = run_values.results
         if self._timer.should_trigger_for_step(stale + self._steps_per_run):
             step = run_context.session.run(self._global_step_tensor)
@@ -255,6 +266,7 @@ class SummarySaverHook(SessionRunHook):
         self._timer = SecondOrStepTimer(every_secs=save_secs, every_steps=save_steps)
 
     def begin(self):
+        """Opens the summaries' file and looks for the global step."""
         from headrace.summary import file_writer
 
         if self._summary_writer is None and self._output_dir:
@@ -272,6 +284,7 @@ class SummarySaverHook(SessionRunHook):
         return [op]
 
     def before_run(self, run_context):
+        """Asks for the summaries where it is time."""
         self._request_summary = (
             self._next_step is None
             or self._timer.should_trigger_for_step(self._next_step)
@@ -282,6 +295,7 @@ class SummarySaverHook(SessionRunHook):
         return SessionRunArgs(fetches)
 
     def after_run(self, run_context, run_values):
+        """Writes the summaries that were asked for."""
         if self._summary_writer is None:
             return
         step = run_values.results["global_step"] + 1
@@ -299,6 +313,7 @@ class SummarySaverHook(SessionRunHook):
         self._next_step = step + 1
 
     def end(self, session=None):
+        """Hands what was written to the file."""
         if self._summary_writer is not None:
             self._summary_writer.flush()
 

@@ -131,38 +131,52 @@ class Scaffold:
 
     @property
     def init_fn(self):
+        """A function of the session that runs after init_op, or None."""
         return self._init_fn
 
     @property
     def init_op(self):
+        """The operation that initializes the global variables;
+        None until finalize()."""
         return self._init_op
 
     @property
     def ready_op(self):
+        """Gives the names of variables without a value, an empty list when all are
+        ready.
+        """
         return self._ready_op
 
     @property
     def ready_for_local_init_op(self):
+        """Gives the names of variables that local_init_op still waits for."""
         return self._ready_for_local_init_op
 
     @property
     def local_init_op(self):
+        """The operation that initializes local variables and tables, also after a
+        restore.
+        """
         return self._local_init_op
 
     @property
     def local_init_feed_dict(self):
+        """What is fed when local_init_op runs, or None."""
         return self._local_init_feed_dict
 
     @property
     def summary_op(self):
+        """The merged summaries of the graph, or None where there are none."""
         return self._summary_op
 
     @property
     def saver(self):
+        """The Saver of the checkpoints; None until finalize() where none was given."""
         return self._saver
 
     @property
     def init_feed_dict(self):
+        """What is fed when init_op runs, or None."""
         return self._init_feed_dict
 
 

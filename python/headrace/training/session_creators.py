@@ -9,6 +9,7 @@ class SessionCreator:
     """Makes a session whenever one is needed."""
 
     def create_session(self):
+        """A new session with its variables ready. Subclasses define it."""
         raise NotImplementedError(f"create_session is not implemented for {self}.")
 
 
@@ -31,6 +32,8 @@ class ChiefSessionCreator(SessionCreator):
         self._config = config
 
     def create_session(self):
+        """A session restored from the newest checkpoint,
+        or initialized where none is."""
         self._scaffold.finalize()
         if self._session_manager is None:
             self._session_manager = _manager_of(self._scaffold)
@@ -57,6 +60,9 @@ class WorkerSessionCreator(SessionCreator):
         self._max_wait_secs = max_wait_secs
 
     def create_session(self):
+        """A session, once the variables are ready; DeadlineExceededError after
+        max_wait_secs.
+        """
         self._scaffold.finalize()
         if self._session_manager is None:
             self._session_manager = _manager_of(self._scaffold)

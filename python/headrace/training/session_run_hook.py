@@ -28,17 +28,21 @@ class SessionRunContext:
 
     @property
     def original_args(self):
+        """The SessionRunArgs that the caller of run() gave."""
         return self._original_args
 
     @property
     def session(self):
+        """The session that runs, without the hooks around it."""
         return self._session
 
     @property
     def stop_requested(self):
+        """Whether a hook has asked to stop."""
         return self._stop_requested
 
     def request_stop(self):
+        """Asks to stop after this run: should_stop() is True from then on."""
         self._stop_requested = True
 
 

@@ -10,12 +10,15 @@ class _HookTimer:
         """Forgets what was triggered."""
 
     def should_trigger_for_step(self, step):
+        """Whether to act at this step. Subclasses define it."""
         raise NotImplementedError
 
     def update_last_triggered_step(self, step):
+        """Notes that the hook acted at a step. Subclasses define it."""
         raise NotImplementedError
 
     def last_triggered_step(self):
+        """The step that the hook last acted at, or None. Subclasses define it."""
         raise NotImplementedError
 
 
@@ -32,6 +35,7 @@ class SecondOrStepTimer(_HookTimer):
             raise ValueError("Can not provide both every_secs and every_steps.")
 
     def reset(self):
+        """Forgets the step and the time of the last trigger."""
         self._last_triggered_step = None
         self._last_triggered_time = None
 
@@ -57,6 +61,7 @@ class SecondOrStepTimer(_HookTimer):
         return elapsed
 
     def last_triggered_step(self):
+        """The step that the hook last acted at, or None."""
         return self._last_triggered_step
 
 

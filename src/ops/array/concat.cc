@@ -1,4 +1,5 @@
-#include "op/op.h"
+#include "ops/array/concat.h"
+
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -54,8 +55,9 @@ Status AddValue(const Shape& first, const Shape& s, int k, int64_t* axis,
   return OkStatus();
 }
 
-Status ConcatShape(ShapeContext& c, int first, int axis_input) {
-  const int n = c.num_inputs() - 1;
+}  // namespace
+
+Status ConcatShape(ShapeContext& c, int first, int n, int axis_input) {
   bool known;
   int64_t axis;
   HR_RETURN_IF_ERROR(AxisValue(c, axis_input, &known, &axis));
@@ -92,10 +94,15 @@ Status ConcatShape(ShapeContext& c, int first, int axis_input) {
   c.set_output(0, std::move(out));
   return OkStatus();
 }
+
+namespace {
+
 Status ConcatV2Rule(ShapeContext& c) {
-  return ConcatShape(c, 0, c.num_inputs() - 1);
+  return ConcatShape(c, 0, c.num_inputs() - 1, c.num_inputs() - 1);
 }
-Status ConcatRule(ShapeContext& c) { return ConcatShape(c, 1, 0); }
+Status ConcatRule(ShapeContext& c) {
+  return ConcatShape(c, 1, c.num_inputs() - 1, 0);
+}
 
 Status CopyParts(KernelContext& c, int first, int64_t axis) {
   Tensor& out = c.output(0);

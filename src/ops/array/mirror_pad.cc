@@ -1,16 +1,12 @@
 // MirrorPad and its gradient: borders that repeat the inside backwards.
+#include "ops/array/mirror_pad.h"
+
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/paddings.h"
 
 namespace headrace {
 namespace {
-
-// 1 for REFLECT, whose mirror stands on the edge element, 0 for SYMMETRIC,
-// whose mirror stands behind it.
-int64_t MirrorOffset(const ResolvedOp& op) {
-  return op.string_attr("mode") == "REFLECT" ? 1 : 0;
-}
 
 // A border may not be wider than what there is to mirror.
 Status CheckWidth(int64_t before, int64_t after, int64_t inside, int64_t offset,
@@ -27,22 +23,12 @@ Status CheckWidth(int64_t before, int64_t after, int64_t inside, int64_t offset,
 }
 
 Status MirrorPadRule(ShapeContext& c) {
-  const Shape &in = c.input(0), &paddings = c.input(1);
-  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings, ", "));
-  if (!in.known_rank()) return OkStatus();
-  Shape out = Shape::UnknownOfRank(in.rank());
-  const int64_t offset = MirrorOffset(c.op());
   absl::InlinedVector<int64_t, 8> pads;
   const bool known = c.IntValues(1, &pads);
-  for (int i = 0; known && i < in.rank(); ++i) {
-    if (in[i] < 0) continue;
-    const int64_t before = pads[2 * i], after = pads[2 * i + 1];
-    HR_RETURN_IF_ERROR(CheckWidth(before, after, in[i], offset, ""));
-    out.set_dim(i, in[i] + before + after);
-  }
-  if (out.fully_known()) {
-    HR_ASSIGN_OR_RETURN(out, Shape::Make(out.dims()));
-  }
+  HR_ASSIGN_OR_RETURN(
+      Shape out,
+      MirrorPaddedShape(c.input(0), c.input(1), known ? pads.data() : nullptr,
+                        MirrorOffset(c.op())));
   c.set_output(0, std::move(out));
   return OkStatus();
 }
@@ -132,17 +118,7 @@ void CopyInside(const Tensor& paddings, Tensor& padded, const Tensor* in,
 }
 
 Status MirrorPad(KernelContext& c) {
-  const Tensor &in = c.input(0), &paddings = c.input(1);
-  Tensor& out = c.output(0);
-  if (out.num_elements() == 0) return OkStatus();
-  CopyInside(paddings, out, &in, nullptr);
-  for (int d = in.rank() - 1; d >= 0; --d) {
-    for (bool after : {false, true}) {
-      Border b =
-          BorderOf(out.shape(), paddings, d, after, MirrorOffset(c.op()));
-      CopyBlock(out.dtype(), At(out, b.from), At(out, b.to), std::move(b.dims));
-    }
-  }
+  MirrorPadInto(c.input(0), c.input(1), MirrorOffset(c.op()), c.output(0));
   return OkStatus();
 }
 
@@ -210,4 +186,35 @@ HR_MIRROR(MirrorPadGrad, "The gradient of MirrorPad: borders folded inside.")
     .Cpu(Compute<MirrorPadGrad>);
 
 }  // namespace
+
+int64_t MirrorOffset(const ResolvedOp& op) {
+  return op.string_attr("mode") == "REFLECT" ? 1 : 0;
+}
+
+StatusOr<Shape> MirrorPaddedShape(const Shape& in, const Shape& paddings,
+                                  const int64_t* pads, int64_t offset) {
+  HR_RETURN_IF_ERROR(CheckPaddings(in, paddings, ", "));
+  if (!in.known_rank()) return in;
+  Shape out = Shape::UnknownOfRank(in.rank());
+  for (int i = 0; pads && i < in.rank(); ++i) {
+    if (in[i] < 0) continue;
+    const int64_t before = pads[2 * i], after = pads[2 * i + 1];
+    HR_RETURN_IF_ERROR(CheckWidth(before, after, in[i], offset, ""));
+    out.set_dim(i, in[i] + before + after);
+  }
+  return Shape::Make(out.dims(), /*allow_unknown=*/true);
+}
+
+void MirrorPadInto(const Tensor& in, const Tensor& paddings, int64_t offset,
+                   Tensor& out) {
+  if (out.num_elements() == 0) return;
+  CopyInside(paddings, out, &in, nullptr);
+  for (int d = in.rank() - 1; d >= 0; --d) {
+    for (bool after : {false, true}) {
+      Border b = BorderOf(out.shape(), paddings, d, after, offset);
+      CopyBlock(out.dtype(), At(out, b.from), At(out, b.to), std::move(b.dims));
+    }
+  }
+}
+
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // New shapes for the same elements: nothing is copied.
+#include "ops/array/reshape.h"
+
 #include "absl/strings/str_join.h"
-#include "op/op.h"
 
 namespace headrace {
 namespace {
@@ -84,6 +85,8 @@ Shape WithUnknownSizes(const Shape& in, Shape out) {
   return out;
 }
 
+}  // namespace
+
 Status ReshapeRule(ShapeContext& c) {
   const Tensor* sizes = c.value(1);
   if (sizes != nullptr) {
@@ -96,11 +99,13 @@ Status ReshapeRule(ShapeContext& c) {
   return OkStatus();
 }
 
-Status Reshape(KernelContext& c) {
+Status RunReshape(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Shape out, ReshapedTo(c.input(0).shape(), c.input(1)));
   c.set_output(0, c.input(0).WithShape(std::move(out)));
   return OkStatus();
 }
+
+namespace {
 
 // All three: the gradient has the input's shape again.
 Status ReshapeGradient(GradientContext& g) {
@@ -120,7 +125,7 @@ HR_OP(Reshape)
     .Gradient(ReshapeGradient)
     .GradientSkips({1}, {0})
     .View()
-    .Cpu(ComputeOwn<Reshape>);
+    .Cpu(ComputeOwn<RunReshape>);
 
 StatusOr<Shape> Expanded(const Shape& in, const Tensor& dim) {
   if (dim.num_elements() != 1) {

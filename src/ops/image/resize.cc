@@ -50,8 +50,7 @@ Status CheckResizeFlags(const ResizeFlags& flags) {
   return OkStatus();
 }
 
-Status ResizeShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckResizeFlags(ResizeFlags(c.op())));
+StatusOr<Shape> ResizedShape(ShapeContext& c) {
   const Shape &images = c.input(0), &size = c.input(1);
   HR_RETURN_IF_ERROR(CheckImages(images));
   if (size.known_rank() && size.rank() != 1) {
@@ -70,10 +69,14 @@ Status ResizeShape(ShapeContext& c) {
                                : "output dimensions must be positive");
   }
   const bool know_in = images.known_rank();
-  HR_ASSIGN_OR_RETURN(
-      Shape out, Shape::Make({know_in ? images[0] : -1, known ? sizes[0] : -1,
-                              known ? sizes[1] : -1, know_in ? images[3] : -1},
-                             /*allow_unknown=*/true));
+  return Shape::Make({know_in ? images[0] : -1, known ? sizes[0] : -1,
+                      known ? sizes[1] : -1, know_in ? images[3] : -1},
+                     /*allow_unknown=*/true);
+}
+
+Status ResizeShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckResizeFlags(ResizeFlags(c.op())));
+  HR_ASSIGN_OR_RETURN(Shape out, ResizedShape(c));
   c.set_output(0, std::move(out));
   return OkStatus();
 }

@@ -26,6 +26,8 @@ struct ResizeAxis {
 
 // Shape rule: images, size. Its errors are upstream's.
 Status ResizeShape(ShapeContext& c);
+// The same without the attributes: the resized images' shape.
+StatusOr<Shape> ResizedShape(ShapeContext& c);
 // Shape rule of a gradient: grads, original image.
 Status ResizeGradShape(ShapeContext& c);
 
@@ -37,6 +39,7 @@ ResizeSizes SizesOfResizeGrad(const KernelContext& c);
 // The attributes align_corners and half_pixel_centers, where the op has them.
 struct ResizeFlags {
   bool align_corners = false, half_pixel = false;
+  ResizeFlags() = default;
   explicit ResizeFlags(const ResolvedOp& op);
 };
 // InvalidArgument when both are set.

@@ -6,9 +6,6 @@
 #include "ops/image/taps.h"
 
 namespace headrace {
-namespace {
-
-using TapsFn = StatusOr<AxisTaps> (*)(const ResizeAxis& a);
 
 StatusOr<AxisTaps> BilinearTaps(const ResizeAxis& a) {
   HR_ASSIGN_OR_RETURN(AxisTaps taps, AxisTaps::Make(a.out, 2));
@@ -23,6 +20,10 @@ StatusOr<AxisTaps> BilinearTaps(const ResizeAxis& a) {
   }
   return taps;
 }
+
+namespace {
+
+using TapsFn = StatusOr<AxisTaps> (*)(const ResizeAxis& a);
 
 // Keys' cubic at a distance below 1 and at one above.
 float CubicNear(float a, float x) {
@@ -78,9 +79,8 @@ StatusOr<AxisTaps> AreaTaps(const ResizeAxis& a) {
 }
 
 template <TapsFn kTaps>
-Status RunForward(KernelContext& c) {
-  const ResizeSizes s = SizesOfResize(c);
-  const ResizeFlags f(c.op());
+Status Forward(DType dtype, const ResizeSizes& s, const ResizeFlags& f,
+               const void* images, float* out) {
   HR_ASSIGN_OR_RETURN(
       AxisTaps rows,
       kTaps(ResizeAxis(s.in_h, s.out_h, f.align_corners, f.half_pixel)));
@@ -88,15 +88,21 @@ Status RunForward(KernelContext& c) {
       AxisTaps columns,
       kTaps(ResizeAxis(s.in_w, s.out_w, f.align_corners, f.half_pixel)));
   Status made;
-  DispatchDType(c.input(0).dtype(),
+  DispatchDType(dtype,
                 TypeList<float, double, half, bfloat16, int8_t, uint8_t,
                          int16_t, uint16_t, int32_t, int64_t>{},
                 [&](auto tag) {
                   using T = typename decltype(tag)::type;
-                  made =
-                      Resample(s, rows, columns, c.in<T>(0), c.out<float>(0));
+                  made = Resample(s, rows, columns,
+                                  static_cast<const T*>(images), out);
                 });
   return made;
+}
+
+template <TapsFn kTaps>
+Status RunForward(KernelContext& c) {
+  return Forward<kTaps>(c.input(0).dtype(), SizesOfResize(c),
+                        ResizeFlags(c.op()), c.input(0).raw(), c.out<float>(0));
 }
 
 template <TapsFn kTaps>
@@ -184,4 +190,10 @@ HR_RESIZE_GRAD(ResizeBicubicGrad, "{float, double}", BicubicTaps,
 #undef HR_RESIZE_GRAD
 
 }  // namespace
+
+Status BilinearInto(DType dtype, const ResizeSizes& s, const ResizeFlags& f,
+                    const void* images, float* out) {
+  return Forward<BilinearTaps>(dtype, s, f, images, out);
+}
+
 }  // namespace headrace

@@ -35,11 +35,18 @@ class AxisTaps {
   bool lerps_ = false;
 };
 
+// The taps of ResizeBilinear: the pixel below and the one above, two each.
+StatusOr<AxisTaps> BilinearTaps(const ResizeAxis& a);
+
 // out = images resampled. T is any real type. ResourceExhausted when memory
 // ends, as in what follows.
 template <typename T>
 Status Resample(const ResizeSizes& s, const AxisTaps& rows,
                 const AxisTaps& columns, const T* images, float* out);
+
+// The kernel of ResizeBilinear, for the types that it has.
+Status BilinearInto(DType dtype, const ResizeSizes& s, const ResizeFlags& f,
+                    const void* images, float* out);
 
 // The transposed map: of gradients to images. T is a floating type.
 template <typename T>

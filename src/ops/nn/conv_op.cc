@@ -1,5 +1,7 @@
 #include "ops/nn/conv_op.h"
 
+#include <limits>
+
 #include "absl/strings/match.h"
 #include "op/product_kernel.h"
 
@@ -96,8 +98,9 @@ Status CheckBackprop(const ResolvedOp& op, const WindowAttrs& a,
 // A convolution itself; its gradients are ConvKernels.
 class ForwardConv : public ProductKernel {
  public:
-  ForwardConv(const ConvKind& kind, WindowAttrs attrs, DType dtype)
-      : kind_(kind),
+  ForwardConv(bool depthwise, int batch_dims, WindowAttrs attrs, DType dtype)
+      : depthwise_(depthwise),
+        batch_dims_(batch_dims),
         attrs_(std::move(attrs)),
         direct_(dtype == DType::kFloat && !attrs_.channels_first) {}
 
@@ -149,8 +152,8 @@ class ForwardConv : public ProductKernel {
     return c.input(0).num_elements() == 0 || c.input(1).num_elements() == 0;
   }
   StatusOr<ConvGeometry> Geometry(const KernelContext& c) const {
-    return GeometryOf(attrs_, c.input(0).shape(), c.input(1).shape(),
-                      kind_.depthwise);
+    return GeometryOf(attrs_, OneBatch(c.input(0).shape(), batch_dims_),
+                      c.input(1).shape(), depthwise_);
   }
   // Through copies with the channels last, where they are first.
   Status RunMoved(KernelContext& c, const ConvGeometry& g) const {
@@ -158,14 +161,18 @@ class ForwardConv : public ProductKernel {
     if (!attrs_.channels_first) {
       return ConvForward(out.dtype(), g, x.raw(), f.raw(), out.raw());
     }
-    HR_ASSIGN_OR_RETURN(Tensor last, ChannelsLast(x));
+    HR_ASSIGN_OR_RETURN(
+        Tensor last,
+        ChannelsLast(x.WithShape(OneBatch(x.shape(), batch_dims_))));
     HR_ASSIGN_OR_RETURN(Tensor y, Tensor::Allocate(out.dtype(), out.shape()));
     HR_RETURN_IF_ERROR(
         ConvForward(out.dtype(), g, last.raw(), f.raw(), y.raw()));
-    return ChannelsFirstInto(y, out);
+    return ChannelsFirstInto(y,
+                             out.WithShape(OneBatch(out.shape(), batch_dims_)));
   }
 
-  const ConvKind kind_;
+  const bool depthwise_;
+  const int batch_dims_;
   const WindowAttrs attrs_;
   const bool direct_;
 };
@@ -312,12 +319,32 @@ Status ConvShape(ShapeContext& c) {
   return OkStatus();
 }
 
+Shape OneBatch(const Shape& x, int batch_dims) {
+  if (batch_dims == 1) return x;
+  int64_t batch = 1;
+  for (int i = 0; i < batch_dims; ++i) {
+    if (x[i] == 0) batch = 0;
+    // Only without elements can there be so many images.
+    if (!MultiplyChecked(batch, x[i], &batch)) {
+      batch = std::numeric_limits<int64_t>::max();
+    }
+  }
+  Shape s{batch};
+  for (int i = batch_dims; i < x.rank(); ++i) s.AddDim(x[i]);
+  return s;
+}
+
+std::unique_ptr<Kernel> MakeForwardConv(bool depthwise, int batch_dims,
+                                        WindowAttrs attrs, DType dtype) {
+  return std::make_unique<ForwardConv>(depthwise, batch_dims, std::move(attrs),
+                                       dtype);
+}
+
 StatusOr<std::unique_ptr<Kernel>> BindConv(const ResolvedOp& op) {
   const ConvKind kind(op.name());
   HR_ASSIGN_OR_RETURN(WindowAttrs a, AttrsOf(op, kind));
   if (kind.result == Result::kOutput) {
-    return std::unique_ptr<Kernel>(
-        std::make_unique<ForwardConv>(kind, std::move(a), op.type_attr("T")));
+    return MakeForwardConv(kind.depthwise, 1, std::move(a), op.type_attr("T"));
   }
   return std::unique_ptr<Kernel>(
       std::make_unique<ConvKernel>(kind, std::move(a)));

@@ -15,6 +15,14 @@ StatusOr<ConvGeometry> GeometryOf(const WindowAttrs& a, const Shape& x,
 // The output's shape (unknown sizes where not known).
 Shape OutputShape(const WindowAttrs& a, const ConvGeometry& g);
 
+// `x` with its first `batch_dims` dimensions (any number) as one.
+Shape OneBatch(const Shape& x, int batch_dims);
+
+// The kernel of a convolution of inputs 0 and 1 whose images have that many
+// batch dimensions.
+std::unique_ptr<Kernel> MakeForwardConv(bool depthwise, int batch_dims,
+                                        WindowAttrs attrs, DType dtype);
+
 // Shape rules and kernels by op, told by the name: which operand is the result,
 // how many spatial dimensions, depthwise or not.
 Status ConvShape(ShapeContext& c);

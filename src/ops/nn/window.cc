@@ -97,7 +97,8 @@ StatusOr<WindowAttrs> WindowAttrs::Make(const ResolvedOp& op, int spatial) {
   WindowAttrs a;
   a.spatial = spatial;
   if (const auto* format = op.attrs().Get<std::string>("data_format")) {
-    a.channels_first = *format == "NCHW" || *format == "NCDHW";
+    a.channels_first =
+        *format == "NCHW" || *format == "NCDHW" || *format == "CHANNELS_FIRST";
     if (*format == "NCHW_VECT_C") {
       return InvalidArgument(op.name(),
                              " with data_format NCHW_VECT_C is for GPUs");
@@ -110,8 +111,9 @@ StatusOr<WindowAttrs> WindowAttrs::Make(const ResolvedOp& op, int spatial) {
     a.strides.assign(spatial, 1);
   }
   a.dilations.assign(spatial, 1);
-  if (const auto* dilations =
-          op.attrs().Get<std::vector<int64_t>>("dilations")) {
+  // Conv's default, no entry, is 1 everywhere.
+  const auto* dilations = op.attrs().Get<std::vector<int64_t>>("dilations");
+  if (dilations && !(dilations->empty() && op.name() == "Conv")) {
     int64_t batch = 1, channels = 1;
     if (static_cast<int>(dilations->size()) != spatial + 2) {
       return InvalidArgument("Sliding window dilations field must specify ",

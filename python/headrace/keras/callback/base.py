@@ -11,57 +11,86 @@ class Callback:
         self.model = None
 
     def set_params(self, params):
+        """Keeps what fit, evaluate or predict runs with: {"verbose", "epochs",
+        "steps"}.
+        """
         self.params = params
 
     def set_model(self, model):
+        """Keeps the model as the attribute `model`, before anything begins."""
         self.model = model
 
     def on_batch_begin(self, batch, logs=None):
+        """The older name of on_train_batch_begin."""
         pass
 
     def on_batch_end(self, batch, logs=None):
+        """The older name of on_train_batch_end."""
         pass
 
     def on_epoch_begin(self, epoch, logs=None):
+        """Before the epoch of that number, from 0. Does nothing here."""
         pass
 
     def on_epoch_end(self, epoch, logs=None):
+        """After an epoch: `logs` has losses and metrics, those of validation as
+        "val_...".
+
+        Does nothing here. What is added to `logs` reaches the callbacks that come
+        later.
+        """
         pass
 
     def on_train_batch_begin(self, batch, logs=None):
+        """Before the batch of that number, counted from 0 in each epoch,
+        is trained on."""
         self.on_batch_begin(batch, logs=logs)
 
     def on_train_batch_end(self, batch, logs=None):
+        """After a batch: `logs` has the epoch's losses and metrics so far."""
         self.on_batch_end(batch, logs=logs)
 
     def on_test_batch_begin(self, batch, logs=None):
+        """Before the batch of that number is evaluated. Does nothing here."""
         pass
 
     def on_test_batch_end(self, batch, logs=None):
+        """After a batch was evaluated: `logs` has the metrics so far. Does nothing
+        here.
+        """
         pass
 
     def on_predict_batch_begin(self, batch, logs=None):
+        """Before outputs of the batch of that number are computed.
+        Does nothing here."""
         pass
 
     def on_predict_batch_end(self, batch, logs=None):
+        """After a batch: `logs` has its "outputs". Does nothing here."""
         pass
 
     def on_train_begin(self, logs=None):
+        """Before fit's first epoch. Does nothing here."""
         pass
 
     def on_train_end(self, logs=None):
+        """After fit's last epoch. Does nothing here."""
         pass
 
     def on_test_begin(self, logs=None):
+        """Before evaluate's first batch, or fit's validation. Does nothing here."""
         pass
 
     def on_test_end(self, logs=None):
+        """After evaluate's last batch: `logs` has the metrics. Does nothing here."""
         pass
 
     def on_predict_begin(self, logs=None):
+        """Before predict's first batch. Does nothing here."""
         pass
 
     def on_predict_end(self, logs=None):
+        """After predict's last batch. Does nothing here."""
         pass
 
 
@@ -118,14 +147,17 @@ class CallbackList:
         return iter(self.callbacks)
 
     def append(self, callback):
+        """Puts a callback behind the others."""
         self.callbacks.append(callback)
 
     def set_params(self, params):
+        """Tells all callbacks what the run is made with."""
         self.params = params
         for callback in self.callbacks:
             callback.set_params(params)
 
     def set_model(self, model):
+        """Tells all callbacks the model; the model's `history` is that of this list."""
         self.model = model
         if hasattr(self, "_history"):
             object.__setattr__(model, "history", self._history)
@@ -192,6 +224,7 @@ def _forward(name):
                 getattr(callback, name)(_numbers(logs))
 
     call.__name__ = name
+    call.__doc__ = f"Calls {name} of the callbacks."
     return call
 
 

@@ -19,9 +19,11 @@ class History(Callback):
         self.epoch = []
 
     def on_train_begin(self, logs=None):
+        """Forgets the numbers of epochs; `history` goes on."""
         self.epoch = []
 
     def on_epoch_end(self, epoch, logs=None):
+        """Appends the logs; the model's `history` is this one."""
         self.epoch.append(epoch)
         for key, value in (logs or {}).items():
             self.history.setdefault(key, []).append(value)
@@ -37,6 +39,7 @@ class CSVLogger(Callback):
         self._file = self._writer = self._keys = None
 
     def on_train_begin(self, logs=None):
+        """Opens the file: anew, or at its end with `append`."""
         import os
 
         more = self.append and os.path.exists(self.filename)
@@ -44,6 +47,9 @@ class CSVLogger(Callback):
         self._file = open(self.filename, "a" if self.append else "w", newline="")
 
     def on_epoch_end(self, epoch, logs=None):
+        """Writes a row: the epoch and the values of the first row's names, NA where
+        absent.
+        """
         import csv
 
         logs = logs or {}
@@ -61,6 +67,7 @@ class CSVLogger(Callback):
         self._file.flush()
 
     def on_train_end(self, logs=None):
+        """Closes the file."""
         self._file.close()
         self._writer = self._keys = None
 
@@ -95,6 +102,7 @@ class TerminateOnNaN(Callback):
     """Stops training when the loss is no number."""
 
     def on_batch_end(self, batch, logs=None):
+        """Stops the model where "loss" in `logs` is infinite or no number."""
         import math
 
         loss = (logs or {}).get("loss")

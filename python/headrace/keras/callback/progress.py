@@ -31,6 +31,11 @@ class Progbar:
         self._first_done = None
 
     def update(self, current, values=None, finalize=None):
+        """Shows that `current` steps are done, with values: a list of (name, number).
+
+        Numbers of names that are not stateful are averaged over steps. `finalize` ends
+        the line; it is meant where `current` reaches the target.
+        """
         if finalize is None:
             finalize = self.target is not None and current >= self.target
         self._note(current, values or [])
@@ -50,6 +55,7 @@ class Progbar:
             self._show_summary(current, now)
 
     def add(self, n, values=None):
+        """Shows that `n` further steps are done, with values as update() takes them."""
         self.update(self._seen + n, values)
 
     def _note(self, current, values):
@@ -165,6 +171,7 @@ class ProgbarLogger(Callback):
         self._seen = 0
 
     def set_params(self, params):
+        """Takes the verbosity and the numbers of epochs and steps."""
         super().set_params(params)
         self.verbose, self.epochs = params["verbose"], params["epochs"]
         self.target = params["steps"]
@@ -195,39 +202,50 @@ class ProgbarLogger(Callback):
         self._bar.update(self.target, list((logs or {}).items()), finalize=True)
 
     def on_train_begin(self, logs=None):
+        """Notes that validation's progress is not to be shown."""
         self._in_fit = True
 
     def on_train_end(self, logs=None):
+        """Notes that fit is over."""
         self._in_fit = False
 
     def on_epoch_begin(self, epoch, logs=None):
+        """Begins a line, under "Epoch n/m" where there are several."""
         self._begin()
         if self.verbose and self.epochs > 1:
             print(f"Epoch {epoch + 1}/{self.epochs}")
 
     def on_train_batch_end(self, batch, logs=None):
+        """Moves the line on."""
         self._update(batch, logs)
 
     def on_epoch_end(self, epoch, logs=None):
+        """Ends the line, with what validation found."""
         self._finish(logs)
 
     def on_test_begin(self, logs=None):
+        """Begins a line, unless fit validates."""
         if not self._in_fit:
             self._begin()
 
     def on_test_batch_end(self, batch, logs=None):
+        """Moves the line on, unless fit validates."""
         if not self._in_fit:
             self._update(batch, logs)
 
     def on_test_end(self, logs=None):
+        """Ends the line, unless fit validates."""
         if not self._in_fit:
             self._finish(logs)
 
     def on_predict_begin(self, logs=None):
+        """Begins a line."""
         self._begin()
 
     def on_predict_batch_end(self, batch, logs=None):
+        """Moves the line on."""
         self._update(batch, None)
 
     def on_predict_end(self, logs=None):
+        """Ends the line."""
         self._finish(None)

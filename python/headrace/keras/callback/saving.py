@@ -48,9 +48,11 @@ class ModelCheckpoint(Callback):
         self.epochs_since_last_save = self._batches = self._epoch = 0
 
     def on_epoch_begin(self, epoch, logs=None):
+        """Notes the epoch, for the names of files."""
         self._epoch = epoch
 
     def on_train_batch_end(self, batch, logs=None):
+        """Saves where save_freq batches have passed since the last time."""
         if self.save_freq == "epoch":
             return
         self._batches += 1
@@ -59,6 +61,7 @@ class ModelCheckpoint(Callback):
             self._save(self._epoch, batch, logs)
 
     def on_epoch_end(self, epoch, logs=None):
+        """Saves where save_freq is "epoch"."""
         if self.save_freq == "epoch":
             self._save(epoch, None, logs)
 
@@ -126,6 +129,8 @@ class BackupAndRestore(Callback):
         self._batches = 0
 
     def on_train_begin(self, logs=None):
+        """Restores the newest state in the folder, where one is;
+        fit goes on behind it."""
         self._last_epoch = tf.Variable(-1, dtype=tf.int64, trainable=False)
         self._checkpoint = tf.train.Checkpoint(
             model=self.model, ckpt_saved_epoch=self._last_epoch
@@ -147,9 +152,11 @@ class BackupAndRestore(Callback):
         self._manager.save()
 
     def on_epoch_begin(self, epoch, logs=None):
+        """Notes the epoch."""
         self._epoch = epoch
 
     def on_train_batch_end(self, batch, logs=None):
+        """Saves at every save_freq-th batch; the epoch under way is then run again."""
         if self.save_freq == "epoch":
             return
         self._batches += 1
@@ -157,9 +164,11 @@ class BackupAndRestore(Callback):
             self._save(self._epoch - 1)
 
     def on_epoch_end(self, epoch, logs=None):
+        """Saves where save_freq is "epoch"."""
         if self.save_freq == "epoch":
             self._save(epoch)
 
     def on_train_end(self, logs=None):
+        """Removes the folder, unless delete_checkpoint is False."""
         if self.delete_checkpoint:
             shutil.rmtree(self.backup_dir, ignore_errors=True)

@@ -53,11 +53,16 @@ class EarlyStopping(Callback):
         self.best_weights = None
 
     def on_train_begin(self, logs=None):
+        """Forgets earlier runs."""
         self.wait = self.stopped_epoch = 0
         self.best, self.best_weights = self._monitor.worst, None
         self.best_epoch = 0
 
     def on_epoch_end(self, epoch, logs=None):
+        """Stops the model where the metric was no better for `patience` epochs.
+
+        A metric that `logs` does not have is warned of.
+        """
         current = (logs or {}).get(self.monitor)
         if current is None:
             logging.warn(
@@ -85,6 +90,7 @@ class EarlyStopping(Callback):
             self.model.stop_training = True
 
     def on_train_end(self, logs=None):
+        """Puts the best weights back, with restore_best_weights."""
         if self.stopped_epoch > 0 and self.verbose > 0:
             print(f"Epoch {self.stopped_epoch + 1}: early stopping")
         if self.restore_best_weights and self.best_weights is not None:
@@ -108,6 +114,7 @@ class LearningRateScheduler(Callback):
         self.schedule, self.verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch, logs=None):
+        """Sets the rate of the epoch; ValueError where the schedule gives no float."""
         optimizer = self.model.optimizer
         try:
             rate = self.schedule(epoch, _rate(optimizer))
@@ -127,6 +134,7 @@ class LearningRateScheduler(Callback):
             )
 
     def on_epoch_end(self, epoch, logs=None):
+        """Adds the rate to the logs, as "lr"."""
         if logs is not None:
             logs["lr"] = _rate(self.model.optimizer)
 
@@ -161,9 +169,15 @@ class ReduceLROnPlateau(Callback):
         self.cooldown_counter = self.wait = 0
 
     def on_train_begin(self, logs=None):
+        """Forgets earlier runs."""
         self._reset()
 
     def on_epoch_end(self, epoch, logs=None):
+        """Lowers the rate where the metric was no better for `patience` epochs.
+
+        Adds the rate to the logs, as "lr". A metric that `logs` does not have is warned
+        of.
+        """
         logs = {} if logs is None else logs
         logs["lr"] = _rate(self.model.optimizer)
         current = logs.get(self.monitor)

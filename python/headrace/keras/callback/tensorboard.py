@@ -52,6 +52,7 @@ class TensorBoard(Callback):
         return self._writers[name]
 
     def on_train_begin(self, logs=None):
+        """Writes the model's config, with write_graph."""
         self._graph_is_due = self.write_graph
         if self.write_graph:
             self._write_model()
@@ -78,10 +79,12 @@ class TensorBoard(Callback):
                 tf.summary.graph(graph)
 
     def on_train_batch_begin(self, batch, logs=None):
+        """Notes the time, with write_steps_per_second."""
         if self.write_steps_per_second:
             self._batch_began = time.time()
 
     def on_train_batch_end(self, batch, logs=None):
+        """Writes scalars at every update_freq-th batch, and the graph once."""
         if self._graph_is_due:
             self._write_graph()
         if self.update_freq == "epoch":
@@ -101,12 +104,14 @@ class TensorBoard(Callback):
                 tf.summary.scalar(title.format(name), value, step=step)
 
     def on_test_end(self, logs=None):
+        """Writes the metrics of an evaluation by the optimizer's step count."""
         optimizer = getattr(self.model, "optimizer", None)
         if optimizer is not None and logs:
             step = int(optimizer.iterations)
             self._write("validation", "evaluation_{}_vs_iterations", logs, step)
 
     def on_epoch_begin(self, epoch, logs=None):
+        """Notes the time and the step count."""
         self._began = time.time()
         self._steps_before = int(self.model.optimizer.iterations)
 
@@ -126,6 +131,7 @@ class TensorBoard(Callback):
             self._write(writer, "epoch_{}", values, epoch)
 
     def on_epoch_end(self, epoch, logs=None):
+        """Writes the epoch's scalars and, every histogram_freq epochs, all weights."""
         self._scalars(epoch, logs or {})
         if self.histogram_freq and epoch % self.histogram_freq == 0:
             with self._writer("train").as_default():
@@ -135,6 +141,7 @@ class TensorBoard(Callback):
                         tf.summary.histogram(name, weight, step=epoch)
 
     def on_train_end(self, logs=None):
+        """Closes the files."""
         for writer in self._writers.values():
             writer.close()
         self._writers = {}

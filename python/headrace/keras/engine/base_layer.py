@@ -86,28 +86,34 @@ class Layer(tracking.Tracking):
 
     @property
     def name(self):
+        """The name, which its weights' names start with: a str."""
         return self._name
 
     @property
     def dtype(self):
+        """The name of the dtype of weights and computation, such as "float32"."""
         return self._dtype.name
 
     @property
     def compute_dtype(self):
+        """The name of the dtype of the computation: always that of the weights."""
         return self._dtype.name
 
     variable_dtype = compute_dtype
 
     @property
     def name_scope(self):
+        """A tf.name_scope of the layer's name."""
         return name_scope(self._name + "/")
 
     @property
     def dynamic(self):
+        """False: layers that only run eagerly are not marked as such."""
         return False
 
     @property
     def stateful(self):
+        """Whether states go on from one batch to the next: of recurrent layers only."""
         return getattr(self, "_stateful", False)
 
     @stateful.setter
@@ -115,6 +121,9 @@ class Layer(tracking.Tracking):
         self._stateful = value
 
     def count_params(self):
+        """The number of scalars in all weights; ValueError where the layer is not
+        built.
+        """
         if not self.built:
             raise ValueError(
                 "You tried to call `count_params` on layer "
@@ -182,9 +191,14 @@ class Layer(tracking.Tracking):
         self._keras.loss_functions.append(loss)
 
     def get_weights(self):
+        """A list of NumPy arrays, in the order of `weights`."""
         return [w.numpy() for w in self.weights]
 
     def set_weights(self, weights):
+        """Assigns arrays in the order of `weights`.
+
+        ValueError where their number or a shape is wrong; then nothing is assigned.
+        """
         mine = self.weights
         weights = list(weights)
         if len(mine) != len(weights):
@@ -206,6 +220,13 @@ class Layer(tracking.Tracking):
     # --- configuration ---
 
     def get_config(self):
+        """The constructor's arguments as a dict, for from_config().
+
+        Values are what JSON can hold. Here: name, trainable, dtype and, where it was
+        given, batch_input_shape; subclasses add their own. For a subclass without a
+        get_config of its own the arguments are those that the constructor was called
+        with.
+        """
         config = self._recorded_config()
         if config is not None:
             return config
@@ -233,6 +254,10 @@ class Layer(tracking.Tracking):
 
     @classmethod
     def from_config(cls, config):
+        """A new layer, without weights, of what get_config() gave.
+
+        TypeError where the constructor does not take it.
+        """
         try:
             return cls(**config)
         except Exception as e:
@@ -244,11 +269,20 @@ class Layer(tracking.Tracking):
     # --- shapes and masks ---
 
     def compute_output_shape(self, input_shape):
+        """The static shape, or shapes, of the output for `input_shape`.
+
+        Found by a call with a stand-in of that shape where a subclass does not say it.
+        """
         from headrace.keras.engine import functional_call
 
         return functional_call.inferred_shape(self, input_shape)
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the output: here that of the input, if the layer supports
+        masking.
+
+        A layer that does not raises TypeError when it gets a mask.
+        """
         if not self.supports_masking:
             if any(m is not None for m in tf.nest.flatten(mask)):
                 raise TypeError(
@@ -261,6 +295,12 @@ class Layer(tracking.Tracking):
     # --- calling ---
 
     def call(self, inputs, *args, **kwargs):
+        """The computation: subclasses define it; here the inputs themselves.
+
+        `layer(inputs)` builds the weights at the first call, then calls this. The
+        argument `training`, where a subclass has one, is True, False or None; `mask` is
+        a bool tensor, or a list of them.
+        """
         return inputs
 
     def __call__(self, *args, **kwargs):
@@ -404,6 +444,7 @@ class Layer(tracking.Tracking):
 
     @property
     def inbound_nodes(self):
+        """A list of the layer's calls with tensors of a functional model."""
         return self._keras.inbound
 
     def _node_value(self, kind, index, what):
@@ -417,24 +458,36 @@ class Layer(tracking.Tracking):
 
     @property
     def input(self):
+        """The KerasTensor, or list, that the layer's first call in a model took.
+
+        AttributeError where there was no such call.
+        """
         return self._node_value("inputs", 0, "input")
 
     @property
     def output(self):
+        """The KerasTensor, or list, that the layer's first call in a model gave.
+
+        AttributeError where there was no such call.
+        """
         return self._node_value("outputs", 0, "output")
 
     def get_input_at(self, node_index):
+        """What the call numbered `node_index` in models took."""
         return self._node_value("inputs", node_index, "input")
 
     def get_output_at(self, node_index):
+        """What the call numbered `node_index` in models gave."""
         return self._node_value("outputs", node_index, "output")
 
     @property
     def input_shape(self):
+        """The shape, or shapes, of `input`: tuples with None for the batch."""
         return _shapes(self.input)
 
     @property
     def output_shape(self):
+        """The shape, or shapes, of `output`: tuples with None for the batch."""
         return _shapes(self.output)
 
 

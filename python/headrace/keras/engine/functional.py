@@ -60,29 +60,35 @@ class Functional(Model):
 
     @property
     def layers(self):
+        """A list of the layers, those near the inputs first."""
         network = self._network
         return super().layers if network is None else list(network.layers)
 
     @property
     def inputs(self):
+        """A flat list of the KerasTensors that the model starts from."""
         return self._network.flat_inputs
 
     @property
     def outputs(self):
+        """A flat list of the KerasTensors that the model gives."""
         dispatch.install()
         return self._network.flat_outputs
 
     @property
     def input(self):
+        """The inputs in the structure that the model was made with."""
         return self._network.inputs
 
     @property
     def output(self):
+        """The outputs in the structure that the model was made with."""
         dispatch.install()
         return self._network.outputs
 
     @property
     def input_names(self):
+        """A list of the names of the input layers, in the order of `inputs`."""
         return [x.history[0].name for x in self._network.flat_inputs]
 
     @property
@@ -97,6 +103,7 @@ class Functional(Model):
 
     @property
     def input_spec(self):
+        """The InputSpecs that inputs are checked against: shapes without the batch."""
         return self._input_specs()
 
     @input_spec.setter
@@ -142,6 +149,12 @@ class Functional(Model):
         return [_conform(x, ref) for x, ref in zip(flat, declared)]
 
     def call(self, inputs, training=None, mask=None):
+        """Runs the layers on `inputs`: the model's structure, or a dict by names of
+        inputs.
+
+        `mask` has the masks of the inputs, in their order. `training` reaches the
+        layers by the call that is under way.
+        """
         flat = inputs if isinstance(inputs, list) else self._conformed(inputs)
         if mask is not None:
             for x, m in zip(flat, tf.nest.flatten(mask)):
@@ -150,6 +163,8 @@ class Functional(Model):
         return self._network.run(flat)
 
     def compute_output_shape(self, input_shape):
+        """The static shape, or structure of shapes,
+        of the outputs for `input_shape`."""
         shape = tf.TensorShape(input_shape) if not _is_many(input_shape) else None
         if shape is None:
             inputs = [KerasTensor(s, "float32") for s in input_shape]
@@ -163,6 +178,9 @@ class Functional(Model):
     # --- configuration ---
 
     def get_config(self):
+        """The layers, their configs and how they are connected: a dict that JSON can
+        hold.
+        """
         if type(self) is not Functional:
             return super().get_config()
         from headrace.keras.engine import model_config
@@ -171,6 +189,7 @@ class Functional(Model):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A new model, without trained weights, of what get_config() gave."""
         from headrace.keras.engine import model_config
 
         with serialization.CustomObjectScope(custom_objects or {}):

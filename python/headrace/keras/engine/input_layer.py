@@ -48,6 +48,7 @@ class InputLayer(Layer):
         Node(self, (), {}, KerasTensor(shape, self.dtype, name=name))
 
     def get_config(self):
+        """A dict of shape, dtype and name; sparse and ragged are always False."""
         return {
             "batch_input_shape": self._keras.batch_input_shape,
             "dtype": self.dtype,

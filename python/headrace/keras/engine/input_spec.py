@@ -34,6 +34,7 @@ class InputSpec:
         return f"InputSpec({', '.join(parts)})"
 
     def get_config(self):
+        """All six arguments as a dict, None for what is not asked."""
         return {
             "dtype": self.dtype,
             "shape": self.shape,

@@ -22,18 +22,22 @@ class KerasTensor:
 
     @property
     def shape(self):
+        """The static shape: a TensorShape, with None for the batch."""
         return self.type_spec.shape
 
     @property
     def dtype(self):
+        """The tf.DType."""
         return self.type_spec.dtype
 
     @property
     def name(self):
+        """The name: a str, or None."""
         return self._name
 
     @property
     def node(self):
+        """The call that makes it: one of the layer's inbound_nodes."""
         layer, index, _ = self.history
         return layer.inbound_nodes[index]
 
@@ -42,6 +46,7 @@ class KerasTensor:
         return self.history
 
     def get_shape(self):
+        """The same as `shape`."""
         return self.shape
 
     def set_shape(self, shape):

@@ -61,6 +61,8 @@ class Model(Trainer, Layer):
 
     @property
     def layers(self):
+        """A list of the layers that are attributes,
+        in the order of their assignment."""
         return [x for x in self._sublayers() if not getattr(x, "_is_metric", False)]
 
     @layers.setter
@@ -71,6 +73,10 @@ class Model(Trainer, Layer):
         )
 
     def get_layer(self, name=None, index=None):
+        """The layer of a name, or the one at an index of `layers`.
+
+        ValueError unless just one of both is given and there is such a layer.
+        """
         if index is not None and name is not None:
             raise ValueError(
                 "Provide only a layer name or a layer index. Received: "
@@ -106,6 +112,7 @@ class Model(Trainer, Layer):
 
     @property
     def weights(self):
+        """A list of all weights in the order of the layers."""
         return self._own_weights()
 
     def build(self, input_shape):
@@ -136,6 +143,7 @@ class Model(Trainer, Layer):
             ) from e
 
     def call(self, inputs, training=None, mask=None):
+        """The computation: subclasses define it. NotImplementedError here."""
         raise NotImplementedError(
             "Unimplemented `tf.keras.Model.call()`: if you intend to create a `Model` "
             "with the Functional API, please provide `inputs` and `outputs` arguments. "
@@ -159,6 +167,12 @@ class Model(Trainer, Layer):
         show_trainable=False,
         layer_range=None,
     ):
+        """Prints a table of the layers: name, kind, shape of the output and parameters.
+
+        `line_length` is in characters; `positions` are where the columns end, as parts
+        of it or in characters; `print_fn` gets each line, print() otherwise. ValueError
+        before the model is built; `layer_range` is not supported.
+        """
         from headrace.keras.engine import summary
 
         if not self.built:
@@ -175,7 +189,11 @@ class Model(Trainer, Layer):
     # --- weights on disk ---
 
     def save_weights(self, filepath, overwrite=True, save_format=None, options=None):
-        """Writes a TensorFlow checkpoint at FILEPATH, and names it in `checkpoint`."""
+        """Writes a TensorFlow checkpoint at `filepath`, and names it in `checkpoint`.
+
+        HDF5 files are not supported. Without `overwrite` it asks on the terminal before
+        it replaces one. ValueError before the weights are made.
+        """
         path = os.fspath(filepath)
         _refuse_h5(path, save_format, "save_weights")
         self._assert_weights_created()
@@ -190,7 +208,11 @@ class Model(Trainer, Layer):
         _headrace.write_checkpoint_state(folder, full, [full], "checkpoint")
 
     def load_weights(self, filepath, skip_mismatch=False, by_name=False, options=None):
-        """Reads a checkpoint; values of weights that are yet to be made wait."""
+        """Reads a checkpoint; values of weights that are yet to be made wait for them.
+
+        Returns its status, as tf.train.Checkpoint.read() does. HDF5 files and `by_name`
+        are not supported, so that `skip_mismatch` is a ValueError.
+        """
         path = os.fspath(filepath)
         _refuse_h5(path, None, "load_weights")
         if by_name:
@@ -217,6 +239,9 @@ class Model(Trainer, Layer):
             )
 
     def save(self, filepath, *args, **kwargs):
+        """Not supported: raises NotImplementedError; save_weights() writes a
+        checkpoint.
+        """
         raise NotImplementedError(
             "Model.save is not supported: use save_weights, which writes a checkpoint"
         )
@@ -224,10 +249,16 @@ class Model(Trainer, Layer):
     # --- configuration ---
 
     def get_config(self):
+        """The arguments of the constructor, where they are known,
+        else an empty dict."""
         config = self._recorded_config()
         return {} if config is None else config
 
     def to_json(self, **kwargs):
+        """The config as JSON, for model_from_json(); without weights.
+
+        Further arguments are json.dumps'.
+        """
         import json
 
         config = {
@@ -240,6 +271,11 @@ class Model(Trainer, Layer):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A new model, without trained weights, of what get_config() gave.
+
+        Configs of functional models give these; a subclass gets the config as
+        arguments.
+        """
         if cls is Model:
             from headrace.keras.engine.functional import Functional
 

@@ -32,6 +32,10 @@ class Sequential(Functional):
     # --- layers ---
 
     def add(self, layer):
+        """Puts a layer at the end; a first layer with an input shape starts the graph.
+
+        TypeError for what is no layer, ValueError for a name that is taken.
+        """
         if isinstance(layer, KerasTensor):
             layer = layer.history[0]
         if not isinstance(layer, Layer):
@@ -106,6 +110,7 @@ class Sequential(Functional):
         self._attach_layers()
 
     def pop(self):
+        """Takes the last layer off; returns nothing. TypeError where there is none."""
         stack = self._keras.stack
         if not self.layers:
             raise TypeError("There are no layers in the model.")
@@ -122,6 +127,7 @@ class Sequential(Functional):
 
     @property
     def layers(self):
+        """A list of the layers, first to last, without the InputLayer."""
         stack = self._keras.stack
         first = stack[1:] if stack and isinstance(stack[0], InputLayer) else stack
         return list(first)
@@ -129,6 +135,11 @@ class Sequential(Functional):
     # --- building ---
 
     def build(self, input_shape=None):
+        """Makes the graph and all weights for a shape with the batch, such as (None,
+        28).
+
+        Does nothing where the graph is there; else ValueError without a shape.
+        """
         if self._network is None:
             if input_shape is None:
                 raise ValueError("You must provide an `input_shape` argument.")
@@ -185,9 +196,13 @@ class Sequential(Functional):
 
     @property
     def input_spec(self):
+        """The InputSpecs that inputs are checked against; None before the shape is
+        known.
+        """
         return None if self._network is None else self._input_specs()
 
     def call(self, inputs, training=None, mask=None):
+        """Runs the layers one after another."""
         if self._network is not None:
             return super().call(inputs, training, mask)
         for layer in self.layers:
@@ -196,6 +211,9 @@ class Sequential(Functional):
 
     @property
     def input_shape(self):
+        """The shape of the input, None for the batch; AttributeError before it is
+        known.
+        """
         if self._network is None:
             raise AttributeError(
                 f"Layer {self.name} has never been called and thus has no defined input "
@@ -206,6 +224,9 @@ class Sequential(Functional):
 
     @property
     def output_shape(self):
+        """The shape of the output, None for the batch; AttributeError before it is
+        known.
+        """
         if self._network is None:
             raise AttributeError(
                 f"Layer {self.name} has never been called and thus has no defined "
@@ -216,6 +237,7 @@ class Sequential(Functional):
     # --- configuration ---
 
     def get_config(self):
+        """The name, the layers' configs and the shape that the model was built for."""
         layers = [serialization.serialize(x) for x in self._keras.stack]
         config = {"name": self.name, "layers": copy.deepcopy(layers)}
         if self._network is None and self._keras.seen_shape is not None:
@@ -224,6 +246,7 @@ class Sequential(Functional):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A new model, without trained weights, of what get_config() gave."""
         from headrace.keras.layer import registry
 
         made = cls(name=config.get("name"))

@@ -161,6 +161,9 @@ class Tracking(tf.Module):
 
     @property
     def trainable(self):
+        """Whether optimizers may change the weights: False makes all of them
+        non-trainable.
+        """
         return self._keras.trainable
 
     @trainable.setter
@@ -176,12 +179,20 @@ class Tracking(tf.Module):
 
     @property
     def trainable_weights(self):
+        """A list of the weights that training changes: own ones, then those of
+        sublayers.
+
+        Empty where `trainable` is False.
+        """
         if not self.trainable:
             return []
         return self._gather(lambda v: v.trainable, lambda m: m.trainable_variables)
 
     @property
     def non_trainable_weights(self):
+        """A list of the weights that training leaves: all of them where `trainable` is
+        False.
+        """
         if not self.trainable:
             return self._gather(lambda v: True, lambda m: m.variables)
         return self._gather(
@@ -190,22 +201,27 @@ class Tracking(tf.Module):
 
     @property
     def weights(self):
+        """A list of all weights, the trainable ones first; each once."""
         return unique(self.trainable_weights + self.non_trainable_weights)
 
     @property
     def trainable_variables(self):
+        """The same as trainable_weights."""
         return self.trainable_weights
 
     @property
     def non_trainable_variables(self):
+        """The same as non_trainable_weights."""
         return self.non_trainable_weights
 
     @property
     def variables(self):
+        """The same as weights."""
         return self.weights
 
     @property
     def submodules(self):
+        """A tuple of all layers and modules under this one, at any depth."""
         return tuple(self._flatten(predicate=_is_module))
 
     # --- losses and metrics ---
@@ -230,6 +246,11 @@ class Tracking(tf.Module):
 
     @property
     def losses(self):
+        """A list of what add_loss() was given here and below, and of regularizers'
+        penalties.
+
+        Functions are called anew at each access; tensors are those of the last call.
+        """
         found = []
         for layer in self._flatten_layers():
             state = layer._keras
@@ -242,6 +263,7 @@ class Tracking(tf.Module):
 
     @property
     def metrics(self):
+        """A list of the metrics of this layer and those below it; each once."""
         return unique(m for layer in self._flatten_layers() for m in layer._own_metrics)
 
     @property

@@ -37,7 +37,13 @@ class Trainer:
         pss_evaluation_shards=0,
         **kwargs,
     ):
-        """Says how the model is trained and measured."""
+        """Says how the model is trained and measured.
+
+        The optimizer, losses and metrics are objects or names; losses and metrics may
+        be lists or dicts, one for each output. `weighted_metrics` take sample weights,
+        `metrics` do not. `jit_compile` is kept but changes nothing. TypeError for
+        unknown arguments.
+        """
         if kwargs:
             raise TypeError(
                 f"Invalid keyword argument(s) in `compile()`: {(set(kwargs),)}. Valid "
@@ -60,6 +66,7 @@ class Trainer:
 
     @property
     def loss(self):
+        """The loss as compile() got it, or None."""
         with_ = self._keras.compiled_with
         return None if with_ is None else with_["loss"]
 
@@ -69,14 +76,19 @@ class Trainer:
 
     @property
     def compiled_loss(self):
+        """What computes the losses of all outputs; None before compile()."""
         return self._keras.losses
 
     @property
     def compiled_metrics(self):
+        """What updates the metrics of all outputs; None before compile()."""
         return self._keras.compiled_metrics
 
     @property
     def run_eagerly(self):
+        """Whether steps run without tf.function: as compile() said, else tf.config's
+        way.
+        """
         own = self._keras.run_eagerly
         return tf.config.functions_run_eagerly() if own is None else own
 
@@ -86,6 +98,7 @@ class Trainer:
 
     @property
     def metrics(self):
+        """A list: the losses' means, the compiled metrics, then those of the layers."""
         plain = self._keras
         found = []
         if plain.losses is not None:
@@ -97,9 +110,11 @@ class Trainer:
 
     @property
     def metrics_names(self):
+        """A list of the names of `metrics`: what the numbers of evaluate() are."""
         return [m.name for m in self.metrics]
 
     def reset_metrics(self):
+        """Sets the state of all metrics back to that of no data."""
         for m in self.metrics:
             m.reset_state()
 
@@ -113,6 +128,12 @@ class Trainer:
     # --- one step, to be overridden ---
 
     def train_step(self, data):
+        """One step of fit on a batch: forward, backward, update. Subclasses may replace
+        it.
+
+        `data` is x, (x, y) or (x, y, sample_weight). Gives {name: scalar} of the
+        metrics. ValueError where there is no loss.
+        """
         x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
         with tf.GradientTape() as tape:
             y_pred = self(x, training=True)
@@ -126,23 +147,36 @@ class Trainer:
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def test_step(self, data):
+        """One step of evaluate on a batch: {name: scalar}.
+        Subclasses may replace it."""
         x, y, sample_weight = data_adapter.unpack_x_y_sample_weight(data)
         y_pred = self(x, training=False)
         self.compute_loss(x, y, y_pred, sample_weight)
         return self.compute_metrics(x, y, y_pred, sample_weight)
 
     def predict_step(self, data):
+        """One step of predict on a batch: the outputs. Subclasses may replace it."""
         x, _, _ = data_adapter.unpack_x_y_sample_weight(data)
         return self(x, training=False)
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None):
+        """The scalar to minimize: compiled losses and those that layers added.
+
+        None where there is neither. Subclasses may replace it; `x` is for them.
+        """
         return self._keras.losses(y, y_pred, sample_weight, self.losses)
 
     def compute_metrics(self, x, y, y_pred, sample_weight):
+        """Takes a batch into the compiled metrics; gives get_metrics_result().
+
+        Subclasses may replace it; `x` is for them.
+        """
         self._keras.compiled_metrics.update_state(y, y_pred, sample_weight)
         return self.get_metrics_result()
 
     def get_metrics_result(self):
+        """{name: value} of all metrics;
+        a metric that gives a dict gives its own names."""
         results = {}
         for m in self.metrics:
             value = m.result()
@@ -162,12 +196,24 @@ class Trainer:
         return plain.steps[kind]
 
     def make_train_function(self, force=False):
+        """The function of an iterator that takes a batch and trains on it.
+
+        It is kept until compile(); `force` makes it anew.
+        """
         return self._iterating("train", force)
 
     def make_test_function(self, force=False):
+        """The function of an iterator that takes a batch and evaluates it.
+
+        It is kept until compile(); `force` makes it anew.
+        """
         return self._iterating("test", force)
 
     def make_predict_function(self, force=False):
+        """The function of an iterator that takes a batch and gives its outputs.
+
+        It is kept until compile(); `force` makes it anew.
+        """
         return self._iterating("predict", force)
 
     def _iterating(self, kind, force):
@@ -202,7 +248,15 @@ class Trainer:
         workers=1,
         use_multiprocessing=False,
     ):
-        """Trains for a number of epochs; returns a History."""
+        """Trains for the epochs from `initial_epoch` to `epochs`; returns a History.
+
+        The data are arrays, in batches of 32 unless `batch_size` says else, or a
+        dataset, Sequence or generator of batches (x, y, sample_weight), of
+        `steps_per_epoch` each. `validation_split` keeps the last part of arrays for
+        validation. `verbose` is 0, 1 or 2 (a line each epoch). `workers` and the other
+        arguments of queues change nothing. RuntimeError before compile(), ValueError
+        for y beside a dataset.
+        """
         self._assert_compiled()
         verbose = _verbosity(verbose)
         if validation_split and validation_data is None:
@@ -339,7 +393,12 @@ class Trainer:
         return_dict=False,
         **kwargs,
     ):
-        """The loss and metrics over the data."""
+        """The loss and metrics over the data, given as to fit(); no weights change.
+
+        A number where there is but one, else a list in the order of metrics_names, or a
+        dict with `return_dict`. RuntimeError before compile(), TypeError for unknown
+        arguments.
+        """
         self._assert_compiled()
         if kwargs:
             raise TypeError(f"Invalid keyword arguments: {list(kwargs)}")
@@ -360,7 +419,10 @@ class Trainer:
         workers=1,
         use_multiprocessing=False,
     ):
-        """The outputs for the data, as arrays."""
+        """The outputs for the data, as NumPy arrays: the batches one behind another.
+
+        `x` is as fit() takes it; targets in a dataset are left out.
+        """
         step = self._steps("predict")
         source = data_adapter.source(x, batch_size=batch_size, steps=steps)
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)
@@ -393,6 +455,12 @@ class Trainer:
         reset_metrics=True,
         return_dict=False,
     ):
+        """Trains on one batch: the metrics' values, a scalar where there is but one.
+
+        A list in the order of metrics_names, or a dict with `return_dict`. Unless
+        `reset_metrics` is False the values are of this batch alone. RuntimeError before
+        compile().
+        """
         self._assert_compiled()
         if reset_metrics:
             self.reset_metrics()
@@ -402,6 +470,12 @@ class Trainer:
     def test_on_batch(
         self, x, y=None, sample_weight=None, reset_metrics=True, return_dict=False
     ):
+        """Evaluates one batch: the metrics' values, a scalar where there is but one.
+
+        A list in the order of metrics_names, or a dict with `return_dict`. Unless
+        `reset_metrics` is False the values are of this batch alone. RuntimeError before
+        compile().
+        """
         self._assert_compiled()
         if reset_metrics:
             self.reset_metrics()
@@ -417,6 +491,7 @@ class Trainer:
         return values[0] if len(values) == 1 else values
 
     def predict_on_batch(self, x):
+        """The outputs of one batch as NumPy arrays, in the model's structure."""
         return tf.nest.map_structure(
             _array, self._steps("predict")(data_adapter.batch(x))
         )

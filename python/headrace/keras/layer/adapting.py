@@ -17,7 +17,8 @@ def as_tensor(value, dtype=None):
 
 
 class PreprocessingLayer(Layer):
-    """Base of layers with `adapt`: reset_state, update_state a batch, finalize_state."""
+    """Base of layers with `adapt`: reset_state, update_state a batch,
+    finalize_state."""
 
     _takes_lists = True  # inputs in Python's lists are one tensor
 

@@ -15,9 +15,11 @@ class _Elementwise(Layer):
     _config = ()
 
     def compute_output_shape(self, input_shape):
+        """The same shape."""
         return tf.TensorShape(input_shape)
 
     def get_config(self):
+        """Adds the arguments of the function."""
         own = {name: getattr(self, name) for name in self._config}
         return {**super().get_config(), **own}
 
@@ -38,6 +40,9 @@ class ReLU(_Elementwise):
         self.threshold = threshold
 
     def call(self, inputs):
+        """max_value above it, x from `threshold` on, negative_slope (x - threshold)
+        below.
+        """
         return settings.relu(
             tf.convert_to_tensor(inputs),
             self.negative_slope,
@@ -61,6 +66,7 @@ class LeakyReLU(_Elementwise):
         self.alpha = alpha
 
     def call(self, inputs):
+        """x above zero, alpha x below."""
         return tf.nn.leaky_relu(inputs, self.alpha)
 
 
@@ -74,6 +80,7 @@ class ELU(_Elementwise):
         self.alpha = alpha
 
     def call(self, inputs):
+        """x above zero, alpha (exp(x) - 1) below."""
         return activation.elu(inputs, self.alpha)
 
 
@@ -87,6 +94,7 @@ class ThresholdedReLU(_Elementwise):
         self.theta = theta
 
     def call(self, inputs):
+        """x above theta, 0 elsewhere."""
         return inputs * tf.cast(inputs > self.theta, inputs.dtype)
 
 
@@ -100,6 +108,9 @@ class Softmax(_Elementwise):
         self.axis = axis
 
     def call(self, inputs, mask=None):
+        """Numbers that sum up to 1 along `axis`; about 0 where `mask`, a bool tensor,
+        hides.
+        """
         if mask is not None:
             low = -65504.0 if inputs.dtype == tf.float16 else -1e9
             inputs += (1.0 - tf.cast(mask, inputs.dtype)) * low
@@ -132,6 +143,7 @@ class PReLU(Layer):
         self.shared_axes = None if shared_axes is None else tuple(shared_axes)
 
     def build(self, input_shape):
+        """Makes alpha, of the inputs' shape without the batch, 1 along shared_axes."""
         sizes = tf.TensorShape(input_shape).as_list()
         shape = sizes[1:]
         for axis in self.shared_axes or ():
@@ -149,9 +161,11 @@ class PReLU(Layer):
         self.built = True
 
     def call(self, inputs):
+        """x above zero, alpha x below; alpha is a weight of the inputs' shape."""
         return tf.nn.relu(inputs) - self.alpha * tf.nn.relu(-inputs)
 
     def get_config(self):
+        """Adds what alpha is made with and shared_axes."""
         say = serialization.serialize
         return {
             **super().get_config(),

@@ -128,6 +128,14 @@ class MultiHeadAttention(Layer):
         training=None,
         use_causal_mask=False,
     ):
+        """[batch, time, features of query], or (that, scores): each step's mix of
+        `value`.
+
+        `query` is [batch, T, features], `value` and `key` (else `value`) [batch, S,
+        features]; NotImplementedError for other ranks. `attention_mask` is bool [batch,
+        T, S], or [batch, heads, T, S]; True may be seen. Scores are [batch, heads, T,
+        S]. Vaswani et al. (2017), https://arxiv.org/abs/1706.03762.
+        """
         query, value = map(tf.convert_to_tensor, (query, value))
         key = value if key is None else tf.convert_to_tensor(key)
         for x in (query, value, key):
@@ -172,9 +180,13 @@ class MultiHeadAttention(Layer):
         return out
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the query."""
         return mask if not isinstance(mask, (list, tuple)) else mask[0]
 
     def get_config(self):
+        """Adds heads, sizes, dropout, use_bias and what kernels and biases are made
+        with.
+        """
         from headrace.keras import constraint, regularizer, serialization
 
         say = serialization.serialize
@@ -219,6 +231,13 @@ class _PlainAttention(Layer):
         return_attention_scores=False,
         use_causal_mask=False,
     ):
+        """[batch, T, features of value], or (that, weights): each step's mix of
+        `value`.
+
+        `inputs` is [query, value] or [query, value, key]: [batch, T or S, features];
+        `mask` is a list of the first two's masks. Weights are [batch, T, S]; `dropout`
+        acts on them in training. ValueError for another number of inputs.
+        """
         if not isinstance(inputs, (list, tuple)) or len(inputs) not in (2, 3):
             raise ValueError(
                 f"{type(self).__name__} layer must be called on a list of inputs, namely "
@@ -246,9 +265,11 @@ class _PlainAttention(Layer):
         return (out, weights) if return_attention_scores else out
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the query, or None."""
         return None if mask is None or mask[0] is None else mask[0]
 
     def get_config(self):
+        """Adds dropout."""
         return {**super().get_config(), "dropout": self.dropout}
 
 
@@ -265,6 +286,9 @@ class Attention(_PlainAttention):
         self.use_scale, self.score_mode = use_scale, score_mode
 
     def build(self, input_shape):
+        """Makes the scalars scale, with use_scale, and concat_score_weight, for
+        "concat".
+        """
         self.scale = self.concat_score_weight = None
         if self.use_scale:
             self.scale = self.add_weight(name="scale", shape=(), initializer="ones")
@@ -284,6 +308,7 @@ class Attention(_PlainAttention):
         return self.concat_score_weight * tf.reduce_sum(tf.tanh(mixed), axis=-1)
 
     def get_config(self):
+        """Adds dropout, use_scale and score_mode."""
         return {
             **super().get_config(),
             "use_scale": self.use_scale,
@@ -299,6 +324,7 @@ class AdditiveAttention(_PlainAttention):
         self.use_scale = use_scale
 
     def build(self, input_shape):
+        """Makes scale, [features], with use_scale."""
         size = tf.TensorShape(input_shape[0])[-1]
         self.scale = None
         if self.use_scale:
@@ -313,4 +339,5 @@ class AdditiveAttention(_PlainAttention):
         return tf.reduce_sum(scale * mixed, axis=-1)
 
     def get_config(self):
+        """Adds dropout and use_scale."""
         return {**super().get_config(), "use_scale": self.use_scale}

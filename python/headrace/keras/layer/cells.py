@@ -65,15 +65,21 @@ class _Cell(Weighted, Layer):
 
     @property
     def state_size(self):
+        """units, or a list of it for each state where there are several."""
         if self._state_count == 1:
             return self.units
         return [self.units] * self._state_count
 
     @property
     def output_size(self):
+        """units."""
         return self.units
 
     def build(self, input_shape):
+        """Makes kernel [features, n], recurrent_kernel [units, n] and bias [n].
+
+        n is units for each gate; the bias of a GRU with reset_after is [2, n].
+        """
         size = tf.TensorShape(input_shape)[-1]
         wide = self.units * self.gates
         self.kernel = self._new_weight("kernel", (size, wide))
@@ -111,9 +117,14 @@ class _Cell(Weighted, Layer):
         return self.bias._read()
 
     def step(self, projected, states, drop):
+        """(output, list of new states) of projected inputs. Subclasses define it."""
         raise NotImplementedError(type(self).__name__)
 
     def call(self, inputs, states, training=None):
+        """One step: (output, new states), of [batch, features] and the states before.
+
+        A single state may stand without a list, and is given back without one.
+        """
         states = states if tf.nest.is_nested(states) else [states]
         batch = tf.shape(inputs)[0]
         drop_in, drop = self.new_masks(batch, inputs.shape[-1], training)
@@ -123,6 +134,8 @@ class _Cell(Weighted, Layer):
         return out, states if self._state_count > 1 else states[0]
 
     def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
+        """Zeros: [batch, units] for each state,
+        as `inputs` or the other arguments say."""
         if inputs is not None:
             batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
         shape = tf.stack([batch_size, self.units])
@@ -145,6 +158,7 @@ class _Cell(Weighted, Layer):
         return config
 
     def get_config(self):
+        """Adds the arguments of the cell."""
         return {**super().get_config(), **self.cell_config()}
 
 
@@ -156,6 +170,7 @@ class SimpleRNNCell(_Cell):
     """activation(x @ kernel + h @ recurrent_kernel + bias)."""
 
     def step(self, projected, states, drop):
+        """h = activation(projected + h @ recurrent_kernel)."""
         out = projected + tf.matmul(_dropped(states[0], drop), self.recurrent_kernel)
         out = self.activation(out)
         return out, [out]
@@ -208,6 +223,10 @@ class LSTMCell(_Cell):
         return new_lstm_bias(self, self.units)
 
     def step(self, projected, states, drop):
+        """c = f * c + i * activation(g); h = o * activation(c).
+
+        Hochreiter and Schmidhuber (1997), with the forget gate of Gers et al. (2000).
+        """
         h, c = states
         z = projected + tf.matmul(_dropped(h, drop), self.recurrent_kernel)
         i, f, g, o = tf.split(z, 4, axis=1)
@@ -246,6 +265,10 @@ class GRUCell(_Cell):
         return bias[0] if self.reset_after else bias
 
     def step(self, projected, states, drop):
+        """h = z * h + (1 - z) * candidate; reset_after says where r is multiplied in.
+
+        Cho et al. (2014), https://arxiv.org/abs/1406.1078.
+        """
         h = states[0]
         mixed = _dropped(h, drop)
         kernel = self.recurrent_kernel._read()
@@ -277,17 +300,26 @@ class AbstractRNNCell(Layer):
     """Base of cells: `call(inputs, states)` gives an output and new states."""
 
     def call(self, inputs, states):
+        """(output, new states) of one step's inputs. Subclasses define it."""
         raise NotImplementedError
 
     @property
     def state_size(self):
+        """The size, or shape, of a state, or a structure of them.
+        Subclasses define it."""
         raise NotImplementedError
 
     @property
     def output_size(self):
+        """The size of the output. Subclasses define it."""
         raise NotImplementedError
 
     def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
+        """Zeros, [batch, *size] for each state, in the structure of state_size.
+
+        Batch and dtype are those of `inputs`, else the other arguments; ValueError
+        where one is missing.
+        """
         if inputs is not None:
             batch_size, dtype = tf.shape(inputs)[0], inputs.dtype
         if batch_size is None or dtype is None:
@@ -312,18 +344,23 @@ class StackedRNNCells(Layer):
 
     @property
     def state_size(self):
+        """A list of the cells' state sizes, the lowest cell first."""
         return [cell.state_size for cell in self.cells]
 
     @property
     def output_size(self):
+        """The output size of the last cell."""
         return self.cells[-1].output_size
 
     def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
+        """A list of the cells' initial states."""
         return [
             cell.get_initial_state(inputs, batch_size, dtype) for cell in self.cells
         ]
 
     def call(self, inputs, states, training=None):
+        """One step through all cells: (output of the last,
+        list of their new states)."""
         new = []
         for cell, state in zip(self.cells, states):
             inputs, state = cell(inputs, state, training=training)
@@ -331,6 +368,7 @@ class StackedRNNCells(Layer):
         return inputs, new
 
     def get_config(self):
+        """Adds the cells' configs."""
         from headrace.keras import serialization
 
         cells = [serialization.serialize(cell) for cell in self.cells]
@@ -338,6 +376,7 @@ class StackedRNNCells(Layer):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """Cells, without weights, of what get_config() gave."""
         from headrace.keras.layer import registry
 
         config = dict(config)

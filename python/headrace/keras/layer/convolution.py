@@ -121,6 +121,10 @@ class _Convolution(Weighted, Layer):
         return channels
 
     def build(self, input_shape):
+        """Makes the kernel, [*kernel_size, channels / groups, filters], and the bias.
+
+        ValueError where the channels are unknown or no multiple of the groups.
+        """
         channels = self._channels(input_shape)
         if channels % self.groups:
             raise ValueError(
@@ -157,6 +161,9 @@ class _Convolution(Weighted, Layer):
         return tf.nn.bias_add(out, self.bias) if self.use_bias else out
 
     def call(self, inputs):
+        """activation(convolution + bias) of [batch, space, channels], or channels
+        first.
+        """
         out = _ChannelsLast(self, self.rank)(
             self._compute if self.use_bias else self._convolve, inputs
         )
@@ -171,6 +178,7 @@ class _Convolution(Weighted, Layer):
         ]
 
     def compute_output_shape(self, input_shape):
+        """The shape with the new sizes of the space and `filters` channels."""
         sizes = tf.TensorShape(input_shape).as_list()
         batch, inner = sizes[: -self.rank - 1], sizes[-self.rank - 1 :]
         if self.data_format == "channels_first":
@@ -178,6 +186,8 @@ class _Convolution(Weighted, Layer):
         return tf.TensorShape([*batch, *self._out_sizes(inner[:-1]), self.filters])
 
     def get_config(self):
+        """Adds the arguments of the convolution and what kernel and bias are made
+        with."""
         return {
             **super().get_config(),
             "filters": self.filters,

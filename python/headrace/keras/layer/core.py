@@ -52,6 +52,10 @@ class Dense(Weighted, Layer):
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape):
+        """Makes the kernel, [last size of the inputs, units], and the bias, [units].
+
+        ValueError where the last size is unknown, TypeError for a dtype of integers.
+        """
         if not (self._dtype.is_floating or self._dtype.is_complex):
             raise TypeError(
                 "A Dense layer can only be built with a floating-point dtype. Received: "
@@ -70,6 +74,9 @@ class Dense(Weighted, Layer):
         self.built = True
 
     def call(self, inputs):
+        """activation(inputs @ kernel + bias) over the last axis: [..., n] to [...,
+        units].
+        """
         if inputs.dtype != self._dtype:
             inputs = tf.cast(inputs, self._dtype)
         out = times_kernel(inputs, self.kernel, self.units)
@@ -80,10 +87,12 @@ class Dense(Weighted, Layer):
         return out
 
     def compute_output_shape(self, input_shape):
+        """The shape with `units` as its last size."""
         shape = tf.TensorShape(input_shape).as_list()
         return tf.TensorShape(shape[:-1] + [self.units])
 
     def get_config(self):
+        """Adds units, activation, use_bias and what kernel and bias are made with."""
         return {
             **super().get_config(),
             "units": self.units,
@@ -103,12 +112,15 @@ class Activation(Layer):
         self.activation = activation_of(activation)
 
     def call(self, inputs):
+        """activation(inputs)."""
         return self.activation(inputs)
 
     def compute_output_shape(self, input_shape):
+        """The same shape."""
         return tf.TensorShape(input_shape)
 
     def get_config(self):
+        """Adds the activation."""
         return {**super().get_config(), "activation": activation_name(self.activation)}
 
 
@@ -123,6 +135,10 @@ class Flatten(Layer):
         self.input_spec = InputSpec(min_ndim=1)
 
     def call(self, inputs):
+        """[batch, ...] to [batch, everything]; [batch] to [batch, 1].
+
+        With "channels_first" the channels are moved behind the others before.
+        """
         rank = inputs.shape.rank
         if self.data_format == "channels_first" and rank is not None and rank > 1:
             inputs = tf.transpose(inputs, [0, *range(2, rank), 1])
@@ -135,6 +151,7 @@ class Flatten(Layer):
         return shaped(out, self.compute_output_shape(inputs.shape).as_list())
 
     def compute_output_shape(self, input_shape):
+        """[batch, product of the other sizes], None where one is unknown."""
         sizes = tf.TensorShape(input_shape).as_list()
         if len(sizes) == 1:
             return tf.TensorShape([*sizes, 1])
@@ -142,6 +159,7 @@ class Flatten(Layer):
         return tf.TensorShape([sizes[0], whole])
 
     def get_config(self):
+        """Adds data_format."""
         return {**super().get_config(), "data_format": self.data_format}
 
 
@@ -176,6 +194,9 @@ class Reshape(Layer):
         )
 
     def compute_output_shape(self, input_shape):
+        """[batch, *target_shape], a -1 in it worked out; ValueError where sizes do not
+        fit.
+        """
         sizes = tf.TensorShape(input_shape).as_list()
         full = self._full(sizes[1:])
         if None not in full and None not in sizes[1:]:
@@ -184,11 +205,13 @@ class Reshape(Layer):
         return tf.TensorShape([sizes[0], *full])
 
     def call(self, inputs):
+        """The same values as [batch, *target_shape]."""
         shape = self.compute_output_shape(inputs.shape)
         out = tf.reshape(inputs, (tf.shape(inputs)[0], *self.target_shape))
         return shaped(out, shape.as_list())
 
     def get_config(self):
+        """Adds target_shape."""
         return {**super().get_config(), "target_shape": self.target_shape}
 
 
@@ -207,9 +230,13 @@ class Permute(Layer):
         self.input_spec = InputSpec(ndim=len(self.dims) + 1)
 
     def call(self, inputs):
+        """Axis i + 1 of the result is axis dims[i] of the inputs; the batch stays
+        first.
+        """
         return tf.transpose(inputs, (0, *self.dims))
 
     def get_config(self):
+        """Adds dims."""
         return {**super().get_config(), "dims": self.dims}
 
 
@@ -224,9 +251,11 @@ class RepeatVector(Layer):
         self.input_spec = InputSpec(ndim=2)
 
     def call(self, inputs):
+        """[batch, features] to [batch, n, features]."""
         return tf.tile(tf.expand_dims(inputs, 1), [1, self.n, 1])
 
     def get_config(self):
+        """Adds n."""
         return {**super().get_config(), "n": self.n}
 
 
@@ -240,15 +269,18 @@ class Masking(Layer):
         self.mask_value = mask_value
 
     def compute_mask(self, inputs, mask=None):
+        """True for the steps with a feature that is not mask_value: [batch, time]."""
         return tf.reduce_any(tf.not_equal(inputs, self.mask_value), axis=-1)
 
     def call(self, inputs):
+        """The inputs, with zeros for the steps that are masked."""
         shown = tf.reduce_any(
             tf.not_equal(inputs, self.mask_value), axis=-1, keepdims=True
         )
         return inputs * tf.cast(shown, inputs.dtype)
 
     def get_config(self):
+        """Adds mask_value."""
         return {**super().get_config(), "mask_value": self.mask_value}
 
 
@@ -264,6 +296,7 @@ class ActivityRegularization(Layer):
         self.l1, self.l2 = l1, l2
 
     def get_config(self):
+        """Adds l1 and l2."""
         return {**super().get_config(), "l1": self.l1, "l2": self.l2}
 
 
@@ -271,4 +304,5 @@ class Identity(Layer):
     """Gives what it takes."""
 
     def call(self, inputs):
+        """The inputs, of any structure."""
         return tf.nest.map_structure(tf.identity, inputs)

@@ -41,23 +41,32 @@ class Embedding(Weighted, Layer):
         )
 
     def build(self, input_shape=None):
+        """Makes the table, [input_dim, output_dim]."""
         self.embeddings = self._new_weight(
             "embeddings", (self.input_dim, self.output_dim)
         )
         self.built = True
 
     def compute_mask(self, inputs, mask=None):
+        """False where the input is 0, with mask_zero; else None."""
         return tf.not_equal(inputs, 0) if self.mask_zero else None
 
     def call(self, inputs):
+        """Rows of the table: [...] to [..., output_dim]; other than int32 or int64 is
+        cast.
+        """
         if inputs.dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, tf.int32)
         return tf.nn.embedding_lookup(self.embeddings, inputs)
 
     def compute_output_shape(self, input_shape):
+        """The shape with output_dim behind it."""
         return tf.TensorShape(input_shape).concatenate([self.output_dim])
 
     def get_config(self):
+        """Adds input_dim, output_dim, mask_zero, input_length and what the table is
+        made with.
+        """
         options = self._options_config()
         return {
             **super().get_config(),

@@ -18,6 +18,7 @@ class TFOpLambda(Layer):
         return self._function(*args)
 
     def get_config(self):
+        """Not supported, as it holds a function: raises NotImplementedError."""
         raise NotImplementedError(
             f"The configuration of the operation {self.name} is not supported: use a "
             "layer instead"
@@ -38,6 +39,9 @@ class Lambda(Layer):
         self.supports_masking = mask is not None
 
     def call(self, inputs, mask=None, training=None):
+        """function(inputs, **arguments), with `mask` and `training` where it takes
+        them.
+        """
         kwargs = dict(self.arguments)
         wanted = inspect.signature(self.function).parameters
         if "mask" in wanted:
@@ -47,6 +51,7 @@ class Lambda(Layer):
         return self.function(inputs, **kwargs)
 
     def compute_output_shape(self, input_shape):
+        """What output_shape says, or a function of it; else found by a call."""
         shape = self._output_shape
         if shape is None:
             return super().compute_output_shape(input_shape)
@@ -55,9 +60,11 @@ class Lambda(Layer):
         return tf.TensorShape([tf.TensorShape(input_shape)[0], *shape])
 
     def compute_mask(self, inputs, mask=None):
+        """The mask given to the constructor, or what it gives as a function."""
         return self._mask(inputs, mask) if callable(self._mask) else self._mask
 
     def get_config(self):
+        """Not supported, as it holds a function: raises NotImplementedError."""
         raise NotImplementedError(
             "The configuration of a Lambda layer is not supported: it holds a function"
         )

@@ -24,6 +24,8 @@ class _Merge(Layer):
             )
 
     def build(self, input_shape):
+        """Checks that the inputs' shapes can be joined;
+        ValueError where they cannot."""
         if not isinstance(input_shape, (list, tuple)) or not input_shape:
             self._check(input_shape)
         if self._count and len(input_shape) != self._count:
@@ -49,6 +51,7 @@ class _Merge(Layer):
         raise NotImplementedError(type(self).__name__)
 
     def call(self, inputs):
+        """The inputs, a list of tensors, joined; those of lower rank get sizes of 1."""
         self._check(inputs)
         ranks = {x.shape.rank for x in inputs}
         if len(ranks) > 1 and None not in ranks:
@@ -64,6 +67,7 @@ class _Merge(Layer):
         return x
 
     def compute_mask(self, inputs, mask=None):
+        """Shown where all masks show; None where no input has one."""
         if mask is None or all(m is None for m in mask):
             return None
         found = [m for m in mask if m is not None]
@@ -158,6 +162,9 @@ class Concatenate(_Merge):
         return tf.concat(inputs, axis=self.axis)
 
     def compute_mask(self, inputs, mask=None):
+        """The masks one after another, True for inputs without one; None where none has
+        one.
+        """
         if mask is None or all(m is None for m in mask):
             return None
         masks = []
@@ -172,6 +179,7 @@ class Concatenate(_Merge):
         return tf.reduce_all(tf.concat(masks, axis=self.axis), axis=-1)
 
     def get_config(self):
+        """Adds axis."""
         return {**super().get_config(), "axis": self.axis}
 
 
@@ -198,6 +206,10 @@ class Dot(_Merge):
         return a % rank_a, b % rank_b
 
     def call(self, inputs):
+        """Sums x * y over an axis of each; the other axes of x come before those of y.
+
+        With `normalize` both are divided by their norms along the axis: the cosine.
+        """
         self._check(inputs)
         x, y = inputs
         a, b = self._pair(x.shape.rank, y.shape.rank)
@@ -214,9 +226,11 @@ class Dot(_Merge):
         return tf.expand_dims(found, 1) if found.shape.rank == 1 else found
 
     def compute_mask(self, inputs, mask=None):
+        """None."""
         return None
 
     def get_config(self):
+        """Adds axes and normalize."""
         return {
             **super().get_config(),
             "axes": self.axes,
@@ -229,6 +243,7 @@ def _function(layer):
         return layer(**kwargs)(inputs)
 
     merge.__name__ = layer.__name__.lower()
+    merge.__doc__ = f"A new layer {layer.__name__} called with a list of tensors."
     return merge
 
 

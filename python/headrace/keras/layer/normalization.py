@@ -52,6 +52,10 @@ class BatchNormalization(Weighted, Layer):
         return [a % rank for a in given]
 
     def build(self, input_shape):
+        """Makes gamma, beta, moving_mean and moving_variance, of the sizes of `axis`.
+
+        ValueError where one of these is unknown.
+        """
         shape = tf.TensorShape(input_shape)
         axes = self._axes(shape.rank)
         sizes = {a: shape[a] for a in axes}
@@ -75,6 +79,11 @@ class BatchNormalization(Weighted, Layer):
         return rank == 4 and axes in ([1], [3])
 
     def call(self, inputs, mask=None, training=None):
+        """(x - mean) / sqrt(variance + epsilon) * gamma + beta, along `axis`.
+
+        In training by the batch's moments, which move the running ones; else, and where
+        `trainable` is False, by these. With a mask hidden steps do not count.
+        """
         training = bool(training) and self.trainable
         rank = inputs.shape.rank
         axes = self._axes(rank)
@@ -144,9 +153,12 @@ class BatchNormalization(Weighted, Layer):
         return found[0]
 
     def compute_output_shape(self, input_shape):
+        """The same shape."""
         return tf.TensorShape(input_shape)
 
     def get_config(self):
+        """Adds axis, momentum, epsilon, center,
+        scale and what weights are made with."""
         options = self._options_config(activity=False)
         for kind in ("regularizer", "constraint"):
             for name in ("moving_mean", "moving_variance"):
@@ -197,6 +209,7 @@ class LayerNormalization(Weighted, Layer):
         return axes
 
     def build(self, input_shape):
+        """Makes gamma and beta, of the sizes of `axis`."""
         shape = tf.TensorShape(input_shape)
         param = [shape[a] for a in self._axes(shape.rank)]
         self.gamma = self._new_weight("gamma", param) if self.scale else None
@@ -204,6 +217,11 @@ class LayerNormalization(Weighted, Layer):
         self.built = True
 
     def call(self, inputs):
+        """(x - mean) / sqrt(variance + epsilon) * gamma + beta, each sample by itself.
+
+        Mean and variance are over `axis`. Ba et al. (2016),
+        https://arxiv.org/abs/1607.06450.
+        """
         rank = inputs.shape.rank
         axes = self._axes(rank)
         shape = None
@@ -222,9 +240,11 @@ class LayerNormalization(Weighted, Layer):
         )
 
     def compute_output_shape(self, input_shape):
+        """The same shape."""
         return tf.TensorShape(input_shape)
 
     def get_config(self):
+        """Adds axis, epsilon, center, scale and what weights are made with."""
         return {
             **super().get_config(),
             "axis": self.axis,
@@ -243,6 +263,11 @@ class GroupNormalization(LayerNormalization):
         self.groups = groups
 
     def build(self, input_shape):
+        """Makes gamma and beta, a number each channel; a `groups` of -1 is one each
+        channel.
+
+        ValueError where the channels are no multiple of the groups.
+        """
         shape = tf.TensorShape(input_shape)
         size = shape[self.axis]
         if self.groups == -1:
@@ -255,6 +280,11 @@ class GroupNormalization(LayerNormalization):
         super().build(input_shape)
 
     def call(self, inputs):
+        """Each group of channels of each sample, less its mean, by its deviation.
+
+        Then times gamma plus beta, of each channel. Wu and He (2018),
+        https://arxiv.org/abs/1803.08494.
+        """
         rank, axis = inputs.shape.rank, self.axis % inputs.shape.rank
         sizes = inputs.shape.as_list()
         dynamic = tf.shape(inputs)
@@ -276,6 +306,7 @@ class GroupNormalization(LayerNormalization):
         return out if self.beta is None else out + tf.reshape(self.beta, shape)
 
     def get_config(self):
+        """Adds groups to what LayerNormalization has."""
         return {**super().get_config(), "groups": self.groups}
 
 
@@ -289,7 +320,9 @@ class UnitNormalization(Layer):
         self.axis = axis
 
     def call(self, inputs):
+        """Inputs divided by their L2 norm along `axis`."""
         return tf.math.l2_normalize(inputs, axis=self.axis, epsilon=1e-12)
 
     def get_config(self):
+        """Adds axis."""
         return {**super().get_config(), "axis": self.axis}

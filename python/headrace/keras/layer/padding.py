@@ -84,6 +84,7 @@ class ZeroPadding1D(_ZeroPadding):
         super().__init__(_one_pair(padding, "padding"), "channels_last", **kwargs)
 
     def get_config(self):
+        """Adds padding."""
         return {**super().get_config(), "padding": self.padding[0]}
 
 
@@ -164,9 +165,11 @@ class UpSampling1D(Layer):
         self.input_spec = InputSpec(ndim=3)
 
     def call(self, inputs):
+        """[batch, steps, channels] to [batch, steps * size, channels]."""
         return tf.repeat(inputs, self.size, axis=1)
 
     def get_config(self):
+        """Adds size."""
         return {**super().get_config(), "size": self.size}
 
 
@@ -205,6 +208,7 @@ class UpSampling2D(_UpSampling):
         self.interpolation = interpolation
 
     def call(self, inputs):
+        """Images of size[0] times the height and size[1] times the width."""
         if self.interpolation == "nearest":
             return super().call(inputs)
         first = self.data_format == "channels_first"
@@ -219,6 +223,7 @@ class UpSampling2D(_UpSampling):
         return tf.transpose(out, [0, 3, 1, 2]) if first else out
 
     def get_config(self):
+        """Adds size, data_format and interpolation."""
         return {**super().get_config(), "interpolation": self.interpolation}
 
 

@@ -37,9 +37,12 @@ class _Pooling(Layer):
         )
 
     def call(self, inputs):
+        """[batch, space, channels], or channels first;
+        the space shrunk by the strides."""
         return _ChannelsLast(self, self.rank)(self._pool, inputs)
 
     def compute_output_shape(self, input_shape):
+        """The shape with the sizes of the space that windows and strides leave."""
         sizes = tf.TensorShape(input_shape).as_list()
         start = 2 if self.data_format == "channels_first" else 1
         for i in range(self.rank):
@@ -49,6 +52,7 @@ class _Pooling(Layer):
         return tf.TensorShape(sizes)
 
     def get_config(self):
+        """Adds pool_size, padding, strides and data_format."""
         return {
             **super().get_config(),
             "pool_size": self.pool_size,
@@ -114,9 +118,11 @@ class _GlobalPooling(Layer):
         return list(range(start, start + self.rank))
 
     def call(self, inputs):
+        """[batch, channels]; the space stays as sizes of 1 with keepdims."""
         return self._reduce(inputs, axis=self._axes(), keepdims=self.keepdims)
 
     def get_config(self):
+        """Adds data_format and keepdims."""
         return {
             **super().get_config(),
             "data_format": self.data_format,
@@ -155,6 +161,8 @@ class GlobalAveragePooling1D(_GlobalAverage):
     supports_masking = True
 
     def call(self, inputs, mask=None):
+        """[batch, channels]: the mean of the steps that `mask`, [batch, time],
+        shows."""
         if mask is None:
             return super().call(inputs)
         axis = self._axes()[0]
@@ -164,6 +172,7 @@ class GlobalAveragePooling1D(_GlobalAverage):
         return total / tf.reduce_sum(shown, axis=axis, keepdims=self.keepdims)
 
     def compute_mask(self, inputs, mask=None):
+        """None."""
         return None
 
 

@@ -45,6 +45,7 @@ class RNN(Layer):
 
     @property
     def states(self):
+        """The states that go on from batch to batch, where `stateful`."""
         return self._states
 
     def _state_sizes(self):
@@ -98,6 +99,7 @@ class RNN(Layer):
     # --- computing ---
 
     def build(self, input_shape):
+        """Builds the cell for a step of the inputs, [batch, features]."""
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = tf.TensorShape(shape).as_list()
         batch = sizes[1] if self.time_major else sizes[0]
@@ -123,6 +125,12 @@ class RNN(Layer):
         return super().__call__(*args, **kwargs)
 
     def call(self, inputs, mask=None, training=None, initial_state=None):
+        """Runs the cell over [batch, time, ...] (time first with time_major).
+
+        The output of the last step, [batch, units], or with return_sequences of all,
+        [batch, time, units]; with return_state a list of it and the states. Where
+        `mask`, [batch, time], is False, output and states are those of the step before.
+        """
         if isinstance(mask, list):
             mask = mask[0]
         if not self.time_major:
@@ -177,6 +185,8 @@ class RNN(Layer):
         return step, inputs
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the inputs with return_sequences, else None;
+        None for each state."""
         mask = mask[0] if isinstance(mask, list) else mask
         shown = mask if self.return_sequences else None
         if not self.return_state:
@@ -196,6 +206,7 @@ class RNN(Layer):
         }
 
     def get_config(self):
+        """Adds the arguments and the cell's config."""
         return {
             **super().get_config(),
             **self._loop_config(),
@@ -204,6 +215,7 @@ class RNN(Layer):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A layer, without weights, of what get_config() gave."""
         config = dict(config)
         if "cell" in config:
             from headrace.keras.layer import registry
@@ -270,6 +282,7 @@ class _WithCell(RNN):
         )
 
     def get_config(self):
+        """Adds the arguments of the layer and of its cell."""
         config = Layer.get_config(self)
         config.update(self._loop_config())
         config.update(self.cell.cell_config())

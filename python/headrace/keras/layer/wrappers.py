@@ -20,11 +20,13 @@ class Wrapper(Layer):
         self.layer = layer
 
     def get_config(self):
+        """Adds the inner layer's config."""
         inner = serialization.serialize(self.layer)
         return {**super().get_config(), "layer": inner}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A wrapper with a new inner layer, of what get_config() gave."""
         from headrace.keras.layer import registry
 
         config = dict(config)
@@ -38,6 +40,7 @@ class TimeDistributed(Wrapper):
     supports_masking = True
 
     def build(self, input_shape):
+        """Builds the inner layer for one step: the inputs' shape without the time."""
         sizes = tf.TensorShape(input_shape).as_list()
         if not self.layer.built:
             self.layer.build(tf.TensorShape([sizes[0], *sizes[2:]]))
@@ -45,6 +48,10 @@ class TimeDistributed(Wrapper):
         self.built = True
 
     def call(self, inputs, training=None, mask=None):
+        """The inner layer's outputs for each step: [batch, time, ...].
+
+        The mask is not given to the inner layer.
+        """
         sizes, dynamic = inputs.shape.as_list(), tf.shape(inputs)
         flat = tf.reshape(inputs, tf.concat([[-1], dynamic[2:]], 0))
         flat = shaped(flat, [None, *sizes[2:]])
@@ -54,6 +61,7 @@ class TimeDistributed(Wrapper):
         return shaped(result, [*sizes[:2], *out.shape.as_list()[1:]])
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the inputs."""
         return mask
 
 
@@ -104,6 +112,7 @@ class Bidirectional(Layer):
         return type(layer).from_config(config)
 
     def build(self, input_shape):
+        """Builds the layers of both directions."""
         from headrace.keras.engine.call_context import context
 
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
@@ -125,6 +134,11 @@ class Bidirectional(Layer):
         return super().__call__(*args, **kwargs)
 
     def call(self, inputs, training=None, mask=None, initial_state=None):
+        """Both directions' outputs, merged as merge_mode says; then the states, if
+        wanted.
+
+        `initial_state` is a list: the states forwards, then those backwards.
+        """
         given = {"mask": mask, "training": training}
         ahead, back = dict(given), dict(given)
         if initial_state is not None:
@@ -158,6 +172,9 @@ class Bidirectional(Layer):
         return [first, second]
 
     def compute_mask(self, inputs, mask=None):
+        """The mask of the inputs with return_sequences; None without, or with
+        return_state.
+        """
         mask = mask[0] if isinstance(mask, list) else mask
         shown = mask if self.return_sequences else None
         if self.merge_mode is None:
@@ -167,6 +184,8 @@ class Bidirectional(Layer):
         return None
 
     def get_config(self):
+        """Adds merge_mode, the layer's config and, if it was given,
+        backward_layer's."""
         config = {**super().get_config(), "merge_mode": self.merge_mode}
         config["layer"] = serialization.serialize(self.layer)
         if self._own_backward:
@@ -175,6 +194,7 @@ class Bidirectional(Layer):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """A layer, without weights, of what get_config() gave."""
         from headrace.keras.layer import registry
 
         config = dict(config)

@@ -153,6 +153,7 @@ class RootMeanSquaredError(Metric):
         self.count = self.add_weight("count", initializer="zeros")
 
     def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds the squared differences of a batch, each times its weight."""
         y_true = tf.cast(y_true, self._dtype)
         y_pred = tf.cast(y_pred, self._dtype)
         y_pred, y_true, _ = losses.squeeze_or_expand(y_pred, y_true)
@@ -165,4 +166,5 @@ class RootMeanSquaredError(Metric):
         self.count.assign_add(tf.reduce_sum(counts))
 
     def result(self):
+        """The root of the weighted mean so far: a scalar, 0 of nothing."""
         return tf.sqrt(tf.math.divide_no_nan(self.total._read(), self.count._read()))

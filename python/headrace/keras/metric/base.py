@@ -36,18 +36,27 @@ class Metric(Layer):
         return self._keras.__dict__.setdefault("updates", [])
 
     def reset_state(self):
+        """Sets all variables to zeros."""
         for v in self.variables:
             v.assign(tf.zeros(v.shape, v.dtype))
 
     reset_states = reset_state
 
     def update_state(self, *args, **kwargs):
+        """Takes in a batch. Subclasses define it; returns nothing that is used."""
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def result(self):
+        """The value of all batches since reset_state(): a scalar tensor, or what the
+        subclass says.
+        """
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def merge_state(self, metrics):
+        """Adds the states of other metrics of the same kind: an iterable.
+
+        ValueError where one has another number of variables.
+        """
         for other in metrics:
             if len(self.weights) != len(other.weights):
                 raise ValueError(f"Metric {other} is not compatible with {self}")
@@ -63,6 +72,9 @@ class Metric(Layer):
         initializer=None,
         dtype=None,
     ):
+        """A new variable of the state: not trained, zeros unless `initializer` says
+        else.
+        """
         variable = super().add_weight(
             name=name,
             shape=shape,
@@ -77,18 +89,22 @@ class Metric(Layer):
         return variable
 
     def get_config(self):
+        """The constructor's arguments as a dict, for from_config()."""
         return {"name": self.name, "dtype": self.dtype}
 
     @classmethod
     def from_config(cls, config):
+        """A metric of the dict that get_config() gave."""
         return cls(**config)
 
     @property
     def trainable_weights(self):
+        """An empty list: states are not trained."""
         return []
 
     @property
     def non_trainable_weights(self):
+        """A list of the variables of the state."""
         return list(self._keras.own)
 
 

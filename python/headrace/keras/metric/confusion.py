@@ -52,6 +52,11 @@ class _Counts(Metric):
         ]
 
     def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds the counts of a batch at each threshold.
+
+        `y_true` is 0 or 1, `y_pred` in [0, 1]: a prediction above the threshold says
+        yes. Both are of one shape, which `sample_weight` broadcasts to.
+        """
         y_pred = tf.cast(y_pred, self._dtype)
         y_true = tf.cast(y_true, self._dtype)
         if self.top_k is not None:
@@ -70,6 +75,9 @@ class _Counts(Metric):
         return values if self._many else values[0]
 
     def get_config(self):
+        """A dict of name, dtype, thresholds and, where they are taken, top_k and
+        class_id.
+        """
         config = super().get_config()
         config["thresholds"] = self.init_thresholds
         if self._chooses_classes:
@@ -108,6 +116,7 @@ def _only_top(y_pred, k):
 
 class _OneCount(_Counts):
     def result(self):
+        """The count: a scalar for one threshold, else a vector."""
         return self._out(self.accumulator._read())
 
 
@@ -147,6 +156,10 @@ class Precision(_Counts):
         super().__init__(thresholds, name, dtype, top_k=top_k, class_id=class_id)
 
     def result(self):
+        """True positives / (true and false positives), 0 where none was found.
+
+        A scalar for one threshold, else a vector.
+        """
         hits, wrong = self.true_positives._read(), self.false_positives._read()
         return self._out(tf.math.divide_no_nan(hits, hits + wrong))
 
@@ -163,6 +176,10 @@ class Recall(_Counts):
         super().__init__(thresholds, name, dtype, top_k=top_k, class_id=class_id)
 
     def result(self):
+        """True positives / (true positives and false negatives), 0 where there is none.
+
+        A scalar for one threshold, else a vector.
+        """
         hits, missed = self.true_positives._read(), self.false_negatives._read()
         return self._out(tf.math.divide_no_nan(hits, hits + missed))
 
@@ -215,6 +232,11 @@ class AUC(Metric):
             setattr(self, label, weight)
 
     def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds the counts of a batch at each of the thresholds.
+
+        `y_true` is 0 or 1, of as many elements as `y_pred`, which is in [0, 1], or any
+        number with from_logits.
+        """
         y_pred = tf.cast(y_pred, self._dtype)
         if self._from_logits:
             y_pred = tf.sigmoid(y_pred)
@@ -243,6 +265,7 @@ class AUC(Metric):
         return tf.reduce_sum(tf.math.divide_no_nan(area, whole))
 
     def result(self):
+        """The area: a scalar, the sum of the strips between neighbouring thresholds."""
         tp, tn, fp, fn = (getattr(self, name)._read() for name in self._names)
         if self.curve == "PR" and self.summation_method == "interpolation":
             return self._interpolated_pr(tp, fp, fn)
@@ -261,6 +284,7 @@ class AUC(Metric):
         return tf.reduce_sum((x[: n - 1] - x[1:]) * height)
 
     def get_config(self):
+        """A dict of the arguments; multi_label is always False."""
         config = super().get_config()
         config.update(
             num_thresholds=self.num_thresholds,
@@ -285,6 +309,8 @@ class MeanIoU(Metric):
         )
 
     def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds a batch of classes, integers below num_classes,
+        to the confusion matrix."""
         y_true = tf.reshape(tf.cast(y_true, tf.int64), [-1])
         y_pred = tf.reshape(tf.cast(y_pred, tf.int64), [-1])
         weight = None
@@ -297,6 +323,7 @@ class MeanIoU(Metric):
         )
 
     def result(self):
+        """The mean of intersection / union over the classes that were seen, else 0."""
         table = self.total_cm._read()
         hits = tf.linalg.diag_part(table)
         whole = tf.reduce_sum(table, 0) + tf.reduce_sum(table, 1) - hits
@@ -305,4 +332,5 @@ class MeanIoU(Metric):
         return tf.math.divide_no_nan(tf.reduce_sum(ious), seen)
 
     def get_config(self):
+        """A dict of name, dtype and num_classes."""
         return {**super().get_config(), "num_classes": self.num_classes}

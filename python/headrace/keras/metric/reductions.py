@@ -18,6 +18,11 @@ class Reduce(Metric):
             self.count = self.add_weight("count", initializer="zeros")
 
     def update_state(self, values, sample_weight=None):
+        """Adds values of any shape, each times its weight.
+
+        `sample_weight` is a scalar, or has the first dimensions of `values`, whose
+        further ones are averaged before. ValueError where its rank is larger.
+        """
         values = tf.cast(values, self._dtype)
         if sample_weight is None:
             self._add(tf.reduce_sum(values), values)
@@ -48,6 +53,7 @@ class Reduce(Metric):
             self.count.assign_add(tf.cast(size, self._dtype), read_value=False)
 
     def result(self):
+        """The weighted sum, or the weighted mean (0 of nothing): a scalar."""
         if not self._mean:
             return self.total.read_value()
         return tf.math.divide_no_nan(self.total._read(), self.count._read())
@@ -79,6 +85,9 @@ class MeanMetricWrapper(Mean):
         self._fn, self._fn_kwargs = fn, kwargs
 
     def update_state(self, y_true, y_pred, sample_weight=None):
+        """Adds the function's values; without weights the mask of y_pred takes their
+        place.
+        """
         y_pred = self._in_dtype(y_pred)
         y_true = self._in_dtype(y_true)
         if self._squeezes and self._fn not in losses._SPARSE:
@@ -95,6 +104,7 @@ class MeanMetricWrapper(Mean):
         return values if values.dtype == self._dtype else tf.cast(values, self._dtype)
 
     def get_config(self):
+        """A dict of name, dtype, the function and its further arguments."""
         config = super().get_config()
         if type(self) is MeanMetricWrapper:
             config["fn"] = serialization.serialize(self._fn)
@@ -116,6 +126,7 @@ class MeanTensor(Metric):
         self.count = self.add_weight("count", shape, initializer="zeros")
 
     def update_state(self, values, sample_weight=None):
+        """Adds values of one shape, the same for all batches, each times its weight."""
         values = tf.cast(values, self._dtype)
         if self.total is None:
             self._make(values.shape)
@@ -127,6 +138,7 @@ class MeanTensor(Metric):
         self.count.assign_add(counts)
 
     def result(self):
+        """The weighted mean of each place; ValueError before the first values."""
         if self.total is None:
             raise ValueError(
                 "MeanTensor does not have any value yet. Please call the MeanTensor "

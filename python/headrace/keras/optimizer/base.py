@@ -67,6 +67,7 @@ class BaseOptimizer(AutoTrackable):
 
     @property
     def name(self):
+        """The name given to the constructor, else the class's: a str."""
         return self._name
 
     # --- hyper-parameters ---
@@ -271,12 +272,14 @@ class BaseOptimizer(AutoTrackable):
         getattr(self, name).append(slot)
 
     def get_slot(self, var, slot_name):
+        """The variable that a slot keeps for `var`; KeyError where there is none."""
         try:
             return self._slots[var.handle._id][slot_name]
         except KeyError:
             raise KeyError(f"no slot {slot_name} for variable {var.name}") from None
 
     def get_slot_names(self):
+        """A list of the names of the slots that each variable gets."""
         return [name for group in self._slot_names() for name in group]
 
     # --- gradients ---
@@ -289,6 +292,11 @@ class BaseOptimizer(AutoTrackable):
         return self.apply_gradients(pairs, name=name)
 
     def compute_gradients(self, loss, var_list, tape=None, grad_loss=None):
+        """A list of (gradient, variable); the gradient is None where the loss has none.
+
+        `loss` is a function without arguments, or a scalar that `tape` recorded;
+        ValueError for a tensor without a tape. `grad_loss` is the gradient of the loss.
+        """
         if not callable(loss) and tape is None:
             raise ValueError(
                 "`tape` is required when a `Tensor` loss is passed. Received: "
@@ -403,6 +411,7 @@ class BaseOptimizer(AutoTrackable):
 
     @property
     def variables(self):
+        """A list of the step count and the slots; empty before the first update."""
         if "iter" not in self._hyper_variables:
             return _CallableList()
         slots = [s for row in self._slots.values() for s in row.values()]
@@ -412,12 +421,17 @@ class BaseOptimizer(AutoTrackable):
 
     @property
     def weights(self):
+        """The same as `variables`."""
         return self.variables
 
     def get_weights(self):
+        """A list of NumPy arrays, in the order of `variables`."""
         return [v.numpy() for v in self.variables]
 
     def set_weights(self, weights):
+        """Assigns arrays in the order of `variables`; ValueError on another number of
+        them.
+        """
         mine = self.variables
         if len(mine) != len(weights):
             raise ValueError(
@@ -440,6 +454,10 @@ class BaseOptimizer(AutoTrackable):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
+        """An optimizer of what get_config() gave; a schedule may stand as its config.
+
+        `custom_objects` are further classes of schedules: {name: class}.
+        """
         from headrace.keras.optimizer import schedule
 
         config = dict(config)

@@ -161,6 +161,9 @@ class Optimizer(BaseOptimizer):
     def add_variable_from_reference(
         self, model_variable, variable_name, shape=None, initial_value=None
     ):
+        """A new variable for a slot of `model_variable`: zeros of its shape unless
+        told.
+        """
         return self.add_slot(model_variable, variable_name, initial_value, shape)
 
     def _number(self, name):
@@ -173,6 +176,9 @@ class Optimizer(BaseOptimizer):
         return float(given if now.dtype.type(given) == now else now)
 
     def get_config(self):
+        """The arguments as a dict, for from_config(); numbers that were changed, as
+        they are.
+        """
         return {
             "name": self._name,
             "weight_decay": self.weight_decay,

@@ -59,6 +59,9 @@ class Optimizer(BaseOptimizer):
     _config_plain = ()
 
     def get_config(self):
+        """The arguments as a dict, for from_config(); limits of gradients only where
+        set.
+        """
         config = {"name": self._name}
         for key in _LIMITS:
             if getattr(self, key) is not None:
@@ -153,4 +156,5 @@ class Nadam(nadam.NadamRule, Optimizer):
         super()._set_up(name, learning_rate, hypers, kwargs)
 
     def get_config(self):
+        """Adds decay: that of the momentum's schedule."""
         return {**super().get_config(), "decay": self._schedule_decay}

@@ -39,6 +39,7 @@ class NadamRule(rules.Rule):
         return [self._product] if self._is_legacy and self._product is not None else []
 
     def build(self, var_list):
+        """Makes the slots and the product of the momenta, for those variables."""
         super().build(var_list)
         if self._product is None:
             dtype = var_list[0].dtype if var_list else tf.float32

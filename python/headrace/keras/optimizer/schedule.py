@@ -18,6 +18,8 @@ class LearningRateSchedule:
         )
 
     def get_config(self):
+        """The constructor's arguments as a dict.
+        Subclasses that are saved define it."""
         raise NotImplementedError(
             f"Learning rate schedule '{type(self).__name__}' must override "
             "`get_config()` in order to be serializable."
@@ -25,6 +27,7 @@ class LearningRateSchedule:
 
     @classmethod
     def from_config(cls, config):
+        """A schedule of the dict that get_config() gave."""
         return cls(**config)
 
 
@@ -36,6 +39,7 @@ class _Plain(LearningRateSchedule):
         self.__dict__.update(arguments)
 
     def get_config(self):
+        """The constructor's arguments as a dict, for from_config()."""
         return dict(self._arguments)
 
     def _start(self):

@@ -101,7 +101,7 @@ Status Quantize(KernelContext& c) {
       const EvenLevels<I> v(r.min, r.max);
       l.ForEach(k, [&](int64_t i) { to[i] = v.ToLevel(x[i]); });
     } else {
-      const double steps = EvenLevels<I>::kSteps;
+      const double steps = kLevelSteps<I>;
       const float scale = static_cast<float>((steps - 1) / (r.max - r.min));
       const float half =
           std::is_signed_v<I> ? static_cast<float>(steps / 2) : 0;
@@ -124,7 +124,7 @@ Status Dequantize(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckRanges(c, l));
   const I* q = static_cast<const I*>(c.input(0).raw());
   Out* to = c.out<Out>(0);
-  constexpr double kSteps = EvenLevels<I>::kSteps;
+  constexpr double kSteps = kLevelSteps<I>;
   constexpr float kTop = static_cast<float>(std::numeric_limits<I>::max());
   constexpr float kLow = static_cast<float>(std::numeric_limits<I>::lowest());
   for (int64_t k = 0; k < l.channels; ++k) {

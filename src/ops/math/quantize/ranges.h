@@ -15,38 +15,86 @@ template <typename Q>
 using LevelOf = decltype(Q::value);
 using QuantizedTypes = TypeList<qint8, quint8, qint16, quint16, qint32>;
 
-// The levels of `I` spread evenly over [min, max], so that 0 is a level.
+// Steps from one end of `I` to the other, and one more.
 template <typename I>
-struct EvenLevels {
-  static constexpr double kSteps =
-      static_cast<double>(std::numeric_limits<I>::max()) -
-      static_cast<double>(std::numeric_limits<I>::lowest()) + 1;
-  static constexpr double kLowest = std::numeric_limits<I>::lowest();
+inline constexpr double kLevelSteps =
+    static_cast<double>(std::numeric_limits<I>::max()) -
+    static_cast<double>(std::numeric_limits<I>::lowest()) + 1;
 
+// The levels of `I` spread evenly over [min, max], so that 0 is a level, in
+// single precision: how upstream treats whole tensors.
+template <typename I>
+class EvenLevels {
+ public:
   EvenLevels(float min, float max)
-      : step((static_cast<double>(max) - min) / (kSteps - 1)),
-        per_step(static_cast<float>(step > 0 ? 1 / step : 0)),
-        first(step > 0 ? std::round(min / step) : 0) {}
+      : per_step_(max == min ? 0 : static_cast<float>(kWidth / (max - min))),
+        first_(std::round(min * per_step_)),
+        step_(static_cast<float>((max - min) / kWidth)) {
+    const float foot = max == min ? min : std::round(min / step_) * step_;
+    base_ = foot - kLowest * step_;
+  }
 
+  // What is not a number becomes the lowest level.
   I ToLevel(float x) const {
-    // In float, as upstream does: large levels of int32 are rounded.
-    const float base = static_cast<float>(
-        static_cast<double>(static_cast<float>(first)) - kLowest);
-    const float v = std::round(x * per_step) - base;
-    const float top = static_cast<float>(std::numeric_limits<I>::max());
-    if (std::isnan(v) || v <= static_cast<float>(kLowest)) {
-      return std::numeric_limits<I>::lowest();
-    }
-    if (sizeof(I) == 4 && v >= top) return static_cast<I>(2147483520);
-    return v >= top ? std::numeric_limits<I>::max() : static_cast<I>(v);
+    const float v = std::round(x * per_step_) - (first_ - kLowest);
+    if (std::isnan(v) || v <= kLowest) return std::numeric_limits<I>::lowest();
+    return static_cast<I>(v >= kTop ? kTop : v);
   }
   float ToFloat(I level) const {
-    return static_cast<float>((first + (level - kLowest)) * step);
+    return base_ + static_cast<float>(level) * step_;
   }
 
-  double step;
-  float per_step;
-  double first;  // min in steps, rounded
+ private:
+  static constexpr double kWidth = kLevelSteps<I> - 1;
+  static constexpr float kLowest = std::numeric_limits<I>::lowest();
+  // The last float that is a level.
+  static constexpr float kTop =
+      sizeof(I) == 4 ? 2147483520.0f
+                     : static_cast<float>(std::numeric_limits<I>::max());
+
+  float per_step_, first_, step_, base_;
+};
+
+// The same in double precision: how upstream treats single numbers.
+template <typename I>
+class PreciseLevels {
+ public:
+  PreciseLevels(float min, float max) : empty_(min == max), min_(min) {
+    const double steps = kLevelSteps<I>;
+    const double range = static_cast<double>(max - min) * (steps / (steps - 1));
+    per_step_ = steps / range;
+    step_ = range / steps;
+    first_ = std::round(min * per_step_);
+    const auto narrow = static_cast<float>(step_);
+    base_ = std::round(min / narrow) * narrow;
+  }
+
+  // The level, perhaps beyond those that `I` has, but within 2^52.
+  int64_t Unclamped(float x) const {
+    if (empty_) return static_cast<int64_t>(kLowest);
+    constexpr double kFar = 4503599627370496.0;
+    const double v = std::round(x * per_step_) - first_ + kLowest;
+    if (std::isnan(v)) return static_cast<int64_t>(kLowest);
+    return static_cast<int64_t>(v < -kFar ? -kFar : v > kFar ? kFar : v);
+  }
+  I ToLevel(float x) const {
+    constexpr int64_t low = std::numeric_limits<I>::lowest();
+    constexpr int64_t high = std::numeric_limits<I>::max();
+    const int64_t v = Unclamped(x);
+    return static_cast<I>(v < low ? low : v > high ? high : v);
+  }
+  float ToFloat(I level) const {
+    if (empty_) return min_;
+    const double up = static_cast<double>(static_cast<float>(level)) - kLowest;
+    return static_cast<float>(base_ + up * step_);
+  }
+
+ private:
+  static constexpr double kLowest = std::numeric_limits<I>::lowest();
+
+  bool empty_;
+  float min_, base_;
+  double per_step_, step_, first_;
 };
 
 }  // namespace headrace

@@ -1,5 +1,6 @@
 // From 32-bit levels to narrower ones.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "op/op.h"
@@ -18,19 +19,58 @@ void UsedRange(KernelContext& c, float* low, float* high) {
     least = std::min(least, q[i]);
     most = std::max(most, q[i]);
   }
-  const EvenLevels<int32_t> levels(*c.in<float>(1), *c.in<float>(2));
+  const PreciseLevels<int32_t> levels(*c.in<float>(1), *c.in<float>(2));
   *low = std::min(0.0f, levels.ToFloat(least));
   *high = levels.ToFloat(most);
 }
 
+// What is not a number becomes 0, what is too large is cut.
+int64_t ToFixed(double v) {
+  constexpr double kFar = 1152921504606846976.0;
+  if (std::isnan(v)) return 0;
+  return static_cast<int64_t>(std::clamp(v, -kFar, kFar));
+}
+
+// Levels of int32 over one range as levels of uint8 over another, with 16 bits
+// behind the point: upstream's sums, whose roundings differ from those of
+// floats.
+class FixedPoint {
+ public:
+  FixedPoint(float in_min, float in_max, float min, float max) {
+    const float in_range = in_max - in_min, range = max - min;
+    if (range == 0) return;
+    const auto per_unit = static_cast<float>(255.0 / range);
+    const float middle = (in_min + in_max) / 2;
+    scale_ = ToFixed(255.0 * kOne * in_range / range);
+    offset_ = ToFixed(middle * per_unit * kOne) -
+              ToFixed(std::round(kOne * (min * 255.0) / range)) + kOne / 2;
+  }
+  uint8_t operator()(int32_t level) const {
+    // The product wraps around.
+    const auto product = static_cast<int64_t>(static_cast<uint64_t>(level) *
+                                              static_cast<uint64_t>(scale_));
+    const int64_t v = ((product >> 32) + offset_) / kOne;
+    return static_cast<uint8_t>(std::clamp<int64_t>(v, 0, 255));
+  }
+
+ private:
+  static constexpr int kOne = 1 << 16;
+  int64_t scale_ = 0, offset_ = kOne / 2;
+};
+
 template <typename I>
 void Convert(KernelContext& c, float low, float high) {
-  const EvenLevels<int32_t> from(*c.in<float>(1), *c.in<float>(2));
-  const EvenLevels<I> to(low, high);
+  const float in_low = *c.in<float>(1), in_high = *c.in<float>(2);
   const auto* q = static_cast<const int32_t*>(c.input(0).raw());
   I* out = static_cast<I*>(c.output(0).raw());
   const int64_t n = c.input(0).num_elements();
-  for (int64_t i = 0; i < n; ++i) out[i] = to.ToLevel(from.ToFloat(q[i]));
+  if constexpr (std::is_same_v<I, uint8_t>) {
+    std::transform(q, q + n, out, FixedPoint(in_low, in_high, low, high));
+  } else {
+    const PreciseLevels<int32_t> from(in_low, in_high);
+    const PreciseLevels<I> to(low, high);
+    for (int64_t i = 0; i < n; ++i) out[i] = to.ToLevel(from.ToFloat(q[i]));
+  }
   *c.out<float>(1) = low;
   *c.out<float>(2) = high;
 }

@@ -1,0 +1,96 @@
+#include "ops/math/quantize/uniform.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace headrace {
+
+Status CheckUniform(ShapeContext& c, const std::string& prefix, const Shape& x,
+                    int at) {
+  const int64_t axis = c.op().int_attr(prefix + "quantization_axis");
+  const Shape &scales = c.input(at), &zeros = c.input(at + 1);
+  if (axis < -1) {
+    return InvalidArgument("quantization_axis must be >= -1, given: ", axis);
+  }
+  if (x.known_rank() && axis >= x.rank()) {
+    return InvalidArgument(
+        "quantization_axis must be -1 or in range [0, input.rank), but given ",
+        axis);
+  }
+  if (!scales.CompatibleWith(zeros)) {
+    return InvalidArgument(
+        "scales and zero_points shape must be same, but given scales shape ",
+        scales, " and zero_points shape ", zeros);
+  }
+  const Shape& s = scales.known_rank() ? scales : zeros;
+  if (!s.known_rank()) return OkStatus();
+  if (axis == -1) {
+    if (s.rank() == 0) return OkStatus();
+    return InvalidArgument(
+        "If quantization_axis is -1, scales and zero_points must be scalar "
+        "tensors, but given scales shape ",
+        scales, " and zero_points shape ", zeros);
+  }
+  const int64_t size =
+      x.known_rank() ? x[static_cast<int>(axis)] : Shape::kUnknown;
+  const bool differs = s.rank() == 1 && size >= 0 && s[0] >= 0 && s[0] != size;
+  if (s.rank() == 1 && !differs) return OkStatus();
+  return InvalidArgument(
+      "If quantization_axis is not -1, scales and zero_points must be a tensor "
+      "of rank 1 and the size must be equal to the "
+      "input.dim_size(quantization_axis), but given quantization_axis ",
+      axis, " and scales shape ", scales, " for ", x);
+}
+
+UniformParams::UniformParams(const KernelContext& c, const std::string& prefix,
+                             const Shape& x, int at)
+    : scales_(c.in<float>(at)), zeros_(c.in<int32_t>(at + 1)) {
+  const auto axis =
+      static_cast<int>(c.op().int_attr(prefix + "quantization_axis"));
+  if (axis < 0) return;
+  channels_ = x[axis];
+  inner_ = x.Product(axis + 1, x.rank());
+}
+
+template <typename I>
+UniformBounds<I>::UniformBounds(const ResolvedOp& op,
+                                const std::string& prefix) {
+  constexpr int64_t low = std::numeric_limits<I>::lowest();
+  constexpr int64_t high = std::numeric_limits<I>::max();
+  low_ = std::clamp(op.int_attr(prefix + "quantization_min_val"), low, high);
+  high_ = std::clamp(op.int_attr(prefix + "quantization_max_val"), low, high);
+}
+template <typename I>
+I UniformBounds<I>::Cut(int64_t v) const {
+  return static_cast<I>(std::max(low_, std::min(v, high_)));
+}
+template class UniformBounds<int8_t>;
+template class UniformBounds<uint8_t>;
+template class UniformBounds<int32_t>;
+
+StatusOr<FixedFactor> FixedFactor::Make(double factor) {
+  if (!std::isfinite(factor)) {
+    return InvalidArgument("the ratio of scales must be finite, but is ",
+                           factor);
+  }
+  FixedFactor f;
+  int exponent;
+  auto q = static_cast<int64_t>(
+      std::round(std::frexp(factor, &exponent) * 2147483648.0));
+  if (std::abs(q) == int64_t{1} << 31) {
+    q /= 2;
+    ++exponent;
+  }
+  if (q == 0 || exponent < -31) return f;
+  if (exponent > 30) {
+    exponent = 30;
+    q = q > 0 ? std::numeric_limits<int32_t>::max()
+              : -std::numeric_limits<int32_t>::max();
+  }
+  f.factor_ = static_cast<int32_t>(q);
+  f.shift_ = 31 - exponent;
+  return f;
+}
+
+}  // namespace headrace
