@@ -144,7 +144,9 @@ def wrap_functions(wrap):
 def _wrap_found(holder, rows, prefix):
     for name, row in rows.items():
         found = holder.__dict__.get(name)
-        if found is None or name in ("", "@") or row[:1] == "=":
+        if found is None or name in ("", "@"):
+            continue
+        if isinstance(row, str) and row[0] == "=":
             continue
         if isinstance(row, dict):
             _wrap_found(found, row, f"{prefix}{name}.")

@@ -85,7 +85,10 @@ class Dataset:
         return n
 
     def cardinality(self):
-        """The number of elements as a tensor: -1 infinite, -2 unknown."""
+        """The number of elements: an int64 scalar, -1 for infinite, -2 for unknown.
+
+        After filter, flat_map and their like it is unknown, without a run.
+        """
         return raw("DatasetCardinality")(input_dataset=self._variant_tensor)
 
     def options(self):
@@ -98,7 +101,9 @@ class Dataset:
         return merged
 
     def with_options(self, options, name=None):
-        """The same elements under other options."""
+        """The same elements under a tf.data.Options, which also holds for what is made
+        of it.
+        """
         return _transforms()._OptionsDataset(self, options)
 
     # --- going along it ---
@@ -115,7 +120,10 @@ class Dataset:
         return OwnedIterator(self)
 
     def as_numpy_iterator(self):
-        """An iterator of structures of NumPy values."""
+        """An iterator of structures of NumPy values; RuntimeError in graphs.
+
+        TypeError for elements that NumPy has nothing for, such as datasets.
+        """
         from headrace.data.iterator import NumpyIterator
 
         if not _headrace.is_eager():
@@ -127,26 +135,32 @@ class Dataset:
         return NumpyIterator(self)
 
     def get_single_element(self, name=None):
-        """The element of a dataset of one."""
+        """The element of a dataset of one; InvalidArgumentError for none or several."""
         tensors = raw("DatasetToSingleElement")(
             dataset=self._variant_tensor, name=name, **flat(self.element_spec)
         )
         return structure.from_tensors(self.element_spec, tensors)
 
     def reduce(self, initial_state, reduce_func, name=None):
-        """reduce_func(state, element) over all elements."""
+        """The last state of reduce_func(state, element), over all elements in turn.
+
+        The state is a structure of tensors and keeps its dtypes; shapes may change.
+        """
         return _transforms().reduce(self, initial_state, reduce_func, name)
 
     # --- sources ---
 
     @staticmethod
     def from_tensors(tensors, name=None):
-        """One element."""
+        """A dataset of one element: a structure of what tensors are made of."""
         return _sources()._TensorDataset(tensors)
 
     @staticmethod
     def from_tensor_slices(tensors, name=None):
-        """The rows of tensors."""
+        """The rows of tensors: element i has row i of each part of the structure.
+
+        ValueError where a part is a scalar or the numbers of rows differ.
+        """
         return _sources()._TensorSliceDataset(tensors)
 
     @staticmethod
@@ -158,7 +172,12 @@ class Dataset:
         output_signature=None,
         name=None,
     ):
-        """What the iterators that `generator(*args)` returns yield."""
+        """What iterators of `generator(*args)` yield, a new one for each walk.
+
+        `output_signature` is the structure of TypeSpecs that they yield; `output_types`
+        with `output_shapes` say it for plain tensors. It runs Python code in this
+        process, one call at a time, so that graphs with it cannot run elsewhere.
+        """
         from headrace.data import generator as generators
 
         return generators.from_generator(
@@ -167,7 +186,9 @@ class Dataset:
 
     @staticmethod
     def range(*args, **kwargs):
-        """Integers, as Python's range."""
+        """int64 numbers from start to stop by step, as Python's range; `output_type`
+        casts.
+        """
         return _sources()._RangeDataset(*args, **kwargs)
 
     @staticmethod
@@ -177,22 +198,35 @@ class Dataset:
 
     @staticmethod
     def random(seed=None, rerandomize_each_iteration=None, name=None):
-        """Random int64 numbers without end."""
+        """Random int64 numbers in [0, 2^32) without end.
+
+        With `seed` the same in each program; new ones in each walk only with
+        `rerandomize_each_iteration`.
+        """
         return _sources()._RandomDataset(seed, rerandomize_each_iteration)
 
     @staticmethod
     def list_files(file_pattern, shuffle=None, seed=None, name=None):
-        """The names of files that match patterns."""
+        """The names of files that match glob patterns: strings.
+
+        They come in random order, sorted with `shuffle=False`. When eager,
+        InvalidArgumentError where none is.
+        """
         return _sources().list_files(file_pattern, shuffle, seed)
 
     @staticmethod
     def zip(*args, datasets=None, name=None):
-        """Elements of datasets side by side."""
+        """Elements of a structure of datasets side by side, as long as the shortest."""
         return _sources().zip_datasets(args, datasets)
 
     @staticmethod
     def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
-        """Elements of the datasets that `choice_dataset` names."""
+        """Elements of the datasets whose numbers (int64) `choice_dataset` has.
+
+        It ends with the choices or, with `stop_on_empty_dataset`, where a dataset has
+        no more; else choices of it are passed over. InvalidArgumentError for no
+        dataset's number.
+        """
         return _sources().choose_from_datasets(
             datasets, choice_dataset, stop_on_empty_dataset
         )
@@ -205,20 +239,33 @@ class Dataset:
         stop_on_empty_dataset=False,
         rerandomize_each_iteration=None,
     ):
-        """Elements of datasets drawn at random."""
+        """The next element of a dataset drawn at random, by `weights` (alike without).
+
+        With `stop_on_empty_dataset` it ends where a drawn dataset has no more; else
+        those that are left go on.
+        """
         return _sources().sample_from_datasets(
             datasets, weights, seed, stop_on_empty_dataset, rerandomize_each_iteration
         )
 
     @staticmethod
     def load(path, element_spec=None, compression=None, reader_func=None, wait=False):
-        """What `save` wrote."""
+        """The elements that save() wrote to a folder, in the order of the shards.
+
+        `compression` must be that of the files; `wait` waits for them to be written.
+        `reader_func` takes a dataset of datasets, one a shard, and gives the elements.
+        """
         from headrace.data import saved
 
         return saved.load(path, element_spec, compression, reader_func, wait)
 
     def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
-        """Writes all elements to a folder."""
+        """Writes all elements to a folder, in their order; runs the dataset once.
+
+        `compression` is None, "GZIP", "SNAPPY" or "AUTO"; shard_func(element) gives an
+        int64 shard, one shard without. `checkpoint_args`, those of a CheckpointManager
+        with "step_counter", keep how far it came, so that an interrupted save goes on.
+        """
         from headrace.data import saved
 
         return saved.save(self, path, compression, shard_func, checkpoint_args)
@@ -231,7 +278,11 @@ class Dataset:
         shard_func=None,
         name=None,
     ):
-        """The elements, written to a folder the first time and read from it later."""
+        """The elements, written to a folder by the first walk and read by later ones.
+
+        `shard_func` gives an int64 scalar (TypeError else); without it elements are
+        spread over as many shards as there are processors, and the order may change.
+        """
         from headrace.data import saved
 
         return saved.snapshot(self, path, compression, reader_func, shard_func)
@@ -257,7 +308,13 @@ class Dataset:
         deterministic=None,
         name=None,
     ):
-        """Consecutive elements stacked."""
+        """Consecutive elements stacked: [batch_size, ...], the last may be smaller.
+
+        `drop_remainder` leaves a smaller one out, which makes the size static.
+        `num_parallel_calls` copies batches on that many threads (tf.data.AUTOTUNE: as
+        many as fit). InvalidArgumentError for elements of different shapes or a size
+        below 1.
+        """
         return _transforms()._batch(
             self, batch_size, drop_remainder, num_parallel_calls, deterministic
         )
@@ -270,7 +327,11 @@ class Dataset:
         drop_remainder=False,
         name=None,
     ):
-        """Consecutive elements, padded to one shape and stacked."""
+        """Consecutive elements, padded at their ends to one shape and stacked.
+
+        `padded_shapes` has the shape of each part; sizes of None or -1 are the largest
+        of the batch. `padding_values` are scalars: 0 and "" by default.
+        """
         from headrace.data import padding
 
         return padding.PaddedBatchDataset(
@@ -284,31 +345,48 @@ class Dataset:
         row_splits_dtype=dtypes.int64,
         name=None,
     ):
-        """Consecutive elements of any sizes as ragged tensors."""
+        """Consecutive elements of any sizes as ragged tensors: [batch_size, ...]."""
         return _grouping().ragged_batch(
             self, batch_size, drop_remainder, row_splits_dtype
         )
 
     def sparse_batch(self, batch_size, row_shape, name=None):
-        """Consecutive elements of any sizes as sparse tensors."""
+        """Consecutive elements as sparse tensors of [batch_size, *row_shape].
+
+        Sizes of None are the largest of the batch; TypeError for elements that are
+        structures.
+        """
         return _grouping().SparseBatchDataset(self, batch_size, row_shape)
 
     def rebatch(self, batch_size, drop_remainder=False, name=None):
-        """The rows of batches in batches of another size."""
+        """The rows of batches in batches of another size.
+
+        `batch_size` may be a list of sizes, which come by turns. ValueError where
+        elements are scalars.
+        """
         return _grouping()._RebatchDataset(self, batch_size, drop_remainder)
 
     def unbatch(self, name=None):
-        """The rows of elements."""
+        """The rows of elements as elements; ValueError where elements are scalars."""
         return _grouping()._UnbatchDataset(self)
 
     def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
-        """Datasets of consecutive elements."""
+        """Datasets of `size` consecutive elements, each a structure of datasets.
+
+        A window begins `shift` elements (else `size`) behind the one before, and takes
+        every stride-th one. The last ones may be smaller, unless `drop_remainder` is
+        True.
+        """
         return _grouping()._WindowDataset(self, size, shift, stride, drop_remainder)
 
     def group_by_window(
         self, key_func, reduce_func, window_size=None, window_size_func=None, name=None
     ):
-        """Elements of one key gathered into windows, which reduce_func gets."""
+        """Gathers elements of one key: those of the datasets reduce_func(key, window).
+
+        `key_func` gives an integer scalar; `window_size`, or window_size_func(key),
+        says how many elements a window has; smaller ones come at the end.
+        """
         return _grouping()._GroupByWindowDataset(
             self, key_func, reduce_func, window_size, window_size_func
         )
@@ -325,7 +403,14 @@ class Dataset:
         drop_remainder=False,
         name=None,
     ):
-        """Batches of elements of like lengths."""
+        """Batches of elements of like lengths, padded unless `no_padding`.
+
+        element_length_func(*element) is an integer; bucket i has lengths in
+        [bucket_boundaries[i - 1], bucket_boundaries[i]) and batches of
+        bucket_batch_sizes[i]: one size more than boundaries (ValueError else).
+        `pad_to_bucket_boundary` pads to the boundary less 1, and fails for elements of
+        the last bucket.
+        """
         return _grouping().bucket_by_sequence_length(
             self,
             element_length_func,
@@ -347,13 +432,22 @@ class Dataset:
         use_unbounded_threadpool=False,
         name=None,
     ):
-        """map_func of every element."""
+        """map_func(*element) of every element; its result is the new element.
+
+        It is traced once: Python effects are not repeated. `num_parallel_calls` runs
+        that many at once (tf.data.AUTOTUNE: as many as fit), in order unless
+        `deterministic` is False; without it one after another. `synchronous` with it is
+        a ValueError.
+        """
         return _transforms()._map(
             self, map_func, num_parallel_calls, deterministic, synchronous
         )
 
     def flat_map(self, map_func, name=None):
-        """The datasets that map_func returns, one behind another."""
+        """The elements of the datasets map_func(*element), one behind another.
+
+        TypeError where it returns no dataset.
+        """
         return _transforms()._FlatMapDataset(self, map_func)
 
     def interleave(
@@ -365,7 +459,12 @@ class Dataset:
         deterministic=None,
         name=None,
     ):
-        """The datasets that map_func returns, by turns."""
+        """Elements of the datasets that map_func(*element) returns, by turns.
+
+        `cycle_length` datasets are open at a time, and each gives `block_length`
+        elements (1) in its turn. `num_parallel_calls` reads that many at once, in order
+        unless `deterministic` is False. TypeError where map_func returns no dataset.
+        """
         return _transforms()._interleave(
             self,
             map_func,
@@ -376,68 +475,102 @@ class Dataset:
         )
 
     def filter(self, predicate, name=None):
-        """The elements for which the predicate holds."""
+        """The elements for which predicate(*element), a bool scalar (ValueError else),
+        holds.
+        """
         return _transforms()._FilterDataset(self, predicate)
 
     def take_while(self, predicate, name=None):
-        """The elements before the first for which the predicate fails."""
+        """The elements before the first for which predicate(*element), a bool scalar,
+        fails.
+        """
         return _transforms()._TakeWhileDataset(self, predicate)
 
     def scan(self, initial_state, scan_func, name=None):
-        """scan_func(state, element) -> (state, output) along the elements."""
+        """The outputs of scan_func(state, element) -> (new state, output).
+
+        The state keeps its structure and dtypes (TypeError else).
+        """
         return _transforms()._ScanDataset(self, initial_state, scan_func)
 
     def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=None):
-        """Elements drawn at random from a buffer."""
+        """Elements drawn at random from a buffer of the next `buffer_size` ones.
+
+        Evenly only where the buffer has room for all. With `reshuffle_each_iteration`
+        each walk has another order; `seed` and tf.random.set_seed fix them.
+        InvalidArgumentError for a size of 0.
+        """
         return _transforms()._ShuffleDataset(
             self, buffer_size, seed, reshuffle_each_iteration
         )
 
     def repeat(self, count=None, name=None):
-        """The elements again and again."""
+        """The elements `count` times over; without end for None or -1."""
         return _transforms()._RepeatDataset(self, count)
 
     def take(self, count, name=None):
-        """The first elements."""
+        """The first `count` elements; all of them for -1."""
         return _transforms()._TakeDataset(self, count)
 
     def skip(self, count, name=None):
-        """All but the first elements."""
+        """All but the first `count` elements; none for -1."""
         return _transforms()._SkipDataset(self, count)
 
     def shard(self, num_shards, index, name=None):
-        """Every num_shards-th element."""
+        """Elements index, index + num_shards, and so on.
+
+        InvalidArgumentError for an index that is not below num_shards. To be used
+        before a shuffle, so that the shards of all workers together are the whole.
+        """
         return _transforms()._ShardDataset(self, num_shards, index)
 
     def enumerate(self, start=0, name=None):
-        """(number, element) of every element."""
+        """(number, element) of every element: int64 numbers from `start` on."""
         numbers = Dataset.range(start, np.iinfo(np.int64).max)
         return Dataset.zip((numbers, self))
 
     def concatenate(self, dataset, name=None):
-        """The elements of this dataset and then those of another."""
+        """The elements of this dataset, then those of another of its structure.
+
+        TypeError where structures or dtypes differ; shapes become what both have.
+        """
         return _transforms()._ConcatenateDataset(self, dataset)
 
     def prefetch(self, buffer_size, name=None):
-        """The elements, made ahead of time."""
+        """The same elements, up to `buffer_size` of them made ahead by a thread.
+
+        tf.data.AUTOTUNE, or None, finds a size.
+        """
         return _transforms()._PrefetchDataset(self, buffer_size)
 
     def cache(self, filename="", name=None):
-        """The elements, kept from the first time on."""
+        """The elements, kept once they have been walked.
+
+        In memory, or in files whose names begin with `filename`. Only a walk to the end
+        completes it; later walks do not ask the input again.
+        """
         return _transforms().CacheDataset(self, filename)
 
     def unique(self, name=None):
-        """Each element once."""
+        """Each element once, where it came first; all of them are kept in memory.
+
+        TypeError unless elements are of int32, int64 or string.
+        """
         return _transforms()._UniqueDataset(self)
 
     def ignore_errors(self, log_warning=False, name=None):
-        """The elements without those that fail."""
+        """The elements without those that fail; `log_warning` tells of them."""
         return _transforms()._IgnoreErrorsDataset(self, log_warning)
 
     def rejection_resample(
         self, class_func, target_dist, initial_dist=None, seed=None, name=None
     ):
-        """(class, element) pairs whose classes have another distribution."""
+        """(class, element) pairs, drawn so that classes come as `target_dist` says.
+
+        class_func(*element) is an int32 or int64 scalar; the distributions are vectors
+        of a number each class. `initial_dist` is counted along the way where it is not
+        given.
+        """
         from headrace.data import resampling
 
         return resampling.rejection_resample(

@@ -69,7 +69,10 @@ class GradientTape:
         self._recording = False
 
     def watch(self, tensor):
-        """Makes gradients with respect to the tensor(s) available."""
+        """Records what follows from these tensors too, as by default of variables.
+
+        ValueError for what is neither tensor nor variable; a warning for integers.
+        """
         for t in nest.flatten(tensor, expand_composites=True):
             if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
                 raise ValueError(
@@ -87,17 +90,19 @@ class GradientTape:
             self._tape.watch(t)
 
     def stop_recording(self):
-        """A context in which this tape records nothing."""
+        """A context in which this tape records nothing, for one that records."""
         return _Stopped(self)
 
     def reset(self):
-        """Forgets everything recorded so far."""
+        """Forgets everything recorded so far and goes on; ValueError if it does not
+        record.
+        """
         self._pop()
         self._tape = None
         self._push()
 
     def watched_variables(self):
-        """The variables watched, in the order of first access."""
+        """A tuple of the variables watched, in the order of first access."""
         from headrace.framework import variables
 
         tape = self._tape or self._dropped
@@ -124,7 +129,13 @@ class GradientTape:
         output_gradients=None,
         unconnected_gradients=UnconnectedGradients.NONE,
     ):
-        """The gradient of `target` with respect to `sources`, in their structure."""
+        """The gradient of `target` with respect to `sources`, in their structure.
+
+        Where `target` is no scalar it is that of its sum, weighted by
+        `output_gradients`. None, or zeros with UnconnectedGradients.ZERO, for sources
+        that it does not depend on; tf.IndexedSlices for variables that were read by
+        rows. RuntimeError at the second call, unless the tape is persistent.
+        """
         self._check_use()
         if self._recording and not self._persistent:
             self._pop()
@@ -207,7 +218,12 @@ class GradientTape:
         parallel_iterations=None,
         experimental_use_pfor=True,
     ):
-        """d target / d sources: the target's shape, then the source's."""
+        """d target / d sources, in their structure: [*target.shape, *source.shape].
+
+        The gradient is computed for one element of `target` after another, whatever
+        `parallel_iterations` and `experimental_use_pfor` say. NotImplementedError for a
+        target of unknown size.
+        """
         from headrace.ops import array_ops
 
         self._check_use()
@@ -261,7 +277,12 @@ class GradientTape:
         parallel_iterations=None,
         experimental_use_pfor=True,
     ):
-        """jacobian(target[i], source[i]) for every i, stacked."""
+        """jacobian(target[i], source[i]) for every i, stacked.
+
+        [batch, *rest of target, *rest of source], for a target of known shape. Row i of
+        `target` must depend on row i of `source` alone, else the result means nothing.
+        ValueError where the numbers of rows differ.
+        """
         from headrace.ops import array_ops, math_ops
 
         self._check_use()

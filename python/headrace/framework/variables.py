@@ -337,21 +337,28 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._alias(_UnreadVariable) if _headrace.is_eager() else self._read()
 
     def assign(self, value, use_locking=None, name=None, read_value=True):
-        """Gives the variable a value of a compatible shape (ValueError else)."""
+        """Gives the variable a value of a compatible shape (ValueError else).
+
+        The value is cast from Python and NumPy, not from tensors of other dtypes.
+        Returns the variable, or nothing with read_value=False.
+        """
         self._assign(value)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_add(self, delta, use_locking=None, name=None, read_value=True):
-        """Adds to the value."""
+        """Adds to the value; `delta` has its shape and dtype.
+        Returns as assign() does."""
         self._assign_add(delta)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
         return self._assigned(read_value)
 
     def assign_sub(self, delta, use_locking=None, name=None, read_value=True):
-        """Takes from the value."""
+        """Takes from the value; `delta` has its shape and dtype. Returns as assign()
+        does.
+        """
         self._assign_sub(delta)
         if read_value and _headrace.is_eager():
             return self._alias(_UnreadVariable)
@@ -382,7 +389,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter("ResourceScatterAdd", sparse_delta, name)
 
     def scatter_sub(self, sparse_delta, use_locking=False, name=None):
-        """Takes slices from rows."""
+        """Takes slices from rows: tf.IndexedSlices of [n, ...] at indices [n]."""
         return self._scatter("ResourceScatterSub", sparse_delta, name)
 
     def scatter_mul(self, sparse_delta, use_locking=False, name=None):
@@ -402,7 +409,11 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter("ResourceScatterMin", sparse_delta, name)
 
     def scatter_update(self, sparse_delta, use_locking=False, name=None):
-        """Puts slices in the place of rows."""
+        """Puts slices in the place of rows: tf.IndexedSlices of [n, ...] at [n].
+
+        InvalidArgumentError for indices out of range, TypeError for what is no
+        IndexedSlices.
+        """
         return self._scatter("ResourceScatterUpdate", sparse_delta, name)
 
     def batch_scatter_update(self, sparse_delta, use_locking=False, name=None):
@@ -431,7 +442,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter_nd("ResourceScatterNdSub", indices, updates, name)
 
     def scatter_nd_update(self, indices, updates, name=None):
-        """Puts updates at those places."""
+        """Puts updates [..., rest] at places indices [..., depth]."""
         return self._scatter_nd("ResourceScatterNdUpdate", indices, updates, name)
 
     def scatter_nd_max(self, indices, updates, name=None):
@@ -443,7 +454,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return self._scatter_nd("ResourceScatterNdMin", indices, updates, name)
 
     def sparse_read(self, indices, name=None):
-        """The rows at those indices, without reading the rest."""
+        """The rows at those indices, [*indices.shape, ...],
+        without reading the rest."""
         self._touch()
         return _headrace.raw_op("ResourceGather")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name

@@ -407,7 +407,13 @@ def function(
     experimental_compile=None,
     experimental_follow_type_hints=None,
 ):
-    """Makes calls of a Python function run a graph traced from it."""
+    """Makes calls of a Python function run a graph traced from it.
+
+    A call is traced anew for tensors of other dtypes or shapes and for other Python
+    values; `input_signature`, TensorSpecs, allows one trace, and `reduce_retracing`
+    leaves sizes open that differ. `autograph` turns Python's if, while and for on
+    tensors into those of graphs. Without `func` it gives the decorator.
+    """
     if experimental_follow_type_hints:
         raise NotImplementedError(
             "tf.function: experimental_follow_type_hints is not supported"

@@ -62,6 +62,40 @@ def test_cholesky_of_nothing():
     assert R.SparseMatrixOrderingAMD(input=m).shape == [0]
 
 
+def _random(sizes, share, kind, seed=0):
+    random = np.random.RandomState(seed)
+    x = random.randn(*sizes) * (random.rand(*sizes) < share)
+    return (x * (1 + 0.5j) if kind.startswith("c") else x).astype(kind)
+
+
+@pytest.mark.parametrize("kind", csr_cases.KINDS)
+@pytest.mark.parametrize("n", [1, 3, 8, 17, 31, 64, 75, 130])
+def test_products_of_many_widths(kind, n):
+    a, b = _random([37, 50], 0.2, kind), _random([50, n], 1, kind)
+    made = R.SparseMatrixMatMul(a=of_dense(tf, a, kind), b=b)
+    tolerance = 1e-4 if kind in ("float32", "complex64") else 1e-10
+    np.testing.assert_allclose(made, a @ b, rtol=tolerance, atol=tolerance)
+    flags = {"transpose_b": True, "transpose_output": True}
+    turned = R.SparseMatrixMatMul(a=of_dense(tf, a, kind), b=b.T.copy(), **flags)
+    np.testing.assert_array_equal(turned, np.transpose(made))
+
+
+@pytest.mark.parametrize("inner, share", [(70, 0.3), (70, 0.01), (20000, 0.0005)])
+def test_sparse_products_of_many_sizes(inner, share):
+    a, b = (
+        _random([300, inner], share, "float64"),
+        _random([inner, 900], share, "float64"),
+    )
+    for x, y in ((a, b), (b.T, a.T)):
+        made = R.SparseMatrixSparseMatMul(
+            a=of_dense(tf, x, "float64"), b=of_dense(tf, y, "float64"), type="float64"
+        )
+        np.testing.assert_allclose(dense(made, "float64"), x @ y, atol=1e-10)
+        rows, columns, _ = (p.numpy() for p in parts(tf, made, "float64")[0])
+        for row in np.split(columns, rows[1:-1]):
+            assert (np.diff(row) > 0).all()
+
+
 def test_empty_products():
     m = csr(tf, PLACES, X, SIZES)
     y = R.SparseMatrixMatMul(a=m, b=tf.zeros([4, 0]))

@@ -189,7 +189,11 @@ class Model(Trainer, Layer):
     # --- weights on disk ---
 
     def save_weights(self, filepath, overwrite=True, save_format=None, options=None):
-        """Writes a TensorFlow checkpoint at FILEPATH, and names it in `checkpoint`."""
+        """Writes a TensorFlow checkpoint at `filepath`, and names it in `checkpoint`.
+
+        HDF5 files are not supported. Without `overwrite` it asks on the terminal before
+        it replaces one. ValueError before the weights are made.
+        """
         path = os.fspath(filepath)
         _refuse_h5(path, save_format, "save_weights")
         self._assert_weights_created()
@@ -204,7 +208,11 @@ class Model(Trainer, Layer):
         _headrace.write_checkpoint_state(folder, full, [full], "checkpoint")
 
     def load_weights(self, filepath, skip_mismatch=False, by_name=False, options=None):
-        """Reads a checkpoint; values of weights that are yet to be made wait."""
+        """Reads a checkpoint; values of weights that are yet to be made wait for them.
+
+        Returns its status, as tf.train.Checkpoint.read() does. HDF5 files and `by_name`
+        are not supported, so that `skip_mismatch` is a ValueError.
+        """
         path = os.fspath(filepath)
         _refuse_h5(path, None, "load_weights")
         if by_name:

@@ -37,7 +37,13 @@ class Trainer:
         pss_evaluation_shards=0,
         **kwargs,
     ):
-        """Says how the model is trained and measured."""
+        """Says how the model is trained and measured.
+
+        The optimizer, losses and metrics are objects or names; losses and metrics may
+        be lists or dicts, one for each output. `weighted_metrics` take sample weights,
+        `metrics` do not. `jit_compile` is kept but changes nothing. TypeError for
+        unknown arguments.
+        """
         if kwargs:
             raise TypeError(
                 f"Invalid keyword argument(s) in `compile()`: {(set(kwargs),)}. Valid "
@@ -242,7 +248,15 @@ class Trainer:
         workers=1,
         use_multiprocessing=False,
     ):
-        """Trains for a number of epochs; returns a History."""
+        """Trains for the epochs from `initial_epoch` to `epochs`; returns a History.
+
+        The data are arrays, in batches of 32 unless `batch_size` says else, or a
+        dataset, Sequence or generator of batches (x, y, sample_weight), of
+        `steps_per_epoch` each. `validation_split` keeps the last part of arrays for
+        validation. `verbose` is 0, 1 or 2 (a line each epoch). `workers` and the other
+        arguments of queues change nothing. RuntimeError before compile(), ValueError
+        for y beside a dataset.
+        """
         self._assert_compiled()
         verbose = _verbosity(verbose)
         if validation_split and validation_data is None:
@@ -379,7 +393,12 @@ class Trainer:
         return_dict=False,
         **kwargs,
     ):
-        """The loss and metrics over the data."""
+        """The loss and metrics over the data, given as to fit(); no weights change.
+
+        A number where there is but one, else a list in the order of metrics_names, or a
+        dict with `return_dict`. RuntimeError before compile(), TypeError for unknown
+        arguments.
+        """
         self._assert_compiled()
         if kwargs:
             raise TypeError(f"Invalid keyword arguments: {list(kwargs)}")
@@ -400,7 +419,10 @@ class Trainer:
         workers=1,
         use_multiprocessing=False,
     ):
-        """The outputs for the data, as arrays."""
+        """The outputs for the data, as NumPy arrays: the batches one behind another.
+
+        `x` is as fit() takes it; targets in a dataset are left out.
+        """
         step = self._steps("predict")
         source = data_adapter.source(x, batch_size=batch_size, steps=steps)
         callbacks = self._callback_list(callbacks, _verbosity(verbose), source.steps, 1)

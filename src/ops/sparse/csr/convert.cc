@@ -29,8 +29,16 @@ StatusOr<CsrPlaces> CompressPlaces(const Tensor& indices, const Shape& shape,
   if (n > kMost) {
     return InvalidArgument("CSR SparseMatrix: more than 2^31-1 entries");
   }
-  std::vector<int32_t> of_batch(batches + 1), of_row(batches * (rows + 1));
   CsrPlaces out;
+  HR_ASSIGN_OR_RETURN(out.batch_ptrs,
+                      Tensor::Allocate(DType::kInt32, Shape{batches + 1}));
+  HR_ASSIGN_OR_RETURN(
+      out.row_ptrs,
+      Tensor::Allocate(DType::kInt32, Shape{batches * (rows + 1)}));
+  FillZero(out.batch_ptrs);
+  FillZero(out.row_ptrs);
+  int32_t* of_batch = out.batch_ptrs.data<int32_t>();
+  int32_t* of_row = out.row_ptrs.data<int32_t>();
   HR_ASSIGN_OR_RETURN(out.cols, Tensor::Allocate(DType::kInt32, Shape{n}));
   int64_t before = 0;
   for (int64_t i = 0; i < n; ++i) {
@@ -54,11 +62,9 @@ StatusOr<CsrPlaces> CompressPlaces(const Tensor& indices, const Shape& shape,
   }
   for (int64_t b = 0; b < batches; ++b) {
     of_batch[b + 1] += of_batch[b];
-    int32_t* p = of_row.data() + b * (rows + 1);
+    int32_t* p = of_row + b * (rows + 1);
     for (int64_t r = 0; r < rows; ++r) p[r + 1] += p[r];
   }
-  out.batch_ptrs = Tensor::Vector<int32_t>(of_batch);
-  out.row_ptrs = Tensor::Vector<int32_t>(of_row);
   return out;
 }
 

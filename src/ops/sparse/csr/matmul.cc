@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
+#include "ops/array/transpose_loops.h"
 #include "ops/sparse/csr/csr_matrix.h"
+#include "ops/sparse/csr/rows_loops.h"
 
 namespace headrace {
 namespace {
@@ -35,48 +37,59 @@ Status DenseProductRule(ShapeContext& c) {
   return OkStatus();
 }
 
-// y [columns, rows] of x [rows, columns], in tiles that fit a cache.
+// y [columns, rows] of x [rows, columns].
 template <typename T>
 void TransposeDense(const T* x, int64_t rows, int64_t columns, bool conjugate,
                     T* y) {
-  constexpr int64_t kTile = 16;
-  const int64_t tiles = (rows + kTile - 1) / kTile;
-  ParallelFor(tiles, 1.0 * kTile * columns, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin * kTile; r < std::min(end * kTile, rows);
-         r += kTile) {
-      const int64_t last = std::min(r + kTile, rows);
-      for (int64_t k = 0; k < columns; ++k) {
-        for (int64_t i = r; i < last; ++i) {
-          const T v = x[i * columns + k];
-          y[k * rows + i] = conjugate ? ConjugateValue(v) : v;
+  static const TransposeLoop loop =
+      HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(T)));
+  constexpr int64_t kRows = 32;
+  const int64_t parts = (rows + kRows - 1) / kRows;
+  const double cost = 1.0 * kRows * static_cast<double>(columns);
+  ParallelFor(parts, cost, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * kRows, last = std::min(end * kRows, rows);
+    loop(x + first * columns, columns, y + first, rows, last - first, columns);
+  });
+  if (!conjugate) return;
+  for (int64_t i = 0; i < rows * columns; ++i) y[i] = ConjugateValue(y[i]);
+}
+
+template <typename T>
+CsrRowsLoop<T> PickRows() {
+  if constexpr (std::is_same_v<T, float>) {
+    return HR_CALL_LEVEL(ActiveCpuLevel(), FloatCsrRows());
+  } else if constexpr (std::is_same_v<T, double>) {
+    return HR_CALL_LEVEL(ActiveCpuLevel(), DoubleCsrRows());
+  } else {
+    return [](const int32_t* rows, const int32_t* cols, const T* x,
+              int64_t begin, int64_t end, const T* b, int64_t n, T* y) {
+      for (int64_t r = begin; r < end; ++r) {
+        T* to = y + r * n;
+        std::fill_n(to, n, T(0));
+        for (int32_t i = rows[r]; i < rows[r + 1]; ++i) {
+          const T* from = b + cols[i] * n;
+          for (int64_t j = 0; j < n; ++j) to[j] += x[i] * from[j];
         }
       }
-    }
-  });
+    };
+  }
 }
 
 // y [rows, n] = matrix `batch` of a, times b [columns, n].
 template <typename T>
 void MultiplyRows(const CsrMatrix& a, int64_t batch, const T* b, int64_t n,
                   bool conjugate, T* y) {
-  const int32_t *rows = a.row_ptrs(batch), *cols = a.col_inds(batch);
-  const T* x = a.values<T>(batch);
-  const double entries = static_cast<double>(a.entries(batch));
-  const double each = entries / static_cast<double>(a.rows());
-  const double cost = (1.0 + each) * (5.0 + 0.3 * static_cast<double>(n));
+  static const CsrRowsLoop<T> loop = PickRows<T>();
+  if (a.rows() == 0 || n == 0) return;
+  const double each =
+      static_cast<double>(a.entries(batch)) / static_cast<double>(a.rows());
+  const double cost = (1.0 + each) * (3.0 + 0.1 * static_cast<double>(n));
   ParallelFor(a.rows(), cost, [&](int64_t begin, int64_t end) {
-    for (int64_t r = begin; r < end; ++r) {
-      T* to = y + r * n;
-      std::fill_n(to, n, T(0));
-      for (int32_t i = rows[r]; i < rows[r + 1]; ++i) {
-        const T v = x[i];
-        const T* from = b + cols[i] * n;
-        for (int64_t j = 0; j < n; ++j) to[j] += v * from[j];
-      }
-      if (!conjugate) continue;
-      for (int64_t j = 0; j < n; ++j) to[j] = ConjugateValue(to[j]);
-    }
+    loop(a.row_ptrs(batch), a.col_inds(batch), a.values<T>(batch), begin, end,
+         b, n, y);
   });
+  if (!conjugate) return;
+  for (int64_t i = 0; i < a.rows() * n; ++i) y[i] = ConjugateValue(y[i]);
 }
 
 Status CheckDenseProduct(const CsrMatrix& a, const Tensor& b,
@@ -122,12 +135,14 @@ Status MultiplyBatches(const KernelContext& c, const CsrMatrix& a,
     HR_RETURN_IF_ERROR(c.CheckCancelled());
     const T* from = b.data<T>() + i * inner * n;
     if (flags.swap_b()) {
-      TransposeDense(from, n, inner, flags.adjoint_b, turned.data<T>());
+      TransposeDense(from, n, inner, flags.adjoint_b && IsComplex(b.dtype()),
+                     turned.data<T>());
       from = turned.data<T>();
     }
     T* to = c.out<T>(0) + i * rows * n;
     T* y = flags.transpose_output ? product.data<T>() : to;
-    MultiplyRows(a, i, from, n, flags.conjugate_output, y);
+    MultiplyRows(a, i, from, n, flags.conjugate_output && IsComplex(b.dtype()),
+                 y);
     if (flags.transpose_output) TransposeDense(y, rows, n, false, to);
   }
   return OkStatus();

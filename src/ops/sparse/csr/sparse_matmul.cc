@@ -1,5 +1,6 @@
 // SparseMatrixSparseMatMul: products of matrices in compressed rows.
 #include <algorithm>
+#include <bit>
 
 #include "ops/sparse/csr/csr_matrix.h"
 
@@ -49,6 +50,22 @@ struct ColumnNumbers {
   int64_t count = 0;
 };
 
+// Sorts distinct numbers below 64 * bits.size(), by marks (left clear) where
+// they are many.
+void SortNumbers(std::vector<int32_t>& row, std::vector<uint64_t>& bits) {
+  if (row.size() * 8 < bits.size()) {
+    std::sort(row.begin(), row.end());
+    return;
+  }
+  for (int32_t k : row) bits[k >> 6] |= uint64_t{1} << (k & 63);
+  row.clear();
+  for (size_t w = 0; w < bits.size(); ++w) {
+    for (; bits[w] != 0; bits[w] &= bits[w] - 1) {
+      row.push_back(static_cast<int32_t>(64 * w + std::countr_zero(bits[w])));
+    }
+  }
+}
+
 // Row by row: the rows of b that a's entries name, summed by column.
 template <typename T>
 Status MultiplyOne(const CsrMatrix& a, const CsrMatrix& b, int64_t batch,
@@ -57,6 +74,7 @@ Status MultiplyOne(const CsrMatrix& a, const CsrMatrix& b, int64_t batch,
   std::vector<T> sums(numbers.count);
   std::vector<int64_t> seen(numbers.count, -1);
   std::vector<int32_t> row;
+  std::vector<uint64_t> bits(numbers.count / 64 + 1);
   const int32_t *of_row = a.row_ptrs(batch), *cols = a.col_inds(batch);
   const int32_t* of_b = b.row_ptrs(batch);
   const T *x = a.values<T>(batch), *y = b.values<T>(batch);
@@ -73,7 +91,7 @@ Status MultiplyOne(const CsrMatrix& a, const CsrMatrix& b, int64_t batch,
         sums[k] += x[i] * y[j];
       }
     }
-    std::sort(row.begin(), row.end());
+    SortNumbers(row, bits);
     for (int32_t k : row) out.Add(numbers.column(k), sums[k]);
     HR_RETURN_IF_ERROR(out.CloseRow());
   }
