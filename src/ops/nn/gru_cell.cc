@@ -1,4 +1,4 @@
-// GRUBlockCell: one step of a gated recurrent unit.
+// GRUBlockCell and GRUBlockCellGrad: one step of a gated recurrent unit.
 #include <algorithm>
 #include <cmath>
 
@@ -8,9 +8,10 @@
 namespace headrace {
 namespace {
 
-// Sizes that the inputs x, h_prev, w_ru, w_c, b_ru, b_c must agree on; -1
-// where one is not known.
-Status CellShape(ShapeContext& c) {
+// Checks the sizes of the inputs x, h_prev, w_ru, w_c, b_ru, b_c; -1 where one
+// is not known.
+Status CheckGruInputs(ShapeContext& c, int64_t* batch_size,
+                      int64_t* inputs_size, int64_t* cells_size) {
   for (int i = 0; i < 4; ++i) HR_RETURN_IF_ERROR(CheckRank(c.input(i), 2));
   for (int i = 4; i < 6; ++i) HR_RETURN_IF_ERROR(CheckRank(c.input(i), 1));
   auto dim = [&](int input, int d) {
@@ -32,7 +33,32 @@ Status CellShape(ShapeContext& c) {
                            c.input(3), ", b_ru ", c.input(4), ", b_c ",
                            c.input(5));
   }
+  *batch_size = batch;
+  *inputs_size = inputs;
+  *cells_size = cells;
+  return OkStatus();
+}
+
+Status CellShape(ShapeContext& c) {
+  int64_t batch, inputs, cells;
+  HR_RETURN_IF_ERROR(CheckGruInputs(c, &batch, &inputs, &cells));
   for (int i = 0; i < 4; ++i) c.set_output(i, Shape{batch, cells});
+  return OkStatus();
+}
+
+Status CellGradShape(ShapeContext& c) {
+  int64_t batch, inputs, cells;
+  HR_RETURN_IF_ERROR(CheckGruInputs(c, &batch, &inputs, &cells));
+  const Shape state{batch, cells};
+  for (int i = 6; i < 10; ++i) {
+    if (c.input(i).CompatibleWith(state)) continue;
+    return InvalidArgument(c.op().def().inputs[i].name, " must have shape ",
+                           state, ", but has ", c.input(i));
+  }
+  c.set_output(0, Shape{batch, inputs});
+  c.set_output(1, state);
+  c.set_output(2, state);
+  c.set_output(3, Shape{batch, cells < 0 ? cells : 2 * cells});
   return OkStatus();
 }
 
@@ -86,6 +112,53 @@ Status RunCell(KernelContext& c) {
   return OkStatus();
 }
 
+// rows = grads * w transposed, for row-major grads [batch, n], w [k, n].
+Status BackThrough(const Tensor& grads, const Tensor& w, const Tensor& rows) {
+  return Gemm(DType::kFloat,
+              GemmDims::Dense(rows.dim(0), w.dim(0), w.dim(1), false, true),
+              grads.raw(), w.raw(), rows.raw());
+}
+
+Status RunCellGrad(KernelContext& c) {
+  const int64_t batch = c.input(0).dim(0), inputs = c.input(0).dim(1);
+  const int64_t cells = c.input(1).dim(1), k = inputs + cells;
+  for (int i = 0; i < 4; ++i) FillZero(c.output(i));
+  if (batch == 0 || cells == 0) return OkStatus();
+  const Shape rows{batch, k};
+  HR_ASSIGN_OR_RETURN(Tensor fresh_rows, c.Temporary(DType::kFloat, rows));
+  HR_ASSIGN_OR_RETURN(Tensor gate_rows, c.Temporary(DType::kFloat, rows));
+  const float *before = c.in<float>(1), *r = c.in<float>(6),
+              *u = c.in<float>(7), *fresh = c.in<float>(8),
+              *d_h = c.in<float>(9);
+  float *d_x = c.out<float>(0), *d_before = c.out<float>(1),
+        *d_fresh = c.out<float>(2), *d_gates = c.out<float>(3);
+  for (int64_t at = 0; at < batch * cells; ++at) {
+    d_fresh[at] = d_h[at] * (1 - u[at]) * (1 - fresh[at] * fresh[at]);
+  }
+  HR_RETURN_IF_ERROR(BackThrough(c.output(2), c.input(3), fresh_rows));
+  for (int64_t i = 0; i < batch; ++i) {
+    const float* d_reset = fresh_rows.data<float>() + i * k + inputs;
+    for (int64_t j = 0; j < cells; ++j) {
+      const int64_t at = i * cells + j;
+      float* gates = d_gates + i * 2 * cells;
+      gates[j] = d_reset[j] * before[at] * r[at] * (1 - r[at]);
+      gates[cells + j] =
+          d_h[at] * (before[at] - fresh[at]) * u[at] * (1 - u[at]);
+    }
+  }
+  HR_RETURN_IF_ERROR(BackThrough(c.output(3), c.input(2), gate_rows));
+  for (int64_t i = 0; i < batch; ++i) {
+    const float* a = fresh_rows.data<float>() + i * k;
+    const float* b = gate_rows.data<float>() + i * k;
+    for (int64_t j = 0; j < inputs; ++j) d_x[i * inputs + j] = a[j] + b[j];
+    for (int64_t j = 0; j < cells; ++j) {
+      const int64_t at = i * cells + j;
+      d_before[at] = b[inputs + j] + a[inputs + j] * r[at] + d_h[at] * u[at];
+    }
+  }
+  return OkStatus();
+}
+
 HR_OP(GRUBlockCell)
     .Input("x: T")
     .Input("h_prev: T")
@@ -101,6 +174,26 @@ HR_OP(GRUBlockCell)
     .Doc("One step of a gated recurrent unit: gates, candidate, new state.")
     .Shape(CellShape)
     .Cpu(Compute<RunCell>);
+
+HR_OP(GRUBlockCellGrad)
+    .Input("x: T")
+    .Input("h_prev: T")
+    .Input("w_ru: T")
+    .Input("w_c: T")
+    .Input("b_ru: T")
+    .Input("b_c: T")
+    .Input("r: T")
+    .Input("u: T")
+    .Input("c: T")
+    .Input("d_h: T")
+    .Output("d_x: T")
+    .Output("d_h_prev: T")
+    .Output("d_c_bar: T")
+    .Output("d_r_bar_u_bar: T")
+    .Attr("T: {float}")
+    .Doc("The way back of GRUBlockCell, up to its candidate and gates.")
+    .Shape(CellGradShape)
+    .Cpu(Compute<RunCellGrad>);
 
 }  // namespace
 }  // namespace headrace
