@@ -244,6 +244,32 @@ DType OpCaller::KnownType(const std::string& attr, PyObject* const* inputs,
   return DType::kInvalid;
 }
 
+namespace {
+
+// True where a Python integer, alone or in lists, does not fit int32.
+bool NeedsInt64(PyObject* o) {
+  if (PyLong_CheckExact(o)) {
+    int overflow;
+    const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    return overflow == 0 && (v < INT32_MIN || v > INT32_MAX);
+  }
+  const bool list = PyList_CheckExact(o);
+  if (!list && !PyTuple_CheckExact(o)) return false;
+  if (Py_EnterRecursiveCall(" in a list of integers")) {
+    PyErr_Clear();
+    return false;
+  }
+  bool needs = false;
+  const Py_ssize_t n = list ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n && !needs; ++i) {
+    needs = NeedsInt64(list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i));
+  }
+  Py_LeaveRecursiveCall();
+  return needs;
+}
+
+}  // namespace
+
 bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
                           Arguments* out) const {
   const ArgDef& a = def_.inputs[arg];
@@ -253,6 +279,9 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
   } else if (!a.type_attr.empty()) {
     // An input converted before this one decides, then the default.
     wanted.hint = DefaultType(a.type_attr);
+    if (wanted.hint == DType::kInt32 && NeedsInt64(o)) {
+      wanted.hint = DType::kInt64;
+    }
   }
   // Upstream's fast path takes neither lists nor text nor data for a fixed
   // type.

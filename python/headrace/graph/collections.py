@@ -215,6 +215,12 @@ def _scatter_nd(kind):
         return assign(ref, value, name=name)
 
     scatter.__name__ = "scatter_nd_" + kind
+    scatter.__doc__ = f"""{_SCATTERS[kind]} `updates` at places of a variable.
+
+    `indices` is [..., k]: each row names a place in the first k dimensions of `ref`;
+    `updates` is [*indices.shape[:-1], *ref.shape[k:]]. Indices out of range raise
+    InvalidArgumentError. Returns the variable after the change.
+    """
     return scatter
 
 

@@ -139,7 +139,10 @@ def _filled(shape, dtype, value, name):
     if not isinstance(shape, _headrace.Tensor):
         if not eager and _is_small(shape):
             return conversion.constant(value, dtype, shape, name)
-        shape = conversion.convert_to_tensor(shape, dtypes.int32)
+        sizes = shape if isinstance(shape, (list, tuple)) else (shape,)
+        wide = any(isinstance(d, int) and d > dtypes.int32.max for d in sizes)
+        kind = dtypes.int64 if wide else dtypes.int32
+        shape = conversion.convert_to_tensor(shape, kind)
     if shape.shape.rank == 0:
         shape = reshape(shape, [-1])
     return fill(shape, _headrace.to_tensor(value, dtype), name="" if eager else name)

@@ -681,3 +681,22 @@ def test_arguments_that_do_not_fit():
         tf.norm(x, ord="foo")
     with pytest.raises(ValueError, match="Received `mode` = FOO"):
         tf.pad(x, [[1, 1], [0, 0]], "foo")
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, tf.function])
+def test_sizes_that_need_64_bits(wrap):
+    wide = [2**40, 0]
+    for make in (
+        lambda: tf.zeros(wide),
+        lambda: tf.ones((0, 2**33)),
+        lambda: tf.fill(wide, 1.0),
+        lambda: tf.broadcast_to(1.0, wide),
+        lambda: tf.reshape(tf.zeros([0]), wide),
+        lambda: tf.raw_ops.Fill(dims=(0, 2**31), value=1.0),
+    ):
+        assert max(wrap(make)().shape) >= 2**31
+    made = wrap(lambda: tf.range(2**40, 2**40 + 2))()
+    assert made.dtype == tf.int64
+    np.testing.assert_array_equal(made, [2**40, 2**40 + 1])
+    with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
+        wrap(lambda: tf.expand_dims(1.0, 2**32))()
