@@ -330,6 +330,28 @@ def categorical_crossentropy(
     return -tf.reduce_sum(y_true * tf.math.log(x), axis)
 
 
+def categorical_focal_crossentropy(
+    y_true,
+    y_pred,
+    alpha=0.25,
+    gamma=2.0,
+    from_logits=False,
+    label_smoothing=0.0,
+    axis=-1,
+):
+    """categorical_crossentropy whose terms count alpha (1 - p)^gamma."""
+    y_true, y_pred = _pair(y_true, y_pred)
+    if label_smoothing:
+        classes = tf.cast(tf.shape(y_true)[-1], y_pred.dtype)
+        y_true = y_true * (1.0 - label_smoothing) + label_smoothing / classes
+    x = tf.nn.softmax(y_pred, axis) if from_logits else y_pred
+    x = x / tf.reduce_sum(x, axis, keepdims=True)
+    small = settings.epsilon()
+    x = tf.clip_by_value(x, small, 1.0 - small)
+    factor = tf.cast(alpha, x.dtype) * tf.pow(1.0 - x, gamma)
+    return tf.reduce_sum(-factor * y_true * tf.math.log(x), axis)
+
+
 def sparse_categorical_crossentropy(
     y_true, y_pred, from_logits=False, axis=-1, ignore_class=None
 ):
@@ -397,6 +419,13 @@ BinaryFocalCrossentropy = _loss_class(
 CategoricalCrossentropy = _loss_class(
     "CategoricalCrossentropy", categorical_crossentropy, **_SMOOTH
 )
+CategoricalFocalCrossentropy = _loss_class(
+    "CategoricalFocalCrossentropy",
+    categorical_focal_crossentropy,
+    alpha=0.25,
+    gamma=2.0,
+    **_SMOOTH,
+)
 
 
 class Huber(LossFunctionWrapper):
@@ -448,6 +477,7 @@ _FUNCTIONS = (
     binary_crossentropy,
     binary_focal_crossentropy,
     categorical_crossentropy,
+    categorical_focal_crossentropy,
     sparse_categorical_crossentropy,
 )
 _CLASSES = (
@@ -466,6 +496,7 @@ _CLASSES = (
     BinaryCrossentropy,
     BinaryFocalCrossentropy,
     CategoricalCrossentropy,
+    CategoricalFocalCrossentropy,
     SparseCategoricalCrossentropy,
 )
 NAMES = {f.__name__: f for f in _FUNCTIONS}

@@ -44,3 +44,61 @@ def normalize(x, axis=-1, order=2):
     norms = np.atleast_1d(np.linalg.norm(x, order, axis))
     norms[norms == 0] = 1
     return x / np.expand_dims(norms, axis)
+
+
+def to_ordinal(y, num_classes=None, dtype="float32"):
+    """Class numbers as rows with as many ones: 2 of 4 classes is [1, 1, 0]."""
+    y = np.array(y, dtype="int")
+    shape = y.shape
+    if shape and shape[-1] == 1 and len(shape) > 1:
+        shape = shape[:-1]
+    y = y.reshape(-1)
+    if not num_classes:
+        num_classes = np.max(y) + 1
+    out = np.arange(num_classes - 1)[None] < y[:, None]
+    return out.astype(dtype).reshape((*shape, num_classes - 1))
+
+
+def pad_sequences(
+    sequences,
+    maxlen=None,
+    dtype="int32",
+    padding="pre",
+    truncating="pre",
+    value=0.0,
+):
+    """Lists as rows of one length, filled up or cut before or behind."""
+    if not hasattr(sequences, "__len__"):
+        raise ValueError("`sequences` must be iterable.")
+    for row in sequences:
+        if not hasattr(row, "__len__"):
+            raise ValueError(
+                f"`sequences` must be a list of iterables. Found non-iterable: {row!s}"
+            )
+    for name, side in (("Truncating", truncating), ("Padding", padding)):
+        if side not in ("pre", "post"):
+            raise ValueError(f'{name} type "{side}" not understood')
+    if maxlen is None:
+        maxlen = max(map(len, sequences), default=0)
+    inner = next((np.asarray(row).shape[1:] for row in sequences if len(row)), ())
+    text = np.issubdtype(dtype, np.str_)
+    if isinstance(value, str) and dtype != object and not text:
+        raise ValueError(
+            f"`dtype` {dtype} is not compatible with `value`'s type: {type(value)}\nYou "
+            "should set `dtype=object` for variable length strings."
+        )
+    out = np.full((len(sequences), maxlen, *inner), value, dtype=dtype)
+    for i, row in enumerate(sequences):
+        if not len(row) or not maxlen:
+            continue
+        kept = np.asarray(row[-maxlen:] if truncating == "pre" else row[:maxlen], dtype)
+        if kept.shape[1:] != inner:
+            raise ValueError(
+                f"Shape of sample {kept.shape[1:]} of sequence at position {i} is "
+                f"different from expected shape {inner}"
+            )
+        if padding == "pre":
+            out[i, maxlen - len(kept) :] = kept
+        else:
+            out[i, : len(kept)] = kept
+    return out

@@ -2,13 +2,15 @@
 
 from headrace.keras import loss as losses
 from headrace.keras import serialization
-from headrace.keras.metric import accuracy, confusion, reductions
+from headrace.keras.metric import accuracy, confusion, overlap, reductions, scores
 
 _CLASSES = {
     name: value
-    for module in (reductions, accuracy, confusion)
+    for module in (reductions, accuracy, confusion, overlap, scores)
     for name, value in vars(module).items()
-    if isinstance(value, type) and getattr(value, "_is_metric", False)
+    if isinstance(value, type)
+    and getattr(value, "_is_metric", False)
+    and name[0] != "_"
 }
 NAMES = {k: v for k, v in losses.NAMES.items() if not isinstance(v, type)}
 NAMES.update(

@@ -1,0 +1,168 @@
+"""Intersection by union, of classes."""
+
+import headrace as tf
+from headrace.keras.metric.base import Metric
+
+
+class _Overlap(Metric):
+    """Counts what classes were taken for what; the result is of some classes."""
+
+    def __init__(
+        self,
+        num_classes,
+        name=None,
+        dtype=None,
+        ignore_class=None,
+        sparse_y_true=True,
+        sparse_y_pred=True,
+        axis=-1,
+    ):
+        super().__init__(name=name, dtype=dtype)
+        self.num_classes, self.ignore_class, self.axis = num_classes, ignore_class, axis
+        self.sparse_y_true, self.sparse_y_pred = sparse_y_true, sparse_y_pred
+        self.target_class_ids = list(range(num_classes))
+        self.total_cm = self.add_weight(
+            "total_confusion_matrix", shape=(num_classes, num_classes)
+        )
+
+    def _take_targets(self, ids):
+        if max(ids) >= self.num_classes:
+            raise ValueError(
+                f"Target class id {max(ids)} is out of range, which is [0, "
+                f"{self.num_classes})."
+            )
+        self.target_class_ids = list(ids)
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        if not self.sparse_y_true:
+            y_true = tf.argmax(y_true, axis=self.axis)
+        if not self.sparse_y_pred:
+            y_pred = tf.argmax(y_pred, axis=self.axis)
+        y_true = tf.reshape(tf.cast(y_true, tf.int64), [-1])
+        y_pred = tf.reshape(tf.cast(y_pred, tf.int64), [-1])
+        weight = None
+        if sample_weight is not None:
+            weight = tf.reshape(tf.cast(sample_weight, self._dtype), [-1])
+        if self.ignore_class is not None:
+            kept = tf.not_equal(y_true, tf.cast(self.ignore_class, tf.int64))
+            y_true, y_pred = (
+                tf.boolean_mask(y_true, kept),
+                tf.boolean_mask(y_pred, kept),
+            )
+            weight = None if weight is None else tf.boolean_mask(weight, kept)
+        self.total_cm.assign_add(
+            tf.math.confusion_matrix(
+                y_true, y_pred, self.num_classes, weights=weight, dtype=self._dtype
+            )
+        )
+
+    def result(self):
+        table = self.total_cm._read()
+        hits = tf.linalg.diag_part(table)
+        whole = tf.reduce_sum(table, 0) + tf.reduce_sum(table, 1) - hits
+        hits = tf.gather(hits, self.target_class_ids)
+        whole = tf.gather(whole, self.target_class_ids)
+        seen = tf.reduce_sum(tf.cast(tf.not_equal(whole, 0), self._dtype))
+        ious = tf.math.divide_no_nan(hits, whole)
+        return tf.math.divide_no_nan(tf.reduce_sum(ious), seen)
+
+    def _config(self, *names):
+        return {**super().get_config(), **{n: getattr(self, n) for n in names}}
+
+
+_ALL = ("num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
+_ONE_HOT = ("num_classes", "ignore_class", "sparse_y_pred", "axis")
+
+
+class MeanIoU(_Overlap):
+    """The mean over classes of intersection by union."""
+
+    def get_config(self):
+        return self._config(*_ALL)
+
+
+class IoU(_Overlap):
+    """The mean over the target classes."""
+
+    def __init__(
+        self,
+        num_classes,
+        target_class_ids,
+        name=None,
+        dtype=None,
+        ignore_class=None,
+        sparse_y_true=True,
+        sparse_y_pred=True,
+        axis=-1,
+    ):
+        super().__init__(
+            num_classes, name, dtype, ignore_class, sparse_y_true, sparse_y_pred, axis
+        )
+        self._take_targets(target_class_ids)
+
+    def get_config(self):
+        return self._config("target_class_ids", *_ALL)
+
+
+class BinaryIoU(_Overlap):
+    """Of two classes that a threshold tells apart."""
+
+    def __init__(self, target_class_ids=(0, 1), threshold=0.5, name=None, dtype=None):
+        super().__init__(2, name, dtype)
+        self._take_targets(target_class_ids)
+        self.threshold = threshold
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        y_pred = tf.cast(tf.cast(y_pred, self._dtype) >= self.threshold, self._dtype)
+        return super().update_state(y_true, y_pred, sample_weight)
+
+    def get_config(self):
+        return self._config("target_class_ids", "threshold")
+
+
+class OneHotIoU(IoU):
+    """IoU of labels as rows of ones."""
+
+    def __init__(
+        self,
+        num_classes,
+        target_class_ids,
+        name=None,
+        dtype=None,
+        ignore_class=None,
+        sparse_y_pred=False,
+        axis=-1,
+    ):
+        super().__init__(
+            num_classes,
+            target_class_ids,
+            name,
+            dtype,
+            ignore_class,
+            False,
+            sparse_y_pred,
+            axis,
+        )
+
+    def get_config(self):
+        return self._config("target_class_ids", *_ONE_HOT)
+
+
+class OneHotMeanIoU(MeanIoU):
+    """MeanIoU of labels as rows of ones."""
+
+    def __init__(
+        self,
+        num_classes,
+        name=None,
+        dtype=None,
+        ignore_class=None,
+        sparse_y_pred=False,
+        axis=-1,
+    ):
+        super().__init__(
+            num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis
+        )
+
+    def get_config(self):
+        return self._config(*_ONE_HOT)
