@@ -180,7 +180,13 @@ def dropout(x, keep_prob=None, noise_shape=None, seed=None, name=None, rate=None
     if keep_prob is not None:
         if rate is not None:
             raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")
-        rate = 1 - keep_prob
+        try:
+            rate = 1 - keep_prob
+        except TypeError:
+            raise ValueError(
+                "`keep_prob` must be a floating point number or Tensor. Received: "
+                f"keep_prob={keep_prob}"
+            ) from None
     if rate is None:
         raise ValueError(f"`rate` must be provided. Received: rate={rate}")
     return tf.nn.dropout(x, rate, noise_shape, seed, name)
@@ -282,17 +288,69 @@ def resize_images(
     kind = kinds[method] if method in range(len(kinds)) else method
     if kind not in _RESIZERS:
         raise ValueError("Resize method is not implemented.")
-    images = shapes.tensor(images)
-    size = tf.convert_to_tensor(size, tf.int32)
-    if preserve_aspect_ratio:
-        size = resizing._kept_aspect(images, size)
-    known = tf.get_static_value(size)
-    if known is not None and images.shape[-3:-1].as_list() == list(known):
-        return images
-    resizer = _headrace.raw_op(_RESIZERS[kind])
-    return shapes.in_batches(
-        lambda i: resizer(images=i, size=size, align_corners=align_corners, name=name),
-        images,
+    with tf.name_scope(name or "resize"):
+        images = shapes.tensor(images)
+        if images.shape.rank is None:
+            raise ValueError("'images' contains no shape.")
+        if images.shape.rank not in (3, 4):
+            raise ValueError("'images' must have either 3 or 4 dimensions.")
+        size = tf.convert_to_tensor(size, tf.int32)
+        if not size.shape.is_compatible_with([2]):
+            raise ValueError(
+                "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
+            )
+        if preserve_aspect_ratio:
+            size = resizing._kept_aspect(images, size)
+        known = tf.get_static_value(size)
+        if known is not None and images.shape[-3:-1].as_list() == list(known):
+            return images
+        resizer = _headrace.raw_op(_RESIZERS[kind])
+        return shapes.in_batches(
+            lambda i: resizer(images=i, size=size, align_corners=align_corners), images
+        )
+
+
+def quantized_conv2d(
+    input,
+    filter,
+    min_input,
+    max_input,
+    min_filter,
+    max_filter,
+    strides,
+    padding,
+    out_type=tf.qint32,
+    dilations=(1, 1, 1, 1),
+    name=None,
+):
+    """tf.raw_ops.QuantizedConv2D."""
+    return tf.raw_ops.QuantizedConv2D(
+        input=input,
+        filter=filter,
+        min_input=min_input,
+        max_input=max_input,
+        min_filter=min_filter,
+        max_filter=max_filter,
+        strides=strides,
+        padding=padding,
+        out_type=out_type,
+        dilations=list(dilations),
+        name=name,
+    )
+
+
+def resize_image_with_pad(
+    image, target_height, target_width, method=0, align_corners=False
+):
+    """The image resized with its aspect, zeros around it, by the rules of
+    TensorFlow 1."""
+    from headrace.imaging import resizing
+
+    return resizing.padded_to_size(
+        image,
+        target_height,
+        target_width,
+        lambda image, size: resize_images(image, size, method, align_corners),
     )
 
 

@@ -408,6 +408,45 @@ def histogram_fixed_width(
     )
 
 
+@composite("histogram_fixed_width_bins")
+def histogram_fixed_width_bins(
+    values, value_range, nbins=100, dtype=dtypes.int32, name=None
+):
+    """The number of the bin that each value falls into, of `nbins` equal ones.
+
+    Args:
+      values: numbers, of any shape.
+      value_range: the two ends of all bins, of the values' dtype; what lies outside
+        belongs to the first or the last bin.
+      nbins: how many bins, an int32 scalar greater than 0.
+      dtype: of the result: int32, int64 or a floating point dtype.
+
+    Returns:
+      A tensor of the values' shape.
+    """
+    from headrace.ops import array_ops, check_ops, elementwise_ops
+
+    values = conversion.convert_to_tensor(values)
+    shape = array_ops.shape(values)
+    flat = array_ops.reshape(values, [-1])
+    value_range = conversion.convert_to_tensor(value_range, dtype=flat.dtype)
+    nbins = conversion.convert_to_tensor(nbins, dtypes.int32)
+    check = check_ops.Assert(nbins > 0, [f"nbins {nbins} must > 0"])
+    from headrace.framework import execution
+
+    with execution.control_dependencies([] if check is None else [check]):
+        parts = cast(nbins, flat.dtype)
+    if not flat.dtype.is_floating:
+        flat, value_range, parts = (
+            cast(x, dtypes.float64) for x in (flat, value_range, parts)
+        )
+    low, high = value_range[0], value_range[1]
+    scaled = (flat - low) / (high - low)
+    places = cast(elementwise_ops.floor(parts * scaled), dtypes.int32)
+    places = elementwise_ops.minimum(elementwise_ops.maximum(places, 0), nbins - 1)
+    return cast(array_ops.reshape(places, shape), dtype)
+
+
 @composite("confusion_matrix")
 def confusion_matrix(
     labels, predictions, num_classes=None, weights=None, dtype=dtypes.int32, name=None

@@ -35,6 +35,22 @@ _as_string = face(
 )
 
 
+def fingerprint(data, method="farmhash64", name=None):
+    """A number for each row of `data`, the same in any process.
+
+    Args:
+      data: a tensor of at least one dimension, whose first is the rows.
+      method: "farmhash64".
+
+    Returns:
+      uint8, [rows, 8]: the number's bytes, the lowest first.
+
+    Raises:
+      InvalidArgumentError: a scalar; another method.
+    """
+    return _headrace.raw_op("Fingerprint")(data=data, method=method, name=name)
+
+
 def as_string(
     input, precision=-1, scientific=False, shortest=False, width=-1, fill="", name=None
 ):

@@ -99,11 +99,12 @@ class AdamOptimizer(Optimizer):
             self._zeros_slot(v, "m", self._name)
             self._zeros_slot(v, "v", self._name)
 
-    def _powers(self):
+    def _get_beta_accumulators(self):
+        """beta1 and beta2 to the power of the steps so far, as variables."""
         return self._plain_variable("beta1_power"), self._plain_variable("beta2_power")
 
     def _apply_dense(self, gradient, variable):
-        beta1_power, beta2_power = self._powers()
+        beta1_power, beta2_power = self._get_beta_accumulators()
         self._update(
             "ApplyAdam",
             variable,
@@ -120,7 +121,7 @@ class AdamOptimizer(Optimizer):
 
     def _apply_sparse(self, values, rows, variable):
         beta1, beta2 = (self._number(b, variable) for b in (self._beta1, self._beta2))
-        p1, p2 = (self._number(p, variable) for p in self._powers())
+        p1, p2 = (self._number(p, variable) for p in self._get_beta_accumulators())
         rate = self._number(self._lr, variable) * tf.sqrt(1 - p2) / (1 - p1)
         means = {}
         for name, beta, part in (
@@ -140,7 +141,7 @@ class AdamOptimizer(Optimizer):
         return self._done(variable.assign(value, read_value=False))
 
     def _finish(self):
-        powers = zip(self._powers(), (self._beta1, self._beta2))
+        powers = zip(self._get_beta_accumulators(), (self._beta1, self._beta2))
         for power, beta in powers:
             self._assign(power, power.read_value() * self._number(beta, power))
 
@@ -194,6 +195,117 @@ def _filled(variable, value):
     return lambda: tf.fill(
         variable.shape.as_list(), tf.constant(value, variable.dtype.base_dtype)
     )
+
+
+class ProximalAdagradOptimizer(Optimizer):
+    """Adagrad with a step towards zero after each, of the two regularizers."""
+
+    def __init__(
+        self,
+        learning_rate,
+        initial_accumulator_value=0.1,
+        l1_regularization_strength=0.0,
+        l2_regularization_strength=0.0,
+        use_locking=False,
+        name="ProximalAdagrad",
+    ):
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(
+                "initial_accumulator_value must be positive: "
+                f"{initial_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial = initial_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _create_slots(self, variables):
+        for v in variables:
+            self._make_slot(v, "accumulator", self._name, _filled(v, self._initial))
+
+    def _arguments(self, variable):
+        return {
+            "accum": self.get_slot(variable, "accumulator"),
+            "lr": self._number(self._learning_rate, variable),
+            "l1": self._number(self._l1, variable),
+            "l2": self._number(self._l2, variable),
+        }
+
+    def _apply_dense(self, gradient, variable):
+        self._update(
+            "ApplyProximalAdagrad", variable, grad=gradient, **self._arguments(variable)
+        )
+
+    def _apply_sparse(self, values, rows, variable):
+        self._update(
+            "SparseApplyProximalAdagrad",
+            variable,
+            grad=values,
+            indices=rows,
+            **self._arguments(variable),
+        )
+
+
+class AdagradDAOptimizer(Optimizer):
+    """Adagrad by dual averaging: weights follow from the sums of gradients and of
+    their squares; with an l1 strength, most become zero."""
+
+    def __init__(
+        self,
+        learning_rate,
+        global_step,
+        initial_gradient_squared_accumulator_value=0.1,
+        l1_regularization_strength=0.0,
+        l2_regularization_strength=0.0,
+        use_locking=False,
+        name="AdagradDA",
+    ):
+        if initial_gradient_squared_accumulator_value <= 0.0:
+            raise ValueError(
+                "initial_gradient_squared_accumulator_value must be positive: "
+                f"{initial_gradient_squared_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate, self._global_step = learning_rate, global_step
+        self._initial = initial_gradient_squared_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+
+    def _create_slots(self, variables):
+        for v in variables:
+            self._zeros_slot(v, "gradient_accumulator", self._name)
+            self._make_slot(
+                v,
+                "gradient_squared_accumulator",
+                self._name,
+                _filled(v, self._initial),
+            )
+
+    def _arguments(self, variable):
+        step = tf.cast(tf.identity(self._global_step), tf.int64)
+        return {
+            "gradient_accumulator": self.get_slot(variable, "gradient_accumulator"),
+            "gradient_squared_accumulator": self.get_slot(
+                variable, "gradient_squared_accumulator"
+            ),
+            "lr": self._number(self._learning_rate, variable),
+            "l1": self._number(self._l1, variable),
+            "l2": self._number(self._l2, variable),
+            "global_step": step + 1,  # counted after the update
+        }
+
+    def _apply_dense(self, gradient, variable):
+        self._update(
+            "ApplyAdagradDA", variable, grad=gradient, **self._arguments(variable)
+        )
+
+    def _apply_sparse(self, values, rows, variable):
+        self._update(
+            "SparseApplyAdagradDA",
+            variable,
+            grad=values,
+            indices=rows,
+            **self._arguments(variable),
+        )
 
 
 class AdadeltaOptimizer(Optimizer):
