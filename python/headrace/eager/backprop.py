@@ -93,7 +93,10 @@ class GradientTape:
 
     def _note(self, *handles):
         known = {h._id for h in self._watched}
-        self._watched += [h for h in handles if h._id not in known]
+        for handle in handles:
+            if handle._id not in known:
+                known.add(handle._id)
+                self._watched.append(handle)
 
     def stop_recording(self):
         """A context in which this tape records nothing, for one that records."""

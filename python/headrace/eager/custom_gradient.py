@@ -261,7 +261,9 @@ def recompute_grad(f):
 
 
 def _as_own(x):
-    return _headrace.raw_op("Identity")(input=x) if isinstance(x, _headrace.Tensor) else x
+    return (
+        _headrace.raw_op("Identity")(input=x) if isinstance(x, _headrace.Tensor) else x
+    )
 
 
 def no_gradient(op_type):

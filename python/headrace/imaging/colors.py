@@ -81,5 +81,7 @@ def grayscale_to_rgb(images, name=None):
         if images.shape.rank is None:
             ones = tf.ones([tf.rank(images) - 1], tf.int32)
             return tf.tile(images, tf.concat([ones, [3]], 0))
-        images = tf.ensure_shape(images, [*images.shape[:-1], 1]) if last is None else images
+        images = (
+            tf.ensure_shape(images, [*images.shape[:-1], 1]) if last is None else images
+        )
         return tf.tile(images, [1] * (images.shape.rank - 1) + [3])

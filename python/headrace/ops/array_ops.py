@@ -427,7 +427,9 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
     if any(isinstance(part, _headrace.Tensor) for part in parts):
         batch = [] if batch_shape is None else batch_shape
         batch = conversion.convert_to_tensor(batch, dtype_hint=dtypes.int32)
-        rows, columns, least = (_as(n, batch.dtype) for n in (num_rows, num_columns, least))
+        rows, columns, least = (
+            _as(n, batch.dtype) for n in (num_rows, num_columns, least)
+        )
         sizes = concat([batch, [least]], 0)
         shape_ = concat([batch, [rows], [columns]], 0)
     else:

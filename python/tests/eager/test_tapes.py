@@ -28,7 +28,10 @@ def test_a_variable_is_a_target_of_itself():
     v, w = tf.Variable(2.0), tf.Variable(3.0)
     with tf.GradientTape(persistent=True) as tape:
         y = v * w
-    assert [g if g is None else float(g) for g in tape.gradient(v, [v, w])] == [1.0, None]
+    assert [g if g is None else float(g) for g in tape.gradient(v, [v, w])] == [
+        1.0,
+        None,
+    ]
     assert [float(g) for g in tape.gradient([v, y, v], [v, w])] == [5.0, 2.0]
     given = tape.gradient([v, y], [v, w], output_gradients=[tf.constant(5.0), None])
     assert [float(g) for g in given] == [8.0, 2.0]
@@ -72,7 +75,9 @@ def test_one_gradient_after_another_wants_a_persistent_tape():
         with tf.GradientTape() as tape:
             tape.watch(x)
             y = x * x
-        with pytest.raises(RuntimeError, match=f"persistent=True to compute the {name}"):
+        with pytest.raises(
+            RuntimeError, match=f"persistent=True to compute the {name}"
+        ):
             getattr(tape, name)(y, x, experimental_use_pfor=False)
 
 
@@ -109,5 +114,7 @@ def test_custom_gradients_of_ragged_tensors():
 def test_unknown_ways_to_see_no_connection():
     with tf.Graph().as_default():
         x = tf.constant(1.0)
-        with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'x'"):
+        with pytest.raises(
+            ValueError, match="Unknown value for unconnected_gradients: 'x'"
+        ):
             tf.gradients([x], [x], unconnected_gradients="x")

@@ -15,7 +15,9 @@ def test_pools_with_gaps():
     largest = tf.nn.pool(ROWS, [3], "MAX", dilations=[2])
     assert largest.numpy().tolist() == [[[8.0, -1.0], [10.0, -3.0], [12.0, -5.0]]]
     mean = tf.nn.pool(ROWS, [2], "AVG", dilations=[3])
-    assert mean.numpy().tolist() == [[[3.0, -4.0], [5.0, -6.0], [7.0, -8.0], [9.0, -10.0]]]
+    assert mean.numpy().tolist() == [
+        [[3.0, -4.0], [5.0, -6.0], [7.0, -8.0], [9.0, -10.0]]
+    ]
     want = [[5.0, 6.0, 5.0], [6.0, 5.0, 6.0]]
 
     @tf.function(input_signature=[tf.TensorSpec([None, None, None, 1])])
@@ -65,7 +67,10 @@ def test_repeats_of_unknown_rank(array, repeats, axis):
     traced = tf.function(
         lambda x, n: tf.repeat(x, n, axis), input_signature=[UNKNOWN, UNKNOWN]
     )
-    assert traced(array, repeats).numpy().tolist() == np.repeat(array, repeats, axis).tolist()
+    assert (
+        traced(array, repeats).numpy().tolist()
+        == np.repeat(array, repeats, axis).tolist()
+    )
 
 
 def test_of_unknown_rank_and_axis():
@@ -75,8 +80,13 @@ def test_of_unknown_rank_and_axis():
         lambda axis: tf.boolean_mask([[1, 2], [3, 4]], [True, False], axis),
         input_signature=[UNKNOWN],
     )
-    assert mask(0).numpy().tolist() == [[1, 2]] and mask(1).numpy().tolist() == [[1], [3]]
-    assert tf.boolean_mask([1, 2], [True, False], tf.constant(0)).numpy().tolist() == [1]
+    assert mask(0).numpy().tolist() == [[1, 2]] and mask(1).numpy().tolist() == [
+        [1],
+        [3],
+    ]
+    assert tf.boolean_mask([1, 2], [True, False], tf.constant(0)).numpy().tolist() == [
+        1
+    ]
 
 
 def test_units_of_any_shape():
@@ -112,7 +122,10 @@ def test_average_losses():
 
 def test_words_about_arguments():
     for call, error in (
-        (lambda: v1.nn.dropout([1.0], keep_prob=[0.1, 0.2]), "`keep_prob` must be a float"),
+        (
+            lambda: v1.nn.dropout([1.0], keep_prob=[0.1, 0.2]),
+            "`keep_prob` must be a float",
+        ),
         (lambda: tf.nn.dropout([1.0], rate=[0.1, 0.2]), "`rate` must be a scalar"),
         (lambda: tf.nn.conv_transpose([1.0], 2, None, 1), "tensor or sized collection"),
         (lambda: tf.nn.conv_transpose([1.0], 2, [1, 2], 1), "of length 2"),

@@ -130,7 +130,8 @@ Status UniqueV2(KernelContext& c) {
   int64_t axis = axes.IntAt(0);
   if (axis < 0) axis += x.rank();
   if (axis < 0 || axis >= x.rank()) {
-    return InvalidArgument("axis expects to be in the range [", -x.rank(), ", ", x.rank(), ")");
+    return InvalidArgument("axis expects to be in the range [", -x.rank(), ", ",
+                           x.rank(), ")");
   }
   const int a = static_cast<int>(axis);
   return UniqueOf(
@@ -165,7 +166,8 @@ Status UniqueV2Rule(ShapeContext& c) {
   if (const Tensor* t = c.value(1)) {
     const int64_t axis = t->IntAt(0) < 0 ? t->IntAt(0) + x.rank() : t->IntAt(0);
     if (axis < 0 || axis >= x.rank()) {
-      return InvalidArgument("axis expects to be in the range [", -x.rank(), ", ", x.rank(), ")");
+      return InvalidArgument("axis expects to be in the range [", -x.rank(),
+                             ", ", x.rank(), ")");
     }
     out = x;
     out.set_dim(static_cast<int>(axis), Shape::kUnknown);

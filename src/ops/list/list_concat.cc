@@ -44,8 +44,8 @@ StatusOr<Shape> TailShape(const TensorList& list, const Shape& asked) {
   return tail;
 }
 
-// First sizes of all elements; `leading` gives those of elements not set. Where it is
-// empty, they are like the others, if those are alike.
+// First sizes of all elements; `leading` gives those of elements not set. Where
+// it is empty, they are like the others, if those are alike.
 StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
                                        const Shape& asked,
                                        absl::Span<const int64_t> leading) {

@@ -189,11 +189,12 @@ Status Gather(KernelContext& c) {
   for (int64_t k = 0; k < n; ++k) {
     int64_t i = indices.IntAt(k);
     if (i < 0 || i >= list->size()) {
-      return known ? InvalidArgument("Index ", i, " out o range; list only has ",
-                                     list->size(), " elements.")
-                   : InvalidArgument("Trying to gather element ", i,
-                                     " in a list with ", list->size(),
-                                     " elements.");
+      return known
+                 ? InvalidArgument("Index ", i, " out o range; list only has ",
+                                   list->size(), " elements.")
+                 : InvalidArgument("Trying to gather element ", i,
+                                   " in a list with ", list->size(),
+                                   " elements.");
     }
     if (!TensorList::IsSet(list->item(i)) || known) continue;
     HR_ASSIGN_OR_RETURN(element, MergePartial(element, list->item(i).shape()));

@@ -1,6 +1,6 @@
 // ApproxTopK: the largest or least elements along a dimension. They are found
-// exactly; what depends on the recall is how many are handed out where they are not
-// aggregated.
+// exactly; what depends on the recall is how many are handed out where they are
+// not aggregated.
 #include <bit>
 #include <cmath>
 #include <vector>
@@ -17,9 +17,9 @@ int Digits(int64_t n) {
   return static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
 }
 
-// How many of n elements come out when partial results are not aggregated to k: the
-// elements are dealt out to bins, whose number is a multiple of a tile and such that
-// the best k fall into different bins with the recall wanted.
+// How many of n elements come out when partial results are not aggregated to k:
+// the elements are dealt out to bins, whose number is a multiple of a tile and
+// such that the best k fall into different bins with the recall wanted.
 int64_t BinsFor(int64_t n, int64_t rank, int64_t k, float recall,
                 int64_t whole) {
   const int64_t tile = rank == 1 ? 1024 : 128;
@@ -98,24 +98,24 @@ Status RunApproximate(KernelContext& c) {
         const T* from = c.in<T>(0);
         T* values = c.out<T>(0);
         int32_t* indices = c.out<int32_t>(1);
-        ParallelFor(
-            x.num_elements() / n, n * 4.0, [&](int64_t begin, int64_t end) {
-              std::vector<float> row(n);
-              std::vector<int64_t> places(k);
-              for (int64_t r = begin; r < end; ++r) {
-                const int64_t outer = r / inner, j = r % inner;
-                const T* in = from + outer * n * inner + j;
-                for (int64_t i = 0; i < n; ++i) {
-                  row[i] = sign * static_cast<float>(in[i * inner]);
-                }
-                LargestOfRow(row.data(), n, k, places.data());
-                for (int64_t i = 0; i < k; ++i) {
-                  const int64_t to = (outer * k + i) * inner + j;
-                  values[to] = in[places[i] * inner];
-                  indices[to] = static_cast<int32_t>(places[i]);
-                }
-              }
-            });
+        ParallelFor(x.num_elements() / n, n * 4.0,
+                    [&](int64_t begin, int64_t end) {
+                      std::vector<float> row(n);
+                      std::vector<int64_t> places(k);
+                      for (int64_t r = begin; r < end; ++r) {
+                        const int64_t outer = r / inner, j = r % inner;
+                        const T* in = from + outer * n * inner + j;
+                        for (int64_t i = 0; i < n; ++i) {
+                          row[i] = sign * static_cast<float>(in[i * inner]);
+                        }
+                        LargestOfRow(row.data(), n, k, places.data());
+                        for (int64_t i = 0; i < k; ++i) {
+                          const int64_t to = (outer * k + i) * inner + j;
+                          values[to] = in[places[i] * inner];
+                          indices[to] = static_cast<int32_t>(places[i]);
+                        }
+                      }
+                    });
       });
   return OkStatus();
 }
@@ -134,15 +134,15 @@ Status ApproximateGradient(GradientContext& g) {
   Value at = g.Int32(static_cast<int32_t>(axis));
   if (axis < 0) at = g("AddV2", {at, rank});
   Value next = g("AddV2", {at, g.Int32(1)});
-  Value order =
-      g("ConcatV2", {g("Range", {g.Int32(0), at, g.Int32(1)}),
-                     g("Range", {next, rank, g.Int32(1)}),
-                     g("Reshape", {at, g.Int32s({1})}), g.Int32(0)},
-        {{"N", 3}});
+  Value order = g("ConcatV2",
+                  {g("Range", {g.Int32(0), at, g.Int32(1)}),
+                   g("Range", {next, rank, g.Int32(1)}),
+                   g("Reshape", {at, g.Int32s({1})}), g.Int32(0)},
+                  {{"N", 3}});
   Value back = g("InvertPermutation", {order});
-  Value sums = ToPlacesOfLast(
-      g, g("Transpose", {x, order}), g("Transpose", {g.output(1), order}),
-      g("Transpose", {d, order}));
+  Value sums = ToPlacesOfLast(g, g("Transpose", {x, order}),
+                              g("Transpose", {g.output(1), order}),
+                              g("Transpose", {d, order}));
   g.set(0, g("Transpose", {sums, back}));
   return g.status();
 }

@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-// One more than the last number, which is the number of segments; an error where
-// the numbers fall or lie outside of it.
+// One more than the last number, which is the number of segments; an error
+// where the numbers fall or lie outside of it.
 inline StatusOr<int64_t> CountSegments(const Tensor& ids) {
   const int64_t n = ids.num_elements();
   if (n == 0) return 0;

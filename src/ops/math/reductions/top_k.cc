@@ -1,12 +1,13 @@
-// TopK and TopKV2: the largest elements along the last dimension. NthElement and
-// InTopK.
+// TopK and TopKV2: the largest elements along the last dimension. NthElement
+// and InTopK.
+#include "ops/math/reductions/top_k.h"
+
 #include <algorithm>
 #include <limits>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "op/op.h"
-#include "ops/math/reductions/top_k.h"
 
 namespace headrace {
 namespace {
@@ -131,7 +132,9 @@ Status NthShape(ShapeContext& c) {
   }
   bool known = false;
   int64_t n = 0;
-  HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
+  if (c.input(1).known_rank() && c.input(1).rank() != 0) {
+    return InvalidArgument("N must be scalar but has rank ", c.input(1).rank());
+  }
   HR_RETURN_IF_ERROR(c.IntValue(1, &known, &n));
   if (known && n < 0)
     return InvalidArgument("n must be non-negative but is ", n);

@@ -22,7 +22,9 @@ inline uint32_t KeyOf(float v) {
   if (v != v) return 0;
   return ~(b & 0x80000000 ? ~b : b | 0x80000000);
 }
-inline uint32_t KeyOf(int32_t v) { return ~(static_cast<uint32_t>(v) ^ 0x80000000); }
+inline uint32_t KeyOf(int32_t v) {
+  return ~(static_cast<uint32_t>(v) ^ 0x80000000);
+}
 inline uint32_t KeyOf(uint32_t v) { return ~v; }
 
 template <typename T>
@@ -119,8 +121,8 @@ void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   std::copy_n(order.begin(), k, places);
 }
 
-// The places of the k largest of n elements, in falling order; of equal ones the
-// first comes first.
+// The places of the k largest of n elements, in falling order; of equal ones
+// the first comes first.
 template <typename T>
 void LargestOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   if (k <= 64 && k * 8 <= n) {
@@ -130,8 +132,8 @@ void LargestOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   }
 }
 
-// What lies at `places` of the last dimension of x, added up, in x's shape: rows
-// are laid side by side.
+// What lies at `places` of the last dimension of x, added up, in x's shape:
+// rows are laid side by side.
 inline Value ToPlacesOfLast(GradientContext& g, const Value& x,
                             const Value& places, const Value& d) {
   auto as_int32 = [&](const Value& v) {
@@ -143,8 +145,8 @@ inline Value ToPlacesOfLast(GradientContext& g, const Value& x,
   Value last = g("Sub", {g("Size", {shape}), g.Int32(1)});
   Value n = g("GatherV2", {shape, last, g.Int32(0)});
   Value k = g("GatherV2", {g.ShapeOf(places), last, g.Int32(0)});
-  Value flat = g("Reshape", {as_int32(places),
-                             g("Pack", {g.Int32(-1), k}, {{"N", 2}})});
+  Value flat =
+      g("Reshape", {as_int32(places), g("Pack", {g.Int32(-1), k}, {{"N", 2}})});
   Value rows = g("GatherV2", {g("Shape", {flat}), g.Int32(0), g.Int32(0)});
   Value starts = g("Mul", {g("Range", {g.Int32(0), rows, g.Int32(1)}), n});
   Value at = g("AddV2", {flat, g("ExpandDims", {starts, g.Int32(1)})});
