@@ -2,7 +2,11 @@
 #include <nanobind/nanobind.h>
 
 #include "bind/checkpoint.h"
+<<<<<<< HEAD
 #include "bind/dispatched.h"
+=======
+#include "bind/dlpack.h"
+>>>>>>> h/switches
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
 #include "bind/named_gradient.h"
@@ -23,8 +27,13 @@ NB_MODULE(_headrace, m) {
   nb::set_leak_warnings(false);
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
+<<<<<<< HEAD
       !AddTensorFunctions(module) || !AddFunctionType(module) ||
       !AddDispatched(module)) {
+=======
+      !AddTensorFunctions(module) || !AddDlpack(module) ||
+      !AddFunctionType(module)) {
+>>>>>>> h/switches
     nb::raise_python_error();
   }
   AddTape(m);

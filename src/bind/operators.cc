@@ -14,6 +14,7 @@ namespace headrace::bind {
 namespace {
 
 constexpr int kMostAttrs = 8;
+bool tensor_equality = true;
 
 // Callers of binary ops, found once each.
 PyObject* CallBinary(OpCaller*& caller, const char* op, PyObject* x,
@@ -164,19 +165,12 @@ PyObject* Unary(const char* op, PyObject* x) {
   return (*caller)(inputs, attrs, Py_None);
 }
 
-// Tensors of a session's graph compare by identity: they are keys of feeds.
-bool IsKey(PyObject* o) {
-  if (!IsTensor(o)) return false;
-  const Value& v = ValueOf(o);
-  return v && v.is_symbolic() && !v.graph()->is_body;
-}
-
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
   PyObject* answer;
   if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y, &answer)) {
     return answer;
   }
-  if (IsKey(x)) {
+  if (ComparesByIdentity(x)) {
     bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
     return PyBool_FromLong(same == equal);
   }
@@ -191,6 +185,16 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
 }
 
 }  // namespace
+
+void SetTensorEquality(bool on) { tensor_equality = on; }
+bool TensorEquality() { return tensor_equality; }
+
+bool ComparesByIdentity(PyObject* o) {
+  if (!IsTensor(o)) return false;
+  if (!tensor_equality) return true;
+  const Value& v = ValueOf(o);
+  return v && v.is_symbolic() && !v.graph()->is_body;
+}
 
 bool IsText(PyObject* o) {
   if (KnownOperand(o)) return DTypeOfOperand(o) == DType::kString;
