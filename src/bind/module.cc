@@ -2,11 +2,8 @@
 #include <nanobind/nanobind.h>
 
 #include "bind/checkpoint.h"
-<<<<<<< HEAD
 #include "bind/dispatched.h"
-=======
 #include "bind/dlpack.h"
->>>>>>> h/switches
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
 #include "bind/named_gradient.h"
@@ -27,13 +24,8 @@ NB_MODULE(_headrace, m) {
   nb::set_leak_warnings(false);
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
-<<<<<<< HEAD
-      !AddTensorFunctions(module) || !AddFunctionType(module) ||
-      !AddDispatched(module)) {
-=======
       !AddTensorFunctions(module) || !AddDlpack(module) ||
-      !AddFunctionType(module)) {
->>>>>>> h/switches
+      !AddFunctionType(module) || !AddDispatched(module)) {
     nb::raise_python_error();
   }
   AddTape(m);
