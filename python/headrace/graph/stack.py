@@ -27,8 +27,11 @@ def current():
 def default_graph():
     """tf.compat.v1.get_default_graph()."""
     graph = current()
-    if graph is not None:
-        return graph
+    return global_graph() if graph is None else graph
+
+
+def global_graph():
+    """The graph that is the default where none was entered."""
     if not _default:
         from headrace.graph.graph import Graph
 

@@ -223,9 +223,7 @@ class Saver:
         folder, prefix = os.path.dirname(save_path), path
         if not self._is_empty:
             if folder and not gfile.isdir(folder):
-                raise ValueError(
-                    f"Parent directory of {save_path} doesn't exist, can't save."
-                )
+                self._make_folder(folder, save_path)
             lock = _headrace.lock_folder(folder)
             path = self._write(sess, path)
             if write_state:
@@ -245,6 +243,16 @@ class Saver:
                     strip_default_attrs=strip_default_attrs,
                 )
         return None if self._is_empty else path
+
+    @staticmethod
+    def _make_folder(folder, save_path):
+        """Makes the checkpoint's folder, but none above it."""
+        above = os.path.dirname(folder.rstrip("/"))
+        if gfile.exists(folder) or (above and not gfile.isdir(above)):
+            raise ValueError(
+                f"Parent directory of {save_path} doesn't exist, can't save."
+            )
+        gfile.mkdir(folder)
 
     def _write(self, sess, path):
         """What the checkpoint is found by: of shards of the first format a pattern."""
