@@ -347,12 +347,8 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
         dtype = dtypes.as_dtype(dtype)
         start, limit, delta = (_as(v, dtype) for v in (start, limit, delta))
     else:
-        start, limit, delta = (
-            v if isinstance(v, _headrace.Tensor) else conversion.convert_to_tensor(v)
-            for v in (start, limit, delta)
-        )
         order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
-        known = [v.dtype for v in (start, limit, delta)]
+        known = [_dtype_of(v) for v in (start, limit, delta)]
         for d in known:
             if d not in order:
                 order.append(d)
@@ -364,6 +360,14 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
         delta=delta,
         name=None if _headrace.is_eager() else name,
     )
+
+
+def _dtype_of(value):
+    if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
+        return value.dtype
+    if type(value) is float:
+        return dtypes.float32
+    return conversion.convert_to_tensor(value).dtype
 
 
 def _as(value, dtype):
@@ -387,7 +391,10 @@ def linspace(start, stop, num, name=None, axis=0):
     if start.shape.rank == 0 and stop.shape.rank == 0 and _positive(num):
         return _headrace.raw_op("LinSpace")(start=start, stop=stop, num=num, name=name)
     shape_ = broadcast_static_shape(start.shape, stop.shape)
-    start, stop = broadcast_to(start, shape_), broadcast_to(stop, shape_)
+    full = shape_
+    if not shape_.is_fully_defined():
+        full = broadcast_dynamic_shape(shape(start), shape(stop))
+    start, stop = broadcast_to(start, full), broadcast_to(stop, full)
     axis = axis if axis >= 0 else shape_.rank + 1 + axis
     count = max(int(num), 0)
     steps = conversion.constant(np.arange(count) / max(count - 1, 1), dtype=start.dtype)
