@@ -128,8 +128,11 @@ def _before(api, args, kwargs):
     for fits, target in kind.targets:
         if fits(given):
             return target(*args, **kwargs)
-    for fits, target in api_kinds.targets_of(api):
+    for fits, target, prepare in api_kinds.targets_of(api):
         if fits(given):
+            if prepare is not None:
+                args = [prepare(x) for x in args]
+                kwargs = {k: prepare(x) for k, x in kwargs.items()}
             return _function(target)(*args, **kwargs)
     return _by_elements(api, kind, given)
 
@@ -159,6 +162,9 @@ def _by_elements(api, kind, given):
 
 def _after(api, args, kwargs, error):
     kind = _kind(api)
+    result = _before(api, args, kwargs)  # lists may not have been looked through
+    if result is not NOT_SUPPORTED:
+        return result
     for dispatcher in kind.dispatchers:
         result = dispatcher.handle(args, kwargs)
         if result is not NOT_SUPPORTED:
@@ -168,7 +174,7 @@ def _after(api, args, kwargs, error):
         if result is not NOT_SUPPORTED:
             return result
     explain = getattr(error, "in_function", None)
-    if explain is not None:
+    if explain is not None and api.__name__ != "convert_to_tensor":
         raise explain(_names.main_name(api._row) or api.__name__) from None
     return NOT_SUPPORTED
 

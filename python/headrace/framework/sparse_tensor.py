@@ -135,6 +135,10 @@ class SparseTensor:
     def _from_components(self, parts):
         return _make(parts)
 
+    def _value_of(self, arrays):
+        """What a session gives for the parts' values."""
+        return SparseTensorValue(*arrays)
+
     def _print_parts(self):
         return [
             "'SparseTensor(indices=",
