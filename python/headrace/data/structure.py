@@ -182,6 +182,8 @@ def from_variant(s, tensor):
         sparse = SparseTensor(*parts)
         sparse.set_shape(s.shape)
         return sparse
+    if isinstance(s, _ragged()[1].RaggedTensorSpec):
+        return s._from_tensor_list([tensor])
     return s._of_variant(tensor)
 
 

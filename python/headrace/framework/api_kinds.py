@@ -66,7 +66,8 @@ def add_targets(is_kind, table, prepare=None):
 
     A row of `table` is: a public name, the parameters that are looked at (joined by
     commas; "values[]" may be a list), "module:function" of what is then called with the
-    same arguments, each as `prepare` gives it. A name with a colon is a row of
+    same arguments, each as `prepare` gives it; behind "+" it gets the function before
+    them. A name with a colon is a row of
     api_names.txt itself.
     """
     for line in table.strip().splitlines():

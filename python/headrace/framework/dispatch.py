@@ -133,6 +133,8 @@ def _before(api, args, kwargs):
             if prepare is not None:
                 args = [prepare(x) for x in args]
                 kwargs = {k: prepare(x) for k, x in kwargs.items()}
+            if target[0] == "+":
+                return _function(target[1:])(api, *args, **kwargs)
             return _function(target)(*args, **kwargs)
     return _by_elements(api, kind, given)
 
@@ -247,6 +249,13 @@ def _with_name(kind, target):
 
 
 _registered = {}  # by target: functions that take it out again
+
+
+def add_functions(types, table, prepare=None):
+    """What functions do with arguments of types of ours: see api_kinds.add_targets."""
+    api_kinds.add_targets(lambda x: isinstance(x, types), table, prepare)
+    for t in types:
+        _headrace.watch_type(t)
 
 
 def dispatch_for_api(api, *signatures):

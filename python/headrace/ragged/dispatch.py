@@ -8,7 +8,6 @@ Functions that work element by element need no row: framework/api_kinds.py lists
 import typing
 
 from headrace import _names
-from headrace.framework import api_kinds
 from headrace.framework import dispatch as dispatching
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values
 from headrace.ragged.ragged_value import RaggedTensorValue
@@ -73,20 +72,19 @@ math.is_strictly_increasing x ragged.functions:is_strictly_increasing
 """
 
 
-def _is_any(x):
-    return isinstance(x, (RaggedTensor, RaggedTensorValue))
+_TYPES = (RaggedTensor, RaggedTensorValue)
 
 
 def _converted(x):
     """What sessions gave as a ragged tensor again."""
     if isinstance(x, RaggedTensorValue):
         return as_values(x)
-    if isinstance(x, (list, tuple)) and any(map(_is_any, x)):
+    if isinstance(x, (list, tuple)) and any(isinstance(v, _TYPES) for v in x):
         return [_converted(v) for v in x]
     return x
 
 
-api_kinds.add_targets(_is_any, _ROWS, _converted)
+dispatching.add_functions(_TYPES, _ROWS, _converted)
 
 _ANY = typing.Union[RaggedTensor, RaggedTensorValue]
 
@@ -157,7 +155,11 @@ def _equality(public, different):
     compare = _operator(public)
 
     def apply(self, other):
-        return different if other is None else compare(self, other)
+        if other is None:
+            return different
+        if self._is_key():  # tensors of a session's graph compare by identity
+            return (self is other) != different
+        return compare(self, other)
 
     return apply
 

@@ -30,8 +30,6 @@ def _depths(x):
                 raise ValueError("all scalar values must have the same nesting depth")
             scalar = s + 1
         deepest = max(deepest, d + 1)
-    if scalar is not None and deepest > scalar:
-        raise ValueError("all scalar values must have the same nesting depth")
     return scalar, deepest
 
 
@@ -143,8 +141,14 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
         return _scalar(pylist, ragged_rank, inner_shape, make_scalar)
     scalar, depth = _depths(pylist)
     if scalar is not None:
+        if depth > scalar:
+            raise ValueError(
+                f"Invalid pylist={pylist}: empty list nesting is greater than scalar "
+                "value nesting"
+            )
         depth = scalar
-    if ragged_rank is not None:
+    given = ragged_rank is not None
+    if given:
         _check_rank(pylist, ragged_rank, inner_shape, scalar, depth)
     elif inner_shape is None:
         ragged_rank = max(0, depth - 1)
@@ -152,7 +156,7 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
         ragged_rank = max(0, depth - 1 - len(inner_shape))
     if inner_shape is None:
         inner_shape = _inner_shape(pylist, ragged_rank, depth)
-    elif scalar is not None and scalar != ragged_rank + 1 + len(inner_shape):
+    elif given and scalar is not None and scalar != ragged_rank + 1 + len(inner_shape):
         raise ValueError(
             f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank} and "
             f"dim(inner_shape)={len(inner_shape)}"
@@ -172,9 +176,7 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
 
 def _check_rank(pylist, ragged_rank, inner_shape, scalar, depth):
     if ragged_rank < 0:
-        raise ValueError(
-            f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank}"
-        )
+        raise ValueError(f"Invalid ragged_rank={ragged_rank}: must be nonnegative")
     if scalar is not None and ragged_rank >= scalar:
         raise ValueError(
             f"pylist has scalar values depth {scalar}, but ragged_rank={ragged_rank} "

@@ -160,8 +160,6 @@ def from_sparse(sparse, dtype):
     rank = sparse.dense_shape.shape[0]
     if rank is None:
         rank = sparse.indices.shape[1] if sparse.indices.shape.rank else None
-    if rank is None:
-        raise ValueError("rank(st_input) must be known.")
     if rank != 2:
         raise ValueError("rank(st_input) must be 2.")
     indices = math_ops.cast(sparse.indices, dtypes.int64)

@@ -12,11 +12,14 @@ from headrace.ragged.ragged_tensor import (
     is_ragged,
     splits_of_lengths,
 )
+from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
     """The slices of `params` at `indices` along `axis`, row by row of the batch."""
     params, indices = as_values(params), _as_indices(indices)
+    if indices.shape.rank is None:
+        raise ValueError("rank(indices) must be known statically")
     if batch_dims < 0:
         batch_dims = checked_axis(batch_dims, indices.shape.rank, "batch_dims")
     rank = params.shape.rank
@@ -180,9 +183,14 @@ def boolean_mask(data, mask, name=None):
     dimension gives rows of `data`. ValueError where the shapes do not fit,
     InvalidArgumentError where the ragged rows differ.
     """
-    if not is_ragged(mask):
+    if not isinstance(mask, (RaggedTensor, RaggedTensorValue)):
         mask = conversion.convert_to_tensor(mask, dtypes.bool)
-    data = as_values(data)
+    mask, data = as_values(mask), as_values(data)
+    if mask.dtype != dtypes.bool:
+        raise ValueError(
+            "Tensor conversion requested dtype bool for RaggedTensor with dtype "
+            f"{mask.dtype.name}: {mask!r}"
+        )
     rank = mask.shape.rank
     if rank is None:
         raise ValueError("mask.shape.ndims must be known statically.")
@@ -248,6 +256,9 @@ def where_v1(condition, x=None, y=None, name=None):
         condition = conversion.convert_to_tensor(condition, dtypes.bool)
         chooses = condition.shape.rank == 1
     if not chooses:
+        ragged = [t for t in (condition, x, y) if is_ragged(t)]
+        if x is not None and y is not None and len(ragged) < 3:
+            raise ValueError("Input shapes do not match.")
         return where(condition, x, y)
     from headrace.ragged.joining import concat
 

@@ -152,6 +152,9 @@ def _zip(values, stacks):
     if stacks:
         return RaggedTensor.from_uniform_row_length(rows, count, n, validate=False)
     splits = rows.row_splits[::count]
+    known = [v.shape[0] for v in values if v.shape[0] is not None]
+    if known:
+        splits.set_shape([known[0] + 1])
     return RaggedTensor.from_row_splits(rows.values, splits, validate=False)
 
 

@@ -70,6 +70,8 @@ def _of_ragged(data, partitions, count):
 def _of_vector(data, partitions, count):
     from headrace.ops import check_ops, sort_ops
 
+    count = conversion.convert_to_tensor(count)
+    count.shape.assert_has_rank(0)
     limit = math_ops.cast(count, partitions.dtype)
     assertions = [
         check_ops.assert_non_negative(
@@ -108,7 +110,10 @@ def by_segments(leaf, data, ids, count):
         raise ValueError("segment_ids must have dtype int32 or int64.")
     if is_ragged(ids):
         if not is_ragged(data):
-            raise ValueError("segment_ids may be ragged only where data is")
+            raise ValueError(
+                "segment_ids.shape must be a prefix of data.shape, but segment_ids is "
+                "ragged and data is not."
+            )
         splits = checks.same_splits(
             data.row_splits,
             ids.row_splits,

@@ -680,10 +680,13 @@ class RaggedTensor:
         raise TypeError("RaggedTensor may not be used as a boolean.")
 
     def __hash__(self):
-        graph = getattr(self._splits, "graph", None) if self._is_symbolic() else None
-        if graph is None or getattr(graph, "building_function", True):
+        if not self._is_key():
             raise TypeError("RaggedTensor is unhashable.")
-        return id(self)  # in graphs of sessions it is a key of feeds
+        return id(self)
+
+    def _is_key(self):
+        """Whether it belongs to a session's graph, where it is a key of feeds."""
+        return self._is_symbolic() and not self._splits.graph.building_function
 
     def _is_symbolic(self):
         return isinstance(self._splits, _headrace.SymbolicTensor)
@@ -705,6 +708,7 @@ class RaggedTensor:
 
 def rows_of(values):
     """The number of rows of a tensor or ragged tensor, int64."""
+    values.shape.with_rank_at_least(1)
     if is_ragged(values):
         return math_ops.cast(values.nrows(), dtypes.int64)
     if values.shape.rank is not None and values.shape[0] is not None:

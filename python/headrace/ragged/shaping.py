@@ -137,7 +137,9 @@ def reverse(tensor, axis, name=None):
     if isinstance(axis, _headrace.Tensor):
         known = execution.get_static_value(axis)
         known = None if known is None else known.tolist()
-    if not isinstance(known, (list, tuple)):
+    if not isinstance(known, (list, tuple)) or not all(
+        isinstance(a, int) for a in known
+    ):
         raise TypeError(
             "`axis` must be a list of int or a constant tensor when reversing axes in a "
             "ragged tensor"

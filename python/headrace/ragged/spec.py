@@ -151,11 +151,6 @@ class RaggedTensorSpec(type_spec.TypeSpec):
         self._check_rank_of(value)
         return [variants.to_variant(value, batched_input=True)]
 
-    def _from_tensor_list(self, tensor_list):
-        return self._of_variant(tensor_list[0])
-
-    _from_compatible_tensor_list = _from_tensor_list
-
     def _check_rank_of(self, value):
         found = value.ragged_rank if is_ragged(value) else 0
         if found != max(self._ragged_rank, 0):
@@ -164,9 +159,9 @@ class RaggedTensorSpec(type_spec.TypeSpec):
                 f"{self._ragged_rank}."
             )
 
-    def _of_variant(self, variant):
+    def _from_tensor_list(self, tensor_list):
         result = variants.from_variant(
-            variant,
+            tensor_list[0],
             self._dtype,
             self._ragged_rank,
             row_splits_dtype=self._row_splits_dtype,
@@ -182,6 +177,8 @@ class RaggedTensorSpec(type_spec.TypeSpec):
             )
         result._set_shape(self._shape)
         return result
+
+    _from_compatible_tensor_list = _from_tensor_list
 
     def _batch(self, batch_size):
         return RaggedTensorSpec(
