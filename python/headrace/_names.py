@@ -130,7 +130,7 @@ def of_package(package):
 # The rooms whose public functions make operations: they are handed out as functions
 # that dispatchers may answer for.
 _DISPATCHED = (
-    *("ops.", "ragged.", "imaging.", "io.parsing:"),
+    *("ops.", "ragged.", "imaging.", "legacy.table:", "io.parsing:"),
     "framework.conversion:convert_to_tensor",
 )
 _dispatched = {}  # by row, so that aliases are one
@@ -139,10 +139,10 @@ _dispatched = {}  # by row, so that aliases are one
 def _handed_out(row, value):
     if not row.startswith(_DISPATCHED) or isinstance(value, type):
         return value
-    if not callable(value):
+    native = sys.modules["headrace"]._load._headrace
+    if not callable(value) or isinstance(value, native.DispatchedFunction):
         return value
     if row not in _dispatched:
-        native = sys.modules["headrace"]._load._headrace
         _dispatched[row] = native.dispatched(value, row)
     return _dispatched[row]
 

@@ -207,7 +207,7 @@ class GradientTape:
     def _given(self, output_gradients):
         if output_gradients is None:
             return None
-        flat = nest.flatten(output_gradients)
+        flat = nest.flatten(output_gradients, expand_composites=True)
         return [None if g is None else conversion.convert_to_tensor(g) for g in flat]
 
     def _joined(self, sources, flat):

@@ -14,10 +14,6 @@ def cast(x, dtype, name=None):
     """The values as another type."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     if not isinstance(x, _headrace.Tensor):
-        if getattr(x, "_is_ragged", False):
-            return x.with_flat_values(cast(x.flat_values, dtype))
-        if getattr(x, "_is_sparse", False):
-            return x.with_values(cast(x.values, dtype, name))
         x = conversion.convert_to_tensor(x)
     if x.dtype is dtype:
         return x
