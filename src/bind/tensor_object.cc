@@ -214,8 +214,9 @@ PyObject* Index(PyObject* self) {
 }
 
 Py_hash_t Hash(PyObject* self) {
-  if (ComparesByIdentity(self)) {
-    return static_cast<Py_hash_t>(ValueOf(self).id());
+  const Value& v = ValueOf(self);
+  if (v && v.is_symbolic() && ComparesByIdentity(self)) {
+    return static_cast<Py_hash_t>(v.id());
   }
   PyErr_SetString(
       PyExc_TypeError,

@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import dtypes, tensor_shape
+from headrace.framework.dimension import Dimension
 
 _registry = []  # (priority, order, base type, function)
 
@@ -87,7 +88,15 @@ def _convert_unknown(value, dtype, hint):
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
     if isinstance(value, (memoryview, bytearray)):
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
+    if isinstance(value, Dimension):
+        return _constant(_headrace.make_tensor(_size(value), dtype, hint))
     raise _unsupported(value)
+
+
+def _size(dimension):
+    if dimension.value is None:
+        raise ValueError(f"Cannot convert unknown Dimension {dimension} to a Tensor.")
+    return dimension.value
 
 
 def _has_tensors(value):
@@ -109,6 +118,8 @@ def _plain(value):
         return value.as_datatype_enum
     if isinstance(value, tensor_shape.TensorShape):
         return value.as_list()
+    if isinstance(value, Dimension):
+        return _size(value)
     if hasattr(value, "__array__"):
         return np.asarray(value)
     return value

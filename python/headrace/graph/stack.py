@@ -17,6 +17,8 @@ _builds_graphs = [False]  # what happens where nothing is entered
 
 def entered():
     """Graphs entered on this thread, innermost last; None stands for eager."""
+    if _builds_graphs[0]:
+        return [thread_graph(), *_state.entered]
     return _state.entered
 
 
