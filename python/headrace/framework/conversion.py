@@ -48,12 +48,25 @@ def _unsupported(value):
 
 
 def _pack(value, dtype, hint):
-    """A sequence with tensors among its leaves: packed by ops."""
-    from headrace.ops import array_ops
+    """A sequence with tensors among its leaves: packed by ops. They are cast where the
+    first of them is of another dtype than is asked for, else they must agree."""
+    from headrace.ops import array_ops, math_ops
 
-    if dtype is None:
-        dtype = _first_dtype(value)
-    items = [to_tensor(v, dtype, hint) for v in value]
+    first = _first_dtype(value)
+    wanted = dtype or hint or first
+    items = []
+    for v in value:
+        item = to_tensor(v, wanted)
+        if item.dtype == wanted:
+            pass
+        elif first != wanted:
+            item = math_ops.cast(item, wanted)
+        elif not _headrace.is_eager():
+            raise TypeError(
+                f"Cannot convert a list containing a tensor of dtype {item.dtype!s} to "
+                f"{wanted!s} (Tensor is: {item!r})"
+            )
+        items.append(item)
     return array_ops.stack(items, name="packed")
 
 

@@ -46,6 +46,12 @@ def default_graph():
     return thread_graph()
 
 
+def last_operation():
+    """Called natively: the operation that was added last to the current graph."""
+    graph = current()
+    return None if graph is None else graph._last_operation()
+
+
 def _set_default(graph):
     _state.default = graph
     _headrace.set_default_graph(None if graph is None else graph._core)
