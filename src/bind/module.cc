@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 
 #include "bind/checkpoint.h"
+#include "bind/dispatched.h"
 #include "bind/dlpack.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
@@ -24,7 +25,7 @@ NB_MODULE(_headrace, m) {
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
       !AddTensorFunctions(module) || !AddDlpack(module) ||
-      !AddFunctionType(module)) {
+      !AddFunctionType(module) || !AddDispatched(module)) {
     nb::raise_python_error();
   }
   AddTape(m);
