@@ -97,7 +97,8 @@ def _convert_unknown(value, dtype, hint):
             return _pack(value, dtype, hint)
         # Leaves that are no plain data: let the data path say what is wrong.
         return _constant(_headrace.make_tensor(_plain(value), dtype, hint))
-    if hasattr(value, "__array__") and not isinstance(value, type):
+    array = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    if array and not isinstance(value, type):
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
     if isinstance(value, (memoryview, bytearray)):
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
@@ -133,7 +134,7 @@ def _plain(value):
         return value.as_list()
     if isinstance(value, Dimension):
         return _size(value)
-    if hasattr(value, "__array__"):
+    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return np.asarray(value)
     return value
 

@@ -37,6 +37,17 @@ class DeviceSpec:
         is none. ValueError on a part of another name.
         """
         parts = {}
+
+        def set_type(kind, index):
+            if "device_type" in parts:
+                raise ValueError(
+                    "Multiple device types are not allowed while parsing the device "
+                    f"spec: {spec}."
+                )
+            parts["device_type"] = kind
+            if index not in (None, "*"):
+                parts["device_index"] = index
+
         for piece in spec.split("/"):
             fields = piece.split(":")
             key = fields[0]
@@ -45,13 +56,9 @@ class DeviceSpec:
             if key in ("job", "replica", "task") and len(fields) == 2:
                 parts[key] = fields[1]
             elif key.lower() in ("cpu", "gpu", "tpu") and len(fields) <= 2:
-                parts["device_type"] = key.upper()
-                if len(fields) == 2 and fields[1] != "*":
-                    parts["device_index"] = fields[1]
-            elif key == "device" and len(fields) in (2, 3):
-                parts["device_type"] = fields[1]
-                if len(fields) == 3 and fields[2] != "*":
-                    parts["device_index"] = fields[2]
+                set_type(key.upper(), fields[1] if len(fields) == 2 else None)
+            elif key == "device" and len(fields) == 3:
+                set_type(fields[1], fields[2])
             else:
                 raise ValueError(
                     f"Unknown attribute '{key}' is encountered while parsing"
@@ -93,7 +100,7 @@ class DeviceSpec:
         return type(self)(**{k: kwargs.get(k, getattr(self, k)) for k in self._FIELDS})
 
     def __eq__(self, other):
-        if not isinstance(other, DeviceSpec):
+        if type(other) is not type(self):
             return NotImplemented
         return self.to_string() == other.to_string()
 
@@ -103,6 +110,31 @@ class DeviceSpec:
     def __repr__(self):
         fields = ", ".join(f"{k}={getattr(self, k)}" for k in self._FIELDS)
         return f"<DeviceSpec({fields})>"
+
+
+class DeviceSpecV1(DeviceSpec):
+    """The parts of a device's name, which can be changed."""
+
+    def __setattr__(self, name, value):
+        if name not in self._FIELDS:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}"
+            )
+        fields = {k: getattr(self, k) for k in self._FIELDS}
+        DeviceSpec.__init__(self, **{**fields, name: value})
+
+    def parse_from_string(self, spec):
+        """Takes the parts of a name, as from_string gives them; this object."""
+        parsed = type(self).from_string(spec)
+        for name in self._FIELDS:
+            object.__setattr__(self, name, getattr(parsed, name))
+        return self
+
+    def merge_from(self, dev):
+        """Takes the parts that `dev` sets."""
+        for name in self._FIELDS:
+            if getattr(dev, name) is not None:
+                setattr(self, name, getattr(dev, name))
 
 
 def current():
