@@ -248,10 +248,10 @@ def test_options_can_be_changed_and_copied():
     import copy
 
     options = tf.train.CheckpointOptions(
-        experimental_write_callbacks=[print], enable_async=True
+        experimental_write_callbacks=[len], enable_async=True
     )
     other = copy.copy(options)
     other.experimental_enable_async_checkpoint = False
     other.experimental_write_callbacks.append(len)
     assert options.enable_async and not other.enable_async
-    assert options.experimental_write_callbacks == [print]
+    assert options.experimental_write_callbacks == [len]
