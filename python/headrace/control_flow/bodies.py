@@ -69,6 +69,7 @@ class Body:
             outer._bodies.append(self.graph)
             self.graph._core.device = outer._core.device
             self.graph.outer_scope = outer._core.scope
+            self.graph.share_variables(outer)
         self.concrete = None
         with self.graph.as_default():
             self.arguments = [
@@ -105,6 +106,12 @@ def captures_of(bodies):
         for outer, _ in body.graph._core.captures():
             found.setdefault(outer._id, outer)
     return list(found.values())
+
+
+def waiting(bodies):
+    """A context in which a call of the bodies waits for what they wait for outside."""
+    outside = [x for body in bodies for x in body.graph.outer_controls]
+    return stack.current().control_dependencies(outside)
 
 
 def is_stateful(bodies):

@@ -73,7 +73,8 @@ def _emit(op, selector, traced, attrs, scope):
     all_attrs = dict(attrs(functions))
     all_attrs["Tout"] = [c[0].dtype for c in columns]
     all_attrs["output_shapes"] = [_most_general([t.shape for t in c]) for c in columns]
-    return _headrace.call_op(op, [selector, *captures], all_attrs, scope)
+    with bodies.waiting(traced):
+        return _headrace.call_op(op, [selector, *captures], all_attrs, scope)
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None):

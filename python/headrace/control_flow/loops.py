@@ -268,7 +268,8 @@ class _Traced:
             "parallel_iterations": self._parallel,
         }
         op = "While" if bodies.is_stateful(both) else "StatelessWhile"
-        return _headrace.call_op(op, self._flat + captures, attrs, scope)
+        with bodies.waiting(both):
+            return _headrace.call_op(op, self._flat + captures, attrs, scope)
 
 
 def _check_spec(spec, value):

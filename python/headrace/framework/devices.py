@@ -158,45 +158,54 @@ class device:
         name = name or ""
         self._check(name)
         self._old.append(current())
-        _state.device = name
+        self._use(name)
+        return self
+
+    def _use(self, name):
         from headrace._load import _headrace
 
+        _state.device = name
+        _headrace.set_processor(_processor_of(name))
         if not _headrace.is_eager():
             from headrace.graph import scopes
 
             scopes.set_device(name)
-        return self
 
     def _check(self, name):
         from headrace._load import _headrace
+        from headrace.framework import config
 
         if not name:
             return
         spec = DeviceSpec.from_string(name)
-        if not _headrace.is_eager():
+        if not _headrace.is_eager() or config.get_soft_device_placement():
             return
         local = spec.job in (None, "localhost") and not spec.task and not spec.replica
-        is_cpu = (spec.device_type or "CPU").upper() == "CPU" and not spec.device_index
-        from headrace.framework import config
-
-        if not (local and is_cpu) and not config.get_soft_device_placement():
+        known = [d.name for d in config.list_logical_devices("CPU")]
+        kind = (spec.device_type or "CPU").upper()
+        if not local or f"/device:{kind}:{spec.device_index or 0}" not in known:
             from headrace.framework import errors
 
+            host = "/job:localhost/replica:0/task:0"
             full = DeviceSpec("localhost", 0, 0, "CPU", 0).make_merged_spec(spec)
             raise errors.InvalidArgumentError(
                 None,
                 None,
                 f"Could not satisfy device specification '{full.to_string()}'. "
                 "enable_soft_placement=0. Supported device types [CPU]. All available "
-                "devices [/job:localhost/replica:0/task:0/device:CPU:0].",
+                f"devices [{', '.join(host + d for d in known)}].",
             )
 
     def __exit__(self, *error):
-        _state.device = self._old.pop()
-        from headrace._load import _headrace
-
-        if not _headrace.is_eager():
-            from headrace.graph import scopes
-
-            scopes.set_device(_state.device)
+        self._use(self._old.pop())
         return False
+
+
+def _processor_of(name):
+    """The index of the logical CPU that a name means; 0 where there is no such one."""
+    index = DeviceSpec.from_string(name).device_index if name else 0
+    if not index:
+        return 0
+    from headrace.framework import config
+
+    return index if index < len(config.list_logical_devices("CPU")) else 0

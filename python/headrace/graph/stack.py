@@ -113,6 +113,19 @@ def outside_functions():
     return thread_graph() if _builds_graphs[0] else None
 
 
+def in_branch_of_plain_graph():
+    """Whether the body of a branch or loop of a session's graph is being built, and no
+    function in between."""
+    for graph in reversed(entered()):
+        if graph is None:
+            return False
+        if not graph.building_function:
+            return graph is not current()
+        if not getattr(graph, "is_branch", False):
+            return False
+    return False
+
+
 class init_scope:  # noqa: N801  (upstream's name)
     """Lifts what is inside out of functions being traced and control flow."""
 
