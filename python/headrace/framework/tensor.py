@@ -10,7 +10,7 @@ Tensor = _headrace.Tensor
 EagerTensor = _headrace.EagerTensor
 SymbolicTensor = _headrace.SymbolicTensor
 
-_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+_CPU = "/job:localhost/replica:0/task:0/device:CPU:"
 _ADVICE = (
     " is not allowed. Its value is not known while a graph is made, and Headrace has "
     "no AutoGraph that would convert Python's control flow. Use tf.cond or tf.where in "
@@ -23,7 +23,7 @@ _ADVICE = (
 class Reference:
     """A hashable reference to a tensor or variable: equal when it is the same."""
 
-    __slots__ = ("_wrapped",)
+    __slots__ = ("__weakref__", "_wrapped")
 
     def __init__(self, wrapped):
         self._wrapped = wrapped
@@ -167,13 +167,17 @@ def _ref(self):
 
 
 def _device(self):
-    """The name of the device that holds the value: always the first CPU."""
-    return _CPU
+    """The name of the logical CPU that the tensor was made on."""
+    return f"{_CPU}{getattr(self, '_processor', 0)}"
 
 
 def _cpu(self):
-    """The tensor itself: all values lie in the memory of the CPU."""
-    return self
+    """A tensor of the same memory on the first logical CPU."""
+    from headrace.framework import devices
+    from headrace.ops import array_ops
+
+    with devices.device("/device:CPU:0"):
+        return array_ops.identity(self)
 
 
 def _attach(cls, members):

@@ -5,6 +5,7 @@ import weakref
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, variables
 from headrace.graph import stack
+from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 
@@ -22,7 +23,31 @@ class FuncGraph(Graph):
         self.inputs = []
         self.outputs = []
         self.structured_outputs = None
+        self.outer_controls = []  # what a call has to wait for; of branches and loops
         self._function_type = None
+
+    def share_variables(self, outer):
+        """Of the body of a branch or loop: variables are looked up by name and listed
+        as in the graph around it."""
+        self._named_variables = outer._named_variables
+        self._scope_names_used = outer._scope_names_used
+        self._variable_scope = outer._variable_scope
+        for key in (
+            GraphKeys.GLOBAL_VARIABLES,
+            GraphKeys.LOCAL_VARIABLES,
+            GraphKeys.TRAINABLE_VARIABLES,
+        ):
+            self._collections[key] = outer.get_collection_ref(key)
+
+    def _waits_outside(self, x):
+        if not getattr(self, "is_branch", False):
+            return False
+        if not isinstance(x, (Operation, _headrace.SymbolicTensor)):
+            return False
+        if x.graph is self:
+            return False
+        self.outer_controls.append(x)
+        return True
 
     @property
     def outer_graph(self):
