@@ -127,31 +127,47 @@ def of_package(package):
     return __getattr__
 
 
-_wrap = None  # (public name, target, object) to what stands for the object
+# The rooms whose public functions make operations: they are handed out as functions
+# that dispatchers may answer for.
+_DISPATCHED = (
+    *("ops.", "ragged.", "imaging.", "legacy.table:", "io.parsing:"),
+    "framework.conversion:convert_to_tensor",
+)
+_dispatched = {}  # by row, so that aliases are one
 
 
-def wrap_functions(wrap):
-    """Puts wrap(public name, target, object) in the place of every object of a row:
-    of those found already and of those yet to be found. Once a process."""
-    global _wrap
-    if _wrap is not None:
-        return
-    _wrap = wrap
-    package = sys.modules["headrace"]
-    _wrap_found(package, package._root, "")
+def _handed_out(row, value):
+    if not row.startswith(_DISPATCHED) or isinstance(value, type):
+        return value
+    native = sys.modules["headrace"]._load._headrace
+    if not callable(value) or isinstance(value, native.DispatchedFunction):
+        return value
+    if row not in _dispatched:
+        _dispatched[row] = native.dispatched(value, row)
+    return _dispatched[row]
 
 
-def _wrap_found(holder, rows, prefix):
-    for name, row in rows.items():
-        found = holder.__dict__.get(name)
-        if found is None or name in ("", "@"):
-            continue
-        if isinstance(row, str) and row[0] == "=":
-            continue
-        if isinstance(row, dict):
-            _wrap_found(found, row, f"{prefix}{name}.")
-        else:
-            holder.__dict__[name] = _wrap(prefix + name, row, found)
+def row_of(public):
+    """What api_names.txt says of a name of a function ("math.add"), or None."""
+    rows = sys.modules["headrace"]._root
+    for part in public.split("."):
+        rows = rows.get(part) if isinstance(rows, dict) else None
+    return rows if isinstance(rows, str) else None
+
+
+def public(name):
+    """The object of a public name: public("math.add") is tf.math.add."""
+    found = sys.modules["headrace"]
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def function_of_row(row):
+    """The public function of a row."""
+    module, _, attribute = row.partition(":")
+    module = importlib.import_module("headrace." + module)
+    return _handed_out(row, getattr(module, attribute))
 
 
 # Where the name that documentation gives first lies, of names in several places.
@@ -183,6 +199,38 @@ def _names_of(target):
     return walk(sys.modules["headrace"]._root, "")
 
 
+@functools.cache
+def _later_names():
+    path = os.path.join(_HERE, "later_names.txt")
+    with open(path, encoding="utf8") as f:
+        rows = (line.strip().split(" ", 1) for line in f if line[0] not in "#\n")
+        return dict(rows)
+
+
+def later(full):
+    """What is said of a name that is not there yet; None of other names."""
+    public = full.partition(".")[2]
+    for space in ("compat.v1.", "compat.v2."):
+        public = public.removeprefix(space)
+    name = public
+    while name and name not in _later_names():
+        name = name.rpartition(".")[0]
+    return f"tf.{public} is not supported: {_later_names()[name]}" if name else None
+
+
+class LaterNames:
+    """Imports of such names fail with the same words: the last of the finders."""
+
+    @staticmethod
+    def find_spec(full, path=None, target=None):
+        """None, or ImportError."""
+        text = later(full) if full.startswith("headrace.") else None
+        if text is None:
+            return None
+        # without its `name`, or `from ... import` would pass it over
+        raise ModuleNotFoundError(text)
+
+
 def resolve(holder, rows, name):
     """The object of `name`, kept in the holder from then on."""
     if "@" in rows:
@@ -193,7 +241,10 @@ def resolve(holder, rows, name):
         if fallback and not name.startswith("__"):
             module = importlib.import_module("headrace." + fallback)
             return getattr(module, name)
-        raise AttributeError(f"module '{holder.__name__}' has no attribute '{name}'")
+        raise AttributeError(
+            later(f"{holder.__name__}.{name}")
+            or f"module '{holder.__name__}' has no attribute '{name}'"
+        )
     if target == "=":
         value = sys.modules["headrace"]
     elif isinstance(target, str) and target[0] == "=":
@@ -205,9 +256,6 @@ def resolve(holder, rows, name):
         value = importlib.import_module("headrace." + module_name)
         for part in attribute.split(".") if attribute else ():
             value = getattr(value, part)
-        if _wrap is not None:
-            prefix = holder.__name__.partition(".")[2]
-            public = f"{prefix}.{name}" if prefix else name
-            value = _wrap(public, target, value)
+        value = _handed_out(target, value)
     holder.__dict__[name] = value
     return value

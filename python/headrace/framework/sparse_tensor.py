@@ -291,3 +291,6 @@ def to_sparse(x):
     if not isinstance(x, SparseTensor):
         raise TypeError(f"Input must be a SparseTensor. Received: {x}")
     return x
+
+
+from headrace.framework import sparse_functions  # noqa: E402, F401

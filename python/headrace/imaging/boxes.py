@@ -184,33 +184,6 @@ def sample_distorted_bounding_box(
     )
 
 
-def sample_distorted_bounding_box_v1(
-    image_size,
-    bounding_boxes,
-    seed=None,
-    seed2=None,
-    min_object_covered=0.1,
-    aspect_ratio_range=None,
-    area_range=None,
-    max_attempts=None,
-    use_image_if_no_bounding_boxes=None,
-    name=None,
-):
-    """The same with the two seeds that the op takes, 0 for any."""
-    return tf.raw_ops.SampleDistortedBoundingBoxV2(
-        image_size=image_size,
-        bounding_boxes=bounding_boxes,
-        seed=_range(seed, 0),
-        seed2=_range(seed2, 0),
-        min_object_covered=min_object_covered,
-        aspect_ratio_range=_range(aspect_ratio_range, [0.75, 1.33]),
-        area_range=_range(area_range, [0.05, 1.0]),
-        max_attempts=_range(max_attempts, 100),
-        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
-        name=name,
-    )
-
-
 def stateless_sample_distorted_bounding_box(
     image_size,
     bounding_boxes,

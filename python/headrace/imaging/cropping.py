@@ -27,10 +27,7 @@ def crop_to_bounding_box(
         begin = [0] * (rank - 3) + [offset_height, offset_width, 0]
         size = [-1] * (rank - 3) + [target_height, target_width, -1]
         part = tf.slice(image, shapes.row(begin), shapes.row(size))
-        last = image.shape[-1]
-        if not tf.executing_eagerly() and part.shape[-1] is None and last is not None:
-            part.set_shape([None] * (rank - 1) + [last])
-        return shapes.with_size(part, target_height, target_width)
+        return shapes.known(part, image, target_height, target_width)
 
 
 def pad_to_bounding_box(
@@ -52,10 +49,7 @@ def pad_to_bounding_box(
         if shapes.is_known(offset_height, offset_width, bottom, right):
             return tf.pad(image, rows)
         padded = tf.pad(image, tf.stack([shapes.row(row) for row in rows]))
-        if not tf.executing_eagerly():
-            known = image.shape.as_list()
-            padded.set_shape([*known[:-3], None, None, known[-1]])
-        return shapes.with_size(padded, target_height, target_width)
+        return shapes.known(padded, image, target_height, target_width)
 
 
 def _larger(x, y):

@@ -33,15 +33,6 @@ def not_empty(image):
     return image
 
 
-def with_size(image, height, width):
-    """The image with what is known of its size said."""
-    inner = [tf.get_static_value(n) for n in (height, width)]
-    inner = [None if n is None else int(n) for n in inner]
-    lead = image.shape.as_list()[:-3]
-    image.set_shape([*lead, *inner, image.shape[-1]])
-    return image
-
-
 def row(values):
     """A vector of numbers and scalar tensors, all of the tensors' dtype."""
     dtypes = {v.dtype for v in values if tf.is_tensor(v)}
@@ -60,6 +51,14 @@ def sizes(image, like=None):
     return tuple(
         dynamic[i] if size is None else size for i, size in zip((-3, -2), static)
     )
+
+
+def known(image, like, height, width):
+    """The image, whose static shape is that of `like` but for height and width."""
+    sizes = like.shape.as_list()
+    sizes[-3:-1] = [tf.get_static_value(n) for n in (height, width)]
+    image.set_shape(sizes)
+    return image
 
 
 def in_batches(function, image):

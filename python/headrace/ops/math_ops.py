@@ -14,10 +14,6 @@ def cast(x, dtype, name=None):
     """The values as another type."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     if not isinstance(x, _headrace.Tensor):
-        if getattr(x, "_is_ragged", False):
-            return x.with_flat_values(cast(x.flat_values, dtype))
-        if getattr(x, "_is_sparse", False):
-            return x.with_values(cast(x.values, dtype, name))
         x = conversion.convert_to_tensor(x)
     if x.dtype is dtype:
         return x
@@ -109,7 +105,10 @@ def matmul(
     grad_b=False,
     name=None,
 ):
-    """The matrix product of the last two dimensions."""
+    """The matrix product of the last two dimensions.
+
+    `output_type` is that of the sums: tf.int32 of int8 or uint8, else the operands'.
+    """
     if transpose_a and adjoint_a:
         raise ValueError(
             "Only one of `transpose_a` and `adjoint_a` can be True. Received "
@@ -127,9 +126,14 @@ def matmul(
         )
     if not isinstance(b, tensor):
         b = conversion.convert_to_tensor(b, dtype_hint=a.dtype.base_dtype)
-    if output_type is not None and output_type != a.dtype:
-        raise NotImplementedError(
-            f"matmul: output_type {output_type} of {a.dtype} is not supported"
+    if output_type is not None and not a.dtype == b.dtype == output_type:
+        return _headrace.raw_op("BatchMatMulV3")(
+            x=conj(a) if transpose_a else a,
+            y=conj(b) if transpose_b else b,
+            Tout=output_type,
+            adj_x=transpose_a or adjoint_a,
+            adj_y=transpose_b or adjoint_b,
+            name=name,
         )
     rank_a, rank_b = a._rank(), b._rank()
     if (rank_a is None or rank_a > 2) and (rank_b is None or rank_b > 2 or rank_b == 2):
@@ -412,39 +416,19 @@ def histogram_fixed_width(
 def histogram_fixed_width_bins(
     values, value_range, nbins=100, dtype=dtypes.int32, name=None
 ):
-    """The number of the bin that each value falls into, of `nbins` equal ones.
+    """Which of `nbins` equal bins between the two of `value_range` each value falls
+    into; the first and last also take what lies outside. Shaped like `values`."""
+    from headrace.ops import clip_ops, elementwise_ops
 
-    Args:
-      values: numbers, of any shape.
-      value_range: the two ends of all bins, of the values' dtype; what lies outside
-        belongs to the first or the last bin.
-      nbins: how many bins, an int32 scalar greater than 0.
-      dtype: of the result: int32, int64 or a floating point dtype.
-
-    Returns:
-      A tensor of the values' shape.
-    """
-    from headrace.ops import array_ops, check_ops, elementwise_ops
-
-    values = conversion.convert_to_tensor(values)
-    shape = array_ops.shape(values)
-    flat = array_ops.reshape(values, [-1])
-    value_range = conversion.convert_to_tensor(value_range, dtype=flat.dtype)
-    nbins = conversion.convert_to_tensor(nbins, dtypes.int32)
-    check = check_ops.Assert(nbins > 0, [f"nbins {nbins} must > 0"])
-    from headrace.framework import execution
-
-    with execution.control_dependencies([] if check is None else [check]):
-        parts = cast(nbins, flat.dtype)
-    if not flat.dtype.is_floating:
-        flat, value_range, parts = (
-            cast(x, dtypes.float64) for x in (flat, value_range, parts)
-        )
+    values = conversion.convert_to_tensor(values, name="values")
+    value_range = conversion.convert_to_tensor(
+        value_range, values.dtype, name="value_range"
+    )
     low, high = value_range[0], value_range[1]
-    scaled = (flat - low) / (high - low)
-    places = cast(elementwise_ops.floor(parts * scaled), dtypes.int32)
-    places = elementwise_ops.minimum(elementwise_ops.maximum(places, 0), nbins - 1)
-    return cast(array_ops.reshape(places, shape), dtype)
+    bins = conversion.convert_to_tensor(nbins, dtype_hint=dtypes.int32, name="nbins")
+    share = truediv(values - low, high - low)
+    places = cast(elementwise_ops.floor(cast(bins, share.dtype) * share), dtypes.int32)
+    return cast(clip_ops.clip_by_value(places, 0, bins - 1), dtype)
 
 
 @composite("confusion_matrix")

@@ -7,6 +7,7 @@ from headrace.ops.array_ops import (
     _as,
     _count,
     broadcast_to,
+    concat,
     expand_dims,
     gather,
     range,
@@ -30,16 +31,12 @@ def repeat(input, repeats, axis=None, name=None):
     repeats = conversion.convert_to_tensor(repeats)
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         repeats = _as(repeats, dtypes.int32)
-    length = shape(input)[axis]
-    if repeats.shape.rank == 0 or repeats.shape.num_elements() == 1:
-        count = reshape(repeats, [])
-        places = tile(
-            expand_dims(range(length), -1), stack([1, _as(count, dtypes.int32)])
-        )
-        return gather(input, reshape(places, [-1]), axis=axis)
+    one = repeats.shape.rank == 0 or repeats.shape.num_elements() == 1
+    if one and input.shape.rank is not None:
+        return _repeat_all(input, _as(reshape(repeats, []), dtypes.int32), axis)
     counts = repeats.shape.num_elements()
-    if counts is None:  # there may be one for all
-        repeats = broadcast_to(reshape(repeats, [-1]), reshape(length, [1]))
+    if counts is None or one:  # there may be one for all
+        repeats = broadcast_to(reshape(repeats, [-1]), reshape(shape(input)[axis], [1]))
     elif input.shape.rank is not None:
         rows = input.shape[axis]
         if rows is not None and rows != counts:
@@ -48,7 +45,18 @@ def repeat(input, repeats, axis=None, name=None):
     places = searchsorted(
         ends, range(_as(ends[-1], ends.dtype), dtype=ends.dtype), side="right"
     )
-    return gather(input, places, axis=axis)
+    # a reshape in between: the gradient is a tensor, not slices
+    return gather(reshape(input, shape(input)), places, axis=axis)
+
+
+def _repeat_all(input, count, axis):
+    """Every element of an axis `count` times."""
+    sizes = shape(input)
+    many = [1] * (input.shape.rank + 1)
+    many[axis + 1] = count
+    copies = tile(expand_dims(input, axis + 1), stack(many))
+    whole = stack([sizes[axis] * count])
+    return reshape(copies, concat([sizes[:axis], whole, sizes[axis + 1 :]], 0))
 
 
 def searchsorted(

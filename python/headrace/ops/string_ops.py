@@ -35,22 +35,6 @@ _as_string = face(
 )
 
 
-def fingerprint(data, method="farmhash64", name=None):
-    """A number for each row of `data`, the same in any process.
-
-    Args:
-      data: a tensor of at least one dimension, whose first is the rows.
-      method: "farmhash64".
-
-    Returns:
-      uint8, [rows, 8]: the number's bytes, the lowest first.
-
-    Raises:
-      InvalidArgumentError: a scalar; another method.
-    """
-    return _headrace.raw_op("Fingerprint")(data=data, method=method, name=name)
-
-
 def as_string(
     input, precision=-1, scientific=False, shortest=False, width=-1, fill="", name=None
 ):
@@ -143,3 +127,11 @@ def unsorted_segment_join(inputs, segment_ids, num_segments, separator="", name=
 
 
 unicode_script = face("UnicodeScript", "unicode_script", "input, name=None")
+
+
+def fingerprint(data, method="farmhash64", name=None):
+    """Eight bytes for each row of a tensor that stand for its content, [rows, 8].
+
+    InvalidArgumentError for a scalar and for another method.
+    """
+    return _headrace.raw_op("Fingerprint")(data=data, method=method, name=name)

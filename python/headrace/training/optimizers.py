@@ -167,7 +167,7 @@ class AdagradOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "accumulator", self._name, _filled(v, self._initial))
+            self._make_slot(v, "accumulator", self._name, filled(v, self._initial))
 
     def _arguments(self, variable):
         return {
@@ -190,122 +190,11 @@ class AdagradOptimizer(Optimizer):
         )
 
 
-def _filled(variable, value):
+def filled(variable, value):
     """What makes a tensor of that value, like the variable."""
     return lambda: tf.fill(
         variable.shape.as_list(), tf.constant(value, variable.dtype.base_dtype)
     )
-
-
-class ProximalAdagradOptimizer(Optimizer):
-    """Adagrad with a step towards zero after each, of the two regularizers."""
-
-    def __init__(
-        self,
-        learning_rate,
-        initial_accumulator_value=0.1,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        use_locking=False,
-        name="ProximalAdagrad",
-    ):
-        if initial_accumulator_value <= 0.0:
-            raise ValueError(
-                "initial_accumulator_value must be positive: "
-                f"{initial_accumulator_value}"
-            )
-        super().__init__(use_locking, name)
-        self._learning_rate = learning_rate
-        self._initial = initial_accumulator_value
-        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
-
-    def _create_slots(self, variables):
-        for v in variables:
-            self._make_slot(v, "accumulator", self._name, _filled(v, self._initial))
-
-    def _arguments(self, variable):
-        return {
-            "accum": self.get_slot(variable, "accumulator"),
-            "lr": self._number(self._learning_rate, variable),
-            "l1": self._number(self._l1, variable),
-            "l2": self._number(self._l2, variable),
-        }
-
-    def _apply_dense(self, gradient, variable):
-        self._update(
-            "ApplyProximalAdagrad", variable, grad=gradient, **self._arguments(variable)
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            "SparseApplyProximalAdagrad",
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
-
-
-class AdagradDAOptimizer(Optimizer):
-    """Adagrad by dual averaging: weights follow from the sums of gradients and of
-    their squares; with an l1 strength, most become zero."""
-
-    def __init__(
-        self,
-        learning_rate,
-        global_step,
-        initial_gradient_squared_accumulator_value=0.1,
-        l1_regularization_strength=0.0,
-        l2_regularization_strength=0.0,
-        use_locking=False,
-        name="AdagradDA",
-    ):
-        if initial_gradient_squared_accumulator_value <= 0.0:
-            raise ValueError(
-                "initial_gradient_squared_accumulator_value must be positive: "
-                f"{initial_gradient_squared_accumulator_value}"
-            )
-        super().__init__(use_locking, name)
-        self._learning_rate, self._global_step = learning_rate, global_step
-        self._initial = initial_gradient_squared_accumulator_value
-        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
-
-    def _create_slots(self, variables):
-        for v in variables:
-            self._zeros_slot(v, "gradient_accumulator", self._name)
-            self._make_slot(
-                v,
-                "gradient_squared_accumulator",
-                self._name,
-                _filled(v, self._initial),
-            )
-
-    def _arguments(self, variable):
-        step = tf.cast(tf.identity(self._global_step), tf.int64)
-        return {
-            "gradient_accumulator": self.get_slot(variable, "gradient_accumulator"),
-            "gradient_squared_accumulator": self.get_slot(
-                variable, "gradient_squared_accumulator"
-            ),
-            "lr": self._number(self._learning_rate, variable),
-            "l1": self._number(self._l1, variable),
-            "l2": self._number(self._l2, variable),
-            "global_step": step + 1,  # counted after the update
-        }
-
-    def _apply_dense(self, gradient, variable):
-        self._update(
-            "ApplyAdagradDA", variable, grad=gradient, **self._arguments(variable)
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            "SparseApplyAdagradDA",
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
 
 
 class AdadeltaOptimizer(Optimizer):
@@ -371,7 +260,7 @@ class RMSPropOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "rms", self._name, _filled(v, 1))
+            self._make_slot(v, "rms", self._name, filled(v, 1))
             if self._centered:
                 self._zeros_slot(v, "mg", self._name)
             self._zeros_slot(v, "momentum", self._name)
@@ -451,7 +340,7 @@ class FtrlOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "accum", self._names[0], _filled(v, self._initial))
+            self._make_slot(v, "accum", self._names[0], filled(v, self._initial))
             self._zeros_slot(v, "linear", self._names[1])
 
     def _arguments(self, variable):
