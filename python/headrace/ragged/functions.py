@@ -70,9 +70,7 @@ def stateless_dropout(
     return x.with_flat_values(flat)
 
 
-def batch_normalization(
-    x, mean, variance, offset, scale, variance_epsilon, name=None
-):
+def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name=None):
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
     inverse = elementwise_ops.rsqrt(variance + variance_epsilon)
     if scale is not None:
@@ -133,7 +131,9 @@ def _matmul(a, b, turns):
         return a._like(_matmul(a.values, b.values, turns), splits)
     one = a.shape.rank == 2
     if one:
-        a, b = (array_ops.expand_dims(x, 0) if not is_ragged(x) else x[None] for x in (a, b))
+        a, b = (
+            array_ops.expand_dims(x, 0) if not is_ragged(x) else x[None] for x in (a, b)
+        )
     result = _product(a, b, turns)
     if not one:
         return result
@@ -304,9 +304,7 @@ def join(inputs, separator="", name=None):
     """Strings put together, element by element."""
     from headrace.ops import string_ops
 
-    return broadcast.map_flat_values(
-        string_ops.join, list(inputs), separator=separator
-    )
+    return broadcast.map_flat_values(string_ops.join, list(inputs), separator=separator)
 
 
 def format(template, inputs, placeholder="{}", summarize=3, name=None):

@@ -85,9 +85,7 @@ def _at_least(x, ragged_rank, dtype=dtypes.int64):
         return x.with_values(_at_least(x.values, ragged_rank - 1, x.row_splits.dtype))
     if ragged_rank < 1:
         return x
-    return RaggedTensor.from_tensor(
-        x, ragged_rank=ragged_rank, row_splits_dtype=dtype
-    )
+    return RaggedTensor.from_tensor(x, ragged_rank=ragged_rank, row_splits_dtype=dtype)
 
 
 def _levelled(values):
@@ -106,8 +104,8 @@ def _concat(values, axis):
     if axis == 1:
         return _zip(values, False)
     inner = _concat([v.values for v in values], axis - 1)
-    return values[0].with_values(inner) if _uniformly(values) else _loose(
-        values[0], inner
+    return (
+        values[0].with_values(inner) if _uniformly(values) else _loose(values[0], inner)
     )
 
 

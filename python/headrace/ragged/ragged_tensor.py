@@ -77,9 +77,7 @@ def _partition(x, dtype=None, what="row_splits"):
 
 
 def _holds_integers(x):
-    if isinstance(x, (list, tuple)) and any(
-        isinstance(v, _headrace.Tensor) for v in x
-    ):
+    if isinstance(x, (list, tuple)) and any(isinstance(v, _headrace.Tensor) for v in x):
         return False  # of the tensors' own dtype
     return np.asarray(x).dtype.kind in "iu" or np.size(x) == 0
 
@@ -596,9 +594,7 @@ class RaggedTensor:
         from headrace.ragged.spec import RaggedTensorSpec
 
         shape = tensor_shape.as_shape(shape)
-        return RaggedTensorSpec(
-            shape, self.dtype, self.ragged_rank, self._splits.dtype
-        )
+        return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._splits.dtype)
 
     # --- As parts.
     def _components(self):

@@ -85,7 +85,9 @@ def _tile_rows(x, count, known):
 
     def every(partition):
         column = array_ops.expand_dims(partition, 1)
-        both = array_ops.tile(column, array_ops.stack([math_ops.cast(1, count.dtype), count]))
+        both = array_ops.tile(
+            column, array_ops.stack([math_ops.cast(1, count.dtype), count])
+        )
         return array_ops.reshape(both, [-1])
 
     values = take_spans(x.values, every(x.row_starts()), every(x.row_limits()))
@@ -228,7 +230,9 @@ def _sizes_of_parts(value, given, axis, num):
         if num is not None:
             count = num
         if count is None:
-            raise ValueError("`num` must be given where num_or_size_splits is not known")
+            raise ValueError(
+                "`num` must be given where num_or_size_splits is not known"
+            )
         left = check_ops.assert_equal(
             total % given, math_ops.cast(0, dtype), message=_BAD_SPLIT
         )
@@ -246,5 +250,3 @@ def _sizes_of_parts(value, given, axis, num):
     )
     given = checks.after([positive, whole], given)
     return [given[i] for i in range(int(count))]
-
-
