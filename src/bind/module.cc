@@ -1,6 +1,7 @@
 // The extension module headrace._headrace.
 #include <nanobind/nanobind.h>
 
+#include "base/thread_pool.h"
 #include "bind/checkpoint.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
@@ -25,6 +26,11 @@ NB_MODULE(_headrace, m) {
       !AddTensorFunctions(module) || !AddFunctionType(module)) {
     nb::raise_python_error();
   }
+  // Threads that a job waits for may wait for the GIL.
+  headrace::SetInlineRunner([](absl::FunctionRef<void()> job) {
+    WithoutGil unlocked(Py_IsInitialized() && PyGILState_Check());
+    job();
+  });
   AddTape(m);
   AddNamedGradients(m);
   AddCheckpoint(m);
