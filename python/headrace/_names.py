@@ -127,31 +127,47 @@ def of_package(package):
     return __getattr__
 
 
-_wrap = None  # (public name, target, object) to what stands for the object
+# The rooms whose public functions make operations: they are handed out as functions
+# that dispatchers may answer for.
+_DISPATCHED = (
+    *("ops.", "ragged.", "imaging.", "io.parsing:"),
+    "framework.conversion:convert_to_tensor",
+)
+_dispatched = {}  # by row, so that aliases are one
 
 
-def wrap_functions(wrap):
-    """Puts wrap(public name, target, object) in the place of every object of a row:
-    of those found already and of those yet to be found. Once a process."""
-    global _wrap
-    if _wrap is not None:
-        return
-    _wrap = wrap
-    package = sys.modules["headrace"]
-    _wrap_found(package, package._root, "")
+def _handed_out(row, value):
+    if not row.startswith(_DISPATCHED) or isinstance(value, type):
+        return value
+    if not callable(value):
+        return value
+    if row not in _dispatched:
+        native = sys.modules["headrace"]._load._headrace
+        _dispatched[row] = native.dispatched(value, row)
+    return _dispatched[row]
 
 
-def _wrap_found(holder, rows, prefix):
-    for name, row in rows.items():
-        found = holder.__dict__.get(name)
-        if found is None or name in ("", "@"):
-            continue
-        if isinstance(row, str) and row[0] == "=":
-            continue
-        if isinstance(row, dict):
-            _wrap_found(found, row, f"{prefix}{name}.")
-        else:
-            holder.__dict__[name] = _wrap(prefix + name, row, found)
+def row_of(public):
+    """What api_names.txt says of a name of a function ("math.add"), or None."""
+    rows = sys.modules["headrace"]._root
+    for part in public.split("."):
+        rows = rows.get(part) if isinstance(rows, dict) else None
+    return rows if isinstance(rows, str) else None
+
+
+def public(name):
+    """The object of a public name: public("math.add") is tf.math.add."""
+    found = sys.modules["headrace"]
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def function_of_row(row):
+    """The public function of a row."""
+    module, _, attribute = row.partition(":")
+    module = importlib.import_module("headrace." + module)
+    return _handed_out(row, getattr(module, attribute))
 
 
 # Where the name that documentation gives first lies, of names in several places.
@@ -205,9 +221,6 @@ def resolve(holder, rows, name):
         value = importlib.import_module("headrace." + module_name)
         for part in attribute.split(".") if attribute else ():
             value = getattr(value, part)
-        if _wrap is not None:
-            prefix = holder.__name__.partition(".")[2]
-            public = f"{prefix}.{name}" if prefix else name
-            value = _wrap(public, target, value)
+        value = _handed_out(target, value)
     holder.__dict__[name] = value
     return value

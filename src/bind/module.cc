@@ -3,6 +3,8 @@
 
 #include "base/thread_pool.h"
 #include "bind/checkpoint.h"
+#include "bind/dispatched.h"
+#include "bind/dlpack.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
 #include "bind/named_gradient.h"
@@ -23,7 +25,8 @@ NB_MODULE(_headrace, m) {
   nb::set_leak_warnings(false);
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
-      !AddTensorFunctions(module) || !AddFunctionType(module)) {
+      !AddTensorFunctions(module) || !AddDlpack(module) ||
+      !AddFunctionType(module) || !AddDispatched(module)) {
     nb::raise_python_error();
   }
   // Threads that a job waits for may wait for the GIL.

@@ -2,6 +2,7 @@
 
 #include "bind/argument_scope.h"
 #include "bind/convert.h"
+#include "bind/dispatched.h"
 #include "bind/numpy_array.h"
 #include "bind/op_call.h"
 #include "bind/status.h"
@@ -13,6 +14,7 @@ namespace headrace::bind {
 namespace {
 
 constexpr int kMostAttrs = 8;
+bool tensor_equality = true;
 
 // Callers of binary ops, found once each.
 PyObject* CallBinary(OpCaller*& caller, const char* op, PyObject* x,
@@ -89,6 +91,7 @@ struct Operator {
   const char* op;
   const char* name;       // in graphs
   const char* reflected;  // "__radd__"
+  const char* function;   // "math.add": what dispatchers are asked for
   bool hints = false;     // x's dtype is but a hint for y
   OpCaller* caller = nullptr;
   PyObject* name_object = nullptr;
@@ -109,6 +112,8 @@ PyObject* Binary(Operator& o, PyObject* x, PyObject* y) {
   if (IsTensor(x) && IsTensor(y)) [[likely]] {
     return CallBinary(o.caller, o.op, x, y, name);
   }
+  PyObject* answer;
+  if (DispatchOperator(o.function, x, y, &answer)) return answer;
   Ref left, right;
   if (!Operands(x, y, name, &left, &right, !o.hints)) {
     return TryOther(KnownOperand(x) ? y : x, o.reflected);
@@ -124,7 +129,9 @@ bool IsBool(PyObject* o) {
 
 // Operators with rules of their own are Python functions of headrace.ops.math.
 PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
-                     PyObject* y, const char* reflected) {
+                     PyObject* y, const char* reflected, const char* asked) {
+  PyObject* answer;
+  if (DispatchOperator(asked, x, y, &answer)) return answer;
   Ref name(PyUnicode_InternFromString(function));
   if (kept == nullptr) {
     kept = Import("ops.math_ops", function).release();
@@ -139,6 +146,8 @@ PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
 
 PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
                   PyObject* y) {
+  PyObject* answer;
+  if (DispatchOperator(logical.function, x, y, &answer)) return answer;
   Ref left, right;
   if (!Operands(x, y, NameOf(bitwise), &left, &right, /*raw=*/true)) {
     return TryOther(KnownOperand(x) ? y : x, bitwise.reflected);
@@ -156,15 +165,13 @@ PyObject* Unary(const char* op, PyObject* x) {
   return (*caller)(inputs, attrs, Py_None);
 }
 
-// Tensors of a session's graph compare by identity: they are keys of feeds.
-bool IsKey(PyObject* o) {
-  if (!IsTensor(o)) return false;
-  const Value& v = ValueOf(o);
-  return v && v.is_symbolic() && !v.graph()->is_body;
-}
-
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
-  if (IsKey(x)) {
+  PyObject* answer;
+  if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y,
+                       &answer)) {
+    return answer;
+  }
+  if (ComparesByIdentity(x)) {
     bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
     return PyBool_FromLong(same == equal);
   }
@@ -180,6 +187,16 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
 
 }  // namespace
 
+void SetTensorEquality(bool on) { tensor_equality = on; }
+bool TensorEquality() { return tensor_equality; }
+
+bool ComparesByIdentity(PyObject* o) {
+  if (!IsTensor(o)) return false;
+  if (!tensor_equality) return true;
+  const Value& v = ValueOf(o);
+  return v && v.is_symbolic() && !v.graph()->is_body;
+}
+
 bool IsText(PyObject* o) {
   if (KnownOperand(o)) return DTypeOfOperand(o) == DType::kString;
   if (IsArray(o)) return ArrayDType(o) == DType::kString;
@@ -194,25 +211,26 @@ bool IsText(PyObject* o) {
 }
 
 PyObject* AddTensors(PyObject* x, PyObject* y) {
-  static Operator add{"AddV2", "add", "__radd__", true};
-  static Operator join{"Add", "add", "__radd__", true};
+  static Operator add{"AddV2", "add", "__radd__", "math.add", true};
+  static Operator join{"Add", "add", "__radd__", "math.add", true};
   PyObject* known = KnownOperand(x) ? x : y;
   return Binary(DTypeOfOperand(known) == DType::kString ? join : add, x, y);
 }
 PyObject* SubtractTensors(PyObject* x, PyObject* y) {
-  static Operator o{"Sub", "sub", "__rsub__"};
+  static Operator o{"Sub", "sub", "__rsub__", "math.subtract"};
   return Binary(o, x, y);
 }
 PyObject* MultiplyTensors(PyObject* x, PyObject* y) {
-  static Operator o{"Mul", "mul", "__rmul__"};
+  static Operator o{"Mul", "mul", "__rmul__", "math.multiply"};
   static PyObject* of_bools = nullptr;
   if (IsBool(x) || IsBool(y)) [[unlikely]] {
-    return CallPython(of_bools, "multiply_bools", x, y, o.reflected);
+    return CallPython(of_bools, "multiply_bools", x, y, o.reflected,
+                      o.function);
   }
   return Binary(o, x, y);
 }
 PyObject* DivideTensors(PyObject* x, PyObject* y) {
-  static Operator o{"RealDiv", "truediv", "__rtruediv__"};
+  static Operator o{"RealDiv", "truediv", "__rtruediv__", "math.truediv"};
   static PyObject* general = nullptr;
   PyObject *t = IsTensor(x) ? x : y, *other = IsTensor(x) ? y : x;
   const bool plain = PyFloat_CheckExact(other) || PyLong_CheckExact(other) ||
@@ -221,18 +239,18 @@ PyObject* DivideTensors(PyObject* x, PyObject* y) {
   if (plain && IsTensor(t) && IsFloating(ValueOf(t).dtype())) {
     return Binary(o, x, y);
   }
-  return CallPython(general, "truediv", x, y, o.reflected);
+  return CallPython(general, "truediv", x, y, o.reflected, o.function);
 }
 PyObject* FloorDivideTensors(PyObject* x, PyObject* y) {
-  static Operator o{"FloorDiv", "floordiv", "__rfloordiv__"};
+  static Operator o{"FloorDiv", "floordiv", "__rfloordiv__", "math.floordiv"};
   return Binary(o, x, y);
 }
 PyObject* ModTensors(PyObject* x, PyObject* y) {
-  static Operator o{"FloorMod", "mod", "__rmod__"};
+  static Operator o{"FloorMod", "mod", "__rmod__", "math.floormod"};
   return Binary(o, x, y);
 }
 PyObject* PowerTensors(PyObject* x, PyObject* y, PyObject* modulus) {
-  static Operator o{"Pow", "pow", "__rpow__"};
+  static Operator o{"Pow", "pow", "__rpow__", "math.pow"};
   if (modulus != Py_None) {
     PyErr_SetString(PyExc_TypeError, "pow() of tensors takes no modulus");
     return nullptr;
@@ -241,23 +259,26 @@ PyObject* PowerTensors(PyObject* x, PyObject* y, PyObject* modulus) {
 }
 PyObject* MatmulTensors(PyObject* x, PyObject* y) {
   static PyObject* general = nullptr;
-  return CallPython(general, "matmul", x, y, "__rmatmul__");
+  return CallPython(general, "matmul", x, y, "__rmatmul__", "linalg.matmul");
 }
 PyObject* AndTensors(PyObject* x, PyObject* y) {
-  static Operator logical{"LogicalAnd", "and", "__rand__"};
-  static Operator bitwise{"BitwiseAnd", "and", "__rand__"};
+  static Operator logical{"LogicalAnd", "and", "__rand__", "math.logical_and"};
+  static Operator bitwise{"BitwiseAnd", "and", "__rand__", "math.logical_and"};
   return Bitwise(logical, bitwise, x, y);
 }
 PyObject* OrTensors(PyObject* x, PyObject* y) {
-  static Operator logical{"LogicalOr", "or", "__ror__"};
-  static Operator bitwise{"BitwiseOr", "or", "__ror__"};
+  static Operator logical{"LogicalOr", "or", "__ror__", "math.logical_or"};
+  static Operator bitwise{"BitwiseOr", "or", "__ror__", "math.logical_or"};
   return Bitwise(logical, bitwise, x, y);
 }
 PyObject* XorTensors(PyObject* x, PyObject* y) {
-  static Operator bitwise{"BitwiseXor", "xor", "__rxor__"};
+  static Operator bitwise{"BitwiseXor", "xor", "__rxor__", "math.logical_xor"};
   static PyObject* general = nullptr;
   PyObject* t = IsTensor(x) ? x : y;
-  if (IsBool(t)) return CallPython(general, "logical_xor", x, y, "__rxor__");
+  if (IsBool(t)) {
+    return CallPython(general, "logical_xor", x, y, "__rxor__",
+                      bitwise.function);
+  }
   return Binary(bitwise, x, y);
 }
 PyObject* NegateTensor(PyObject* x) { return Unary("Neg", x); }
@@ -269,19 +290,18 @@ PyObject* InvertTensor(PyObject* x) {
 }
 
 PyObject* CompareTensors(PyObject* x, PyObject* y, int op) {
-  static OpCaller* callers[6] = {};
-  switch (op) {
-    case Py_LT:
-      return CallBinary(callers[0], "Less", x, y);
-    case Py_LE:
-      return CallBinary(callers[1], "LessEqual", x, y);
-    case Py_GT:
-      return CallBinary(callers[2], "Greater", x, y);
-    case Py_GE:
-      return CallBinary(callers[3], "GreaterEqual", x, y);
-    default:
-      return Equality(x, y, op == Py_EQ);
-  }
+  static struct {
+    const char *op, *function;
+    OpCaller* caller;
+  } orders[] = {{"Less", "math.less", nullptr},
+                {"LessEqual", "math.less_equal", nullptr},
+                {"Greater", "math.greater", nullptr},
+                {"GreaterEqual", "math.greater_equal", nullptr}};
+  if (op == Py_EQ || op == Py_NE) return Equality(x, y, op == Py_EQ);
+  auto& o = orders[op == Py_LT ? 0 : op == Py_LE ? 1 : op == Py_GT ? 2 : 3];
+  PyObject* answer;
+  if (DispatchOperator(o.function, x, y, &answer)) return answer;
+  return CallBinary(o.caller, o.op, x, y);
 }
 
 }  // namespace headrace::bind

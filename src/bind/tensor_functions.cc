@@ -8,6 +8,7 @@
 #include "bind/dtype_object.h"
 #include "bind/numpy_array.h"
 #include "bind/op_call.h"
+#include "bind/operators.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
 #include "op/emitter.h"
@@ -122,6 +123,17 @@ PyObject* IsEager(PyObject*, PyObject*) {
   return PyBool_FromLong(CurrentEmitter()->is_eager());
 }
 
+PyObject* HasTensorEquality(PyObject*, PyObject*) {
+  return PyBool_FromLong(TensorEquality());
+}
+
+PyObject* SwitchTensorEquality(PyObject*, PyObject* on) {
+  const int is_on = PyObject_IsTrue(on);
+  if (is_on < 0) return nullptr;
+  SetTensorEquality(is_on != 0);
+  Py_RETURN_NONE;
+}
+
 PyObject* NumpyType(PyObject*, PyObject* o) {
   return IsDTypeObject(o) ? NumpyDType(DTypeOfObject(o))
          : Raise(PyExc_TypeError, "%R is no DType", o) ? nullptr
@@ -230,6 +242,10 @@ PyMethodDef functions[] = {
     {"describe_objects", Shield<DescribeObjects>, METH_O,
      "A variant or resource tensor's elements as text."},
     {"is_eager", Shield<IsEager>, METH_NOARGS, "True when ops run at once."},
+    {"tensor_equality", Shield<HasTensorEquality>, METH_NOARGS,
+     "True when == of tensors compares elements."},
+    {"set_tensor_equality", Shield<SwitchTensorEquality>, METH_O,
+     "Whether == of tensors compares elements, else identity."},
     {"numpy_dtype", Shield<NumpyType>, METH_O, "The NumPy dtype of a DType."},
     {"dtype_number", Shield<AsDTypeNumber>, METH_O,
      "The enum number of whatever names a type; 0 when nothing does."},

@@ -215,9 +215,8 @@ PyObject* Index(PyObject* self) {
 }
 
 Py_hash_t Hash(PyObject* self) {
-  const Value& v = ValueOf(self);
-  if (v && v.is_symbolic() && !v.graph()->is_body) {
-    return static_cast<Py_hash_t>(v.id());  // feeds are keyed by tensors
+  if (ComparesByIdentity(self)) {
+    return static_cast<Py_hash_t>(ValueOf(self).id());
   }
   PyErr_SetString(
       PyExc_TypeError,

@@ -193,6 +193,7 @@ _attach(
     number takes the tensor's dtype, tensors of different dtypes raise an error.
     """,
         "__array_priority__": 100,
+        "_USE_EQUALITY": True,
         "ndim": property(lambda self: self._rank(), doc="The number of dimensions."),
         "get_shape": _get_shape,
         "ref": _ref,

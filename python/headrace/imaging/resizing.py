@@ -106,6 +106,16 @@ def resize_with_pad(
     image, target_height, target_width, method=ResizeMethod.BILINEAR, antialias=False
 ):
     """The image resized with its aspect, zeros around it."""
+    return resized_with_pad(
+        image,
+        target_height,
+        target_width,
+        lambda i, size: resize(i, size, method, False, antialias),
+    )
+
+
+def resized_with_pad(image, target_height, target_width, resizer):
+    """resizer(image, size) with the image's aspect, and zeros around it."""
     image = shapes.tensor(image)
     for value, text in (
         (target_width, "target_width"),
@@ -122,7 +132,7 @@ def resize_with_pad(
         return tf.cast(tf.floor(tf.cast(size, tf.float64) / ratio), tf.int32)
 
     new_height, new_width = scaled(height), scaled(width)
-    resized = resize(image, tf.stack([new_height, new_width]), method, False, antialias)
+    resized = resizer(image, tf.stack([new_height, new_width]))
     top = tf.maximum(0, (target_height - new_height) // 2)
     left = tf.maximum(0, (target_width - new_width) // 2)
     return cropping.pad_to_bounding_box(resized, top, left, target_height, target_width)

@@ -78,12 +78,18 @@ def _valid_weight(mask, values, sample_weight, reduction):
         mask = mask * tf.math.divide_no_nan(whole, tf.reduce_sum(mask))
     if sample_weight is None:
         return mask
-    weight = fit_weight(tf.cast(sample_weight, values.dtype), mask)
-    return weight * mask
+    weight = tf.cast(sample_weight, values.dtype)
+    while mask.shape.rank and mask.shape.rank < (weight.shape.rank or 0):
+        mask = tf.expand_dims(mask, -1)
+    return fit_weight(weight, mask) * mask
 
 
 class Loss:
-    """Base of losses: `call` gives values a sample, `reduction` says the rest."""
+    """Base of losses: `call` gives values a sample, `reduction` says the rest.
+
+    What the mask of the predictions hides (that of a layer's output), or that of the
+    values (`ignore_class`), counts neither in the sum nor in the mean's divisor.
+    """
 
     _keras_module = "keras.losses"
 
@@ -92,9 +98,12 @@ class Loss:
         self.reduction, self.name = reduction, name
 
     def __call__(self, y_true, y_pred, sample_weight=None):
+        mask = getattr(y_pred, "_keras_mask", None)
         values = self.call(y_true, y_pred)
         reduction = self._reduction()
-        mask = getattr(values, "_keras_mask", None)
+        counted = getattr(values, "_keras_mask", None)
+        if counted is not None:
+            mask = counted if mask is None else tf.logical_and(mask, counted)
         if mask is not None:
             sample_weight = _valid_weight(mask, values, sample_weight, reduction)
         return reduce_weighted(tf.convert_to_tensor(values), sample_weight, reduction)

@@ -408,6 +408,25 @@ def histogram_fixed_width(
     )
 
 
+@composite("histogram_fixed_width_bins")
+def histogram_fixed_width_bins(
+    values, value_range, nbins=100, dtype=dtypes.int32, name=None
+):
+    """Which of `nbins` equal bins between the two of `value_range` each value falls
+    into; the first and last also take what lies outside. Shaped like `values`."""
+    from headrace.ops import clip_ops, elementwise_ops
+
+    values = conversion.convert_to_tensor(values, name="values")
+    value_range = conversion.convert_to_tensor(
+        value_range, values.dtype, name="value_range"
+    )
+    low, high = value_range[0], value_range[1]
+    bins = conversion.convert_to_tensor(nbins, dtype_hint=dtypes.int32, name="nbins")
+    share = truediv(values - low, high - low)
+    places = cast(elementwise_ops.floor(cast(bins, share.dtype) * share), dtypes.int32)
+    return cast(clip_ops.clip_by_value(places, 0, bins - 1), dtype)
+
+
 @composite("confusion_matrix")
 def confusion_matrix(
     labels, predictions, num_classes=None, weights=None, dtype=dtypes.int32, name=None

@@ -166,7 +166,7 @@ class AdagradOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "accumulator", self._name, _filled(v, self._initial))
+            self._make_slot(v, "accumulator", self._name, filled(v, self._initial))
 
     def _arguments(self, variable):
         return {
@@ -189,7 +189,7 @@ class AdagradOptimizer(Optimizer):
         )
 
 
-def _filled(variable, value):
+def filled(variable, value):
     """What makes a tensor of that value, like the variable."""
     return lambda: tf.fill(
         variable.shape.as_list(), tf.constant(value, variable.dtype.base_dtype)
@@ -259,7 +259,7 @@ class RMSPropOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "rms", self._name, _filled(v, 1))
+            self._make_slot(v, "rms", self._name, filled(v, 1))
             if self._centered:
                 self._zeros_slot(v, "mg", self._name)
             self._zeros_slot(v, "momentum", self._name)
@@ -339,7 +339,7 @@ class FtrlOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "accum", self._names[0], _filled(v, self._initial))
+            self._make_slot(v, "accum", self._names[0], filled(v, self._initial))
             self._zeros_slot(v, "linear", self._names[1])
 
     def _arguments(self, variable):

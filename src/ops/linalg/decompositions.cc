@@ -382,7 +382,7 @@ T Reflector(Part<T> x, int64_t rows) {
   if (std::real(head) >= 0) beta = -beta;
   for (int64_t i = 1; i < rows; ++i) x(i, 0) /= (head - beta);
   x(0, 0) = T(beta);
-  return Conj((T(beta) - head) / beta);
+  return (T(beta) - head) / beta;
 }
 
 // x = (1 - tau v v^H) x, or with tau conjugated, for v below `v` with v[0] = 1.

@@ -1,51 +1,25 @@
 """Functions of tf called with KerasTensors become layers.
 
-Nothing is asked of a program that describes no functional model: when the first
-KerasTensor is handed out the public functions are wrapped, once. A wrapped function that meets a
-KerasTensor where it needs a tensor is put into a TFOpLambda layer as a whole.
+A function that meets a KerasTensor where it needs a tensor raises; the dispatcher then
+puts it into a TFOpLambda layer as a whole. It is registered when the first KerasTensor is
+handed out, so that other programs pay nothing.
 """
 
-import functools
-
 from headrace import _names
-from headrace.framework import nest
+from headrace.framework import dispatch, nest
 from headrace.keras import settings
 
-_ROOMS = ("ops.", "ragged.", "framework.conversion:convert_to_tensor")
 
+class _KerasDispatcher(dispatch.GlobalOpDispatcher):
+    """Makes a layer of a call that KerasTensors take part in."""
 
-_wrapped = {}  # by function: its aliases stay one
+    def handle(self, op, args, kwargs):
+        from headrace.keras.engine.keras_tensor import find
 
-
-class KerasTensorMet(TypeError):
-    """A value was needed of a tensor that is yet to come."""
-
-
-KerasTensorMet.__name__ = KerasTensorMet.__qualname__ = "TypeError"
-KerasTensorMet.__module__ = "builtins"
-
-
-def _wrap(public, target, function):
-    if not target.startswith(_ROOMS) or isinstance(function, type):
-        return function
-    if not callable(function):
-        return function
-    if function in _wrapped:
-        return _wrapped[function]
-
-    @functools.wraps(function)
-    def wrapped(*args, **kwargs):
-        try:
-            return function(*args, **kwargs)
-        except KerasTensorMet:
-            from headrace.keras.engine.keras_tensor import find
-
-            if not find((args, kwargs)):
-                raise
-        return as_layer(_names.main_name(target) or public, function, args, kwargs)
-
-    _wrapped[function] = wrapped
-    return wrapped
+        if op._row is None or not find((args, kwargs)):
+            return self.NOT_SUPPORTED
+        name = _names.main_name(op._row) or op.__name__
+        return as_layer(name, op.__wrapped__, args, kwargs)
 
 
 def as_layer(name, function, args, kwargs):
@@ -66,6 +40,11 @@ def as_layer(name, function, args, kwargs):
     return layer(tensors if len(tensors) > 1 else tensors[0])
 
 
+_installed = []
+
+
 def install():
-    """Wraps the public functions, those found already and those yet to be found."""
-    _names.wrap_functions(_wrap)
+    """Registers the dispatcher, once a process."""
+    if not _installed:
+        _installed.append(_KerasDispatcher())
+        _installed[0].register()

@@ -68,7 +68,7 @@ class KerasTensor:
         return f"KerasTensor({', '.join(parts)})"
 
     def __tf_tensor__(self, dtype=None, name=None):
-        raise dispatch.KerasTensorMet(
+        raise TypeError(
             f"Cannot convert {self!r} to a tensor: it stands for a value of a model that "
             "is being described. Use layers, operators and functions of tf on it; wrap "
             "other functions in a `tf.keras.layers.Lambda` layer."
