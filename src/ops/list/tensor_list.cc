@@ -133,7 +133,7 @@ StatusOr<Shape> ShapeOfElements(const Tensor& t) {
         "specified as -1.");
   }
   if (t.rank() != 1) {
-    return InvalidArgument("Expected a scalar or 1D tensor: got rank: ",
+    return InvalidArgument("Shape must be at most rank 1 but is rank ",
                            t.rank());
   }
   absl::InlinedVector<int64_t, 6> dims(t.num_elements());
