@@ -12,13 +12,11 @@ SymbolicTensor = _headrace.SymbolicTensor
 
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:"
 _ADVICE = (
-    " is not allowed. You can attempt the following resolutions to the problem: If "
-    "you are running in Graph mode, use Eager execution mode or decorate this "
-    "function with @tf.function. If you are using AutoGraph, you can try decorating "
-    "this function with @tf.function. If that does not work, then you may be using "
-    "an unsupported feature or your source code may not be visible to AutoGraph. See "
-    "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/autograph"
-    "/g3doc/reference/limitations.md#access-to-source-code for more information."
+    " is not allowed. Its value is not known while a graph is made, and Headrace has "
+    "no AutoGraph that would convert Python's control flow. Use tf.cond or tf.where in "
+    "place of `if`, tf.while_loop, tf.map_fn or tf.scan in place of loops, or run this "
+    "code eagerly: outside of tf.function, by tf.py_function, or with "
+    "tf.config.run_functions_eagerly(True)."
 )
 
 

@@ -4,6 +4,7 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, variables
+from headrace.graph import stack
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
@@ -17,7 +18,8 @@ class FuncGraph(Graph):
     def __init__(self, name, outer_graph=None):
         super().__init__()
         self.name = name
-        self._outer = weakref.ref(outer_graph) if outer_graph is not None else None
+        outer = stack.current() if outer_graph is None else outer_graph
+        self._outer = None if outer is None else weakref.ref(outer)
         self.inputs = []
         self.outputs = []
         self.structured_outputs = None
@@ -49,10 +51,9 @@ class FuncGraph(Graph):
 
     @property
     def outer_graph(self):
-        from headrace.graph import stack
-
-        graph = self._outer() if self._outer is not None else None
-        return graph or stack.default_graph()
+        """The graph that this one's is made inside of: at last the global default one."""
+        graph = None if self._outer is None else self._outer()
+        return stack.thread_graph() if graph is None else graph
 
     @property
     def structured_input_signature(self):
