@@ -9,7 +9,9 @@ def is_nested(x):
     """True for what flatten goes into."""
     if isinstance(x, list):
         return False
-    return isinstance(x, (tuple, abc.Mapping)) or _nest._is_attrs(x)
+    if isinstance(x, (tuple, abc.Mapping)):
+        return True
+    return _nest._is_attrs(x) or _nest.is_dataclass(x)
 
 
 def flatten(x):
