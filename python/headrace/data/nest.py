@@ -3,11 +3,12 @@
 from collections import abc
 
 from headrace.framework import nest as _nest
+from headrace.framework.sparse_tensor import SparseTensorValue
 
 
 def is_nested(x):
     """True for what flatten goes into."""
-    if isinstance(x, list):
+    if isinstance(x, (list, SparseTensorValue)):
         return False
     if isinstance(x, (tuple, abc.Mapping)):
         return True

@@ -192,8 +192,15 @@ class _DirectedInterleaveDataset(Dataset):
 
     def __init__(self, selector, datasets, stop_on_empty_dataset):
         spec = datasets[0].element_spec
-        for d in datasets[1:]:
-            spec = structure.common(spec, d.element_spec)
+        for i, d in enumerate(datasets[1:], 1):
+            try:
+                spec = structure.common(spec, d.element_spec)
+            except TypeError:
+                raise TypeError(
+                    "Invalid `datasets`. `datasets` must have compatible element specs."
+                    f"\n Dataset 0 element_spec={datasets[0].element_spec}.\n"
+                    f"Dataset {i} element_spec={d.element_spec}."
+                ) from None
         super().__init__(
             raw("DirectedInterleaveDataset")(
                 selector_input_dataset=selector._variant_tensor,
