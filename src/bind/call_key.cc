@@ -149,6 +149,19 @@ bool CallKey::AddOther(PyObject* o) {
     AddLiteral(held_.back().get(), kLiteral);
     return true;
   }
+  if (TypeHas(o, "__tf_flatten__") && !PyType_Check(o)) {
+    Ref halves(PyObject_CallMethod(o, "__tf_flatten__", nullptr));
+    if (!halves) return false;
+    held_.emplace_back(PySequence_GetItem(halves.get(), 0));
+    PyObject* metadata = held_.back().get();
+    if (metadata == nullptr) return false;
+    held_.emplace_back(PySequence_GetItem(halves.get(), 1));
+    PyObject* parts = held_.back().get();
+    if (parts == nullptr) return false;
+    tokens_.push_back(type);
+    AddLiteral(metadata, kLiteral);
+    return AddItems(Token(kNamed, 2), parts);
+  }
   if (TypeHas(o, "__attrs_attrs__") && !PyType_Check(o)) {
     const Recursion entered(" in an argument of a tf.function");
     if (!entered) return false;
