@@ -173,7 +173,8 @@ bool IsKey(PyObject* o) {
 
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
   PyObject* answer;
-  if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y, &answer)) {
+  if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y,
+                       &answer)) {
     return answer;
   }
   if (IsKey(x)) {
