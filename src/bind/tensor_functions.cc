@@ -253,15 +253,10 @@ PyMethodDef functions[] = {
      "True when == of tensors compares elements."},
     {"set_tensor_equality", Shield<SwitchTensorEquality>, METH_O,
      "Whether == of tensors compares elements, else identity."},
-<<<<<<< HEAD
-    {"set_processor", ChooseProcessor, METH_O,
+    {"set_processor", Shield<ChooseProcessor>, METH_O,
      "The logical processor that new eager tensors name, on this thread."},
-    {"numpy_dtype", NumpyType, METH_O, "The NumPy dtype of a DType."},
-    {"dtype_number", AsDTypeNumber, METH_O,
-=======
     {"numpy_dtype", Shield<NumpyType>, METH_O, "The NumPy dtype of a DType."},
     {"dtype_number", Shield<AsDTypeNumber>, METH_O,
->>>>>>> h/steel
      "The enum number of whatever names a type; 0 when nothing does."},
     {"call_op", Shield<CallOp>, METH_VARARGS,
      "call_op(op, inputs, attrs, name=None): any op, a list of tensors."},
