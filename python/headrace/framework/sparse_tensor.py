@@ -172,6 +172,12 @@ class SparseTensor:
         return _cwise("SparseDenseCwiseMul", self, y)
 
     def __truediv__(self, y):
+        from headrace.ops import math_ops
+
+        wanted = math_ops._DIVIDED_AS.get(self.dtype.name)
+        if wanted is not None:
+            self = self.with_values(math_ops.cast(self._values, wanted))
+            y = math_ops.cast(y, wanted)
         return _cwise("SparseDenseCwiseDiv", self, y)
 
     __div__ = __truediv__

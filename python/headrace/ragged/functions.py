@@ -26,6 +26,28 @@ def bitcast(input, type, name=None):
     return _on_values(array_ops.bitcast, input, type, name)
 
 
+def equals(self, other):
+    """self == other, element by element."""
+    return broadcast.apply(math_ops.tensor_equals, self, other)
+
+
+def not_equals(self, other):
+    """self != other, element by element."""
+    return broadcast.apply(math_ops.tensor_not_equals, self, other)
+
+
+def clip_by_value(t, clip_value_min, clip_value_max, name=None):
+    """The values, none of them below or above the bounds."""
+
+    def bounded(function, x, bound):
+        if is_ragged(x) or is_ragged(bound):
+            return broadcast.apply(function, x, bound)
+        return function(x, bound)
+
+    t = bounded(elementwise_ops.minimum, as_values(t), clip_value_max)
+    return bounded(elementwise_ops.maximum, t, clip_value_min)
+
+
 def add_n(inputs, name=None):
     """The sum of ragged tensors with the same rows."""
     from headrace.ops import reduction_ops

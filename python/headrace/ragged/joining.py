@@ -148,12 +148,14 @@ def _zip(values, stacks):
     )
     rows = gather_rows(every, order)
     if stacks:
-        return RaggedTensor.from_uniform_row_length(rows, count, n, validate=False)
-    splits = rows.row_splits[::count]
+        splits = array_ops.range(n + 1, dtype=n.dtype) * count
+    else:
+        splits = rows.row_splits[::count]
     known = [v.shape[0] for v in values if v.shape[0] is not None]
     if known:
         splits.set_shape([known[0] + 1])
-    return RaggedTensor.from_row_splits(rows.values, splits, validate=False)
+    inner = rows if stacks else rows.values
+    return RaggedTensor.from_row_splits(inner, splits, validate=False)
 
 
 def _same_rows(a, b):
@@ -171,8 +173,6 @@ def _stack_rows(values):
     if len(values) > 1:
         values = _levelled(values)
     lengths = array_ops.stack([v.nrows() for v in values])
-    if len(values) == 1:
-        return expand_front(values[0])
     return RaggedTensor.from_row_lengths(_concat_rows(values), lengths, validate=False)
 
 

@@ -27,7 +27,7 @@ def rank(input, name=None):
     return input.ragged_rank + array_ops.rank(input.flat_values)
 
 
-def shape(input, out_type=None, name=None):
+def shape(input, out_type=dtypes.int32, name=None):
     """The lengths of all rows."""
     return DynamicRaggedShape.from_tensor(input, out_type)
 
@@ -227,8 +227,7 @@ def _sizes_of_parts(value, given, axis, num):
     given = math_ops.cast(given, dtype)
     if given.shape.rank == 0:
         count = execution.get_static_value(given)
-        if num is not None:
-            count = num
+        count = num if count is None else count
         if count is None:
             raise ValueError(
                 "`num` must be given where num_or_size_splits is not known"
