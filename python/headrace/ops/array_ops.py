@@ -117,6 +117,10 @@ def ones(shape, dtype=dtypes.float32, name=None, layout=None):
 
 def _filled(shape, dtype, value, name):
     dtype = dtypes.as_dtype(dtype).base_dtype
+    if dtype.is_quantized:  # as the integers that they are made of
+        plain = dtypes.as_dtype(dtype.name[1:])
+        made = _filled(shape, plain, value, name)
+        return _headrace.raw_op("Bitcast")(input=made, type=dtype)
     if dtype == dtypes.string:
         value = value or ""  # of ones there are none: the conversion says so
     elif dtype == dtypes.bool:
