@@ -289,9 +289,15 @@ StatusOr<std::vector<Gradient>> GraphGradients(
   OpScope s;
   for (size_t i = 0; i < targets.size(); ++i) {
     Gradient g;
-    g.dense = i < output_gradients.size() && output_gradients[i]
-                  ? output_gradients[i]
-                  : s("OnesLike", {targets[i]});
+    const Value& target = targets[i];
+    if (i < output_gradients.size() && output_gradients[i]) {
+      g.dense = output_gradients[i];
+    } else if (target.shape().fully_known()) {
+      // Without the target's value, which may want what is not fed.
+      g.dense = s("Fill", {s.ShapeOf(target), s.Scalar(target.dtype(), 1)});
+    } else {
+      g.dense = s("OnesLike", {target});
+    }
     HR_RETURN_IF_ERROR(s.status());
     walk.Arrive(EdgeOf(targets[i]), std::move(g));
   }
