@@ -180,3 +180,17 @@ def test_diagonals_of_truths_are_padded_by_numbers():
     assert made.numpy().tolist() == [[True, True], [True, True]]
     part = tf.linalg.diag_part([[False, False]], k=(0, 1), padding_value=5)
     assert part.dtype == tf.bool
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_even_spaces_of_unknown_shape(axis):
+    ends = np.array([0.0, 1, 2]), np.array([5.0, 5, 5])
+    want = np.linspace(*ends, 4, axis=axis)
+    for shape in (None, [None]):
+        spec = tf.TensorSpec(shape, tf.float64)
+        traced = tf.function(
+            lambda a, b, n: tf.linspace(a, b, n, axis=axis),
+            input_signature=[spec, spec, tf.TensorSpec([], tf.int32)],
+        )
+        np.testing.assert_allclose(traced(*ends, 4), want)
+    np.testing.assert_allclose(tf.linspace(*ends, 4, axis=axis), want)
