@@ -14,6 +14,7 @@
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
 #include "eager/eager_emitter.h"
+#include "graph/partial.h"
 #include "op/thread_emitter.h"
 
 namespace nb = nanobind;

@@ -543,7 +543,15 @@ PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
   if (defs.size() == 1 && !defs[0].is_list()) {
     return WrapValue(std::move(outputs[0]));
   }
-  if (defs.empty()) Py_RETURN_NONE;
+  if (defs.empty()) {
+    if (CurrentEmitter()->is_eager()) Py_RETURN_NONE;
+    static PyObject* last_operation = nullptr;
+    if (last_operation == nullptr) {
+      last_operation = Import("graph.stack", "last_operation").release();
+      if (last_operation == nullptr) return nullptr;
+    }
+    return PyObject_CallNoArgs(last_operation);
+  }
   Ref tuple(PyTuple_New(defs.size()));
   if (!tuple) return nullptr;
   for (size_t i = 0; i < defs.size(); ++i) {

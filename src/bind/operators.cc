@@ -3,6 +3,7 @@
 #include "bind/argument_scope.h"
 #include "bind/convert.h"
 #include "bind/dispatched.h"
+#include "bind/graph_stack.h"
 #include "bind/numpy_array.h"
 #include "bind/op_call.h"
 #include "bind/status.h"
@@ -193,7 +194,9 @@ bool ComparesByIdentity(PyObject* o) {
   if (!IsTensor(o)) return false;
   if (!tensor_equality) return true;
   const Value& v = ValueOf(o);
-  return v && v.is_symbolic() && !v.graph()->is_body;
+  if (!v || !v.is_symbolic()) return false;
+  // In functions elements compare, unless those are called by a session.
+  return !v.graph()->is_body || ParentGraph() != 0;
 }
 
 bool IsText(PyObject* o) {

@@ -13,8 +13,8 @@ bool IsText(PyObject* o);
 // whether they are the same, as in TensorFlow 1. Process-wide.
 void SetTensorEquality(bool on);
 bool TensorEquality();
-// Whether a tensor equals only itself and so can be a key: where that is asked
-// for, and in a session's graph, whose feeds are keyed by tensors.
+// Whether a tensor equals only itself: where that is asked for, and in a
+// session's graph, whose feeds are keyed by tensors.
 bool ComparesByIdentity(PyObject* o);
 
 // Number slots: either operand may be the tensor. NotImplemented where the

@@ -132,6 +132,13 @@ PyObject* SwitchTensorEquality(PyObject*, PyObject* on) {
   Py_RETURN_NONE;
 }
 
+PyObject* ChooseProcessor(PyObject*, PyObject* index) {
+  const long n = PyLong_AsLong(index);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  SetProcessor(static_cast<int>(n));
+  Py_RETURN_NONE;
+}
+
 PyObject* NumpyType(PyObject*, PyObject* o) {
   return IsDTypeObject(o) ? NumpyDType(DTypeOfObject(o))
          : Raise(PyExc_TypeError, "%R is no DType", o) ? nullptr
@@ -244,6 +251,8 @@ PyMethodDef functions[] = {
      "True when == of tensors compares elements."},
     {"set_tensor_equality", SwitchTensorEquality, METH_O,
      "Whether == of tensors compares elements, else identity."},
+    {"set_processor", ChooseProcessor, METH_O,
+     "The logical processor that new eager tensors name, on this thread."},
     {"numpy_dtype", NumpyType, METH_O, "The NumPy dtype of a DType."},
     {"dtype_number", AsDTypeNumber, METH_O,
      "The enum number of whatever names a type; 0 when nothing does."},

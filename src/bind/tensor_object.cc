@@ -214,8 +214,9 @@ PyObject* Index(PyObject* self) {
 }
 
 Py_hash_t Hash(PyObject* self) {
-  if (ComparesByIdentity(self)) {
-    return static_cast<Py_hash_t>(ValueOf(self).id());
+  const Value& v = ValueOf(self);
+  if (v && v.is_symbolic() && ComparesByIdentity(self)) {
+    return static_cast<Py_hash_t>(v.id());
   }
   PyErr_SetString(
       PyExc_TypeError,
@@ -276,10 +277,26 @@ PyTypeObject* MakeType(const char* name, PyType_Slot* tensor_slots,
 
 }  // namespace
 
+namespace {
+
+thread_local int processor = 0;
+
+}  // namespace
+
+void SetProcessor(int index) { processor = index; }
+
 PyObject* WrapValue(Value v) {
   if (!v) Py_RETURN_NONE;
-  PyObject* o = NewTensor(v.is_symbolic() ? symbolic_type : eager_type);
+  const bool symbolic = v.is_symbolic();
+  PyObject* o = NewTensor(symbolic ? symbolic_type : eager_type);
   if (o) reinterpret_cast<TensorObject*>(o)->value = std::move(v);
+  if (processor != 0 && o && !symbolic) [[unlikely]] {
+    Ref index(PyLong_FromLong(processor));
+    if (!index ||
+        PyObject_SetAttrString(o, "_processor", index.get()) < 0) {
+      Py_CLEAR(o);
+    }
+  }
   return o;
 }
 

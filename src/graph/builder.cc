@@ -45,7 +45,7 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   controls.swap(control_inputs_);
   StatusOr<Value> inner =
       v.is_symbolic() && v.node()->op().name() == "Const" &&
-              v.node()->constant()
+              v.node()->constant() && !IsDifferentiable(v.dtype())
           ? CopyConstant(*v.node()->constant())
           : AddPlaceholder(name, v.dtype(), v.shape(), v.shared_handle_data());
   next.swap(next_name_);
@@ -62,7 +62,8 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   return inner;
 }
 
-// An outer graph's constant is made again rather than captured.
+// An outer graph's constant is made again rather than captured, but for those
+// that gradients may be asked of.
 StatusOr<Value> GraphBuilder::CopyConstant(const Tensor& t) {
   HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("Const"));
   HR_ASSIGN_OR_RETURN(

@@ -3,7 +3,7 @@
 from headrace._load import _headrace
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
-from headrace.framework.type_spec import TensorSpec, TypeSpec
+from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
 from headrace.graph import stack
 from headrace.ops import array_ops, math_ops
 
@@ -167,6 +167,8 @@ class _Traced:
             )
         out = []
         for value, shape in zip(flat_vars, flat_shapes):
+            if isinstance(shape, TypeSpec):
+                _check_spec(shape, value)
             parts = bodies.tensors_of(value)
             if bodies.is_composite(value) or shape is None:
                 out += [p.shape for p in parts]
@@ -233,7 +235,8 @@ class _Traced:
             if before.dtype != after.dtype:
                 raise TypeError(
                     f"Loop var {before.name} enters the loop with type "
-                    f"{before.dtype!s} but has type {after.dtype!s} after 1 iteration."
+                    f"{before.dtype!s} but has type {after.dtype!s} after 1 iteration. "
+                    f"{before.name} type should remain constant."
                 )
             if not after.shape.is_subtype_of(shape):
                 self._refuse_shape(before, shape, after)
@@ -265,7 +268,18 @@ class _Traced:
             "parallel_iterations": self._parallel,
         }
         op = "While" if bodies.is_stateful(both) else "StatelessWhile"
-        return _headrace.call_op(op, self._flat + captures, attrs, scope)
+        with bodies.waiting(both):
+            return _headrace.call_op(op, self._flat + captures, attrs, scope)
+
+
+def _check_spec(spec, value):
+    """The spec must be of the value's kind, and of its dtype."""
+    own = type_spec_from_value(value)
+    alike = type(spec) is type(own) and getattr(spec, "dtype", None) == getattr(
+        own, "dtype", None
+    )
+    if not alike:
+        raise TypeError(f"TypeSpec {spec} is not compatible with {value}")
 
 
 def _flat_invariants(structure, invariants):

@@ -179,7 +179,7 @@ def at(dataset, index):
     """The element at a place, an int64 scalar; the dataset is walked along as far.
 
     OutOfRangeError outside of the dataset, FailedPreconditionError where the number of
-    its elements is infinite or not known.
+    its elements is infinite, UnimplementedError where it is not known.
     """
     spec = dataset.element_spec
     tensors = raw("GetElementAtIndex")(

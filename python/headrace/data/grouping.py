@@ -245,6 +245,7 @@ def _to_boundary(shape, boundary):
 
 def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
     """Consecutive elements of any sizes as ragged tensors."""
+    from headrace.ragged import variants
     from headrace.ragged.ragged_tensor import RaggedTensor
     from headrace.ragged.spec import RaggedTensorSpec
 
@@ -264,7 +265,7 @@ def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
         rank = s.shape.rank - 1
         if rank > 0:
             x = RaggedTensor.from_tensor(x, ragged_rank=rank, row_splits_dtype=splits)
-        return structure.ragged_to_variant(x, rank, batched=False)
+        return variants.to_variant(x)
 
     def to_variants(*args):
         value = args[0] if not isinstance(source.element_spec, tuple) else args

@@ -37,9 +37,9 @@ def _normalize_leaf(x):
     if isinstance(x, SparseTensorValue):
         return SparseTensor.from_value(x)
     if isinstance(x, list) and x and _is_ragged(x):
-        from headrace.ragged import ragged_ops
+        from headrace.ragged import joining
 
-        return ragged_ops.stack(x, axis=0)
+        return joining.stack(x, axis=0)
     return conversion.convert_to_tensor(x)
 
 
@@ -112,23 +112,12 @@ def to_variant(s, x):
             sparse_shape=x.dense_shape,
             out_type=dtypes.variant,
         )
-    ragged, ragged_spec = _ragged()
+    _, ragged_spec = _ragged()
     if isinstance(s, ragged_spec.RaggedTensorSpec):
-        return ragged_to_variant(x, s.ragged_rank, batched=False)
+        return s._to_tensor_list(x)[0]
     if hasattr(s, "_to_variant"):
         return s._to_variant(x)
     raise TypeError(f"tf.data elements of type {type(x).__name__} are not supported")
-
-
-def ragged_to_variant(x, ragged_rank, batched):
-    ragged, _ = _ragged()
-    if not ragged.is_ragged(x):
-        splits, values = [], conversion.convert_to_tensor(x)
-    else:
-        *splits, values = *x.nested_row_splits, x.flat_values
-    return _headrace.raw_op("RaggedTensorToVariant")(
-        rt_nested_splits=list(splits), rt_dense_values=values, batched_input=batched
-    )
 
 
 def to_slices(spec, value):
@@ -151,7 +140,7 @@ def to_slices(spec, value):
                 )
             )
         elif isinstance(s, _ragged()[1].RaggedTensorSpec):
-            out.append(ragged_to_variant(x, s.ragged_rank, batched=True))
+            out += s._to_batched_tensor_list(x)
         else:
             raise TypeError(f"from_tensor_slices of {type(x).__name__}")
     return out
@@ -193,23 +182,8 @@ def from_variant(s, tensor):
         sparse = SparseTensor(*parts)
         sparse.set_shape(s.shape)
         return sparse
-    _, ragged_spec = _ragged()
-    if isinstance(s, ragged_spec.RaggedTensorSpec):
-        splits, values = raw("RaggedTensorFromVariant")(
-            encoded_ragged=tensor,
-            input_ragged_rank=-1,
-            output_ragged_rank=s.ragged_rank,
-            Tvalues=s.dtype,
-            Tsplits=s.row_splits_dtype,
-        )
-        if s.shape.rank is not None:
-            values.set_shape([None, *s.shape[s.ragged_rank + 1 :]])
-            if splits and s.shape[0] is not None:
-                splits[0].set_shape([s.shape[0] + 1])
-        value = s._from_components([values, *splits])
-        if isinstance(value, _headrace.Tensor):
-            value.set_shape(s.shape)
-        return value
+    if isinstance(s, _ragged()[1].RaggedTensorSpec):
+        return s._from_tensor_list([tensor])
     return s._of_variant(tensor)
 
 
@@ -226,9 +200,7 @@ def batched(spec, size):
             return SparseTensorSpec(shape, s.dtype)
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
-            return ragged_spec.RaggedTensorSpec(
-                shape, s.dtype, s.ragged_rank + 1, s.row_splits_dtype
-            )
+            return s._batch(size)
         if hasattr(s, "_batched"):
             return s._batched(size)
         raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
@@ -251,9 +223,7 @@ def unbatched(spec):
             return SparseTensorSpec(shape, s.dtype)
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
-            return ragged_spec.RaggedTensorSpec(
-                shape, s.dtype, max(s.ragged_rank - 1, 0), s.row_splits_dtype
-            )
+            return s._unbatch()
         if hasattr(s, "_unbatched"):
             return s._unbatched()
         raise TypeError(f"Cannot unbatch elements of type {type(s).__name__}")

@@ -30,6 +30,18 @@ def _is_trainable(dtype):
     )
 
 
+def _source(x):
+    """x, or the variable that an object of another class acts as."""
+    from headrace.framework import variables
+
+    if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
+        return x
+    if not getattr(x, "_should_act_as_resource_variable", False):
+        return x
+    variable = variables.of_handle(x.handle)
+    return x if variable is None else variable
+
+
 class GradientTape:
     """Records operations for gradients; see the guide on automatic differentiation."""
 
@@ -182,6 +194,7 @@ class GradientTape:
     def _sources(self, sources):
         out = []
         for s in nest.flatten(sources, expand_composites=True):
+            s = _source(s)
             if not isinstance(s, (_headrace.Tensor, _headrace.VariableBase)):
                 s = conversion.convert_to_tensor(s)
             if getattr(s, "is_packed", False):
@@ -194,7 +207,7 @@ class GradientTape:
     def _given(self, output_gradients):
         if output_gradients is None:
             return None
-        flat = nest.flatten(output_gradients)
+        flat = nest.flatten(output_gradients, expand_composites=True)
         return [None if g is None else conversion.convert_to_tensor(g) for g in flat]
 
     def _joined(self, sources, flat):
@@ -227,7 +240,7 @@ class GradientTape:
         from headrace.ops import array_ops
 
         self._check_use()
-        flat_sources = nest.flatten(sources)
+        flat_sources = [_source(s) for s in nest.flatten(sources)]
         target_shape = array_ops.shape(target)
         if self._recording and not self._persistent:
             self._pop()
@@ -286,6 +299,7 @@ class GradientTape:
         from headrace.ops import array_ops, math_ops
 
         self._check_use()
+        source = _source(source)
         for shape in (target.shape, source.shape):
             shape.with_rank_at_least(2)
         if target.shape.rank is None or target.shape[0] is None:

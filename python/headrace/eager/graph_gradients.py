@@ -33,7 +33,17 @@ def gradients(
     _check_graph()
     graph = stack.current()
     unconnected = UnconnectedGradients(unconnected_gradients)
-    sources = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
+    wanted = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
+    if any(map(_has_parts, [*wanted, *_listed(ys)])):
+        return _of_parts(
+            ys,
+            wanted,
+            grad_ys,
+            name=name,
+            stop_gradients=stop_gradients,
+            unconnected_gradients=unconnected_gradients,
+        )
+    sources = wanted
     targets = [_tensor(y) for y in _listed(ys)]
     given = None
     with graph.name_scope(name or "gradients"):
@@ -54,6 +64,25 @@ def gradients(
         if unconnected == UnconnectedGradients.ZERO:
             found = [_or_zeros(g, x) for g, x in zip(found, sources)]
     return found
+
+
+def _has_parts(x):
+    return hasattr(x, "_gradient_from")
+
+
+def _parts(values):
+    """The tensors whose gradients those of composites are made of, one each."""
+    return [v._components()[0] if _has_parts(v) else v for v in values]
+
+
+def _of_parts(ys, wanted, grad_ys, **options):
+    """gradients() where some values are composites (ragged tensors)."""
+    if grad_ys is not None:
+        grad_ys = _parts(_listed(grad_ys))
+    found = gradients(_parts(_listed(ys)), _parts(wanted), grad_ys, **options)
+    return [
+        x._gradient_from([g]) if _has_parts(x) else g for x, g in zip(wanted, found)
+    ]
 
 
 def gradients_v1(

@@ -58,33 +58,40 @@ def kind_of(api):
     return _by_row.get(api._row)
 
 
-_targets = {}  # by row: (does the call fit, module, function)
+_targets = {}  # by row: [(does the call fit, "module:function", prepare)]
 
 
-def add_targets(is_kind, table):
+def add_targets(is_kind, table, prepare=None):
     """Adds what answers for functions when an argument is of a kind.
 
     A row of `table` is: a public name, the parameters that are looked at (joined by
-    commas), "module:function" of what is then called with the same arguments.
+    commas; "values[]" may be a list), "module:function" of what is then called with the
+    same arguments, each as `prepare` gives it; behind "+" it gets the function before
+    them. A name with a colon is a row of
+    api_names.txt itself.
     """
     for line in table.strip().splitlines():
         name, parameters, target = line.split()
-        row = _names.row_of(name)
+        row = name if ":" in name else _names.row_of(name)
         if row is None:
             raise ValueError(f"{name} is no public name")
         fits = _fits(is_kind, parameters.split(","))
-        _targets.setdefault(row, []).append((fits, target))
+        _targets.setdefault(row, []).append((fits, target, prepare))
 
 
 def _fits(is_kind, parameters):
     def holds(x):
         if isinstance(x, (list, tuple)):
-            return any(holds(v) for v in x)
+            return any(map(is_kind, x))
         return is_kind(x)
 
-    return lambda given: any(holds(given.get(p)) for p in parameters)
+    checks = [
+        (p.removesuffix("[]"), holds if p.endswith("[]") else is_kind)
+        for p in parameters
+    ]
+    return lambda given: any(check(given.get(p)) for p, check in checks)
 
 
 def targets_of(api):
-    """[(fits(arguments by name), "module:function")] of a function."""
+    """[(fits(arguments by name), "module:function", prepare)] of a function."""
     return _targets.get(api._row, ())

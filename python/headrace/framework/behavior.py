@@ -65,7 +65,8 @@ def _configure(proto):
 
 
 def disable_tensor_equality():
-    """Tensors and variables are equal to themselves only, and can be keys."""
+    """Tensors and variables are equal to themselves only; variables and tensors of
+    graphs can be keys then, as tensors with a value cannot."""
     _set_tensor_equality(False)
 
 

@@ -128,8 +128,13 @@ def _before(api, args, kwargs):
     for fits, target in kind.targets:
         if fits(given):
             return target(*args, **kwargs)
-    for fits, target in api_kinds.targets_of(api):
+    for fits, target, prepare in api_kinds.targets_of(api):
         if fits(given):
+            if prepare is not None:
+                args = [prepare(x) for x in args]
+                kwargs = {k: prepare(x) for k, x in kwargs.items()}
+            if target[0] == "+":
+                return _function(target[1:])(api, *args, **kwargs)
             return _function(target)(*args, **kwargs)
     return _by_elements(api, kind, given)
 
@@ -159,6 +164,9 @@ def _by_elements(api, kind, given):
 
 def _after(api, args, kwargs, error):
     kind = _kind(api)
+    result = _before(api, args, kwargs)  # lists may not have been looked through
+    if result is not NOT_SUPPORTED:
+        return result
     for dispatcher in kind.dispatchers:
         result = dispatcher.handle(args, kwargs)
         if result is not NOT_SUPPORTED:
@@ -168,7 +176,7 @@ def _after(api, args, kwargs, error):
         if result is not NOT_SUPPORTED:
             return result
     explain = getattr(error, "in_function", None)
-    if explain is not None:
+    if explain is not None and api.__name__ != "convert_to_tensor":
         raise explain(_names.main_name(api._row) or api.__name__) from None
     return NOT_SUPPORTED
 
@@ -241,6 +249,13 @@ def _with_name(kind, target):
 
 
 _registered = {}  # by target: functions that take it out again
+
+
+def add_functions(types, table, prepare=None):
+    """What functions do with arguments of types of ours: see api_kinds.add_targets."""
+    api_kinds.add_targets(lambda x: isinstance(x, types), table, prepare)
+    for t in types:
+        _headrace.watch_type(t)
 
 
 def dispatch_for_api(api, *signatures):

@@ -1,7 +1,14 @@
 """tf.IndexedSlices: rows of a larger tensor, as gradients of gathers are."""
 
+import collections
+
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
+
+
+IndexedSlicesValue = collections.namedtuple(
+    "IndexedSlicesValue", ["values", "indices", "dense_shape"]
+)
 
 
 class IndexedSlices:
@@ -78,6 +85,10 @@ class IndexedSlices:
 
     def _from_components(self, parts):
         return IndexedSlices(*parts)
+
+    def _value_of(self, arrays):
+        """What a session gives for the parts' values."""
+        return IndexedSlicesValue(*arrays, *[None] * (3 - len(arrays)))
 
     def __tf_tensor__(self, dtype=None, name=None):
         if self._dense_shape is None:

@@ -135,6 +135,10 @@ class SparseTensor:
     def _from_components(self, parts):
         return _make(parts)
 
+    def _value_of(self, arrays):
+        """What a session gives for the parts' values."""
+        return SparseTensorValue(*arrays)
+
     def _print_parts(self):
         return [
             "'SparseTensor(indices=",
@@ -287,3 +291,6 @@ def to_sparse(x):
     if not isinstance(x, SparseTensor):
         raise TypeError(f"Input must be a SparseTensor. Received: {x}")
     return x
+
+
+from headrace.framework import sparse_functions  # noqa: E402, F401

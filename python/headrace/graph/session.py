@@ -243,7 +243,8 @@ class BaseSession:
 
     def _expanded(self, key, value):
         if getattr(type(key), "_is_composite_tensor", False):
-            return list(zip(key._components(), value))
+            parts = key._fed(value) if hasattr(key, "_fed") else value
+            return list(zip(key._components(), parts))
         if isinstance(key, (list, tuple)):
             return list(zip(key, value))
         return [(key, value)]

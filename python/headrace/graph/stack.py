@@ -17,6 +17,8 @@ _builds_graphs = [False]  # what happens where nothing is entered
 
 def entered():
     """Graphs entered on this thread, innermost last; None stands for eager."""
+    if _builds_graphs[0]:
+        return [thread_graph(), *_state.entered]
     return _state.entered
 
 
@@ -42,6 +44,12 @@ def default_graph():
     if _state.entered and _state.entered[-1] is not None:
         return _state.entered[-1]
     return thread_graph()
+
+
+def last_operation():
+    """Called natively: the operation that was added last to the current graph."""
+    graph = current()
+    return None if graph is None else graph._last_operation()
 
 
 def _set_default(graph):
@@ -103,6 +111,19 @@ def outside_functions():
         if graph is None or not graph.building_function:
             return graph
     return thread_graph() if _builds_graphs[0] else None
+
+
+def in_branch_of_plain_graph():
+    """Whether the body of a branch or loop of a session's graph is being built, and no
+    function in between."""
+    for graph in reversed(entered()):
+        if graph is None:
+            return False
+        if not graph.building_function:
+            return graph is not current()
+        if not getattr(graph, "is_branch", False):
+            return False
+    return False
 
 
 class init_scope:  # noqa: N801  (upstream's name)

@@ -26,7 +26,8 @@ def crop_to_bounding_box(
         )
         begin = [0] * (rank - 3) + [offset_height, offset_width, 0]
         size = [-1] * (rank - 3) + [target_height, target_width, -1]
-        return tf.slice(image, tf.stack(begin), tf.stack(size))
+        part = tf.slice(image, tf.stack(begin), tf.stack(size))
+        return shapes.known(part, image, target_height, target_width)
 
 
 def pad_to_bounding_box(
@@ -47,7 +48,8 @@ def pad_to_bounding_box(
         rows += [[offset_height, bottom], [offset_width, right], [0, 0]]
         if shapes.is_known(offset_height, offset_width, bottom, right):
             return tf.pad(image, rows)
-        return tf.pad(image, tf.stack([tf.stack(row) for row in rows]))
+        padded = tf.pad(image, tf.stack([tf.stack(row) for row in rows]))
+        return shapes.known(padded, image, target_height, target_width)
 
 
 def _larger(x, y):

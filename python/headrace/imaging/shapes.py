@@ -28,6 +28,14 @@ def sizes(image):
     )
 
 
+def known(image, like, height, width):
+    """The image, whose static shape is that of `like` but for height and width."""
+    sizes = like.shape.as_list()
+    sizes[-3:-1] = [tf.get_static_value(n) for n in (height, width)]
+    image.set_shape(sizes)
+    return image
+
+
 def in_batches(function, image):
     """function(images of rank 4) for images of rank 3 or 4."""
     if rank_of(image) == 4:

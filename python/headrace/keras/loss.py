@@ -1,7 +1,7 @@
 """tf.keras.losses: functions of y_true and y_pred, and classes that reduce them."""
 
 import headrace as tf
-from headrace.keras import serialization, settings
+from headrace.keras import newer_losses, serialization, settings
 from headrace.keras.function_class import function_class
 
 
@@ -388,7 +388,7 @@ def sparse_categorical_crossentropy(
     return values
 
 
-_SPARSE = {sparse_categorical_crossentropy}
+_SPARSE = {sparse_categorical_crossentropy, newer_losses.ctc}
 
 
 # --- classes ---
@@ -470,6 +470,11 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
         )
 
 
+Dice = _loss_class("Dice", newer_losses.dice, axis=None)
+Tversky = _loss_class("Tversky", newer_losses.tversky, alpha=0.5, beta=0.5, axis=None)
+CTC = _loss_class("CTC", newer_losses.ctc)
+
+
 _FUNCTIONS = (
     mean_squared_error,
     mean_absolute_error,
@@ -488,8 +493,14 @@ _FUNCTIONS = (
     categorical_crossentropy,
     categorical_focal_crossentropy,
     sparse_categorical_crossentropy,
+    newer_losses.dice,
+    newer_losses.tversky,
+    newer_losses.ctc,
 )
 _CLASSES = (
+    Dice,
+    Tversky,
+    CTC,
     MeanSquaredError,
     MeanAbsoluteError,
     MeanAbsolutePercentageError,

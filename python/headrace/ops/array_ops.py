@@ -16,16 +16,6 @@ def _is_sparse(x):
     return getattr(x, "_is_sparse", False)
 
 
-def _is_ragged(x):
-    return getattr(x, "_is_ragged", False)
-
-
-def _ragged():
-    from headrace.ragged import ragged_ops
-
-    return ragged_ops
-
-
 broadcast_to = face("BroadcastTo", "broadcast_to", "input, shape, name=None")
 
 
@@ -56,8 +46,6 @@ bitcast = face("Bitcast", "bitcast", "input, type, name=None")
 
 def expand_dims(input, axis, name=None):
     """A dimension of size 1 at `axis`."""
-    if _is_ragged(input):
-        return _ragged().expand_dims(input, axis)
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
     return _expand_dims(input, axis, name)
@@ -74,8 +62,6 @@ _unpack = face("Unpack", "unstack", "value, num, axis=0, name=None")
 
 def stack(values, axis=0, name="stack"):
     """Tensors of one shape along a new dimension."""
-    if isinstance(values, (list, tuple)) and any(map(_is_ragged, values)):
-        return _ragged().stack(values, axis)
     if axis == 0 and isinstance(values, (list, tuple)):
         if not _headrace.holds_tensors(values):
             try:
@@ -164,8 +150,6 @@ def _is_small(shape):
 @composite("zeros_like", ends=True)
 def zeros_like(input, dtype=None, name=None, layout=None):
     """Zeros of the shape (and dtype) of `input`."""
-    if _is_ragged(input):
-        return input.with_flat_values(zeros_like(input.flat_values, dtype))
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
         return _headrace.raw_op("ZerosLike")(x=input, name=name)
@@ -175,8 +159,6 @@ def zeros_like(input, dtype=None, name=None, layout=None):
 @composite("ones_like", ends=True)
 def ones_like(input, dtype=None, name=None, layout=None):
     """Ones of the shape (and dtype) of `input`."""
-    if _is_ragged(input):
-        return input.with_flat_values(ones_like(input.flat_values, dtype))
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
         return _headrace.raw_op("OnesLike")(x=input, name=name)
@@ -226,8 +208,6 @@ def where(condition, x=None, y=None, name=None):
 
 def concat(values, axis, name="concat"):
     """Tensors one after the other along a dimension."""
-    if isinstance(values, (list, tuple)) and any(map(_is_ragged, values)):
-        return _ragged().concat(values, axis)
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
@@ -240,8 +220,6 @@ _concat = face("ConcatV2", "concat", "values, axis, name=None")
 
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
     """The slices of `params` at `indices` along `axis`."""
-    if _is_ragged(params) or _is_ragged(indices):
-        return _ragged().gather(params, indices, axis, batch_dims)
     axis = batch_dims if axis is None else axis
     return _headrace.raw_op("GatherV2")(
         params=params, indices=indices, axis=axis, batch_dims=batch_dims, name=name
@@ -277,8 +255,6 @@ def _swap_first(x, n):
 
 def rank(input, name=None):
     """The number of dimensions as a tensor."""
-    if _is_ragged(input):
-        return conversion.constant(input.shape.rank)
     if _is_sparse(input):
         return size(input.dense_shape, name=name)
     input = conversion.convert_to_tensor(input)
@@ -290,8 +266,6 @@ def rank(input, name=None):
 
 def size(input, out_type=None, name=None):
     """The number of elements as a tensor."""
-    if _is_ragged(input):
-        input = input.flat_values
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if _is_sparse(input):
         sizes = _headrace.raw_op("Cast")(x=input.dense_shape, DstT=out_type)
@@ -347,12 +321,8 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
         dtype = dtypes.as_dtype(dtype)
         start, limit, delta = (_as(v, dtype) for v in (start, limit, delta))
     else:
-        start, limit, delta = (
-            v if isinstance(v, _headrace.Tensor) else conversion.convert_to_tensor(v)
-            for v in (start, limit, delta)
-        )
         order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
-        known = [v.dtype for v in (start, limit, delta)]
+        known = [_dtype_of(v) for v in (start, limit, delta)]
         for d in known:
             if d not in order:
                 order.append(d)
@@ -364,6 +334,14 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
         delta=delta,
         name=None if _headrace.is_eager() else name,
     )
+
+
+def _dtype_of(value):
+    if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
+        return value.dtype
+    if type(value) is float:
+        return dtypes.float32
+    return conversion.convert_to_tensor(value).dtype
 
 
 def _as(value, dtype):
@@ -387,7 +365,10 @@ def linspace(start, stop, num, name=None, axis=0):
     if start.shape.rank == 0 and stop.shape.rank == 0 and _positive(num):
         return _headrace.raw_op("LinSpace")(start=start, stop=stop, num=num, name=name)
     shape_ = broadcast_static_shape(start.shape, stop.shape)
-    start, stop = broadcast_to(start, shape_), broadcast_to(stop, shape_)
+    full = shape_
+    if not shape_.is_fully_defined():
+        full = broadcast_dynamic_shape(shape(start), shape(stop))
+    start, stop = broadcast_to(start, full), broadcast_to(stop, full)
     axis = axis if axis >= 0 else shape_.rank + 1 + axis
     count = max(int(num), 0)
     steps = conversion.constant(np.arange(count) / max(count - 1, 1), dtype=start.dtype)

@@ -16,7 +16,7 @@ def _parts(x):
         return "Sparse", parts
     if _is_ragged(x):
         splits = tf.cast(x.row_splits, tf.int64)
-        return "Ragged", {"splits": splits, "values": x.values}
+        return "Ragged", {"splits": splits, "values": x.flat_values}
     return "Dense", {"values": tf.convert_to_tensor(x)}
 
 
@@ -25,7 +25,7 @@ def _weights_of(weights, dtype):
         return tf.constant([], dtype)
     if is_sparse(weights):
         return weights.values
-    return weights.values if _is_ragged(weights) else weights
+    return weights.flat_values if _is_ragged(weights) else weights
 
 
 def _check_axis(axis):

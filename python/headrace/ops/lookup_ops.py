@@ -46,8 +46,6 @@ class KeyValueTensorInitializer(TableInitializerBase):
     """Contents from two tensors."""
 
     def __init__(self, keys, values, key_dtype=None, value_dtype=None, name=None):
-        if not isinstance(keys, _headrace.Tensor) and key_dtype is None:
-            keys = _int64_where_plain(keys)
         self._keys = conversion.convert_to_tensor(keys, key_dtype)
         self._values = conversion.convert_to_tensor(values, value_dtype)
         super().__init__(self._keys.dtype, self._values.dtype)
@@ -63,14 +61,6 @@ class KeyValueTensorInitializer(TableInitializerBase):
             keys=self._keys,
             values=self._values,
         )
-
-
-def _int64_where_plain(keys):
-    """Python's integers are keys of 64 bits."""
-    tensor = conversion.convert_to_tensor(keys)
-    if tensor.dtype == dtypes.int32 and not hasattr(keys, "dtype"):
-        return conversion.convert_to_tensor(keys, dtypes.int64)
-    return tensor
 
 
 class TextFileInitializer(TableInitializerBase):

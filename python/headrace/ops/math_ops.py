@@ -14,10 +14,6 @@ def cast(x, dtype, name=None):
     """The values as another type."""
     dtype = dtypes.as_dtype(dtype).base_dtype
     if not isinstance(x, _headrace.Tensor):
-        if getattr(x, "_is_ragged", False):
-            return x.with_flat_values(cast(x.flat_values, dtype))
-        if getattr(x, "_is_sparse", False):
-            return x.with_values(cast(x.values, dtype, name))
         x = conversion.convert_to_tensor(x)
     if x.dtype is dtype:
         return x
@@ -109,7 +105,10 @@ def matmul(
     grad_b=False,
     name=None,
 ):
-    """The matrix product of the last two dimensions."""
+    """The matrix product of the last two dimensions.
+
+    `output_type` is that of the sums: tf.int32 of int8 or uint8, else the operands'.
+    """
     if transpose_a and adjoint_a:
         raise ValueError(
             "Only one of `transpose_a` and `adjoint_a` can be True. Received "
@@ -127,9 +126,14 @@ def matmul(
         )
     if not isinstance(b, tensor):
         b = conversion.convert_to_tensor(b, dtype_hint=a.dtype.base_dtype)
-    if output_type is not None and output_type != a.dtype:
-        raise NotImplementedError(
-            f"matmul: output_type {output_type} of {a.dtype} is not supported"
+    if output_type is not None and not a.dtype == b.dtype == output_type:
+        return _headrace.raw_op("BatchMatMulV3")(
+            x=conj(a) if transpose_a else a,
+            y=conj(b) if transpose_b else b,
+            Tout=output_type,
+            adj_x=transpose_a or adjoint_a,
+            adj_y=transpose_b or adjoint_b,
+            name=name,
         )
     rank_a, rank_b = a._rank(), b._rank()
     if (rank_a is None or rank_a > 2) and (rank_b is None or rank_b > 2 or rank_b == 2):

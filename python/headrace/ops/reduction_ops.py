@@ -24,10 +24,6 @@ def _reduction(op, name, doc):
     raw = []
 
     def reduce(input_tensor, axis=None, keepdims=False, name=None):
-        if getattr(input_tensor, "_is_ragged", False):
-            from headrace.ragged import ragged_ops
-
-            return ragged_ops.reduce(op, input_tensor, axis, keepdims)
         if op in ("Any", "All") and not isinstance(input_tensor, _headrace.Tensor):
             input_tensor = conversion.to_tensor(input_tensor, dtypes.bool)
         x = _tensor(input_tensor)

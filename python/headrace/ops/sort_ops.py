@@ -6,6 +6,7 @@ from headrace.framework.name_scopes import composite
 from headrace.ops.array_ops import (
     _as,
     _count,
+    concat,
     expand_dims,
     gather,
     range,
@@ -27,13 +28,8 @@ def repeat(input, repeats, axis=None, name=None):
     repeats = conversion.convert_to_tensor(repeats)
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         repeats = _as(repeats, dtypes.int32)
-    length = shape(input)[axis]
     if repeats.shape.rank == 0 or repeats.shape.num_elements() == 1:
-        count = reshape(repeats, [])
-        places = tile(
-            expand_dims(range(length), -1), stack([1, _as(count, dtypes.int32)])
-        )
-        return gather(input, reshape(places, [-1]), axis=axis)
+        return _repeat_all(input, _as(reshape(repeats, []), dtypes.int32), axis)
     rows, counts = input.shape[axis], repeats.shape.num_elements()
     if None not in (rows, counts) and rows != counts:
         raise ValueError(f"Dimensions {rows} and {counts} are not compatible")
@@ -41,7 +37,18 @@ def repeat(input, repeats, axis=None, name=None):
     places = searchsorted(
         ends, range(_as(ends[-1], ends.dtype), dtype=ends.dtype), side="right"
     )
-    return gather(input, places, axis=axis)
+    # a reshape in between: the gradient is a tensor, not slices
+    return gather(reshape(input, shape(input)), places, axis=axis)
+
+
+def _repeat_all(input, count, axis):
+    """Every element of an axis `count` times."""
+    sizes = shape(input)
+    many = [1] * (input.shape.rank + 1)
+    many[axis + 1] = count
+    copies = tile(expand_dims(input, axis + 1), stack(many))
+    whole = stack([sizes[axis] * count])
+    return reshape(copies, concat([sizes[:axis], whole, sizes[axis + 1 :]], 0))
 
 
 def searchsorted(

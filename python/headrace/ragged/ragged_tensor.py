@@ -3,9 +3,16 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import (
+    conversion,
+    dtypes,
+    execution,
+    name_scopes,
+    tensor_shape,
+)
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks, text
+from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 def _raw(op, **arguments):
@@ -17,19 +24,87 @@ def is_ragged(x):
     return isinstance(x, RaggedTensor)
 
 
+def _no_tensor():
+    error = ValueError("TypeError: object of type 'RaggedTensor' has no len()\n")
+    error.in_function = _not_supported
+    return error
+
+
+def _not_supported(public):
+    return ValueError(
+        f"TypeError: object of type 'RaggedTensor' has no len(): tf.{public} does not "
+        "take RaggedTensors. Pass `.to_tensor()` or `.flat_values`, or call it by "
+        "tf.ragged.map_flat_values or tf.map_fn."
+    )
+
+
+def _check_nrows(known, ids):
+    if known is None:
+        return
+    if known < 0:
+        raise ValueError(f"Expected nrows >= 0; got {known}")
+    last = execution.get_static_value(ids)
+    if last is not None and len(last) and last[-1] >= known:
+        raise ValueError(
+            f"Expected nrows >= value_rowids[-1] + 1; got nrows={known}, "
+            f"value_rowids[-1]={last[-1]}"
+        )
+
+
 def as_values(x):
     """A tensor or a ragged tensor."""
-    return x if is_ragged(x) else conversion.convert_to_tensor(x)
+    if is_ragged(x):
+        return x
+    if isinstance(x, RaggedTensorValue):
+        return RaggedTensor.from_nested_row_splits(
+            x.flat_values, x.nested_row_splits, validate=False
+        )
+    return conversion.convert_to_tensor(x)
 
 
-def _partition(x, dtype=None):
+def _partition(x, dtype=None, what="row_splits"):
+    """A row partition's tensor: int64 unless it comes as int32."""
     if not isinstance(x, _headrace.Tensor):
         given = getattr(x, "dtype", None)
-        keep = dtype is None and given in (np.int32, np.dtype(np.int32))
-        return conversion.convert_to_tensor(
-            x, dtypes.int32 if keep else dtype or dtypes.int64
-        )
+        if dtype is None and given == np.dtype(np.int32):
+            dtype = dtypes.int32
+        if dtype is None and not _holds_integers(x):
+            x = conversion.convert_to_tensor(x)
+        else:
+            x = conversion.convert_to_tensor(x, dtype or dtypes.int64)
+    checks.integers(x, what)
     return x
+
+
+def _holds_integers(x):
+    if isinstance(x, (list, tuple)) and any(
+        isinstance(v, _headrace.Tensor) for v in x
+    ):
+        return False  # of the tensors' own dtype
+    return np.asarray(x).dtype.kind in "iu" or np.size(x) == 0
+
+
+def same_dtypes(values, splits):
+    """Values and splits with one dtype for all row splits: int64 where they differ."""
+    if not is_ragged(values) or values.row_splits.dtype == splits.dtype:
+        return values, splits
+    values = values.with_row_splits_dtype(dtypes.int64)
+    return values, math_ops.cast(splits, dtypes.int64)
+
+
+def checked_axis(axis, rank, name="axis"):
+    """A dimension's number, from 0: negative ones count from the end."""
+    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+        raise TypeError(f"{name} must be an int; got {type(axis).__name__}")
+    if rank is None:
+        if axis < 0:
+            raise ValueError(f"{name}={axis} may only be negative if rank is known")
+        return int(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"{name}={axis} out of bounds: expected {-rank}<={name}<{rank}"
+        )
+    return int(axis) + rank if axis < 0 else int(axis)
 
 
 def splits_of_lengths(lengths):
@@ -46,7 +121,9 @@ class RaggedTensor:
     _is_ragged = True
     __array_priority__ = 100
 
-    def __init__(self, values, row_splits, internal=False, uniform=None):
+    def __init__(
+        self, values, row_splits, internal=False, uniform=None, uniform_size=None
+    ):
         if not internal:
             raise ValueError(
                 "RaggedTensor constructor is private; please use one of the factory "
@@ -55,90 +132,123 @@ class RaggedTensor:
         self._values_part = values
         self._splits = row_splits
         self._uniform = uniform  # the length of all rows, where it is one
+        self._uniform_size = uniform_size  # a tensor where only a run knows it
+        self._given = {}  # partitions of other kinds that it was made of
 
     # --- Making them.
     @classmethod
     def from_row_splits(cls, values, row_splits, name=None, validate=True):
-        """Of where each row begins, and the end."""
-        values, splits = as_values(values), _partition(row_splits)
-        splits.shape.assert_has_rank(1)
-        if splits.shape[0] == 0:
-            raise ValueError("Argument row_splits must not be empty.")
-        if validate:
-            checks.splits(splits, array_ops_rows(values), "from_row_splits")
-        return cls(values, splits, internal=True)
+        """Of where each row begins, and the end.
+
+        `values` is [total, ...], a tensor or a RaggedTensor; `row_splits` is int32 or
+        int64, [rows + 1], begins with 0 and never goes down. ValueError or, with
+        `validate`, InvalidArgumentError where it does not fit.
+        """
+        with name_scopes.graph_scope(name, "RaggedFromRowSplits"):
+            values, splits = as_values(values), _partition(row_splits)
+            splits.shape.assert_has_rank(1)
+            values.shape.with_rank_at_least(1)
+            if splits.shape.rank is not None and splits.shape[0] == 0:
+                raise ValueError("row_splits tensor may not be empty.")
+            if validate:
+                splits = checks.splits(splits, rows_of(values), "from_row_splits")
+            return cls(*same_dtypes(values, splits), internal=True)
 
     @classmethod
     def from_row_lengths(cls, values, row_lengths, name=None, validate=True):
-        """Of the length of each row."""
-        values, lengths = as_values(values), _partition(row_lengths)
-        lengths.shape.assert_has_rank(1)
-        splits = splits_of_lengths(lengths)
-        if validate:
-            checks.lengths(lengths, splits, array_ops_rows(values))
-        return cls(values, splits, internal=True)
+        """Of the length of each row: int32 or int64, [rows]; their sum is the number of
+        values."""
+        with name_scopes.graph_scope(name, "RaggedFromRowLengths"):
+            values = as_values(values)
+            lengths = _partition(row_lengths, what="row_lengths")
+            lengths.shape.assert_has_rank(1)
+            splits = splits_of_lengths(lengths)
+            if validate:
+                splits = checks.lengths(lengths, splits, rows_of(values))
+            return cls(*same_dtypes(values, splits), internal=True)._with_given(
+                lengths=lengths
+            )
 
     @classmethod
     def from_value_rowids(
         cls, values, value_rowids, nrows=None, name=None, validate=True
     ):
-        """Of the row that each value is in."""
-        values, ids = as_values(values), _partition(value_rowids)
-        ids.shape.assert_has_rank(1)
-        if nrows is None:
-            last = array_ops.concat([array_ops.ones([1], ids.dtype) * -1, ids], 0)
-            nrows = last[-1] + 1
-        else:
-            if isinstance(nrows, int) and nrows < 0:
-                raise ValueError(f"Argument nrows must be >= 0; got {nrows}")
-            nrows = math_ops.cast(_partition(nrows, ids.dtype), ids.dtype)
-        if validate:
-            checks.rowids(ids, nrows, array_ops_rows(values))
-        lengths = _raw(
-            "UnsortedSegmentSum",
-            data=array_ops.ones_like(ids),
-            segment_ids=ids,
-            num_segments=nrows,
-        )
-        return cls(values, splits_of_lengths(lengths), internal=True)
+        """Of the row that each value is in: int32 or int64, [total], sorted.
+
+        `nrows` is the number of rows where the last ones may be empty.
+        """
+        with name_scopes.graph_scope(name, "RaggedFromValueRowIds"):
+            values = as_values(values)
+            ids = _partition(value_rowids, what="value_rowids")
+            ids.shape.assert_has_rank(1)
+            values.shape[:1].assert_is_compatible_with(ids.shape)
+            known = None
+            if nrows is None:
+                last = array_ops.concat([array_ops.ones([1], ids.dtype) * -1, ids], 0)
+                nrows = last[-1] + 1
+            else:
+                nrows = math_ops.cast(_partition(nrows, what="nrows"), ids.dtype)
+                nrows.shape.assert_has_rank(0)
+                known = execution.get_static_value(nrows)
+                _check_nrows(known, ids)
+            if validate:
+                ids = checks.rowids(ids, nrows, rows_of(values))
+            lengths = _raw(
+                "UnsortedSegmentSum",
+                data=array_ops.ones_like(ids),
+                segment_ids=ids,
+                num_segments=nrows,
+            )
+            if known is not None:
+                lengths.set_shape([known])
+            splits = splits_of_lengths(lengths)
+            return cls(*same_dtypes(values, splits), internal=True)._with_given(
+                rowids=ids, nrows=nrows
+            )
 
     @classmethod
     def from_row_starts(cls, values, row_starts, name=None, validate=True):
-        """Of where each row begins."""
-        values, starts = as_values(values), _partition(row_starts)
-        end = array_ops.reshape(
-            math_ops.cast(array_ops_rows(values), starts.dtype), [1]
-        )
-        splits = array_ops.concat([starts, end], 0)
-        return cls.from_row_splits(values, splits, validate=validate)
+        """Of where each row begins in the values: int32 or int64, [rows]."""
+        with name_scopes.graph_scope(name, "RaggedFromRowStarts"):
+            values = as_values(values)
+            starts = _partition(row_starts, what="row_starts")
+            starts.shape.assert_has_rank(1)
+            end = array_ops.reshape(math_ops.cast(rows_of(values), starts.dtype), [1])
+            splits = array_ops.concat([starts, end], 0)
+            return cls.from_row_splits(values, splits, validate=validate)
 
     @classmethod
     def from_row_limits(cls, values, row_limits, name=None, validate=True):
-        """Of where each row ends."""
-        values, limits = as_values(values), _partition(row_limits)
-        splits = array_ops.concat([array_ops.zeros([1], limits.dtype), limits], 0)
-        return cls.from_row_splits(values, splits, validate=validate)
+        """Of where each row ends in the values: int32 or int64, [rows]."""
+        with name_scopes.graph_scope(name, "RaggedFromRowLimits"):
+            values = as_values(values)
+            limits = _partition(row_limits, what="row_limits")
+            limits.shape.assert_has_rank(1)
+            splits = array_ops.concat([array_ops.zeros([1], limits.dtype), limits], 0)
+            return cls.from_row_splits(values, splits, validate=validate)
 
     @classmethod
     def from_uniform_row_length(
         cls, values, uniform_row_length, nrows=None, name=None, validate=True
     ):
-        """Rows of one length."""
-        values = as_values(values)
-        length = int(uniform_row_length)
-        count = math_ops.cast(array_ops_rows(values), dtypes.int64)
-        if nrows is None:
-            nrows = count // length if length else array_ops.zeros([], dtypes.int64)
-        nrows = math_ops.cast(_partition(nrows), dtypes.int64)
-        splits = array_ops.range(nrows + 1, dtype=dtypes.int64) * length
-        if validate:
-            checks.splits(splits, count, "from_uniform_row_length")
-        return cls(values, splits, internal=True, uniform=length)
+        """Rows of one length: a scalar.
+
+        `nrows` is needed only where the length is 0. ValueError where the length does
+        not divide the number of values.
+        """
+        from headrace.ragged import uniform
+
+        with name_scopes.graph_scope(name, "RaggedFromUniformRowLength"):
+            return uniform.make(
+                cls, as_values(values), uniform_row_length, nrows, validate
+            )
 
     @classmethod
-    def _nested(cls, make, flat_values, nested, validate):
+    def _nested(cls, make, flat_values, nested, validate, what):
         if isinstance(nested, _headrace.Tensor):
-            raise TypeError(f"Argument must be a list of Tensors. Received {nested}.")
+            raise TypeError(
+                f"Argument `{what}` must be a list of Tensors. Received {nested}."
+            )
         result = flat_values
         for part in reversed(list(nested)):
             result = make(result, part, validate=validate)
@@ -150,7 +260,11 @@ class RaggedTensor:
     ):
         """Of the splits of each level, outermost first."""
         return cls._nested(
-            cls.from_row_splits, flat_values, nested_row_splits, validate
+            cls.from_row_splits,
+            flat_values,
+            nested_row_splits,
+            validate,
+            "nested_row_splits",
         )
 
     @classmethod
@@ -159,7 +273,11 @@ class RaggedTensor:
     ):
         """Of the lengths of each level, outermost first."""
         return cls._nested(
-            cls.from_row_lengths, flat_values, nested_row_lengths, validate
+            cls.from_row_lengths,
+            flat_values,
+            nested_row_lengths,
+            validate,
+            "nested_row_lengths",
         )
 
     @classmethod
@@ -172,9 +290,26 @@ class RaggedTensor:
         validate=True,
     ):
         """Of the row numbers of each level, outermost first."""
-        nrows = nested_nrows or [None] * len(nested_value_rowids)
+        if isinstance(nested_value_rowids, _headrace.Tensor):
+            raise TypeError(
+                "Argument `nested_value_rowids` must be a list of Tensors. Received "
+                f"{nested_value_rowids}."
+            )
+        if nested_nrows is None:
+            nested_nrows = [None] * len(nested_value_rowids)
+        elif isinstance(nested_nrows, _headrace.Tensor):
+            raise TypeError(
+                "Argument `nested_nrows` must be a list of Tensors. Received "
+                f"{nested_nrows}."
+            )
+        elif len(nested_nrows) != len(nested_value_rowids):
+            raise ValueError(
+                "Argument `nested_nrows` must have the same length as argument "
+                f"`nested_value_rowids`. len(nested_nrows) = {len(nested_nrows)} vs. "
+                f"len(nested_value_rowids) = {len(nested_value_rowids)}."
+            )
         result = flat_values
-        for ids, n in list(zip(nested_value_rowids, nrows))[::-1]:
+        for ids, n in list(zip(nested_value_rowids, nested_nrows))[::-1]:
             result = cls.from_value_rowids(result, ids, n, validate=validate)
         return result
 
@@ -189,18 +324,31 @@ class RaggedTensor:
         row_splits_dtype=dtypes.int64,
     ):
         """The rows of a dense tensor, cut to lengths or freed from padding."""
-        from headrace.ragged import convert
+        from headrace.ragged import from_dense
 
-        made = convert.from_tensor(tensor, lengths, padding, ragged_rank)
-        return made.with_row_splits_dtype(row_splits_dtype)
+        with name_scopes.graph_scope(name, "RaggedFromTensor"):
+            return from_dense.from_tensor(
+                tensor, lengths, padding, ragged_rank, dtypes.as_dtype(row_splits_dtype)
+            )
 
     @classmethod
     def from_sparse(cls, st_input, name=None, row_splits_dtype=dtypes.int64):
-        """The rows of a sparse matrix whose entries are at the left."""
-        ids = st_input.indices[:, 0]
-        nrows = st_input.dense_shape[0]
-        made = cls.from_value_rowids(st_input.values, ids, nrows, validate=False)
-        return made.with_row_splits_dtype(row_splits_dtype)
+        """The rows of a sparse matrix whose entries are at the left.
+
+        TypeError for what is no SparseTensor, ValueError for other ranks than 2,
+        InvalidArgumentError where a row has a hole.
+        """
+        from headrace.ragged import from_dense
+
+        with name_scopes.graph_scope(name, "RaggedFromSparse"):
+            return from_dense.from_sparse(st_input, dtypes.as_dtype(row_splits_dtype))
+
+    def _with_given(self, **partitions):
+        """Keeps partitions of other kinds, which need not be computed again."""
+        for kind, tensor in partitions.items():
+            if tensor.dtype == self._splits.dtype:
+                self._given[kind] = tensor
+        return self
 
     # --- What they are.
     dtype = property(
@@ -242,7 +390,7 @@ class RaggedTensor:
     def uniform_row_length(self):
         """The length that all rows are known to have, as a scalar tensor, or None."""
         if self._uniform is None:
-            return None
+            return self._uniform_size
         return conversion.constant(self._uniform, self._splits.dtype)
 
     @property
@@ -250,10 +398,12 @@ class RaggedTensor:
         """The static shape; None for the sizes of ragged dimensions that are not
         uniform.
         """
-        n = self._splits.shape[0]
+        n = self._splits.shape[0] if self._splits.shape.rank is not None else None
         inner = self.values.shape
         rows = None if n is None else n - 1
-        tail = [None] if inner.rank is None else inner.as_list()[1:]
+        if inner.rank is None:
+            return tensor_shape.TensorShape(None)
+        tail = inner.as_list()[1:]
         return tensor_shape.TensorShape([rows, self._uniform, *tail])
 
     def get_shape(self):
@@ -271,7 +421,10 @@ class RaggedTensor:
 
         `out_type` is int32 or int64; the splits' dtype where it is not given.
         """
-        n = array_ops.shape(self._splits, out_type=out_type or self._splits.dtype)
+        out_type = dtypes.as_dtype(out_type or self._splits.dtype)
+        if "nrows" in self._given:
+            return math_ops.cast(self._given["nrows"], out_type)
+        n = array_ops.shape(self._splits, out_type=out_type)
         return n[0] - 1
 
     def row_starts(self, name=None):
@@ -284,17 +437,23 @@ class RaggedTensor:
 
     def row_lengths(self, axis=1, name=None):
         """Lengths of the rows; of an inner dimension as a ragged tensor."""
+        axis = checked_axis(axis, self.shape.rank)
         if axis == 0:
             return self.nrows()
         if axis == 1:
+            if "lengths" in self._given:
+                return self._given["lengths"]
             return self._splits[1:] - self._splits[:-1]
         if is_ragged(self.values):
             return self.with_values(self.values.row_lengths(axis - 1))
         shape = array_ops.shape(self.values, out_type=self._splits.dtype)
-        return self.with_values(array_ops.fill(shape[: axis - 1], shape[axis - 1]))
+        width = array_ops.fill(shape[: axis - 1], shape[axis - 1])
+        return self.with_values(width)
 
     def value_rowids(self, name=None):
         """The row of each value."""
+        if "rowids" in self._given:
+            return self._given["rowids"]
         from headrace.ragged import convert
 
         return convert.rowids_of_splits(self._splits)
@@ -321,9 +480,21 @@ class RaggedTensor:
     def with_values(self, new_values):
         """The same outermost splits with other values,
         of as many rows as `values` has."""
-        return RaggedTensor(
-            as_values(new_values), self._splits, internal=True, uniform=self._uniform
+        values = as_values(new_values)
+        values.shape.with_rank_at_least(1)
+        self.values.shape[:1].assert_is_compatible_with(values.shape[:1])
+        return self._like(values, self._splits)
+
+    def _like(self, values, splits):
+        """The same uniform length with other parts."""
+        values, splits = same_dtypes(values, splits)
+        size = self._uniform_size
+        if size is not None:
+            size = math_ops.cast(size, splits.dtype)
+        made = RaggedTensor(
+            values, splits, internal=True, uniform=self._uniform, uniform_size=size
         )
+        return made._with_given(**self._given) if splits is self._splits else made
 
     def with_flat_values(self, new_values):
         """The same splits at all levels with other innermost values,
@@ -338,12 +509,14 @@ class RaggedTensor:
         """
         dtype = dtypes.as_dtype(dtype)
         if dtype not in (dtypes.int32, dtypes.int64):
-            raise ValueError(f"Argument dtype must be int32 or int64; got {dtype!r}")
+            raise ValueError(
+                "Argument `row_splits` dtype must be int32 or int64. Received "
+                f"{dtype!r}."
+            )
         values = self.values
         if is_ragged(values):
             values = values.with_row_splits_dtype(dtype)
-        splits = math_ops.cast(self._splits, dtype)
-        return RaggedTensor(values, splits, internal=True, uniform=self._uniform)
+        return self._like(values, math_ops.cast(self._splits, dtype))
 
     def merge_dims(self, outer_axis, inner_axis):
         """Dimensions outer_axis to inner_axis as one."""
@@ -371,7 +544,9 @@ class RaggedTensor:
         )
 
     def to_list(self):
-        """Nested lists of Python values."""
+        """Nested lists of Python values. ValueError in graphs."""
+        if not isinstance(self._splits, _headrace.EagerTensor):
+            raise ValueError("to_list can only be used in eager mode.")
         values = (
             self.values.to_list()
             if is_ragged(self.values)
@@ -381,7 +556,9 @@ class RaggedTensor:
         return [values[b:e] for b, e in zip(splits, splits[1:])]
 
     def numpy(self):
-        """An array; of objects where rows differ in length."""
+        """An array; of objects where rows differ in length. ValueError in graphs."""
+        if not isinstance(self._splits, _headrace.EagerTensor):
+            raise ValueError("RaggedTensor.numpy() is only supported in eager mode.")
         values, splits = self.values.numpy(), self._splits.numpy().tolist()
         rows = [values[b:e] for b, e in zip(splits, splits[1:])]
         if not rows:
@@ -394,26 +571,102 @@ class RaggedTensor:
         return out
 
     def consumers(self):
-        """An empty list: consumers of ragged tensors are not kept."""
-        return []
+        """The operations of a graph that take the values or the row splits."""
+        if not self._is_symbolic():
+            return []
+        found = []
+        for part in self._components():
+            found += [op for op in part.consumers() if op not in found]
+        return found
+
+    def _to_variant(self, batched_input=False, name=None):
+        from headrace.ragged import variants
+
+        return variants.to_variant(self, batched_input, name)
+
+    @classmethod
+    def _from_variant(cls, variant, dtype, output_ragged_rank, *args, **kwargs):
+        from headrace.ragged import variants
+
+        return variants.from_variant(
+            variant, dtype, output_ragged_rank, *args, **kwargs
+        )
+
+    def _shape_invariant_to_type_spec(self, shape):
+        from headrace.ragged.spec import RaggedTensorSpec
+
+        shape = tensor_shape.as_shape(shape)
+        return RaggedTensorSpec(
+            shape, self.dtype, self.ragged_rank, self._splits.dtype
+        )
 
     # --- As parts.
     def _components(self):
         return [self.flat_values, *self.nested_row_splits]
 
     def _from_components(self, parts):
-        if not isinstance(parts[0], _headrace.Tensor):
-            if isinstance(parts[0], np.ndarray):
-                return RaggedTensorValue.of(parts)
+        if not all(isinstance(p, _headrace.Tensor) for p in parts):
             return parts
-        result = parts[0]
-        uniforms, level = [], self
+        levels, level = [], self
         while is_ragged(level):
-            uniforms.append(level._uniform)
+            levels.append(level)
             level = level.values
-        for splits, uniform in list(zip(parts[1:], uniforms))[::-1]:
-            result = RaggedTensor(result, splits, internal=True, uniform=uniform)
+        result = parts[0]
+        for splits, level in list(zip(parts[1:], levels))[::-1]:
+            result = level._like(result, splits)
         return result
+
+    def _gradient_from(self, gradients):
+        """The gradient by this tensor, of those by its parts."""
+        if gradients[0] is None:
+            return None
+        return self.with_flat_values(conversion.convert_to_tensor(gradients[0]))
+
+    def _value_of(self, arrays):
+        """What a session gives for the parts' values."""
+        return RaggedTensorValue.of(arrays)
+
+    def _fed(self, value):
+        """The parts of a value that a session is fed with."""
+        if not isinstance(value, RaggedTensorValue):
+            from headrace.ragged import factory
+
+            value = factory.constant_value(
+                value,
+                dtype=self.dtype.as_numpy_dtype,
+                ragged_rank=self.ragged_rank,
+                row_splits_dtype=self._splits.dtype,
+            )
+        return value._parts()
+
+    def _set_shape(self, shape):
+        """Narrows the static shape by what `shape` knows; ValueError where they
+        differ."""
+        shape = tensor_shape.as_shape(shape)
+        if shape.rank is None:
+            return
+        shape = shape.with_rank_at_least(self.ragged_rank + 1)
+        flat = self.flat_values
+        if flat.shape.rank is None:
+            flat.set_shape([None, *shape[self.ragged_rank + 1 :]])
+        if None not in (self._uniform, shape[1]) and self._uniform != shape[1]:
+            raise ValueError(
+                f"Inconsistent size for axis 1: {self._uniform} vs {shape[1]}"
+            )
+        shape = self.shape.merge_with(shape)
+        if shape[0] is not None:
+            self._splits.set_shape([shape[0] + 1])
+        inner = shape[1:]
+        if self._uniform is None and inner[0] is not None:
+            self._uniform = inner[0]
+        total = None
+        if shape[0] is not None and self._uniform is not None:
+            total = shape[0] * self._uniform
+        inner = tensor_shape.TensorShape([total]).concatenate(shape[2:])
+        if is_ragged(self.values):
+            self.values._set_shape(inner)
+        else:
+            self.values.set_shape(inner)
 
     def _print_parts(self):
         return text.print_parts(self)
@@ -426,8 +679,20 @@ class RaggedTensor:
     def __bool__(self):
         raise TypeError("RaggedTensor may not be used as a boolean.")
 
+    def __hash__(self):
+        if not self._is_key():
+            raise TypeError("RaggedTensor is unhashable.")
+        return id(self)
+
+    def _is_key(self):
+        """Whether it belongs to a session's graph, where it is a key of feeds."""
+        return self._is_symbolic() and not self._splits.graph.building_function
+
+    def _is_symbolic(self):
+        return isinstance(self._splits, _headrace.SymbolicTensor)
+
     def __tf_tensor__(self, dtype=None, name=None):
-        raise ValueError("TypeError: object of type 'RaggedTensor' has no len()\n")
+        raise _no_tensor()
 
     def __getitem__(self, key):
         from headrace.ragged import indexing
@@ -441,34 +706,9 @@ class RaggedTensor:
         return iter([self[i] for i in range(n - 1)])
 
 
-class RaggedTensorValue:
-    """A ragged tensor's value, as sessions give it."""
-
-    def __init__(self, values, row_splits):
-        self.values, self.row_splits = values, row_splits
-
-    @classmethod
-    def of(cls, parts):
-        result = parts[0]
-        for splits in parts[:0:-1]:
-            result = cls(result, splits)
-        return result
-
-    def to_list(self):
-        nested = isinstance(self.values, RaggedTensorValue)
-        values = self.values.to_list() if nested else self.values.tolist()
-        s = self.row_splits.tolist()
-        return [values[b:e] for b, e in zip(s, s[1:])]
-
-    def __repr__(self):
-        return (
-            f"tf.RaggedTensorValue(values={self.values!r}, "
-            f"row_splits={self.row_splits!r})"
-        )
-
-
-def array_ops_rows(values):
+def rows_of(values):
     """The number of rows of a tensor or ragged tensor, int64."""
+    values.shape.with_rank_at_least(1)
     if is_ragged(values):
         return math_ops.cast(values.nrows(), dtypes.int64)
     if values.shape.rank is not None and values.shape[0] is not None:
@@ -476,28 +716,4 @@ def array_ops_rows(values):
     return array_ops.shape(values, out_type=dtypes.int64)[0]
 
 
-def _operator(function, swapped=False):
-    def apply(self, other=None):
-        from headrace.ragged import elementwise
-
-        operands = [self] if other is None else [self, other]
-        return elementwise.apply(function, operands[::-1] if swapped else operands)
-
-    return apply
-
-
-def _add_operators():
-    import operator as o
-
-    pairs = "add sub mul truediv floordiv mod pow and_ or_ xor".split()
-    for name in pairs:
-        function = getattr(o, name)
-        plain = name.rstrip("_")
-        setattr(RaggedTensor, f"__{plain}__", _operator(function))
-        setattr(RaggedTensor, f"__r{plain}__", _operator(function, swapped=True))
-    for name in "lt le gt ge eq ne neg abs invert".split():
-        setattr(RaggedTensor, f"__{name}__", _operator(getattr(o, name)))
-    RaggedTensor.__hash__ = object.__hash__
-
-
-_add_operators()
+from headrace.ragged import dispatch  # noqa: E402, F401  (operators and functions)

@@ -1,7 +1,12 @@
 """tf.RaggedTensorSpec."""
 
+import numpy as np
+
+from headrace._load import _headrace
 from headrace.framework import dtypes, tensor_shape, type_spec
+from headrace.ragged import variants
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
+from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 class RaggedTensorSpec(type_spec.TypeSpec):
@@ -26,6 +31,11 @@ class RaggedTensorSpec(type_spec.TypeSpec):
                     "Must specify ragged_rank or a shape with a known rank."
                 )
             ragged_rank = rank - 1
+        if not isinstance(ragged_rank, int):
+            raise TypeError(
+                "Argument `ragged_rank` must be an int. Received an object of type "
+                f"{type(ragged_rank).__name__}."
+            )
         if rank is not None and ragged_rank >= rank:
             raise ValueError(
                 f"Argument `ragged_rank` ({ragged_rank}) must be less than rank "
@@ -56,36 +66,142 @@ class RaggedTensorSpec(type_spec.TypeSpec):
 
     @property
     def value_type(self):
-        """tf.RaggedTensor."""
-        return RaggedTensor
+        """tf.RaggedTensor, or tf.Tensor where `ragged_rank` is 0."""
+        return RaggedTensor if self._ragged_rank > 0 else _headrace.Tensor
 
     def _serialize(self):
-        return (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
+        parts = (self._shape, self._dtype, self._ragged_rank, self._row_splits_dtype)
+        if self._flat_values_spec is not None:
+            parts += (self._flat_values_spec,)
+        return parts
+
+    def is_compatible_with(self, spec_or_value):
+        """Whether a value or another spec fits; a tensor where `ragged_rank` is 0."""
+        if self._ragged_rank == 0:
+            other = spec_or_value
+            if not isinstance(other, type_spec.TypeSpec):
+                other = type_spec.type_spec_from_value(other)
+            if isinstance(other, type_spec.TensorSpec):
+                own = type_spec.TensorSpec(self._shape, self._dtype)
+                return own.is_compatible_with(other)
+        return super().is_compatible_with(spec_or_value)
 
     @property
     def _component_specs(self):
+        if self._ragged_rank <= 0:
+            return [type_spec.TensorSpec(self._shape, self._dtype)]
         dims = self._shape.as_list() if self._shape.rank is not None else None
-        inner = None if dims is None else [None, *dims[self._ragged_rank + 1 :]]
-        specs = [type_spec.TensorSpec(inner, self._dtype)]
-        rows = dims[0] if dims else None
-        for _ in range(self._ragged_rank):
+        specs = [self._flat_values_spec]
+        if specs[0] is None:
+            inner = None
+            if dims is not None:
+                total = _product(dims[: self._ragged_rank + 1])
+                inner = [total, *dims[self._ragged_rank + 1 :]]
+            specs = [type_spec.TensorSpec(inner, self._dtype)]
+        for i in range(self._ragged_rank):
+            rows = None if dims is None else _product(dims[: i + 1])
             size = None if rows is None else rows + 1
             specs.append(type_spec.TensorSpec([size], self._row_splits_dtype))
-            rows = None
         return specs
 
     def _to_components(self, value):
-        return value._components()
+        return value._components() if is_ragged(value) else [value]
 
     def _from_components(self, parts):
+        if all(isinstance(p, np.ndarray) for p in parts):
+            return RaggedTensorValue.of(list(parts))
         result = parts[0]
-        for splits in parts[:0:-1]:
-            result = RaggedTensor.from_row_splits(result, splits, validate=False)
+        if self._ragged_rank <= 0:
+            return result
+        rank = self._shape.rank
+        if rank is not None and isinstance(result, _headrace.SymbolicTensor):
+            if result.shape.rank is None:
+                result.set_shape([None, *self._shape[self._ragged_rank + 1 :]])
+        dims = self._shape.as_list() if rank is not None else None
+        for i in range(self._ragged_rank, 0, -1):
+            splits = parts[i]
+            splits.set_shape([None])
+            uniform = None if dims is None else dims[i]
+            result = RaggedTensor(result, splits, internal=True, uniform=uniform)
+        if rank is not None:
+            result._set_shape(self._shape)
         return result
 
     @classmethod
     def from_value(cls, value):
-        """The spec of a RaggedTensor; TypeError for anything else."""
-        if not is_ragged(value):
-            raise TypeError(f"Expected a RaggedTensor, got {value!r}")
-        return cls(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)
+        """The spec of a RaggedTensor; AttributeError for anything else."""
+        return cls(
+            value.shape,
+            value.flat_values.dtype,
+            value.ragged_rank,
+            value.row_splits.dtype,
+        )
+
+    # --- As elements of datasets and of maps: one variant each.
+
+    @property
+    def _flat_tensor_specs(self):
+        return [type_spec.TensorSpec(None, dtypes.variant)]
+
+    def _to_tensor_list(self, value):
+        self._check_rank_of(value)
+        return [variants.to_variant(value, batched_input=False)]
+
+    def _to_batched_tensor_list(self, value):
+        self._check_rank_of(value)
+        return [variants.to_variant(value, batched_input=True)]
+
+    def _check_rank_of(self, value):
+        found = value.ragged_rank if is_ragged(value) else 0
+        if found != max(self._ragged_rank, 0):
+            raise ValueError(
+                f"Ragged rank of value {found} does not match ragged rank of type "
+                f"{self._ragged_rank}."
+            )
+
+    def _from_tensor_list(self, tensor_list):
+        result = variants.from_variant(
+            tensor_list[0],
+            self._dtype,
+            self._ragged_rank,
+            row_splits_dtype=self._row_splits_dtype,
+        )
+        if self._shape.rank is None:
+            return result
+        if self._ragged_rank <= 0:
+            result.set_shape(self._shape)
+            return result
+        if result.flat_values.shape.rank is None:
+            result.flat_values.set_shape(
+                [None, *self._shape[self._ragged_rank + 1 :]]
+            )
+        result._set_shape(self._shape)
+        return result
+
+    _from_compatible_tensor_list = _from_tensor_list
+
+    def _batch(self, batch_size):
+        return RaggedTensorSpec(
+            tensor_shape.TensorShape([batch_size]).concatenate(self._shape),
+            self._dtype,
+            self._ragged_rank + 1,
+            self._row_splits_dtype,
+        )
+
+    def _unbatch(self):
+        # Rows of a dense tensor stay elements of their kind: -1 for the spec of those.
+        return RaggedTensorSpec(
+            self._shape[1:] if self._shape.rank is not None else None,
+            self._dtype,
+            self._ragged_rank - 1,
+            self._row_splits_dtype,
+        )
+
+
+def _product(sizes):
+    result = 1
+    for n in sizes:
+        if n is None:
+            return None
+        result *= n
+    return result

@@ -47,3 +47,49 @@ def print_parts(ragged, ends=3):
         ragged.row_splits,
         ")",
     ]
+
+
+def formatted(ragged, summarize):
+    """The text of a ragged tensor, as a scalar tensor of strings."""
+    from headrace.framework import dtypes
+    from headrace.ops import array_ops, string_ops
+    from headrace.ragged.convert import merge_dims
+    from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
+
+    x = ragged
+    if x.shape.rank > x.ragged_rank + 1:
+        inner = x.flat_values.shape.rank - 1
+        flat = RaggedTensor.from_tensor(x.flat_values, ragged_rank=inner)
+        x = x.with_flat_values(flat)
+    flat = x.flat_values
+    if flat.dtype == dtypes.string:
+        texts = string_ops.join(["'", flat, "'"])
+    else:
+        texts = string_ops.as_string(flat)
+    levels, level = [], x
+    while is_ragged(level):
+        levels.append(level)
+        level = level.values
+    for level in reversed(levels):
+        texts = _rows_as_text(level.with_values(texts), summarize)
+    outer = array_ops.expand_dims(texts, 0)
+    whole = RaggedTensor.from_tensor(outer)
+    return array_ops.squeeze(_rows_as_text(whole, summarize), [0])
+
+
+def _rows_as_text(rows, summarize):
+    from headrace.ops import array_ops, string_ops
+    from headrace.ragged.indexing import getitem
+    from headrace.ragged.reductions import reduce_join
+
+    def joined(x):
+        return reduce_join(x, axis=1, separator=", ")
+
+    every = joined(rows)
+    if summarize >= 0:
+        whole = slice(None)
+        head = joined(getitem(rows, (whole, slice(None, summarize))))
+        tail = joined(getitem(rows, (whole, slice(-summarize, None))))
+        short = string_ops.join([head, ", ..., ", tail])
+        every = array_ops.where(rows.row_lengths() > 2 * summarize, short, every)
+    return string_ops.join(["[", every, "]"])

@@ -64,20 +64,28 @@ def restored_object(owner, prefix, names, keys):
     from headrace.framework.name_scopes import name_scope
 
     found = [(n, k) for n, k in zip(names, keys) if k]
-    specs = own_tensors(owner)
+    if owner._restored_at_once:
+        with stack.entering(None):
+            _restore_values(owner, prefix, found)
+        return
     graph = stack.current()
     with graph.control_dependencies(None), name_scope("Restore"):
-        tensors = _headrace.raw_op("RestoreV2")(
-            prefix=prefix,
-            tensor_names=[k for _, k in found],
-            shape_and_slices=[""] * len(found),
-            dtypes=[specs[n].dtype for n, _ in found],
-        )
-        values = {n: t for (n, _), t in zip(found, tensors)}
-        owner._restore_from_tensors(values)
+        _restore_values(owner, prefix, found)
         operation = graph._last_operation()
     if prefix in _under_way:
         _under_way[prefix].append(operation)
+
+
+def _restore_values(owner, prefix, found):
+    """Reads the (name, key) pairs and gives them to their object."""
+    known = own_tensors(owner) if in_plain_graph() else owner._serialize_to_tensors()
+    tensors = _headrace.raw_op("RestoreV2")(
+        prefix=prefix,
+        tensor_names=[k for _, k in found],
+        shape_and_slices=[""] * len(found),
+        dtypes=[known[n].dtype for n, _ in found],
+    )
+    owner._restore_from_tensors({n: t for (n, _), t in zip(found, tensors)})
 
 
 def default_session(session):

@@ -27,14 +27,13 @@ class PythonState(Trackable, metaclass=abc.ABCMeta):
         if stack.current() is None:
             return {"py_state": conversion.constant(self.serialize(), dtype="string")}
         # The state when a session saves it.
-        state = numpy_function(lambda: np.array(self.serialize()), [], dtypes.string)
+        state = numpy_function(self._bytes, [], dtypes.string)
         return {"py_state": array_ops.reshape(state, [])}
 
-    def _restore_from_tensors(self, restored_tensors):
-        from headrace.function.py_functions import numpy_function
+    def _bytes(self):
+        return np.array(self.serialize(), dtype=object)  # text of NumPy ends at zeros
 
-        state = restored_tensors["py_state"]
-        if stack.current() is None:
-            self.deserialize(state.numpy())
-            return
-        numpy_function(lambda s: self.deserialize(s.item()), [state], [])
+    _restored_at_once = True
+
+    def _restore_from_tensors(self, restored_tensors):
+        self.deserialize(restored_tensors["py_state"].numpy())

@@ -41,10 +41,10 @@ def test_a_ported_program_runs_without_a_graph_of_its_own():
             for _ in range(300):
                 sess.run(train, feed)
             print(np.round(sess.run([w, b], feed)[0][0, 0], 2), np.round(b.eval(), 2))
-            print(sess.run([chosen, turns, step], feed))
+            print(*sess.run([chosen, turns, step], feed))
         """
     )
-    assert lines == ["RefVariable 2 None", "2.0 [1.]", "[2, 3, 300]"]
+    assert lines == ["RefVariable 2 None", "2.0 [1.]", "2 3 300"]
 
 
 def test_operations_go_to_a_default_graph_of_each_thread():
@@ -111,7 +111,7 @@ def test_functions_and_variables_join_the_default_graph():
         slope = tape.gradient(squared, v)
         with tf1.Session() as sess:
             sess.run(tf1.global_variables_initializer())
-            print(sess.run([y, shown, slope, {"n": numbers}]), sess.run(numbers))
+            print(*sess.run([y, shown, slope, numbers]), sess.run(numbers))
         try:
             iter(tf.data.Dataset.range(3))
         except RuntimeError as error:
@@ -120,9 +120,9 @@ def test_functions_and_variables_join_the_default_graph():
     )
     assert lines == [
         "False True",
-        "[4.0, 5.0, 6.0, {'n': 0}] 1",
-        "ation in eager mode or within tf.function.",
-    ] or lines[:2] == ["False True", "[4.0, 5.0, 6.0, {'n': 0}] 1"]
+        "4.0 5.0 6.0 0 1",
+        "teration in eager mode or within tf.function.",
+    ]
 
 
 def test_eager_execution_comes_back_only_before_the_first_operation():
@@ -182,13 +182,16 @@ def tf1_equality():
     tf.compat.v1.enable_tensor_equality()
 
 
-def test_without_equality_tensors_are_keys(tf1_equality):
+def test_without_equality_tensors_equal_themselves_only(tf1_equality):
     tf = tf1_equality
     a, b, v = tf.constant([1, 2]), tf.constant([1, 2]), tf.Variable([1, 2])
     assert not tf.Tensor._USE_EQUALITY
     assert (a == b, a == a, a != b, a == 1, a is None) == (False, True, True, False, False)
     assert (v == a, v == v, v != v) == (False, True, False)
-    assert {a: 1, b: 2, v: 3}[b] == 2
+    assert {v: 3}[v] == 3
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(a)
+    assert tf.function(lambda x: {x: x + 1}[x])(a).numpy().tolist() == [2, 3]
     assert a in [b, a] and a not in [b]
     inside = tf.function(lambda x: tf.constant([x == x, x == 1]))
     assert inside(a).numpy().tolist() == [True, False]

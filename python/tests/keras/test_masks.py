@@ -97,7 +97,25 @@ def test_metrics_that_give_one_number(weights):
     logs = model.evaluate(
         IDS, LABELS, sample_weight=weights, verbose=0, return_dict=True
     )
-    found = {'loss': 0.48229, 'mean_of_squares': 0.39518, 'squares': 0.48229, 'accuracy': 0.6, 'weighted_mean_of_squares': 0.39518, 'weighted_squares': 0.48229} if weights is None else {'loss': 0.44171, 'mean_of_squares': 0.39518, 'squares': 0.48229, 'accuracy': 0.38462, 'weighted_mean_of_squares': 0.39518, 'weighted_squares': 0.33978}
+    found = (
+        {
+            "loss": 0.48229,
+            "mean_of_squares": 0.39518,
+            "squares": 0.48229,
+            "accuracy": 0.6,
+            "weighted_mean_of_squares": 0.39518,
+            "weighted_squares": 0.48229,
+        }
+        if weights is None
+        else {
+            "loss": 0.44171,
+            "mean_of_squares": 0.39518,
+            "squares": 0.48229,
+            "accuracy": 0.38462,
+            "weighted_mean_of_squares": 0.39518,
+            "weighted_squares": 0.33978,
+        }
+    )
     assert {k: round(v, 5) for k, v in logs.items()} == pytest.approx(found, abs=2e-5)
 
 

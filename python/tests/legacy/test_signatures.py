@@ -23,7 +23,8 @@ def test_rows_have_targets(key):
     found = tf.compat.v1
     for part in name.split("."):
         found = getattr(found, part)
-    assert found is getattr(table, key)
+    made = getattr(table, key)
+    assert found is made or found.__wrapped__ is made
 
 
 @pytest.mark.parametrize("name", sorted(set(_EXPECTED) - _OTHERWISE))

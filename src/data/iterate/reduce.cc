@@ -80,11 +80,15 @@ Status ElementAtIndex(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const int64_t index, IntInput(c, 1, "index"));
   const int64_t count = dataset->Cardinality();
-  if (count < 0) {
+  if (count == kInfiniteCardinality || (count < 0 && dataset->kind() == "Unbatch")) {
     return FailedPrecondition(
         "Dataset of type ", dataset->kind(), " has ",
         count == kInfiniteCardinality ? "infinite" : "unknown",
         " cardinality, which does not support random access.");
+  }
+  if (count < 0) {
+    return Unimplemented("Random access is not implemented for dataset ",
+                         dataset->kind());
   }
   if (index < 0 || index >= count) {
     return OutOfRange("Index out of range [0, ", count, "):", index);

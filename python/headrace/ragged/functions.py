@@ -1,0 +1,352 @@
+"""Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion
+from headrace.ops import array_ops, elementwise_ops, math_ops, nn_ops, sort_ops
+from headrace.ragged import broadcast, checks, reductions
+from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
+
+
+def _on_values(function, x, *args):
+    return x.with_flat_values(function(x.flat_values, *args))
+
+
+def identity(input, name=None):
+    """The same values."""
+    return _on_values(array_ops.identity, input, name)
+
+
+def stop_gradient(input, name=None):
+    """The same values, through which no gradient goes."""
+    return _on_values(array_ops.stop_gradient, input, name)
+
+
+def bitcast(input, type, name=None):
+    """The bytes of the values as another dtype."""
+    return _on_values(array_ops.bitcast, input, type, name)
+
+
+def add_n(inputs, name=None):
+    """The sum of ragged tensors with the same rows."""
+    from headrace.ops import reduction_ops
+
+    inputs = list(inputs)
+    if len(inputs) == 1:
+        return inputs[0]
+    return broadcast.map_flat_values(reduction_ops.add_n, inputs)
+
+
+def softmax(logits, axis=None, name=None):
+    """exp(x) over its sum along a dimension, the last one by default."""
+    axis = -1 if axis is None else axis
+    top = reductions.reduce_max(logits, axis, True)
+    if is_ragged(top):
+        top = stop_gradient(top)
+    else:
+        top = array_ops.stop_gradient(top)
+    shifted = broadcast.apply(math_ops.subtract, logits, top)
+    powers = _on_values(elementwise_ops.exp, shifted)
+    total = reductions.reduce_sum(powers, axis, True)
+    return broadcast.apply(math_ops.truediv, powers, total)
+
+
+def _no_noise_shape(noise_shape):
+    if noise_shape is not None:
+        raise ValueError("noise_shape is not supported yet for RaggedTensor x")
+
+
+def dropout(x, rate, noise_shape=None, seed=None, name=None):
+    """Values, some of them replaced by 0."""
+    _no_noise_shape(noise_shape)
+    return x.with_flat_values(nn_ops.dropout(x.flat_values, rate, seed=seed))
+
+
+def stateless_dropout(
+    x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None
+):
+    """Values, some of them replaced by 0, by a given seed."""
+    _no_noise_shape(noise_shape)
+    flat = nn_ops.stateless_dropout(x.flat_values, rate, seed, rng_alg)
+    return x.with_flat_values(flat)
+
+
+def batch_normalization(
+    x, mean, variance, offset, scale, variance_epsilon, name=None
+):
+    """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
+    inverse = elementwise_ops.rsqrt(variance + variance_epsilon)
+    if scale is not None:
+        inverse = inverse * scale
+    moved = -mean * inverse if offset is None else offset - mean * inverse
+    scaled = broadcast.apply(math_ops.multiply, x, inverse)
+    return broadcast.apply(math_ops.add, scaled, moved)
+
+
+# --- Products of matrices.
+
+_RAGGED_INSIDE = (
+    "The matrices in `a` and `b` may not be ragged in their innermost dimension."
+)
+
+
+def matmul(
+    a,
+    b,
+    transpose_a=False,
+    transpose_b=False,
+    adjoint_a=False,
+    adjoint_b=False,
+    a_is_sparse=False,
+    b_is_sparse=False,
+    output_type=None,
+    grad_a=False,
+    grad_b=False,
+    name=None,
+):
+    """Products of matrices whose number of rows, or of columns, varies in the batch."""
+    if transpose_a and adjoint_a:
+        raise ValueError("Only one of transpose_a and adjoint_a can be True.")
+    if transpose_b and adjoint_b:
+        raise ValueError("Only one of transpose_b and adjoint_b can be True.")
+    a = a if is_ragged(a) else conversion.convert_to_tensor(a, dtype_hint=b.dtype)
+    b = b if is_ragged(b) else conversion.convert_to_tensor(b, dtype_hint=a.dtype)
+    if a.shape.rank is None or b.shape.rank is None:
+        raise ValueError("matmul requires at least one input to have known rank")
+    if a.shape.rank != b.shape.rank:
+        raise ValueError("`a` and `b` must have the same rank.")
+    turns = dict(
+        transpose_a=transpose_a,
+        transpose_b=transpose_b,
+        adjoint_a=adjoint_a,
+        adjoint_b=adjoint_b,
+        output_type=output_type,
+    )
+    return _matmul(a, b, turns)
+
+
+def _matmul(a, b, turns):
+    if not is_ragged(a) and not is_ragged(b):
+        return math_ops.matmul(a, b, **turns)
+    if a.shape.rank > 3:
+        a, b = _levelled(a), _levelled(b)
+        splits = checks.same_splits(a.row_splits, b.row_splits)
+        return a._like(_matmul(a.values, b.values, turns), splits)
+    one = a.shape.rank == 2
+    if one:
+        a, b = (array_ops.expand_dims(x, 0) if not is_ragged(x) else x[None] for x in (a, b))
+    result = _product(a, b, turns)
+    if not one:
+        return result
+    return result[0]
+
+
+def _levelled(x):
+    return x if is_ragged(x) else RaggedTensor.from_tensor(x)
+
+
+def _sizes(x, turned):
+    """(rows, columns) of each matrix, as vectors of the batch or scalars; and whether
+    these are ragged."""
+    dims = []
+    for axis in (1, 2):
+        if is_ragged(x) and axis <= x.ragged_rank and x.shape[axis] is None:
+            dims.append(_lengths(x, axis))
+        else:
+            dims.append(None)
+    return dims[::-1] if turned else dims
+
+
+def _lengths(x, axis):
+    """The length of the dimension in each matrix, which is one in a matrix."""
+    if axis == 1:
+        return x.row_lengths()
+    inner = x.values.row_lengths()
+    ids = x.value_rowids()
+    from headrace.ops import check_ops
+
+    longest = _headrace.raw_op("UnsortedSegmentMax")(
+        data=inner, segment_ids=ids, num_segments=x.nrows()
+    )
+    longest = elementwise_ops.maximum(longest, array_ops.zeros_like(longest))
+    assertion = check_ops.assert_equal(
+        inner, array_ops.gather(longest, ids), message=_RAGGED_INSIDE
+    )
+    return checks.after([assertion], longest)
+
+
+def _product(a, b, turns):
+    turn_a = turns["transpose_a"] or turns["adjoint_a"]
+    turn_b = turns["transpose_b"] or turns["adjoint_b"]
+    rows, inner_a = _sizes(a, turn_a)
+    inner_b, columns = _sizes(b, turn_b)
+    dense_a = a.to_tensor() if is_ragged(a) else a
+    dense_b = b.to_tensor() if is_ragged(b) else b
+    dense_a = _check_inner(dense_a, dense_b, inner_a, inner_b, turn_a, turn_b)
+    result = math_ops.matmul(dense_a, dense_b, **turns)
+    dtype = (a if is_ragged(a) else b).row_splits.dtype
+    if rows is None and columns is None:
+        return RaggedTensor.from_tensor(result, row_splits_dtype=dtype)
+    if columns is None:
+        return RaggedTensor.from_tensor(result, rows, row_splits_dtype=dtype)
+    if rows is None:
+        shape = array_ops.shape(result, out_type=dtype)
+        rows = array_ops.fill(shape[:1], shape[1])
+    wide = sort_ops.repeat(columns, rows)
+    return RaggedTensor.from_tensor(result, (rows, wide), row_splits_dtype=dtype)
+
+
+def _check_inner(dense_a, dense_b, inner_a, inner_b, turn_a, turn_b):
+    """dense_a, once both have the same inner sizes in each matrix."""
+    from headrace.ops import check_ops
+
+    if inner_a is None and inner_b is None:
+        return dense_a
+    dtype = (inner_a if inner_a is not None else inner_b).dtype
+    if inner_a is None:
+        inner_a = array_ops.shape(dense_a, out_type=dtype)[1 if turn_a else 2]
+    if inner_b is None:
+        inner_b = array_ops.shape(dense_b, out_type=dtype)[2 if turn_b else 1]
+    assertion = check_ops.assert_equal(
+        math_ops.cast(inner_a, dtype),
+        math_ops.cast(inner_b, dtype),
+        message=_RAGGED_INSIDE,
+    )
+    return checks.after([assertion], dense_a)
+
+
+# --- Embeddings, images, strings.
+
+
+def embedding_lookup(params, ids, max_norm=None, name=None):
+    """The embeddings of ragged ids."""
+    from headrace.ops import embedding_ops
+
+    if params is None:
+        raise ValueError("params must be specified.")
+    if isinstance(params, (list, tuple)) and not params:
+        raise ValueError("params should not be empty.")
+    if not ids.dtype.is_integer:
+        raise ValueError(
+            f"The values contained by the inputs have type {ids.dtype!r} and cannot be "
+            "processed. All values should be indices, either of type `int32` or `int64`."
+        )
+    flat = embedding_ops.embedding_lookup(params, ids.flat_values, max_norm=max_norm)
+    return ids.with_flat_values(flat)
+
+
+def _sparse(x):
+    return x.to_sparse() if is_ragged(x) else x
+
+
+def embedding_lookup_sparse(
+    params, sp_ids, sp_weights, combiner=None, max_norm=None, name=None, **kwargs
+):
+    """The combined embeddings of each row of ragged ids."""
+    from headrace.ops import embedding_ops
+
+    return embedding_ops.embedding_lookup_sparse(
+        params,
+        _sparse(sp_ids),
+        _sparse(sp_weights),
+        combiner=combiner,
+        max_norm=max_norm,
+        name=name,
+        **kwargs,
+    )
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights, sparse_ids, sparse_weights=None, **kwargs
+):
+    """The combined embeddings of each row of ragged ids; empty rows get the default."""
+    from headrace.ops import embedding_ops
+
+    return embedding_ops.safe_embedding_lookup_sparse(
+        embedding_weights, _sparse(sparse_ids), _sparse(sparse_weights), **kwargs
+    )
+
+
+def resize(
+    images,
+    size,
+    method="bilinear",
+    preserve_aspect_ratio=False,
+    antialias=False,
+    name=None,
+):
+    """Images of different sizes, each brought to the same one."""
+    from headrace.control_flow import mapping
+    from headrace.framework import dtypes
+    from headrace.imaging import resizing
+
+    if images.shape.rank != 4:
+        raise ValueError(
+            "tf.image.resize: images.shape.rank must be 4 if images is ragged."
+        )
+
+    def one(image):
+        image = image.to_tensor() if is_ragged(image) else image
+        image.set_shape([None, None, images.shape[3]])
+        return resizing.resize(
+            image, size, method, preserve_aspect_ratio, antialias, name
+        )
+
+    nearest = "nearest" in str(method).lower()
+    dtype = images.dtype if nearest else dtypes.float32
+    made = mapping.map_fn(one, images, fn_output_signature=dtype)
+    if isinstance(size, (list, tuple)) and not preserve_aspect_ratio:
+        if all(isinstance(n, int) for n in size):
+            made.set_shape([images.shape[0], *size, images.shape[3]])
+    return made
+
+
+def join(inputs, separator="", name=None):
+    """Strings put together, element by element."""
+    from headrace.ops import string_ops
+
+    return broadcast.map_flat_values(
+        string_ops.join, list(inputs), separator=separator
+    )
+
+
+def format(template, inputs, placeholder="{}", summarize=3, name=None):
+    """Text with ragged tensors in it."""
+    from headrace.ops import string_ops
+    from headrace.ragged import text
+
+    inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    pieces = template.split(placeholder)
+    if len(pieces) - 1 != len(inputs):
+        raise ValueError(
+            f"{len(inputs)} inputs for {len(pieces) - 1} placeholders in {template!r}"
+        )
+    parts = []
+    for piece, x in zip(pieces, inputs):
+        parts.append(piece)
+        if is_ragged(x):
+            parts.append(text.formatted(x, summarize))
+        else:
+            parts.append(string_ops.format("{}", [x], summarize=summarize))
+    return string_ops.join([*parts, pieces[-1]], name=name)
+
+
+def assert_type(tensor, tf_type, message=None, name=None):
+    """TypeError unless the values are of the dtype."""
+    from headrace.ops import check_ops
+
+    as_values(tensor)
+    return check_ops.assert_type(tensor.flat_values, tf_type, message, name)
+
+
+def is_non_decreasing(x, name=None):
+    """Whether no value is less than the one before it."""
+    from headrace.ops import check_ops
+
+    return check_ops.is_non_decreasing(x.flat_values, name)
+
+
+def is_strictly_increasing(x, name=None):
+    """Whether each value is greater than the one before it."""
+    from headrace.ops import check_ops
+
+    return check_ops.is_strictly_increasing(x.flat_values, name)

@@ -1,0 +1,172 @@
+"""Partitions and segments of ragged tensors."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.ops import array_ops, math_ops, reduction_ops
+from headrace.ragged import checks
+from headrace.ragged.indexing import gather_rows, take_spans
+from headrace.ragged.ragged_tensor import (
+    RaggedTensor,
+    as_values,
+    is_ragged,
+    splits_of_lengths,
+)
+
+
+def _raw(op, **arguments):
+    return _headrace.raw_op(op)(**arguments)
+
+
+def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
+    """The slices of `data` of each partition as one row of a ragged tensor.
+
+    `partitions` are integers below `num_partitions` in the shape of the first dimensions
+    of `data`. InvalidArgumentError for others.
+    """
+    data = as_values(data)
+    if not is_ragged(partitions):
+        partitions = conversion.convert_to_tensor(partitions)
+    if not partitions.dtype.is_integer:
+        raise TypeError(
+            "Argument `tensor` (name: partitions) must be of type integer. Received "
+            f"`tensor` = {partitions} of dtype: {partitions.dtype!r}"
+        )
+    if is_ragged(partitions):
+        return _of_ragged(data, partitions, num_partitions)
+    rank = partitions.shape.rank
+    if rank is None:
+        raise ValueError("partitions must have known rank")
+    partitions.shape.assert_is_compatible_with(data.shape[:rank])
+    if rank == 0:
+        partitions = array_ops.reshape(partitions, [1])
+        from headrace.ragged.indexing import expand_front
+
+        data = expand_front(data)
+    elif rank > 1:
+        from headrace.ragged.convert import merge_dims
+
+        partitions = array_ops.reshape(partitions, [-1])
+        data = merge_dims(data, 0, rank - 1)
+    return _of_vector(data, partitions, num_partitions)
+
+
+def _of_ragged(data, partitions, count):
+    partitions.shape.assert_is_compatible_with(data.shape[: partitions.shape.rank])
+    if not is_ragged(data):
+        data = RaggedTensor.from_tensor(
+            data, row_splits_dtype=partitions.row_splits.dtype
+        )
+    splits = checks.same_splits(
+        partitions.row_splits,
+        data.row_splits,
+        "data and partitions have incompatible ragged shapes",
+    )
+    inner = partitions.values
+    if splits is not partitions.row_splits and not is_ragged(inner):
+        inner = checks.after([splits], inner)
+    return stack_dynamic_partitions(data.values, inner, count)
+
+
+def _of_vector(data, partitions, count):
+    from headrace.ops import check_ops, sort_ops
+
+    count = conversion.convert_to_tensor(count)
+    count.shape.assert_has_rank(0)
+    limit = math_ops.cast(count, partitions.dtype)
+    assertions = [
+        check_ops.assert_non_negative(
+            partitions, message="partitions must be non-negative."
+        ),
+        check_ops.assert_less(
+            partitions, limit, message="partitions must be less than num_partitions"
+        ),
+    ]
+    partitions = checks.after(assertions, partitions)
+    order = sort_ops.argsort(partitions, stable=True)
+    dtype = data.row_splits.dtype if is_ragged(data) else partitions.dtype
+    if dtype not in (dtypes.int32, dtypes.int64):
+        dtype = dtypes.int64
+    ids = math_ops.cast(array_ops.gather(partitions, order), dtype)
+    return RaggedTensor.from_value_rowids(
+        gather_rows(data, order), ids, math_ops.cast(count, dtype), validate=False
+    )
+
+
+def dynamic_partition(data, partitions, num_partitions, name=None):
+    """The slices of `data` of each partition: a list of tensors."""
+    if not isinstance(num_partitions, int) or num_partitions < 0:
+        raise TypeError("num_partitions must be a non-negative integer")
+    rows = stack_dynamic_partitions(data, partitions, num_partitions)
+    return [rows[i] for i in range(num_partitions)]
+
+
+def by_segments(leaf, data, ids, count):
+    """leaf(values, segment ids, number of segments) of ragged data: what lies at the
+    same place of the rows of a segment goes together."""
+    data = as_values(data)
+    if not is_ragged(ids):
+        ids = conversion.convert_to_tensor(ids)
+    if ids.dtype not in (dtypes.int32, dtypes.int64):
+        raise ValueError("segment_ids must have dtype int32 or int64.")
+    if is_ragged(ids):
+        if not is_ragged(data):
+            raise ValueError(
+                "segment_ids.shape must be a prefix of data.shape, but segment_ids is "
+                "ragged and data is not."
+            )
+        splits = checks.same_splits(
+            data.row_splits,
+            ids.row_splits,
+            "segment_ids.shape must be a prefix of data.shape",
+        )
+        inner = ids.values
+        if splits is not data.row_splits and not is_ragged(inner):
+            inner = checks.after([splits], inner)
+        return by_segments(leaf, data.values, inner, count)
+    if not is_ragged(data):
+        return leaf(data, ids, count)
+    return segments(leaf, data, ids, count)
+
+
+def segments(leaf, values, ids, count):
+    """The same of rows, whose segments are known by a vector of ids."""
+    if not is_ragged(values):
+        return leaf(values, ids, count)
+    # Each segment is a row as long as its longest; columns are put together.
+    ids = math_ops.cast(ids, values.row_splits.dtype)
+    lengths = _raw(
+        "UnsortedSegmentMax",
+        data=values.row_lengths(),
+        segment_ids=ids,
+        num_segments=count,
+    )
+    lengths = _raw("Maximum", x=lengths, y=array_ops.zeros_like(lengths))
+    splits = splits_of_lengths(lengths)
+    starts = array_ops.gather(splits, ids)
+    limits = starts + values.row_lengths()
+    size = array_ops.reshape(splits[-1], [])
+    targets = take_spans(array_ops.range(size, dtype=splits.dtype), starts, limits)
+    return RaggedTensor.from_row_splits(
+        segments(leaf, values.values, targets, size), splits, validate=False
+    )
+
+
+def _unsorted(name):
+    def segment(data, segment_ids, num_segments, name=None):
+        def leaf(values, ids, count):
+            return getattr(reduction_ops, public)(values, ids, count)
+
+        return by_segments(leaf, data, segment_ids, num_segments)
+
+    public = name
+    segment.__name__ = segment.__qualname__ = name
+    segment.__doc__ = f"tf.math.{name} of ragged data, and of ragged ids."
+    return segment
+
+
+unsorted_segment_sum = _unsorted("unsorted_segment_sum")
+unsorted_segment_prod = _unsorted("unsorted_segment_prod")
+unsorted_segment_max = _unsorted("unsorted_segment_max")
+unsorted_segment_min = _unsorted("unsorted_segment_min")
+unsorted_segment_mean = _unsorted("unsorted_segment_mean")
+unsorted_segment_sqrt_n = _unsorted("unsorted_segment_sqrt_n")
