@@ -20,7 +20,9 @@ def test_blocks_of_space():
     image = tf.reshape(tf.range(16), [1, 4, 4, 1])
     blocks = tf.space_to_batch_nd(image, [2, 2], [[0, 0], [2, 0]])
     assert blocks[..., 0].numpy()[0].tolist() == [[0, 0, 2], [0, 8, 10]]
-    paddings, crops = tf.required_space_to_batch_paddings([5, 7], [2, 3], [[1, 0], [0, 2]])
+    paddings, crops = tf.required_space_to_batch_paddings(
+        [5, 7], [2, 3], [[1, 0], [0, 2]]
+    )
     assert paddings.numpy().tolist() == [[1, 0], [0, 2]]
     assert crops.numpy().tolist() == [[0, 0], [0, 0]]
     with tf.Graph().as_default(), v1.Session() as session:

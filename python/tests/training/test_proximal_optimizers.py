@@ -38,7 +38,10 @@ def test_three_steps(case, use_resource):
         step = train.create_global_step()
         v, w = (
             v1.get_variable(name, initializer=value, use_resource=use_resource)
-            for name, value in (("v", [1.0, -2.0, 3.0]), ("w", [[1.0, 2.0], [3.0, 4.0]]))
+            for name, value in (
+                ("v", [1.0, -2.0, 3.0]),
+                ("w", [[1.0, 2.0], [3.0, 4.0]]),
+            )
         )
         loss = tf.reduce_sum(v * v) + tf.reduce_sum(tf.gather(w, [1, 1]) ** 2)
         minimize = make(step).minimize(loss, global_step=step)
