@@ -168,7 +168,8 @@ PyObject* Unary(const char* op, PyObject* x) {
 
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
   PyObject* answer;
-  if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y, &answer)) {
+  if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y,
+                       &answer)) {
     return answer;
   }
   if (ComparesByIdentity(x)) {
