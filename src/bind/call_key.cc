@@ -81,6 +81,8 @@ void CallKey::AddLiteral(PyObject* o, uint64_t tag) {
 }
 
 bool CallKey::AddItems(uint64_t token, PyObject* o) {
+  const Recursion entered(" in an argument of a tf.function");
+  if (!entered) return false;
   Py_ssize_t n = PySequence_Size(o);
   if (n < 0) return false;
   tokens_.push_back(token);
@@ -101,6 +103,8 @@ bool CallKey::AddItems(uint64_t token, PyObject* o) {
 }
 
 bool CallKey::AddDict(PyObject* o) {
+  const Recursion entered(" in an argument of a tf.function");
+  if (!entered) return false;
   held_.emplace_back(PyDict_Keys(o));
   PyObject* keys = held_.back().get();
   if (keys == nullptr) return false;
@@ -159,6 +163,8 @@ bool CallKey::AddOther(PyObject* o) {
     return AddItems(Token(kNamed, 2), parts);
   }
   if (TypeHas(o, "__attrs_attrs__") && !PyType_Check(o)) {
+    const Recursion entered(" in an argument of a tf.function");
+    if (!entered) return false;
     Ref fields(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)),
                                       "__attrs_attrs__"));
     Py_ssize_t n = fields ? PySequence_Size(fields.get()) : -1;

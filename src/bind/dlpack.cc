@@ -124,9 +124,8 @@ void Release(void* owner) {
   auto* m = static_cast<DLManagedTensor*>(owner);
   if (m->deleter == nullptr || !Py_IsInitialized()) return;
   // The deleters of NumPy and others drop Python references.
-  const PyGILState_STATE gil = PyGILState_Ensure();
+  WithGil locked;
   m->deleter(m);
-  PyGILState_Release(gil);
 }
 
 // The memory of `m` as a tensor, which owns it from then on; not after an
@@ -216,9 +215,9 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
 }
 
 PyMethodDef functions[] = {
-    {"to_dlpack", ToDlpack, METH_O,
+    {"to_dlpack", Shield<ToDlpack>, METH_O,
      "to_dlpack(tensor): a capsule of its memory, which lives on with it."},
-    {"from_dlpack", FromDlpack, METH_O,
+    {"from_dlpack", Shield<FromDlpack>, METH_O,
      "from_dlpack(capsule): a tensor of its memory; once a capsule."},
     {}};
 

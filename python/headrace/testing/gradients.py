@@ -215,7 +215,8 @@ class _FedWays:
         self.feeds = dict(feeds or {})
         self.session = _session()
         with y.graph.as_default():
-            self.dy = tf.compat.v1.placeholder(y.dtype.base_dtype, y_shape)
+            shape = y.shape if y_shape is None else y_shape
+            self.dy = tf.compat.v1.placeholder(y.dtype.base_dtype, shape)
             self.slopes = [
                 None if slope is None else tf.convert_to_tensor(slope)
                 for slope in tf.gradients(y, places, grad_ys=self.dy)

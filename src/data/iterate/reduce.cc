@@ -117,6 +117,7 @@ HR_OP(GetElementAtIndex)
 
 Status Cardinality(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
+  HR_RETURN_IF_ERROR(dataset->CheckDepth());
   c.set_output(0, Tensor::Scalar<int64_t>(dataset->Cardinality()));
   return OkStatus();
 }
