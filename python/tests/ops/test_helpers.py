@@ -114,3 +114,50 @@ def test_convolutions_in_few_bits():
 
 def test_raw_ops_of_tensorflow_1():
     assert v1.raw_ops.Add(x=1, y=2) == 3 and v1.raw_ops.Add is tf.raw_ops.Add
+
+
+def test_critical_sections():
+    import threading
+
+    section, total = tf.CriticalSection(name="sum"), tf.Variable(0)
+    section_again = (
+        tf.CriticalSection(shared_name="s"),
+        tf.CriticalSection(shared_name="s"),
+    )
+
+    def add():
+        value = total.numpy()
+        return total.assign(value + 1)
+
+    def work():
+        for _ in range(50):
+            section.execute(add)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert total.numpy() == 200 and section.name == "sum"
+    first, second = section_again
+    with pytest.raises(ValueError, match="in which we are already running"):
+        first.execute(lambda: second.execute(lambda: 1))
+    with pytest.raises(KeyError):
+        section.execute(lambda: {}["x"])
+    assert section.execute(lambda: 7) == 7
+    with pytest.raises(tf.errors.UnimplementedError, match="CriticalSection.execute"):
+        tf.function(lambda: section.execute(lambda: 1))()
+
+
+def test_types_for_annotations():
+    import typing
+
+    assert tf.Tensor in typing.get_args(tf.types.experimental.TensorLike)
+
+
+def test_graphs_in_files(tmp_path):
+    with tf.Graph().as_default() as graph:
+        tf.constant(1, name="one")
+    path = tf.io.write_graph(graph, str(tmp_path / "made"), "g.pbtxt")
+    with open(path) as f:
+        assert 'name: "one"' in f.read()
