@@ -150,7 +150,7 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
     return Unimplemented("the gradient of function ", f->name,
                          ", which calls itself");
   }
-  HR_RETURN_IF_ERROR(CheckStackRoom());
+  HR_RETURN_IF_ERROR(CheckStackRoom("gradients of functions"));
   InTheMaking making(f.get(), library);
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
   std::lock_guard lock(f->derived_mutex);

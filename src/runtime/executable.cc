@@ -516,7 +516,7 @@ Status Executable::RunSteps(Frame& f, Timeline* timeline) {
 
 Status Executable::RunFrame(Frame& f, absl::Span<Tensor> feeds,
                             std::vector<Tensor>* fetches, Timeline* timeline) {
-  Status s = CheckStackRoom();
+  Status s = CheckStackRoom("functions that call each other");
   if (s.ok()) s = SetFeeds(f, feeds);
   if (s.ok()) s = RunSteps(f, timeline);
   if (!s.ok()) [[unlikely]] {
