@@ -245,33 +245,6 @@ DType OpCaller::KnownType(const std::string& attr, PyObject* const* inputs,
   return DType::kInvalid;
 }
 
-namespace {
-
-// Whether a Python integer, alone or in lists, does not fit int32. Lists nested
-// more deeply than any tensor (they may contain themselves) end the search.
-enum class Fits { kYes, kNo, kTooDeep };
-Fits FitsInt32(PyObject* o, int depth) {
-  if (PyLong_CheckExact(o)) {
-    int overflow;
-    const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    const bool fits = overflow != 0 || (v >= INT32_MIN && v <= INT32_MAX);
-    return fits ? Fits::kYes : Fits::kNo;
-  }
-  const bool list = PyList_CheckExact(o);
-  if (!list && !PyTuple_CheckExact(o)) return Fits::kYes;
-  if (depth > Shape::kMaxRank) return Fits::kTooDeep;
-  Fits fits = Fits::kYes;
-  const Py_ssize_t n = list ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o);
-  for (Py_ssize_t i = 0; i < n && fits == Fits::kYes; ++i) {
-    fits = FitsInt32(list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i),
-                     depth + 1);
-  }
-  return fits;
-}
-bool NeedsInt64(PyObject* o) { return FitsInt32(o, 0) == Fits::kNo; }
-
-}  // namespace
-
 bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
                           Arguments* out) const {
   const ArgDef& a = def_.inputs[arg];

@@ -1,6 +1,8 @@
 // PyFunc, EagerPyFunc: ops that call a Python function with NumPy arrays or
 // with tensors. Which function is said by a token of function/py_functions.py.
+#include "base/cancellation.h"
 #include "bind/convert.h"
+#include "bind/interrupts.h"
 #include "bind/python.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
@@ -11,6 +13,7 @@ namespace {
 
 // Upstream's codes of what Python raised.
 Status StatusOfRaised() {
+  if (IsInterrupt()) return KeepInterrupt();
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
@@ -45,6 +48,7 @@ class PyFunc : public Kernel {
     if (!Py_IsInitialized() || _Py_IsFinalizing()) {
       return Cancelled("the Python interpreter is shutting down");
     }
+    const StopHold hold;  // Python's frames pass no exceptions of C++
     WithGil locked;
     return Call(c);
   }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/guard.h"
+#include "bind/interrupts.h"
 
 namespace headrace::bind {
 
@@ -16,6 +17,7 @@ Ref Import(const char* module, const char* name) {
 void RaiseCaught() { RaiseStatus(CaughtStatus("a call of headrace")); }
 
 void RaiseStatus(const Status& s, bool in_graph) {
+  if (RaiseInterrupt(s)) return;
   std::string text(s.message());
   Ref message(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace"));
   if (!message) return;
