@@ -45,7 +45,7 @@ void SayInGraphWords(PyObject* o) {
   PyErr_Clear();
   if (IsSequence(o)) {
     Ref numpy(PyImport_ImportModule("numpy"));
-    Ref array(numpy ? PyObject_CallMethod(numpy.get(), "array", "O", o)
+    Ref array(numpy ? Called<PyObject_CallMethod>(numpy.get(), "array", "O", o)
                     : nullptr);
     if (!array) return;  // NumPy's own text, of rows of unequal lengths
   }
@@ -72,8 +72,8 @@ bool CallConverter(PyObject* o, WantedType wanted, Value* out) {
   };
   Ref required = dtype(wanted.required), hint = dtype(wanted.hint);
   if (!required || !hint) return false;
-  Ref t(PyObject_CallFunctionObjArgs(converter, o, required.get(), hint.get(),
-                                     nullptr));
+  Ref t(Called<PyObject_CallFunctionObjArgs>(converter, o, required.get(),
+                                             hint.get(), nullptr));
   if (!t) return false;
   if (!IsTensor(t.get())) {
     return Raise(PyExc_TypeError, "%R is not a Tensor", t.get());

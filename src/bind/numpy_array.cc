@@ -338,7 +338,7 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   auto release = [](void* owner) {
     if (!Py_IsInitialized()) return;
     WithGil locked;
-    Py_DECREF(static_cast<PyObject*>(owner));
+    Drop(static_cast<PyObject*>(owner));
   };
   *out = Tensor::Wrap(d, *std::move(shape), PyArray_DATA(a), PyArray_NBYTES(a),
                       Py_NewRef(array), release);

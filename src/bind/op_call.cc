@@ -139,7 +139,8 @@ bool RaiseOutOfScope(absl::Span<const Value> inputs) {
     Ref raise = Import("function.tracing", "raise_out_of_scope");
     Ref tensor(WrapValue(v));
     if (!raise || !tensor) return true;
-    Ref none(PyObject_CallFunctionObjArgs(raise.get(), tensor.get(), nullptr));
+    Ref none(Called<PyObject_CallFunctionObjArgs>(raise.get(), tensor.get(),
+                                                  nullptr));
     return PyErr_Occurred() != nullptr;
   }
   return false;
@@ -508,8 +509,8 @@ PyObject* OpCaller::TupleType() {
     Ref name(PyUnicode_FromString(a.name.c_str()));
     if (!name || PyList_Append(names.get(), name.get()) < 0) return nullptr;
   }
-  tuple_type_ = PyObject_CallMethod(module.get(), "namedtuple", "sO",
-                                    def_.name.c_str(), names.get());
+  tuple_type_ = Called<PyObject_CallMethod>(module.get(), "namedtuple", "sO",
+                                            def_.name.c_str(), names.get());
   return tuple_type_;
 }
 
@@ -525,7 +526,7 @@ PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
       last_operation = Import("graph.stack", "last_operation").release();
       if (last_operation == nullptr) return nullptr;
     }
-    return PyObject_CallNoArgs(last_operation);
+    return Called<PyObject_CallNoArgs>(last_operation);
   }
   Ref tuple(PyTuple_New(defs.size()));
   if (!tuple) return nullptr;
@@ -549,7 +550,7 @@ PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
     PyTuple_SetItem(tuple.get(), i, item);
   }
   PyObject* type = TupleType();
-  return type ? PyObject_Call(type, tuple.get(), nullptr) : nullptr;
+  return type ? Called<PyObject_Call>(type, tuple.get(), nullptr) : nullptr;
 }
 
 OpCaller* CallerOf(const char* op) {

@@ -24,7 +24,7 @@ Status StatusOfRaised() {
   std::string text = "a Python function raised";
   Ref format = Import("function.py_functions", "describe");
   if (format) {
-    Ref told(PyObject_CallFunctionObjArgs(
+    Ref told(Called<PyObject_CallFunctionObjArgs>(
         format.get(), held_value ? held_value.get() : Py_None, nullptr));
     const char* utf8 = told ? PyUnicode_AsUTF8(told.get()) : nullptr;
     if (utf8) text = utf8;
@@ -65,10 +65,8 @@ class PyFunc : public Kernel {
         return StatusOfRaised();
       }
     }
-    Ref result(OrPark([&] {
-      return PyObject_CallFunctionObjArgs(call.get(), token.get(), args.get(),
-                                          nullptr);
-    }));
+    Ref result(Called<PyObject_CallFunctionObjArgs>(call.get(), token.get(),
+                                                    args.get(), nullptr));
     if (!result) return StatusOfRaised();
     Ref items(PySequence_Fast(result.get(), "the results of a PyFunc"));
     if (!items) return StatusOfRaised();

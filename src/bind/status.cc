@@ -9,7 +9,7 @@ namespace headrace::bind {
 
 Ref Import(const char* module, const char* name) {
   std::string full = std::string("headrace.") + module;
-  Ref m(PyImport_ImportModule(full.c_str()));
+  Ref m(Called<PyImport_ImportModule>(full.c_str()));
   if (!m) return Ref();
   return Ref(PyObject_GetAttrString(m.get(), name));
 }
@@ -35,8 +35,8 @@ void RaiseStatus(const Status& s, bool in_graph) {
     make = Import("framework.errors", "_from_status").release();
   }
   if (make == nullptr) return;
-  Ref error(PyObject_CallFunction(make, "iO", static_cast<int>(s.code()),
-                                  message.get()));
+  Ref error(Called<PyObject_CallFunction>(
+      make, "iO", static_cast<int>(s.code()), message.get()));
   if (!error) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())),
                   error.get());
