@@ -7,8 +7,8 @@ Functions that work element by element need no row: framework/api_kinds.py lists
 
 import typing
 
-from headrace._load import _headrace
 from headrace import _names
+from headrace._load import _headrace
 from headrace.framework import dispatch as dispatching
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values
 from headrace.ragged.ragged_value import RaggedTensorValue
