@@ -116,8 +116,8 @@ PyObject* AfterError(PyObject* self, PyObject* const* args, size_t nargsf,
 
 PyObject* Call(PyObject* self, PyObject* const* args, size_t nargsf,
                PyObject* keywords) {
-  const Py_ssize_t n = PyVectorcall_NARGS(nargsf) +
-                       (keywords ? PyTuple_GET_SIZE(keywords) : 0);
+  const Py_ssize_t n =
+      PyVectorcall_NARGS(nargsf) + (keywords ? PyTuple_GET_SIZE(keywords) : 0);
   if (!watched.empty() && AnyWatched(args, n, false)) [[unlikely]] {
     Ref tuple, dict;
     if (!PackArguments(args, nargsf, keywords, &tuple, &dict)) return nullptr;
@@ -213,21 +213,19 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET,
      offsetof(DispatchedObject, weak_references), READONLY, nullptr},
     {}};
-PyMethodDef methods[] = {
-    {"__copy__", Itself, METH_NOARGS, nullptr},
-    {"__deepcopy__", Itself, METH_O, nullptr},
-    {"__reduce__", Reduce, METH_NOARGS, nullptr},
-    {}};
-PyType_Slot slots[] = {
-    {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(Free)},
-    {Py_tp_descr_get, reinterpret_cast<void*>(Get)},
-    {Py_tp_getattro, reinterpret_cast<void*>(GetAttribute)},
-    {Py_tp_getset, getset},
-    {Py_tp_members, members},
-    {Py_tp_methods, methods},
-    {Py_tp_repr, reinterpret_cast<void*>(Repr)},
-    {0, nullptr}};
+PyMethodDef methods[] = {{"__copy__", Shield<Itself>, METH_NOARGS, nullptr},
+                         {"__deepcopy__", Shield<Itself>, METH_O, nullptr},
+                         {"__reduce__", Shield<Reduce>, METH_NOARGS, nullptr},
+                         {}};
+PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(Free)},
+                       {Py_tp_descr_get, reinterpret_cast<void*>(Get)},
+                       {Py_tp_getattro, reinterpret_cast<void*>(GetAttribute)},
+                       {Py_tp_getset, getset},
+                       {Py_tp_members, members},
+                       {Py_tp_methods, methods},
+                       {Py_tp_repr, reinterpret_cast<void*>(Repr)},
+                       {0, nullptr}};
 PyType_Spec dispatched_spec = {
     "headrace.DispatchedFunction", sizeof(DispatchedObject), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
@@ -237,7 +235,7 @@ PyObject* MakeDispatched(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO", &function, &row)) return nullptr;
   auto* o = PyObject_New(DispatchedObject, dispatched_type);
   if (o == nullptr) return nullptr;
-  o->vectorcall = Call;
+  o->vectorcall = Shield<Call>;
   o->function = Ref::Borrow(function).release();
   o->row = Ref::Borrow(row).release();
   o->dict = nullptr;
@@ -269,11 +267,11 @@ PyObject* SetDispatchers(PyObject*, PyObject* args) {
 }
 
 PyMethodDef dispatched_functions[] = {
-    {"dispatched", MakeDispatched, METH_VARARGS,
+    {"dispatched", Shield<MakeDispatched>, METH_VARARGS,
      "dispatched(function, row): a function that dispatchers may answer for."},
-    {"watch_type", WatchType, METH_O,
+    {"watch_type", Shield<WatchType>, METH_O,
      "watch_type(type): shows arguments of the type to the dispatchers."},
-    {"set_dispatchers", SetDispatchers, METH_VARARGS,
+    {"set_dispatchers", Shield<SetDispatchers>, METH_VARARGS,
      "set_dispatchers(before, after, all): who is asked."},
     {}};
 

@@ -48,14 +48,21 @@ struct TypeRow {
   DType dtype;
   uint8_t code, bits;
 };
-enum : uint8_t { kInt = 0, kUint = 1, kFloat = 2, kBfloat = 4, kComplex, kBool };
+enum : uint8_t {
+  kInt = 0,
+  kUint = 1,
+  kFloat = 2,
+  kBfloat = 4,
+  kComplex,
+  kBool
+};
 constexpr TypeRow kTypes[] = {
-    {DType::kInt8, kInt, 8},          {DType::kInt16, kInt, 16},
-    {DType::kInt32, kInt, 32},        {DType::kInt64, kInt, 64},
-    {DType::kUint8, kUint, 8},        {DType::kUint16, kUint, 16},
-    {DType::kUint32, kUint, 32},      {DType::kUint64, kUint, 64},
-    {DType::kHalf, kFloat, 16},       {DType::kFloat, kFloat, 32},
-    {DType::kDouble, kFloat, 64},     {DType::kBfloat16, kBfloat, 16},
+    {DType::kInt8, kInt, 8},           {DType::kInt16, kInt, 16},
+    {DType::kInt32, kInt, 32},         {DType::kInt64, kInt, 64},
+    {DType::kUint8, kUint, 8},         {DType::kUint16, kUint, 16},
+    {DType::kUint32, kUint, 32},       {DType::kUint64, kUint, 64},
+    {DType::kHalf, kFloat, 16},        {DType::kFloat, kFloat, 32},
+    {DType::kDouble, kFloat, 64},      {DType::kBfloat16, kBfloat, 16},
     {DType::kComplex64, kComplex, 64}, {DType::kComplex128, kComplex, 128},
     {DType::kBool, kBool, 8},
 };
@@ -70,8 +77,7 @@ struct Shared {
 void DeleteUnused(PyObject* capsule) {
   // One that was consumed has another name, and its memory another owner.
   if (!PyCapsule_IsValid(capsule, kName)) return;
-  auto* m =
-      static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
+  auto* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
   if (m->deleter) m->deleter(m);
 }
 
@@ -93,13 +99,9 @@ StatusOr<std::unique_ptr<Shared>> Share(const Tensor& t) {
     s->strides[i] = stride;
     stride *= s->shape[i];
   }
-  s->managed.tensor = {t.raw(),
-                       {kCpu, 0},
-                       t.rank(),
-                       {row->code, row->bits, 1},
-                       s->shape.data(),
-                       s->strides.data(),
-                       0};
+  s->managed.tensor = {
+      t.raw(),         {kCpu, 0},         t.rank(), {row->code, row->bits, 1},
+      s->shape.data(), s->strides.data(), 0};
   s->managed.context = s.get();
   s->managed.deleter = [](DLManagedTensor* m) {
     delete static_cast<Shared*>(m->context);
@@ -122,9 +124,8 @@ void Release(void* owner) {
   auto* m = static_cast<DLManagedTensor*>(owner);
   if (m->deleter == nullptr || !Py_IsInitialized()) return;
   // The deleters of NumPy and others drop Python references.
-  const PyGILState_STATE gil = PyGILState_Ensure();
+  WithGil locked;
   m->deleter(m);
-  PyGILState_Release(gil);
 }
 
 // The memory of `m` as a tensor, which owns it from then on; not after an
@@ -137,7 +138,8 @@ StatusOr<Tensor> Wrap(DLManagedTensor* m) {
   }
   DType dtype = DType::kInvalid;
   for (const TypeRow& r : kTypes) {
-    if (r.code == d.dtype.code && r.bits == d.dtype.bits && d.dtype.lanes == 1) {
+    if (r.code == d.dtype.code && r.bits == d.dtype.bits &&
+        d.dtype.lanes == 1) {
       dtype = r.dtype;
     }
   }
@@ -184,8 +186,7 @@ PyObject* ToDlpack(PyObject*, PyObject* o) {
   }
   StatusOr<std::unique_ptr<Shared>> shared = Share(ValueOf(o).tensor());
   if (!shared.ok()) return Raised(shared.status());
-  PyObject* capsule =
-      PyCapsule_New(&(*shared)->managed, kName, DeleteUnused);
+  PyObject* capsule = PyCapsule_New(&(*shared)->managed, kName, DeleteUnused);
   if (capsule != nullptr) shared->release();
   return capsule;
 }
@@ -205,8 +206,7 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
         name ? name : "", "\". Note that a DLPack tensor may be consumed at ",
         "most once."));
   }
-  auto* m =
-      static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
+  auto* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, kName));
   StatusOr<Tensor> t = Wrap(m);
   if (!t.ok()) return Raised(t.status());
   PyCapsule_SetName(capsule, kUsedName);
@@ -215,9 +215,9 @@ PyObject* FromDlpack(PyObject*, PyObject* capsule) {
 }
 
 PyMethodDef functions[] = {
-    {"to_dlpack", ToDlpack, METH_O,
+    {"to_dlpack", Shield<ToDlpack>, METH_O,
      "to_dlpack(tensor): a capsule of its memory, which lives on with it."},
-    {"from_dlpack", FromDlpack, METH_O,
+    {"from_dlpack", Shield<FromDlpack>, METH_O,
      "from_dlpack(capsule): a tensor of its memory; once a capsule."},
     {}};
 

@@ -1,6 +1,7 @@
 // The extension module headrace._headrace.
 #include <nanobind/nanobind.h>
 
+#include "base/thread_pool.h"
 #include "bind/checkpoint.h"
 #include "bind/dispatched.h"
 #include "bind/dlpack.h"
@@ -28,6 +29,11 @@ NB_MODULE(_headrace, m) {
       !AddFunctionType(module) || !AddDispatched(module)) {
     nb::raise_python_error();
   }
+  // Threads that a job waits for may wait for the GIL.
+  headrace::SetInlineRunner([](absl::FunctionRef<void()> job) {
+    WithoutGil unlocked(Py_IsInitialized() && PyGILState_Check());
+    job();
+  });
   AddTape(m);
   AddNamedGradients(m);
   AddCheckpoint(m);

@@ -168,7 +168,8 @@ PyObject* Unary(const char* op, PyObject* x) {
 
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
   PyObject* answer;
-  if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y, &answer)) {
+  if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y,
+                       &answer)) {
     return answer;
   }
   if (ComparesByIdentity(x)) {
@@ -202,7 +203,10 @@ bool ComparesByIdentity(PyObject* o) {
 bool IsText(PyObject* o) {
   if (KnownOperand(o)) return DTypeOfOperand(o) == DType::kString;
   if (IsArray(o)) return ArrayDType(o) == DType::kString;
-  while (IsSequence(o) && PySequence_Fast_GET_SIZE(o) > 0) {
+  // No tensor is nested more deeply; a list may contain itself.
+  for (int depth = 0; depth <= Shape::kMaxRank && IsSequence(o) &&
+                      PySequence_Fast_GET_SIZE(o) > 0;
+       ++depth) {
     o = PySequence_Fast_GET_ITEM(o, 0);
     if (KnownOperand(o)) return DTypeOfOperand(o) == DType::kString;
   }

@@ -31,6 +31,20 @@ bool NotRectangular() {
   return false;
 }
 
+// The sizes of an array after its first, which hold nothing to follow.
+bool AddInnerSizes(PyObject* array, Shape* shape) {
+  Ref sizes(PyObject_GetAttrString(array, "shape"));
+  if (!sizes) return false;
+  const Py_ssize_t n = PySequence_Size(sizes.get());
+  for (Py_ssize_t i = 1; i < n && shape->rank() < Shape::kMaxRank; ++i) {
+    Ref size(PySequence_GetItem(sizes.get(), i));
+    const long long value = size ? PyLong_AsLongLong(size.get()) : -1;
+    if (value < 0) return false;
+    shape->AddDim(value);
+  }
+  return n >= 0;
+}
+
 // Follows the first elements down.
 bool ShapeOf(PyObject* o, Shape* shape, Ref* first_leaf) {
   Ref at = Ref::Borrow(o);
@@ -43,7 +57,7 @@ bool ShapeOf(PyObject* o, Shape* shape, Ref* first_leaf) {
       return false;
     }
     shape->AddDim(n);
-    if (n == 0) return true;
+    if (n == 0) return !IsArray(at.get()) || AddInnerSizes(at.get(), shape);
     at = Ref(PySequence_GetItem(at.get(), 0));
     if (!at) return false;
   }
@@ -56,7 +70,7 @@ template <typename F>
 bool ForLeaves(PyObject* o, const Shape& shape, int depth, const F& f) {
   if (depth == shape.rank()) {
     if (Descend(o)) {
-      return depth == 0 || !IsSequence(o) ? MixedTypes() : MixedTypes();
+      return MixedTypes();
     }
     return f(o);
   }
@@ -107,17 +121,22 @@ bool InferDType(PyObject* o, const Shape& shape, PyObject* first, DType* out) {
 
 }  // namespace
 
-bool HoldsTensors(PyObject* sequence) {
+bool HoldsTensors(PyObject* sequence, bool* holds) {
+  *holds = false;
+  const Recursion entered(" while converting a sequence to a Tensor");
+  if (!entered) return false;
   Py_ssize_t n = PySequence_Size(sequence);
-  if (n < 0) return PyErr_Clear(), false;
+  if (n < 0) return PyErr_Clear(), true;
   for (Py_ssize_t i = 0; i < n; ++i) {
     Ref item(PySequence_GetItem(sequence, i));
-    if (!item) return PyErr_Clear(), false;
+    if (!item) return PyErr_Clear(), true;
     PyObject* o = item.get();
     if (IsSequence(o)) {
-      if (HoldsTensors(o)) return true;
+      if (!HoldsTensors(o, holds)) return false;
+      if (*holds) return true;
     } else if (o != Py_None && !IsArray(o) &&
                ScalarDType(o) == DType::kInvalid && !PyRange_Check(o)) {
+      *holds = true;
       return true;
     }
     // The first leaf of a long list of plain data speaks for the rest.
@@ -126,11 +145,11 @@ bool HoldsTensors(PyObject* sequence) {
       for (Py_ssize_t j = 1; j < n; ++j) {
         Ref other(PySequence_GetItem(sequence, j));
         if (!other || Py_TYPE(other.get()) != Py_TYPE(o)) break;
-        if (j == n - 1) return false;
+        if (j == n - 1) return true;
       }
     }
   }
-  return false;
+  return true;
 }
 
 bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {

@@ -10,6 +10,7 @@
 #include "bind/indexing.h"
 #include "bind/numpy_array.h"
 #include "bind/operators.h"
+#include "bind/status.h"
 #include "graph/builder.h"
 
 namespace headrace::bind {
@@ -240,12 +241,13 @@ PyGetSetDef tensor_getset[] = {
     {}};
 
 PyMethodDef tensor_methods[] = {
-    {"_rank", Rank, METH_NOARGS, "The number of dimensions, or None."},
-    {"_set_shape", SetShape, METH_O, "Replaces a symbolic tensor's shape."},
+    {"_rank", Shield<Rank>, METH_NOARGS, "The number of dimensions, or None."},
+    {"_set_shape", Shield<SetShape>, METH_O,
+     "Replaces a symbolic tensor's shape."},
     {}};
 PyMethodDef eager_methods[] = {
-    {"numpy", Numpy, METH_NOARGS, "A NumPy copy of the value."},
-    {"_numpy_view", View, METH_NOARGS, "A read-only NumPy view."},
+    {"numpy", Shield<Numpy>, METH_NOARGS, "A NumPy copy of the value."},
+    {"_numpy_view", Shield<View>, METH_NOARGS, "A read-only NumPy view."},
     {}};
 
 PyMemberDef tensor_members[] = {
@@ -292,8 +294,7 @@ PyObject* WrapValue(Value v) {
   if (o) reinterpret_cast<TensorObject*>(o)->value = std::move(v);
   if (processor != 0 && o && !symbolic) [[unlikely]] {
     Ref index(PyLong_FromLong(processor));
-    if (!index ||
-        PyObject_SetAttrString(o, "_processor", index.get()) < 0) {
+    if (!index || PyObject_SetAttrString(o, "_processor", index.get()) < 0) {
       Py_CLEAR(o);
     }
   }
@@ -305,34 +306,34 @@ bool AddTensorTypes(PyObject* module) {
                         Slot(Py_tp_traverse, TraverseTensor),
                         Slot(Py_tp_clear, ClearTensor),
                         Slot(Py_tp_new, NewObject),
-                        Slot(Py_tp_setattro, SetAttribute),
-                        Slot(Py_tp_getattro, GetAttribute),
-                        Slot(Py_tp_hash, Hash),
-                        Slot(Py_tp_richcompare, CompareTensors),
+                        Slot(Py_tp_setattro, Shield<SetAttribute>),
+                        Slot(Py_tp_getattro, Shield<GetAttribute>),
+                        Slot(Py_tp_hash, Shield<Hash>),
+                        Slot(Py_tp_richcompare, Shield<CompareTensors>),
                         {Py_tp_getset, tensor_getset},
                         {Py_tp_methods, tensor_methods},
                         {Py_tp_members, tensor_members},
-                        Slot(Py_mp_subscript, Subscript),
-                        Slot(Py_nb_add, AddTensors),
-                        Slot(Py_nb_subtract, SubtractTensors),
-                        Slot(Py_nb_multiply, MultiplyTensors),
-                        Slot(Py_nb_true_divide, DivideTensors),
-                        Slot(Py_nb_floor_divide, FloorDivideTensors),
-                        Slot(Py_nb_remainder, ModTensors),
-                        Slot(Py_nb_power, PowerTensors),
-                        Slot(Py_nb_matrix_multiply, MatmulTensors),
-                        Slot(Py_nb_and, AndTensors),
-                        Slot(Py_nb_or, OrTensors),
-                        Slot(Py_nb_xor, XorTensors),
-                        Slot(Py_nb_negative, NegateTensor),
-                        Slot(Py_nb_absolute, AbsTensor),
-                        Slot(Py_nb_invert, InvertTensor),
+                        Slot(Py_mp_subscript, Shield<Subscript>),
+                        Slot(Py_nb_add, Shield<AddTensors>),
+                        Slot(Py_nb_subtract, Shield<SubtractTensors>),
+                        Slot(Py_nb_multiply, Shield<MultiplyTensors>),
+                        Slot(Py_nb_true_divide, Shield<DivideTensors>),
+                        Slot(Py_nb_floor_divide, Shield<FloorDivideTensors>),
+                        Slot(Py_nb_remainder, Shield<ModTensors>),
+                        Slot(Py_nb_power, Shield<PowerTensors>),
+                        Slot(Py_nb_matrix_multiply, Shield<MatmulTensors>),
+                        Slot(Py_nb_and, Shield<AndTensors>),
+                        Slot(Py_nb_or, Shield<OrTensors>),
+                        Slot(Py_nb_xor, Shield<XorTensors>),
+                        Slot(Py_nb_negative, Shield<NegateTensor>),
+                        Slot(Py_nb_absolute, Shield<AbsTensor>),
+                        Slot(Py_nb_invert, Shield<InvertTensor>),
                         {0, nullptr}};
-  PyType_Slot eager[] = {Slot(Py_mp_length, Length),
-                         Slot(Py_nb_bool, Truth),
-                         Slot(Py_nb_int, Int),
-                         Slot(Py_nb_float, Float),
-                         Slot(Py_nb_index, Index),
+  PyType_Slot eager[] = {Slot(Py_mp_length, Shield<Length>),
+                         Slot(Py_nb_bool, Shield<Truth>),
+                         Slot(Py_nb_int, Shield<Int>),
+                         Slot(Py_nb_float, Shield<Float>),
+                         Slot(Py_nb_index, Shield<Index>),
                          Slot(Py_bf_getbuffer, Buffer),
                          {Py_tp_methods, eager_methods},
                          Slot(Py_tp_dealloc, DeallocTensor),

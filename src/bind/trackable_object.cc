@@ -29,7 +29,7 @@ class Owner {
   }
   // Nodes may end on any thread.
   ~Owner() {
-    nb::gil_scoped_acquire locked;
+    WithGil locked;
     reference_ = Ref();
   }
   nb::object get() const {
@@ -50,9 +50,9 @@ class WithOwner {
 // Runs Python code; what it raises stays set, for RaiseTrackable.
 template <typename F>
 Status InPython(F&& f) {
-  nb::gil_scoped_acquire locked;
+  WithGil locked;
   try {
-    return f();
+    return OrPark(f);
   } catch (nb::python_error& e) {
     e.restore();
     return Unknown("Python raised");

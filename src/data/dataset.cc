@@ -2,7 +2,16 @@
 
 #include <cstring>
 
+#include "base/stack_room.h"
+
 namespace headrace {
+namespace {
+
+constexpr int kDeepest = 5000;
+// What a walk takes of the stack for each dataset, at most.
+constexpr size_t kStackPerDataset = 1500;
+
+}  // namespace
 
 Status DatasetIterator::Skip(PullContext& c, int64_t n, int64_t* skipped) {
   *skipped = 0;
@@ -28,8 +37,28 @@ DatasetPtr Dataset::Resolved(const PullContext& c) const {
   return dataset;
 }
 
+int Dataset::depth() const {
+  int depth = depth_.load(std::memory_order_relaxed);
+  if (depth > 0) return depth;
+  for (const DatasetPtr& input : inputs()) {
+    depth = std::max(depth, input->depth());
+  }
+  depth_.store(depth + 1, std::memory_order_relaxed);
+  return depth + 1;
+}
+
+Status Dataset::CheckDepth() const {
+  if (depth() <= kDeepest) {
+    return CheckStackRoom("a dataset", depth() * kStackPerDataset);
+  }
+  return ResourceExhausted("a dataset of ", depth(),
+                           " datasets one behind the other is too deep: up to ",
+                           kDeepest, " work");
+}
+
 StatusOr<IteratorPtr> Dataset::Iterate(PullContext& c,
                                        StringView parent) const {
+  HR_RETURN_IF_ERROR(CheckDepth());
   if (DatasetPtr other = StandIn(c)) {
     return other->Resolved(c)->Iterate(c, parent);
   }

@@ -4,6 +4,7 @@
 #include "graph/shape_error.h"
 #include "op/kernel.h"
 #include "op/registry.h"
+#include "op/run_kernel.h"
 #include "op/shape_context.h"
 
 namespace headrace {
@@ -31,7 +32,7 @@ void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
   Tensor* outputs[] = {&*out};
   RunServices services;
   KernelContext c(n->op(), in.data(), outputs, services);
-  if ((*kernel)->Run(c).ok() && out->has_buffer()) {
+  if (RunKernel(*kernel, c).ok() && out->has_buffer()) {
     n->set_constant(*std::move(out));
   }
 }

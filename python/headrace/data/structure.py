@@ -104,16 +104,8 @@ def to_tensors(spec, value):
 
 def to_variant(s, x):
     """One variant tensor of a composite."""
-    raw = _headrace.raw_op
-    if isinstance(s, SparseTensorSpec):
-        return raw("SerializeSparse")(
-            sparse_indices=x.indices,
-            sparse_values=x.values,
-            sparse_shape=x.dense_shape,
-            out_type=dtypes.variant,
-        )
     _, ragged_spec = _ragged()
-    if isinstance(s, ragged_spec.RaggedTensorSpec):
+    if isinstance(s, (SparseTensorSpec, ragged_spec.RaggedTensorSpec)):
         return s._to_tensor_list(x)[0]
     if hasattr(s, "_to_variant"):
         return s._to_variant(x)
@@ -173,16 +165,7 @@ def unpacker(spec):
 
 def from_variant(s, tensor):
     """The composite that a variant holds."""
-    raw = _headrace.raw_op
-    if isinstance(s, SparseTensorSpec):
-        parts = raw("DeserializeSparse")(serialized_sparse=tensor, dtype=s.dtype)
-        if s.shape.rank is not None:
-            parts[0].set_shape([None, s.shape.rank])
-            parts[2].set_shape([s.shape.rank])
-        sparse = SparseTensor(*parts)
-        sparse.set_shape(s.shape)
-        return sparse
-    if isinstance(s, _ragged()[1].RaggedTensorSpec):
+    if isinstance(s, (SparseTensorSpec, _ragged()[1].RaggedTensorSpec)):
         return s._from_tensor_list([tensor])
     return s._of_variant(tensor)
 

@@ -1,7 +1,7 @@
 """tf.gradients: gradients of a graph's tensors, added to the graph."""
 
 from headrace._load import _headrace
-from headrace.eager.backprop import UnconnectedGradients
+from headrace.eager.backprop import UnconnectedGradients, _unconnected
 from headrace.framework import conversion, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient
 from headrace.graph import stack
@@ -32,7 +32,7 @@ def gradients(
     """
     _check_graph()
     graph = stack.current()
-    unconnected = UnconnectedGradients(unconnected_gradients)
+    unconnected = _unconnected(unconnected_gradients)
     wanted = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
     if any(map(_has_parts, [*wanted, *_listed(ys)])):
         return _of_parts(
@@ -44,7 +44,7 @@ def gradients(
             unconnected_gradients=unconnected_gradients,
         )
     sources = wanted
-    targets = [_tensor(y) for y in _listed(ys)]
+    targets = [_inside(graph, _tensor(y)) for y in _listed(ys)]
     given = None
     with graph.name_scope(name or "gradients"):
         if grad_ys is not None:
@@ -167,6 +167,13 @@ def _edge(graph, x):
     x = conversion.convert_to_tensor(x)
     if isinstance(x, _headrace.EagerTensor):
         return graph._core.capture(x)
+    return _inside(graph, x)
+
+
+def _inside(graph, x):
+    """What a function being traced calls a tensor of the graphs around it."""
+    if graph.building_function and x.graph is not graph:
+        return graph.capture(x)
     return x
 
 

@@ -49,7 +49,7 @@ _by_row = {}  # what api_names.txt says of a function: its kind
 
 
 def kind_of(api):
-    """"unary", "binary" or "assert", or None where a function is none of these."""
+    """ "unary", "binary" or "assert", or None where a function is none of these."""
     if not _by_row:
         for kind, names in _ELEMENTWISE.items():
             for name in names.split():

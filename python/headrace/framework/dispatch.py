@@ -404,9 +404,7 @@ def add_dispatch_support(target=None, iterable_parameters=None):
             given = dict(zip(parameters, args))
             rest = args[len(given) :]
             lists = [_listed(p, v, iterable_parameters) for p, v in given.items()]
-            kwargs = {
-                p: _listed(p, v, iterable_parameters) for p, v in kwargs.items()
-            }
+            kwargs = {p: _listed(p, v, iterable_parameters) for p, v in kwargs.items()}
             return inner(*lists, *rest, **kwargs)
 
         outer = _headrace.dispatched(with_lists, None)

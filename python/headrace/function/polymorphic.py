@@ -1,11 +1,11 @@
 """tf.function: a Python function traced once a signature."""
 
 import functools
-import threading
 import weakref
 
 from headrace._load import _headrace
 from headrace.framework import logging, nest
+from headrace.framework.locks import ForkLock
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec
 from headrace.function import trace_types, tracing
@@ -57,7 +57,7 @@ class Function(_headrace.FunctionBase, Trackable):
         self._options = options
         self._name = getattr(python_function, "__name__", None) or "function"
         self._parameters = Parameters(python_function, skip_first)
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._concretes = []
         self._count = 0
         self._called = False

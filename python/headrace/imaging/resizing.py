@@ -120,7 +120,7 @@ def resize_with_pad(
 
 def resized_with_pad(image, target_height, target_width, resizer):
     """resizer(image, size) with the image's aspect, and zeros around it."""
-    image = shapes.tensor(image)
+    image = shapes.boxed(shapes.tensor(image))
     for value, text in (
         (target_width, "target_width"),
         (target_height, "target_height"),

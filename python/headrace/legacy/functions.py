@@ -211,7 +211,13 @@ def dropout(x, keep_prob=None, noise_shape=None, seed=None, name=None, rate=None
     if keep_prob is not None:
         if rate is not None:
             raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")
-        rate = 1 - keep_prob
+        try:
+            rate = 1 - keep_prob
+        except TypeError:
+            raise ValueError(
+                "`keep_prob` must be a floating point number or Tensor. Received: "
+                f"keep_prob={keep_prob}"
+            ) from None
     if rate is None:
         raise ValueError(f"`rate` must be provided. Received: rate={rate}")
     return tf.nn.dropout(x, rate, noise_shape, seed, name)
@@ -313,18 +319,26 @@ def resize_images(
     kind = kinds[method] if method in range(len(kinds)) else method
     if kind not in _RESIZERS:
         raise ValueError("Resize method is not implemented.")
-    images = shapes.tensor(images)
-    size = tf.convert_to_tensor(size, tf.int32)
-    if preserve_aspect_ratio:
-        size = resizing._kept_aspect(images, size)
-    known = tf.get_static_value(size)
-    if known is not None and images.shape[-3:-1].as_list() == list(known):
-        return images
-    resizer = _headrace.raw_op(_RESIZERS[kind])
-    return shapes.in_batches(
-        lambda i: resizer(images=i, size=size, align_corners=align_corners, name=name),
-        images,
-    )
+    with tf.name_scope(name or "resize"):
+        images = shapes.tensor(images)
+        if images.shape.rank is None:
+            raise ValueError("'images' contains no shape.")
+        if images.shape.rank not in (3, 4):
+            raise ValueError("'images' must have either 3 or 4 dimensions.")
+        size = tf.convert_to_tensor(size, tf.int32)
+        if not size.shape.is_compatible_with([2]):
+            raise ValueError(
+                "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
+            )
+        if preserve_aspect_ratio:
+            size = resizing._kept_aspect(images, size)
+        known = tf.get_static_value(size)
+        if known is not None and images.shape[-3:-1].as_list() == list(known):
+            return images
+        resizer = _headrace.raw_op(_RESIZERS[kind])
+        return shapes.in_batches(
+            lambda i: resizer(images=i, size=size, align_corners=align_corners), images
+        )
 
 
 def resize_image_with_pad(

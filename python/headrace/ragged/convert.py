@@ -43,6 +43,8 @@ def to_tensor(ragged, default_value, shape, name):
     default_value = conversion.convert_to_tensor(default_value, ragged.dtype)
     if shape is None:
         shape = conversion.constant(-1, dtypes.int64)
+    elif isinstance(shape, int):
+        shape = conversion.constant(shape, dtypes.int64)
     elif not isinstance(shape, _headrace.Tensor):
         dims = shape.as_list() if hasattr(shape, "as_list") else list(shape)
         shape = conversion.constant(

@@ -51,6 +51,9 @@ math.reduce_logsumexp input_tensor ragged.reductions:reduce_logsumexp
 math.cumsum x ragged.reductions:cumsum
 nn.moments x ragged.reductions:moments
 strings.reduce_join inputs ragged.reductions:reduce_join
+__operators__.eq self,other ragged.functions:equals
+__operators__.ne self,other ragged.functions:not_equals
+clip_by_value t,clip_value_min,clip_value_max ragged.functions:clip_by_value
 identity input ragged.functions:identity
 stop_gradient input ragged.functions:stop_gradient
 bitcast input ragged.functions:bitcast

@@ -126,8 +126,7 @@ def _scalar(x, ragged_rank, inner_shape, make):
         )
     if inner_shape:
         raise ValueError(
-            f"Invalid pylist={x}: incompatible with "
-            f"dim(inner_shape)={len(inner_shape)}"
+            f"Invalid pylist={x}: incompatible with dim(inner_shape)={len(inner_shape)}"
         )
     return make(x)
 

@@ -121,7 +121,10 @@ def _uniform(values, tensor, dtype):
     if tensor.shape[1] is not None:
         shape = array_ops.shape(tensor, out_type=dtype)
         made = RaggedTensor.from_uniform_row_length(
-            values, conversion.constant(tensor.shape[1], dtype), shape[0], validate=False
+            values,
+            conversion.constant(tensor.shape[1], dtype),
+            shape[0],
+            validate=False,
         )
         if tensor.shape[0] is not None:
             made.row_splits.set_shape([tensor.shape[0] + 1])

@@ -26,6 +26,28 @@ def bitcast(input, type, name=None):
     return _on_values(array_ops.bitcast, input, type, name)
 
 
+def equals(self, other):
+    """self == other, element by element."""
+    return broadcast.apply(math_ops.tensor_equals, self, other)
+
+
+def not_equals(self, other):
+    """self != other, element by element."""
+    return broadcast.apply(math_ops.tensor_not_equals, self, other)
+
+
+def clip_by_value(t, clip_value_min, clip_value_max, name=None):
+    """The values, none of them below or above the bounds."""
+
+    def bounded(function, x, bound):
+        if is_ragged(x) or is_ragged(bound):
+            return broadcast.apply(function, x, bound)
+        return function(x, bound)
+
+    t = bounded(elementwise_ops.minimum, as_values(t), clip_value_max)
+    return bounded(elementwise_ops.maximum, t, clip_value_min)
+
+
 def add_n(inputs, name=None):
     """The sum of ragged tensors with the same rows."""
     from headrace.ops import reduction_ops
@@ -70,9 +92,7 @@ def stateless_dropout(
     return x.with_flat_values(flat)
 
 
-def batch_normalization(
-    x, mean, variance, offset, scale, variance_epsilon, name=None
-):
+def batch_normalization(x, mean, variance, offset, scale, variance_epsilon, name=None):
     """(x - mean) / sqrt(variance + epsilon) * scale + offset."""
     inverse = elementwise_ops.rsqrt(variance + variance_epsilon)
     if scale is not None:
@@ -133,7 +153,9 @@ def _matmul(a, b, turns):
         return a._like(_matmul(a.values, b.values, turns), splits)
     one = a.shape.rank == 2
     if one:
-        a, b = (array_ops.expand_dims(x, 0) if not is_ragged(x) else x[None] for x in (a, b))
+        a, b = (
+            array_ops.expand_dims(x, 0) if not is_ragged(x) else x[None] for x in (a, b)
+        )
     result = _product(a, b, turns)
     if not one:
         return result
@@ -304,9 +326,7 @@ def join(inputs, separator="", name=None):
     """Strings put together, element by element."""
     from headrace.ops import string_ops
 
-    return broadcast.map_flat_values(
-        string_ops.join, list(inputs), separator=separator
-    )
+    return broadcast.map_flat_values(string_ops.join, list(inputs), separator=separator)
 
 
 def format(template, inputs, placeholder="{}", summarize=3, name=None):

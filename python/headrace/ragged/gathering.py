@@ -98,6 +98,8 @@ def _in_every_row(params, indices):
     rows = expand_front(indices)
     zeros = array_ops.zeros(array_ops.reshape(n, [1]), dtypes.int64)
     rows = gather_rows(rows, zeros)
+    if is_ragged(rows) and is_ragged(indices):
+        rows._uniform = indices.shape[0]
     if not is_ragged(rows) and params.shape[0] is not None:
         rows.set_shape([params.shape[0], *indices.shape])
     return _in_own_row(params, rows)

@@ -1,7 +1,7 @@
 """Indexing of ragged tensors."""
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, errors
 from headrace.ops import array_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 
@@ -124,7 +124,12 @@ def _inner(x, keys):
         raise ValueError("Cannot index into an inner ragged dimension.")
     index = first + x._uniform if first < 0 else first
     if not 0 <= index < x._uniform:
-        raise IndexError(f"index {first} out of bounds of rows of {x._uniform}")
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Index out of bounds when indexing into a ragged tensor: "
+            f"{first} in rows of {x._uniform}",
+        )
     column = gather_rows(x.values, x.row_splits[:-1] + index)
     return _get(column, [slice(None), *rest]) if rest else column
 

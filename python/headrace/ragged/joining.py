@@ -85,9 +85,7 @@ def _at_least(x, ragged_rank, dtype=dtypes.int64):
         return x.with_values(_at_least(x.values, ragged_rank - 1, x.row_splits.dtype))
     if ragged_rank < 1:
         return x
-    return RaggedTensor.from_tensor(
-        x, ragged_rank=ragged_rank, row_splits_dtype=dtype
-    )
+    return RaggedTensor.from_tensor(x, ragged_rank=ragged_rank, row_splits_dtype=dtype)
 
 
 def _levelled(values):
@@ -106,8 +104,8 @@ def _concat(values, axis):
     if axis == 1:
         return _zip(values, False)
     inner = _concat([v.values for v in values], axis - 1)
-    return values[0].with_values(inner) if _uniformly(values) else _loose(
-        values[0], inner
+    return (
+        values[0].with_values(inner) if _uniformly(values) else _loose(values[0], inner)
     )
 
 
@@ -150,12 +148,14 @@ def _zip(values, stacks):
     )
     rows = gather_rows(every, order)
     if stacks:
-        return RaggedTensor.from_uniform_row_length(rows, count, n, validate=False)
-    splits = rows.row_splits[::count]
+        splits = array_ops.range(n + 1, dtype=n.dtype) * count
+    else:
+        splits = rows.row_splits[::count]
     known = [v.shape[0] for v in values if v.shape[0] is not None]
     if known:
         splits.set_shape([known[0] + 1])
-    return RaggedTensor.from_row_splits(rows.values, splits, validate=False)
+    inner = rows if stacks else rows.values
+    return RaggedTensor.from_row_splits(inner, splits, validate=False)
 
 
 def _same_rows(a, b):
@@ -173,8 +173,6 @@ def _stack_rows(values):
     if len(values) > 1:
         values = _levelled(values)
     lengths = array_ops.stack([v.nrows() for v in values])
-    if len(values) == 1:
-        return expand_front(values[0])
     return RaggedTensor.from_row_lengths(_concat_rows(values), lengths, validate=False)
 
 

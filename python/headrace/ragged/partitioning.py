@@ -64,7 +64,8 @@ def _of_ragged(data, partitions, count):
     inner = partitions.values
     if splits is not partitions.row_splits and not is_ragged(inner):
         inner = checks.after([splits], inner)
-    return stack_dynamic_partitions(data.values, inner, count)
+    made = stack_dynamic_partitions(data.values, inner, count)
+    return made.with_row_splits_dtype(splits.dtype)
 
 
 def _of_vector(data, partitions, count):

@@ -12,30 +12,19 @@ from headrace.framework import (
 )
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks, text
+from headrace.ragged.parts import (  # noqa: F401  (some for those who import them here)
+    checked_axis,
+    is_ragged,
+    no_tensor,
+    partition,
+    same_dtypes,
+    splits_of_lengths,
+)
 from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 def _raw(op, **arguments):
     return _headrace.raw_op(op)(**arguments)
-
-
-def is_ragged(x):
-    """True for ragged tensors."""
-    return isinstance(x, RaggedTensor)
-
-
-def _no_tensor():
-    error = ValueError("TypeError: object of type 'RaggedTensor' has no len()\n")
-    error.in_function = _not_supported
-    return error
-
-
-def _not_supported(public):
-    return ValueError(
-        f"TypeError: object of type 'RaggedTensor' has no len(): tf.{public} does not "
-        "take RaggedTensors. Pass `.to_tensor()` or `.flat_values`, or call it by "
-        "tf.ragged.map_flat_values or tf.map_fn."
-    )
 
 
 def _check_nrows(known, ids):
@@ -60,58 +49,6 @@ def as_values(x):
             x.flat_values, x.nested_row_splits, validate=False
         )
     return conversion.convert_to_tensor(x)
-
-
-def _partition(x, dtype=None, what="row_splits"):
-    """A row partition's tensor: int64 unless it comes as int32."""
-    if not isinstance(x, _headrace.Tensor):
-        given = getattr(x, "dtype", None)
-        if dtype is None and given == np.dtype(np.int32):
-            dtype = dtypes.int32
-        if dtype is None and not _holds_integers(x):
-            x = conversion.convert_to_tensor(x)
-        else:
-            x = conversion.convert_to_tensor(x, dtype or dtypes.int64)
-    checks.integers(x, what)
-    return x
-
-
-def _holds_integers(x):
-    if isinstance(x, (list, tuple)) and any(
-        isinstance(v, _headrace.Tensor) for v in x
-    ):
-        return False  # of the tensors' own dtype
-    return np.asarray(x).dtype.kind in "iu" or np.size(x) == 0
-
-
-def same_dtypes(values, splits):
-    """Values and splits with one dtype for all row splits: int64 where they differ."""
-    if not is_ragged(values) or values.row_splits.dtype == splits.dtype:
-        return values, splits
-    values = values.with_row_splits_dtype(dtypes.int64)
-    return values, math_ops.cast(splits, dtypes.int64)
-
-
-def checked_axis(axis, rank, name="axis"):
-    """A dimension's number, from 0: negative ones count from the end."""
-    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
-        raise TypeError(f"{name} must be an int; got {type(axis).__name__}")
-    if rank is None:
-        if axis < 0:
-            raise ValueError(f"{name}={axis} may only be negative if rank is known")
-        return int(axis)
-    if not -rank <= axis < rank:
-        raise ValueError(
-            f"{name}={axis} out of bounds: expected {-rank}<={name}<{rank}"
-        )
-    return int(axis) + rank if axis < 0 else int(axis)
-
-
-def splits_of_lengths(lengths):
-    """Where rows of these lengths begin, and the end."""
-    zero = array_ops.zeros([1], lengths.dtype)
-    total = _raw("Cumsum", x=lengths, axis=0, exclusive=False, reverse=False)
-    return array_ops.concat([zero, total], 0)
 
 
 class RaggedTensor:
@@ -145,7 +82,7 @@ class RaggedTensor:
         `validate`, InvalidArgumentError where it does not fit.
         """
         with name_scopes.graph_scope(name, "RaggedFromRowSplits"):
-            values, splits = as_values(values), _partition(row_splits)
+            values, splits = as_values(values), partition(row_splits)
             splits.shape.assert_has_rank(1)
             values.shape.with_rank_at_least(1)
             if splits.shape.rank is not None and splits.shape[0] == 0:
@@ -160,7 +97,7 @@ class RaggedTensor:
         values."""
         with name_scopes.graph_scope(name, "RaggedFromRowLengths"):
             values = as_values(values)
-            lengths = _partition(row_lengths, what="row_lengths")
+            lengths = partition(row_lengths, what="row_lengths")
             lengths.shape.assert_has_rank(1)
             splits = splits_of_lengths(lengths)
             if validate:
@@ -179,7 +116,7 @@ class RaggedTensor:
         """
         with name_scopes.graph_scope(name, "RaggedFromValueRowIds"):
             values = as_values(values)
-            ids = _partition(value_rowids, what="value_rowids")
+            ids = partition(value_rowids, what="value_rowids")
             ids.shape.assert_has_rank(1)
             values.shape[:1].assert_is_compatible_with(ids.shape)
             known = None
@@ -187,7 +124,7 @@ class RaggedTensor:
                 last = array_ops.concat([array_ops.ones([1], ids.dtype) * -1, ids], 0)
                 nrows = last[-1] + 1
             else:
-                nrows = math_ops.cast(_partition(nrows, what="nrows"), ids.dtype)
+                nrows = math_ops.cast(partition(nrows, what="nrows"), ids.dtype)
                 nrows.shape.assert_has_rank(0)
                 known = execution.get_static_value(nrows)
                 _check_nrows(known, ids)
@@ -211,7 +148,7 @@ class RaggedTensor:
         """Of where each row begins in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowStarts"):
             values = as_values(values)
-            starts = _partition(row_starts, what="row_starts")
+            starts = partition(row_starts, what="row_starts")
             starts.shape.assert_has_rank(1)
             end = array_ops.reshape(math_ops.cast(rows_of(values), starts.dtype), [1])
             splits = array_ops.concat([starts, end], 0)
@@ -222,7 +159,7 @@ class RaggedTensor:
         """Of where each row ends in the values: int32 or int64, [rows]."""
         with name_scopes.graph_scope(name, "RaggedFromRowLimits"):
             values = as_values(values)
-            limits = _partition(row_limits, what="row_limits")
+            limits = partition(row_limits, what="row_limits")
             limits.shape.assert_has_rank(1)
             splits = array_ops.concat([array_ops.zeros([1], limits.dtype), limits], 0)
             return cls.from_row_splits(values, splits, validate=validate)
@@ -596,9 +533,7 @@ class RaggedTensor:
         from headrace.ragged.spec import RaggedTensorSpec
 
         shape = tensor_shape.as_shape(shape)
-        return RaggedTensorSpec(
-            shape, self.dtype, self.ragged_rank, self._splits.dtype
-        )
+        return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._splits.dtype)
 
     # --- As parts.
     def _components(self):
@@ -692,7 +627,7 @@ class RaggedTensor:
         return isinstance(self._splits, _headrace.SymbolicTensor)
 
     def __tf_tensor__(self, dtype=None, name=None):
-        raise _no_tensor()
+        raise no_tensor()
 
     def __getitem__(self, key):
         from headrace.ragged import indexing

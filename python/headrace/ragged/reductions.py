@@ -122,7 +122,9 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
     """The mean of squares less the square of the mean."""
     x = input_tensor
     if x.dtype.is_complex:
-        raise ValueError("reduce_variance is not supported for RaggedTensors of complex")
+        raise ValueError(
+            "reduce_variance is not supported for RaggedTensors of complex"
+        )
     flat = x.flat_values
     wide = x.with_flat_values(elementwise_ops.square(flat))
     squares = reduce_mean(wide, axis, keepdims)

@@ -27,7 +27,7 @@ def rank(input, name=None):
     return input.ragged_rank + array_ops.rank(input.flat_values)
 
 
-def shape(input, out_type=None, name=None):
+def shape(input, out_type=dtypes.int32, name=None):
     """The lengths of all rows."""
     return DynamicRaggedShape.from_tensor(input, out_type)
 
@@ -85,7 +85,9 @@ def _tile_rows(x, count, known):
 
     def every(partition):
         column = array_ops.expand_dims(partition, 1)
-        both = array_ops.tile(column, array_ops.stack([math_ops.cast(1, count.dtype), count]))
+        both = array_ops.tile(
+            column, array_ops.stack([math_ops.cast(1, count.dtype), count])
+        )
         return array_ops.reshape(both, [-1])
 
     values = take_spans(x.values, every(x.row_starts()), every(x.row_limits()))
@@ -225,10 +227,11 @@ def _sizes_of_parts(value, given, axis, num):
     given = math_ops.cast(given, dtype)
     if given.shape.rank == 0:
         count = execution.get_static_value(given)
-        if num is not None:
-            count = num
+        count = num if count is None else count
         if count is None:
-            raise ValueError("`num` must be given where num_or_size_splits is not known")
+            raise ValueError(
+                "`num` must be given where num_or_size_splits is not known"
+            )
         left = check_ops.assert_equal(
             total % given, math_ops.cast(0, dtype), message=_BAD_SPLIT
         )
@@ -246,5 +249,3 @@ def _sizes_of_parts(value, given, axis, num):
     )
     given = checks.after([positive, whole], given)
     return [given[i] for i in range(int(count))]
-
-

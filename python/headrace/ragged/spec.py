@@ -172,9 +172,7 @@ class RaggedTensorSpec(type_spec.TypeSpec):
             result.set_shape(self._shape)
             return result
         if result.flat_values.shape.rank is None:
-            result.flat_values.set_shape(
-                [None, *self._shape[self._ragged_rank + 1 :]]
-            )
+            result.flat_values.set_shape([None, *self._shape[self._ragged_rank + 1 :]])
         result._set_shape(self._shape)
         return result
 

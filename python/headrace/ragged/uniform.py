@@ -67,7 +67,9 @@ def make(cls, values, length, nrows, validate):
 
 def _quotient(count, length):
     one = array_ops.ones_like(length)
-    return array_ops.where(length > 0, count // array_ops.where(length > 0, length, one), 0)
+    return array_ops.where(
+        length > 0, count // array_ops.where(length > 0, length, one), 0
+    )
 
 
 def _checked(nrows, length, count):

@@ -80,7 +80,8 @@ Status ElementAtIndex(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const int64_t index, IntInput(c, 1, "index"));
   const int64_t count = dataset->Cardinality();
-  if (count == kInfiniteCardinality || (count < 0 && dataset->kind() == "Unbatch")) {
+  if (count == kInfiniteCardinality ||
+      (count < 0 && dataset->kind() == "Unbatch")) {
     return FailedPrecondition(
         "Dataset of type ", dataset->kind(), " has ",
         count == kInfiniteCardinality ? "infinite" : "unknown",
@@ -116,6 +117,7 @@ HR_OP(GetElementAtIndex)
 
 Status Cardinality(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
+  HR_RETURN_IF_ERROR(dataset->CheckDepth());
   c.set_output(0, Tensor::Scalar<int64_t>(dataset->Cardinality()));
   return OkStatus();
 }

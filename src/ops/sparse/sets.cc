@@ -158,6 +158,8 @@ Status Operate(KernelContext& c) {
 
 template <typename T>
 Status Size(KernelContext& c) {
+  if (c.input(2).rank() != 1)
+    return InvalidArgument("Shape must be a 1D tensor.");
   HR_ASSIGN_OR_RETURN(const Sets<T> sets, SparseSets<T>(c, 0));
   HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(sets.group_dims));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
@@ -213,8 +215,25 @@ struct SizeOf {
   static Status Call(KernelContext& c) { return Size<T>(c); }
 };
 
+// The rank of a set operation's operands, as far as one of them tells.
+int64_t RankOfSets(const ShapeContext& c) {
+  const std::string& op = c.op().name();
+  const bool dense_first = op[0] == 'D', dense_second = op[7] == 'D';
+  if (dense_first && c.input(0).known_rank()) return c.input(0).rank();
+  if (dense_second && c.input(1).known_rank()) return c.input(1).rank();
+  for (int i : {2, 3, 5}) {  // where the shape of a sparse one may be
+    const bool is_shape = dense_first ? i == 3 : i != 3;
+    if (dense_second || !is_shape || i >= c.num_inputs()) continue;
+    const Shape& shape = c.input(i);
+    if (shape.known_rank() && shape.rank() == 1 && shape[0] >= 0) {
+      return shape[0];
+    }
+  }
+  return Shape::kUnknown;
+}
+
 Status ResultShape(ShapeContext& c) {
-  SetSparseOutput(c, 0, -1);
+  SetSparseOutput(c, 0, static_cast<int>(RankOfSets(c)));
   return OkStatus();
 }
 

@@ -1,0 +1,77 @@
+"""What row partitions are made and checked with."""
+
+import numpy as np
+
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes
+from headrace.ops import array_ops, math_ops
+from headrace.ragged import checks
+
+
+def is_ragged(x):
+    """True for ragged tensors."""
+    return getattr(type(x), "_is_ragged", False)
+
+
+def partition(x, dtype=None, what="row_splits"):
+    """A row partition's tensor: int64 unless it comes as int32."""
+    if not isinstance(x, _headrace.Tensor):
+        given = getattr(x, "dtype", None)
+        if dtype is None and given == np.dtype(np.int32):
+            dtype = dtypes.int32
+        if dtype is None and not _holds_integers(x):
+            x = conversion.convert_to_tensor(x)
+        else:
+            x = conversion.convert_to_tensor(x, dtype or dtypes.int64)
+    checks.integers(x, what)
+    return x
+
+
+def _holds_integers(x):
+    if isinstance(x, (list, tuple)) and any(isinstance(v, _headrace.Tensor) for v in x):
+        return False  # of the tensors' own dtype
+    return np.asarray(x).dtype.kind in "iu" or np.size(x) == 0
+
+
+def same_dtypes(values, splits):
+    """Values and splits with one dtype for all row splits: int64 where they differ."""
+    if not is_ragged(values) or values.row_splits.dtype == splits.dtype:
+        return values, splits
+    values = values.with_row_splits_dtype(dtypes.int64)
+    return values, math_ops.cast(splits, dtypes.int64)
+
+
+def checked_axis(axis, rank, name="axis"):
+    """A dimension's number, from 0: negative ones count from the end."""
+    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+        raise TypeError(f"{name} must be an int; got {type(axis).__name__}")
+    if rank is None:
+        if axis < 0:
+            raise ValueError(f"{name}={axis} may only be negative if rank is known")
+        return int(axis)
+    if not -rank <= axis < rank:
+        raise ValueError(
+            f"{name}={axis} out of bounds: expected {-rank}<={name}<{rank}"
+        )
+    return int(axis) + rank if axis < 0 else int(axis)
+
+
+def splits_of_lengths(lengths):
+    """Where rows of these lengths begin, and the end."""
+    zero = array_ops.zeros([1], lengths.dtype)
+    total = _headrace.raw_op("Cumsum")(x=lengths, axis=0)
+    return array_ops.concat([zero, total], 0)
+
+
+def no_tensor():
+    error = ValueError("TypeError: object of type 'RaggedTensor' has no len()\n")
+    error.in_function = _not_supported
+    return error
+
+
+def _not_supported(public):
+    return ValueError(
+        f"TypeError: object of type 'RaggedTensor' has no len(): tf.{public} does not "
+        "take RaggedTensors. Pass `.to_tensor()` or `.flat_values`, or call it by "
+        "tf.ragged.map_flat_values or tf.map_fn."
+    )
