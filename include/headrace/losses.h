@@ -27,7 +27,8 @@ class HR_API Loss {
   virtual ~Loss() = default;
 
   // One value a sample, times its weight where `sample_weight` is given,
-  // reduced.
+  // reduced. What the mask of y_pred, or of the values, hides counts neither in
+  // the sum nor in the mean's divisor.
   Tensor operator()(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight = {}) const;
   // One value a sample: the shape is that of y_pred without its last axis.

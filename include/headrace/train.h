@@ -87,10 +87,10 @@ struct FitOptions {
 
 // Trains on what the iterator gives: elements of inputs and labels, and sample
 // weights behind. The loss is the mean of `loss` and the model's losses()
-// (penalties of weights); a mask of the model's output weighs it. The step is
-// traced once for each shape of elements. Returns the last report. Throws what
-// any part throws, also asynchronous saves; kInvalidArgument for other elements
-// and options that do not go together.
+// (penalties of weights); `loss` leaves out what the output's mask hides. The
+// step is traced once for each shape of elements. Returns the last report.
+// Throws what any part throws, also asynchronous saves; kInvalidArgument for
+// other elements and options that do not go together.
 HR_API Progress Fit(layers::Layer& model, Optimizer& optimizer,
                     const losses::Loss& loss, data::Iterator& batches,
                     const FitOptions& options = {});

@@ -37,3 +37,4 @@ class _Package(ModuleType):
 
 sys.modules[__name__].__class__ = _Package
 _names.open_namespaces(__name__, _root)
+sys.meta_path.append(_names.LaterNames)

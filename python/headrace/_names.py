@@ -199,6 +199,38 @@ def _names_of(target):
     return walk(sys.modules["headrace"]._root, "")
 
 
+@functools.cache
+def _later_names():
+    path = os.path.join(_HERE, "later_names.txt")
+    with open(path, encoding="utf8") as f:
+        rows = (line.strip().split(" ", 1) for line in f if line[0] not in "#\n")
+        return dict(rows)
+
+
+def later(full):
+    """What is said of a name that is not there yet; None of other names."""
+    public = full.partition(".")[2]
+    for space in ("compat.v1.", "compat.v2."):
+        public = public.removeprefix(space)
+    name = public
+    while name and name not in _later_names():
+        name = name.rpartition(".")[0]
+    return f"tf.{public} is not supported: {_later_names()[name]}" if name else None
+
+
+class LaterNames:
+    """Imports of such names fail with the same words: the last of the finders."""
+
+    @staticmethod
+    def find_spec(full, path=None, target=None):
+        """None, or ImportError."""
+        text = later(full) if full.startswith("headrace.") else None
+        if text is None:
+            return None
+        # without its `name`, or `from ... import` would pass it over
+        raise ModuleNotFoundError(text)
+
+
 def resolve(holder, rows, name):
     """The object of `name`, kept in the holder from then on."""
     if "@" in rows:
@@ -209,7 +241,10 @@ def resolve(holder, rows, name):
         if fallback and not name.startswith("__"):
             module = importlib.import_module("headrace." + fallback)
             return getattr(module, name)
-        raise AttributeError(f"module '{holder.__name__}' has no attribute '{name}'")
+        raise AttributeError(
+            later(f"{holder.__name__}.{name}")
+            or f"module '{holder.__name__}' has no attribute '{name}'"
+        )
     if target == "=":
         value = sys.modules["headrace"]
     elif isinstance(target, str) and target[0] == "=":

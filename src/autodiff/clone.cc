@@ -145,7 +145,7 @@ class Cloner {
 }  // namespace
 
 const Origins* OriginsOf(const Function& f) {
-  std::lock_guard<std::mutex> lock(f.derived_mutex);
+  std::lock_guard lock(f.derived_mutex);
   auto it = f.derived.find("origins");
   if (it == f.derived.end()) return nullptr;
   return static_cast<const Origins*>(it->second.get());
@@ -154,12 +154,12 @@ const Origins* OriginsOf(const Function& f) {
 void ShareOrigins(const Function& from, const Function& to) {
   std::shared_ptr<void> origins;
   {
-    std::lock_guard<std::mutex> lock(from.derived_mutex);
+    std::lock_guard lock(from.derived_mutex);
     auto it = from.derived.find("origins");
     if (it == from.derived.end()) return;
     origins = it->second;
   }
-  std::lock_guard<std::mutex> lock(to.derived_mutex);
+  std::lock_guard lock(to.derived_mutex);
   to.derived["origins"] = std::move(origins);
 }
 

@@ -112,14 +112,14 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
 StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library) {
   {
-    std::lock_guard<std::mutex> lock(f->derived_mutex);
+    std::lock_guard lock(f->derived_mutex);
     auto it = f->derived.find("gradient");
     if (it != f->derived.end()) {
       return std::static_pointer_cast<const FunctionGradient>(it->second);
     }
   }
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
-  std::lock_guard<std::mutex> lock(f->derived_mutex);
+  std::lock_guard lock(f->derived_mutex);
   auto [it, added] = f->derived.emplace(
       "gradient", std::const_pointer_cast<FunctionGradient>(made));
   return std::static_pointer_cast<const FunctionGradient>(it->second);

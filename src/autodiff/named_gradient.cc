@@ -4,11 +4,13 @@
 #include <mutex>
 #include <utility>
 
+#include "base/fork_mutex.h"
+
 namespace headrace {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
+  ProcessMutex mutex;
   absl::flat_hash_map<std::string, NamedGradient> gradients;
 };
 Registry& TheRegistry() {
@@ -20,7 +22,7 @@ std::atomic<NamedGradientFinder> the_finder{nullptr};
 // What was registered under the name, or null.
 NamedGradient Registered(StringView name) {
   Registry& r = TheRegistry();
-  std::lock_guard<std::mutex> lock(r.mutex);
+  std::lock_guard lock(r.mutex);
   auto it = r.gradients.find(name);
   return it == r.gradients.end() ? nullptr : it->second;
 }
@@ -50,7 +52,7 @@ bool CopiedFrom::IsOf(const Graph* original) const {
 
 Status RegisterNamedGradient(std::string name, NamedGradient gradient) {
   Registry& r = TheRegistry();
-  std::lock_guard<std::mutex> lock(r.mutex);
+  std::lock_guard lock(r.mutex);
   auto [it, added] = r.gradients.emplace(std::move(name), std::move(gradient));
   if (added) return OkStatus();
   return AlreadyExists("Registering two gradient with name '", it->first, "'!");

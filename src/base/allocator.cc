@@ -1,5 +1,6 @@
 #include "base/allocator.h"
 
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -11,6 +12,9 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+
+#include "base/guard.h"
+#include "base/memory_guard.h"
 
 namespace headrace {
 namespace {
@@ -67,6 +71,9 @@ constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kCut = 8 << 20, kRegion = 64 << 20;
 constexpr int64_t kAlwaysHeld = int64_t{256} << 20;
 constexpr auto kWindow = std::chrono::seconds(4);
+// Cached memory of which nothing is taken for as many windows goes back.
+constexpr int kIdleWindows = 2;
+constexpr int64_t kWatched = int64_t{16} << 20;
 
 // Reserves what it maps: the system then refuses at once what it can never
 // give, instead of ending the process when the memory is written to.
@@ -118,17 +125,22 @@ Region& TheRegion() {
 }
 
 void* SystemAllocate(size_t bytes) {
+  if (!MayTakeMemory(bytes)) return nullptr;
   if (bytes < kMapped || !kCached) {
     void* p = nullptr;
     return posix_memalign(&p, Allocator::kAlignment, bytes) == 0 ? p : nullptr;
   }
-  return bytes < kCut ? TheRegion().Cut(bytes) : MapHuge(bytes);
+  if (bytes < kCut) return TheRegion().Cut(bytes);
+  void* const p = MapHuge(bytes);
+  if (p != nullptr) NoteMapped(p, bytes);
+  return p;
 }
 
 void SystemFree(void* p, size_t bytes) {
   if (bytes < kMapped || !kCached) {
     std::free(p);
   } else {
+    if (bytes >= kCut) NoteUnmapped(p);
     munmap(p, bytes);
   }
 }
@@ -232,14 +244,18 @@ class CachingAllocator final : public Allocator {
         cached_ += BytesOf(c);
       }
     }
+    NoteCached();
   }
 
   // Around a fork.
   void Lock() {
     mutex_.lock();
     TheRegion().mutex.lock();
+    MemoryGuardMutex().lock();
   }
-  void Unlock() {
+  void Unlock(bool in_child) {
+    if (in_child) watched_ = false;  // the thread did not come along
+    MemoryGuardMutex().unlock();
     TheRegion().mutex.unlock();
     mutex_.unlock();
   }
@@ -274,6 +290,7 @@ class CachingAllocator final : public Allocator {
   void* AllocateShared(int c, int64_t size) {
     {
       std::lock_guard lock(mutex_);
+      ++uses_;
       window_peak_ = std::max(window_peak_, in_use_.load());
       if (Block* b = lists_[c].Pop()) {
         cached_ -= size;
@@ -312,8 +329,42 @@ class CachingAllocator final : public Allocator {
     std::lock_guard lock(mutex_);
     lists_[c].Push(b);
     cached_ += BytesOf(c);
+    NoteCached();
+  }
+
+  // More is cached than before.
+  void NoteCached() {
+    ++uses_;
     if (cached_ > kAlwaysHeld) [[unlikely]]
       FollowUse();
+    if (cached_ > kWatched && !watched_) [[unlikely]]
+      StartWatch();
+  }
+
+  // A thread that sees when nothing happens any more, and lives until then.
+  void StartWatch() {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < watch_at_) return;
+    StatusOr<std::thread> thread = StartThread([this] { Watch(); });
+    watched_ = thread.ok();
+    watched_ ? thread->detach() : void(watch_at_ = now + kWindow);
+  }
+
+  void Watch() {
+    uint64_t seen = 0;
+    for (int idle = 0; idle < kIdleWindows; ++idle) {
+      std::this_thread::sleep_for(kWindow);
+      std::lock_guard lock(mutex_);
+      if (uses_ != seen) idle = -1;
+      seen = uses_;
+      FollowUse();
+    }
+    {
+      std::lock_guard lock(mutex_);
+      ReleaseDownTo(0);
+      watched_ = false;
+    }
+    malloc_trim(0);  // small blocks came from there
   }
 
   // Keeps no more than what the last two windows of time used at most.
@@ -358,14 +409,17 @@ class CachingAllocator final : public Allocator {
   int64_t cached_ = 0;
   int64_t window_peak_ = 0, last_peak_ = 0;
   std::chrono::steady_clock::time_point window_start_;
+  uint64_t uses_ = 0;     // blocks moved to or from the lists
+  bool watched_ = false;  // by a thread
+  std::chrono::steady_clock::time_point watch_at_;  // not before
 };
 
 CachingAllocator& TheAllocator() {
   static CachingAllocator* const allocator = [] {
     auto* a = new CachingAllocator;
     pthread_atfork([] { TheAllocator().Lock(); },
-                   [] { TheAllocator().Unlock(); },
-                   [] { TheAllocator().Unlock(); });
+                   [] { TheAllocator().Unlock(/*in_child=*/false); },
+                   [] { TheAllocator().Unlock(/*in_child=*/true); });
     return a;
   }();
   return *allocator;

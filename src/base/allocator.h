@@ -40,8 +40,10 @@ class Allocator {
 
 // The process's allocator of main memory; never destroyed. It keeps freed
 // blocks by size class: small ones in a cache of each thread, the others in
-// one list. What it holds follows the use of the last seconds down again, and
-// blocks from 128 KiB on lie in huge pages where the system has them.
+// one list. What it holds follows the use of the last seconds down again, goes
+// back to the system once nothing was used for some seconds, and never passes
+// what the memory limits of control groups leave; blocks from 128 KiB on lie in
+// huge pages where the system has them.
 Allocator* CpuAllocator();
 
 // CpuAllocator()->Allocate and Deallocate.

@@ -72,6 +72,23 @@ TEST(Allocator, ReusesAndGivesBack) {
   EXPECT_EQ(A().stats().bytes_held, A().stats().bytes_in_use);
 }
 
+TEST(Allocator, IdleMemoryGoesBack) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "nothing is cached under the address sanitizer";
+#endif
+  std::vector<void*> small(20000), large(4);
+  for (void*& p : large) p = A().Allocate(16 << 20);
+  for (void*& p : small) p = A().Allocate(4096);
+  for (void* p : small) A().Deallocate(p, 4096);
+  for (void* p : large) A().Deallocate(p, 16 << 20);
+  EXPECT_GT(A().stats().bytes_held, int64_t{64} << 20);
+  // Nobody does anything, for two windows of four seconds.
+  for (int i = 0; i < 1500 && A().stats().bytes_held > (4 << 20); ++i) {
+    usleep(10000);
+  }
+  EXPECT_LE(A().stats().bytes_held, 4 << 20);  // a thread's own cache
+}
+
 TEST(Allocator, LimitIsKept) {
   A().SetLimit(A().stats().bytes_in_use + (4 << 20));
   void* p = A().Allocate(3 << 20);

@@ -6,13 +6,14 @@
 #include <mutex>
 
 #include "absl/strings/ascii.h"
+#include "base/fork_mutex.h"
 #include "base/memory_file_system.h"
 
 namespace headrace {
 namespace {
 
 struct Schemes {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::map<std::string, FileSystem*, std::less<>> by_name;
 };
 
@@ -95,7 +96,7 @@ StatusOr<FileSystem*> FileSystemFor(StringView path, std::string* local) {
   }
   const StringView scheme = path.substr(0, colon);
   Schemes& schemes = AllSchemes();
-  std::lock_guard<std::mutex> lock(schemes.mutex);
+  std::lock_guard lock(schemes.mutex);
   const auto found = schemes.by_name.find(scheme);
   if (found == schemes.by_name.end()) {
     return Unimplemented("File system scheme '", scheme,
@@ -110,7 +111,7 @@ Status RegisterFileSystem(StringView scheme, FileSystem* fs) {
     return InvalidArgument("'", scheme, "' is no name of a scheme");
   }
   Schemes& schemes = AllSchemes();
-  std::lock_guard<std::mutex> lock(schemes.mutex);
+  std::lock_guard lock(schemes.mutex);
   if (!schemes.by_name.emplace(std::string(scheme), fs).second) {
     return AlreadyExists("file system scheme '", scheme, "' is taken");
   }

@@ -8,6 +8,10 @@
 // wanted or the reverse, a folder not empty), OutOfRange (reading past the
 // end), InvalidArgument, Unavailable, Unknown.
 //
+// No file is mapped into memory. One that shrinks while it is mapped ends the
+// process at the next look at what was cut off, and nothing can rule that out:
+// files are read (LoadFile), and a file that shrank is DataLoss.
+//
 // A FileSystem is thread-safe. Two operations on one name at one time end in
 // some order.
 #pragma once
@@ -75,13 +79,6 @@ class WritableFile {
   virtual Status Close() = 0;
 };
 
-// A whole file in memory, read-only; valid while this lives.
-class MappedFile {
- public:
-  virtual ~MappedFile() = default;
-  virtual StringView data() const = 0;
-};
-
 enum class WriteMode {
   kTruncate,   // empties a file that exists
   kAppend,     // goes on behind what is there
@@ -95,8 +92,6 @@ class FileSystem {
       const std::string& path) = 0;
   virtual StatusOr<std::unique_ptr<WritableFile>> OpenToWrite(
       const std::string& path, WriteMode mode) = 0;
-  virtual StatusOr<std::unique_ptr<MappedFile>> Map(
-      const std::string& path) = 0;
   virtual StatusOr<FileStat> Stat(const std::string& path) = 0;
   // Puts `to` in place of what has that name, at once (a crash leaves the old
   // or the new file).

@@ -1,5 +1,6 @@
 #include "base/file_system.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -43,7 +44,12 @@ TEST_P(Files, WritesAndReads) {
   EXPECT_FALSE(out->Append("x").ok());
   const std::string want("Jello world\0\0!", 14);
   EXPECT_EQ(*ReadWholeFile(fs_, Path("f")), want);
-  EXPECT_EQ((*fs_->Map(Path("f")))->data(), want);
+  std::string loaded(13, 0);
+  EXPECT_TRUE(LoadFile(fs_, Path("f"), absl::MakeSpan(loaded)).ok());
+  EXPECT_EQ(loaded, want.substr(0, 13));
+  loaded.resize(15);
+  EXPECT_EQ(LoadFile(fs_, Path("f"), absl::MakeSpan(loaded)).code(),
+            absl::StatusCode::kOutOfRange);
   auto in = *fs_->OpenToRead(Path("f"));
   EXPECT_EQ(in->size(), 14u);
   std::string some(5, 0);
@@ -54,6 +60,42 @@ TEST_P(Files, WritesAndReads) {
   EXPECT_EQ(in->Read(100, absl::MakeSpan(some)).code(),
             absl::StatusCode::kOutOfRange);
   EXPECT_EQ(fs_->Stat(Path("f"))->size, 14u);
+}
+
+TEST(PosixFiles, PipesAndDevicesAreNotRead) {
+  const std::string pipe = testing::TempDir() + "/a_pipe";
+  unlink(pipe.c_str());
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  FileSystem* const fs = PosixFileSystem();
+  for (const std::string& path : {pipe, std::string("/dev/zero")}) {
+    EXPECT_EQ(fs->OpenToRead(path).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(*ReadWholeFile(fs, "/dev/null"), "");
+  // Nobody reads, and it does not wait for one.
+  EXPECT_FALSE(fs->OpenToWrite(pipe, WriteMode::kAppend).ok());
+  auto null = *fs->OpenToWrite("/dev/null", WriteMode::kAppend);
+  EXPECT_TRUE(null->Append("x").ok());
+}
+
+// A file that shrinks behind its reader's back.
+class Shrinking : public MemoryFileSystem {
+ public:
+  StatusOr<std::unique_ptr<RandomAccessFile>> OpenToRead(
+      const std::string& path) override {
+    HR_ASSIGN_OR_RETURN(auto file, MemoryFileSystem::OpenToRead(path));
+    HR_RETURN_IF_ERROR(OpenToWrite(path, WriteMode::kTruncate).status());
+    return file;
+  }
+};
+
+TEST(LoadFile, AFileThatShrinksIsDataLoss) {
+  Shrinking fs;
+  auto out = *fs.OpenToWrite("/f", WriteMode::kTruncate);
+  EXPECT_TRUE(out->Append(std::string(100, 'x')).ok());
+  std::string bytes(100, 0);
+  EXPECT_EQ(LoadFile(&fs, "/f", absl::MakeSpan(bytes)).code(),
+            absl::StatusCode::kDataLoss);
 }
 
 TEST(PosixFiles, TheEnvironmentTellsWhetherToWaitForTheDisk) {

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "absl/strings/str_cat.h"
+#include "base/thread_pool.h"
 
 namespace headrace {
 namespace {
@@ -95,6 +96,28 @@ StringView DirName(StringView path) {
 
 StringView BaseName(StringView path) {
   return path.substr(path.rfind('/') + 1);
+}
+
+Status LoadFile(FileSystem* fs, const std::string& path, absl::Span<char> out) {
+  HR_ASSIGN_OR_RETURN(auto file, fs->OpenToRead(path));
+  if (file->size() < out.size()) {
+    return OutOfRange(path, " has ", file->size(), " bytes, not ", out.size());
+  }
+  constexpr size_t kPart = size_t{8} << 20;
+  constexpr double kNanosecondsPerByte = 0.2;
+  const int64_t parts = (out.size() + kPart - 1) / kPart;
+  std::vector<Status> statuses(parts);
+  ParallelBlocks(
+      parts, 1, kPart * kNanosecondsPerByte, [&](int64_t i, int64_t, int64_t) {
+        statuses[i] = file->Read(i * kPart, out.subspan(i * kPart, kPart));
+      });
+  for (const Status& s : statuses) {
+    if (absl::IsOutOfRange(s)) {
+      return DataLoss(path, " lost bytes while it was read");
+    }
+    HR_RETURN_IF_ERROR(s);
+  }
+  return OkStatus();
 }
 
 bool FileExists(FileSystem* fs, const std::string& path) {

@@ -20,6 +20,12 @@ bool FileExists(FileSystem* fs, const std::string& path);
 
 StatusOr<std::string> ReadWholeFile(FileSystem* fs, const std::string& path);
 
+// Fills `out` with the first bytes of a file, several parts at a time. What
+// wants a large file in memory uses this: see file_system.h on mapping.
+// OutOfRange when the file has fewer bytes, DataLoss when it lost some while it
+// was read.
+Status LoadFile(FileSystem* fs, const std::string& path, absl::Span<char> out);
+
 // Replaces `path` at once: a temporary file beside it is written, brought to
 // the disk and renamed. A reader, or a crash, sees the old bytes or the new
 // ones. On an error the temporary file is deleted and `path` is as it was.

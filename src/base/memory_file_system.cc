@@ -102,16 +102,6 @@ class MemoryWriter : public WritableFile {
   bool closed_ = false;
 };
 
-// A copy: a later write may not move bytes under a reader.
-class MemoryMapping : public MappedFile {
- public:
-  explicit MemoryMapping(std::string bytes) : bytes_(std::move(bytes)) {}
-  StringView data() const override { return bytes_; }
-
- private:
-  const std::string bytes_;
-};
-
 }  // namespace
 
 bool MemoryFileSystem::IsFolder(const std::string& path) const {
@@ -157,13 +147,6 @@ StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::OpenToWrite(
   if (mode == WriteMode::kTruncate) content->bytes.clear();
   content->mtime_ns = Now();
   return std::make_unique<MemoryWriter>(content, path);
-}
-
-StatusOr<std::unique_ptr<MappedFile>> MemoryFileSystem::Map(
-    const std::string& path) {
-  HR_ASSIGN_OR_RETURN(auto content, Find(path));
-  std::lock_guard<std::mutex> lock(content->mutex);
-  return std::make_unique<MemoryMapping>(content->bytes);
 }
 
 StatusOr<FileStat> MemoryFileSystem::Stat(const std::string& path) {

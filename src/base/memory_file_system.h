@@ -29,7 +29,6 @@ class MemoryFileSystem : public FileSystem {
       const std::string& path) override;
   StatusOr<std::unique_ptr<WritableFile>> OpenToWrite(const std::string& path,
                                                       WriteMode mode) override;
-  StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override;
   StatusOr<FileStat> Stat(const std::string& path) override;
   Status Rename(const std::string& from, const std::string& to) override;
   Status Delete(const std::string& path) override;

@@ -1,8 +1,8 @@
 // Files of this machine, by plain system calls.
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -63,34 +63,33 @@ class PosixReader : public RandomAccessFile {
   const std::string path_;
 };
 
-class PosixMapping : public MappedFile {
- public:
-  PosixMapping(void* at, size_t size) : at_(at), size_(size) {}
-  ~PosixMapping() override {
-    if (size_ > 0) munmap(at_, size_);
-  }
-  StringView data() const override {
-    return StringView(static_cast<const char*>(at_), size_);
-  }
-
- private:
-  void* const at_;
-  const size_t size_;
-};
+// Whether a file has an end and can be read at any place. Terminals and the
+// like never end, pipes wait for who writes; the empty device is an empty file.
+bool CanBeRead(const struct stat& s) {
+  if (S_ISCHR(s.st_mode)) return s.st_rdev == makedev(1, 3);
+  return !S_ISFIFO(s.st_mode) && !S_ISSOCK(s.st_mode);
+}
 
 // An open descriptor of a file that is not a folder, and its size.
 StatusOr<std::pair<int, uint64_t>> OpenFile(const std::string& path,
                                             int flags) {
-  const int fd = open(path.c_str(), flags | O_CLOEXEC, 0644);
+  // Opening a pipe would wait for its other end.
+  const int fd = open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd < 0) return ErrnoStatus(errno, path);
   struct stat s;
   int error = fstat(fd, &s) == 0 ? 0 : errno;
   if (error == 0 && S_ISDIR(s.st_mode)) error = EISDIR;
-  if (error != 0) {
-    close(fd);
-    return ErrnoStatus(error, path);
+  const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+  if (error == 0 && writes && !S_ISREG(s.st_mode) &&
+      fcntl(fd, F_SETFL, flags & O_APPEND) != 0) {
+    error = errno;
   }
-  return std::make_pair(fd, static_cast<uint64_t>(s.st_size));
+  if (error == 0 && (writes || CanBeRead(s))) {
+    return std::make_pair(fd, static_cast<uint64_t>(s.st_size));
+  }
+  close(fd);
+  if (error != 0) return ErrnoStatus(error, path);
+  return InvalidArgument(path, " is a pipe or a device, not a file to read");
 }
 
 // The last reference to a large file that is about to lose its name: giving its
@@ -133,20 +132,6 @@ class Posix : public FileSystem {
     if (mode == WriteMode::kCreateNew) flags |= O_EXCL;
     HR_ASSIGN_OR_RETURN(auto file, OpenFile(path, flags));
     return NewPosixWriter(file.first, file.second, path);
-  }
-
-  StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
-    HR_ASSIGN_OR_RETURN(auto file, OpenFile(path, O_RDONLY));
-    const auto [fd, size] = file;
-    void* at = nullptr;
-    int error = 0;
-    if (size > 0) {
-      at = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-      if (at == MAP_FAILED) error = errno;
-    }
-    close(fd);
-    if (error != 0) return ErrnoStatus(error, path);
-    return std::make_unique<PosixMapping>(at, size);
   }
 
   StatusOr<FileStat> Stat(const std::string& path) override {

@@ -7,12 +7,15 @@
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <vector>
 
 #include "base/cpu_count.h"
+#include "base/guard.h"
 
 namespace headrace {
 namespace {
@@ -21,6 +24,8 @@ constexpr double kWorthSharingNs = 4000;  // less runs on the caller alone
 constexpr double kWorthWakingNs = 40000;  // less is not worth a sleeper's wake
 constexpr auto kSpin = std::chrono::microseconds(400);
 constexpr int kMaxThreads = 1024;
+// After the system gave no thread, it is asked again this much later.
+constexpr auto kAskAgain = std::chrono::seconds(1);
 
 inline void Pause() {
 #if defined(__x86_64__)
@@ -38,12 +43,20 @@ struct Loop {
   const int max_workers;
   std::atomic<int64_t> next{0};
   std::atomic<int> workers{0};  // raised under the pool's lock only
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // of the first chunk that threw
 
+  // Never throws: an error ends the loop and waits for the caller.
   void Work() {
-    for (;;) {
-      const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
-      if (i >= chunks) return;
-      chunk(i);
+    try {
+      for (;;) {
+        const int64_t i = next.fetch_add(1, std::memory_order_relaxed);
+        if (i >= chunks) return;
+        chunk(i);
+      }
+    } catch (...) {
+      next.store(chunks, std::memory_order_relaxed);
+      if (!failed.exchange(true)) error = std::current_exception();
     }
   }
   bool Open() const {
@@ -51,6 +64,14 @@ struct Loop {
            workers.load(std::memory_order_relaxed) < max_workers;
   }
 };
+
+// Nobody waits for a job, so nobody could be told what it threw.
+void RunJob(const std::function<void()>& job) {
+  Guarded("a background job", [&job] {
+    job();
+    return OkStatus();
+  }).IgnoreError();
+}
 
 // The workers. Never destroyed: they may run until the process ends.
 class Pool {
@@ -63,17 +84,14 @@ class Pool {
     std::lock_guard lock(mutex_);
     threads_.store(threads, std::memory_order_relaxed);
     if (alive_.size() < static_cast<size_t>(threads)) alive_.resize(threads);
-    for (int i = 0; i < threads; ++i) {
-      if (!alive_[i]) {
-        alive_[i] = true;
-        std::thread([this, i] { RunWorker(i); }).detach();
-      }
-    }
+    StartMissing();
   }
 
   void Run(Loop& loop, bool wake) {
     {
       std::lock_guard lock(mutex_);
+      if (short_) [[unlikely]]
+        AskAgain();
       loops_.push_back(&loop);
     }
     epoch_.fetch_add(1);
@@ -86,18 +104,51 @@ class Pool {
       loops_.erase(std::find(loops_.begin(), loops_.end(), &loop));
     }
     WaitFor(loop);
+    if (loop.error) [[unlikely]]
+      std::rethrow_exception(std::move(loop.error));
   }
 
-  void Schedule(std::function<void()> job) {
+  // False, and `job` untouched, where there is no thread to run it.
+  bool Schedule(std::function<void()>& job) {
     {
       std::lock_guard lock(mutex_);
-      jobs_.push_back(std::move(job));
+      if (short_) [[unlikely]]
+        AskAgain();
+      if (std::find(alive_.begin(), alive_.end(), true) == alive_.end()) {
+        return false;
+      }
+      try {
+        jobs_.push_back(std::move(job));
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
     }
     epoch_.fetch_add(1);
     Wake(1);
+    return true;
   }
 
  private:
+  // Under mutex_. Where the system gives no thread the pool does with those
+  // that run, if need be with its callers alone.
+  void StartMissing() {
+    short_ = false;
+    for (int i = 0; i < threads(); ++i) {
+      if (alive_[i]) continue;
+      StatusOr<std::thread> thread = StartThread([this, i] { RunWorker(i); });
+      if (!thread.ok()) {
+        short_ = true;
+        ask_at_ = std::chrono::steady_clock::now() + kAskAgain;
+        return;
+      }
+      thread->detach();
+      alive_[i] = true;
+    }
+  }
+  void AskAgain() {
+    if (std::chrono::steady_clock::now() >= ask_at_) StartMissing();
+  }
+
   void Wake(int n) {
     n = std::min(n, sleepers_.load());
     for (int i = 0; i < n; ++i) epoch_.notify_one();
@@ -176,7 +227,7 @@ class Pool {
     std::function<void()> job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    job();
+    RunJob(job);
     return true;
   }
 
@@ -190,12 +241,15 @@ class Pool {
   std::vector<Loop*> loops_;
   std::deque<std::function<void()>> jobs_;
   std::vector<bool> alive_;
+  bool short_ = false;  // of threads
+  std::chrono::steady_clock::time_point ask_at_;
 };
 
 std::mutex pool_mutex;  // held while a pool is made, and across fork
 std::atomic<Pool*> pool{nullptr};
 std::atomic<int> wanted_threads{0};
 std::atomic<UserThreadPool*> user_pool{nullptr};
+std::atomic<InlineRunner> inline_runner{nullptr};
 
 void InstallForkHandlers() {
   static const int installed =
@@ -235,20 +289,33 @@ void RunOnUserPool(UserThreadPool& user, int64_t chunks, int helpers,
     absl::FunctionRef<void(int64_t)> chunk;
     const int64_t chunks;
     std::atomic<int64_t> next{0};
-    std::atomic<int64_t> done{0};
+    std::atomic<int64_t> done{0};  // ended, or never to begin
+    std::atomic<bool> failed{false};
+    std::exception_ptr error;  // of the first chunk that threw
     void Work() {
       for (int64_t i; (i = next.fetch_add(1)) < chunks;) {
-        chunk(i);
-        if (done.fetch_add(1) + 1 == chunks) done.notify_all();
+        int64_t ended = 1;
+        try {
+          chunk(i);
+        } catch (...) {
+          if (!failed.exchange(true)) error = std::current_exception();
+          ended += std::max<int64_t>(chunks - next.exchange(chunks), 0);
+        }
+        if (done.fetch_add(ended) + ended == chunks) done.notify_all();
       }
     }
   };
   auto state = std::shared_ptr<State>(new State{chunk, chunks});
-  for (int i = 0; i < helpers; ++i) {
-    user.Schedule([state] { state->Work(); });
+  try {
+    for (int i = 0; i < helpers; ++i) {
+      user.Schedule([state] { state->Work(); });
+    }
+  } catch (const std::exception&) {
+    // Those that it took help, the caller does the rest.
   }
   state->Work();
   for (int64_t d; (d = state->done.load()) < chunks;) state->done.wait(d);
+  if (state->error) std::rethrow_exception(state->error);
 }
 
 // Runs chunk(0 .. chunks-1) on up to `threads` threads.
@@ -337,11 +404,16 @@ int64_t FixedBlockSize(int64_t n) {
   return size;
 }
 
+void SetInlineRunner(InlineRunner runner) { inline_runner.store(runner); }
+
 void Schedule(std::function<void()> job) {
   if (UserThreadPool* user = user_pool.load(std::memory_order_acquire)) {
     return user->Schedule(std::move(job));
   }
-  ThePool().Schedule(std::move(job));
+  if (ThePool().Schedule(job)) return;
+  const InlineRunner around = inline_runner.load();
+  if (around == nullptr) return RunJob(job);
+  around([&job] { RunJob(job); });
 }
 
 }  // namespace headrace

@@ -7,8 +7,12 @@
 //
 // The pool has as many threads as the process may use: the least of the CPUs
 // of its affinity mask and its cgroup's quota, or HEADRACE_NUM_THREADS. It is
-// made at first use; a forked child makes its own. All functions are
+// made at first use; a forked child makes its own. Where the system gives fewer
+// threads, those that it gives and the callers do all work. All functions are
 // thread-safe.
+//
+// What a loop's function throws ends the loop early, on whatever thread it was
+// thrown; the first such exception comes out of the loop on its caller.
 #pragma once
 
 #include <cstdint>
@@ -75,8 +79,16 @@ inline int64_t FixedBlocks(int64_t n) {
   return n / size + (n % size != 0);
 }
 
-// Runs `job` on a worker, in order of arrival. A job must not wait for another
-// job: all workers may be waiting then.
+// Calls its argument while the caller has let go of what other threads may wait
+// for.
+using InlineRunner = void (*)(absl::FunctionRef<void()> job);
+// What Schedule runs jobs with on its caller; nullptr: nothing has to be let
+// go.
+void SetInlineRunner(InlineRunner runner);
+
+// Runs `job` on a worker, in order of arrival; at once, on the caller, where
+// the system gives no thread. A job must not wait for another job: all workers
+// may be waiting then. What it throws is lost.
 void Schedule(std::function<void()> job);
 
 }  // namespace headrace

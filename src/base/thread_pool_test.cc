@@ -1,16 +1,21 @@
 #include "base/thread_pool.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <numeric>
+#include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include "base/cancellation.h"
 #include "base/cpu_count.h"
+#include "base/guard.h"
 #include "gtest/gtest.h"
 
 namespace headrace {
@@ -147,8 +152,10 @@ class InlinePool : public UserThreadPool {
  public:
   void Schedule(std::function<void()> job) override {
     ++jobs;
+    if (throws) throw std::runtime_error("no room for jobs");
     job();
   }
+  bool throws = false;
   int NumThreads() const override { return 3; }
   int jobs = 0;
 };
@@ -161,6 +168,151 @@ TEST(ThreadPool, UserPoolIsUsed) {
   Schedule([] {});
   SetUserThreadPool(nullptr);
   EXPECT_EQ(pool.jobs, 3);
+}
+
+// Runs each job on a thread of its own.
+class ManyThreads : public UserThreadPool {
+ public:
+  ~ManyThreads() override {
+    for (std::thread& t : threads_) t.join();
+  }
+  void Schedule(std::function<void()> job) override {
+    threads_.emplace_back(std::move(job));
+  }
+  int NumThreads() const override { return 4; }
+
+ private:
+  std::vector<std::thread> threads_;
+};
+
+// Of 1000 items the one numbered `bad` throws: it must come out here, and the
+// pool must go on working.
+void ExpectThrown(int64_t bad) {
+  std::atomic<int> begun{0}, running{0};
+  try {
+    ParallelBlocks(1000, 1, 1e6, [&](int64_t i, int64_t, int64_t) {
+      ++begun;
+      ++running;
+      if (i == bad) {
+        --running;
+        throw std::runtime_error("item " + std::to_string(i));
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      --running;
+    });
+    FAIL() << "nothing was thrown";
+  } catch (const std::runtime_error& e) {
+    EXPECT_EQ(e.what(), "item " + std::to_string(bad));
+  }
+  EXPECT_EQ(running, 0);  // nobody is inside any more
+  if (bad == 0) EXPECT_LT(begun, 1000);
+  ExpectCoveredOnce(1000, 1e5);
+}
+
+TEST(ThreadPool, WhatALoopThrowsComesOutOnItsCaller) {
+  for (int threads : {1, 2, 5}) {
+    Threads scope(threads);
+    for (int64_t bad : {0, 1, 500, 999}) ExpectThrown(bad);
+  }
+  InlinePool in_line;
+  SetUserThreadPool(&in_line);
+  for (int64_t bad : {0, 500, 999}) ExpectThrown(bad);
+  in_line.throws = true;  // its own error is no reason not to finish
+  ExpectCoveredOnce(1000, 1e5);
+  {
+    ManyThreads many;
+    SetUserThreadPool(&many);
+    for (int64_t bad : {0, 500, 999}) ExpectThrown(bad);
+    SetUserThreadPool(nullptr);
+  }
+}
+
+TEST(ThreadPool, AllChunksMayThrow) {
+  Threads scope(4);
+  for (int i = 0; i < 200; ++i) {
+    EXPECT_THROW(
+        ParallelFor(64, 1e6, [](int64_t, int64_t) { throw std::bad_alloc(); }),
+        std::bad_alloc);
+  }
+  // Through a loop inside a loop.
+  EXPECT_THROW(ParallelFor(8, 1e6,
+                           [](int64_t, int64_t) {
+                             ParallelFor(8, 1e6, [](int64_t b, int64_t) {
+                               if (b > 2) throw std::bad_alloc();
+                             });
+                           }),
+               std::bad_alloc);
+}
+
+TEST(ThreadPool, JobsMayThrow) {
+  Threads scope(2);
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 20; ++i) {
+    Schedule([&] {
+      ++ran;
+      throw std::runtime_error("lost");
+    });
+  }
+  WaitUntil([&] { return ran == 20; });
+  Schedule([&] { ++ran; });
+  WaitUntil([&] { return ran == 21; });
+}
+
+// In a child that can have no thread more: everything runs on the caller, and
+// on threads again once there are some.
+int WorkWithoutThreads() {
+  const uid_t nobody = 65534;  // the limit does not hold for root
+  if (geteuid() == 0 && setresuid(nobody, nobody, nobody) != 0) return 9;
+  rlimit old;
+  getrlimit(RLIMIT_NPROC, &old);
+  const rlimit none{0, old.rlim_max};
+  setrlimit(RLIMIT_NPROC, &none);
+  if (StartThread([] {}).ok()) return 1;
+  std::atomic<int64_t> items{0};
+  int jobs = 0;
+  ParallelFor(100, 1e6, [&](int64_t b, int64_t e) { items += e - b; });
+  SetInlineRunner([](absl::FunctionRef<void()> job) {
+    job();
+    job();
+  });
+  Schedule([&] { ++jobs; });
+  if (items != 100 || jobs != 2) return 2;
+  setrlimit(RLIMIT_NPROC, &old);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  std::atomic<bool> elsewhere{false};
+  const auto me = std::this_thread::get_id();
+  Schedule([&] { elsewhere = std::this_thread::get_id() != me; });
+  for (int i = 0; i < 3000 && !elsewhere; ++i) usleep(1000);
+  return elsewhere ? 0 : 3;
+}
+
+TEST(ThreadPool, WorksWhereNoThreadCanBeMade) {
+#if _GLIBCXX_TSAN || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers need room of their own, and threads after a fork";
+#endif
+  Threads scope(3);
+  const pid_t child = fork();
+  if (child == 0) _exit(WorkWithoutThreads());
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0) << "step " << WEXITSTATUS(status);
+}
+
+TEST(Guard, MakesStatusesOfExceptions) {
+  using absl::StatusCode;
+  const auto of = [](auto thrown) {
+    return Guarded("a test", [&]() -> Status { throw thrown; });
+  };
+  EXPECT_EQ(of(std::bad_alloc()), ResourceExhausted("out of memory in a test"));
+  EXPECT_EQ(of(std::length_error("x")).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(of(std::out_of_range("place 7")), Internal("a test: place 7"));
+  EXPECT_EQ(of(7).code(), StatusCode::kInternal);
+  const auto again =
+      std::make_error_code(std::errc::resource_unavailable_try_again);
+  EXPECT_EQ(of(std::system_error(again)).code(),
+            StatusCode::kResourceExhausted);
+  EXPECT_EQ(Guarded("a test", [] { return NotFound("kept"); }),
+            NotFound("kept"));
 }
 
 TEST(CpuCount, IsSane) {

@@ -81,6 +81,8 @@ void CallKey::AddLiteral(PyObject* o, uint64_t tag) {
 }
 
 bool CallKey::AddItems(uint64_t token, PyObject* o) {
+  const Recursion entered(" in an argument of a tf.function");
+  if (!entered) return false;
   Py_ssize_t n = PySequence_Size(o);
   if (n < 0) return false;
   tokens_.push_back(token);
@@ -101,6 +103,8 @@ bool CallKey::AddItems(uint64_t token, PyObject* o) {
 }
 
 bool CallKey::AddDict(PyObject* o) {
+  const Recursion entered(" in an argument of a tf.function");
+  if (!entered) return false;
   held_.emplace_back(PyDict_Keys(o));
   PyObject* keys = held_.back().get();
   if (keys == nullptr) return false;
@@ -145,7 +149,22 @@ bool CallKey::AddOther(PyObject* o) {
     AddLiteral(held_.back().get(), kLiteral);
     return true;
   }
+  if (TypeHas(o, "__tf_flatten__") && !PyType_Check(o)) {
+    Ref halves(PyObject_CallMethod(o, "__tf_flatten__", nullptr));
+    if (!halves) return false;
+    held_.emplace_back(PySequence_GetItem(halves.get(), 0));
+    PyObject* metadata = held_.back().get();
+    if (metadata == nullptr) return false;
+    held_.emplace_back(PySequence_GetItem(halves.get(), 1));
+    PyObject* parts = held_.back().get();
+    if (parts == nullptr) return false;
+    tokens_.push_back(type);
+    AddLiteral(metadata, kLiteral);
+    return AddItems(Token(kNamed, 2), parts);
+  }
   if (TypeHas(o, "__attrs_attrs__") && !PyType_Check(o)) {
+    const Recursion entered(" in an argument of a tf.function");
+    if (!entered) return false;
     Ref fields(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(o)),
                                       "__attrs_attrs__"));
     Py_ssize_t n = fields ? PySequence_Size(fields.get()) : -1;

@@ -71,7 +71,7 @@ void WriteValues(const GraphValues& values, const std::string& prefix,
   const Place place(prefix);
   Status status;
   {
-    nb::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     status = values.Write(place.fs, place.local,
                           {.max_shard_bytes = max_shard_bytes});
   }
@@ -89,7 +89,7 @@ void WritePieces(const std::string& prefix,
   }
   Status status;
   {
-    nb::gil_scoped_release unlocked;
+    WithoutGil unlocked;
     status = PrepareFolder(place.fs, place.local);
     if (status.ok()) {
       status = WriteShards(place.fs, place.local, pieces, "", /*sync=*/true);
@@ -173,7 +173,7 @@ nb::tuple ReportOf(const Restoration& restoration) {
 // Logs what a restoration could not match, from Python.
 void LogComplaints(const std::vector<std::string>& lines) {
   if (!Py_IsInitialized() || _Py_IsFinalizing()) return;
-  nb::gil_scoped_acquire locked;
+  WithGil locked;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);  // a destructor may run amid an error
   try {

@@ -136,7 +136,13 @@ bool ToValue(PyObject* o, WantedType wanted, Value* out) {
     return true;
   }
   if (IsVariable(o)) return ReadVariable(o, out);
-  bool plain = IsSequence(o) ? !HoldsTensors(o) : IsPythonData(o);
+  bool plain;
+  if (IsSequence(o)) {
+    if (!HoldsTensors(o, &plain)) return false;
+    plain = !plain;
+  } else {
+    plain = IsPythonData(o);
+  }
   if (plain) {
     Tensor t;
     return ToTensor(o, wanted, &t) && ConstantValue(std::move(t), "", out);

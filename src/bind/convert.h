@@ -41,9 +41,10 @@ bool CannotConvert(PyObject* whole, PyObject* leaf, DType d);
 
 // A (nested) list, tuple or range as a tensor; see ToTensor.
 bool SequenceToTensor(PyObject* o, DType required, Tensor* out);
-// True when some leaf of the nested sequence is not plain data (a tensor, a
-// variable, an array-like object), so that the pieces must be packed by ops.
-bool HoldsTensors(PyObject* sequence);
+// *holds: whether some leaf of the nested sequence is not plain data (a tensor,
+// a variable, an array-like object), so that the pieces must be packed by ops.
+// False, with RecursionError, where it is nested too deeply.
+bool HoldsTensors(PyObject* sequence, bool* holds);
 
 // One Python number or string into element i of `t`, by upstream's rules of
 // what may become what; false, without an error set, when it may not.

@@ -213,9 +213,9 @@ PyMemberDef members[] = {
     {"__weaklistoffset__", T_PYSSIZET,
      offsetof(DispatchedObject, weak_references), READONLY, nullptr},
     {}};
-PyMethodDef methods[] = {{"__copy__", Itself, METH_NOARGS, nullptr},
-                         {"__deepcopy__", Itself, METH_O, nullptr},
-                         {"__reduce__", Reduce, METH_NOARGS, nullptr},
+PyMethodDef methods[] = {{"__copy__", Shield<Itself>, METH_NOARGS, nullptr},
+                         {"__deepcopy__", Shield<Itself>, METH_O, nullptr},
+                         {"__reduce__", Shield<Reduce>, METH_NOARGS, nullptr},
                          {}};
 PyType_Slot slots[] = {{Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_dealloc, reinterpret_cast<void*>(Free)},
@@ -235,7 +235,7 @@ PyObject* MakeDispatched(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OO", &function, &row)) return nullptr;
   auto* o = PyObject_New(DispatchedObject, dispatched_type);
   if (o == nullptr) return nullptr;
-  o->vectorcall = Call;
+  o->vectorcall = Shield<Call>;
   o->function = Ref::Borrow(function).release();
   o->row = Ref::Borrow(row).release();
   o->dict = nullptr;
@@ -267,11 +267,11 @@ PyObject* SetDispatchers(PyObject*, PyObject* args) {
 }
 
 PyMethodDef dispatched_functions[] = {
-    {"dispatched", MakeDispatched, METH_VARARGS,
+    {"dispatched", Shield<MakeDispatched>, METH_VARARGS,
      "dispatched(function, row): a function that dispatchers may answer for."},
-    {"watch_type", WatchType, METH_O,
+    {"watch_type", Shield<WatchType>, METH_O,
      "watch_type(type): shows arguments of the type to the dispatchers."},
-    {"set_dispatchers", SetDispatchers, METH_VARARGS,
+    {"set_dispatchers", Shield<SetDispatchers>, METH_VARARGS,
      "set_dispatchers(before, after, all): who is asked."},
     {}};
 

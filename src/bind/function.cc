@@ -364,7 +364,7 @@ PyObject* NewFunction(PyTypeObject* type, PyObject*, PyObject*) {
   auto alloc = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
   PyObject* self = alloc(type, 0);
   if (self == nullptr) return nullptr;
-  Cast(self)->vectorcall = Call;
+  Cast(self)->vectorcall = Shield<Call>;
   Cast(self)->state = new State;
   return self;
 }
@@ -414,10 +414,11 @@ PyObject* RunsEagerly(PyObject*, PyObject*) {
 }
 
 PyMethodDef function_methods[] = {
-    {"_set_up", SetUpFunction, METH_O,
+    {"_set_up", Shield<SetUpFunction>, METH_O,
      "Tells the parameters: (name, kind, default)."},
-    {"_take_calls", TakeCalls, METH_NOARGS, "Calls that needed no trace."},
-    {"_forget", Forget, METH_NOARGS, "Drops all traces."},
+    {"_take_calls", Shield<TakeCalls>, METH_NOARGS,
+     "Calls that needed no trace."},
+    {"_forget", Shield<Forget>, METH_NOARGS, "Drops all traces."},
     {}};
 PyMemberDef function_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall),
@@ -442,9 +443,10 @@ PyType_Spec function_spec = {"headrace.FunctionBase", sizeof(FunctionObject), 0,
                                  Py_TPFLAGS_HAVE_VECTORCALL,
                              function_slots};
 PyMethodDef function_functions[] = {
-    {"run_functions_eagerly", RunEagerly, METH_O,
+    {"run_functions_eagerly", Shield<RunEagerly>, METH_O,
      "Whether tf.function calls Python instead of traces."},
-    {"functions_run_eagerly", RunsEagerly, METH_NOARGS, "What was last set."},
+    {"functions_run_eagerly", Shield<RunsEagerly>, METH_NOARGS,
+     "What was last set."},
     {}};
 
 }  // namespace

@@ -14,6 +14,8 @@
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
 #include "eager/eager_emitter.h"
+#include "graph/partial.h"
+#include "op/thread_emitter.h"
 
 namespace nb = nanobind;
 
@@ -78,6 +80,31 @@ void PopEmitter() {
     static_cast<Builder*>(b)->stacks.Leave();
   }
   Stack().pop_back();
+}
+
+// Where graphs are built unless told otherwise, each thread has a default one:
+// graph/stack.py makes it when the thread first builds something.
+thread_local GraphBuilder* default_graph = nullptr;
+
+Emitter* DefaultGraph() {
+  // Threads of the engine's own have no default graph.
+  if (default_graph == nullptr && Py_IsInitialized() && PyGILState_Check()) {
+    Ref make = Import("graph.stack", "thread_graph");
+    Ref made(make ? PyObject_CallNoArgs(make.get()) : nullptr);
+    if (!made) PyErr_WriteUnraisable(make.get());
+  }
+  return default_graph ? static_cast<Emitter*>(default_graph) : EagerEmitter();
+}
+
+void SetDefaultGraph(nb::handle g) {
+  default_graph = g.is_none() ? nullptr : &nb::cast<PyGraph&>(g).builder();
+}
+
+bool graphs_by_default = false;
+
+void BuildGraphsByDefault(bool on) {
+  graphs_by_default = on;
+  SetDefaultEmitterOfThreads(on ? DefaultGraph : nullptr);
 }
 
 nb::object Placeholder(PyGraph& g, const std::string& name, nb::handle dtype,
@@ -281,14 +308,17 @@ void AddNode(nb::module_& m) {
 }  // namespace
 
 uint64_t ParentGraph() {
+  const auto number = [](GraphBuilder* b) -> uint64_t {
+    return b ? reinterpret_cast<uintptr_t>(b->graph().get()) : 0;
+  };
   const std::vector<Entered>& stack = Stack();
   for (size_t i = stack.size(); i-- > 0;) {
-    if (stack[i].builder == nullptr) return 0;
-    if (!stack[i].builder->is_function()) {
-      return reinterpret_cast<uintptr_t>(stack[i].builder->graph().get());
-    }
+    GraphBuilder* b = stack[i].builder;
+    if (b == nullptr || !b->is_function()) return number(b);
   }
-  return 0;
+  if (!graphs_by_default) return 0;
+  DefaultGraph();
+  return number(default_graph);
 }
 
 PyGraph::PyGraph(bool is_function)
@@ -360,6 +390,8 @@ void AddGraph(nb::module_& m) {
             if (!seed.is_none()) g.graph()->seed = nb::cast<int64_t>(seed);
           },
           nb::arg("seed").none());
+  m.def("set_default_graph", &SetDefaultGraph, nb::arg("graph").none());
+  m.def("build_graphs_by_default", &BuildGraphsByDefault);
   m.def("push_graph", &PushGraph);
   m.def("push_eager", &PushEager);
   m.def("pop_emitter", &PopEmitter);

@@ -1,8 +1,10 @@
 // The extension module headrace._headrace.
 #include <nanobind/nanobind.h>
 
+#include "base/thread_pool.h"
 #include "bind/checkpoint.h"
 #include "bind/dispatched.h"
+#include "bind/dlpack.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
 #include "bind/named_gradient.h"
@@ -23,10 +25,15 @@ NB_MODULE(_headrace, m) {
   nb::set_leak_warnings(false);
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
       !AddVariableType(module) || !AddOpFunctions(module) ||
-      !AddTensorFunctions(module) || !AddFunctionType(module) ||
-      !AddDispatched(module)) {
+      !AddTensorFunctions(module) || !AddDlpack(module) ||
+      !AddFunctionType(module) || !AddDispatched(module)) {
     nb::raise_python_error();
   }
+  // Threads that a job waits for may wait for the GIL.
+  headrace::SetInlineRunner([](absl::FunctionRef<void()> job) {
+    WithoutGil unlocked(Py_IsInitialized() && PyGILState_Check());
+    job();
+  });
   AddTape(m);
   AddNamedGradients(m);
   AddCheckpoint(m);

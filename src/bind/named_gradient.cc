@@ -90,8 +90,8 @@ Status CallDirectly(nb::handle entry, GradientContext& g) {
   for (int i = 0; i < g.num_outputs(); ++i) {
     gradients.append(FromGradient(g.raw_grad(i)));
   }
-  nb::list found =
-      nb::cast<nb::list>(entry.attr("direct")(Outputs(g), gradients));
+  nb::list found = nb::cast<nb::list>(
+      OrPark([&] { return entry.attr("direct")(Outputs(g), gradients); }));
   if (nb::len(found) != static_cast<size_t>(g.num_inputs())) {
     return WrongCount(nb::len(found), g);
   }
@@ -111,7 +111,8 @@ Status CallWritten(nb::handle entry, GradientContext& g,
     gradients.append(v ? WrapObject(v) : nb::none());
     if (v) inputs.push_back(std::move(v));
   }
-  nb::object written = entry.attr("written")(Outputs(g), gradients);
+  nb::object written =
+      OrPark([&] { return entry.attr("written")(Outputs(g), gradients); });
   const auto* core = nb::cast<const ConcreteCore*>(written[0]);
   nb::list places = nb::cast<nb::list>(written[1]);
   if (nb::len(places) != static_cast<size_t>(g.num_inputs())) {
@@ -127,7 +128,7 @@ Status CallWritten(nb::handle entry, GradientContext& g,
   FunctionPtr f = core->function->function();
   nb::object inside = written[2];  // entries that the function names
   if (!inside.is_none() && nb::len(inside) > 0) {
-    std::lock_guard<std::mutex> lock(f->derived_mutex);
+    std::lock_guard lock(f->derived_mutex);
     f->derived["entries"] = KeptObject(std::move(inside));
   }
   ValueList results = CallFunction(g, f, inputs);
@@ -138,7 +139,7 @@ Status CallWritten(nb::handle entry, GradientContext& g,
 
 Status CallEntry(PyObject* entry, GradientContext& g,
                  const CopiedFrom* copied) {
-  nb::gil_scoped_acquire locked;
+  WithGil locked;
   try {
     if (!Fits(entry, g, copied)) {
       return NotFound("gradient registry has no entry for: ",
@@ -164,7 +165,7 @@ NamedGradient AsNamedGradient(nb::object entry) {
 }
 
 NamedGradient Find(StringView name) {
-  nb::gil_scoped_acquire locked;
+  WithGil locked;
   static PyObject* find = Import("eager.named_gradients", "find").release();
   Ref text(PyUnicode_DecodeUTF8(
       name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));

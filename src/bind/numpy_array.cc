@@ -340,9 +340,8 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   if (!shape.ok()) return RaiseStatusAsValueError(shape.status()), false;
   auto release = [](void* owner) {
     if (!Py_IsInitialized()) return;
-    const PyGILState_STATE gil = PyGILState_Ensure();
+    WithGil locked;
     Py_DECREF(static_cast<PyObject*>(owner));
-    PyGILState_Release(gil);
   };
   *out = Tensor::Wrap(d, *std::move(shape), PyArray_DATA(a), PyArray_NBYTES(a),
                       Py_NewRef(array), release);

@@ -81,15 +81,16 @@ bool SameAttr(PyObject* a, PyObject* b) {
   return true;
 }
 
-bool IsImmutable(PyObject* o) {
+constexpr int kDeepestAttr = 16;  // deeper tuples are not remembered
+bool IsImmutable(PyObject* o, int depth = 0) {
   if (o == nullptr || o == Py_None || PyLong_Check(o) || PyUnicode_Check(o) ||
       PyFloat_CheckExact(o) || PyBytes_Check(o) || IsDTypeObject(o) ||
       IsShapeObject(o)) {
     return true;
   }
-  if (!PyTuple_CheckExact(o)) return false;
+  if (!PyTuple_CheckExact(o) || depth > kDeepestAttr) return false;
   for (Py_ssize_t i = 0; i < PyTuple_Size(o); ++i) {
-    if (!IsImmutable(PyTuple_GetItem(o, i))) return false;
+    if (!IsImmutable(PyTuple_GetItem(o, i), depth + 1)) return false;
   }
   return true;
 }
@@ -246,27 +247,28 @@ DType OpCaller::KnownType(const std::string& attr, PyObject* const* inputs,
 
 namespace {
 
-// True where a Python integer, alone or in lists, does not fit int32.
-bool NeedsInt64(PyObject* o) {
+// Whether a Python integer, alone or in lists, does not fit int32. Lists nested
+// more deeply than any tensor (they may contain themselves) end the search.
+enum class Fits { kYes, kNo, kTooDeep };
+Fits FitsInt32(PyObject* o, int depth) {
   if (PyLong_CheckExact(o)) {
     int overflow;
     const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    return overflow == 0 && (v < INT32_MIN || v > INT32_MAX);
+    const bool fits = overflow != 0 || (v >= INT32_MIN && v <= INT32_MAX);
+    return fits ? Fits::kYes : Fits::kNo;
   }
   const bool list = PyList_CheckExact(o);
-  if (!list && !PyTuple_CheckExact(o)) return false;
-  if (Py_EnterRecursiveCall(" in a list of integers")) {
-    PyErr_Clear();
-    return false;
-  }
-  bool needs = false;
+  if (!list && !PyTuple_CheckExact(o)) return Fits::kYes;
+  if (depth > Shape::kMaxRank) return Fits::kTooDeep;
+  Fits fits = Fits::kYes;
   const Py_ssize_t n = list ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o);
-  for (Py_ssize_t i = 0; i < n && !needs; ++i) {
-    needs = NeedsInt64(list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i));
+  for (Py_ssize_t i = 0; i < n && fits == Fits::kYes; ++i) {
+    fits = FitsInt32(list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i),
+                     depth + 1);
   }
-  Py_LeaveRecursiveCall();
-  return needs;
+  return fits;
 }
+bool NeedsInt64(PyObject* o) { return FitsInt32(o, 0) == Fits::kNo; }
 
 }  // namespace
 
@@ -543,7 +545,15 @@ PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
   if (defs.size() == 1 && !defs[0].is_list()) {
     return WrapValue(std::move(outputs[0]));
   }
-  if (defs.empty()) Py_RETURN_NONE;
+  if (defs.empty()) {
+    if (CurrentEmitter()->is_eager()) Py_RETURN_NONE;
+    static PyObject* last_operation = nullptr;
+    if (last_operation == nullptr) {
+      last_operation = Import("graph.stack", "last_operation").release();
+      if (last_operation == nullptr) return nullptr;
+    }
+    return PyObject_CallNoArgs(last_operation);
+  }
   Ref tuple(PyTuple_New(defs.size()));
   if (!tuple) return nullptr;
   for (size_t i = 0; i < defs.size(); ++i) {

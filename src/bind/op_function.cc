@@ -239,7 +239,7 @@ PyType_Spec op_function_spec = {
 PyObject* MakeFunction(Face* face) {
   auto* o = PyObject_New(OpFunctionObject, function_type);
   if (o == nullptr) return nullptr;
-  o->vectorcall = CallFunction;
+  o->vectorcall = Shield<CallFunction>;
   o->face = face;
   o->dict = nullptr;
   return reinterpret_cast<PyObject*>(o);
@@ -401,10 +401,12 @@ PyObject* OpNames(PyObject*, PyObject*) {
 }
 
 PyMethodDef op_function_functions[] = {
-    {"raw_op", RawOp, METH_O, "raw_op(name): the function of tf.raw_ops."},
-    {"op_function", MakeOpFunction, METH_VARARGS,
+    {"raw_op", Shield<RawOp>, METH_O,
+     "raw_op(name): the function of tf.raw_ops."},
+    {"op_function", Shield<MakeOpFunction>, METH_VARARGS,
      "op_function(op, name, parameters, doc): a public face of an op."},
-    {"op_names", OpNames, METH_NOARGS, "The names of all registered ops."},
+    {"op_names", Shield<OpNames>, METH_NOARGS,
+     "The names of all registered ops."},
     {}};
 
 }  // namespace

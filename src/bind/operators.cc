@@ -3,6 +3,7 @@
 #include "bind/argument_scope.h"
 #include "bind/convert.h"
 #include "bind/dispatched.h"
+#include "bind/graph_stack.h"
 #include "bind/numpy_array.h"
 #include "bind/op_call.h"
 #include "bind/status.h"
@@ -14,6 +15,7 @@ namespace headrace::bind {
 namespace {
 
 constexpr int kMostAttrs = 8;
+bool tensor_equality = true;
 
 // Callers of binary ops, found once each.
 PyObject* CallBinary(OpCaller*& caller, const char* op, PyObject* x,
@@ -164,22 +166,15 @@ PyObject* Unary(const char* op, PyObject* x) {
   return (*caller)(inputs, attrs, Py_None);
 }
 
-// Tensors of a session's graph compare by identity: they are keys of feeds.
-bool IsKey(PyObject* o) {
-  if (!IsTensor(o)) return false;
-  const Value& v = ValueOf(o);
-  return v && v.is_symbolic() && !v.graph()->is_body;
-}
-
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
+  if (ComparesByIdentity(x)) {
+    bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
+    return PyBool_FromLong(same == equal);
+  }
   PyObject* answer;
   if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y,
                        &answer)) {
     return answer;
-  }
-  if (IsKey(x)) {
-    bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
-    return PyBool_FromLong(same == equal);
   }
   static PyObject* functions[2] = {};
   PyObject*& f = functions[equal];
@@ -193,10 +188,25 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
 
 }  // namespace
 
+void SetTensorEquality(bool on) { tensor_equality = on; }
+bool TensorEquality() { return tensor_equality; }
+
+bool ComparesByIdentity(PyObject* o) {
+  if (!IsTensor(o)) return false;
+  if (!tensor_equality) return true;
+  const Value& v = ValueOf(o);
+  if (!v || !v.is_symbolic()) return false;
+  // In functions elements compare, unless those are called by a session.
+  return !v.graph()->is_body || ParentGraph() != 0;
+}
+
 bool IsText(PyObject* o) {
   if (KnownOperand(o)) return DTypeOfOperand(o) == DType::kString;
   if (IsArray(o)) return ArrayDType(o) == DType::kString;
-  while (IsSequence(o) && PySequence_Fast_GET_SIZE(o) > 0) {
+  // No tensor is nested more deeply; a list may contain itself.
+  for (int depth = 0; depth <= Shape::kMaxRank && IsSequence(o) &&
+                      PySequence_Fast_GET_SIZE(o) > 0;
+       ++depth) {
     o = PySequence_Fast_GET_ITEM(o, 0);
     if (KnownOperand(o)) return DTypeOfOperand(o) == DType::kString;
   }

@@ -9,6 +9,14 @@ namespace headrace::bind {
 // Python data that starts with one. Sets no error.
 bool IsText(PyObject* o);
 
+// Whether == of tensors compares their elements, as in TensorFlow 2, or only
+// whether they are the same, as in TensorFlow 1. Process-wide.
+void SetTensorEquality(bool on);
+bool TensorEquality();
+// Whether a tensor equals only itself: where that is asked for, and in a
+// session's graph, whose feeds are keyed by tensors.
+bool ComparesByIdentity(PyObject* o);
+
 // Number slots: either operand may be the tensor. NotImplemented where the
 // other operand's type has a reflected method of its own that may know better.
 PyObject* AddTensors(PyObject* x, PyObject* y);

@@ -45,10 +45,8 @@ class PyFunc : public Kernel {
     if (!Py_IsInitialized() || _Py_IsFinalizing()) {
       return Cancelled("the Python interpreter is shutting down");
     }
-    const PyGILState_STATE gil = PyGILState_Ensure();
-    Status s = Call(c);
-    PyGILState_Release(gil);
-    return s;
+    WithGil locked;
+    return Call(c);
   }
 
  private:
@@ -63,8 +61,10 @@ class PyFunc : public Kernel {
         return StatusOfRaised();
       }
     }
-    Ref result(PyObject_CallFunctionObjArgs(call.get(), token.get(), args.get(),
-                                            nullptr));
+    Ref result(OrPark([&] {
+      return PyObject_CallFunctionObjArgs(call.get(), token.get(), args.get(),
+                                          nullptr);
+    }));
     if (!result) return StatusOfRaised();
     Ref items(PySequence_Fast(result.get(), "the results of a PyFunc"));
     if (!items) return StatusOfRaised();

@@ -3,6 +3,8 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -32,18 +34,62 @@ class Ref {
   PyObject* p_ = nullptr;
 };
 
+// Once the interpreter ends, Python ends every other thread that asks for the
+// GIL, by unwinding its stack. Frames of C++ cannot stand that: destructors
+// would drop references without the GIL, and what is noexcept ends the process.
+// So whatever takes the GIL, or calls Python code for long, does it in here:
+// f(), and where Python would end the thread it stops here for good instead.
+[[noreturn]] inline void Park() {
+  for (;;) pause();
+}
+template <typename F>
+decltype(auto) OrPark(F&& f) {
+  try {
+    return f();
+  } catch (const abi::__forced_unwind&) {
+    Park();
+  }
+}
+
 // Lets other Python threads run while it lives.
 class WithoutGil {
  public:
-  explicit WithoutGil(bool really)
+  explicit WithoutGil(bool really = true)
       : state_(really ? PyEval_SaveThread() : nullptr) {}
   ~WithoutGil() {
-    if (state_) PyEval_RestoreThread(state_);
+    if (state_) OrPark([this] { PyEval_RestoreThread(state_); });
   }
   WithoutGil(const WithoutGil&) = delete;
 
  private:
   PyThreadState* state_;
+};
+
+// Holds the GIL while it lives, on any thread.
+class WithGil {
+ public:
+  WithGil() : state_(OrPark([] { return PyGILState_Ensure(); })) {}
+  ~WithGil() { PyGILState_Release(state_); }
+  WithGil(const WithGil&) = delete;
+
+ private:
+  const PyGILState_STATE state_;
+};
+
+// A step of a walk that recurses over what programs nest, which may contain
+// itself. False where it is too deep; a RecursionError is then set.
+class Recursion {
+ public:
+  explicit Recursion(const char* where)
+      : entered_(Py_EnterRecursiveCall(where) == 0) {}
+  ~Recursion() {
+    if (entered_) Py_LeaveRecursiveCall();
+  }
+  Recursion(const Recursion&) = delete;
+  explicit operator bool() const { return entered_; }
+
+ private:
+  const bool entered_;
 };
 
 // Raises `type` with repr(value) in place of the first %R.

@@ -105,6 +105,21 @@ bool StoreScalar(PyObject* o, const Tensor& t, int64_t i) {
     t.data<bool>()[i] = PyObject_IsTrue(o) == 1;
     return true;
   }
+  // Quantized numbers are kept as the integers that they are.
+  switch (t.dtype()) {
+    case DType::kQint8:
+      return StoreNumber(o, static_cast<int8_t*>(t.raw()) + i);
+    case DType::kQuint8:
+      return StoreNumber(o, static_cast<uint8_t*>(t.raw()) + i);
+    case DType::kQint16:
+      return StoreNumber(o, static_cast<int16_t*>(t.raw()) + i);
+    case DType::kQuint16:
+      return StoreNumber(o, static_cast<uint16_t*>(t.raw()) + i);
+    case DType::kQint32:
+      return StoreNumber(o, static_cast<int32_t*>(t.raw()) + i);
+    default:
+      break;
+  }
   bool ok = false;
   DispatchDType(t.dtype(), Stored{}, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -56,7 +56,7 @@ template <typename F>
 bool ForLeaves(PyObject* o, const Shape& shape, int depth, const F& f) {
   if (depth == shape.rank()) {
     if (Descend(o)) {
-      return depth == 0 || !IsSequence(o) ? MixedTypes() : MixedTypes();
+      return MixedTypes();
     }
     return f(o);
   }
@@ -107,17 +107,22 @@ bool InferDType(PyObject* o, const Shape& shape, PyObject* first, DType* out) {
 
 }  // namespace
 
-bool HoldsTensors(PyObject* sequence) {
+bool HoldsTensors(PyObject* sequence, bool* holds) {
+  *holds = false;
+  const Recursion entered(" while converting a sequence to a Tensor");
+  if (!entered) return false;
   Py_ssize_t n = PySequence_Size(sequence);
-  if (n < 0) return PyErr_Clear(), false;
+  if (n < 0) return PyErr_Clear(), true;
   for (Py_ssize_t i = 0; i < n; ++i) {
     Ref item(PySequence_GetItem(sequence, i));
-    if (!item) return PyErr_Clear(), false;
+    if (!item) return PyErr_Clear(), true;
     PyObject* o = item.get();
     if (IsSequence(o)) {
-      if (HoldsTensors(o)) return true;
+      if (!HoldsTensors(o, holds)) return false;
+      if (*holds) return true;
     } else if (o != Py_None && !IsArray(o) &&
                ScalarDType(o) == DType::kInvalid && !PyRange_Check(o)) {
+      *holds = true;
       return true;
     }
     // The first leaf of a long list of plain data speaks for the rest.
@@ -126,11 +131,11 @@ bool HoldsTensors(PyObject* sequence) {
       for (Py_ssize_t j = 1; j < n; ++j) {
         Ref other(PySequence_GetItem(sequence, j));
         if (!other || Py_TYPE(other.get()) != Py_TYPE(o)) break;
-        if (j == n - 1) return false;
+        if (j == n - 1) return true;
       }
     }
   }
-  return false;
+  return true;
 }
 
 bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "base/guard.h"
+
 namespace headrace::bind {
 
 Ref Import(const char* module, const char* name) {
@@ -10,6 +12,8 @@ Ref Import(const char* module, const char* name) {
   if (!m) return Ref();
   return Ref(PyObject_GetAttrString(m.get(), name));
 }
+
+void RaiseCaught() { RaiseStatus(CaughtStatus("a call of headrace")); }
 
 void RaiseStatus(const Status& s, bool in_graph) {
   std::string text(s.message());

@@ -1,6 +1,8 @@
 // Status to Python exceptions.
 #pragma once
 
+#include <type_traits>
+
 #include "base/status.h"
 #include "bind/python.h"
 
@@ -9,6 +11,33 @@ namespace headrace::bind {
 // Raises the tf.errors class of the status' code. Where `in_graph` is set, an
 // InvalidArgument is a ValueError, as shape errors of tracing are upstream.
 void RaiseStatus(const Status& s, bool in_graph = false);
+
+// Inside a catch block: raises what was caught.
+[[gnu::cold]] void RaiseCaught();
+
+// Shield<f> is f, as Python calls it, with exceptions of C++ as Python's: none
+// may enter the interpreter.
+template <auto f>
+struct ShieldOf;
+template <typename R, typename... Args, R (*f)(Args...)>
+struct ShieldOf<f> {
+  static R Call(Args... args) {
+    try {
+      return f(args...);
+    } catch (const abi::__forced_unwind&) {
+      Park();
+    } catch (...) {
+      RaiseCaught();
+      if constexpr (std::is_pointer_v<R>) {
+        return nullptr;
+      } else {
+        return -1;
+      }
+    }
+  }
+};
+template <auto f>
+inline constexpr auto Shield = &ShieldOf<f>::Call;
 
 // The Python object `headrace.<module>.<name>`, looked up once by the caller;
 // null with an error set when it is missing.

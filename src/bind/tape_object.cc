@@ -56,7 +56,7 @@ Gradient ToGradient(nb::handle o) {
 
 std::shared_ptr<PyObject> KeptObject(nb::object o) {
   return std::shared_ptr<PyObject>(o.release().ptr(), [](PyObject* p) {
-    nb::gil_scoped_acquire locked;
+    WithGil locked;
     Py_DECREF(p);
   });
 }
@@ -93,11 +93,12 @@ BackwardFn PythonBackward(nb::callable f) {
   std::shared_ptr<PyObject> kept = KeptObject(std::move(f));
   return [kept](absl::Span<const Gradient> given,
                 std::vector<Gradient>* results) -> Status {
-    nb::gil_scoped_acquire locked;
+    WithGil locked;
     try {
       nb::list arguments;
       for (const Gradient& g : given) arguments.append(FromGradient(g));
-      nb::object out = nb::handle(kept.get())(arguments);
+      nb::object out =
+          OrPark([&] { return nb::handle(kept.get())(arguments); });
       results->clear();
       for (nb::handle o : out) results->push_back(ToGradient(o));
     } catch (nb::python_error& e) {

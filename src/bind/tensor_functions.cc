@@ -8,6 +8,7 @@
 #include "bind/dtype_object.h"
 #include "bind/numpy_array.h"
 #include "bind/op_call.h"
+#include "bind/operators.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
 #include "op/emitter.h"
@@ -64,7 +65,9 @@ PyObject* ConvertToTensor(PyObject*, PyObject* args) {
 }
 
 PyObject* HoldsTensorsIn(PyObject*, PyObject* o) {
-  return PyBool_FromLong(IsSequence(o) && HoldsTensors(o));
+  bool holds = false;
+  if (IsSequence(o) && !HoldsTensors(o, &holds)) return nullptr;
+  return PyBool_FromLong(holds);
 }
 
 // constant(tensor, name): an eager tensor as a constant of this emitter.
@@ -118,6 +121,24 @@ PyObject* DescribeObjects(PyObject*, PyObject* o) {
 
 PyObject* IsEager(PyObject*, PyObject*) {
   return PyBool_FromLong(CurrentEmitter()->is_eager());
+}
+
+PyObject* HasTensorEquality(PyObject*, PyObject*) {
+  return PyBool_FromLong(TensorEquality());
+}
+
+PyObject* SwitchTensorEquality(PyObject*, PyObject* on) {
+  const int is_on = PyObject_IsTrue(on);
+  if (is_on < 0) return nullptr;
+  SetTensorEquality(is_on != 0);
+  Py_RETURN_NONE;
+}
+
+PyObject* ChooseProcessor(PyObject*, PyObject* index) {
+  const long n = PyLong_AsLong(index);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  SetProcessor(static_cast<int>(n));
+  Py_RETURN_NONE;
 }
 
 PyObject* NumpyType(PyObject*, PyObject* o) {
@@ -209,34 +230,41 @@ PyObject* SetIntraOpThreads(PyObject*, PyObject* o) {
 }
 
 PyMethodDef functions[] = {
-    {"context_used", IsContextUsed, METH_NOARGS,
+    {"context_used", Shield<IsContextUsed>, METH_NOARGS,
      "True once an op has run: the engine's settings are then fixed."},
-    {"intra_op_threads", IntraOpThreads, METH_NOARGS,
+    {"intra_op_threads", Shield<IntraOpThreads>, METH_NOARGS,
      "The threads of one op; 0: as many as there are."},
-    {"set_intra_op_threads", SetIntraOpThreads, METH_O,
+    {"set_intra_op_threads", Shield<SetIntraOpThreads>, METH_O,
      "Sets the threads of one op; 0: as many as there are."},
-    {"make_tensor", MakeTensor, METH_VARARGS,
+    {"make_tensor", Shield<MakeTensor>, METH_VARARGS,
      "make_tensor(value, dtype=None, hint=None): data as an eager tensor."},
-    {"view_array", ViewArray, METH_O,
+    {"view_array", Shield<ViewArray>, METH_O,
      "The memory of an array as a tensor that sees what is written there."},
-    {"to_tensor", ConvertToTensor, METH_VARARGS,
+    {"to_tensor", Shield<ConvertToTensor>, METH_VARARGS,
      "to_tensor(value, dtype=None, hint=None): a tensor of any value."},
-    {"constant", Constant, METH_VARARGS,
+    {"constant", Shield<Constant>, METH_VARARGS,
      "constant(tensor, name): the tensor in the current graph, if any."},
-    {"holds_tensors", HoldsTensorsIn, METH_O,
+    {"holds_tensors", Shield<HoldsTensorsIn>, METH_O,
      "True when a nested sequence has leaves that are not plain data."},
-    {"describe_objects", DescribeObjects, METH_O,
+    {"describe_objects", Shield<DescribeObjects>, METH_O,
      "A variant or resource tensor's elements as text."},
-    {"is_eager", IsEager, METH_NOARGS, "True when ops run at once."},
-    {"numpy_dtype", NumpyType, METH_O, "The NumPy dtype of a DType."},
-    {"dtype_number", AsDTypeNumber, METH_O,
+    {"is_eager", Shield<IsEager>, METH_NOARGS, "True when ops run at once."},
+    {"tensor_equality", Shield<HasTensorEquality>, METH_NOARGS,
+     "True when == of tensors compares elements."},
+    {"set_tensor_equality", Shield<SwitchTensorEquality>, METH_O,
+     "Whether == of tensors compares elements, else identity."},
+    {"set_processor", Shield<ChooseProcessor>, METH_O,
+     "The logical processor that new eager tensors name, on this thread."},
+    {"numpy_dtype", Shield<NumpyType>, METH_O, "The NumPy dtype of a DType."},
+    {"dtype_number", Shield<AsDTypeNumber>, METH_O,
      "The enum number of whatever names a type; 0 when nothing does."},
-    {"call_op", CallOp, METH_VARARGS,
+    {"call_op", Shield<CallOp>, METH_VARARGS,
      "call_op(op, inputs, attrs, name=None): any op, a list of tensors."},
-    {"set_converter", SetConverterHook, METH_O,
+    {"set_converter", Shield<SetConverterHook>, METH_O,
      "Sets what converts objects that C++ does not know."},
-    {"set_shape_class", SetShapeClassHook, METH_O, "Sets tf.TensorShape."},
-    {"forget_ops", ForgetOps, METH_NOARGS,
+    {"set_shape_class", Shield<SetShapeClassHook>, METH_O,
+     "Sets tf.TensorShape."},
+    {"forget_ops", Shield<ForgetOps>, METH_NOARGS,
      "Lets stateful kernels start afresh."},
     {}};
 

@@ -10,6 +10,7 @@
 #include "bind/indexing.h"
 #include "bind/numpy_array.h"
 #include "bind/operators.h"
+#include "bind/status.h"
 #include "graph/builder.h"
 
 namespace headrace::bind {
@@ -215,8 +216,8 @@ PyObject* Index(PyObject* self) {
 
 Py_hash_t Hash(PyObject* self) {
   const Value& v = ValueOf(self);
-  if (v && v.is_symbolic() && !v.graph()->is_body) {
-    return static_cast<Py_hash_t>(v.id());  // feeds are keyed by tensors
+  if (v && v.is_symbolic() && ComparesByIdentity(self)) {
+    return static_cast<Py_hash_t>(v.id());
   }
   PyErr_SetString(
       PyExc_TypeError,
@@ -240,12 +241,13 @@ PyGetSetDef tensor_getset[] = {
     {}};
 
 PyMethodDef tensor_methods[] = {
-    {"_rank", Rank, METH_NOARGS, "The number of dimensions, or None."},
-    {"_set_shape", SetShape, METH_O, "Replaces a symbolic tensor's shape."},
+    {"_rank", Shield<Rank>, METH_NOARGS, "The number of dimensions, or None."},
+    {"_set_shape", Shield<SetShape>, METH_O,
+     "Replaces a symbolic tensor's shape."},
     {}};
 PyMethodDef eager_methods[] = {
-    {"numpy", Numpy, METH_NOARGS, "A NumPy copy of the value."},
-    {"_numpy_view", View, METH_NOARGS, "A read-only NumPy view."},
+    {"numpy", Shield<Numpy>, METH_NOARGS, "A NumPy copy of the value."},
+    {"_numpy_view", Shield<View>, METH_NOARGS, "A read-only NumPy view."},
     {}};
 
 PyMemberDef tensor_members[] = {
@@ -277,10 +279,26 @@ PyTypeObject* MakeType(const char* name, PyType_Slot* tensor_slots,
 
 }  // namespace
 
+namespace {
+
+thread_local int processor = 0;
+
+}  // namespace
+
+void SetProcessor(int index) { processor = index; }
+
 PyObject* WrapValue(Value v) {
   if (!v) Py_RETURN_NONE;
-  PyObject* o = NewTensor(v.is_symbolic() ? symbolic_type : eager_type);
+  const bool symbolic = v.is_symbolic();
+  PyObject* o = NewTensor(symbolic ? symbolic_type : eager_type);
   if (o) reinterpret_cast<TensorObject*>(o)->value = std::move(v);
+  if (processor != 0 && o && !symbolic) [[unlikely]] {
+    Ref index(PyLong_FromLong(processor));
+    if (!index ||
+        PyObject_SetAttrString(o, "_processor", index.get()) < 0) {
+      Py_CLEAR(o);
+    }
+  }
   return o;
 }
 
@@ -289,34 +307,34 @@ bool AddTensorTypes(PyObject* module) {
                         Slot(Py_tp_traverse, TraverseTensor),
                         Slot(Py_tp_clear, ClearTensor),
                         Slot(Py_tp_new, NewObject),
-                        Slot(Py_tp_setattro, SetAttribute),
-                        Slot(Py_tp_getattro, GetAttribute),
-                        Slot(Py_tp_hash, Hash),
-                        Slot(Py_tp_richcompare, CompareTensors),
+                        Slot(Py_tp_setattro, Shield<SetAttribute>),
+                        Slot(Py_tp_getattro, Shield<GetAttribute>),
+                        Slot(Py_tp_hash, Shield<Hash>),
+                        Slot(Py_tp_richcompare, Shield<CompareTensors>),
                         {Py_tp_getset, tensor_getset},
                         {Py_tp_methods, tensor_methods},
                         {Py_tp_members, tensor_members},
-                        Slot(Py_mp_subscript, Subscript),
-                        Slot(Py_nb_add, AddTensors),
-                        Slot(Py_nb_subtract, SubtractTensors),
-                        Slot(Py_nb_multiply, MultiplyTensors),
-                        Slot(Py_nb_true_divide, DivideTensors),
-                        Slot(Py_nb_floor_divide, FloorDivideTensors),
-                        Slot(Py_nb_remainder, ModTensors),
-                        Slot(Py_nb_power, PowerTensors),
-                        Slot(Py_nb_matrix_multiply, MatmulTensors),
-                        Slot(Py_nb_and, AndTensors),
-                        Slot(Py_nb_or, OrTensors),
-                        Slot(Py_nb_xor, XorTensors),
-                        Slot(Py_nb_negative, NegateTensor),
-                        Slot(Py_nb_absolute, AbsTensor),
-                        Slot(Py_nb_invert, InvertTensor),
+                        Slot(Py_mp_subscript, Shield<Subscript>),
+                        Slot(Py_nb_add, Shield<AddTensors>),
+                        Slot(Py_nb_subtract, Shield<SubtractTensors>),
+                        Slot(Py_nb_multiply, Shield<MultiplyTensors>),
+                        Slot(Py_nb_true_divide, Shield<DivideTensors>),
+                        Slot(Py_nb_floor_divide, Shield<FloorDivideTensors>),
+                        Slot(Py_nb_remainder, Shield<ModTensors>),
+                        Slot(Py_nb_power, Shield<PowerTensors>),
+                        Slot(Py_nb_matrix_multiply, Shield<MatmulTensors>),
+                        Slot(Py_nb_and, Shield<AndTensors>),
+                        Slot(Py_nb_or, Shield<OrTensors>),
+                        Slot(Py_nb_xor, Shield<XorTensors>),
+                        Slot(Py_nb_negative, Shield<NegateTensor>),
+                        Slot(Py_nb_absolute, Shield<AbsTensor>),
+                        Slot(Py_nb_invert, Shield<InvertTensor>),
                         {0, nullptr}};
-  PyType_Slot eager[] = {Slot(Py_mp_length, Length),
-                         Slot(Py_nb_bool, Truth),
-                         Slot(Py_nb_int, Int),
-                         Slot(Py_nb_float, Float),
-                         Slot(Py_nb_index, Index),
+  PyType_Slot eager[] = {Slot(Py_mp_length, Shield<Length>),
+                         Slot(Py_nb_bool, Shield<Truth>),
+                         Slot(Py_nb_int, Shield<Int>),
+                         Slot(Py_nb_float, Shield<Float>),
+                         Slot(Py_nb_index, Shield<Index>),
                          Slot(Py_bf_getbuffer, Buffer),
                          {Py_tp_methods, eager_methods},
                          Slot(Py_tp_dealloc, DeallocTensor),

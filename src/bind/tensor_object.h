@@ -31,6 +31,8 @@ inline const Value& ValueOf(PyObject* o) {
 
 // A new Tensor object around the value; None for a null value.
 PyObject* WrapValue(Value v);
+// The logical processor that tensors made on this thread say they are on.
+void SetProcessor(int index);
 
 // tf.TensorShape of a shape: new reference, or null with an error set.
 PyObject* ShapeObject(const Shape& s);

@@ -8,6 +8,8 @@
 #include "bind/status.h"
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
+#include "graph/builder.h"
+#include "op/emitter.h"
 #include "op/resource.h"
 #include "train/variable_node.h"
 
@@ -27,7 +29,7 @@ class Owner {
   }
   // Nodes may end on any thread.
   ~Owner() {
-    nb::gil_scoped_acquire locked;
+    WithGil locked;
     reference_ = Ref();
   }
   nb::object get() const {
@@ -48,9 +50,9 @@ class WithOwner {
 // Runs Python code; what it raises stays set, for RaiseTrackable.
 template <typename F>
 Status InPython(F&& f) {
-  nb::gil_scoped_acquire locked;
+  WithGil locked;
   try {
-    return f();
+    return OrPark(f);
   } catch (nb::python_error& e) {
     e.restore();
     return Unknown("Python raised");
@@ -73,7 +75,7 @@ class PythonNode : public Trackable, public WithOwner {
     if (!has_values_) return specs;
     HR_RETURN_IF_ERROR(InPython([&]() -> Status {
       const nb::object owner = owner_.get();
-      const nb::object dict = owner.attr("_serialize_to_tensors")();
+      const nb::object dict = OwnTensors(owner);
       if (!nb::isinstance<nb::dict>(dict)) {
         PyErr_Format(PyExc_AttributeError,
                      "'%s' object has no attribute 'items'",
@@ -86,14 +88,14 @@ class PythonNode : public Trackable, public WithOwner {
       for (const auto& [name, value] : nb::cast<nb::dict>(dict)) {
         Value v;
         if (!ToValue(value.ptr(), {}, &v)) throw nb::python_error();
-        if (v.is_symbolic()) {
-          return Unimplemented("a checkpoint of values inside a graph");
+        if (v.is_symbolic() && v.graph()->is_body) {
+          return Unimplemented("a checkpoint of values inside a function");
         }
         specs.push_back({.name = nb::cast<std::string>(nb::str(name))});
         if (specs.back().name.rfind(attribute, 0) == 0) {
           specs.back().attribute = attribute;
         }
-        values_.push_back(v.tensor());
+        values_.push_back(v.is_symbolic() ? Tensor() : v.tensor());
       }
       return OkStatus();
     }));
@@ -114,6 +116,23 @@ class PythonNode : public Trackable, public WithOwner {
       return OkStatus();
     });
   }
+  // In a plain graph nodes save and restore, as they do for its variables.
+  bool reads_itself() const override {
+    return has_values_ && !CurrentEmitter()->is_eager();
+  }
+  Status ReadFrom(const std::string& prefix,
+                  absl::Span<const std::string> keys) override {
+    HR_ASSIGN_OR_RETURN(const auto specs, Specs());
+    return InPython([&] {
+      nb::list names, places;
+      for (const ValueSpec& spec : specs) names.append(spec.name);
+      for (const std::string& key : keys) places.append(key);
+      Ref restore = Import("train.graph_checkpoint", "restored_object");
+      if (!restore) throw nb::python_error();
+      nb::handle(restore.get())(owner_.get(), prefix, names, places);
+      return OkStatus();
+    });
+  }
   Status BeforeSave() const override {
     if (!has_check_) return OkStatus();
     return InPython([&] {
@@ -123,6 +142,15 @@ class PythonNode : public Trackable, public WithOwner {
   }
 
  private:
+  static nb::object OwnTensors(const nb::object& owner) {
+    if (CurrentEmitter()->is_eager()) {
+      return owner.attr("_serialize_to_tensors")();
+    }
+    Ref in_graph = Import("train.graph_checkpoint", "own_tensors");
+    if (!in_graph) throw nb::python_error();
+    return nb::handle(in_graph.get())(owner);
+  }
+
   const Owner owner_;
   const bool has_values_, has_check_;
   // Of the last Specs(): Read() follows it at once.

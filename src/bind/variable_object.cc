@@ -189,14 +189,15 @@ PyGetSetDef variable_getset[] = {
     {"trainable", GetTrainable, nullptr, "Whether tapes watch it.", nullptr},
     {}};
 PyMethodDef variable_methods[] = {
-    {"_set_up", SetUpVariable, METH_VARARGS,
+    {"_set_up", Shield<SetUpVariable>, METH_VARARGS,
      "Gives it a handle, dtype and shape."},
-    {"_read", Read, METH_NOARGS, "The value now."},
-    {"_touch", Touch, METH_NOARGS, "Tells tapes that it is used."},
-    {"_alias", Alias, METH_O, "The same variable as another class."},
-    {"_assign", Assign<assign>, METH_O, "Replaces the value."},
-    {"_assign_add", Assign<assign_add>, METH_O, "Adds to the value."},
-    {"_assign_sub", Assign<assign_sub>, METH_O, "Subtracts from the value."},
+    {"_read", Shield<Read>, METH_NOARGS, "The value now."},
+    {"_touch", Shield<Touch>, METH_NOARGS, "Tells tapes that it is used."},
+    {"_alias", Shield<Alias>, METH_O, "The same variable as another class."},
+    {"_assign", Shield<Assign<assign>>, METH_O, "Replaces the value."},
+    {"_assign_add", Shield<Assign<assign_add>>, METH_O, "Adds to the value."},
+    {"_assign_sub", Shield<Assign<assign_sub>>, METH_O,
+     "Subtracts from the value."},
     {}};
 PyMemberDef variable_members[] = {
     {"__dictoffset__", T_PYSSIZET, offsetof(VariableObject, dict), READONLY,

@@ -3,6 +3,13 @@
 #include <cstring>
 
 namespace headrace {
+namespace {
+
+constexpr int kDeepest = 5000;
+// What a walk takes of the stack for each dataset, at most.
+constexpr size_t kStackPerDataset = 1600;
+
+}  // namespace
 
 Status DatasetIterator::Skip(PullContext& c, int64_t n, int64_t* skipped) {
   *skipped = 0;
@@ -28,8 +35,28 @@ DatasetPtr Dataset::Resolved(const PullContext& c) const {
   return dataset;
 }
 
+int Dataset::depth() const {
+  int depth = depth_.load(std::memory_order_relaxed);
+  if (depth > 0) return depth;
+  for (const DatasetPtr& input : inputs()) {
+    depth = std::max(depth, input->depth());
+  }
+  depth_.store(depth + 1, std::memory_order_relaxed);
+  return depth + 1;
+}
+
+Status Dataset::CheckDepth() const {
+  if (depth() <= kDeepest) {
+    return CheckStack("a dataset", depth() * kStackPerDataset);
+  }
+  return ResourceExhausted("a dataset of ", depth(),
+                           " datasets one behind the other is too deep: up to ",
+                           kDeepest, " work");
+}
+
 StatusOr<IteratorPtr> Dataset::Iterate(PullContext& c,
                                        StringView parent) const {
+  HR_RETURN_IF_ERROR(CheckDepth());
   if (DatasetPtr other = StandIn(c)) {
     return other->Resolved(c)->Iterate(c, parent);
   }

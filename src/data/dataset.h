@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/cancellation.h"
+#include "base/nested.h"
 #include "op/kernel.h"
 #include "tensor/variant.h"
 
@@ -101,12 +102,13 @@ class DatasetIterator {
  private:
   const std::string prefix_;
 };
-using IteratorPtr = std::unique_ptr<DatasetIterator>;
+using IteratorPtr = std::unique_ptr<DatasetIterator, NestedDelete>;
 
 class Dataset;
 using DatasetPtr = std::shared_ptr<const Dataset>;
 
-// Immutable; shared by tensors of variants and by its iterators.
+// Immutable; shared by tensors of variants and by its iterators. Made by
+// MakeNested: chains of datasets may be long.
 class Dataset : public VariantValue,
                 public std::enable_shared_from_this<Dataset> {
  public:
@@ -120,6 +122,11 @@ class Dataset : public VariantValue,
   // The number of elements, kInfiniteCardinality or kUnknownCardinality.
   virtual int64_t Cardinality() const { return kUnknownCardinality; }
   virtual std::vector<DatasetPtr> inputs() const { return {}; }
+  // How many datasets lie one behind the other, this one included.
+  int depth() const;
+  // ResourceExhausted where they are so many that what recurses along them, a
+  // walk most of all, would leave this thread's stack.
+  Status CheckDepth() const;
   // Datasets whose walks differ by how many there were: that number, to be
   // saved with iterators; -1 for all others.
   virtual int64_t walks() const { return -1; }
@@ -143,6 +150,7 @@ class Dataset : public VariantValue,
 
  private:
   const ElementSpec spec_;
+  mutable std::atomic<int> depth_{0};  // 0: not counted yet
 };
 
 // An iterator of datasets of class D, which it keeps.

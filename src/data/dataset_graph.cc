@@ -151,9 +151,8 @@ class GraphReader {
       elements.back().push_back(at->second);
     }
     if (inputs % width != 0) return Damaged();
-    values_[node.name()] =
-        DatasetTensor(std::make_shared<const ElementsDataset>(
-            std::move(spec), std::move(elements)));
+    values_[node.name()] = DatasetTensor(MakeNested<const ElementsDataset>(
+        std::move(spec), std::move(elements)));
     return OkStatus();
   }
   Status ReadShard(const NodeDef& node) {
@@ -167,7 +166,7 @@ class GraphReader {
         folder->second.num_elements() != 1) {
       return Damaged();
     }
-    values_[node.name()] = DatasetTensor(std::make_shared<const ShardDataset>(
+    values_[node.name()] = DatasetTensor(MakeNested<const ShardDataset>(
         std::move(spec), folder->second.data<std::string>()[0],
         compression->second.s()));
     return OkStatus();

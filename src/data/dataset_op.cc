@@ -51,6 +51,12 @@ StatusOr<std::vector<std::string>> TextsInput(const KernelContext& c, int i,
   return std::vector<std::string>(texts.begin(), texts.end());
 }
 
+Status SetDataset(KernelContext& c, DatasetPtr dataset) {
+  HR_RETURN_IF_ERROR(dataset->CheckDepth());
+  c.set_output(0, DatasetTensor(std::move(dataset)));
+  return OkStatus();
+}
+
 Status ElementRule(ShapeContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   for (int i = 0; i < c.num_outputs(); ++i) c.set_output(i, spec.shapes[i]);

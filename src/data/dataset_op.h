@@ -38,12 +38,12 @@ Status SetElement(KernelContext& c, Element element);
 // output_shapes.
 Status ElementRule(ShapeContext& c);
 
-// Output 0 holds the new D(args...).
+// Output 0 holds the dataset; an error where it is too deep to walk along.
+Status SetDataset(KernelContext& c, DatasetPtr dataset);
+// The new D(args...).
 template <typename D, typename... Args>
 Status SetDataset(KernelContext& c, Args&&... args) {
-  c.set_output(
-      0, DatasetTensor(std::make_shared<const D>(std::forward<Args>(args)...)));
-  return OkStatus();
+  return SetDataset(c, MakeNested<const D>(std::forward<Args>(args)...));
 }
 
 // A dataset of one input.

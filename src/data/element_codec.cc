@@ -96,8 +96,8 @@ StatusOr<Variant> TakeDataset(StringView* in, int depth) {
     }
     elements.push_back(std::move(e));
   }
-  return Variant(std::make_shared<const ElementsDataset>(std::move(spec),
-                                                         std::move(elements)));
+  return Variant(
+      MakeNested<const ElementsDataset>(std::move(spec), std::move(elements)));
 }
 
 StatusOr<Tensor> DecodeComponent(StringView* in, int depth) {

@@ -39,9 +39,6 @@ class FailingFileSystem : public FileSystem {
     HR_ASSIGN_OR_RETURN(auto file, to_->OpenToWrite(path, mode));
     return std::make_unique<Writer>(this, std::move(file));
   }
-  StatusOr<std::unique_ptr<MappedFile>> Map(const std::string& path) override {
-    return to_->Map(path);
-  }
   StatusOr<FileStat> Stat(const std::string& path) override {
     return to_->Stat(path);
   }

@@ -8,6 +8,7 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "base/files.h"
+#include "base/guard.h"
 #include "base/thread_pool.h"
 #include "formats/checkpoint_install.h"
 #include "formats/element_size.h"
@@ -38,19 +39,18 @@ bool SameDims(const tensorflow::TensorShapeProto& shape,
 }
 
 // Calls fn(i) for every i below `n`, on a few threads that are none of the
-// pool's: work that others want computed goes on beside.
+// pool's: work that others want computed goes on beside. fn must not throw.
 void OnWaitingThreads(int64_t n, absl::FunctionRef<void(int64_t)> fn) {
   std::atomic<int64_t> next = 0;
   const auto work = [&] {
     for (int64_t i; (i = next.fetch_add(1)) < n;) fn(i);
   };
   std::vector<std::thread> threads;
-  try {
-    for (int64_t i = 1; i < std::min(n, kWaitingThreads); ++i) {
-      threads.emplace_back(work);
-    }
-  } catch (const std::exception&) {
-    // The system gives no more of them: those that run do it all.
+  threads.reserve(kWaitingThreads);
+  for (int64_t i = 1; i < std::min(n, kWaitingThreads); ++i) {
+    StatusOr<std::thread> thread = StartThread(work);
+    if (!thread.ok()) break;  // those that run do it all
+    threads.push_back(*std::move(thread));
   }
   work();
   for (std::thread& thread : threads) thread.join();
@@ -154,8 +154,10 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
     const StringView part = piece(i);
     crcs[i] = Crc32c(part);
     const uint64_t at = begin + (part.data() - bytes.data());
-    statuses[i] = options_.sync ? data_->WriteThrough(at, part)
-                                : data_->WriteAt(at, part);
+    statuses[i] = Guarded("writing", [&] {
+      return options_.sync ? data_->WriteThrough(at, part)
+                           : data_->WriteAt(at, part);
+    });
   };
   if (options_.sync) {
     OnWaitingThreads(pieces, write);

@@ -56,8 +56,9 @@ StatusOr<bool> RecordReader::ReadBytes(uint64_t n, std::string* out) {
 }
 
 StatusOr<bool> RecordReader::ReadRecord(std::string* record) {
-  const auto corrupted = [&] {
-    return DataLoss("corrupted record at ", offset_, " of ", file_->path());
+  const auto corrupted = [&](const char* hint = "") {
+    return DataLoss("corrupted record at ", offset_, " of ", file_->path(),
+                    hint);
   };
   const auto truncated = [&] {
     return DataLoss("truncated record at ", offset_, " of ", file_->path());
@@ -68,7 +69,7 @@ StatusOr<bool> RecordReader::ReadRecord(std::string* record) {
   if (n == 0) return false;
   if (n < kHeaderBytes) return truncated();
   if (UnmaskCrc(LoadFixed32(header + 8)) != Crc32cExtend(0, header, 8)) {
-    return corrupted();
+    return corrupted(offset_ == 0 ? " (Is this even a TFRecord file?)" : "");
   }
   const uint64_t length = LoadFixed64(header);
   if (length > UINT64_MAX - kFooterBytes) return corrupted();

@@ -37,9 +37,6 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
             : "Attempting to capture an EagerTensor without building a "
               "function.");
   }
-  const bool is_constant = v.is_symbolic() &&
-                           v.node()->op().name() == "Const" &&
-                           v.node()->constant();
   // Neither the caller's scope nor its control dependencies are the
   // capture's.
   std::string next;
@@ -47,7 +44,8 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   next.swap(next_name_);
   controls.swap(control_inputs_);
   StatusOr<Value> inner =
-      is_constant && !IsDifferentiable(v.dtype())
+      v.is_symbolic() && v.node()->op().name() == "Const" &&
+              v.node()->constant() && !IsDifferentiable(v.dtype())
           ? CopyConstant(*v.node()->constant())
           : AddPlaceholder(name, v.dtype(), v.shape(), v.shared_handle_data());
   next.swap(next_name_);
@@ -60,15 +58,12 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
       v.tensor().num_elements() <= kMostKnown) {
     inner->node()->set_constant(v.tensor());
   }
-  if (is_constant && v.node()->constant()->num_elements() <= kMostKnown) {
-    inner->node()->set_constant(*v.node()->constant());
-  }
   captures_.push_back({v, *inner});
   return inner;
 }
 
-// An outer graph's constant is made again rather than captured, but where
-// somebody may ask for a gradient by it.
+// An outer graph's constant is made again rather than captured, but for those
+// that gradients may be asked of.
 StatusOr<Value> GraphBuilder::CopyConstant(const Tensor& t) {
   HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("Const"));
   HR_ASSIGN_OR_RETURN(

@@ -87,8 +87,6 @@ Status InferNode(Node* node);
 // Sets what is known of a symbolic value's shape, for this handle of it and for
 // the shape rules of nodes to come. Other handles keep what they said.
 void SetShape(const Value& v, const Shape& shape);
-// What is known of the shape that an integer vector output holds.
-Shape PartialShapeOf(const Edge& e, int depth = 0);
 
 // A function of the builder's graph: `args` are its placeholders in order (the
 // captures' placeholders usually last). Nodes with side effects run always.

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/fork_mutex.h"
 #include "graph/graph.h"
 
 namespace headrace {
@@ -25,7 +25,7 @@ struct Function {
   std::string gradient;  // name of a function registered as its gradient
   // What higher rooms derive from the function and keep with it (executables,
   // gradients), under their own names. Guarded by the mutex.
-  mutable std::mutex derived_mutex;
+  mutable ForkMutex derived_mutex;
   mutable absl::flat_hash_map<std::string, std::shared_ptr<void>> derived;
 
   std::vector<DType> arg_types() const;
@@ -58,7 +58,7 @@ class FunctionLibrary {
   void DropDead();
 
   const Hold hold_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_;
   absl::flat_hash_map<std::string, Entry> functions_;
   size_t drop_at_ = 1024;
 };

@@ -1,15 +1,16 @@
 // Shapes and small constants of nodes, as they are added.
 #include "graph/builder.h"
+#include "graph/partial.h"
 #include "graph/shape_error.h"
 #include "op/kernel.h"
 #include "op/registry.h"
+#include "op/run_kernel.h"
 #include "op/shape_context.h"
 
 namespace headrace {
 namespace {
 
 constexpr int64_t kMostFolded = 1024;  // elements
-constexpr int kDeepest = 64;           // of nodes looked through
 
 // Runs the node's kernel on constants (or on described inputs, for kernels
 // that read shapes only). An error means: not known.
@@ -31,7 +32,7 @@ void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
   Tensor* outputs[] = {&*out};
   RunServices services;
   KernelContext c(n->op(), in.data(), outputs, services);
-  if ((*kernel)->Run(c).ok() && out->has_buffer()) {
+  if (RunKernel(*kernel, c).ok() && out->has_buffer()) {
     n->set_constant(*std::move(out));
   }
 }
@@ -56,7 +57,11 @@ void SetConstant(Node* n, absl::Span<const Tensor* const> values) {
   }
   if (values.empty()) return;
   for (const Tensor* t : values) {
-    if (t == nullptr || t->num_elements() > kMostFolded) return;
+    if (t != nullptr && t->num_elements() <= kMostFolded) continue;
+    if (std::optional<Tensor> found = PartialConstant(n)) {
+      n->set_constant(*std::move(found));
+    }
+    return;
   }
   FoldSmall(n, values);
 }
@@ -68,100 +73,7 @@ Shape PartialOfInput(const void* arg, int i) {
   return PartialShapeOf(static_cast<const PartialArg*>(arg)->node->input(i));
 }
 
-// A known integer scalar, or -1.
-int64_t ScalarOr(const Edge& e, int64_t otherwise) {
-  const Tensor* t = e.index == 0 ? e.node->constant() : nullptr;
-  if (t == nullptr || t->num_elements() != 1) return otherwise;
-  return t->dtype() == DType::kInt32 || t->dtype() == DType::kInt64
-             ? t->IntAt(0)
-             : otherwise;
-}
-
-// One element of a partly known shape: x[i] with a constant i.
-int64_t PartialScalar(const Edge& e, int depth) {
-  int64_t known = ScalarOr(e, -2);
-  if (known != -2) return known;
-  if (depth > kDeepest) return Shape::kUnknown;
-  const Node* n = e.node;
-  const std::string& op = n->op().name();
-  if (op == "Cast" || op == "Identity") {
-    return PartialScalar(n->input(0), depth + 1);
-  }
-  if (op == "StridedSlice" && n->op().int_attr("shrink_axis_mask") == 1) {
-    int64_t begin = ScalarOr(n->input(1), -2);
-    Shape s = PartialShapeOf(n->input(0), depth + 1);
-    if (!s.known_rank() || begin == -2) return Shape::kUnknown;
-    if (begin < 0) begin += s.rank();
-    if (begin >= 0 && begin < s.rank()) return s[static_cast<int>(begin)];
-  }
-  return Shape::kUnknown;
-}
-
-Shape PartialSlice(const Node* n, int depth) {
-  const ResolvedOp& op = n->op();
-  if (op.int_attr("ellipsis_mask") || op.int_attr("new_axis_mask") ||
-      op.int_attr("shrink_axis_mask")) {
-    return Shape::UnknownRank();
-  }
-  Shape s = PartialShapeOf(n->input(0), depth + 1);
-  int64_t begin = op.int_attr("begin_mask") & 1 ? 0 : ScalarOr(n->input(1), -2);
-  constexpr int64_t kAll = int64_t{1} << 40;
-  int64_t end =
-      op.int_attr("end_mask") & 1 ? kAll : ScalarOr(n->input(2), kAll + 1);
-  if (!s.known_rank() || begin == -2 || end == kAll + 1 ||
-      ScalarOr(n->input(3), 0) != 1) {
-    return Shape::UnknownRank();
-  }
-  int64_t rank = s.rank();
-  if (begin < 0) begin += rank;
-  if (end < 0) end += rank;
-  begin = std::clamp<int64_t>(begin, 0, rank);
-  end = std::clamp<int64_t>(end, begin, rank);
-  return Shape(s.dims().subspan(begin, end - begin));
-}
-
 }  // namespace
-
-Shape PartialShapeOf(const Edge& e, int depth) {
-  const Node* n = e.node;
-  if (depth > kDeepest) return Shape::UnknownRank();
-  if (const Tensor* t = e.index == 0 ? n->constant() : nullptr) {
-    if (t->rank() != 1 ||
-        (t->dtype() != DType::kInt32 && t->dtype() != DType::kInt64)) {
-      return Shape::UnknownRank();
-    }
-    Shape s;
-    for (int64_t i = 0; i < t->num_elements(); ++i) {
-      s.AddDim(std::max<int64_t>(t->IntAt(i), Shape::kUnknown));
-    }
-    return s;
-  }
-  const std::string& op = n->op().name();
-  if (op == "Shape") {
-    const Edge& in = n->input(0);
-    return in.node->output_shape(in.index);
-  }
-  if (op == "Cast" || op == "Identity") {
-    return PartialShapeOf(n->input(0), depth + 1);
-  }
-  if (op == "Pack" && n->op().int_attr("axis") == 0) {
-    Shape s;
-    for (const Edge& in : n->inputs()) {
-      s.AddDim(
-          std::max<int64_t>(PartialScalar(in, depth + 1), Shape::kUnknown));
-    }
-    return s;
-  }
-  if (op == "ConcatV2") {
-    Shape s;
-    for (int i = 0; i + 1 < n->num_inputs(); ++i) {
-      s = s.Concat(PartialShapeOf(n->input(i), depth + 1));
-    }
-    return s;
-  }
-  if (op == "StridedSlice") return PartialSlice(n, depth);
-  return Shape::UnknownRank();
-}
 
 void SetShape(const Value& v, const Shape& shape) {
   v.node()->set_output_shape(v.index(), shape);

@@ -168,10 +168,34 @@ Said SplitVSaid(const ShapeContext& c, StringView) {
   }
   const int64_t at = axis[0] < 0 ? axis[0] + s.rank() : axis[0];
   if (at < 0 || at >= s.rank()) return {};
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] >= -1) continue;
+    return {absl::StrCat("Split size at index ", i,
+                         " must be >= 0. Got: ", sizes[i]),
+            6};
+  }
+  if (std::count(sizes.begin(), sizes.end(), -1) > 1) {
+    return {"size_splits can only have one -1", 6};
+  }
   return {
       absl::StrCat("can't split axis of size ", s[static_cast<int>(at)],
                    " into pieces of size [", absl::StrJoin(sizes, ","), "]"),
       6};
+}
+
+// Of ops on matrices, or on diagonals: rank 2, or 1, at least.
+Said MatrixSaid(const ShapeContext& c, StringView) {
+  const bool set = absl::StartsWith(c.op().name(), "MatrixSetDiag");
+  const bool from_diagonal = !set && !absl::StrContains(c.op().name(), "Part");
+  const Shape& first = c.input(0);
+  const int least = from_diagonal ? 1 : 2;
+  if (first.known_rank() && first.rank() < least) {
+    return RankAtLeast(least, first.rank());
+  }
+  const Shape& diagonal = c.input(set ? 1 : 0);
+  return set && diagonal.known_rank() && diagonal.rank() < 1
+             ? RankAtLeast(1, diagonal.rank())
+             : Said{};
 }
 
 Said SqueezeSaid(const ShapeContext& c, StringView text) {
@@ -188,7 +212,7 @@ Said SqueezeSaid(const ShapeContext& c, StringView text) {
 
 Said ExpandDimsSaid(const ShapeContext& c, StringView) {
   absl::InlinedVector<int64_t, 8> axis;
-  if (!c.input(0).known_rank() || !c.IntValues(1, &axis) || axis.empty()) {
+  if (!c.input(0).known_rank() || !c.IntValues(1, &axis) || axis.size() != 1) {
     return {};
   }
   const int rank = c.input(0).rank();
@@ -507,6 +531,11 @@ const absl::flat_hash_map<std::string, SaidFn>& Table() {
       {"Unpack", UnpackSaid},
       {"Split", SplitSaid},
       {"SplitV", SplitVSaid},
+      {"MatrixDiagV2", MatrixSaid},
+      {"MatrixDiagV3", MatrixSaid},
+      {"MatrixSetDiagV2", MatrixSaid},
+      {"MatrixSetDiagV3", MatrixSaid},
+      {"MatrixBandPart", MatrixSaid},
       {"Squeeze", SqueezeSaid},
       {"ExpandDims", ExpandDimsSaid},
       {"Transpose", TransposeSaid},

@@ -1,19 +1,25 @@
 #include "op/emitter.h"
 
 #include "op/registry.h"
+#include "op/thread_emitter.h"
 
 namespace headrace {
 namespace {
 
 thread_local Emitter* current = nullptr;
 Emitter* default_emitter = nullptr;
+Emitter* (*find_default)() = nullptr;
 thread_local std::vector<Recorder*> recorders;
 
 }  // namespace
 
-Emitter* CurrentEmitter() { return current ? current : default_emitter; }
+Emitter* CurrentEmitter() {
+  if (current != nullptr) return current;
+  return find_default == nullptr ? default_emitter : find_default();
+}
 void SetDefaultEmitter(Emitter* e) { default_emitter = e; }
 Emitter* DefaultEmitter() { return default_emitter; }
+void SetDefaultEmitterOfThreads(Emitter* (*find)()) { find_default = find; }
 
 EmitterScope::EmitterScope(Emitter* e) : previous_(current) { current = e; }
 EmitterScope::~EmitterScope() { current = previous_; }

@@ -1,6 +1,7 @@
 #include "op/kernel.h"
 
 #include "base/cancellation.h"
+#include "base/memory_guard.h"
 #include "op/registry.h"
 #include "op/run_kernel.h"
 
@@ -35,12 +36,19 @@ Status KernelContext::CheckCancelled() const {
                                  : OkStatus();
 }
 
+Status KernelThrew(const KernelContext& c) {
+  return CaughtStatus(absl::StrCat("op ", c.op().name()));
+}
+
 Status CheckRoomFor(int64_t count, size_t size) {
   constexpr size_t kSmall = 1 << 20;
   size_t bytes;
   if (count >= 0 &&
       !__builtin_mul_overflow(static_cast<size_t>(count), size, &bytes)) {
     if (bytes <= kSmall) return OkStatus();
+    if (!MayTakeMemory(bytes)) {
+      return ResourceExhausted("no memory for ", count, " elements");
+    }
     void* room = ::operator new(bytes, std::nothrow);
     ::operator delete(room);
     if (room != nullptr) return OkStatus();

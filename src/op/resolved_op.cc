@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
+#include "base/fork_mutex.h"
 #include "op/kernel.h"
 #include "op/op_text.h"
 #include "op/registry.h"
@@ -109,7 +110,7 @@ struct Key {
 // Bounded: programs that ask with ever new attributes (op seeds) must not
 // grow it for ever.
 constexpr size_t kMostInterned = 8192;
-std::mutex interned_mutex;
+ProcessMutex interned_mutex;
 std::atomic<uint64_t> epoch{1};
 absl::flat_hash_map<Key, ResolvedOpPtr>& Interned() {
   static auto* map = new absl::flat_hash_map<Key, ResolvedOpPtr>;
@@ -274,7 +275,7 @@ Status ResolvedOp::SetTypes() {
 }
 
 void ForgetResolvedOps() {
-  std::lock_guard<std::mutex> lock(interned_mutex);
+  std::lock_guard lock(interned_mutex);
   Interned().clear();
   epoch.fetch_add(1, std::memory_order_release);
 }
@@ -289,7 +290,7 @@ StatusOr<ResolvedOpPtr> ResolveOp(const OpDef& def,
   Key key;
   if (intern) {
     key = Key{&def, {input_types.begin(), input_types.end()}, attrs};
-    std::lock_guard<std::mutex> lock(interned_mutex);
+    std::lock_guard lock(interned_mutex);
     auto it = Interned().find(key);
     if (it != Interned().end()) return it->second;
   }
@@ -306,7 +307,7 @@ StatusOr<ResolvedOpPtr> ResolveOp(const OpDef& def,
   HR_RETURN_IF_ERROR(op->CheckAttrs());
   HR_RETURN_IF_ERROR(op->SetTypes());
   if (intern) {
-    std::lock_guard<std::mutex> lock(interned_mutex);
+    std::lock_guard lock(interned_mutex);
     if (Interned().size() >= kMostInterned) Interned().clear();
     Interned().emplace(std::move(key), op);
   }

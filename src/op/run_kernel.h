@@ -1,22 +1,23 @@
 // Runs a kernel on behalf of the engine.
 #pragma once
 
-#include <new>
-#include <stdexcept>
-
+#include "base/guard.h"
 #include "op/kernel.h"
 
 namespace headrace {
 
+// What a kernel threw, inside a catch block, as a status that names the op.
+[[gnu::cold]] Status KernelThrew(const KernelContext& c);
+
 // kernel->Run(c). Containers of the standard library say by exceptions that
-// memory ran out: here that becomes ResourceExhausted, as for tensors.
+// memory ran out: here that becomes ResourceExhausted, as for tensors, and
+// whatever else a kernel throws Internal.
 inline Status RunKernel(Kernel* kernel, KernelContext& c) {
   try {
     return kernel->Run(c);
-  } catch (const std::bad_alloc&) {
-  } catch (const std::length_error&) {
+  } catch (...) {
+    return KernelThrew(c);
   }
-  return ResourceExhausted("out of memory in op ", c.op().name());
 }
 
 // OK where the system can give room for `count` objects of `size` bytes; else

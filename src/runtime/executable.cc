@@ -542,7 +542,7 @@ StatusOr<std::unique_ptr<FunctionRun>> Executable::Begin(
 
 StatusOr<std::shared_ptr<Executable>> ExecutableOf(
     const FunctionPtr& f, const FunctionLibrary* library) {
-  std::lock_guard<std::mutex> lock(f->derived_mutex);
+  std::lock_guard lock(f->derived_mutex);
   std::shared_ptr<void>& kept = f->derived["executable"];
   if (!kept) {
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> made,

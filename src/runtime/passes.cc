@@ -1,6 +1,7 @@
 // Rewrites of a program that need no knowledge of particular kernels.
 #include "absl/container/flat_hash_map.h"
 #include "op/registry.h"
+#include "op/run_kernel.h"
 #include "op/shape_context.h"
 #include "runtime/program.h"
 
@@ -39,7 +40,7 @@ StatusOr<std::vector<Tensor>> Evaluate(const Program& p, const Call& call) {
   for (Tensor& t : outputs) out.push_back(&t);
   RunServices services;
   KernelContext c(*call.op, in.data(), out.data(), services);
-  HR_RETURN_IF_ERROR(kernel->Run(c));
+  HR_RETURN_IF_ERROR(RunKernel(kernel.get(), c));
   return outputs;
 }
 

@@ -63,7 +63,7 @@ Status ConcreteFunction::Call(absl::Span<const Value> args, ValueList* outputs,
 }
 
 StatusOr<Executable*> ConcreteFunction::MakeReady() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard lock(mutex_);
   if (!executable_) {
     HR_ASSIGN_OR_RETURN(executable_, ExecutableOf(function(), nullptr));
     ready_.store(executable_.get(), std::memory_order_release);

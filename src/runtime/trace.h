@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/fork_mutex.h"
 #include "graph/builder.h"
 #include "graph/function.h"
 #include "op/emitter.h"
@@ -47,7 +47,7 @@ class ConcreteFunction {
   std::vector<Value> captures_;
   std::vector<Value> trainable_;
   std::vector<DType> arg_types_;
-  std::mutex mutex_;  // guards making executable_
+  ForkMutex mutex_;  // guards making executable_
   std::shared_ptr<Executable> executable_;
   std::atomic<Executable*> ready_{nullptr};  // executable_, once made
 };

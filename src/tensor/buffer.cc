@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/allocator.h"
+#include "base/nested.h"
 #include "tensor/variant.h"
 
 namespace headrace {
@@ -60,17 +61,23 @@ Buffer* Buffer::Wrap(void* data, size_t bytes, void* owner, ReleaseFn release) {
 }
 
 void Buffer::Destroy() {
-  if (release_) {
-    release_(owner_);
-  } else if (object_type_ != DType::kInvalid) {
-    DispatchDType(object_type_, ObjectTypes{}, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      std::destroy_n(static_cast<T*>(data_), bytes_ / sizeof(T));
-    });
-  }
-  const size_t size = release_ ? kHeader : HeaderOf(bytes_) + bytes_;
-  this->~Buffer();
-  FreeMemory(this, size);
+  // Variants may hold tensors of variants, and so may resources.
+  const auto end = [](void* self) {
+    auto* const b = static_cast<Buffer*>(self);
+    if (b->object_type_ != DType::kInvalid) {
+      DispatchDType(b->object_type_, ObjectTypes{}, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        std::destroy_n(static_cast<T*>(b->data_), b->bytes_ / sizeof(T));
+      });
+    }
+    const size_t size = b->release_ ? kHeader : HeaderOf(b->bytes_) + b->bytes_;
+    b->~Buffer();
+    FreeMemory(b, size);
+  };
+  if (release_) release_(owner_);
+  const bool nests =
+      object_type_ == DType::kVariant || object_type_ == DType::kResource;
+  nests ? DestroyNested(this, end) : end(this);
 }
 
 }  // namespace headrace

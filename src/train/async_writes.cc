@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/guard.h"
+
 namespace headrace {
 
 AsyncWrites::~AsyncWrites() {
@@ -10,8 +12,15 @@ AsyncWrites::~AsyncWrites() {
 
 Status AsyncWrites::Start(std::function<Status()> write) {
   HR_RETURN_IF_ERROR(Wait());
-  thread_ =
-      std::thread([this, write = std::move(write)] { status_ = write(); });
+  const auto run = [this, write = std::move(write)] {
+    status_ = Guarded("writing", write);
+  };
+  StatusOr<std::thread> thread = StartThread(run);
+  if (thread.ok()) {
+    thread_ = *std::move(thread);
+  } else {
+    run();
+  }
   return OkStatus();
 }
 

@@ -16,8 +16,9 @@ class AsyncWrites {
   // Waits; an error that nobody asked for is lost.
   ~AsyncWrites();
 
-  // Runs `write` on a thread of its own, behind the write before. Returns that
-  // one's error, and then starts nothing.
+  // Runs `write` on a thread of its own, behind the write before; at once where
+  // the system gives no thread. Returns the error of the write before, and then
+  // starts nothing.
   Status Start(std::function<Status()> write);
   // Returns when nothing is being written, with the error of the write.
   Status Wait();

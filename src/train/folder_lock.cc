@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "absl/strings/str_cat.h"
+#include "base/fork_mutex.h"
 
 namespace headrace {
 namespace {
@@ -18,7 +19,7 @@ using FolderId = std::pair<dev_t, ino_t>;
 
 // The locks of this process by folder.
 struct Held {
-  std::mutex mutex;
+  ProcessMutex mutex;
   std::map<FolderId, std::weak_ptr<FolderLock>> locks;
 };
 

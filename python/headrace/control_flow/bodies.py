@@ -13,14 +13,20 @@ def is_composite(value):
     return getattr(type(value), "_is_composite_tensor", False)
 
 
-def to_tensors(structure):
-    """The structure with tensors for leaves; composites and None as they are."""
+def to_tensors(structure, of_operations=None):
+    """The structure with tensors for leaves; composites and None as they are.
+
+    An operation becomes the value `of_operations`, once it has run, or None.
+    """
 
     def convert(x):
         if x is None or is_composite(x):
             return x
         if isinstance(x, Operation):
-            return None
+            if of_operations is None:
+                return None
+            with stack.current().control_dependencies([x]):
+                return _headrace.raw_op("Identity")(input=of_operations)
         return conversion.convert_to_tensor(x)
 
     return nest.map_structure(convert, structure)
@@ -47,23 +53,30 @@ class Body:
       arguments: its own placeholders, before those of captures.
       value: what the Python function returned, as tensors.
       results: the tensors of that.
+
+    `of_operations` is what stands for operations that the function returns, `label`
+    what messages call a branch ("true_fn").
     """
 
     is_branch = True
 
-    def __init__(self, name, function, arguments=()):
-        self.graph = FuncGraph(name, stack.current())
-        self.graph.is_branch = True
+    def __init__(self, name, function, arguments=(), of_operations=None, label=None):
         outer = stack.current()
+        self.graph = FuncGraph(name, outer)
+        self.graph.is_branch = True
+        self.graph.branch_label = label
         if outer is not None:
             outer._bodies.append(self.graph)
+            self.graph._core.device = outer._core.device
+            self.graph.outer_scope = outer._core.scope
+            self.graph.share_variables(outer)
         self.concrete = None
         with self.graph.as_default():
             self.arguments = [
                 self.graph._core.placeholder(f"arg{i}", t.dtype, shape, t)
                 for i, (t, shape) in enumerate(arguments)
             ]
-            self.value = to_tensors(function(*self.arguments))
+            self.value = to_tensors(function(*self.arguments), of_operations)
             self.results = [
                 t
                 if isinstance(t, _headrace.SymbolicTensor)
@@ -93,6 +106,12 @@ def captures_of(bodies):
         for outer, _ in body.graph._core.captures():
             found.setdefault(outer._id, outer)
     return list(found.values())
+
+
+def waiting(bodies):
+    """A context in which a call of the bodies waits for what they wait for outside."""
+    outside = [x for body in bodies for x in body.graph.outer_controls]
+    return stack.current().control_dependencies(outside)
 
 
 def is_stateful(bodies):

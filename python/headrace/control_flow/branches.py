@@ -3,6 +3,7 @@
 from headrace._load import _headrace
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest
+from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import graph_scope
 from headrace.graph import stack
 
@@ -17,6 +18,7 @@ def _most_general(shapes):
 def _check_alike(traced, names, function):
     """Branches must return structures of the same kind and dtypes."""
     first = traced[0]
+    _check_slices(traced, function)
     for body, name in zip(traced[1:], names[1:]):
         counts = [len(nest.flatten(b.value, True)) for b in (first, body)]
         if counts[0] != counts[1]:
@@ -42,6 +44,17 @@ def _check_alike(traced, names, function):
                 )
 
 
+def _check_slices(traced, function):
+    """IndexedSlices meet IndexedSlices only."""
+    for i, leaves in enumerate(zip(*(nest.flatten(b.value) for b in traced))):
+        kinds = {isinstance(leaf, IndexedSlices) for leaf in leaves}
+        if len(kinds) > 1:
+            raise TypeError(
+                f"Cannot reconcile tf.{function} {i}-th outputs:\n  outputs from all "
+                f"branches: {list(leaves)}."
+            )
+
+
 def _unlike(first, other, first_name, name, function):
     return (
         f"{first_name} and {name} arguments to tf.{function} must have the same number, "
@@ -60,7 +73,8 @@ def _emit(op, selector, traced, attrs, scope):
     all_attrs = dict(attrs(functions))
     all_attrs["Tout"] = [c[0].dtype for c in columns]
     all_attrs["output_shapes"] = [_most_general([t.shape for t in c]) for c in columns]
-    return _headrace.call_op(op, [selector, *captures], all_attrs, scope)
+    with bodies.waiting(traced):
+        return _headrace.call_op(op, [selector, *captures], all_attrs, scope)
 
 
 def cond(pred, true_fn=None, false_fn=None, name=None):
@@ -87,8 +101,8 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
     graph = stack.current()
     with graph.name_scope(name or "cond") as scope:
         traced = [
-            bodies.Body("cond_true", _scoped(true_fn)),
-            bodies.Body("cond_false", _scoped(false_fn)),
+            bodies.Body("cond_true", true_fn, (), pred, "true_fn"),
+            bodies.Body("cond_false", false_fn, (), pred, "false_fn"),
         ]
         _check_alike(traced, ["true_fn", "false_fn"], "cond")
         outputs = _emit(
@@ -99,10 +113,6 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
             scope,
         )
     return _results(traced[0], outputs, scope)
-
-
-def _scoped(function):
-    return lambda: function()
 
 
 def _results(body, outputs, scope):
@@ -134,7 +144,8 @@ def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
         graph.name_scope("indexed_case") as scope,
     ):
         traced = [
-            bodies.Body(f"{name}_branch{i}", _scoped(f)) for i, f in enumerate(fns)
+            bodies.Body(f"{name}_branch{i}", f, label=f"branch {i}")
+            for i, f in enumerate(fns)
         ]
         names = [f"branches[{i}]" for i in range(len(fns))]
         _check_alike(traced, names, "switch_case")

@@ -3,8 +3,9 @@
 from headrace._load import _headrace
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
-from headrace.framework.type_spec import TensorSpec, TypeSpec
+from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
 from headrace.graph import stack
+from headrace.ops import array_ops, math_ops
 
 
 def while_loop(
@@ -27,6 +28,15 @@ def while_loop(
         raise TypeError("'parallel_iterations' must be a positive integer.")
     if isinstance(loop_vars, (list, tuple)) and not loop_vars:
         raise ValueError("'loop_vars' must be non-empty.")
+    if maximum_iterations is not None:
+        maximum_iterations = conversion.convert_to_tensor(
+            maximum_iterations, name="maximum_iterations"
+        )
+        if maximum_iterations.shape.rank not in (0, None):
+            raise ValueError(
+                "'maximum_iterations' must be a scalar. Received shape: "
+                f"{maximum_iterations.shape}"
+            )
     if _headrace.is_eager():
         return _run(cond, body, loop_vars, maximum_iterations)
     return _Traced(
@@ -137,7 +147,7 @@ class _Traced:
         self._declared = shape_invariants is not None
         self._most = None
         if maximum_iterations is not None:
-            self._most = conversion.convert_to_tensor(maximum_iterations, dtypes.int32)
+            self._most = math_ops.cast(maximum_iterations, dtypes.int32)
             zero = conversion.convert_to_tensor(0, dtypes.int32)
             tensors = [zero] + tensors
             shapes = [zero.shape] + shapes
@@ -157,6 +167,8 @@ class _Traced:
             )
         out = []
         for value, shape in zip(flat_vars, flat_shapes):
+            if isinstance(shape, TypeSpec):
+                _check_spec(shape, value)
             parts = bodies.tensors_of(value)
             if bodies.is_composite(value) or shape is None:
                 out += [p.shape for p in parts]
@@ -182,6 +194,8 @@ class _Traced:
     def _condition(self, *tensors):
         holds = self._cond_fn(*self._own(list(tensors)))
         holds = conversion.convert_to_tensor(holds)
+        if holds.shape.rank != 0 and holds.shape.num_elements() == 1:
+            holds = array_ops.reshape(holds, [])
         if self._most is None:
             return holds
         raw = _headrace.raw_op
@@ -220,9 +234,9 @@ class _Traced:
         for (before, shape), after in zip(self._arguments, turn.results):
             if before.dtype != after.dtype:
                 raise TypeError(
-                    f"Input tensor `{before.name}` enters the loop with dtype "
-                    f"{before.dtype.name}, but has dtype {after.dtype.name} after one "
-                    "iteration."
+                    f"Loop var {before.name} enters the loop with type "
+                    f"{before.dtype!s} but has type {after.dtype!s} after 1 iteration. "
+                    f"{before.name} type should remain constant."
                 )
             if not after.shape.is_subtype_of(shape):
                 self._refuse_shape(before, shape, after)
@@ -254,7 +268,18 @@ class _Traced:
             "parallel_iterations": self._parallel,
         }
         op = "While" if bodies.is_stateful(both) else "StatelessWhile"
-        return _headrace.call_op(op, self._flat + captures, attrs, scope)
+        with bodies.waiting(both):
+            return _headrace.call_op(op, self._flat + captures, attrs, scope)
+
+
+def _check_spec(spec, value):
+    """The spec must be of the value's kind, and of its dtype."""
+    own = type_spec_from_value(value)
+    alike = type(spec) is type(own) and getattr(spec, "dtype", None) == getattr(
+        own, "dtype", None
+    )
+    if not alike:
+        raise TypeError(f"TypeSpec {spec} is not compatible with {value}")
 
 
 def _flat_invariants(structure, invariants):

@@ -2,10 +2,10 @@
 
 from headrace.data import nest, structure
 from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset
-from headrace.data.functions import raw
+from headrace.data.functions import flat, raw
 from headrace.data.transforms import _UnaryDataset, as_int
 from headrace.framework import conversion, dtypes
-from headrace.framework.errors import OutOfRangeError, UnimplementedError
+from headrace.framework.errors import UnimplementedError
 
 SHARD_HINT = -1  # Dataset.shard: for who shards by himself
 _MOST = (1 << 63) - 1
@@ -176,16 +176,16 @@ def load(path, element_spec=None, compression=None, reader_func=None):
 
 
 def at(dataset, index):
-    """The element at a place of a dataset whose number of elements is known."""
-    count = int(dataset.cardinality())
-    index = int(index)
-    if count < 0:
-        raise UnimplementedError(
-            None, None, "tf.data.experimental.at: the number of elements is not known"
-        )
-    if not 0 <= index < count:
-        raise OutOfRangeError(None, None, f"Index out of range [0, {count}):{index}")
-    return dataset.skip(index).take(1).get_single_element()
+    """The element at a place, an int64 scalar; the dataset is walked along as far.
+
+    OutOfRangeError outside of the dataset, FailedPreconditionError where the number of
+    its elements is infinite, UnimplementedError where it is not known.
+    """
+    spec = dataset.element_spec
+    tensors = raw("GetElementAtIndex")(
+        dataset=dataset._variant_tensor, index=index, **flat(spec)
+    )
+    return structure.from_tensors(spec, tensors)
 
 
 class Reducer:

@@ -23,6 +23,7 @@ class DatasetFunction:
                 f"{type(func)})"
             )
         self._func = func
+        self._transformation = transformation
         self._specs = specs
         self._unpack = unpack
         self.output = None
@@ -51,6 +52,7 @@ class DatasetFunction:
             result = _converted(self._func)(*values)
             if isinstance(result, list):  # as many parts, not one stacked tensor
                 result = tuple(result)
+            _check_result(result, self._transformation)
             result = structure.normalize(result)
             self.output = structure.spec_of(result)
             return structure.to_tensors(self.output, result)
@@ -61,6 +63,16 @@ class DatasetFunction:
     @property
     def captures(self):
         return self.function.captured_inputs
+
+
+def _check_result(result, transformation):
+    """TypeError for a class, which is no value."""
+    for leaf in structure.nest.flatten(result):
+        if isinstance(leaf, type):
+            raise TypeError(
+                "Unsupported return value from function passed to "
+                f"Dataset.{transformation}(): {leaf}."
+            )
 
 
 def _is_args(value):

@@ -10,6 +10,7 @@ from headrace.data.dataset import Dataset
 from headrace.data.functions import DatasetFunction, flat, raw
 from headrace.function.py_functions import numpy_function
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.sparse_tensor import SparseTensor, is_sparse
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 
 
@@ -157,7 +158,13 @@ def _converted(value, spec):
 
 def _composite(x, spec):
     """The variant of a ragged or sparse element."""
-    x = structure.normalize(x)
+    try:
+        x = SparseTensor.from_value(x) if is_sparse(x) else structure.normalize(x)
+    except (TypeError, ValueError) as e:
+        raise TypeError(
+            "`generator` yielded an element that could not be converted to the expected "
+            f"type. The expected type was {spec}, but the yielded element was {x}."
+        ) from e
     if not spec.is_compatible_with(x):
         raise TypeError(
             f"`generator` yielded an element of {x} where an element of {spec} was "

@@ -26,6 +26,18 @@ class _UnbatchDataset(_UnaryDataset):
             source.element_spec, "Cannot unbatch an input with scalar components."
         )
         spec = source.element_spec
+        counts = {
+            s.shape[0]
+            for s in nest.flatten(spec)
+            if getattr(s, "shape", None) is not None and s.shape.rank
+        } - {None}
+        if len(counts) > 1:
+            first, second = sorted(counts)[:2]
+            raise ValueError(
+                "`unbatch()` is only supported for datasets of elements whose components "
+                "have a matching leading dimension. Encountered both "
+                f"{first} and {second}."
+            )
         super().__init__(
             "UnbatchDataset", _sliceable(source), structure.unbatched(spec)
         )

@@ -100,8 +100,9 @@ class OwnedIterator(Iterator):
                 raise ValueError(
                     "An unusually high number of `tf.data.Iterator.get_next()` calls "
                     "was detected. This suggests that the `for elem in dataset: ...` "
-                    "idiom is used within tf.function with AutoGraph disabled. This "
-                    "idiom is only supported when AutoGraph is enabled."
+                    "idiom is used within tf.function, which would need AutoGraph; "
+                    "Headrace has none. Use `dataset.reduce`, or loop over the dataset "
+                    "outside of tf.function."
                 )
         return super().get_next()
 

@@ -3,13 +3,16 @@
 from collections import abc
 
 from headrace.framework import nest as _nest
+from headrace.framework.sparse_tensor import SparseTensorValue
 
 
 def is_nested(x):
     """True for what flatten goes into."""
-    if isinstance(x, list):
+    if isinstance(x, (list, SparseTensorValue)):
         return False
-    return isinstance(x, (tuple, abc.Mapping)) or _nest._is_attrs(x)
+    if isinstance(x, (tuple, abc.Mapping)):
+        return True
+    return _nest._is_attrs(x) or _nest.is_dataclass(x)
 
 
 def flatten(x):

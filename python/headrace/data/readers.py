@@ -1,5 +1,7 @@
 """Datasets of what lies in files."""
 
+import os
+
 from headrace.data.dataset import AUTOTUNE, Dataset
 from headrace.data.functions import raw
 from headrace.framework import conversion, dtypes
@@ -16,19 +18,38 @@ def _number(value):
     return conversion.convert_to_tensor(value or 0, dtypes.int64)
 
 
+def _as_text(paths):
+    """Paths, alone or in lists, as text."""
+    if isinstance(paths, (list, tuple)):
+        return [_as_text(p) for p in paths]
+    return os.fspath(paths) if isinstance(paths, os.PathLike) else paths
+
+
 class _FileDataset(Dataset):
     """Datasets of files, one or several at a time, as the op `_op` reads them."""
 
     def __init__(self, filenames, num_parallel_reads):
         if isinstance(filenames, Dataset):
-            if filenames.element_spec != _TEXT:
+            spec = filenames.element_spec
+            if getattr(spec, "dtype", None) != dtypes.string:
+                kind = getattr(spec, "dtype", spec)
                 raise TypeError(
                     "The `filenames` argument must contain `tf.string` elements. Got a "
-                    f"dataset of {filenames.element_spec} elements."
+                    f"dataset of `{kind!r}` elements."
+                )
+            if spec.shape.rank != 0:
+                raise TypeError(
+                    "The `filenames` argument must contain `tf.string` elements of "
+                    "shape [] (i.e. scalars). Got a dataset of element shape "
+                    f"{spec.shape!r}."
                 )
             several = filenames
         else:
-            names = conversion.convert_to_tensor(filenames)
+            filenames = _as_text(filenames)
+            empty = isinstance(filenames, (list, tuple)) and not filenames
+            names = conversion.convert_to_tensor(
+                filenames, dtypes.string if empty else None
+            )
             if names.dtype != dtypes.string:
                 raise TypeError(
                     "The `filenames` argument must contain `tf.string` elements. Got "
@@ -50,7 +71,10 @@ class _FileDataset(Dataset):
                 cycle_length=cycle if cycle != AUTOTUNE else None,
                 num_parallel_calls=num_parallel_reads,
             )
-        super().__init__(inner._variant_tensor, _TEXT, [inner])
+        # What it is made of is its own affair: it has no datasets as inputs, but for
+        # that of names.
+        inputs = [filenames] if isinstance(filenames, Dataset) else []
+        super().__init__(inner._variant_tensor, _TEXT, inputs, [inner])
 
     def _read(self, names):
         return raw(self._op)(filenames=names, **self._settings)

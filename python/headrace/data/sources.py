@@ -192,8 +192,15 @@ class _DirectedInterleaveDataset(Dataset):
 
     def __init__(self, selector, datasets, stop_on_empty_dataset):
         spec = datasets[0].element_spec
-        for d in datasets[1:]:
-            spec = structure.common(spec, d.element_spec)
+        for i, d in enumerate(datasets[1:], 1):
+            try:
+                spec = structure.common(spec, d.element_spec)
+            except TypeError:
+                raise TypeError(
+                    "Invalid `datasets`. `datasets` must have compatible element specs."
+                    f"\n Dataset 0 element_spec={datasets[0].element_spec}.\n"
+                    f"Dataset {i} element_spec={d.element_spec}."
+                ) from None
         super().__init__(
             raw("DirectedInterleaveDataset")(
                 selector_input_dataset=selector._variant_tensor,
@@ -234,6 +241,7 @@ def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
         logits = np.full([1, len(datasets)], 1.0, np.float32)
     else:
         if not isinstance(weights, _headrace.Tensor):
+            _check_weights(conversion.convert_to_tensor(weights))
             weights = [float(w) for w in weights]
             if len(weights) != len(datasets):
                 raise ValueError(
@@ -245,13 +253,27 @@ def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
             if not kept:
                 kept = [(1.0, datasets[0])]
             weights, datasets = [w for w, _ in kept], [d for _, d in kept]
-        as_float = conversion.convert_to_tensor(weights, dtypes.float32)
-        logits = raw("ExpandDims")(input=raw("Log")(x=as_float), axis=0)
+        as_floats = conversion.convert_to_tensor(weights, dtype_hint=dtypes.float32)
+        _check_weights(as_floats)
+        if not as_floats.shape.is_compatible_with([len(datasets)]):
+            raise ValueError(
+                "Invalid `weights`. The shape of `weights` should be compatible with "
+                f"`[len(datasets)]` but is {as_floats.shape}."
+            )
+        logits = raw("ExpandDims")(input=raw("Log")(x=as_floats), axis=0)
     if len(datasets) == 1:
         return datasets[0]
     choices = Dataset.random(seed, rerandomize).batch(2)
     choices = choices.map(lambda s: _drawn(logits, s))
     return _DirectedInterleaveDataset(choices, datasets, stop_on_empty)
+
+
+def _check_weights(weights):
+    if weights.dtype not in (dtypes.float32, dtypes.float64):
+        raise TypeError(
+            "Invalid `weights`. `weights` type must be either `tf.float32` or "
+            f"`tf.float64` but is {weights.dtype!s}."
+        )
 
 
 def _draw(logits, seed):

@@ -104,16 +104,8 @@ def to_tensors(spec, value):
 
 def to_variant(s, x):
     """One variant tensor of a composite."""
-    raw = _headrace.raw_op
-    if isinstance(s, SparseTensorSpec):
-        return raw("SerializeSparse")(
-            sparse_indices=x.indices,
-            sparse_values=x.values,
-            sparse_shape=x.dense_shape,
-            out_type=dtypes.variant,
-        )
     _, ragged_spec = _ragged()
-    if isinstance(s, ragged_spec.RaggedTensorSpec):
+    if isinstance(s, (SparseTensorSpec, ragged_spec.RaggedTensorSpec)):
         return s._to_tensor_list(x)[0]
     if hasattr(s, "_to_variant"):
         return s._to_variant(x)

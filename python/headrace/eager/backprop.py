@@ -30,6 +30,18 @@ def _is_trainable(dtype):
     )
 
 
+def _source(x):
+    """x, or the variable that an object of another class acts as."""
+    from headrace.framework import variables
+
+    if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
+        return x
+    if not getattr(x, "_should_act_as_resource_variable", False):
+        return x
+    variable = variables.of_handle(x.handle)
+    return x if variable is None else variable
+
+
 class GradientTape:
     """Records operations for gradients; see the guide on automatic differentiation."""
 
@@ -39,7 +51,7 @@ class GradientTape:
         self._tape = None
         self._dropped = None  # the tape after its one use
         self._recording = False
-        self._variables = {}
+        self._watched = []  # handles of the variables watched, in order
 
     def __enter__(self):
         self._push()
@@ -87,7 +99,16 @@ class GradientTape:
                 )
             if self._tape is None:
                 continue
+            if isinstance(t, _headrace.VariableBase):
+                self._note(*self._tape.watched_variables(), t.handle)
             self._tape.watch(t)
+
+    def _note(self, *handles):
+        known = {h._id for h in self._watched}
+        for handle in handles:
+            if handle._id not in known:
+                known.add(handle._id)
+                self._watched.append(handle)
 
     def stop_recording(self):
         """A context in which this tape records nothing, for one that records."""
@@ -99,6 +120,7 @@ class GradientTape:
         """
         self._pop()
         self._tape = None
+        self._watched = []
         self._push()
 
     def watched_variables(self):
@@ -106,8 +128,9 @@ class GradientTape:
         from headrace.framework import variables
 
         tape = self._tape or self._dropped
-        handles = () if tape is None else tape.watched_variables()
-        found = [variables.of_handle(h) for h in handles]
+        if tape is not None:
+            self._note(*tape.watched_variables())
+        found = [variables.of_handle(h) for h in self._watched]
         return tuple(v for v in found if v is not None)
 
     def _drop(self):
@@ -157,13 +180,29 @@ class GradientTape:
         targets = self._targets(target)
         flat_sources = self._sources(sources)
         given = self._given(output_gradients)
-        if any(t.dtype == dtypes.string for t in targets):
-            found = [None] * len(flat_sources)  # texts have no derivative
+        if given is None:
+            given = [None] * len(targets)
+        # Texts have no derivative; a variable is one of itself.
+        pairs = [p for p in zip(targets, given) if p[0].dtype != dtypes.string]
+        plain = [p for p in pairs if not isinstance(p[0], _headrace.VariableBase)]
+        if plain:
+            seeds = [seed for _, seed in plain]
+            found = self._tape.gradients(
+                [t for t, _ in plain],
+                flat_sources,
+                None if all(seed is None for seed in seeds) else seeds,
+            )
         else:
-            found = self._tape.gradients(targets, flat_sources, given)
+            found = [None] * len(flat_sources)
+        result = [from_gradient(g) for g in found]
+        for variable, seed in pairs:
+            if isinstance(variable, _headrace.VariableBase):
+                result = [
+                    _with_itself(g, s, variable, seed)
+                    for g, s in zip(result, flat_sources)
+                ]
         if not self._persistent:
             self._drop()
-        result = [from_gradient(g) for g in found]
         if unconnected == UnconnectedGradients.ZERO:
             result = [
                 _zeros_for(s) if g is None else g for g, s in zip(result, flat_sources)
@@ -182,6 +221,7 @@ class GradientTape:
     def _sources(self, sources):
         out = []
         for s in nest.flatten(sources, expand_composites=True):
+            s = _source(s)
             if not isinstance(s, (_headrace.Tensor, _headrace.VariableBase)):
                 s = conversion.convert_to_tensor(s)
             if getattr(s, "is_packed", False):
@@ -227,7 +267,8 @@ class GradientTape:
         from headrace.ops import array_ops
 
         self._check_use()
-        flat_sources = nest.flatten(sources)
+        self._check_persistent("jacobian", experimental_use_pfor)
+        flat_sources = [_source(s) for s in nest.flatten(sources)]
         target_shape = array_ops.shape(target)
         if self._recording and not self._persistent:
             self._pop()
@@ -237,13 +278,24 @@ class GradientTape:
         out = []
         for i, s in enumerate(flat_sources):
             column = [r[i] for r in rows]
-            if not column or column[0] is None:
+            full = array_ops.concat([target_shape, array_ops.shape(s)], 0)
+            if not column:
+                out.append(array_ops.zeros(full, s.dtype))
+                continue
+            if column[0] is None:
                 out.append(None)
                 continue
             stacked = array_ops.stack([conversion.convert_to_tensor(c) for c in column])
-            full = array_ops.concat([target_shape, array_ops.shape(s)], 0)
             out.append(array_ops.reshape(stacked, full))
         return nest.pack_sequence_as(sources, out)
+
+    def _check_persistent(self, what, use_pfor):
+        if not use_pfor and not self._persistent and _headrace.is_eager():
+            raise RuntimeError(
+                f"GradientTape must be created with persistent=True to compute the {what} "
+                "with eager execution enabled and with experimental_use_pfor set to "
+                "False."
+            )
 
     def _rows(self, target, sources, unconnected):
         """The gradients of each of the target's elements."""
@@ -286,6 +338,8 @@ class GradientTape:
         from headrace.ops import array_ops, math_ops
 
         self._check_use()
+        self._check_persistent("batch_jacobian", experimental_use_pfor)
+        source = _source(source)
         for shape in (target.shape, source.shape):
             shape.with_rank_at_least(2)
         if target.shape.rank is None or target.shape[0] is None:
@@ -300,6 +354,7 @@ class GradientTape:
         batch = target.shape[0]
         per_row = target.shape[1:].num_elements()
         columns = []
+        full = target.shape.concatenate(source.shape[1:])
         for j in range(per_row):
             one = math_ops.cast(array_ops.one_hot(j, per_row), target.dtype)
             seed = array_ops.reshape(
@@ -307,18 +362,20 @@ class GradientTape:
             )
             (found,) = self._tape.gradients([target], [source], [seed])
             found = from_gradient(found)
-            if found is None:
-                if not self._persistent:
-                    self._drop()
-                if _unconnected(unconnected_gradients).value == "zero":
-                    full = target.shape.concatenate(source.shape[1:])
-                    return array_ops.zeros(full, source.dtype)
-                return None
+            if found is None:  # zeros, whatever is asked for, as TensorFlow has it
+                columns = []
+                break
             columns.append(conversion.convert_to_tensor(found))
         if not self._persistent:
             self._drop()
-        stacked = array_ops.stack(columns, axis=1)
-        return array_ops.reshape(stacked, target.shape.concatenate(source.shape[1:]))
+        if not columns:
+            return array_ops.zeros(
+                array_ops.concat(
+                    [array_ops.shape(target), array_ops.shape(source)[1:]], 0
+                ),
+                target.dtype,
+            )
+        return array_ops.reshape(array_ops.stack(columns, axis=1), full)
 
 
 def _unconnected(value):
@@ -344,6 +401,16 @@ class _Stopped:
     def __exit__(self, *error):
         self._tape._push()
         return False
+
+
+def _with_itself(gradient, source, variable, seed):
+    """A source's gradient and that of `variable`, where the source is that."""
+    if source is not variable:
+        return gradient
+    from headrace.ops import array_ops
+
+    own = array_ops.ones_like(variable) if seed is None else seed
+    return own if gradient is None else own + conversion.convert_to_tensor(gradient)
 
 
 def _zeros_for(source):

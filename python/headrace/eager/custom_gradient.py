@@ -7,7 +7,11 @@ import types
 from headrace._load import _headrace
 from headrace.eager import named_gradients
 from headrace.framework import conversion, nest
-from headrace.framework.indexed_slices import from_gradient, to_gradient
+from headrace.framework.indexed_slices import (
+    IndexedSlices,
+    from_gradient,
+    to_gradient,
+)
 from headrace.graph import stack
 
 
@@ -82,9 +86,11 @@ def _call(f, args, kwargs):
         # Tensors of their own, which tapes tell from the inputs.
         if graph is None:
             outputs = [_headrace.raw_op("Identity")(input=x) for x in outputs]
-            backward = _backward(grad_fn, inputs, used, outputs)
+            backward = _backward(grad_fn, inputs, used, outputs, result)
         else:
-            outputs, backward = _record_in(graph, grad_fn, inputs, used, outputs)
+            outputs, backward = _record_in(
+                graph, grad_fn, inputs, used, outputs, result
+            )
     finally:
         stop.exit()
     if _headrace.has_recorders():
@@ -119,10 +125,10 @@ def _check_takes_variables(grad_fn, used):
         )
 
 
-def _record_in(graph, grad_fn, inputs, used, results):
+def _record_in(graph, grad_fn, inputs, used, results, structure):
     """Adds a node that names the gradient; its first outputs, and the gradient."""
     outputs = []
-    backward = _backward(grad_fn, inputs, used, outputs)
+    backward = _backward(grad_fn, inputs, used, outputs, structure)
     if graph.building_function:
         _bring_in(grad_fn, graph, set())
     entry = named_gradients.CustomGradient(graph, backward, len(results))
@@ -159,8 +165,10 @@ def _bring_in(function, graph, seen):
                 graph.capture(x)
 
 
-def _backward(grad_fn, inputs, used, outputs):
-    """What gives gradients of inputs and variables used for gradients of outputs."""
+def _backward(grad_fn, inputs, used, outputs, structure):
+    """What gives gradients of inputs and variables used for gradients of outputs, the
+    tensors of `structure`: the function gets and gives composites where it has them."""
+    whole = len(nest.flatten(structure)) == len(outputs)
 
     def backward(grads):
         given = [
@@ -169,6 +177,10 @@ def _backward(grad_fn, inputs, used, outputs):
             else named_gradients.zeros_like(o)
             for g, o in zip(grads, outputs)
         ]
+        if not whole:
+            given = nest.flatten(
+                nest.pack_sequence_as(structure, given, expand_composites=True)
+            )
         if used:
             found, of_variables = grad_fn(*given, variables=used)
             if len(of_variables) != len(used):
@@ -180,6 +192,8 @@ def _backward(grad_fn, inputs, used, outputs):
             found, of_variables = grad_fn(*given), []
         flat = nest.flatten(found)
         if len(flat) != len(inputs):
+            flat = _parts(flat)
+        if len(flat) != len(inputs):
             raise ValueError(
                 "custom_gradient function expected to return "
                 f"{len(inputs)} gradients, but returned {len(flat)} instead."
@@ -187,6 +201,20 @@ def _backward(grad_fn, inputs, used, outputs):
         return [to_gradient(g) for g in flat + list(of_variables)]
 
     return backward
+
+
+def _parts(gradients):
+    """The components of composites, but for those that are gradients of tensors;
+    what no gradient is, such as the splits of a ragged one, as None."""
+    parts = []
+    for g in gradients:
+        if isinstance(g, IndexedSlices):
+            parts.append(g)
+            continue
+        for x in nest.flatten(g, expand_composites=True):
+            integer = isinstance(x, _headrace.Tensor) and x.dtype.is_integer
+            parts.append(None if integer else x)
+    return parts
 
 
 def grad_pass_through(f):
@@ -217,16 +245,25 @@ def recompute_grad(f):
         def grad(*grads, **grad_kwargs):
             variables = grad_kwargs.get("variables") or []
             with GradientTape() as tape:
-                watched = nest.flatten(args)
+                # Each argument on its own, also where two are the same tensor.
+                own = nest.map_structure(_as_own, args)
+                watched = nest.flatten(own)
                 tape.watch([x for x in watched if hasattr(x, "dtype")])
-                again = f(*args, **kwargs)
+                again = f(*own, **kwargs)
             found = tape.gradient(again, watched + list(variables), list(grads))
             n = len(watched)
             return (found[:n], found[n:]) if variables else found[:n]
 
         return result, grad
 
+    inner.__wrapped__ = f
     return inner
+
+
+def _as_own(x):
+    return (
+        _headrace.raw_op("Identity")(input=x) if isinstance(x, _headrace.Tensor) else x
+    )
 
 
 def no_gradient(op_type):

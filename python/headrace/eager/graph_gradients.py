@@ -1,7 +1,7 @@
 """tf.gradients: gradients of a graph's tensors, added to the graph."""
 
 from headrace._load import _headrace
-from headrace.eager.backprop import UnconnectedGradients
+from headrace.eager.backprop import UnconnectedGradients, _unconnected
 from headrace.framework import conversion, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient
 from headrace.graph import stack
@@ -32,7 +32,7 @@ def gradients(
     """
     _check_graph()
     graph = stack.current()
-    unconnected = UnconnectedGradients(unconnected_gradients)
+    unconnected = _unconnected(unconnected_gradients)
     wanted = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
     if any(map(_has_parts, [*wanted, *_listed(ys)])):
         return _of_parts(

@@ -1,5 +1,7 @@
 """tf.compat: texts and bytes, and what once were Python 2's differences."""
 
+import contextlib
+import datetime
 import numbers
 import os
 
@@ -54,6 +56,25 @@ def dimension_at_index(shape, index):
     return Dimension(None) if shape.rank is None else Dimension(shape.dims[index])
 
 
+# Producers of that day and before are understood, as by TensorFlow 2.21.
+_HORIZON = datetime.date(2026, 1, 16)
+_horizons = [_HORIZON]
+
+
 def forward_compatible(year, month, day):
-    """Whether programs of that day need not be thought of any more."""
-    return True
+    """Whether a feature of that day may be used: consumers older than it need not be
+    thought of any more. See forward_compatibility_horizon.
+    """
+    return _horizons[-1] > datetime.date(year, month, day)
+
+
+@contextlib.contextmanager
+def forward_compatibility_horizon(year, month, day):
+    """Inside, forward_compatible() holds for the days before that one: for tests of
+    features that are not switched on yet.
+    """
+    _horizons.append(datetime.date(year, month, day))
+    try:
+        yield
+    finally:
+        _horizons.pop()

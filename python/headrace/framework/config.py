@@ -29,7 +29,9 @@ class _Settings:
     deterministic = False
     tf32 = True
     jit = ""
-    optimizer = {}
+    optimizer = {"disable_model_pruning": False, "disable_meta_optimizer": False}
+    device_policy = "silent"
+    synchronous = True
     log_placement = False
 
 
@@ -64,6 +66,10 @@ def set_visible_devices(devices, device_type=None):
         if device_type is not None and d.device_type != device_type:
             raise ValueError(f"Unrecognized device: {d!r}")
     kept = [d for d in _Settings.visible if device_type not in (None, d.device_type)]
+    if _headrace.context_used() and kept + devices != _Settings.visible:
+        raise RuntimeError(
+            "Visible devices cannot be modified after being initialized"
+        )
     _Settings.visible = kept + devices
 
 
@@ -75,7 +81,11 @@ def get_logical_device_configuration(device):
 def set_logical_device_configuration(device, logical_devices):
     """Splits a physical device into logical ones."""
     device = _known(device)
-    _refuse_when_used("Virtual devices cannot be modified after being initialized")
+    wanted = None if logical_devices is None else list(logical_devices)
+    if _headrace.context_used() and wanted != _Settings.logical.get(device):
+        raise RuntimeError(
+            "Virtual devices cannot be modified after being initialized"
+        )
     for c in logical_devices or []:
         if device.device_type == "CPU" and (
             c.memory_limit is not None or c.experimental_priority is not None
@@ -83,10 +93,10 @@ def set_logical_device_configuration(device, logical_devices):
             raise ValueError(
                 "Setting memory limit on CPU virtual devices is currently not supported"
             )
-    if logical_devices is None:
+    if wanted is None:
         _Settings.logical.pop(device, None)
     else:
-        _Settings.logical[device] = list(logical_devices)
+        _Settings.logical[device] = wanted
 
 
 def _known(device):
@@ -95,9 +105,9 @@ def _known(device):
     return device
 
 
-def _refuse_when_used(text):
-    if _headrace.context_used():
-        raise RuntimeError(text)
+def _refuse_when_used(what, changed):
+    if changed and _headrace.context_used():
+        raise RuntimeError(f"{what} cannot be modified after initialization.")
 
 
 def get_intra_op_parallelism_threads():
@@ -107,7 +117,8 @@ def get_intra_op_parallelism_threads():
 
 def set_intra_op_parallelism_threads(num_threads):
     """Sets the threads of one op."""
-    _refuse_when_used("Intra op parallelism cannot be modified after initialization.")
+    changed = int(num_threads) != get_intra_op_parallelism_threads()
+    _refuse_when_used("Intra op parallelism", changed)
     _headrace.set_intra_op_threads(int(num_threads))
 
 
@@ -118,7 +129,8 @@ def get_inter_op_parallelism_threads():
 
 def set_inter_op_parallelism_threads(num_threads):
     """Sets how many ops run side by side: one pool serves both kinds."""
-    _refuse_when_used("Inter op parallelism cannot be modified after initialization.")
+    changed = int(num_threads) != _Settings.inter_op
+    _refuse_when_used("Inter op parallelism", changed)
     _Settings.inter_op = int(num_threads)
 
 
@@ -177,6 +189,52 @@ def set_optimizer_jit(enabled):
     if enabled not in (True, False, "autoclustering"):
         raise ValueError(f"Invalid value for JIT: {enabled}")
     _Settings.jit = "autoclustering" if enabled else ""
+
+
+def get_optimizer_experimental_options():
+    """The settings of set_experimental_options, by name."""
+    return dict(_Settings.optimizer)
+
+
+def set_optimizer_experimental_options(options):
+    """Keeps settings of the optimizer of graphs, by name: True, False, or a number.
+
+    They change no result. Plans are optimized in one way here.
+    """
+    _Settings.optimizer.update(
+        {k: {"on": True, "off": False}.get(v, v) for k, v in options.items()}
+    )
+
+
+_POLICIES = (None, "explicit", "warn", "silent", "silent_for_int32")
+
+
+def get_device_policy():
+    """The setting of set_device_policy."""
+    return _Settings.device_policy
+
+
+def set_device_policy(device_policy):
+    """Keeps what to do with inputs that are on another device than an operation's:
+    "explicit", "warn", "silent" (the default) or "silent_for_int32".
+
+    All devices here share their memory, so that no input is on another.
+    """
+    if device_policy not in _POLICIES:
+        raise ValueError(f"Invalid argument `device_policy`: {device_policy!r}.")
+    _Settings.device_policy = device_policy or "silent"
+
+
+def get_synchronous_execution():
+    """The setting of set_synchronous_execution."""
+    return _Settings.synchronous
+
+
+def set_synchronous_execution(enable):
+    """Keeps whether operations may still be under way when their call returns: here
+    none is, either way.
+    """
+    _Settings.synchronous = bool(enable)
 
 
 def get_log_device_placement():

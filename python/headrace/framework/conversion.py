@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import dtypes, tensor_shape
+from headrace.framework.dimension import Dimension
 
 _registry = []  # (priority, order, base type, function)
 
@@ -47,12 +48,25 @@ def _unsupported(value):
 
 
 def _pack(value, dtype, hint):
-    """A sequence with tensors among its leaves: packed by ops."""
-    from headrace.ops import array_ops
+    """A sequence with tensors among its leaves: packed by ops. They are cast where the
+    first of them is of another dtype than is asked for, else they must agree."""
+    from headrace.ops import array_ops, math_ops
 
-    if dtype is None:
-        dtype = _first_dtype(value)
-    items = [to_tensor(v, dtype, hint) for v in value]
+    first = _first_dtype(value)
+    wanted = dtype or hint or first
+    items = []
+    for v in value:
+        item = to_tensor(v, wanted)
+        if item.dtype == wanted:
+            pass
+        elif first != wanted:
+            item = math_ops.cast(item, wanted)
+        elif not _headrace.is_eager():
+            raise TypeError(
+                f"Cannot convert a list containing a tensor of dtype {item.dtype!s} to "
+                f"{wanted!s} (Tensor is: {item!r})"
+            )
+        items.append(item)
     return array_ops.stack(items, name="packed")
 
 
@@ -83,11 +97,20 @@ def _convert_unknown(value, dtype, hint):
             return _pack(value, dtype, hint)
         # Leaves that are no plain data: let the data path say what is wrong.
         return _constant(_headrace.make_tensor(_plain(value), dtype, hint))
-    if hasattr(value, "__array__") and not isinstance(value, type):
+    array = hasattr(value, "__array__") or hasattr(value, "__array_interface__")
+    if array and not isinstance(value, type):
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
     if isinstance(value, (memoryview, bytearray)):
         return _constant(_headrace.make_tensor(np.asarray(value), dtype, hint))
+    if isinstance(value, Dimension):
+        return _constant(_headrace.make_tensor(_size(value), dtype, hint))
     raise _unsupported(value)
+
+
+def _size(dimension):
+    if dimension.value is None:
+        raise ValueError(f"Cannot convert unknown Dimension {dimension} to a Tensor.")
+    return dimension.value
 
 
 def _has_tensors(value):
@@ -109,7 +132,9 @@ def _plain(value):
         return value.as_datatype_enum
     if isinstance(value, tensor_shape.TensorShape):
         return value.as_list()
-    if hasattr(value, "__array__"):
+    if isinstance(value, Dimension):
+        return _size(value)
+    if hasattr(value, "__array__") or hasattr(value, "__array_interface__"):
         return np.asarray(value)
     return value
 

@@ -37,6 +37,17 @@ class DeviceSpec:
         is none. ValueError on a part of another name.
         """
         parts = {}
+
+        def set_type(kind, index):
+            if "device_type" in parts:
+                raise ValueError(
+                    "Multiple device types are not allowed while parsing the device "
+                    f"spec: {spec}."
+                )
+            parts["device_type"] = kind
+            if index not in (None, "*"):
+                parts["device_index"] = index
+
         for piece in spec.split("/"):
             fields = piece.split(":")
             key = fields[0]
@@ -45,13 +56,9 @@ class DeviceSpec:
             if key in ("job", "replica", "task") and len(fields) == 2:
                 parts[key] = fields[1]
             elif key.lower() in ("cpu", "gpu", "tpu") and len(fields) <= 2:
-                parts["device_type"] = key.upper()
-                if len(fields) == 2 and fields[1] != "*":
-                    parts["device_index"] = fields[1]
-            elif key == "device" and len(fields) in (2, 3):
-                parts["device_type"] = fields[1]
-                if len(fields) == 3 and fields[2] != "*":
-                    parts["device_index"] = fields[2]
+                set_type(key.upper(), fields[1] if len(fields) == 2 else None)
+            elif key == "device" and len(fields) == 3:
+                set_type(fields[1], fields[2])
             else:
                 raise ValueError(
                     f"Unknown attribute '{key}' is encountered while parsing"
@@ -93,7 +100,7 @@ class DeviceSpec:
         return type(self)(**{k: kwargs.get(k, getattr(self, k)) for k in self._FIELDS})
 
     def __eq__(self, other):
-        if not isinstance(other, DeviceSpec):
+        if type(other) is not type(self):
             return NotImplemented
         return self.to_string() == other.to_string()
 
@@ -103,6 +110,31 @@ class DeviceSpec:
     def __repr__(self):
         fields = ", ".join(f"{k}={getattr(self, k)}" for k in self._FIELDS)
         return f"<DeviceSpec({fields})>"
+
+
+class DeviceSpecV1(DeviceSpec):
+    """The parts of a device's name, which can be changed."""
+
+    def __setattr__(self, name, value):
+        if name not in self._FIELDS:
+            raise AttributeError(
+                f"{type(self).__name__!r} object has no attribute {name!r}"
+            )
+        fields = {k: getattr(self, k) for k in self._FIELDS}
+        DeviceSpec.__init__(self, **{**fields, name: value})
+
+    def parse_from_string(self, spec):
+        """Takes the parts of a name, as from_string gives them; this object."""
+        parsed = type(self).from_string(spec)
+        for name in self._FIELDS:
+            object.__setattr__(self, name, getattr(parsed, name))
+        return self
+
+    def merge_from(self, dev):
+        """Takes the parts that `dev` sets."""
+        for name in self._FIELDS:
+            if getattr(dev, name) is not None:
+                setattr(self, name, getattr(dev, name))
 
 
 def current():
@@ -126,45 +158,54 @@ class device:
         name = name or ""
         self._check(name)
         self._old.append(current())
-        _state.device = name
+        self._use(name)
+        return self
+
+    def _use(self, name):
         from headrace._load import _headrace
 
+        _state.device = name
+        _headrace.set_processor(_processor_of(name))
         if not _headrace.is_eager():
             from headrace.graph import scopes
 
             scopes.set_device(name)
-        return self
 
     def _check(self, name):
         from headrace._load import _headrace
+        from headrace.framework import config
 
         if not name:
             return
         spec = DeviceSpec.from_string(name)
-        if not _headrace.is_eager():
+        if not _headrace.is_eager() or config.get_soft_device_placement():
             return
         local = spec.job in (None, "localhost") and not spec.task and not spec.replica
-        is_cpu = (spec.device_type or "CPU").upper() == "CPU" and not spec.device_index
-        from headrace.framework import config
-
-        if not (local and is_cpu) and not config.get_soft_device_placement():
+        known = [d.name for d in config.list_logical_devices("CPU")]
+        kind = (spec.device_type or "CPU").upper()
+        if not local or f"/device:{kind}:{spec.device_index or 0}" not in known:
             from headrace.framework import errors
 
+            host = "/job:localhost/replica:0/task:0"
             full = DeviceSpec("localhost", 0, 0, "CPU", 0).make_merged_spec(spec)
             raise errors.InvalidArgumentError(
                 None,
                 None,
                 f"Could not satisfy device specification '{full.to_string()}'. "
                 "enable_soft_placement=0. Supported device types [CPU]. All available "
-                "devices [/job:localhost/replica:0/task:0/device:CPU:0].",
+                f"devices [{', '.join(host + d for d in known)}].",
             )
 
     def __exit__(self, *error):
-        _state.device = self._old.pop()
-        from headrace._load import _headrace
-
-        if not _headrace.is_eager():
-            from headrace.graph import scopes
-
-            scopes.set_device(_state.device)
+        self._use(self._old.pop())
         return False
+
+
+def _processor_of(name):
+    """The index of the logical CPU that a name means; 0 where there is no such one."""
+    index = DeviceSpec.from_string(name).device_index if name else 0
+    if not index:
+        return 0
+    from headrace.framework import config
+
+    return index if index < len(config.list_logical_devices("CPU")) else 0

@@ -283,6 +283,12 @@ uint4 = DType(30)
 int2 = DType(31)
 uint2 = DType(32)
 
+QUANTIZED_DTYPES = frozenset(
+    DType(t._number + ref)
+    for t in (qint8, quint8, qint16, quint16, qint32)
+    for ref in (0, 100)
+)
+
 # Reference types (variables of graphs of TensorFlow 1): number + 100.
 for _number in range(1, 24):
     DType(_number + 100)

@@ -35,7 +35,11 @@ class init_scope:
 
 
 def get_static_value(tensor, partial=False):
-    """The value of a tensor where it is known without running, else None."""
+    """The value of a tensor where it is known without running, else None.
+
+    With `partial` a stack of tensors may be known in parts: an array of objects, None
+    where an element is not known.
+    """
     if isinstance(tensor, _headrace.EagerTensor):
         try:
             return tensor.numpy()
@@ -45,9 +49,9 @@ def get_static_value(tensor, partial=False):
         from headrace.framework.tensor import is_tensor
 
         return None if is_tensor(tensor) else tensor
-    from headrace.graph import scopes
+    from headrace.graph import known_values
 
-    return scopes.constant_value(tensor)
+    return known_values.constant_value(tensor, partial)
 
 
 def no_op(name=None):

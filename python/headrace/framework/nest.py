@@ -13,6 +13,11 @@ def _is_attrs(x):
     return hasattr(type(x), "__attrs_attrs__")
 
 
+def is_dataclass(x):
+    """True for dataclasses that say how they are taken apart, by __tf_flatten__()."""
+    return hasattr(type(x), "__tf_flatten__") and hasattr(type(x), "__tf_unflatten__")
+
+
 def _is_dict(x):
     return isinstance(x, abc.Mapping)
 
@@ -27,7 +32,7 @@ def is_nested(structure):
         return False
     if isinstance(structure, (list, tuple)):
         return True
-    if _is_dict(structure) or _is_attrs(structure):
+    if _is_dict(structure) or _is_attrs(structure) or is_dataclass(structure):
         return True
     if isinstance(structure, (abc.MappingView,)):
         return True
@@ -56,6 +61,8 @@ def yield_items(structure):
         ]
     if _is_namedtuple(structure):
         return [(f, getattr(structure, f)) for f in structure._fields]
+    if is_dataclass(structure):
+        return list(enumerate(structure.__tf_flatten__()[1]))
     return list(enumerate(structure))
 
 
@@ -82,6 +89,9 @@ def rebuild(structure, values):
         return type(structure)(*values)
     if _is_attrs(structure):
         return type(structure)(*values)
+    if is_dataclass(structure):
+        metadata, _ = structure.__tf_flatten__()
+        return type(structure).__tf_unflatten__(metadata, tuple(values))
     if isinstance(structure, abc.MappingView):
         return list(values)
     kind = type(structure)

@@ -16,9 +16,11 @@ def _known_shape(dense_shape):
     """The static shape that a shape tensor holds."""
     from headrace.framework import execution
 
-    value = execution.get_static_value(dense_shape)
+    value = execution.get_static_value(dense_shape, partial=True)
     if value is not None:
-        return tensor_shape.TensorShape([int(d) if d >= 0 else None for d in value])
+        return tensor_shape.TensorShape(
+            [int(d) if d is not None and d >= 0 else None for d in value]
+        )
     return tensor_shape.unknown_shape(dense_shape.shape[0])
 
 
@@ -52,8 +54,9 @@ class SparseTensor:
         rows = self._indices.shape.with_rank(2)
         count = self._values.shape.with_rank(1)
         rank = self._dense_shape.shape.with_rank(1)
-        rows[:1].assert_is_compatible_with(count)
-        rows[1:].assert_is_compatible_with(rank)
+        for a, b in ((rows[0], count[0]), (rows[1], rank[0])):
+            if None not in (a, b) and a != b:
+                raise ValueError(f"Dimensions {a} and {b} are not compatible")
         self._shape = _known_shape(self._dense_shape)
 
     indices = property(
@@ -128,6 +131,9 @@ class SparseTensor:
 
     def _numpy(self):
         return self.numpy()
+
+    def _is_eager(self):
+        return isinstance(self._values, _headrace.EagerTensor)
 
     def _components(self):
         return [self._indices, self._values, self._dense_shape]
@@ -270,6 +276,42 @@ class SparseTensorSpec(type_spec.TypeSpec):
         if isinstance(result, SparseTensor):
             result._shape = result._shape.merge_with(self._shape)
         return result
+
+    # As elements of datasets and of maps: one variant each.
+
+    @property
+    def _flat_tensor_specs(self):
+        return [type_spec.TensorSpec(None, dtypes.variant)]
+
+    def _to_tensor_list(self, value):
+        parts = _headrace.raw_op("SerializeSparse")(
+            sparse_indices=value.indices,
+            sparse_values=value.values,
+            sparse_shape=value.dense_shape,
+            out_type=dtypes.variant,
+        )
+        return [parts]
+
+    def _from_tensor_list(self, tensor_list):
+        indices, values, shape = _headrace.raw_op("DeserializeSparse")(
+            serialized_sparse=tensor_list[0], dtype=self._dtype
+        )
+        rank = self._shape.rank
+        indices.set_shape([None, rank])
+        shape.set_shape([rank])
+        return self._from_components([indices, values, shape])
+
+    _from_compatible_tensor_list = _from_tensor_list
+
+    def _batch(self, batch_size):
+        return SparseTensorSpec(
+            tensor_shape.TensorShape([batch_size]).concatenate(self._shape), self._dtype
+        )
+
+    def _unbatch(self):
+        if self._shape.rank == 0:
+            raise ValueError("Unbatching a tensor is only supported for rank >= 1")
+        return SparseTensorSpec(self._shape[1:], self._dtype)
 
     @classmethod
     def from_value(cls, sparse):

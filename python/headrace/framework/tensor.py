@@ -10,22 +10,20 @@ Tensor = _headrace.Tensor
 EagerTensor = _headrace.EagerTensor
 SymbolicTensor = _headrace.SymbolicTensor
 
-_CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
+_CPU = "/job:localhost/replica:0/task:0/device:CPU:"
 _ADVICE = (
-    " is not allowed. You can attempt the following resolutions to the problem: If "
-    "you are running in Graph mode, use Eager execution mode or decorate this "
-    "function with @tf.function. If you are using AutoGraph, you can try decorating "
-    "this function with @tf.function. If that does not work, then you may be using "
-    "an unsupported feature or your source code may not be visible to AutoGraph. See "
-    "https://github.com/tensorflow/tensorflow/blob/master/tensorflow/python/autograph"
-    "/g3doc/reference/limitations.md#access-to-source-code for more information."
+    " is not allowed. Its value is not known while a graph is made, and Headrace has "
+    "no AutoGraph that would convert Python's control flow. Use tf.cond or tf.where in "
+    "place of `if`, tf.while_loop, tf.map_fn or tf.scan in place of loops, or run this "
+    "code eagerly: outside of tf.function, by tf.py_function, or with "
+    "tf.config.run_functions_eagerly(True)."
 )
 
 
 class Reference:
     """A hashable reference to a tensor or variable: equal when it is the same."""
 
-    __slots__ = ("_wrapped",)
+    __slots__ = ("__weakref__", "_wrapped")
 
     def __init__(self, wrapped):
         self._wrapped = wrapped
@@ -169,13 +167,17 @@ def _ref(self):
 
 
 def _device(self):
-    """The name of the device that holds the value: always the first CPU."""
-    return _CPU
+    """The name of the logical CPU that the tensor was made on."""
+    return f"{_CPU}{getattr(self, '_processor', 0)}"
 
 
 def _cpu(self):
-    """The tensor itself: all values lie in the memory of the CPU."""
-    return self
+    """A tensor of the same memory on the first logical CPU."""
+    from headrace.framework import devices
+    from headrace.ops import array_ops
+
+    with devices.device("/device:CPU:0"):
+        return array_ops.identity(self)
 
 
 def _attach(cls, members):
@@ -193,6 +195,7 @@ _attach(
     number takes the tensor's dtype, tensors of different dtypes raise an error.
     """,
         "__array_priority__": 100,
+        "_USE_EQUALITY": True,
         "ndim": property(lambda self: self._rank(), doc="The number of dimensions."),
         "get_shape": _get_shape,
         "ref": _ref,

@@ -1,6 +1,7 @@
 """tf.TensorShape: sizes that may be unknown, of a rank that may be unknown."""
 
 import operator
+import sys
 
 from headrace._load import _headrace
 
@@ -279,6 +280,58 @@ class TensorShape:
 
     def __concat__(self, other):
         return self.concatenate(other)
+
+
+_SIZES = {
+    name: getattr(TensorShape, name)
+    for name in ("__getitem__", "__iter__", "__str__", "__repr__")
+}
+
+
+def _wants_sizes():
+    """Whether the caller's caller is part of this package, which reads sizes."""
+    return sys._getframe(2).f_globals.get("__name__", "").startswith("headrace.")
+
+
+def _dimension(self, key):
+    found = _SIZES["__getitem__"](self, key)
+    if isinstance(found, TensorShape) or _wants_sizes():
+        return found
+    return _dimension_class()(found)
+
+
+def _dimensions(self):
+    sizes = _SIZES["__iter__"](self)
+    return sizes if _wants_sizes() else map(_dimension_class(), sizes)
+
+
+def _text_of_dimensions(self):
+    return _SIZES["__str__"](self).replace("None", "?")
+
+
+def _repr_of_dimensions(self):
+    return f"TensorShape({self.dims})"
+
+
+def _dimension_class():
+    from headrace.framework.dimension import Dimension
+
+    return Dimension
+
+
+def use_dimensions(on):
+    """Whether programs meet Dimension objects in shapes, as in TensorFlow 1. This
+    package's own code reads sizes either way."""
+    members = _SIZES
+    if on:
+        members = {
+            "__getitem__": _dimension,
+            "__iter__": _dimensions,
+            "__str__": _text_of_dimensions,
+            "__repr__": _repr_of_dimensions,
+        }
+    for name, member in members.items():
+        setattr(TensorShape, name, member)
 
 
 def as_shape(shape):

@@ -15,8 +15,15 @@ class Trackable:
     """Base of what checkpoints track besides variables.
 
     `_serialize_to_tensors` and `_restore_from_tensors`, where a class has them,
-    give and take its own values, {name: tensor}.
+    give and take its own values, {name: tensor}. In a plain graph a session takes them,
+    but for objects of Python's own (`_restored_at_once`).
     """
+
+    _restored_at_once = False
+
+    def _trackable_children(self, save_type=None, **kwargs):
+        """{name: object} of its children."""
+        return dict(self._trackable_items())
 
     def _trackable_items(self):
         """The (name, object) pairs that are its children now."""

@@ -513,6 +513,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return "\n" + text if "\n" in text else text
 
     def __hash__(self):
+        if not _headrace.tensor_equality():
+            return id(self)
         raise TypeError(
             "Variable is unhashable. Instead, use variable.ref() as the key. "
             f"(Variable: {self!r})"
@@ -680,11 +682,15 @@ def _add_operators():
         setattr(Variable, f"__{name}__", lambda self, f=function: f(self._read()))
 
     def equals(self, other):
+        if not _headrace.tensor_equality():
+            return self is other
         from headrace.ops import math_ops
 
         return math_ops.tensor_equals(self, other)
 
     def differs(self, other):
+        if not _headrace.tensor_equality():
+            return self is not other
         from headrace.ops import math_ops
 
         return math_ops.tensor_not_equals(self, other)

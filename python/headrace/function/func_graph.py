@@ -4,6 +4,8 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, variables
+from headrace.graph import stack
+from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 
@@ -16,18 +18,42 @@ class FuncGraph(Graph):
     def __init__(self, name, outer_graph=None):
         super().__init__()
         self.name = name
-        self._outer = weakref.ref(outer_graph) if outer_graph is not None else None
+        outer = stack.current() if outer_graph is None else outer_graph
+        self._outer = None if outer is None else weakref.ref(outer)
         self.inputs = []
         self.outputs = []
         self.structured_outputs = None
+        self.outer_controls = []  # what a call has to wait for; of branches and loops
         self._function_type = None
+
+    def share_variables(self, outer):
+        """Of the body of a branch or loop: variables are looked up by name and listed
+        as in the graph around it."""
+        self._named_variables = outer._named_variables
+        self._scope_names_used = outer._scope_names_used
+        self._variable_scope = outer._variable_scope
+        for key in (
+            GraphKeys.GLOBAL_VARIABLES,
+            GraphKeys.LOCAL_VARIABLES,
+            GraphKeys.TRAINABLE_VARIABLES,
+        ):
+            self._collections[key] = outer.get_collection_ref(key)
+
+    def _waits_outside(self, x):
+        if not getattr(self, "is_branch", False):
+            return False
+        if not isinstance(x, (Operation, _headrace.SymbolicTensor)):
+            return False
+        if x.graph is self:
+            return False
+        self.outer_controls.append(x)
+        return True
 
     @property
     def outer_graph(self):
-        from headrace.graph import stack
-
-        graph = self._outer() if self._outer is not None else None
-        return graph or stack.default_graph()
+        """The graph that this one's is made inside of: at last the global default one."""
+        graph = None if self._outer is None else self._outer()
+        return stack.thread_graph() if graph is None else graph
 
     @property
     def structured_input_signature(self):

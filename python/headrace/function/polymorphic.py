@@ -1,16 +1,15 @@
 """tf.function: a Python function traced once a signature."""
 
 import functools
-import threading
 import weakref
 
 from headrace._load import _headrace
 from headrace.framework import logging, nest
+from headrace.framework.locks import ForkLock
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec
 from headrace.function import trace_types, tracing
 from headrace.function.function_type import P, Parameters
-from headrace.function.user_errors import SignatureError
 
 _TRACES_TO_WARN = 5  # within ...
 _CALLS_TO_WATCH = 10  # ... so many calls
@@ -58,7 +57,7 @@ class Function(_headrace.FunctionBase, Trackable):
         self._options = options
         self._name = getattr(python_function, "__name__", None) or "function"
         self._parameters = Parameters(python_function, skip_first)
-        self._lock = threading.RLock()
+        self._lock = ForkLock()
         self._concretes = []
         self._count = 0
         self._called = False
@@ -162,10 +161,8 @@ class Function(_headrace.FunctionBase, Trackable):
         try:
             for value, t in zip(slots, types):
                 trace_types.cast(value, t, leaves)
-        except TypeError:
-            args, kwargs = self._as_called(slots)
-            inputs = [*args, *kwargs.values()]
-            raise SignatureError(inputs, self.input_signature) from None
+        except TypeError as e:
+            self._binding_error(e, *self._as_called(slots))
         if not self._concretes:
             self._trace_call(types, leaves)
         uncast = all(map(trace_types.fits, slots, types))

@@ -3,7 +3,6 @@
 import collections
 import functools
 import itertools
-import threading
 import traceback
 import weakref
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, errors, nest
+from headrace.framework.locks import ForkLock
 from headrace.framework.type_spec import TypeSpec
 
 _numbers = itertools.count()
@@ -42,7 +42,7 @@ class _EagerFunction(_Function):
     def __init__(self, function, types):
         super().__init__(function, types)
         self._tapes = collections.OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
 
     def __call__(self, tensors):
         tape, out = self._recorded(tensors)

@@ -108,7 +108,7 @@ class Structure:
 
     def __init__(self, value, keys, items):
         self.kind = type(value)
-        self.keys = keys  # sorted, of dicts; else None
+        self.keys = keys  # sorted, of dicts; metadata of dataclasses; else None
         self.items = items
         self._template = nest.rebuild(value, [None] * len(items)) if items else value
 
@@ -133,6 +133,8 @@ class Structure:
         return hash((self.kind, len(self.items)))
 
     def __repr__(self):
+        if hasattr(self.kind, "__tf_flatten__"):
+            return f"{self.kind.__name__}[{', '.join(map(repr, self.items))}]"
         if self.keys is not None:
             rows = [f"[{k!r}, {t!r}]" for k, t in zip(self.keys, self.items)]
             return f"Dict[{', '.join(rows)}]"
@@ -179,7 +181,11 @@ def type_of(value, aliases):
     if hasattr(type(value), "__tf_tracing_type__"):
         return Object(value)
     if nest.is_nested(value):
-        keys = nest.sorted_keys(value) if nest._is_dict(value) else None
+        keys = None
+        if nest._is_dict(value):
+            keys = nest.sorted_keys(value)
+        elif nest.is_dataclass(value):
+            keys = value.__tf_flatten__()[0]
         items = [type_of(v, aliases) for v in nest.children(value)]
         return Structure(value, keys, items)
     return Object(value)

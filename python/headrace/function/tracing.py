@@ -167,6 +167,13 @@ def out_of_scope(tensor, graph):
     home, error = "a function that is gone", TypeError
     try:
         home = tensor.graph
+        label = getattr(home, "branch_label", None)
+        other = getattr(graph, "branch_label", None)
+        if label and other and home.outer_graph is graph.outer_graph:
+            return ValueError(
+                f"Tensor {home.outer_scope}{tensor.name} in {label} is accessed from "
+                f"{other}."
+            )
         if getattr(home, "is_branch", False):
             error = InaccessibleTensorError
     except ValueError:

@@ -17,28 +17,6 @@ class _MultilineKeyError(KeyError):
 _MultilineKeyError.__name__ = _MultilineKeyError.__qualname__ = "KeyError"
 
 
-class SignatureError(ValueError, TypeError):
-    """Arguments that an input_signature refuses.
-
-    The guide's ValueError, and the TypeError that later releases raise.
-    """
-
-    def __init__(self, inputs, signature):
-        super().__init__(
-            "Python inputs incompatible with input_signature:\n"
-            f"  inputs: ({self._listed(inputs)})\n"
-            f"  input_signature: ({self._listed(signature)})."
-        )
-
-    @staticmethod
-    def _listed(values):
-        return "".join(f"\n    {v}," for v in values)[:-1]
-
-
-SignatureError.__name__ = SignatureError.__qualname__ = "ValueError"
-SignatureError.__module__ = "builtins"
-
-
 def user_frames(traceback):
     """(file, line, function) of the frames that are not this package's."""
     frames = []
@@ -65,9 +43,14 @@ def _source(filename, number, is_lambda):
 
 
 def in_user_code(error, traceback):
-    """The same error with a text that begins "in user code:", or None."""
+    """The same error with a text that begins "in user code:"; None where it cannot be
+    made, or no frame is the user's.
+    """
+    frames = user_frames(traceback)
+    if not frames:
+        return None
     lines = ["in user code:", ""]
-    for filename, line, name in user_frames(traceback):
+    for filename, line, name in frames:
         lines.append(f'    File "{filename}", line {line}, in {name}  *')
         source = _source(filename, line, name == "None")
         lines.append(f"        {source}")

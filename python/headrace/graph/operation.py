@@ -75,8 +75,13 @@ class Operation:
         return call_stacks.frames(self._graph._core.call_stack(self._node.id))
 
     def get_attr(self, name):
-        """The attribute's value."""
-        return self._node.attr(name)
+        """The attribute's value: of a function, or of a list of them, NameAttrLists."""
+        value = self._node.attr(name)
+        if isinstance(value, str):
+            return self.node_def.attr[name].func
+        if isinstance(value, list) and value and isinstance(value[0], str):
+            return list(self.node_def.attr[name].list.func)
+        return value
 
     def values(self):
         """The tensors that it makes."""

@@ -2,7 +2,6 @@
 
 import re
 
-import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import nest
@@ -57,18 +56,6 @@ def is_function():
 def lift():
     """The context of tf.init_scope."""
     return stack.init_scope()
-
-
-def constant_value(tensor):
-    """A symbolic tensor's value as an array, where tracing knows it, or None."""
-    known = _headrace.known_value(tensor)
-    if known is not None:
-        return known.numpy()
-    if _headrace.node_of(tensor).type == "Shape":
-        shape = _headrace.node_of(tensor).inputs()[0].shape
-        if shape.is_fully_defined():
-            return np.array(shape.as_list(), tensor.dtype.as_numpy_dtype)
-    return None
 
 
 def control_dependencies(control_inputs):

@@ -8,42 +8,80 @@ from headrace._load import _headrace
 class _State(threading.local):
     def __init__(self):
         self.entered = []  # graphs, None for eager
+        self.default = None  # where nothing is entered: made when first asked for
 
 
 _state = _State()
-_default = []
+_builds_graphs = [False]  # what happens where nothing is entered
 
 
 def entered():
     """Graphs entered on this thread, innermost last; None stands for eager."""
+    if _builds_graphs[0]:
+        return [thread_graph(), *_state.entered]
     return _state.entered
 
 
 def current():
     """The graph that operations go to, or None when they run at once."""
-    return _state.entered[-1] if _state.entered else None
+    if _state.entered:
+        return _state.entered[-1]
+    return thread_graph() if _builds_graphs[0] else None
+
+
+def thread_graph():
+    """This thread's own default graph, made when it is first asked for."""
+    if _state.default is None:
+        from headrace.graph.graph import Graph
+
+        _set_default(Graph())
+    return _state.default
 
 
 def default_graph():
-    """tf.compat.v1.get_default_graph()."""
-    graph = current()
-    if graph is not None:
-        return graph
-    if not _default:
-        from headrace.graph.graph import Graph
+    """tf.compat.v1.get_default_graph(): the innermost graph entered, or this thread's
+    own, which all operations go to after tf.compat.v1.disable_eager_execution()."""
+    if _state.entered and _state.entered[-1] is not None:
+        return _state.entered[-1]
+    return thread_graph()
 
-        _default.append(Graph())
-    return _default[0]
+
+def last_operation():
+    """Called natively: the operation that was added last to the current graph."""
+    graph = current()
+    return None if graph is None else graph._last_operation()
+
+
+def _set_default(graph):
+    _state.default = graph
+    _headrace.set_default_graph(None if graph is None else graph._core)
+
+
+def has_default_graph():
+    """Whether this thread's own default graph was asked for."""
+    return _state.default is not None
+
+
+def build_graphs_by_default(on):
+    """Whether operations where no graph is entered go to the thread's default graph,
+    instead of being run at once: on this thread and all others."""
+    _builds_graphs[0] = on
+    _headrace.build_graphs_by_default(on)
+
+
+def builds_graphs_by_default():
+    """Whether operations where no graph is entered go to a default graph."""
+    return _builds_graphs[0]
 
 
 def reset_default_graph():
-    """Forgets the global default graph."""
+    """Forgets this thread's own default graph; AssertionError inside of another."""
     if any(g is not None for g in _state.entered):
         raise AssertionError(
             "Do not use tf.reset_default_graph() to clear nested graphs. If you need a "
             "cleared graph, exit the nesting and create a new graph."
         )
-    _default.clear()
+    _set_default(None)
 
 
 class entering:  # noqa: N801
@@ -66,6 +104,28 @@ class entering:  # noqa: N801
         return False
 
 
+def outside_functions():
+    """The graph that operations go to but for functions being traced, None where they
+    run at once."""
+    for graph in reversed(_state.entered):
+        if graph is None or not graph.building_function:
+            return graph
+    return thread_graph() if _builds_graphs[0] else None
+
+
+def in_branch_of_plain_graph():
+    """Whether the body of a branch or loop of a session's graph is being built, and no
+    function in between."""
+    for graph in reversed(entered()):
+        if graph is None:
+            return False
+        if not graph.building_function:
+            return graph is not current()
+        if not getattr(graph, "is_branch", False):
+            return False
+    return False
+
+
 class init_scope:  # noqa: N801  (upstream's name)
     """Lifts what is inside out of functions being traced and control flow."""
 
@@ -73,11 +133,7 @@ class init_scope:  # noqa: N801  (upstream's name)
         self._inside = []
 
     def __enter__(self):
-        outer = None
-        for graph in reversed(_state.entered):
-            if graph is None or not graph.building_function:
-                outer = graph
-                break
+        outer = outside_functions()
         stopped = _headrace.StopRecording()
         stopped.enter()
         context = entering(outer)
@@ -104,12 +160,7 @@ def executing_eagerly():
 
 def executing_eagerly_outside_functions():
     """True when, but for functions being traced, operations run at once."""
-    for graph in reversed(_state.entered):
-        if graph is None:
-            return True
-        if not graph.building_function:
-            return False
-    return True
+    return outside_functions() is None
 
 
 def inside_function():

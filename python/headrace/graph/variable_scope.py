@@ -454,6 +454,9 @@ def _make(name, **kwargs):
     """A variable of exactly that name, whatever name scope is in force."""
     if _headrace.is_eager():
         return variable_v1(name=name, **kwargs)
+    if stack.in_branch_of_plain_graph():
+        with stack.init_scope():
+            return _make(name, **kwargs)
     with stack.current().name_scope(""):
         return variable_v1(name=name, **kwargs)
 
@@ -507,6 +510,15 @@ def variable_v1(
         shape=shape,
     )
     graph = stack.current()
+    if graph is not None and stack.in_branch_of_plain_graph():
+        with stack.init_scope():
+            return variable_v1(
+                **kwargs,
+                collections=collections,
+                use_resource=use_resource,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
     if graph is None or graph.building_function:
         kwargs.update(synchronization=synchronization, aggregation=aggregation)
         return framework_variables.Variable(**kwargs)

@@ -75,6 +75,9 @@ def adjust_gamma(image, gamma=1, gain=1):
 def adjust_hue(image, delta, name=None):
     """Colours with their hue turned by a part of the circle."""
     with tf.name_scope(name or "adjust_hue"):
+        known = tf.get_static_value(delta)
+        if known is not None and not -1 <= known <= 1:
+            raise ValueError("delta must be in the interval [-1, 1]")
         return _in_float(image, lambda x: tf.raw_ops.AdjustHue(images=x, delta=delta))
 
 
@@ -95,6 +98,7 @@ def per_image_standardization(image):
             raise ValueError(
                 f"'image' (shape {image.shape}) must be at least three-dimensional."
             )
+        shapes.not_empty(image)
         if image.dtype not in (tf.float16, tf.float32):
             image = tf.cast(image, tf.float32)
         axes = [-1, -2, -3]

@@ -57,7 +57,12 @@ def rgb_to_grayscale(images, name=None):
     with tf.name_scope(name or "rgb_to_grayscale"):
         images = shapes.tensor(images)
         wide = convert_image_dtype(images, tf.float32)
-        luma = tf.tensordot(wide, tf.constant([0.2989, 0.5870, 0.1140]), [[-1], [0]])
+        weights = tf.constant([0.2989, 0.5870, 0.1140])
+        if images.shape.rank is None:
+            luma = tf.linalg.matvec(wide, weights)
+        else:
+            luma = tf.tensordot(wide, weights, [[-1], [0]])
+            luma.set_shape(images.shape[:-1])
         return convert_image_dtype(tf.expand_dims(luma, -1), images.dtype)
 
 
@@ -65,8 +70,18 @@ def grayscale_to_rgb(images, name=None):
     """One channel as three equal ones."""
     with tf.name_scope(name or "grayscale_to_rgb"):
         images = shapes.tensor(images)
-        last = images.shape[-1]
+        if images.shape.rank is not None and images.shape.rank < 2:
+            raise ValueError(
+                f"A grayscale image (shape {images.shape}) must be at least "
+                "two-dimensional."
+            )
+        last = images.shape[-1] if images.shape.rank is not None else None
         if last not in (1, None):
             raise ValueError("Last dimension of a grayscale image should be size 1.")
-        ones = tf.ones([tf.rank(images) - 1], tf.int32)
-        return tf.tile(images, tf.concat([ones, [3]], 0))
+        if images.shape.rank is None:
+            ones = tf.ones([tf.rank(images) - 1], tf.int32)
+            return tf.tile(images, tf.concat([ones, [3]], 0))
+        images = (
+            tf.ensure_shape(images, [*images.shape[:-1], 1]) if last is None else images
+        )
+        return tf.tile(images, [1] * (images.shape.rank - 1) + [3])

@@ -152,5 +152,7 @@ def ssim_multiscale(
             last = scale == len(power_factors) - 1
             parts.append(tf.nn.relu(tf.reduce_mean(both[0 if last else 1], [-3, -2])))
         stacked = tf.stack(parts, -1)
-        product = tf.reduce_prod(stacked ** tf.constant(power_factors), [-1])
+        product = tf.reduce_prod(
+            stacked ** tf.constant(power_factors, stacked.dtype), [-1]
+        )
         return tf.reduce_mean(product, [-1])

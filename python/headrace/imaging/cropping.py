@@ -9,8 +9,8 @@ def crop_to_bounding_box(
 ):
     """The part of an image that begins at the offsets."""
     with tf.name_scope("crop_to_bounding_box"):
-        image = shapes.tensor(image)
-        rank = shapes.rank_of(image)
+        image = shapes.boxed(shapes.tensor(image))
+        rank = image.shape.rank
         height, width = shapes.sizes(image)
         shapes.at_least(offset_width, 0, "offset_width must be >= 0.")
         shapes.at_least(offset_height, 0, "offset_height must be >= 0.")
@@ -26,7 +26,8 @@ def crop_to_bounding_box(
         )
         begin = [0] * (rank - 3) + [offset_height, offset_width, 0]
         size = [-1] * (rank - 3) + [target_height, target_width, -1]
-        return tf.slice(image, tf.stack(begin), tf.stack(size))
+        part = tf.slice(image, shapes.row(begin), shapes.row(size))
+        return shapes.known(part, image, target_height, target_width)
 
 
 def pad_to_bounding_box(
@@ -34,9 +35,9 @@ def pad_to_bounding_box(
 ):
     """An image at the offsets in zeros of a size."""
     with tf.name_scope("pad_to_bounding_box"):
-        image = shapes.tensor(image)
-        rank = shapes.rank_of(image)
-        height, width = shapes.sizes(image)
+        image = shapes.boxed(shapes.tensor(image))
+        rank = image.shape.rank
+        height, width = shapes.sizes(image, target_height)
         right = target_width - offset_width - width
         bottom = target_height - offset_height - height
         shapes.at_least(offset_height, 0, "offset_height must be >= 0")
@@ -47,7 +48,8 @@ def pad_to_bounding_box(
         rows += [[offset_height, bottom], [offset_width, right], [0, 0]]
         if shapes.is_known(offset_height, offset_width, bottom, right):
             return tf.pad(image, rows)
-        return tf.pad(image, tf.stack([tf.stack(row) for row in rows]))
+        padded = tf.pad(image, tf.stack([shapes.row(row) for row in rows]))
+        return shapes.known(padded, image, target_height, target_width)
 
 
 def _larger(x, y):
@@ -61,7 +63,7 @@ def _smaller(x, y):
 def resize_with_crop_or_pad(image, target_height, target_width):
     """The middle of an image, or the image in the middle of zeros."""
     with tf.name_scope("resize_image_with_crop_or_pad"):
-        image = shapes.tensor(image)
+        image = shapes.boxed(shapes.tensor(image))
         shapes.check(target_width > 0, "target_width must be > 0.")
         shapes.check(target_height > 0, "target_height must be > 0.")
         height, width = shapes.sizes(image)
@@ -91,7 +93,12 @@ def central_crop(image, central_fraction):
                 raise ValueError("central_fraction must be within (0, 1]")
             if fraction == 1:
                 return image
-        shapes.rank_of(image)
+        if image.shape.rank is None:
+            raise ValueError(
+                "`image` should either be a Tensor with rank = 3 or rank = 4. Had rank "
+                "= None."
+            )
+        shapes.not_empty(image)
 
         def begin(size):
             wide = tf.cast(size, tf.float64)

@@ -5,8 +5,7 @@ from headrace.imaging import shapes
 
 
 def _reversed(image, axis):
-    image = shapes.tensor(image)
-    return tf.reverse(image, [axis + shapes.rank_of(image) - 3])
+    return tf.reverse(shapes.not_empty(shapes.tensor(image)), [axis - 3])
 
 
 def flip_left_right(image):
@@ -24,26 +23,31 @@ def flip_up_down(image):
 def transpose(image, name=None):
     """Rows as columns."""
     with tf.name_scope(name or "transpose"):
-        image = shapes.tensor(image)
-        rank = shapes.rank_of(image)
-        return tf.transpose(image, [1, 0, 2] if rank == 3 else [0, 2, 1, 3])
+        image = shapes.not_empty(shapes.tensor(image))
+        if image.shape.rank is None:
+            rank = tf.rank(image)
+            return tf.transpose(
+                image,
+                tf.concat([tf.range(rank - 3), [rank - 2, rank - 3, rank - 1]], 0),
+            )
+        lead = image.shape.rank - 3
+        return tf.transpose(image, [*range(lead), lead + 1, lead, lead + 2])
 
 
 def _turned(image, k):
     if k == 0:
         return image
     if k == 1:
-        return tf.reverse(transpose(image), [image.shape.rank - 3])
+        return tf.reverse(transpose(image), [-3])
     if k == 2:
-        return tf.reverse(image, [image.shape.rank - 3, image.shape.rank - 2])
-    return transpose(tf.reverse(image, [image.shape.rank - 3]))
+        return tf.reverse(image, [-3, -2])
+    return transpose(tf.reverse(image, [-3]))
 
 
 def rot90(image, k=1, name=None):
     """The image turned k times by 90 degrees, against the clock."""
     with tf.name_scope(name or "rot90"):
-        image = shapes.tensor(image)
-        shapes.rank_of(image)
+        image = shapes.not_empty(shapes.tensor(image))
         if not tf.is_tensor(k):
             return _turned(image, int(k) % 4)
         turns = [lambda i=i: _turned(image, i) for i in range(4)]
@@ -52,12 +56,24 @@ def rot90(image, k=1, name=None):
 
 def mirrored_at_random(image, axis, uniform):
     """Each image mirrored with probability 1/2; `uniform(shape)` draws."""
-    image = shapes.tensor(image)
-    if shapes.rank_of(image) == 3:
+    image = shapes.not_empty(shapes.tensor(image))
+
+    def one():
         return tf.cond(
-            uniform([]) < 0.5, lambda: tf.reverse(image, [axis]), lambda: image
+            uniform([]) < 0.5, lambda: tf.reverse(image, [axis - 3]), lambda: image
         )
+
+    if image.shape.rank == 3:
+        return one()
+    if image.shape.rank is None:
+        return tf.cond(
+            tf.rank(image) > 3, lambda: _each_mirrored(image, axis, uniform), one
+        )
+    return _each_mirrored(image, axis, uniform)
+
+
+def _each_mirrored(image, axis, uniform):
     batch = tf.shape(image)[0]
     flips = tf.round(tf.reshape(uniform([batch]), [batch, 1, 1, 1]))
     flips = tf.cast(flips, image.dtype)
-    return flips * tf.reverse(image, [axis + 1]) + (1 - flips) * image
+    return flips * tf.reverse(image, [axis - 3]) + (1 - flips) * image

@@ -62,7 +62,11 @@ def _resizer(method, antialias):
 
 def _kept_aspect(images, size):
     """The largest size within `size` that has the images' aspect."""
-    height, width = (tf.cast(s, tf.float64) for s in shapes.sizes(images))
+    known, limits = shapes.sizes(images), tf.get_static_value(size)
+    if limits is not None and shapes.is_known(*known):
+        scale = min(limits[0] / known[0], limits[1] / known[1])
+        return tf.constant([int(round(scale * side)) for side in known], tf.int32)
+    height, width = (tf.cast(s, tf.float64) for s in known)
     wanted = tf.cast(size, tf.float64)
     scale = tf.minimum(wanted[0] / height, wanted[1] / width)
     return tf.stack(
@@ -106,23 +110,37 @@ def resize_with_pad(
     image, target_height, target_width, method=ResizeMethod.BILINEAR, antialias=False
 ):
     """The image resized with its aspect, zeros around it."""
-    image = shapes.tensor(image)
+    return resized_with_pad(
+        image,
+        target_height,
+        target_width,
+        lambda i, size: resize(i, size, method, False, antialias),
+    )
+
+
+def resized_with_pad(image, target_height, target_width, resizer):
+    """resizer(image, size) with the image's aspect, and zeros around it."""
+    image = shapes.boxed(shapes.tensor(image))
     for value, text in (
         (target_width, "target_width"),
         (target_height, "target_height"),
     ):
         shapes.check(value > 0, f"{text} must be > 0.")
     height, width = shapes.sizes(image)
+    # in float32, as upstream: sizes whose ratio is not exact depend on it
     ratio = tf.maximum(
-        tf.cast(width, tf.float64) / tf.cast(target_width, tf.float64),
-        tf.cast(height, tf.float64) / tf.cast(target_height, tf.float64),
+        tf.cast(width, tf.float32) / tf.cast(target_width, tf.float32),
+        tf.cast(height, tf.float32) / tf.cast(target_height, tf.float32),
     )
 
-    def scaled(size):
-        return tf.cast(tf.floor(tf.cast(size, tf.float64) / ratio), tf.int32)
+    def scaled(size, target):
+        """The size in whole pixels, and the zeros before it by the exact one."""
+        exact = tf.cast(size, tf.float32) / ratio
+        before = tf.floor((tf.cast(target, tf.float32) - exact) / 2.0)
+        return tf.cast(tf.floor(exact), tf.int32), tf.cast(before, tf.int32)
 
-    new_height, new_width = scaled(height), scaled(width)
-    resized = resize(image, tf.stack([new_height, new_width]), method, False, antialias)
-    top = tf.maximum(0, (target_height - new_height) // 2)
-    left = tf.maximum(0, (target_width - new_width) // 2)
+    new_height, top = scaled(height, target_height)
+    new_width, left = scaled(width, target_width)
+    resized = resizer(image, tf.stack([new_height, new_width]))
+    top, left = tf.maximum(0, top), tf.maximum(0, left)
     return cropping.pad_to_bounding_box(resized, top, left, target_height, target_width)

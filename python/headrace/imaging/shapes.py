@@ -7,30 +7,63 @@ def tensor(image):
     return tf.convert_to_tensor(image)
 
 
-def rank_of(image):
-    """The static rank, which must be known and 3 or 4."""
-    rank = image.shape.rank
-    if rank not in (3, 4):
+def boxed(image):
+    """An image or a batch of them whose rank is known: where it is not, an image."""
+    if image.shape.rank is None:
+        image = tf.identity(image)
+        image.set_shape([None] * 3)
+    if image.shape.rank not in (3, 4):
         raise ValueError(
             f"'image' (shape {image.shape}) must have either 3 or 4 dimensions."
         )
-    return rank
+    return not_empty(image)
 
 
-def sizes(image):
-    """(height, width), numbers where they are static, else scalar tensors."""
+def not_empty(image):
+    """The image; ValueError where an image is known to hold nothing, or to be no
+    image."""
+    shape = image.shape
+    if shape.rank is None:
+        return image
+    if shape.rank < 3:
+        raise ValueError(f"'image' (shape {shape}) must be at least three-dimensional.")
+    if 0 in shape.as_list()[-3:]:
+        whole = shape if shape.rank > 3 else tf.TensorShape([1, *shape])
+        raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {whole}")
+    return image
+
+
+def row(values):
+    """A vector of numbers and scalar tensors, all of the tensors' dtype."""
+    dtypes = {v.dtype for v in values if tf.is_tensor(v)}
+    if len(dtypes) > 1:
+        return tf.stack([tf.cast(v, tf.int64) for v in values])
+    return tf.stack([tf.convert_to_tensor(v, *dtypes) for v in values])
+
+
+def sizes(image, like=None):
+    """(height, width), numbers where they are static, else scalar tensors, of the
+    dtype of `like` where that is a tensor."""
     static = image.shape.as_list()[-3:-1]
     if None not in static:
         return tuple(static)
-    dynamic = tf.shape(image)
+    dynamic = tf.shape(image, like.dtype if tf.is_tensor(like) else tf.int32)
     return tuple(
         dynamic[i] if size is None else size for i, size in zip((-3, -2), static)
     )
 
 
+def known(image, like, height, width):
+    """The image, whose static shape is that of `like` but for height and width."""
+    sizes = like.shape.as_list()
+    sizes[-3:-1] = [tf.get_static_value(n) for n in (height, width)]
+    image.set_shape(sizes)
+    return image
+
+
 def in_batches(function, image):
     """function(images of rank 4) for images of rank 3 or 4."""
-    if rank_of(image) == 4:
+    if image.shape.rank == 4:
         return function(image)
     return tf.squeeze(function(tf.expand_dims(image, 0)), 0)
 

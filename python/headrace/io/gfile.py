@@ -4,6 +4,7 @@ import collections
 import errno
 import functools
 import glob as globs
+import inspect
 import os
 import shutil
 
@@ -51,12 +52,16 @@ def _named_alike(path, found):
 
 def _of_path(function):
     """Turns the system's errors of a function of paths into TensorFlow's."""
+    first = next(iter(inspect.signature(function).parameters))
 
     @functools.wraps(function)
-    def wrapped(path, *args, **kwargs):
+    def wrapped(*args, **kwargs):
+        path = args[0] if args else kwargs.pop(first, None)
+        if path is None:
+            return function(**kwargs)  # which says what is missing
         local = _path(path)
         try:
-            return function(local, *args, **kwargs)
+            return function(local, *args[1:], **kwargs)
         except OSError as e:
             raise _raised(e, _named_alike(path, local)) from None
 
@@ -79,7 +84,7 @@ class GFile:
         self._file = None
 
     name = property(lambda self: self._name, doc="The path, as given.")
-    mode = property(lambda self: self._mode, doc="The mode, as given, with its b.")
+    mode = property(lambda self: self._given, doc="The mode, as given, with its b.")
 
     def _open(self, reading):
         allowed = "+" in self._mode or (self._mode == "r") == reading

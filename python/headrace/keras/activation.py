@@ -1,6 +1,7 @@
 """tf.keras.activations."""
 
 import headrace as tf
+from headrace.keras import newer_activations as newer
 from headrace.keras import serialization, settings
 
 
@@ -103,7 +104,8 @@ _FUNCTIONS = (
     mish,
 )
 _NAMES = {f.__name__: f for f in _FUNCTIONS}
-_NAMES.update(silu=swish)
+_NAMES.update({n: f for n, f in vars(newer).items() if n[0] != "_" and n != "tf"})
+_NAMES.update(silu=swish, hard_swish=newer.hard_silu)
 _get, deserialize = serialization.getter(_NAMES, "activation function")
 
 

@@ -1,7 +1,7 @@
 """tf.keras.losses: functions of y_true and y_pred, and classes that reduce them."""
 
 import headrace as tf
-from headrace.keras import serialization, settings
+from headrace.keras import newer_losses, serialization, settings
 from headrace.keras.function_class import function_class
 
 
@@ -78,12 +78,18 @@ def _valid_weight(mask, values, sample_weight, reduction):
         mask = mask * tf.math.divide_no_nan(whole, tf.reduce_sum(mask))
     if sample_weight is None:
         return mask
-    weight = fit_weight(tf.cast(sample_weight, values.dtype), mask)
-    return weight * mask
+    weight = tf.cast(sample_weight, values.dtype)
+    while mask.shape.rank and mask.shape.rank < (weight.shape.rank or 0):
+        mask = tf.expand_dims(mask, -1)
+    return fit_weight(weight, mask) * mask
 
 
 class Loss:
-    """Base of losses: `call` gives values a sample, `reduction` says the rest."""
+    """Base of losses: `call` gives values a sample, `reduction` says the rest.
+
+    What the mask of the predictions hides (that of a layer's output), or that of the
+    values (`ignore_class`), counts neither in the sum nor in the mean's divisor.
+    """
 
     _keras_module = "keras.losses"
 
@@ -92,9 +98,12 @@ class Loss:
         self.reduction, self.name = reduction, name
 
     def __call__(self, y_true, y_pred, sample_weight=None):
+        mask = getattr(y_pred, "_keras_mask", None)
         values = self.call(y_true, y_pred)
         reduction = self._reduction()
-        mask = getattr(values, "_keras_mask", None)
+        counted = getattr(values, "_keras_mask", None)
+        if counted is not None:
+            mask = counted if mask is None else tf.logical_and(mask, counted)
         if mask is not None:
             sample_weight = _valid_weight(mask, values, sample_weight, reduction)
         return reduce_weighted(tf.convert_to_tensor(values), sample_weight, reduction)
@@ -379,7 +388,7 @@ def sparse_categorical_crossentropy(
     return values
 
 
-_SPARSE = {sparse_categorical_crossentropy}
+_SPARSE = {sparse_categorical_crossentropy, newer_losses.ctc}
 
 
 # --- classes ---
@@ -461,6 +470,11 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
         )
 
 
+Dice = _loss_class("Dice", newer_losses.dice, axis=None)
+Tversky = _loss_class("Tversky", newer_losses.tversky, alpha=0.5, beta=0.5, axis=None)
+CTC = _loss_class("CTC", newer_losses.ctc)
+
+
 _FUNCTIONS = (
     mean_squared_error,
     mean_absolute_error,
@@ -479,8 +493,14 @@ _FUNCTIONS = (
     categorical_crossentropy,
     categorical_focal_crossentropy,
     sparse_categorical_crossentropy,
+    newer_losses.dice,
+    newer_losses.tversky,
+    newer_losses.ctc,
 )
 _CLASSES = (
+    Dice,
+    Tversky,
+    CTC,
     MeanSquaredError,
     MeanAbsoluteError,
     MeanAbsolutePercentageError,

@@ -3,7 +3,7 @@
 import headrace as tf
 from headrace._load import _headrace
 from headrace.framework import errors
-from headrace.ops import check_ops
+from headrace.ops import check_ops, shape_check_ops
 
 _d = tf.debugging
 
@@ -63,17 +63,17 @@ def assert_near(
 
 def assert_rank(x, rank, data=None, summarize=None, message=None, name=None):
     """Asserts that x has that rank."""
-    return check_ops.assert_rank(x, rank, message, name, data, summarize)
+    return shape_check_ops.assert_rank(x, rank, message, name, data, summarize)
 
 
 def assert_rank_at_least(x, rank, data=None, summarize=None, message=None, name=None):
     """Asserts that x has at least that rank."""
-    return check_ops.assert_rank_at_least(x, rank, message, name, data, summarize)
+    return shape_check_ops.assert_rank_at_least(x, rank, message, name, data, summarize)
 
 
 def assert_rank_in(x, ranks, data=None, summarize=None, message=None, name=None):
     """Asserts that x has one of the ranks."""
-    return check_ops.assert_rank_in(x, ranks, message, name, data, summarize)
+    return shape_check_ops.assert_rank_in(x, ranks, message, name, data, summarize)
 
 
 def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):

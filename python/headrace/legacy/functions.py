@@ -138,6 +138,37 @@ def cond(
     return made[0] if single and not strict else made
 
 
+def while_loop(
+    cond,
+    body,
+    loop_vars,
+    shape_invariants=None,
+    parallel_iterations=10,
+    back_prop=True,
+    swap_memory=False,
+    name=None,
+    maximum_iterations=None,
+    return_same_structure=False,
+):
+    """tf.while_loop; in a graph a structure of one tensor is that tensor, unless
+    `return_same_structure`."""
+    result = tf.while_loop(
+        cond,
+        body,
+        loop_vars,
+        shape_invariants=shape_invariants,
+        parallel_iterations=parallel_iterations,
+        back_prop=back_prop,
+        swap_memory=swap_memory,
+        maximum_iterations=maximum_iterations,
+        name=name,
+    )
+    if return_same_structure or tf.executing_eagerly():
+        return result
+    flat = tf.nest.flatten(result, expand_composites=True)
+    return flat[0] if len(flat) == 1 else result
+
+
 def Print(input, data, message=None, first_n=None, summarize=None, name=None):
     """The input as it is, whose use prints `data`."""
     return tf.raw_ops.Print(
@@ -180,7 +211,13 @@ def dropout(x, keep_prob=None, noise_shape=None, seed=None, name=None, rate=None
     if keep_prob is not None:
         if rate is not None:
             raise ValueError("Cannot specify both 'keep_prob' and 'rate'.")
-        rate = 1 - keep_prob
+        try:
+            rate = 1 - keep_prob
+        except TypeError:
+            raise ValueError(
+                "`keep_prob` must be a floating point number or Tensor. Received: "
+                f"keep_prob={keep_prob}"
+            ) from None
     if rate is None:
         raise ValueError(f"`rate` must be provided. Received: rate={rate}")
     return tf.nn.dropout(x, rate, noise_shape, seed, name)
@@ -282,17 +319,66 @@ def resize_images(
     kind = kinds[method] if method in range(len(kinds)) else method
     if kind not in _RESIZERS:
         raise ValueError("Resize method is not implemented.")
-    images = shapes.tensor(images)
-    size = tf.convert_to_tensor(size, tf.int32)
-    if preserve_aspect_ratio:
-        size = resizing._kept_aspect(images, size)
-    known = tf.get_static_value(size)
-    if known is not None and images.shape[-3:-1].as_list() == list(known):
-        return images
-    resizer = _headrace.raw_op(_RESIZERS[kind])
-    return shapes.in_batches(
-        lambda i: resizer(images=i, size=size, align_corners=align_corners, name=name),
-        images,
+    with tf.name_scope(name or "resize"):
+        images = shapes.tensor(images)
+        if images.shape.rank is None:
+            raise ValueError("'images' contains no shape.")
+        if images.shape.rank not in (3, 4):
+            raise ValueError("'images' must have either 3 or 4 dimensions.")
+        size = tf.convert_to_tensor(size, tf.int32)
+        if not size.shape.is_compatible_with([2]):
+            raise ValueError(
+                "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
+            )
+        if preserve_aspect_ratio:
+            size = resizing._kept_aspect(images, size)
+        known = tf.get_static_value(size)
+        if known is not None and images.shape[-3:-1].as_list() == list(known):
+            return images
+        resizer = _headrace.raw_op(_RESIZERS[kind])
+        return shapes.in_batches(
+            lambda i: resizer(images=i, size=size, align_corners=align_corners), images
+        )
+
+
+def resize_image_with_pad(
+    image, target_height, target_width, method=0, align_corners=False
+):
+    """The image resized by the rules of TensorFlow 1 with its aspect, zeros around."""
+    from headrace.imaging import resizing
+
+    return resizing.resized_with_pad(
+        image,
+        target_height,
+        target_width,
+        lambda i, size: resize_images(i, size, method, align_corners),
+    )
+
+
+def sample_distorted_bounding_box(
+    image_size,
+    bounding_boxes,
+    seed=None,
+    seed2=None,
+    min_object_covered=0.1,
+    aspect_ratio_range=None,
+    area_range=None,
+    max_attempts=None,
+    use_image_if_no_bounding_boxes=None,
+    name=None,
+):
+    """(begin, size, box) of a crop, at random, that holds enough of some box."""
+    return _headrace.raw_op("SampleDistortedBoundingBoxV2")(
+        image_size=image_size,
+        bounding_boxes=bounding_boxes,
+        seed=seed or 0,
+        seed2=seed2 or 0,
+        min_object_covered=min_object_covered,
+        aspect_ratio_range=aspect_ratio_range or [0.75, 1.33],
+        area_range=area_range or [0.05, 1.0],
+        max_attempts=max_attempts or 100,
+        use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
+        name=name,
     )
 
 

@@ -178,8 +178,18 @@ def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
             "Number of mask dimensions must be specified, even if some dimensions are "
             "None.  E.g. shape=[None] is ok, but shape=None is not."
         )
-    axis = 0 if axis is None else int(axis)
-    tensor.shape[axis : axis + ndims].assert_is_compatible_with(mask.shape)
+    if isinstance(axis, _headrace.Tensor):
+        from headrace.framework import execution
+
+        known = execution.get_static_value(axis)
+        if known is None:
+            axis = reshape(axis, [])
+        else:
+            axis = int(known)
+    else:
+        axis = 0 if axis is None else int(axis)
+    if isinstance(axis, int):
+        tensor.shape[axis : axis + ndims].assert_is_compatible_with(mask.shape)
     sizes = shape(tensor)
     count = _headrace.raw_op("Prod")(input=sizes[axis : axis + ndims], axis=[0])
     flat = concat([sizes[:axis], [count], sizes[axis + ndims :]], 0)
@@ -302,7 +312,9 @@ def matrix_transpose(a, name="matrix_transpose", conjugate=False):
     a = conversion.convert_to_tensor(a)
     r = a.shape.rank
     if r is None:
-        raise NotImplementedError("matrix_transpose of unknown rank is not supported")
+        r = rank(a)
+        order = concat([range(r - 2), [r - 1, r - 2]], 0)
+        return transpose(a, order, conjugate, name)
     if r < 2:
         raise ValueError(
             "Argument `a` should be a (batch) matrix with rank >= 2.  Received `a` = "
@@ -321,12 +333,8 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
         dtype = dtypes.as_dtype(dtype)
         start, limit, delta = (_as(v, dtype) for v in (start, limit, delta))
     else:
-        start, limit, delta = (
-            v if isinstance(v, _headrace.Tensor) else conversion.convert_to_tensor(v)
-            for v in (start, limit, delta)
-        )
         order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
-        known = [v.dtype for v in (start, limit, delta)]
+        known = [_dtype_of(v) for v in (start, limit, delta)]
         for d in known:
             if d not in order:
                 order.append(d)
@@ -338,6 +346,14 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
         delta=delta,
         name=None if _headrace.is_eager() else name,
     )
+
+
+def _dtype_of(value):
+    if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
+        return value.dtype
+    if type(value) is float:
+        return dtypes.float32
+    return conversion.convert_to_tensor(value).dtype
 
 
 def _as(value, dtype):
@@ -361,7 +377,10 @@ def linspace(start, stop, num, name=None, axis=0):
     if start.shape.rank == 0 and stop.shape.rank == 0 and _positive(num):
         return _headrace.raw_op("LinSpace")(start=start, stop=stop, num=num, name=name)
     shape_ = broadcast_static_shape(start.shape, stop.shape)
-    start, stop = broadcast_to(start, shape_), broadcast_to(stop, shape_)
+    full = shape_
+    if not shape_.is_fully_defined():
+        full = broadcast_dynamic_shape(shape(start), shape(stop))
+    start, stop = broadcast_to(start, full), broadcast_to(stop, full)
     axis = axis if axis >= 0 else shape_.rank + 1 + axis
     count = max(int(num), 0)
     steps = conversion.constant(np.arange(count) / max(count - 1, 1), dtype=start.dtype)
@@ -379,26 +398,28 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
     """Identity matrices."""
     num_columns = num_rows if num_columns is None else num_columns
     dtype = dtypes.as_dtype(dtype)
-    least = (
-        num_rows
-        if num_rows is num_columns
-        else _headrace.raw_op("Minimum")(x=num_rows, y=num_columns)
-    )
-    batch = [] if batch_shape is None else batch_shape
-    if isinstance(batch, _headrace.Tensor) or isinstance(least, _headrace.Tensor):
-        diagonal = ones(
-            concat([batch, [least]], 0) if batch_shape is not None else stack([least]),
-            dtype,
-        )
+    if num_rows is num_columns:
+        least = num_rows
+    elif isinstance(num_rows, int) and isinstance(num_columns, int):
+        least = min(num_rows, num_columns)
     else:
-        diagonal = ones(list(batch) + [least], dtype)
+        least = _headrace.raw_op("Minimum")(x=num_rows, y=num_columns)
+    parts = (batch_shape, num_rows, num_columns)
+    if any(isinstance(part, _headrace.Tensor) for part in parts):
+        batch = [] if batch_shape is None else batch_shape
+        batch = conversion.convert_to_tensor(batch, dtype_hint=dtypes.int32)
+        rows, columns, least = (
+            _as(n, batch.dtype) for n in (num_rows, num_columns, least)
+        )
+        sizes = concat([batch, [least]], 0)
+        shape_ = concat([batch, [rows], [columns]], 0)
+    else:
+        batch = [] if batch_shape is None else list(batch_shape)
+        sizes = [*batch, int(least)]
+        shape_ = [*batch, num_rows, num_columns]
+    diagonal = ones(sizes, dtype)
     if num_rows is num_columns or (num_rows == num_columns) is True:
         return _headrace.raw_op("MatrixDiag")(diagonal=diagonal, name="diag")
-    shape_ = (
-        concat([batch, [num_rows], [num_columns]], 0)
-        if batch_shape is not None
-        else stack([num_rows, num_columns])
-    )
     return _headrace.raw_op("MatrixSetDiag")(
         input=zeros(shape_, dtype), diagonal=diagonal, name=name
     )

@@ -3,8 +3,9 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
+from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.name_scopes import composite, graph_scope
+from headrace.framework.sparse_tensor import SparseTensor
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 
 
@@ -47,12 +48,47 @@ def _head(tensor, count):
     return flat
 
 
+_NUMPY = {
+    "==": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+def _known_false(symbol, x, y):
+    """Whether a graph's comparison of x and y fails whatever is fed."""
+    known = [execution.get_static_value(t) for t in (x, y)]
+    if any(value is None for value in known):
+        return False
+    return not bool(np.all(_NUMPY[symbol](*known)))
+
+
+def _refuse_statically(message, condition, parts):
+    lines = [] if message is None else [message]
+    lines.append(f"Condition {condition} did not hold element-wise:")
+    for label, tensor in parts:
+        lines += [
+            f"{label} ({_name(tensor)}) = ",
+            str(execution.get_static_value(tensor)),
+        ]
+    raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+
+
 def _binary(symbol, op_name, compare):
     def check(x, y, message=None, summarize=None, name=None):
+        same = x is y
         x = _tensor(x, getattr(y, "dtype", None))
         y = _tensor(y, x.dtype)
         if not _headrace.is_eager():
+            if same and symbol == "==":
+                return execution.no_op()
             condition = reduction_ops.reduce_all(compare(x, y))
+            if _known_false(symbol, x, y):
+                parts = (("x", x), ("y", y))
+                _refuse_statically(message, f"x {symbol} y", parts)
             data = [] if message is None else [message]
             data += [
                 f"Condition x {symbol} y did not hold element-wise:",
@@ -69,7 +105,7 @@ def _binary(symbol, op_name, compare):
         limit = 2**31 if limit < 0 else limit
         lines = [] if message is None else [message]
         lines.append(f"Condition x {symbol} y did not hold.")
-        if symbol == "==" and x.shape == y.shape and x.shape.rank:
+        if x.shape == y.shape and x.shape.rank:
             wrong = np.argwhere(~result.numpy())
             count = min(limit, len(wrong))
             places = wrong[:count]
@@ -115,30 +151,34 @@ def _unary(symbol, op_name, compare):
     def check(x, message=None, summarize=None, name=None):
         x = _tensor(x)
         zero = conversion.to_tensor(0, x.dtype)
-        text = "" if message is None else message
+        text = _prefix(message)
+        says = f"x {symbol} 0"
         if not _headrace.is_eager():
-            label = [text + ".  "] if message is not None else [""]
-            data = label + [
-                f"Condition x {symbol} 0 did not hold element-wise:",
+            data = [
+                text,
+                f"Condition {says} did not hold element-wise:",
                 f"x ({_name(x)}) = ",
                 x,
             ]
             inner = "assert_less_equal" if "=" in symbol else "assert_less"
             with graph_scope(None, inner):
                 ok = reduction_ops.reduce_all(compare(x, zero))
+                if _known_false(symbol, x, zero):
+                    _refuse_statically(text, says, (("x", x),))
                 return Assert(ok, data, summarize)
         if bool(reduction_ops.reduce_all(compare(x, zero))):
             return None
-        lines = [text] if text else []
-        relation = {">": "<", ">=": "<=", "<": "<", "<=": "<="}[symbol]
-        lines.append(f"Condition x {relation} y did not hold.")
-        flat = x.numpy().ravel()
-        n = min(3 if summarize is None else summarize, flat.size)
-        swapped = symbol.startswith(">")
-        first, second = (zero, x) if swapped else (x, zero)
-        for label, t in (("x", first), ("y", second)):
-            count = min(n if t is x else 1, t.numpy().size)
-            lines += [f"First {count} elements of {label}:", str(_head(t, count))]
+        limit = 3 if summarize is None else summarize
+        limit = 2**31 if limit < 0 else limit
+        shown = [str(v) for v in _head(x, limit)]
+        if len(shown) < x.numpy().size:
+            shown.append("...")
+        lines = [
+            text,
+            f"Condition {says} did not hold element-wise:",
+            f"x ({_describe(x)}) = ",
+            str(shown),
+        ]
         raise errors.InvalidArgumentError(None, None, "\n".join(lines))
 
     check.__name__ = check.__qualname__ = op_name
@@ -186,75 +226,12 @@ def _describe(x):
     return f"shape={x.shape} dtype={x.dtype.name}"
 
 
-def _static_rank(rank):
-    value = execution.get_static_value(conversion.convert_to_tensor(rank))
-    if value is None or np.ndim(value):
-        raise ValueError("Rank must be a scalar.")
-    return int(value)
+def _subject(x):
+    return x.name if isinstance(x, _headrace.SymbolicTensor) else "tensor"
 
 
 def _prefix(message):
     return f"{message}.  " if message else ""
-
-
-def _rank_message(x, message):
-    name = x.name if isinstance(x, _headrace.SymbolicTensor) else ""
-    return _prefix(message), f"Tensor {name}"
-
-
-def _check_rank(x, holds, wanted, message, name, data, summarize):
-    """`holds` tells of a rank, an integer or a tensor, whether it is right."""
-    if x.shape.rank is None:
-        condition = holds(array_ops.rank(x))
-        lines = [
-            message or "",
-            f"Tensor {_name(x)} must have rank {wanted}",
-            "Received shape: ",
-        ]
-        return Assert(condition, data or [*lines, array_ops.shape(x)], summarize, name)
-    if not holds(x.shape.rank):
-        prefix, subject = _rank_message(x, message)
-        raise ValueError(
-            f"{prefix}{subject} must have rank {wanted}.  Received rank "
-            f"{x.shape.rank}, shape {x.shape}"
-        )
-    return None
-
-
-def assert_rank(x, rank, message=None, name=None, data=None, summarize=None):
-    """Asserts that x has that rank."""
-    x, rank = _tensor(x), _static_rank(rank)
-    name = name or "assert_rank"
-    return _check_rank(
-        x,
-        lambda r: r == rank if isinstance(r, int) else math_ops.equal(r, rank),
-        rank,
-        message,
-        name,
-        data,
-        summarize,
-    )
-
-
-def assert_rank_at_least(x, rank, message=None, name=None, data=None, summarize=None):
-    """Asserts that x has at least that rank."""
-    x, rank = _tensor(x), _static_rank(rank)
-    name = name or "assert_rank_at_least"
-    wanted = f"at least {rank}"
-    return _check_rank(x, lambda r: r >= rank, wanted, message, name, data, summarize)
-
-
-def assert_rank_in(x, ranks, message=None, name=None, data=None, summarize=None):
-    """Asserts that x has one of the ranks."""
-    x, ranks = _tensor(x), tuple(_static_rank(r) for r in ranks)
-    name = name or "assert_rank_in"
-
-    def holds(rank):
-        if isinstance(rank, int):
-            return rank in ranks
-        return reduction_ops.reduce_any(math_ops.equal(rank, list(ranks)))
-
-    return _check_rank(x, holds, f"in {ranks}", message, name, data, summarize)
 
 
 def assert_type(tensor, tf_type, message=None, name=None):
@@ -263,10 +240,9 @@ def assert_type(tensor, tf_type, message=None, name=None):
     if not getattr(type(tensor), "_is_composite_tensor", False):
         tensor = _tensor(tensor)
     if tensor.dtype != tf_type:
-        name = tensor.name + " " if isinstance(tensor, _headrace.SymbolicTensor) else ""
-        prefix = "" if message is None else message
         raise TypeError(
-            f"{prefix}tensor {name}must be of type {tf_type!r}; got {tensor.dtype!r}"
+            f"{_prefix(message)}{_subject(tensor)} must be of type {tf_type!r}; got "
+            f"{tensor.dtype!r}"
         )
 
 
@@ -275,7 +251,8 @@ def assert_integer(x, message=None, name=None):
     x = _tensor(x)
     if not x.dtype.is_integer:
         raise TypeError(
-            f'{message or ""}Expected "x" to be integer type.  Found: {x.dtype}'
+            f'{_prefix(message)}Expected "x" to be integer type.  Found: '
+            f"{_subject(x)} of dtype {x.dtype!r}"
         )
 
 
@@ -283,15 +260,24 @@ def assert_scalar(tensor, message=None, name=None):
     """Asserts that the tensor is a scalar."""
     tensor = _tensor(tensor)
     if tensor.shape.rank != 0:
+        symbolic = isinstance(tensor, _headrace.SymbolicTensor)
         raise ValueError(
-            f"{message or ''}Expected scalar shape, saw shape: {tensor.shape}."
+            f"{_prefix(message)}Expected scalar shape"
+            f"{' for ' + tensor.name if symbolic else ''}, saw shape: {tensor.shape}."
         )
     return tensor
 
 
 def assert_proper_iterable(values):
     """Asserts that values may be iterated, and is no tensor or string."""
-    bad = (_headrace.Tensor, _headrace.VariableBase, np.ndarray, bytes, str)
+    bad = (
+        _headrace.Tensor,
+        _headrace.VariableBase,
+        SparseTensor,
+        np.ndarray,
+        bytes,
+        str,
+    )
     if isinstance(values, bad):
         raise TypeError(
             'Expected argument "values" to be a "proper" iterable.  Found: '
@@ -307,6 +293,8 @@ def assert_same_float_dtype(tensors=None, dtype=None):
     """Asserts one floating type; returns it."""
     found = None if dtype is None else dtypes.as_dtype(dtype)
     for t in tensors or []:
+        if t is None:
+            continue
         kind = dtypes.as_dtype(t.dtype)
         if found is None:
             found = kind
@@ -326,66 +314,6 @@ def is_numeric_tensor(tensor):
     if not isinstance(tensor, (_headrace.Tensor, _headrace.VariableBase)):
         return False
     return tensor.dtype.is_numeric or tensor.dtype.is_quantized
-
-
-def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
-    """Asserts sizes, numbers or symbols that must agree between tensors."""
-    items = shapes.items() if isinstance(shapes, dict) else shapes
-    sizes = {}
-    for x, symbols in items:
-        x = _tensor(x)
-        label = f"Tensor {_describe(x)}"
-        if isinstance(symbols, (int, str)):
-            symbols = (symbols,)
-        if tensor_shape.as_shape(x.shape).rank is None:
-            continue
-        dims = x.shape.as_list()
-        symbols, dims, offset = _without_ellipsis(symbols, dims)
-        if len(symbols) != len(dims):
-            raise ValueError(
-                f"{_prefix(message)}{label} must have rank {len(symbols)}.  Received rank "
-                f"{len(dims)}, shape {x.shape}"
-            )
-        for i, (symbol, size) in enumerate(zip(symbols, dims)):
-            if symbol in (None, "."):
-                continue
-            _assert_dim(symbol, size, sizes, label, i + offset, x.shape, message)
-
-
-def _without_ellipsis(symbols, dims):
-    symbols = list(symbols)
-    if "*" in symbols[:1] or Ellipsis in symbols[:1]:
-        rest = symbols[1:]
-        skipped = max(len(dims) - len(rest), 0)
-        return rest, dims[skipped:], skipped
-    if "*" in symbols[-1:] or Ellipsis in symbols[-1:]:
-        rest = symbols[:-1]
-        return rest, dims[: len(rest)], 0
-    return symbols, dims, 0
-
-
-def _assert_dim(symbol, size, sizes, label, place, shape, message):
-    number = symbol if isinstance(symbol, int) else None
-    if number is None and isinstance(symbol, str) and symbol.isdigit():
-        number = int(symbol)
-    if number is None:
-        if symbol not in sizes:
-            sizes[symbol] = (size, f"{label} dimension {place}")
-            return
-        number, source = sizes[symbol]
-    else:
-        source = None
-    if None not in (size, number) and size != number:
-        origin = f"by {_lower_first(source)}" if source else "explicitly"
-        text = (
-            f"{_prefix(message)}Specified {origin}.  {label} dimension "
-            f"{place} must have size {number}.  Received size {size}, shape {shape}"
-        )
-        raise ValueError(text)
-
-
-def _lower_first(text):
-    return text[0].lower() + text[1:]
 
 
 def check_numerics(tensor, message, name=None):

@@ -25,8 +25,8 @@ def sizes_of(value, count, channel_index, name):
     )
 
 
-def padding_of(padding):
-    """(padding attr, explicit paddings)."""
+def padding_of(padding, n=2):
+    """(padding attr, explicit paddings), for n dimensions of space."""
     if isinstance(padding, str):
         return padding, []
     flat = []
@@ -37,9 +37,10 @@ def padding_of(padding):
                 f"size 2. Received: padding={padding}"
             )
         flat.extend(pair)
-    if len(flat) != 8:
+    if len(flat) != 2 * (n + 2):
         raise ValueError(
-            f"Explicit padding must be a list of 4 pairs. Received: padding={padding}"
+            f"Explicit padding must be a list of {n + 2} pairs. Received: "
+            f"padding={padding}"
         )
     return "EXPLICIT", flat
 
@@ -287,6 +288,17 @@ def conv_transpose(
     name=None,
 ):
     """The gradient of tf.nn.convolution with respect to its input."""
+    if not isinstance(output_shape, _headrace.Tensor):
+        if not hasattr(output_shape, "__len__"):
+            raise ValueError(
+                "`output_shape` must be a tensor or sized collection. Received: "
+                f"output_shape={output_shape}"
+            )
+        if len(output_shape) not in (3, 4, 5):
+            raise ValueError(
+                "`output_shape` must be of length 3, 4 or 5. Received: "
+                f"output_shape={output_shape} of length {len(output_shape)}."
+            )
     filters = _tensor(filters)
     n = _spatial(filters, "filters")
     function = (conv1d_transpose, conv2d_transpose, conv3d_transpose)[n - 1]

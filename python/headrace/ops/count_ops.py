@@ -159,7 +159,9 @@ def isotonic_regression(inputs, decreasing=True, axis=-1):
     """(the closest values that never increase along `axis`, or never decrease; the
     number of the constant part that each lies in)."""
     x = tf.convert_to_tensor(inputs)
-    dtype = x.dtype if x.dtype.is_floating else tf.float32
+    dtype = x.dtype
+    if not dtype.is_floating:  # as exact as the numbers need
+        dtype = tf.float64 if dtype in (tf.int32, tf.int64) else tf.float32
     rank = x.shape.rank
     if rank is None:
         raise NotImplementedError("isotonic_regression of unknown rank")

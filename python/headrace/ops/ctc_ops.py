@@ -54,6 +54,36 @@ def _blank_last(labels, logits, blank):
     return SparseTensor(labels.indices, moved, labels.dense_shape), tf.concat(parts, 2)
 
 
+def _dense_loss(labels, logits, logit_length, blank):
+    """The loss of labels of which some may be the blank's number."""
+    classes = logits.shape[2]
+    if blank < 0 and classes is not None:
+        blank += classes
+    values = labels.values
+    others = tf.where(tf.equal(values, blank), max(blank - 1, 0), values)
+    others = SparseTensor(labels.indices, others, labels.dense_shape)
+    others, plain_logits = _blank_last(others, logits, blank)
+
+    def plain():
+        return loss_v1(others, plain_logits, logit_length)
+
+    if blank != 0:
+        return plain()
+
+    def with_copy():
+        # The op wants a blank that is no label, so the blank gets a second class of
+        # the same probability. What that takes from all others is given back.
+        logs = tf.nn.log_softmax(logits)
+        second = logs[:, :, :1]
+        wide = tf.concat([logs, second], 2)
+        loss = loss_v1(labels, wide, logit_length)
+        taken = tf.math.log1p(tf.exp(second[:, :, 0]))
+        shown = tf.sequence_mask(logit_length, tf.shape(logits)[0], taken.dtype)
+        return loss - tf.reduce_sum(taken * tf.transpose(shown), 0)
+
+    return tf.cond(tf.reduce_any(tf.equal(values, 0)), with_copy, plain)
+
+
 def ctc_loss(
     labels,
     logits,
@@ -65,7 +95,11 @@ def ctc_loss(
     name=None,
 ):
     """The loss of labels, sparse or padded to `label_length`; `unique`, what
-    ctc_unique_labels gives, is not needed here and changes nothing."""
+    ctc_unique_labels gives, is not needed here and changes nothing.
+
+    Among padded labels 0 is a label like others where it is the blank's number too;
+    the number of another blank stands for the class before it, as upstream.
+    """
     with tf.name_scope(name or "ctc_loss"):
         logits = tf.convert_to_tensor(logits)
         if not logits_time_major:
@@ -73,17 +107,17 @@ def ctc_loss(
         if is_sparse(labels):
             if blank_index is None:
                 raise ValueError(
-                    "Argument `blank_index` must be provided when labels is a "
-                    "SparseTensor."
+                    "Argument `blank_index` must be provided when `labels` is a "
+                    "`SparseTensor`."
                 )
-        else:
-            labels = tf.cast(labels, tf.int32)
-            inside = tf.sequence_mask(label_length, tf.shape(labels)[1])
-            shape = tf.shape(labels, out_type=tf.int64)
-            places = tf.where(inside)
-            labels = SparseTensor(places, tf.boolean_mask(labels, inside), shape)
-        labels, logits = _blank_last(labels, logits, blank_index or 0)
-        return loss_v1(labels, logits, logit_length)
+            labels, logits = _blank_last(labels, logits, blank_index)
+            return loss_v1(labels, logits, logit_length)
+        labels = tf.cast(labels, tf.int32)
+        inside = tf.sequence_mask(label_length, tf.shape(labels)[1])
+        shape = tf.shape(labels, out_type=tf.int64)
+        places = tf.where(inside)
+        labels = SparseTensor(places, tf.boolean_mask(labels, inside), shape)
+        return _dense_loss(labels, logits, logit_length, blank_index or 0)
 
 
 def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index=None):

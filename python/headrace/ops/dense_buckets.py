@@ -14,10 +14,15 @@ _FULL = 0.8  # at most so much of the buckets is taken
 DEFAULT_BUCKETS = 1 << 17
 
 
+def is_count(count):
+    """Whether a table can have so many buckets."""
+    return count >= 4 and not count & (count - 1)
+
+
 def check_count(count):
     """The number of buckets to begin with, or InvalidArgumentError."""
     count = DEFAULT_BUCKETS if count is None else int(count)
-    if count < 4 or count & (count - 1):
+    if not is_count(count):
         raise errors.InvalidArgumentError(
             None,
             None,

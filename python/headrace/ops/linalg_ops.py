@@ -219,7 +219,7 @@ def _other_norm(tensor, magnitude, ord, axis, matrix):
         if ord == math.inf:
             return high(total(magnitude, col, True), row, True)
         if ord in (2, 2.0):
-            singular = svd(tensor, compute_uv=False)
+            singular = elementwise_ops.abs(svd(tensor, compute_uv=False))
             return array_ops.expand_dims(high(singular, -1, True), -1)
         raise ValueError(
             "'ord' must be a supported matrix norm in ['euclidean', 'fro', 1, 2, inf], "

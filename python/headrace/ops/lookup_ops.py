@@ -46,8 +46,6 @@ class KeyValueTensorInitializer(TableInitializerBase):
     """Contents from two tensors."""
 
     def __init__(self, keys, values, key_dtype=None, value_dtype=None, name=None):
-        if not isinstance(keys, _headrace.Tensor) and key_dtype is None:
-            keys = _int64_where_plain(keys)
         self._keys = conversion.convert_to_tensor(keys, key_dtype)
         self._values = conversion.convert_to_tensor(values, value_dtype)
         super().__init__(self._keys.dtype, self._values.dtype)
@@ -63,14 +61,6 @@ class KeyValueTensorInitializer(TableInitializerBase):
             keys=self._keys,
             values=self._values,
         )
-
-
-def _int64_where_plain(keys):
-    """Python's integers are keys of 64 bits."""
-    tensor = conversion.convert_to_tensor(keys)
-    if tensor.dtype == dtypes.int32 and not hasattr(keys, "dtype"):
-        return conversion.convert_to_tensor(keys, dtypes.int64)
-    return tensor
 
 
 class TextFileInitializer(TableInitializerBase):
@@ -353,12 +343,21 @@ class DenseHashTable(MutableHashTable):
         self._buckets = dense_buckets.check_count(initial_num_buckets)
 
     def export(self, name=None):
-        """Keys and values by bucket, as TensorFlow has them; in a graph those alone
-        that are there."""
+        """Keys and values by bucket, as TensorFlow has them."""
         keys, values = super().export(name)
-        if not isinstance(keys, _headrace.EagerTensor):
-            return keys, values
-        return dense_buckets.arrange(keys, values, self._reserved[0], self._buckets)
+
+        def arrange(keys, values, empty):
+            return dense_buckets.arrange(keys, values, empty, self._buckets)
+
+        if _headrace.is_eager():
+            return arrange(keys, values, self._reserved[0])
+        from headrace.function.py_functions import py_function
+
+        types = [keys.dtype, values.dtype]
+        keys, values = py_function(arrange, [keys, values, self._reserved[0]], types)
+        keys.set_shape([None, 1])
+        values.set_shape([None, *(self._default_value.shape or [1])])
+        return keys, values
 
     def _keys(self, keys):
         keys = super()._keys(keys)
@@ -371,11 +370,28 @@ class DenseHashTable(MutableHashTable):
                     )
         return keys
 
+    def _take_count(self, buckets):
+        """The keys by bucket; the table has as many buckets from now on."""
+
+        def take(buckets):
+            if dense_buckets.is_count(len(buckets)):
+                self._buckets = len(buckets)
+            return buckets
+
+        if _headrace.is_eager():
+            return take(buckets)
+        from headrace.function.py_functions import py_function
+
+        taken = py_function(take, [buckets], buckets.dtype)
+        taken.set_shape(buckets.shape)
+        return taken
+
     def _import(self, keys, values):
         """Takes TensorFlow's buckets as well: they hold the reserved keys too."""
         from headrace.ops import array_ops, elementwise_ops, math_ops
 
         keys = array_ops.reshape(keys, [-1])
+        keys = self._take_count(keys)
         shape = self._default_value.shape.as_list()
         values = array_ops.reshape(values, [-1, *shape])
         empty, deleted = self._reserved

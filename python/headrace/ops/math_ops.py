@@ -105,7 +105,10 @@ def matmul(
     grad_b=False,
     name=None,
 ):
-    """The matrix product of the last two dimensions."""
+    """The matrix product of the last two dimensions.
+
+    `output_type` is that of the sums: tf.int32 of int8 or uint8, else the operands'.
+    """
     if transpose_a and adjoint_a:
         raise ValueError(
             "Only one of `transpose_a` and `adjoint_a` can be True. Received "
@@ -123,9 +126,14 @@ def matmul(
         )
     if not isinstance(b, tensor):
         b = conversion.convert_to_tensor(b, dtype_hint=a.dtype.base_dtype)
-    if output_type is not None and output_type != a.dtype:
-        raise NotImplementedError(
-            f"matmul: output_type {output_type} of {a.dtype} is not supported"
+    if output_type is not None and not a.dtype == b.dtype == output_type:
+        return _headrace.raw_op("BatchMatMulV3")(
+            x=conj(a) if transpose_a else a,
+            y=conj(b) if transpose_b else b,
+            Tout=output_type,
+            adj_x=transpose_a or adjoint_a,
+            adj_y=transpose_b or adjoint_b,
+            name=name,
         )
     rank_a, rank_b = a._rank(), b._rank()
     if (rank_a is None or rank_a > 2) and (rank_b is None or rank_b > 2 or rank_b == 2):
@@ -402,6 +410,25 @@ def histogram_fixed_width(
     return _headrace.raw_op("HistogramFixedWidth")(
         values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name
     )
+
+
+@composite("histogram_fixed_width_bins")
+def histogram_fixed_width_bins(
+    values, value_range, nbins=100, dtype=dtypes.int32, name=None
+):
+    """Which of `nbins` equal bins between the two of `value_range` each value falls
+    into; the first and last also take what lies outside. Shaped like `values`."""
+    from headrace.ops import clip_ops, elementwise_ops
+
+    values = conversion.convert_to_tensor(values, name="values")
+    value_range = conversion.convert_to_tensor(
+        value_range, values.dtype, name="value_range"
+    )
+    low, high = value_range[0], value_range[1]
+    bins = conversion.convert_to_tensor(nbins, dtype_hint=dtypes.int32, name="nbins")
+    share = truediv(values - low, high - low)
+    places = cast(elementwise_ops.floor(cast(bins, share.dtype) * share), dtypes.int32)
+    return cast(clip_ops.clip_by_value(places, 0, bins - 1), dtype)
 
 
 @composite("confusion_matrix")

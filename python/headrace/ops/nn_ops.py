@@ -1,7 +1,9 @@
 """Neural networks: activations, convolutions, pooling, normalisation."""
 
+import numpy as np
+
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ops.convolution_ops import padding_of, sizes_of
@@ -136,7 +138,7 @@ def _pool(op, n, channels_first):
         explicit = {}
         if not isinstance(padding, str):
             if op == "MaxPool":
-                padding, pads = padding_of(padding)
+                padding, pads = padding_of(padding, n)
                 explicit = {"explicit_paddings": pads}
             else:
                 raise ValueError(
@@ -183,6 +185,9 @@ def _pool1d(pool2d, what):
                 items = [items[2 if first else 1]]
             return [1, items[0]]
 
+        if not isinstance(padding, str):
+            padding_of(padding, 1)
+            padding = [*padding[:axis], [0, 0], *padding[axis:]]
         out = pool2d(
             array_ops.expand_dims(input, axis),
             spread(ksize),
@@ -212,7 +217,7 @@ def _by_rank(one, two, three, what):
         if n not in (1, 2, 3):
             raise ValueError(
                 f"`input.shape.rank` must be 3, 4 or 5. Received: "
-                f"input.shape={input.shape}"
+                f"input.shape={input.shape} of rank {input.shape.rank}."
             )
         data_format = data_format or (None, "NWC", "NHWC", "NDHWC")[n]
         return (one, two, three)[n - 1](
@@ -247,11 +252,53 @@ def pool(
             "Value for attr 'pooling_type' must be MAX or AVG. Received: "
             f"pooling_type={pooling_type}"
         )
-    if any(d != 1 for d in dilations or ()):
-        raise NotImplementedError(f"tf.nn.pool: dilations={dilations} is not supported")
     function = max_pool if pooling_type == "MAX" else avg_pool
-    steps = [1] * len(window_shape) if strides is None else strides
-    return function(input, window_shape, steps, padding, data_format, name)
+    n = len(window_shape)
+    steps = [1] * n if strides is None else strides
+    rates = [1] * n if dilations is None else list(dilations)
+    if len(rates) != n:
+        raise ValueError(
+            f"`len(dilation_rate)` should be {n}. Received: dilation_rate={rates} of "
+            f"length {len(rates)}"
+        )
+    if any(rate < 1 for rate in rates):
+        raise ValueError(
+            "all values of `dilation_rate` must be positive. Received: "
+            f"dilation_rate={rates}"
+        )
+    if all(rate == 1 for rate in rates):
+        return function(input, window_shape, steps, padding, data_format, name)
+    if any(step != 1 for step in steps):
+        raise ValueError(
+            "`strides > 1` not supported in conjunction with `dilation_rate > 1`. "
+            f"Received: strides={steps} and dilation_rate={rates}"
+        )
+    if padding != "VALID":
+        raise ValueError(
+            f"pooling with {padding!r} padding is not implemented for `dilation_rate` > "
+            f"1. Received: padding={padding} and dilation_rate={rates}"
+        )
+    return _dilated_pool(function, input, window_shape, data_format, rates)
+
+
+def _dilated_pool(function, input, window_shape, data_format, rates):
+    """A pool whose windows leave out places: each residue of the places is an image of
+    the batch."""
+    input = _tensor(input)
+    n = len(rates)
+    first = 2 if data_format is not None and data_format.startswith("NC") else 1
+    known = input.shape.as_list() if input.shape.rank else [None] * (n + 2)
+    sizes = array_ops.shape(input)
+    rest = [0] * (first - 1)  # of channels that come before space
+    for i, rate in enumerate(rates):
+        size = known[first + i]
+        size = sizes[first + i] if size is None else size
+        rest.append(-size % rate)
+    blocks = [1] * (first - 1) + rates
+    pads = array_ops.stack([[0] * len(rest), rest], 1)
+    parts = array_ops.space_to_batch(input, blocks, pads)
+    pooled = function(parts, window_shape, [1] * n, "VALID", data_format)
+    return array_ops.batch_to_space(pooled, blocks, pads)
 
 
 def max_pool_with_argmax(
@@ -377,6 +424,12 @@ def _dropout(x, rate, noise_shape, sampler, name):
         raise ValueError(
             "`x.dtype` must be a floating point tensor as `x` will be scaled. Received: "
             f"x_dtype={x.dtype!r}"
+        )
+    if not isinstance(rate, (_headrace.Tensor, _headrace.VariableBase)) and (
+        isinstance(rate, (str, bytes)) or np.ndim(rate)
+    ):
+        raise ValueError(
+            f"`rate` must be a scalar or scalar tensor. Received: rate={rate}"
         )
     known = isinstance(rate, (int, float))
     if known and not 0 <= rate < 1:
@@ -507,19 +560,55 @@ def weighted_cross_entropy_with_logits(labels, logits, pos_weight, name=None):
     """Sigmoid cross-entropy with positives weighted."""
     logits = _tensor(logits)
     labels = conversion.convert_to_tensor(labels, dtype=logits.dtype)
+    if not logits.shape.is_compatible_with(labels.shape):
+        raise ValueError(
+            "`logits` and `labels` must have the same shape, received "
+            f"({logits.shape} vs {labels.shape})."
+        )
     weight = 1 + (pos_weight - 1) * labels
     log = elementwise_ops.log1p(elementwise_ops.exp(-abs(logits))) + relu(-logits)
     return math_ops.add((1 - labels) * logits, weight * log, name)
 
 
 def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
-    """The sum of losses over the batch size."""
+    """The sum of losses over the batch size.
+
+    Args:
+      per_example_loss: losses, of at least one dimension, the batch.
+      sample_weight: weights, of a shape that broadcasts to the losses'.
+      global_batch_size: an integer scalar that is not negative; the size of the
+        losses' first dimension by default. Where it is 0, the result is 0.
+
+    Raises:
+      ValueError: losses without a batch; a batch size that is no scalar.
+      TypeError: a batch size that is no integer.
+      InvalidArgumentError: a negative batch size.
+    """
+    from headrace.ops import check_ops
+
     loss = _tensor(per_example_loss)
+    if loss.shape.rank == 0:
+        raise ValueError(
+            "Invalid value passed for `per_example_loss`. Expected a tensor with at "
+            f"least rank 1. Received per_example_loss={per_example_loss} with rank 0"
+        )
     if sample_weight is not None:
         loss = loss * math_ops.cast(_tensor(sample_weight), loss.dtype)
+    checks = []
     if global_batch_size is None:
-        global_batch_size = array_ops.shape(loss)[0]
-    return reduction_ops.reduce_sum(loss) / math_ops.cast(global_batch_size, loss.dtype)
+        size = array_ops.shape(loss)[0]
+    else:
+        size = _tensor(global_batch_size)
+        check_ops.assert_scalar(size, "global_batch_size must be scalar.")
+        check_ops.assert_integer(size, "global_batch_size must be an integer.")
+        checks = [
+            check_ops.assert_non_negative(
+                size, "global_batch_size must be non-negative."
+            )
+        ]
+    with execution.control_dependencies(checks):
+        total = reduction_ops.reduce_sum(loss)
+        return elementwise_ops.divide_no_nan(total, math_ops.cast(size, loss.dtype))
 
 
 def scale_regularization_loss(regularization_loss):

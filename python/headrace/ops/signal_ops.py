@@ -41,7 +41,8 @@ def _padded(x, rank, lengths, is_half):
     sizes = array_ops.shape(x)
     zero = conversion.to_tensor(0, dtypes.int32)
     more = _headrace.raw_op("Maximum")(x=lengths - sizes[-rank:], y=zero)
-    before = array_ops.zeros_like(sizes)
+    known = x.shape.rank
+    before = array_ops.zeros_like(sizes) if known is None else [0] * known
     after = array_ops.concat([before[:-rank], more], 0)
     return array_ops.pad(x, array_ops.stack([before, after], 1))
 

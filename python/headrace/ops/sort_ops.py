@@ -6,6 +6,8 @@ from headrace.framework.name_scopes import composite
 from headrace.ops.array_ops import (
     _as,
     _count,
+    broadcast_to,
+    concat,
     expand_dims,
     gather,
     range,
@@ -23,25 +25,38 @@ def repeat(input, repeats, axis=None, name=None):
     input = conversion.convert_to_tensor(input)
     if axis is None:
         input, axis = reshape(input, [-1]), 0
-    axis = axis + input.shape.rank if axis < 0 else axis
+    if axis < 0:
+        rank = input.shape.rank
+        axis = axis + (_headrace.raw_op("Rank")(input=input) if rank is None else rank)
     repeats = conversion.convert_to_tensor(repeats)
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         repeats = _as(repeats, dtypes.int32)
-    length = shape(input)[axis]
-    if repeats.shape.rank == 0 or repeats.shape.num_elements() == 1:
-        count = reshape(repeats, [])
-        places = tile(
-            expand_dims(range(length), -1), stack([1, _as(count, dtypes.int32)])
-        )
-        return gather(input, reshape(places, [-1]), axis=axis)
-    rows, counts = input.shape[axis], repeats.shape.num_elements()
-    if None not in (rows, counts) and rows != counts:
-        raise ValueError(f"Dimensions {rows} and {counts} are not compatible")
+    one = repeats.shape.rank == 0 or repeats.shape.num_elements() == 1
+    if one and input.shape.rank is not None:
+        return _repeat_all(input, _as(reshape(repeats, []), dtypes.int32), axis)
+    counts = repeats.shape.num_elements()
+    if counts is None or one:  # there may be one for all
+        repeats = broadcast_to(reshape(repeats, [-1]), reshape(shape(input)[axis], [1]))
+    elif input.shape.rank is not None:
+        rows = input.shape[axis]
+        if rows is not None and rows != counts:
+            raise ValueError(f"Dimensions {rows} and {counts} are not compatible")
     ends = _headrace.raw_op("Cumsum")(x=repeats, axis=0)
     places = searchsorted(
         ends, range(_as(ends[-1], ends.dtype), dtype=ends.dtype), side="right"
     )
-    return gather(input, places, axis=axis)
+    # a reshape in between: the gradient is a tensor, not slices
+    return gather(reshape(input, shape(input)), places, axis=axis)
+
+
+def _repeat_all(input, count, axis):
+    """Every element of an axis `count` times."""
+    sizes = shape(input)
+    many = [1] * (input.shape.rank + 1)
+    many[axis + 1] = count
+    copies = tile(expand_dims(input, axis + 1), stack(many))
+    whole = stack([sizes[axis] * count])
+    return reshape(copies, concat([sizes[:axis], whole, sizes[axis + 1 :]], 0))
 
 
 def searchsorted(
@@ -50,9 +65,13 @@ def searchsorted(
     """Where values would be inserted in sorted rows."""
     sequence = conversion.convert_to_tensor(sorted_sequence)
     values = conversion.convert_to_tensor(values, dtype_hint=sequence.dtype)
-    width = shape(sequence)[-1]
-    flat = reshape(sequence, stack([-1, width]))
-    rows = reshape(values, stack([-1, shape(values)[-1]]))
+
+    def matrix(x):
+        sizes = shape(x, dtypes.int64)
+        count = _headrace.raw_op("Prod")(input=sizes[:-1], axis=[0])
+        return reshape(x, stack([count, sizes[-1]]))
+
+    flat, rows = matrix(sequence), matrix(values)
     if side not in ("left", "right"):
         raise ValueError(
             f"Side must be either 'right' or 'left'. Received: `side` = {side}"
@@ -61,7 +80,7 @@ def searchsorted(
     found = _headrace.raw_op(op)(
         sorted_inputs=flat, values=rows, out_type=out_type, name=name
     )
-    return reshape(found, shape(values))
+    return reshape(found, shape(values, dtypes.int64))
 
 
 def unique(x, out_idx=dtypes.int32, name=None):

@@ -127,3 +127,11 @@ def unsorted_segment_join(inputs, segment_ids, num_segments, separator="", name=
 
 
 unicode_script = face("UnicodeScript", "unicode_script", "input, name=None")
+
+
+def fingerprint(data, method="farmhash64", name=None):
+    """Eight bytes for each row of a tensor that stand for its content, [rows, 8].
+
+    InvalidArgumentError for a scalar and for another method.
+    """
+    return _headrace.raw_op("Fingerprint")(data=data, method=method, name=name)

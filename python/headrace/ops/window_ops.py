@@ -94,6 +94,8 @@ def frame(
         else:
             frames = tf.maximum(0, 1 + (count - length) // step)
         begins = tf.expand_dims(tf.range(frames) * step, 1)
+        # a reshape in between: the gradient is a tensor, not slices
+        signal = tf.reshape(signal, tf.shape(signal))
         return tf.gather(signal, begins + tf.range(length), axis=axis)
 
 

@@ -2,10 +2,10 @@
 
 import os
 import socket
-import threading
 import time
 
 from headrace._load import _headrace
+from headrace.framework.locks import ForkLock
 
 
 def _new_path(logdir, suffix):
@@ -52,7 +52,7 @@ class FileWriter:
         self._suffix = filename_suffix or ""
         self._max_queue, self._flush_secs = max_queue, flush_secs
         self._file = None
-        self._lock = threading.Lock()
+        self._lock = ForkLock()
         self._seen_plugins = set()
         self.reopen()
         graph = graph_def if graph is None else graph
@@ -185,7 +185,7 @@ class FileWriterCache:
     """One FileWriter a folder."""
 
     _writers = {}  # noqa: RUF012  (shared by design)
-    _lock = threading.Lock()
+    _lock = ForkLock()
 
     @classmethod
     def get(cls, logdir):

@@ -12,7 +12,8 @@ class AsyncWrites:
         self._error = None
 
     def start(self, write):
-        """Runs write() on a thread, behind the write before."""
+        """Runs write() on a thread, behind the write before; at once where the
+        system gives no thread."""
         self.wait()
 
         def run():
@@ -21,8 +22,13 @@ class AsyncWrites:
             except BaseException as error:  # noqa: BLE001
                 self._error = error
 
-        self._thread = threading.Thread(target=run, name="async_checkpoint")
-        self._thread.start()
+        thread = threading.Thread(target=run, name="async_checkpoint")
+        self._thread = thread
+        try:
+            thread.start()
+        except RuntimeError:
+            self._thread = None
+            run()
 
     def wait(self):
         """Returns when nothing is being written; raises what the write raised."""

@@ -54,10 +54,25 @@ class CheckpointOptions:
         """The older name of `enable_async`."""
         return self.enable_async
 
+    @experimental_enable_async_checkpoint.setter
+    def experimental_enable_async_checkpoint(self, value):
+        self.enable_async = bool(value)
+
     @property
     def experimental_write_callbacks(self):
         """The functions to call after a checkpoint is written, or None."""
         return self._experimental_write_callbacks
+
+    def __copy__(self):
+        """Options of their own, with a list of callbacks of their own."""
+        made = object.__new__(type(self))
+        for name in self.__slots__:
+            setattr(made, name, getattr(self, name))
+        if self._experimental_write_callbacks is not None:
+            made._experimental_write_callbacks = list(
+                self._experimental_write_callbacks
+            )
+        return made
 
     def _after_write(self, path):
         for callback in self._experimental_write_callbacks or ():

@@ -11,7 +11,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.graph import session as sessions
 from headrace.graph import stack
-from headrace.train import saver_graph
+from headrace.train import saver_graph, traced_write
 from headrace.train.checkpoint_options import GRAPH_KEY
 
 
@@ -45,6 +45,47 @@ def restored_from(variable, prefix, key):
         variable._restoring = saver_graph.assigned(variable, value, False)
     if prefix in _under_way:
         _under_way[prefix].append(variable._restoring)
+
+
+def own_tensors(owner):
+    """Called natively: {name: tensor} of an object's own values in the current graph,
+    whose nodes are made once."""
+    known = stack.current().__dict__.setdefault(
+        "_own_tensors", weakref.WeakKeyDictionary()
+    )
+    if owner not in known:
+        known[owner] = owner._serialize_to_tensors()
+    return known[owner]
+
+
+def restored_object(owner, prefix, names, keys):
+    """Called natively: adds the operations that give an object its own values, {name:
+    tensor}, those of `keys`; an empty key is not in the checkpoint."""
+    from headrace.framework.name_scopes import name_scope
+
+    found = [(n, k) for n, k in zip(names, keys) if k]
+    if owner._restored_at_once:
+        with stack.entering(None):
+            _restore_values(owner, prefix, found)
+        return
+    graph = stack.current()
+    with graph.control_dependencies(None), name_scope("Restore"):
+        _restore_values(owner, prefix, found)
+        operation = graph._last_operation()
+    if prefix in _under_way:
+        _under_way[prefix].append(operation)
+
+
+def _restore_values(owner, prefix, found):
+    """Reads the (name, key) pairs and gives them to their object."""
+    known = own_tensors(owner) if in_plain_graph() else owner._serialize_to_tensors()
+    tensors = _headrace.raw_op("RestoreV2")(
+        prefix=prefix,
+        tensor_names=[k for _, k in found],
+        shape_and_slices=[""] * len(found),
+        dtypes=[known[n].dtype for n, _ in found],
+    )
+    owner._restore_from_tensors({n: t for (n, _), t in zip(found, tensors)})
 
 
 def default_session(session):
@@ -98,7 +139,11 @@ class ObjectSaveable(saver_graph.Saveable):
 
 
 class ValueSaveable(GraphSaveable):
-    """A value that was known when the graph was made."""
+    """A value that a graph's nodes compute, or that was known when it was made."""
+
+    def __init__(self, name, tensor):
+        super().__init__(name, tensor)
+        self.dtype = tensor.dtype
 
 
 def saveables(values, object_graph=None):
@@ -107,8 +152,10 @@ def saveables(values, object_graph=None):
     for key, value, owner in values.items():
         if saver_graph.is_variable(owner):
             found.append(ObjectSaveable(key, owner))
-        else:
-            found.append(ValueSaveable(key, conversion.constant(value)))
+            continue
+        if value is None:
+            value = own_tensors(owner)[traced_write.name_in(key)]
+        found.append(ValueSaveable(key, conversion.convert_to_tensor(value)))
     if object_graph is None:
         object_graph = conversion.constant(values.serialized_graph())
     return [GraphSaveable(GRAPH_KEY, object_graph), *found]

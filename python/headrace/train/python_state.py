@@ -2,7 +2,12 @@
 
 import abc
 
+import numpy as np
+
+from headrace.framework import conversion, dtypes
 from headrace.framework.trackable import Trackable
+from headrace.graph import stack
+from headrace.ops import array_ops
 
 
 class PythonState(Trackable, metaclass=abc.ABCMeta):
@@ -17,9 +22,18 @@ class PythonState(Trackable, metaclass=abc.ABCMeta):
         """Takes what serialize gave, as bytes."""
 
     def _serialize_to_tensors(self):
-        from headrace.framework import conversion
+        from headrace.function.py_functions import numpy_function
 
-        return {"py_state": conversion.constant(self.serialize(), dtype="string")}
+        if stack.current() is None:
+            return {"py_state": conversion.constant(self.serialize(), dtype="string")}
+        # The state when a session saves it.
+        state = numpy_function(self._bytes, [], dtypes.string)
+        return {"py_state": array_ops.reshape(state, [])}
+
+    def _bytes(self):
+        return np.array(self.serialize(), dtype=object)  # text of NumPy ends at zeros
+
+    _restored_at_once = True
 
     def _restore_from_tensors(self, restored_tensors):
         self.deserialize(restored_tensors["py_state"].numpy())

@@ -222,10 +222,7 @@ class Saver:
             )
         folder, prefix = os.path.dirname(save_path), path
         if not self._is_empty:
-            if folder and not gfile.isdir(folder):
-                raise ValueError(
-                    f"Parent directory of {save_path} doesn't exist, can't save."
-                )
+            self._make_folder(folder, save_path)
             lock = _headrace.lock_folder(folder)
             path = self._write(sess, path)
             if write_state:
@@ -245,6 +242,19 @@ class Saver:
                     strip_default_attrs=strip_default_attrs,
                 )
         return None if self._is_empty else path
+
+    def _make_folder(self, folder, save_path):
+        """Makes the checkpoint's folder in one that is there, as files of the second
+        format are written upstream."""
+        if not folder or gfile.isdir(folder):
+            return
+        try:
+            if self._version == _V2:
+                gfile.mkdir(folder)
+                return
+        except errors.OpError:
+            pass
+        raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.")
 
     def _write(self, sess, path):
         """What the checkpoint is found by: of shards of the first format a pattern."""

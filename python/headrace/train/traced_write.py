@@ -13,12 +13,13 @@ def _symbolic(key, owner):
     """The value of a key as the graph computes it."""
     if isinstance(owner, _headrace.VariableBase):
         return owner.read_value()
-    name = _unescaped(key.rpartition(_ATTRIBUTES)[2])
-    return owner._serialize_to_tensors()[name]
+    return owner._serialize_to_tensors()[name_in(key)]
 
 
-def _unescaped(part):
-    """A part of a key as it was named: ".S" stands for "/", ".." for "."."""
+def name_in(key):
+    """What the object of a key calls its value: in keys ".S" stands for "/" and ".."
+    for "."."""
+    part = key.rpartition(_ATTRIBUTES)[2]
     return re.sub(r"\.(.)", lambda m: "/" if m[1] == "S" else m[1], part)
 
 

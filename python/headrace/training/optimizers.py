@@ -99,11 +99,12 @@ class AdamOptimizer(Optimizer):
             self._zeros_slot(v, "m", self._name)
             self._zeros_slot(v, "v", self._name)
 
-    def _powers(self):
+    def _get_beta_accumulators(self):
+        """beta1 and beta2 to the power of the steps so far, as variables."""
         return self._plain_variable("beta1_power"), self._plain_variable("beta2_power")
 
     def _apply_dense(self, gradient, variable):
-        beta1_power, beta2_power = self._powers()
+        beta1_power, beta2_power = self._get_beta_accumulators()
         self._update(
             "ApplyAdam",
             variable,
@@ -120,7 +121,7 @@ class AdamOptimizer(Optimizer):
 
     def _apply_sparse(self, values, rows, variable):
         beta1, beta2 = (self._number(b, variable) for b in (self._beta1, self._beta2))
-        p1, p2 = (self._number(p, variable) for p in self._powers())
+        p1, p2 = (self._number(p, variable) for p in self._get_beta_accumulators())
         rate = self._number(self._lr, variable) * tf.sqrt(1 - p2) / (1 - p1)
         means = {}
         for name, beta, part in (
@@ -140,7 +141,7 @@ class AdamOptimizer(Optimizer):
         return self._done(variable.assign(value, read_value=False))
 
     def _finish(self):
-        powers = zip(self._powers(), (self._beta1, self._beta2))
+        powers = zip(self._get_beta_accumulators(), (self._beta1, self._beta2))
         for power, beta in powers:
             self._assign(power, power.read_value() * self._number(beta, power))
 
@@ -166,7 +167,7 @@ class AdagradOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "accumulator", self._name, _filled(v, self._initial))
+            self._make_slot(v, "accumulator", self._name, filled(v, self._initial))
 
     def _arguments(self, variable):
         return {
@@ -189,7 +190,7 @@ class AdagradOptimizer(Optimizer):
         )
 
 
-def _filled(variable, value):
+def filled(variable, value):
     """What makes a tensor of that value, like the variable."""
     return lambda: tf.fill(
         variable.shape.as_list(), tf.constant(value, variable.dtype.base_dtype)
@@ -259,7 +260,7 @@ class RMSPropOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "rms", self._name, _filled(v, 1))
+            self._make_slot(v, "rms", self._name, filled(v, 1))
             if self._centered:
                 self._zeros_slot(v, "mg", self._name)
             self._zeros_slot(v, "momentum", self._name)
@@ -339,7 +340,7 @@ class FtrlOptimizer(Optimizer):
 
     def _create_slots(self, variables):
         for v in variables:
-            self._make_slot(v, "accum", self._names[0], _filled(v, self._initial))
+            self._make_slot(v, "accum", self._names[0], filled(v, self._initial))
             self._zeros_slot(v, "linear", self._names[1])
 
     def _arguments(self, variable):

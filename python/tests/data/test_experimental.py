@@ -55,6 +55,20 @@ def test_at():
             X.at(d, index)
     with pytest.raises(tf.errors.UnimplementedError):
         X.at(d.filter(lambda x: True), 1)
+    with pytest.raises(tf.errors.FailedPreconditionError, match="infinite cardinality"):
+        X.at(d.repeat(), 1)
+
+
+def test_at_in_graphs():
+    with tf.Graph().as_default():
+        place = tf.compat.v1.placeholder_with_default(tf.constant(2, tf.int64), [])
+        element = X.at(D.range(4).map(lambda x: x + 1), place)
+        assert element.shape == () and element.dtype == tf.int64
+        with tf.compat.v1.Session() as session:
+            assert session.run(element) == 3
+            assert session.run(element, {place: 1}) == 2
+            with pytest.raises(tf.errors.OutOfRangeError, match="Index out of range"):
+                session.run(element, {place: 4})
 
 
 def test_devices():

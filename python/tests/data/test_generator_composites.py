@@ -51,3 +51,16 @@ def test_buckets_padded_to_their_boundary():
         [[1, 2, 3, 4, -1, -1], [7, 8, 9, 10, 11, -1]],
         [[21, 22, -1]],
     ]
+
+
+def test_sparse_values_of_sessions_and_what_is_none():
+    value = tf.compat.v1.SparseTensorValue([[0, 1]], [2.0], [2, 3])
+    spec = tf.SparseTensorSpec([2, 3], tf.float32)
+    (found,) = tf.data.Dataset.from_generator(lambda: [value], output_signature=spec)
+    assert tf.sparse.to_dense(found).numpy().tolist() == [[0, 2, 0], [0, 0, 0]]
+    ragged = tf.RaggedTensorSpec([2, None], tf.int32)
+    lists = tf.data.Dataset.from_generator(
+        lambda: [[[1, 2], [3]]], output_signature=ragged
+    )
+    with pytest.raises(tf.errors.InvalidArgumentError, match="could not be converted"):
+        list(lists)

@@ -205,3 +205,27 @@ def test_jacobians_of_batches_want_rows():
         tape.gradient(y, v, unconnected_gradients="x")
     with pytest.raises(RuntimeError, match="not supported when eager execution"):
         tf.hessians(y, v)
+
+
+def test_sources_that_act_as_variables():
+    class Wrapper:
+        """What Keras 3 puts around a variable."""
+
+        _should_act_as_resource_variable = True
+
+        def __init__(self, variable):
+            self.handle, self.shape = variable.handle, variable.shape
+            self.dtype = variable.dtype
+
+    v = tf.Variable([1.0, 2.0])
+    w = Wrapper(v)
+
+    def gradients():
+        with tf.GradientTape(persistent=True) as tape:
+            y = v * v
+        return tape.gradient(y, [w, v]), tape.jacobian(y, w)
+
+    for run in (gradients, tf.function(gradients)):
+        (first, second), jacobian = run()
+        assert first.numpy().tolist() == second.numpy().tolist() == [2.0, 4.0]
+        assert jacobian.numpy().tolist() == [[2.0, 0.0], [0.0, 4.0]]

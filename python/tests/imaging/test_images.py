@@ -147,3 +147,19 @@ def test_suppression_of_batches():
     )
     assert chosen.numpy().tolist() == [[0, 2, 0], [2, 1, 0]]
     assert count.numpy().tolist() == [2, 2]
+
+
+# (height, width), target, and the first and last row and column with the image
+@pytest.mark.parametrize(
+    "sizes, target, place",
+    [
+        ((427, 640), (50, 80), (0, 49, 2, 75)),
+        ((73, 25), (58, 37), (0, 56, 8, 26)),
+        ((56, 54), (68, 23), (22, 44, 0, 22)),
+        ((32, 78), (85, 59), (30, 53, 0, 58)),
+    ],
+)
+def test_padding_of_sizes_that_are_not_whole(sizes, target, place):
+    found = tf.image.resize_with_pad(tf.ones((*sizes, 1)), *target)[..., 0].numpy()
+    rows, columns = np.flatnonzero(found.any(1)), np.flatnonzero(found.any(0))
+    assert (rows[0], rows[-1], columns[0], columns[-1]) == place

@@ -83,3 +83,90 @@ def test_losses_of_integers_and_doubles():
         x = np.array([1, 2], dtype)
         loss = v1.losses.mean_squared_error(x, x - np.array([1, 0], dtype))
         assert loss.dtype == tf.float32 and float(loss) == want
+
+
+SHAPES = [  # the shape, what is said of it, what TensorFlow says
+    ((2,), 3, "Specified shape must be an iterable"),
+    ((2,), (), "dimension 0 must have size 1.  Received size 2"),
+    ((1, 2), (), r"must have rank in \(0, 1\).  Received rank 2"),
+    ((1, 3), ("a", ...), "specified shape index 1.  Symbol `...` or `.`"),
+    ((1, 3), (..., "a", "b", 4), "must have rank at least 3.  Received rank 2"),
+    ((2,), (..., 1), "dimension -1 must have size 1.  Received size 2"),
+    (
+        (3, 2),
+        "NN",
+        "Specified by tensor .* dimension 0.  .* dimension 1 must have size 3",
+    ),
+    ((3, 2), ["3", "3"], "Specified explicitly"),
+]
+
+
+@pytest.mark.parametrize("way", ["eager", "traced"])
+@pytest.mark.parametrize(("shape", "says", "error"), SHAPES)
+def test_shapes_that_do_not_fit(shape, says, error, way):
+    def check(x):
+        tf.debugging.assert_shapes([(x, says)])
+        return x
+
+    check = tf.function(check) if way == "traced" else check
+    with pytest.raises(ValueError, match=error):
+        check(tf.zeros(shape))
+
+
+def test_shapes_that_fit():
+    sparse = tf.SparseTensor([[0]], [1.0], [2])
+    fits = [(tf.zeros([1]), ()), (tf.zeros([]), "n"), (tf.zeros([2, 1]), ".n")]
+    fits += [(sparse, (2,)), (tf.zeros([2]), None), (tf.zeros([9, 2]), ("*", "d"))]
+    assert tf.debugging.assert_shapes([*fits, (sparse, "d")]) is None
+    with pytest.raises(
+        ValueError, match=r"Specified by tensor shape=\(2,\) dtype=float32"
+    ):
+        tf.debugging.assert_shapes([(sparse, "d"), (tf.zeros([3]), "d")])
+
+
+def test_shapes_known_as_a_graph_runs():
+    with tf.Graph().as_default(), v1.Session() as session:
+        x, y, rank = (
+            v1.placeholder(d, name=n)
+            for d, n in ((tf.float32, "x"), (tf.float32, "y"), (tf.int32, "r"))
+        )
+        check = v1.debugging.assert_shapes([(x, ("n", "m")), (y, ("n",))])
+        session.run(check, {x: [[1.0]], y: [1.0]})
+        with pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"by tensor x:0 dimension 0\] \[Tensor y:0 dimension\] \[0\] .* \[1\]",
+        ):
+            session.run(check, {x: [[1.0]], y: [1.0, 2.0]})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must have rank"):
+            session.run(check, {x: [1.0], y: [1.0]})
+        check = v1.assert_rank(x, rank)
+        session.run(check, {x: [1.0], rank: 1})
+        for bad in (2, [1, 2]):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="[Rr]ank"):
+                session.run(check, {x: [1.0], rank: bad})
+        with pytest.raises(TypeError, match="must be of type tf.int32"):
+            v1.assert_rank(x, 0.5)
+        with pytest.raises(ValueError, match="Rank must be a scalar"):
+            v1.assert_rank_in(x, ([1, 2], 1))
+
+
+@pytest.mark.parametrize("name", ["equal", "less", "greater", "none_equal"])
+def test_assertions_that_always_fail_are_refused_while_tracing(name):
+    check = getattr(tf.debugging, "assert_" + name)
+    x, y = [1, 1, 5], [1, 2, 4]
+    with tf.Graph().as_default():
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match=r"(?s)m\nCond.*\[1 1 5\]"
+        ):
+            check(tf.constant(x), tf.constant(y), message="m")
+        if name == "equal":
+            same = tf.constant(x)
+            assert check(same, same).type == "NoOp"
+        with pytest.raises(tf.errors.InvalidArgumentError, match="x > 0 did not hold"):
+            tf.debugging.assert_positive([1, -1])
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="Indices of first 2|1 diff"
+    ):
+        check(x, y)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"'2', '3', '4', '...'\]"):
+        tf.debugging.assert_negative([2, 3, 4, 5])

@@ -204,3 +204,29 @@ def test_labels_made_smaller():
     made, lengths = tf.nn.collapse_repeated([[1, 2, 2, 0], [3, 3, 0, 0]], [3, 4])
     assert made.numpy().tolist() == [[1, 2], [3, 0]]
     assert lengths.numpy().tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    "blank, labels, losses",
+    [
+        (None, [[1, 2, 0], [3, 4, 0]], [8.2073, 6.1872]),
+        (0, [[0, 1, 2], [2, 0, 1]], [8.4532, 7.7575]),
+        (1, [[0, 1, 2], [2, 0, 1]], [8.0342, 7.9172]),
+        (-1, [[4, 4, 1], [1, 0, 0]], [5.2189, 6.4161]),
+    ],
+)
+def test_labels_that_are_the_blanks_number(blank, labels, losses):
+    """0 is a label beside the blank 0; another blank's number is the class before."""
+    x = tf.constant(np.random.RandomState(0).randn(6, 2, 5).astype("f"))
+    loss = tf.nn.ctc_loss(tf.constant(labels), x, [2, 3], [6, 5], blank_index=blank)
+    np.testing.assert_allclose(loss, losses, rtol=1e-4)
+
+
+def test_gradient_of_a_label_that_is_the_blank():
+    x = tf.constant(np.random.RandomState(0).randn(6, 1, 5))
+
+    def loss(x):
+        return tf.nn.ctc_loss(tf.constant([[2, 0, 1]]), x, [3], [5])
+
+    (theory,), (numbers,) = tf.test.compute_gradient(loss, [x], delta=1e-4)
+    np.testing.assert_allclose(theory, numbers, atol=1e-6)

@@ -233,3 +233,28 @@ def test_bessel_y_at_zero():
     assert at_zero(tf.raw_ops.BesselY0, "float32") == -math.inf
     assert at_zero(tf.raw_ops.BesselY1, "float64") == -math.inf
     assert math.isnan(at_zero(tf.raw_ops.BesselY1, "float32"))
+
+
+def test_products_of_small_integers_in_wider_ones():
+    random = np.random.RandomState(0)
+    a, b = random.randint(-100, 100, (3, 4)), random.randint(-100, 100, (4, 2))
+    x, y = tf.constant(a, tf.int8), tf.constant(b, tf.int8)
+    wide = tf.int32
+    np.testing.assert_array_equal(tf.matmul(x, y, output_type=wide), a @ b)
+    np.testing.assert_array_equal(
+        tf.matmul(x[None], x[None], transpose_b=True, output_type=wide)[0], a @ a.T
+    )
+    traced = tf.function(lambda: tf.matmul(x, y, output_type=wide))
+    np.testing.assert_array_equal(traced(), a @ b)
+    np.testing.assert_array_equal(
+        tf.matmul(tf.cast(x, tf.uint8), y, output_type=wide), a.astype("u1") @ b
+    )
+
+
+def test_ranges_of_floats_count_in_their_type():
+    for k in range(1, 100):
+        assert tf.range(0.0, k * 0.1, 0.1).shape == [k]
+    assert tf.range(0.1, 1.1, 0.1).shape == tf.range(1.1, 0.1, -0.1).shape == [10]
+    half = tf.constant([0, 1, 0.1], tf.float16)
+    assert tf.range(half[0], half[1], half[2]).shape == [10]
+    assert tf.range(0.0, 0.3, 0.1, tf.float64).shape == [3]

@@ -165,3 +165,16 @@ def test_wrong_arguments_are_told():
         raw.IRFFT(input=x, fft_length=[4], Treal=tf.float64)
     empty = raw.RFFT(input=tf.zeros([0]), fft_length=[8])
     np.testing.assert_array_equal(empty, np.zeros(5))
+
+
+def test_gradients_of_frames_are_tensors():
+    x = tf.random.stateless_normal([40], [1, 2])
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        frames = tf.signal.frame(x, 8, 4)
+        power = tf.reduce_sum(tf.abs(tf.signal.stft(x, 16, 8)) ** 2)
+        pairs = tf.repeat(x, [2] * 40) * 3.0
+    counts = tape.gradient(frames, x)[:9].numpy()
+    assert counts.tolist() == [1.0] * 4 + [2.0] * 5
+    assert isinstance(tape.gradient(power, x), tf.Tensor)
+    assert tape.gradient(pairs, x)[3].numpy() == 6.0

@@ -1,6 +1,7 @@
 """Vocabularies, matrices with few diagonals and scattered updates, as recorded."""
 
 import headrace as tf
+import numpy as np
 import pytest
 import recorded
 import tables_and_bands_cases as cases
@@ -48,3 +49,11 @@ def test_gradients_of_tridiagonal_products():
         tape.watch((a, b))
         y = tf.reduce_sum(tf.linalg.tridiagonal_solve(a, b) ** 2)
     assert all(g is not None for g in tape.gradient(y, (a, b)))
+
+
+def test_keys_have_the_dtype_of_any_tensor():
+    make = tf.lookup.KeyValueTensorInitializer
+    assert make([3, 1], [1, 2]).key_dtype == tf.int32
+    assert make(np.array([3, 1]), ["a", "b"]).key_dtype == tf.int64
+    table = tf.lookup.StaticHashTable(make([3, 1], [1, 2]), -1)
+    assert table.lookup(tf.constant([3, 5])).numpy().tolist() == [1, -1]

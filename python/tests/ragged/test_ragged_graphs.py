@@ -262,3 +262,8 @@ def test_texts():
     assert tf.strings.format("{} of {}", (many, 2)).numpy().decode() == text
     traced = tf.function(lambda x: tf.strings.format("{}", [x], summarize=-1))
     assert traced(many).numpy() == b"[[1, 2, 3, 4, 5, 6, 7, 8], []]"
+
+
+def test_ranges_that_are_too_long():
+    with pytest.raises(tf.errors.InvalidArgumentError, match="total range size overflow"):
+        tf.ragged.range([0, 0], [2**31 - 1, 1], row_splits_dtype=tf.int32)

@@ -344,4 +344,4 @@ def test_names_of_values_in_keys():
     from headrace.train import traced_write
 
     for name, key in [("a/b", "a.Sb"), ("a.b", "a..b"), ("a.Sb/", "a..Sb.S")]:
-        assert traced_write._unescaped(key) == name
+        assert traced_write.name_in(f"x/.ATTRIBUTES/{key}") == name

@@ -242,3 +242,16 @@ def test_buckets_of_dense_tables():
         tf.lookup.experimental.DenseHashTable(
             tf.int64, tf.int64, -1, -10, -11, initial_num_buckets=7
         )
+
+
+def test_options_can_be_changed_and_copied():
+    import copy
+
+    options = tf.train.CheckpointOptions(
+        experimental_write_callbacks=[len], enable_async=True
+    )
+    other = copy.copy(options)
+    other.experimental_enable_async_checkpoint = False
+    other.experimental_write_callbacks.append(len)
+    assert options.enable_async and not other.enable_async
+    assert options.experimental_write_callbacks == [len]

@@ -355,9 +355,12 @@ def test_variables_are_keys_in_graphs(graph, caplog):
     assert "<tf.Variable 'w:0' shape=() dtype=float32> = 5.0" in caplog.text
 
 
-def test_saver_wants_its_folder(graph, tmp_path):
+def test_saver_makes_its_folder_but_none_above(graph, tmp_path):
     v1.get_variable("w", initializer=1.0)
     with v1.Session() as session:
         session.run(v1.global_variables_initializer())
-        with pytest.raises(ValueError, match="Parent directory of .* can't save"):
-            train.Saver().save(session, str(tmp_path / "no" / "c"))
+        path = str(tmp_path / "made" / "c")
+        assert train.Saver().save(session, path) == path
+        for deep in (tmp_path / "no" / "such" / "c", tmp_path / "made/c.index" / "c"):
+            with pytest.raises(ValueError, match="Parent directory of .* can't save"):
+                train.Saver().save(session, str(deep))

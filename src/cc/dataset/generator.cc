@@ -1,5 +1,6 @@
 // A dataset of what a C++ function gives.
 #include "cc/dataset/state.h"
+#include "cc/errors.h"
 #include "data/dataset.h"
 #include "data/state.h"
 
@@ -10,21 +11,6 @@ using NextFunction = Dataset::NextFunction;
 using Begin = std::function<NextFunction()>;
 
 using Components = Element;
-
-// What the user's code throws, as an error of the element.
-template <typename F>
-Status Caught(F f) {
-  try {
-    return f();
-  } catch (const Error& e) {
-    return Status(static_cast<absl::StatusCode>(static_cast<int>(e.code())),
-                  e.what());
-  } catch (const std::exception& e) {
-    return Unknown("a dataset's generator threw: ", e.what());
-  } catch (...) {
-    return Unknown("a dataset's generator threw");
-  }
-}
 
 class CallableDataset : public headrace::Dataset {
  public:
@@ -41,7 +27,7 @@ class CallableDataset : public headrace::Dataset {
       *end = at_end_;
       if (at_end_) return OkStatus();
       Components element;
-      Status status = Caught([&]() -> Status {
+      Status status = internal::Caught("a dataset's generator", [&]() -> Status {
         if (!next_) next_ = dataset().begin_();
         if (!next_) return InvalidArgument("a dataset's generator is empty");
         at_end_ = !next_(&element);

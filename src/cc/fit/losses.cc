@@ -35,6 +35,21 @@ Tensor LogitsBehind(const Tensor& y_pred, const char* op) {
   return internal::Access::Wrap(v.graph()->Output(in));
 }
 
+// A weight that leaves out what the mask hides; `of_mean`: of the mean's
+// divisor too.
+Tensor ValidWeight(const Tensor& mask, const Tensor& values,
+                   const Tensor& sample_weight, bool of_mean) {
+  Tensor shown = Cast(mask, values.dtype());
+  if (of_mean) {
+    const Tensor whole = Cast(Op("Size", {shown}), values.dtype());
+    shown = shown * internal::DivideNoNan(whole, internal::SumAll(shown));
+  }
+  if (!sample_weight) return shown;
+  const Tensor weight = Cast(sample_weight, values.dtype());
+  shown = internal::WithAxesOf(shown, weight);
+  return internal::FittedWeight(weight, shown) * shown;
+}
+
 void Refuse(bool given, const char* loss, const char* option) {
   if (!given) return;
   Throw(ErrorCode::kInvalidArgument,
@@ -52,12 +67,18 @@ void CheckSmoothing(double share) {
 Tensor Loss::operator()(const Tensor& y_true, const Tensor& y_pred,
                         const Tensor& sample_weight) const {
   Tensor values = Values(y_true, y_pred);
-  if (sample_weight) {
-    values = values * internal::FittedWeight(sample_weight, values);
+  Tensor mask = y_pred.mask(), weight = sample_weight;
+  if (const Tensor counted = values.mask()) {
+    mask = mask ? Op("LogicalAnd", {mask, counted}) : counted;
   }
+  if (mask) {
+    weight = ValidWeight(mask, values, weight,
+                         reduction_ == Reduction::kSumOverBatchSize);
+  }
+  if (weight) values = values * internal::FittedWeight(weight, values);
   if (reduction_ == Reduction::kNone) return values;
   if (reduction_ == Reduction::kSum) return internal::SumAll(values);
-  if (!sample_weight) return internal::MeanAll(values);
+  if (!weight) return internal::MeanAll(values);
   const Tensor count = Cast(Op("Size", {values}), values.dtype());
   return internal::DivideNoNan(internal::SumAll(values), count);
 }
@@ -164,11 +185,7 @@ Tensor SparseCategoricalCrossentropy::Values(const Tensor& y_true,
       Op("SelectV2", {kept, ids, Op("ZerosLike", {ids})}), x);
   const Tensor counted =
       Op("SelectV2", {kept, values, Op("ZerosLike", {values})});
-  // The mean is over what counts alone.
-  if (options_.reduction != Reduction::kSumOverBatchSize) return counted;
-  const Tensor mask = Cast(kept, values.dtype());
-  const Tensor whole = Cast(Op("Size", {mask}), values.dtype());
-  return counted * internal::DivideNoNan(whole, internal::SumAll(mask));
+  return counted.with_mask(kept);  // the mean is over what counts alone
 }
 
 }  // namespace headrace::tf::losses

@@ -33,8 +33,11 @@ void Add(const Tensor& given, const Tensor& sample_weight,
     return;
   }
   Tensor weight = Cast(sample_weight, kFloat);
-  weight = Op("BroadcastTo", {internal::FittedWeight(weight, values),
-                              internal::ShapeOf(values)});
+  const TensorShape shape = values.shape();
+  if (!shape.known_rank || shape.rank() > 0) {  // a scalar counts once a weight
+    weight = Op("BroadcastTo", {internal::FittedWeight(weight, values),
+                                internal::ShapeOf(values)});
+  }
   total.assign_add(internal::SumAll(values * weight));
   if (count) count->assign_add(internal::SumAll(weight));
 }
@@ -74,7 +77,9 @@ MeanOf::MeanOf(std::shared_ptr<const losses::Loss> loss, std::string name)
           std::move(name)) {}
 void MeanOf::Update(const Tensor& y_true, const Tensor& y_pred,
                     const Tensor& sample_weight) {
-  Add(function_(y_true, y_pred), sample_weight, total_, &count_);
+  const Tensor values = function_(y_true, y_pred);
+  const bool weighted = static_cast<bool>(sample_weight);
+  Add(values, weighted ? sample_weight : values.mask(), total_, &count_);
 }
 Tensor MeanOf::result() const { return internal::DivideNoNan(total_, count_); }
 

@@ -35,8 +35,16 @@ Tensor FittedWeight(const Tensor& weight, const Tensor& values) {
   if (w.shape().rank() - v.rank() == 1 && EndsInOne(w.shape())) {
     return SqueezeLast(w);
   }
-  while (w.shape().rank() < v.rank()) w = Op("ExpandDims", {w, Int(-1)});
-  return w;
+  return WithAxesOf(w, values);
+}
+
+Tensor WithAxesOf(Tensor x, const Tensor& other) {
+  const TensorShape shape = other.shape();
+  if (!shape.known_rank || !x.shape().known_rank || x.shape().rank() == 0) {
+    return x;
+  }
+  while (x.shape().rank() < shape.rank()) x = Op("ExpandDims", {x, Int(-1)});
+  return x;
 }
 
 Tensor ClassNumbers(const Tensor& y_true, const Tensor& y_pred) {

@@ -13,6 +13,9 @@ Tensor MeanOfLast(const Tensor& x);
 void DropLastAxis(Tensor* y_true, Tensor* y_pred);
 // A weight in the values' dtype, with as many axes as they have (or none).
 Tensor FittedWeight(const Tensor& weight, const Tensor& values);
+// x with axes of 1 behind it, until it has as many as the other (a scalar as it
+// is).
+Tensor WithAxesOf(Tensor x, const Tensor& other);
 // Classes' numbers without a last axis of 1 that the predictions have for the
 // classes.
 Tensor ClassNumbers(const Tensor& y_true, const Tensor& y_pred);

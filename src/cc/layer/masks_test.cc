@@ -75,14 +75,68 @@ TEST(Masks, EndSequences) {
   EXPECT_THROW(layers::Bidirectional(layers::LSTM(2), "max"), tf::Error);
 }
 
-TEST(Masks, WeighTheLoss) {
+// Numbers that go around, as an initializer.
+tf::Initializer Around(int step, int cycle, float least) {
+  return tf::Initializer([=](const tf::TensorShape& s, tf::DType) {
+    int64_t count = 1;
+    for (const int64_t size : s.dims) count *= size;
+    Floats values(static_cast<size_t>(count));
+    for (size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<float>(i * step % cycle) / 2 + least;
+    }
+    return tf::Tensor::From<float>(values, s);
+  });
+}
+
+// The numbers are those of tf_keras, and of python/tests/keras/test_masks.py.
+TEST(Masks, LeaveStepsOutOfTheLoss) {
   const auto rows = tf::data::Dataset::FromTensors(
       {Words(), tf::Tensor::From<float>({1, 1, 1, 1, 1, 1}, {2, 3, 1})});
-  layers::Sequential model(layers::Embedding(
+  layers::Sequential zeros(layers::Embedding(
       4, 1, {.embeddings_initializer = "zeros", .mask_zero = true}));
-  // Three of six steps are shown.
-  EXPECT_EQ(tf::train::Evaluate(model, tf::losses::MeanSquaredError(), rows),
-            0.5f);
+  EXPECT_EQ(tf::train::Evaluate(zeros, tf::losses::MeanSquaredError(), rows),
+            1.0f);
+  const tf::Tensor ids =
+      tf::Tensor::From<int32_t>({1, 2, 0, 0, 3, 1, 2, 0}, {2, 4});
+  const tf::Tensor labels =
+      tf::Tensor::From<int32_t>({0, 1, 1, 1, 1, 0, 1, 0}, {2, 4});
+  const tf::Tensor weights =
+      tf::Tensor::From<float>({1, 2, 3, 4, .5, 1, 2, 3}, {2, 4});
+  for (const bool weighted : {false, true}) {
+    layers::Sequential model(
+        layers::Embedding(
+            5, 3,
+            {.embeddings_initializer = Around(7, 5, -1), .mask_zero = true}),
+        layers::Dense(2, {.activation = "softmax",
+                          .kernel_initializer = Around(3, 4, -.5)}));
+    tf::SGD sgd(0.5);
+    tf::metrics::SparseCategoricalAccuracy accuracy;
+    std::vector<tf::Tensor> row = {ids, labels};
+    if (weighted) row.push_back(weights);
+    const auto data = tf::data::Dataset::FromTensors(row);
+    const tf::losses::SparseCategoricalCrossentropy loss;
+    std::vector<double> losses;
+    tf::train::FitOptions options{.epochs = 2, .verbose = false};
+    options.metrics = {&accuracy};
+    options.on_report = [&](const tf::train::Progress& p) {
+      losses.push_back(p.logs.at("loss"));
+      return true;
+    };
+    tf::train::Fit(model, sgd, loss, data, options);
+    ASSERT_EQ(losses.size(), 2u);
+    EXPECT_NEAR(losses[0], weighted ? 1.258292 : 0.682713, 1e-5);
+    EXPECT_NEAR(losses[1], weighted ? 0.295825 : 0.352841, 1e-5);
+  }
+  const tf::Tensor p =
+      tf::Tensor::From<float>({.9, .1, .6, .4, .5, .5}, {1, 3, 2})
+          .with_mask(tf::Tensor::From<bool>({true, true, false}, {1, 3}));
+  const tf::Tensor y = tf::Tensor::From<int32_t>({0, 1, 0}, {1, 3});
+  using Sparse = tf::losses::SparseCategoricalCrossentropy;
+  EXPECT_NEAR(Sparse()(y, p).item<float>(), 0.510826, 1e-5);
+  EXPECT_NEAR(Sparse({.ignore_class = 1})(y, p).item<float>(), 0.105361, 1e-5);
+  EXPECT_NEAR(
+      Sparse({.reduction = tf::losses::Reduction::kSum})(y, p).item<float>(),
+      1.021651, 1e-5);
 }
 
 TEST(Merge, JoinsInputs) {

@@ -43,9 +43,13 @@ bool ReadsAhead(const PullContext& c, DatasetPtr last) {
 
 StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
                                             const RunServices& services) {
+  HR_RETURN_IF_ERROR(dataset->CheckDepth());
   std::shared_ptr<Walk> walk(new Walk(std::move(dataset)));
   walk->shared_ = std::make_shared<Shared>();
   Shared& s = *walk->shared_;
+  walk->end_ = [shared = walk->shared_, dataset = walk->dataset_] {
+    shared->iterator.reset();
+  };
   s.context.services = services;
   s.context.services.cancellation = &s.token;
   s.context.token = &s.token;
@@ -68,9 +72,7 @@ Walk::~Walk() {
     shared_->iterator.reset();
     return;
   }
-  Schedule([shared = std::move(shared_), dataset = dataset_] {
-    shared->iterator.reset();
-  });
+  Schedule(std::move(end_));
 }
 
 Status Walk::Next(Element* out, bool* end) {

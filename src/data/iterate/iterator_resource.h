@@ -1,6 +1,7 @@
 // What `iter(dataset)` makes: a place in a dataset, behind a handle.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,6 +36,7 @@ class Walk {
   const DatasetPtr dataset_;
   std::mutex mutex_;  // one element at a time
   std::shared_ptr<Shared> shared_;
+  std::function<void()> end_;  // made early: it must not fail
 };
 
 // Thread-safe.

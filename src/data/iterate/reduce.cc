@@ -75,8 +75,48 @@ HR_OP(DatasetToSingleElement)
     .NoGradient()
     .Cpu(ComputeOwn<SingleElement>);
 
+// Walks there: what random access saves is written down nowhere.
+Status ElementAtIndex(KernelContext& c) {
+  HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
+  HR_ASSIGN_OR_RETURN(const int64_t index, IntInput(c, 1, "index"));
+  const int64_t count = dataset->Cardinality();
+  if (count == kInfiniteCardinality || (count < 0 && dataset->kind() == "Unbatch")) {
+    return FailedPrecondition(
+        "Dataset of type ", dataset->kind(), " has ",
+        count == kInfiniteCardinality ? "infinite" : "unknown",
+        " cardinality, which does not support random access.");
+  }
+  if (count < 0) {
+    return Unimplemented("Random access is not implemented for dataset ",
+                         dataset->kind());
+  }
+  if (index < 0 || index >= count) {
+    return OutOfRange("Index out of range [0, ", count, "):", index);
+  }
+  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  Element element;
+  for (int64_t i = 0; i <= index; ++i) {
+    HR_RETURN_IF_ERROR(c.CheckCancelled());
+    bool end = false;
+    HR_RETURN_IF_ERROR(walk->Next(&element, &end));
+    if (end) return OutOfRange("Index out of range [0, ", i, "):", index);
+  }
+  return SetElement(c, std::move(element));
+}
+
+HR_OP(GetElementAtIndex)
+    .Input("dataset: variant")
+    .Input("index: int64")
+    .Output("components: output_types") HR_DATASET_SPEC
+    .Doc("The element at a place of a dataset whose cardinality is known.")
+    .Stateful()
+    .Shape(ElementRule)
+    .NoGradient()
+    .Cpu(ComputeOwn<ElementAtIndex>);
+
 Status Cardinality(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
+  HR_RETURN_IF_ERROR(dataset->CheckDepth());
   c.set_output(0, Tensor::Scalar<int64_t>(dataset->Cardinality()));
   return OkStatus();
 }

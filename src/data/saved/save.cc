@@ -146,8 +146,7 @@ Status SaveAll(KernelContext& c) {
 Status MakeSave(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(ElementSpec spec, SpecOf(c.op()));
   HR_ASSIGN_OR_RETURN(DatasetPtr saving, Saving(c, std::move(spec)));
-  c.set_output(0, DatasetTensor(std::move(saving)));
-  return OkStatus();
+  return SetDataset(c, std::move(saving));
 }
 
 HR_OP(SaveDataset)
@@ -185,9 +184,9 @@ StatusOr<DatasetPtr> MakeSaving(StringView kind, ElementSpec spec,
   std::string path;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(target.folder, &path));
   target.folder = std::move(path);
-  return DatasetPtr(std::make_shared<const SavingDataset>(
-      kind, std::move(spec), std::move(input), std::move(target), fs,
-      compression));
+  return DatasetPtr(
+      MakeNested<const SavingDataset>(kind, std::move(spec), std::move(input),
+                                      std::move(target), fs, compression));
 }
 
 }  // namespace headrace

@@ -154,13 +154,13 @@ StatusOr<DatasetPtr> ShardsOf(const ElementSpec& spec,
   std::vector<Element> shards;
   for (const std::string& name : names) {
     if (!absl::EndsWith(name, ".shard")) continue;
-    shards.push_back({DatasetTensor(std::make_shared<const ShardDataset>(
+    shards.push_back({DatasetTensor(MakeNested<const ShardDataset>(
         spec, JoinPath(run_folder, name), compression))});
   }
   if (shards.empty()) {
     return NotFound("There are no shards in ", run_folder);
   }
-  return DatasetPtr(std::make_shared<const ShardsDataset>(
+  return DatasetPtr(MakeNested<const ShardsDataset>(
       ElementSpec{{DType::kVariant}, {Shape()}}, std::move(shards)));
 }
 

@@ -148,8 +148,7 @@ Status MakeCache(KernelContext& c) {
   if (!file.empty()) {
     HR_ASSIGN_OR_RETURN(DatasetPtr cache,
                         MakeFileCache(std::move(spec), input, file));
-    c.set_output(0, DatasetTensor(std::move(cache)));
-    return OkStatus();
+    return SetDataset(c, std::move(cache));
   }
   std::shared_ptr<MemoryCache> cache;
   if (c.num_inputs() > 2 && c.input(2).num_elements() == 1 &&

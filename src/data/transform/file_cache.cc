@@ -126,7 +126,7 @@ StatusOr<DatasetPtr> MakeFileCache(ElementSpec spec, DatasetPtr input,
                                    const std::string& file) {
   std::string path;
   HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(file, &path));
-  return DatasetPtr(std::make_shared<const FileCacheDataset>(
+  return DatasetPtr(MakeNested<const FileCacheDataset>(
       std::move(spec), std::move(input), fs, std::move(path)));
 }
 

@@ -105,7 +105,7 @@ class GroupDataset : public InputDataset {
     Status Open() {
       const ElementSpec& spec = dataset().input().spec();
       Element args{Tensor::Scalar<int64_t>(current_key_),
-                   DatasetTensor(std::make_shared<const ElementsDataset>(
+                   DatasetTensor(MakeNested<const ElementsDataset>(
                        spec, groups_[current_key_]))};
       Element results;
       HR_RETURN_IF_ERROR((*reduce_)(&args, &results));

@@ -74,7 +74,7 @@ class MapDataset : public MappedDataset {
         f()->is_stateful()) {
       return nullptr;
     }
-    return std::make_shared<const MapDataset>(spec(), inputs()[0], f(), true);
+    return MakeNested<const MapDataset>(spec(), inputs()[0], f(), true);
   }
 
   class Iterator : public MapIterator {

@@ -176,8 +176,8 @@ Status MapAndBatchDataset::Iterator::Restore(PullContext& c,
 DatasetPtr MapAndBatch(ElementSpec spec,
                        std::shared_ptr<const MappedDataset> map, int64_t size,
                        bool drop_remainder) {
-  return std::make_shared<const MapAndBatchDataset>(
-      std::move(spec), std::move(map), size, drop_remainder);
+  return MakeNested<const MapAndBatchDataset>(std::move(spec), std::move(map),
+                                              size, drop_remainder);
 }
 
 }  // namespace headrace

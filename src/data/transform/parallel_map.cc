@@ -5,6 +5,7 @@
 #include <deque>
 #include <thread>
 
+#include "base/guard.h"
 #include "base/thread_pool.h"
 #include "data/transform/batch.h"
 
@@ -57,7 +58,15 @@ class ParallelMapDataset : public MappedDataset {
     bool tuned() const { return parallel_ < 0; }
     void Begin(PullContext& c);
     void Stop();
+    // What each thread does.
     void Work(PullContext& c);
+    // One chunk, on the reader: where there is no thread to be had.
+    void WorkAlone(PullContext& c);
+    // False when there is nothing more to do.
+    bool AwaitRoom();
+    bool WorkOnce(PullContext& c, CapturedFunction::Run& run);
+    // Ends the walk with an error.
+    void GiveUp(Status s);
     // Takes elements of the input into a new chunk at the end of the queue;
     // null at the end, or when asked to stop.
     ChunkPtr Take(PullContext& c);
@@ -70,7 +79,8 @@ class ParallelMapDataset : public MappedDataset {
     int64_t workers_ = 1;
     bool ordered_ = true;
     std::vector<std::thread> threads_;
-    ChunkPtr current_;  // only the reader's
+    ChunkPtr current_;        // only the reader's
+    FunctionRunPtr own_run_;  // the reader's, without threads
     std::mutex input_mutex_;
     std::mutex mutex_;  // guards all below
     std::condition_variable room_, done_;
@@ -78,7 +88,7 @@ class ParallelMapDataset : public MappedDataset {
     int64_t taken_at_once_ = 1;
     int64_t outstanding_ = 0;  // chunks not done
     bool stop_ = false, input_ended_ = false, begun_ = false;
-    Status begin_error_;
+    Status broken_;  // what ended the walk before its time
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -99,7 +109,9 @@ void ParallelMapDataset::Iterator::Begin(PullContext& c) {
   ordered_ = order_ == Order::kKept ||
              (order_ == Order::kOpen && c.options.deterministic);
   for (int64_t i = 0; i < workers_; ++i) {
-    threads_.emplace_back([this, &c] { Work(c); });
+    StatusOr<std::thread> thread = StartThread([this, &c] { Work(c); });
+    if (!thread.ok()) break;  // fewer, or the reader alone, do it all
+    threads_.push_back(*std::move(thread));
   }
 }
 
@@ -153,7 +165,8 @@ void ParallelMapDataset::Iterator::Map(CapturedFunction::Run& run,
     if (!chunk.errors[i].ok()) continue;
     Element args = std::move(chunk.elements[i]);
     chunk.elements[i].clear();
-    Status s = run(&args, &chunk.elements[i]);
+    Status s = Guarded("the function of a map",
+                       [&] { return run(&args, &chunk.elements[i]); });
     chunk.errors[i] = s.ok() ? s : Failed(s);
   }
 }
@@ -168,36 +181,59 @@ void ParallelMapDataset::Iterator::Finish(const ChunkPtr& chunk) {
 void ParallelMapDataset::Iterator::Work(PullContext& c) {
   // Calls on one thread run on it: the elements are what is parallel.
   ScopedThreadLimit one(1);
-  StatusOr<FunctionRunPtr> run = dataset().f()->Begin(c);
-  while (true) {
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      if (!run.ok()) {
-        begin_error_ = run.status();
-        input_ended_ = true;
-        done_.notify_all();
-        return;
-      }
-      const size_t most = static_cast<size_t>(2 * workers_);
-      room_.wait(
-          lock, [&] { return stop_ || input_ended_ || chunks_.size() < most; });
-      if (stop_ || input_ended_) return;
+  Status s = Guarded("a parallel map", [&]() -> Status {
+    HR_ASSIGN_OR_RETURN(const FunctionRunPtr run, dataset().f()->Begin(c));
+    while (AwaitRoom() && WorkOnce(c, *run)) {
     }
-    ChunkPtr chunk = Take(c);
-    if (!chunk) return;
-    const Clock::time_point begin = Clock::now();
-    Map(**run, *chunk);
-    const auto took = Clock::now() - begin;
-    const int64_t n = static_cast<int64_t>(chunk->elements.size());
-    Finish(chunk);
-    if (!tuned()) continue;
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (n == taken_at_once_ && took < kWork / 2) {
-      taken_at_once_ = std::min(2 * n, kMostTaken);
-    } else if (took > 4 * kWork && n > 1) {
-      taken_at_once_ = std::max<int64_t>(1, n / 2);
+    return OkStatus();
+  });
+  if (!s.ok()) GiveUp(std::move(s));
+}
+
+void ParallelMapDataset::Iterator::WorkAlone(PullContext& c) {
+  Status s = Guarded("a parallel map", [&]() -> Status {
+    if (!own_run_) {
+      HR_ASSIGN_OR_RETURN(own_run_, dataset().f()->Begin(c));
     }
+    WorkOnce(c, *own_run_);
+    return OkStatus();
+  });
+  if (!s.ok()) GiveUp(std::move(s));
+}
+
+void ParallelMapDataset::Iterator::GiveUp(Status s) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  broken_ = std::move(s);
+  input_ended_ = true;
+  done_.notify_all();
+  room_.notify_all();
+}
+
+bool ParallelMapDataset::Iterator::AwaitRoom() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const size_t most = static_cast<size_t>(2 * workers_);
+  room_.wait(lock,
+             [&] { return stop_ || input_ended_ || chunks_.size() < most; });
+  return !stop_ && !input_ended_;
+}
+
+bool ParallelMapDataset::Iterator::WorkOnce(PullContext& c,
+                                            CapturedFunction::Run& run) {
+  ChunkPtr chunk = Take(c);
+  if (!chunk) return false;
+  const Clock::time_point begin = Clock::now();
+  Map(run, *chunk);
+  const auto took = Clock::now() - begin;
+  const int64_t n = static_cast<int64_t>(chunk->elements.size());
+  Finish(chunk);
+  if (!tuned()) return true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (n == taken_at_once_ && took < kWork / 2) {
+    taken_at_once_ = std::min(2 * n, kMostTaken);
+  } else if (took > 4 * kWork && n > 1) {
+    taken_at_once_ = std::max<int64_t>(1, n / 2);
   }
+  return true;
 }
 
 ParallelMapDataset::Iterator::ChunkPtr
@@ -221,8 +257,14 @@ Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
     while (!(current_ = FindDone())) {
       if (chunks_.empty() && input_ended_) {
         *end = true;
-        HR_RETURN_IF_ERROR(begin_error_);
+        HR_RETURN_IF_ERROR(broken_);
         return c.CheckCancelled();
+      }
+      if (threads_.empty()) {
+        lock.unlock();
+        WorkAlone(c);
+        lock.lock();
+        continue;
       }
       done_.wait_for(lock, std::chrono::milliseconds(100));
       HR_RETURN_IF_ERROR(c.CheckCancelled());
@@ -267,6 +309,7 @@ Status ParallelMapDataset::Iterator::RestoreAhead(PullContext& c,
   chunks_.clear();
   current_ = std::move(chunk);
   begun_ = input_ended_ = false;
+  broken_ = OkStatus();
   return OkStatus();
 }
 
@@ -313,12 +356,11 @@ Status MakeMapAndBatch(KernelContext& c) {
   if (size <= 0) {
     return InvalidArgument("Batch size must be greater than zero.");
   }
-  auto map = std::make_shared<const ParallelMapDataset>(
+  auto map = MakeNested<const ParallelMapDataset>(
       std::move(mapped), std::move(input), std::move(f), parallel,
       Order::kOpen);
-  c.set_output(0, DatasetTensor(MapAndBatch(std::move(spec), std::move(map),
-                                            size, drop)));
-  return OkStatus();
+  return SetDataset(c,
+                    MapAndBatch(std::move(spec), std::move(map), size, drop));
 }
 
 HR_OP(ParallelMapDataset)

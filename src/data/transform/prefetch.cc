@@ -94,8 +94,8 @@ HR_OP(PrefetchDataset)
 
 DatasetPtr Prefetched(DatasetPtr input, int64_t size) {
   ElementSpec spec = input->spec();
-  return std::make_shared<const PrefetchDataset>(std::move(spec),
-                                                 std::move(input), size);
+  return MakeNested<const PrefetchDataset>(std::move(spec), std::move(input),
+                                           size);
 }
 
 }  // namespace headrace

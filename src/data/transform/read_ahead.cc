@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <utility>
 
+#include "base/guard.h"
 #include "base/thread_pool.h"
 
 namespace headrace {
@@ -45,7 +47,8 @@ Pulled ReadAhead::Pull(PullContext& c, Lock& lock) {
   lock.unlock();
   Pulled item;
   bool end = false;
-  item.status = input_->Next(c, &item.element, &end);
+  item.status = Guarded("reading ahead",
+                        [&] { return input_->Next(c, &item.element, &end); });
   const bool cancelled = c.token->cancelled();
   lock.lock();
   busy_ = false;
@@ -84,10 +87,26 @@ void ReadAhead::NoteDeparture(PullContext& c) {
   if (!wanted_ || finished_) return;
   if (thread_.joinable()) {
     room_.notify_one();
-  } else {
-    *c.has_threads = true;
-    thread_ = std::thread([this, &c] { Work(c); });
+  } else if (!alone_) {
+    Begin(c);
   }
+}
+
+void ReadAhead::Begin(PullContext& c) {
+  *c.has_threads = true;
+  StatusOr<std::thread> thread = StartThread([this, &c] {
+    Status s = Guarded("reading ahead", [&] {
+      Work(c);
+      return OkStatus();
+    });
+    if (s.ok()) return;
+    Lock lock(mutex_);  // an element is lost: there is no going on
+    broken_ = std::move(s);
+    finished_ = true;
+    filled_.notify_one();
+  });
+  alone_ = !thread.ok();
+  if (!alone_) thread_ = *std::move(thread);
 }
 
 Status ReadAhead::NextAtHand(PullContext& c, Lock& lock, Element* out,
@@ -110,6 +129,7 @@ Status ReadAhead::NextAtHand(PullContext& c, Lock& lock, Element* out,
     *end = finished_ && item.status.ok();
     if (*end) return c.CheckCancelled();
   } else {
+    HR_RETURN_IF_ERROR(std::exchange(broken_, OkStatus()));
     *end = true;
     return c.CheckCancelled();
   }
@@ -158,6 +178,7 @@ Status ReadAhead::Restore(PullContext& c, const StateReader& r,
   times_away_ = 0;
   away_ = 0;
   wanted_ = false;
+  broken_ = OkStatus();
   finished_ = !input_;
   return OkStatus();
 }

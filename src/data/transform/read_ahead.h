@@ -1,4 +1,5 @@
-// A thread that takes elements of an iterator ahead of who reads them.
+// A thread that takes elements of an iterator ahead of who reads them. Where
+// the system gives no thread, the reader takes them all itself.
 #pragma once
 
 #include <chrono>
@@ -36,6 +37,8 @@ class ReadAhead {
   using Lock = std::unique_lock<std::mutex>;
 
   void Stop();
+  // Starts the thread, if there is one to be had.
+  void Begin(PullContext& c);
   void Work(PullContext& c);
   // One element of the input. `lock` is let go meanwhile.
   Pulled Pull(PullContext& c, Lock& lock);
@@ -51,6 +54,7 @@ class ReadAhead {
   const int64_t size_;
   std::thread thread_;           // begun when the reader first goes away
   Clock::time_point left_ = {};  // when it last did
+  bool alone_ = false;           // there is no thread to be had
   int64_t times_away_ = 0;
   double away_ = 0;   // seconds, a mean that follows slowly
   std::mutex mutex_;  // guards all below
@@ -58,6 +62,7 @@ class ReadAhead {
   std::deque<Pulled> buffer_;
   int64_t limit_;
   bool stop_ = false, finished_ = false, waiting_ = false;
+  Status broken_;        // what ended the thread before its time
   bool busy_ = false;    // somebody pulls
   bool wanted_ = false;  // the thread may pull
 };

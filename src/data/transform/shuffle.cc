@@ -32,8 +32,8 @@ class ShuffleDataset : public InputDataset {
   // The same for `count` turns; null where it has several already.
   DatasetPtr Repeated(int64_t count) const {
     if (count_ != 1) return nullptr;
-    return std::make_shared<const ShuffleDataset>(spec(), inputs()[0],
-                                                  buffer_size_, count, seeds_);
+    return MakeNested<const ShuffleDataset>(spec(), inputs()[0], buffer_size_,
+                                            count, seeds_);
   }
 
   int64_t walks() const override { return seeds_->count(); }

@@ -98,7 +98,7 @@ class WindowDataset : public InputDataset {
       for (size_t k = 0; k < spec.types.size(); ++k) {
         std::vector<Element> column;
         for (Element& e : window) column.push_back({std::move(e[k])});
-        out->push_back(DatasetTensor(std::make_shared<const ElementsDataset>(
+        out->push_back(DatasetTensor(MakeNested<const ElementsDataset>(
             ElementSpec{{spec.types[k]}, {spec.shapes[k]}},
             std::move(column))));
       }

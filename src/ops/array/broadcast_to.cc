@@ -33,6 +33,10 @@ Status BroadcastToRule(ShapeContext& c) {
   for (int i = 0; i < in.rank(); ++i) {
     const int64_t want = out[extra + i];
     if (in[i] == 1 || in[i] < 0 || in[i] == want) continue;
+    if (want == 1) {
+      return InvalidArgument("Unable to broadcast tensor of shape ", in,
+                             " to tensor of shape ", out);
+    }
     if (want >= 0) {
       return InvalidArgument("Incompatible shapes: ", in, " vs. ", out);
     }

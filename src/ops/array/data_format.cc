@@ -64,14 +64,16 @@ Status VecPermuteRule(ShapeContext& c) {
   const auto full =
       static_cast<int64_t>(c.op().string_attr("src_format").size());
   c.set_output(0, in);
+  HR_RETURN_IF_ERROR(ReadFormats(c.op()).status());
   if (!in.known_rank()) return OkStatus();
   if (in.rank() != 1 && in.rank() != 2) {
     return InvalidArgument(
         "input must be a vector or 2D tensor, but got shape ", in);
   }
   if (in[0] >= 0 && in[0] != full && in[0] != full - 2) {
-    return InvalidArgument(in.rank(), "D input must be of size ", full - 2,
-                           " or ", full, ", but got shape ", in);
+    return InvalidArgument(
+        in.rank() == 1 ? "1D input" : "First dimension of 2D input",
+        " must be of size ", full - 2, " or ", full, ", but got shape ", in);
   }
   if (in.rank() == 2 && in[1] >= 0 && in[1] != 2) {
     return InvalidArgument(
@@ -91,8 +93,11 @@ Status VecPermute(KernelContext& c) {
   }
   if (n != static_cast<int64_t>(f.from.size()) ||
       f.from.size() != f.to.size()) {
-    return InvalidArgument("the formats ", f.from, " and ", f.to,
-                           " do not fit an input of shape ", in.shape());
+    return InvalidArgument(
+        "Format specifier must contain H and W for 2D case, but for an input "
+        "of "
+        "shape ",
+        in.shape(), " they are ", f.from, " and ", f.to);
   }
   const size_t bytes = run * DTypeSize(in.dtype());
   for (int64_t i = 0; i < n; ++i) {

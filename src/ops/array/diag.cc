@@ -29,6 +29,10 @@ Status Diag(KernelContext& c) {
 Status DiagPartRule(ShapeContext& c) {
   const Shape& in = c.input(0);
   if (!in.known_rank()) return OkStatus();
+  if (in.rank() == 0) {
+    return InvalidArgument(
+        "Input must have even and non-zero rank, input rank is 0");
+  }
   if (in.rank() % 2 != 0) {
     // The gap is upstream's.
     return InvalidArgument(

@@ -47,9 +47,11 @@ StatusOr<int64_t> RangeSize(T start, T limit, T delta) {
       return static_cast<int64_t>(span);
     }
   } else {
-    const double n = std::ceil(
-        std::abs((static_cast<double>(limit) - static_cast<double>(start)) /
-                 static_cast<double>(delta)));
+    // In T at each step: 0.1 to 1.1 by 0.1 are ten floats, but eleven where
+    // their bits are taken for exact.
+    const T span = static_cast<T>(limit - start);
+    const T steps = static_cast<T>(span / delta);
+    const double n = std::ceil(std::abs(static_cast<double>(steps)));
     if (n < 9.2233720368547e18) return static_cast<int64_t>(n);
   }
   return InvalidArgument("Requires ((limit - start) / delta) <= ",

@@ -129,7 +129,7 @@ HR_OP(Reshape)
 
 StatusOr<Shape> Expanded(const Shape& in, const Tensor& dim) {
   if (dim.num_elements() != 1) {
-    return InvalidArgument("'dim' must be a tensor with a single value");
+    return InvalidArgument("'dim' input must be a tensor with a single value");
   }
   int64_t axis = dim.IntAt(0);
   const int rank = in.rank();

@@ -31,6 +31,9 @@ class Resolver {
   }
 
   Status Index(int64_t i, int64_t begin, int64_t end, int64_t stride) {
+    if (shape_.rank() == 0) {
+      return InvalidArgument("Attempting to slice scalar input.");
+    }
     if (at_ >= shape_.rank()) {
       return InvalidArgument("Index out of range using input dim ", at_,
                              "; input has only ", shape_.rank(), " dims");

@@ -115,7 +115,7 @@ Status UniqueOf(KernelContext& c, const Slices& s, int axis) {
 
 Status CheckVector(const Shape& x) {
   if (x.known_rank() && x.rank() != 1) {
-    return InvalidArgument("unique expects a 1D vector.");
+    return InvalidArgument("x expects a 1D vector.");
   }
   return OkStatus();
 }
@@ -130,7 +130,8 @@ Status UniqueV2(KernelContext& c) {
   int64_t axis = axes.IntAt(0);
   if (axis < 0) axis += x.rank();
   if (axis < 0 || axis >= x.rank()) {
-    return InvalidArgument("axis has to be between [0, ", x.rank(), ")");
+    return InvalidArgument("axis expects to be in the range [", -x.rank(), ", ",
+                           x.rank(), ")");
   }
   const int a = static_cast<int>(axis);
   return UniqueOf(
@@ -157,7 +158,7 @@ Status UniqueV2Rule(ShapeContext& c) {
   }
   if (axes.fully_known() && axes[0] > 1) {
     return InvalidArgument(
-        "axis does not support input tensors larger than 1 elements");
+        "axis does not support input tensors larger than 1 elements.");
   }
   if (axes.fully_known() && axes[0] == 0) return UniqueRule(c);
   if (!x.known_rank()) return OkStatus();
@@ -165,7 +166,8 @@ Status UniqueV2Rule(ShapeContext& c) {
   if (const Tensor* t = c.value(1)) {
     const int64_t axis = t->IntAt(0) < 0 ? t->IntAt(0) + x.rank() : t->IntAt(0);
     if (axis < 0 || axis >= x.rank()) {
-      return InvalidArgument("axis has to be between [0, ", x.rank(), ")");
+      return InvalidArgument("axis expects to be in the range [", -x.rank(),
+                             ", ", x.rank(), ")");
     }
     out = x;
     out.set_dim(static_cast<int>(axis), Shape::kUnknown);

@@ -25,7 +25,13 @@ Status Unravel(KernelContext& c) {
   const int64_t n = c.input(0).num_elements();
   int64_t size = 1;
   for (int64_t d = 0; d < rank; ++d) {
-    if (dims[d] <= 0) {
+    if (dims[d] == 0) {
+      return InvalidArgument(
+          "Input dims cannot contain a dim of zero, but dims contains zero at "
+          "index ",
+          d);
+    }
+    if (dims[d] < 0) {
       return InvalidArgument("Input dims cannot contain a dim of ", dims[d]);
     }
     if (__builtin_mul_overflow(size, int64_t{dims[d]}, &size)) {

@@ -1,95 +1,48 @@
 // Colours: RGBToHSV, HSVToRGB, AdjustHue, AdjustSaturation.
 #include <algorithm>
-#include <cmath>
 #include <type_traits>
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/image/color_loops.h"
 
 namespace headrace {
 namespace {
 
-template <typename F>
-struct Color {
-  F a, b, c;
-};
-
-// Hue in [0, 1), saturation and value; 0 where a colour has no hue.
-template <typename F>
-Color<F> ToHsv(Color<F> rgb) {
-  const F r = rgb.a, g = rgb.b, b = rgb.c;
-  const F v = std::max(r, std::max(g, b));
-  const F range = v - std::min(r, std::min(g, b));
-  const F s = v > 0 ? range / v : F(0);
-  if (!(range > 0)) return {F(0), s, v};
-  const F norm = 1 / (6 * range);
-  F h = r == v   ? norm * (g - b)
-        : g == v ? norm * (b - r) + F(2) / 6
-                 : norm * (r - g) + F(4) / 6;
-  if (h < 0) h += 1;
-  return {h, s, v};
-}
-
-template <typename F>
-Color<F> ToRgb(Color<F> hsv) {
-  const F dh = hsv.a * 6;
-  auto part = [&](F x) {
-    return (1 - hsv.b + hsv.b * std::clamp(x, F(0), F(1))) * hsv.c;
-  };
-  return {part(std::abs(dh - 3) - 1), part(2 - std::abs(dh - 2)),
-          part(2 - std::abs(dh - 4))};
-}
-
-template <typename T>
-using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
-// Calls f for every pixel of input 0.
-template <typename T, typename F>
-void ForColors(KernelContext& c, F f) {
+// Changes every colour of input 0; half and bfloat16 by way of float.
+template <typename T, ColorChange kChange>
+Status Run(KernelContext& c) {
+  using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  constexpr bool kBy =
+      kChange == ColorChange::kHue || kChange == ColorChange::kSaturation;
+  const W by = kBy ? static_cast<W>(c.input(1).scalar<float>()) : W(0);
   const T* in = c.in<T>(0);
   T* out = c.out<T>(0);
-  using W = Wide<T>;
-  const int64_t pixels = c.input(0).num_elements() / 3;
-  ParallelFor(pixels, 6.0, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin * 3; i < end * 3; i += 3) {
-      const Color<W> made =
-          f(Color<W>{static_cast<W>(in[i]), static_cast<W>(in[i + 1]),
-                     static_cast<W>(in[i + 2])});
-      out[i] = static_cast<T>(made.a);
-      out[i + 1] = static_cast<T>(made.b);
-      out[i + 2] = static_cast<T>(made.c);
-    }
-  });
-}
-
-enum class Change { kToHsv, kToRgb, kHue, kSaturation };
-
-template <typename T, Change kChange>
-Status Run(KernelContext& c) {
-  using W = Wide<T>;
-  const W by = kChange == Change::kHue || kChange == Change::kSaturation
-                   ? static_cast<W>(c.input(1).scalar<float>())
-                   : W(0);
-  ForColors<T>(c, [&](Color<W> x) {
-    if constexpr (kChange == Change::kToHsv) {
-      return ToHsv(x);
-    } else if constexpr (kChange == Change::kToRgb) {
-      return ToRgb(x);
-    } else {
-      Color<W> hsv = ToHsv(x);
-      if (kChange == Change::kHue) {
-        hsv.a += by;
-        hsv.a -= std::floor(hsv.a);
-      } else {
-        hsv.b = std::clamp(hsv.b * by, W(0), W(1));
-      }
-      return ToRgb(hsv);
-    }
-  });
+  const CpuLevel level = ActiveCpuLevel();
+  ParallelFor(
+      c.input(0).num_elements() / 3, 3.0, [&](int64_t begin, int64_t end) {
+        if constexpr (std::is_same_v<T, W>) {
+          HR_CALL_LEVEL(level, ChangeColors(kChange, in + 3 * begin,
+                                            end - begin, by, out + 3 * begin));
+        } else {
+          constexpr int64_t kColors = 256;
+          W room[3 * kColors];
+          for (int64_t i = begin; i < end; i += kColors) {
+            const int64_t count = std::min(kColors, end - i);
+            for (int64_t k = 0; k < 3 * count; ++k) {
+              room[k] = static_cast<W>(in[3 * i + k]);
+            }
+            HR_CALL_LEVEL(level, ChangeColors(kChange, room, count, by, room));
+            for (int64_t k = 0; k < 3 * count; ++k) {
+              out[3 * i + k] = static_cast<T>(room[k]);
+            }
+          }
+        }
+      });
   return OkStatus();
 }
 
-template <Change kChange>
+template <ColorChange kChange>
 ComputeFn Pick(const ResolvedOp& op) {
   ComputeFn fn = nullptr;
   DispatchDType(op.type_attr("T"), FloatTypes{}, [&](auto tag) {
@@ -207,10 +160,10 @@ HR_COLORS(RGBToHSV)
     .Doc("Colours as hue, saturation and value.")
     .Gradient(HsvGradient)
     .GradientSkips({}, {0})
-    .Cpu(ComputeFor<Pick<Change::kToHsv>>);
+    .Cpu(ComputeFor<Pick<ColorChange::kToHsv>>);
 HR_COLORS(HSVToRGB)
     .Doc("Hue, saturation and value as red, green and blue.")
-    .Cpu(ComputeFor<Pick<Change::kToRgb>>);
+    .Cpu(ComputeFor<Pick<ColorChange::kToRgb>>);
 #undef HR_COLORS
 
 HR_OP(AdjustHue)
@@ -220,7 +173,7 @@ HR_OP(AdjustHue)
     .Attr("T: {half, float} = float")
     .Doc("Turns the hue of colours by a part of the circle.")
     .Shape(AdjustShape<true>)
-    .Cpu(ComputeFor<Pick<Change::kHue>>);
+    .Cpu(ComputeFor<Pick<ColorChange::kHue>>);
 
 HR_OP(AdjustSaturation)
     .Input("images: T")
@@ -229,7 +182,7 @@ HR_OP(AdjustSaturation)
     .Attr("T: {half, float} = float")
     .Doc("Scales the saturation of colours.")
     .Shape(AdjustShape<false>)
-    .Cpu(ComputeFor<Pick<Change::kSaturation>>);
+    .Cpu(ComputeFor<Pick<ColorChange::kSaturation>>);
 
 }  // namespace
 }  // namespace headrace

@@ -94,7 +94,7 @@ Status CheckBoxes(const Shape& boxes, const Shape& index, int64_t* count) {
   }
   if (index.known_rank()) {
     if (index.rank() != 1) {
-      return InvalidArgument("box_index must be 1-D", index);
+      return InvalidArgument("box_indices must be rank 1 but is shape ", index);
     }
     if (*count >= 0 && index[0] >= 0 && index[0] != *count) {
       return InvalidArgument("box_index has incompatible shape");

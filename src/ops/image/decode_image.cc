@@ -112,16 +112,16 @@ StatusOr<Tensor> Decode(const KernelContext& c, StringView bytes, DType type) {
       if (op == "DecodeBmp") break;
       return DecodeJpegFor(c, bytes);
     case ImageFormat::kPng:
-      if (op == "DecodeBmp") {
-        return InvalidArgument(
-            "Trying to decode PNG format using DecodeBmp op. Use `decode_png` "
-            "or `decode_image` instead.");
-      }
-      if (op == "DecodeAndCropJpeg") break;
+      if (op == "DecodeBmp" || op == "DecodeAndCropJpeg") break;
       return DecodePng(bytes, channels, type != DType::kUint8);
     case ImageFormat::kGif:
       return DecodeGifFor(c, bytes);
     case ImageFormat::kBmp:
+      if (op == "DecodeAndCropJpeg") {
+        return InvalidArgument(
+            "DecodeAndCropJpeg operation can run on JPEG only, but detected "
+            "BMP.");
+      }
       if (op != "DecodeBmp" && op != "DecodeImage") {
         return InvalidArgument(
             "Trying to decode BMP format using a wrong op. Use `decode_bmp` "
@@ -132,8 +132,14 @@ StatusOr<Tensor> Decode(const KernelContext& c, StringView bytes, DType type) {
     case ImageFormat::kUnknown:
       return InvalidArgument(kUnknown);
   }
-  return InvalidArgument("Trying to decode a file of another format using a ",
-                         op, " op. Use `decode_image` instead.");
+  const bool jpeg = FormatOf(bytes) == ImageFormat::kJpeg;
+  if (op == "DecodeAndCropJpeg") {
+    return InvalidArgument(
+        "DecodeAndCropJpeg operation can run on JPEG only, but detected PNG.");
+  }
+  return InvalidArgument("Trying to decode ", jpeg ? "JPEG" : "PNG",
+                         " format using DecodeBmp op. Use `decode_",
+                         jpeg ? "jpeg" : "png", "` or `decode_image` instead.");
 }
 
 Status RunDecode(KernelContext& c) {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <mutex>
+#include <type_traits>
 
 #include "base/thread_pool.h"
+#include "ops/image/taps_loops.h"
 
 namespace headrace {
 namespace {
@@ -24,34 +26,6 @@ class FirstError {
   Status status_;
 };
 
-// One input row resampled along its columns.
-template <typename T>
-void ResampleRow(const AxisTaps& columns, int64_t out_w, int64_t channels,
-                 const T* in, float* out) {
-  for (int64_t o = 0; o < out_w; ++o, out += channels) {
-    const int32_t* index = columns.index(o);
-    const float* weight = columns.weight(o);
-    if (columns.lerps()) {
-      const T *a = in + index[0] * channels, *b = in + index[1] * channels;
-      const float w = weight[1];
-      for (int64_t c = 0; c < channels; ++c) {
-        const float low = static_cast<float>(a[c]);
-        out[c] = low + (static_cast<float>(b[c]) - low) * w;
-      }
-      continue;
-    }
-    std::fill_n(out, channels, 0.0f);
-    const int64_t count = columns.count(o);
-    for (int64_t t = 0; t < count; ++t) {
-      const T* a = in + index[t] * channels;
-      const float w = weight[t];
-      for (int64_t c = 0; c < channels; ++c) {
-        out[c] += static_cast<float>(a[c]) * w;
-      }
-    }
-  }
-}
-
 // Resampled rows of one image, made when first asked for.
 template <typename T>
 class Rows {
@@ -62,6 +36,11 @@ class Rows {
     HR_ASSIGN_OR_RETURN(
         room_,
         Tensor::Allocate(DType::kFloat, Shape{kKept, s_.out_w, s_.channels}));
+    if constexpr (!std::is_same_v<T, float>) {
+      HR_ASSIGN_OR_RETURN(
+          floats_,
+          Tensor::Allocate(DType::kFloat, Shape{s_.in_w, s_.channels}));
+    }
     return OkStatus();
   }
   void Begin(const T* image) {
@@ -72,39 +51,54 @@ class Rows {
     const int64_t slot = row % kKept;
     float* to = room_.data<float>() + slot * s_.out_w * s_.channels;
     if (held_[slot] != row) {
-      ResampleRow(columns_, s_.out_w, s_.channels,
-                  image_ + row * s_.in_w * s_.channels, to);
+      HR_CALL_LEVEL(level_, ResampleColumns(columns_.rows(), s_.out_w, s_.in_w,
+                                            s_.channels, Row(row), to));
       held_[slot] = row;
     }
     return to;
   }
 
  private:
+  // Row `row` of the image, as floats.
+  const float* Row(int64_t row) {
+    const int64_t width = s_.in_w * s_.channels;
+    const T* in = image_ + row * width;
+    if constexpr (std::is_same_v<T, float>) {
+      return in;
+    } else {
+      float* to = floats_.data<float>();
+      for (int64_t i = 0; i < width; ++i) to[i] = static_cast<float>(in[i]);
+      return to;
+    }
+  }
+
   const ResizeSizes& s_;
   const AxisTaps& columns_;
-  Tensor room_;
+  const CpuLevel level_ = ActiveCpuLevel();
+  Tensor room_, floats_;
   const T* image_ = nullptr;
   int64_t held_[kKept] = {-1, -1, -1, -1};
 };
 
-// One output row from resampled rows.
+// One output row from resampled rows, few at a time: of more than kKept, each
+// is added while it is there.
 template <typename T>
-void MixRows(const AxisTaps& rows, int64_t o, int64_t width, Rows<T>& from,
+void MixInto(const AxisTaps& taps, int64_t o, int64_t width, Rows<T>& from,
              float* out) {
-  const int32_t* index = rows.index(o);
-  const float* weight = rows.weight(o);
-  if (rows.lerps()) {
-    const float *a = from.Get(index[0]), *b = from.Get(index[1]);
-    const float w = weight[1];
-    for (int64_t i = 0; i < width; ++i) out[i] = a[i] + (b[i] - a[i]) * w;
+  const int32_t* index = taps.index(o);
+  const float* weight = taps.weight(o);
+  const int64_t count = taps.count(o);
+  const CpuLevel level = ActiveCpuLevel();
+  if (count == 0 || (count <= kKept && index[count - 1] - index[0] < kKept)) {
+    const float* rows[kKept];
+    for (int64_t t = 0; t < count; ++t) rows[t] = from.Get(index[t]);
+    HR_CALL_LEVEL(level,
+                  MixRows(rows, weight, count, taps.lerps(), width, out));
     return;
   }
-  std::fill_n(out, width, 0.0f);
-  const int64_t count = rows.count(o);
+  HR_CALL_LEVEL(level, MixRows(nullptr, nullptr, 0, false, width, out));
   for (int64_t t = 0; t < count; ++t) {
-    const float* a = from.Get(index[t]);
-    const float w = weight[t];
-    for (int64_t i = 0; i < width; ++i) out[i] += a[i] * w;
+    HR_CALL_LEVEL(level, AddRow(from.Get(index[t]), weight[t], width, out));
   }
 }
 
@@ -134,7 +128,7 @@ Status Resample(const ResizeSizes& s, const AxisTaps& rows,
     for (int64_t r = begin; r < end; ++r) {
       const int64_t o = r % s.out_h;
       if (r == begin || o == 0) from.Begin(images + r / s.out_h * image);
-      MixRows(rows, o, width, from, out + r * width);
+      MixInto(rows, o, width, from, out + r * width);
     }
   });
   return error.Get();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "ops/image/resize.h"
+#include "ops/image/taps_loops.h"
 
 namespace headrace {
 
@@ -25,6 +26,10 @@ class AxisTaps {
     return index_.data<int32_t>() + o * most_;
   }
   float* weight(int64_t o) const { return weight_.data<float>() + o * most_; }
+  TapRows rows() const {
+    return {count_.data<int32_t>(), index_.data<int32_t>(),
+            weight_.data<float>(), most_, lerps_};
+  }
   // Two taps each, a and b, whose sum is a + (b - a) * weight of b.
   bool lerps() const { return lerps_; }
   void set_lerps() { lerps_ = true; }

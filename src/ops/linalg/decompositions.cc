@@ -8,13 +8,42 @@
 #include <numeric>
 #include <vector>
 
+#include "base/cpu_level.h"
 #include "base/thread_pool.h"
 #include "ops/array/transpose_loops.h"
+#include "ops/linalg/eigen_loops.h"
+#include "ops/linalg/factor_loops.h"
 #include "ops/math/products/gemm.h"
 #include "ops/math/products/gemm_loops.h"
 #include "tensor/tensor.h"
 
 namespace headrace {
+
+#define HR_DECLARE(level)                                    \
+  namespace level {                                          \
+  const EigenLoops<float>* EigenFloat();                     \
+  const EigenLoops<double>* EigenDouble();                   \
+  const EigenLoops<std::complex<float>>* EigenComplex64();   \
+  const EigenLoops<std::complex<double>>* EigenComplex128(); \
+  const FactorLoops<float>* FactorFloat();                   \
+  const FactorLoops<double>* FactorDouble();                 \
+  }
+HR_FOR_EACH_LEVEL(HR_DECLARE)
+#undef HR_DECLARE
+
+#define HR_LOOPS_FOR(room, Loops, T, Given)           \
+  template <>                                         \
+  const Loops<T>& LoopsFor##room() {                  \
+    return *HR_CALL_LEVEL(ActiveCpuLevel(), Given()); \
+  }
+HR_LOOPS_FOR(Eigen, EigenLoops, float, EigenFloat)
+HR_LOOPS_FOR(Eigen, EigenLoops, double, EigenDouble)
+HR_LOOPS_FOR(Eigen, EigenLoops, complex64, EigenComplex64)
+HR_LOOPS_FOR(Eigen, EigenLoops, complex128, EigenComplex128)
+HR_LOOPS_FOR(Factors, FactorLoops, float, FactorFloat)
+HR_LOOPS_FOR(Factors, FactorLoops, double, FactorDouble)
+#undef HR_LOOPS_FOR
+
 namespace {
 
 constexpr int64_t kPanel = 48;
@@ -161,12 +190,15 @@ Status FactorColumns(Part<T> panel, int64_t size, int64_t ld,
 template <typename T>
 void Substitute(Part<const T> t, int64_t n, Part<T> x, int64_t m, bool forward,
                 bool unit) {
+  if constexpr (std::is_same_v<T, Real<T>>) {
+    return LoopsForFactors<T>().substitute(t.data, t.row, n, x.data, x.row, m,
+                                           forward, unit);
+  }
   for (int64_t s = 0; s < n; ++s) {
     const int64_t i = forward ? s : n - 1 - s;
     const int64_t begin = forward ? 0 : i + 1, end = forward ? i : n;
     for (int64_t p = begin; p < end; ++p) {
       const T v = t(i, p);
-      if (v == T(0)) continue;
       T* to = &x(i, 0);
       const T* from = &x(p, 0);
       for (int64_t j = 0; j < m; ++j) to[j] -= v * from[j];
@@ -204,16 +236,20 @@ std::vector<T> AdjointOf(const T* a, int64_t n) {
   return out;
 }
 
-// Factors a panel [rows, size] in place with partial pivoting; row swaps are
-// told to `swap(i, j)`.
-template <typename T, typename F>
-void FactorPanel(Part<T> a, int64_t rows, int64_t size, F swap) {
+// Factors a panel [rows, size] in place with partial pivoting: row j was
+// swapped with row pivots[j] of it.
+template <typename T>
+void FactorPanel(Part<T> a, int64_t rows, int64_t size, int64_t* pivots) {
+  if constexpr (std::is_same_v<T, Real<T>>) {
+    return LoopsForFactors<T>().panel(a.data, a.row, rows, size, pivots);
+  }
   for (int64_t j = 0; j < std::min(size, rows); ++j) {
     int64_t best = j;
     for (int64_t i = j + 1; i < rows; ++i) {
       if (std::abs(a(i, j)) > std::abs(a(best, j))) best = i;
     }
-    if (best != j) swap(j, best);
+    pivots[j] = best;
+    if (best != j) std::swap_ranges(&a(j, 0), &a(j, 0) + size, &a(best, 0));
     const T pivot = a(j, j);
     if (pivot == T(0)) continue;
     for (int64_t i = j + 1; i < rows; ++i) {
@@ -230,14 +266,18 @@ Status FactorLu(T* data, int64_t n, int64_t* p, bool* odd) {
   const Part<T> a{data, n};
   std::iota(p, p + n, int64_t{0});
   *odd = false;
+  int64_t pivots[kPanel];
   for (int64_t k = 0; k < n; k += kPanel) {
     const int64_t size = std::min(kPanel, n - k), rest = n - k - size;
-    FactorPanel<T>(a.at(k, k), n - k, size, [&](int64_t i, int64_t j) {
-      std::swap_ranges(data + (k + i) * n, data + (k + i + 1) * n,
-                       data + (k + j) * n);
-      std::swap(p[k + i], p[k + j]);
+    FactorPanel<T>(a.at(k, k), n - k, size, pivots);
+    for (int64_t i = 0; i < size; ++i) {
+      if (pivots[i] == i) continue;
+      T *one = &a(k + i, 0), *other = &a(k + pivots[i], 0);
+      std::swap_ranges(one, one + k, other);
+      std::swap_ranges(one + k + size, one + n, other + k + size);
+      std::swap(p[k + i], p[k + pivots[i]]);
       *odd = !*odd;
-    });
+    }
     if (rest == 0) break;
     Substitute<T>({&a(k, k), n}, size, a.at(k, k + size), rest, true, true);
     HR_RETURN_IF_ERROR(Subtract<T>(a.at(k + size, k + size),
@@ -362,66 +402,12 @@ Status Linalg<T>::Lu(const T* a, int64_t n, T* lu, int64_t* p) {
   return OkStatus();
 }
 
-namespace {
-
-// A reflection h = 1 - tau v v^H (v[0] = 1, the rest in place below `x`) with
-// h^H x = beta e_1; beta goes to x[0]. As LAPACK's and Eigen's.
-template <typename T>
-T Reflector(Part<T> x, int64_t rows) {
-  Real<T> tail(0);
-  for (int64_t i = 1; i < rows; ++i) tail += std::norm(x(i, 0));
-  const T head = x(0, 0);
-  const Real<T> imaginary = std::imag(head);
-  if (tail <= std::numeric_limits<Real<T>>::min() &&
-      imaginary * imaginary <= std::numeric_limits<Real<T>>::min()) {
-    x(0, 0) = T(std::real(head));
-    for (int64_t i = 1; i < rows; ++i) x(i, 0) = T(0);
-    return T(0);
-  }
-  Real<T> beta = std::sqrt(std::norm(head) + tail);
-  if (std::real(head) >= 0) beta = -beta;
-  for (int64_t i = 1; i < rows; ++i) x(i, 0) /= (head - beta);
-  x(0, 0) = T(beta);
-  return Conj((T(beta) - head) / beta);
-}
-
-// x = (1 - tau v v^H) x, or with tau conjugated, for v below `v` with v[0] = 1.
-template <typename T>
-void Reflect(Part<T> v, T tau, Part<T> x, int64_t rows, int64_t columns) {
-  if (tau == T(0) || columns == 0) return;
-  std::vector<T> dot(columns);
-  for (int64_t i = 0; i < rows; ++i) {
-    const T c = i == 0 ? T(1) : Conj(v(i, 0));
-    for (int64_t j = 0; j < columns; ++j) dot[j] += c * x(i, j);
-  }
-  for (int64_t i = 0; i < rows; ++i) {
-    const T c = tau * (i == 0 ? T(1) : v(i, 0));
-    for (int64_t j = 0; j < columns; ++j) x(i, j) -= c * dot[j];
-  }
-}
-
-}  // namespace
-
 template <typename T>
 void Linalg<T>::Qr(const T* a, int64_t m, int64_t n, bool full, T* q, T* r) {
-  const int64_t k = std::min(m, n), columns = full ? m : k;
-  std::vector<T> work(a, a + m * n), tau(k);
-  const Part<T> w{work.data(), n}, to_q{q, columns}, to_r{r, n};
-  for (int64_t j = 0; j < k; ++j) {
-    tau[j] = Reflector<T>(w.at(j, j), m - j);
-    if (j + 1 < n) {
-      Reflect<T>(w.at(j, j), Conj(tau[j]), w.at(j, j + 1), m - j, n - j - 1);
-    }
-  }
-  for (int64_t i = 0; i < columns; ++i) {
-    for (int64_t j = 0; j < n; ++j)
-      to_r(i, j) = i <= j && i < k ? w(i, j) : T(0);
-  }
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < columns; ++j) to_q(i, j) = T(i == j ? 1 : 0);
-  }
-  for (int64_t j = k; j-- > 0;) {
-    Reflect<T>(w.at(j, j), tau[j], to_q.at(j, j), m - j, columns - j);
+  if (m > 0 && n > 0) return LoopsForEigen<T>().qr(a, m, n, full, q, r);
+  const int64_t columns = full ? m : 0;
+  for (int64_t i = 0; i < m * columns; ++i) {
+    q[i] = T(i % (columns + 1) == 0 ? 1 : 0);
   }
 }
 
@@ -444,33 +430,6 @@ void AdjointProduct(const T* a, const T* b, bool left, int64_t m, int64_t n,
   }
 }
 
-// The shortest least squares solution: v s^+ u^H b.
-template <typename T>
-Status PseudoSolve(const T* a, int64_t m, int64_t n, const T* b, int64_t k,
-                   T* x) {
-  const int64_t r = std::min(m, n);
-  std::vector<T> s(r), u(m * r), v(n * r), ub(r * k);
-  HR_RETURN_IF_ERROR(
-      Spectral<T>::Svd(a, m, n, false, s.data(), u.data(), v.data()));
-  AdjointProduct(u.data(), b, true, r, k, m, ub.data());
-  const Real<T> least =
-      std::abs(s[0]) * std::max(m, n) * std::numeric_limits<Real<T>>::epsilon();
-  for (int64_t i = 0; i < r; ++i) {
-    const bool counts = std::abs(s[i]) > least;
-    for (int64_t j = 0; j < k; ++j) {
-      ub[i * k + j] = counts ? ub[i * k + j] / s[i] : T(0);
-    }
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = 0; j < k; ++j) {
-      T sum(0);
-      for (int64_t p = 0; p < r; ++p) sum += v[i * r + p] * ub[p * k + j];
-      x[i * k + j] = sum;
-    }
-  }
-  return OkStatus();
-}
-
 }  // namespace
 
 template <typename T>
@@ -478,7 +437,10 @@ Status Linalg<T>::LeastSquares(const T* a, int64_t m, int64_t n, const T* b,
                                int64_t k, double penalty, bool fast, T* x) {
   std::fill_n(x, n * k, T(0));
   if (m == 0 || n == 0 || k == 0) return OkStatus();
-  if (!fast) return PseudoSolve(a, m, n, b, k, x);
+  if (!fast) {
+    LoopsForEigen<T>().least_squares(a, m, n, b, k, x);
+    return OkStatus();
+  }
   const bool tall = m >= n;
   const int64_t size = std::min(m, n);
   std::vector<T> gram(size * size), l(size * size), y(size * k);

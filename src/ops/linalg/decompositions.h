@@ -21,7 +21,8 @@ struct RealOf<std::complex<T>> {
 template <typename T>
 using Real = typename RealOf<T>::type;
 
-// By our own loops: triangular factors and what is solved with them.
+// Triangular factors by our own loops and what is solved with them; orthogonal
+// ones by Eigen.
 template <typename T>
 struct Linalg {
   // out = inverse of a[n, n], or of its adjoint.
@@ -41,13 +42,14 @@ struct Linalg {
   // Row p[i] of a is row i of l u; both lie in lu.
   static Status Lu(const T* a, int64_t n, T* lu, int64_t* p);
   // x[n, k]: least squares of a[m, n] x = b[m, k] with a penalty; by normal
-  // equations when `fast`, else by singular values (the shortest solution).
+  // equations when `fast`, else the shortest one, by orthogonal factors.
   static Status LeastSquares(const T* a, int64_t m, int64_t n, const T* b,
                              int64_t k, double penalty, bool fast, T* x);
 };
 
 // By Eigen, in double precision, float through double; singular values of real
-// matrices by svd.h.
+// matrices by svd.h. What takes long is compiled once a level of the
+// instruction set (eigen_loops.h).
 template <typename T>
 struct Spectral {
   // Eigenvalues, rising, and vectors (unless v is null) of a hermitian matrix,

@@ -45,9 +45,8 @@ Value TallQr(OpScope& s, const Value& q, const Value& r, const Value& dq,
   return s("AddV2", {first, OverAdjoint(s, rest, r)});
 }
 
-// Columns [from, to) of matrices.
-Value Columns(OpScope& s, const Value& a, int64_t from, int64_t to) {
-  const int rank = a.rank();
+// Columns [from, to) of matrices, which have that many dimensions.
+Value Columns(OpScope& s, const Value& a, int rank, int64_t from, int64_t to) {
   std::vector<int32_t> begin(rank, 0), size(rank, -1);
   begin[rank - 1] = static_cast<int32_t>(from);
   size[rank - 1] = static_cast<int32_t>(to - from);
@@ -76,9 +75,10 @@ Status QrGradient(GradientContext& g) {
     return g.status();
   }
   // Wide: r = [u, v] and a = [x, y] with x = q u, y = q v.
-  Value u = Columns(g, r, 0, m);
-  Value du = Columns(g, dr, 0, m), dv = Columns(g, dr, m, n);
-  Value y = MatMul(g, q, Columns(g, r, m, n));
+  const int rank = r.rank();
+  Value u = Columns(g, r, rank, 0, m);
+  Value du = Columns(g, dr, rank, 0, m), dv = Columns(g, dr, rank, m, n);
+  Value y = MatMul(g, q, Columns(g, r, rank, m, n));
   Value dqv = g("AddV2", {dq, MatMul(g, y, dv, false, true)});
   Value dx = TallQr(g, q, u, dqv, du);
   Value dy = MatMul(g, q, dv);
@@ -174,10 +174,10 @@ Status SvdGradient(GradientContext& g) {
           "svd gradient is not implemented for abs(m - n) > 1 "
           "when full_matrices is True");
     }
-    u = Columns(g, u, 0, k);
-    v = Columns(g, v, 0, k);
-    if (du) du = Columns(g, du, 0, k);
-    if (dv) dv = Columns(g, dv, 0, k);
+    u = Columns(g, u, u.rank(), 0, k);
+    v = Columns(g, v, v.rank(), 0, k);
+    if (du) du = Columns(g, du, u.rank(), 0, k);
+    if (dv) dv = Columns(g, dv, v.rank(), 0, k);
   }
   Value f = InverseGaps(g, g("Square", {s}));
   Value inverse = g("DivNoNan", {g("OnesLike", {s}), s});

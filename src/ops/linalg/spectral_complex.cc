@@ -37,7 +37,7 @@ Status Function(const T* a, int64_t n, T* out, bool log) {
 #define HR_COMPLEX_SPECTRAL(T)                                               \
   template <>                                                                \
   Status Spectral<T>::SelfAdjointEig(const T* a, int64_t n, T* e, T* v) {    \
-    return spectral::SelfAdjointEig<C>(a, n, e, v);                          \
+    return spectral::SelfAdjointEig(a, n, e, v);                             \
   }                                                                          \
   template <>                                                                \
   Status Spectral<T>::Svd(const T* a, int64_t m, int64_t n, bool full, T* s, \

@@ -10,6 +10,7 @@
 #include "Eigen/Eigenvalues"
 #include "Eigen/SVD"
 #include "ops/linalg/decompositions.h"
+#include "ops/linalg/eigen_loops.h"
 
 namespace headrace::spectral {
 namespace {
@@ -32,19 +33,15 @@ Status NoAnswer(const char* what) {
       what, " decomposition was not successful. The input might not be valid.");
 }
 
-// W is the type computed in.
-template <typename W, typename T>
+template <typename T>
 Status SelfAdjointEig(const T* a, int64_t n, T* e, T* v) {
-  if (n == 0) return OkStatus();
-  Eigen::SelfAdjointEigenSolver<Matrix<W>> eig(
-      Read<W>(a, n, n),
-      v ? Eigen::ComputeEigenvectors : Eigen::EigenvaluesOnly);
-  if (eig.info() != Eigen::Success) return NoAnswer("Self-adjoint eigen");
-  Write(Matrix<W>(eig.eigenvalues().template cast<W>()), e);
-  if (v) Write(eig.eigenvectors(), v);
-  return OkStatus();
+  if (n == 0 || LoopsForEigen<T>().self_adjoint_eig(a, n, e, v)) {
+    return OkStatus();
+  }
+  return NoAnswer("Self-adjoint eigen");
 }
 
+// W is the type computed in.
 template <typename W, typename T>
 Status Svd(const T* a, int64_t m, int64_t n, bool full, T* s, T* u, T* v) {
   const int64_t k = std::min(m, n), us = full ? m : k, vs = full ? n : k;

@@ -23,7 +23,7 @@ Status RealRoot(const T* a, int64_t n, T* out) {
 #define HR_REAL_SPECTRAL(T)                                                  \
   template <>                                                                \
   Status Spectral<T>::SelfAdjointEig(const T* a, int64_t n, T* e, T* v) {    \
-    return spectral::SelfAdjointEig<double>(a, n, e, v);                     \
+    return spectral::SelfAdjointEig(a, n, e, v);                             \
   }                                                                          \
   template <>                                                                \
   Status Spectral<T>::Svd(const T* a, int64_t m, int64_t n, bool full, T* s, \

@@ -19,16 +19,22 @@ StatusOr<Shape> TailShape(const TensorList& list, const Shape& asked) {
         "found scalars instead.");
   }
   Shape tail = WithoutFirst(merged);
-  for (const Tensor& t : list.items()) {
+  for (int64_t i = 0; i < list.size(); ++i) {
+    const Tensor& t = list.item(i);
     if (!TensorList::IsSet(t)) continue;
     if (t.rank() < 1) {
-      return InvalidArgument(
-          "Concat saw a scalar shape at index 0 but "
-          "requires at least vectors.");
+      return InvalidArgument("Concat saw a scalar shape at index ", i,
+                             " but requires at least vectors.");
     }
     HR_ASSIGN_OR_RETURN(tail, MergePartial(tail, WithoutFirst(t.shape())));
   }
   if (!tail.fully_known()) {
+    if (list.size() > 0) {
+      return InvalidArgument(
+          "Trying to concat list with only uninitialized tensors but "
+          "element_shape_except_first_dim is not fully defined: ",
+          tail);
+    }
     return InvalidArgument(
         "All except the first dimension must be fully "
         "defined when concating an empty tensor list. "
@@ -38,13 +44,20 @@ StatusOr<Shape> TailShape(const TensorList& list, const Shape& asked) {
   return tail;
 }
 
-// First sizes of all elements; `leading` gives those of elements not set.
+// First sizes of all elements; `leading` gives those of elements not set. Where
+// it is empty, they are like the others, if those are alike.
 StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
                                        const Shape& asked,
                                        absl::Span<const int64_t> leading) {
   HR_ASSIGN_OR_RETURN(Shape merged, MergePartial(asked, list.element_shape()));
   const bool fixed = merged.known_rank() && merged.rank() > 0 && merged[0] >= 0;
   std::vector<int64_t> lengths;
+  int64_t common = -1;  // the first size of all elements that are set
+  for (const Tensor& t : list.items()) {
+    if (!TensorList::IsSet(t)) continue;
+    common = common == -1 || common == t.dim(0) ? t.dim(0) : -2;
+    if (common == -2) break;
+  }
   for (int64_t i = 0; i < list.size(); ++i) {
     const Tensor& t = list.item(i);
     if (TensorList::IsSet(t)) {
@@ -57,6 +70,8 @@ StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
                                " is negative");
       }
       lengths.push_back(leading[i]);
+    } else if (leading.empty() && common >= 0) {
+      lengths.push_back(common);
     } else {
       return InvalidArgument("List contains uninitialized tensor at index ", i,
                              " but leading_dims has only ", leading.size(),
@@ -100,6 +115,9 @@ Status ConcatInto(KernelContext& c, const Shape& asked,
 
 Status Concat(KernelContext& c) {
   Shape asked = c.op().attr<Shape>("element_shape");
+  if (asked.known_rank() && asked.rank() == 0) {
+    return InvalidArgument("element_shape must not be empty");
+  }
   return ConcatInto(c, asked, {});
 }
 
@@ -159,6 +177,16 @@ Status Split(KernelContext& c) {
     return InvalidArgument("Tensor must be at least a vector, but saw shape: ",
                            t.shape());
   }
+  if (element.known_rank() && element.rank() == 0) {
+    return InvalidArgument(
+        "TensorListSplit requires element_shape to be at least of rank 1, but "
+        "saw: ",
+        element);
+  }
+  if (lengths.rank() != 1) {
+    return InvalidArgument("Expected lengths to be a vector, received shape: ",
+                           lengths.shape());
+  }
   Shape rows = t.shape();
   rows.set_dim(0, Shape::kUnknown);
   Shape wanted = element;
@@ -191,10 +219,25 @@ Status Split(KernelContext& c) {
 }
 
 Status SplitShape(ShapeContext& c) {
-  Shape element = ElementShapeInput(c, 1);
+  HR_RETURN_IF_ERROR(CheckRankAtLeast(c.input(0), 1));
+  HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(1), 1));
+  const Shape& lengths = c.input(2);
+  if (lengths.known_rank() && lengths.rank() != 1) {
+    return InvalidArgument("Expected lengths to be a vector, received shape: ",
+                           lengths);
+  }
+  Shape element = ElementShapeInput(c, 1), rows = c.input(0);
   if (element.known_rank() && element.rank() > 0) {
     element.set_dim(0, Shape::kUnknown);
   }
+  if (rows.known_rank()) rows.set_dim(0, Shape::kUnknown);
+  StatusOr<Shape> merged = MergeShapes(rows, element);
+  if (!merged.ok() && element.known_rank() && element.rank() == 0) {
+    return InvalidArgument(merged.status().message(),
+                           ": TensorListSplit requires element_shape to be at "
+                           "least of rank 1, but saw: []");
+  }
+  HR_RETURN_IF_ERROR(merged.status());
   SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
   return OkStatus();
 }

@@ -21,8 +21,10 @@ StatusOr<Shape> KnownElementShape(const TensorList& list, const Tensor& asked) {
 
 Status GetItemShape(ShapeContext& c) {
   HandlePart part = ListPart(c, 0);
-  StatusOr<Shape> s = MergeShapes(ElementShapeInput(c, 2), part.shape);
-  if (s.ok()) c.set_output(0, *std::move(s));
+  HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(2), 1));
+  HR_ASSIGN_OR_RETURN(Shape s,
+                      MergeShapes(ElementShapeInput(c, 2), part.shape));
+  c.set_output(0, std::move(s));
   if (c.op().type_attr("element_dtype") == DType::kVariant) {
     c.set_output_handle(0, {HandlePart{}});
   }
@@ -246,8 +248,9 @@ Status PushBackBatch(KernelContext& c) {
     if (!old->element_shape().CompatibleWith(item)) {
       return InvalidArgument(
           "Tried to append a tensor with incompatible shape "
-          "to a list. Op element shape: ",
-          item, " list shape: ", old->element_shape());
+          "to a list at index ",
+          i, ". Op element shape: ", item,
+          " list shape: ", old->element_shape());
     }
     HR_ASSIGN_OR_RETURN(Tensor row,
                         rows.Rows(i, i + 1).WithShape(item).Clone());

@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t kMostElements = int64_t{1} << 31;
 
 Status NewListShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(0), 1));
   SetListHandle(c, c.op().type_attr("element_dtype"), ElementShapeInput(c, 0));
   return OkStatus();
 }
@@ -135,12 +136,17 @@ Status ResizeGradient(GradientContext& g) {
   return g.status();
 }
 
+Status ResizeShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
+  return SameList(c);
+}
+
 HR_OP(TensorListResize)
     .Input("input_handle: variant")
     .Input("size: int32")
     .Output("output_handle: variant")
     .Doc("A list with elements left out, or added, at its end.")
-    .Shape(SameList)
+    .Shape(ResizeShape)
     .Gradient(ResizeGradient)
     .Cpu(ComputeOwn<Resize>);
 
@@ -185,7 +191,9 @@ Status ConcatLists(KernelContext& c) {
 Status ConcatListsShape(ShapeContext& c) {
   HR_ASSIGN_OR_RETURN(Shape s, MergeShapes(c.input(0), c.input(1)));
   c.set_output(0, std::move(s));
-  c.set_output_handle(0, {ListPart(c, 0)});
+  HandlePart part = ListPart(c, 0);
+  HR_RETURN_IF_ERROR(MergeShapes(part.shape, ListPart(c, 1).shape).status());
+  c.set_output_handle(0, {std::move(part)});
   return OkStatus();
 }
 

@@ -150,12 +150,10 @@ Status FromTensor(KernelContext& c) {
 
 Status FromTensorShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckRankAtLeast(c.input(0), 1));
+  HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(1), 1));
+  // The list may come to hold more than these rows: what they have in common
+  // beyond the shape asked for is not said of its elements.
   Shape element = ElementShapeInput(c, 1);
-  if (c.input(0).known_rank()) {
-    StatusOr<Shape> merged =
-        MergeShapes(element, c.input(0).Sub(1, c.input(0).rank()));
-    if (merged.ok()) element = *std::move(merged);
-  }
   SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
   return OkStatus();
 }
@@ -187,13 +185,18 @@ Status Gather(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(Shape element, ShapeOfElements(c.input(2)));
   HR_ASSIGN_OR_RETURN(element, MergePartial(element, list->element_shape()));
   const int64_t n = indices.num_elements();
+  const bool known = element.fully_known();
   for (int64_t k = 0; k < n; ++k) {
     int64_t i = indices.IntAt(k);
     if (i < 0 || i >= list->size()) {
-      return InvalidArgument("Index ", i, " out o range; list only has ",
-                             list->size(), " elements.");
+      return known
+                 ? InvalidArgument("Index ", i, " out o range; list only has ",
+                                   list->size(), " elements.")
+                 : InvalidArgument("Trying to gather element ", i,
+                                   " in a list with ", list->size(),
+                                   " elements.");
     }
-    if (!TensorList::IsSet(list->item(i)) || element.fully_known()) continue;
+    if (!TensorList::IsSet(list->item(i)) || known) continue;
     HR_ASSIGN_OR_RETURN(element, MergePartial(element, list->item(i).shape()));
   }
   if (!element.fully_known()) {
@@ -295,6 +298,8 @@ Status Scatter(KernelContext& c) {
 }
 
 Status ScatterShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(2), 1));
+  if (c.num_inputs() > 3) HR_RETURN_IF_ERROR(CheckRank(c.input(3), 0));
   SetListHandle(c, c.op().type_attr("element_dtype"), ElementShapeInput(c, 2));
   return OkStatus();
 }

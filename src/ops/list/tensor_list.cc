@@ -1,5 +1,6 @@
 #include "ops/list/tensor_list.h"
 
+#include "base/nested.h"
 #include "op/run_kernel.h"
 #include "ops/math/elementwise/variant_add.h"
 
@@ -56,6 +57,7 @@ StatusOr<Variant> AddLists(const Variant& va, const Variant& vb) {
 std::string TensorList::DebugString() const { return "TensorList"; }
 
 StatusOr<std::shared_ptr<const VariantValue>> TensorList::ZerosLike() const {
+  HR_RETURN_IF_ERROR(CheckStack("a list of lists"));
   auto zero = std::make_shared<TensorList>(dtype_, element_shape_);
   zero->items_.reserve(items_.size());
   for (const Tensor& t : items_) {
@@ -131,7 +133,7 @@ StatusOr<Shape> ShapeOfElements(const Tensor& t) {
         "specified as -1.");
   }
   if (t.rank() != 1) {
-    return InvalidArgument("Expected a scalar or 1D tensor: got rank: ",
+    return InvalidArgument("Shape must be at most rank 1 but is rank ",
                            t.rank());
   }
   absl::InlinedVector<int64_t, 6> dims(t.num_elements());

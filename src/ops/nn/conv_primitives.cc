@@ -6,6 +6,8 @@
 #include <new>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/fork_mutex.h"
+#include "base/memory_guard.h"
 
 namespace headrace {
 namespace {
@@ -151,13 +153,15 @@ dnnl::stream& Stream() {
 std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
                                                       const ConvGeometry& g,
                                                       int64_t filter_channels) {
-  static std::mutex mutex;
+  static auto* mutex = new ProcessMutex;
   static auto* kept =
       new absl::flat_hash_map<Key, std::shared_ptr<const ConvPrimitive>>();
   const Key key = KeyOf(pass, g, filter_channels);
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard lock(*mutex);
   auto at = kept->find(key);
   if (at != kept->end()) return at->second;
+  // Where the loops cannot be written oneDNN would not notice.
+  if (!SystemHasRoom(size_t{64} << 20)) return nullptr;
   std::shared_ptr<const ConvPrimitive> p;
   try {
     p = MakePrimitive(pass, g, filter_channels);

@@ -24,7 +24,8 @@ Status DenseShape(ShapeContext& c) {
   if (both->known_rank() && both->rank() != 2) {
     return InvalidArgument(
         "logits and labels must be either 2-dimensional, or broadcasted to be "
-        "2-dimensional");
+        "2-dimensional: Shape must be broadcasted with rank 2, but is rank ",
+        both->rank());
   }
   if (!both->known_rank()) both = Shape::UnknownOfRank(2);
   c.set_output(0, Shape{(*both)[0]});

@@ -251,12 +251,6 @@ Status CheckPlaces(const Tensor& places, StringView what, int64_t windows,
   }
   const int64_t* at = places.data<int64_t>();
   for (int64_t i = 0; i <= windows; ++i) {
-    if (at[i] < 0) {
-      return InvalidArgument(what,
-                             " sequence tensor values must not be negative, "
-                             "got ",
-                             at[i]);
-    }
     if (i == windows || at[i + 1] > (int64_t{1} << 62)) continue;
     const PooledRange w = WindowAt(at, i, overlap, size);
     if (w.begin >= w.end) {
@@ -272,6 +266,16 @@ StatusOr<Layout> GradientLayout(const KernelContext& c, const Shape& image,
                                 const Shape& grad, int first) {
   if (image.rank() != 4 || grad.rank() != 4) {
     return InvalidArgument("out_backprop and the image must be 4-dimensional");
+  }
+  for (int i : {first, first + 1}) {
+    const Tensor& places = c.input(i);
+    for (int64_t k = 0; k < places.num_elements(); ++k) {
+      if (places.IntAt(k) >= 0) continue;
+      return InvalidArgument(i == first ? "Row" : "Column",
+                             " sequence tensor values must not be negative, "
+                             "got ",
+                             places.IntAt(k));
+    }
   }
   if (image[0] != grad[0] || image[3] != grad[3]) {
     return InvalidArgument("out_backprop of shape ", grad,

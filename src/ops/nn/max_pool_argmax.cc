@@ -58,11 +58,12 @@ StatusOr<Tensor> PlacesFrom(const KernelContext& c, const PoolGeometry& g,
 
 Status RunArgmaxGrad(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(PoolRun r, PoolRun::Make(c, c.input(0).shape()));
-  HR_ASSIGN_OR_RETURN(Tensor places, PlacesFrom(c, r.geometry(), 2));
-  if (c.input(1).num_elements() != places.num_elements()) {
-    return InvalidArgument("grad has shape ", c.input(1).shape(),
-                           ", argmax has shape ", c.input(2).shape());
+  const PoolGeometry& g = r.geometry();
+  if (c.input(1).num_elements() != g.batch * g.out_pixels() * g.channels) {
+    return InvalidArgument("Expected grad shape to be ", c.input(2).shape(),
+                           ", but got ", c.input(1).shape());
   }
+  HR_ASSIGN_OR_RETURN(Tensor places, PlacesFrom(c, g, 2));
   return ScatterPlaces(c.input(0).dtype(), r.geometry(), places.data<int64_t>(),
                        c.input(1).raw(), c.output(0).raw());
 }

@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "base/cpu_level.h"
+#include "base/fork_mutex.h"
 #include "base/thread_pool.h"
 #include "tensor/tensor.h"
 
@@ -53,7 +54,7 @@ double CostOf(int64_t n, bool vectors) {
 
 template <typename T>
 struct Kept {
-  std::mutex lock;
+  ProcessMutex lock;
   struct Entry {
     int64_t n;
     bool real;
@@ -62,7 +63,7 @@ struct Kept {
   std::list<Entry> entries;  // the last used first
 
   std::shared_ptr<const Fourier<T>> Find(int64_t n, bool real) {
-    std::lock_guard<std::mutex> hold(lock);
+    std::lock_guard hold(lock);
     for (auto e = entries.begin(); e != entries.end(); ++e) {
       if (e->n != n || e->real != real) continue;
       entries.splice(entries.begin(), entries, e);
@@ -72,7 +73,7 @@ struct Kept {
   }
   void Add(int64_t n, bool real, std::shared_ptr<const Fourier<T>> transform) {
     if (n > kMostKeptLength) return;
-    std::lock_guard<std::mutex> hold(lock);
+    std::lock_guard hold(lock);
     entries.push_front({n, real, std::move(transform)});
     int64_t length = 0;
     size_t count = 0;

@@ -32,17 +32,30 @@ struct Column {
 
 StatusOr<Column> SparseColumn(const Tensor& indices, const Tensor& values,
                               const Tensor& shape, int position) {
-  if (indices.rank() != 2 || indices.dim(1) != 2) {
+  if (indices.rank() != 2) {
     return InvalidArgument(
-        "Input indices should be a matrix of 2 columns but "
-        "received shape ",
-        indices.shape(), " at position ", position);
+        "Input indices should be a matrix but received shape ", indices.shape(),
+        " at position ", position);
   }
-  if (values.rank() != 1 || values.dim(0) != indices.dim(0)) {
+  if (indices.dim(1) != 2) {
+    return InvalidArgument("Expected D2 of index to be 2 got ", indices.dim(1),
+                           " at position ", position);
+  }
+  if (values.rank() != 1) {
+    return InvalidArgument(
+        "Input values should be a vector but received shape ", values.shape(),
+        " at position ", position);
+  }
+  if (values.dim(0) != indices.dim(0)) {
     return InvalidArgument("Expected size of values to be ", indices.dim(0),
-                           " got ", values.shape(), " at position ", position);
+                           " got ", values.dim(0), " at position ", position);
   }
-  if (shape.rank() != 1 || shape.dim(0) != 2) {
+  if (shape.rank() != 1) {
+    return InvalidArgument(
+        "Input shapes should be a vector but received shape ", shape.shape(),
+        " at position ", position);
+  }
+  if (shape.dim(0) != 2) {
     return InvalidArgument("shape should imply a 2D tensor, but got ",
                            shape.shape(), " at position ", position);
   }
@@ -334,7 +347,12 @@ Status CrossShape(ShapeContext& c) {
 }
 
 Status CrossV2Shape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckRank(c.input(c.num_inputs() - 1), 0));
+  const Shape& separator = c.input(c.num_inputs() - 1);
+  if (separator.known_rank() && separator.rank() != 0) {
+    return InvalidArgument(
+        "Input separator should be a scalar. Received a tensor of shape ",
+        separator);
+  }
   return CrossShape(c);
 }
 

@@ -40,7 +40,13 @@ Status DenseAdd(KernelContext& c) {
                            "sparse side ",
                            dims[d], " vs dense side ", b.dim(d));
   }
-  HR_RETURN_IF_ERROR(CheckPlaces(places, dims, /*ordered=*/false));
+  for (int64_t i = 0; i < places.num_elements(); ++i) {
+    const int64_t d = i % b.rank(), at = places.IntAt(i);
+    if (at >= 0 && at < b.dim(static_cast<int>(d))) continue;
+    return InvalidArgument("Sparse tensor has an invalid index on dimension ",
+                           d, ": a_indices(", i / b.rank(), ",", d, ") = ", at,
+                           ", dense tensor shape: ", JoinInts(dims));
+  }
   CopyElements(b, c.output(0));
   Status status =
       Unimplemented("SparseTensorDenseAdd of ", DTypeName(b.dtype()));

@@ -14,6 +14,18 @@ Status ReorderRule(ShapeContext& c) {
 }
 
 Status Reorder(KernelContext& c) {
+  const Shape &rows_of = c.input(0).shape(), &shape = c.input(2).shape();
+  if (rows_of.rank() == 2 && c.input(1).rank() == 1 && shape.rank() == 1) {
+    if (rows_of[0] != c.input(1).dim(0)) {
+      return InvalidArgument("Number of elements in indices (", rows_of[0],
+                             ") and values (", c.input(1).dim(0),
+                             ") do not match");
+    }
+    if (rows_of[1] != shape[0]) {
+      return InvalidArgument("Index rank (", rows_of[1], ") and shape rank (",
+                             shape[0], ") do not match");
+    }
+  }
   HR_ASSIGN_OR_RETURN(SparseInput s, SparseInputAt(c, 0));
   const std::vector<int64_t> order = SortedOrder(s.indices);
   int64_t* rows = c.out<int64_t>(0);

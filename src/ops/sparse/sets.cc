@@ -213,8 +213,25 @@ struct SizeOf {
   static Status Call(KernelContext& c) { return Size<T>(c); }
 };
 
+// The rank of a set operation's operands, as far as one of them tells.
+int64_t RankOfSets(const ShapeContext& c) {
+  const std::string& op = c.op().name();
+  const bool dense_first = op[0] == 'D', dense_second = op[7] == 'D';
+  if (dense_first && c.input(0).known_rank()) return c.input(0).rank();
+  if (dense_second && c.input(1).known_rank()) return c.input(1).rank();
+  for (int i : {2, 3, 5}) {  // where the shape of a sparse one may be
+    const bool is_shape = dense_first ? i == 3 : i != 3;
+    if (dense_second || !is_shape || i >= c.num_inputs()) continue;
+    const Shape& shape = c.input(i);
+    if (shape.known_rank() && shape.rank() == 1 && shape[0] >= 0) {
+      return shape[0];
+    }
+  }
+  return Shape::kUnknown;
+}
+
 Status ResultShape(ShapeContext& c) {
-  SetSparseOutput(c, 0, -1);
+  SetSparseOutput(c, 0, static_cast<int>(RankOfSets(c)));
   return OkStatus();
 }
 

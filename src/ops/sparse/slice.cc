@@ -172,14 +172,12 @@ Status SplitRule(ShapeContext& c) {
 Status Split(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(SparseInput s, SparseInputAt(c, 1));
   if (c.input(0).num_elements() != 1) {
-    return InvalidArgument(
-        "Input split_dim should be a scalar but received "
-        "shape ",
-        c.input(0).shape());
+    return InvalidArgument("Input axis should be a scalar but received shape ",
+                           c.input(0).shape());
   }
   int64_t axis = c.input(0).IntAt(0);
   if (axis < -s.rank || axis >= s.rank) {
-    return InvalidArgument("Input split_dim should be between [", -s.rank, ", ",
+    return InvalidArgument("Input axis should be in range [", -s.rank, ", ",
                            s.rank, "), got ", axis);
   }
   if (axis < 0) axis += s.rank;

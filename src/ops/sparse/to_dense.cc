@@ -7,6 +7,10 @@ namespace headrace {
 namespace {
 
 Status ToDenseRule(ShapeContext& c) {
+  if (c.input(1).known_rank() && c.input(1).rank() != 1) {
+    return InvalidArgument("output_shape must be rank 1, got shape ",
+                           c.input(1));
+  }
   HR_ASSIGN_OR_RETURN(Shape out, c.ShapeValue(1));
   if (c.value(1)) {
     HR_ASSIGN_OR_RETURN(out, Shape::Make(out.dims()));
@@ -41,13 +45,10 @@ void Place(const Tensor& places, const Tensor& values, const T& fallback,
   const bool one = values.rank() == 0;
   for (int64_t i = 0; i < n; ++i) {
     int64_t at = 0;
-    bool inside = true;
     for (int64_t d = 0; d < rank; ++d) {
-      const int64_t k = places.IntAt(i * rank + d);
-      inside &= k >= 0 && k < out.dim(static_cast<int>(d));
-      at = inside ? at * out.dim(static_cast<int>(d)) + k : 0;
+      at = at * out.dim(static_cast<int>(d)) + places.IntAt(i * rank + d);
     }
-    if (inside) y[at] = x[one ? 0 : i];
+    y[at] = x[one ? 0 : i];
   }
 }
 
@@ -75,6 +76,13 @@ Status ToDense(KernelContext& c) {
     HR_RETURN_IF_ERROR(CheckPlaces(places, dims, /*ordered=*/true));
   }
   HR_ASSIGN_OR_RETURN(Shape out, Shape::Make(dims));
+  for (int64_t i = 0; i < places.num_elements(); ++i) {
+    const int64_t at = places.IntAt(i);
+    if (at < 0 || at >= dims[i % dims.size()]) {
+      return InvalidArgument("Indices are not valid (out of bounds).  Shape: ",
+                             out);
+    }
+  }
   HR_RETURN_IF_ERROR(c.Allocate(0, out));
   DispatchElement(values.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -1,9 +1,11 @@
 // StringToNumber, AsString: numbers and their text.
 #include "absl/strings/numbers.h"
 
+#include <charconv>
 #include <cstdio>
 
 #include "absl/strings/ascii.h"
+#include "base/thread_pool.h"
 #include "op/op.h"
 #include "ops/io/summarize.h"
 #include "ops/string/string_map.h"
@@ -13,6 +15,11 @@ namespace {
 
 template <typename T>
 bool Parse(StringView s, T* out) {
+  // The library's own is the faster; what it does not take whole (signs, what
+  // is out of range) the other decides.
+  const char* const end = s.data() + s.size();
+  const auto [read, error] = std::from_chars(s.data(), end, *out);
+  if (error == std::errc() && read == end) return true;
   if constexpr (std::is_same_v<T, float>) {
     return absl::SimpleAtof(s, out);
   } else if constexpr (std::is_same_v<T, double>) {
@@ -74,7 +81,10 @@ class AsString : public Kernel {
                            uint32_t, uint64_t, bool>;
     bool done = DispatchDType(in.dtype(), Types{}, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      for (int64_t i = 0; i < n; ++i) out[i] = Text(in.data<T>()[i]);
+      const T* from = in.data<T>();
+      ParallelFor(n, 150, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) out[i] = Text(from[i]);
+      });
     });
     if (done) return OkStatus();
     return Unimplemented("AsString of ", DTypeName(in.dtype()));
@@ -112,6 +122,11 @@ class AsString : public Kernel {
     if (precision > 10000 || width > 10000) {
       return InvalidArgument("width and precision may be 10000 at most");
     }
+    bare_ = fill.empty() && width < 0;
+    precision_ = precision < 0 ? 6 : static_cast<int>(precision);
+    notation_ = shortest     ? std::chars_format::general
+                : scientific ? std::chars_format::scientific
+                             : std::chars_format::fixed;
     format_ = absl::StrCat("%", fill);
     if (width > -1) absl::StrAppend(&format_, width);
     if (precision > -1) absl::StrAppend(&format_, ".", precision);
@@ -123,6 +138,29 @@ class AsString : public Kernel {
       format_ += IsUnsigned(t) ? "llu" : "lld";
     }
     return OkStatus();
+  }
+
+  // Of what printf would write without width and fill; empty where that is
+  // longer than any number usually is.
+  StringView Bare(double v, char (&room)[64]) const {
+    const auto [end, error] =
+        std::to_chars(room, room + sizeof(room), v, notation_, precision_);
+    return error == std::errc() ? StringView(room, end - room) : StringView();
+  }
+  std::string Number(double v) const {
+    if (bare_) {
+      char room[64];
+      if (StringView text = Bare(v, room); !text.empty()) {
+        return std::string(text);
+      }
+    }
+    return Printf(v);
+  }
+  template <typename T>
+  std::string Whole(T v) const {
+    if (!bare_) return Printf(v);
+    char room[24];
+    return std::string(room, std::to_chars(room, room + sizeof(room), v).ptr);
   }
 
   template <typename... A>
@@ -140,21 +178,23 @@ class AsString : public Kernel {
   template <typename T>
   std::string Text(T v) const {
     if constexpr (std::is_same_v<T, bool>) {
-      return Printf(v ? "true" : "false");
+      return v ? "true" : "false";  // as upstream: width and fill do not count
     } else if constexpr (std::is_same_v<T, complex64> ||
                          std::is_same_v<T, complex128>) {
-      return absl::StrCat("(", Printf(double(v.real())), ",",
-                          Printf(double(v.imag())), ")");
+      return absl::StrCat("(", Number(v.real()), ",", Number(v.imag()), ")");
     } else if constexpr (!std::is_integral_v<T>) {
-      return Printf(static_cast<double>(static_cast<double>(v)));
+      return Number(static_cast<double>(v));
     } else if constexpr (std::is_unsigned_v<T>) {
-      return Printf(static_cast<unsigned long long>(v));  // NOLINT
+      return Whole(static_cast<unsigned long long>(v));  // NOLINT
     } else {
-      return Printf(static_cast<long long>(v));  // NOLINT
+      return Whole(static_cast<long long>(v));  // NOLINT
     }
   }
 
   std::string format_;
+  bool bare_ = false;  // neither width nor fill
+  int precision_ = 6;
+  std::chars_format notation_ = std::chars_format::fixed;
 };
 
 HR_OP(AsString)

@@ -60,10 +60,45 @@ class IconvDecoder : public TextDecoder {
   iconv_t state_;
 };
 
+// Text whose first character may be a mark of its byte order; without one, the
+// highest byte comes first.
+class MarkedDecoder : public TextDecoder {
+ public:
+  MarkedDecoder(size_t width, std::unique_ptr<TextDecoder> high_first,
+                std::unique_ptr<TextDecoder> low_first)
+      : width_(width),
+        high_first_(std::move(high_first)),
+        low_first_(std::move(low_first)) {}
+
+  void Read(StringView text,
+            const std::function<void(int32_t, size_t)>& each) override {
+    const StringView low("\xff\xfe\0\0", width_);
+    const StringView high = StringView("\0\0\xfe\xff", 4).substr(4 - width_);
+    const StringView mark = text.substr(0, width_);
+    if (mark != low && mark != high) return high_first_->Read(text, each);
+    // The mark counts as a part of the character that follows.
+    (mark == low ? low_first_ : high_first_)
+        ->Read(text.substr(width_), [&](int32_t c, size_t at) {
+          each(c, at == 0 ? 0 : at + width_);
+        });
+  }
+
+ private:
+  size_t width_;
+  std::unique_ptr<TextDecoder> high_first_, low_first_;
+};
+
 }  // namespace
 
 StatusOr<std::unique_ptr<TextDecoder>> MakeTextDecoder(StringView encoding) {
   std::string name = absl::AsciiStrToUpper(encoding);
+  for (const char* wide : {"UTF-16", "UTF-32"}) {
+    if (name != wide) continue;
+    HR_ASSIGN_OR_RETURN(auto high, MakeTextDecoder(name + "BE"));
+    HR_ASSIGN_OR_RETURN(auto low, MakeTextDecoder(name + "LE"));
+    return std::unique_ptr<TextDecoder>(new MarkedDecoder(
+        name == "UTF-16" ? 2 : 4, std::move(high), std::move(low)));
+  }
   if (name == "UTF-8" || name == "UTF8") {
     return std::unique_ptr<TextDecoder>(new Utf8Decoder);
   }

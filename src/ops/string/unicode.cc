@@ -44,6 +44,7 @@ Status ReadText(TextDecoder& decoder, const ErrorPolicy& policy,
       if (policy.kind == ErrorPolicy::kIgnore) return;
       c = policy.replacement;
     } else if (policy.replaces_controls && c <= 0x1f) {
+      if (policy.kind == ErrorPolicy::kIgnore) return;
       c = policy.replacement;
     }
     each(c, at);

@@ -84,6 +84,10 @@ class Layer(tracking.Tracking):
 
     # --- what it is ---
 
+    def __repr__(self):
+        name, built = getattr(self, "_name", None), getattr(self, "built", False)
+        return f"<{type(self).__name__} name={name}, built={built}>"
+
     @property
     def name(self):
         """The name, which its weights' names start with: a str."""

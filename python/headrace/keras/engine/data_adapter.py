@@ -28,9 +28,9 @@ def unpack_x_y_sample_weight(data):
 
 
 def pack_x_y_sample_weight(x, y=None, sample_weight=None):
-    """The tuple of what is not None."""
+    """The tuple of what is not None; x alone is itself unless it is a tuple."""
     if y is None:
-        return x if not tf.nest.is_nested(x) else (x,)
+        return (x,) if isinstance(x, tuple) else x
     return (x, y) if sample_weight is None else (x, y, sample_weight)
 
 
@@ -72,15 +72,21 @@ def _tensor(x, view=False):
 
 
 def _tensors(structure, view=False):
-    """A structure of arrays; a list of numbers is an array itself."""
+    """A structure of arrays; a list of numbers is an array itself, one of arrays
+    becomes a tuple, as lists do in datasets.
+    """
     if structure is None:
         return None
-    if isinstance(structure, list) and (
-        not structure or isinstance(structure[0], (int, float, bool, str, bytes))
-    ):
-        return _tensor(np.asarray(structure))
-    if isinstance(structure, list) and isinstance(structure[0], list):
-        return _tensor(np.asarray(structure))
+    if isinstance(structure, list):
+        if not structure or isinstance(
+            structure[0], (int, float, bool, str, bytes, list)
+        ):
+            return _tensor(np.asarray(structure))
+        structure = tuple(structure)
+    if type(structure) is tuple:
+        return tuple(_tensors(part, view) for part in structure)
+    if isinstance(structure, dict):
+        return type(structure)((k, _tensors(v, view)) for k, v in structure.items())
     return tf.nest.map_structure(lambda x: _tensor(x, view), structure)
 
 
@@ -89,15 +95,13 @@ class ArraySource:
 
     def __init__(self, x, y, sample_weight, batch_size, steps, shuffle):
         given = (x, y, sample_weight)
-        self._data = _complete(tuple(_tensors(part, view=True) for part in given))
-        self._flat = tf.nest.flatten(self._data)
-        plain = all(isinstance(part, tf.Tensor) for part in self._data)
-        self._pack = tuple if plain else self._packed
+        parts = [_tensors(part, view=True) for part in given]
+        self._keep(*parts)
         sizes = {t.shape[0] if t.shape.rank else None for t in self._flat}
         if len(sizes) != 1 or None in sizes:
             raise ValueError(
                 "Data cardinality is ambiguous:\n"
-                + "".join(map(_sizes, ("x", "y", "sample_weight"), self._data))
+                + "".join(map(_sizes, ("x", "y", "sample_weight"), parts))
                 + "Make sure all arrays contain the same number of samples."
             )
         self._size = sizes.pop()
@@ -110,10 +114,20 @@ class ArraySource:
         self.steps = whole if steps is None else steps
         self._whole = whole
         if whole == 1:  # the batch is what was given, and others may keep it
-            self._data = _complete(tuple(map(_tensors, given)))
-            self._flat = tf.nest.flatten(self._data)
+            self._keep(*map(_tensors, given))
         self._order = shuffling.order(self._size) if shuffle else None
         self._by_batch = shuffle == "batch"
+
+    def _keep(self, x, y, sample_weight):
+        """Holds the arrays as a step gets a batch of them."""
+        self._data = pack_x_y_sample_weight(x, y, sample_weight)
+        self._flat = tf.nest.flatten(self._data)
+        if isinstance(self._data, tf.Tensor):
+            self._pack = _only
+        elif all(isinstance(part, tf.Tensor) for part in self._data):
+            self._pack = tuple
+        else:
+            self._pack = self._packed
 
     def epoch(self):
         """The batches of one epoch."""
@@ -168,18 +182,16 @@ class ArraySource:
         raise ValueError("Expected input data to be non-empty.")
 
 
+def _only(flat):
+    return flat[0]
+
+
 def _sizes(label, data):
     """The line of an error: how many rows the arrays have."""
+    if data is None:
+        return ""
     sizes = [str(t.shape[0]) if t.shape.rank else "()" for t in tf.nest.flatten(data)]
-    return f"  {label} sizes: {', '.join(sizes)}\n" if sizes != ["None"] else ""
-
-
-def _complete(data):
-    """x, y and weights without the Nones at the end."""
-    x, y, sample_weight = data
-    if y is None and sample_weight is None:
-        return (x,)
-    return (x, y) if sample_weight is None else data
+    return f"  {label} sizes: {', '.join(sizes)}\n"
 
 
 class IterableSource:
@@ -248,12 +260,10 @@ class IterableSource:
             yield self._element(element)
 
     def _element(self, element):
-        if isinstance(element, list):
-            element = tuple(element)
         if not hasattr(self._data, "element_spec"):
-            element = tf.nest.map_structure(_tensor, element)
-        if not isinstance(element, tuple):
-            element = (element,)
+            element = pack_x_y_sample_weight(
+                *map(_tensors, unpack_x_y_sample_weight(element))
+            )
         return element if self._weigh is None else self._weigh(element)
 
     def note_size(self, count):
@@ -292,15 +302,16 @@ def source(
     if x is None:
         raise ValueError("fit, evaluate and predict need data: x is None")
     if weigh is not None:
-        data = weigh(_complete((x, _tensors(y), _tensors(sample_weight))))
-        x, y, sample_weight = unpack_x_y_sample_weight(data)
+        x, y, sample_weight = weigh((x, _tensors(y), _tensors(sample_weight)))
     return ArraySource(x, y, sample_weight, batch_size, steps, shuffle)
 
 
 def batch(x, y=None, sample_weight=None, class_weight=None):
-    """One batch of arrays as steps want it."""
-    data = _complete((_tensors(x), _tensors(y), _tensors(sample_weight)))
-    return data if class_weight is None else _weigher(class_weight)(data)
+    """One batch of arrays as steps want it: always a tuple."""
+    data = tuple(map(_tensors, (x, y, sample_weight)))
+    if class_weight is not None:
+        return _weigher(class_weight)(data)
+    return data[:1] if y is None else data[:2] if sample_weight is None else data
 
 
 def _weigher(class_weight):

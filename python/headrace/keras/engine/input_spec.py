@@ -4,7 +4,11 @@ import headrace as tf
 
 
 class InputSpec:
-    """Rank, shape and dtype that an input must have; None says nothing."""
+    """Rank, shape and dtype that an input must have; None says nothing.
+
+    With `allow_last_axis_squeeze`, as models ask their inputs, the rank is free: the
+    sizes that both have must agree, and the layers themselves say what they need.
+    """
 
     def __init__(
         self,
@@ -55,7 +59,8 @@ class InputSpec:
             return None
         full = f"Full shape received: {tuple(shape.as_list())}"
         squeezes = self.allow_last_axis_squeeze and rank and shape[-1] == 1
-        if self.ndim is not None and rank != self.ndim and not squeezes:
+        strict = self.ndim is not None and not self.allow_last_axis_squeeze
+        if strict and rank != self.ndim:
             return f"expected ndim={self.ndim}, found ndim={rank}. {full}"
         if self.max_ndim is not None and rank > self.max_ndim:
             return f"expected max_ndim={self.max_ndim}, found ndim={rank}"

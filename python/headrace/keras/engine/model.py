@@ -5,6 +5,7 @@ import os
 import headrace as tf
 from headrace._load import _headrace
 from headrace.keras import serialization, settings
+from headrace.keras.engine import hdf5
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.keras_tensor import KerasTensor
 from headrace.keras.engine.training import Trainer
@@ -189,18 +190,26 @@ class Model(Trainer, Layer):
     # --- weights on disk ---
 
     def save_weights(self, filepath, overwrite=True, save_format=None, options=None):
-        """Writes a TensorFlow checkpoint at `filepath`, and names it in `checkpoint`.
+        """Writes the weights: a TensorFlow checkpoint, which `checkpoint` beside it
+        names, or an HDF5 file where the name ends in .h5 (or `save_format` is "h5").
 
-        HDF5 files are not supported. Without `overwrite` it asks on the terminal before
-        it replaces one. ValueError before the weights are made.
+        `.weights.h5` is the layout of Keras 3, others that of Keras 2. Neither holds
+        the optimizer's state. Without `overwrite` it asks on the terminal before it
+        replaces a file. ValueError before the weights are made, ImportError for HDF5
+        without h5py.
         """
         path = os.fspath(filepath)
-        _refuse_h5(path, save_format, "save_weights")
+        _check_format(path, save_format)
         self._assert_weights_created()
-        if not overwrite and os.path.exists(path + ".index"):
+        in_hdf5 = hdf5.is_name(path, save_format)
+        old = path if in_hdf5 else path + ".index"
+        if not overwrite and os.path.exists(old):
             answer = input(f"[WARNING] {path} already exists - overwrite? [y/n]")
             if answer.strip().lower() != "y":
                 return
+        if in_hdf5:
+            hdf5.save(self, path)
+            return
         tf.train.Checkpoint(root=self).write(path, options)
         name = os.path.basename(path)
         folder = os.path.dirname(path)
@@ -210,20 +219,30 @@ class Model(Trainer, Layer):
     def load_weights(self, filepath, skip_mismatch=False, by_name=False, options=None):
         """Reads a checkpoint; values of weights that are yet to be made wait for them.
 
-        Returns its status, as tf.train.Checkpoint.read() does. HDF5 files and `by_name`
-        are not supported, so that `skip_mismatch` is a ValueError.
+        Returns its status, as tf.train.Checkpoint.read() does. HDF5 files (.h5) are
+        read at once, by the order of layers or, with `by_name`, by their names; then
+        `skip_mismatch` leaves out layers whose weights differ. ValueError where they do
+        not fit, and before the weights are made.
         """
         path = os.fspath(filepath)
-        _refuse_h5(path, None, "load_weights")
+        _check_format(path, None)
+        if skip_mismatch and not (by_name or path.endswith(".weights.h5")):
+            raise ValueError(
+                "When calling model.load_weights, skip_mismatch can only be set to True "
+                "when by_name is True."
+            )
+        if hdf5.is_name(path):
+            if not self.built:
+                raise ValueError(
+                    "Unable to load weights saved in HDF5 format into a subclassed Model "
+                    "which has not created its variables yet. Call the Model first, then "
+                    "load the weights."
+                )
+            return hdf5.load(self, path, by_name, skip_mismatch)
         if by_name:
             raise NotImplementedError(
                 "Weights may only be loaded based on topology into Models when loading "
                 "TensorFlow-formatted weights (got by_name=True to load_weights)."
-            )
-        if skip_mismatch:
-            raise ValueError(
-                "When calling model.load_weights, skip_mismatch can only be set to True "
-                "when by_name is True."
             )
         return tf.train.Checkpoint(root=self).read(path, options)
 
@@ -300,15 +319,13 @@ def _names_graph(args, kwargs):
     )
 
 
-def _refuse_h5(path, save_format, method):
-    if save_format in ("h5", "hdf5", "keras") or (
-        save_format is None and path.endswith((".h5", ".hdf5", ".keras"))
-    ):
+def _check_format(path, save_format):
+    if save_format == "keras" or (save_format is None and path.endswith(".keras")):
         raise NotImplementedError(
-            f"Model.{method}: the HDF5 format is not supported; a path without such an "
-            "ending is a TensorFlow checkpoint"
+            f"{path}: whole models (.keras) are not supported; use a name that ends in "
+            ".weights.h5, or one without an ending for a TensorFlow checkpoint"
         )
-    if save_format not in (None, "tf", "tensorflow"):
+    if save_format not in (None, "tf", "tensorflow", "h5", "hdf5"):
         raise ValueError(
             f"Unknown format: `{save_format}`. Was expecting one of "
             '{"tf", "h5", "keras"}.'

@@ -196,10 +196,11 @@ class Sequential(Functional):
 
     @property
     def input_spec(self):
-        """The InputSpecs that inputs are checked against; None before the shape is
-        known.
+        """The InputSpecs that inputs are checked against; None unless the model was
+        told its input's shape.
         """
-        return None if self._network is None else self._input_specs()
+        told = self._network is not None and self._keras.inferred is None
+        return self._input_specs() if told else None
 
     def call(self, inputs, training=None, mask=None):
         """Runs the layers one after another."""

@@ -158,6 +158,7 @@ class Tracking(tf.Module):
     # --- weights ---
 
     _own_weights_last = False  # models list what is below them first
+    _keras_3_names = {}  # of attributes that hold layers, where they differ
 
     @property
     def trainable(self):

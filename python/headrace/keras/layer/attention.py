@@ -92,6 +92,10 @@ class MultiHeadAttention(Layer):
         )
         self._query_dense = None
 
+    _keras_3_names = {
+        f"_{part}_dense": f"{part}_dense" for part in ("query", "key", "value", "output")
+    }
+
     def _make(self, query, value, key):
         """The projections, for inputs of these shapes."""
         heads = (self._num_heads, self._key_dim)

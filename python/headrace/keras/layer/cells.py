@@ -1,5 +1,7 @@
 """One step of a recurrent layer."""
 
+import inspect
+
 import headrace as tf
 from headrace.keras import initializer as initializers
 from headrace.keras.engine.base_layer import Layer
@@ -328,11 +330,41 @@ class AbstractRNNCell(Layer):
                 f"Received: batch_size={batch_size}, dtype={dtype}"
             )
 
-        def zeros(size):
-            sizes = tf.TensorShape(size).as_list()
-            return tf.zeros(tf.stack([batch_size, *sizes]), dtype)
+        return zero_states(self.state_size, batch_size, dtype)
 
-        return tf.nest.map_structure(zeros, self.state_size)
+
+def zero_states(sizes, batch_size, dtype):
+    """Zeros, [batch, *size], for each size or shape of a structure of them."""
+
+    def zeros(size):
+        return tf.zeros(tf.stack([batch_size, *tf.TensorShape(size).as_list()]), dtype)
+
+    return tf.nest.map_structure(zeros, sizes)
+
+
+def initial_states(cell, inputs, batch_size, dtype):
+    """What a cell, of whatever class, begins with: zeros unless it says else."""
+    sizes = cell.state_size
+    if not hasattr(cell, "get_initial_state"):
+        return zero_states(sizes, batch_size, dtype)
+    found = cell.get_initial_state(inputs=inputs, batch_size=batch_size, dtype=dtype)
+    return tf.nest.pack_sequence_as(sizes, tf.nest.flatten(found))
+
+
+def call_cell(cell, inputs, states, sizes, training=None):
+    """(output, new states) of a cell, the states in the structure of its sizes.
+
+    A cell gets a list of its states, also where it has but one; cells in TensorFlow
+    1's manner (`_is_tf_rnn_cell`) get the one itself. It may return either.
+    """
+    single = not tf.nest.is_nested(sizes)
+    if getattr(cell, "_is_tf_rnn_cell", False):
+        given = tf.nest.flatten(states)[0] if single else states
+    else:
+        given = states if tf.nest.is_nested(states) else [states]
+    takes = "training" in inspect.signature(cell.call).parameters
+    out, new = cell(inputs, given, **({"training": training} if takes else {}))
+    return out, tf.nest.pack_sequence_as(sizes, tf.nest.flatten(new))
 
 
 class StackedRNNCells(Layer):
@@ -354,16 +386,14 @@ class StackedRNNCells(Layer):
 
     def get_initial_state(self, inputs=None, batch_size=None, dtype=None):
         """A list of the cells' initial states."""
-        return [
-            cell.get_initial_state(inputs, batch_size, dtype) for cell in self.cells
-        ]
+        return [initial_states(cell, inputs, batch_size, dtype) for cell in self.cells]
 
     def call(self, inputs, states, training=None):
         """One step through all cells: (output of the last,
         list of their new states)."""
         new = []
         for cell, state in zip(self.cells, states):
-            inputs, state = cell(inputs, state, training=training)
+            inputs, state = call_cell(cell, inputs, state, cell.state_size, training)
             new.append(state)
         return inputs, new
 

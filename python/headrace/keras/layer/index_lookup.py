@@ -222,28 +222,38 @@ class _IndexLookup(PreprocessingLayer):
         self._seen = 0
 
     def update_state(self, data):
-        data = as_tensor(data)
-        rows = self._rows(data)
-        for row in rows:
-            words = [self._word(v) for v in row]
-            self._found.update(words)
-            if self.output_mode == "tf_idf":
-                self._documents.update(set(words))
-                self._seen += 1
+        values, rows, count = self._flat(as_tensor(data))
+        distinct, places, counts = tf.unique_with_counts(values, tf.int64)
+        words = [self._word(v) for v in distinct.numpy()]
+        for word, number in zip(words, counts.numpy().tolist(), strict=True):
+            self._found[word] += number
+        if self.output_mode == "tf_idf":
+            pairs = np.unique(rows * len(words) + places.numpy()) % max(len(words), 1)
+            documents = np.bincount(pairs, minlength=len(words)).tolist()
+            for word, number in zip(words, documents, strict=True):
+                self._documents[word] += number
+            self._seen += count
 
     @staticmethod
-    def _rows(data):
+    def _flat(data):
+        """All values in a row, the document that each is of, and how many documents
+        there are."""
+        count = 1
         if isinstance(data, tf.RaggedTensor):
-            return [
-                np.ravel(np.asarray(r.flat_values if hasattr(r, "flat_values") else r))
-                for r in data
-            ]
+            count = int(data.nrows())
+            values = tf.reshape(data.flat_values, [-1])
+            starts = data.row_splits
+            for inner in data.nested_row_splits[1:]:
+                starts = tf.gather(inner, starts)
+            sizes = np.diff(starts.numpy()) * int(np.prod(data.flat_values.shape[1:]))
+            return values, np.repeat(np.arange(count), sizes), count
         if isinstance(data, tf.SparseTensor):
             data = data.values
-        values = np.asarray(data)
-        return (
-            [values.reshape(-1)] if values.ndim < 2 else [v.reshape(-1) for v in values]
-        )
+        values = tf.reshape(data, [-1])
+        if data.shape.rank > 1:
+            count = data.shape[0]
+        size = values.shape[0]
+        return values, np.repeat(np.arange(count), size // max(count, 1)), count
 
     def finalize_state(self):
         if self.input_vocabulary is not None or not self.built:

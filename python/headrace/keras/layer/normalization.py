@@ -326,3 +326,35 @@ class UnitNormalization(Layer):
     def get_config(self):
         """Adds axis."""
         return {**super().get_config(), "axis": self.axis}
+
+
+class RMSNormalization(Layer):
+    """Divides by the root of the mean square along an axis, then scales. Keras 3's."""
+
+    supports_masking = True
+
+    def __init__(self, axis=-1, epsilon=1e-6, **kwargs):
+        super().__init__(**kwargs)
+        self.axis, self.epsilon = axis, epsilon
+
+    def build(self, input_shape):
+        """Makes `scale`, one weight a place along the axes."""
+        sizes = tf.TensorShape(input_shape).as_list()
+        axes = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        self.scale = self.add_weight(
+            "scale", [sizes[a] for a in axes], initializer="ones"
+        )
+        self.built = True
+
+    def call(self, inputs):
+        """The inputs, of the same shape."""
+        axes = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        square = tf.reduce_mean(tf.square(inputs), axes, keepdims=True)
+        wide = [1] * inputs.shape.rank
+        for a in axes:
+            wide[a] = inputs.shape[a]
+        return inputs * tf.math.rsqrt(square + self.epsilon) * tf.reshape(self.scale, wide)
+
+    def get_config(self):
+        """Adds axis and epsilon."""
+        return {**super().get_config(), "axis": self.axis, "epsilon": self.epsilon}

@@ -57,37 +57,31 @@ class RNN(Layer):
         if self.stateful:
             if self._states is None:
                 self._make_states(inputs)
-            return [v._read() for v in tf.nest.flatten(self._states)]
-        if hasattr(self.cell, "get_initial_state"):
-            batch = tf.shape(inputs)[1]
-            found = self.cell.get_initial_state(
-                inputs=None, batch_size=batch, dtype=inputs.dtype
-            )
-        else:
-            batch = tf.shape(inputs)[1]
-            sizes = self.cell.state_size
-            found = tf.nest.map_structure(
-                lambda n: tf.zeros(tf.stack([batch, n]), inputs.dtype), sizes
-            )
+            kept = [v._read() for v in tf.nest.flatten(self._states)]
+            return tf.nest.pack_sequence_as(self._state_sizes(), kept)
+        first = tf.nest.flatten(inputs)[0]
+        found = cells.initial_states(self.cell, None, tf.shape(first)[1], first.dtype)
         return list(found) if isinstance(found, (list, tuple)) else [found]
 
     def _make_states(self, inputs):
-        if inputs.shape[1] is None:
+        first = tf.nest.flatten(inputs)[0]
+        if first.shape[1] is None:
             raise ValueError(
                 "If a RNN is stateful, it needs to know its batch size. Specify the "
                 "batch size of your input tensors"
             )
         with tf.init_scope():
             made = [
-                tf.Variable(tf.zeros(shape, inputs.dtype), trainable=False)
+                tf.Variable(tf.zeros(shape, first.dtype), trainable=False)
                 for shape in self._state_shapes(inputs)
             ]
         object.__setattr__(self, "_states", made)
 
     def _state_shapes(self, inputs):
         """Shapes of a stateful layer's states, given its inputs, time first."""
-        sizes = tf.nest.flatten(self._state_sizes())
-        return [[inputs.shape[1], n] for n in sizes]
+        batch = tf.nest.flatten(inputs)[0].shape[1]
+        sizes = map(tf.TensorShape, tf.nest.flatten(self._state_sizes()))
+        return [[batch, *size.as_list()] for size in sizes]
 
     def reset_states(self, states=None):
         """States of a stateful layer: zeros, or the values given."""
@@ -100,10 +94,9 @@ class RNN(Layer):
 
     def build(self, input_shape):
         """Builds the cell for a step of the inputs, [batch, features]."""
-        shape = input_shape[0] if isinstance(input_shape, list) else input_shape
-        sizes = tf.TensorShape(shape).as_list()
-        batch = sizes[1] if self.time_major else sizes[0]
-        step = tf.TensorShape([batch, *sizes[2:]])
+        if isinstance(input_shape, list):  # initial states follow
+            input_shape = input_shape[0]
+        step = tf.nest.map_structure(self._step_shape, input_shape)
         if isinstance(self.cell, Layer) and not self.cell.built:
             from headrace.keras.engine.call_context import context
 
@@ -116,9 +109,16 @@ class RNN(Layer):
                     context.names.pop()
         self.built = True
 
+    def _step_shape(self, shape):
+        sizes = tf.TensorShape(shape).as_list()
+        batch = sizes[1] if self.time_major else sizes[0]
+        return tf.TensorShape([batch, *sizes[2:]])
+
     def __call__(self, *args, **kwargs):
-        """Lists as input are the input and its initial states."""
-        if args and isinstance(args[0], (list, tuple)) and len(args[0]) > 1:
+        """Lists as input are the input and its initial states; inputs of several
+        parts are tuples or dicts.
+        """
+        if args and isinstance(args[0], list) and len(args[0]) > 1:
             first, *states = args[0]
             kwargs = dict(kwargs, initial_state=states)
             args = (first, *args[1:])
@@ -131,14 +131,12 @@ class RNN(Layer):
         [batch, time, units]; with return_state a list of it and the states. Where
         `mask`, [batch, time], is False, output and states are those of the step before.
         """
-        if isinstance(mask, list):
-            mask = mask[0]
+        mask = tf.nest.flatten(mask)[0]
         if not self.time_major:
-            order = [1, 0, *range(2, inputs.shape.rank)]
-            inputs = tf.transpose(inputs, order)
+            inputs = tf.nest.map_structure(self._swapped, inputs)
             mask = None if mask is None else tf.transpose(mask, [1, 0])
         if self.go_backwards:
-            inputs = tf.reverse(inputs, [0])
+            inputs = tf.nest.map_structure(lambda x: tf.reverse(x, [0]), inputs)
             mask = None if mask is None else tf.reverse(mask, [0])
         if initial_state is None:
             states = self._initial_states(inputs)
@@ -151,17 +149,22 @@ class RNN(Layer):
             step, inputs, states, mask, self.unroll, self.return_sequences
         )
         if self.zero_output_for_mask and self.return_sequences and mask is not None:
-            every = tf.where(mask[..., None], every, tf.zeros_like(every))
+            every = tf.nest.map_structure(
+                lambda x: tf.where(scanning.shown(mask, x), x, tf.zeros_like(x)), every
+            )
         if self.stateful:
             for v, s in zip(self._states, tf.nest.flatten(states)):
                 v.assign(s, read_value=False)
         out = last
         if self.return_sequences:
-            out = every if self.time_major else self._batch_major(every)
+            out = every
+            if not self.time_major:
+                out = tf.nest.map_structure(self._swapped, every)
         return [out, *states] if self.return_state else out
 
     @staticmethod
-    def _batch_major(x):
+    def _swapped(x):
+        """Batch first for time first, and the other way round."""
         return tf.transpose(x, [1, 0, *range(2, x.shape.rank)])
 
     def _step_function(self, inputs, training):
@@ -174,13 +177,12 @@ class RNN(Layer):
             if drop_in is not None:
                 inputs = inputs * drop_in
             return lambda x, s: cell.step(x, s, drop), cell.project(inputs)
-        single = not isinstance(cell.state_size, (list, tuple))
-        takes_training = "training" in cells_call_names(cell)
+        sizes = cell.state_size
+        nested = isinstance(sizes, (list, tuple))
 
         def step(x, states):
-            given = {"training": training} if takes_training else {}
-            out, new = cell(x, states[0] if single else states, **given)
-            return out, list(new) if isinstance(new, (list, tuple)) else [new]
+            out, new = cells.call_cell(cell, x, tuple(states), sizes, training)
+            return out, list(new) if nested else [new]
 
         return step, inputs
 
@@ -222,13 +224,6 @@ class RNN(Layer):
 
             config["cell"] = registry.deserialize(config["cell"], custom_objects)
         return cls(**config)
-
-
-def cells_call_names(cell):
-    """The parameters of the cell's call."""
-    import inspect
-
-    return inspect.signature(cell.call).parameters
 
 
 _LOOP = (

@@ -10,11 +10,14 @@ _MOST_UNROLLED = 256  # steps; longer sequences of traced code loop in the graph
 def scan(step, inputs, states, mask=None, unroll=False, keep_all=True):
     """Runs step(x, states) -> (output, states) along the first axis of inputs.
 
+    Inputs, outputs and states are tensors or structures of them.
+
     Where `mask` (time, batch) is False, states and outputs stay what they were.
     Gives (last output, all outputs stacked on axis 0 or None, last states).
     """
-    length = inputs.shape[0]
-    eager = isinstance(inputs, _headrace.EagerTensor)
+    first = tf.nest.flatten(inputs)[0]
+    length = first.shape[0]
+    eager = isinstance(first, _headrace.EagerTensor)
     if length is not None and (eager or unroll or length <= _MOST_UNROLLED):
         return _scan_unrolled(step, inputs, states, mask, keep_all)
     if unroll:
@@ -22,7 +25,7 @@ def scan(step, inputs, states, mask=None, unroll=False, keep_all=True):
     return _scan_in_graph(step, inputs, states, mask, keep_all)
 
 
-def _shown(mask, like):
+def shown(mask, like):
     """A mask of samples with the rank of `like`."""
     while mask.shape.rank < like.shape.rank:
         mask = tf.expand_dims(mask, -1)
@@ -30,52 +33,70 @@ def _shown(mask, like):
 
 
 def _masked(mask, new, old):
-    return tf.nest.map_structure(lambda a, b: tf.where(_shown(mask, a), a, b), new, old)
+    return tf.nest.map_structure(lambda a, b: tf.where(shown(mask, a), a, b), new, old)
 
 
 def _scan_unrolled(step, inputs, states, mask, keep_all):
-    steps = tf.unstack(inputs)
+    parts = [tf.unstack(x) for x in tf.nest.flatten(inputs)]
+    steps = [tf.nest.pack_sequence_as(inputs, list(row)) for row in zip(*parts)]
     masks = [None] * len(steps) if mask is None else tf.unstack(mask)
     outputs, out = [], None
-    for x, shown in zip(steps, masks):
+    for x, mask in zip(steps, masks):
         new, new_states = step(x, states)
-        if shown is not None:
+        if mask is not None:
             old = tf.nest.map_structure(tf.zeros_like, new) if out is None else out
-            new = _masked(shown, new, old)
-            new_states = _masked(shown, new_states, states)
+            new = _masked(mask, new, old)
+            new_states = _masked(mask, new_states, states)
         out, states = new, new_states
         if keep_all:
             outputs.append(out)
     if not steps:
         raise ValueError("A recurrent layer needs at least one time step")
-    return out, tf.stack(outputs) if keep_all else None, states
+    if not keep_all:
+        return out, None, states
+    return out, tf.nest.map_structure(lambda *x: tf.stack(x), *outputs), states
 
 
 def _scan_in_graph(step, inputs, states, mask, keep_all):
-    count = tf.shape(inputs)[0]
-    flat = tf.nest.flatten(states)
-    first, _ = step(inputs[0], states)
-    table = tf.TensorArray(first.dtype, size=count if keep_all else 0)
+    length = tf.nest.flatten(inputs)[0].shape[0]
+    count = tf.shape(tf.nest.flatten(inputs)[0])[0]
 
-    def body(i, out, table, *flat):
+    def at(i):
+        return tf.nest.map_structure(lambda x: tf.gather(x, i), inputs)
+
+    first, _ = step(at(0), states)
+    firsts = tf.nest.flatten(first)
+    tables = [tf.TensorArray(f.dtype, size=count if keep_all else 0) for f in firsts]
+
+    def body(i, out, tables, *flat):
+        out = tf.nest.pack_sequence_as(first, list(out))
         old = tf.nest.pack_sequence_as(states, list(flat))
-        new, new_states = step(tf.gather(inputs, i), old)
+        new, new_states = step(at(i), old)
         if mask is not None:
-            shown = tf.gather(mask, i)
-            new = _masked(shown, new, out)
-            new_states = _masked(shown, new_states, old)
+            now = tf.gather(mask, i)
+            new = _masked(now, new, out)
+            new_states = _masked(now, new_states, old)
+        new = tf.nest.flatten(new)
         if keep_all:
-            table = table.write(i, new)
-        return (i + 1, new, table, *tf.nest.flatten(new_states))
+            tables = [table.write(i, x) for table, x in zip(tables, new)]
+        return (i + 1, new, tables, *tf.nest.flatten(new_states))
 
-    found = tf.while_loop(
+    _, out, tables, *flat = tf.while_loop(
         lambda i, *_: i < count,
         body,
-        (tf.constant(0), tf.zeros_like(first), table, *flat),
+        (
+            tf.constant(0),
+            [tf.zeros_like(f) for f in firsts],
+            tables,
+            *tf.nest.flatten(states),
+        ),
     )
-    states = tf.nest.pack_sequence_as(states, list(found[3:]))
+    out = tf.nest.pack_sequence_as(first, out)
+    states = tf.nest.pack_sequence_as(states, flat)
     if not keep_all:
-        return found[1], None, states
-    every = found[2].stack()
-    every = shaped(every, [inputs.shape[0], *first.shape.as_list()])
-    return found[1], every, states
+        return out, None, states
+    every = [
+        shaped(table.stack(), [length, *f.shape.as_list()])
+        for table, f in zip(tables, firsts)
+    ]
+    return out, tf.nest.pack_sequence_as(first, every), states

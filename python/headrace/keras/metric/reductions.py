@@ -21,7 +21,8 @@ class Reduce(Metric):
         """Adds values of any shape, each times its weight.
 
         `sample_weight` is a scalar, or has the first dimensions of `values`, whose
-        further ones are averaged before. ValueError where its rank is larger.
+        further ones are averaged before. A scalar value counts once for each weight.
+        ValueError where the weights' rank is larger otherwise.
         """
         values = tf.cast(values, self._dtype)
         if sample_weight is None:
@@ -33,12 +34,13 @@ class Reduce(Metric):
             rank = weight.shape.rank
             if values.shape.rank is not None and rank < values.shape.rank:
                 values = tf.reduce_mean(values, list(range(rank, values.shape.rank)))
-            elif rank > values.shape.rank:
+            elif values.shape.rank and rank > values.shape.rank:
                 raise ValueError(
                     "weights can not be broadcast to values. values.rank="
                     f"{values.shape.rank}. weights.rank={rank}."
                 )
-            weight = tf.broadcast_to(weight, tf.shape(values))
+            if values.shape.rank != 0:
+                weight = tf.broadcast_to(weight, tf.shape(values))
         self.total.assign_add(tf.reduce_sum(values * weight), read_value=False)
         if self._mean:
             if not weight.shape.rank and values.shape.rank:

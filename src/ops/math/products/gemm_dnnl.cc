@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "base/cpu_count.h"
+#include "base/memory_guard.h"
 #include "base/thread_pool.h"
 #include "oneapi/dnnl/dnnl.h"
 #include "ops/math/products/one_omp_thread.h"
@@ -80,6 +81,8 @@ int64_t Cut(int64_t i, int64_t blocks, int64_t n, int64_t unit) {
   return i == blocks ? n : i * n / blocks / unit * unit;
 }
 
+constexpr size_t kRoomToWrite = size_t{64} << 20;
+
 }  // namespace
 
 bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
@@ -93,6 +96,9 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
       !LayoutOf(d.k, d.n, d.b_row, d.b_col, &lb)) {
     return false;
   }
+  // At its first call oneDNN writes its loops, and dies where it has no memory.
+  static std::atomic<bool> written{false};
+  if (!written && !SystemHasRoom(kRoomToWrite)) return false;
   const Grid grid = GridOf(d);
   const int64_t tasks = grid.rows * grid.cols;
   std::atomic<bool> failed{false};
@@ -118,6 +124,7 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
       });
   // Our own loops begin anew.
   if (failed) return false;
+  written = true;
   if (done && grid.cols > 1) {
     ParallelFor(d.m, 0.5 * d.n, [&](int64_t i, int64_t j) { (*done)(i, j); });
   }

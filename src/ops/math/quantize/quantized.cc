@@ -8,7 +8,7 @@ Status CheckRangesAreScalars(ShapeContext& c, int begin, int end) {
   for (int i = begin; i < end; ++i) {
     if (!c.input(i).known_rank() || c.input(i).rank() == 0) continue;
     return InvalidArgument(c.op().def().inputs[i].name,
-                           " must be a scalar, but got shape ", c.input(i));
+                           " must be rank 0 but is rank ", c.input(i).rank());
   }
   return OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "op/op.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/segment_gradients.h"
+#include "ops/math/reductions/segment_ids.h"
 #include "ops/math/reductions/segment_loops.h"
 
 namespace headrace {
@@ -269,27 +270,10 @@ Status SortedShape(ShapeContext& c) {
   return OkStatus();
 }
 
-StatusOr<int64_t> CheckSorted(const Tensor& ids) {
-  int64_t before = 0;
-  const int64_t n = ids.num_elements();
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t id = ids.IntAt(i);
-    if (id < 0 || id >= int64_t{1} << 40) {
-      return InvalidArgument("Segment id ", id, " out of range [0, ",
-                             n ? std::max<int64_t>(ids.IntAt(n - 1) + 1, 0) : 0,
-                             "), possibly because 'segment_ids' input is not "
-                             "sorted.");
-    }
-    if (id < before) return InvalidArgument("segment ids are not increasing");
-    before = id;
-  }
-  return n == 0 ? 0 : before + 1;
-}
-
 template <typename T, typename Op, bool kMean>
 Status RunSorted(KernelContext& c) {
   const Tensor &x = c.input(0), &ids = c.input(1);
-  HR_ASSIGN_OR_RETURN(int64_t segments, CheckSorted(ids));
+  HR_ASSIGN_OR_RETURN(int64_t segments, CountSegments(ids));
   if (c.num_inputs() == 3) {
     const int64_t wanted = c.input(2).IntAt(0);
     if (segments > wanted) {

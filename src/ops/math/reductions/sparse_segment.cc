@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "op/op.h"
+#include "ops/math/reductions/segment_ids.h"
 
 namespace headrace {
 namespace {
@@ -68,25 +69,13 @@ Status CheckIndices(const Tensor& indices, int64_t rows) {
   return OkStatus();
 }
 
-// One more than the last segment.
-StatusOr<int64_t> CheckIds(const Tensor& ids) {
-  int64_t before = 0;
-  for (int64_t i = 0; i < ids.num_elements(); ++i) {
-    const int64_t id = ids.IntAt(i);
-    if (id < 0) return InvalidArgument("segment ids must be >= 0");
-    if (id < before) return InvalidArgument("segment ids are not increasing");
-    before = id;
-  }
-  return ids.num_elements() == 0 ? 0 : before + 1;
-}
-
 template <typename T>
 Status RunForward(KernelContext& c) {
   using W = ComputeType<T>;
   const Tensor &x = c.input(0), &indices = c.input(1), &ids = c.input(2);
   const Scale scale = ScaleOf(c.op().name());
   HR_RETURN_IF_ERROR(CheckIndices(indices, x.dim(0)));
-  HR_ASSIGN_OR_RETURN(int64_t segments, CheckIds(ids));
+  HR_ASSIGN_OR_RETURN(int64_t segments, CountSegments(ids));
   if (c.num_inputs() == 4) {
     const int64_t wanted = c.input(3).IntAt(0);
     if (wanted < segments) {
@@ -204,7 +193,12 @@ Status RunGrad(KernelContext& c) {
   const Tensor &d = c.input(0), &ids = c.input(2);
   const Scale scale = ScaleOf(c.op().name());
   int64_t rows = c.input(3).IntAt(0);
-  HR_RETURN_IF_ERROR(CheckIndices(c.input(1), rows));
+  for (int64_t i = 0; i < c.input(1).num_elements(); ++i) {
+    const int64_t at = c.input(1).IntAt(i);
+    if (at < 0 || at >= rows) {
+      return InvalidArgument("Index ", at, " out of range [0, ", rows, ").");
+    }
+  }
   HR_ASSIGN_OR_RETURN(std::vector<int64_t> to, OutputRows(c, &rows));
   const int64_t segments = d.dim(0), width = d.shape().Product(1, d.rank());
   std::vector<int64_t> counts(segments, 0);

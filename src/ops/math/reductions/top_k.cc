@@ -1,7 +1,9 @@
-// TopK, TopKV2 and ApproxTopK: the largest elements along the last dimension.
+// TopK and TopKV2: the largest elements along the last dimension. NthElement
+// and InTopK.
+#include "ops/math/reductions/top_k.h"
+
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -9,116 +11,6 @@
 
 namespace headrace {
 namespace {
-
-// Falling order; NaN first.
-template <typename W>
-bool Above(W a, W b) {
-  return a > b || (a != a && b == b);
-}
-
-// A key whose rising order is the falling order of 32-bit numbers.
-uint32_t KeyOf(float v) {
-  if (v == 0) v = 0.0f;  // both zeros are equal
-  const uint32_t b = __builtin_bit_cast(uint32_t, v);
-  if (v != v) return 0;
-  return ~(b & 0x80000000 ? ~b : b | 0x80000000);
-}
-uint32_t KeyOf(int32_t v) { return ~(static_cast<uint32_t>(v) ^ 0x80000000); }
-uint32_t KeyOf(uint32_t v) { return ~v; }
-
-template <typename T>
-constexpr bool kHasKey =
-    std::is_same_v<T, float> || std::is_same_v<T, int32_t> ||
-    std::is_same_v<T, uint32_t>;
-
-// Positions of a whole row in falling order, by counting 11 bits at a time.
-template <typename T>
-void RadixSort(const T* x, int64_t n, std::vector<uint64_t>& a,
-               std::vector<uint64_t>& b) {
-  a.resize(n);
-  b.resize(n);
-  uint32_t counts[3][2048] = {};
-  for (int64_t i = 0; i < n; ++i) {
-    const uint32_t key = KeyOf(x[i]);
-    a[i] = uint64_t{key} << 32 | static_cast<uint64_t>(i);
-    ++counts[0][key & 2047];
-    ++counts[1][key >> 11 & 2047];
-    ++counts[2][key >> 22];
-  }
-  for (int pass = 0; pass < 3; ++pass) {
-    const int shift = 32 + pass * 11;
-    uint32_t at = 0;
-    for (uint32_t& count : counts[pass]) {
-      const uint32_t c = count;
-      count = at;
-      at += c;
-    }
-    for (uint64_t e : a) b[counts[pass][e >> shift & 2047]++] = e;
-    a.swap(b);
-  }
-}
-
-// Few of many: a short sorted list of the best so far.
-template <typename T>
-void FewOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
-  using W = ComputeType<T>;
-  std::vector<W> best(k);
-  int64_t have = 0;
-  auto insert = [&](W v, int64_t i) {
-    int64_t at = have < k ? have++ : k - 1;
-    for (; at > 0 && Above(v, best[at - 1]); --at) {
-      best[at] = best[at - 1];
-      places[at] = places[at - 1];
-    }
-    best[at] = v;
-    places[at] = i;
-  };
-  int64_t i = 0;
-  for (; i < k; ++i) insert(static_cast<W>(x[i]), i);
-  constexpr int kBlock = 64;
-  for (; i + kBlock <= n; i += kBlock) {
-    const W least = best[k - 1];
-    int any = 0;
-    for (int j = 0; j < kBlock; ++j) {
-      const W v = static_cast<W>(x[i + j]);
-      any |= (v > least) | (v != v);
-    }
-    if (!any) continue;
-    for (int j = 0; j < kBlock; ++j) {
-      const W v = static_cast<W>(x[i + j]);
-      if (Above(v, best[k - 1])) insert(v, i + j);
-    }
-  }
-  for (; i < n; ++i) {
-    const W v = static_cast<W>(x[i]);
-    if (Above(v, best[k - 1])) insert(v, i);
-  }
-}
-
-template <typename T>
-void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
-  using W = ComputeType<T>;
-  if constexpr (kHasKey<T>) {
-    if (n >= 512 && n < (int64_t{1} << 32) && k * 4 >= n) {
-      static thread_local std::vector<uint64_t> a, b;
-      RadixSort(x, n, a, b);
-      for (int64_t i = 0; i < k; ++i) places[i] = a[i] & 0xffffffff;
-      return;
-    }
-  }
-  std::vector<int64_t> order(n);
-  std::iota(order.begin(), order.end(), int64_t{0});
-  auto before = [x](int64_t a, int64_t b) {
-    const W u = static_cast<W>(x[a]), v = static_cast<W>(x[b]);
-    if (Above(u, v)) return true;
-    return Above(v, u) ? false : a < b;
-  };
-  if (k < n) {
-    std::nth_element(order.begin(), order.begin() + k, order.end(), before);
-  }
-  std::sort(order.begin(), order.begin() + k, before);
-  std::copy_n(order.begin(), k, places);
-}
 
 // The number wanted: an attribute, or the second input.
 StatusOr<int64_t> Count(const ResolvedOp& op, const Tensor* k, bool* known) {
@@ -167,11 +59,7 @@ void RunRows(KernelContext& c, int64_t n, int64_t k) {
   ParallelFor(rows, n * (k > 32 ? 40.0 : 0.5), [&](int64_t begin, int64_t end) {
     std::vector<int64_t> places(k);
     for (int64_t r = begin; r < end; ++r) {
-      if (k <= 64 && k * 8 <= n) {
-        FewOfRow(x + r * n, n, k, places.data());
-      } else {
-        ManyOfRow(x + r * n, n, k, places.data());
-      }
+      LargestOfRow(x + r * n, n, k, places.data());
       for (int64_t i = 0; i < k; ++i) {
         values[r * k + i] = x[r * n + places[i]];
         indices[r * k + i] = static_cast<I>(places[i]);
@@ -198,31 +86,10 @@ Status RunTopK(KernelContext& c) {
   return OkStatus();
 }
 
-// Each value's gradient goes back to its place: rows are laid side by side.
 Status TopKGradient(GradientContext& g) {
   Value d = g.grad(0);
   if (!d) return g.status();
-  const Value& x = g.input(0);
-  auto as_int32 = [&](const Value& v) {
-    return v.dtype() == DType::kInt32
-               ? v
-               : g("Cast", {v}, {{"DstT", DType::kInt32}});
-  };
-  Value shape = g.ShapeOf(x);
-  Value n = g("GatherV2",
-              {shape, g("Sub", {g("Size", {shape}), g.Int32(1)}), g.Int32(0)});
-  Value k =
-      g("GatherV2", {g.ShapeOf(g.output(0)),
-                     g("Sub", {g("Size", {shape}), g.Int32(1)}), g.Int32(0)});
-  Value flat = g("Reshape", {as_int32(g.output(1)),
-                             g("Pack", {g.Int32(-1), k}, {{"N", 2}})});
-  Value rows = g("GatherV2", {g("Shape", {flat}), g.Int32(0), g.Int32(0)});
-  Value starts = g("Mul", {g("Range", {g.Int32(0), rows, g.Int32(1)}), n});
-  Value at = g("AddV2", {flat, g("ExpandDims", {starts, g.Int32(1)})});
-  Value index = g("Reshape", {at, g.Int32s({-1, 1})});
-  Value size = g("Reshape", {g("Size", {x}), g.Int32s({1})});
-  Value sums = g("ScatterNd", {index, g("Reshape", {d, g.Int32s({-1})}), size});
-  g.set(0, g("Reshape", {sums, shape}));
+  g.set(0, ToPlacesOfLast(g, g.input(0), g.output(1), d));
   return g.status();
 }
 
@@ -255,33 +122,6 @@ HR_OP(TopKV2)
     .Gradient(TopKGradient)
     .Cpu(Compute<RunTopK>);
 
-// Exact, as upstream's is on processors, where it knows no other form either.
-StatusOr<std::unique_ptr<Kernel>> BindApproximate(const ResolvedOp& op) {
-  if (!op.bool_attr("is_max_k") || op.int_attr("reduction_dimension") != -1 ||
-      !op.bool_attr("aggregate_to_topk")) {
-    return Unimplemented(
-        "ApproxTopK but for is_max_k, reduction_dimension -1 and "
-        "aggregate_to_topk");
-  }
-  return MakeKernel(RunTopK);
-}
-
-HR_OP(ApproxTopK)
-    .Input("input: T")
-    .Output("values: T")
-    .Output("indices: int32")
-    .Attr("k: int >= 0")
-    .Attr("reduction_dimension: int = -1")
-    .Attr("recall_target: float = 0.95")
-    .Attr("is_max_k: bool = true")
-    .Attr("reduction_input_size_override: int = -1")
-    .Attr("aggregate_to_topk: bool = true")
-    .Attr("T: {half, bfloat16, float}")
-    .Doc("The k largest elements along the last dimension, in falling order.")
-    .Shape(TopKShape)
-    .Gradient(TopKGradient)
-    .Cpu(BindApproximate);
-
 // --- NthElement and InTopK.
 
 Status NthShape(ShapeContext& c) {
@@ -292,7 +132,9 @@ Status NthShape(ShapeContext& c) {
   }
   bool known = false;
   int64_t n = 0;
-  HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
+  if (c.input(1).known_rank() && c.input(1).rank() != 0) {
+    return InvalidArgument("N must be scalar but has rank ", c.input(1).rank());
+  }
   HR_RETURN_IF_ERROR(c.IntValue(1, &known, &n));
   if (known && n < 0)
     return InvalidArgument("n must be non-negative but is ", n);

@@ -30,7 +30,7 @@ void RunRow(const T* x, int64_t n, std::vector<Pool>& pools, Out* y,
     while (pools.size() > 1) {
       const Pool last = pools.back();
       Pool& before = pools[pools.size() - 2];
-      if (before.mean() > last.mean()) break;
+      if (before.mean() >= last.mean()) break;
       before.sum += last.sum;
       before.count += last.count;
       pools.pop_back();

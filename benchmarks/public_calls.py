@@ -1,0 +1,278 @@
+"""Times public calls, those of public_calls.txt, in three sizes.
+
+Usage: python benchmarks/public_calls.py [--tensorflow PYTHON] [--threads N]
+           [--repeats N] [--sizes small,medium,large] [--worst RATIO] [WORD...]
+PYTHON is an interpreter that has TensorFlow: the same calls run there by turns with
+ours, on as many threads, and each row tells the best wall and processor times of both
+in microseconds and their ratios. Of these, --worst prints the rows that are above
+RATIO alone. Words choose calls by their text.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SIZES = {"small": 64, "medium": 16384, "large": 1048576}
+LEAST = 2e-3  # seconds that a measured run of a call, or of several, lasts
+
+
+def calls(words):
+    with open(os.path.join(HERE, "public_calls.txt"), encoding="utf-8") as file:
+        lines = [line.strip() for line in file]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    return [line for line in lines if not words or any(w in line for w in words)]
+
+
+# --- The side that runs calls: one child a library.
+
+
+def arguments(tf, np, n):
+    """What the names in public_calls.txt stand for, for tensors of n elements."""
+    random = np.random.RandomState(7)
+    side = int(n**0.5)
+    edge = {64: 16, 16384: 64, 1048576: 256}[n]
+    matrix = {64: 8, 16384: 60, 1048576: 300}[n]
+    texts = {64: 20, 16384: 1000, 1048576: 20000}[n]
+
+    def floats(*shape):
+        return tf.constant(random.randn(*shape).astype("float32"))
+
+    v, w = floats(n), floats(n)
+    m = tf.reshape(v, [side, -1])
+    square = floats(matrix, matrix)
+    square64 = tf.cast(square, tf.float64)
+    eye = tf.eye(matrix, dtype=tf.float64) * matrix
+    positive64 = tf.matmul(square64, square64, transpose_b=True) + eye
+    img = tf.constant(random.rand(4, edge, edge, 3).astype("float32"))
+    img4 = tf.constant(random.rand(4, edge, edge, 4).astype("float32"))
+    bytes_img = tf.constant(random.randint(0, 256, [4, edge, edge, 3]).astype("uint8"))
+    counts = tf.constant(random.randint(0, 20, n).astype("int32"))
+    names = ["The quick brown fox, number %d jumps" % i for i in range(texts)]
+    strings = tf.constant(names)
+    numbers = [repr(round(x, 4)) for x in random.randn(texts).tolist()]
+    mixed = random.randint(0, min(side, 16), side).astype("int32")
+    places = random.permutation(16).astype("int32") % side
+    pairs = np.stack([places, places[::-1]], 1)
+    sparse_m = tf.where(m > 1.5, m, tf.zeros_like(m))
+    lengths = tf.constant(random.randint(1, side, side).astype("int64"))
+    low = random.rand(max(side, 8), 2).astype("float32") * 0.5
+    boxes = np.concatenate([low, low + 0.3], 1)
+    example = tf.train.Example()
+    example.features.feature["x"].float_list.value.extend([1.0, 2.0])
+    frames = max(edge, 8)
+    labels = tf.constant(random.randint(1, 5, [3, 3]).astype("int32"))
+    flat = tf.constant(random.randint(0, 99, side * 4).astype("float32"))
+    sizes = tf.constant(random.multinomial(side * 4, [1 / side] * side).astype("int64"))
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(
+            strings, tf.range(texts, dtype=tf.int64), tf.string, tf.int64
+        ),
+        -1,
+    )
+    return {
+        "tf": tf,
+        "n": n,
+        "side": side,
+        "v": v,
+        "w": w,
+        "p": tf.abs(v) * 2.0 + 0.1,
+        "u": tf.constant(random.uniform(-1, 1, n).astype("float32")),
+        "d": tf.cast(v, tf.float64),
+        "h": tf.cast(v, tf.float16),
+        "bf": tf.cast(v, tf.bfloat16),
+        "z": tf.complex(v, w),
+        "i": tf.range(n),
+        "b": v > 0.0,
+        "m": m,
+        "m4": m[:4],
+        "counts": counts,
+        "tens": tf.tile(v, [10]),
+        "rowids": tf.range(side) // 2,
+        "mixed": tf.constant(mixed),
+        "pairs": tf.constant(pairs),
+        "lengths": lengths,
+        "shuffled": tf.constant(random.permutation(n).astype("int32")),
+        "sorted_v": tf.sort(v),
+        "square": square,
+        "square64": square64,
+        "tall64": tf.concat([square64, square64 + 1.0], 0),
+        "positive64": positive64,
+        "positive": tf.cast(positive64, tf.float32),
+        "lower64": tf.linalg.cholesky(positive64),
+        "zsquare": tf.complex(square, tf.transpose(square)),
+        "batch": floats(max(n // 64, 1), 8, 8),
+        "tri": floats(max(n // 3, 1), 3),
+        "img": img,
+        "img4": img4,
+        "bytes_img": bytes_img,
+        "kernel": floats(3, 3, 3, 8),
+        "kernel1": floats(3, 3, 8),
+        "feature": floats(4, edge, edge, 8),
+        "rows3": floats(4, edge * 4, 3),
+        "depthwise": floats(3, 3, 3, 2),
+        "pointwise": floats(1, 1, 6, 8),
+        "morph": floats(3, 3, 3),
+        "boxes": tf.constant(boxes),
+        "scores": tf.constant(random.rand(len(boxes)).astype("float32")),
+        "jpeg": tf.io.encode_jpeg(bytes_img[0]),
+        "png": tf.io.encode_png(bytes_img[0]),
+        "logits": floats(frames, 3, 6),
+        "lengths3": tf.constant([frames] * 3),
+        "labels": labels,
+        "strings": strings,
+        "numbers": tf.constant(numbers),
+        "integers": tf.strings.as_string(tf.range(texts)),
+        "codes": tf.strings.unicode_decode(strings, "UTF-8"),
+        "base64": tf.io.encode_base64(strings),
+        "raw": tf.constant([random.bytes(64)] * texts),
+        "serialized": tf.io.serialize_tensor(v),
+        "csv": tf.constant(["1.5,%d,word" % i for i in range(texts)]),
+        "examples": tf.constant([example.SerializeToString()] * texts),
+        "words": tf.sparse.from_dense([names[:4]]),
+        "sparse_m": sparse_m,
+        "sp": tf.sparse.from_dense(sparse_m),
+        "ragged": tf.RaggedTensor.from_row_lengths(flat, sizes),
+        "table": table,
+    }
+
+
+def measure(call):
+    """The best of one round: wall and processor seconds of a call."""
+    start = time.perf_counter()
+    call()
+    once = time.perf_counter() - start
+    times = max(1, int(LEAST / max(once, 1e-7)))
+    wall, processor = time.perf_counter(), time.process_time()
+    for _ in range(times):
+        call()
+    processor = (time.process_time() - processor) / times
+    return (time.perf_counter() - wall) / times, processor
+
+
+def serve(module, threads):
+    """Answers requests, JSON lines: a size and a call, or rounds of the last."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    import numpy as np
+
+    tf = __import__(module)
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    if module == "tensorflow":
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    names, made, call = {}, None, None
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = {}
+        try:
+            if "call" in request:
+                if made != request["size"]:
+                    names = arguments(tf, np, SIZES[request["size"]])
+                    made = request["size"]
+                call = eval("lambda: " + request["call"], names)
+                call()
+            answer["times"] = measure(call)
+        except Exception as e:  # told in the table
+            answer["error"] = f"{type(e).__name__}: {e}"[:200]
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
+# --- The side that asks.
+
+
+class Child:
+    def __init__(self, python, module, threads):
+        environment = {
+            **os.environ,
+            "HEADRACE_NUM_THREADS": str(threads),
+            "OMP_NUM_THREADS": str(threads),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+        }
+        package = os.path.join(os.path.dirname(HERE), "python")
+        environment["PYTHONPATH"] = package if module == "headrace" else ""
+        self._process = subprocess.Popen(
+            [python, os.path.abspath(__file__), "--serve", module, str(threads)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            text=True,
+        )
+
+    def ask(self, **request):
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+            return json.loads(self._process.stdout.readline())
+        except (ValueError, OSError):
+            return {"error": f"the process ended: {self._process.wait()}"}
+
+    def close(self):
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def best(children, size, call, repeats):
+    """For each child the least wall and processor times, or what went wrong."""
+    found = [child.ask(size=size, call=call) for child in children]
+    for _ in range(repeats - 1):
+        for child, result in zip(children, found, strict=True):
+            if "error" in result:
+                continue
+            times = child.ask().get("times", result["times"])
+            result["times"] = [
+                min(a, b) for a, b in zip(result["times"], times, strict=True)
+            ]
+    return found
+
+
+def row(found, worst):
+    """A row's columns; None where it is not asked for."""
+    errors = [f["error"] for f in found if "error" in f]
+    if errors:
+        return "  ".join(errors)
+    ours = found[0]["times"]
+    text = f"{ours[0] * 1e6:10.1f} {ours[1] * 1e6:10.1f}"
+    if len(found) > 1:
+        theirs = found[1]["times"]
+        ratios = [a / max(b, 1e-9) for a, b in zip(ours, theirs, strict=True)]
+        if max(ratios) < worst:
+            return None
+        text += f" {theirs[0] * 1e6:10.1f} {theirs[1] * 1e6:10.1f}"
+        text += f" {ratios[0]:6.2f} {ratios[1]:6.2f}"
+    return text
+
+
+def main():
+    if sys.argv[1:2] == ["--serve"]:
+        return serve(sys.argv[2], int(sys.argv[3]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tensorflow")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=9)
+    parser.add_argument("--sizes", default=",".join(SIZES))
+    parser.add_argument("--worst", type=float, default=0)
+    parser.add_argument("words", nargs="*")
+    options = parser.parse_args()
+    children = [Child(sys.executable, "headrace", options.threads)]
+    print("microseconds: wall, processor", end="")
+    if options.tensorflow:
+        children.append(Child(options.tensorflow, "tensorflow", options.threads))
+        print("; TensorFlow's; ratios", end="")
+    print()
+    for size in options.sizes.split(","):
+        print(f"--- {size}")
+        for call in calls(options.words):
+            text = row(best(children, size, call, options.repeats), options.worst)
+            if text is not None:
+                print(f"{text}  {call}", flush=True)
+    for child in children:
+        child.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""GradientTape: what is watched, variables as targets, Jacobians of nothing."""
+
+import headrace as tf
+import pytest
+
+
+def test_variables_watched_by_hand_are_told_in_order():
+    v, w, u = (tf.Variable(float(i)) for i in range(3))
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(w)
+        y = v**2 + w**3
+    assert [x is w for x in tape.watched_variables()] == [True]
+    assert tape.gradient(y, [v, w])[0] is None
+    with tf.GradientTape() as tape:
+        v.read_value()
+        tape.watch(w)
+        u.read_value()
+    assert [x is k for x, k in zip(tape.watched_variables(), (v, w, u))] == [True] * 3
+    with tf.GradientTape() as tape:
+        tape.watch(v)
+        tape.reset()
+        assert tape.watched_variables() == ()
+        tape.watch(w)
+        assert [x is w for x in tape.watched_variables()] == [True]
+
+
+def test_a_variable_is_a_target_of_itself():
+    v, w = tf.Variable(2.0), tf.Variable(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y = v * w
+    assert [g if g is None else float(g) for g in tape.gradient(v, [v, w])] == [
+        1.0,
+        None,
+    ]
+    assert [float(g) for g in tape.gradient([v, y, v], [v, w])] == [5.0, 2.0]
+    given = tape.gradient([v, y], [v, w], output_gradients=[tf.constant(5.0), None])
+    assert [float(g) for g in given] == [8.0, 2.0]
+    assert tape.gradient(w, v) is None
+
+
+def test_texts_among_targets_have_no_gradient():
+    x, s = tf.constant(11.0), tf.constant("s")
+    with tf.GradientTape() as tape:
+        tape.watch([x, s])
+        z = x * x
+    found = tape.gradient([x, z, s], [x, s])
+    assert float(found[0]) == 23.0 and found[1] is None
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_jacobians_of_nothing(traced):
+    def both(x):
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = x * x
+        return tape.jacobian(y, x), tape.batch_jacobian(y, x)
+
+    both = tf.function(both) if traced else both
+    jacobian, by_row = both(tf.zeros([2, 0]))
+    assert jacobian.shape == [2, 0, 2, 0] and by_row.shape == [2, 0, 0]
+
+
+def test_batch_jacobian_of_what_does_not_depend_is_zero():
+    x = tf.constant([[1.0, 2.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.constant([[3.0]], tf.float64)
+    zeros = tape.batch_jacobian(y, x)
+    assert zeros.dtype == tf.float64 and zeros.numpy().tolist() == [[[0.0, 0.0]]]
+
+
+def test_one_gradient_after_another_wants_a_persistent_tape():
+    x = tf.constant([[1.0, 2.0]])
+    for name in ("jacobian", "batch_jacobian"):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        with pytest.raises(
+            RuntimeError, match=f"persistent=True to compute the {name}"
+        ):
+            getattr(tape, name)(y, x, experimental_use_pfor=False)
+
+
+def test_recomputing_with_one_tensor_twice():
+    def product(x, y):
+        return x * y
+
+    again = tf.recompute_grad(product)
+    assert again.__wrapped__ is product
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = again(x, x)
+    assert float(tape.gradient(y, x)) == 6.0
+
+
+def test_custom_gradients_of_ragged_tensors():
+    @tf.custom_gradient
+    def twice(x, y):
+        def grad(dx, dy):
+            assert isinstance(dx, tf.RaggedTensor)
+            return dx.with_values(dx.values * 10.0), dy.with_values(dy.values * 20.0)
+
+        return (x, y), grad
+
+    x = tf.ragged.constant([[1.0, 2.0], [3.0]])
+    with tf.GradientTape() as tape:
+        tape.watch(x.values)
+        a, b = twice(x, x)
+        y = tf.reduce_sum(a.values) + tf.reduce_sum(b.values)
+    assert tape.gradient(y, x.values).numpy().tolist() == [30.0, 30.0, 30.0]
+
+
+def test_unknown_ways_to_see_no_connection():
+    with tf.Graph().as_default():
+        x = tf.constant(1.0)
+        with pytest.raises(
+            ValueError, match="Unknown value for unconnected_gradients: 'x'"
+        ):
+            tf.gradients([x], [x], unconnected_gradients="x")

@@ -1,0 +1,200 @@
+"""Limits of the system end in errors, never the process."""
+
+import os
+import stat
+
+import headrace as tf
+import limited
+import pytest
+
+# Ops that share their loops among threads and allocate inside.
+_WORK = """
+def use_everything():
+    x = tf.random.stateless_normal([300, 300], [1, 2])
+    assert np.isfinite(tf.matmul(x, x)).all()
+    assert tf.reduce_sum(tf.ones([3000, 1000])) == 3e6
+    assert tf.sort(tf.reshape(x, [-1]))[0] == tf.reduce_min(x)
+    d = tf.data.Dataset.range(20).map(lambda v: v + 1, num_parallel_calls=4)
+    assert sum(int(v) for v in d.batch(3, True).unbatch().prefetch(2)) == 171
+    d = tf.data.Dataset.range(9).map(lambda v: v * v, tf.data.AUTOTUNE)
+    assert [int(v) for v in d.prefetch(tf.data.AUTOTUNE)] == [i * i for i in range(9)]
+    it = iter(d)
+    next(it)
+    del it
+    f = tf.function(lambda v: tf.nn.softmax(v @ v))
+    assert abs(float(tf.reduce_sum(f(x))) - 300) < 1e-2
+"""
+
+
+def test_what_a_parallel_loop_allocates_is_an_error_where_memory_ends():
+    program = """
+    tf.config.threading.set_intra_op_parallelism_threads(2)
+    x = tf.zeros([4, 2, 2_000_000], tf.uint8)
+    tf.argmax(tf.zeros([4, 2, 20000], tf.uint8), 1)  # threads are there
+    time.sleep(0.1)
+    seen = set()
+    for megabytes in range(64, 110, 3):  # the result takes 61
+        room(megabytes)
+        seen.add(str(outcome(lambda: tf.argmax(x, 1).shape)))
+        # The pool works on.
+        for _ in range(5):
+            assert tf.reduce_sum(tf.zeros([300, 1000]) + 1.0) == 3e5
+    resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+    assert tf.argmax(x, 1).shape == [4, 2_000_000]
+    print(seen)
+    """
+    assert "ResourceExhaustedError" in limited.run(program)
+
+
+def test_no_more_threads():
+    program = (
+        _WORK
+        + """
+no_more_threads()
+use_everything()
+d = tf.data.Dataset.range(3)
+for _ in range(100):
+    d = d.prefetch(1)
+assert len(list(d)) == 3
+print("alive")
+"""
+    )
+    assert limited.run(program) == "alive\n"
+
+
+def test_no_more_threads_for_checkpoints():
+    program = """
+    import tempfile
+    folder = tempfile.mkdtemp()
+    os.chmod(folder, 0o777)
+    no_more_threads()
+    v = tf.Variable(tf.ones([3000, 1000]))
+    checkpoint = tf.train.Checkpoint(v=v)
+    options = tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
+    path = checkpoint.save(folder + "/c", options=options)
+    checkpoint.sync() if hasattr(checkpoint, "sync") else None
+    v.assign(v * 0.0)
+    checkpoint.restore(path)
+    assert tf.reduce_sum(v) == 3e6
+    """
+    limited.run(program)
+
+
+def test_pids_max():
+    program = _WORK + "use_everything(); print('alive')"
+    with limited.cgroup("pids", most=1) as enter:
+        # NumPy's own library of linear algebra cannot do without its threads.
+        done = limited.run(program, before=enter, OPENBLAS_NUM_THREADS="1")
+    assert done == "alive\n"
+
+
+@pytest.mark.parametrize("megabytes", [4, 30, 90])
+def test_address_space(megabytes):
+    program = (
+        _WORK
+        + f"""
+room({megabytes})
+for _ in range(3):
+    seen = outcome(use_everything)
+    assert seen in (None, "ResourceExhaustedError", "MemoryError"), seen
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+use_everything()
+print("alive")
+"""
+    )
+    assert limited.run(program) == "alive\n"
+
+
+def test_a_memory_cgroup_is_a_limit(tmp_path):
+    program = """
+    x = outcome(lambda: tf.ones([1000, 1000, 300]))
+    assert x == "ResourceExhaustedError", x
+    # Memory that is not written to yet counts, and that of a graph too.
+    kept = []
+    f = tf.function(lambda n: tf.zeros([n, 1000, 1000]) + tf.ones([n, 1, 1]))
+    while True:
+        y = outcome(lambda: f(20))
+        if isinstance(y, str):
+            break
+        kept.append(y)
+    assert y == "ResourceExhaustedError", y
+    assert 2 <= len(kept) <= 6, len(kept)
+    assert all(float(y[19, 999, 999]) == 1.0 for y in kept)
+    kept = None
+    assert f(20).shape == [20, 1000, 1000]  # and is there again
+    with open(sys.argv[1], "wb") as file:  # what the system can drop is free
+        for _ in range(40):
+            file.write(bytes(10 << 20))
+        assert f(30).shape == [30, 1000, 1000]
+    print("alive")
+    """
+    with limited.cgroup("memory", most=600 << 20) as enter:
+        path = str(tmp_path / "written")
+        assert limited.run(program, path, before=enter) == "alive\n"
+
+
+def test_one_cpu():
+    def one():
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+    program = _WORK + "use_everything(); print('alive')"
+    assert limited.run(program, before=one) == "alive\n"
+
+
+def test_no_home_and_few_files():
+    program = _WORK + "use_everything(); print('alive')"
+    environment = dict.fromkeys(["HOME", "USER", "XDG_CACHE_HOME", "TMPDIR"])
+    done = limited.run(program, before=limited.file_limit(24), **environment)
+    assert done == "alive\n"
+
+
+def test_a_disk_that_cannot_be_written(tmp_path):
+    os.chmod(tmp_path, stat.S_IRUSR | stat.S_IXUSR | stat.S_IROTH | stat.S_IXOTH)
+    program = f"""
+    no_more_threads()  # as nobody
+    place = {str(tmp_path)!r}
+    v = tf.Variable(1.0)
+    calls = [
+        lambda: tf.io.write_file(place + "/a", "x"),
+        lambda: tf.train.Checkpoint(v=v).save(place + "/c"),
+        lambda: tf.io.TFRecordWriter(place + "/r").write(b"x"),
+        lambda: tf.data.Dataset.range(3).save(place + "/d"),
+        lambda: list(tf.data.Dataset.range(3).cache(place + "/k")),
+        lambda: tf.io.gfile.makedirs(place + "/m"),
+        lambda: tf.summary.create_file_writer(place + "/s").flush(),
+    ]
+    print([outcome(c) for c in calls])
+    """
+    for parent in tmp_path.parents:  # pytest's own folders are closed to others
+        if stat.S_IMODE(os.stat(parent).st_mode) & stat.S_IXOTH == 0:
+            os.chmod(parent, 0o755)
+    seen = limited.run(program)
+    assert seen.count("PermissionDeniedError") + seen.count("PermissionError") == 7, (
+        seen
+    )
+
+
+def test_pipes_and_devices_are_refused(tmp_path):
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    for path in [pipe, "/dev/zero"]:
+        for read in [
+            lambda path: tf.io.read_file(path),
+            lambda path: list(tf.data.TextLineDataset(path)),
+            lambda path: list(tf.data.TFRecordDataset(path)),
+            lambda path: list(tf.data.FixedLengthRecordDataset(path, 4)),
+        ]:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="pipe or a dev"):
+                read(path)
+    assert tf.io.read_file("/dev/null") == b""
+
+
+def test_an_immutable_const_keeps_what_it_read(tmp_path):
+    path = tmp_path / "bytes"
+    path.write_bytes(bytes(1 << 20))
+    const = tf.raw_ops.ImmutableConst
+    t = const(dtype=tf.uint8, shape=[1 << 20], memory_region_name=str(path))
+    os.truncate(path, 10)
+    assert int(tf.reduce_sum(tf.cast(t, tf.int32))) == 0
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        const(dtype=tf.uint8, shape=[11], memory_region_name=str(path))

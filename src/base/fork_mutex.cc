@@ -1,0 +1,87 @@
+#include "base/fork_mutex.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <new>
+#include <vector>
+
+namespace headrace {
+namespace {
+
+constexpr int kTries = 2000;
+constexpr useconds_t kBetween = 500;  // microseconds
+
+std::atomic<uint32_t> forks{0};
+
+// All of the process, and whether they are held for a fork.
+struct Registry {
+  std::mutex mutex;
+  std::vector<ProcessMutex*> all;
+  bool held = false;
+
+  // All or none: threads take them in any order.
+  bool TryAll() {
+    for (size_t i = 0; i < all.size(); ++i) {
+      if (all[i]->try_lock()) continue;
+      while (i > 0) all[--i]->unlock();
+      return false;
+    }
+    return true;
+  }
+
+  void BeforeFork() {
+    mutex.lock();
+    // A thread that forks while it holds one itself goes on after a second.
+    for (int i = 0; i < kTries && !held; ++i) {
+      held = TryAll();
+      if (!held) usleep(kBetween);
+    }
+  }
+  void AfterFork() {
+    if (held) {
+      for (ProcessMutex* m : all) m->unlock();
+    }
+    held = false;
+    mutex.unlock();
+  }
+};
+
+Registry& TheRegistry() {
+  static Registry* const registry = [] {
+    pthread_atfork([] { TheRegistry().BeforeFork(); },
+                   [] { TheRegistry().AfterFork(); },
+                   [] {
+                     ++forks;
+                     TheRegistry().AfterFork();
+                   });
+    return new Registry;
+  }();
+  return *registry;
+}
+
+}  // namespace
+
+ProcessMutex::ProcessMutex() {
+  Registry& registry = TheRegistry();
+  std::lock_guard lock(registry.mutex);
+  registry.all.push_back(this);
+}
+
+ForkMutex::ForkMutex() : forks_(Forks()) { TheRegistry(); }
+
+uint32_t ForkMutex::Forks() { return forks.load(std::memory_order_relaxed); }
+
+void ForkMutex::Renew() {
+  static ProcessMutex* const renewing = new ProcessMutex;
+  std::lock_guard lock(*renewing);
+  if (forks_ == Forks()) return;  // another thread was first
+  if (mutex_.try_lock()) {
+    mutex_.unlock();
+  } else {
+    new (&mutex_) std::mutex;
+  }
+  forks_ = Forks();
+}
+
+}  // namespace headrace

@@ -1,0 +1,61 @@
+#include "base/nested.h"
+
+#include <sys/resource.h>
+
+#include <thread>
+
+#include "gtest/gtest.h"
+
+namespace headrace {
+namespace {
+
+int alive = 0;
+
+struct Link {
+  Link() { ++alive; }
+  virtual ~Link() { --alive; }
+};
+struct Chain : Link {
+  std::shared_ptr<const Link> next, other;
+};
+struct Owning : Link {
+  std::unique_ptr<Link, NestedDelete> next;
+};
+
+TEST(Nested, ChainsOfAnyLengthEnd) {
+  std::shared_ptr<const Link> last;
+  for (int i = 0; i < 300000; ++i) {
+    auto c = MakeNested<Chain>();
+    c->other = MakeNested<const Link>();
+    c->next = std::move(last);
+    last = std::move(c);
+  }
+  last.reset();
+  EXPECT_EQ(alive, 0);
+  std::unique_ptr<Link, NestedDelete> first;
+  for (int i = 0; i < 300000; ++i) {
+    auto o = std::make_unique<Owning>();
+    o->next = std::move(first);
+    first = std::move(o);
+  }
+  first.reset();
+  EXPECT_EQ(alive, 0);
+}
+
+// Recurses until CheckStack says no.
+[[gnu::noinline]] int Deepest(int depth) {
+  volatile char frame[512];
+  frame[0] = static_cast<char>(depth);
+  if (!CheckStack("a test").ok()) return depth;
+  return Deepest(depth + 1) + (frame[0] - static_cast<char>(depth));
+}
+
+TEST(Nested, TheStackIsNeverLeft) {
+  EXPECT_GT(Deepest(0), 1000);
+  std::thread([] { EXPECT_GT(Deepest(0), 1000); }).join();
+  EXPECT_EQ(CheckStack("all of it", size_t{1} << 40).code(),
+            absl::StatusCode::kResourceExhausted);
+}
+
+}  // namespace
+}  // namespace headrace

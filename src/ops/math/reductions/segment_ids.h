@@ -1,0 +1,32 @@
+// Segment numbers that must rise.
+#pragma once
+
+#include "op/op.h"
+
+namespace headrace {
+
+// One more than the last number, which is the number of segments; an error
+// where the numbers fall or lie outside of it.
+inline StatusOr<int64_t> CountSegments(const Tensor& ids) {
+  const int64_t n = ids.num_elements();
+  if (n == 0) return 0;
+  const int64_t segments = ids.IntAt(n - 1) + 1;
+  if (segments <= 0 && ids.IntAt(0) >= 0) {
+    return InvalidArgument("segment ids must be >= 0");
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t id = ids.IntAt(i);
+    if (i > 0 && id < ids.IntAt(i - 1)) {
+      return InvalidArgument("segment ids are not increasing");
+    }
+    if (id < 0 || id >= segments || id >= int64_t{1} << 40) {
+      return InvalidArgument("Segment id ", id, " out of range [0, ",
+                             std::max<int64_t>(segments, 0),
+                             "), possibly because 'segment_ids' input is not "
+                             "sorted.");
+    }
+  }
+  return segments;
+}
+
+}  // namespace headrace

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# What takes longer than .ci/run allows, all of it: TensorFlow's own tests with their
+# shares held (tools/upstream.py), every fuzzer for SOAK_FUZZ_SECONDS of processor time
+# (600), random ops watched for memory for SOAK_MEMORY_SECONDS (600), 200 kills while
+# saving, 20 full disks (as root). About four hours on two processors. Ends non-zero
+# when any part fails, after all have run.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+failed=()
+
+part() {  # name command...
+  local name=$1 from=$SECONDS
+  shift
+  echo "=== $name"
+  "$@" </dev/null || failed+=("$name")
+  echo "--- $name: $((SECONDS - from)) s"
+}
+
+part "TensorFlow's tests" .venv/bin/python tools/upstream.py
+part "fuzzers" bash tools/fuzz.sh "${SOAK_FUZZ_SECONDS:-600}"
+part "memory" env HEADRACE_MEMORY_SECONDS="${SOAK_MEMORY_SECONDS:-600}" \
+  .venv/bin/python -m pytest -q python/tests/test_memory.py -k flat
+part "200 kills" .venv/bin/python python/tests/train/test_never_torn.py 200
+[ "$(id -u)" != 0 ] ||
+  part "20 full disks" .venv/bin/python python/tests/train/test_never_torn.py full 20
+
+if [ "${#failed[@]}" != 0 ]; then
+  printf 'FAILED: %s\n' "${failed[@]}"
+  exit 1
+fi
+echo "soak: all parts passed"
