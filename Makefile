@@ -4,6 +4,7 @@
 # make bench   the benchmarks        make wheel   dist/headrace-*.whl
 # make format  rewrite sources       make lint    what .ci/run checks of them
 # make asan, tsan, fuzz              the sanitizers and fuzzers
+# make fuzz-ops                      raw ops for FUZZ_SECONDS
 # make soak                          hours: TensorFlow's own tests, long fuzzing
 # PYTHON=python3.12 chooses the interpreter of .venv, JOBS=4 the parallelism.
 JOBS ?= $(shell nproc)
@@ -14,7 +15,7 @@ export PYTHON
 
 .PHONY: build demo test test-cc test-python smoke bench wheel asan tsan fuzz \
         soak upstream-turn asan-python format lint lint-format clean bootstrap build-asan \
-        build-tsan build-asan-python build-fuzz
+        build-tsan build-asan-python build-fuzz fuzz-ops
 .DEFAULT_GOAL := build
 
 bootstrap:
@@ -74,7 +75,11 @@ build-fuzz: bootstrap build-asan/build.ninja
 fuzz: build-fuzz
 	bash tools/fuzz.sh $(FUZZ_SECONDS) $(FUZZERS)
 
-soak: build build-fuzz
+# Raw ops with hostile arguments in all ways of calling them, under the sanitizers.
+fuzz-ops: build-asan-python
+	bash tools/asan_python.sh run python/tests/fuzz_ops.py $(FUZZ_SECONDS)
+
+soak: build build-fuzz build-asan-python
 	@bash tools/bootstrap.sh soak
 	bash tools/soak.sh
 

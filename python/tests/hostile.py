@@ -15,6 +15,7 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import protos
 from hostile_values import pick
+from hostile_ways import WAYS, call_in
 
 # The last: an op that was removed from graphs of this version.
 ALLOWED = (tf.errors.OpError, ValueError, TypeError, NotImplementedError)
@@ -193,49 +194,10 @@ def text(kwargs):
     return " ".join(shown.split())
 
 
-def _placeholders(kwargs, rank_known):
-    def one(v):
-        if isinstance(v, (list, tuple)):
-            return [one(x) for x in v]
-        if not isinstance(v, tf.Tensor) or v.dtype in (tf.resource, tf.variant):
-            return v
-        shape = [None] * len(v.shape) if rank_known else None
-        return tf.compat.v1.placeholder(v.dtype, shape)
-
-    return {k: one(v) for k, v in kwargs.items()}
-
-
-def _gradients(call, kwargs):
-    sources = [
-        v
-        for v in kwargs.values()
-        if isinstance(v, tf.Tensor) and (v.dtype.is_floating or v.dtype.is_complex)
-    ]
-    if not sources:
-        return call(**kwargs)
-    with tf.GradientTape() as tape:
-        for s in sources:
-            tape.watch(s)
-        out = call(**kwargs)
-    first = out[0] if isinstance(out, (list, tuple)) and len(out) else out
-    if isinstance(first, tf.Tensor) and first.dtype in (tf.float32, tf.float64):
-        try:
-            tape.gradient(first, sources)
-        except LookupError:  # the op has none, as upstream says it
-            pass
-    return out
-
-
-def attempt(call, kwargs, mode):
+def attempt(call, kwargs, way, rng):
     """What went wrong, or None."""
     try:
-        if mode == "eager":
-            call(**kwargs)
-        elif mode == "gradient":
-            _gradients(call, kwargs)
-        else:
-            with tf.Graph().as_default():
-                call(**_placeholders(kwargs, mode == "ranks"))
+        call_in(way, call, kwargs, rng)
     except ALLOWED:
         return None
     except Exception as e:
@@ -243,11 +205,8 @@ def attempt(call, kwargs, mode):
     return None
 
 
-MODES = ("eager", "eager", "gradient", "ranks", "unknown")
-
-
 def cases(name, seed, count, rows):
-    """(mode, kwargs) of an op: from its rows where it has some, and at random."""
+    """(way, kwargs, generator) of an op: from its rows if it has some, and at random."""
     op = op_def(name)
     keep = []
     for i in range(count):
@@ -260,7 +219,7 @@ def cases(name, seed, count, rows):
         except ALLOWED as e:  # the values themselves cannot be made
             raise AssertionError(f"{name} case {i}") from e
         if not any(v is None for v in kwargs.values()):
-            yield i, MODES[i % len(MODES)], kwargs
+            yield i, WAYS[i % len(WAYS)], kwargs, rng
 
 
 def limit_memory():
@@ -280,13 +239,15 @@ def main(journal, seed, count, *ops):
     with open(journal, "w") as log:
         for name in ops:
             call = getattr(tf.raw_ops, name)
-            for i, mode, kwargs in cases(name, int(seed), int(count), rows.get(name)):
-                log.write(f"{name} {seed}/{i} {mode}: {text(kwargs)}\n")
+            for i, way, kwargs, rng in cases(
+                name, int(seed), int(count), rows.get(name)
+            ):
+                log.write(f"{name} {seed}/{i} {way}: {text(kwargs)}\n")
                 log.flush()
-                wrong = attempt(call, kwargs, mode)
+                wrong = attempt(call, kwargs, way, rng)
                 if wrong:
                     failed = True
-                    print(f"{name} {seed}/{i} {mode}: {wrong}\n  {text(kwargs)}")
+                    print(f"{name} {seed}/{i} {way}: {wrong}\n  {text(kwargs)}")
     return 1 if failed else 0
 
 

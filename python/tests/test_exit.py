@@ -101,7 +101,7 @@ def test_a_forked_child_finds_no_lock_held():
     while len(functions) < 3:
         time.sleep(0.01)
     failed = 0
-    for i in range(40):
+    for i in range(20):
         pid = os.fork()
         if pid == 0:
             signal.alarm(20)  # ends a child that hangs

@@ -67,9 +67,9 @@ for call in {_CALLS!r}:
 """
     )
     values = limited.run(program)
-    # Dicts are no sequences, and what is never looked into may be anything.
+    # A dict is the sequence of its keys; an eager cond hands anything on.
     for line in values.splitlines():
-        assert "function(lambda a" in line or "Checkpoint" in line, values
+        assert "tf.cond" in line or line.endswith("strings.join({}) d"), values
 
 
 def test_variants_in_variants():

@@ -1,5 +1,6 @@
 // Copying a function's body with the calls in it written out.
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "autodiff/function_gradient.h"
 #include "autodiff/named_gradient.h"
 
@@ -7,6 +8,10 @@ namespace headrace {
 namespace {
 
 constexpr int kDeepest = 64;
+// Nodes of bodies that are copied again; further calls stay calls, with
+// gradients of their own.
+constexpr int64_t kMostAgain = 50'000;
+constexpr int64_t kBodyCost = 8;  // in nodes
 
 using NodeMap = absl::flat_hash_map<const Node*, Node*>;
 
@@ -97,15 +102,17 @@ class Cloner {
                   NodeMap* nodes, int depth) {
     std::vector<Edge> inputs;
     for (const Edge& e : n->inputs()) inputs.push_back(edges->at(e));
+    FunctionPtr f;
     if (IsPlainCall(n->op()) && depth < kDeepest) {
+      HR_RETURN_IF_ERROR(CheckCall(n->op(), library_));
       HR_ASSIGN_OR_RETURN(
-          FunctionPtr f,
-          FindFunction(library_, n->op().attr<FuncRef>("f").name));
-      if (f->args.size() != inputs.size() ||
-          static_cast<int>(f->results.size()) != n->num_outputs()) {
-        return InvalidArgument("call ", n->name(), " does not fit function ",
-                               f->name);
+          f, FindFunction(library_, n->op().attr<FuncRef>("f").name));
+      if (!copied_.insert(f.get()).second) {
+        again_ += kBodyCost + f->body->num_nodes();
+        if (again_ > kMostAgain) f = nullptr;
       }
+    }
+    if (f) {
       auto inner = std::make_shared<EdgeMap>();
       for (size_t i = 0; i < inputs.size(); ++i) {
         (*inner)[Edge{f->args[i], 0}] = inputs[i];
@@ -139,6 +146,8 @@ class Cloner {
 
   Graph* to_;
   const FunctionLibrary* library_;
+  absl::flat_hash_set<const Function*> copied_;
+  int64_t again_ = 0;
   std::shared_ptr<Origins> origins_ = std::make_shared<Origins>();
 };
 

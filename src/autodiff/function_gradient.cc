@@ -1,6 +1,7 @@
 #include "autodiff/function_gradient.h"
 
 #include "autodiff/walk.h"
+#include "base/stack_room.h"
 #include "op/registry.h"
 
 namespace headrace {
@@ -107,7 +108,34 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
   return FunctionGradientPtr(std::move(result));
 }
 
+// The functions whose gradients this thread is making, innermost first.
+struct InTheMaking {
+  InTheMaking(const Function* f, const FunctionLibrary* l)
+      : function(f), library(l), around(innermost) {
+    innermost = this;
+  }
+  ~InTheMaking() { innermost = around; }
+  InTheMaking(const InTheMaking&) = delete;
+  InTheMaking& operator=(const InTheMaking&) = delete;
+  static bool Has(const Function* f) {
+    for (InTheMaking* m = innermost; m; m = m->around) {
+      if (m->function == f) return true;
+    }
+    return false;
+  }
+
+  const Function* const function;
+  const FunctionLibrary* const library;
+  InTheMaking* const around;
+  static thread_local InTheMaking* innermost;
+};
+thread_local InTheMaking* InTheMaking::innermost = nullptr;
+
 }  // namespace
+
+const FunctionLibrary* LibraryInUse() {
+  return InTheMaking::innermost ? InTheMaking::innermost->library : nullptr;
+}
 
 StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library) {
@@ -118,6 +146,12 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
       return std::static_pointer_cast<const FunctionGradient>(it->second);
     }
   }
+  if (InTheMaking::Has(f.get())) {
+    return Unimplemented("the gradient of function ", f->name,
+                         ", which calls itself");
+  }
+  HR_RETURN_IF_ERROR(CheckStackRoom("gradients of functions"));
+  InTheMaking making(f.get(), library);
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
   std::lock_guard lock(f->derived_mutex);
   auto [it, added] = f->derived.emplace(
@@ -289,9 +323,15 @@ StatusOr<std::vector<Gradient>> GraphGradients(
   OpScope s;
   for (size_t i = 0; i < targets.size(); ++i) {
     Gradient g;
-    g.dense = i < output_gradients.size() && output_gradients[i]
-                  ? output_gradients[i]
-                  : s("OnesLike", {targets[i]});
+    const Value& target = targets[i];
+    if (i < output_gradients.size() && output_gradients[i]) {
+      g.dense = output_gradients[i];
+    } else if (target.shape().fully_known()) {
+      // Without the target's value, which may want what is not fed.
+      g.dense = s("Fill", {s.ShapeOf(target), s.Scalar(target.dtype(), 1)});
+    } else {
+      g.dense = s("OnesLike", {target});
+    }
     HR_RETURN_IF_ERROR(s.status());
     walk.Arrive(EdgeOf(targets[i]), std::move(g));
   }

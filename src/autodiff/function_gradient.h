@@ -30,9 +30,14 @@ struct FunctionGradient {
 };
 using FunctionGradientPtr = std::shared_ptr<const FunctionGradient>;
 
-// Made at the first call and kept with the function. `library` (may be null)
-// is where calls inside find their functions. Gradients of resource arguments
-// (variables) are dense tensors like what is behind them.
+// Where functions are found that are called in what this thread is making a
+// gradient of; null for process-wide alone.
+const FunctionLibrary* LibraryInUse();
+
+// Made at the first call and kept with the function; Unimplemented where that
+// calls itself. `library` (may be null) is where calls inside find their
+// functions. Gradients of resource arguments (variables) are dense tensors like
+// what is behind them.
 StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library);
 

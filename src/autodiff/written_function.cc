@@ -4,13 +4,17 @@ namespace headrace {
 
 StatusOr<Node*> NodeOf(GradientContext& g) {
   for (const Value& v : g.outputs()) {
-    if (v.is_symbolic()) return v.node();
+    if (!v.is_symbolic()) continue;
+    HR_RETURN_IF_ERROR(CheckCall(g.op(), LibraryOf(g)));
+    return v.node();
   }
   return Unimplemented("the gradient of ", g.op().name(),
                        " outside a graph; call it inside a tf.function");
 }
 
 const FunctionLibrary* LibraryOf(GradientContext& g) {
+  // The copied body of a function is a graph without functions of its own.
+  if (const FunctionLibrary* library = LibraryInUse()) return library;
   return g.output(0).graph()->library().get();
 }
 

@@ -53,7 +53,8 @@ StatusOr<FunctionPtr> WriteFunction(StringView prefix, const ArgTypes& args,
 }
 
 // The node behind the call whose gradient `g` is; Unimplemented for eager
-// calls, which keep no intermediates.
+// calls, which keep no intermediates, InvalidArgument where the call does not
+// fit its functions.
 StatusOr<Node*> NodeOf(GradientContext& g);
 // The library where the call finds its functions.
 const FunctionLibrary* LibraryOf(GradientContext& g);

@@ -25,8 +25,7 @@ nb::list Outputs(const GradientContext& g) {
 
 // Names may come from other programs' graphs: an entry of tf.custom_gradient
 // serves the graph that it was made for, and copies of that.
-bool Fits(nb::handle entry, const GradientContext& g,
-          const CopiedFrom* copied) {
+bool Fits(nb::handle entry, GradientContext& g, const CopiedFrom* copied) {
   uint64_t id = nb::cast<uint64_t>(entry.attr("graph_id"));
   if (id == 0) return true;
   const auto* graph = reinterpret_cast<const Graph*>(id);

@@ -31,6 +31,20 @@ bool NotRectangular() {
   return false;
 }
 
+// The sizes of an array after its first, which hold nothing to follow.
+bool AddInnerSizes(PyObject* array, Shape* shape) {
+  Ref sizes(PyObject_GetAttrString(array, "shape"));
+  if (!sizes) return false;
+  const Py_ssize_t n = PySequence_Size(sizes.get());
+  for (Py_ssize_t i = 1; i < n && shape->rank() < Shape::kMaxRank; ++i) {
+    Ref size(PySequence_GetItem(sizes.get(), i));
+    const long long value = size ? PyLong_AsLongLong(size.get()) : -1;
+    if (value < 0) return false;
+    shape->AddDim(value);
+  }
+  return n >= 0;
+}
+
 // Follows the first elements down.
 bool ShapeOf(PyObject* o, Shape* shape, Ref* first_leaf) {
   Ref at = Ref::Borrow(o);
@@ -43,7 +57,7 @@ bool ShapeOf(PyObject* o, Shape* shape, Ref* first_leaf) {
       return false;
     }
     shape->AddDim(n);
-    if (n == 0) return true;
+    if (n == 0) return !IsArray(at.get()) || AddInnerSizes(at.get(), shape);
     at = Ref(PySequence_GetItem(at.get(), 0));
     if (!at) return false;
   }

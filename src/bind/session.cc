@@ -98,7 +98,8 @@ class SessionCore {
     for (const Value& v : fed) key.push_back(v.id());
     std::shared_ptr<Executable> plan = Find(key);
     if (!plan) plan = Make(key, {&wanted, 1}, {}, fed);
-    std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors));
+    std::vector<Tensor> results =
+        Run(*plan, absl::MakeSpan(tensors), &closing_);
     return ToNumpy(std::move(results[0]));
   }
 
@@ -128,12 +129,17 @@ class SessionCore {
       tensors.push_back(v.tensor());
     }
     if (tensors.size() != fed.size()) throw nb::value_error("a value a feed");
+    const CancellationToken token(After(timeout_ms), &closing_);
     std::shared_ptr<Executable> plan = Find(key);
-    if (!plan) plan = Make(key, wanted, nodes, fed);
+    if (!plan) {
+      const PlanBudget::Listen listen(&token);
+      plan = Make(key, wanted, nodes, fed);
+    }
     Steps steps;
     nb::list out;
-    for (Tensor& t : Run(*plan, absl::MakeSpan(tensors), timeout_ms,
-                         trace ? &steps : nullptr)) {
+    for (Tensor& t :
+         Run(*plan, absl::MakeSpan(tensors),
+             timeout_ms > 0 ? &token : &closing_, trace ? &steps : nullptr)) {
       out.append(ToNumpy(std::move(t)));
     }
     return nb::make_tuple(out, steps.ToPython());
@@ -189,28 +195,26 @@ class SessionCore {
     return last_;
   }
 
+  // In so many milliseconds; 0: never.
+  static CancellationToken::Clock::time_point After(int64_t timeout_ms) {
+    using Clock = CancellationToken::Clock;
+    if (timeout_ms <= 0) return Clock::time_point::max();
+    const auto most = std::chrono::hours(24 * 365);
+    return Clock::now() + std::min<Clock::duration>(
+                              most, std::chrono::milliseconds(std::min<int64_t>(
+                                        timeout_ms, int64_t{1} << 40)));
+  }
+
   std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds,
-                          int64_t timeout_ms = 0,
+                          const CancellationToken* token,
                           Timeline* timeline = nullptr) {
     std::vector<Tensor> results;
     Status s;
     {
       WithoutGil unlocked(true);
-      if (timeout_ms > 0) {
-        using Clock = CancellationToken::Clock;
-        const auto most = std::chrono::hours(24 * 365);
-        CancellationToken token(
-            Clock::now() +
-                std::min<Clock::duration>(
-                    most, std::chrono::milliseconds(
-                              std::min<int64_t>(timeout_ms, int64_t{1} << 40))),
-            &closing_);
-        RunServices services = services_;
-        services.cancellation = &token;
-        s = plan.Run(services, feeds, &results, timeline);
-      } else {
-        s = plan.Run(services_, feeds, &results, timeline);
-      }
+      RunServices services = services_;
+      services.cancellation = token;
+      s = plan.Run(services, feeds, &results, timeline);
     }
     if (!s.ok()) ThrowStatus(s);
     return results;

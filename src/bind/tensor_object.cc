@@ -294,8 +294,7 @@ PyObject* WrapValue(Value v) {
   if (o) reinterpret_cast<TensorObject*>(o)->value = std::move(v);
   if (processor != 0 && o && !symbolic) [[unlikely]] {
     Ref index(PyLong_FromLong(processor));
-    if (!index ||
-        PyObject_SetAttrString(o, "_processor", index.get()) < 0) {
+    if (!index || PyObject_SetAttrString(o, "_processor", index.get()) < 0) {
       Py_CLEAR(o);
     }
   }

@@ -2,10 +2,10 @@
 
 #include "op/function_caller.h"
 #include "op/kernel.h"
+#include "op/prepare_outputs.h"
 #include "op/registry.h"
 #include "op/resource.h"
 #include "op/run_kernel.h"
-#include "op/shape_context.h"
 
 namespace headrace {
 namespace {
@@ -35,19 +35,7 @@ Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
     if (inputs[i]->dtype() == DType::kVariant) pinned.push_back(*inputs[i]);
   }
   for (size_t i = 0; i < outputs.size(); ++i) out[i] = &outputs[i];
-  if (op.def().shape_fn) {
-    absl::InlinedVector<const Shape*, 8> shapes(inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) shapes[i] = &inputs[i]->shape();
-    ShapeContext c(op, shapes, inputs);
-    HR_RETURN_IF_ERROR(op.def().shape_fn(c));
-    if (!kernel->own_outputs()) {
-      for (size_t i = 0; i < outputs.size(); ++i) {
-        if (!c.output(i).fully_known()) continue;
-        HR_ASSIGN_OR_RETURN(
-            outputs[i], Tensor::Allocate(op.output_types()[i], c.output(i)));
-      }
-    }
-  }
+  HR_RETURN_IF_ERROR(PrepareOutputs(op, *kernel, in, absl::MakeSpan(out)));
   RunServices services = EagerServices();
   services.functions = DefaultFunctionCaller();
   KernelContext context(op, in.data(), out.data(), services);

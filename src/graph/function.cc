@@ -95,6 +95,92 @@ StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
   return f;
 }
 
+namespace {
+
+// What a call's function is to take, and to give.
+struct Callee {
+  const FuncRef* function;
+  absl::Span<const DType> takes;
+  absl::Span<const DType> gives;
+  bool gives_truth = false;  // one value of any type, in place of `gives`
+};
+
+absl::InlinedVector<Callee, 2> CalleesOf(const ResolvedOp& op) {
+  absl::InlinedVector<Callee, 2> callees;
+  const absl::Span<const DType> in = op.input_types(), out = op.output_types();
+  auto add = [&](const char* attr, absl::Span<const DType> takes, bool truth) {
+    if (const auto* f = op.attrs().Get<FuncRef>(attr)) {
+      callees.push_back({f, takes, out, truth});
+    }
+  };
+  const std::string& name = op.name();
+  if (name.ends_with("PartitionedCall")) {
+    add("f", in, false);
+  } else if (name.ends_with("While")) {
+    add("cond", in, true);
+    add("body", in, false);
+  } else if (!in.empty()) {  // If, Case
+    add("then_branch", in.subspan(1), false);
+    add("else_branch", in.subspan(1), false);
+    if (const auto* all = op.attrs().Get<std::vector<FuncRef>>("branches")) {
+      for (const FuncRef& f : *all) {
+        callees.push_back({&f, in.subspan(1), out});
+      }
+    }
+  }
+  return callees;
+}
+
+Status CheckTypes(const ResolvedOp& op, const Function& f, const char* what,
+                  absl::Span<const DType> call,
+                  absl::Span<const DType> function) {
+  if (call.size() != function.size()) {
+    return InvalidArgument(op.name(), " has ", call.size(), " ", what,
+                           "s for function ", f.name, ", which has ",
+                           function.size());
+  }
+  for (size_t i = 0; i < call.size(); ++i) {
+    if (BaseType(call[i]) == BaseType(function[i])) continue;
+    return InvalidArgument(op.name(), ": ", what, " ", i, " is ",
+                           DTypeName(call[i]), ", that of function ", f.name,
+                           " is ", DTypeName(function[i]));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+bool IsFunctionCall(const OpDef& op) {
+  static const auto* calls =
+      new absl::flat_hash_set<std::string>{"PartitionedCall",
+                                           "StatefulPartitionedCall",
+                                           "If",
+                                           "StatelessIf",
+                                           "Case",
+                                           "StatelessCase",
+                                           "While",
+                                           "StatelessWhile"};
+  return calls->contains(op.name);
+}
+
+Status CheckCall(const ResolvedOp& op, const FunctionLibrary* library) {
+  if (!IsFunctionCall(op.def())) return OkStatus();
+  for (const Callee& callee : CalleesOf(op)) {
+    StatusOr<FunctionPtr> found = FindFunction(library, callee.function->name);
+    if (!found.ok()) continue;
+    const Function& f = **found;
+    HR_RETURN_IF_ERROR(CheckTypes(op, f, "input", callee.takes, f.arg_types()));
+    const std::vector<DType> results = f.result_types();
+    if (!callee.gives_truth) {
+      HR_RETURN_IF_ERROR(CheckTypes(op, f, "output", callee.gives, results));
+    } else if (results.size() != 1) {
+      return InvalidArgument(op.name(), ": the condition ", f.name, " has ",
+                             results.size(), " outputs, not 1");
+    }
+  }
+  return OkStatus();
+}
+
 // Assign and its like: a reference goes in and comes out, and they are not
 // marked as stateful. RefSwitch and its like only hand references on.
 static bool WritesReference(const OpDef& op) {

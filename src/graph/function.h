@@ -69,6 +69,14 @@ FunctionLibrary& GlobalFunctions();
 StatusOr<FunctionPtr> FindFunction(const FunctionLibrary* library,
                                    StringView name);
 
+// True for PartitionedCall, If, Case, While and their stateful twins: what they
+// take and give is what their functions say.
+bool IsFunctionCall(const OpDef& op);
+// InvalidArgument where what such a call takes and gives (counts, types) is not
+// what its functions do. Functions that are not found are passed over, and so
+// are other ops.
+Status CheckCall(const ResolvedOp& op, const FunctionLibrary* library);
+
 // True for ops that must run for their effect even when nobody reads their
 // outputs (assignments, prints; not reads, handles or random numbers).
 bool HasSideEffect(const OpDef& op);

@@ -126,6 +126,19 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
   return OkStatus();
 }
 
+// Whether the nodes from `first` on call their functions as these are.
+Status CheckCalls(const Graph& graph, int first) {
+  for (int i = first; i < graph.num_nodes(); ++i) {
+    const Node& n = *graph.node(i);
+    Status fits = CheckCall(n.op(), graph.library().get());
+    if (!fits.ok()) {
+      return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
+                                              n.name(), "}}]]"));
+    }
+  }
+  return OkStatus();
+}
+
 // `def`: what the GraphDef says besides its nodes.
 Status Import(const GraphDef& def, const NodeTexts& nodes,
               const ImportOptions& options, Graph* graph,
@@ -146,6 +159,7 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
   int before = graph->num_nodes();
   ImportResults own;
   Status s = importer.Add(nodes);
+  if (s.ok()) s = CheckCalls(*graph, before);
   if (s.ok()) s = FillResults(importer, options, &own);
   if (!s.ok()) {
     while (graph->num_nodes() > before) graph->RemoveLastNode();

@@ -53,8 +53,14 @@ class BoundFunction {
 class FunctionCaller {
  public:
   virtual ~FunctionCaller() = default;
-  // NotFound when the name is unknown. The function stays valid while held.
+  // NotFound when the name is unknown. The function lives while the result is
+  // held.
   virtual StatusOr<std::shared_ptr<BoundFunction>> Bind(
+      const FuncRef& function) = 0;
+  // As Bind, but holds nothing: for kernels, which are part of a plan of what
+  // holds the function. Functions that call themselves would else hold
+  // themselves. Calls are NotFound once the function is gone.
+  virtual StatusOr<std::shared_ptr<BoundFunction>> BindLoosely(
       const FuncRef& function) = 0;
 };
 

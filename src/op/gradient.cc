@@ -85,13 +85,35 @@ Status CallGradient(GradientContext& g) {
   return g.status();
 }
 
-Value GradientContext::grad(int i) {
-  return Densify(*this, output_gradients_[i]);
+bool GradientContext::Has(size_t count, int i, const char* what) {
+  if (i >= 0 && static_cast<size_t>(i) < count) return true;
+  Fail(InvalidArgument("the gradient of ", op_->name(), " needs ", what, " ", i,
+                       ", the call has ", count));
+  return false;
 }
 
+const Value& GradientContext::At(absl::Span<const Value> values, int i,
+                                 const char* what) {
+  static const Value* const none = new Value();
+  return Has(values.size(), i, what) ? values[i] : *none;
+}
+
+const Gradient& GradientContext::raw_grad(int i) {
+  static const Gradient* const none = new Gradient();
+  return Has(output_gradients_.size(), i, "the gradient of output")
+             ? output_gradients_[i]
+             : *none;
+}
+
+void GradientContext::set(int i, Gradient g) {
+  if (Has(results_.size(), i, "input")) results_[i] = std::move(g);
+}
+
+Value GradientContext::grad(int i) { return Densify(*this, raw_grad(i)); }
+
 Value GradientContext::grad_or_zeros(int i) {
-  if (output_gradients_[i]) return grad(i);
-  return (*this)("ZerosLike", {outputs_[i]});
+  if (raw_grad(i)) return grad(i);
+  return (*this)("ZerosLike", {output(i)});
 }
 
 Value GradientContext::ReduceTo(const Value& g, const Value& x) {
@@ -118,8 +140,8 @@ Value GradientContext::ReduceTo(const Value& g, const Value& x) {
 }
 
 void GradientContext::SetBroadcast(const Value& ga, const Value& gb) {
-  if (ga) set(0, ReduceTo(ga, inputs_[0]));
-  if (gb) set(1, ReduceTo(gb, inputs_[1]));
+  if (ga) set(0, ReduceTo(ga, input(0)));
+  if (gb) set(1, ReduceTo(gb, input(1)));
 }
 
 }  // namespace headrace

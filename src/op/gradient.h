@@ -42,8 +42,10 @@ class GradientContext : public OpScope {
   const ResolvedOpPtr& op_ptr() const { return op_; }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
-  const Value& input(int i) const { return inputs_[i]; }
-  const Value& output(int i) const { return outputs_[i]; }
+  // Null, and the gradient fails with InvalidArgument, where the call has no
+  // input (output) i: what attributes count need not be what came.
+  const Value& input(int i) { return At(inputs_, i, "input"); }
+  const Value& output(int i) { return At(outputs_, i, "output"); }
   absl::Span<const Value> inputs() const { return inputs_; }
   absl::Span<const Value> outputs() const { return outputs_; }
   // The gradient that arrives at output i, dense; null when none does (a
@@ -51,14 +53,21 @@ class GradientContext : public OpScope {
   Value grad(int i = 0);
   // The same, or zeros like output i.
   Value grad_or_zeros(int i = 0);
-  const Gradient& raw_grad(int i) const { return output_gradients_[i]; }
+  const Gradient& raw_grad(int i);
   // True when somebody wants input i's gradient; asking is optional.
-  bool wants(int i) const { return wanted_.empty() || wanted_[i]; }
+  bool wants(int i) const {
+    return wanted_.empty() ||
+           (i < static_cast<int>(wanted_.size()) && wanted_[i]);
+  }
   void set_wanted(std::vector<bool> wanted) { wanted_ = std::move(wanted); }
 
   // Result for input i; unset inputs get none.
-  void set(int i, Value v) { results_[i].dense = std::move(v); }
-  void set(int i, Gradient g) { results_[i] = std::move(g); }
+  void set(int i, Value v) {
+    Gradient g;
+    g.dense = std::move(v);
+    set(i, std::move(g));
+  }
+  void set(int i, Gradient g);
   std::vector<Gradient>& results() { return results_; }
 
   // Sums `g` down to the shape of `x` where x was broadcast.
@@ -68,6 +77,9 @@ class GradientContext : public OpScope {
   void SetBroadcast(const Value& ga, const Value& gb);
 
  private:
+  bool Has(size_t count, int i, const char* what);
+  const Value& At(absl::Span<const Value> values, int i, const char* what);
+
   ResolvedOpPtr op_;
   absl::Span<const Value> inputs_;
   absl::Span<const Value> outputs_;

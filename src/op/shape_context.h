@@ -1,6 +1,8 @@
 // What a shape rule sees and says.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -30,8 +32,12 @@ class ShapeContext {
   DType input_dtype(int i) const { return op_.input_types()[i]; }
   // The value of input i where it is known, else null.
   const Tensor* value(int i) const {
+    asked_ |= uint64_t{1} << std::min(i, 63);
     return i < static_cast<int>(values_.size()) ? values_[i] : nullptr;
   }
+  // Whether the rule asked for the value of input i: what it says may depend
+  // on it.
+  bool asked_value(int i) const { return asked_ >> std::min(i, 63) & 1; }
   // Input i's value, an integer scalar, if known. InvalidArgument when it is
   // known and not a scalar of int32 or int64.
   Status IntValue(int i, bool* known, int64_t* v) const;
@@ -72,6 +78,7 @@ class ShapeContext {
   absl::Span<const HandleData* const> handles_;
   absl::InlinedVector<Shape, 2> outputs_;
   std::vector<std::shared_ptr<const HandleData>> output_handles_;
+  mutable uint64_t asked_ = 0;  // bit i: for input i's value
   PartialShapeFn partial_fn_ = nullptr;
   const void* partial_arg_ = nullptr;
 };

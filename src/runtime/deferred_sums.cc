@@ -3,9 +3,9 @@
 #include <cstring>
 
 #include "absl/container/flat_hash_map.h"
+#include "op/prepare_outputs.h"
 #include "op/registry.h"
 #include "op/run_kernel.h"
-#include "op/shape_context.h"
 
 namespace headrace {
 namespace {
@@ -167,19 +167,11 @@ class Finder {
 StatusOr<Tensor> RunOp(const ResolvedOp& op, Kernel* kernel,
                        absl::Span<const Tensor> inputs,
                        const RunServices& services) {
-  absl::InlinedVector<const Shape*, 3> shapes;
-  absl::InlinedVector<const Tensor*, 3> values;
   absl::InlinedVector<Tensor*, 3> in;
-  for (const Tensor& t : inputs) {
-    shapes.push_back(&t.shape());
-    values.push_back(&t);
-    in.push_back(const_cast<Tensor*>(&t));
-  }
-  ShapeContext shape(op, shapes, values);
-  HR_RETURN_IF_ERROR(op.def().shape_fn(shape));
-  HR_ASSIGN_OR_RETURN(Tensor result,
-                      Tensor::Allocate(op.output_types()[0], shape.output(0)));
+  for (const Tensor& t : inputs) in.push_back(const_cast<Tensor*>(&t));
+  Tensor result;
   Tensor* out = &result;
+  HR_RETURN_IF_ERROR(PrepareOutputs(op, *kernel, in, {&out, 1}));
   KernelContext c(op, in.data(), &out, services);
   HR_RETURN_IF_ERROR(RunKernel(kernel, c));
   return result;

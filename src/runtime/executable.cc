@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/cancellation.h"
+#include "base/stack_room.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
 #include "runtime/executable_frame.h"
@@ -18,8 +19,12 @@ int64_t Now() {
   return std::chrono::steady_clock::now().time_since_epoch().count();
 }
 
+// The innermost nodes are named, however deep functions call each other.
+constexpr size_t kLongestMessage = 16 << 10;
+
 [[gnu::cold]] Status AtNode(const Status& s, const std::string& name) {
   if (name.empty()) return s;  // a call of many nodes, which names its own
+  if (s.message().size() > kLongestMessage) return s;
   return Status(s.code(),
                 absl::StrCat(s.message(), "\n\t [[{{node ", name, "}}]]"));
 }
@@ -32,10 +37,12 @@ Status BindProgram(Program& p) {
   return OkStatus();
 }
 
-// True when the shape rule did not see all shapes, or not the value of a shape
-// that it asks for: what it said may turn out wrong at the run.
+// True when the shape rule did not see all shapes and values that it asks for,
+// or does not agree with what the graph says: it runs again at the run.
 bool IsGuess(const Program& p, const Call& call) {
   if (call.op->def().shape_fn == nullptr) return false;
+  // Their functions check what they are given.
+  if (IsFunctionCall(call.op->def())) return false;
   absl::InlinedVector<const Shape*, 8> shapes;
   absl::InlinedVector<const Tensor*, 8> values;
   for (ValueId v : call.inputs) {
@@ -45,15 +52,20 @@ bool IsGuess(const Program& p, const Call& call) {
     values.push_back(value.constant.has_buffer() ? &value.constant : nullptr);
   }
   ShapeContext c(*call.op, shapes, values);
-  bool asked = false;
-  bool* const told = &asked;
-  c.set_partial_shapes(
-      [](const void* arg, int) {
-        **static_cast<bool* const*>(arg) = true;
-        return Shape::UnknownRank();
-      },
-      &told);
-  return !call.op->def().shape_fn(c).ok() || asked;
+  if (!call.op->def().shape_fn(c).ok()) return true;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] == nullptr && c.asked_value(static_cast<int>(i))) return true;
+  }
+  // Results that a kernel makes itself are looked at anyway.
+  if (call.kernel->own_outputs() && call.op->def().view_input < 0) return false;
+  for (size_t o = 0; o < call.outputs.size(); ++o) {
+    const ProgramValue& out = p.values[call.outputs[o]];
+    if (out.shape.fully_known() && !IsRef(out.dtype) &&
+        out.shape != c.output(static_cast<int>(o))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -77,9 +89,11 @@ class Executable::ShapePlans {
       for (const Tensor& t : feeds) last_.push_back(t.shape());
       return nullptr;
     }
+    auto plan = MakeFor(feeds);
+    if (!PlanBudget::CheckStopped().ok()) return nullptr;  // not its fault
     Entry& e = entries_.emplace_back();
     e.shapes = last_;
-    e.plan = MakeFor(feeds);
+    e.plan = std::move(plan);
     return e.plan.get();
   }
 
@@ -122,9 +136,10 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
     const Graph& graph, absl::Span<const Edge> feeds,
     absl::Span<const Edge> fetches, absl::Span<Node* const> targets,
     const FunctionLibrary* library) {
-  HR_ASSIGN_OR_RETURN(Program p,
-                      MakeProgram(graph, feeds, fetches, targets, library));
-  PlanLoops(p, library);
+  PlanBudget budget;
+  HR_ASSIGN_OR_RETURN(
+      Program p, MakeProgram(graph, feeds, fetches, targets, library, &budget));
+  PlanLoops(p, library, &budget);
   const bool vary = std::any_of(p.feeds.begin(), p.feeds.end(), [&](ValueId v) {
     return !p.values[v].shape.fully_known();
   });
@@ -138,9 +153,12 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
 
 StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(Optimise(p));
+  HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
   RecomputeCheap(p);
   HR_RETURN_IF_ERROR(FuseElementwise(p));
+  HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
   HR_RETURN_IF_ERROR(BindProgram(p));
+  HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
   MemoryPlan plan = PlanMemory(p);
   std::unique_ptr<Executable> e(new Executable);
   e->arena_bytes_ = plan.arena_bytes;
@@ -152,9 +170,9 @@ StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   std::vector<bool> from_frame = e->AddSlots(p, plan);
   std::vector<int> step_of(p.calls.size(), -1);  // -1: part of the frame
   for (size_t c = 0; c < p.calls.size(); ++c) {
-    const bool view = e->KnownView(p.calls[c], from_frame);
-    Step step = e->StepOf(p, plan, static_cast<int>(c), sources[c],
-                          guess[c] && !view, from_frame);
+    const bool view = !guess[c] && e->KnownView(p.calls[c], from_frame);
+    Step step = e->StepOf(p, plan, static_cast<int>(c), sources[c], guess[c],
+                          from_frame);
     if (view) {
       from_frame[p.calls[c].outputs[0]] = true;
       e->view_steps_.push_back(std::move(step));
@@ -212,9 +230,9 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
   step.name = std::move(call.name);
   step.inputs = call.inputs;
   step.outputs = call.outputs;
-  const bool own = step.kernel->own_outputs();
+  const bool own = step.own = step.kernel->own_outputs();
   const bool view = call.op->def().view_input >= 0;
-  step.dynamic = guess && !own;
+  step.dynamic = guess;
   for (ValueId v : step.outputs) {
     if (slots_[v].is_static && (guess || (own && !view))) {
       step.verify.push_back(v);
@@ -226,6 +244,8 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
       step.allocate.push_back(v);
     }
   }
+  step.dynamic = step.dynamic && call.op->def().shape_fn != nullptr;
+  if (step.dynamic) step.rule = num_rules_++;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     ValueId v = step.inputs[i];
     bool last = plan.last_use[v] == c;
@@ -290,6 +310,7 @@ StatusOr<std::unique_ptr<Executable::Frame>> Executable::NewFrame() {
     }
   }
   f->slots.resize(slots_.size());
+  f->ruled.resize(num_rules_);
   for (size_t v = 0; v < slots_.size(); ++v) {
     const Slot& slot = slots_[v];
     if (slot.constant.has_buffer()) {
@@ -383,26 +404,56 @@ bool Executable::TakeOver(Frame& f, const Step& s, const Shape& shape) {
   return false;
 }
 
-Status Executable::PrepareDynamic(Frame& f, const Step& s) {
+Status Executable::RunRule(Frame& f, const Step& s) {
   absl::InlinedVector<const Shape*, 8> shapes;
   absl::InlinedVector<const Tensor*, 8> values;
   for (ValueId v : s.inputs) {
     shapes.push_back(&f.slots[v].shape());
     values.push_back(&f.slots[v]);
   }
-  if (s.op->def().shape_fn == nullptr) return OkStatus();
   ShapeContext c(*s.op, shapes, values);
+  if (!f.repeated) {
+    HR_RETURN_IF_ERROR(s.op->def().shape_fn(c));
+    return MakeOutputs(f, s, c.outputs());
+  }
+  // In a loop the shapes are mostly those of the turn before. What the rule
+  // says of them stays true unless it asks for a value that may change.
+  Frame::Ruled& last = f.ruled[s.rule];
+  last.lasts = false;
   HR_RETURN_IF_ERROR(s.op->def().shape_fn(c));
+  last.inputs.resize(s.inputs.size());
+  bool lasts = true;
+  for (size_t i = 0; i < s.inputs.size(); ++i) {
+    last.inputs[i] = *shapes[i];
+    lasts = lasts && (!c.asked_value(static_cast<int>(i)) ||
+                      slots_[s.inputs[i]].constant.has_buffer());
+  }
+  last.outputs = std::move(c.outputs());
+  last.lasts = lasts;
+  return MakeOutputs(f, s, last.outputs);
+}
+
+Status Executable::MakeOutputs(Frame& f, const Step& s,
+                               absl::Span<const Shape> shapes) {
   for (size_t o = 0; o < s.outputs.size(); ++o) {
-    ValueId v = s.outputs[o];
-    if (!c.output(o).fully_known()) continue;
-    if (slots_[v].is_static) HR_RETURN_IF_ERROR(CheckShape(v, c.output(o)));
-    if (slots_[v].offset >= 0) continue;
-    if (o == 0 && TakeOver(f, s, c.output(0))) continue;
+    const ValueId v = s.outputs[o];
+    if (!shapes[o].fully_known() || IsRef(slots_[v].dtype)) continue;
+    if (slots_[v].is_static) HR_RETURN_IF_ERROR(CheckShape(v, shapes[o]));
+    if (s.own || slots_[v].offset >= 0) continue;
+    if (o == 0 && TakeOver(f, s, shapes[o])) continue;
     HR_ASSIGN_OR_RETURN(f.slots[v],
-                        Tensor::Allocate(slots_[v].dtype, c.output(o)));
+                        Tensor::Allocate(slots_[v].dtype, shapes[o]));
   }
   return OkStatus();
+}
+
+[[gnu::noinline]] Status Executable::PrepareDynamic(Frame& f, const Step& s) {
+  const Frame::Ruled& last = f.ruled[s.rule];
+  bool same = last.lasts && f.repeated;
+  for (size_t i = 0; same && i < s.inputs.size(); ++i) {
+    same = last.inputs[i] == f.slots[s.inputs[i]].shape();
+  }
+  return same ? MakeOutputs(f, s, last.outputs) : RunRule(f, s);
 }
 
 Status Executable::CheckShape(ValueId v, const Shape& s) const {
@@ -465,7 +516,8 @@ Status Executable::RunSteps(Frame& f, Timeline* timeline) {
 
 Status Executable::RunFrame(Frame& f, absl::Span<Tensor> feeds,
                             std::vector<Tensor>* fetches, Timeline* timeline) {
-  Status s = SetFeeds(f, feeds);
+  Status s = CheckStackRoom("functions that call each other");
+  if (s.ok()) s = SetFeeds(f, feeds);
   if (s.ok()) s = RunSteps(f, timeline);
   if (!s.ok()) [[unlikely]] {
     fetches->clear();
@@ -498,6 +550,7 @@ void Executable::ReuseFetches(Frame& f, absl::Span<Tensor> old) {
 
 Status Executable::Run(const RunServices& services, absl::Span<Tensor> feeds,
                        std::vector<Tensor>* fetches, Timeline* timeline) {
+  const PlanBudget::Listen listen(services.cancellation);
   if (by_shape_) {
     if (Executable* e = by_shape_->For(feeds)) {
       return e->Run(services, feeds, fetches, timeline);
@@ -513,8 +566,8 @@ Status Executable::Run(const RunServices& services, absl::Span<Tensor> feeds,
 // Holds a frame from run to run.
 class Executable::Repeated : public FunctionRun {
  public:
-  Repeated(Executable* e, std::unique_ptr<Frame> f)
-      : executable_(e), frame_(std::move(f)) {}
+  Repeated(Executable* e, std::unique_ptr<Frame> f, std::shared_ptr<void> keep)
+      : keep_(std::move(keep)), executable_(e), frame_(std::move(f)) {}
   ~Repeated() override {
     frame_->repeated = false;
     for (auto& p : executable_->prepared_) p->EndRepeated();
@@ -527,17 +580,18 @@ class Executable::Repeated : public FunctionRun {
   }
 
  private:
+  const std::shared_ptr<void> keep_;
   Executable* executable_;
   std::unique_ptr<Frame> frame_;
 };
 
 StatusOr<std::unique_ptr<FunctionRun>> Executable::Begin(
-    const RunServices& services) {
+    const RunServices& services, std::shared_ptr<void> keep) {
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Frame> f, Acquire());
   f->services = services;
   f->repeated = true;
   return std::unique_ptr<FunctionRun>(
-      std::make_unique<Repeated>(this, std::move(f)));
+      std::make_unique<Repeated>(this, std::move(f), std::move(keep)));
 }
 
 StatusOr<std::shared_ptr<Executable>> ExecutableOf(

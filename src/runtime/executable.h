@@ -50,8 +50,10 @@ class Executable {
   Status Run(const RunServices& services, absl::Span<Tensor> feeds,
              std::vector<Tensor>* fetches, Timeline* timeline = nullptr);
 
-  // For callers that run again and again.
-  StatusOr<std::unique_ptr<FunctionRun>> Begin(const RunServices& services);
+  // For callers that run again and again. `keep` lives as long as the result,
+  // which this executable must outlive.
+  StatusOr<std::unique_ptr<FunctionRun>> Begin(
+      const RunServices& services, std::shared_ptr<void> keep = nullptr);
 
   int num_feeds() const { return static_cast<int>(feeds_.size()); }
   int num_fetches() const { return static_cast<int>(fetches_.size()); }
@@ -75,6 +77,8 @@ class Executable {
     int prepared = -1;                         // its place in prepared_
     uint32_t reusable = 0;  // inputs that output 0 may take the memory of
     bool dynamic = false;   // shapes to be found, or checked, at the run
+    int rule = -1;          // its place in Frame::ruled, if dynamic
+    bool own = false;       // the kernel makes its outputs itself
     absl::InlinedVector<ValueId, 2> verify;  // shapes to check after the run
   };
   struct Slot {
@@ -110,6 +114,8 @@ class Executable {
   Status RunStep(Frame& f, int i);
   Status RunProduct(Frame& f, int i);
   Status PrepareDynamic(Frame& f, const Step& s);
+  Status RunRule(Frame& f, const Step& s);
+  Status MakeOutputs(Frame& f, const Step& s, absl::Span<const Shape> shapes);
   // Gives output 0 an input's memory where that is allowed and free.
   bool TakeOver(Frame& f, const Step& s, const Shape& shape);
   // Results of the run before, which nobody has any more, make room.
@@ -129,6 +135,7 @@ class Executable {
   std::vector<ValueId> clear_at_end_;
   std::vector<ValueId> counted_;          // every slot that a run fills
   std::unique_ptr<ShapePlans> by_shape_;  // where feeds' shapes vary
+  int num_rules_ = 0;                     // dynamic steps
   size_t arena_bytes_ = 0;
   std::atomic<Frame*> spare_{nullptr};
   std::mutex mutex_;

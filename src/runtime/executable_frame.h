@@ -11,6 +11,14 @@ namespace headrace {
 // The memory of one run.
 struct Executable::Frame {
   std::vector<Tensor> slots;
+  // What a dynamic step's shape rule last said, and of what. `lasts`: of these
+  // shapes it will say so again.
+  struct Ruled {
+    absl::InlinedVector<Shape, 3> inputs;
+    absl::InlinedVector<Shape, 2> outputs;
+    bool lasts = false;
+  };
+  std::vector<Ruled> ruled;
   std::vector<Tensor*> pointers;        // all steps' inputs and outputs
   std::vector<KernelContext> contexts;  // one a step
   RunServices services;

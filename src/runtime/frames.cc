@@ -4,8 +4,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "op/prepare_outputs.h"
 #include "op/run_kernel.h"
-#include "op/shape_context.h"
 #include "runtime/frame_graph.h"
 
 namespace headrace {
@@ -49,29 +49,13 @@ struct FrameRun {
   }
 };
 
-// Allocates what the shape rule tells and runs the kernel.
 Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
                absl::Span<Tensor* const> in, absl::Span<Tensor> out) {
-  const ResolvedOp& op = *n.op;
-  if (op.def().shape_fn && !n.kernel->own_outputs()) {
-    absl::InlinedVector<const Shape*, 4> shapes;
-    absl::InlinedVector<const Tensor*, 4> values;
-    for (const Tensor* t : in) {
-      shapes.push_back(&t->shape());
-      values.push_back(t);
-    }
-    ShapeContext c(op, shapes, values);
-    HR_RETURN_IF_ERROR(op.def().shape_fn(c));
-    for (size_t o = 0; o < out.size(); ++o) {
-      if (!c.output(o).fully_known()) continue;
-      HR_ASSIGN_OR_RETURN(
-          out[o],
-          Tensor::Allocate(BaseType(op.output_types()[o]), c.output(o)));
-    }
-  }
   absl::InlinedVector<Tensor*, 4> outputs;
   for (Tensor& t : out) outputs.push_back(&t);
-  KernelContext c(op, in.data(), outputs.data(), services);
+  HR_RETURN_IF_ERROR(
+      PrepareOutputs(*n.op, *n.kernel, in, absl::MakeSpan(outputs)));
+  KernelContext c(*n.op, in.data(), outputs.data(), services);
   return RunKernel(n.kernel.get(), c);
 }
 

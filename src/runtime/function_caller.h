@@ -15,6 +15,8 @@ class LibraryCaller : public FunctionCaller {
   explicit LibraryCaller(std::shared_ptr<FunctionLibrary> library)
       : library_(std::move(library)) {}
   StatusOr<std::shared_ptr<BoundFunction>> Bind(const FuncRef& f) override;
+  StatusOr<std::shared_ptr<BoundFunction>> BindLoosely(
+      const FuncRef& f) override;
 
  private:
   std::shared_ptr<FunctionLibrary> library_;

@@ -38,7 +38,7 @@ class Callee {
         services.functions ? services.functions : DefaultFunctionCaller();
     std::lock_guard<std::mutex> lock(mutex_);
     if (!bound_ || caller != caller_) {
-      HR_ASSIGN_OR_RETURN(bound_, caller->Bind(ref_));
+      HR_ASSIGN_OR_RETURN(bound_, caller->BindLoosely(ref_));
       caller_ = caller;
     }
     return bound_.get();
@@ -185,6 +185,7 @@ std::vector<std::string> Callees(const ResolvedOp& op) {
 // Shapes that the caller wrote into `output_shapes`, else what all possible
 // callees agree on, where they are known process-wide.
 Status CalledShapes(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckCall(c.op(), nullptr));
   const auto* shapes = c.op().attrs().Get<std::vector<Shape>>("output_shapes");
   if (shapes && !shapes->empty()) {
     for (size_t i = 0; i < shapes->size() && i < c.outputs().size(); ++i) {

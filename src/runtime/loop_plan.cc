@@ -10,10 +10,15 @@ bool IsLoop(const std::string& op) {
   return op == "While" || op == "StatelessWhile";
 }
 
-StatusOr<Program> ProgramOf(const Function& f, const FunctionLibrary* library) {
+StatusOr<Program> ProgramOf(const Function& f, const FunctionLibrary* library,
+                            PlanBudget* budget) {
+  if (!budget->Spend(f, f.body->num_nodes())) {
+    return ResourceExhausted("the plan would be too long");
+  }
   std::vector<Edge> feeds;
   for (Node* n : f.args) feeds.push_back({n, 0});
-  return MakeProgram(*f.body, feeds, f.results, f.control_outputs, library);
+  return MakeProgram(*f.body, feeds, f.results, f.control_outputs, library,
+                     budget);
 }
 
 // True when the programs are those of a loop over `types`.
@@ -109,13 +114,15 @@ constexpr int kMostLoops = 10'000;
 
 class Planner {
  public:
-  explicit Planner(const FunctionLibrary* library) : library_(library) {}
+  Planner(const FunctionLibrary* library, PlanBudget* budget)
+      : library_(library), budget_(budget) {}
   void Plan(Program& p, int depth);
 
  private:
   Status PlanLoop(Call& call, const std::vector<bool>& used, int depth);
 
   const FunctionLibrary* const library_;
+  PlanBudget* const budget_;
   int left_ = kMostLoops;
 };
 
@@ -127,8 +134,8 @@ Status Planner::PlanLoop(Call& call, const std::vector<bool>& used, int depth) {
   HR_ASSIGN_OR_RETURN(
       FunctionPtr body,
       FindFunction(library_, call.op->attr<FuncRef>("body").name));
-  HR_ASSIGN_OR_RETURN(parts.cond, ProgramOf(*cond, library_));
-  HR_ASSIGN_OR_RETURN(parts.body, ProgramOf(*body, library_));
+  HR_ASSIGN_OR_RETURN(parts.cond, ProgramOf(*cond, library_, budget_));
+  HR_ASSIGN_OR_RETURN(parts.body, ProgramOf(*body, library_, budget_));
   if (!FitTogether(parts.cond, parts.body, call.op->input_types())) {
     return FailedPrecondition("the functions do not fit the loop");
   }
@@ -192,8 +199,8 @@ void Append(const Program& cond, Program* turn) {
 
 }  // namespace
 
-void PlanLoops(Program& p, const FunctionLibrary* library) {
-  Planner(library).Plan(p, 0);
+void PlanLoops(Program& p, const FunctionLibrary* library, PlanBudget* budget) {
+  Planner(library, budget).Plan(p, 0);
 }
 
 StatusOr<const LoopKernel::Plan*> LoopKernel::GetPlan() {

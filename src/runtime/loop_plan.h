@@ -14,8 +14,9 @@ namespace headrace {
 
 // Gives the While calls of `p` kernels of their own, and drops the loops'
 // variables that no result, effect or condition needs. Loops whose functions
-// are not found or do not fit are left alone: the run reports it.
-void PlanLoops(Program& p, const FunctionLibrary* library);
+// are not found or do not fit are left alone (the run reports it), and so are
+// those that `budget` has nothing left for.
+void PlanLoops(Program& p, const FunctionLibrary* library, PlanBudget* budget);
 
 // A While whose functions are known. Thread-safe; its plans, made at the first
 // run, are shared by all.

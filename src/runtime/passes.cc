@@ -1,5 +1,6 @@
 // Rewrites of a program that need no knowledge of particular kernels.
 #include "absl/container/flat_hash_map.h"
+#include "op/prepare_outputs.h"
 #include "op/registry.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
@@ -13,31 +14,14 @@ constexpr int64_t kMostFoldedBytes = 16 << 20;
 // Runs the call on its constant inputs.
 StatusOr<std::vector<Tensor>> Evaluate(const Program& p, const Call& call) {
   HR_ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, BindKernel(*call.op));
-  std::vector<const Shape*> shapes;
-  std::vector<const Tensor*> values;
   std::vector<Tensor*> in, out;
   for (ValueId v : call.inputs) {
-    const Tensor& t = p.values[v].constant;
-    shapes.push_back(&t.shape());
-    values.push_back(&t);
-    in.push_back(const_cast<Tensor*>(&t));
+    in.push_back(const_cast<Tensor*>(&p.values[v].constant));
   }
   std::vector<Tensor> outputs(call.outputs.size());
-  if (call.op->def().shape_fn) {
-    ShapeContext c(*call.op, shapes, values);
-    HR_RETURN_IF_ERROR(call.op->def().shape_fn(c));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      if (!c.output(i).fully_known() || kernel->own_outputs()) continue;
-      DType d = call.op->output_types()[i];
-      int64_t bytes;
-      if (!MultiplyChecked(c.output(i).num_elements(), DTypeSize(d), &bytes) ||
-          bytes > kMostFoldedBytes) {
-        return ResourceExhausted("too large to keep");
-      }
-      HR_ASSIGN_OR_RETURN(outputs[i], Tensor::Allocate(d, c.output(i)));
-    }
-  }
   for (Tensor& t : outputs) out.push_back(&t);
+  HR_RETURN_IF_ERROR(PrepareOutputs(*call.op, *kernel, in, absl::MakeSpan(out),
+                                    kMostFoldedBytes));
   RunServices services;
   KernelContext c(*call.op, in.data(), out.data(), services);
   HR_RETURN_IF_ERROR(RunKernel(kernel.get(), c));
@@ -79,7 +63,8 @@ bool FoldShape(Program& p, const Call& call) {
 
 // Shapes that follow from those of the inputs. They hold also where a program
 // claimed others (Tensor.set_shape, a body traced for other arguments): kernels
-// write what the rule says. Mistakes are left for the run to report.
+// write what the rule says. What the rule refuses the run will report; until
+// then nothing may build on such a call's shapes.
 void InferShapes(Program& p, const Call& call) {
   const ShapeFn fn = call.op->def().shape_fn;
   if (fn == nullptr || call.outputs.empty()) return;
@@ -92,11 +77,16 @@ void InferShapes(Program& p, const Call& call) {
     values.push_back(in.constant.has_buffer() ? &in.constant : nullptr);
   }
   ShapeContext c(*call.op, shapes, values);
-  if (!fn(c).ok()) return;
+  const bool fits = fn(c).ok();
   for (size_t o = 0; o < call.outputs.size(); ++o) {
     ProgramValue& out = p.values[call.outputs[o]];
+    if (IsRef(out.dtype)) continue;
     const Shape& found = c.output(static_cast<int>(o));
-    if (found.fully_known() && !IsRef(out.dtype)) out.shape = found;
+    if (!fits) {
+      out.shape = Shape::UnknownRank();
+    } else if (found.fully_known()) {
+      out.shape = found;
+    }
   }
 }
 

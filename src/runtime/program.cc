@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
+#include "base/cancellation.h"
 #include "op/registry.h"
 #include "runtime/frame_graph.h"
 #include "runtime/frames.h"
@@ -14,7 +15,8 @@ namespace headrace {
 namespace {
 
 constexpr int kDeepestInlining = 64;  // recursion is left to real calls
-constexpr size_t kMostCalls = 4'000'000;
+constexpr int64_t kBodyCost = 8;      // of a body, in nodes
+constexpr size_t kLookEvery = 1024;   // calls between looks at cancellation
 
 using Mapping = absl::flat_hash_map<Edge, ValueId>;
 
@@ -128,8 +130,8 @@ bool TakesReference(const ResolvedOp& op, int i) {
 
 class Writer {
  public:
-  Writer(Program* p, const FunctionLibrary* library)
-      : p_(p), library_(library) {}
+  Writer(Program* p, const FunctionLibrary* library, PlanBudget* budget)
+      : p_(p), library_(library), budget_(budget) {}
 
   // The value of the variable behind reference `v`, the output `e`, read at
   // this place of the program.
@@ -184,9 +186,8 @@ class Writer {
   }
 
   Status WriteCall(Node* n, absl::Span<const ValueId> inputs, Mapping* map) {
-    if (p_->calls.size() >= kMostCalls) {
-      return ResourceExhausted("the graph has more than ", kMostCalls,
-                               " calls once its functions are written out");
+    if (p_->calls.size() % kLookEvery == 0) {
+      HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
     }
     Call call;
     HR_ASSIGN_OR_RETURN(call.op, NamedOp(*n));
@@ -225,13 +226,12 @@ class Writer {
                              "\" in function library:");
     }
     const FunctionPtr& f = *found;
-    if (f->args.size() != inputs.size() ||
-        static_cast<int>(f->results.size()) != n->num_outputs()) {
-      return InvalidArgument("call ", n->name(), " of function ", f->name,
-                             " has ", inputs.size(), " inputs and ",
-                             n->num_outputs(), " outputs, the function ",
-                             f->args.size(), " and ", f->results.size());
+    Status fits = CheckCall(n->op(), library_);
+    if (!fits.ok()) {
+      return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
+                                              n->name(), "}}]]"));
     }
+    HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
     Mapping inner;
     for (size_t i = 0; i < inputs.size(); ++i) {
       inner[Edge{f->args[i], 0}] = inputs[i];
@@ -239,7 +239,9 @@ class Writer {
     std::vector<Node*> nodes =
         NeededNodes(f->results, f->control_outputs, inner);
     // A body that runs in frames has an executable of its own.
-    if (RunsInFrames(nodes)) return WriteCall(n, inputs, map);
+    if (RunsInFrames(nodes) || !budget_->Spend(*f, nodes.size())) {
+      return WriteCall(n, inputs, map);
+    }
     HR_RETURN_IF_ERROR(Sort(&nodes, inner));
     HR_RETURN_IF_ERROR(Write(nodes, &inner, depth + 1));
     for (int i = 0; i < n->num_outputs(); ++i) {
@@ -250,9 +252,27 @@ class Writer {
 
   Program* p_;
   const FunctionLibrary* library_;
+  PlanBudget* budget_;
 };
 
 }  // namespace
+
+static thread_local const CancellationToken* heard = nullptr;
+
+PlanBudget::Listen::Listen(const CancellationToken* token) : outer_(heard) {
+  if (token) heard = token;
+}
+PlanBudget::Listen::~Listen() { heard = outer_; }
+
+Status PlanBudget::CheckStopped() {
+  return heard ? heard->status() : OkStatus();
+}
+
+bool PlanBudget::Spend(const Function& f, size_t nodes) {
+  if (seen_.insert(&f).second) return true;
+  left_ -= kBodyCost + static_cast<int64_t>(nodes);
+  return left_ >= 0;
+}
 
 Status BindCall(Call& call) {
   if (call.kernel) return OkStatus();
@@ -269,7 +289,10 @@ void BindStateful(Program& p) {
 StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
                               absl::Span<const Edge> fetches,
                               absl::Span<Node* const> targets,
-                              const FunctionLibrary* library) {
+                              const FunctionLibrary* library,
+                              PlanBudget* budget) {
+  PlanBudget own;
+  if (budget == nullptr) budget = &own;
   Program p;
   Mapping map;
   for (const Edge& e : feeds) {
@@ -284,7 +307,7 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
   std::vector<Node*> nodes = NeededNodes(fetches, targets, map);
   if (RunsInFrames(nodes)) return MakeFrameProgram(nodes, feeds, fetches);
   HR_RETURN_IF_ERROR(Sort(&nodes, map));
-  Writer writer(&p, library);
+  Writer writer(&p, library, budget);
   HR_RETURN_IF_ERROR(writer.Write(nodes, &map, 0));
   for (const Edge& e : fetches) {
     ValueId v = map.at(e);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "graph/function.h"
 #include "graph/graph.h"
 #include "op/kernel.h"
@@ -50,13 +51,44 @@ Status BindCall(Call& call);
 // then share. What has no kernel is reported when all are bound.
 void BindStateful(Program& p);
 
+// What one plan may cost beyond its graph's and its functions' own size:
+// functions that call others twice, and these again, grow without bounds when
+// they are written out. For one thread, while a plan is made.
+class PlanBudget {
+ public:
+  // While it lives, plans that this thread makes listen to the token of the run
+  // that they are for. Null changes nothing.
+  class Listen {
+   public:
+    explicit Listen(const CancellationToken* token);
+    ~Listen();
+    Listen(const Listen&) = delete;
+    Listen& operator=(const Listen&) = delete;
+
+   private:
+    const CancellationToken* const outer_;
+  };
+  // Cancelled or DeadlineExceeded when planning is to end.
+  static Status CheckStopped();
+  // Whether a body of that many nodes may be written out. The first time a
+  // function comes, it may; later ones draw on the budget.
+  bool Spend(const Function& f, size_t nodes);
+
+ private:
+  int64_t left_ = 200'000;  // nodes
+  absl::flat_hash_set<const Function*> seen_;
+};
+
 // The part of `graph` that fetches and targets need when `feeds` are given,
 // calls of functions (found in `library`, else process-wide) written out in
-// place. InvalidArgument for cycles and for placeholders that are not fed.
+// place, as far as `budget` goes (null: one of its own); other calls are made
+// at the run. InvalidArgument for cycles, for placeholders that are not fed and
+// for calls that their functions do not fit.
 StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
                               absl::Span<const Edge> fetches,
                               absl::Span<Node* const> targets,
-                              const FunctionLibrary* library);
+                              const FunctionLibrary* library,
+                              PlanBudget* budget = nullptr);
 
 // --- Passes. Each keeps the program's meaning, errors and random streams
 // included.

@@ -65,7 +65,8 @@ class Viewer {
     if (call.op->name() != "Transpose" || call.effect) return false;
     const Tensor& t = p_.values[call.inputs[1]].constant;
     const Shape& s = shape(call.inputs[0]);
-    if (!t.has_buffer() || !s.fully_known() || t.num_elements() != s.rank()) {
+    if (!t.has_buffer() || !s.fully_known() || t.num_elements() != s.rank() ||
+        !shape(call.outputs[0]).fully_known()) {
       return false;
     }
     for (int64_t i = 0; i < t.num_elements(); ++i) {
@@ -91,7 +92,9 @@ class Viewer {
     }
     if (call->op->name() != "Unpack" || call->effect) return look;
     const Shape& all = shape(call->inputs[0]);
-    if (!all.fully_known()) return look;
+    if (!all.fully_known() || !shape(call->outputs[0]).fully_known()) {
+      return look;
+    }
     int64_t axis = call->op->int_attr("axis");
     if (axis < 0) axis += all.rank();
     if (axis == all.rank() - 1) return look;

@@ -10,17 +10,24 @@ StatusOr<Shape> Shape::Make(absl::Span<const int64_t> dims,
     return InvalidArgument("Shape has rank ", dims.size(), ", the most is ",
                            kMaxRank);
   }
-  int64_t count = 1;
-  bool overflow = false;
+  int64_t count = 1, by = 0;  // the first factor that is too much
   for (int64_t d : dims) {
     if (d < 0 && !(allow_unknown && d == kUnknown)) {
       return InvalidArgument("Dimension ", d, " must be >= 0");
     }
-    if (d > 0 && !MultiplyChecked(count, d, &count)) overflow = true;
+    if (d <= 0 || by != 0) continue;
+    int64_t more;
+    if (MultiplyChecked(count, d, &more)) {
+      count = more;
+    } else {
+      by = d;
+    }
   }
-  if (overflow) {
+  if (by != 0) {
     return InvalidArgument("Shape ", Shape(dims).ToString(),
-                           " is too large (more than 2**63 - 1 entries)");
+                           " is too large (more than 2**63 - 1 entries): "
+                           "Encountered overflow when multiplying ",
+                           count, " with ", by);
   }
   return Shape(dims);
 }

@@ -160,7 +160,14 @@ def run_side(python, module, path, calls):
     done = []
     while len(done) < len(calls):
         child = subprocess.run(
-            [python, os.path.abspath(__file__), "--serve", module, path, str(len(done))],
+            [
+                python,
+                os.path.abspath(__file__),
+                "--serve",
+                module,
+                path,
+                str(len(done)),
+            ],
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -243,7 +250,9 @@ def _show(t, o):
         with np.errstate(all="ignore"):
             wrong = ~np.isclose(t, o, rtol=1e-5, equal_nan=True)
     at = np.argwhere(wrong)[:3]
-    return ", ".join(f"{tuple(p.tolist())}: {t[tuple(p)]!r} / {o[tuple(p)]!r}" for p in at)
+    return ", ".join(
+        f"{tuple(p.tolist())}: {t[tuple(p)]!r} / {o[tuple(p)]!r}" for p in at
+    )
 
 
 def known():
@@ -313,7 +322,10 @@ def main():
             print(f"{op} {kind} {number}: {text}\n    {describe(kwargs)[:600]}")
     idle = sorted(op for op in ran if ran[op] == 0)
     print(f"{len(ran)} ops, {sum(ran.values())} calls with values on both sides")
-    print(f"{len(shown)} differ: " + " ".join(f"{o}:{k}:{n}" for (o, k), n in shown.items()))
+    print(
+        f"{len(shown)} differ: "
+        + " ".join(f"{o}:{k}:{n}" for (o, k), n in shown.items())
+    )
     if idle:
         print("no call gave a value: " + " ".join(idle))
     return 1 if shown else 0

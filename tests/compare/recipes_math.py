@@ -394,7 +394,10 @@ def quantize_back(d, op):
 
 @recipe("QuantizeV2")
 def quantize(d, op):
-    made = {"input": d.array("float32", d.shape()), "T": Type(d.pick("qint8", "quint8"))}
+    made = {
+        "input": d.array("float32", d.shape()),
+        "T": Type(d.pick("qint8", "quint8")),
+    }
     made["min_range"] = np.asarray(d.uniform(-3, -0.5), "float32")
     made["max_range"] = np.asarray(d.uniform(0.5, 3), "float32")
     made["mode"] = d.pick("MIN_COMBINED", "MIN_FIRST", "SCALED")

@@ -165,16 +165,7 @@ def unpacker(spec):
 
 def from_variant(s, tensor):
     """The composite that a variant holds."""
-    raw = _headrace.raw_op
-    if isinstance(s, SparseTensorSpec):
-        parts = raw("DeserializeSparse")(serialized_sparse=tensor, dtype=s.dtype)
-        if s.shape.rank is not None:
-            parts[0].set_shape([None, s.shape.rank])
-            parts[2].set_shape([s.shape.rank])
-        sparse = SparseTensor(*parts)
-        sparse.set_shape(s.shape)
-        return sparse
-    if isinstance(s, _ragged()[1].RaggedTensorSpec):
+    if isinstance(s, (SparseTensorSpec, _ragged()[1].RaggedTensorSpec)):
         return s._from_tensor_list([tensor])
     return s._of_variant(tensor)
 

@@ -67,9 +67,7 @@ def set_visible_devices(devices, device_type=None):
             raise ValueError(f"Unrecognized device: {d!r}")
     kept = [d for d in _Settings.visible if device_type not in (None, d.device_type)]
     if _headrace.context_used() and kept + devices != _Settings.visible:
-        raise RuntimeError(
-            "Visible devices cannot be modified after being initialized"
-        )
+        raise RuntimeError("Visible devices cannot be modified after being initialized")
     _Settings.visible = kept + devices
 
 
@@ -83,9 +81,7 @@ def set_logical_device_configuration(device, logical_devices):
     device = _known(device)
     wanted = None if logical_devices is None else list(logical_devices)
     if _headrace.context_used() and wanted != _Settings.logical.get(device):
-        raise RuntimeError(
-            "Virtual devices cannot be modified after being initialized"
-        )
+        raise RuntimeError("Virtual devices cannot be modified after being initialized")
     for c in logical_devices or []:
         if device.device_type == "CPU" and (
             c.memory_limit is not None or c.experimental_priority is not None

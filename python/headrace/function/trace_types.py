@@ -322,7 +322,7 @@ def _cast_tensor(value, t):
         try:
             value = conversion.convert_to_tensor(value, t.dtype)
         except (TypeError, ValueError) as e:
-            raise CastError(f"Can not cast {value!r} to {t!r}") from e
+            raise CastError(str(e)) from e
     if value.dtype != t.dtype or not value.shape.is_compatible_with(t.shape):
         mine = TensorSpec(value.shape, value.dtype)
         raise CastError(f"Can not cast {mine!r} to {t!r}")

@@ -282,16 +282,16 @@ def _pooling(rank):
         )
 
     pool.__name__ = pool.__qualname__ = f"pool{rank}d"
-    pool.__doc__ = f'The greatest ("max") or mean ("avg") of windows, {rank} dimensions.'
+    pool.__doc__ = (
+        f'The greatest ("max") or mean ("avg") of windows, {rank} dimensions.'
+    )
     return pool
 
 
 pool2d, pool3d = _pooling(2), _pooling(3)
 
 
-def resize_images(
-    x, height_factor, width_factor, data_format, interpolation="nearest"
-):
+def resize_images(x, height_factor, width_factor, data_format, interpolation="nearest"):
     """Images made larger by whole factors."""
 
     def resize(x):

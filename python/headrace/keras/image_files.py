@@ -108,8 +108,10 @@ def load_img(
         )
     sampler = getattr(image.Resampling, interpolation.upper())
     if not keep_aspect_ratio:
-        return found if found.size == (width, height) else found.resize(
-            (width, height), sampler
+        return (
+            found
+            if found.size == (width, height)
+            else found.resize((width, height), sampler)
         )
     own_width, own_height = found.size
     cut_height = min(own_height, own_width * height // width)

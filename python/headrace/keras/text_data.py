@@ -155,9 +155,7 @@ class Tokenizer:
             )
         columns = self.num_words or len(self.word_index) + 1
         if mode == "tfidf" and not self.document_count:
-            raise ValueError(
-                "Fit the Tokenizer on some data before using tfidf mode."
-            )
+            raise ValueError("Fit the Tokenizer on some data before using tfidf mode.")
         if mode not in ("binary", "count", "freq", "tfidf"):
             raise ValueError(f"Unknown vectorization mode: {mode}")
         out = np.zeros((len(sequences), columns))
@@ -205,7 +203,13 @@ def tokenizer_from_json(json_string):
     config = json.loads(json_string)["config"]
     counted = {
         name: json.loads(config.pop(name))
-        for name in ("word_counts", "word_docs", "index_docs", "index_word", "word_index")
+        for name in (
+            "word_counts",
+            "word_docs",
+            "index_docs",
+            "index_word",
+            "word_index",
+        )
     }
     for name in ("index_docs", "index_word"):
         counted[name] = {int(k): v for k, v in counted[name].items()}

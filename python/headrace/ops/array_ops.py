@@ -117,6 +117,10 @@ def ones(shape, dtype=dtypes.float32, name=None, layout=None):
 
 def _filled(shape, dtype, value, name):
     dtype = dtypes.as_dtype(dtype).base_dtype
+    if dtype.is_quantized:  # as the integers that they are made of
+        plain = dtypes.as_dtype(dtype.name[1:])
+        made = _filled(shape, plain, value, name)
+        return _headrace.raw_op("Bitcast")(input=made, type=dtype)
     if dtype == dtypes.string:
         value = value or ""  # of ones there are none: the conversion says so
     elif dtype == dtypes.bool:
@@ -381,12 +385,24 @@ def linspace(start, stop, num, name=None, axis=0):
     if not shape_.is_fully_defined():
         full = broadcast_dynamic_shape(shape(start), shape(stop))
     start, stop = broadcast_to(start, full), broadcast_to(stop, full)
-    axis = axis if axis >= 0 else shape_.rank + 1 + axis
-    count = max(int(num), 0)
-    steps = conversion.constant(np.arange(count) / max(count - 1, 1), dtype=start.dtype)
-    steps = reshape(steps, [1] * axis + [count] + [1] * (shape_.rank - axis))
     start, stop = expand_dims(start, axis), expand_dims(stop, axis)
-    return start + (stop - start) * steps
+    if isinstance(num, _headrace.Tensor):
+        count = _headrace.raw_op("Maximum")(x=_as(num, dtypes.int32), y=0)
+        last = _headrace.raw_op("Maximum")(x=count - 1, y=1)
+        steps = _as(range(count), start.dtype) / _as(last, start.dtype)
+    else:
+        count = max(int(num), 0)
+        steps = conversion.constant(
+            np.arange(count) / max(count - 1, 1), dtype=start.dtype
+        )
+    if shape_.rank is None:  # ones but for the place of the steps
+        places = range(rank(start))
+        at = _headrace.raw_op("FloorMod")(x=axis, y=rank(start))
+        sizes = where(places == at, count, 1)
+    else:
+        axis = axis % (shape_.rank + 1)
+        sizes = [1] * axis + [count] + [1] * (shape_.rank - axis)
+    return start + (stop - start) * reshape(steps, sizes)
 
 
 def _positive(num):

@@ -418,7 +418,8 @@ def histogram_fixed_width_bins(
 ):
     """Which of `nbins` equal bins between the two of `value_range` each value falls
     into; the first and last also take what lies outside. Shaped like `values`."""
-    from headrace.ops import clip_ops, elementwise_ops
+    from headrace.framework import execution
+    from headrace.ops import check_ops, clip_ops, elementwise_ops
 
     values = conversion.convert_to_tensor(values, name="values")
     value_range = conversion.convert_to_tensor(
@@ -426,7 +427,9 @@ def histogram_fixed_width_bins(
     )
     low, high = value_range[0], value_range[1]
     bins = conversion.convert_to_tensor(nbins, dtype_hint=dtypes.int32, name="nbins")
-    share = truediv(values - low, high - low)
+    check = check_ops.Assert(bins > 0, [f"nbins {bins} must > 0"])
+    with execution.control_dependencies([] if check is None else [check]):
+        share = truediv(values - low, high - low)
     places = cast(elementwise_ops.floor(cast(bins, share.dtype) * share), dtypes.int32)
     return cast(clip_ops.clip_by_value(places, 0, bins - 1), dtype)
 

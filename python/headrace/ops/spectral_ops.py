@@ -80,7 +80,7 @@ def inverse_stft(
 def _check_dct(type, n, axis, norm):
     if axis != -1:
         raise NotImplementedError(f"axis must be -1. Got: {axis}")
-    if n is not None and n < 1:
+    if n is not None and not tf.is_tensor(n) and n < 1:
         raise ValueError("n should be a positive integer or None")
     if type not in (1, 2, 3, 4):
         raise ValueError("Types I, II, III and IV (I)DCT are supported.")
@@ -114,6 +114,10 @@ def dct(input, type=2, n=None, axis=-1, norm=None, name=None):
     with tf.name_scope(name or "dct"):
         x = tf.convert_to_tensor(input)
         real = x.dtype
+        if type == 1 and x.shape[-1] is not None and x.shape[-1] < 2:
+            raise ValueError(
+                "Type-I DCT requires the dimension to be greater than one."
+            )
         if n is not None:
             x = _of_length(x, n)
         size = x.shape[-1] if x.shape[-1] is not None else tf.shape(x)[-1]

@@ -215,7 +215,8 @@ class _FedWays:
         self.feeds = dict(feeds or {})
         self.session = _session()
         with y.graph.as_default():
-            shape = y.shape if y_shape is None else y_shape
+            known = y.shape.is_fully_defined() or y_shape is None
+            shape = y.shape if known else y_shape
             self.dy = tf.compat.v1.placeholder(y.dtype.base_dtype, shape)
             self.slopes = [
                 None if slope is None else tf.convert_to_tensor(slope)

@@ -186,7 +186,13 @@ def test_without_equality_tensors_equal_themselves_only(tf1_equality):
     tf = tf1_equality
     a, b, v = tf.constant([1, 2]), tf.constant([1, 2]), tf.Variable([1, 2])
     assert not tf.Tensor._USE_EQUALITY
-    assert (a == b, a == a, a != b, a == 1, a is None) == (False, True, True, False, False)
+    assert (a == b, a == a, a != b, a == 1, a is None) == (
+        False,
+        True,
+        True,
+        False,
+        False,
+    )
     assert (v == a, v == v, v != v) == (False, True, False)
     assert {v: 3}[v] == 3
     with pytest.raises(TypeError, match="unhashable"):

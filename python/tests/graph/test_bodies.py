@@ -127,9 +127,7 @@ def test_what_loops_refuse(session):
     floats = [tf.TensorSpec([], tf.int32), tf.TensorSpec([None], tf.float32)]
     for specs in (sparse, floats):
         with pytest.raises(TypeError, match="TypeSpec .* is not compatible with"):
-            tf.while_loop(
-                lambda i, x: i < 3, lambda i, x: (i + 1, x), [0, one], specs
-            )
+            tf.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x), [0, one], specs)
     with pytest.raises(TypeError, match="type should remain constant"):
         tf.while_loop(lambda i: i < 3, lambda i: [tf.cast(i, tf.int64)], [0])
     with pytest.raises(ValueError, match="'maximum_iterations' must be a scalar"):

@@ -107,3 +107,39 @@ def test_paths_with_their_file_system(tmp_path):
         gfile.remove(here + "/b")
     with pytest.raises(tf.errors.UnimplementedError, match="scheme 'nope' not impl"):
         gfile.exists("nope://a")
+
+
+def test_arguments_by_name(tmp_path):
+    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+    with tf.io.gfile.GFile(name=one, mode="wb") as f:
+        f.write(b"abc")
+        assert f.mode == "wb"
+    tf.io.gfile.copy(src=one, dst=two)
+    tf.io.gfile.rename(src=two, dst=one, overwrite=True)
+    assert tf.io.gfile.stat(path=one).length == 3
+    with pytest.raises(TypeError, match="path"):
+        tf.io.gfile.remove()
+
+
+def test_names_of_tensorflow_1(tmp_path):
+    g, root = tf.compat.v1.gfile, str(tmp_path)
+    g.MakeDirs(f"{root}/a/b")
+    g.MkDir(dirname=f"{root}/c")
+    for kind in (g.GFile, g.Open, g.FastGFile):
+        with kind(f"{root}/a/f.txt", "w") as f:
+            f.write("text")
+    g.Copy(f"{root}/a/f.txt", f"{root}/a/g.txt")
+    with pytest.raises(tf.errors.AlreadyExistsError):
+        g.Copy(oldpath=f"{root}/a/f.txt", newpath=f"{root}/a/g.txt")
+    g.Rename(f"{root}/a/g.txt", f"{root}/a/f.txt", True)
+    assert g.Exists(f"{root}/a/f.txt") and not g.Exists(f"{root}/a/g.txt")
+    assert g.IsDirectory(f"{root}/a") and not g.IsDirectory(f"{root}/a/f.txt")
+    assert sorted(g.ListDirectory(f"{root}/a")) == ["b", "f.txt"]
+    assert g.Glob(filename=f"{root}/a/*.txt") == [f"{root}/a/f.txt"]
+    assert g.Stat(f"{root}/a/f.txt").length == 4
+    last = [folder for folder, _, _ in g.Walk(f"{root}/a", in_order=False)]
+    assert last == [f"{root}/a/b", f"{root}/a"]
+    g.Remove(f"{root}/a/f.txt")
+    g.DeleteRecursively(f"{root}/a")
+    with pytest.raises(tf.errors.NotFoundError):
+        g.Remove(f"{root}/a/f.txt")

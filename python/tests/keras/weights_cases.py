@@ -14,7 +14,9 @@ def tagger(tf):
     x = tf.keras.Input((4,))
     y = layers.Embedding(5, 2, name="words")(x)
     z = layers.MultiHeadAttention(1, 2)(y, y)
-    y = layers.Bidirectional(layers.LSTM(2, return_sequences=True))(layers.Add()([y, z]))
+    y = layers.Bidirectional(layers.LSTM(2, return_sequences=True))(
+        layers.Add()([y, z])
+    )
     y = layers.TimeDistributed(layers.Dense(2, name="each"))(y)
     y = layers.BatchNormalization()(y)
     inner = tf.keras.Sequential([layers.Dense(2), layers.Dense(1)], name="head")

@@ -147,3 +147,17 @@ def test_mel_scale():
     np.testing.assert_allclose(made, S.dct(X) / np.sqrt(46), rtol=1e-5)
     with pytest.raises(ValueError, match="Nyquist"):
         S.linear_to_mel_weight_matrix(upper_edge_hertz=5000.0)
+
+
+@pytest.mark.parametrize("kind", [1, 2, 3, 4])
+@pytest.mark.parametrize("n", [None, 3, 9])
+def test_cosine_transforms_of_unknown_length(kind, n):
+    x = np.random.RandomState(0).rand(2, 6)
+
+    @tf.function(input_signature=[tf.TensorSpec([None, None], tf.float64)])
+    def traced(x):
+        return tf.signal.dct(x, kind, n)
+
+    np.testing.assert_allclose(traced(x), tf.signal.dct(x, kind, n), atol=1e-12)
+    with pytest.raises(ValueError, match="greater than one"):
+        tf.signal.dct(x[:, :1], 1)

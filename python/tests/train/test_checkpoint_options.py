@@ -255,3 +255,49 @@ def test_options_can_be_changed_and_copied():
     other.experimental_write_callbacks.append(len)
     assert options.enable_async and not other.enable_async
     assert options.experimental_write_callbacks == [len]
+
+
+class _State(tf.train.experimental.PythonState):
+    def __init__(self):
+        self.value = b""
+
+    def serialize(self):
+        return self.value
+
+    def deserialize(self, string_value):
+        self.value = string_value
+
+
+def test_graphs_save_objects_with_values_of_their_own(tmp_path):
+    v1 = tf.compat.v1
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        state = _State()
+        table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        checkpoint = tf.train.Checkpoint(s=state, t=table, v=tf.Variable(1.0))
+        session.run(v1.global_variables_initializer())
+        session.run(table.insert(["a", "b"], tf.constant([1, 2], tf.int64)))
+        state.value = b"first\0"
+        path = checkpoint.save(str(tmp_path / "c"))
+        session.run(table.insert(["a", "z"], tf.constant([7, 8], tf.int64)))
+        state.value = b"second"
+        size = len(graph.get_operations())
+        checkpoint.save(str(tmp_path / "c"))
+        assert len(graph.get_operations()) == size
+        found = table.lookup(tf.constant(["a", "b", "z"]))
+        checkpoint.restore(path).assert_consumed().run_restore_ops()
+        assert state.value == b"first\0"
+        assert session.run(found).tolist() == [1, 2, -1]
+
+
+def test_dense_tables_take_the_buckets_of_a_checkpoint(tmp_path):
+    def make(buckets):
+        return tf.lookup.experimental.DenseHashTable(
+            tf.int64, tf.int64, -1, 0, -1, initial_num_buckets=buckets
+        )
+
+    saved, other = make(32), make(64)
+    saved.insert(tf.constant([11, 12], tf.int64), tf.constant([1, 2], tf.int64))
+    path = tf.train.Checkpoint(t=saved).save(str(tmp_path / "c"))
+    assert len(other.export()[0]) == 64
+    tf.train.Checkpoint(t=other).restore(path)
+    assert len(other.export()[0]) == 32 and other.size() == 2

@@ -80,7 +80,8 @@ Status ElementAtIndex(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(const int64_t index, IntInput(c, 1, "index"));
   const int64_t count = dataset->Cardinality();
-  if (count == kInfiniteCardinality || (count < 0 && dataset->kind() == "Unbatch")) {
+  if (count == kInfiniteCardinality ||
+      (count < 0 && dataset->kind() == "Unbatch")) {
     return FailedPrecondition(
         "Dataset of type ", dataset->kind(), " has ",
         count == kInfiniteCardinality ? "infinite" : "unknown",

@@ -75,8 +75,8 @@ Status NormShape(ShapeContext& c) {
 }
 
 Status NormGradShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckInput(c.input(1)));
   HR_ASSIGN_OR_RETURN(Shape x, MergeShapes(c.input(0), c.input(1)));
+  HR_RETURN_IF_ERROR(CheckInput(x));
   int64_t channels = Channels(c.op(), x);
   HR_RETURN_IF_ERROR(CheckVector("scale", c.input(2), &channels));
   HR_RETURN_IF_ERROR(CheckVector("saved_mean", c.input(3), &channels));

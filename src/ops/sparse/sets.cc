@@ -158,6 +158,8 @@ Status Operate(KernelContext& c) {
 
 template <typename T>
 Status Size(KernelContext& c) {
+  if (c.input(2).rank() != 1)
+    return InvalidArgument("Shape must be a 1D tensor.");
   HR_ASSIGN_OR_RETURN(const Sets<T> sets, SparseSets<T>(c, 0));
   HR_ASSIGN_OR_RETURN(const Shape shape, Shape::Make(sets.group_dims));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));

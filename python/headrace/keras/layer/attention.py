@@ -93,7 +93,8 @@ class MultiHeadAttention(Layer):
         self._query_dense = None
 
     _keras_3_names = {
-        f"_{part}_dense": f"{part}_dense" for part in ("query", "key", "value", "output")
+        f"_{part}_dense": f"{part}_dense"
+        for part in ("query", "key", "value", "output")
     }
 
     def _make(self, query, value, key):

@@ -353,7 +353,9 @@ class RMSNormalization(Layer):
         wide = [1] * inputs.shape.rank
         for a in axes:
             wide[a] = inputs.shape[a]
-        return inputs * tf.math.rsqrt(square + self.epsilon) * tf.reshape(self.scale, wide)
+        return (
+            inputs * tf.math.rsqrt(square + self.epsilon) * tf.reshape(self.scale, wide)
+        )
 
     def get_config(self):
         """Adds axis and epsilon."""

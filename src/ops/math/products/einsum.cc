@@ -36,14 +36,20 @@ Status AddSizes(const Labels& labels, const Shape& s,
   return OkStatus();
 }
 
+// The equation, for that many inputs.
+StatusOr<EinsumEquation> EquationFor(StringView text, size_t inputs) {
+  HR_ASSIGN_OR_RETURN(EinsumEquation e, EinsumEquation::Parse(text));
+  if (e.inputs.size() != inputs) {
+    return InvalidArgument("Expected ", e.inputs.size(),
+                           " inputs but got: ", inputs);
+  }
+  return e;
+}
+
 StatusOr<Problem> Solve(StringView text,
                         absl::Span<const Shape* const> shapes) {
   Problem p;
-  HR_ASSIGN_OR_RETURN(p.equation, EinsumEquation::Parse(text));
-  if (p.equation.inputs.size() != shapes.size()) {
-    return InvalidArgument("Expected ", p.equation.inputs.size(),
-                           " inputs but got: ", shapes.size());
-  }
+  HR_ASSIGN_OR_RETURN(p.equation, EquationFor(text, shapes.size()));
   std::map<int, int64_t> sizes;
   int ellipsis = 0;
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -65,12 +71,15 @@ StatusOr<Problem> Solve(StringView text,
 }
 
 Status EinsumShape(ShapeContext& c) {
+  const std::string& equation = c.op().string_attr("equation");
   absl::InlinedVector<const Shape*, 2> shapes;
   for (int i = 0; i < c.num_inputs(); ++i) {
-    if (!c.input(i).known_rank()) return OkStatus();
+    if (!c.input(i).known_rank()) {
+      return EquationFor(equation, c.num_inputs()).status();
+    }
     shapes.push_back(&c.input(i));
   }
-  HR_ASSIGN_OR_RETURN(Problem p, Solve(c.op().string_attr("equation"), shapes));
+  HR_ASSIGN_OR_RETURN(Problem p, Solve(equation, shapes));
   c.set_output(0, std::move(p.shape));
   return OkStatus();
 }
@@ -159,8 +168,9 @@ Value InputGradient(GradientContext& g, const EinsumEquation& e, int i,
 Status EinsumGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
-  HR_ASSIGN_OR_RETURN(EinsumEquation e,
-                      EinsumEquation::Parse(g.op().string_attr("equation")));
+  HR_ASSIGN_OR_RETURN(
+      EinsumEquation e,
+      EquationFor(g.op().string_attr("equation"), g.inputs().size()));
   for (int i = 0; i < g.num_inputs(); ++i) {
     if (g.wants(i)) g.set(i, InputGradient(g, e, i, d));
   }

@@ -201,6 +201,10 @@ Status RunGrad(KernelContext& c) {
   }
   HR_ASSIGN_OR_RETURN(std::vector<int64_t> to, OutputRows(c, &rows));
   const int64_t segments = d.dim(0), width = d.shape().Product(1, d.rank());
+  const int64_t n = ids.num_elements();
+  if (n > 0 && ids.IntAt(n - 1) >= segments) {
+    return InvalidArgument("Invalid number of segments");
+  }
   std::vector<int64_t> counts(segments, 0);
   for (int64_t i = 0; i < ids.num_elements(); ++i) {
     const int64_t id = ids.IntAt(i);
