@@ -168,14 +168,14 @@ PyObject* Unary(const char* op, PyObject* x) {
 }
 
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
+  if (ComparesByIdentity(x)) {
+    bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
+    return PyBool_FromLong(same == equal);
+  }
   PyObject* answer;
   if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y,
                        &answer)) {
     return answer;
-  }
-  if (ComparesByIdentity(x)) {
-    bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
-    return PyBool_FromLong(same == equal);
   }
   static PyObject* functions[2] = {};
   PyObject*& f = functions[equal];
