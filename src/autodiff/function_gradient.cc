@@ -150,7 +150,7 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
     return Unimplemented("the gradient of function ", f->name,
                          ", which calls itself");
   }
-  HR_RETURN_IF_ERROR(CheckStackRoom());
+  HR_RETURN_IF_ERROR(CheckStackRoom("gradients of functions"));
   InTheMaking making(f.get(), library);
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
   std::lock_guard lock(f->derived_mutex);
@@ -323,9 +323,15 @@ StatusOr<std::vector<Gradient>> GraphGradients(
   OpScope s;
   for (size_t i = 0; i < targets.size(); ++i) {
     Gradient g;
-    g.dense = i < output_gradients.size() && output_gradients[i]
-                  ? output_gradients[i]
-                  : s("OnesLike", {targets[i]});
+    const Value& target = targets[i];
+    if (i < output_gradients.size() && output_gradients[i]) {
+      g.dense = output_gradients[i];
+    } else if (target.shape().fully_known()) {
+      // Without the target's value, which may want what is not fed.
+      g.dense = s("Fill", {s.ShapeOf(target), s.Scalar(target.dtype(), 1)});
+    } else {
+      g.dense = s("OnesLike", {target});
+    }
     HR_RETURN_IF_ERROR(s.status());
     walk.Arrive(EdgeOf(targets[i]), std::move(g));
   }

@@ -1,12 +1,10 @@
-// Things nested so deeply that walking along them by recursion would leave the
-// stack: values in values, datasets of datasets.
+// The end of things nested so deeply that recursion would leave the stack:
+// values in values, datasets of datasets. (Walks along them ask
+// CheckStackRoom.)
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <utility>
-
-#include "base/status.h"
 
 namespace headrace {
 
@@ -33,13 +31,5 @@ template <typename T, typename... Args>
 std::shared_ptr<T> MakeNested(Args&&... args) {
   return std::shared_ptr<T>(new T(std::forward<Args>(args)...), NestedDelete());
 }
-
-// Bytes of this thread's stack below the caller.
-size_t StackLeft();
-
-// ResourceExhausted ("WHAT is nested too deeply") where fewer than `needed`
-// bytes of stack and a reserve are left. For walks that recurse over what
-// programs nest.
-Status CheckStack(StringView what, size_t needed = 0);
 
 }  // namespace headrace

@@ -37,14 +37,15 @@ namespace stack_room {
 
 constinit thread_local uintptr_t lowest = UINTPTR_MAX;
 
-Status LookClosely(uintptr_t here) {
+Status LookClosely(uintptr_t here, StringView what, size_t needed) {
   if (lowest == UINTPTR_MAX) {
     const Stack stack = FindStack(here);
     lowest = stack.low + std::min(stack.size / 4, kMostKept);
   }
-  // Far below, another stack is in use.
-  if (here >= lowest || here < lowest - kMostKept) return OkStatus();
-  return ResourceExhausted("functions call each other too deep for the stack");
+  // Far below, another stack is in use, whose owner knows its room.
+  if (here < lowest - kMostKept) return OkStatus();
+  if (here >= lowest && here - lowest >= needed) return OkStatus();
+  return ResourceExhausted(what, ": too deep for this thread's stack");
 }
 
 }  // namespace stack_room

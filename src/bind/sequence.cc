@@ -4,6 +4,7 @@
 
 #include "bind/convert.h"
 #include "bind/numpy_array.h"
+#include "bind/status.h"
 
 namespace headrace::bind {
 namespace {
@@ -31,6 +32,20 @@ bool NotRectangular() {
   return false;
 }
 
+// The sizes of an array after its first, which hold nothing to follow.
+bool AddInnerSizes(PyObject* array, Shape* shape) {
+  Ref sizes(PyObject_GetAttrString(array, "shape"));
+  if (!sizes) return false;
+  const Py_ssize_t n = PySequence_Size(sizes.get());
+  for (Py_ssize_t i = 1; i < n && shape->rank() < Shape::kMaxRank; ++i) {
+    Ref size(PySequence_GetItem(sizes.get(), i));
+    const long long value = size ? PyLong_AsLongLong(size.get()) : -1;
+    if (value < 0) return false;
+    shape->AddDim(value);
+  }
+  return n >= 0;
+}
+
 // Follows the first elements down.
 bool ShapeOf(PyObject* o, Shape* shape, Ref* first_leaf) {
   Ref at = Ref::Borrow(o);
@@ -43,7 +58,7 @@ bool ShapeOf(PyObject* o, Shape* shape, Ref* first_leaf) {
       return false;
     }
     shape->AddDim(n);
-    if (n == 0) return true;
+    if (n == 0) return !IsArray(at.get()) || AddInnerSizes(at.get(), shape);
     at = Ref(PySequence_GetItem(at.get(), 0));
     if (!at) return false;
   }
@@ -155,24 +170,9 @@ bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {
     return false;
   }
   StatusOr<Tensor> t = Tensor::Allocate(d, shape);
-  if (!t.ok()) {
-    PyErr_SetString(PyExc_MemoryError,
-                    std::string(t.status().message()).c_str());
-    return false;
-  }
+  if (!t.ok()) return RaiseStatus(t.status()), false;
   int64_t i = 0;
   bool ok = ForLeaves(o, shape, 0, [&](PyObject* leaf) {
-    if (required == DType::kInvalid && PyLong_CheckExact(leaf) &&
-        d == DType::kInt64) {
-      int overflow;
-      PyLong_AsLongLongAndOverflow(leaf, &overflow);
-      if (overflow) {
-        PyErr_SetString(PyExc_ValueError,
-                        "Can't convert Python sequence with out-of-range "
-                        "integer to Tensor.");
-        return false;
-      }
-    }
     if (StoreScalar(leaf, *t, i++)) return true;
     if (PyErr_Occurred()) return false;
     if (required == DType::kInvalid) return MixedTypes();

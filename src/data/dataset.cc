@@ -2,12 +2,14 @@
 
 #include <cstring>
 
+#include "base/stack_room.h"
+
 namespace headrace {
 namespace {
 
 constexpr int kDeepest = 5000;
 // What a walk takes of the stack for each dataset, at most.
-constexpr size_t kStackPerDataset = 1600;
+constexpr size_t kStackPerDataset = 1500;
 
 }  // namespace
 
@@ -47,7 +49,7 @@ int Dataset::depth() const {
 
 Status Dataset::CheckDepth() const {
   if (depth() <= kDeepest) {
-    return CheckStack("a dataset", depth() * kStackPerDataset);
+    return CheckStackRoom("a dataset", depth() * kStackPerDataset);
   }
   return ResourceExhausted("a dataset of ", depth(),
                            " datasets one behind the other is too deep: up to ",

@@ -3,7 +3,7 @@
 #include <map>
 #include <string>
 
-#include "base/nested.h"
+#include "base/stack_room.h"
 #include "tensorflow/core/framework/tensor.pb.h"
 
 namespace headrace {
@@ -35,7 +35,7 @@ Status VariantToProto(const Variant& v,
                       tensorflow::VariantTensorDataProto* proto) {
   proto->Clear();
   if (v.empty()) return OkStatus();
-  HR_RETURN_IF_ERROR(CheckStack("a variant to be saved"));
+  HR_RETURN_IF_ERROR(CheckStackRoom("a variant to be saved"));
   const StringView name = v.value()->type_name();
   HR_ASSIGN_OR_RETURN(const VariantCodec codec, FindCodec(name));
   proto->set_type_name(std::string(name));
@@ -45,7 +45,7 @@ Status VariantToProto(const Variant& v,
 StatusOr<Variant> VariantFromProto(
     const tensorflow::VariantTensorDataProto& proto) {
   if (proto.type_name().empty()) return Variant();
-  HR_RETURN_IF_ERROR(CheckStack("a saved variant"));
+  HR_RETURN_IF_ERROR(CheckStackRoom("a saved variant"));
   HR_ASSIGN_OR_RETURN(const VariantCodec codec, FindCodec(proto.type_name()));
   HR_ASSIGN_OR_RETURN(auto value, codec.decode(proto));
   return Variant(std::move(value));

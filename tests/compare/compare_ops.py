@@ -192,7 +192,10 @@ def run_side(python, module, path, calls):
                 path,
                 str(len(done)),
             ],
+<<<<<<< HEAD
             check=False,
+=======
+>>>>>>> main
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -44,7 +44,7 @@ def gradients(
             unconnected_gradients=unconnected_gradients,
         )
     sources = wanted
-    targets = [_tensor(y) for y in _listed(ys)]
+    targets = [_inside(graph, _tensor(y)) for y in _listed(ys)]
     given = None
     with graph.name_scope(name or "gradients"):
         if grad_ys is not None:
@@ -167,6 +167,13 @@ def _edge(graph, x):
     x = conversion.convert_to_tensor(x)
     if isinstance(x, _headrace.EagerTensor):
         return graph._core.capture(x)
+    return _inside(graph, x)
+
+
+def _inside(graph, x):
+    """What a function being traced calls a tensor of the graphs around it."""
+    if graph.building_function and x.graph is not graph:
+        return graph.capture(x)
     return x
 
 

@@ -1,7 +1,7 @@
 """tf.compat.v1.placeholder."""
 
 from headrace._load import _headrace
-from headrace.framework import dtypes
+from headrace.framework import dtypes, tensor_shape
 from headrace.graph import stack
 
 
@@ -10,7 +10,7 @@ def placeholder(dtype, shape=None, name=None):
     if _headrace.is_eager():
         raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
     return _headrace.raw_op("Placeholder")(
-        dtype=dtypes.as_dtype(dtype), shape=shape, name=name
+        dtype=dtypes.as_dtype(dtype), shape=tensor_shape.as_shape(shape), name=name
     )
 
 

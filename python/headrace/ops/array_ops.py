@@ -117,6 +117,10 @@ def ones(shape, dtype=dtypes.float32, name=None, layout=None):
 
 def _filled(shape, dtype, value, name):
     dtype = dtypes.as_dtype(dtype).base_dtype
+    if dtype.is_quantized:  # as the integers that they are made of
+        plain = dtypes.as_dtype(dtype.name[1:])
+        made = _filled(shape, plain, value, name)
+        return _headrace.raw_op("Bitcast")(input=made, type=dtype)
     if dtype == dtypes.string:
         value = value or ""  # of ones there are none: the conversion says so
     elif dtype == dtypes.bool:
@@ -125,9 +129,7 @@ def _filled(shape, dtype, value, name):
     if not isinstance(shape, _headrace.Tensor):
         if not eager and _is_small(shape):
             return conversion.constant(value, dtype, shape, name)
-        sizes = shape if isinstance(shape, (list, tuple)) else (shape,)
-        wide = any(isinstance(d, int) and d > dtypes.int32.max for d in sizes)
-        kind = dtypes.int64 if wide else dtypes.int32
+        kind = dtypes.int64 if _headrace.needs_int64(shape) else dtypes.int32
         shape = conversion.convert_to_tensor(shape, kind)
     if shape.shape.rank == 0:
         shape = reshape(shape, [-1])
@@ -327,7 +329,8 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
     """Numbers from `start` (0) up to `limit`, in steps of `delta`."""
     if limit is None:
         start, limit = 0, start
-    if dtype is None and all(type(v) is int for v in (start, limit, delta)):
+    plain = all(type(v) is int for v in (start, limit, delta))
+    if dtype is None and plain and not _headrace.needs_int64((start, limit, delta)):
         pass  # the op makes constants of them, and names them
     elif dtype is not None:
         dtype = dtypes.as_dtype(dtype)
@@ -381,12 +384,24 @@ def linspace(start, stop, num, name=None, axis=0):
     if not shape_.is_fully_defined():
         full = broadcast_dynamic_shape(shape(start), shape(stop))
     start, stop = broadcast_to(start, full), broadcast_to(stop, full)
-    axis = axis if axis >= 0 else shape_.rank + 1 + axis
-    count = max(int(num), 0)
-    steps = conversion.constant(np.arange(count) / max(count - 1, 1), dtype=start.dtype)
-    steps = reshape(steps, [1] * axis + [count] + [1] * (shape_.rank - axis))
     start, stop = expand_dims(start, axis), expand_dims(stop, axis)
-    return start + (stop - start) * steps
+    if isinstance(num, _headrace.Tensor):
+        count = _headrace.raw_op("Maximum")(x=_as(num, dtypes.int32), y=0)
+        last = _headrace.raw_op("Maximum")(x=count - 1, y=1)
+        steps = _as(range(count), start.dtype) / _as(last, start.dtype)
+    else:
+        count = max(int(num), 0)
+        steps = conversion.constant(
+            np.arange(count) / max(count - 1, 1), dtype=start.dtype
+        )
+    if shape_.rank is None:  # ones but for the place of the steps
+        places = range(rank(start))
+        at = _headrace.raw_op("FloorMod")(x=axis, y=rank(start))
+        sizes = where(places == at, count, 1)
+    else:
+        axis = axis % (shape_.rank + 1)
+        sizes = [1] * axis + [count] + [1] * (shape_.rank - axis)
+    return start + (stop - start) * reshape(steps, sizes)
 
 
 def _positive(num):

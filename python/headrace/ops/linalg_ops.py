@@ -99,6 +99,13 @@ def lu(input, output_idx_type=dtypes.int32, name=None):
     )
 
 
+def _padding(value, dtype):
+    """What fills up diagonals, of their dtype: a number is a truth for booleans."""
+    if dtype == dtypes.bool and isinstance(value, (int, float)):
+        value = bool(value)
+    return conversion.to_tensor(value, dtype)
+
+
 def diag(
     diagonal,
     name="diag",
@@ -115,12 +122,7 @@ def diag(
         k=k,
         num_rows=num_rows,
         num_cols=num_cols,
-        padding_value=conversion.to_tensor(
-            False
-            if diagonal.dtype == dtypes.bool and not padding_value
-            else padding_value,
-            diagonal.dtype,
-        ),
+        padding_value=_padding(padding_value, diagonal.dtype),
         align=align,
         name=name,
     )
@@ -132,12 +134,7 @@ def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT")
     return _headrace.raw_op("MatrixDiagPartV3")(
         input=input,
         k=k,
-        padding_value=conversion.to_tensor(
-            False
-            if input.dtype == dtypes.bool and not padding_value
-            else padding_value,
-            input.dtype,
-        ),
+        padding_value=_padding(padding_value, input.dtype),
         align=align,
         name=name,
     )

@@ -158,3 +158,39 @@ def test_monotone_parts():
     assert parts.numpy().tolist() == [0, 1, 1, 1, 1]
     equal = tf.nn.isotonic_regression(tf.constant([3.0, 2.0, 2.0]))[1]
     assert equal.numpy().tolist() == [0, 1, 2]  # equal neighbours stay apart
+
+
+def test_empty_arrays_in_lists_keep_their_sizes():
+    rows = [np.zeros((0, 3)), np.zeros((0, 3))]
+    assert tf.constant(rows).shape == [2, 0, 3] and tf.stack(rows).shape == [2, 0, 3]
+    assert tf.constant([np.zeros((2, 0, 3), "i4")]).shape == [1, 2, 0, 3]
+    assert tf.constant([[], []]).shape == [2, 0]
+
+
+def test_quantized_zeros_and_ones():
+    for dtype in (tf.qint8, tf.quint8, tf.qint16, tf.quint16, tf.qint32):
+        for make, value in ((tf.zeros, 0), (tf.ones, 1)):
+            made = make([2], dtype)
+            assert made.dtype == dtype
+            assert tf.cast(made, tf.int32).numpy().tolist() == [value, value]
+
+
+def test_diagonals_of_truths_are_padded_by_numbers():
+    made = tf.linalg.diag([True], k=1, padding_value=5)
+    assert made.numpy().tolist() == [[True, True], [True, True]]
+    part = tf.linalg.diag_part([[False, False]], k=(0, 1), padding_value=5)
+    assert part.dtype == tf.bool
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_even_spaces_of_unknown_shape(axis):
+    ends = np.array([0.0, 1, 2]), np.array([5.0, 5, 5])
+    want = np.linspace(*ends, 4, axis=axis)
+    for shape in (None, [None]):
+        spec = tf.TensorSpec(shape, tf.float64)
+        traced = tf.function(
+            lambda a, b, n: tf.linspace(a, b, n, axis=axis),
+            input_signature=[spec, spec, tf.TensorSpec([], tf.int32)],
+        )
+        np.testing.assert_allclose(traced(*ends, 4), want)
+    np.testing.assert_allclose(tf.linspace(*ends, 4, axis=axis), want)

@@ -1,6 +1,6 @@
 #include "ops/list/tensor_list.h"
 
-#include "base/nested.h"
+#include "base/stack_room.h"
 #include "op/run_kernel.h"
 #include "ops/math/elementwise/variant_add.h"
 
@@ -57,7 +57,7 @@ StatusOr<Variant> AddLists(const Variant& va, const Variant& vb) {
 std::string TensorList::DebugString() const { return "TensorList"; }
 
 StatusOr<std::shared_ptr<const VariantValue>> TensorList::ZerosLike() const {
-  HR_RETURN_IF_ERROR(CheckStack("a list of lists"));
+  HR_RETURN_IF_ERROR(CheckStackRoom("a list of lists"));
   auto zero = std::make_shared<TensorList>(dtype_, element_shape_);
   zero->items_.reserve(items_.size());
   for (const Tensor& t : items_) {

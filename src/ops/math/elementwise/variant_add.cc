@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "base/nested.h"
+#include "base/stack_room.h"
 #include "ops/math/elementwise/elementwise.h"
 #include "ops/math/loops/loops.h"
 
@@ -23,7 +23,7 @@ bool RegisterVariantAdd(const char* type, VariantAddFn fn) {
 StatusOr<Variant> AddVariantValues(const Variant& a, const Variant& b) {
   if (a.empty()) return b;
   if (b.empty()) return a;
-  HR_RETURN_IF_ERROR(CheckStack("a variant to be added"));
+  HR_RETURN_IF_ERROR(CheckStackRoom("a variant to be added"));
   const StringView type = a.value()->type_name();
   if (type != b.value()->type_name()) {
     return InvalidArgument("cannot add a variant of type ", type,
