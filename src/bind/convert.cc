@@ -38,10 +38,24 @@ bool Attempt(PyObject* o, DType d, Tensor* out) {
   return SequenceToTensor(o, d, out);
 }
 
+// Whether lists are nested more deeply than any tensor, or contain themselves.
+bool IsTooDeep(PyObject* o, int depth = 0) {
+  const bool list = PyList_CheckExact(o);
+  if (!list && !PyTuple_CheckExact(o)) return false;
+  if (depth > Shape::kMaxRank) return true;
+  const Py_ssize_t n = list ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i);
+    if (IsTooDeep(item, depth + 1)) return true;
+  }
+  return false;
+}
+
 // A ValueError that is set, about data that no tensor can hold, in the words of
 // graphs, which make constants by way of NumPy.
 void SayInGraphWords(PyObject* o) {
   if (!PyErr_ExceptionMatches(PyExc_ValueError) || IsArray(o)) return;
+  if (IsTooDeep(o)) return;  // NumPy would walk along all of it
   PyErr_Clear();
   if (IsSequence(o)) {
     Ref numpy(PyImport_ImportModule("numpy"));
