@@ -192,10 +192,7 @@ def run_side(python, module, path, calls):
                 path,
                 str(len(done)),
             ],
-<<<<<<< HEAD
             check=False,
-=======
->>>>>>> main
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,

@@ -231,16 +231,7 @@ def ctc(d, op):
     times, batch, classes = d.integer(3, 6), d.integer(1, 3), d.integer(3, 5)
     sizes = [d.integer(0 if d.maybe(0.1) else 1, 2) for _ in range(batch)]
     places = [[b, i] for b, n in enumerate(sizes) for i in range(n)]
-<<<<<<< HEAD
     made = {"inputs": d.array(d.pick(*WIDE), (times, batch, classes))}
-=======
-    low, high = (0, classes - 2) if op == "CTCLoss" else (1, classes - 1)
-    made = {
-        "inputs": d.array(
-            d.pick(*WIDE) if op == "CTCLoss" else "float32", (times, batch, classes)
-        )
-    }
->>>>>>> main
     made["labels_indices"] = np.asarray(places, "int64").reshape(-1, 2)
     made["labels_values"] = d.between("int32", (len(places),), 0, classes - 2)
     made["sequence_length"] = d.between("int32", (batch,), 2, times)
