@@ -1,5 +1,6 @@
 // The end of things nested so deeply that recursion would leave the stack:
-// values in values, datasets of datasets. (Walks along them ask CheckStackRoom.)
+// values in values, datasets of datasets. (Walks along them ask
+// CheckStackRoom.)
 #pragma once
 
 #include <memory>

@@ -142,7 +142,8 @@ PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
   if (!Operands(x, y, name.get(), &left, &right)) {
     return TryOther(KnownOperand(x) ? y : x, reflected);
   }
-  return PyObject_CallFunctionObjArgs(kept, left.get(), right.get(), nullptr);
+  return Called<PyObject_CallFunctionObjArgs>(kept, left.get(), right.get(),
+                                              nullptr);
 }
 
 PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
@@ -167,14 +168,14 @@ PyObject* Unary(const char* op, PyObject* x) {
 }
 
 PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
+  if (ComparesByIdentity(x)) {
+    bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
+    return PyBool_FromLong(same == equal);
+  }
   PyObject* answer;
   if (DispatchOperator(equal ? "math.equal" : "math.not_equal", x, y,
                        &answer)) {
     return answer;
-  }
-  if (ComparesByIdentity(x)) {
-    bool same = IsTensor(y) && ValueOf(x).id() == ValueOf(y).id();
-    return PyBool_FromLong(same == equal);
   }
   static PyObject* functions[2] = {};
   PyObject*& f = functions[equal];
@@ -183,7 +184,7 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
             .release();
     if (f == nullptr) return nullptr;
   }
-  return PyObject_CallFunctionObjArgs(f, x, y, nullptr);
+  return Called<PyObject_CallFunctionObjArgs>(f, x, y, nullptr);
 }
 
 }  // namespace

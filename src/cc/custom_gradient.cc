@@ -101,9 +101,9 @@ std::string CustomGradient::State::NameFor(int results) {
   std::string& name = names[results];
   if (name.empty()) {
     name = absl::StrCat("HeadraceCustomGradient-", count.fetch_add(1));
-    Check(RegisterNamedGradient(
-        name, [self = shared_from_this(), results](
-                  GradientContext& g, const CopiedFrom*) {
+    Check(
+        RegisterNamedGradient(name, [self = shared_from_this(), results](
+                                        GradientContext& g, const CopiedFrom*) {
           return self->OfNode(g, results);
         }));
   }

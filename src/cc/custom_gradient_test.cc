@@ -97,9 +97,10 @@ TEST(CustomGradient, RefusesWhatHasNoGradient) {
   const tf::CustomGradient wrong(
       [](const List& x) { return x; },
       [](const tf::GradientCall&) { return List{}; });
-  const tf::CustomGradient throws(
-      [](const List& x) { return x; },
-      [](const tf::GradientCall&) -> List { throw std::runtime_error("mine"); });
+  const tf::CustomGradient throws([](const List& x) { return x; },
+                                  [](const tf::GradientCall&) -> List {
+                                    throw std::runtime_error("mine");
+                                  });
   const tf::Tensor x(1.0f);
   for (const auto* f : {&wrong, &throws}) {
     tf::GradientTape tape;

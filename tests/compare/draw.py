@@ -10,7 +10,16 @@ COMPLEX = ("complex64", "complex128")
 REALS = (*FLOATS, *INTEGERS)
 NUMBERS = (*REALS, *COMPLEX)
 INDEX = ("int32", "int64")
-WORDS = (b"", b"a", b"Ab c", b"x,y,,z", b" pad ", "gr\u00fc\u00df".encode(), b"12", b"-3.5")
+WORDS = (
+    b"",
+    b"a",
+    b"Ab c",
+    b"x,y,,z",
+    b" pad ",
+    "gr\u00fc\u00df".encode(),
+    b"12",
+    b"-3.5",
+)
 
 
 class Type(str):

@@ -27,7 +27,10 @@ def reshape(d, op):
         sizes[d.integer(0, len(sizes) - 1)] = -1
     if d.maybe(0.1):
         sizes.append(d.pick(2, -1, 0, -2))
-    return {"tensor": d.array(d.pick(*ANY), shape), "shape": np.asarray(sizes, d.pick(*INDEX))}
+    return {
+        "tensor": d.array(d.pick(*ANY), shape),
+        "shape": np.asarray(sizes, d.pick(*INDEX)),
+    }
 
 
 @recipe("Identity ZerosLike OnesLike Shape Size Rank StopGradient PreventGradient")
@@ -115,7 +118,9 @@ def split_v(d, op):
 @recipe("Tile")
 def tile(d, op):
     shape = d.shape(most=3)
-    times = np.asarray([d.integer(0 if d.maybe(0.1) else 1, 3) for _ in shape], d.pick(*INDEX))
+    times = np.asarray(
+        [d.integer(0 if d.maybe(0.1) else 1, 3) for _ in shape], d.pick(*INDEX)
+    )
     return {"input": d.array(d.pick(*ANY), shape), "multiples": times}
 
 
@@ -162,7 +167,10 @@ def roll(d, op):
 def slice_of(d, op):
     shape, index = d.shape(), d.pick(*INDEX)
     begin = [d.integer(0, n) for n in shape]
-    size = [-1 if d.maybe(0.2) else d.integer(0, n - b) for n, b in zip(shape, begin, strict=True)]
+    size = [
+        -1 if d.maybe(0.2) else d.integer(0, n - b)
+        for n, b in zip(shape, begin, strict=True)
+    ]
     made = {"input": d.array(d.pick(*ANY), shape), "begin": np.asarray(begin, index)}
     return {**made, "size": np.asarray(size, index)}
 
@@ -208,7 +216,9 @@ def gather(d, op):
     batch = d.integer(0, axis) if d.maybe(0.4) else 0
     inner = shape[:batch] + d.shape(most=2)
     made["indices"] = d.between(index, inner, 0, shape[axis] - 1)
-    made["axis"] = np.asarray(axis - len(shape) if d.maybe(0.3) else axis, d.pick(*INDEX))
+    made["axis"] = np.asarray(
+        axis - len(shape) if d.maybe(0.3) else axis, d.pick(*INDEX)
+    )
     return {**made, "batch_dims": batch}
 
 
@@ -456,7 +466,6 @@ def unravel(d, op):
     shape = d.shape(least=1, most=3, empty=0)
     places = d.between(index, (d.integer(1, 4),), 0, int(np.prod(shape)) - 1)
     return {"indices": places, "dims": np.asarray(shape, index)}
-
 
 
 @recipe("Bitcast")

@@ -64,9 +64,14 @@ def colors(d, op):
 @recipe("AdjustHue AdjustSaturation AdjustContrastv2")
 def adjust(d, op):
     shape = (*d.shape(least=2, most=3, empty=0), 3)
-    name = {"AdjustHue": "delta", "AdjustSaturation": "scale"}.get(op, "contrast_factor")
+    name = {"AdjustHue": "delta", "AdjustSaturation": "scale"}.get(
+        op, "contrast_factor"
+    )
     amount = np.asarray(d.uniform(0, 1.5), "float32")
-    return {"images": d.between(d.pick("float32", "float16"), shape, 0, 1), name: amount}
+    return {
+        "images": d.between(d.pick("float32", "float16"), shape, 0, 1),
+        name: amount,
+    }
 
 
 @recipe("NonMaxSuppressionV3 NonMaxSuppressionV4 NonMaxSuppressionV5")
@@ -89,7 +94,9 @@ def draw_boxes(d, op):
     made = {"images": d.array("float32", (2, 6, 7, d.pick(3, 4, 1)))}
     low = d.between("float32", (2, 2, 2), 0, 0.5)
     made["boxes"] = np.concatenate([low, low + 0.4], 2).astype("float32")
-    made["colors"] = d.between("float32", (d.integer(0, 2), made["images"].shape[-1]), 0, 1)
+    made["colors"] = d.between(
+        "float32", (d.integer(0, 2), made["images"].shape[-1]), 0, 1
+    )
     return made
 
 
@@ -102,15 +109,6 @@ def projective(d, op):
     made["fill_value"] = np.asarray(d.uniform(-1, 1), "float32")
     made["interpolation"] = d.pick("NEAREST", "BILINEAR")
     return {**made, "fill_mode": d.pick("CONSTANT", "REFLECT", "WRAP", "NEAREST")}
-
-
-@recipe("ExtractGlimpseV2")
-def glimpse(d, op):
-    made = {"input": d.array("float32", (2, 6, 7, 2))}
-    made["size"] = np.asarray([d.integer(1, 5), d.integer(1, 5)], "int32")
-    made["offsets"] = d.between("float32", (2, 2), -1, 1)
-    flags = {"centered": d.maybe(), "normalized": d.maybe()}
-    return {**made, **flags, "noise": "zero"}
 
 
 @recipe("EncodeWav")

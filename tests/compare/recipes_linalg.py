@@ -52,7 +52,10 @@ def least_squares(d, op):
     batch = d.shape(most=1, largest=3, empty=0)
     m, n, k = d.integer(1, 5), d.integer(1, 5), d.integer(1, 3)
     dtype, fast = d.pick(*WIDE), d.maybe()
-    made = {"matrix": d.array(dtype, (*batch, m, n)), "rhs": d.array(dtype, (*batch, m, k))}
+    made = {
+        "matrix": d.array(dtype, (*batch, m, n)),
+        "rhs": d.array(dtype, (*batch, m, k)),
+    }
     made["l2_regularizer"] = np.asarray(d.uniform(0.01, 1) if fast else 0.0)
     return {**made, "fast": fast}
 
@@ -75,7 +78,10 @@ def qr(d, op):
 
 @recipe("Lu")
 def lu(d, op):
-    return {"input": _square(d, d.pick(*KINDS)), "output_idx_type": Type(d.pick("int32", "int64"))}
+    return {
+        "input": _square(d, d.pick(*KINDS)),
+        "output_idx_type": Type(d.pick("int32", "int64")),
+    }
 
 
 @recipe("Svd")
@@ -96,14 +102,16 @@ def tridiagonal(d, op):
 @recipe("TridiagonalMatMul")
 def tridiagonal_product(d, op):
     dtype, n = d.pick(*KINDS), d.integer(1, 6)
-    made = {name: d.array(dtype, (1, n)) for name in ("superdiag", "maindiag", "subdiag")}
+    made = {
+        name: d.array(dtype, (1, n)) for name in ("superdiag", "maindiag", "subdiag")
+    }
     return {**made, "rhs": d.array(dtype, (n, d.integer(1, 3)))}
 
 
 @recipe("BandedTriangularSolve")
 def banded(d, op):
     dtype, n = d.pick(*WIDE), d.integer(2, 6)
-    bands = d.array(dtype, (d.integer(1, 3), n))
+    bands = d.array(dtype, (d.integer(1, min(n, 3)), n))
     lower = d.maybe()
     bands[0 if lower else -1] += 5
     made = {"matrix": bands, "rhs": d.array(dtype, (n, d.integer(1, 3)))}

@@ -63,7 +63,10 @@ def conv2d(d, op):
     dtype = d.pick(*WIDE, "bfloat16", "float16")
     made = {"input": d.array(dtype, (2, size, size + 1, inner))}
     made["filter"] = d.array(dtype, (kernel, d.integer(1, 3), inner, d.integer(1, 3)))
-    made["strides"], made["dilations"] = [1, stride, stride, 1], [1, dilation, dilation, 1]
+    made["strides"], made["dilations"] = (
+        [1, stride, stride, 1],
+        [1, dilation, dilation, 1],
+    )
     if d.maybe(0.2):
         made["explicit_paddings"] = [0, 0, 1, 0, 2, 1, 0, 0]
         padding = "EXPLICIT"
@@ -75,7 +78,7 @@ def conv2d(d, op):
 @recipe("DepthwiseConv2dNative")
 def depthwise(d, op):
     size, kernel, inner = d.integer(3, 7), d.integer(1, 3), d.integer(1, 3)
-    stride, dilation, padding = _windows(d, size, kernel)
+    stride, _, padding = _windows(d, size, kernel)
     dtype = d.pick(*WIDE)
     made = {"input": d.array(dtype, (2, size, size, inner))}
     made["filter"] = d.array(dtype, (kernel, kernel, inner, d.integer(1, 3)))
@@ -88,12 +91,21 @@ def conv3d(d, op):
     stride = d.integer(1, 2)
     made = {"input": d.array(dtype, (1, size, size, size, inner))}
     made["filter"] = d.array(dtype, (2, d.integer(1, 3), 2, inner, d.integer(1, 3)))
-    return {**made, "strides": [1, stride, stride, stride, 1], "padding": d.pick("SAME", "VALID")}
+    return {
+        **made,
+        "strides": [1, stride, stride, stride, 1],
+        "padding": d.pick("SAME", "VALID"),
+    }
 
 
 @recipe("Conv2DBackpropInput")
 def conv_back(d, op):
-    size, kernel, inner, out = d.integer(3, 6), d.integer(1, 3), d.integer(1, 3), d.integer(1, 3)
+    size, kernel, inner, out = (
+        d.integer(3, 6),
+        d.integer(1, 3),
+        d.integer(1, 3),
+        d.integer(1, 3),
+    )
     stride, dtype = d.integer(1, 2), d.pick(*WIDE)
     small = -(-size // stride)
     made = {"input_sizes": np.asarray([2, size, size, inner], "int32")}
@@ -104,7 +116,12 @@ def conv_back(d, op):
 
 @recipe("Dilation2D")
 def dilation(d, op):
-    size, kernel, inner, dtype = d.integer(4, 7), d.integer(1, 3), d.integer(1, 3), d.pick(*WIDE)
+    size, kernel, inner, dtype = (
+        d.integer(4, 7),
+        d.integer(1, 3),
+        d.integer(1, 3),
+        d.pick(*WIDE),
+    )
     stride, rate = d.integer(1, 2), d.integer(1, 2)
     made = {"input": d.distinct(dtype, (2, size, size, inner))}
     made["filter"] = d.array(dtype, (kernel, kernel, inner))
@@ -118,7 +135,11 @@ def pool(d, op):
     stride = d.integer(1, 3)
     x = d.distinct(dtype, (2, size, size, d.integer(1, 3)))
     made = {"value" if op == "AvgPool" else "input": x, "ksize": [1, window, window, 1]}
-    return {**made, "strides": [1, stride, stride, 1], "padding": d.pick("SAME", "VALID")}
+    return {
+        **made,
+        "strides": [1, stride, stride, 1],
+        "padding": d.pick("SAME", "VALID"),
+    }
 
 
 @recipe("MaxPool3D AvgPool3D")
@@ -127,12 +148,20 @@ def pool3d(d, op):
     stride, dtype = d.integer(1, 2), "float32"
     made = {"input": d.distinct(dtype, (2, size, size, size, 2))}
     made["ksize"] = [1, window, window, window, 1]
-    return {**made, "strides": [1, stride, stride, stride, 1], "padding": d.pick("SAME", "VALID")}
+    return {
+        **made,
+        "strides": [1, stride, stride, stride, 1],
+        "padding": d.pick("SAME", "VALID"),
+    }
 
 
 @recipe("LRN")
 def lrn(d, op):
-    made = {"input": d.array(d.pick("float32", "bfloat16", "float16"), (2, 3, 3, d.integer(1, 7)))}
+    made = {
+        "input": d.array(
+            d.pick("float32", "bfloat16", "float16"), (2, 3, 3, d.integer(1, 7))
+        )
+    }
     made.update(depth_radius=d.integer(1, 4), bias=d.uniform(0.5, 2))
     return {**made, "alpha": d.uniform(0.1, 1), "beta": d.uniform(0.3, 1)}
 
@@ -153,7 +182,9 @@ def batch_norm(d, op):
 def lstm_cell(d, op):
     batch, inputs, cells = d.integer(1, 3), d.integer(1, 3), d.integer(1, 3)
     made = {"x": d.array("float32", (batch, inputs))}
-    made["cs_prev"], made["h_prev"] = (d.array("float32", (batch, cells)) for _ in range(2))
+    made["cs_prev"], made["h_prev"] = (
+        d.array("float32", (batch, cells)) for _ in range(2)
+    )
     made["w"] = d.array("float32", (inputs + cells, 4 * cells))
     for name in ("wci", "wcf", "wco"):
         made[name] = d.array("float32", (cells,))
@@ -165,9 +196,12 @@ def lstm_cell(d, op):
 @recipe("BlockLSTM BlockLSTMV2")
 def block_lstm(d, op):
     steps, batch, inputs, cells = (d.integer(1, 3) for _ in range(4))
-    made = {"seq_len_max": np.asarray(d.integer(0, steps), "int64")}
+    # Upstream leaves results behind the end unset.
+    made = {"seq_len_max": np.asarray(steps, "int64")}
     made["x"] = d.array("float32", (steps, batch, inputs))
-    made["cs_prev"], made["h_prev"] = (d.array("float32", (batch, cells)) for _ in range(2))
+    made["cs_prev"], made["h_prev"] = (
+        d.array("float32", (batch, cells)) for _ in range(2)
+    )
     made["w"] = d.array("float32", (inputs + cells, 4 * cells))
     for name in ("wci", "wcf", "wco"):
         made[name] = d.array("float32", (cells,))
@@ -179,21 +213,27 @@ def block_lstm(d, op):
 @recipe("GRUBlockCell")
 def gru_cell(d, op):
     batch, inputs, cells = d.integer(1, 3), d.integer(1, 3), d.integer(1, 3)
-    made = {"x": d.array("float32", (batch, inputs)), "h_prev": d.array("float32", (batch, cells))}
+    made = {
+        "x": d.array("float32", (batch, inputs)),
+        "h_prev": d.array("float32", (batch, cells)),
+    }
     made["w_ru"] = d.array("float32", (inputs + cells, 2 * cells))
     made["w_c"] = d.array("float32", (inputs + cells, cells))
-    return {**made, "b_ru": d.array("float32", (2 * cells,)), "b_c": d.array("float32", (cells,))}
+    return {
+        **made,
+        "b_ru": d.array("float32", (2 * cells,)),
+        "b_c": d.array("float32", (cells,)),
+    }
 
 
-@recipe("CTCLoss CTCLossV2")
+@recipe("CTCLoss")
 def ctc(d, op):
     times, batch, classes = d.integer(3, 6), d.integer(1, 3), d.integer(3, 5)
-    sizes = [d.integer(0, 2) for _ in range(batch)]
+    sizes = [d.integer(0 if d.maybe(0.1) else 1, 2) for _ in range(batch)]
     places = [[b, i] for b, n in enumerate(sizes) for i in range(n)]
-    low, high = (0, classes - 2) if op == "CTCLoss" else (1, classes - 1)
-    made = {"inputs": d.array(d.pick(*WIDE) if op == "CTCLoss" else "float32", (times, batch, classes))}
+    made = {"inputs": d.array(d.pick(*WIDE), (times, batch, classes))}
     made["labels_indices"] = np.asarray(places, "int64").reshape(-1, 2)
-    made["labels_values"] = d.between("int32", (len(places),), low, high)
+    made["labels_values"] = d.between("int32", (len(places),), 0, classes - 2)
     made["sequence_length"] = d.between("int32", (batch,), 2, times)
     made["ctc_merge_repeated"] = d.maybe(0.7)
     return {**made, "ignore_longer_outputs_than_inputs": d.maybe(0.7)}

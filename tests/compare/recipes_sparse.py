@@ -19,7 +19,10 @@ def _sparse(d, dtype, shape, prefix="", name=("indices", "values", "shape")):
     total = int(np.prod(shape))
     chosen = sorted(d.permutation(total)[: d.integer(0, total)])
     places = np.stack(np.unravel_index(np.asarray(chosen, "int64"), shape), -1)
-    parts = (places.astype("int64").reshape(-1, len(shape)), d.array(dtype, (len(chosen),)))
+    parts = (
+        places.astype("int64").reshape(-1, len(shape)),
+        d.array(dtype, (len(chosen),)),
+    )
     parts += (np.asarray(shape, "int64"),)
     return {prefix + n: p for n, p in zip(name, parts, strict=True)}
 
@@ -38,9 +41,16 @@ def to_dense(d, op):
 
 @recipe("SparseAdd")
 def add(d, op):
-    shape, dtype = d.shape(least=1, most=3, empty=0), d.pick(*WIDE, "int32", "complex64")
-    a, b = (_sparse(d, dtype, shape, p, ("_indices", "_values", "_shape")) for p in "ab")
-    real = "float64" if dtype == "float64" else "int32" if dtype == "int32" else "float32"
+    shape, dtype = (
+        d.shape(least=1, most=3, empty=0),
+        d.pick(*WIDE, "int32", "complex64"),
+    )
+    a, b = (
+        _sparse(d, dtype, shape, p, ("_indices", "_values", "_shape")) for p in "ab"
+    )
+    real = (
+        "float64" if dtype == "float64" else "int32" if dtype == "int32" else "float32"
+    )
     return {**a, **b, "thresh": np.asarray(d.pick(0, 1), real)}
 
 
@@ -55,7 +65,12 @@ def reduce(d, op):
 
 @recipe("SparseTensorDenseMatMul")
 def product(d, op):
-    m, k, n, dtype = d.integer(1, 4), d.integer(1, 4), d.integer(1, 4), d.pick(*WIDE, "complex64")
+    m, k, n, dtype = (
+        d.integer(1, 4),
+        d.integer(1, 4),
+        d.integer(1, 4),
+        d.pick(*WIDE, "complex64"),
+    )
     ta, tb = d.maybe(), d.maybe()
     names = ("a_indices", "a_values", "a_shape")
     made = _sparse(d, dtype, (k, m) if ta else (m, k), "", names)
@@ -106,7 +121,11 @@ def split(d, op):
     shape = d.shape(least=1, most=3, empty=0)
     axis = d.integer(0, len(shape) - 1)
     made = _sparse(d, d.pick(*NUMBERS), shape)
-    return {"split_dim": np.asarray(axis, "int64"), **made, "num_split": d.integer(1, shape[axis])}
+    return {
+        "split_dim": np.asarray(axis, "int64"),
+        **made,
+        "num_split": d.integer(1, shape[axis]),
+    }
 
 
 @recipe("SparseDenseCwiseMul SparseDenseCwiseDiv SparseDenseCwiseAdd")
@@ -119,7 +138,9 @@ def dense_cwise(d, op):
 @recipe("SparseSparseMaximum SparseSparseMinimum")
 def pairwise(d, op):
     shape, dtype = d.shape(least=1, most=3, empty=0), d.pick(*WIDE, "int32")
-    a, b = (_sparse(d, dtype, shape, p, ("_indices", "_values", "_shape")) for p in "ab")
+    a, b = (
+        _sparse(d, dtype, shape, p, ("_indices", "_values", "_shape")) for p in "ab"
+    )
     return {**a, **b}
 
 
@@ -152,8 +173,15 @@ def _splits(d, rows, least=0):
 @recipe("RaggedRange")
 def ragged_range(d, op):
     dtype, shape = d.pick("int32", "int64", *WIDE), (d.integer(0, 4),)
-    made = {"starts": d.between(dtype, shape, -3, 3), "limits": d.between(dtype, shape, -3, 6)}
-    return {**made, "deltas": d.between(dtype, shape, 1, 3), "Tsplits": Type(d.pick(*INDEX))}
+    made = {
+        "starts": d.between(dtype, shape, -3, 3),
+        "limits": d.between(dtype, shape, -3, 6),
+    }
+    return {
+        **made,
+        "deltas": d.between(dtype, shape, 1, 3),
+        "Tsplits": Type(d.pick(*INDEX)),
+    }
 
 
 @recipe("RaggedGather")
@@ -162,7 +190,9 @@ def ragged_gather(d, op):
     splits = _splits(d, rows)
     made = {"params_nested_splits": [splits.astype(index)]}
     inner = d.shape(most=1, empty=0)
-    made["params_dense_values"] = d.array(d.pick(*NUMBERS, "string"), (int(splits[-1]), *inner))
+    made["params_dense_values"] = d.array(
+        d.pick(*NUMBERS, "string"), (int(splits[-1]), *inner)
+    )
     made["indices"] = d.between(d.pick(*INDEX), d.shape(least=1, most=2), 0, rows - 1)
     return {**made, "OUTPUT_RAGGED_RANK": made["indices"].ndim}
 

@@ -21,7 +21,11 @@ def _seed(d):
 @recipe("StatelessRandomUniform StatelessRandomNormal StatelessTruncatedNormal")
 def floats(d, op):
     shape = np.asarray(d.shape(), d.pick(*INDEX))
-    return {"shape": shape, "seed": _seed(d), "dtype": Type(d.pick(*WIDE, "float16", "bfloat16"))}
+    return {
+        "shape": shape,
+        "seed": _seed(d),
+        "dtype": Type(d.pick(*WIDE, "float16", "bfloat16")),
+    }
 
 
 @recipe("StatelessRandomUniformInt")
@@ -63,20 +67,30 @@ def multinomial(d, op):
 @recipe("RandomIndexShuffle")
 def index_shuffle(d, op):
     most = d.integer(1, 40)
-    made = {"index": d.between("int64", (), 0, most), "max_index": np.asarray(most, "int64")}
+    made = {
+        "index": d.between("int64", (), 0, most),
+        "max_index": np.asarray(most, "int64"),
+    }
     return {**made, "seed": np.asarray([1, d.integer(0, 9), 5], "uint32")}
 
 
 @recipe("RandomShuffle")
 def shuffle(d, op):
-    x = d.array(d.pick("float32", "int8", "int64", "string", "float16", "complex128"), d.shape(least=1))
+    x = d.array(
+        d.pick("float32", "int8", "int64", "string", "float16", "complex128"),
+        d.shape(least=1),
+    )
     return {"value": x, "seed": d.integer(1, 99), "seed2": d.integer(0, 9)}
 
 
 @recipe("RandomUniform RandomStandardNormal TruncatedNormal")
 def seeded(d, op):
     made = {"shape": np.asarray(d.shape(), d.pick(*INDEX)), "seed": d.integer(1, 99)}
-    return {**made, "seed2": d.integer(0, 9), "dtype": Type(d.pick(*WIDE, "float16", "bfloat16"))}
+    return {
+        **made,
+        "seed2": d.integer(0, 9),
+        "dtype": Type(d.pick(*WIDE, "float16", "bfloat16")),
+    }
 
 
 @recipe("Multinomial")
@@ -87,6 +101,9 @@ def seeded_multinomial(d, op):
 
 @recipe("UniformCandidateSampler LogUniformCandidateSampler")
 def candidates(d, op):
-    made = {"true_classes": d.between("int64", (d.integer(1, 3), 2), 0, 8), "num_true": 2}
+    made = {
+        "true_classes": d.between("int64", (d.integer(1, 3), 2), 0, 8),
+        "num_true": 2,
+    }
     made.update(num_sampled=d.integer(1, 5), unique=d.maybe(), range_max=9)
     return {**made, "seed": d.integer(1, 99), "seed2": d.integer(0, 9)}

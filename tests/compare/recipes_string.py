@@ -35,13 +35,17 @@ def plain(d, op):
 
 @recipe("DecodeBase64")
 def decode_base64(d, op):
-    return {"input": _words(d, d.shape(), (b"", b"YQ", b"YWI=", b"-_-_", b"YQ==", b"Y!"))}
+    return {
+        "input": _words(d, d.shape(), (b"", b"YQ", b"YWI=", b"-_-_", b"YQ==", b"Y!"))
+    }
 
 
 @recipe("StringJoin")
 def join(d, op):
     shape = d.shape()
-    parts = [d.array("string", () if d.maybe(0.2) else shape) for _ in range(d.integer(1, 3))]
+    parts = [
+        d.array("string", () if d.maybe(0.2) else shape) for _ in range(d.integer(1, 3))
+    ]
     return {"inputs": parts, "separator": d.pick("", ", ")}
 
 
@@ -58,7 +62,11 @@ def segment_join(d, op):
     shape = d.shape(least=1, most=2)
     ids = d.between(d.pick(*INDEX), shape[:1], 0, 2)
     number = np.asarray(3, "int32")
-    return {"inputs": d.array("string", shape), "segment_ids": ids, "num_segments": number}
+    return {
+        "inputs": d.array("string", shape),
+        "segment_ids": ids,
+        "num_segments": number,
+    }
 
 
 @recipe("Substr")
@@ -73,7 +81,9 @@ def substr(d, op):
 
 @recipe("StringSplit StringSplitV2")
 def split(d, op):
-    words = _words(d, (d.integer(0, 4),), (b"a b  c", b"a,b,,c", b"", b" ", b",", b"abc"))
+    words = _words(
+        d, (d.integer(0, 4),), (b"a b  c", b"a,b,,c", b"", b" ", b",", b"abc")
+    )
     if op == "StringSplit":
         delimiter = np.asarray(d.pick(b" ", b",", b", ", b""), object)
         return {"input": words, "delimiter": delimiter, "skip_empty": d.maybe()}
@@ -83,7 +93,10 @@ def split(d, op):
 
 @recipe("RegexReplace RegexFullMatch StaticRegexReplace StaticRegexFullMatch")
 def regex(d, op):
-    pattern, rewrite = d.pick("a+", "(.)b", "[^a-z]", "", "(", "x|y", "^A"), d.pick("", "_\\1", "\\0!")
+    pattern, rewrite = (
+        d.pick("a+", "(.)b", "[^a-z]", "", "(", "x|y", "^A"),
+        d.pick("", "_\\1", "\\0!"),
+    )
     made = {"input": d.array("string", d.shape())}
     if op.startswith("Static"):
         made["pattern"] = pattern
@@ -99,7 +112,10 @@ def regex(d, op):
 def to_number(d, op):
     words = (b"1", b"-2", b"3.5", b"1e3", b" 4 ", b"+5", b"inf", b"nan", b"0.1")
     kinds = (*WIDE, "int32", "int64", "uint32", "uint64")
-    return {"string_tensor": _words(d, d.shape(most=2, largest=3), words), "out_type": Type(d.pick(*kinds))}
+    return {
+        "string_tensor": _words(d, d.shape(most=2, largest=3), words),
+        "out_type": Type(d.pick(*kinds)),
+    }
 
 
 @recipe("AsString")
@@ -109,7 +125,11 @@ def as_string(d, op):
     if dtype.startswith(("float", "bfloat", "complex")):
         made["precision"] = d.pick(-1, 0, 3, 17)
         made.update(d.pick({}, {"scientific": True}, {"shortest": True}))
-    return {**made, "width": d.pick(-1, -1, 8), "fill": d.pick("", "", "0", " ", "-", "+", "#")}
+    return {
+        **made,
+        "width": d.pick(-1, -1, 8),
+        "fill": d.pick("", "", "0", " ", "-", "+", "#"),
+    }
 
 
 @recipe("StringToHashBucket StringToHashBucketFast StringToHashBucketStrong")
@@ -121,9 +141,18 @@ def hashes(d, op):
 
 @recipe("UnicodeDecode UnicodeDecodeWithOffsets")
 def unicode_decode(d, op):
-    words = ("gr\u00fc\u00df".encode(), b"ab", b"", b"a\xffb", "\u4e2d\U0001f600".encode())
+    words = (
+        "gr\u00fc\u00df".encode(),
+        b"ab",
+        b"",
+        b"a\xffb",
+        "\u4e2d\U0001f600".encode(),
+    )
     made = {"input": _words(d, (d.integer(0, 4),), words)}
-    made.update(input_encoding=d.pick("UTF-8", "UTF-16-BE"), errors=d.pick("replace", "ignore", "strict"))
+    made.update(
+        input_encoding=d.pick("UTF-8", "UTF-16-BE"),
+        errors=d.pick("replace", "ignore", "strict"),
+    )
     made["replacement_char"] = d.pick(65533, 63)
     made["replace_control_characters"] = d.maybe(0.3)
     return {**made, "Tsplits": Type(d.pick(*INDEX))}
@@ -134,7 +163,11 @@ def transcode(d, op):
     words = ("gr\u00fc\u00df".encode(), b"ab", b"", b"a\xffb", b"\x01x")
     made = {"input": _words(d, d.shape(), words), "input_encoding": "UTF-8"}
     made["output_encoding"] = d.pick("UTF-8", "UTF-16-BE", "UTF-32-BE")
-    return {**made, "errors": d.pick("replace", "ignore"), "replace_control_characters": d.maybe()}
+    return {
+        **made,
+        "errors": d.pick("replace", "ignore"),
+        "replace_control_characters": d.maybe(),
+    }
 
 
 @recipe("UnicodeScript")
@@ -145,7 +178,9 @@ def script(d, op):
 @recipe("DecodeRaw")
 def decode_raw(d, op):
     words = (b"12345678", b"abcdefgh")
-    out = Type(d.pick("uint8", "int32", "float32", "int64", "float16", "complex64", "bool"))
+    out = Type(
+        d.pick("uint8", "int32", "float32", "int64", "float16", "complex64", "bool")
+    )
     made = {"bytes": _words(d, d.shape(most=2), words), "out_type": out}
     return {**made, "little_endian": d.maybe()}
 
@@ -162,7 +197,11 @@ def decode_padded(d, op):
 @recipe("DecodeCSV")
 def decode_csv(d, op):
     rows = _words(d, d.shape(most=2), (b"1,2.5,a", b'3,,"b,c"', b"-4,1e2,", b",7,x"))
-    defaults = [np.asarray([5], "int32"), np.asarray([0.5], "float32"), np.asarray([b"z"], object)]
+    defaults = [
+        np.asarray([5], "int32"),
+        np.asarray([0.5], "float32"),
+        np.asarray([b"z"], object),
+    ]
     if d.maybe(0.2):
         defaults[0] = np.zeros((0,), "int32")
     return {"records": rows, "record_defaults": defaults, "na_value": d.pick("", "-4")}
@@ -172,7 +211,14 @@ def decode_csv(d, op):
 def ngrams(d, op):
     count = d.integer(1, 6)
     cut = d.integer(0, count)
-    made = {"data": d.array("string", (count,)), "data_splits": np.asarray([0, cut, count], d.pick(*INDEX))}
+    made = {
+        "data": d.array("string", (count,)),
+        "data_splits": np.asarray([0, cut, count], d.pick(*INDEX)),
+    }
     made.update(separator=d.pick(" ", ""), ngram_widths=d.pick([1], [2], [1, 3]))
     made.update(left_pad=d.pick("", "<"), right_pad=d.pick("", ">"))
-    return {**made, "pad_width": d.pick(-1, 0, 1), "preserve_short_sequences": d.maybe()}
+    return {
+        **made,
+        "pad_width": d.pick(-1, 0, 1),
+        "preserve_short_sequences": d.maybe(),
+    }

@@ -58,15 +58,15 @@ def kind_of(api):
     return _by_row.get(api._row)
 
 
-_targets = {}  # by row: [(does the call fit, "module:function", prepare)]
+_targets = {}  # by row: [(does the call fit, "module:function")]
 
 
-def add_targets(is_kind, table, prepare=None):
+def add_targets(is_kind, table):
     """Adds what answers for functions when an argument is of a kind.
 
     A row of `table` is: a public name, the parameters that are looked at (joined by
     commas; "values[]" may be a list), "module:function" of what is then called with the
-    same arguments, each as `prepare` gives it; behind "+" it gets the function before
+    same arguments; behind "+" it gets the function before
     them. A name with a colon is a row of
     api_names.txt itself.
     """
@@ -76,7 +76,7 @@ def add_targets(is_kind, table, prepare=None):
         if row is None:
             raise ValueError(f"{name} is no public name")
         fits = _fits(is_kind, parameters.split(","))
-        _targets.setdefault(row, []).append((fits, target, prepare))
+        _targets.setdefault(row, []).append((fits, target))
 
 
 def _fits(is_kind, parameters):
@@ -93,5 +93,5 @@ def _fits(is_kind, parameters):
 
 
 def targets_of(api):
-    """[(fits(arguments by name), "module:function", prepare)] of a function."""
+    """[(fits(arguments by name), "module:function")] of a function."""
     return _targets.get(api._row, ())

@@ -121,6 +121,10 @@ def _signature_fits(signature, given):
 
 
 def _before(api, args, kwargs):
+    found = [_converted(x) for x in (*args, *kwargs.values())]
+    if any(is_new for is_new, _ in found):
+        values = [x for _, x in found]
+        return api(*values[: len(args)], **dict(zip(kwargs, values[len(args) :])))
     kind = _kind(api)
     given = _bound(kind, args, kwargs)
     if given is None:
@@ -128,11 +132,8 @@ def _before(api, args, kwargs):
     for fits, target in kind.targets:
         if fits(given):
             return target(*args, **kwargs)
-    for fits, target, prepare in api_kinds.targets_of(api):
+    for fits, target in api_kinds.targets_of(api):
         if fits(given):
-            if prepare is not None:
-                args = [prepare(x) for x in args]
-                kwargs = {k: prepare(x) for k, x in kwargs.items()}
             if target[0] == "+":
                 return _function(target[1:])(api, *args, **kwargs)
             return _function(target)(*args, **kwargs)
@@ -251,11 +252,31 @@ def _with_name(kind, target):
 _registered = {}  # by target: functions that take it out again
 
 
-def add_functions(types, table, prepare=None):
-    """What functions do with arguments of types of ours: see api_kinds.add_targets."""
-    api_kinds.add_targets(lambda x: isinstance(x, types), table, prepare)
-    for t in types:
-        _headrace.watch_type(t)
+def add_functions(kind, table):
+    """What functions do with arguments of a type of ours: see api_kinds.add_targets."""
+    api_kinds.add_targets(lambda x: isinstance(x, kind), table)
+    _headrace.watch_type(kind)
+
+
+_converters = []  # (type, function)
+
+
+def convert_first(kind, convert):
+    """Arguments of the type become what `convert` gives before anything is asked."""
+    _converters.append((kind, convert))
+    _headrace.watch_type(kind)
+
+
+def _converted(x):
+    """(whether something was converted, the argument)."""
+    for kind, convert in _converters:
+        if isinstance(x, kind):
+            return True, convert(x)
+    if isinstance(x, (list, tuple)) and not hasattr(x, "_fields"):
+        found = [_converted(v) for v in x]
+        if any(is_new for is_new, _ in found):
+            return True, [v for _, v in found]
+    return False, x
 
 
 def dispatch_for_api(api, *signatures):

@@ -11,26 +11,25 @@ math.tan math.tanh
 _FIRST = {"identity": "input", "stop_gradient": "input"}
 
 
-_TYPES = (SparseTensor, SparseTensorValue)
-
-
 def on_values(api, *args, **kwargs):
     """The function of the values, at the same places."""
     if args:
         x, *args = args
     else:
-        x = kwargs.pop(next(k for k, v in kwargs.items() if isinstance(v, _TYPES)))
-    x = to_sparse(x)
+        x = kwargs.pop(
+            next(k for k, v in kwargs.items() if isinstance(v, SparseTensor))
+        )
     return x.with_values(api(x.values, *args, **kwargs))
 
 
 def divide(x, y, name=None):
     """A sparse tensor divided by a dense one."""
-    return to_sparse(x) / y
+    return x / y
 
 
+dispatch.convert_first(SparseTensorValue, to_sparse)
 dispatch.add_functions(
-    _TYPES,
+    SparseTensor,
     "\n".join(
         f"{name} {_FIRST.get(name, 'x')} +framework.sparse_functions:on_values"
         for name in _ON_VALUES.split()

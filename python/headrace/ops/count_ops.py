@@ -3,6 +3,7 @@
 import headrace as tf
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
+from headrace.ragged import broadcast, checks
 
 
 def _is_ragged(x):
@@ -20,12 +21,45 @@ def _parts(x):
     return "Dense", {"values": tf.convert_to_tensor(x)}
 
 
-def _weights_of(weights, dtype):
+def _weights_of(values, weights, dtype):
+    """The weights as a dense tensor, once they are of the values' kind and shape."""
     if weights is None:
         return tf.constant([], dtype)
+    of_kind = _is_ragged if _is_ragged(values) else is_sparse
+    if (
+        of_kind(values) != of_kind(weights)
+        or is_sparse(weights)
+        and not is_sparse(values)
+    ):
+        _refuse(values, weights)
     if is_sparse(weights):
-        return weights.values
-    return weights.flat_values if _is_ragged(weights) else weights
+        same = tf.debugging.assert_equal(
+            weights.indices,
+            values.indices,
+            message="'weights' and 'values' must have the same indices.",
+        )
+        return checks.after([same], weights.values)
+    if not _is_ragged(values):
+        if _is_ragged(weights):
+            _refuse(values, weights)
+        return weights
+    rows = broadcast.same_rows(
+        [weights, values], "'weights' and 'values' must have the same row splits."
+    )
+    return rows.flat_values
+
+
+def _refuse(values, weights):
+    if _is_ragged(values):
+        raise ValueError(
+            "`weights` must be a RaggedTensor if `values` is a RaggedTensor. Received "
+            f"argument weights={weights} of type: {type(weights).__name__}."
+        )
+    kind = "SparseTensor" if is_sparse(values) else "tf.Tensor"
+    raise ValueError(
+        f"Argument `weights` must be a {kind} if `values` is a {kind}. Received "
+        f"weights={weights} of type: {type(weights).__name__}"
+    )
 
 
 def _check_axis(axis):
@@ -59,7 +93,7 @@ def bincount(
         )
     kind, parts = _parts(arr)
     if axis in (None, 0):
-        weights = None if weights is None else _weights_of(weights, dtype)
+        weights = None if weights is None else _weights_of(arr, weights, dtype)
         return reduction_ops.bincount(
             parts["values"],
             weights,
@@ -81,7 +115,7 @@ def bincount(
     return getattr(tf.raw_ops, kind + "Bincount")(
         **parts,
         size=size,
-        weights=_weights_of(weights, dtype),
+        weights=_weights_of(arr, weights, dtype),
         binary_output=binary_output,
         name=name,
     )
@@ -104,7 +138,7 @@ def sparse_bincount(
         for what, bound in (("minlength", minlength), ("maxlength", maxlength)):
             if bound is not None and bound < 0:
                 raise ValueError(f"{what}={bound} must be >= 0.")
-        counts = _weights_of(weights, tf.int32)
+        counts = _weights_of(values, weights, tf.int32)
         if kind == "Dense" and parts["values"].dtype not in (tf.int32, tf.int64):
             parts["values"] = tf.cast(parts["values"], tf.int64)
         if axis in (None, 0):

@@ -5,7 +5,7 @@ others must be equal. What lies below the last ragged dimension is left to the f
 which broadcasts as it does anyhow.
 """
 
-from headrace.framework import conversion, dtypes, execution
+from headrace.framework import conversion, dtypes, errors, execution
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks, from_dense
 from headrace.ragged.indexing import gather_rows
@@ -226,6 +226,14 @@ def _dense_rows(ragged, dense):
     lengths = ragged.row_lengths()
     from headrace.ops import check_ops
 
+    total, sizes = ragged.values.shape[0], dense.shape[:2].as_list()
+    if None not in (total, *sizes) and total != sizes[0] * sizes[1]:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Unable to broadcast: dimension size mismatch: Condition x == y did not "
+            f"hold for shapes {ragged.shape} and {dense.shape}",
+        )
     if dense.shape[1] is not None or execution.get_static_value(width) is not None:
         regular = array_ops.range(ragged.nrows() + 1, dtype=splits.dtype) * width
         splits = checks.after([check_ops.assert_equal(splits, regular)], splits)

@@ -5,9 +5,8 @@ the function is answered by the function behind it, which takes the same argumen
 Functions that work element by element need no row: framework/api_kinds.py lists them.
 """
 
-import typing
-
 from headrace import _names
+from headrace._load import _headrace
 from headrace.framework import dispatch as dispatching
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values
 from headrace.ragged.ragged_value import RaggedTensorValue
@@ -67,6 +66,7 @@ nn.embedding_lookup ids ragged.functions:embedding_lookup
 nn.embedding_lookup_sparse sp_ids,sp_weights ragged.functions:embedding_lookup_sparse
 nn.safe_embedding_lookup_sparse sparse_ids,sparse_weights ragged.functions:safe_embedding_lookup_sparse
 image.resize images ragged.functions:resize
+legacy.table:image__resize images ragged.functions:resize_v1
 strings.join inputs[] ragged.functions:join
 strings.format inputs[] ragged.functions:format
 debugging.assert_type tensor ragged.functions:assert_type
@@ -75,47 +75,33 @@ math.is_strictly_increasing x ragged.functions:is_strictly_increasing
 """
 
 
-_TYPES = (RaggedTensor, RaggedTensorValue)
+dispatching.add_functions(RaggedTensor, _ROWS)
+dispatching.convert_first(RaggedTensorValue, as_values)
 
 
-def _converted(x):
-    """What sessions gave as a ragged tensor again."""
-    if isinstance(x, RaggedTensorValue):
-        return as_values(x)
-    if isinstance(x, (list, tuple)) and any(isinstance(v, _TYPES) for v in x):
-        return [_converted(v) for v in x]
-    return x
-
-
-dispatching.add_functions(_TYPES, _ROWS, _converted)
-
-_ANY = typing.Union[RaggedTensor, RaggedTensorValue]
-
-
-@dispatching.dispatch_for_unary_elementwise_apis(_ANY)
+@dispatching.dispatch_for_unary_elementwise_apis(RaggedTensor)
 def _unary(function, x):
-    x = as_values(x)
     return x.with_flat_values(function(x.flat_values))
 
 
 def _binary(function, x, y):
     from headrace.ragged import broadcast
 
-    return broadcast.apply(function, _converted(x), _converted(y))
+    return broadcast.apply(function, x, y)
 
 
 def _assertion(function, x, y):
     from headrace.ragged import broadcast
 
-    return broadcast.asserted(function, _converted(x), _converted(y))
+    return broadcast.asserted(function, x, y)
 
 
 for _register, _handler in (
     (dispatching.dispatch_for_binary_elementwise_apis, _binary),
     (dispatching.dispatch_for_binary_elementwise_assert_apis, _assertion),
 ):
-    _register(_ANY, object)(_handler)
-    _register(object, _ANY)(_handler)
+    _register(RaggedTensor, object)(_handler)
+    _register(object, RaggedTensor)(_handler)
 
 
 def _operator(public, swapped=False):
@@ -160,7 +146,8 @@ def _equality(public, different):
     def apply(self, other):
         if other is None:
             return different
-        if self._is_key():  # tensors of a session's graph compare by identity
+        # As tensors do: those of a session's graph compare by identity.
+        if self._is_key() or not _headrace.tensor_equality():
             return (self is other) != different
         return compare(self, other)
 

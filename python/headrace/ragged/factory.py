@@ -7,6 +7,8 @@ from headrace.framework import conversion, dtypes, name_scopes
 from headrace.ragged.ragged_tensor import RaggedTensor
 from headrace.ragged.ragged_value import RaggedTensorValue
 
+_MOST_DIMENSIONS = 254  # of a tensor
+
 
 def _is_nested(x):
     return isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) > 0 and _is_array(x)
@@ -18,8 +20,8 @@ def _is_array(x):
 
 def _depths(x):
     """(depth of scalars or None where there are none, depth of lists)."""
-    if _is_array(x) and x.dtype != object:
-        return (x.ndim if x.size else None), x.ndim
+    if _is_array(x) and x.dtype != object and x.size:
+        return x.ndim, x.ndim
     if not _is_nested(x):
         return 0, 0
     scalar, deepest = None, 1
@@ -49,14 +51,13 @@ def constant(
     ValueError or TypeError where the lists do not fit.
     """
 
-    def make(values, inner):
-        if not isinstance(values, (list, tuple)) and not _is_array(values):
-            return conversion.constant(values, dtype)
-        values = _plain(values)
+    def make(values, shape):
+        if not _is_array(values):
+            values = _plain(values)
         kept = dtype
-        if kept is None and not _holds_scalars(values):
+        if kept is None and not _is_array(values) and not _holds_scalars(values):
             kept = dtypes.float32
-        return conversion.constant(values, kept, shape=(len(values), *inner))
+        return conversion.constant(values, kept, shape=shape)
 
     with name_scopes.graph_scope(name, "RaggedConstant"):
         splits_dtype = dtypes.as_dtype(row_splits_dtype)
@@ -89,8 +90,9 @@ def constant_value(
         dtype = dtype.as_numpy_dtype
     splits_dtype = dtypes.as_dtype(row_splits_dtype).as_numpy_dtype
 
-    def make(values, inner):
-        return np.reshape(np.array(values, dtype=dtype), (len(values), *inner))
+    def make(values, shape):
+        values = np.array(values, dtype=dtype)
+        return values if shape is None else np.reshape(values, shape)
 
     return _build(
         pylist,
@@ -131,6 +133,14 @@ def _scalar(x, ragged_rank, inner_shape, make):
     return make(x)
 
 
+def _check_depth(ragged_rank):
+    if ragged_rank >= _MOST_DIMENSIONS:
+        raise ValueError(
+            f"ragged_rank={ragged_rank}: tensors have at most {_MOST_DIMENSIONS} "
+            "dimensions"
+        )
+
+
 def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
     if _headrace.Tensor in type(pylist).__mro__:
         pylist = pylist.numpy()
@@ -153,6 +163,7 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
         ragged_rank = max(0, depth - 1)
     else:
         ragged_rank = max(0, depth - 1 - len(inner_shape))
+    whole_shape = inner_shape  # where no dimension is ragged
     if inner_shape is None:
         inner_shape = _inner_shape(pylist, ragged_rank, depth)
     elif given and scalar is not None and scalar != ragged_rank + 1 + len(inner_shape):
@@ -160,6 +171,9 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
             f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank} and "
             f"dim(inner_shape)={len(inner_shape)}"
         )
+    _check_depth(ragged_rank)
+    if ragged_rank == 0:
+        return make(pylist, whole_shape)
     values, levels = pylist, []
     for _ in range(ragged_rank):
         splits = [0]
@@ -167,7 +181,7 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
             splits.append(splits[-1] + len(row))
         levels.append(splits)
         values = [v for row in values for v in row]
-    result = make(values, inner_shape)
+    result = make(values, (len(values), *inner_shape))
     for splits in reversed(levels):
         result = over(result, splits)
     return result
@@ -210,6 +224,7 @@ def placeholder(dtype, ragged_rank, value_shape=None, name=None):
     """
     from headrace.graph import placeholders
 
+    _check_depth(ragged_rank)
     if ragged_rank == 0:
         return placeholders.placeholder(dtype, value_shape, name)
     with name_scopes.graph_scope(name, "RaggedPlaceholder"):

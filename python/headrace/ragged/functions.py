@@ -297,28 +297,62 @@ def resize(
     name=None,
 ):
     """Images of different sizes, each brought to the same one."""
-    from headrace.control_flow import mapping
-    from headrace.framework import dtypes
     from headrace.imaging import resizing
+
+    def one(image):
+        return resizing.resize(
+            image, size, method, preserve_aspect_ratio, antialias, name
+        )
+
+    return _each_image(one, images, size, method in ("nearest",))
+
+
+def resize_v1(
+    images,
+    size,
+    method=0,
+    align_corners=False,
+    preserve_aspect_ratio=False,
+    name=None,
+):
+    """The same by the rules of TensorFlow 1."""
+    from headrace.legacy import functions
+
+    def one(image):
+        return functions.resize_images(
+            image, size, method, align_corners, preserve_aspect_ratio, name
+        )
+
+    return _each_image(one, images, size, method in (1, "nearest"))
+
+
+def _each_image(one, images, size, keeps_dtype):
+    from headrace.control_flow import branches, mapping
+    from headrace.framework import dtypes
 
     if images.shape.rank != 4:
         raise ValueError(
             "tf.image.resize: images.shape.rank must be 4 if images is ragged."
         )
+    dtype = images.dtype if keeps_dtype else dtypes.float32
 
-    def one(image):
+    def dense(image):
         image = image.to_tensor() if is_ragged(image) else image
         image.set_shape([None, None, images.shape[3]])
-        return resizing.resize(
-            image, size, method, preserve_aspect_ratio, antialias, name
-        )
+        return one(image)
 
-    nearest = "nearest" in str(method).lower()
-    dtype = images.dtype if nearest else dtypes.float32
-    made = mapping.map_fn(one, images, fn_output_signature=dtype)
-    if isinstance(size, (list, tuple)) and not preserve_aspect_ratio:
-        if all(isinstance(n, int) for n in size):
-            made.set_shape([images.shape[0], *size, images.shape[3]])
+    def no_image():
+        channels = array_ops.shape(images.flat_values)[-1:]
+        sizes = conversion.convert_to_tensor(size)
+        return array_ops.zeros(array_ops.concat([[0], sizes, channels], 0), dtype)
+
+    made = branches.cond(
+        images.nrows() > 0,
+        lambda: mapping.map_fn(dense, images, fn_output_signature=dtype),
+        no_image,
+    )
+    fixed = isinstance(size, (list, tuple)) and all(isinstance(n, int) for n in size)
+    made.set_shape([images.shape[0], *(size if fixed else [None] * 2), images.shape[3]])
     return made
 
 

@@ -620,7 +620,10 @@ class RaggedTensor:
         return id(self)
 
     def _is_key(self):
-        """Whether it belongs to a session's graph, where it is a key of feeds."""
+        """Whether it equals only itself: where that is asked for, and in a session's
+        graph, where it is a key of feeds."""
+        if not _headrace.tensor_equality():
+            return True
         return self._is_symbolic() and not self._splits.graph.building_function
 
     def _is_symbolic(self):

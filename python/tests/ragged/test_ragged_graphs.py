@@ -203,3 +203,69 @@ def test_datasets():
     assert [e.to_list() for e in rows.batch(2)] == [[[0], [1, 5]], [[2]]]
     mapped = data.map(lambda r: tf.reduce_sum(r, 2))
     assert [e.to_list() for e in mapped] == [[[0, 6], [2]]]
+
+
+def test_variants_of_several_dimensions():
+    rows = tf.ragged.constant([[0], [1, 2], [], [3]])
+    grid = tf.reshape(rows._to_variant(batched_input=True), [2, 2])
+    decoded = RT._from_variant(grid, tf.int32, 2)
+    assert decoded.to_list() == [[[0], [1, 2]], [[], [3]]]
+    cube = tf.reshape(grid, [2, 1, 2])
+    assert RT._from_variant(cube, tf.int32, 3).shape.rank == 4
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="must be rank 1 but is rank 0"
+    ):
+        tf.raw_ops.RaggedTensorToVariant(
+            rt_nested_splits=[0, 1], rt_dense_values=[0], batched_input=True
+        )
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_gradients_by_constants_that_maps_capture(ragged):
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = tf.constant(3.0)
+        rows = tf.ragged.constant([[1.0, 2.0], [4.0]]) if ragged else tf.constant([7.0])
+        y = tf.map_fn(
+            lambda r: tf.reduce_sum(r * x), rows, fn_output_signature=tf.float32
+        )
+        (gradient,) = tf.gradients(tf.reduce_sum(y), x)
+        assert session.run(gradient) == 7
+
+
+def test_weights_of_counts():
+    ids = tf.ragged.constant([[1, 2], [0]])
+    with pytest.raises(ValueError, match="must be a RaggedTensor if"):
+        tf.math.bincount(ids, weights=[1.0, 1.0, 1.0])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="same row splits"):
+        tf.sparse.bincount(
+            ids, weights=tf.ragged.constant([[1.0], [2.0, 3.0]]), axis=-1
+        )
+    with pytest.raises(ValueError, match="must be a SparseTensor if"):
+        tf.math.bincount(tf.sparse.from_dense([[1]]), weights=ids)
+
+
+def test_images_of_different_sizes():
+    images = tf.ragged.stack([tf.ones([4, 4, 3]), tf.ones([3, 5, 3])])
+    assert tf.image.resize(images, [2, 2]).shape == [2, 2, 2, 3]
+    assert v1.image.resize(images, [2, 6]).shape == [2, 2, 6, 3]
+    assert tf.image.resize(images[:0], [2, 2]).shape == [0, 2, 2, 3]
+    with pytest.raises(ValueError, match="must be 4 if images is ragged"):
+        tf.image.resize(F, [2, 2])
+
+
+def test_texts():
+    words = v1.ragged.constant_value([["ab c", "d"], []])
+    assert tf.strings.bytes_split(words).to_list()[0][1] == [b"d"]
+    assert tf.strings.split(words).to_list() == [[[b"ab", b"c"], [b"d"]], []]
+    many = tf.ragged.constant([[1, 2, 3, 4, 5, 6, 7, 8], []])
+    text = "[[1, 2, 3, ..., 6, 7, 8], []] of 2"
+    assert tf.strings.format("{} of {}", (many, 2)).numpy().decode() == text
+    traced = tf.function(lambda x: tf.strings.format("{}", [x], summarize=-1))
+    assert traced(many).numpy() == b"[[1, 2, 3, 4, 5, 6, 7, 8], []]"
+
+
+def test_ranges_that_are_too_long():
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="total range size overflow"
+    ):
+        tf.ragged.range([0, 0], [2**31 - 1, 1], row_splits_dtype=tf.int32)

@@ -27,12 +27,14 @@ class CallableDataset : public headrace::Dataset {
       *end = at_end_;
       if (at_end_) return OkStatus();
       Components element;
-      Status status = internal::Caught("a dataset's generator", [&]() -> Status {
-        if (!next_) next_ = dataset().begin_();
-        if (!next_) return InvalidArgument("a dataset's generator is empty");
-        at_end_ = !next_(&element);
-        return OkStatus();
-      });
+      Status status =
+          internal::Caught("a dataset's generator", [&]() -> Status {
+            if (!next_) next_ = dataset().begin_();
+            if (!next_)
+              return InvalidArgument("a dataset's generator is empty");
+            at_end_ = !next_(&element);
+            return OkStatus();
+          });
       HR_RETURN_IF_ERROR(status);
       *end = at_end_;
       if (at_end_) {

@@ -66,10 +66,14 @@ Status Ranges(KernelContext& c) {
   for (int64_t r = 0; r < rows; ++r) {
     if (at(2, r) == T(0)) return InvalidArgument("Requires delta != 0");
     const int64_t n = CountOf<T>(at(0, r), at(1, r), at(2, r));
-    if (n < 0 || __builtin_add_overflow(total, n, &total) ||
-        total > std::numeric_limits<Split>::max()) {
-      return InvalidArgument("Requires ((limit - start) / delta) <= ",
-                             std::numeric_limits<Split>::max());
+    constexpr int64_t kMost = std::numeric_limits<Split>::max();
+    if (n < 0 || n > kMost) {
+      return InvalidArgument("Requires ((limit - start) / delta) <= ", kMost);
+    }
+    if (__builtin_add_overflow(total, n, &total) || total > kMost) {
+      return InvalidArgument(
+          "The total range size overflowed. Consider using int64 instead of "
+          "int32 for row_splits_dtype.");
     }
     splits[r + 1] = static_cast<Split>(total);
   }

@@ -99,6 +99,12 @@ Status ToVariant(KernelContext& c) {
 
 Status ToVariantRule(ShapeContext& c) {
   c.set_output(0, Shape());
+  for (int i = 0; i + 1 < c.num_inputs(); ++i) {
+    if (c.input(i).known_rank() && c.input(i).rank() != 1) {
+      return InvalidArgument("Shape must be rank 1 but is rank ",
+                             c.input(i).rank());
+    }
+  }
   if (!c.op().bool_attr("batched_input")) return OkStatus();
   const Shape& first = c.input(0);
   if (!first.known_rank() || first.rank() < 1) {
@@ -169,10 +175,6 @@ Status FromVariant(KernelContext& c) {
   const Tensor& in = c.input(0);
   HR_ASSIGN_OR_RETURN(auto parts, Parts(in));
   const int64_t rank = c.op().int_attr("output_ragged_rank");
-  if (in.rank() > 1) {
-    return Unimplemented("RaggedTensorFromVariant of tensors of rank ",
-                         in.rank());
-  }
   const int64_t inner = parts.empty()
                             ? std::max<int64_t>(0, rank - in.rank())
                             : static_cast<int64_t>(parts[0]->splits.size());
@@ -182,10 +184,18 @@ Status FromVariant(KernelContext& c) {
         "input_ragged_rank + encoded_ragged.dims(); got ",
         rank, ", ", inner, " and ", in.rank());
   }
-  if (in.rank() == 1) {
+  // The dimensions of the encoded tensor have one length each.
+  int64_t rows = in.rank() > 0 ? in.dim(0) : 1;
+  for (int d = 1; d < in.rank(); ++d) {
+    std::vector<int64_t> even;
+    for (int64_t k = 0; k <= rows; ++k) even.push_back(k * in.dim(d));
+    HR_RETURN_IF_ERROR(SetSplits(c, d - 1, even));
+    rows *= in.dim(d);
+  }
+  if (in.rank() > 0) {
     std::vector<int64_t> outer{0};
     for (const auto* p : parts) outer.push_back(outer.back() + p->rows());
-    HR_RETURN_IF_ERROR(SetSplits(c, 0, outer));
+    HR_RETURN_IF_ERROR(SetSplits(c, in.rank() - 1, outer));
   }
   for (int64_t level = 0; level < inner; ++level) {
     std::vector<int64_t> all{0};
@@ -232,6 +242,11 @@ Status FromVariantGradient(GradientContext& g) {
     return Unimplemented(
         "the gradient of RaggedTensorFromVariant where neither the rank of its "
         "input nor input_ragged_rank is known");
+  }
+  if (encoded.known_rank() && encoded.rank() > 1) {
+    return InvalidArgument(
+        "Unable to compute gradient: RaggedTensorToVariant can currently only "
+        "generate 0D or 1D output.");
   }
   const bool batched = encoded.known_rank() ? encoded.rank() > 0 : last > inner;
   g.set(0, g("RaggedTensorToVariant", parts,

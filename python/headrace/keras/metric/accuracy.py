@@ -19,11 +19,16 @@ def accuracy(y_true, y_pred):
 
 def binary_accuracy(y_true, y_pred, threshold=0.5):
     """The share along the last axis of labels that y_pred > threshold meets."""
+    return tf.reduce_mean(_binary_matches(y_true, y_pred, threshold), axis=-1)
+
+
+def _binary_matches(y_true, y_pred, threshold=0.5):
+    """1 for each label that y_pred > threshold meets, else 0."""
     y_pred = tf.convert_to_tensor(y_pred)
     y_true = tf.convert_to_tensor(y_true)
     threshold = tf.cast(threshold, y_pred.dtype)
     right = tf.equal(y_true, tf.cast(y_pred > threshold, y_true.dtype))
-    return tf.reduce_mean(tf.cast(right, settings.floatx()), axis=-1)
+    return tf.cast(right, settings.floatx())
 
 
 def _rows(y_true, y_pred):
@@ -91,7 +96,9 @@ def _mean_class(name, fn, label=None, squeezes=True, **defaults):
 
 _ARGUMENTS_FIRST = {"TopKCategoricalAccuracy", "SparseTopKCategoricalAccuracy"}
 Accuracy = _mean_class("Accuracy", accuracy)
-BinaryAccuracy = _mean_class("BinaryAccuracy", binary_accuracy, threshold=0.5)
+BinaryAccuracy = _mean_class(
+    "BinaryAccuracy", _binary_matches, "binary_accuracy", threshold=0.5
+)
 CategoricalAccuracy = _mean_class("CategoricalAccuracy", categorical_accuracy)
 SparseCategoricalAccuracy = _mean_class(
     "SparseCategoricalAccuracy", sparse_categorical_accuracy, squeezes=False

@@ -21,8 +21,9 @@ class Reduce(Metric):
         """Adds values of any shape, each times its weight.
 
         `sample_weight` is a scalar, or has the first dimensions of `values`, whose
-        further ones are averaged before. A scalar value counts once for each weight.
-        ValueError where the weights' rank is larger otherwise.
+        further ones are averaged before. A scalar value counts once for each weight
+        of two axes or more, such as a mask's. ValueError where their rank is larger
+        otherwise.
         """
         values = tf.cast(values, self._dtype)
         if sample_weight is None:
@@ -34,7 +35,7 @@ class Reduce(Metric):
             rank = weight.shape.rank
             if values.shape.rank is not None and rank < values.shape.rank:
                 values = tf.reduce_mean(values, list(range(rank, values.shape.rank)))
-            elif values.shape.rank and rank > values.shape.rank:
+            elif rank > values.shape.rank and (values.shape.rank or rank == 1):
                 raise ValueError(
                     "weights can not be broadcast to values. values.rank="
                     f"{values.shape.rank}. weights.rank={rank}."

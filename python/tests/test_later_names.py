@@ -1,0 +1,41 @@
+"""Names that are yet to come: errors that say what to do, and hasattr is False."""
+
+import importlib
+
+import headrace as tf
+import pytest
+from headrace import _names
+
+
+def test_attributes_and_imports_say_what_to_do():
+    assert not hasattr(tf, "distribute") and not hasattr(tf.keras, "applications")
+    with pytest.raises(AttributeError, match="tf.distribute is not supported: .+"):
+        _ = tf.distribute
+    with pytest.raises(AttributeError, match="keras.layers.RandomFlip is not supp"):
+        _ = tf.keras.layers.RandomFlip
+    with pytest.raises(AttributeError, match="tf.saved_model is not supported"):
+        _ = tf.compat.v1.saved_model
+    with pytest.raises(ImportError, match="use load_weights"):
+        from headrace.keras.models import load_model  # noqa: F401
+    with pytest.raises(ImportError, match="tf.keras.datasets is not supported"):
+        importlib.import_module("headrace.keras.datasets.mnist")
+
+
+def test_other_names_are_plainly_missing():
+    with pytest.raises(AttributeError, match="has no attribute 'nosuch'$"):
+        _ = tf.nosuch
+    with pytest.raises(ImportError, match="cannot import name 'nosuch'"):
+        from headrace.keras import nosuch  # noqa: F401
+    with pytest.raises(ModuleNotFoundError, match="No module named"):
+        importlib.import_module("headrace.nosuch")
+
+
+def test_no_row_is_of_a_name_that_is_there():
+    for name in _names._later_names():
+        *spaces, last = name.split(".")
+        holder = tf
+        for space in spaces:
+            holder = getattr(holder, space, None)
+        # some rows speak of what is missing below a namespace that is there
+        if holder is not None and hasattr(holder, last):
+            assert isinstance(getattr(holder, last), _names.Namespace), name
