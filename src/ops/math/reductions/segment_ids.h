@@ -15,10 +15,9 @@ inline StatusOr<int64_t> CountSegments(const Tensor& ids) {
     return InvalidArgument("segment ids must be >= 0");
   }
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t id = ids.IntAt(i);
-    if (i > 0 && id < ids.IntAt(i - 1)) {
-      return InvalidArgument("segment ids are not increasing");
-    }
+    const int64_t id = ids.IntAt(i), next = i + 1 < n ? ids.IntAt(i + 1) : id;
+    if (next == id && i + 1 < n) continue;
+    if (next < id) return InvalidArgument("segment ids are not increasing");
     if (id < 0 || id >= segments || id >= int64_t{1} << 40) {
       return InvalidArgument("Segment id ", id, " out of range [0, ",
                              std::max<int64_t>(segments, 0),
