@@ -265,5 +265,7 @@ def test_texts():
 
 
 def test_ranges_that_are_too_long():
-    with pytest.raises(tf.errors.InvalidArgumentError, match="total range size overflow"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="total range size overflow"
+    ):
         tf.ragged.range([0, 0], [2**31 - 1, 1], row_splits_dtype=tf.int32)
