@@ -33,52 +33,27 @@ def calls(words):
 def arguments(tf, np, n):
     """What the names in public_calls.txt stand for, for tensors of n elements."""
     random = np.random.RandomState(7)
-    side = int(n**0.5)
-    edge = {64: 16, 16384: 64, 1048576: 256}[n]
-    matrix = {64: 8, 16384: 60, 1048576: 300}[n]
-    texts = {64: 20, 16384: 1000, 1048576: 20000}[n]
+    tf.random.set_seed(7)
 
     def floats(*shape):
         return tf.constant(random.randn(*shape).astype("float32"))
 
     v, w = floats(n), floats(n)
+    made = {"tf": tf, "n": n, "side": int(n**0.5), "v": v, "w": w}
+    made.update(_vectors(tf, np, random, n, v, w))
+    made.update(_matrices(tf, floats, n))
+    made.update(_images(tf, np, random, floats, n))
+    made.update(_texts(tf, random, n))
+    made.update(_sparse(tf, random, made["m"], made["side"]))
+    return made
+
+
+def _vectors(tf, np, random, n, v, w):
+    side = int(n**0.5)
     m = tf.reshape(v, [side, -1])
-    square = floats(matrix, matrix)
-    square64 = tf.cast(square, tf.float64)
-    eye = tf.eye(matrix, dtype=tf.float64) * matrix
-    positive64 = tf.matmul(square64, square64, transpose_b=True) + eye
-    img = tf.constant(random.rand(4, edge, edge, 3).astype("float32"))
-    img4 = tf.constant(random.rand(4, edge, edge, 4).astype("float32"))
-    bytes_img = tf.constant(random.randint(0, 256, [4, edge, edge, 3]).astype("uint8"))
-    counts = tf.constant(random.randint(0, 20, n).astype("int32"))
-    names = ["The quick brown fox, number %d jumps" % i for i in range(texts)]
-    strings = tf.constant(names)
-    numbers = [repr(round(x, 4)) for x in random.randn(texts).tolist()]
     mixed = random.randint(0, min(side, 16), side).astype("int32")
     places = random.permutation(16).astype("int32") % side
-    pairs = np.stack([places, places[::-1]], 1)
-    sparse_m = tf.where(m > 1.5, m, tf.zeros_like(m))
-    lengths = tf.constant(random.randint(1, side, side).astype("int64"))
-    low = random.rand(max(side, 8), 2).astype("float32") * 0.5
-    boxes = np.concatenate([low, low + 0.3], 1)
-    example = tf.train.Example()
-    example.features.feature["x"].float_list.value.extend([1.0, 2.0])
-    frames = max(edge, 8)
-    labels = tf.constant(random.randint(1, 5, [3, 3]).astype("int32"))
-    flat = tf.constant(random.randint(0, 99, side * 4).astype("float32"))
-    sizes = tf.constant(random.multinomial(side * 4, [1 / side] * side).astype("int64"))
-    table = tf.lookup.StaticHashTable(
-        tf.lookup.KeyValueTensorInitializer(
-            strings, tf.range(texts, dtype=tf.int64), tf.string, tf.int64
-        ),
-        -1,
-    )
     return {
-        "tf": tf,
-        "n": n,
-        "side": side,
-        "v": v,
-        "w": w,
         "p": tf.abs(v) * 2.0 + 0.1,
         "u": tf.constant(random.uniform(-1, 1, n).astype("float32")),
         "d": tf.cast(v, tf.float64),
@@ -89,14 +64,24 @@ def arguments(tf, np, n):
         "b": v > 0.0,
         "m": m,
         "m4": m[:4],
-        "counts": counts,
+        "counts": tf.constant(random.randint(0, 20, n).astype("int32")),
         "tens": tf.tile(v, [10]),
         "rowids": tf.range(side) // 2,
         "mixed": tf.constant(mixed),
-        "pairs": tf.constant(pairs),
-        "lengths": lengths,
+        "pairs": tf.constant(np.stack([places, places[::-1]], 1)),
+        "lengths": tf.constant(random.randint(1, side, side).astype("int64")),
         "shuffled": tf.constant(random.permutation(n).astype("int32")),
         "sorted_v": tf.sort(v),
+    }
+
+
+def _matrices(tf, floats, n):
+    size = {64: 8, 16384: 60, 1048576: 300}[n]
+    square = floats(size, size)
+    square64 = tf.cast(square, tf.float64)
+    eye = tf.eye(size, dtype=tf.float64) * size
+    positive64 = tf.matmul(square64, square64, transpose_b=True) + eye
+    return {
         "square": square,
         "square64": square64,
         "tall64": tf.concat([square64, square64 + 1.0], 0),
@@ -106,8 +91,17 @@ def arguments(tf, np, n):
         "zsquare": tf.complex(square, tf.transpose(square)),
         "batch": floats(max(n // 64, 1), 8, 8),
         "tri": floats(max(n // 3, 1), 3),
-        "img": img,
-        "img4": img4,
+    }
+
+
+def _images(tf, np, random, floats, n):
+    edge = {64: 16, 16384: 64, 1048576: 256}[n]
+    bytes_img = tf.constant(random.randint(0, 256, [4, edge, edge, 3]).astype("uint8"))
+    low = random.rand(max(int(n**0.5), 8), 2).astype("float32") * 0.5
+    boxes = np.concatenate([low, low + 0.3], 1)
+    return {
+        "img": tf.constant(random.rand(4, edge, edge, 3).astype("float32")),
+        "img4": tf.constant(random.rand(4, edge, edge, 4).astype("float32")),
         "bytes_img": bytes_img,
         "kernel": floats(3, 3, 3, 8),
         "kernel1": floats(3, 3, 8),
@@ -120,23 +114,48 @@ def arguments(tf, np, n):
         "scores": tf.constant(random.rand(len(boxes)).astype("float32")),
         "jpeg": tf.io.encode_jpeg(bytes_img[0]),
         "png": tf.io.encode_png(bytes_img[0]),
-        "logits": floats(frames, 3, 6),
-        "lengths3": tf.constant([frames] * 3),
-        "labels": labels,
+        "logits": floats(edge, 3, 6),
+        "lengths3": tf.constant([edge] * 3),
+        "labels": tf.constant(random.randint(1, 5, [3, 3]).astype("int32")),
+        "serialized": tf.io.serialize_tensor(floats(n)),
+    }
+
+
+def _texts(tf, random, n):
+    count = {64: 20, 16384: 1000, 1048576: 20000}[n]
+    names = [f"The quick brown fox, number {i} jumps" for i in range(count)]
+    strings = tf.constant(names)
+    numbers = [repr(round(x, 4)) for x in random.randn(count).tolist()]
+    example = tf.train.Example()
+    example.features.feature["x"].float_list.value.extend([1.0, 2.0])
+    table = tf.lookup.StaticHashTable(
+        tf.lookup.KeyValueTensorInitializer(
+            strings, tf.range(count, dtype=tf.int64), tf.string, tf.int64
+        ),
+        -1,
+    )
+    return {
         "strings": strings,
         "numbers": tf.constant(numbers),
-        "integers": tf.strings.as_string(tf.range(texts)),
+        "integers": tf.strings.as_string(tf.range(count)),
         "codes": tf.strings.unicode_decode(strings, "UTF-8"),
         "base64": tf.io.encode_base64(strings),
-        "raw": tf.constant([random.bytes(64)] * texts),
-        "serialized": tf.io.serialize_tensor(v),
-        "csv": tf.constant(["1.5,%d,word" % i for i in range(texts)]),
-        "examples": tf.constant([example.SerializeToString()] * texts),
+        "raw": tf.constant([random.bytes(64)] * count),
+        "csv": tf.constant([f"1.5,{i},word" for i in range(count)]),
+        "examples": tf.constant([example.SerializeToString()] * count),
         "words": tf.sparse.from_dense([names[:4]]),
+        "table": table,
+    }
+
+
+def _sparse(tf, random, m, side):
+    sparse_m = tf.where(m > 1.5, m, tf.zeros_like(m))
+    flat = tf.constant(random.randint(0, 99, side * 4).astype("float32"))
+    sizes = random.multinomial(side * 4, [1 / side] * side).astype("int64")
+    return {
         "sparse_m": sparse_m,
         "sp": tf.sparse.from_dense(sparse_m),
-        "ragged": tf.RaggedTensor.from_row_lengths(flat, sizes),
-        "table": table,
+        "ragged": tf.RaggedTensor.from_row_lengths(flat, tf.constant(sizes)),
     }
 
 

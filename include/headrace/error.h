@@ -29,7 +29,9 @@ enum class ErrorCode {
 };
 
 // What went wrong, with the op and the shapes in its text. After it is thrown
-// all tensors and variables are as they were before the call that threw.
+// all tensors are as they were before the call that threw, and so are the
+// variables, but for what ops of a function had assigned before one failed or
+// the call was ended (cancellation.h).
 class HR_API Error : public std::runtime_error {
  public:
   Error(ErrorCode code, const std::string& text)

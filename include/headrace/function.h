@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "headrace/cancellation.h"
 #include "headrace/tensor.h"
 
 namespace headrace::tf {
@@ -22,6 +23,10 @@ class HR_API Function {
   explicit Function(Body body);
 
   std::vector<Tensor> operator()(const std::vector<Tensor>& args) const;
+  // The same, ended by an Error (kCancelled, kDeadlineExceeded) where
+  // `cancellation` says so.
+  std::vector<Tensor> operator()(const std::vector<Tensor>& args,
+                                 const Cancellation& cancellation) const;
   // How often the body was run.
   int trace_count() const;
 

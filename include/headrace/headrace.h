@@ -5,6 +5,7 @@
 #include "headrace/activations.h"      // IWYU pragma: export
 #include "headrace/attention.h"        // IWYU pragma: export
 #include "headrace/callbacks.h"        // IWYU pragma: export
+#include "headrace/cancellation.h"     // IWYU pragma: export
 #include "headrace/checkpoint.h"       // IWYU pragma: export
 #include "headrace/confusion.h"        // IWYU pragma: export
 #include "headrace/constraints.h"      // IWYU pragma: export

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "base/cancellation.h"
+
 namespace headrace {
 namespace {
 
@@ -21,6 +23,8 @@ namespace {
 Status Translated(StringView what) {
   try {
     throw;
+  } catch (const Stopped& s) {
+    return s.status;
   } catch (const std::bad_alloc&) {
     return ResourceExhausted("out of memory in ", what);
   } catch (const std::length_error&) {

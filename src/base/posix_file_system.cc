@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "absl/strings/escaping.h"
 #include "base/file_system.h"
 #include "base/posix_writer.h"
+#include "base/system_path.h"
 #include "base/thread_pool.h"
 
 namespace headrace {
@@ -73,8 +75,9 @@ bool CanBeRead(const struct stat& s) {
 // An open descriptor of a file that is not a folder, and its size.
 StatusOr<std::pair<int, uint64_t>> OpenFile(const std::string& path,
                                             int flags) {
+  HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
   // Opening a pipe would wait for its other end.
-  const int fd = open(path.c_str(), flags | O_CLOEXEC | O_NONBLOCK, 0644);
+  const int fd = open(name, flags | O_CLOEXEC | O_NONBLOCK, 0644);
   if (fd < 0) return ErrnoStatus(errno, path);
   struct stat s;
   int error = fstat(fd, &s) == 0 ? 0 : errno;
@@ -96,11 +99,11 @@ StatusOr<std::pair<int, uint64_t>> OpenFile(const std::string& path,
 // pages back takes as long as writing them, and happens on another thread.
 class LateRelease {
  public:
-  explicit LateRelease(const std::string& path) {
+  explicit LateRelease(const char* path) {
     struct stat s;
-    if (lstat(path.c_str(), &s) != 0 || !S_ISREG(s.st_mode)) return;
+    if (lstat(path, &s) != 0 || !S_ISREG(s.st_mode)) return;
     if (s.st_size < kLargeFile) return;
-    fd_ = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    fd_ = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   }
   ~LateRelease() {
     if (fd_ >= 0) Schedule([fd = fd_] { close(fd); });
@@ -135,8 +138,9 @@ class Posix : public FileSystem {
   }
 
   StatusOr<FileStat> Stat(const std::string& path) override {
+    HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
     struct stat s;
-    if (stat(path.c_str(), &s) != 0) return ErrnoStatus(errno, path);
+    if (stat(name, &s) != 0) return ErrnoStatus(errno, path);
     FileStat out;
     out.is_directory = S_ISDIR(s.st_mode);
     out.size = out.is_directory ? 0 : s.st_size;
@@ -145,26 +149,32 @@ class Posix : public FileSystem {
   }
 
   Status Rename(const std::string& from, const std::string& to) override {
-    const LateRelease replaced(to);
-    if (rename(from.c_str(), to.c_str()) == 0) return OkStatus();
+    HR_ASSIGN_OR_RETURN(const char* old_name, SystemPath(from));
+    HR_ASSIGN_OR_RETURN(const char* new_name, SystemPath(to));
+    const LateRelease replaced(new_name);
+    if (rename(old_name, new_name) == 0) return OkStatus();
     return ErrnoStatus(errno, absl::StrCat(from, " -> ", to));
   }
 
   Status Delete(const std::string& path) override {
-    const LateRelease deleted(path);
-    return Result(unlink(path.c_str()), path);
+    HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
+    const LateRelease deleted(name);
+    return Result(unlink(name), path);
   }
 
   Status CreateDirectory(const std::string& path) override {
-    return Result(mkdir(path.c_str(), 0755), path);
+    HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
+    return Result(mkdir(name, 0755), path);
   }
 
   Status DeleteDirectory(const std::string& path) override {
-    return Result(rmdir(path.c_str()), path);
+    HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
+    return Result(rmdir(name), path);
   }
 
   StatusOr<std::vector<std::string>> List(const std::string& path) override {
-    DIR* const folder = opendir(path.c_str());
+    HR_ASSIGN_OR_RETURN(const char* folder_name, SystemPath(path));
+    DIR* const folder = opendir(folder_name);
     if (folder == nullptr) return ErrnoStatus(errno, path);
     std::vector<std::string> names;
     errno = 0;
@@ -181,7 +191,8 @@ class Posix : public FileSystem {
 
   Status SyncDirectory(const std::string& path) override {
     if (!WaitsForDisk()) return OkStatus();
-    const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    HR_ASSIGN_OR_RETURN(const char* folder, SystemPath(path));
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return ErrnoStatus(errno, path);
     // Some file systems cannot, and say EINVAL; nothing can be done there.
     const Status status = fsync(fd) == 0 || errno == EINVAL
@@ -193,6 +204,12 @@ class Posix : public FileSystem {
 };
 
 }  // namespace
+
+StatusOr<const char*> SystemPath(const std::string& path) {
+  if (path.find('\0') == std::string::npos) return path.c_str();
+  return InvalidArgument("a path must not have NUL characters: \"",
+                         absl::CEscape(path), "\"");
+}
 
 FileSystem* PosixFileSystem() {
   static FileSystem* const fs = new Posix;

@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/cpu_count.h"
 #include "base/guard.h"
 
@@ -26,6 +27,9 @@ constexpr auto kSpin = std::chrono::microseconds(400);
 constexpr int kMaxThreads = 1024;
 // After the system gave no thread, it is asked again this much later.
 constexpr auto kAskAgain = std::chrono::seconds(1);
+// Chunks take about this long at most, as a stop is looked for between them;
+// loops that are shorter in all are not stopped.
+constexpr double kLongChunkNs = 5e6;
 
 inline void Pause() {
 #if defined(__x86_64__)
@@ -319,8 +323,8 @@ void RunOnUserPool(UserThreadPool& user, int64_t chunks, int helpers,
 }
 
 // Runs chunk(0 .. chunks-1) on up to `threads` threads.
-void RunChunks(int64_t chunks, int threads, double total_ns,
-               absl::FunctionRef<void(int64_t)> chunk) {
+void RunAll(int64_t chunks, int threads, double total_ns,
+            absl::FunctionRef<void(int64_t)> chunk) {
   const int helpers = static_cast<int>(std::min<double>(
       std::min<int64_t>(threads, chunks) - 1, total_ns / kWorthSharingNs));
   if (helpers <= 0) {
@@ -332,6 +336,21 @@ void RunChunks(int64_t chunks, int threads, double total_ns,
   }
   Loop loop{chunk, chunks, helpers};
   ThePool().Run(loop, total_ns >= kWorthWakingNs);
+}
+
+// As RunAll; throws Stopped where the caller's work should stop before all
+// chunks have run.
+void RunChunks(int64_t chunks, int threads, double total_ns,
+               absl::FunctionRef<void(int64_t)> chunk) {
+  if (total_ns < kLongChunkNs || !LoopsMayStop()) {
+    return RunAll(chunks, threads, total_ns, chunk);
+  }
+  const StopSources sources = StopSources::OfThisThread();
+  RunAll(chunks, threads, total_ns, [&](int64_t i) {
+    const AdoptedStops adopted(sources);
+    StopPoint();
+    chunk(i);
+  });
 }
 
 }  // namespace
@@ -374,11 +393,14 @@ void ParallelFor(int64_t n, double ns_per_item,
   const double total = static_cast<double>(n) * ns_per_item;
   if (n == 1 || total < kWorthSharingNs) return fn(0, n);
   const int threads = NumThreads();
-  if (threads == 1) return fn(0, n);
-  // A few chunks a thread even out unequal speeds; none is too small to pay.
+  if (threads == 1 && total < 2 * kLongChunkNs) return fn(0, n);
+  // A few chunks a thread even out unequal speeds; none is too small to pay,
+  // and none so large that a stop would wait for it.
   const double by_cost = total / (kWorthSharingNs / 2);
-  const int64_t chunks = static_cast<int64_t>(
-      std::min({static_cast<double>(n), 4.0 * threads, by_cost}));
+  const double wanted = threads == 1 ? 1.0 : 4.0 * threads;
+  const int64_t chunks =
+      static_cast<int64_t>(std::min({static_cast<double>(n), by_cost,
+                                     std::max(wanted, total / kLongChunkNs)}));
   const int64_t base = n / chunks, extra = n % chunks;
   RunChunks(chunks, threads, total, [&](int64_t i) {
     const int64_t begin = i * base + std::min(i, extra);

@@ -320,31 +320,103 @@ TEST(CpuCount, IsSane) {
   EXPECT_LE(AvailableCpus(), 100000);
 }
 
-TEST(Cancellation, FlagParentAndDeadline) {
-  CancellationToken parent;
-  CancellationToken child(&parent);
-  EXPECT_FALSE(child.cancelled());
-  EXPECT_TRUE(child.status().ok());
-  parent.Cancel();
-  EXPECT_TRUE(child.cancelled());
-  EXPECT_EQ(child.status().code(), absl::StatusCode::kCancelled);
+TEST(Cancellation, FlagAndDeadline) {
+  CancellationToken token;
+  EXPECT_FALSE(token.cancelled());
+  EXPECT_TRUE(token.status().ok());
+  token.Cancel();
+  EXPECT_TRUE(token.cancelled());
+  EXPECT_EQ(token.status().code(), absl::StatusCode::kCancelled);
   CancellationToken late(CancellationToken::Clock::now());
   EXPECT_TRUE(late.cancelled());
   EXPECT_EQ(late.status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-TEST(Cancellation, Callbacks) {
+TEST(StopScope, ScopesNestAndEnd) {
+  CancellationToken outer, inner;
+  EXPECT_TRUE(CheckStop().ok());
+  {
+    const StopScope a(&outer);
+    const StopScope none(nullptr);
+    {
+      const StopScope b(&inner);
+      inner.Cancel();
+      EXPECT_EQ(CheckStop().code(), absl::StatusCode::kCancelled);
+    }
+    EXPECT_TRUE(CheckStop().ok());
+    outer.Cancel();
+    EXPECT_TRUE(StopRequested());
+  }
+  EXPECT_TRUE(CheckStop().ok());
+  const Deadline passed(0);
+  EXPECT_EQ(CheckStop().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+// A loop in a kernel leaves its remaining chunks; one outside runs to its end.
+TEST(StopScope, LoopsEndEarly) {
+  for (const int threads : {1, 3}) {
+    SetNumThreads(threads);
+    for (const bool stoppable : {true, false}) {
+      CancellationToken token;
+      const StopScope scope(&token);
+      std::atomic<int> items{0}, helpers_that_saw{0};
+      const auto body = [&](int64_t begin, int64_t end) {
+        if (items.fetch_add(static_cast<int>(end - begin)) > 50) token.Cancel();
+        helpers_that_saw += token.cancelled() && StopRequested();
+      };
+      if (stoppable) {
+        const Stoppable here;
+        EXPECT_THROW(ParallelFor(100000, 1e6, body), Stopped);
+        EXPECT_LT(items, 100000);
+        const StopHold whole;
+        items = 0;
+        ParallelFor(1000, 1e6, body);
+        EXPECT_EQ(items, 1000);
+      } else {
+        ParallelFor(1000, 1e6, body);
+        EXPECT_EQ(items, 1000);
+      }
+    }
+  }
+  SetNumThreads(0);
+}
+
+TEST(StopScope, ShortTurnsLookNowAndThen) {
   CancellationToken token;
-  int a = 0, b = 0;
-  const auto ida = token.AddCallback([&] { ++a; });
-  token.AddCallback([&] { ++b; });
-  EXPECT_TRUE(token.RemoveCallback(ida));
+  const StopScope scope(&token);
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(CheckStopOften().ok());
   token.Cancel();
-  token.Cancel();
-  EXPECT_EQ(a, 0);
-  EXPECT_EQ(b, 1);
-  EXPECT_EQ(token.AddCallback([] {}), CancellationToken::kAlreadyCancelled);
-  EXPECT_FALSE(token.RemoveCallback(ida));
+  int turns = 0;
+  while (CheckStopOften().ok() && turns < 1000) ++turns;
+  EXPECT_LE(turns, 64);
+  EXPECT_EQ(CheckStop().code(), absl::StatusCode::kCancelled);
+  const StopScope inner(&token);
+  EXPECT_FALSE(CheckStopOften().ok());  // at once
+}
+
+std::atomic<int> polls{0};
+TEST(StopScope, SignalsAreForTheMainThread) {
+  SetSignalPoll([] { return ++polls == 2; });
+  const auto ask = [] {
+    for (int i = 0; i < 10 && CheckStop().ok(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    }
+    return CheckStop().code();
+  };
+  EXPECT_EQ(ask(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(polls, 2);
+  absl::StatusCode other;
+  std::thread([&] { other = CheckStop().code(); }).join();
+  EXPECT_EQ(other, absl::StatusCode::kOk);
+  const StopSources sources = StopSources::OfThisThread();
+  std::thread([&] {
+    const AdoptedStops adopted(sources);
+    other = CheckStop().code();
+  }).join();
+  EXPECT_EQ(other, absl::StatusCode::kCancelled);
+  ClearInterrupt();
+  EXPECT_TRUE(CheckStop().ok());
+  SetSignalPoll(nullptr);
 }
 
 }  // namespace

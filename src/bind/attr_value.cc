@@ -39,6 +39,10 @@ const char* Expected(AttrKind kind) {
 }
 
 bool Wrong(const AttrDef& attr, PyObject* o) {
+  // A number that is too large keeps Python's own error.
+  if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+    return false;
+  }
   if (PyErr_Occurred()) PyErr_Clear();
   PyErr_Format(PyExc_TypeError, "Expected %s for argument '%s' not %R.",
                Expected(attr.kind), attr.name.c_str(), o);

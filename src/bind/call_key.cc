@@ -136,7 +136,7 @@ bool CallKey::AddOther(PyObject* o) {
     return ToValue(o, {}, &v) && AddTensor(v);
   }
   if (TypeHas(o, "_is_composite_tensor")) {
-    held_.emplace_back(PyObject_CallMethod(o, "_components", nullptr));
+    held_.emplace_back(Called<PyObject_CallMethod>(o, "_components", nullptr));
     PyObject* parts = held_.back().get();
     if (parts == nullptr) return false;
     tokens_.push_back(type);
@@ -144,13 +144,13 @@ bool CallKey::AddOther(PyObject* o) {
   }
   if (TypeHas(o, "__tf_tracing_type__") && !PyType_Check(o)) {
     held_.emplace_back(
-        PyObject_CallMethod(o, "__tf_tracing_type__", "O", Py_None));
+        Called<PyObject_CallMethod>(o, "__tf_tracing_type__", "O", Py_None));
     if (!held_.back()) return false;
     AddLiteral(held_.back().get(), kLiteral);
     return true;
   }
   if (TypeHas(o, "__tf_flatten__") && !PyType_Check(o)) {
-    Ref halves(PyObject_CallMethod(o, "__tf_flatten__", nullptr));
+    Ref halves(Called<PyObject_CallMethod>(o, "__tf_flatten__", nullptr));
     if (!halves) return false;
     held_.emplace_back(PySequence_GetItem(halves.get(), 0));
     PyObject* metadata = held_.back().get();

@@ -16,7 +16,6 @@
 #include "formats/checkpoint_reader.h"
 #include "train/checkpoint.h"
 #include "train/checkpoint_tensor.h"
-#include "train/folder_lock.h"
 #include "train/sharding.h"
 
 namespace nb = nanobind;
@@ -150,12 +149,6 @@ void AddValues(nb::module_& m) {
   m.def("gather_graph", Gather);
   m.def("write_shards", WritePieces);
   m.def("shards_by_size", ShardsOf);
-  // Held until the object dies; None where folders have no locks.
-  nb::class_<FolderLock>(m, "FolderLock");
-  m.def("lock_folder", [](const std::string& folder) {
-    const Place place(folder);
-    return ValueOrRaise(FolderLock::Take(place.fs, place.local));
-  });
 }
 
 // Unmatched values and objects, each a list of (name, nearest).

@@ -1,5 +1,6 @@
 #include "bind/convert.h"
 
+#include <algorithm>
 #include <string>
 
 #include "bind/dtype_object.h"
@@ -17,22 +18,15 @@ PyObject* converter = nullptr;
 // A Python number or string of dtype d.
 bool ScalarToTensor(PyObject* o, DType own, DType wanted, Tensor* out) {
   DType d = wanted == DType::kInvalid ? own : wanted;
-  if (d == DType::kInt64 && wanted == DType::kInvalid && PyLong_Check(o)) {
-    int overflow;
-    PyLong_AsLongLongAndOverflow(o, &overflow);
-    if (overflow) {
-      PyErr_SetString(PyExc_ValueError,
-                      "Can't convert Python sequence with out-of-range integer "
-                      "to Tensor.");
-      return false;
-    }
-  }
   if (d == DType::kFloat && PyFloat_CheckExact(o)) {
     *out = Tensor::Scalar<float>(static_cast<float>(PyFloat_AsDouble(o)));
     return true;
   }
   StatusOr<Tensor> t = Tensor::Allocate(d, Shape());
-  if (!t.ok() || !StoreScalar(o, *t, 0)) return CannotConvert(o, o, d);
+  if (!t.ok()) return CannotConvert(o, o, d);
+  if (!StoreScalar(o, *t, 0)) {
+    return PyErr_Occurred() ? false : CannotConvert(o, o, d);
+  }
   *out = *std::move(t);
   return true;
 }
@@ -51,7 +45,7 @@ void SayInGraphWords(PyObject* o) {
   PyErr_Clear();
   if (IsSequence(o)) {
     Ref numpy(PyImport_ImportModule("numpy"));
-    Ref array(numpy ? PyObject_CallMethod(numpy.get(), "array", "O", o)
+    Ref array(numpy ? Called<PyObject_CallMethod>(numpy.get(), "array", "O", o)
                     : nullptr);
     if (!array) return;  // NumPy's own text, of rows of unequal lengths
   }
@@ -78,14 +72,45 @@ bool CallConverter(PyObject* o, WantedType wanted, Value* out) {
   };
   Ref required = dtype(wanted.required), hint = dtype(wanted.hint);
   if (!required || !hint) return false;
-  Ref t(PyObject_CallFunctionObjArgs(converter, o, required.get(), hint.get(),
-                                     nullptr));
+  Ref t(Called<PyObject_CallFunctionObjArgs>(converter, o, required.get(),
+                                             hint.get(), nullptr));
   if (!t) return false;
   if (!IsTensor(t.get())) {
     return Raise(PyExc_TypeError, "%R is not a Tensor", t.get());
   }
   *out = ValueOf(t.get());
   return true;
+}
+
+// Whether an integer, alone, in lists or in an array, does not fit int32. Lists
+// nested more deeply than any tensor (they may contain themselves) end the
+// search.
+enum class Fits { kYes, kNo, kTooDeep };
+Fits FitsInt32(PyObject* o, int depth) {
+  const auto fits = [](int64_t v) { return v >= INT32_MIN && v <= INT32_MAX; };
+  if (PyLong_CheckExact(o)) {
+    int overflow;
+    const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
+    return overflow != 0 || fits(v) ? Fits::kYes : Fits::kNo;
+  }
+  if (IsArray(o) || IsNumpyScalar(o)) {
+    Tensor t;
+    if (ArrayDType(o) != DType::kInt64) return Fits::kYes;
+    if (!ArrayToTensor(o, DType::kInt64, &t)) return PyErr_Clear(), Fits::kYes;
+    const auto values = t.span<int64_t>();
+    return std::all_of(values.begin(), values.end(), fits) ? Fits::kYes
+                                                           : Fits::kNo;
+  }
+  const bool list = PyList_CheckExact(o);
+  if (!list && !PyTuple_CheckExact(o)) return Fits::kYes;
+  if (depth > Shape::kMaxRank) return Fits::kTooDeep;
+  Fits all = Fits::kYes;
+  const Py_ssize_t n = list ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o);
+  for (Py_ssize_t i = 0; i < n && all == Fits::kYes; ++i) {
+    all = FitsInt32(list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i),
+                    depth + 1);
+  }
+  return all;
 }
 
 }  // namespace
@@ -102,6 +127,8 @@ bool CannotConvert(PyObject* whole, PyObject* leaf, DType d) {
                whole, std::string(DTypeName(d)).c_str());
   return false;
 }
+
+bool NeedsInt64(PyObject* o) { return FitsInt32(o, 0) == Fits::kNo; }
 
 void SetConverter(PyObject* function) {
   Py_XINCREF(function);

@@ -47,8 +47,14 @@ bool SequenceToTensor(PyObject* o, DType required, Tensor* out);
 bool HoldsTensors(PyObject* sequence, bool* holds);
 
 // One Python number or string into element i of `t`, by upstream's rules of
-// what may become what; false, without an error set, when it may not.
+// what may become what; false when it may not: with an error set for numbers
+// and texts that no tensor can hold.
 bool StoreScalar(PyObject* o, const Tensor& t, int64_t i);
+// Sets upstream's ValueError about an integer of more than 64 bits; false.
+bool RaiseOutOfRange();
+// True where an integer, alone, in lists or in an array, does not fit int32 but
+// int64.
+bool NeedsInt64(PyObject* o);
 // The dtype that a Python number or string has when nothing else decides;
 // kInvalid for other objects.
 DType ScalarDType(PyObject* o);

@@ -86,8 +86,8 @@ bool PackArguments(PyObject* const* args, size_t nargsf, PyObject* keywords,
 // A result, or null: with an error set, or without where nobody answered.
 PyObject* Answer(PyObject* asked, PyObject* api, const Ref& args,
                  const Ref& kwargs, PyObject* error) {
-  PyObject* answer = PyObject_CallFunctionObjArgs(asked, api, args.get(),
-                                                  kwargs.get(), error, nullptr);
+  PyObject* answer = Called<PyObject_CallFunctionObjArgs>(
+      asked, api, args.get(), kwargs.get(), error, nullptr);
   if (answer == Py_NotImplemented) Py_CLEAR(answer);
   return answer;
 }
@@ -125,7 +125,7 @@ PyObject* Call(PyObject* self, PyObject* const* args, size_t nargsf,
     if (answer || PyErr_Occurred()) return answer;
   }
   PyObject* result =
-      PyObject_Vectorcall(Cast(self)->function, args, nargsf, keywords);
+      Called<PyObject_Vectorcall>(Cast(self)->function, args, nargsf, keywords);
   if (result) [[likely]]
     return result;
   if ((!asks_always && watched.empty()) ||
@@ -155,7 +155,8 @@ constexpr char kName[] = "__name__", kQualname[] = "__qualname__",
 PyObject* GetSignature(PyObject* self, void*) {
   static PyObject* inspect = PyImport_ImportModule("inspect");
   if (inspect == nullptr) return nullptr;
-  return PyObject_CallMethod(inspect, "signature", "O", Cast(self)->function);
+  return Called<PyObject_CallMethod>(inspect, "signature", "O",
+                                     Cast(self)->function);
 }
 
 PyObject* Repr(PyObject* self) {
@@ -291,7 +292,7 @@ bool DispatchOperator(const char* name, PyObject* x, PyObject* y,
   if (watched.empty() || (!IsWatched(x) && !IsWatched(y))) return false;
   Ref call = Import("framework.dispatch", "call_operator");
   if (!call) return true;
-  *result = PyObject_CallFunction(call.get(), "sOO", name, x, y);
+  *result = Called<PyObject_CallFunction>(call.get(), "sOO", name, x, y);
   if (*result != Py_NotImplemented) return true;
   Py_CLEAR(*result);
   return false;

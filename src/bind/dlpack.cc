@@ -125,7 +125,7 @@ void Release(void* owner) {
   if (m->deleter == nullptr || !Py_IsInitialized()) return;
   // The deleters of NumPy and others drop Python references.
   WithGil locked;
-  m->deleter(m);
+  OrPark([m] { m->deleter(m); });
 }
 
 // The memory of `m` as a tensor, which owns it from then on; not after an

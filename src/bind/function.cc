@@ -149,7 +149,8 @@ PyObject* CallSlowly(PyObject* self, const char* method, PyObject* const* args,
       return nullptr;
     }
   }
-  return PyObject_CallMethod(self, method, "OO", tuple.get(), dict.get());
+  return Called<PyObject_CallMethod>(self, method, "OO", tuple.get(),
+                                     dict.get());
 }
 
 // `shape` with leaf numbers replaced by tensors: new reference.
@@ -204,7 +205,7 @@ PyObject* Pack(PyObject* concrete, PyObject* results, ValueList& values) {
       return nullptr;
     }
   }
-  return PyObject_CallMethod(concrete, "_pack", "O", list.get());
+  return Called<PyObject_CallMethod>(concrete, "_pack", "O", list.get());
 }
 
 // Who will ask for the trace's gradients holds them: graphs being built, now,
@@ -214,7 +215,7 @@ bool HandOnGradients(PyObject* gradients, std::shared_ptr<void>* keep) {
   if (CurrentEmitter()->is_eager()) return true;
   static PyObject* hand_on = Import("eager.named_gradients", "keep").release();
   if (hand_on == nullptr) return false;
-  Ref done(PyObject_CallFunctionObjArgs(hand_on, gradients, nullptr));
+  Ref done(Called<PyObject_CallFunctionObjArgs>(hand_on, gradients, nullptr));
   return static_cast<bool>(done);
 }
 
@@ -238,8 +239,8 @@ PyObject* Run(const Trace& t, absl::Span<const Value> leaves) {
     RaiseOpError(s, nullptr, f->function()->name);
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    Ref ignored(PyObject_CallMethod(concrete.get(), "_explain", "O",
-                                    value ? value : Py_None));
+    Ref ignored(Called<PyObject_CallMethod>(concrete.get(), "_explain", "O",
+                                            value ? value : Py_None));
     if (!ignored) PyErr_Clear();
     PyErr_Restore(type, value, trace);
   }
@@ -291,8 +292,8 @@ PyObject* Resolve(PyObject* self, const Bound& b, const CallKey& key) {
     Ref t(WrapValue(v));
     if (!t || PyList_Append(leaves.get(), t.get()) < 0) return nullptr;
   }
-  Ref answer(
-      PyObject_CallMethod(self, "_resolve", "OO", slots.get(), leaves.get()));
+  Ref answer(Called<PyObject_CallMethod>(self, "_resolve", "OO", slots.get(),
+                                         leaves.get()));
   return answer ? RunResolved(*Cast(self)->state, key, answer.get()) : nullptr;
 }
 

@@ -90,7 +90,7 @@ Emitter* DefaultGraph() {
   // Threads of the engine's own have no default graph.
   if (default_graph == nullptr && Py_IsInitialized() && PyGILState_Check()) {
     Ref make = Import("graph.stack", "thread_graph");
-    Ref made(make ? PyObject_CallNoArgs(make.get()) : nullptr);
+    Ref made(make ? Called<PyObject_CallNoArgs>(make.get()) : nullptr);
     if (!made) PyErr_WriteUnraisable(make.get());
   }
   return default_graph ? static_cast<Emitter*>(default_graph) : EagerEmitter();

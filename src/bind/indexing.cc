@@ -88,7 +88,7 @@ PyObject* ByPython(PyObject* tensor, PyObject* key) {
     function = Import("ops.slicing_ops", "slice_tensor").release();
     if (function == nullptr) return nullptr;
   }
-  return PyObject_CallFunctionObjArgs(function, tensor, key, nullptr);
+  return Called<PyObject_CallFunctionObjArgs>(function, tensor, key, nullptr);
 }
 
 Ref VectorOf(absl::Span<const int32_t> values) {

@@ -7,6 +7,7 @@
 #include "bind/dlpack.h"
 #include "bind/dtype_object.h"
 #include "bind/graph_object.h"
+#include "bind/interrupts.h"
 #include "bind/named_gradient.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
@@ -34,6 +35,7 @@ NB_MODULE(_headrace, m) {
     WithoutGil unlocked(Py_IsInitialized() && PyGILState_Check());
     job();
   });
+  InstallInterrupts();
   AddTape(m);
   AddNamedGradients(m);
   AddCheckpoint(m);

@@ -170,7 +170,8 @@ NamedGradient Find(StringView name) {
       name.data(), static_cast<Py_ssize_t>(name.size()), "replace"));
   Ref entry;
   if (find && text) {
-    entry = Ref(PyObject_CallFunctionObjArgs(find, text.get(), nullptr));
+    entry =
+        Ref(Called<PyObject_CallFunctionObjArgs>(find, text.get(), nullptr));
   }
   if (!entry) PyErr_WriteUnraisable(find);
   if (!entry || entry.get() == Py_None) return nullptr;

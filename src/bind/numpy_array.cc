@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/bools.h"
+#include "bind/status.h"
 
 namespace headrace::bind {
 namespace {
@@ -299,11 +300,7 @@ bool ArrayToTensor(PyObject* object, DType wanted, Tensor* out) {
   StatusOr<Shape> shape = Shape::Make(ShapeOfArray(a).dims());
   if (!shape.ok()) return RaiseStatusAsValueError(shape.status()), false;
   StatusOr<Tensor> t = Tensor::Allocate(d, *shape);
-  if (!t.ok()) {
-    PyErr_SetString(PyExc_MemoryError,
-                    std::string(t.status().message()).c_str());
-    return false;
-  }
+  if (!t.ok()) return RaiseStatus(t.status()), false;
   if (d == DType::kString) {
     if (!StringsToTensor(a, &*t)) return false;
     *out = *std::move(t);
@@ -341,7 +338,7 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   auto release = [](void* owner) {
     if (!Py_IsInitialized()) return;
     WithGil locked;
-    Py_DECREF(static_cast<PyObject*>(owner));
+    Drop(static_cast<PyObject*>(owner));
   };
   *out = Tensor::Wrap(d, *std::move(shape), PyArray_DATA(a), PyArray_NBYTES(a),
                       Py_NewRef(array), release);
@@ -351,7 +348,10 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
 PyObject* TensorToArray(const Tensor& t, PyObject* owner, bool copy) {
   int rank = t.rank();
   if (rank > NPY_MAXDIMS_LEGACY_ITERS) {
-    PyErr_Format(PyExc_ValueError, "NumPy has no arrays of rank %d", rank);
+    RaiseStatus(InvalidArgument("Cannot convert tensor with ", rank,
+                                " dimensions to NumPy array. NumPy arrays can "
+                                "have at most ",
+                                NPY_MAXDIMS_LEGACY_ITERS, " dimensions"));
     return nullptr;
   }
   npy_intp dims[NPY_MAXDIMS_LEGACY_ITERS];

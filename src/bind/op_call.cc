@@ -139,7 +139,8 @@ bool RaiseOutOfScope(absl::Span<const Value> inputs) {
     Ref raise = Import("function.tracing", "raise_out_of_scope");
     Ref tensor(WrapValue(v));
     if (!raise || !tensor) return true;
-    Ref none(PyObject_CallFunctionObjArgs(raise.get(), tensor.get(), nullptr));
+    Ref none(Called<PyObject_CallFunctionObjArgs>(raise.get(), tensor.get(),
+                                                  nullptr));
     return PyErr_Occurred() != nullptr;
   }
   return false;
@@ -244,33 +245,6 @@ DType OpCaller::KnownType(const std::string& attr, PyObject* const* inputs,
   }
   return DType::kInvalid;
 }
-
-namespace {
-
-// Whether a Python integer, alone or in lists, does not fit int32. Lists nested
-// more deeply than any tensor (they may contain themselves) end the search.
-enum class Fits { kYes, kNo, kTooDeep };
-Fits FitsInt32(PyObject* o, int depth) {
-  if (PyLong_CheckExact(o)) {
-    int overflow;
-    const long long v = PyLong_AsLongLongAndOverflow(o, &overflow);
-    const bool fits = overflow != 0 || (v >= INT32_MIN && v <= INT32_MAX);
-    return fits ? Fits::kYes : Fits::kNo;
-  }
-  const bool list = PyList_CheckExact(o);
-  if (!list && !PyTuple_CheckExact(o)) return Fits::kYes;
-  if (depth > Shape::kMaxRank) return Fits::kTooDeep;
-  Fits fits = Fits::kYes;
-  const Py_ssize_t n = list ? PyList_GET_SIZE(o) : PyTuple_GET_SIZE(o);
-  for (Py_ssize_t i = 0; i < n && fits == Fits::kYes; ++i) {
-    fits = FitsInt32(list ? PyList_GET_ITEM(o, i) : PyTuple_GET_ITEM(o, i),
-                     depth + 1);
-  }
-  return fits;
-}
-bool NeedsInt64(PyObject* o) { return FitsInt32(o, 0) == Fits::kNo; }
-
-}  // namespace
 
 bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
                           Arguments* out) const {
@@ -535,8 +509,8 @@ PyObject* OpCaller::TupleType() {
     Ref name(PyUnicode_FromString(a.name.c_str()));
     if (!name || PyList_Append(names.get(), name.get()) < 0) return nullptr;
   }
-  tuple_type_ = PyObject_CallMethod(module.get(), "namedtuple", "sO",
-                                    def_.name.c_str(), names.get());
+  tuple_type_ = Called<PyObject_CallMethod>(module.get(), "namedtuple", "sO",
+                                            def_.name.c_str(), names.get());
   return tuple_type_;
 }
 
@@ -552,7 +526,7 @@ PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
       last_operation = Import("graph.stack", "last_operation").release();
       if (last_operation == nullptr) return nullptr;
     }
-    return PyObject_CallNoArgs(last_operation);
+    return Called<PyObject_CallNoArgs>(last_operation);
   }
   Ref tuple(PyTuple_New(defs.size()));
   if (!tuple) return nullptr;
@@ -576,7 +550,7 @@ PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
     PyTuple_SetItem(tuple.get(), i, item);
   }
   PyObject* type = TupleType();
-  return type ? PyObject_Call(type, tuple.get(), nullptr) : nullptr;
+  return type ? Called<PyObject_Call>(type, tuple.get(), nullptr) : nullptr;
 }
 
 OpCaller* CallerOf(const char* op) {

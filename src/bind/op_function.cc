@@ -200,11 +200,12 @@ PyObject* GetSignature(PyObject* self, void*) {
     Ref kwargs(p.given_default
                    ? Py_BuildValue("{sO}", "default", p.given_default)
                    : PyDict_New());
-    Ref one(args && kwargs ? PyObject_Call(make.get(), args.get(), kwargs.get())
-                           : nullptr);
+    Ref one(args && kwargs
+                ? Called<PyObject_Call>(make.get(), args.get(), kwargs.get())
+                : nullptr);
     if (!one || PyList_Append(list.get(), one.get()) < 0) return nullptr;
   }
-  return PyObject_CallMethod(inspect, "Signature", "O", list.get());
+  return Called<PyObject_CallMethod>(inspect, "Signature", "O", list.get());
 }
 
 PyObject* Repr(PyObject* self) {

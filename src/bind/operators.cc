@@ -142,7 +142,8 @@ PyObject* CallPython(PyObject*& kept, const char* function, PyObject* x,
   if (!Operands(x, y, name.get(), &left, &right)) {
     return TryOther(KnownOperand(x) ? y : x, reflected);
   }
-  return PyObject_CallFunctionObjArgs(kept, left.get(), right.get(), nullptr);
+  return Called<PyObject_CallFunctionObjArgs>(kept, left.get(), right.get(),
+                                              nullptr);
 }
 
 PyObject* Bitwise(Operator& logical, Operator& bitwise, PyObject* x,
@@ -183,7 +184,7 @@ PyObject* Equality(PyObject* x, PyObject* y, bool equal) {
             .release();
     if (f == nullptr) return nullptr;
   }
-  return PyObject_CallFunctionObjArgs(f, x, y, nullptr);
+  return Called<PyObject_CallFunctionObjArgs>(f, x, y, nullptr);
 }
 
 }  // namespace

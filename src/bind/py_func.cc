@@ -1,6 +1,8 @@
 // PyFunc, EagerPyFunc: ops that call a Python function with NumPy arrays or
 // with tensors. Which function is said by a token of function/py_functions.py.
+#include "base/cancellation.h"
 #include "bind/convert.h"
+#include "bind/interrupts.h"
 #include "bind/python.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
@@ -11,6 +13,7 @@ namespace {
 
 // Upstream's codes of what Python raised.
 Status StatusOfRaised() {
+  if (IsInterrupt()) return KeepInterrupt();
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);
   PyErr_NormalizeException(&type, &value, &trace);
@@ -21,7 +24,7 @@ Status StatusOfRaised() {
   std::string text = "a Python function raised";
   Ref format = Import("function.py_functions", "describe");
   if (format) {
-    Ref told(PyObject_CallFunctionObjArgs(
+    Ref told(Called<PyObject_CallFunctionObjArgs>(
         format.get(), held_value ? held_value.get() : Py_None, nullptr));
     const char* utf8 = told ? PyUnicode_AsUTF8(told.get()) : nullptr;
     if (utf8) text = utf8;
@@ -45,6 +48,7 @@ class PyFunc : public Kernel {
     if (!Py_IsInitialized() || _Py_IsFinalizing()) {
       return Cancelled("the Python interpreter is shutting down");
     }
+    const StopHold hold;  // Python's frames pass no exceptions of C++
     WithGil locked;
     return Call(c);
   }
@@ -61,10 +65,8 @@ class PyFunc : public Kernel {
         return StatusOfRaised();
       }
     }
-    Ref result(OrPark([&] {
-      return PyObject_CallFunctionObjArgs(call.get(), token.get(), args.get(),
-                                          nullptr);
-    }));
+    Ref result(Called<PyObject_CallFunctionObjArgs>(call.get(), token.get(),
+                                                    args.get(), nullptr));
     if (!result) return StatusOfRaised();
     Ref items(PySequence_Fast(result.get(), "the results of a PyFunc"));
     if (!items) return StatusOfRaised();

@@ -10,30 +10,6 @@
 
 namespace headrace::bind {
 
-// An owned reference to a Python object; null allowed. The GIL must be held.
-class Ref {
- public:
-  Ref() = default;
-  explicit Ref(PyObject* owned) : p_(owned) {}
-  static Ref Borrow(PyObject* p) {
-    Py_XINCREF(p);
-    return Ref(p);
-  }
-  Ref(const Ref& o) : p_(o.p_) { Py_XINCREF(p_); }
-  Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
-  Ref& operator=(Ref o) noexcept {
-    std::swap(p_, o.p_);
-    return *this;
-  }
-  ~Ref() { Py_XDECREF(p_); }
-  PyObject* get() const { return p_; }
-  PyObject* release() { return std::exchange(p_, nullptr); }
-  explicit operator bool() const { return p_ != nullptr; }
-
- private:
-  PyObject* p_ = nullptr;
-};
-
 // Once the interpreter ends, Python ends every other thread that asks for the
 // GIL, by unwinding its stack. Frames of C++ cannot stand that: destructors
 // would drop references without the GIL, and what is noexcept ends the process.
@@ -50,6 +26,41 @@ decltype(auto) OrPark(F&& f) {
     Park();
   }
 }
+
+// Called<PyObject_Call>(...): a call of Python's API that runs Python code.
+template <auto f, typename... Args>
+auto Called(Args... args) {
+  return OrPark([&] { return f(args...); });
+}
+
+// Drops a reference, which may run Python code; null allowed.
+inline void Drop(PyObject* p) {
+  if (p) OrPark([p] { Py_DECREF(p); });
+}
+
+// An owned reference to a Python object; null allowed. The GIL must be held.
+class Ref {
+ public:
+  Ref() = default;
+  explicit Ref(PyObject* owned) : p_(owned) {}
+  static Ref Borrow(PyObject* p) {
+    Py_XINCREF(p);
+    return Ref(p);
+  }
+  Ref(const Ref& o) : p_(o.p_) { Py_XINCREF(p_); }
+  Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Ref& operator=(Ref o) noexcept {
+    std::swap(p_, o.p_);
+    return *this;
+  }
+  ~Ref() { Drop(p_); }
+  PyObject* get() const { return p_; }
+  PyObject* release() { return std::exchange(p_, nullptr); }
+  explicit operator bool() const { return p_ != nullptr; }
+
+ private:
+  PyObject* p_ = nullptr;
+};
 
 // Lets other Python threads run while it lives.
 class WithoutGil {

@@ -7,26 +7,44 @@
 namespace headrace::bind {
 namespace {
 
-// Wraps around as a cast in C does; false when o is no integer.
+// False when a conversion failed: with an error set where the number was too
+// large, for which nothing may stand, and without one where it was no number.
+bool Failed() {
+  const bool too_large = PyErr_ExceptionMatches(PyExc_OverflowError);
+  PyErr_Clear();
+  return too_large ? RaiseOutOfRange() : false;
+}
+
+// Integers of 64 bits wrap around in fewer as a cast in C does.
 template <typename T>
 bool StoreInt(PyObject* o, T* to) {
-  unsigned long long bits = PyLong_AsUnsignedLongLongMask(o);
-  if (bits == ~0ull && PyErr_Occurred()) return PyErr_Clear(), false;
-  *to = static_cast<T>(bits);
+  if constexpr (std::is_same_v<T, uint64_t>) {
+    const unsigned long long v = PyLong_AsUnsignedLongLong(o);
+    if (v == ~0ull && PyErr_Occurred()) return Failed();
+    *to = v;
+  } else {
+    const long long v = PyLong_AsLongLong(o);
+    if (v == -1 && PyErr_Occurred()) return Failed();
+    *to = static_cast<T>(v);
+  }
   return true;
 }
 
 bool AsDouble(PyObject* o, double* d) {
   *d = PyFloat_AsDouble(o);
-  if (*d == -1.0 && PyErr_Occurred()) return PyErr_Clear(), false;
-  return true;
+  return *d != -1.0 || !PyErr_Occurred() || Failed();
 }
 
 bool AsString(PyObject* o, std::string* out) {
   Py_ssize_t size;
   if (PyUnicode_Check(o)) {
     const char* text = PyUnicode_AsUTF8AndSize(o, &size);
-    if (text == nullptr) return PyErr_Clear(), false;
+    if (text == nullptr) {
+      PyErr_SetString(PyExc_ValueError,
+                      "Error converting unicode string while converting Python "
+                      "sequence to Tensor.");
+      return false;
+    }
     out->assign(text, size);
     return true;
   }
@@ -79,7 +97,7 @@ bool StoreNumber(PyObject* o, T* to) {
       return false;
     }
     double re = PyComplex_RealAsDouble(o), im = PyComplex_ImagAsDouble(o);
-    if (PyErr_Occurred()) return PyErr_Clear(), false;
+    if (PyErr_Occurred()) return Failed();
     *to = T(re, im);
     return true;
   } else {
@@ -95,6 +113,13 @@ bool StoreNumber(PyObject* o, T* to) {
 }
 
 }  // namespace
+
+bool RaiseOutOfRange() {
+  PyErr_SetString(PyExc_ValueError,
+                  "Can't convert Python sequence with out-of-range integer to "
+                  "Tensor.");
+  return false;
+}
 
 bool StoreScalar(PyObject* o, const Tensor& t, int64_t i) {
   if (t.dtype() == DType::kString) {

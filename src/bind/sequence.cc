@@ -4,6 +4,7 @@
 
 #include "bind/convert.h"
 #include "bind/numpy_array.h"
+#include "bind/status.h"
 
 namespace headrace::bind {
 namespace {
@@ -169,24 +170,9 @@ bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {
     return false;
   }
   StatusOr<Tensor> t = Tensor::Allocate(d, shape);
-  if (!t.ok()) {
-    PyErr_SetString(PyExc_MemoryError,
-                    std::string(t.status().message()).c_str());
-    return false;
-  }
+  if (!t.ok()) return RaiseStatus(t.status()), false;
   int64_t i = 0;
   bool ok = ForLeaves(o, shape, 0, [&](PyObject* leaf) {
-    if (required == DType::kInvalid && PyLong_CheckExact(leaf) &&
-        d == DType::kInt64) {
-      int overflow;
-      PyLong_AsLongLongAndOverflow(leaf, &overflow);
-      if (overflow) {
-        PyErr_SetString(PyExc_ValueError,
-                        "Can't convert Python sequence with out-of-range "
-                        "integer to Tensor.");
-        return false;
-      }
-    }
     if (StoreScalar(leaf, *t, i++)) return true;
     if (PyErr_Occurred()) return false;
     if (required == DType::kInvalid) return MixedTypes();

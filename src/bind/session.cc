@@ -1,7 +1,7 @@
 // Sessions: one plan a pair of feeds and fetches.
 #include <nanobind/stl/string.h>
 
-#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -68,7 +68,6 @@ class SessionCore {
       : graph_(g.graph()), caller_(graph_->library()) {
     services_.resources = &resources_;
     services_.functions = &caller_;
-    services_.cancellation = &closing_;
   }
 
   // One tensor fetched with tensors fed; NotImplemented for all else.
@@ -98,8 +97,8 @@ class SessionCore {
     for (const Value& v : fed) key.push_back(v.id());
     std::shared_ptr<Executable> plan = Find(key);
     if (!plan) plan = Make(key, {&wanted, 1}, {}, fed);
-    std::vector<Tensor> results =
-        Run(*plan, absl::MakeSpan(tensors), &closing_);
+    const StopScope closing(&closing_, /*paced=*/true);
+    std::vector<Tensor> results = Run(*plan, absl::MakeSpan(tensors));
     return ToNumpy(std::move(results[0]));
   }
 
@@ -129,17 +128,15 @@ class SessionCore {
       tensors.push_back(v.tensor());
     }
     if (tensors.size() != fed.size()) throw nb::value_error("a value a feed");
-    const CancellationToken token(After(timeout_ms), &closing_);
+    const StopScope closing(&closing_, /*paced=*/true);
+    std::optional<Deadline> deadline;
+    if (timeout_ms > 0) deadline.emplace(timeout_ms);
     std::shared_ptr<Executable> plan = Find(key);
-    if (!plan) {
-      const PlanBudget::Listen listen(&token);
-      plan = Make(key, wanted, nodes, fed);
-    }
+    if (!plan) plan = Make(key, wanted, nodes, fed);
     Steps steps;
     nb::list out;
     for (Tensor& t :
-         Run(*plan, absl::MakeSpan(tensors),
-             timeout_ms > 0 ? &token : &closing_, trace ? &steps : nullptr)) {
+         Run(*plan, absl::MakeSpan(tensors), trace ? &steps : nullptr)) {
       out.append(ToNumpy(std::move(t)));
     }
     return nb::make_tuple(out, steps.ToPython());
@@ -195,26 +192,13 @@ class SessionCore {
     return last_;
   }
 
-  // In so many milliseconds; 0: never.
-  static CancellationToken::Clock::time_point After(int64_t timeout_ms) {
-    using Clock = CancellationToken::Clock;
-    if (timeout_ms <= 0) return Clock::time_point::max();
-    const auto most = std::chrono::hours(24 * 365);
-    return Clock::now() + std::min<Clock::duration>(
-                              most, std::chrono::milliseconds(std::min<int64_t>(
-                                        timeout_ms, int64_t{1} << 40)));
-  }
-
   std::vector<Tensor> Run(Executable& plan, absl::Span<Tensor> feeds,
-                          const CancellationToken* token,
                           Timeline* timeline = nullptr) {
     std::vector<Tensor> results;
     Status s;
     {
       WithoutGil unlocked(true);
-      RunServices services = services_;
-      services.cancellation = token;
-      s = plan.Run(services, feeds, &results, timeline);
+      s = plan.Run(services_, feeds, &results, timeline);
     }
     if (!s.ok()) ThrowStatus(s);
     return results;

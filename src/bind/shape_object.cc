@@ -61,7 +61,7 @@ PyObject* ShapeObject(const Shape& s) {
   } else {
     dims = Ref::Borrow(Py_None);
   }
-  return PyObject_CallOneArg(shape_class, dims.get());
+  return Called<PyObject_CallOneArg>(shape_class, dims.get());
 }
 
 bool IsShapeObject(PyObject* o) {

@@ -3,12 +3,13 @@
 #include <string>
 
 #include "base/guard.h"
+#include "bind/interrupts.h"
 
 namespace headrace::bind {
 
 Ref Import(const char* module, const char* name) {
   std::string full = std::string("headrace.") + module;
-  Ref m(PyImport_ImportModule(full.c_str()));
+  Ref m(Called<PyImport_ImportModule>(full.c_str()));
   if (!m) return Ref();
   return Ref(PyObject_GetAttrString(m.get(), name));
 }
@@ -16,6 +17,7 @@ Ref Import(const char* module, const char* name) {
 void RaiseCaught() { RaiseStatus(CaughtStatus("a call of headrace")); }
 
 void RaiseStatus(const Status& s, bool in_graph) {
+  if (RaiseInterrupt(s)) return;
   std::string text(s.message());
   Ref message(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace"));
   if (!message) return;
@@ -33,8 +35,8 @@ void RaiseStatus(const Status& s, bool in_graph) {
     make = Import("framework.errors", "_from_status").release();
   }
   if (make == nullptr) return;
-  Ref error(PyObject_CallFunction(make, "iO", static_cast<int>(s.code()),
-                                  message.get()));
+  Ref error(Called<PyObject_CallFunction>(
+      make, "iO", static_cast<int>(s.code()), message.get()));
   if (!error) return;
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.get())),
                   error.get());

@@ -57,7 +57,7 @@ Gradient ToGradient(nb::handle o) {
 std::shared_ptr<PyObject> KeptObject(nb::object o) {
   return std::shared_ptr<PyObject>(o.release().ptr(), [](PyObject* p) {
     WithGil locked;
-    Py_DECREF(p);
+    Drop(p);
   });
 }
 

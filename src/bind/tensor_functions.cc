@@ -64,6 +64,10 @@ PyObject* ConvertToTensor(PyObject*, PyObject* args) {
   return ToValue(o, wanted, &v) ? WrapValue(std::move(v)) : nullptr;
 }
 
+PyObject* NeedsInt64In(PyObject*, PyObject* o) {
+  return PyBool_FromLong(NeedsInt64(o));
+}
+
 PyObject* HoldsTensorsIn(PyObject*, PyObject* o) {
   bool holds = false;
   if (IsSequence(o) && !HoldsTensors(o, &holds)) return nullptr;
@@ -244,6 +248,8 @@ PyMethodDef functions[] = {
      "to_tensor(value, dtype=None, hint=None): a tensor of any value."},
     {"constant", Shield<Constant>, METH_VARARGS,
      "constant(tensor, name): the tensor in the current graph, if any."},
+    {"needs_int64", Shield<NeedsInt64In>, METH_O,
+     "Whether an integer, also in lists and arrays, does not fit int32."},
     {"holds_tensors", Shield<HoldsTensorsIn>, METH_O,
      "True when a nested sequence has leaves that are not plain data."},
     {"describe_objects", Shield<DescribeObjects>, METH_O,

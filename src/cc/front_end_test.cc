@@ -1,4 +1,7 @@
 // The C++ front end as a user writes it.
+#include <chrono>
+#include <thread>
+
 #include "gtest/gtest.h"
 #include "headrace/headrace.h"
 
@@ -56,6 +59,52 @@ TEST(FrontEnd, TracedFunctionsCaptureVariables) {
   tf::GradientTape tape;
   tf::Tensor y = f(tf::Tensor(3.0f));
   EXPECT_EQ(tape.gradient(y, v).item<float>(), 3);
+}
+
+// What a call that was ended says; it must not take its seconds.
+template <typename F>
+tf::ErrorCode EndOf(const F& call) {
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    call();
+  } catch (const tf::Error& e) {
+    EXPECT_LT(std::chrono::steady_clock::now() - begin,
+              std::chrono::seconds(1));
+    return e.code();
+  }
+  ADD_FAILURE() << "the call ran to its end";
+  return tf::ErrorCode::kUnknown;
+}
+
+TEST(FrontEnd, CallsEndWhenCancelled) {
+  const tf::Function f([](const std::vector<tf::Tensor>& x) {
+    tf::Tensor y = x[0];
+    for (int i = 0; i < 3000; ++i) y = tf::Tanh(tf::MatMul(y, x[0]));
+    return std::vector<tf::Tensor>{y};
+  });
+  const tf::Tensor small = tf::Tensor::From<float>({0.5f}, {1, 1});
+  const tf::Tensor large =
+      tf::Fill(tf::Tensor::From<int32_t>({512, 512}, {2}), tf::Tensor(0.01f));
+  f({small});
+  const std::chrono::milliseconds soon(50);
+  EXPECT_EQ(EndOf([&] { f({large}, tf::Cancellation(soon)); }),
+            tf::ErrorCode::kDeadlineExceeded);
+  const tf::Cancellation request;
+  std::thread other([&] {
+    std::this_thread::sleep_for(soon);
+    request.Cancel();
+  });
+  EXPECT_EQ(EndOf([&] { f({large}, request); }), tf::ErrorCode::kCancelled);
+  other.join();
+  EXPECT_TRUE(request.cancelled());
+  const tf::Tensor one =
+      tf::Fill(tf::Tensor::From<int32_t>({6000, 6000}, {2}), tf::Tensor(1.0f));
+  EXPECT_EQ(EndOf([&] {
+              const tf::CancellationScope scope{tf::Cancellation(soon)};
+              tf::MatMul(one, one);
+            }),
+            tf::ErrorCode::kDeadlineExceeded);
+  EXPECT_NEAR(f({small})[0].item<float>(), 0, 0.5);
 }
 
 // Fits y = 3x + 1 with either optimizer, traced.

@@ -58,6 +58,12 @@ int Function::trace_count() const {
 }
 
 std::vector<Tensor> Function::operator()(
+    const std::vector<Tensor>& args, const Cancellation& cancellation) const {
+  const CancellationScope scope(cancellation);
+  return (*this)(args);
+}
+
+std::vector<Tensor> Function::operator()(
     const std::vector<Tensor>& args) const {
   std::vector<Value> inputs = internal::ValuesOf(args);
   std::string key = SignatureOf(inputs);

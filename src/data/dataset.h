@@ -45,7 +45,8 @@ struct WalkOptions {
 // What the iterators of one walk share. Copies share it too.
 struct PullContext {
   RunServices services;  // of the functions that are called
-  // Cancelled when the walk is given up. Not null; outlives the iterators.
+  // Cancelled when the walk is given up, and part of what the threads that work
+  // for it listen to. Not null; outlives the iterators.
   CancellationToken* token = nullptr;
   WalkOptions options;
   // Along a dataset that a function of the walk made.
@@ -54,7 +55,7 @@ struct PullContext {
   std::shared_ptr<std::atomic<bool>> has_threads =
       std::make_shared<std::atomic<bool>>(false);
 
-  Status CheckCancelled() const { return token->status(); }
+  Status CheckCancelled() const { return CheckStopOften(); }
   // For the datasets that functions make.
   PullContext Inner() const {
     PullContext c = *this;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "base/cancellation.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "base/files.h"
@@ -44,6 +45,7 @@ class BundleReader : public CheckpointReader {
   StatusOr<std::vector<std::string>> ReadStringsPart(
       StringView key, const CheckpointTensor& tensor, int part) const override;
   uint64_t MostBytes() const override;
+  Status CheckFiles() const override;
 
  private:
   Status ReadHeader(StringView value);
@@ -185,6 +187,13 @@ uint64_t BundleReader::MostBytes() const {
   return total;
 }
 
+Status BundleReader::CheckFiles() const {
+  for (int i = 0; i < num_shards_; ++i) {
+    HR_RETURN_IF_ERROR(Shard(i).status());
+  }
+  return OkStatus();
+}
+
 // Reads the entry's bytes; *crc is their checksum.
 Status BundleReader::ReadBytes(StringView key, const Entry& entry,
                                absl::Span<char> out, uint32_t* crc) const {
@@ -199,6 +208,8 @@ Status BundleReader::ReadBytes(StringView key, const Entry& entry,
   std::vector<uint32_t> crcs(pieces);
   std::vector<Status> statuses(pieces);
   const auto read = [&](int64_t piece, int64_t begin, int64_t end) {
+    statuses[piece] = CheckStop();
+    if (!statuses[piece].ok()) return;
     const absl::Span<char> part = out.subspan(begin, end - begin);
     statuses[piece] = file->Read(entry.offset() + begin, part);
     if (statuses[piece].ok()) {

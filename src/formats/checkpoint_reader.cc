@@ -110,6 +110,7 @@ Status CheckpointReader::CheckSize(StringView key,
   if (count.ok() && static_cast<uint64_t>(*count) <= MostBytes() / element) {
     return OkStatus();
   }
+  HR_RETURN_IF_ERROR(CheckFiles());
   return DataLoss("Tensor ", key, " has more elements than the files can hold");
 }
 
@@ -149,6 +150,7 @@ Status CheckpointReader::ReadBox(StringView key, const CheckpointTensor& tensor,
         HR_ASSIGN_OR_RETURN(const int64_t stored,
                             CountElements(SliceDims(box)));
         if (static_cast<uint64_t>(stored) > MostBytes() / element) {
+          HR_RETURN_IF_ERROR(CheckFiles());
           return DataLoss("Tensor ", key, " has a slice of ", stored,
                           " elements, more than the files can hold");
         }
@@ -198,6 +200,7 @@ StatusOr<std::vector<std::string>> CheckpointReader::ReadStringsBox(
   HR_RETURN_IF_ERROR(CheckDtype(key, tensor, /*strings=*/true));
   HR_ASSIGN_OR_RETURN(const int64_t wanted, CountElements(SliceDims(target)));
   if (static_cast<uint64_t>(wanted) > MostBytes()) {
+    HR_RETURN_IF_ERROR(CheckFiles());
     return DataLoss("Tensor ", key, " has ", wanted,
                     " strings, more than the files can hold");
   }

@@ -76,6 +76,8 @@ class CheckpointReader {
   // No tensor of this checkpoint can have more bytes, or more strings: a bound
   // from the sizes of its files, asked before memory is taken.
   virtual uint64_t MostBytes() const = 0;
+  // Why less may be held than was written: the error of a file that is gone.
+  virtual Status CheckFiles() const { return OkStatus(); }
 
  private:
   Status ReadBox(StringView key, const CheckpointTensor& tensor,

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "absl/strings/str_format.h"
+#include "base/cancellation.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "base/files.h"
@@ -151,6 +152,8 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
   std::vector<uint32_t> crcs(pieces);
   std::vector<Status> statuses(pieces);
   const auto write = [&](int64_t i) {
+    statuses[i] = CheckStop();
+    if (!statuses[i].ok()) return;
     const StringView part = piece(i);
     crcs[i] = Crc32c(part);
     const uint64_t at = begin + (part.data() - bytes.data());
@@ -194,6 +197,7 @@ Status CheckpointWriter::AddNow(StringView key, DataType dtype, Dims dims,
                            " elements of ", element, " bytes, but ",
                            bytes.size(), " bytes are given");
   }
+  HR_RETURN_IF_ERROR(CheckStop());
   HR_ASSIGN_OR_RETURN(Entry* const entry, NewEntry(key, dtype, dims));
   entry->set_size(bytes.size());
   uint32_t crc;

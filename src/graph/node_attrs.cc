@@ -145,7 +145,7 @@ Status NodeImporter::MakeUse(const NodeDef& node, OpUse* use) {
   use->def = FindOp(node.op());
   if (use->def == nullptr) {
     FunctionPtr f = functions_ ? functions_->Find(node.op()) : nullptr;
-    if (f) return MakeCall(node, *f, use);
+    if (f) return MakeCall(node, std::move(f), use);
     return NotFound(
         LookUpOp(node.op()).status().message(),
         " Note that if you are loading a saved graph which used ops from "
@@ -184,8 +184,9 @@ Status NodeImporter::MakeUse(const NodeDef& node, OpUse* use) {
 }
 
 // A node whose op is a function of the library: a call of it.
-Status NodeImporter::MakeCall(const NodeDef& node, const Function& f,
+Status NodeImporter::MakeCall(const NodeDef& node, FunctionPtr function,
                               OpUse* use) {
+  const Function& f = *function;
   HR_ASSIGN_OR_RETURN(use->def,
                       LookUpOp(f.is_stateful() ? "StatefulPartitionedCall"
                                                : "PartitionedCall"));
@@ -199,6 +200,7 @@ Status NodeImporter::MakeCall(const NodeDef& node, const Function& f,
                            use->expected.size());
   }
   HR_ASSIGN_OR_RETURN(use->op, ResolveOp(*use->def, use->expected, use->attrs));
+  use->function = std::move(function);
   return OkStatus();
 }
 

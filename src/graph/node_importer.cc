@@ -8,30 +8,23 @@
 namespace headrace {
 namespace {
 
-// In a body "node:arg:0" names an output by its argument.
-StatusOr<Edge> OutputOf(Node* node, StringView arg, int output,
-                        StringView text) {
-  int index = output;
-  if (!arg.empty()) {
-    const OpDef& def = node->def();
-    size_t a = 0;
-    while (a < def.outputs.size() && def.outputs[a].name != arg) ++a;
-    if (a == def.outputs.size()) {
-      return InvalidArgument("'", text, "' names an output that ", node->name(),
-                             " does not have");
+// Where the outputs called `arg` of a node begin and end. -1: there are none.
+std::pair<int, int> OutputsNamed(const Node& node, const Function* function,
+                                 StringView arg) {
+  if (function) {
+    const auto& names = function->result_names;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (names[i] == arg)
+        return {static_cast<int>(i), static_cast<int>(i) + 1};
     }
-    ArgRange range = node->op().output_range(static_cast<int>(a));
-    if (output >= range.size())
-      index = node->num_outputs();
-    else
-      index = range.begin + output;
   }
-  if (index >= node->num_outputs()) {
-    return InvalidArgument("Connecting to invalid output ", output,
-                           " of source node ", node->name(), " which has ",
-                           node->num_outputs(), " outputs.");
+  const OpDef& def = node.def();
+  for (size_t a = 0; a < def.outputs.size(); ++a) {
+    if (def.outputs[a].name != arg) continue;
+    const ArgRange range = node.op().output_range(static_cast<int>(a));
+    return {range.begin, range.begin + range.size()};
   }
-  return Edge{node, index};
+  return {-1, -1};
 }
 
 bool IsNextIteration(StringView op) {
@@ -46,6 +39,28 @@ bool IsValidImportedName(StringView name, bool in_function) {
 }
 
 }  // namespace
+
+// In a body "node:arg:0" names an output by its argument.
+StatusOr<Edge> NodeImporter::OutputOf(Node* node, StringView arg, int output,
+                                      StringView text) const {
+  int index = output;
+  if (!arg.empty()) {
+    const auto call = calls_.find(node);
+    const auto [begin, end] = OutputsNamed(
+        *node, call == calls_.end() ? nullptr : call->second.get(), arg);
+    if (begin < 0) {
+      return InvalidArgument("'", text, "' names an output that ", node->name(),
+                             " does not have");
+    }
+    index = output < end - begin ? begin + output : node->num_outputs();
+  }
+  if (index >= node->num_outputs()) {
+    return InvalidArgument("Connecting to invalid output ", output,
+                           " of source node ", node->name(), " which has ",
+                           node->num_outputs(), " outputs.");
+  }
+  return Edge{node, index};
+}
 
 absl::Span<const NodeImporter::Input> NodeImporter::InputsOf(
     const Item& item) const {
@@ -298,6 +313,7 @@ Status NodeImporter::AddNode(Item& item) {
   HR_ASSIGN_OR_RETURN(std::string name, NameFor(text.name));
   HR_ASSIGN_OR_RETURN(item.node, graph_->AddNode(std::move(name), std::move(op),
                                                  edges, controls));
+  if (use->function) calls_.emplace(item.node, use->function);
   if (!in_function && !uniquify_names) graph_->MarkName(item.node);
   const StringView device = text.device.empty() ? default_device : text.device;
   if (!device.empty()) item.node->set_device(std::string(device));

@@ -19,6 +19,7 @@ struct OpUse {
   AttrMap attrs;                // complete, unknown ones left out
   std::vector<DType> expected;  // of the data inputs
   ResolvedOpPtr op;             // for inputs of exactly those types
+  FunctionPtr function;         // not null: the function that is the op
 };
 
 // Adds NodeDefs to a graph. Used by one thread, for one GraphDef or
@@ -74,13 +75,14 @@ class NodeImporter {
   bool IsLoopMerge(const Item& item) const;
   Status AddNode(Item& item);
   Status SetBackEdges(Item& item);
+  StatusOr<Edge> OutputOf(Node* node, StringView arg, int output,
+                          StringView text) const;
   StatusOr<Edge> EdgeOfInput(const Item& item, const Input& in) const;
   StatusOr<const OpUse*> UseOf(const NodeText& text);
   StatusOr<const OpUse*> UseOfDef(const tensorflow::NodeDef& def);
   StatusOr<const OpUse*> Unshared(const tensorflow::NodeDef& def);
   Status MakeUse(const tensorflow::NodeDef& def, OpUse* use);
-  Status MakeCall(const tensorflow::NodeDef& def, const Function& f,
-                  OpUse* use);
+  Status MakeCall(const tensorflow::NodeDef& def, FunctionPtr f, OpUse* use);
   Status ReadAttrs(const tensorflow::NodeDef& def, OpUse* use);
   StatusOr<std::string> NameFor(StringView name);
   absl::Span<const Input> InputsOf(const Item& item) const;
@@ -96,6 +98,8 @@ class NodeImporter {
   std::vector<Input> inputs_;
   absl::flat_hash_map<StringView, int> index_;
   absl::flat_hash_map<StringView, Node*> known_;
+  // Calls written with a function as their op: outputs bear its names.
+  absl::flat_hash_map<const Node*, FunctionPtr> calls_;
   absl::flat_hash_map<std::string, std::unique_ptr<OpUse>> uses_;
   std::unique_ptr<OpUse> last_unshared_;
   std::string last_key_;  // of last_use_

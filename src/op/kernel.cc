@@ -31,10 +31,7 @@ Status KernelContext::Allocate(int i, const Shape& shape) const {
   return OkStatus();
 }
 
-Status KernelContext::CheckCancelled() const {
-  return services_->cancellation ? services_->cancellation->status()
-                                 : OkStatus();
-}
+Status KernelContext::CheckCancelled() const { return CheckStop(); }
 
 Status KernelThrew(const KernelContext& c) {
   return CaughtStatus(absl::StrCat("op ", c.op().name()));

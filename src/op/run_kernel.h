@@ -1,6 +1,7 @@
 // Runs a kernel on behalf of the engine.
 #pragma once
 
+#include "base/cancellation.h"
 #include "base/guard.h"
 #include "op/kernel.h"
 
@@ -9,15 +10,21 @@ namespace headrace {
 // What a kernel threw, inside a catch block, as a status that names the op.
 [[gnu::cold]] Status KernelThrew(const KernelContext& c);
 
-// kernel->Run(c). Containers of the standard library say by exceptions that
-// memory ran out: here that becomes ResourceExhausted, as for tensors, and
-// whatever else a kernel throws Internal.
-inline Status RunKernel(Kernel* kernel, KernelContext& c) {
+// f(c), a Status, as a kernel runs: containers of the standard library say by
+// exceptions that memory ran out: here that becomes ResourceExhausted, as for
+// tensors, and whatever else is thrown Internal. Parallel loops end early when
+// the run should stop.
+template <typename F>
+Status RunAsKernel(KernelContext& c, F&& f) {
+  const Stoppable stoppable;
   try {
-    return kernel->Run(c);
+    return f(c);
   } catch (...) {
     return KernelThrew(c);
   }
+}
+inline Status RunKernel(Kernel* kernel, KernelContext& c) {
+  return RunAsKernel(c, [=](KernelContext& k) { return kernel->Run(k); });
 }
 
 // OK where the system can give room for `count` objects of `size` bytes; else

@@ -90,7 +90,7 @@ class Executable::ShapePlans {
       return nullptr;
     }
     auto plan = MakeFor(feeds);
-    if (!PlanBudget::CheckStopped().ok()) return nullptr;  // not its fault
+    if (!CheckTokens().ok()) return nullptr;  // not its fault
     Entry& e = entries_.emplace_back();
     e.shapes = last_;
     e.plan = std::move(plan);
@@ -153,12 +153,12 @@ StatusOr<std::unique_ptr<Executable>> Executable::Make(
 
 StatusOr<std::unique_ptr<Executable>> Executable::FromProgram(Program p) {
   HR_RETURN_IF_ERROR(Optimise(p));
-  HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
+  HR_RETURN_IF_ERROR(CheckTokens());
   RecomputeCheap(p);
   HR_RETURN_IF_ERROR(FuseElementwise(p));
-  HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
+  HR_RETURN_IF_ERROR(CheckTokens());
   HR_RETURN_IF_ERROR(BindProgram(p));
-  HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
+  HR_RETURN_IF_ERROR(CheckTokens());
   MemoryPlan plan = PlanMemory(p);
   std::unique_ptr<Executable> e(new Executable);
   e->arena_bytes_ = plan.arena_bytes;
@@ -490,18 +490,17 @@ Status Executable::RunStep(Frame& f, int i) {
 Status Executable::RunProduct(Frame& f, int i) {
   const Step& s = steps_[i];
   KernelContext& c = f.contexts[i];
-  HR_ASSIGN_OR_RETURN(auto prepared,
-                      prepared_[s.prepared]->Get(*s.product, c, f.repeated));
-  return s.product->RunPrepared(c, prepared.get(), nullptr);
+  return RunAsKernel(c, [&](KernelContext&) -> Status {
+    HR_ASSIGN_OR_RETURN(auto prepared,
+                        prepared_[s.prepared]->Get(*s.product, c, f.repeated));
+    return s.product->RunPrepared(c, prepared.get(), nullptr);
+  });
 }
 
 Status Executable::RunSteps(Frame& f, Timeline* timeline) {
-  const CancellationToken* cancellation = f.services.cancellation;
   int n = num_steps();
   for (int i = 0; i < n; ++i) {
-    if (cancellation && cancellation->cancelled()) [[unlikely]] {
-      return cancellation->status();
-    }
+    HR_RETURN_IF_ERROR(CheckStopOften());
     int64_t begin = timeline ? Now() : 0;
     Status s = RunStep(f, i);
     if (!s.ok()) [[unlikely]]
@@ -550,7 +549,6 @@ void Executable::ReuseFetches(Frame& f, absl::Span<Tensor> old) {
 
 Status Executable::Run(const RunServices& services, absl::Span<Tensor> feeds,
                        std::vector<Tensor>* fetches, Timeline* timeline) {
-  const PlanBudget::Listen listen(services.cancellation);
   if (by_shape_) {
     if (Executable* e = by_shape_->For(feeds)) {
       return e->Run(services, feeds, fetches, timeline);

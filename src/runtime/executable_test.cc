@@ -200,8 +200,8 @@ TEST(Executable, StopsWhenCancelled) {
   auto e = ExecutableOf(t.Finish("cancelled", {y}), nullptr);
   CancellationToken token;
   token.Cancel();
+  const StopScope scope(&token);
   RunServices services;
-  services.cancellation = &token;
   std::vector<Tensor> in = {Tensor::Vector<float>({0, 1, 2})}, out;
   EXPECT_EQ((*e)->Run(services, absl::MakeSpan(in), &out).code(),
             absl::StatusCode::kCancelled);

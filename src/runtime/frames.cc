@@ -172,11 +172,8 @@ class FrameRunner {
   }
 
   Status RunQueue() {
-    const CancellationToken* cancellation = c_.services().cancellation;
     while (!queue_.empty()) {
-      if (cancellation && cancellation->cancelled()) [[unlikely]] {
-        return cancellation->status();
-      }
+      HR_RETURN_IF_ERROR(CheckStopOften());
       Ready r = queue_.front();
       queue_.pop_front();
       HR_RETURN_IF_ERROR(Step(r));

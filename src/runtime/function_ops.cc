@@ -154,7 +154,7 @@ class WhileKernel : public Kernel {
     }
     std::vector<Tensor> state = Inputs(c, 0), seen(n), next, truth;
     while (true) {
-      HR_RETURN_IF_ERROR(c.CheckCancelled());
+      HR_RETURN_IF_ERROR(CheckStopOften());
       for (int i : tested) seen[i] = state[i];
       HR_RETURN_IF_ERROR(test->Run(absl::MakeSpan(seen), &truth));
       HR_ASSIGN_OR_RETURN(bool go_on, Truth(truth[0]));

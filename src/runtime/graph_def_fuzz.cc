@@ -73,10 +73,10 @@ void Run(const std::shared_ptr<Graph>& graph, absl::Span<const Edge> feeds,
       in.push_back(*std::move(t));
     }
     const CancellationToken token(CancellationToken::Clock::now() + kTime);
+    const StopScope scope(&token);
     RunServices services;
     services.resources = &resources;
     services.functions = &caller;
-    services.cancellation = &token;
     (*e)->Run(services, absl::MakeSpan(in), &out).IgnoreError();
   }
 }

@@ -244,7 +244,7 @@ Status LoopKernel::RunTurns(const Plan& plan, const KernelContext& c,
   LoopSums sums(plan.sums, c.services());
   const bool stacks = !plan.sums.sums.empty();
   for (bool go_on = true; go_on;) {
-    HR_RETURN_IF_ERROR(c.CheckCancelled());
+    HR_RETURN_IF_ERROR(CheckStopOften());
     HR_RETURN_IF_ERROR(turns->Run());
     if (stacks) HR_RETURN_IF_ERROR(Push(plan, *turns, &sums));
     HR_ASSIGN_OR_RETURN(go_on, Truth(turns->fetch(truth)));

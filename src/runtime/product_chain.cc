@@ -62,8 +62,7 @@ Status ProductChain::RunPrepared(KernelContext& c, const void* prepared,
     p_.chain->RunRange(outer, begin * n, end * n, {product_input, rows});
   };
   const Tail tail{done, p_.hands};
-  HR_RETURN_IF_ERROR(p_.product->RunPrepared(inner, prepared, &tail));
-  return c.CheckCancelled();
+  return p_.product->RunPrepared(inner, prepared, &tail);
 }
 
 }  // namespace headrace

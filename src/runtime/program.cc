@@ -187,7 +187,7 @@ class Writer {
 
   Status WriteCall(Node* n, absl::Span<const ValueId> inputs, Mapping* map) {
     if (p_->calls.size() % kLookEvery == 0) {
-      HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
+      HR_RETURN_IF_ERROR(CheckTokens());
     }
     Call call;
     HR_ASSIGN_OR_RETURN(call.op, NamedOp(*n));
@@ -231,7 +231,7 @@ class Writer {
       return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
                                               n->name(), "}}]]"));
     }
-    HR_RETURN_IF_ERROR(PlanBudget::CheckStopped());
+    HR_RETURN_IF_ERROR(CheckTokens());
     Mapping inner;
     for (size_t i = 0; i < inputs.size(); ++i) {
       inner[Edge{f->args[i], 0}] = inputs[i];
@@ -256,17 +256,6 @@ class Writer {
 };
 
 }  // namespace
-
-static thread_local const CancellationToken* heard = nullptr;
-
-PlanBudget::Listen::Listen(const CancellationToken* token) : outer_(heard) {
-  if (token) heard = token;
-}
-PlanBudget::Listen::~Listen() { heard = outer_; }
-
-Status PlanBudget::CheckStopped() {
-  return heard ? heard->status() : OkStatus();
-}
 
 bool PlanBudget::Spend(const Function& f, size_t nodes) {
   if (seen_.insert(&f).second) return true;

@@ -56,20 +56,6 @@ void BindStateful(Program& p);
 // they are written out. For one thread, while a plan is made.
 class PlanBudget {
  public:
-  // While it lives, plans that this thread makes listen to the token of the run
-  // that they are for. Null changes nothing.
-  class Listen {
-   public:
-    explicit Listen(const CancellationToken* token);
-    ~Listen();
-    Listen(const Listen&) = delete;
-    Listen& operator=(const Listen&) = delete;
-
-   private:
-    const CancellationToken* const outer_;
-  };
-  // Cancelled or DeadlineExceeded when planning is to end.
-  static Status CheckStopped();
   // Whether a body of that many nodes may be written out. The first time a
   // function comes, it may; later ones draw on the budget.
   bool Spend(const Function& f, size_t nodes);

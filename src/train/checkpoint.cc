@@ -2,7 +2,6 @@
 
 #include "base/files.h"
 #include "formats/checkpoint_writer.h"
-#include "train/folder_lock.h"
 
 namespace headrace {
 namespace {
@@ -54,16 +53,14 @@ StatusOr<std::string> Checkpoint::Save(const std::string& prefix,
   HR_ASSIGN_OR_RETURN(FileSystem* const fs, FileSystemFor(prefix, &local));
   const std::string folder(DirName(local));
   HR_RETURN_IF_ERROR(PrepareFolder(fs, local));
-  HR_ASSIGN_OR_RETURN(auto lock, FolderLock::Take(fs, folder));
   HR_ASSIGN_OR_RETURN(const int64_t count, CountSave());
   const std::string number = absl::StrCat("-", count);
   CheckpointState state;
   state.latest = local + number;
   state.all = {state.latest};
-  HR_RETURN_IF_ERROR(WriteThen(prefix + number, options,
-                               [fs, folder, state, lock = std::move(lock)] {
-                                 return WriteCheckpointState(fs, folder, state);
-                               }));
+  HR_RETURN_IF_ERROR(WriteThen(prefix + number, options, [fs, folder, state] {
+    return WriteCheckpointState(fs, folder, state);
+  }));
   return prefix + number;
 }
 

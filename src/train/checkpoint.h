@@ -42,8 +42,7 @@ class Checkpoint {
 
   // Writes PREFIX-N, N one more than the time before (or than the checkpoint
   // restored last), and makes it the newest of its folder's state file. Returns
-  // PREFIX-N. FailedPrecondition while another process holds the folder's lock
-  // (folder_lock.h).
+  // PREFIX-N. Others may save other prefixes into the folder meanwhile.
   StatusOr<std::string> Save(const std::string& prefix,
                              const SaveOptions& options = {});
   // Writes PREFIX; neither counts nor touches a state file.

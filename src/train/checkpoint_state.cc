@@ -142,7 +142,9 @@ Status DeleteCheckpoint(FileSystem* fs, const std::string& prefix) {
   for (const std::string& path : paths) {
     const auto stat = fs->Stat(path);
     if (!stat.ok() || stat->is_directory) continue;
-    first.Update(fs->Delete(path));
+    const Status gone = fs->Delete(path);
+    // Another writer may have been faster.
+    if (gone.code() != absl::StatusCode::kNotFound) first.Update(gone);
   }
   return first;
 }

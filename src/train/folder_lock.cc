@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/fork_mutex.h"
+#include "base/system_path.h"
 
 namespace headrace {
 namespace {
@@ -41,7 +42,8 @@ StatusOr<std::shared_ptr<FolderLock>> FolderLock::Take(
   };
   if (fs != PosixFileSystem()) return unguarded();
   const std::string path = folder.empty() ? "." : folder;
-  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  HR_ASSIGN_OR_RETURN(const char* name, SystemPath(path));
+  const int fd = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return ErrnoStatus(errno, path);
   struct stat s;
   if (fstat(fd, &s) != 0) {

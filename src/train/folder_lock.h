@@ -1,4 +1,5 @@
-// Tells two processes apart that save checkpoints into one folder.
+// Tells two processes apart that rotate the checkpoints of one folder: each
+// would delete the other's.
 #pragma once
 
 #include <memory>
@@ -8,7 +9,7 @@
 
 namespace headrace {
 
-// Held while this process writes a folder's checkpoints. It is the system's
+// Held while this process rotates a folder's checkpoints. It is the system's
 // advisory lock on the folder itself: no file is made, and the end of the
 // process, however it ends, lets it go. Holders of one process share it.
 // Thread-safe.

@@ -111,15 +111,6 @@ def projective(d, op):
     return {**made, "fill_mode": d.pick("CONSTANT", "REFLECT", "WRAP", "NEAREST")}
 
 
-@recipe("ExtractGlimpseV2")
-def glimpse(d, op):
-    made = {"input": d.array("float32", (2, 6, 7, 2))}
-    made["size"] = np.asarray([d.integer(1, 5), d.integer(1, 5)], "int32")
-    made["offsets"] = d.between("float32", (2, 2), -1, 1)
-    flags = {"centered": d.maybe(), "normalized": d.maybe()}
-    return {**made, **flags, "noise": "zero"}
-
-
 @recipe("EncodeWav")
 def encode_wav(d, op):
     audio = d.between("float32", (d.integer(1, 9), d.integer(1, 2)), -1.5, 1.5)

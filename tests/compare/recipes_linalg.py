@@ -111,7 +111,7 @@ def tridiagonal_product(d, op):
 @recipe("BandedTriangularSolve")
 def banded(d, op):
     dtype, n = d.pick(*WIDE), d.integer(2, 6)
-    bands = d.array(dtype, (d.integer(1, 3), n))
+    bands = d.array(dtype, (d.integer(1, min(n, 3)), n))
     lower = d.maybe()
     bands[0 if lower else -1] += 5
     made = {"matrix": bands, "rhs": d.array(dtype, (n, d.integer(1, 3)))}

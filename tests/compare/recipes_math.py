@@ -29,7 +29,8 @@ def unary(d, op):
     if op in ("Abs", "Neg", "Sign", "Square", "Relu", "Relu6"):
         allowed += ["int32", "int64"]
     dtype = d.pick(*allowed)
-    x = d.array(dtype, d.shape(), special=0.1 if d.maybe(0.3) else 0)
+    share = 0.1 if d.maybe(0.3) and dtype not in COMPLEX else 0
+    x = d.array(dtype, d.shape(), special=share)
     name = "features" if op in ("Relu", "Relu6", "Elu", "Selu", "Softplus") else "x"
     return {"features" if op == "Softsign" else name: x}
 
@@ -41,6 +42,19 @@ def unary(d, op):
 def special(d, op):
     low = 0.05 if op[6:7] in ("Y", "K") or op in ("Expint", "Spence") else -12
     return {"x": d.between(d.pick(*WIDE), d.shape(), low, 12)}
+
+
+@recipe("TanhGrad SigmoidGrad SqrtGrad RsqrtGrad InvGrad ReciprocalGrad")
+def slope(d, op):
+    dtype, shape = d.pick(*FLOATS, *COMPLEX), d.shape()
+    return {"y": d.array(dtype, shape), "dy": d.array(dtype, shape)}
+
+
+@recipe("ReluGrad Relu6Grad SoftplusGrad SoftsignGrad EluGrad SeluGrad LeakyReluGrad")
+def activation_slope(d, op):
+    dtype, shape = d.pick(*FLOATS), d.shape()
+    name = "outputs" if op in ("EluGrad", "SeluGrad") else "features"
+    return {"gradients": d.array(dtype, shape), name: d.array(dtype, shape)}
 
 
 @recipe("LeakyRelu")
@@ -71,6 +85,8 @@ def binary(d, op):
     y = d.array(dtype, d.like(shape), special=special_share)
     if op == "ApproximateEqual":
         return {"x": x, "y": d.array(dtype, shape), "tolerance": d.uniform(0, 1)}
+    if op == "NextAfter":
+        return {"x1": x, "x2": y}
     if op == "Pow" and dtype in INTEGERS:
         x, y = d.between(dtype, shape, 0, 3), d.between(dtype, shape, 0, 4)
     return {"x": x, "y": y} if d.maybe() else {"x": y, "y": x}
@@ -223,18 +239,12 @@ def segment(d, op):
     return {"data": make(dtype, shape), "segment_ids": ids}
 
 
-@recipe(
-    "UnsortedSegmentSum UnsortedSegmentProd UnsortedSegmentMax UnsortedSegmentMin "
-    "SegmentSumV2 SegmentProdV2 SegmentMaxV2 SegmentMinV2"
-)
+@recipe("UnsortedSegmentSum UnsortedSegmentProd UnsortedSegmentMax UnsortedSegmentMin")
 def unsorted_segment(d, op):
     dtype, shape = d.pick(*REALS), d.shape(least=1, most=3)
-    make = d.distinct if op.rstrip("V2")[-3:] in ("Max", "Min") else d.array
+    make = d.distinct if op[-3:] in ("Max", "Min") else d.array
     index, count = d.pick(*INDEX), d.integer(1, 6)
-    inner = d.integer(1, len(shape)) if op[0] == "U" else 1
-    ids = d.between(index, shape[:inner], 0 if op[0] == "S" else -1, count - 1)
-    if op[0] == "S":
-        ids = np.sort(ids)
+    ids = d.between(index, shape[: d.integer(1, len(shape))], -1, count - 1)
     data = make(dtype if dtype in FLOATS else "int32", shape)
     number = np.asarray(count, d.pick(*INDEX))
     return {"data": data, "segment_ids": ids, "num_segments": number}

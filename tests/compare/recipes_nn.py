@@ -78,7 +78,7 @@ def conv2d(d, op):
 @recipe("DepthwiseConv2dNative")
 def depthwise(d, op):
     size, kernel, inner = d.integer(3, 7), d.integer(1, 3), d.integer(1, 3)
-    stride, dilation, padding = _windows(d, size, kernel)
+    stride, _, padding = _windows(d, size, kernel)
     dtype = d.pick(*WIDE)
     made = {"input": d.array(dtype, (2, size, size, inner))}
     made["filter"] = d.array(dtype, (kernel, kernel, inner, d.integer(1, 3)))
@@ -196,7 +196,8 @@ def lstm_cell(d, op):
 @recipe("BlockLSTM BlockLSTMV2")
 def block_lstm(d, op):
     steps, batch, inputs, cells = (d.integer(1, 3) for _ in range(4))
-    made = {"seq_len_max": np.asarray(d.integer(0, steps), "int64")}
+    # Upstream leaves results behind the end unset.
+    made = {"seq_len_max": np.asarray(steps, "int64")}
     made["x"] = d.array("float32", (steps, batch, inputs))
     made["cs_prev"], made["h_prev"] = (
         d.array("float32", (batch, cells)) for _ in range(2)
@@ -225,19 +226,14 @@ def gru_cell(d, op):
     }
 
 
-@recipe("CTCLoss CTCLossV2")
+@recipe("CTCLoss")
 def ctc(d, op):
     times, batch, classes = d.integer(3, 6), d.integer(1, 3), d.integer(3, 5)
-    sizes = [d.integer(0, 2) for _ in range(batch)]
+    sizes = [d.integer(0 if d.maybe(0.1) else 1, 2) for _ in range(batch)]
     places = [[b, i] for b, n in enumerate(sizes) for i in range(n)]
-    low, high = (0, classes - 2) if op == "CTCLoss" else (1, classes - 1)
-    made = {
-        "inputs": d.array(
-            d.pick(*WIDE) if op == "CTCLoss" else "float32", (times, batch, classes)
-        )
-    }
+    made = {"inputs": d.array(d.pick(*WIDE), (times, batch, classes))}
     made["labels_indices"] = np.asarray(places, "int64").reshape(-1, 2)
-    made["labels_values"] = d.between("int32", (len(places),), low, high)
+    made["labels_values"] = d.between("int32", (len(places),), 0, classes - 2)
     made["sequence_length"] = d.between("int32", (batch,), 2, times)
     made["ctc_merge_repeated"] = d.maybe(0.7)
     return {**made, "ignore_longer_outputs_than_inputs": d.maybe(0.7)}

@@ -7,12 +7,25 @@ def _out_of_range(text):
     return errors.OutOfRangeError(None, None, text)
 
 
+_MOST = 1 << 28  # elements: 2 GiB of places
+
+
+def _places(size):
+    try:
+        if size <= _MOST:
+            return [None] * size
+    except MemoryError:
+        pass
+    text = f"there is no room for a TensorArray of {size} elements"
+    raise errors.ResourceExhaustedError(None, None, text)
+
+
 class EagerArray:
     """Holds the tensors themselves, so that tapes see what goes through."""
 
     def __init__(self, dtype, size, element_shape, dynamic, infer_shape, clear):
         self._dtype = dtype
-        self._items = [None] * size
+        self._items = _places(size)
         self._element_shape = element_shape
         self._dynamic = dynamic
         self._infer_shape = infer_shape
@@ -93,7 +106,7 @@ class EagerArray:
                     f"Tried to write to index {index} but array is not resizeable and "
                     f"size is: {len(self._items)} "
                 )
-            self._items += [None] * (index + 1 - len(self._items))
+            self._items += _places(index + 1 - len(self._items))
         value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
         if value.dtype != self._dtype:
             raise errors.InvalidArgumentError(

@@ -265,7 +265,10 @@ def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
     specs = nest.flatten(source.element_spec)
 
     def is_ragged(s):
-        return isinstance(s, TensorSpec) and not s.shape.is_fully_defined()
+        plain = isinstance(s, TensorSpec) or (
+            isinstance(s, RaggedTensorSpec) and s.ragged_rank == 0  # tensors, too
+        )
+        return plain and not s.shape.is_fully_defined()
 
     for s in specs:
         if is_ragged(s) and s.shape.rank is None:

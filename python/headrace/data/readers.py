@@ -28,6 +28,8 @@ def _as_text(paths):
 class _FileDataset(Dataset):
     """Datasets of files, one or several at a time, as the op `_op` reads them."""
 
+    _shows_names = False
+
     def __init__(self, filenames, num_parallel_reads):
         if isinstance(filenames, Dataset):
             spec = filenames.element_spec
@@ -71,9 +73,9 @@ class _FileDataset(Dataset):
                 cycle_length=cycle if cycle != AUTOTUNE else None,
                 num_parallel_calls=num_parallel_reads,
             )
-        # What it is made of is its own affair: it has no datasets as inputs, but for
-        # that of names.
-        inputs = [filenames] if isinstance(filenames, Dataset) else []
+        # What it is made of is its own affair: upstream's has no inputs, but for the
+        # dataset of names of TFRecord files.
+        inputs = [several] if self._shows_names else []
         super().__init__(inner._variant_tensor, _TEXT, inputs, [inner])
 
     def _read(self, names):
@@ -102,6 +104,7 @@ class TFRecordDataset(_StreamDataset):
     """The records of TFRecord files."""
 
     _op = "TFRecordDataset"
+    _shows_names = True
 
 
 class TextLineDataset(_StreamDataset):

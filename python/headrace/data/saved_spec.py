@@ -4,8 +4,10 @@ import os
 
 from headrace.data.structure import SparseTensorSpec
 from headrace.framework import dtypes, errors, protos
+from headrace.framework.system_errors import system_errors
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
+from headrace.io import gfile
 
 _FILE = "dataset_spec.pb"
 
@@ -108,13 +110,14 @@ def _composite(proto):
 
 def write(path, packed):
     """Puts a serialised spec into a folder, which is made."""
-    os.makedirs(path, exist_ok=True)
+    gfile.makedirs(path)
     file = os.path.join(path, _FILE)
-    with open(file + ".tmp", "wb") as f:
-        f.write(packed)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(file + ".tmp", file)
+    with system_errors(file):
+        with open(file + ".tmp", "wb") as f:
+            f.write(packed)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(file + ".tmp", file)
 
 
 def read(path):
@@ -123,9 +126,9 @@ def read(path):
 
     file = os.path.join(path, _FILE)
     try:
-        with open(file, "rb") as f:
+        with system_errors(file), open(file, "rb") as f:
             data = f.read()
-    except FileNotFoundError:
+    except errors.NotFoundError:
         raise errors.NotFoundError(
             None, None, f"tf.data snapshot element_spec file not found: {file}."
         ) from None

@@ -251,7 +251,7 @@ def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
                 )
             kept = [(w, d) for w, d in zip(weights, datasets) if w > 0]
             if not kept:
-                kept = [(1.0, datasets[0])]
+                kept = [(1.0, datasets[0].take(0))]  # nothing is ever drawn
             weights, datasets = [w for w, _ in kept], [d for _, d in kept]
         as_floats = conversion.convert_to_tensor(weights, dtype_hint=dtypes.float32)
         _check_weights(as_floats)

@@ -18,6 +18,7 @@ from headrace.framework.sparse_tensor import (
     SparseTensorValue,
 )
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
+from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 def _ragged():
@@ -36,6 +37,10 @@ def _normalize_leaf(x):
         return x
     if isinstance(x, SparseTensorValue):
         return SparseTensor.from_value(x)
+    if isinstance(x, RaggedTensorValue):
+        from headrace.ragged.ragged_tensor import as_values
+
+        return as_values(x)
     if isinstance(x, list) and x and _is_ragged(x):
         from headrace.ragged import joining
 

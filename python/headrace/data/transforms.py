@@ -7,6 +7,7 @@ from headrace.data import nest, sources, structure
 from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
 from headrace.data.functions import DatasetFunction, flat, raw
 from headrace.framework import conversion, dtypes, execution
+from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
 from headrace.graph import stack
 
@@ -374,6 +375,7 @@ class StateFunction:
     """
 
     def __init__(self, func, name, source, initial_state, split):
+        self._is_reduce = name == "reduce"
         self.initial = structure.normalize(initial_state)
         self.spec = structure.spec_of(self.initial)
         while True:
@@ -389,12 +391,21 @@ class StateFunction:
         self.traced = f
 
     def _check(self, new):
+        sizes = [len(structure.component_specs(s)) for s in (self.spec, new)]
+        if self._is_reduce and sizes[0] != sizes[1]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                "The number of components of the initial state and the reduce function "
+                f"output does not match. (initial_state={sizes[0]}, output={sizes[1]}).",
+            )
         nest.assert_same_structure(self.spec, new)
         for a, b in zip(nest.flatten(self.spec), nest.flatten(new)):
             if type(a) is not type(b) or a.dtype != b.dtype:
                 raise TypeError(
                     "The element types for the new state must match the initial state. "
-                    f"Expected {self.spec}; got {new}."
+                    f"Expected {getattr(a, 'dtype', a)!s} but got "
+                    f"{getattr(b, 'dtype', b)!s}."
                 )
 
     def tensors(self):

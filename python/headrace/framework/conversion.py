@@ -287,6 +287,18 @@ def _convert_shape(value, dtype=None, name=None, as_ref=False):
     return _constant(_headrace.make_tensor(sizes, dtype))
 
 
+def shape_vector(shape, name="shape"):
+    """A shape as a vector of int32, of int64 where a size needs it; tensors and arrays
+    keep their type."""
+    if isinstance(shape, _headrace.Tensor):
+        return shape
+    if isinstance(shape, (list, tuple)) and not shape:
+        return convert_to_tensor(shape, dtypes.int32, name=name)
+    typed = isinstance(shape, (np.ndarray, np.generic)) or _headrace.needs_int64(shape)
+    hint = None if typed else dtypes.int32
+    return convert_to_tensor(shape, dtype_hint=hint, name=name)
+
+
 def _convert_dtype(value, dtype=None, name=None, as_ref=False):
     return _constant(
         _headrace.make_tensor(value.as_datatype_enum, dtype or dtypes.int32)

@@ -90,6 +90,8 @@ def _key(part):
 def _compatible(a, b):
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(_compatible(x, y) for x, y in zip(a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_compatible(a[k], b[k]) for k in a)
     if isinstance(a, (tensor_shape.TensorShape, TypeSpec)):
         return a.is_compatible_with(b)
     if isinstance(a, dtypes.DType) and isinstance(b, dtypes.DType):
@@ -100,6 +102,8 @@ def _compatible(a, b):
 def _subtype(a, b):
     if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         return len(a) == len(b) and all(_subtype(x, y) for x, y in zip(a, b))
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_subtype(a[k], b[k]) for k in a)
     if isinstance(a, (tensor_shape.TensorShape, TypeSpec)):
         return a.is_subtype_of(b)
     return a == b
@@ -109,6 +113,14 @@ def _join(parts):
     out = []
     for column in zip(*parts):
         first = column[0]
+        if isinstance(first, dict) and all(
+            isinstance(c, dict) and c.keys() == first.keys() for c in column
+        ):
+            joined = _join([[c[k] for k in first] for c in column])
+            if joined is None:
+                return None
+            out.append(dict(zip(first, joined)))
+            continue
         if isinstance(first, (tensor_shape.TensorShape, TypeSpec)):
             joined = first.most_specific_common_supertype(list(column[1:]))
             if joined is None:

@@ -5,6 +5,7 @@ types. The leaves of a type are the tensors that a traced function takes, in the
 in which the native call key lists them.
 """
 
+import re
 import weakref
 
 import numpy as np
@@ -243,7 +244,7 @@ def placeholder(t, graph, name, out):
     if isinstance(t, VariableSpec):
         from headrace.framework import variables
 
-        return variables.traced_argument(graph, t, name, out)
+        return variables.traced_argument(graph, t, _node_name(name), out)
     if isinstance(t, TensorSpec):
         tensor = graph._core.placeholder(
             _node_name(t.name or name), t.dtype, t.shape, None
@@ -253,8 +254,12 @@ def placeholder(t, graph, name, out):
     raise NotImplementedError(f"tracing with a {type(t).__name__} is not supported")
 
 
+_NODE_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*")
+
+
 def _node_name(name):
-    return "".join(c if c.isalnum() or c in "_.-/>\\" else "_" for c in name) or "input"
+    """An argument's name, where nodes can be called so."""
+    return name if _NODE_NAME.fullmatch(name) else "Placeholder"
 
 
 def structured(t, path):

@@ -9,24 +9,10 @@ import os
 import shutil
 
 from headrace.framework import errors
+from headrace.framework.system_errors import system_errors
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
-_ERRORS = {
-    errno.ENOENT: errors.NotFoundError,
-    errno.EEXIST: errors.AlreadyExistsError,
-    errno.EISDIR: errors.FailedPreconditionError,
-    errno.ENOTDIR: errors.FailedPreconditionError,
-    errno.ENOTEMPTY: errors.FailedPreconditionError,
-    errno.EACCES: errors.PermissionDeniedError,
-    errno.EPERM: errors.PermissionDeniedError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
-}
 Stat = collections.namedtuple("Stat", ["length", "mtime_nsec", "is_directory"])
-
-
-def _raised(error, path):
-    kind = _ERRORS.get(error.errno, errors.UnknownError)
-    return kind(None, None, f"{path}; {os.strerror(error.errno or errno.EIO)}")
 
 
 def _path(path):
@@ -51,7 +37,6 @@ def _named_alike(path, found):
 
 
 def _of_path(function):
-    """Turns the system's errors of a function of paths into TensorFlow's."""
     first = next(iter(inspect.signature(function).parameters))
 
     @functools.wraps(function)
@@ -60,10 +45,8 @@ def _of_path(function):
         if path is None:
             return function(**kwargs)  # which says what is missing
         local = _path(path)
-        try:
+        with system_errors(_named_alike(path, local)):
             return function(local, *args[1:], **kwargs)
-        except OSError as e:
-            raise _raised(e, _named_alike(path, local)) from None
 
     return wrapped
 
@@ -95,10 +78,8 @@ class GFile:
             )
         if self._file is None:
             # Bytes below: places are counted in them.
-            try:
+            with system_errors(self._name):
                 self._file = open(self._name, self._mode + "b")
-            except OSError as e:
-                raise _raised(e, self._name) from None
             if self._mode == "a+":
                 self._file.seek(0)
         return self._file
@@ -217,7 +198,16 @@ def mkdir(path):
 @_of_path
 def makedirs(path):
     """Makes a folder and those above it."""
-    os.makedirs(path, exist_ok=True)
+    missing = []  # the deepest first; as many as the path has names
+    while path and not os.path.isdir(path):
+        missing.append(path)
+        path = os.path.dirname(path.rstrip("/"))
+    for folder in reversed(missing):
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise NotADirectoryError(errno.ENOTDIR, "") from None
 
 
 @_of_path

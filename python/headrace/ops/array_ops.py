@@ -129,9 +129,7 @@ def _filled(shape, dtype, value, name):
     if not isinstance(shape, _headrace.Tensor):
         if not eager and _is_small(shape):
             return conversion.constant(value, dtype, shape, name)
-        sizes = shape if isinstance(shape, (list, tuple)) else (shape,)
-        wide = any(isinstance(d, int) and d > dtypes.int32.max for d in sizes)
-        kind = dtypes.int64 if wide else dtypes.int32
+        kind = dtypes.int64 if _headrace.needs_int64(shape) else dtypes.int32
         shape = conversion.convert_to_tensor(shape, kind)
     if shape.shape.rank == 0:
         shape = reshape(shape, [-1])
@@ -331,7 +329,8 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
     """Numbers from `start` (0) up to `limit`, in steps of `delta`."""
     if limit is None:
         start, limit = 0, start
-    if dtype is None and all(type(v) is int for v in (start, limit, delta)):
+    plain = all(type(v) is int for v in (start, limit, delta))
+    if dtype is None and plain and not _headrace.needs_int64((start, limit, delta)):
         pass  # the op makes constants of them, and names them
     elif dtype is not None:
         dtype = dtypes.as_dtype(dtype)

@@ -9,18 +9,6 @@ from headrace.framework.random_seed import op_seeds
 from headrace.ops import array_ops, elementwise_ops
 
 
-def _shape(shape):
-    if isinstance(shape, _headrace.Tensor):
-        return shape
-    dtype = dtypes.int32 if _empty(shape) else None
-    hint = dtypes.int32
-    return conversion.convert_to_tensor(shape, dtype, dtype_hint=hint, name="shape")
-
-
-def _empty(shape):
-    return isinstance(shape, (list, tuple)) and not shape
-
-
 def normal(shape, mean=0.0, stddev=1.0, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of a normal distribution."""
     with graph_scope(name, "random_normal") as scope:
@@ -38,7 +26,7 @@ def truncated_normal(
 
 def _scaled(op, shape, mean, stddev, dtype, seed, name):
     dtype = dtypes.as_dtype(dtype)
-    shape = _shape(shape)
+    shape = conversion.shape_vector(shape)
     mean = conversion.convert_to_tensor(mean, dtype=dtype, name="mean")
     stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
     seed1, seed2 = op_seeds(seed)
@@ -66,7 +54,7 @@ def parameterized_truncated_normal(
             "maxvals": maxvals,
         }
         return _headrace.raw_op("ParameterizedTruncatedNormal")(
-            shape=_shape(shape),
+            shape=conversion.shape_vector(shape),
             seed=seed1,
             seed2=seed2,
             **{
@@ -97,7 +85,9 @@ def uniform(shape, minval=0, maxval=None, dtype=dtypes.float32, seed=None, name=
             raise ValueError(f"Must specify maxval for integer dtype {dtype!r}")
         maxval = 1
     with graph_scope(name, "random_uniform") as scope:
-        return _uniform(_shape(shape), minval, maxval, dtype, seed, scope)
+        return _uniform(
+            conversion.shape_vector(shape), minval, maxval, dtype, seed, scope
+        )
 
 
 def _uniform(shape, minval, maxval, dtype, seed, name):
@@ -151,7 +141,7 @@ def gamma(shape, alpha, beta=None, dtype=dtypes.float32, seed=None, name=None):
     dtype = dtypes.as_dtype(dtype)
     with graph_scope(name, "random_gamma"):
         to_tensor = conversion.convert_to_tensor
-        shape = to_tensor(shape, dtype=dtypes.int32, name="shape")
+        shape = conversion.shape_vector(shape)
         alpha = to_tensor(alpha, dtype=dtype, name="alpha")
         beta = to_tensor(1 if beta is None else beta, dtype=dtype, name="beta")
         full = array_ops.broadcast_dynamic_shape(
@@ -175,7 +165,7 @@ def _tiny(dtype):
 def poisson(shape, lam, dtype=dtypes.float32, seed=None, name=None):
     """Numbers of Poisson distributions."""
     with graph_scope(name, "random_poisson"):
-        shape = conversion.convert_to_tensor(shape, dtype=dtypes.int32, name="shape")
+        shape = conversion.shape_vector(shape)
         seed1, seed2 = op_seeds(seed)
         return _headrace.raw_op("RandomPoissonV2")(
             shape=shape, rate=lam, dtype=dtype, seed=seed1, seed2=seed2

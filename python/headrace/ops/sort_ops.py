@@ -33,7 +33,7 @@ def repeat(input, repeats, axis=None, name=None):
         repeats = _as(repeats, dtypes.int32)
     one = repeats.shape.rank == 0 or repeats.shape.num_elements() == 1
     if one and input.shape.rank is not None:
-        return _repeat_all(input, _as(reshape(repeats, []), dtypes.int32), axis)
+        return _repeat_all(input, reshape(repeats, []), axis)
     counts = repeats.shape.num_elements()
     if counts is None or one:  # there may be one for all
         repeats = broadcast_to(reshape(repeats, [-1]), reshape(shape(input)[axis], [1]))
@@ -51,7 +51,7 @@ def repeat(input, repeats, axis=None, name=None):
 
 def _repeat_all(input, count, axis):
     """Every element of an axis `count` times."""
-    sizes = shape(input)
+    sizes = shape(input, out_type=count.dtype)
     many = [1] * (input.shape.rank + 1)
     many[axis + 1] = count
     copies = tile(expand_dims(input, axis + 1), stack(many))

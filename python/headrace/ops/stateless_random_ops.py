@@ -46,14 +46,6 @@ def _key_counter_alg(seed, alg):
     raise NotImplementedError("only the Philox algorithm is supported")
 
 
-def _shape(shape):
-    if isinstance(shape, _headrace.Tensor):
-        return shape
-    if isinstance(shape, (list, tuple)) and not shape:
-        return conversion.convert_to_tensor([], dtypes.int32)
-    return conversion.convert_to_tensor(shape)
-
-
 @composite("stateless_random_uniform", ends=True)
 def uniform(
     shape,
@@ -80,7 +72,7 @@ def uniform(
             )
     elif maxval is None:
         maxval = 1
-    shape = _shape(shape)
+    shape = conversion.shape_vector(shape)
     key, counter, alg = _key_counter_alg(seed, alg)
     if dtype.is_integer and minval is None:
         return _headrace.raw_op("StatelessRandomUniformFullIntV2")(
@@ -108,7 +100,11 @@ def _scaled(op, shape, seed, mean, stddev, dtype, alg, name):
     dtype = dtypes.as_dtype(dtype)
     key, counter, alg = _key_counter_alg(seed, alg)
     drawn = _headrace.raw_op(op)(
-        shape=_shape(shape), key=key, counter=counter, dtype=dtype, alg=alg
+        shape=conversion.shape_vector(shape),
+        key=key,
+        counter=counter,
+        dtype=dtype,
+        alg=alg,
     )
     mean = conversion.convert_to_tensor(mean, dtype=dtype)
     stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
@@ -165,7 +161,7 @@ def categorical(logits, num_samples, seed, dtype=dtypes.int64, name=None):
 def binomial(shape, seed, counts, probs, output_dtype=dtypes.int32, name=None):
     """Numbers of successes."""
     return _headrace.raw_op("StatelessRandomBinomial")(
-        shape=_shape(shape),
+        shape=conversion.shape_vector(shape),
         seed=seed,
         counts=counts,
         probs=probs,
@@ -184,7 +180,7 @@ def gamma(shape, seed, alpha, beta=None, dtype=dtypes.float32, name=None):
     )
     alpha = array_ops.broadcast_to(alpha, full)
     drawn = _headrace.raw_op("StatelessRandomGammaV2")(
-        shape=_shape(shape), seed=seed, alpha=alpha
+        shape=conversion.shape_vector(shape), seed=seed, alpha=alpha
     )
     return _headrace.raw_op("RealDiv")(x=drawn, y=beta, name=name)
 
@@ -192,7 +188,7 @@ def gamma(shape, seed, alpha, beta=None, dtype=dtypes.float32, name=None):
 def poisson(shape, seed, lam, dtype=dtypes.int32, name=None):
     """Numbers of Poisson distributions."""
     return _headrace.raw_op("StatelessRandomPoisson")(
-        shape=_shape(shape), seed=seed, lam=lam, dtype=dtype, name=name
+        shape=conversion.shape_vector(shape), seed=seed, lam=lam, dtype=dtype, name=name
     )
 
 
@@ -204,7 +200,7 @@ def parameterized_truncated_normal(
         to_tensor = conversion.convert_to_tensor
         means = to_tensor(means, name="means")
         return _headrace.raw_op("StatelessParameterizedTruncatedNormal")(
-            shape=_shape(shape),
+            shape=conversion.shape_vector(shape),
             seed=seed,
             means=means,
             stddevs=to_tensor(stddevs, dtype=means.dtype, name="stddevs"),

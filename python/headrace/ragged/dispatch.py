@@ -6,6 +6,7 @@ Functions that work element by element need no row: framework/api_kinds.py lists
 """
 
 from headrace import _names
+from headrace._load import _headrace
 from headrace.framework import dispatch as dispatching
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values
 from headrace.ragged.ragged_value import RaggedTensorValue
@@ -145,7 +146,8 @@ def _equality(public, different):
     def apply(self, other):
         if other is None:
             return different
-        if self._is_key():  # tensors of a session's graph compare by identity
+        # As tensors do: those of a session's graph compare by identity.
+        if self._is_key() or not _headrace.tensor_equality():
             return (self is other) != different
         return compare(self, other)
 

@@ -7,6 +7,8 @@ from headrace.framework import conversion, dtypes, name_scopes
 from headrace.ragged.ragged_tensor import RaggedTensor
 from headrace.ragged.ragged_value import RaggedTensorValue
 
+_MOST_DIMENSIONS = 254  # of a tensor
+
 
 def _is_nested(x):
     return isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) > 0 and _is_array(x)
@@ -131,6 +133,14 @@ def _scalar(x, ragged_rank, inner_shape, make):
     return make(x)
 
 
+def _check_depth(ragged_rank):
+    if ragged_rank >= _MOST_DIMENSIONS:
+        raise ValueError(
+            f"ragged_rank={ragged_rank}: tensors have at most {_MOST_DIMENSIONS} "
+            "dimensions"
+        )
+
+
 def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
     if _headrace.Tensor in type(pylist).__mro__:
         pylist = pylist.numpy()
@@ -161,6 +171,7 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
             f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank} and "
             f"dim(inner_shape)={len(inner_shape)}"
         )
+    _check_depth(ragged_rank)
     if ragged_rank == 0:
         return make(pylist, whole_shape)
     values, levels = pylist, []
@@ -213,6 +224,7 @@ def placeholder(dtype, ragged_rank, value_shape=None, name=None):
     """
     from headrace.graph import placeholders
 
+    _check_depth(ragged_rank)
     if ragged_rank == 0:
         return placeholders.placeholder(dtype, value_shape, name)
     with name_scopes.graph_scope(name, "RaggedPlaceholder"):

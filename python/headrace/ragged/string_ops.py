@@ -3,11 +3,14 @@
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops
-from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
+from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
+from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 def _text(x):
-    return x if is_ragged(x) else conversion.convert_to_tensor(x, dtypes.string)
+    if is_ragged(x) or isinstance(x, RaggedTensorValue):
+        return as_values(x)
+    return conversion.convert_to_tensor(x, dtypes.string)
 
 
 def _by_rank(x, of_vector):

@@ -189,7 +189,6 @@ class Checkpoint(AutoTrackable):
         folder = os.path.dirname(prefix)
         if folder:
             _headrace.make_folder(folder)
-        lock = _headrace.lock_folder(folder)
         if in_graph:
             path = f"{prefix}-{self._count_by_session(session)}"
             self._write_by_session(path, session)
@@ -198,7 +197,7 @@ class Checkpoint(AutoTrackable):
         self.save_counter.assign_add(1)
         path = f"{prefix}-{int(self.save_counter)}"
 
-        def record(path, lock=lock):
+        def record(path):
             _headrace.write_checkpoint_state(folder, path, [path], "checkpoint")
 
         self._write(path, options, record)

@@ -223,7 +223,6 @@ class Saver:
         folder, prefix = os.path.dirname(save_path), path
         if not self._is_empty:
             self._make_folder(folder, save_path)
-            lock = _headrace.lock_folder(folder)
             path = self._write(sess, path)
             if write_state:
                 self._record(path, meta_graph_suffix)
@@ -234,7 +233,6 @@ class Saver:
                     latest_filename,
                     _relative=self._relative,
                 )
-            del lock
         if write_meta_graph and not _headrace.is_eager():
             with sess.graph.as_default():
                 self.export_meta_graph(

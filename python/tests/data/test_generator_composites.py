@@ -64,3 +64,9 @@ def test_sparse_values_of_sessions_and_what_is_none():
     )
     with pytest.raises(tf.errors.InvalidArgumentError, match="could not be converted"):
         list(lists)
+
+
+def test_rows_of_ragged_tensors_in_ragged_batches():
+    rows = tf.ragged.constant([[1], [2, 3], [4, 5, 6]])
+    batches = tf.data.Dataset.from_tensor_slices(rows).ragged_batch(2)
+    assert [b.to_list() for b in batches] == [[[1], [2, 3]], [[4, 5, 6]]]

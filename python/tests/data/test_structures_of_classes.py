@@ -109,3 +109,33 @@ def test_savers_save_iterators(tmp_path):
             tf.data.experimental.make_saveable_from_iterator(iterator, "perhaps")
     with pytest.raises(TypeError, match="iterator of a graph"):
         tf.data.experimental.make_saveable_from_iterator(iter(D.range(2)))
+
+
+def test_weights_that_are_all_zero_draw_nothing():
+    drawn = D.sample_from_datasets([D.range(3), D.range(3)], weights=[0.0, 0.0])
+    assert list(drawn) == []
+
+
+def test_ragged_values_become_ragged_tensors():
+    value = v1.ragged.RaggedTensorValue(np.array([0, 1, 2]), np.array([0, 1, 3]))
+    assert [r.numpy().tolist() for r in D.from_tensor_slices(value)] == [[0], [1, 2]]
+
+
+def test_reductions_keep_the_structure_of_the_state():
+    text = r"initial_state=1, output=2"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=text):
+        D.range(3).reduce(0, lambda a, b: (a, b))
+    with pytest.raises(TypeError, match="'int32'> but got <dtype: 'float32'>"):
+        D.range(3).reduce(0, lambda a, b: 1.0)
+
+
+def test_specs_of_datasets_of_dicts():
+    def spec(name, *sizes):
+        return tf.data.DatasetSpec({name: tf.TensorSpec(sizes, tf.int32)})
+
+    one, many, other = spec("a", 1, None), spec("a", None, None), spec("b", 1, None)
+    assert one.is_subtype_of(many) and not many.is_subtype_of(one)
+    assert not one.is_subtype_of(other)
+    assert one.most_specific_common_supertype([many]) == many
+    assert one.most_specific_common_supertype([other]) is None
+    assert one.is_compatible_with(many) and not one.is_compatible_with(other)

@@ -202,6 +202,8 @@ def test_without_equality_tensors_equal_themselves_only(tf1_equality):
     inside = tf.function(lambda x: tf.constant([x == x, x == 1]))
     assert inside(a).numpy().tolist() == [True, False]
     assert tf.equal(a, b).numpy().all()
+    rows = tf.ragged.constant([[1], [2, 3]])
+    assert (rows == rows, rows != rows, rows == 1) == (True, False, False)
 
 
 def test_with_equality_tensors_compare_elements():

@@ -268,3 +268,14 @@ def test_gradients_of_a_variable_argument(traced):
     with tf.GradientTape() as tape:
         y = f(still)
     assert tape.gradient(y, still) is None
+
+
+def test_arguments_whose_names_are_no_names_of_nodes():
+    def names(f, count):
+        f = tf.function(f).get_concrete_function(*[tf.TensorSpec([])] * count)
+        return [t.name for t in f.inputs]
+
+    assert names(lambda _: _, 1) == ["Placeholder:0"]
+    assert names(lambda _x, y_: y_, 2) == ["Placeholder:0", "y_:0"]
+    assert names(lambda x, é: x, 2) == ["x:0", "Placeholder:0"]
+    assert tf.function(lambda _: 7)(1.0) == 7

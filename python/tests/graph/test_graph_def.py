@@ -233,3 +233,35 @@ def test_control_flow_operations_are_named_like_their_scopes():
         tf.while_loop(lambda i: i < x, lambda i: [i + 1], [0])
         kinds = {n.name: n.op for n in g.as_graph_def().node}
     assert kinds["cond"] == "StatelessIf" and kinds["while"] == "StatelessWhile"
+
+
+def _library_function(library, name, op, result):
+    """Adds name(x: float) -> y: what `op` of x gives, named `result`."""
+    f = library.function.add()
+    f.signature.name = name
+    f.signature.input_arg.add(name="x", type=1)
+    f.signature.output_arg.add(name="y", type=1)
+    node = f.node_def.add(name="c", op=op, input=["x"])
+    if op == "Neg":
+        node.attr["T"].type = 1
+    f.ret["y"] = f"c:{result}:0"
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("result", ["y", "output"])
+def test_results_of_calls_by_the_signatures_names(reverse, result):
+    """A node whose op is a function: its outputs bear the function's names."""
+    functions = [("A", "B", result), ("B", "Neg", "y")]
+    d = tf.compat.v1.GraphDef()
+    for name, op, given in functions[::-1] if reverse else functions:
+        _library_function(d.library, name, op, given)
+    d.node.add(name="k", op="Placeholder").attr["dtype"].type = 1
+    d.node.add(name="call", op="A", input=["k"])
+    with tf.Graph().as_default():
+        tf.import_graph_def(d, name="")
+        with tf.compat.v1.Session() as session:
+            assert session.run("call:0", {"k:0": 2.0}) == -2
+    d.library.function[-1 if reverse else 0].ret["y"] = "c:z:0"
+    with tf.Graph().as_default():
+        with pytest.raises(ValueError, match="names an output that c does not have"):
+            tf.import_graph_def(d, name="")

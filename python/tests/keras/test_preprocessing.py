@@ -112,3 +112,32 @@ def test_configurations(layer):
 
 
 tf.keras.backend.clear_session()  # names that other files' layers get
+
+
+def test_documents_are_counted_by_their_rows():
+    texts = ["b a b", "a", "", "b c c c"]
+    lists = [t.split() for t in texts]
+    documents = {w: sum(w in words for words in lists) for w in "abc"}
+    want = [np.log(1 + len(texts) / (1 + documents[w])) for w in "cba"]
+    nested = tf.RaggedTensor.from_row_lengths(tf.ragged.constant(lists), [1, 1, 1, 1])
+    for data in (tf.ragged.constant(lists), nested):
+        layer = tf.keras.layers.StringLookup(output_mode="tf_idf")
+        layer.adapt(
+            tf.data.Dataset.from_tensors(data[:1]).concatenate(
+                tf.data.Dataset.from_tensors(data[1:])
+            )
+        )
+        assert layer.get_vocabulary() == ["[UNK]", "c", "b", "a"]
+        np.testing.assert_allclose(layer._idf[1:], want, rtol=1e-6)
+
+
+def test_words_of_every_shape_of_data_are_counted():
+    words = np.array([["x", "y"], ["y", "z"], ["y", "x"]])
+    sparse = tf.sparse.from_dense(words)
+    for data in (words, words.reshape(-1), words.tolist(), sparse, tf.constant(words)):
+        layer = tf.keras.layers.StringLookup()
+        layer.adapt(tf.data.Dataset.from_tensors(data))
+        assert layer.get_vocabulary() == ["[UNK]", "y", "x", "z"]
+    numbers = tf.keras.layers.IntegerLookup()
+    numbers.adapt(np.array([[5, -3], [5, 7], [5, -3]]))
+    assert numbers.get_vocabulary() == [-1, 5, -3, 7]

@@ -163,3 +163,17 @@ def test_losses_with_drawn_classes():
 def test_errors(call, text):
     with pytest.raises(tf.errors.InvalidArgumentError, match=text):
         call()
+
+
+@pytest.mark.parametrize(
+    "count, more",
+    [
+        (3, {"range_max": 4, "unigrams": [1.0, 0.0, 0.0, 0.0]}),
+        (3, {"range_max": 4, "unigrams": [1.0] * 4, "num_shards": 2}),
+        (2, {"range_max": 3, "unigrams": [1.0, 0.0], "num_reserved_ids": 1}),
+    ],
+)
+def test_too_few_classes_with_weight(count, more):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="range is too small"):
+        _draw("FixedUnigram", count, True, **more)
+    assert _draw("FixedUnigram", count, False, **more)[0].shape == [count]

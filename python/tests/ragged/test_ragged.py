@@ -159,3 +159,10 @@ def test_stack_of_dense_tensors():
     assert made.to_list() == [[[1, 2, 3], [4, 5, 6]], [[5], [6], [7]]]
     assert made.ragged_rank == 2
     assert tf.ragged.stack([a[0], b[0]]).ragged_rank == 1
+
+
+def test_rank_has_a_limit():
+    for rank in (254, 2**40, 8968073515812833920):
+        with pytest.raises(ValueError, match="at most 254 dimensions"):
+            tf.ragged.constant([], ragged_rank=rank)
+    assert tf.ragged.constant([], ragged_rank=3).ragged_rank == 3

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/system_path.h"
 #include "cc/compose.h"
 
 namespace headrace::tf::train {
@@ -180,6 +181,7 @@ CSVLogger::CSVLogger(std::string path, std::string separator, bool append)
 namespace {
 
 void WriteLine(const std::string& path, const std::string& line, bool append) {
+  internal::Check(SystemPath(path).status());
   std::ofstream file(path, append ? std::ios::app : std::ios::trunc);
   if (!line.empty()) file << line << '\n';
   file.close();

@@ -51,7 +51,6 @@ StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
     shared->iterator.reset();
   };
   s.context.services = services;
-  s.context.services.cancellation = &s.token;
   s.context.token = &s.token;
   // Those of the last dataset go over those before it.
   for (const Dataset* d : All(*walk->dataset_)) {
@@ -77,6 +76,7 @@ Walk::~Walk() {
 
 Status Walk::Next(Element* out, bool* end) {
   std::lock_guard<std::mutex> lock(mutex_);
+  const StopScope scope(&shared_->token, /*paced=*/true);
   const int threads = shared_->context.options.op_threads;
   std::optional<ScopedThreadLimit> limit;
   if (threads > 0) limit.emplace(threads);
@@ -109,6 +109,7 @@ Status RestoreWalks(const Dataset& dataset, const StateReader& r) {
 
 StatusOr<Tensor> Walk::Save() {
   std::lock_guard<std::mutex> lock(mutex_);
+  const StopScope scope(&shared_->token);
   StateWriter w;
   HR_RETURN_IF_ERROR(shared_->iterator->Save(shared_->context, w));
   SaveWalks(*dataset_, w);
@@ -117,6 +118,7 @@ StatusOr<Tensor> Walk::Save() {
 
 Status Walk::Restore(const Tensor& state) {
   std::lock_guard<std::mutex> lock(mutex_);
+  const StopScope scope(&shared_->token);
   HR_ASSIGN_OR_RETURN(StateReader r, StateReader::Make(state));
   HR_RETURN_IF_ERROR(RestoreWalks(*dataset_, r));
   return shared_->iterator->Restore(shared_->context, r);

@@ -16,7 +16,7 @@ Status Reduce(KernelContext& c) {
   }
   HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
   PullContext context;
-  CancellationToken token(c.services().cancellation);
+  CancellationToken token;
   context.services = c.services();
   context.token = &token;
   HR_ASSIGN_OR_RETURN(FunctionRunPtr run, f->Begin(context));

@@ -19,6 +19,7 @@ class BufferedSource {
 
   // More bytes behind those held; false at the end.
   StatusOr<bool> Fill() {
+    HR_RETURN_IF_ERROR(CheckStop());
     if (at_ > 0) {
       buffer_.erase(0, at_);
       at_ = 0;

@@ -95,6 +95,7 @@ class BatchDataset : public InputDataset {
       for (; n < static_cast<size_t>(size); ++n) {
         if (elements_.size() == n) elements_.emplace_back();
         bool end = false;
+        HR_RETURN_IF_ERROR(c.CheckCancelled());
         HR_RETURN_IF_ERROR(input_->Next(c, &elements_[n], &end));
         if (end) break;
       }

@@ -85,6 +85,7 @@ class PaddedBatchDataset : public InputDataset {
       while (static_cast<int64_t>(elements.size()) < dataset().size_) {
         Element element;
         bool input_end = false;
+        HR_RETURN_IF_ERROR(c.CheckCancelled());
         HR_RETURN_IF_ERROR(NextInput(c, &element, &input_end));
         if (input_end) break;
         elements.push_back(std::move(element));

@@ -139,7 +139,7 @@ ParallelMapDataset::Iterator::ChunkPtr ParallelMapDataset::Iterator::Take(
   bool end = false;
   while (static_cast<int64_t>(chunk->elements.size()) < wanted && !end) {
     Element element;
-    Status s = c.CheckCancelled();
+    Status s = CheckStop();
     if (s.ok()) s = NextInput(c, &element, &end);
     if (end && s.ok()) break;
     chunk->elements.push_back(std::move(element));
@@ -179,6 +179,7 @@ void ParallelMapDataset::Iterator::Finish(const ChunkPtr& chunk) {
 }
 
 void ParallelMapDataset::Iterator::Work(PullContext& c) {
+  const StopScope scope(c.token);
   // Calls on one thread run on it: the elements are what is parallel.
   ScopedThreadLimit one(1);
   Status s = Guarded("a parallel map", [&]() -> Status {
@@ -258,7 +259,7 @@ Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
       if (chunks_.empty() && input_ended_) {
         *end = true;
         HR_RETURN_IF_ERROR(broken_);
-        return c.CheckCancelled();
+        return CheckStop();
       }
       if (threads_.empty()) {
         lock.unlock();
@@ -266,8 +267,8 @@ Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
         lock.lock();
         continue;
       }
-      done_.wait_for(lock, std::chrono::milliseconds(100));
-      HR_RETURN_IF_ERROR(c.CheckCancelled());
+      done_.wait_for(lock, std::chrono::milliseconds(50));
+      HR_RETURN_IF_ERROR(CheckStop());
     }
     room_.notify_one();
   }
@@ -281,8 +282,8 @@ Status ParallelMapDataset::Iterator::SaveAhead(PullContext& c, StateWriter& w,
   std::lock_guard<std::mutex> pulling(input_mutex_);
   std::unique_lock<std::mutex> lock(mutex_);
   while (outstanding_ > 0) {
-    done_.wait_for(lock, std::chrono::milliseconds(100));
-    HR_RETURN_IF_ERROR(c.CheckCancelled());
+    done_.wait_for(lock, std::chrono::milliseconds(50));
+    HR_RETURN_IF_ERROR(CheckStop());
   }
   auto gather = [&](const Chunk& chunk) {
     for (size_t i = chunk.next; i < chunk.elements.size(); ++i) {

@@ -22,6 +22,8 @@ constexpr double kWorthWaking = 20e-6;
 // How many times away the mean looks back on: long ones between bursts count,
 // being interrupted now and then does not.
 constexpr int64_t kRemembered = 1024;
+// Who waits looks this often whether to stop.
+constexpr auto kStopsSeen = std::chrono::milliseconds(50);
 
 }  // namespace
 
@@ -57,6 +59,7 @@ Pulled ReadAhead::Pull(PullContext& c, Lock& lock) {
 }
 
 void ReadAhead::Work(PullContext& c) {
+  const StopScope scope(c.token);
   std::optional<ScopedThreadLimit> limit;
   if (c.options.op_threads > 0) limit.emplace(c.options.op_threads);
   Lock lock(mutex_);
@@ -116,8 +119,12 @@ Status ReadAhead::NextAtHand(PullContext& c, Lock& lock, Element* out,
   }
   waiting_ = true;
   while (buffer_.empty() && !finished_ && busy_) {
-    filled_.wait_for(lock, std::chrono::milliseconds(100));
-    HR_RETURN_IF_ERROR(c.CheckCancelled());
+    filled_.wait_for(lock, kStopsSeen);
+    Status stop = CheckStop();
+    if (!stop.ok()) {
+      waiting_ = false;
+      return stop;
+    }
   }
   waiting_ = false;
   Pulled item;
@@ -127,11 +134,11 @@ Status ReadAhead::NextAtHand(PullContext& c, Lock& lock, Element* out,
   } else if (!finished_) {
     item = Pull(c, lock);
     *end = finished_ && item.status.ok();
-    if (*end) return c.CheckCancelled();
+    if (*end) return CheckStop();
   } else {
     HR_RETURN_IF_ERROR(std::exchange(broken_, OkStatus()));
     *end = true;
-    return c.CheckCancelled();
+    return CheckStop();
   }
   *out = std::move(item.element);
   return std::move(item.status);
@@ -155,7 +162,7 @@ Status ReadAhead::Next(PullContext& c, Element* out, bool* end) {
 
 void ReadAhead::AwaitIdle(Lock& lock) {
   waiting_ = true;
-  while (busy_) filled_.wait_for(lock, std::chrono::milliseconds(100));
+  while (busy_) filled_.wait_for(lock, kStopsSeen);
   waiting_ = false;
 }
 

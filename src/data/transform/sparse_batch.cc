@@ -32,6 +32,7 @@ class SparseBatchDataset : public InputDataset {
       int64_t total = 0;
       while (static_cast<int64_t>(rows.size()) < dataset().size_) {
         Element element;
+        HR_RETURN_IF_ERROR(c.CheckCancelled());
         HR_RETURN_IF_ERROR(NextInput(c, &element, end));
         if (*end) break;
         HR_RETURN_IF_ERROR(CheckRow(element[0].shape(), &shape));

@@ -35,6 +35,7 @@ class WindowDataset : public InputDataset {
       while (static_cast<int64_t>(buffer_.size()) < d.Reach()) {
         Element element;
         bool input_end = false;
+        HR_RETURN_IF_ERROR(c.CheckCancelled());
         HR_RETURN_IF_ERROR(NextInput(c, &element, &input_end));
         if (input_end) break;
         buffer_.push_back(std::move(element));

@@ -1,4 +1,5 @@
 // Writing to a slice: into a copy of a tensor, or into a variable.
+#include "base/cancellation.h"
 #include "op/op.h"
 #include "ops/array/strided_view.h"
 #include "ops/state/variable_access.h"
@@ -69,6 +70,7 @@ Status Assign(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(VariableInput v, VariableOf(c, 0));
   const Tensor& value = c.input(4);
   HR_RETURN_IF_ERROR(v.variable->Update(v.name, [&](Tensor& t) -> Status {
+    const StopHold whole;
     if (t.dtype() != value.dtype()) {
       return InvalidArgument("l-value dtype ", DTypeName(t.dtype()),
                              " does not match r-value dtype ",

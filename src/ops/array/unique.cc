@@ -1,5 +1,6 @@
 // Unique and its siblings: the distinct elements (or slices), in the order in
 // which they first come.
+#include "base/cancellation.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/value_table.h"
@@ -44,7 +45,10 @@ void Number(const T* x, const Slices& s, Index* idx,
             std::vector<int64_t>* firsts) {
   OrderTable table;
   const bool plain = s.before == 1 && s.run == 1;
+  StopMeter meter;
+  const double cost = 20.0 * static_cast<double>(s.before * s.run);
   for (int64_t i = 0; i < s.n; ++i) {
+    meter.Add(cost);
     bool added;
     auto equal = [&](int64_t entry) {
       const int64_t first = (*firsts)[entry];

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/cpu_level.h"
 #include "base/thread_pool.h"
 #include "ops/array/transpose_loops.h"
@@ -214,7 +215,9 @@ template <typename T>
 Status SolveBlocks(Part<const T> t, int64_t n, Part<T> x, int64_t m,
                    bool forward, bool unit) {
   const int64_t blocks = (n + kPanel - 1) / kPanel;
+  StopMeter meter;
   for (int64_t b = 0; b < blocks; ++b) {
+    meter.Add(static_cast<double>(kPanel * m) * (0.3 + 0.02 * n));
     const int64_t i = (forward ? b : blocks - 1 - b) * kPanel;
     const int64_t size = std::min(kPanel, n - i);
     const int64_t from = forward ? 0 : i + size;
@@ -267,7 +270,9 @@ Status FactorLu(T* data, int64_t n, int64_t* p, bool* odd) {
   std::iota(p, p + n, int64_t{0});
   *odd = false;
   int64_t pivots[kPanel];
+  StopMeter meter;
   for (int64_t k = 0; k < n; k += kPanel) {
+    meter.Add(static_cast<double>(kPanel * (n - k)) * (0.3 + 0.02 * (n - k)));
     const int64_t size = std::min(kPanel, n - k), rest = n - k - size;
     FactorPanel<T>(a.at(k, k), n - k, size, pivots);
     for (int64_t i = 0; i < size; ++i) {
@@ -344,8 +349,10 @@ Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
   RowsBefore<T> before;
   const TransposeLoop transpose =
       HR_CALL_LEVEL(ActiveCpuLevel(), FindTranspose(sizeof(T)));
+  StopMeter meter;
   for (int64_t k = 0; k < n; k += kPanel) {
     const int64_t size = std::min(kPanel, n - k), ld = n - k;
+    meter.Add(static_cast<double>(kPanel * ld) * (0.3 + 0.02 * ld));
     // The panel turned over: a column of L lies in memory.
     const Part<T> panel{columns.data(), ld};
     transpose(&out(k, k), n, panel.data, ld, ld, size);

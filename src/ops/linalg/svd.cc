@@ -10,6 +10,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "base/cpu_level.h"
 #include "base/thread_pool.h"
 #include "ops/linalg/svd_loops.h"
@@ -94,7 +95,11 @@ class Bidiagonal {
         a_[i][j] = (turned ? a[j * m + i] : a[i * n + j]) * scale;
       }
     }
-    for (int64_t k = 0; k < n; ++k) Step(k);
+    StopMeter meter;
+    for (int64_t k = 0; k < n; ++k) {
+      meter.Add(0.5 * static_cast<double>((m - k) * (n - k)));
+      Step(k);
+    }
     return OkStatus();
   }
 
@@ -199,8 +204,10 @@ class Diagonalize {
   // False when it does not converge.
   bool Run() {
     int64_t hi = static_cast<int64_t>(d_.size()) - 1;
+    StopMeter meter;
     for (int64_t left = 60 * (hi + 1); hi > 0; --left) {
       if (left < 0) return false;
+      meter.Add(20.0 * static_cast<double>(hi));
       int64_t lo = hi;
       while (lo > 0 && !Negligible(lo - 1)) --lo;
       if (lo == hi) {

@@ -19,15 +19,14 @@ Status Enqueue(KernelContext& c) {
   Tuple tuple;
   for (int i = 1; i < c.num_inputs(); ++i) tuple.push_back(c.input(i));
   HR_RETURN_IF_ERROR(queue->CheckTuple(tuple, kMany));
-  const CancellationToken* cancel = c.services().cancellation;
-  if (!kMany) return queue->Enqueue(std::move(tuple), cancel);
+  if (!kMany) return queue->Enqueue(std::move(tuple));
   for (int64_t i = 0; i < tuple[0].dim(0); ++i) {
     Tuple row;
     for (const Tensor& t : tuple) {
       HR_ASSIGN_OR_RETURN(Tensor copy, t.Rows(i, i + 1).Clone());
       row.push_back(copy.WithShape(t.shape().Sub(1, t.rank())));
     }
-    HR_RETURN_IF_ERROR(queue->Enqueue(std::move(row), cancel));
+    HR_RETURN_IF_ERROR(queue->Enqueue(std::move(row)));
   }
   return OkStatus();
 }
@@ -136,9 +135,8 @@ Status Dequeue(KernelContext& c) {
           "specified shapes.");
     }
   }
-  HR_ASSIGN_OR_RETURN(
-      std::vector<Tuple> tuples,
-      queue->Dequeue(n, take == Take::kUpTo, c.services().cancellation));
+  HR_ASSIGN_OR_RETURN(std::vector<Tuple> tuples,
+                      queue->Dequeue(n, take == Take::kUpTo));
   for (int i = 0; i < c.num_outputs(); ++i) {
     if (take == Take::kOne)
       c.set_output(i, std::move(tuples[0][i]));

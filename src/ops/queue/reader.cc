@@ -19,10 +19,9 @@ void PutCount(uint32_t tag, int64_t count, std::string* out) {
 
 }  // namespace
 
-Status Reader::Start(TupleQueue& queue, const CancellationToken* cancel) {
+Status Reader::Start(TupleQueue& queue) {
   if (open_) return OkStatus();
-  HR_ASSIGN_OR_RETURN(std::vector<Tuple> taken,
-                      queue.Dequeue(1, false, cancel));
+  HR_ASSIGN_OR_RETURN(std::vector<Tuple> taken, queue.Dequeue(1, false));
   const Tuple& tuple = taken[0];
   if (tuple.size() != 1 || tuple[0].dtype() != DType::kString ||
       tuple[0].num_elements() != 1) {
@@ -39,20 +38,19 @@ Status Reader::Start(TupleQueue& queue, const CancellationToken* cancel) {
   return OkStatus();
 }
 
-StatusOr<Reader::Record> Reader::Read(TupleQueue& queue,
-                                      const CancellationToken* cancel) {
-  HR_ASSIGN_OR_RETURN(std::vector<Record> records, ReadUpTo(1, queue, cancel));
+StatusOr<Reader::Record> Reader::Read(TupleQueue& queue) {
+  HR_ASSIGN_OR_RETURN(std::vector<Record> records, ReadUpTo(1, queue));
   return std::move(records[0]);
 }
 
-StatusOr<std::vector<Reader::Record>> Reader::ReadUpTo(
-    int64_t n, TupleQueue& queue, const CancellationToken* cancel) {
+StatusOr<std::vector<Reader::Record>> Reader::ReadUpTo(int64_t n,
+                                                       TupleQueue& queue) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Record> out;
   while (true) {
-    HR_RETURN_IF_ERROR(Start(queue, cancel));
+    HR_RETURN_IF_ERROR(Start(queue));
     while (static_cast<int64_t>(out.size()) < n) {
-      if (cancel) HR_RETURN_IF_ERROR(cancel->status());
+      HR_RETURN_IF_ERROR(CheckStop());
       Record record;
       StatusOr<bool> more = Next(&record);
       if (!more.ok() || !*more) {

@@ -25,10 +25,9 @@ class Reader : public Resource {
 
   // The next record; takes names from `queue` where the unit at hand has no
   // more, waiting for them.
-  StatusOr<Record> Read(TupleQueue& queue, const CancellationToken* cancel);
+  StatusOr<Record> Read(TupleQueue& queue);
   // At least one record and at most `n`, all of one unit.
-  StatusOr<std::vector<Record>> ReadUpTo(int64_t n, TupleQueue& queue,
-                                         const CancellationToken* cancel);
+  StatusOr<std::vector<Record>> ReadUpTo(int64_t n, TupleQueue& queue);
   int64_t records_produced() const;
   int64_t units_completed() const;
   // As if it were new.
@@ -50,7 +49,7 @@ class Reader : public Resource {
   std::string unit_;  // the one at hand
 
  private:
-  Status Start(TupleQueue& queue, const CancellationToken* cancel);
+  Status Start(TupleQueue& queue);
   void ResetLocked();
 
   const std::string kind_;

@@ -16,8 +16,7 @@ StatusOr<std::shared_ptr<TupleQueue>> WorkQueueOf(const KernelContext& c) {
 Status Read(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(auto reader, ReaderOf(c));
   HR_ASSIGN_OR_RETURN(auto queue, WorkQueueOf(c));
-  HR_ASSIGN_OR_RETURN(Reader::Record record,
-                      reader->Read(*queue, c.services().cancellation));
+  HR_ASSIGN_OR_RETURN(Reader::Record record, reader->Read(*queue));
   *c.out<std::string>(0) = std::move(record.key);
   *c.out<std::string>(1) = std::move(record.value);
   return OkStatus();
@@ -44,8 +43,7 @@ Status ReadUpTo(KernelContext& c) {
         "got ",
         n);
   }
-  HR_ASSIGN_OR_RETURN(auto found,
-                      reader->ReadUpTo(n, *queue, c.services().cancellation));
+  HR_ASSIGN_OR_RETURN(auto found, reader->ReadUpTo(n, *queue));
   const Shape shape{static_cast<int64_t>(found.size())};
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
   HR_RETURN_IF_ERROR(c.Allocate(1, shape));

@@ -47,34 +47,35 @@ Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
   return OkStatus();
 }
 
-// A run's deadline or cancelling is looked at now and then.
+// Whether to stop is asked now and then.
 template <typename F>
-Status TupleQueue::Wait(std::unique_lock<std::mutex>& lock,
-                        const CancellationToken* cancel, F&& ready) {
+Status TupleQueue::Wait(std::unique_lock<std::mutex>& lock, F&& ready) {
   while (!ready()) {
-    if (cancel) HR_RETURN_IF_ERROR(cancel->status());
+    lock.unlock();
+    Status s = CheckStop();
+    lock.lock();
+    HR_RETURN_IF_ERROR(s);
+    if (ready()) break;
     changed_.wait_for(lock, std::chrono::milliseconds(20));
   }
   return OkStatus();
 }
 
-Status TupleQueue::Enqueue(Tuple tuple, const CancellationToken* cancel) {
+Status TupleQueue::Enqueue(Tuple tuple) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (closed_) return Cancelled(Named(), " is closed.");
-  HR_RETURN_IF_ERROR(Wait(lock, cancel, [&] {
-    return cancelled_ || capacity_ < 0 || held() < capacity_;
-  }));
+  HR_RETURN_IF_ERROR(Wait(
+      lock, [&] { return cancelled_ || capacity_ < 0 || held() < capacity_; }));
   if (cancelled_) return Cancelled(Named(), " is closed.");
   Put(std::move(tuple));
   changed_.notify_all();
   return OkStatus();
 }
 
-StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(
-    int64_t n, bool up_to, const CancellationToken* cancel) {
+StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(int64_t n, bool up_to) {
   std::unique_lock<std::mutex> lock(mutex_);
   HR_RETURN_IF_ERROR(
-      Wait(lock, cancel, [&] { return closed_ || held() - kept() >= n; }));
+      Wait(lock, [&] { return closed_ || held() - kept() >= n; }));
   int64_t taken = n;
   if (held() < n) {
     if (!up_to || held() == 0) {

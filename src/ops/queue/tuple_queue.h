@@ -15,8 +15,7 @@ namespace headrace {
 using Tuple = std::vector<Tensor>;
 
 // A queue of at most `capacity` tuples (negative: any number); a subclass says
-// which tuple is next. Thread-safe. Calls that wait stop with Cancelled when
-// `cancel` (may be null) is cancelled.
+// which tuple is next. Thread-safe. Calls that wait end with CheckStop.
 class TupleQueue : public Resource {
  public:
   // `kind` ("FIFOQueue") and `name` are for messages.
@@ -33,11 +32,10 @@ class TupleQueue : public Resource {
   // their rows are what is queued.
   Status CheckTuple(absl::Span<const Tensor> tuple, bool many) const;
   // Waits for room. Cancelled when the queue is closed.
-  Status Enqueue(Tuple tuple, const CancellationToken* cancel);
+  Status Enqueue(Tuple tuple);
   // Waits for `n` tuples and takes them; once the queue is closed and has
   // fewer, OutOfRange, or, with `up_to` and at least one, those.
-  StatusOr<std::vector<Tuple>> Dequeue(int64_t n, bool up_to,
-                                       const CancellationToken* cancel);
+  StatusOr<std::vector<Tuple>> Dequeue(int64_t n, bool up_to);
   // Enqueuing ends; those that wait for room go on unless `cancel_pending`.
   void Close(bool cancel_pending);
   bool closed() const;
@@ -53,8 +51,7 @@ class TupleQueue : public Resource {
 
  private:
   template <typename F>
-  Status Wait(std::unique_lock<std::mutex>& lock,
-              const CancellationToken* cancel, F&& ready);
+  Status Wait(std::unique_lock<std::mutex>& lock, F&& ready);
   std::string Named() const;  // "FIFOQueue 'name'"
 
   const std::string kind_, name_;

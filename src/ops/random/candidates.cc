@@ -12,6 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "base/cancellation.h"
 #include "base/files.h"
 #include "op/op.h"
 #include "ops/random/generator.h"
@@ -25,6 +26,8 @@ class Distribution {
   virtual ~Distribution() = default;
   virtual int64_t Draw(PhiloxWords& words) const = 0;
   virtual double Probability(int64_t value) const = 0;
+  // How many classes Draw may give.
+  virtual int64_t classes() const = 0;
   // InvalidArgument when `value` is no true class that it could learn.
   virtual Status CheckTrue(int64_t value) const { return OkStatus(); }
   // Tells it the true classes that a call brought.
@@ -47,6 +50,7 @@ class Uniform : public Distribution {
   double Probability(int64_t) const override {
     return static_cast<float>(1.0 / static_cast<double>(range_));
   }
+  int64_t classes() const override { return range_; }
 
  private:
   const int64_t range_;
@@ -65,6 +69,7 @@ class LogUniform : public Distribution {
     const double v = static_cast<double>(value);
     return static_cast<float>(std::log((v + 2) / (v + 1)) / log_range_);
   }
+  int64_t classes() const override { return range_; }
 
  private:
   const int64_t range_;
@@ -121,6 +126,15 @@ class Weighted : public Distribution {
     if (i >= static_cast<int64_t>(weights_.size())) return 0;
     return weights_[i] / total_;
   }
+  // Weights may be too small for the columns, too.
+  int64_t classes() const override {
+    std::vector<bool> drawn(cut_.size());
+    for (size_t i = 0; i < cut_.size(); ++i) {
+      if (cut_[i] > 0) drawn[i] = true;
+      if (cut_[i] < 1) drawn[other_[i]] = true;
+    }
+    return std::count(drawn.begin(), drawn.end(), true);
+  }
 
  private:
   const std::vector<float> weights_;
@@ -165,6 +179,7 @@ class Learned : public Distribution {
     return static_cast<float>(static_cast<double>(weights_[value]) /
                               static_cast<double>(total_));
   }
+  int64_t classes() const override { return range_; }
   Status CheckTrue(int64_t value) const override {
     if (value >= 0 && value < range_) return OkStatus();
     return InvalidArgument("`true_candidate` out of range [0, ", range_,
@@ -336,11 +351,17 @@ class Sampler : public Kernel {
 };
 
 StatusOr<std::unique_ptr<Kernel>> BindSampler(const ResolvedOp& op) {
-  if (op.bool_attr("unique") &&
-      op.int_attr("num_sampled") > op.int_attr("range_max")) {
+  const bool unique = op.bool_attr("unique");
+  const int64_t wanted = op.int_attr("num_sampled");
+  if (unique && wanted > op.int_attr("range_max")) {
     return InvalidArgument("Sampler's range is too small.");
   }
   HR_ASSIGN_OR_RETURN(auto distribution, DistributionOf(op));
+  if (unique && wanted > distribution->classes()) {
+    return InvalidArgument("Sampler's range is too small: ", wanted,
+                           " different classes are wanted, and ",
+                           distribution->classes(), " have a weight");
+  }
   return std::unique_ptr<Kernel>(
       std::make_unique<Sampler>(op, std::move(distribution)));
 }

@@ -4,6 +4,7 @@
 //   state: [counter low, counter high, key, ...]
 #include "ops/random/generator_state.h"
 
+#include "base/cancellation.h"
 #include "ops/random/fill.h"
 #include "ops/random/generator.h"
 #include "ops/state/variable_access.h"
@@ -160,6 +161,7 @@ Status TakeFromState(KernelContext& c, int64_t algorithm, uint64_t delta,
                            DTypeName(v.variable->dtype()));
   }
   return v.variable->Update(v.name, [&](Tensor& state) {
+    const StopHold whole;
     if (state.rank() != 1) {
       return InvalidArgument(
           "RNG state must have one and only one dimension, not ", state.rank());

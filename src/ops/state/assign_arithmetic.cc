@@ -1,5 +1,6 @@
 // AssignAddVariableOp, AssignSubVariableOp, and AssignAdd and AssignSub of
 // references.
+#include "base/cancellation.h"
 #include "base/thread_pool.h"
 #include "ops/state/variable_access.h"
 
@@ -34,6 +35,7 @@ Status AssignBy(KernelContext& c) {
   }
   if (c.num_outputs() > 0) c.set_output(0, c.input(0));
   return v.variable->Update(v.name, [&](Tensor& value) {
+    const StopHold whole;
     if (value.shape() != by.shape()) {
       return InvalidArgument("Cannot update variable with shape ",
                              value.shape(), " using a Tensor with shape ",

@@ -1,4 +1,5 @@
 // ResourceScatter*: a variable's rows; ResourceScatterNd*: its slices.
+#include "base/cancellation.h"
 #include "ops/state/scatter.h"
 #include "ops/state/variable_access.h"
 
@@ -14,6 +15,7 @@ Status Rows(KernelContext& c) {
         "match.");
   }
   return v.variable->Update(v.name, [&](Tensor& value) {
+    const StopHold whole;
     return ScatterRows(kind, c.input(1), c.input(2), value);
   });
 }
@@ -30,6 +32,7 @@ Status Slices(KernelContext& c) {
     return InvalidArgument("DType of resource and updates does not match.");
   }
   return v.variable->Update(v.name, [&](Tensor& value) {
+    const StopHold whole;
     return ScatterSlices(kind, c.input(1), c.input(2), policy == "IGNORE",
                          value);
   });

@@ -5,6 +5,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/strip.h"
+#include "base/cancellation.h"
 
 namespace headrace {
 namespace {
@@ -17,6 +18,7 @@ Status LockFrom(absl::Span<const VariableInput* const> order, size_t k,
   if (k == order.size()) return fn(values);
   Variable* variable = order[k]->variable.get();
   return variable->Update(order[k]->name, [&](Tensor& value) {
+    const StopHold whole;
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (inputs[i].variable.get() == variable) values[i] = &value;
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/cancellation.h"
 #include "base/cpu_count.h"
 #include "base/memory_guard.h"
 #include "base/thread_pool.h"
@@ -19,6 +20,10 @@ constexpr double kLeastFlops = 1e6;  // where it overtakes our own loops
 // are packed again.
 constexpr double kLeastTaskFlops = 4e6, kLeastLaterFlops = 1.6e10;
 constexpr int64_t kMostTasks = 64;
+// Of one call, and what its depth is a multiple of: about a twentieth of a
+// second.
+constexpr double kLongestFlops = 4e9;
+constexpr int64_t kDepthUnit = 768;
 constexpr int64_t kLeastRows = 48, kLeastCols = 64;  // of a half
 constexpr int64_t kMostSize = int64_t{1} << 30;      // oneDNN counts in ints
 
@@ -83,6 +88,27 @@ int64_t Cut(int64_t i, int64_t blocks, int64_t n, int64_t unit) {
 
 constexpr size_t kRoomToWrite = size_t{64} << 20;
 
+// c[m, n] = a[m, d.k] b[d.k, n], a depth at a time, as nothing looks inside a
+// call; false when oneDNN fails.
+bool Multiply(int64_t m, int64_t n, const GemmDims& d, const float* a,
+              Layout la, const float* b, Layout lb, float* c) {
+  const double at_once = kLongestFlops / (2.0 * m * n) / kDepthUnit;
+  const int64_t depth =
+      at_once * kDepthUnit >= static_cast<double>(d.k)
+          ? d.k
+          : std::max<int64_t>(1, static_cast<int64_t>(at_once)) * kDepthUnit;
+  for (int64_t k = 0; k < d.k; k += depth) {
+    StopPoint();
+    OneOmpThread one;
+    if (dnnl_sgemm(la.letter, lb.letter, m, n, std::min(depth, d.k - k), 1.0f,
+                   a + k * d.a_col, la.leading, b + k * d.b_row, lb.leading,
+                   k == 0 ? 0.0f : 1.0f, c, d.c_row) != dnnl_success) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
@@ -102,26 +128,22 @@ bool DnnlGemm(const GemmDims& d, const float* a, const float* b, float* c,
   const Grid grid = GridOf(d);
   const int64_t tasks = grid.rows * grid.cols;
   std::atomic<bool> failed{false};
-  ParallelFor(
-      tasks, 2.0 * d.m * d.n * d.k / tasks * kDnnlNsPerFlop,
-      [&](int64_t begin, int64_t end) {
-        OneOmpThread one;
-        for (int64_t t = begin; t < end && !failed; ++t) {
-          const int64_t r = t / grid.cols, q = t % grid.cols;
-          const int64_t i0 = Cut(r, grid.rows, d.m, 8);
-          const int64_t i1 = Cut(r + 1, grid.rows, d.m, 8);
-          const int64_t j0 = Cut(q, grid.cols, d.n, 16);
-          const int64_t j1 = Cut(q + 1, grid.cols, d.n, 16);
-          if (dnnl_sgemm(la.letter, lb.letter, i1 - i0, j1 - j0, d.k, 1.0f,
-                         a + i0 * d.a_row, la.leading, b + j0 * d.b_col,
-                         lb.leading, 0.0f, c + i0 * d.c_row + j0,
-                         d.c_row) != dnnl_success) {
-            failed = true;
-          } else if (done && grid.cols == 1) {
-            (*done)(i0, i1);
-          }
-        }
-      });
+  ParallelFor(tasks, 2.0 * d.m * d.n * d.k / tasks * kDnnlNsPerFlop,
+              [&](int64_t begin, int64_t end) {
+                for (int64_t t = begin; t < end && !failed; ++t) {
+                  const int64_t r = t / grid.cols, q = t % grid.cols;
+                  const int64_t i0 = Cut(r, grid.rows, d.m, 8);
+                  const int64_t i1 = Cut(r + 1, grid.rows, d.m, 8);
+                  const int64_t j0 = Cut(q, grid.cols, d.n, 16);
+                  const int64_t j1 = Cut(q + 1, grid.cols, d.n, 16);
+                  if (!Multiply(i1 - i0, j1 - j0, d, a + i0 * d.a_row, la,
+                                b + j0 * d.b_col, lb, c + i0 * d.c_row + j0)) {
+                    failed = true;
+                  } else if (done && grid.cols == 1) {
+                    (*done)(i0, i1);
+                  }
+                }
+              });
   // Our own loops begin anew.
   if (failed) return false;
   written = true;

@@ -1,5 +1,7 @@
-// oneDNN under our own threads: its OpenMP stays at one thread.
+// What calls of oneDNN need around them.
 #pragma once
+
+#include <signal.h>
 
 extern "C" {
 int omp_get_max_threads();
@@ -8,20 +10,40 @@ void omp_set_num_threads(int n);
 
 namespace headrace {
 
-// While it lives, OpenMP regions that this thread opens have one thread.
+// While it lives, this thread may call oneDNN: OpenMP regions that it opens
+// have one thread, as the threads are ours, and no signal's handler runs on it.
+// Code that oneDNN generates (2.6's products, with AVX-512) moves the stack
+// pointer into memory of the heap, where a handler's frame would overwrite what
+// lies beside. Signals wait meanwhile, or other threads take them.
 class OneOmpThread {
  public:
   OneOmpThread() : saved_(omp_get_max_threads()) {
+    pthread_sigmask(SIG_BLOCK, &Handled(), &signals_);
     if (saved_ != 1) omp_set_num_threads(1);
   }
   ~OneOmpThread() {
     if (saved_ != 1) omp_set_num_threads(saved_);
+    pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
   }
   OneOmpThread(const OneOmpThread&) = delete;
   OneOmpThread& operator=(const OneOmpThread&) = delete;
 
  private:
+  // All but those that an instruction of this thread raises.
+  static const sigset_t& Handled() {
+    static const sigset_t set = [] {
+      sigset_t s;
+      sigfillset(&s);
+      for (int n : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
+        sigdelset(&s, n);
+      }
+      return s;
+    }();
+    return set;
+  }
+
   const int saved_;
+  sigset_t signals_;
 };
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <vector>
 
+#include "base/cancellation.h"
 #include "op/op.h"
 
 namespace headrace {
@@ -96,6 +97,25 @@ void FewOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   }
 }
 
+// std::sort, cut into pieces that a stop may wait for.
+template <typename It, typename Before>
+void SortByPieces(It begin, It end, const Before& before) {
+  constexpr int64_t kPiece = 1 << 17;
+  const int64_t n = end - begin;
+  StopMeter meter;
+  for (int64_t i = 0; i < n; i += kPiece) {
+    meter.Add(60.0 * kPiece);
+    std::sort(begin + i, begin + std::min(n, i + kPiece), before);
+  }
+  for (int64_t size = kPiece; size < n; size *= 2) {
+    for (int64_t i = 0; i + size < n; i += 2 * size) {
+      meter.Add(10.0 * static_cast<double>(size));
+      std::inplace_merge(begin + i, begin + i + size,
+                         begin + std::min(n, i + 2 * size), before);
+    }
+  }
+}
+
 template <typename T>
 void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   using W = ComputeType<T>;
@@ -117,7 +137,7 @@ void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   if (k < n) {
     std::nth_element(order.begin(), order.begin() + k, order.end(), before);
   }
-  std::sort(order.begin(), order.begin() + k, before);
+  SortByPieces(order.begin(), order.begin() + k, before);
   std::copy_n(order.begin(), k, places);
 }
 

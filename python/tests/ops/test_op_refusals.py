@@ -358,3 +358,12 @@ def test_sessions_give_sparse_values():
     assert isinstance(value, v1.SparseTensorValue) and value.indices.tolist() == [
         [0, 1]
     ]
+
+
+def test_texts_of_ragged_values():
+    value = v1.ragged.constant_value([[b"ab", b"c"], [b"d"]])
+    assert tf.strings.unicode_decode(value, "UTF-8").to_list() == [
+        [[97, 98], [99]],
+        [[100]],
+    ]
+    assert tf.strings.bytes_split(value).to_list() == [[[b"a", b"b"], [b"c"]], [[b"d"]]]
