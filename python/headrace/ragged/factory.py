@@ -163,6 +163,7 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
         ragged_rank = max(0, depth - 1)
     else:
         ragged_rank = max(0, depth - 1 - len(inner_shape))
+    _check_depth(ragged_rank)
     whole_shape = inner_shape  # where no dimension is ragged
     if inner_shape is None:
         inner_shape = _inner_shape(pylist, ragged_rank, depth)
@@ -171,7 +172,6 @@ def _build(pylist, ragged_rank, inner_shape, make, make_scalar, over):
             f"Invalid pylist={pylist}: incompatible with ragged_rank={ragged_rank} and "
             f"dim(inner_shape)={len(inner_shape)}"
         )
-    _check_depth(ragged_rank)
     if ragged_rank == 0:
         return make(pylist, whole_shape)
     values, levels = pylist, []
@@ -224,7 +224,6 @@ def placeholder(dtype, ragged_rank, value_shape=None, name=None):
     """
     from headrace.graph import placeholders
 
-    _check_depth(ragged_rank)
     if ragged_rank == 0:
         return placeholders.placeholder(dtype, value_shape, name)
     with name_scopes.graph_scope(name, "RaggedPlaceholder"):
