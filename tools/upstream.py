@@ -5,8 +5,8 @@ Usage: tools/upstream.py [--groups a,b] [--rotate N] [--write] [--results DIR]
 ../shared/upstream holds a selection of TensorFlow's tests and a harness;
 tests/upstream_required.txt names the groups of it that must hold, each with the
 share, in percent of what TensorFlow 2.21 itself passes, that is required, and
-behind a minus files that are not counted.
---rotate N runs the Nth of these groups, counted round: with another N each time
+behind a minus files that are not counted; "soak" marks groups that take many minutes.
+--rotate N runs the Nth of the other groups, counted round: with another N each time
 (a count of commits) all have their turn. --write puts the table into
 docs/coverage.md. A tree without ../shared compares nothing and passes.
 """
@@ -29,13 +29,14 @@ ROW = re.compile(r"^ *(\d+) of +(\d+) +[\d.]+% +v[12] (\S+)", re.M)
 
 
 def read_required():
-    """{group: (share in percent, parts of the names of files not counted)}"""
+    """{group: (share in percent, parts of the names of files not counted, long)}"""
     rows = {}
     with open(REQUIRED, encoding="utf-8") as file:
         for line in file:
             words = line.split("#")[0].split()
             if words:
-                rows[words[0]] = float(words[1]), [w[1:] for w in words[2:]]
+                left_out = [w[1:] for w in words[2:] if w.startswith("-")]
+                rows[words[0]] = float(words[1]), left_out, "soak" in words
     return rows
 
 
@@ -112,6 +113,7 @@ def main():
     required = read_required()
     groups = args.groups.split(",") if args.groups else list(required)
     if args.rotate is not None:
+        groups = [g for g in groups if not required[g][2]]
         groups = [groups[args.rotate % len(groups)]]
     if not os.path.isdir(HARNESS):
         print("upstream: nothing to run here")
@@ -120,7 +122,7 @@ def main():
     os.makedirs(results, exist_ok=True)
     counts, short = {}, []
     for group in groups:
-        least, left_out = required[group]
+        least, left_out, _ = required[group]
         passed, of = counts[group] = run_group(group, left_out, results)
         share = 100 * passed / of
         print(
