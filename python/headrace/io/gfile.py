@@ -197,7 +197,13 @@ def mkdir(path):
 
 @_of_path
 def makedirs(path):
-    """Makes a folder and those above it."""
+    """Makes a folder and those above it; none where the path is longer than the system
+    takes."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise
     missing = []  # the deepest first; as many as the path has names
     while path and not os.path.isdir(path):
         missing.append(path)

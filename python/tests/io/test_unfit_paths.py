@@ -62,6 +62,7 @@ def test_folders_that_cannot_be(tmp_path):
     ]:
         with pytest.raises(error):
             call()
+    assert not os.path.exists(f"{tmp_path}/d")
     deep = f"{tmp_path}/" + "e/" * 1500
     tf.io.gfile.makedirs(deep)
     assert tf.io.gfile.isdir(deep)
