@@ -99,8 +99,10 @@ def write_coverage(counts, required):
             f"| {group} | {passed:,} | {of:,} | {100 * passed / of:.1f}% "
             f"| {required[group][0]:g}% |"
         )
+    with open(COVERAGE, encoding="utf-8") as file:
+        notes = file.read().rpartition("|\n")[2]  # what is said below the table stays
     with open(COVERAGE, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines) + "\n")
+        file.write("\n".join(lines) + "\n" + notes)
 
 
 def main():
