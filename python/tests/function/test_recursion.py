@@ -1,5 +1,6 @@
 """Functions that call themselves, and functions whose calls multiply."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -191,6 +192,9 @@ def test_gradient_of_calls_that_multiply():
         assert g.dtype == tf.float32
 
 
+@pytest.mark.skipif(
+    bool(os.environ.get("LD_PRELOAD")), reason="sanitizers keep freed memory"
+)
 def test_recursive_functions_do_not_hold_themselves():
     """Graphs whose functions call each other are freed with their sessions."""
     megabyte, rounds = 1 << 20, 20
