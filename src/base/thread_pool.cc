@@ -319,7 +319,8 @@ void RunOnUserPool(UserThreadPool& user, int64_t chunks, int helpers,
   }
   state->Work();
   for (int64_t d; (d = state->done.load()) < chunks;) state->done.wait(d);
-  if (state->error) std::rethrow_exception(state->error);
+  // A helper may end later than the caller: the exception goes with the caller.
+  if (state->error) std::rethrow_exception(std::move(state->error));
 }
 
 // Runs chunk(0 .. chunks-1) on up to `threads` threads.

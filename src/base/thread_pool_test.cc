@@ -396,6 +396,7 @@ TEST(StopScope, ShortTurnsLookNowAndThen) {
 
 std::atomic<int> polls{0};
 TEST(StopScope, SignalsAreForTheMainThread) {
+  polls = 0;
   SetSignalPoll([] { return ++polls == 2; });
   const auto ask = [] {
     for (int i = 0; i < 10 && CheckStop().ok(); ++i) {
