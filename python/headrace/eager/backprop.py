@@ -353,6 +353,16 @@ class GradientTape:
             self._pop()
         batch = target.shape[0]
         per_row = target.shape[1:].num_elements()
+        if (
+            experimental_use_pfor
+            and not self._persistent
+            and parallel_iterations is not None
+            and per_row >= parallel_iterations
+        ):
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the "
+                "batch_jacobian with parallel_iterations."
+            )
         columns = []
         full = target.shape.concatenate(source.shape[1:])
         for j in range(per_row):
