@@ -4,6 +4,8 @@ import functools
 import inspect
 import types
 
+import numpy as np
+
 from headrace._load import _headrace
 from headrace.eager import named_gradients
 from headrace.framework import conversion, nest
@@ -66,7 +68,7 @@ def _call(f, args, kwargs):
     args = nest.pack_sequence_as(args, inputs, expand_composites=True) if flat else args
     if graph is None and not _headrace.has_recorders():
         result, _ = f(*args, **kwargs)
-        return result
+        return nest.map_structure(_as_tensor, result)
     # What f computes is seen by tapes: gradients of the gradient go back there.
     watcher = _headrace.Tape(True, True)
     watcher.start()
@@ -97,6 +99,11 @@ def _call(f, args, kwargs):
         name = getattr(f, "__name__", "custom")
         _headrace.record_custom(name, given + used, outputs, backward)
     return nest.pack_sequence_as(result, outputs, expand_composites=True)
+
+
+def _as_tensor(x):
+    plain = x is None or hasattr(x, "dtype") and not isinstance(x, np.ndarray)
+    return x if plain else conversion.convert_to_tensor(x)
 
 
 def _inside(graph, x):

@@ -121,7 +121,12 @@ class Optimizer(AutoTrackable):
         _check_real(loss.dtype)
         from headrace.eager import graph_gradients
 
-        found = graph_gradients.gradients(loss, variables, grad_ys=grad_loss)
+        found = graph_gradients.gradients_v1(
+            loss,
+            variables,
+            grad_loss,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )
         return list(zip(found, variables))
 
     @staticmethod
