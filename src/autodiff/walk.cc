@@ -41,8 +41,9 @@ std::vector<Node*> GraphWalk::Between() {
   return order;
 }
 
-// With places: the sum of what came from a device is made beside the first of
-// it, the sum of these beside what the gradient is of.
+// With places: the sum of what came from a device is made beside what the
+// earliest call in the graph gave, whose gradient comes last; the sum of these
+// beside what the gradient is of.
 Gradient GraphWalk::Sum(const Edge& e, absl::Span<const Gradient> parts) {
   if (builder_ == nullptr || parts.size() < 2) {
     return SumGradients(scope_, parts);
@@ -65,7 +66,7 @@ Gradient GraphWalk::Sum(const Edge& e, absl::Span<const Gradient> parts) {
   }
   std::vector<Gradient> sums;
   for (const auto& [device, own] : by_device) {
-    const Node* first = made_by(own[0]);
+    const Node* first = made_by(own.back());
     PlacedWith place(builder_, first ? *first : *e.node);
     sums.push_back(SumGradients(scope_, own));
   }

@@ -1,5 +1,6 @@
 """tf.custom_gradient, tf.recompute_grad, tf.grad_pass_through."""
 
+import contextlib
 import functools
 import inspect
 import types
@@ -69,6 +70,10 @@ def _call(f, args, kwargs):
     if graph is None and not _headrace.has_recorders():
         result, _ = f(*args, **kwargs)
         return nest.map_structure(_as_tensor, result)
+    if _headrace.has_recorders():
+        for x in given:  # tapes watch variables that f hands on unread, too
+            if isinstance(x, _headrace.VariableBase):
+                x._read()
     # What f computes is seen by tapes: gradients of the gradient go back there.
     watcher = _headrace.Tape(True, True)
     watcher.start()
@@ -248,10 +253,11 @@ def recompute_grad(f):
         from headrace.eager.backprop import GradientTape
 
         result = f(*args, **kwargs)
+        scope = _variable_scope()
 
         def grad(*grads, **grad_kwargs):
             variables = grad_kwargs.get("variables") or []
-            with GradientTape() as tape:
+            with scope(), GradientTape() as tape:
                 # Each argument on its own, also where two are the same tensor.
                 own = nest.map_structure(_as_own, args)
                 watched = nest.flatten(own)
@@ -265,6 +271,19 @@ def recompute_grad(f):
 
     inner.__wrapped__ = f
     return inner
+
+
+def _variable_scope():
+    """What makes contexts in which get_variable finds what it finds here."""
+    graph = stack.current()
+    if graph is None:
+        return contextlib.nullcontext
+    from headrace.graph import variable_scope
+
+    here = variable_scope.get_variable_scope()
+    return lambda: variable_scope.variable_scope(
+        here, reuse=variable_scope.AUTO_REUSE, auxiliary_name_scope=False
+    )
 
 
 def _as_own(x):
