@@ -47,3 +47,39 @@ def jit_scope(compile_ops=True, separate_compiled_gradients=False):
         marks["_XlaSeparateCompiledGradients"] = True
     with graph._attributes(marks):
         yield
+
+
+def compile_once(computation, inputs=None):
+    """tf.xla.experimental.compile: `computation(*inputs)`, run as all else.
+
+    Gives a list for a single value; in graphs an operation for None and for operations
+    alone.
+    """
+    inputs = [] if inputs is None else inputs
+    if not isinstance(inputs, (list, tuple)):
+        raise TypeError("inputs must be a list")
+    from headrace.framework import conversion, execution, nest
+    from headrace.graph.operation import Operation
+
+    given = nest.map_structure(conversion.convert_to_tensor, list(inputs))
+    if _headrace.is_eager():
+        value = nest.map_structure(_output, computation(*given))
+        return value if nest.is_nested(value) or value is None else [value]
+    with jit_scope():
+        value = computation(*given)
+        flat = nest.flatten(value)
+        waited = [x for x in flat if isinstance(x, Operation)]
+        if all(x is None or isinstance(x, Operation) for x in flat):
+            return execution.group(*waited, name="output_operations")
+        with stack.current().control_dependencies(waited):
+            made = nest.map_structure(_output, value)
+    return made if nest.is_nested(made) else [made]
+
+
+def _output(x):
+    from headrace.framework import conversion
+    from headrace.graph.operation import Operation
+
+    if x is None or isinstance(x, Operation):
+        return x
+    return _headrace.raw_op("Identity")(input=conversion.convert_to_tensor(x))

@@ -91,3 +91,16 @@ def test_jit_scopes_mark_operations():
     with pytest.raises(RuntimeError, match="eager execution"):
         with tf.xla.experimental.jit_scope():
             pass
+
+
+def test_compile_gives_what_the_computation_does():
+    def compiled(x):
+        one = tf.xla.experimental.compile(lambda x: x * 2, [x])
+        parts = tf.xla.experimental.compile(lambda: {"a": x, "b": [x + 1]})
+        assert type(one) is list and set(parts) == {"a", "b"}
+        return one[0], parts["b"][0]
+
+    for f in (compiled, tf.function(compiled)):
+        assert [float(x) for x in f(tf.constant(3.0))] == [6.0, 4.0]
+    with pytest.raises(TypeError, match="inputs must be a list"):
+        tf.xla.experimental.compile(lambda x: x, 3.0)
