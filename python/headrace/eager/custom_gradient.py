@@ -107,7 +107,8 @@ def _call(f, args, kwargs):
 
 
 def _as_tensor(x):
-    plain = x is None or hasattr(x, "dtype") and not isinstance(x, np.ndarray)
+    of_numpy = isinstance(x, (np.ndarray, np.generic))
+    plain = x is None or hasattr(x, "dtype") and not of_numpy
     return x if plain else conversion.convert_to_tensor(x)
 
 
@@ -122,11 +123,12 @@ def _variables_of(watcher, inputs):
     from headrace.framework import variables
 
     given = {x.handle._id for x in inputs if isinstance(x, _headrace.VariableBase)}
-    return [
+    found = [
         variables.of_handle(h)
         for h in watcher.watched_variables()
         if h._id not in given
     ]
+    return [v for v in found if v is not None]  # f may have made some and let them go
 
 
 def _check_takes_variables(grad_fn, used):

@@ -110,3 +110,81 @@ def test_tensors_keep_their_graph():
     del dx, session
     gc.collect()
     assert graph() is None
+
+
+def test_custom_gradients_and_variables():
+    @tf.custom_gradient
+    def hands_on(x):
+        return x, lambda dy: 3.0 * dy
+
+    @tf.custom_gradient
+    def says_nothing(x):
+        return x, lambda dy: []
+
+    v = tf.Variable(2.0)
+    with tf.GradientTape(persistent=True) as tape:
+        y, z = hands_on(v), says_nothing(v)
+    assert float(tape.gradient(y, v)) == 3.0
+    with pytest.raises(ValueError, match="expected to return 1 gradients"):
+        tape.gradient(z, v)
+
+    @tf.recompute_grad
+    def of_its_own(x):
+        return x * v1.get_variable("w", initializer=5.0)
+
+    x = tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = of_its_own(x)
+    assert float(tape.gradient(y, x)) == 5.0
+
+
+def test_recomputing_finds_the_same_variables():
+    def f(x):
+        with v1.variable_scope("inner"):
+            return x * v1.get_variable("w", initializer=4.0)
+
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = tf.constant(3.0)
+        with v1.variable_scope("outer", reuse=v1.AUTO_REUSE, use_resource=True):
+            y = tf.recompute_grad(f)(x)
+        (w,) = v1.trainable_variables()
+        dw = tf.gradients(y, w)[0]
+        assert len(v1.trainable_variables()) == 1
+        session.run(v1.global_variables_initializer())
+        assert session.run(dw) == 3.0
+
+
+def test_what_custom_gradients_return_is_tensors():
+    @tf.custom_gradient
+    def f(x):
+        return np.float32(2.0) * x.numpy(), lambda dy: dy
+
+    assert isinstance(f(tf.constant(1.0)), tf.Tensor)
+
+
+def test_batch_jacobians_in_parts_want_persistent_tapes():
+    x = tf.constant([[3.0]])
+    for persistent in (True, False):
+        with tf.GradientTape(persistent=persistent) as tape:
+            tape.watch(x)
+            y = tf.tile(x * x, [1, 4])
+        if persistent:
+            found = tape.batch_jacobian(y, x, parallel_iterations=2)
+            assert found.numpy().tolist() == [[[6.0]] * 4]
+        else:
+            with pytest.raises(RuntimeError, match="persistent=True"):
+                tape.batch_jacobian(y, x, parallel_iterations=2)
+
+
+def test_watched_variables_are_in_the_order_of_making():
+    a, b = tf.Variable(1.0), tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        _ = b * a
+    assert [v is a for v in tape.watched_variables()] == [True, False]
+
+
+def test_a_primal_is_given_once():
+    x = tf.constant(1.0)
+    with pytest.raises(ValueError, match="multiple times"):
+        tf.autodiff.ForwardAccumulator([x, x], [x, x])
