@@ -1,4 +1,5 @@
-// tf.gradients: gradients of a graph's values, also through what bodies captured.
+// tf.gradients: gradients of a graph's values, also through what bodies
+// captured.
 #include <algorithm>
 #include <deque>
 
@@ -31,8 +32,8 @@ class NestedWalks {
   }
   GraphWalk& at(size_t level) { return walks_[level]; }
 
-  // Marks what depends on the sources, from the outermost graph inwards, so that
-  // captures of nothing else are passed over.
+  // Marks what depends on the sources, from the outermost graph inwards, so
+  // that captures of nothing else are passed over.
   Status Seek(absl::Span<const Value> sources) {
     for (const Value& v : sources) {
       HR_ASSIGN_OR_RETURN(size_t level, LevelOf(v));

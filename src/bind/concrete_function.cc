@@ -29,9 +29,10 @@ void CheckBody(PyGraph& g, absl::Span<const Value> values) {
   }
 }
 
-// make_concrete(graph, name, args, results, trainable, keep_effects): the function of the
-// graph whose last arguments are those captures that are not among `args`.
-// Effects that the results do not need are part of it where `keep_effects` is true.
+// make_concrete(graph, name, args, results, trainable, keep_effects): the
+// function of the graph whose last arguments are those captures that are not
+// among `args`. Effects that the results do not need are part of it where
+// `keep_effects` is true.
 ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
                           nb::sequence args, nb::sequence results,
                           nb::sequence trainable, bool keep_effects) {

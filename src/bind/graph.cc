@@ -149,8 +149,8 @@ void OverrideGradients(PyGraph& g, nb::dict names) {
   BuilderOf(g).gradients = std::move(gradients);
 }
 
-// What nodes made from now on get beside their own attributes: truths, texts and
-// lists of texts, by names with an underscore before them.
+// What nodes made from now on get beside their own attributes: truths, texts
+// and lists of texts, by names with an underscore before them.
 void SetNodeAttrs(PyGraph& g, nb::dict attrs) {
   AttrMap map;
   for (auto [key, value] : attrs) {
@@ -159,7 +159,8 @@ void SetNodeAttrs(PyGraph& g, nb::dict attrs) {
       map.Set(name, nb::cast<bool>(value));
     } else if (nb::isinstance<nb::list>(value)) {
       std::vector<std::string> texts;
-      for (nb::handle text : value) texts.push_back(nb::cast<std::string>(text));
+      for (nb::handle text : value)
+        texts.push_back(nb::cast<std::string>(text));
       map.Set(name, std::move(texts));
     } else {
       map.Set(name, nb::cast<std::string>(value));

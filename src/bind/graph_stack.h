@@ -12,8 +12,8 @@ namespace headrace::bind {
 // is eager. Part of a traced function's key.
 uint64_t ParentGraph();
 
-// The builder that operations go to and those around it, innermost first, as far as
-// bodies may capture from; none where they run at once.
+// The builder that operations go to and those around it, innermost first, as
+// far as bodies may capture from; none where they run at once.
 std::vector<GraphBuilder*> EnteredBuilders();
 
 }  // namespace headrace::bind

@@ -184,8 +184,8 @@ void AddTape(nb::module_& m) {
       .def("enter", &PyStopRecording::Enter)
       .def("exit", &PyStopRecording::Exit);
   m.def("graph_gradients", &GradientsOfGraph, nb::arg("targets"),
-        nb::arg("sources"), nb::arg("output_gradients").none(),
-        nb::arg("stop"), nb::arg("place_with_ops"));
+        nb::arg("sources"), nb::arg("output_gradients").none(), nb::arg("stop"),
+        nb::arg("place_with_ops"));
   m.def("record_custom", &RecordCustom);
   m.def("has_recorders", &HasRecorders);
 }

@@ -58,8 +58,8 @@ int ClearTensor(PyObject* self) {
   return 0;
 }
 
-// Only tensors that carry attributes or hold their graph can be part of a cycle,
-// so only those are known to the garbage collector.
+// Only tensors that carry attributes or hold their graph can be part of a
+// cycle, so only those are known to the garbage collector.
 int SetAttribute(PyObject* self, PyObject* name, PyObject* value) {
   auto* o = reinterpret_cast<TensorObject*>(self);
   bool had = o->dict != nullptr || o->owner != nullptr;

@@ -87,7 +87,8 @@ class GraphBuilder : public Emitter {
 };
 
 inline constexpr StringView kLocationAttr = "_class";
-// The groups that a node is placed with, "loc:@NAME": its own where it names none.
+// The groups that a node is placed with, "loc:@NAME": its own where it names
+// none.
 std::vector<std::string> LocationOf(const Node& node);
 // While it lives, what `builder` (may be null) makes is placed with `node`.
 class PlacedWith {
@@ -109,8 +110,9 @@ Status InferNode(Node* node);
 void SetShape(const Value& v, const Shape& shape);
 
 // A function of the builder's graph: `args` are its placeholders in order (the
-// captures' placeholders usually last). Nodes with side effects run always; without
-// `keep_effects` those alone that the results need, as in graphs of sessions.
+// captures' placeholders usually last). Nodes with side effects run always;
+// without `keep_effects` those alone that the results need, as in graphs of
+// sessions.
 FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
                          absl::Span<const Value> args,
                          absl::Span<const Value> results,

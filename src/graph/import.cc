@@ -29,8 +29,8 @@ std::vector<std::string> OpsOf(const FunctionDef& f) {
 
 class LibraryImporter {
  public:
-  // `shared`: functions are found process-wide, too; those of a body, which is run
-  // by what knows no library but that.
+  // `shared`: functions are found process-wide, too; those of a body, which is
+  // run by what knows no library but that.
   LibraryImporter(const GraphDef& def, FunctionLibrary* library, bool shared)
       : producer_(def.versions().producer()),
         library_(library),

@@ -258,8 +258,8 @@ class Writer {
   const absl::flat_hash_set<const Node*> asked_;
 };
 
-// The targets, and what targets that only wait (groups) wait for: a run of them may
-// fail, whether or not anything reads what they make.
+// The targets, and what targets that only wait (groups) wait for: a run of them
+// may fail, whether or not anything reads what they make.
 absl::flat_hash_set<const Node*> AskedFor(absl::Span<Node* const> targets) {
   absl::flat_hash_set<const Node*> asked;
   std::vector<Node*> open(targets.begin(), targets.end());

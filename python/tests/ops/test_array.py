@@ -709,7 +709,9 @@ def test_gather_nd_that_ignores_bad_indices(batch_dims):
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = tf.gather_nd(x, rows, batch_dims, bad_indices_policy="IGNORE")
-    assert y.numpy().tolist() == ([[2.0, 0.0], [3.0, 0.0]] if batch_dims else [4.0, 0.0])
+    assert y.numpy().tolist() == (
+        [[2.0, 0.0], [3.0, 0.0]] if batch_dims else [4.0, 0.0]
+    )
     dx = tape.gradient(y, x).numpy().tolist()
     assert dx == ([[0.0, 1.0], [1.0, 0.0]] if batch_dims else [[0.0, 0.0], [0.0, 1.0]])
     with pytest.raises(tf.errors.InvalidArgumentError, match="does not index into"):

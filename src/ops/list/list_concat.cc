@@ -242,10 +242,9 @@ Status SplitShape(ShapeContext& c) {
                            "least of rank 1, but saw: []");
   }
   if (!merged.ok()) {
-    return InvalidArgument("tensor shape ", c.input(0),
-                           " is not compatible with element_shape ",
-                           ElementShapeInput(c, 1), ": ",
-                           merged.status().message());
+    return InvalidArgument(
+        "tensor shape ", c.input(0), " is not compatible with element_shape ",
+        ElementShapeInput(c, 1), ": ", merged.status().message());
   }
   SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
   return OkStatus();
