@@ -340,9 +340,18 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
     # --- assignments ---
 
     def _assigned(self, read_value):
+        if _headrace.is_eager():
+            return self._alias(_UnreadVariable) if read_value else None
+        from headrace.graph import stack
+
+        graph = stack.current()
+        if graph.keeps_effects:
+            return self._read() if read_value else None
+        op = graph._last_operation()  # to be waited for
         if not read_value:
-            return None
-        return self._alias(_UnreadVariable) if _headrace.is_eager() else self._read()
+            return op
+        with graph.control_dependencies([op]):
+            return self._read()
 
     def assign(self, value, use_locking=None, name=None, read_value=True):
         """Gives the variable a value of a compatible shape (ValueError else).

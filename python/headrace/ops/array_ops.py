@@ -38,7 +38,11 @@ tile = face("Tile", "tile", "input, multiples, name=None")
 slice = face("Slice", "slice", "input_->input, begin, size, name=None")
 
 
-gather_nd_op = face("GatherNd", "gather_nd", "params, indices, name=None")
+gather_nd_op = face(
+    "GatherNd",
+    "gather_nd",
+    "params, indices, name=None, bad_indices_policy=''",
+)
 
 
 bitcast = face("Bitcast", "bitcast", "input, type, name=None")
@@ -548,14 +552,15 @@ def roll(input, shift, axis, name=None):
 
 def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
     """Slices of `params` at multi-dimensional indices."""
-    if isinstance(params, _headrace.VariableBase) and not batch_dims:
+    lenient = bad_indices_policy not in ("", "DEFAULT", "ERROR")
+    if isinstance(params, _headrace.VariableBase) and not batch_dims and not lenient:
         return params.gather_nd(indices, name)
     if batch_dims:
-        return _batch_gather_nd(params, indices, batch_dims)
-    return gather_nd_op(params, indices, name)
+        return _batch_gather_nd(params, indices, batch_dims, name, bad_indices_policy)
+    return gather_nd_op(params, indices, name, bad_indices_policy)
 
 
-def _batch_gather_nd(params, indices, batch_dims):
+def _batch_gather_nd(params, indices, batch_dims, name, bad_indices_policy):
     params = conversion.convert_to_tensor(params)
     indices = conversion.convert_to_tensor(indices)
     dims = shape(indices)
@@ -568,7 +573,8 @@ def _batch_gather_nd(params, indices, batch_dims):
             g = expand_dims(g, -1)
         g = broadcast_to(g, dims[:-1])
         columns.append(_as(expand_dims(g, -1), indices.dtype))
-    return gather_nd_op(params, concat(columns + [indices], -1))
+    places = concat(columns + [indices], -1)
+    return gather_nd_op(params, places, name, bad_indices_policy)
 
 
 @composite("SequenceMask")

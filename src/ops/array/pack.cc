@@ -13,6 +13,22 @@ StatusOr<int> AxisIn(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
+// What is behind all inputs alike is behind the output.
+void SharedHandle(ShapeContext& c) {
+  const HandleData* first = c.input_handle(0);
+  if (first == nullptr || first->size() != 1) return;
+  HandlePart part = first->front();
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    const HandleData* other = c.input_handle(i);
+    if (other == nullptr || other->size() != 1 ||
+        other->front().dtype != part.dtype) {
+      return;
+    }
+    if (other->front().shape != part.shape) part.shape = Shape::UnknownRank();
+  }
+  c.set_output_handle(0, {std::move(part)});
+}
+
 Status PackRule(ShapeContext& c) {
   Shape s = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) {
@@ -24,6 +40,7 @@ Status PackRule(ShapeContext& c) {
     }
     s = *std::move(merged);
   }
+  SharedHandle(c);
   if (!s.known_rank()) return OkStatus();
   HR_ASSIGN_OR_RETURN(int axis, AxisIn(c.op().int_attr("axis"), s.rank() + 1));
   s.InsertDim(axis, c.num_inputs());

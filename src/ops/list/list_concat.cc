@@ -219,7 +219,11 @@ Status Split(KernelContext& c) {
 }
 
 Status SplitShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckRankAtLeast(c.input(0), 1));
+  Status rows_there = CheckRankAtLeast(c.input(0), 1);
+  if (!rows_there.ok()) {
+    return InvalidArgument("Tensor must be at least a vector, but saw shape: ",
+                           c.input(0), ": ", rows_there.message());
+  }
   HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(1), 1));
   const Shape& lengths = c.input(2);
   if (lengths.known_rank() && lengths.rank() != 1) {
@@ -237,7 +241,11 @@ Status SplitShape(ShapeContext& c) {
                            ": TensorListSplit requires element_shape to be at "
                            "least of rank 1, but saw: []");
   }
-  HR_RETURN_IF_ERROR(merged.status());
+  if (!merged.ok()) {
+    return InvalidArgument(
+        "tensor shape ", c.input(0), " is not compatible with element_shape ",
+        ElementShapeInput(c, 1), ": ", merged.status().message());
+  }
   SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
   return OkStatus();
 }

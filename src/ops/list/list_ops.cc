@@ -192,6 +192,15 @@ Status ConcatListsShape(ShapeContext& c) {
   HR_ASSIGN_OR_RETURN(Shape s, MergeShapes(c.input(0), c.input(1)));
   c.set_output(0, std::move(s));
   HandlePart part = ListPart(c, 0);
+  const DType dtype = c.op().type_attr("element_dtype");
+  for (int i = 0; i < 2; ++i) {
+    const DType behind = ListPart(c, i).dtype;
+    if (behind != DType::kInvalid && behind != dtype) {
+      return InvalidArgument("input_", i == 0 ? "a" : "b",
+                             ".type != element_dtype: ", DTypeName(behind),
+                             " vs. ", DTypeName(dtype));
+    }
+  }
   HR_RETURN_IF_ERROR(MergeShapes(part.shape, ListPart(c, 1).shape).status());
   c.set_output_handle(0, {std::move(part)});
   return OkStatus();
