@@ -1,6 +1,7 @@
 #include "op/gradient.h"
 
 #include "op/no_such_gradient.h"
+#include "op/registry.h"
 
 namespace headrace {
 
@@ -84,7 +85,8 @@ Status CallGradient(GradientContext& g) {
       break;
   }
   Status s = def.gradient_fn(g);
-  if (s.code() == absl::StatusCode::kUnimplemented && g.ok()) {
+  if (s.code() == absl::StatusCode::kUnimplemented && g.ok() &&
+      !CallsFunctions(def)) {
     s.SetPayload(kNoSuchGradient, absl::Cord());
   }
   HR_RETURN_IF_ERROR(s);
