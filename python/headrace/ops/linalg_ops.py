@@ -177,7 +177,11 @@ def matvec(
 
 @composite("norm")
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
-    """Norms of vectors (or of matrices, for two axes)."""
+    """Norms of vectors (or of matrices, for two axes).
+
+    Of complex numbers Euclidean (Frobenius) norms are complex, others real, as those of
+    TensorFlow.
+    """
     matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
     if isinstance(axis, (tuple, list)) and (not matrix or axis[0] == axis[1]):
         raise ValueError(
@@ -193,12 +197,12 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
             axis = list(axis)
         conj = math_ops.conj(tensor)
         total = reduction_ops.reduce_sum(tensor * conj, axis, True)
-        result = elementwise_ops.sqrt(total)
+        if tensor.dtype.is_complex:
+            total = elementwise_ops.real(total)  # the rest is rounding
+        result = math_ops.cast(elementwise_ops.sqrt(total), tensor.dtype)
     else:
         magnitude = elementwise_ops.abs(tensor)
         result = _other_norm(tensor, magnitude, ord, axis, matrix)
-    if tensor.dtype.is_complex and result.dtype.is_complex:
-        result = elementwise_ops.real(result)
     if keepdims:
         return result
     drop = axis if isinstance(axis, (list, tuple)) else None if axis is None else [axis]
