@@ -145,12 +145,19 @@ def _pool(op, n, channels_first):
         channel = 1 if first else n + 1
         explicit = {}
         if not isinstance(padding, str):
+            if data_format == "NCHW_VECT_C":
+                raise ValueError(
+                    f"`data_format={data_format!r}` is not supported with explicit "
+                    f"padding. Received: padding={padding}"
+                )
             if op == "MaxPool":
                 padding, pads = padding_of(padding, n)
                 explicit = {"explicit_paddings": pads}
             else:
+                of = op if n < 3 else f"an input tensor of rank {n + 2}"
                 raise ValueError(
-                    f"Explicit padding is not supported with {op}: {padding}"
+                    f"Explicit padding is not supported with {of}. Received: "
+                    f"padding={padding}"
                 )
         default = "NHWC" if n < 3 else "NDHWC"
         if name is None and op == "MaxPool" and not _headrace.is_eager():
@@ -466,6 +473,8 @@ def _dropout(x, rate, noise_shape, sampler, name):
     keep = sampler(shape, x.dtype) >= rate
     zero = conversion.to_tensor(0.0, x.dtype)
     out = array_ops.where(keep, scaled, zero)
+    if isinstance(out, _headrace.SymbolicTensor):
+        out.set_shape(x.shape)  # also where the noise's shape is not known
     return array_ops.identity(out, name=name) if name else out
 
 

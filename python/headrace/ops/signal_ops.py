@@ -56,6 +56,7 @@ def _real(op, rank, own_name):
                     "RFFT requires tf.float32 or tf.float64 inputs, got: "
                     f"{input_tensor}"
                 )
+            x.shape.with_rank_at_least(rank)
             wide = x.dtype == dtypes.float64
             lengths = _lengths(x, rank, fft_length, False)
             if fft_length is not None:
@@ -75,6 +76,7 @@ def _inverse_real(op, rank, own_name):
     def transform(input_tensor, fft_length=None, name=None):
         with graph_scope(name, own_name):
             x = conversion.convert_to_tensor(input_tensor, dtype_hint=dtypes.complex64)
+            x.shape.with_rank_at_least(rank)
             wide = x.dtype == dtypes.complex128
             lengths = _lengths(x, rank, fft_length, True)
             if fft_length is not None:
