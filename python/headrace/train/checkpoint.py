@@ -6,7 +6,7 @@ import weakref
 from headrace._load import _headrace
 from headrace.framework import errors
 from headrace.framework.execution import inside_function
-from headrace.framework.trackable import AutoTrackable, is_trackable, node_of
+from headrace.framework.trackable import AutoTrackable, is_trackable, node_of, owner_of
 from headrace.train import checkpoint_options, load_status, traced_write
 from headrace.train.async_write import AsyncWrites
 from headrace.train.checkpoint_options import CheckpointOptions
@@ -46,11 +46,12 @@ class Checkpoint(AutoTrackable):
         set_here(self, "_attached", [])  # children beside those of root
         set_here(self, "_writes", AsyncWrites())
         set_here(self, "_session_writer", None)  # of a plain graph
-        if isinstance(root, weakref.ref):
-            root = root()
+        # A weak reference stays one: it does not keep the root.
+        held = None if isinstance(root, weakref.ref) else root
+        set_here(self, "_root_of", (lambda: held) if held is root else root)
+        root = self._root
         if root is not None:
             _assert_trackable(root, "root")
-        set_here(self, "_root", root)
         for name, value in sorted(kwargs.items()):
             if isinstance(value, weakref.ref):
                 value = value()
@@ -62,11 +63,15 @@ class Checkpoint(AutoTrackable):
             existing = node_of(root).child(name)
             if existing is None:
                 self._attached.append((name, value))
-            elif existing.owner() is not value:
+            elif owner_of(existing) is not value:
                 raise ValueError(
                     f"Cannot create a Checkpoint with keyword argument {name} if "
                     f"root.{name} already exists."
                 )
+
+    @property
+    def _root(self):
+        return self._root_of()
 
     @property
     def root(self):
@@ -88,7 +93,7 @@ class Checkpoint(AutoTrackable):
         if self._root is not None:
             existing = node_of(self._root).child("save_counter")
             if existing is not None:
-                set_here(self, "_save_counter", existing.owner())
+                set_here(self, "_save_counter", owner_of(existing))
                 return
         counter = variables.Variable(
             0, trainable=False, name="save_counter", dtype="int64"

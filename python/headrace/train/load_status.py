@@ -1,7 +1,7 @@
 """What a restore has matched: the statuses of tf.train.Checkpoint.restore."""
 
 from headrace._load import _headrace
-from headrace.framework.trackable import node_of
+from headrace.framework.trackable import node_of, owner_of
 
 _SHOWN = 10
 
@@ -123,7 +123,7 @@ def _walk(root):
     found, seen = [("", root)], {id(root)}
     for _, value in found:
         for name, child in node_of(value).children():
-            owner = child.owner()
+            owner = owner_of(child)
             if owner is not None and id(owner) not in seen:
                 seen.add(id(owner))
                 found.append((name, owner))

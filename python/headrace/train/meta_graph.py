@@ -121,8 +121,17 @@ def read_meta_graph_file(path):
 def import_meta_graph(
     meta_graph_or_file, clear_devices=False, import_scope=None, **kwargs
 ):
-    """Adds the graph to the current one, with its collections; the Saver of its
-    variables, None where there are none."""
+    """Adds the graph to the current one, or to `graph`, with its collections.
+
+    Its nodes come under `import_scope`, and under the name scope that is in force.
+    Returns a Saver, None where that scope has no variables.
+    """
+    graph = kwargs.pop("graph", None)
+    if graph is not None:
+        with graph.as_default():
+            return import_meta_graph(
+                meta_graph_or_file, clear_devices, import_scope, **kwargs
+            )
     if _headrace.is_eager():
         raise RuntimeError(
             "Exporting/importing meta graphs is not supported when eager execution is "
@@ -144,8 +153,9 @@ def import_meta_graph(
     import_graph.import_graph_def(
         graph_def, name=import_scope or "", input_map=input_map
     )
-    variables = _restore_collections(graph, meta, import_scope)
-    return _saver(meta, import_scope, variables)
+    scope = "/".join(s for s in (graph.get_name_scope(), import_scope) if s)
+    variables = _restore_collections(graph, meta, scope)
+    return _saver(graph, meta, scope, variables)
 
 
 def _restore_collections(graph, meta, scope):
@@ -166,13 +176,15 @@ def _restore_collections(graph, meta, scope):
     return variables
 
 
-def _saver(meta, scope, variables):
+def _saver(graph, meta, scope, variables):
     from headrace.train import saver
 
     if meta.HasField("saver_def"):
         made = saver.Saver.from_proto(meta.saver_def, import_scope=scope)
         made._var_list = variables
         return made
-    if variables:
-        return saver.Saver()
+    keys = collections.GraphKeys
+    for key in (keys.GLOBAL_VARIABLES, keys.SAVEABLE_OBJECTS):
+        if graph.get_collection(key, scope or None):
+            return saver.Saver()
     return None

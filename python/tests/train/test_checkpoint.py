@@ -345,3 +345,68 @@ def test_names_of_values_in_keys():
 
     for name, key in [("a/b", "a.Sb"), ("a.b", "a..b"), ("a.Sb/", "a..Sb.S")]:
         assert traced_write.name_in(f"x/.ATTRIBUTES/{key}") == name
+
+
+def _keys(path):
+    ending = "/.ATTRIBUTES/VARIABLE_VALUE"
+    names = [k for k, _ in tf.train.list_variables(path) if k.endswith(ending)]
+    return [k.removesuffix(ending) for k in names if not k.startswith("save_counter")]
+
+
+def test_tuples_stay_children_however_often_they_are_looked_at(tmp_path):
+    pair = collections.namedtuple("pair", "x y")
+
+    class Fixed(pair):
+        def __new__(cls, x, y):
+            return super().__new__(cls, x, 3)
+
+    module = tf.Module()
+    module.t, module.n, module.f = (1, one(3.0)), pair(one(4.0), 5), Fixed(one(), 2)
+    for _ in range(2):
+        view = tf.train.TrackableView.children
+        assert view(module) == {"t": module.t, "n": module.n, "f": module.f}
+        assert list(view(module.n)) == list(view(module.f)) == ["x", "0"]
+        path = tf.train.Checkpoint(m=module, t=module.t).save(tmp_path / "c")
+        assert _keys(path) == ["m/f/x", "m/n/x", "t/1"]
+    module.t[1].assign(0.0)
+    tf.train.Checkpoint(m=module, t=module.t).restore(path).assert_consumed()
+    assert module.t[1].numpy() == 3.0
+
+
+def test_a_tuple_that_its_fields_do_not_make_is_not_saved(tmp_path):
+    class Other(collections.namedtuple("Other", ["x"])):
+        def __new__(cls):
+            return super().__new__(cls, [])
+
+    module = tf.Module()
+    module.t = Other()
+    module.t.x.append(one())
+    with pytest.raises(ValueError, match="not constructable from its _fields"):
+        tf.train.Checkpoint(m=module).save(tmp_path / "c")
+
+
+def test_wrapped_tuples_have_the_structure_of_plain_ones():
+    module, plain = tf.Module(), (one(),)
+    module.t = plain
+    tf.nest.assert_same_structure(plain, module.t)
+    tf.nest.assert_same_structure(module.t, plain)
+    with pytest.raises(TypeError, match="don't have the same nested structure"):
+        tf.nest.assert_same_structure(module.t, [1])
+
+
+def test_a_weak_reference_does_not_keep_the_root(tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable(1)
+    reference = weakref.ref(root)
+    checkpoint = tf.train.Checkpoint(root=weakref.ref(root))
+    path = checkpoint.save(tmp_path / "c")
+    root.v.assign(2)
+    checkpoint.restore(path)
+    assert root.v.numpy() == 1 and checkpoint.root is root
+    del root
+    assert reference() is None
+
+
+def test_classes_of_trackable_objects():
+    assert isinstance(tf.Module(), tf.__internal__.tracking.AutoTrackable)
+    assert issubclass(tf.train.Checkpoint, tf.__internal__.tracking.Trackable)

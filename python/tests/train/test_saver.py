@@ -176,3 +176,44 @@ def test_every_dtype_of_the_first_format(tmp_path):
     for name, variable in values.items():
         np.testing.assert_array_equal(reader.get_tensor(name), variable.numpy())
         assert reader.get_variable_to_dtype_map()[name] == variable.dtype
+
+
+def test_a_meta_graph_is_imported_into_a_graph_and_a_scope(tmp_path):
+    v1 = tf.compat.v1
+    path = str(tmp_path / "m")
+    with tf.Graph().as_default(), v1.Session() as session:
+        weight = v1.get_variable("w", initializer=3.0)
+        tf.identity(weight, name="out")
+        session.run(weight.initializer)
+        v1.train.Saver().save(session, path)
+
+    def restored(scope, **options):
+        graph = tf.Graph()
+        with v1.Session(graph=graph) as session, graph.as_default():
+            with graph.name_scope(scope):
+                saver = v1.train.import_meta_graph(path + ".meta", **options)
+            saver.restore(session, path)
+            outs = [o for o in graph.get_operations() if o.name.endswith("out")]
+            return outs[0].name, session.run(outs[0].outputs[0])
+
+    assert restored("") == ("out", 3.0)
+    assert restored("", import_scope="s") == ("s/out", 3.0)
+    assert restored("t") == ("t/out", 3.0)
+    graph = tf.Graph()
+    saver = v1.train.import_meta_graph(path + ".meta", graph=graph, import_scope="u")
+    with v1.Session(graph=graph) as session:
+        saver.restore(session, path)
+        assert session.run("u/out:0") == 3.0
+
+
+def test_an_imported_graph_without_variables_has_no_saver(tmp_path):
+    v1 = tf.compat.v1
+    path = str(tmp_path / "m")
+    with tf.Graph().as_default():
+        tf.constant(1.0)
+        v1.train.export_meta_graph(path)
+    with tf.Graph().as_default():
+        v1.Variable(1.0, name="mine/v")
+        assert v1.train.import_meta_graph(path, import_scope="other") is None
+        saver = v1.train.import_meta_graph(path, import_scope="mine")
+        assert isinstance(saver, v1.train.Saver)
