@@ -136,14 +136,16 @@ class Checkpoint(AutoTrackable):
         else:
             write()
 
-    def _write_by_session(self, path, session):
+    def _write_by_session(self, path, session, options=None):
         from headrace.train import graph_checkpoint
 
         if self._session_writer is None:
             writer = graph_checkpoint.SessionWriter()
             object.__setattr__(self, "_session_writer", writer)
         session = graph_checkpoint.default_session(session)
-        self._session_writer.write(self._gather(), path, session)
+        options = options or _DEFAULT
+        sharding = options.experimental_sharding_callback
+        self._session_writer.write(self._gather(), path, session, sharding)
         return path
 
     def _frozen_saveables(self):
@@ -158,9 +160,15 @@ class Checkpoint(AutoTrackable):
         if not _headrace.is_eager():
             from headrace.train import graph_checkpoint
 
+            if not isinstance(file_prefix, _headrace.Tensor):
+                folder = os.path.dirname(os.fspath(file_prefix))
+                if folder:
+                    _headrace.make_folder(folder)
             if not graph_checkpoint.in_plain_graph():
                 return traced_write.write(self._gather, file_prefix)
-            return self._write_by_session(os.fspath(file_prefix), session)
+            path = self._write_by_session(os.fspath(file_prefix), session, options)
+            (options or _DEFAULT)._after_write(path)
+            return path
         path = os.fspath(file_prefix)
         self._write(path, options)
         return path
@@ -196,8 +204,9 @@ class Checkpoint(AutoTrackable):
             _headrace.make_folder(folder)
         if in_graph:
             path = f"{prefix}-{self._count_by_session(session)}"
-            self._write_by_session(path, session)
+            self._write_by_session(path, session, options)
             _headrace.write_checkpoint_state(folder, path, [path], "checkpoint")
+            (options or _DEFAULT)._after_write(path)
             return path
         self.save_counter.assign_add(1)
         path = f"{prefix}-{int(self.save_counter)}"

@@ -32,7 +32,8 @@ def _run(session, operations):
     from headrace.train import graph_checkpoint
 
     if operations:
-        graph_checkpoint.default_session(session).run(list(operations))
+        feeds = getattr(operations, "feeds", None)
+        graph_checkpoint.default_session(session).run(list(operations), feeds)
 
 
 def _initializers(objects):

@@ -68,6 +68,8 @@ def export_meta_graph(
     meta.meta_info_def.tensorflow_version = versions.VERSION
     meta.meta_info_def.stripped_default_attrs = bool(strip_default_attrs)
     meta.graph_def.CopyFrom(graph_def or graph.as_graph_def(add_shapes=True))
+    if strip_default_attrs:
+        _strip_defaults(meta.graph_def)
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""
@@ -83,6 +85,30 @@ def export_meta_graph(
     if filename:
         _write(meta, os.fspath(filename), as_text)
     return meta
+
+
+def _strip_defaults(graph_def):
+    """Takes attributes that have their ops' default values off all nodes."""
+    from headrace.framework import protos
+
+    functions = {f.signature.name for f in graph_def.library.function}
+    nodes = list(graph_def.node)
+    for function in graph_def.library.function:
+        nodes.extend(function.node_def)
+    defaults = {}
+    for node in nodes:
+        if node.op in functions:
+            continue
+        if node.op not in defaults:
+            op = protos.OpDef.FromString(_headrace.export_op_named(node.op))
+            defaults[node.op] = [
+                (a.name, a.default_value)
+                for a in op.attr
+                if a.HasField("default_value")
+            ]
+        for name, value in defaults[node.op]:
+            if name in node.attr and node.attr[name] == value:
+                del node.attr[name]
 
 
 def _write(meta, path, as_text):
