@@ -3,31 +3,48 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework import versions
+from headrace.framework import logging, versions
 from headrace.graph import collections, import_graph, stack
 from headrace.train import imported_variables
 
 
-def _collection_of(values, kind):
-    """A collection's values as a CollectionDef; None where they have no such form."""
-    out = kind()
+def _kind_of(value):
+    """(the list of a CollectionDef that holds such values, the value in it); None for
+    values that have no such form."""
+    if imported_variables.is_variable(value):
+        return "bytes_list", imported_variables.to_proto(value).SerializeToString()
+    if hasattr(value, "to_proto"):
+        return "bytes_list", value.to_proto().SerializeToString()
+    if isinstance(value, (str, bytes)):
+        return "bytes_list", value.encode() if isinstance(value, str) else value
+    if isinstance(value, int):
+        return "int64_list", value
+    if isinstance(value, float):
+        return "float_list", value
+    if hasattr(value, "graph") and hasattr(value, "name"):
+        return "node_list", value.name
+    return None
+
+
+def _collection_of(key, values, kind):
+    """A collection's values as a CollectionDef, of the kind of the first of them; None,
+    and a warning, where they have no such form."""
+    out, name = kind(), None
     for value in values:
-        if imported_variables.is_variable(value):
-            proto = imported_variables.to_proto(value)
-            out.bytes_list.value.append(proto.SerializeToString())
-        elif hasattr(value, "to_proto"):
-            out.bytes_list.value.append(value.to_proto().SerializeToString())
-        elif isinstance(value, (str, bytes)):
-            text = value.encode() if isinstance(value, str) else value
-            out.bytes_list.value.append(text)
-        elif isinstance(value, int):
-            out.int64_list.value.append(value)
-        elif isinstance(value, float):
-            out.float_list.value.append(value)
-        elif hasattr(value, "graph") and hasattr(value, "name"):
-            out.node_list.value.append(value.name)
-        else:
+        found = _kind_of(value)
+        if found == ("int64_list", value) and name == "float_list":
+            found = name, float(value)
+        if found is None or name not in (None, found[0]):
+            logging.warn(
+                "Issue encountered when serializing %s.\nType is unsupported, or the "
+                "types of the items don't match field type in CollectionDef. Note this "
+                "is a warning and probably safe to ignore.\n%r",
+                key,
+                value,
+            )
             return None
+        name = found[0]
+        getattr(out, name).value.append(found[1])
     return out
 
 
@@ -79,7 +96,7 @@ def export_meta_graph(
     for key in keys if collection_list is None else collection_list:
         if clear_extraneous_savers and key == collections.GraphKeys.SAVERS:
             continue
-        found = _collection_of(graph.get_collection(key), protos.CollectionDef)
+        found = _collection_of(key, graph.get_collection(key), protos.CollectionDef)
         if found is not None and found.WhichOneof("kind"):
             meta.collection_def[key].CopyFrom(found)
     if filename:

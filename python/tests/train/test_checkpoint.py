@@ -410,3 +410,44 @@ def test_a_weak_reference_does_not_keep_the_root(tmp_path):
 def test_classes_of_trackable_objects():
     assert isinstance(tf.Module(), tf.__internal__.tracking.AutoTrackable)
     assert issubclass(tf.train.Checkpoint, tf.__internal__.tracking.Trackable)
+
+
+def test_folders_are_made_for_paths_and_not_for_tensors(tmp_path):
+    checkpoint = tf.train.Checkpoint(v=one())
+    write = tf.function(checkpoint.write)
+    path = tmp_path / "absent" / "c"
+    with pytest.raises(tf.errors.NotFoundError):
+        write(tf.constant(str(path)))
+    assert not path.parent.exists()
+    checkpoint.write(path)
+    assert write(tf.constant(str(path))).numpy() == str(path).encode()
+    assert sorted(os.listdir(path.parent)) == ["c.data-00000-of-00001", "c.index"]
+    tf.train.Checkpoint(v=one()).read(path).assert_consumed()
+    # The op makes one folder in one that is there.
+    arguments = dict(tensor_names=["a"], shape_and_slices=[""], tensors=[[1.0]])
+    tf.raw_ops.SaveV2(prefix=str(tmp_path / "new" / "c"), **arguments)
+    with pytest.raises(tf.errors.NotFoundError, match="No such file or directory"):
+        tf.raw_ops.SaveV2(prefix=str(tmp_path / "x" / "y" / "c"), **arguments)
+
+
+def _open_files(path):
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            name = os.readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            continue
+        if name.startswith(str(path)):
+            found.append(name)
+    return found
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no list of open files")
+def test_files_are_closed_when_all_is_restored(tmp_path):
+    path = tf.train.Checkpoint(v=one(3.0), w=one(4.0)).save(tmp_path / "c")
+    checkpoint = tf.train.Checkpoint(v=one())
+    status = checkpoint.restore(path)
+    assert _open_files(tmp_path)  # w may come
+    checkpoint.w = one()
+    status.assert_consumed()
+    assert _open_files(tmp_path) == [] and checkpoint.w.numpy() == 4.0

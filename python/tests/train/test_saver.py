@@ -283,3 +283,23 @@ def test_a_cut_variable_is_not_listed_twice(session):
         v1.train.Saver([variable, variable])
     saver = v1.train.Saver([variable])
     assert saver.saver_def.save_tensor_name
+
+
+def test_collections_of_several_kinds_are_left_out(session, caplog):
+    collections = {
+        "numbers": [3, 4],
+        "floats": [3.5, 4],
+        "mixed": [3, 3.5],
+        "texts": ["a", 1],
+        "objects": [object()],
+        "nodes": [tf.constant(1.0, name="c"), 3],
+    }
+    for key, values in collections.items():
+        for value in values:
+            v1.add_to_collection(key, value)
+    with caplog.at_level("WARNING"):
+        found = v1.train.export_meta_graph().collection_def
+    assert sorted(found) == ["floats", "numbers"]
+    assert list(found["floats"].float_list.value) == [3.5, 4.0]
+    for key in ("mixed", "texts", "objects", "nodes"):
+        assert f"Issue encountered when serializing {key}" in caplog.text
