@@ -15,6 +15,7 @@ from headrace.framework import (
     tensor,
     tensor_shape,
 )
+from headrace.framework.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
@@ -166,6 +167,8 @@ def check_arguments(initial_value, variable_def, constraint):
 
 class Variable(_headrace.VariableBase, metaclass=_VariableType):
     """A tensor that assignments change; shared by reference, found by tapes."""
+
+    SaveSliceInfo = SaveSliceInfo
 
     def __init__(
         self,
