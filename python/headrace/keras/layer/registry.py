@@ -27,6 +27,7 @@ _MODULES = (
     "layer.encoding",
     "layer.hashing",
     "layer.image_sizes",
+    "layer.random_images",
     "layer.index_lookup",
     "layer.text_vectorization",
     "layer.attention",
