@@ -1,7 +1,9 @@
 """Locks that do not outlive their holders."""
 
 import os
+import sys
 import threading
+import time
 import weakref
 
 _all = weakref.WeakSet()
@@ -36,5 +38,24 @@ def _after_fork():
         lock._after_fork()
 
 
+def _importing():
+    """Whether a module of this package is being imported, as happens when a name is
+    used for the first time. Not by this thread: modules do not fork."""
+    modules = list(sys.modules.items())
+    return any(
+        getattr(getattr(module, "__spec__", None), "_initializing", False)
+        for name, module in modules
+        if name.startswith("headrace")
+    )
+
+
+def _before_fork():
+    """Waits for the imports of other threads: in the child nobody would end them, and
+    whoever needs the module would wait for ever."""
+    end = time.monotonic() + 10
+    while _importing() and time.monotonic() < end:
+        time.sleep(0.001)
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
