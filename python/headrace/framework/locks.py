@@ -1,7 +1,8 @@
 """Locks that do not outlive their holders."""
 
+import importlib
+import logging  # noqa: F401  (its fork hooks come in pairs: before ours wait)
 import os
-import sys
 import threading
 import time
 import weakref
@@ -39,14 +40,16 @@ def _after_fork():
 
 
 def _importing():
-    """Whether a module of this package is being imported, as happens when a name is
-    used for the first time. Not by this thread: modules do not fork."""
-    modules = list(sys.modules.items())
-    return any(
-        getattr(getattr(module, "__spec__", None), "_initializing", False)
-        for name, module in modules
-        if name.startswith("headrace")
-    )
+    """Whether another thread imports a module of this package, as happens when a name
+    is used for the first time: it holds the module's lock from before the module is
+    there until it is ready."""
+    locks = getattr(importlib._bootstrap, "_module_locks", {})
+    me = threading.get_ident()
+    for name, reference in list(locks.items()):
+        lock = reference() if name.partition(".")[0] == "headrace" else None
+        if getattr(lock, "owner", None) not in (None, me):
+            return True
+    return False
 
 
 def _before_fork():
