@@ -212,10 +212,14 @@ def later(full):
     public = full.partition(".")[2]
     for space in ("compat.v1.", "compat.v2."):
         public = public.removeprefix(space)
+    rows = _later_names()
     name = public
-    while name and name not in _later_names():
+    while name and name not in rows:
         name = name.rpartition(".")[0]
-    return f"tf.{public} is not supported: {_later_names()[name]}" if name else None
+    if not name:
+        begins = (row for row in rows if row[-1] == "*" and public.startswith(row[:-1]))
+        name = next(begins, None)
+    return f"tf.{public} is not supported: {rows[name]}" if name else None
 
 
 class LaterNames:
