@@ -247,7 +247,9 @@ def resolve(holder, rows, name):
             return getattr(module, name)
         raise AttributeError(
             later(f"{holder.__name__}.{name}")
-            or f"module '{holder.__name__}' has no attribute '{name}'"
+            or f"module '{holder.__name__}' has no attribute '{name}'",
+            name=name,  # with these two Python tells names that are like it
+            obj=holder,
         )
     if target == "=":
         value = sys.modules["headrace"]
