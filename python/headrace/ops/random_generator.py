@@ -266,6 +266,10 @@ def _shape(shape):
 
     if isinstance(shape, _headrace.Tensor):
         return shape
+    if isinstance(shape, (list, tuple)) and any(
+        isinstance(size, _headrace.Tensor) for size in shape
+    ):
+        return conversion.convert_to_tensor(shape, dtypes.int32)
     return TensorShape(shape)
 
 
