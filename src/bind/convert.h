@@ -45,6 +45,10 @@ bool SequenceToTensor(PyObject* o, DType required, Tensor* out);
 // a variable, an array-like object), so that the pieces must be packed by ops.
 // False, with RecursionError, where it is nested too deeply.
 bool HoldsTensors(PyObject* sequence, bool* holds);
+// The dtype of data that have one already, which no default may change: an
+// array, a scalar of NumPy, lists whose first leaf is one of these or a tensor.
+// kInvalid for all else.
+DType OwnDType(PyObject* o);
 
 // One Python number or string into element i of `t`, by upstream's rules of
 // what may become what; false when it may not: with an error set for numbers

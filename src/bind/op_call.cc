@@ -257,6 +257,12 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
     wanted.hint = DefaultType(a.type_attr);
     if (wanted.hint == DType::kInt32 && NeedsInt64(o)) {
       wanted.hint = DType::kInt64;
+    } else if (IsFloating(wanted.hint)) {
+      const auto& allowed = def_.FindAttr(a.type_attr)->allowed_types;
+      const DType own = OwnDType(o);
+      if (std::find(allowed.begin(), allowed.end(), own) != allowed.end()) {
+        wanted.hint = own;
+      }
     }
   }
   // Upstream's fast path takes neither lists nor text nor data for a fixed

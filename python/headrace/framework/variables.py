@@ -1,7 +1,9 @@
 """tf.Variable."""
 
+import contextlib
 import enum
 import functools
+import threading
 import weakref
 
 from headrace._load import _headrace
@@ -48,21 +50,27 @@ def of_handle(handle):
     return _by_handle.get(handle._id)
 
 
-_creators = []  # of tf.variable_creator_scope, innermost last
+class _Creators(threading.local):
+    """Those of tf.variable_creator_scope that hold in this thread, innermost last."""
+
+    def __init__(self):
+        self.scopes = []
 
 
-class variable_creator_scope:
-    """Variables made inside are made by `creator(next_creator, **kwargs)`."""
+_creators = _Creators()
 
-    def __init__(self, variable_creator):
-        self._creator = variable_creator
 
-    def __enter__(self):
-        _creators.append(self._creator)
-
-    def __exit__(self, *error):
-        _creators.remove(self._creator)
-        return False
+@contextlib.contextmanager
+def variable_creator_scope(variable_creator):
+    """Variables that this thread makes inside are made by
+    `variable_creator(next_creator, **kwargs)`."""
+    scopes = _creators.scopes
+    scopes.append(variable_creator)
+    try:
+        yield
+    finally:
+        # From behind: a creator may be in force twice.
+        del scopes[len(scopes) - 1 - scopes[::-1].index(variable_creator)]
 
 
 class _VariableType(type):
@@ -115,7 +123,7 @@ def _create(
         return _class_for_here()(**kwargs)
 
     chain = make
-    for creator in _creators:
+    for creator in _creators.scopes:
         chain = _link(creator, chain)
     return chain(**kwargs)
 

@@ -42,9 +42,8 @@ class Creation:
         self.graph = None
 
     def __call__(self, next_creator, **kwargs):
-        if _headrace.is_eager() or stack.current() is not self.graph:
-            if _headrace.is_eager():
-                return next_creator(**kwargs)
+        if _headrace.is_eager():
+            return next_creator(**kwargs)
         if not self.allowed:
             raise ValueError(_SINGLETON)
         initial = kwargs.get("initial_value")
@@ -113,14 +112,12 @@ def _seed_around():
 
 def _build(python_function, parameters, types, graph, creation, wrap_errors):
     _state.depth += 1
-    variables._creators.append(creation)
     try:
-        with graph.as_default():
+        with variables.variable_creator_scope(creation), graph.as_default():
             slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
             value = _call(python_function, parameters, slots, wrap_errors)
             return func_graph.Results(value, python_function)
     finally:
-        variables._creators.remove(creation)
         _state.depth -= 1
 
 

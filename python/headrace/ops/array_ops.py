@@ -64,7 +64,9 @@ _unpack = face("Unpack", "unstack", "value, num, axis=0, name=None")
 
 def stack(values, axis=0, name="stack"):
     """Tensors of one shape along a new dimension."""
-    if axis == 0 and isinstance(values, (list, tuple)):
+    if axis == 0:
+        if not isinstance(values, (list, tuple)):  # stacked as it stands
+            return conversion.convert_to_tensor(values, name=name)
         if not _headrace.holds_tensors(values):
             try:
                 return conversion.convert_to_tensor(values, name=name)
@@ -153,7 +155,10 @@ def _is_small(shape):
 
 @composite("zeros_like", ends=True)
 def zeros_like(input, dtype=None, name=None, layout=None):
-    """Zeros of the shape (and dtype) of `input`."""
+    """Zeros of the shape (and dtype) of `input`; of sparse tensors, to whose values
+    a dtype must be given, dense ones."""
+    if _is_sparse(input) and dtype is not None:
+        return _filled(input.dense_shape, dtype or input.dtype, 0, name)
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
         return _headrace.raw_op("ZerosLike")(x=input, name=name)
@@ -162,7 +167,10 @@ def zeros_like(input, dtype=None, name=None, layout=None):
 
 @composite("ones_like", ends=True)
 def ones_like(input, dtype=None, name=None, layout=None):
-    """Ones of the shape (and dtype) of `input`."""
+    """Ones of the shape (and dtype) of `input`; of sparse tensors, to whose values
+    a dtype must be given, dense ones."""
+    if _is_sparse(input) and dtype is not None:
+        return _filled(input.dense_shape, dtype or input.dtype, 1, name)
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
         return _headrace.raw_op("OnesLike")(x=input, name=name)
@@ -225,6 +233,10 @@ def concat(values, axis, name="concat"):
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
+        axis = conversion.convert_to_tensor(axis, dtypes.int32)
+        axis.shape.assert_has_rank(0)
+        if _is_sparse(values[0]):
+            return values[0]
         return identity(values[0], name=name)
     return _concat(values, axis, name)
 

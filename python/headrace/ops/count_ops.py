@@ -1,5 +1,7 @@
 """How often values occur: tf.math.bincount and tf.sparse.bincount."""
 
+import collections
+
 import headrace as tf
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
@@ -155,6 +157,9 @@ def sparse_bincount(
         return SparseTensor(*made)
 
 
+IsotonicRegression = collections.namedtuple("IsotonicRegression", "output segments")
+
+
 def isotonic_regression(inputs, decreasing=True, axis=-1):
     """(the closest values that never increase along `axis`, or never decrease; the
     number of the constant part that each lies in)."""
@@ -165,6 +170,10 @@ def isotonic_regression(inputs, decreasing=True, axis=-1):
     rank = x.shape.rank
     if rank is None:
         raise NotImplementedError("isotonic_regression of unknown rank")
+    if rank == 0:
+        return IsotonicRegression(tf.cast(x, dtype), tf.constant(0))
+    if not -rank <= axis < rank:
+        raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
     axis = axis % rank
     order = [i for i in range(rank) if i != axis] + [axis]
     back = [order.index(i) for i in range(rank)]
@@ -174,7 +183,7 @@ def isotonic_regression(inputs, decreasing=True, axis=-1):
     made, parts = tf.raw_ops.IsotonicRegression(input=sign, output_dtype=dtype)
     made = made if decreasing else -made
     shape = tf.shape(moved)
-    return (
+    return IsotonicRegression(
         tf.transpose(tf.reshape(made, shape), back),
         tf.transpose(tf.reshape(parts, shape), back),
     )

@@ -265,13 +265,22 @@ def lbeta(x, name=None):
     return _headrace.raw_op("Sub")(x=parts, y=whole, name=name)
 
 
+def _floating(a, hint=None):
+    a = conversion.convert_to_tensor(a, dtype_hint=hint)
+    if not a.dtype.is_floating:
+        raise TypeError(
+            f"Input `a` must have `float`-like `dtype` (saw {a.dtype.name})."
+        )
+    return a
+
+
 def pinv(a, rcond=None, validate_args=False, name=None):
     """The pseudo-inverse: singular values up to `rcond` times the largest count as
     zero. Arguments are always validated."""
     import headrace as tf
 
     with tf.name_scope(name or "pinv"):
-        a = tf.convert_to_tensor(a)
+        a = _floating(a)
         if rcond is None:
             sizes = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)
             rcond = 10.0 * sizes * np.finfo(a.dtype.as_numpy_dtype).eps
@@ -287,7 +296,7 @@ def matrix_rank(a, tol=None, validate_args=False, name=None):
     import headrace as tf
 
     with tf.name_scope(name or "matrix_rank"):
-        a = tf.convert_to_tensor(a)
+        a = _floating(a, hint=tf.float32)
         s = tf.linalg.svd(a, compute_uv=False)
         if tol is None:
             size = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)

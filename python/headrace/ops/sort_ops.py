@@ -1,5 +1,6 @@
 """Sorting, searching, repeating and distinct elements."""
 
+import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
@@ -22,11 +23,23 @@ from headrace.ops.array_ops import (
 @composite("Repeat")
 def repeat(input, repeats, axis=None, name=None):
     """Elements repeated along a dimension (of the flattened tensor by default)."""
+    if not isinstance(axis, (int, np.integer, type(None))):
+        raise TypeError(
+            f"Argument `axis` must be an int. Received `axis` = {axis} of type "
+            f"{type(axis).__name__}"
+        )
     input = conversion.convert_to_tensor(input)
     if axis is None:
         input, axis = reshape(input, [-1]), 0
+    rank = input.shape.rank
+    if rank is not None:
+        if rank == 0:
+            input, rank = reshape(input, [1]), 1
+        if not -rank <= axis < rank:
+            raise ValueError(
+                f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}"
+            )
     if axis < 0:
-        rank = input.shape.rank
         axis = axis + (_headrace.raw_op("Rank")(input=input) if rank is None else rank)
     repeats = conversion.convert_to_tensor(repeats)
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
