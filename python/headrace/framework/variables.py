@@ -484,9 +484,12 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
     def gather_nd(self, indices, name=None):
         """The slices at places indices [..., depth], without reading the rest."""
         self._touch()
-        return _headrace.raw_op("ResourceGatherNd")(
+        found = _headrace.raw_op("ResourceGatherNd")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )
+        if _headrace.is_eager():
+            return found
+        return _headrace.raw_op("Identity")(input=found)  # as upstream's graphs have it
 
     def count_up_to(self, limit):
         """The value; then one more, an OutOfRangeError where that is the limit."""
