@@ -269,3 +269,21 @@ def test_names_are_text():
         for call in (tf.abs, tf.identity):
             with pytest.raises(TypeError, match="argument 'name', got 3"):
                 call(1.0, 3)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_batch_norms_of_empty_batches_have_gradients(training):
+    x, scale = tf.zeros([0, 3, 3, 2]), tf.ones([2])
+    given = [tf.zeros([0 if training else 2])] * 2
+    with tf.GradientTape() as tape:
+        tape.watch([x, scale])
+        y = tf.raw_ops.FusedBatchNormV3(
+            x=x,
+            scale=scale,
+            offset=scale,
+            mean=given[0],
+            variance=given[1],
+            is_training=training,
+        )[0]
+    dx, dscale = tape.gradient(y, [x, scale])
+    assert dx.shape == x.shape and dscale.numpy().tolist() == [0, 0]

@@ -30,7 +30,9 @@ Status TwoSums(int64_t rows, int64_t channels, double* first, double* second,
                Add add) {
   const int64_t run = 32;
   const int64_t wanted = std::clamp<int64_t>(rows * channels >> 14, 1, 32);
-  const int64_t block = ((rows + wanted - 1) / wanted + run - 1) / run * run;
+  // (Of no rows there are no blocks.)
+  const int64_t block =
+      std::max(((rows + wanted - 1) / wanted + run - 1) / run * run, run);
   const int64_t blocks = (rows + block - 1) / block;
   HR_ASSIGN_OR_RETURN(
       Tensor parts,
