@@ -122,13 +122,26 @@ def import_meta_graph(
     meta_graph_or_file, clear_devices=False, import_scope=None, **kwargs
 ):
     """Adds the graph to the current one, with its collections; the Saver of its
-    variables, None where there are none."""
+    variables, None where there are none.
+
+    Args:
+      graph: the graph that it is added to, in place of the current one.
+      input_map: as of tf.import_graph_def.
+      restore_collections_predicate: which collections come, by their keys.
+    """
+    into = kwargs.pop("graph", None)
+    if into is not None:
+        with into.as_default():
+            return import_meta_graph(
+                meta_graph_or_file, clear_devices, import_scope, **kwargs
+            )
     if _headrace.is_eager():
         raise RuntimeError(
             "Exporting/importing meta graphs is not supported when eager execution is "
             "enabled. No graph exists when eager execution is enabled."
         )
     input_map = kwargs.pop("input_map", None)
+    predicate = kwargs.pop("restore_collections_predicate", None)
     if kwargs:
         raise NotImplementedError(f"import_meta_graph: {min(kwargs)} is not supported")
     meta = meta_graph_or_file
@@ -144,13 +157,15 @@ def import_meta_graph(
     import_graph.import_graph_def(
         graph_def, name=import_scope or "", input_map=input_map
     )
-    variables = _restore_collections(graph, meta, import_scope)
+    variables = _restore_collections(graph, meta, import_scope, predicate)
     return _saver(meta, import_scope, variables)
 
 
-def _restore_collections(graph, meta, scope):
+def _restore_collections(graph, meta, scope, predicate):
     by_name, variables = {}, []
     for key in sorted(meta.collection_def):
+        if predicate is not None and not predicate(key):
+            continue
         found = meta.collection_def[key]
         kind = found.WhichOneof("kind")
         if kind is None:

@@ -176,3 +176,22 @@ def test_every_dtype_of_the_first_format(tmp_path):
     for name, variable in values.items():
         np.testing.assert_array_equal(reader.get_tensor(name), variable.numpy())
         assert reader.get_variable_to_dtype_map()[name] == variable.dtype
+
+
+def test_meta_graphs_come_into_a_given_graph(tmp_path):
+    with tf.Graph().as_default():
+        tf.compat.v1.get_variable("v", initializer=3.0, use_resource=True)
+        tf.compat.v1.add_to_collection("mine", "here")
+        meta = tf.compat.v1.train.export_meta_graph()
+    graph = tf.Graph()
+    saver = tf.compat.v1.train.import_meta_graph(
+        meta, graph=graph, restore_collections_predicate=lambda key: key != "mine"
+    )
+    (v,) = graph.get_collection("variables")
+    assert v.name == "v:0" and graph.get_collection("mine") == []
+    with tf.compat.v1.Session(graph=graph) as session:
+        session.run(v.initializer)
+        path = saver.save(session, str(tmp_path / "v"))
+        session.run(v.assign(5.0))
+        saver.restore(session, path)
+        assert session.run(v) == 3.0
