@@ -107,17 +107,3 @@ def test_rate_of_a_schedule():
 def test_arguments(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()
-
-
-def test_ftrl_changes_all_rows_of_a_table():
-    # As in Keras 2: a row that has no gradient forgets where it started. Keras 2.10's
-    # changes the rows looked up alone.
-    optimizers = tf.keras.optimizers
-    for make, rest in ((optimizers.Ftrl, 0.0), (optimizers.legacy.Ftrl, 5.0)):
-        table = tf.Variable([[3.0], [5.0]])
-        optimizer = make(0.5)
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.nn.embedding_lookup(table, [0]))
-        optimizer.apply_gradients([(tape.gradient(loss, table), table)])
-        assert float(table[1, 0]) == rest
-        assert 1.0 < float(table[0, 0]) < 3.0
