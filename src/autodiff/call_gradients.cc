@@ -96,7 +96,8 @@ StatusOr<FunctionPtr> BackBranch(const Branches& b, size_t at,
             CallBackward(s, *b.gradients[at], args, own, gradients);
         HR_RETURN_IF_ERROR(s.status());
         for (int i : wanted) {
-          results->push_back(found[i] ? found[i].dense : ZerosFor(s, args[i]));
+          results->push_back(found[i] ? Densify(s, found[i])
+                                      : ZerosFor(s, args[i]));
         }
         return s.status();
       });
@@ -143,7 +144,7 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
   for (size_t i = 0; i < args.size(); ++i) {
     bool some = false;
     for (const auto& gradient : b.gradients) {
-      some = some || gradient->arg_grads[i] >= 0;
+      some = some || gradient->arg_grads[i];
     }
     if (some) wanted.push_back(static_cast<int>(i));
   }

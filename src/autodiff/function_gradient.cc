@@ -56,14 +56,18 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
     Gradient g;
     if (IsDifferentiable(n->output_type(0))) g = walk.Take(Edge{n, 0});
     HR_RETURN_IF_ERROR(walk.status());
-    if (!g) {
-      result->arg_grads.push_back(-1);
-      continue;
+    FunctionGradient::Places& places = result->arg_grads.emplace_back();
+    const std::pair<const Value*, int*> parts[] = {
+        {&g.dense, &places.dense},
+        {&g.values, &places.values},
+        {&g.indices, &places.indices},
+        {&g.dense_shape, &places.dense_shape}};
+    for (auto [part, place] : parts) {
+      if (!*part) continue;
+      HR_ASSIGN_OR_RETURN(Value inside, builder.Import(*part));
+      *place = static_cast<int>(grads.size());
+      grads.push_back(inside);
     }
-    HR_ASSIGN_OR_RETURN(Value dense, builder.Import(Densify(s, g)));
-    HR_RETURN_IF_ERROR(s.status());
-    result->arg_grads.push_back(static_cast<int>(grads.size()));
-    grads.push_back(dense);
   }
   absl::flat_hash_map<Edge, int> kept;
   for (const GraphBuilder::Capture& c : builder.captures()) {
@@ -218,6 +222,17 @@ std::vector<Value> BackwardInputs(OpScope& s, const FunctionGradient& g,
 
 }  // namespace
 
+std::vector<Gradient> ArgGradients(const FunctionGradient& g,
+                                   absl::Span<const Value> outputs) {
+  auto at = [&](int place) { return place < 0 ? Value() : outputs[place]; };
+  std::vector<Gradient> gradients;
+  for (const FunctionGradient::Places& p : g.arg_grads) {
+    gradients.push_back(
+        {at(p.dense), at(p.values), at(p.indices), at(p.dense_shape)});
+  }
+  return gradients;
+}
+
 std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
                                    absl::Span<const Value> args,
                                    absl::Span<const Value> results,
@@ -226,11 +241,7 @@ std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
   std::vector<Gradient> arg_gradients(g.arg_grads.size());
   if (!s.ok()) return arg_gradients;
   ValueList outputs = CallFunction(s, g.backward, inputs, g.backward_call);
-  if (!s.ok()) return arg_gradients;
-  for (size_t i = 0; i < g.arg_grads.size(); ++i) {
-    if (g.arg_grads[i] >= 0) arg_gradients[i].dense = outputs[g.arg_grads[i]];
-  }
-  return arg_gradients;
+  return s.ok() ? ArgGradients(g, outputs) : arg_gradients;
 }
 
 namespace {
@@ -248,12 +259,7 @@ Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
   HR_ASSIGN_OR_RETURN(
       ValueList grads,
       CallDifferentiably(g.backward, inputs, library, g.backward_call, keep));
-  arg_gradients->assign(g.arg_grads.size(), Gradient());
-  for (size_t i = 0; i < g.arg_grads.size(); ++i) {
-    if (g.arg_grads[i] >= 0) {
-      (*arg_gradients)[i].dense = grads[g.arg_grads[i]];
-    }
-  }
+  *arg_gradients = ArgGradients(g, grads);
   return OkStatus();
 }
 

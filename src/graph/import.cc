@@ -27,6 +27,24 @@ std::vector<std::string> OpsOf(const FunctionDef& f) {
   return ops;
 }
 
+// Whether the nodes from `first` on call their functions as these are.
+Status CheckCalls(const Graph& graph, int first,
+                  const FunctionLibrary* library) {
+  for (int i = first; i < graph.num_nodes(); ++i) {
+    const Node& n = *graph.node(i);
+    Status fits = CheckCall(n.op(), library);
+    if (!fits.ok()) {
+      return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
+                                              n.name(), "}}]]"));
+    }
+  }
+  return OkStatus();
+}
+
+Status InFunction(const Status& s, StringView name) {
+  return Status(s.code(), absl::StrCat(s.message(), "\n\t in function ", name));
+}
+
 class LibraryImporter {
  public:
   // `shared`: functions are found process-wide, too; those of a body, which is
@@ -47,6 +65,12 @@ class LibraryImporter {
   Status Import() {
     for (const FunctionDef& f : all_->function()) {
       HR_RETURN_IF_ERROR(ImportOne(f, 0));
+    }
+    // Calls inside, now that all of the functions are there.
+    for (StringView name : started_) {
+      FunctionPtr f = library_->Find(name);
+      Status fits = CheckCalls(*f->body, 0, library_);
+      if (!fits.ok()) return InFunction(fits, name);
     }
     return OkStatus();
   }
@@ -69,10 +93,7 @@ class LibraryImporter {
     StatusOr<FunctionPtr> f = ImportFunctionDef(
         def, producer_, library_,
         gradient == gradients_.end() ? "" : std::string(gradient->second));
-    if (!f.ok()) {
-      return Status(f.status().code(), absl::StrCat(f.status().message(),
-                                                    "\n\t in function ", name));
-    }
+    if (!f.ok()) return InFunction(f.status(), name);
     if (FunctionPtr old = library_->Find(name)) return CheckSame(*old, **f);
     if (!shared_) return library_->Add(*std::move(f));
     FunctionPtr old = GlobalFunctions().Find(name);
@@ -141,19 +162,6 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
   return OkStatus();
 }
 
-// Whether the nodes from `first` on call their functions as these are.
-Status CheckCalls(const Graph& graph, int first) {
-  for (int i = first; i < graph.num_nodes(); ++i) {
-    const Node& n = *graph.node(i);
-    Status fits = CheckCall(n.op(), graph.library().get());
-    if (!fits.ok()) {
-      return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
-                                              n.name(), "}}]]"));
-    }
-  }
-  return OkStatus();
-}
-
 // `def`: what the GraphDef says besides its nodes.
 Status Import(const GraphDef& def, const NodeTexts& nodes,
               const ImportOptions& options, Graph* graph,
@@ -175,7 +183,9 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
   int before = graph->num_nodes();
   ImportResults own;
   Status s = importer.Add(nodes);
-  if (s.ok()) s = CheckCalls(*graph, before);
+  if (s.ok()) {
+    s = CheckCalls(*graph, before, graph->library().get());
+  }
   if (s.ok()) s = FillResults(importer, options, &own);
   if (!s.ok()) {
     while (graph->num_nodes() > before) graph->RemoveLastNode();

@@ -15,6 +15,7 @@ from headrace.framework import (
     tensor,
     tensor_shape,
 )
+from headrace.framework.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
@@ -166,6 +167,8 @@ def check_arguments(initial_value, variable_def, constraint):
 
 class Variable(_headrace.VariableBase, metaclass=_VariableType):
     """A tensor that assignments change; shared by reference, found by tapes."""
+
+    SaveSliceInfo = SaveSliceInfo
 
     def __init__(
         self,
@@ -481,9 +484,12 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
     def gather_nd(self, indices, name=None):
         """The slices at places indices [..., depth], without reading the rest."""
         self._touch()
-        return _headrace.raw_op("ResourceGatherNd")(
+        found = _headrace.raw_op("ResourceGatherNd")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )
+        if _headrace.is_eager():
+            return found
+        return _headrace.raw_op("Identity")(input=found)  # as upstream's graphs have it
 
     def count_up_to(self, limit):
         """The value; then one more, an OutOfRangeError where that is the limit."""

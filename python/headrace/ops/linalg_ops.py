@@ -196,7 +196,9 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
             axis = list(axis)
         conj = math_ops.conj(tensor)
         total = reduction_ops.reduce_sum(tensor * conj, axis, True)
-        result = elementwise_ops.sqrt(total)
+        if tensor.dtype.is_complex:
+            total = elementwise_ops.real(total)  # the rest is rounding
+        result = math_ops.cast(elementwise_ops.sqrt(total), tensor.dtype)
     else:
         magnitude = elementwise_ops.abs(tensor)
         result = _other_norm(tensor, magnitude, ord, axis, matrix)

@@ -399,5 +399,5 @@ def slot_variable(primary, op_name, value, taken):
     info = getattr(primary, "_save_slice_info", None)
     if info is not None:
         suffix = name.partition(name_of(primary) + "/")[2] or op_name
-        slot._save_slice_info = info.renamed(f"{info.full_name}/{suffix}")
+        slot._set_save_slice_info(info.renamed(f"{info.full_name}/{suffix}"))
     return slot

@@ -13,23 +13,24 @@ StatusOr<int> AxisIn(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-// What is behind all inputs alike is behind the output.
-void SharedHandle(ShapeContext& c) {
-  const HandleData* first = c.input_handle(0);
-  if (first == nullptr || first->size() != 1) return;
-  HandlePart part = first->front();
-  for (int i = 1; i < c.num_inputs(); ++i) {
-    const HandleData* other = c.input_handle(i);
-    if (other == nullptr || other->size() != 1 ||
-        other->front().dtype != part.dtype) {
-      return;
-    }
-    if (other->front().shape != part.shape) part.shape = Shape::UnknownRank();
+// Lists, stacked, are known by what they share.
+void MergeHandles(ShapeContext& c) {
+  HandleData shared;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    const HandleData* data = c.input_handle(i);
+    if (!data || data->size() != 1) return;
+    if (i == 0) shared = *data;
+    if (data->front().dtype != shared.front().dtype) return;
+    StatusOr<Shape> merged =
+        MergeShapes(shared.front().shape, data->front().shape);
+    shared.front().shape =
+        merged.ok() ? *std::move(merged) : Shape::UnknownRank();
   }
-  c.set_output_handle(0, {std::move(part)});
+  c.set_output_handle(0, std::move(shared));
 }
 
 Status PackRule(ShapeContext& c) {
+  if (c.input_dtype(0) == DType::kVariant) MergeHandles(c);
   Shape s = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) {
     StatusOr<Shape> merged = MergeShapes(s, c.input(i));
@@ -85,6 +86,9 @@ HR_OP(Pack)
 
 Status UnpackRule(ShapeContext& c) {
   const Shape& in = c.input(0);
+  if (const HandleData* data = c.input_handle(0)) {
+    for (int i = 0; i < c.num_outputs(); ++i) c.set_output_handle(i, *data);
+  }
   if (!in.known_rank()) return OkStatus();
   const int64_t num = c.op().int_attr("num");
   HR_ASSIGN_OR_RETURN(int axis, AxisIn(c.op().int_attr("axis"), in.rank()));

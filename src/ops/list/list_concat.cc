@@ -219,10 +219,11 @@ Status Split(KernelContext& c) {
 }
 
 Status SplitShape(ShapeContext& c) {
-  Status rows_there = CheckRankAtLeast(c.input(0), 1);
-  if (!rows_there.ok()) {
-    return InvalidArgument("Tensor must be at least a vector, but saw shape: ",
-                           c.input(0), ": ", rows_there.message());
+  const Shape& whole = c.input(0);
+  if (whole.known_rank() && whole.rank() == 0) {
+    return InvalidArgument(
+        "Shape must be at least rank 1 but is rank 0: Tensor must be at least "
+        "a vector, but saw shape: []");
   }
   HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(1), 1));
   const Shape& lengths = c.input(2);
@@ -230,7 +231,8 @@ Status SplitShape(ShapeContext& c) {
     return InvalidArgument("Expected lengths to be a vector, received shape: ",
                            lengths);
   }
-  Shape element = ElementShapeInput(c, 1), rows = c.input(0);
+  Shape element = ElementShapeInput(c, 1), rows = whole;
+  const Shape asked = element;
   if (element.known_rank() && element.rank() > 0) {
     element.set_dim(0, Shape::kUnknown);
   }
@@ -242,9 +244,8 @@ Status SplitShape(ShapeContext& c) {
                            "least of rank 1, but saw: []");
   }
   if (!merged.ok()) {
-    return InvalidArgument(
-        "tensor shape ", c.input(0), " is not compatible with element_shape ",
-        ElementShapeInput(c, 1), ": ", merged.status().message());
+    return InvalidArgument(merged.status().message(), ": tensor shape ", whole,
+                           " is not compatible with element_shape ", asked);
   }
   SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
   return OkStatus();

@@ -194,14 +194,15 @@ Status ConcatListsShape(ShapeContext& c) {
   HandlePart part = ListPart(c, 0);
   const DType dtype = c.op().type_attr("element_dtype");
   for (int i = 0; i < 2; ++i) {
-    const DType behind = ListPart(c, i).dtype;
-    if (behind != DType::kInvalid && behind != dtype) {
-      return InvalidArgument("input_", i == 0 ? "a" : "b",
-                             ".type != element_dtype: ", DTypeName(behind),
-                             " vs. ", DTypeName(dtype));
+    const HandlePart given = ListPart(c, i);
+    if (given.dtype != DType::kInvalid && given.dtype != dtype) {
+      return InvalidArgument(i == 0 ? "input_a" : "input_b",
+                             ".type != element_dtype.  Saw: ",
+                             DTypeName(given.dtype), " vs. ", DTypeName(dtype));
     }
+    HR_ASSIGN_OR_RETURN(part.shape, MergeShapes(part.shape, given.shape));
   }
-  HR_RETURN_IF_ERROR(MergeShapes(part.shape, ListPart(c, 1).shape).status());
+  part.dtype = dtype;
   c.set_output_handle(0, {std::move(part)});
   return OkStatus();
 }
