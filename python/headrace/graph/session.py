@@ -6,9 +6,10 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import nest
-from headrace.framework.errors import OpError
+from headrace.framework.errors import InvalidArgumentError, OpError
 from headrace.graph import call_stacks, run_options, stack
 from headrace.graph.operation import Operation
+from headrace.graph.partial_runs import PartialRun
 
 
 class _State(threading.local):
@@ -143,6 +144,7 @@ class BaseSession:
         self._graph = graph
         self._config = config
         self._closed = False
+        self._partial_runs = {}  # by handle
         self._timeout = getattr(config, "operation_timeout_in_ms", 0) or None
         self._core = _headrace.SessionCore(graph._core)
         self._core.soft_placement = bool(getattr(config, "allow_soft_placement", False))
@@ -294,12 +296,54 @@ class BaseSession:
         return call
 
     def partial_run_setup(self, fetches, feeds=None):
-        """Not supported: raises NotImplementedError."""
-        raise NotImplementedError("Session.partial_run_setup is not supported")
+        """Begins a run in steps: of these fetches, tensors and operations, and these
+        feeds. The handle that partial_run takes, a string."""
+        plan = _Plan(self._graph, fetches)
+        given = [] if feeds is None else nest.flatten(feeds)
+        fed = [self._graph.as_graph_element(x, allow_operation=False) for x in given]
+        targets = [self._graph._operation(node) for node in plan.targets]
+        handle = f"partial_run_{len(self._partial_runs)}"
+        self._partial_runs[handle] = PartialRun(plan.tensors, targets, fed)
+        return handle
 
     def partial_run(self, handle, fetches, feed_dict=None):
-        """Not supported: raises NotImplementedError."""
-        raise NotImplementedError("Session.partial_run is not supported")
+        """A step of the run: takes more feeds, gives more fetches, each once.
+
+        InvalidArgumentError for what partial_run_setup was not told, what comes twice,
+        and what cannot be computed yet; RuntimeError for operations among `fetches`.
+        """
+        run = self._partial_runs.get(handle)
+        if run is None:
+            raise InvalidArgumentError(
+                None, None, "Must run 'setup' before performing partial runs!"
+            )
+        plan = _Plan(self._graph, fetches)
+        if plan.targets:
+            targets = [self._graph._operation(node) for node in plan.targets]
+            raise RuntimeError(
+                "partial_run() requires empty `target_list`. Received: "
+                f"target_list={targets} (non-empty)"
+            )
+        run.check_fetches(plan.tensors)
+        run.feed(*self._feeds(feed_dict))
+        return plan.pack(run.run(plan.tensors, self._compute), plan.structure)
+
+    def _compute(self, tensors, targets, known):
+        feeds = [tensor for tensor, _ in known]
+        values = [_fed_again(tensor, value) for tensor, value in known]
+        try:
+            found, _ = self._core.run_many(tensors, targets, feeds, values, 0, False)
+        except OpError as e:
+            call_stacks.explain_session(e, self._graph)
+            raise
+        return found
+
+
+def _fed_again(tensor, value):
+    """A fetched value as a run is fed it."""
+    if isinstance(value, _headrace.EagerTensor):
+        return value
+    return _headrace.make_tensor(value, tensor.dtype)
 
 
 class Session(BaseSession):

@@ -167,6 +167,7 @@ def import_meta_graph(
     """Adds the graph to the current one, or to `graph`, with its collections.
 
     Its nodes come under `import_scope`, and under the name scope that is in force.
+    `restore_collections_predicate` says by their keys which collections come.
     Returns a Saver, None where that scope has no variables.
     """
     graph = kwargs.pop("graph", None)
@@ -181,6 +182,7 @@ def import_meta_graph(
             "enabled. No graph exists when eager execution is enabled."
         )
     input_map = kwargs.pop("input_map", None)
+    predicate = kwargs.pop("restore_collections_predicate", None)
     if kwargs:
         raise NotImplementedError(f"import_meta_graph: {min(kwargs)} is not supported")
     meta = meta_graph_or_file
@@ -197,13 +199,15 @@ def import_meta_graph(
         graph_def, name=import_scope or "", input_map=input_map
     )
     scope = "/".join(s for s in (graph.get_name_scope(), import_scope) if s)
-    variables = _restore_collections(graph, meta, scope)
+    variables = _restore_collections(graph, meta, scope, predicate)
     return _saver(graph, meta, scope, variables)
 
 
-def _restore_collections(graph, meta, scope):
+def _restore_collections(graph, meta, scope, predicate):
     by_name, variables = {}, []
     for key in sorted(meta.collection_def):
+        if predicate is not None and not predicate(key):
+            continue
         found = meta.collection_def[key]
         kind = found.WhichOneof("kind")
         if kind is None:

@@ -303,3 +303,16 @@ def test_collections_of_several_kinds_are_left_out(session, caplog):
     assert list(found["floats"].float_list.value) == [3.5, 4.0]
     for key in ("mixed", "texts", "objects", "nodes"):
         assert f"Issue encountered when serializing {key}" in caplog.text
+
+
+def test_a_predicate_picks_the_collections_that_come():
+    with tf.Graph().as_default():
+        v1.get_variable("v", initializer=3.0, use_resource=True)
+        v1.add_to_collection("mine", "here")
+        meta = v1.train.export_meta_graph()
+    graph = tf.Graph()
+    v1.train.import_meta_graph(
+        meta, graph=graph, restore_collections_predicate=lambda key: key != "mine"
+    )
+    (variable,) = graph.get_collection("variables")
+    assert variable.name == "v:0" and graph.get_collection("mine") == []
