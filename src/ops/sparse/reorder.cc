@@ -27,6 +27,11 @@ Status Reorder(KernelContext& c) {
     }
   }
   HR_ASSIGN_OR_RETURN(SparseInput s, SparseInputAt(c, 0));
+  if (RowsAreSorted(s.indices)) {
+    CopyElements(s.indices, c.output(0));
+    CopyElements(s.values, c.output(1));
+    return OkStatus();
+  }
   const std::vector<int64_t> order = SortedOrder(s.indices);
   int64_t* rows = c.out<int64_t>(0);
   for (int64_t i = 0; i < s.count; ++i) {
