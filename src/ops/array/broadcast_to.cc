@@ -8,7 +8,7 @@ namespace {
 
 Status BroadcastToRule(ShapeContext& c) {
   const Shape &in = c.input(0), &shape = c.input(1);
-  if (shape.known_rank() && shape.rank() > 1) {
+  if (shape.known_rank() && shape.rank() != 1) {
     return InvalidArgument(
         "shape must be a vector of {int32,int64}, got shape ", shape);
   }
