@@ -13,24 +13,23 @@ StatusOr<int> AxisIn(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
-// Lists, stacked, are known by what they share.
-void MergeHandles(ShapeContext& c) {
-  HandleData shared;
-  for (int i = 0; i < c.num_inputs(); ++i) {
-    const HandleData* data = c.input_handle(i);
-    if (!data || data->size() != 1) return;
-    if (i == 0) shared = *data;
-    if (data->front().dtype != shared.front().dtype) return;
-    StatusOr<Shape> merged =
-        MergeShapes(shared.front().shape, data->front().shape);
-    shared.front().shape =
-        merged.ok() ? *std::move(merged) : Shape::UnknownRank();
+// What is behind all inputs alike is behind the output.
+void SharedHandle(ShapeContext& c) {
+  const HandleData* first = c.input_handle(0);
+  if (first == nullptr || first->size() != 1) return;
+  HandlePart part = first->front();
+  for (int i = 1; i < c.num_inputs(); ++i) {
+    const HandleData* other = c.input_handle(i);
+    if (other == nullptr || other->size() != 1 ||
+        other->front().dtype != part.dtype) {
+      return;
+    }
+    if (other->front().shape != part.shape) part.shape = Shape::UnknownRank();
   }
-  c.set_output_handle(0, std::move(shared));
+  c.set_output_handle(0, {std::move(part)});
 }
 
 Status PackRule(ShapeContext& c) {
-  if (c.input_dtype(0) == DType::kVariant) MergeHandles(c);
   Shape s = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) {
     StatusOr<Shape> merged = MergeShapes(s, c.input(i));
