@@ -324,5 +324,6 @@ def test_exp_of_complex_numbers(dtype):
     got = run("Exp", odd)
     assert got[0] == complex(INF, 0)
     assert got[1] == 0
-    want = np.exp(odd[2:])
+    with np.errstate(over="ignore"):  # its imaginary part
+        want = np.exp(odd[2:])
     np.testing.assert_allclose(got[2:].real, want.real, rtol=1e-5)
