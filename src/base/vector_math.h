@@ -238,6 +238,53 @@ HR_VECTOR float Erf(float x) {
   return CopySign(a >= 0.93f ? far : near, x);  // NaN: near
 }
 
+constexpr float kHalfPiHigh = 1.57079637f, kHalfPiLow = -4.37113883e-8f;
+
+HR_VECTOR float Atan(float x) {
+  const float a = Abs(x);
+  const bool far = a > 1.0f;
+  const float r = far ? 1.0f / a : a;
+  const float z = r * r;
+  float p = -1.793992589e-03f;
+  p = Fma(p, z, 1.091590896e-02f);
+  p = Fma(p, z, -3.117955849e-02f);
+  p = Fma(p, z, 5.795854330e-02f);
+  p = Fma(p, z, -8.403457701e-02f);
+  p = Fma(p, z, 1.095217168e-01f);
+  p = Fma(p, z, -1.426423639e-01f);
+  p = Fma(p, z, 1.999854743e-01f);
+  p = Fma(p, z, -3.333329856e-01f);
+  const float t = Fma(p * z, r, r);
+  return CopySign(far ? (kHalfPiHigh - t) + kHalfPiLow : t, x);
+}
+
+// The arc sine of |x| for |x| <= 1/2; beyond, of sqrt((1 - |x|) / 2), which is
+// half the arc cosine.
+HR_VECTOR float AsinPart(float a, bool far) {
+  const float z = far ? Fma(-0.5f, a, 0.5f) : a * a;
+  const float s = far ? __builtin_sqrtf(z) : a;
+  float p = 4.221856594e-02f;
+  p = Fma(p, z, 2.414760180e-02f);
+  p = Fma(p, z, 4.547709972e-02f);
+  p = Fma(p, z, 7.495241612e-02f);
+  p = Fma(p, z, 1.666675359e-01f);
+  return Fma(p * z, s, s);
+}
+HR_VECTOR float Asin(float x) {
+  const float a = Abs(x);
+  const bool far = a > 0.5f;
+  const float t = AsinPart(a, far);
+  return CopySign(far ? Fma(-2.0f, t, kHalfPiHigh) + kHalfPiLow : t, x);
+}
+HR_VECTOR float Acos(float x) {
+  const float a = Abs(x);
+  const bool far = a > 0.5f;
+  const float t = AsinPart(a, far);
+  const float near = (kHalfPiHigh - CopySign(t, x)) + kHalfPiLow;
+  const float below = Fma(-2.0f, t, 2 * kHalfPiHigh) + 2 * kHalfPiLow;
+  return far ? (x > 0.0f ? t + t : below) : near;
+}
+
 // Reduction by multiples of pi / 2 holds for |x| up to this; beyond, callers
 // take another way.
 constexpr float kTrigLimit = 8192.0f;

@@ -178,6 +178,25 @@ int TransposedWith(absl::Span<const BlockDim> dims) {
   return -1;
 }
 
+// Calls f(bytes), where the sizes that are common are constants.
+template <typename F>
+void ForRowBytes(int64_t bytes, F f) {
+  switch (bytes) {
+    case 1:
+      return f(std::integral_constant<int64_t, 1>());
+    case 2:
+      return f(std::integral_constant<int64_t, 2>());
+    case 4:
+      return f(std::integral_constant<int64_t, 4>());
+    case 8:
+      return f(std::integral_constant<int64_t, 8>());
+    case 16:
+      return f(std::integral_constant<int64_t, 16>());
+    default:
+      return f(bytes);
+  }
+}
+
 }  // namespace
 
 void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims) {
@@ -209,6 +228,29 @@ absl::InlinedVector<int64_t, 8> RowMajorStrides(
   int64_t step = 1;
   for (size_t i = dims.size(); i-- > 0; step *= dims[i]) strides[i] = step;
   return strides;
+}
+
+void ScatterRows(int64_t bytes, const void* from, const int32_t* at, int64_t n,
+                 void* to) {
+  const char* f = static_cast<const char*>(from);
+  char* t = static_cast<char*>(to);
+  ForRowBytes(bytes, [=](auto size) {
+    for (int64_t i = 0; i < n; ++i) {
+      std::memcpy(t + at[i] * int64_t{size}, f + i * size, size);
+    }
+  });
+}
+
+void DealRows(int64_t bytes, const void* from, const int32_t* at, int64_t n,
+              char** tos) {
+  const char* f = static_cast<const char*>(from);
+  ForRowBytes(bytes, [=](auto size) {
+    for (int64_t i = 0; i < n; ++i) {
+      char*& to = tos[at[i]];
+      std::memcpy(to, f + i * size, size);
+      to += size;
+    }
+  });
 }
 
 void CopyRun(DType dtype, const void* from, void* to, int64_t n) {

@@ -26,6 +26,14 @@ void CopyBlock(DType dtype, const void* from, void* to, BlockDims dims);
 // Row-major strides of `dims` (all known), in elements.
 absl::InlinedVector<int64_t, 8> RowMajorStrides(absl::Span<const int64_t> dims);
 
+// Copies rows of `bytes` plain bytes from row i of `from` to row at[i] of `to`,
+// or for dealing out, from row i to the next of those at tos[at[i]], which
+// moves on. Every row must lie inside its buffer.
+void ScatterRows(int64_t bytes, const void* from, const int32_t* at, int64_t n,
+                 void* to);
+void DealRows(int64_t bytes, const void* from, const int32_t* at, int64_t n,
+              char** tos);
+
 // Copies `n` consecutive elements.
 void CopyRun(DType dtype, const void* from, void* to, int64_t n);
 // Sets `n` consecutive elements to *value.

@@ -50,6 +50,12 @@ Status Partition(KernelContext& c) {
     HR_RETURN_IF_ERROR(c.Allocate(k, shape));
   }
   if (slice == 0) return OkStatus();
+  if (IsPlain(data.dtype())) {
+    std::vector<char*> tos(parts);
+    for (int k = 0; k < parts; ++k) tos[k] = At(c.output(k), 0);
+    DealRows(slice * DTypeSize(data.dtype()), data.raw(), p, n, tos.data());
+    return OkStatus();
+  }
   // Neighbours of one partition move together.
   for (int64_t i = 0; i < n;) {
     int64_t end = i + 1;

@@ -63,6 +63,11 @@ Status Stitch(KernelContext& c) {
   if (IsPlain(out.dtype())) FillZero(out);
   for (int i = 0; i < n; ++i) {
     const Tensor &indices = c.input(i), &data = c.input(n + i);
+    if (IsPlain(out.dtype())) {
+      ScatterRows(slice * DTypeSize(out.dtype()), data.raw(),
+                  indices.data<int32_t>(), indices.num_elements(), out.raw());
+      continue;
+    }
     for (int64_t k = 0; k < indices.num_elements(); ++k) {
       CopyRun(out.dtype(), At(data, k * slice),
               At(out, indices.data<int32_t>()[k] * slice), slice);

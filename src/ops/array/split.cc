@@ -1,5 +1,5 @@
 #include "op/op.h"
-#include "ops/array/block_copy.h"
+#include "ops/array/part_view.h"
 
 namespace headrace {
 namespace {
@@ -65,8 +65,10 @@ Status CopyPartsOut(KernelContext& c, const Tensor& in, int64_t dim) {
   for (int i = 0; i < c.num_outputs(); ++i) {
     Tensor& out = c.output(i);
     const int64_t run = out.shape().Product(dim, out.rank());
-    CopyBlock(in.dtype(), At(in, at), out.raw(),
-              {{before, row, run}, {run, 1, 1}});
+    if (before != 1 || !PartAsView(c, in, at, i)) {
+      CopyBlock(in.dtype(), At(in, at), out.raw(),
+                {{before, row, run}, {run, 1, 1}});
+    }
     at += run;
   }
   return OkStatus();

@@ -25,35 +25,51 @@ Status ContrastShape(ShapeContext& c) {
   return OkStatus();
 }
 
-// Calls f(value, mean) for each element; means are sums of rows in order.
+// One image: f(value, mean) for each element; means are sums of rows in order.
+// `kChannels`: their number where it is a common one, else 0.
+template <int kChannels, typename T, typename Out, typename F>
+void ForImage(const T* from, Out* to, int64_t pixels, int64_t any, F f) {
+  const int64_t channels = kChannels ? kChannels : any;
+  absl::InlinedVector<double, 4> all(kChannels ? 0 : any);
+  absl::InlinedVector<float, 4> all_means(kChannels ? 0 : any);
+  double few[kChannels + 1] = {};
+  float few_means[kChannels + 1];
+  double* sums = kChannels ? few : all.data();
+  float* means = kChannels ? few_means : all_means.data();
+  for (int64_t p = 0; p < pixels * channels; p += channels) {
+    for (int64_t k = 0; k < channels; ++k) {
+      sums[k] += static_cast<float>(from[p + k]);
+    }
+  }
+  for (int64_t k = 0; k < channels; ++k) {
+    means[k] = static_cast<float>(sums[k] / pixels);
+  }
+  for (int64_t p = 0; p < pixels * channels; p += channels) {
+    for (int64_t k = 0; k < channels; ++k) {
+      to[p + k] =
+          static_cast<Out>(f(static_cast<float>(from[p + k]), means[k]));
+    }
+  }
+}
+
 template <typename T, typename Out, typename F>
 void ForImages(KernelContext& c, F f) {
   const Shape& s = c.input(0).shape();
   const int rank = s.rank();
   const int64_t channels = s[rank - 1], pixels = s[rank - 2] * s[rank - 3];
-  const int64_t images = s.Product(0, rank - 3);
+  const int64_t images = s.Product(0, rank - 3), size = pixels * channels;
   const T* in = c.in<T>(0);
   Out* out = c.out<Out>(0);
-  ParallelFor(images, 3.0 * pixels * channels, [&](int64_t begin, int64_t end) {
-    std::vector<double> sums(channels);
-    std::vector<float> means(channels);
+  ParallelFor(images, 1.5 * size, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
-      const T* from = in + i * pixels * channels;
-      Out* to = out + i * pixels * channels;
-      std::fill(sums.begin(), sums.end(), 0.0);
-      for (int64_t p = 0; p < pixels; ++p) {
-        for (int64_t k = 0; k < channels; ++k) {
-          sums[k] += static_cast<float>(from[p * channels + k]);
-        }
-      }
-      for (int64_t k = 0; k < channels; ++k) {
-        means[k] = static_cast<float>(sums[k] / pixels);
-      }
-      for (int64_t p = 0; p < pixels * channels; p += channels) {
-        for (int64_t k = 0; k < channels; ++k) {
-          to[p + k] =
-              static_cast<Out>(f(static_cast<float>(from[p + k]), means[k]));
-        }
+      const T* from = in + i * size;
+      Out* to = out + i * size;
+      if (channels == 3) {
+        ForImage<3>(from, to, pixels, channels, f);
+      } else if (channels == 1) {
+        ForImage<1>(from, to, pixels, channels, f);
+      } else {
+        ForImage<0>(from, to, pixels, channels, f);
       }
     }
   });

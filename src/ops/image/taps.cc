@@ -1,8 +1,10 @@
 #include "ops/image/taps.h"
 
 #include <algorithm>
+#include <bit>
 #include <mutex>
 #include <type_traits>
+#include <vector>
 
 #include "base/thread_pool.h"
 #include "ops/image/taps_loops.h"
@@ -10,7 +12,8 @@
 namespace headrace {
 namespace {
 
-constexpr int kKept = 4;  // resampled rows kept: what bicubic sums need
+// Resampled rows kept at least: what bicubic sums need.
+constexpr int kKept = 4;
 
 // The first of the errors of several threads.
 class FirstError {
@@ -30,12 +33,14 @@ class FirstError {
 template <typename T>
 class Rows {
  public:
-  Rows(const ResizeSizes& s, const AxisTaps& columns)
-      : s_(s), columns_(columns) {}
+  // `most`: the rows that one row of outputs is made of at most.
+  Rows(const ResizeSizes& s, const AxisTaps& columns, int64_t most)
+      : s_(s), columns_(columns), held_(KeptOf(std::min(most, s.in_h))) {}
   Status MakeRoom() {
+    const auto kept = static_cast<int64_t>(held_.size());
     HR_ASSIGN_OR_RETURN(
         room_,
-        Tensor::Allocate(DType::kFloat, Shape{kKept, s_.out_w, s_.channels}));
+        Tensor::Allocate(DType::kFloat, Shape{kept, s_.out_w, s_.channels}));
     if constexpr (!std::is_same_v<T, float>) {
       HR_ASSIGN_OR_RETURN(
           floats_,
@@ -45,10 +50,10 @@ class Rows {
   }
   void Begin(const T* image) {
     image_ = image;
-    std::fill_n(held_, kKept, -1);
+    std::fill(held_.begin(), held_.end(), -1);
   }
   const float* Get(int64_t row) {
-    const int64_t slot = row % kKept;
+    const int64_t slot = row & (static_cast<int64_t>(held_.size()) - 1);
     float* to = room_.data<float>() + slot * s_.out_w * s_.channels;
     if (held_[slot] != row) {
       HR_CALL_LEVEL(level_, ResampleColumns(columns_.rows(), s_.out_w, s_.in_w,
@@ -59,6 +64,10 @@ class Rows {
   }
 
  private:
+  // A power of two.
+  static size_t KeptOf(int64_t most) {
+    return std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(most, kKept)));
+  }
   // Row `row` of the image, as floats.
   const float* Row(int64_t row) {
     const int64_t width = s_.in_w * s_.channels;
@@ -77,7 +86,7 @@ class Rows {
   const CpuLevel level_ = ActiveCpuLevel();
   Tensor room_, floats_;
   const T* image_ = nullptr;
-  int64_t held_[kKept] = {-1, -1, -1, -1};
+  std::vector<int64_t> held_;
 };
 
 // One output row from resampled rows, few at a time: of more than kKept, each
@@ -123,7 +132,7 @@ Status Resample(const ResizeSizes& s, const AxisTaps& rows,
   const int64_t image = s.in_h * s.in_w * s.channels;
   FirstError error;
   ParallelFor(s.batch * s.out_h, width * 3.0, [&](int64_t begin, int64_t end) {
-    Rows<T> from(s, columns);
+    Rows<T> from(s, columns, rows.rows().most);
     if (Status room = from.MakeRoom(); !room.ok()) return error.Set(room);
     for (int64_t r = begin; r < end; ++r) {
       const int64_t o = r % s.out_h;

@@ -306,6 +306,10 @@ template <typename T>
 Status Linalg<T>::Solve(const T* a, int64_t n, const T* b, int64_t m,
                         bool adjoint, T* x) {
   if (n == 0 || m == 0) return OkStatus();
+  if constexpr (!std::is_same_v<T, Real<T>>) {
+    if (LoopsForEigen<T>().solve(a, n, b, m, adjoint, x)) return OkStatus();
+    return Singular("Input matrix");
+  }
   std::vector<T> lu = adjoint ? AdjointOf(a, n) : std::vector<T>(a, a + n * n);
   std::vector<int64_t> p(n);
   bool odd;
@@ -423,18 +427,16 @@ namespace {
 // out[m, n] = a^H b for a[k, m], b[k, n] (`left`), or a b^H for a[m, k],
 // b[n, k].
 template <typename T>
-void AdjointProduct(const T* a, const T* b, bool left, int64_t m, int64_t n,
-                    int64_t k, T* out) {
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      T sum(0);
-      for (int64_t p = 0; p < k; ++p) {
-        sum += left ? Conj(a[p * m + i]) * b[p * n + j]
-                    : a[i * k + p] * Conj(b[j * k + p]);
-      }
-      out[i * n + j] = sum;
-    }
+Status AdjointProduct(const T* a, const T* b, bool left, int64_t m, int64_t n,
+                      int64_t k, T* out) {
+  const GemmDims d = GemmDims::Dense(m, n, k, left, !left);
+  if constexpr (std::is_same_v<T, Real<T>>) {
+    return Gemm(DTypeOf<T>, d, a, b, out);
   }
+  std::vector<T> conj(left ? a : b, left ? a + m * k : b + n * k);
+  for (T& v : conj) v = Conj(v);
+  return Gemm(DTypeOf<T>, d, left ? conj.data() : a, left ? b : conj.data(),
+              out);
 }
 
 }  // namespace
@@ -451,7 +453,8 @@ Status Linalg<T>::LeastSquares(const T* a, int64_t m, int64_t n, const T* b,
   const bool tall = m >= n;
   const int64_t size = std::min(m, n);
   std::vector<T> gram(size * size), l(size * size), y(size * k);
-  AdjointProduct(a, a, tall, size, size, std::max(m, n), gram.data());
+  HR_RETURN_IF_ERROR(
+      AdjointProduct(a, a, tall, size, size, std::max(m, n), gram.data()));
   for (int64_t i = 0; i < size; ++i) gram[i * size + i] += T(penalty);
   if (!Cholesky(gram.data(), size, l.data()).ok()) {
     return InvalidArgument(
@@ -459,7 +462,7 @@ Status Linalg<T>::LeastSquares(const T* a, int64_t m, int64_t n, const T* b,
         "fast=False or provide a larger l2_regularizer > 0.");
   }
   if (tall) {
-    AdjointProduct(a, b, true, n, k, m, y.data());
+    HR_RETURN_IF_ERROR(AdjointProduct(a, b, true, n, k, m, y.data()));
   } else {
     std::copy_n(b, size * k, y.data());
   }
@@ -469,7 +472,7 @@ Status Linalg<T>::LeastSquares(const T* a, int64_t m, int64_t n, const T* b,
   if (tall) {
     std::copy_n(to, n * k, x);
   } else {
-    AdjointProduct(a, to, true, n, k, m, x);
+    HR_RETURN_IF_ERROR(AdjointProduct(a, to, true, n, k, m, x));
   }
   return OkStatus();
 }

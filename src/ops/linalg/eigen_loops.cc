@@ -7,6 +7,7 @@
 #define Eigen HR_LEVEL_JOIN(Eigen_, HR_LEVEL)
 #define EIGEN_DONT_PARALLELIZE
 #include "Eigen/Eigenvalues"
+#include "Eigen/LU"
 #include "Eigen/QR"
 
 namespace headrace::HR_LEVEL {
@@ -87,7 +88,29 @@ bool SelfAdjointEig(const T* a, int64_t n, T* e, T* v) {
 }
 
 template <typename T>
-constexpr EigenLoops<T> kLoops = {Qr<T>, LeastSquares<T>, SelfAdjointEig<T>};
+bool Solve(const T* a, int64_t n, const T* b, int64_t m, bool adjoint, T* x) {
+  Columns<T> matrix = Read(a, n, n);
+  if (adjoint) matrix.adjointInPlace();
+  const Eigen::PartialPivLU<Columns<T>> lu(matrix);
+  for (int64_t i = 0; i < n; ++i) {
+    const T pivot = lu.matrixLU()(i, i);
+    // NaNs are no pivots either.
+    if (!(pivot.real() != 0 || pivot.imag() != 0) || pivot != pivot) {
+      return false;
+    }
+  }
+  const Columns<T> made = lu.solve(Columns<T>(Read(b, n, m)));
+  Place(x, n, m) = made;
+  return true;
+}
+
+template <typename T>
+constexpr EigenLoops<T> kLoops = {Qr<T>, LeastSquares<T>, SelfAdjointEig<T>,
+                                  nullptr};
+template <typename T>
+constexpr EigenLoops<std::complex<T>> kLoops<std::complex<T>> = {
+    Qr<std::complex<T>>, LeastSquares<std::complex<T>>,
+    SelfAdjointEig<std::complex<T>>, Solve<std::complex<T>>};
 
 }  // namespace
 

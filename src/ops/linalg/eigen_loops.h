@@ -1,6 +1,6 @@
 // Eigen's decompositions, one set a level of the instruction set: orthogonal
-// factors, least squares, hermitian eigenvalues. Matrices are row-major; all
-// runs on one thread.
+// factors, least squares, hermitian eigenvalues, complex systems. Matrices are
+// row-major; all runs on one thread.
 #pragma once
 
 #include <complex>
@@ -21,6 +21,10 @@ struct EigenLoops {
   // Eigenvalues, rising, and vectors (unless v is null) of the lower triangle
   // of a[n, n]; false where the iteration does not end. Computed in double.
   bool (*self_adjoint_eig)(const T* a, int64_t n, T* e, T* v);
+  // x[n, m] with a x = b, or adjoint(a) x = b; false where a has no inverse.
+  // For complex types alone; decompositions.cc has its own for the others.
+  bool (*solve)(const T* a, int64_t n, const T* b, int64_t m, bool adjoint,
+                T* x);
 };
 
 // Those of this machine.

@@ -72,8 +72,8 @@ Status DilationShape(ShapeContext& c) {
   return OkStatus();
 }
 
-// Calls f(output, input at the maximum, filter at the maximum, maximum) for
-// every output element; the positions are -1 where the window sees nothing.
+// Calls f(output, input at the maximum, filter at the maximum) for every output
+// element; the positions are -1 where the window sees nothing.
 template <typename T, typename F>
 void ForMaxima(KernelContext& c, const Dilation& d, int64_t channel_begin,
                int64_t channel_end, F f) {
@@ -103,7 +103,71 @@ void ForMaxima(KernelContext& c, const Dilation& d, int64_t channel_begin,
           }
         }
       }
-      f(o * d.channels + k, at_x, at_f, best);
+      f(o * d.channels + k, at_x, at_f);
+    }
+  }
+}
+
+// What the windows of one output pixel see: places of pixels of the input from
+// the image's row and column `y0`, `x0` on, and of the filter's.
+struct Seen {
+  int64_t first_row, rows, first_column, columns;  // of the window
+  bool operator==(const Seen&) const = default;
+};
+Seen SeenAlong(const Window& h, int64_t y0, const Window& w, int64_t x0) {
+  auto cut = [](const Window& v, int64_t at, int64_t* first, int64_t* count) {
+    *first = at < 0 ? (-at + v.dilation - 1) / v.dilation : 0;
+    const int64_t end =
+        at < v.in ? (v.in - 1 - at) / v.dilation + 1 : int64_t{0};
+    *count = std::max<int64_t>(std::min(end, v.size) - *first, 0);
+  };
+  Seen s;
+  cut(h, y0, &s.first_row, &s.rows);
+  cut(w, x0, &s.first_column, &s.columns);
+  return s;
+}
+
+// The maxima alone.
+template <typename T>
+void Maxima(KernelContext& c, const Dilation& d, int64_t begin, int64_t end) {
+  const T* x = c.in<T>(0);
+  const T* filter = c.in<T>(1);
+  struct Tap {
+    int64_t x, filter;
+  };
+  std::vector<Tap> taps;
+  Seen now{-1, 0, 0, 0};
+  for (int64_t o = begin; o < end; ++o) {
+    const int64_t b = o / (d.h.out * d.w.out);
+    const int64_t y0 = d.h.begin(o / d.w.out % d.h.out);
+    const int64_t x0 = d.w.begin(o % d.w.out);
+    const Seen seen = SeenAlong(d.h, y0, d.w, x0);
+    if (seen != now) {
+      now = seen;
+      taps.clear();
+      for (int64_t i = 0; i < seen.rows; ++i) {
+        for (int64_t j = 0; j < seen.columns; ++j) {
+          const int64_t row = seen.first_row + i,
+                        column = seen.first_column + j;
+          taps.push_back(
+              {(row * d.h.dilation * d.w.in + column * d.w.dilation) *
+                   d.channels,
+               (row * d.w.size + column) * d.channels});
+        }
+      }
+    }
+    T* out = c.out<T>(0) + o * d.channels;
+    const int64_t corner = ((b * d.h.in + y0) * d.w.in + x0) * d.channels;
+    for (int64_t k = 0; k < d.channels; ++k) {
+      T best = std::numeric_limits<T>::lowest();
+      bool first = true;
+      for (const Tap& tap : taps) {
+        const T v =
+            static_cast<T>(x[corner + tap.x + k] + filter[tap.filter + k]);
+        best = first || v > best ? v : best;
+        first = false;
+      }
+      out[k] = best;
     }
   }
 }
@@ -112,22 +176,25 @@ template <typename T, int kLike>
 Status RunDilation(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(
       Dilation d, DilationOf(c.op(), c.input(0).shape(), c.input(1).shape()));
+  if constexpr (kLike == 0) {
+    const double cost = 1.0 * d.channels * d.h.size * d.w.size;
+    ParallelFor(
+        d.batch * d.h.out * d.w.out, cost,
+        [&](int64_t begin, int64_t end) { Maxima<T>(c, d, begin, end); });
+    return OkStatus();
+  }
   T* out = c.out<T>(0);
-  if (kLike > 0) std::fill_n(out, c.output(0).num_elements(), T(0.0f));
+  std::fill_n(out, c.output(0).num_elements(), T(0.0f));
   const T* dy = kLike > 0 ? c.in<T>(2) : nullptr;
   const double cost =
       1.0 * d.batch * d.h.out * d.w.out * d.h.size * d.w.size * 2;
-  // Channels are apart from one another in all three.
+  // Channels are apart from one another.
   ParallelFor(d.channels, cost, [&](int64_t begin, int64_t end) {
-    ForMaxima<T>(c, d, begin, end,
-                 [&](int64_t o, int64_t at_x, int64_t at_f, T best) {
-                   if (kLike == 0) {
-                     out[o] = best;
-                   } else if (at_x >= 0) {
-                     T& to = out[kLike == 1 ? at_x : at_f];
-                     to = static_cast<T>(to + dy[o]);
-                   }
-                 });
+    ForMaxima<T>(c, d, begin, end, [&](int64_t o, int64_t at_x, int64_t at_f) {
+      if (at_x < 0) return;
+      T& to = out[kLike == 1 ? at_x : at_f];
+      to = static_cast<T>(to + dy[o]);
+    });
   });
   return OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/loops/loops.h"
 
 namespace headrace {
 namespace {
@@ -19,14 +20,32 @@ struct Lrn {
 
   // norm[c] = bias + alpha * sum of squares of c's neighbours.
   void Norms(const float* x, int64_t channels, float* norm) const {
-    for (int64_t c = 0; c < channels; ++c) {
+    auto squares = [x](int64_t begin, int64_t end) {
       float sum = 0;
-      const int64_t end = std::min(c + radius + 1, channels);
-      for (int64_t j = std::max<int64_t>(c - radius, 0); j < end; ++j) {
-        sum += x[j] * x[j];
-      }
-      norm[c] = bias + alpha * sum;
+      for (int64_t j = begin; j < end; ++j) sum += x[j] * x[j];
+      return sum;
+    };
+    if (radius >= channels - 1) {  // all are neighbours of all
+      std::fill_n(norm, channels, bias + alpha * squares(0, channels));
+      return;
     }
+    for (int64_t c = 0; c < channels; ++c) {
+      norm[c] = bias + alpha * squares(std::max<int64_t>(c - radius, 0),
+                                       std::min(c + radius + 1, channels));
+    }
+  }
+
+  // v[i] = v[i] to the power of -beta.
+  void Powers(float* v, int64_t n) const {
+    if (beta == 0.5f) {
+      for (int64_t i = 0; i < n; ++i) v[i] = 1 / std::sqrt(v[i]);
+      return;
+    }
+    static const UnaryLoop log = FindUnaryLoop("Log", 1)->unary;
+    static const UnaryLoop exp = FindUnaryLoop("Exp", 1)->unary;
+    log(v, v, n);
+    for (int64_t i = 0; i < n; ++i) v[i] *= -beta;
+    exp(v, v, n);
   }
 };
 
@@ -46,20 +65,31 @@ Status LrnShape(ShapeContext& c) {
   return OkStatus();
 }
 
-// Calls f(row of each input in float, output row in float) for each pixel.
+// Calls f(some rows of each input in float, output rows in float, their count)
+// for all pixels.
 template <typename T, int kInputs, typename F>
 void ForPixels(KernelContext& c, F f) {
   const int64_t channels = c.output(0).dim(3);
   const int64_t rows = channels ? c.output(0).num_elements() / channels : 0;
-  ParallelFor(rows, channels * 30.0, [&](int64_t begin, int64_t end) {
-    std::vector<float> in[kInputs], out(channels);
-    for (auto& v : in) v.resize(channels);
-    for (int64_t r = begin; r < end; ++r) {
+  const int64_t most =
+      std::max<int64_t>(2048 / std::max<int64_t>(channels, 1), 1);
+  ParallelFor(rows, channels * 5.0, [&](int64_t begin, int64_t end) {
+    std::vector<float> in[kInputs], out(most * channels);
+    for (auto& v : in) v.resize(most * channels);
+    for (int64_t r = begin; r < end; r += most) {
+      const int64_t here = std::min(most, end - r), n = here * channels;
+      const float* from[kInputs];
       for (int i = 0; i < kInputs; ++i) {
-        std::copy_n(c.in<T>(i) + r * channels, channels, in[i].data());
+        const T* rows_in = c.in<T>(i) + r * channels;
+        if constexpr (std::is_same_v<T, float>) {
+          from[i] = rows_in;
+        } else {
+          std::copy_n(rows_in, n, in[i].data());
+          from[i] = in[i].data();
+        }
       }
-      f(in, out.data(), channels);
-      for (int64_t k = 0; k < channels; ++k) {
+      f(from, out.data(), here, channels);
+      for (int64_t k = 0; k < n; ++k) {
         c.out<T>(0)[r * channels + k] = static_cast<T>(out[k]);
       }
     }
@@ -69,11 +99,12 @@ void ForPixels(KernelContext& c, F f) {
 template <typename T>
 Status RunLrn(KernelContext& c) {
   const Lrn lrn(c.op());
-  ForPixels<T, 1>(c, [&](auto& in, float* y, int64_t channels) {
-    lrn.Norms(in[0].data(), channels, y);
-    for (int64_t k = 0; k < channels; ++k) {
-      y[k] = in[0][k] * std::pow(y[k], -lrn.beta);
+  ForPixels<T, 1>(c, [&](auto& in, float* y, int64_t rows, int64_t channels) {
+    for (int64_t r = 0; r < rows; ++r) {
+      lrn.Norms(in[0] + r * channels, channels, y + r * channels);
     }
+    lrn.Powers(y, rows * channels);
+    for (int64_t k = 0; k < rows * channels; ++k) y[k] *= in[0][k];
   });
   return OkStatus();
 }
@@ -81,18 +112,25 @@ Status RunLrn(KernelContext& c) {
 template <typename T>
 Status RunLrnGrad(KernelContext& c) {
   const Lrn lrn(c.op());
-  ForPixels<T, 3>(c, [&](auto& in, float* dx, int64_t channels) {
-    const auto &d = in[0], &x = in[1], &y = in[2];
-    std::vector<float> norm(channels);
-    lrn.Norms(x.data(), channels, norm.data());
-    for (int64_t k = 0; k < channels; ++k) {
-      float sum = 0;
-      const int64_t end = std::min(k + lrn.radius + 1, channels);
-      for (int64_t j = std::max<int64_t>(k - lrn.radius, 0); j < end; ++j) {
-        sum += d[j] * y[j] / norm[j];
+  ForPixels<T, 3>(c, [&](auto& in, float* dx, int64_t rows, int64_t channels) {
+    const int64_t n = rows * channels;
+    std::vector<float> norm(n), ratio(n);
+    for (int64_t r = 0; r < rows; ++r) {
+      lrn.Norms(in[1] + r * channels, channels, norm.data() + r * channels);
+    }
+    const float *d = in[0], *x = in[1], *y = in[2];
+    for (int64_t k = 0; k < n; ++k) ratio[k] = d[k] * y[k] / norm[k];
+    lrn.Powers(norm.data(), n);
+    for (int64_t r = 0; r < n; r += channels) {
+      for (int64_t k = 0; k < channels; ++k) {
+        float sum = 0;
+        const int64_t end = std::min(k + lrn.radius + 1, channels);
+        for (int64_t j = std::max<int64_t>(k - lrn.radius, 0); j < end; ++j) {
+          sum += ratio[r + j];
+        }
+        dx[r + k] =
+            d[r + k] * norm[r + k] - 2 * lrn.alpha * lrn.beta * x[r + k] * sum;
       }
-      dx[k] = d[k] * std::pow(norm[k], -lrn.beta) -
-              2 * lrn.alpha * lrn.beta * x[k] * sum;
     }
   });
   return OkStatus();

@@ -226,8 +226,44 @@ T Lowest() {
   return L::has_infinity ? static_cast<T>(-L::infinity()) : L::lowest();
 }
 
+// Below this many channels a row of pixels is pooled at a time.
+constexpr int64_t kNarrow = 16;
+
+// Calls pool(rows, n, row, room, y) for every row of outputs.
+template <typename F>
+void NarrowForward(const PoolGeometry& g, const float* x, float* y, F pool) {
+  const Window *d = &g.windows[0], *h = &g.windows[1], *w = &g.windows[2];
+  const NarrowRow row{g.channels, w->in, w->out, w->size, w->stride, w->before};
+  const int64_t wide = w->in * g.channels, rows = d->out * h->out;
+  const double ns =
+      OutputCost(g, sizeof(float)) * 0.3 * static_cast<double>(w->out);
+  ParallelFor(g.batch * rows, ns, [&](int64_t begin, int64_t end) {
+    std::vector<float> room(wide);
+    absl::InlinedVector<const float*, 16> seen;
+    for (int64_t i = begin; i < end; ++i) {
+      const float* image = x + i / rows * g.in_pixels() * g.channels;
+      const int64_t z0 = d->begin(i % rows / h->out), y0 = h->begin(i % h->out);
+      seen.clear();
+      for (int64_t at = std::max<int64_t>(z0, 0);
+           at < std::min(z0 + d->size, d->in); ++at) {
+        for (int64_t line = std::max<int64_t>(y0, 0);
+             line < std::min(y0 + h->size, h->in); ++line) {
+          seen.push_back(image + (at * h->in + line) * wide);
+        }
+      }
+      pool(seen.data(), static_cast<int>(seen.size()), row, room.data(),
+           y + i * w->out * g.channels);
+    }
+  });
+}
+
 template <typename T>
 void MaxForward(const PoolGeometry& g, const T* x, T* y) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (g.channels < kNarrow) {
+      return NarrowForward(g, x, y, LoopsForPool().max_row);
+    }
+  }
   const int64_t c = g.channels, in = g.in_pixels(), out = g.out_pixels();
   ForOutputs(g, OutputCost(g, sizeof(T)),
              [&](int64_t image, int64_t o, const std::vector<int64_t>& taps) {
@@ -273,6 +309,11 @@ void MaxPlaces(const PoolGeometry& g, const T* x, int64_t* places) {
 
 template <typename T>
 void AvgForward(const PoolGeometry& g, const T* x, T* y) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (g.channels < kNarrow) {
+      return NarrowForward(g, x, y, LoopsForPool().mean_row);
+    }
+  }
   const int64_t c = g.channels, in = g.in_pixels(), out = g.out_pixels();
   ForOutputs(g, OutputCost(g, sizeof(T)),
              [&](int64_t image, int64_t o, const std::vector<int64_t>& taps) {

@@ -39,7 +39,31 @@ HR_OP(ParseTensor)
     .NoGradient()
     .Cpu(ComputeOwn<Parse>);
 
+// What TensorToProto writes as tensor_content, put behind the other fields
+// without a copy in between.
+Status SerializeContent(const Tensor& t, std::string* out) {
+  tensorflow::TensorProto proto;
+  HR_RETURN_IF_ERROR(TensorToProto(Tensor(t.dtype(), t.shape()), &proto));
+  if (t.bytes() > static_cast<size_t>(INT32_MAX) - 4096) {
+    return InvalidArgument("a tensor of over 2 GiB cannot be serialised: ",
+                           t.Describe());
+  }
+  std::string head = proto.SerializeAsString();
+  head += static_cast<char>(proto.kTensorContentFieldNumber << 3 | 2);
+  for (size_t left = t.bytes();; left >>= 7) {
+    head += static_cast<char>(left < 128 ? left : left % 128 | 128);
+    if (left < 128) break;
+  }
+  out->reserve(head.size() + t.bytes());
+  out->append(head);
+  out->append(static_cast<const char*>(t.raw()), t.bytes());
+  return OkStatus();
+}
+
 Status Serialize(KernelContext& c) {
+  if (IsPlain(c.input(0).dtype()) && c.input(0).num_elements() > 1) {
+    return SerializeContent(c.input(0), c.out<std::string>(0));
+  }
   tensorflow::TensorProto proto;
   HR_RETURN_IF_ERROR(TensorToProto(c.input(0), &proto));
   if (!proto.SerializeToString(c.out<std::string>(0))) {

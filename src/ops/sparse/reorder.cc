@@ -26,6 +26,11 @@ Status Reorder(KernelContext& c) {
     return InvalidArgument("Index rank (", rank, ") and shape rank (",
                            c.input(2).dim(0), ") do not match");
   }
+  if (RowsAreSorted(indices)) {
+    CopyElements(indices, c.output(0));
+    CopyElements(values, c.output(1));
+    return OkStatus();
+  }
   const std::vector<int64_t> order = SortedOrder(indices);
   const int64_t* from = indices.data<int64_t>();
   int64_t* rows = c.out<int64_t>(0);

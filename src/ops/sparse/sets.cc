@@ -2,7 +2,7 @@
 // DenseToDenseSetOperation and kin, SetSize.
 #include <algorithm>
 #include <iterator>
-#include <set>
+#include <type_traits>
 
 #include "op/op.h"
 #include "ops/sparse/sparse_input.h"
@@ -21,11 +21,50 @@ StatusOr<SetKind> KindOf(const ResolvedOp& op) {
   return InvalidArgument("Invalid set_operation ", name, ".");
 }
 
+// A set: its values in order, each once.
+template <typename T>
+using SetOf = std::vector<T>;
+
+// Integers that lie close together, by marks. False where they do not.
+template <typename T>
+bool MarkSet(const T* values, int64_t n, SetOf<T>* set) {
+  if constexpr (std::is_integral_v<T>) {
+    if (n == 0) return false;
+    const auto [low, high] = std::minmax_element(values, values + n);
+    const uint64_t width =
+        static_cast<uint64_t>(*high) - static_cast<uint64_t>(*low);
+    if (width > 4 * static_cast<uint64_t>(n)) return false;
+    const T first = *low;
+    std::vector<uint8_t> marks(width + 1);
+    for (int64_t i = 0; i < n; ++i) {
+      marks[static_cast<uint64_t>(values[i]) - static_cast<uint64_t>(first)] =
+          1;
+    }
+    for (uint64_t i = 0; i <= width; ++i) {
+      if (marks[i]) {
+        set->push_back(static_cast<T>(static_cast<uint64_t>(first) + i));
+      }
+    }
+    return true;
+  } else {
+    return false;
+  }
+}
+template <typename T>
+SetOf<T> MakeSet(const T* values, int64_t n) {
+  SetOf<T> set;
+  if (MarkSet(values, n, &set)) return set;
+  set.assign(values, values + n);
+  std::sort(set.begin(), set.end());
+  set.erase(std::unique(set.begin(), set.end()), set.end());
+  return set;
+}
+
 // The sets of one operand: `groups` has one a row, in row-major order.
 template <typename T>
 struct Sets {
   std::vector<int64_t> group_dims;
-  std::vector<std::set<T>> groups;
+  std::vector<SetOf<T>> groups;
 };
 
 Status CheckGroups(const std::vector<int64_t>& dims, int64_t* n) {
@@ -52,8 +91,7 @@ StatusOr<Sets<T>> DenseSets(const Tensor& t) {
   out.groups.resize(n);
   const int64_t width = t.dim(t.rank() - 1);
   for (int64_t g = 0; g < n; ++g) {
-    const T* row = t.data<T>() + g * width;
-    out.groups[g].insert(row, row + width);
+    out.groups[g] = MakeSet(t.data<T>() + g * width, width);
   }
   return out;
 }
@@ -78,15 +116,18 @@ StatusOr<Sets<T>> SparseSets(const KernelContext& c, int first) {
     for (int d = 0; d + 1 < s.rank; ++d) {
       group = group * out.group_dims[d] + s.row(i)[d];
     }
-    out.groups[group].insert(s.data<T>()[i]);
+    out.groups[group].push_back(s.data<T>()[i]);
+  }
+  for (SetOf<T>& g : out.groups) {
+    g = MakeSet(g.data(), static_cast<int64_t>(g.size()));
   }
   return out;
 }
 
 template <typename T>
-std::set<T> Combine(SetKind kind, const std::set<T>& a, const std::set<T>& b) {
-  std::set<T> out;
-  auto to = std::inserter(out, out.end());
+SetOf<T> Combine(SetKind kind, const SetOf<T>& a, const SetOf<T>& b) {
+  SetOf<T> out;
+  auto to = std::back_inserter(out);
   switch (kind) {
     case SetKind::kAMinusB:
       std::set_difference(a.begin(), a.end(), b.begin(), b.end(), to);

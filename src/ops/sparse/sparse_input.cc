@@ -61,37 +61,66 @@ StatusOr<SparseInput> SparseInputAt(const KernelContext& c, int first) {
   return SparseInputOf(c.input(first), c.input(first + 1), c.input(first + 2));
 }
 
+namespace {
+
+// The first row that is out of bounds, or, if that is asked for, does not come
+// after the row before; n where all are right. `kRank`: the rank where it is a
+// common one, else 0.
+template <int kRank, typename I>
+int64_t FirstWrong(const I* x, int64_t n, absl::Span<const int64_t> dims,
+                   bool ordered) {
+  const int64_t rank = kRank ? kRank : static_cast<int64_t>(dims.size());
+  Dims sizes(dims.begin(), dims.end());
+  const int64_t* size = sizes.data();
+  for (int64_t i = 0; i < n; ++i, x += rank) {
+    bool inside = true, later = i == 0, same = i > 0;
+    for (int64_t d = 0; d < rank; ++d) {
+      inside &= static_cast<uint64_t>(x[d]) < static_cast<uint64_t>(size[d]);
+      if (ordered && i > 0) {
+        later |= same && x[d] > x[d - rank];
+        same &= x[d] == x[d - rank];
+      }
+    }
+    if (!inside || (ordered && !later)) return i;
+  }
+  return n;
+}
+template <typename I>
+int64_t FirstWrong(const I* x, int64_t n, absl::Span<const int64_t> dims,
+                   bool ordered) {
+  if (dims.size() == 1) return FirstWrong<1>(x, n, dims, ordered);
+  if (dims.size() == 2) return FirstWrong<2>(x, n, dims, ordered);
+  return FirstWrong<0>(x, n, dims, ordered);
+}
+
+}  // namespace
+
 Status CheckPlaces(const Tensor& indices, absl::Span<const int64_t> dims,
                    bool ordered) {
   const int64_t n = indices.dim(0), rank = indices.dim(1);
-  auto text = [&](int64_t i) {
-    Dims row;
-    for (int64_t d = 0; d < rank; ++d)
-      row.push_back(indices.IntAt(i * rank + d));
-    return absl::StrCat("indices[", i, "] = [", JoinInts(row), "]");
-  };
-  for (int64_t i = 0; i < n; ++i) {
-    int order = i == 0 ? 1 : 0;  // of this row against the one before
-    for (int64_t d = 0; d < rank; ++d) {
-      const int64_t x = indices.IntAt(i * rank + d);
-      if (x < 0 || x >= dims[d]) {
-        return InvalidArgument(text(i),
-                               " is out of bounds: need 0 <= index < [",
-                               JoinInts(dims), "]");
-      }
-      if (order == 0) {
-        const int64_t before = indices.IntAt((i - 1) * rank + d);
-        order = x > before ? 1 : x < before ? -1 : 0;
-      }
-    }
-    if (!ordered || order > 0) continue;
-    if (order == 0) return InvalidArgument(text(i), " is repeated");
-    return InvalidArgument(text(i),
-                           " is out of order. Many sparse ops require sorted "
-                           "indices.\n    Use `tf.sparse.reorder` to create a "
-                           "correctly ordered copy.\n\n");
+  const int64_t i =
+      indices.dtype() == DType::kInt32
+          ? FirstWrong(indices.data<int32_t>(), n, dims.first(rank), ordered)
+          : FirstWrong(indices.data<int64_t>(), n, dims.first(rank), ordered);
+  if (i == n) return OkStatus();
+  Dims row, before;
+  bool inside = true;
+  for (int64_t d = 0; d < rank; ++d) {
+    row.push_back(indices.IntAt(i * rank + d));
+    if (i > 0) before.push_back(indices.IntAt((i - 1) * rank + d));
+    inside = inside && row[d] >= 0 && row[d] < dims[d];
   }
-  return OkStatus();
+  const std::string text =
+      absl::StrCat("indices[", i, "] = [", JoinInts(row), "]");
+  if (!inside) {
+    return InvalidArgument(text, " is out of bounds: need 0 <= index < [",
+                           JoinInts(dims), "]");
+  }
+  if (row == before) return InvalidArgument(text, " is repeated");
+  return InvalidArgument(text,
+                         " is out of order. Many sparse ops require sorted "
+                         "indices.\n    Use `tf.sparse.reorder` to create a "
+                         "correctly ordered copy.\n\n");
 }
 
 Status CheckInside(const SparseInput& s) {
@@ -101,18 +130,25 @@ Status CheckOrdered(const SparseInput& s) {
   return CheckPlaces(s.indices, s.dims, /*ordered=*/true);
 }
 
+bool RowsAreSorted(const Tensor& indices) {
+  const int rank = static_cast<int>(indices.dim(1));
+  const int64_t* x = indices.data<int64_t>();
+  for (int64_t i = 1; i < indices.dim(0); ++i) {
+    if (CompareRows(x + (i - 1) * rank, x + i * rank, rank) > 0) return false;
+  }
+  return true;
+}
+
 std::vector<int64_t> SortedOrder(const Tensor& indices) {
   const int64_t n = indices.dim(0);
   const int rank = static_cast<int>(indices.dim(1));
   const int64_t* x = indices.data<int64_t>();
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
-  auto before = [&](int64_t a, int64_t b) {
+  if (RowsAreSorted(indices)) return order;
+  std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) {
     return CompareRows(x + a * rank, x + b * rank, rank) < 0;
-  };
-  if (!std::is_sorted(order.begin(), order.end(), before)) {
-    std::stable_sort(order.begin(), order.end(), before);
-  }
+  });
   return order;
 }
 

@@ -46,7 +46,9 @@ inline int CompareRows(const int64_t* a, const int64_t* b, int rank) {
   }
   return 0;
 }
-// The stable order of rows [n, rank] of int64.
+// Whether rows [n, rank] of int64 rise, or stay the same, from one to the next.
+bool RowsAreSorted(const Tensor& indices);
+// The stable order of such rows.
 std::vector<int64_t> SortedOrder(const Tensor& indices);
 
 // An int64 (or int32) vector's elements.

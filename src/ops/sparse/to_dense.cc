@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/sparse/sparse_input.h"
 
@@ -35,20 +36,36 @@ StatusOr<Tensor> AsMatrix(const Tensor& indices) {
   }
 }
 
+template <typename T, typename I>
+void PlaceRows(const I* row, int64_t n, int64_t rank, const T* x, bool one,
+               Tensor& out) {
+  T* y = static_cast<T*>(out.raw());
+  if (rank == 2) {
+    const int64_t width = out.dim(1);
+    for (int64_t i = 0; i < n; ++i) {
+      y[row[2 * i] * width + row[2 * i + 1]] = x[one ? 0 : i];
+    }
+    return;
+  }
+  const Dims dims(out.shape().dims().begin(), out.shape().dims().end());
+  for (int64_t i = 0; i < n; ++i, row += rank) {
+    int64_t at = 0;
+    for (int64_t d = 0; d < rank; ++d) at = at * dims[d] + row[d];
+    y[at] = x[one ? 0 : i];
+  }
+}
+
 template <typename T>
 void Place(const Tensor& places, const Tensor& values, const T& fallback,
            Tensor& out) {
-  T* y = static_cast<T*>(out.raw());
-  std::fill_n(y, out.num_elements(), fallback);
+  FillRun(out.dtype(), out.raw(), &fallback, out.num_elements());
   const T* x = static_cast<const T*>(values.raw());
   const int64_t n = places.dim(0), rank = places.dim(1);
   const bool one = values.rank() == 0;
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t at = 0;
-    for (int64_t d = 0; d < rank; ++d) {
-      at = at * out.dim(static_cast<int>(d)) + places.IntAt(i * rank + d);
-    }
-    y[at] = x[one ? 0 : i];
+  if (places.dtype() == DType::kInt32) {
+    PlaceRows(places.data<int32_t>(), n, rank, x, one, out);
+  } else {
+    PlaceRows(places.data<int64_t>(), n, rank, x, one, out);
   }
 }
 
@@ -72,16 +89,14 @@ Status ToDense(KernelContext& c) {
     return InvalidArgument("default_value should be a scalar.");
   }
   const Dims dims = IntsOf(shape);
-  if (c.op().bool_attr("validate_indices")) {
+  const bool validate = c.op().bool_attr("validate_indices");
+  if (validate) {
     HR_RETURN_IF_ERROR(CheckPlaces(places, dims, /*ordered=*/true));
   }
   HR_ASSIGN_OR_RETURN(Shape out, Shape::Make(dims));
-  for (int64_t i = 0; i < places.num_elements(); ++i) {
-    const int64_t at = places.IntAt(i);
-    if (at < 0 || at >= dims[i % dims.size()]) {
-      return InvalidArgument("Indices are not valid (out of bounds).  Shape: ",
-                             out);
-    }
+  if (!validate && !CheckPlaces(places, dims, /*ordered=*/false).ok()) {
+    return InvalidArgument("Indices are not valid (out of bounds).  Shape: ",
+                           out);
   }
   HR_RETURN_IF_ERROR(c.Allocate(0, out));
   DispatchElement(values.dtype(), [&](auto tag) {

@@ -1,8 +1,8 @@
 // EncodeBase64, DecodeBase64 (of URLs), DecodeRaw, DecodePaddedRaw.
 #include <algorithm>
+#include <array>
 #include <cstring>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/strip.h"
 #include "base/bools.h"
@@ -30,9 +30,19 @@ HR_OP(EncodeBase64)
     .NoGradient()
     .Cpu(Compute<Encode>);
 
-bool IsWebSafe(char c) {
-  return absl::ascii_isalnum(c) || c == '-' || c == '_';
-}
+// The number that a character of web-safe base64 stands for, or -1.
+constexpr auto kDigits = [] {
+  std::array<int8_t, 256> digits{};
+  digits.fill(-1);
+  for (int i = 0; i < 26; ++i) {
+    digits['A' + i] = static_cast<int8_t>(i);
+    digits['a' + i] = static_cast<int8_t>(26 + i);
+  }
+  for (int i = 0; i < 10; ++i) digits['0' + i] = static_cast<int8_t>(52 + i);
+  digits['-'] = 62;
+  digits['_'] = 63;
+  return digits;
+}();
 
 Status DecodeOne(StringView s, std::string* out) {
   // Up to two '=' may fill the last four characters.
@@ -42,11 +52,33 @@ Status DecodeOne(StringView s, std::string* out) {
   if (s.size() % 4 == 1) {
     return InvalidArgument("Base64 string length cannot be 1 modulo 4.");
   }
-  if (!std::all_of(s.begin(), s.end(), IsWebSafe) ||
-      !absl::WebSafeBase64Unescape(s, out)) {
-    return InvalidArgument("Invalid character found in base64.");
+  auto digit = [&](size_t i) {
+    return static_cast<int32_t>(kDigits[static_cast<unsigned char>(s[i])]);
+  };
+  out->resize(s.size() / 4 * 3 + (s.size() % 4 ? s.size() % 4 - 1 : 0));
+  char* to = out->data();
+  int32_t all = 0;  // negative once a character is wrong
+  size_t i = 0;
+  for (; i + 4 <= s.size(); i += 4) {
+    const int32_t a = digit(i), b = digit(i + 1), c = digit(i + 2),
+                  d = digit(i + 3);
+    all |= a | b | c | d;
+    *to++ = static_cast<char>(a << 2 | b >> 4);
+    *to++ = static_cast<char>(b << 4 | c >> 2);
+    *to++ = static_cast<char>(c << 6 | d);
   }
-  return OkStatus();
+  if (i < s.size()) {
+    const int32_t a = digit(i), b = digit(i + 1);
+    all |= a | b;
+    *to++ = static_cast<char>(a << 2 | b >> 4);
+    if (i + 2 < s.size()) {
+      const int32_t c = digit(i + 2);
+      all |= c;
+      *to++ = static_cast<char>(b << 4 | c >> 2);
+    }
+  }
+  if (all >= 0) return OkStatus();
+  return InvalidArgument("Invalid character found in base64.");
 }
 
 Status DecodeBinary(KernelContext& c) {

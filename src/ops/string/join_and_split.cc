@@ -139,69 +139,81 @@ Status SplitShape(ShapeContext& c) {
   return OkStatus();
 }
 
-using Pieces = std::vector<std::string>;
+// Pieces of strings, in their memory, row after row.
+struct PieceRows {
+  std::vector<StringView> pieces;
+  std::vector<int64_t> ends;  // of each row, within `pieces`
+};
 
 // The pieces of all strings as a sparse matrix.
-Status SetPieces(KernelContext& c, const std::vector<Pieces>& rows) {
-  int64_t total = 0, widest = 0;
-  for (const Pieces& row : rows) {
-    total += row.size();
-    widest = std::max<int64_t>(widest, row.size());
-  }
+Status SetPieces(KernelContext& c, const PieceRows& rows) {
+  const auto total = static_cast<int64_t>(rows.pieces.size());
   HR_RETURN_IF_ERROR(c.Allocate(0, Shape{total, 2}));
   HR_RETURN_IF_ERROR(c.Allocate(1, Shape{total}));
   HR_RETURN_IF_ERROR(c.Allocate(2, Shape{2}));
-  c.out<int64_t>(2)[0] = static_cast<int64_t>(rows.size());
-  c.out<int64_t>(2)[1] = widest;
-  int64_t at = 0;
-  for (size_t r = 0; r < rows.size(); ++r) {
-    for (size_t k = 0; k < rows[r].size(); ++k, ++at) {
-      c.out<int64_t>(0)[2 * at] = static_cast<int64_t>(r);
-      c.out<int64_t>(0)[2 * at + 1] = static_cast<int64_t>(k);
-      c.out<std::string>(1)[at] = rows[r][k];
+  int64_t* place = c.out<int64_t>(0);
+  std::string* text = c.out<std::string>(1);
+  int64_t at = 0, widest = 0;
+  for (size_t r = 0; r < rows.ends.size(); ++r) {
+    const int64_t begin = at;
+    for (; at < rows.ends[r]; ++at) {
+      place[2 * at] = static_cast<int64_t>(r);
+      place[2 * at + 1] = at - begin;
+      text[at].assign(rows.pieces[at].data(), rows.pieces[at].size());
     }
+    widest = std::max(widest, at - begin);
   }
+  c.out<int64_t>(2)[0] = static_cast<int64_t>(rows.ends.size());
+  c.out<int64_t>(2)[1] = widest;
   return OkStatus();
 }
 
 // As Python's str.split(sep, maxsplit): no `sep` splits at white space. There,
 // as upstream has it, what is left after `most` pieces is one more, even if
 // nothing is left.
-Pieces SplitAt(StringView s, StringView sep, int64_t most) {
-  Pieces out;
+void SplitAt(StringView s, StringView sep, int64_t most,
+             std::vector<StringView>* out) {
+  int64_t count = 0;
   if (sep.empty()) {
-    if (most == 0) return {std::string(s)};
-    while (true) {
+    while (most != 0) {
       s = absl::StripLeadingAsciiWhitespace(s);
-      if (most >= 0 && static_cast<int64_t>(out.size()) == most) break;
-      if (s.empty()) return out;
+      if (count == most) break;
+      if (s.empty()) return;
       size_t n = 0;
       while (n < s.size() && !absl::ascii_isspace(s[n])) ++n;
-      out.emplace_back(s.substr(0, n));
+      out->push_back(s.substr(0, n));
+      ++count;
       s.remove_prefix(n);
     }
-    out.emplace_back(s);
-    return out;
+    out->push_back(s);
+    return;
   }
-  while (most < 0 || static_cast<int64_t>(out.size()) < most) {
-    size_t n = s.find(sep);
+  for (; most < 0 || count < most; ++count) {
+    const size_t n = sep.size() == 1 ? s.find(sep[0]) : s.find(sep);
     if (n == StringView::npos) break;
-    out.emplace_back(s.substr(0, n));
+    out->push_back(s.substr(0, n));
     s.remove_prefix(n + sep.size());
   }
-  out.emplace_back(s);
-  return out;
+  out->push_back(s);
+}
+
+// Calls split(string, where its pieces go) for every string.
+template <typename F>
+Status SplitAll(KernelContext& c, F split) {
+  PieceRows rows;
+  for (const std::string& s : c.input(0).span<std::string>()) {
+    split(s, &rows.pieces);
+    rows.ends.push_back(static_cast<int64_t>(rows.pieces.size()));
+  }
+  return SetPieces(c, rows);
 }
 
 Status SplitV2(KernelContext& c) {
-  const Tensor& in = c.input(0);
   const std::string& sep = c.input(1).scalar<std::string>();
-  std::vector<Pieces> rows(in.num_elements());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i] =
-        SplitAt(in.data<std::string>()[i], sep, c.op().int_attr("maxsplit"));
-  }
-  return SetPieces(c, rows);
+  const int64_t most = c.op().int_attr("maxsplit");
+  return SplitAll(c, [&](StringView s, std::vector<StringView>* out) {
+    SplitAt(s, sep, most, out);
+  });
 }
 
 HR_OP(StringSplitV2)
@@ -217,30 +229,27 @@ HR_OP(StringSplitV2)
     .Cpu(ComputeOwn<SplitV2>);
 
 // Every character of `delimiters` ends a piece; none: every byte is one.
-Pieces SplitAtAny(StringView s, StringView delimiters, bool skip_empty) {
-  Pieces out;
-  if (s.empty()) return out;
+void SplitAtAny(StringView s, StringView delimiters, bool skip_empty,
+                std::vector<StringView>* out) {
+  if (s.empty()) return;
   if (delimiters.empty()) {
-    for (char ch : s) out.emplace_back(1, ch);
-    return out;
+    for (size_t i = 0; i < s.size(); ++i) out->push_back(s.substr(i, 1));
+    return;
   }
   while (true) {
     size_t n = std::min(s.find_first_of(delimiters), s.size());
-    if (n > 0 || !skip_empty) out.emplace_back(s.substr(0, n));
-    if (n == s.size()) return out;
+    if (n > 0 || !skip_empty) out->push_back(s.substr(0, n));
+    if (n == s.size()) return;
     s.remove_prefix(n + 1);
   }
 }
 
 Status Split(KernelContext& c) {
-  const Tensor& in = c.input(0);
-  std::vector<Pieces> rows(in.num_elements());
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i] =
-        SplitAtAny(in.data<std::string>()[i], c.input(1).scalar<std::string>(),
-                   c.op().bool_attr("skip_empty"));
-  }
-  return SetPieces(c, rows);
+  const std::string& delimiters = c.input(1).scalar<std::string>();
+  const bool skip_empty = c.op().bool_attr("skip_empty");
+  return SplitAll(c, [&](StringView s, std::vector<StringView>* out) {
+    SplitAtAny(s, delimiters, skip_empty, out);
+  });
 }
 
 HR_OP(StringSplit)

@@ -32,6 +32,9 @@ bool Parse(StringView s, T* out) {
 template <typename T>
 Status ToNumber(KernelContext& c) {
   return MapStringsOrFail<T>(c, [](const std::string& s, T* out) {
+    const char* const end = s.data() + s.size();
+    const auto [read, error] = std::from_chars(s.data(), end, *out);
+    if (error == std::errc() && read == end) return OkStatus();
     if (Parse<T>(absl::StripAsciiWhitespace(s), out)) return OkStatus();
     return InvalidArgument(
         "StringToNumberOp could not correctly convert "

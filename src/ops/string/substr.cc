@@ -19,6 +19,8 @@ Status SubstrShape(ShapeContext& c) {
 
 // The element of `t` that stands at place `i` of the shape `out`.
 int64_t BroadcastIndex(const Shape& out, const Shape& t, int64_t i) {
+  if (t.rank() == 0) return 0;
+  if (t == out) return i;
   int64_t at = 0, stride = 1;
   for (int d = out.rank() - 1, e = t.rank() - 1; d >= 0; --d, --e) {
     int64_t k = i % out[d];
@@ -49,7 +51,8 @@ Status OutOfRangePos(const KernelContext& c, const std::string* s, int64_t pos,
 Status Substr(KernelContext& c) {
   const bool bytes = c.op().string_attr("unit") == "BYTE";
   const Shape& shape = c.output(0).shape();
-  for (int64_t i = 0; i < shape.num_elements(); ++i) {
+  const int64_t n = shape.num_elements();
+  for (int64_t i = 0; i < n; ++i) {
     int64_t from = BroadcastIndex(shape, c.input(0).shape(), i);
     const std::string& s = c.in<std::string>(0)[from];
     int64_t at = BroadcastIndex(shape, c.input(1).shape(), i);
@@ -64,11 +67,11 @@ Status Substr(KernelContext& c) {
     if (len < 0) len = bytes ? size : 0;
     len = std::min(len, size - pos);
     if (bytes) {
-      c.out<std::string>(0)[i] = s.substr(pos, len);
+      c.out<std::string>(0)[i].assign(s, pos, len);
     } else {
       size_t begin = Utf8Advance(s, 0, pos);
       size_t end = Utf8Advance(s, begin, len);
-      c.out<std::string>(0)[i] = s.substr(begin, end - begin);
+      c.out<std::string>(0)[i].assign(s, begin, end - begin);
     }
   }
   return OkStatus();

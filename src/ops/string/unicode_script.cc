@@ -1,7 +1,7 @@
 // UnicodeScript: the script that a character belongs to.
-#include <algorithm>
 #include <iterator>
 
+#include "base/thread_pool.h"
 #include "op/op.h"
 
 namespace headrace {
@@ -355,19 +355,45 @@ constexpr Run kRuns[] = {
 };
 // clang-format on
 
+// The run that the first character of a block of 128 is in, for each block.
+class BlockStarts {
+ public:
+  static const BlockStarts& Get() {
+    static const BlockStarts* const starts = new BlockStarts;
+    return *starts;
+  }
+  // `x` is at most 0x10ffff.
+  int32_t ScriptOf(int32_t x) const {
+    const Run* r = kRuns + starts_[x >> kBits];
+    const Run* last = std::end(kRuns) - 1;
+    while (r < last && r[1].first <= x) ++r;
+    return r->script;
+  }
+
+ private:
+  BlockStarts() {
+    int run = 0;
+    for (int block = 0; block < kBlocks; ++block) {
+      while (run + 1 < static_cast<int>(std::size(kRuns)) &&
+             kRuns[run + 1].first <= block << kBits) {
+        ++run;
+      }
+      starts_[block] = static_cast<uint16_t>(run);
+    }
+  }
+  static constexpr int kBits = 7, kBlocks = 0x110000 >> kBits;
+  uint16_t starts_[kBlocks];
+};
+
 Status RunScript(KernelContext& c) {
   const int32_t* x = c.in<int32_t>(0);
   int32_t* y = c.out<int32_t>(0);
-  for (int64_t i = 0; i < c.input(0).num_elements(); ++i) {
-    if (x[i] < 0 || x[i] > 0x10ffff) {
-      y[i] = -1;
-      continue;
+  const BlockStarts& starts = BlockStarts::Get();
+  ParallelFor(c.input(0).num_elements(), 3, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      y[i] = x[i] < 0 || x[i] > 0x10ffff ? -1 : starts.ScriptOf(x[i]);
     }
-    const Run* next =
-        std::upper_bound(std::begin(kRuns), std::end(kRuns), x[i],
-                         [](int32_t v, const Run& r) { return v < r.first; });
-    y[i] = next[-1].script;
-  }
+  });
   return OkStatus();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -12,8 +13,14 @@ inline bool IsUtf8Continuation(char c) { return (c & 0xc0) == 0x80; }
 
 // Bytes that do not continue a character: characters, where the text is right.
 inline int64_t Utf8Length(absl::string_view s) {
-  int64_t n = 0;
-  for (char c : s) n += !IsUtf8Continuation(c);
+  int64_t n = static_cast<int64_t>(s.size());
+  size_t i = 0;
+  for (; i + 8 <= s.size(); i += 8) {  // bytes with bit 7 and without bit 6
+    uint64_t v;
+    std::memcpy(&v, s.data() + i, 8);
+    n -= __builtin_popcountll(v >> 7 & ~(v >> 6) & 0x0101010101010101);
+  }
+  for (; i < s.size(); ++i) n -= IsUtf8Continuation(s[i]);
   return n;
 }
 

@@ -1,4 +1,4 @@
-// Functions of complex numbers, by the C++ library.
+// Functions of complex numbers, by the C++ library (Exp is among the loops).
 #include <complex>
 
 #include "ops/math/loops/loop_tables.h"
@@ -44,7 +44,6 @@ void Map2(const void* x, const void* z, void* y, int64_t n, int kind) {
       return expression;                \
     }                                   \
   };
-HR_FUNCTION(Exp, std::exp(x))
 HR_FUNCTION(Expm1, C(std::expm1(x.real()) * std::cos(x.imag()) -
                          2 * std::sin(x.imag() / 2) * std::sin(x.imag() / 2),
                      std::exp(x.real()) * std::sin(x.imag())))
@@ -128,7 +127,6 @@ HR_FUNCTION2(ReciprocalGrad, b* std::conj(-a* a))
   }
 
 constexpr LoopEntry kComplexRows[] = {
-    HR_ROW("Exp", Exp),
     HR_ROW("Expm1", Expm1),
     HR_ROW("Log", Log),
     HR_ROW("Log1p", Log1p),

@@ -19,6 +19,9 @@ HR_FUNCTION(Log1pF, Log1p(x))
 HR_FUNCTION(TanhF, Tanh(x))
 HR_FUNCTION(SigmoidF, Sigmoid(x))
 HR_FUNCTION(ErfF, Erf(x))
+HR_FUNCTION(AsinF, Asin(x))
+HR_FUNCTION(AcosF, Acos(x))
+HR_FUNCTION(AtanF, Atan(x))
 HR_FUNCTION(SiluF, x* Sigmoid(x))
 // x times the sigmoid is the tanh form, without its cancellation.
 HR_FUNCTION(GeluTanhF, x* Sigmoid(1.5957691216f * Fma(0.044715f * x * x, x, x)))
@@ -84,6 +87,38 @@ void Trig(const void* x, void* y, int64_t n) {
   }
 }
 
+// e to a complex power. What may overflow, and what is too large for the
+// reduction of angles, goes to the C library.
+void ComplexExp(const void* x, void* y, int64_t n) {
+  const float* a = static_cast<const float*>(x);
+  float* r = static_cast<float*>(y);
+  alignas(64) float tile[2 * kTile];
+  for (int64_t begin = 0; begin < n; begin += kTile) {
+    const int64_t m = n - begin < kTile ? n - begin : kTile;
+    const float* from = a + 2 * begin;
+    int odd = 0;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < m; ++i) {
+      const float re = from[2 * i], im = from[2 * i + 1];
+      const float e = Exp(re);
+      tile[2 * i] = e * CosReduced(im);
+      tile[2 * i + 1] = e * SinReduced(im);
+      odd |= !(Abs(re) < 87.0f) | !(Abs(im) <= kTrigLimit);
+    }
+    for (int64_t i = 0; odd && i < m; ++i) {
+      const float re = from[2 * i], im = from[2 * i + 1];
+      if (Abs(re) < 87.0f && Abs(im) <= kTrigLimit) continue;
+      float _Complex e;
+      __real__ e = re;
+      __imag__ e = im;
+      e = __builtin_cexpf(e);
+      tile[2 * i] = __real__ e;
+      tile[2 * i + 1] = __imag__ e;
+    }
+    memcpy(r + 2 * begin, tile, 2 * m * sizeof(float));
+  }
+}
+
 #define HR_ROWS(op, F, ns) \
   HR_UNARY(op, F, float, ns), HR_UNARY_SMALL(op, HR_ARG(Map<F, float>), ns)
 
@@ -103,6 +138,9 @@ constexpr LoopEntry kRows[] = {
     HR_ROWS16("Tanh", Tanh, TanhF, 0.2f),
     HR_ROWS16("Sigmoid", Sigmoid, SigmoidF, 0.3f),
     HR_ROWS16("Erf", Erf, ErfF, 0.2f),
+    HR_ROWS("Asin", AsinF, 0.4f),
+    HR_ROWS("Acos", AcosF, 0.4f),
+    HR_ROWS("Atan", AtanF, 0.4f),
     HR_ROWS("Softplus", SoftplusF, 0.8f),
     HR_ROWS("Elu", EluF, 0.35f),
     HR_ROWS("Selu", SeluF, 0.35f),
@@ -113,6 +151,8 @@ constexpr LoopEntry kRows[] = {
     HR_UNARY_SMALL("Sin", Trig<false>, 0.4f),
     {"Cos", kType<float>, kType<float>, &Trig<true>},
     HR_UNARY_SMALL("Cos", Trig<true>, 0.4f),
+    {"Exp", kType<Complex64>, kType<Complex64>, &ComplexExp, nullptr, nullptr,
+     1.5f},
 };
 
 }  // namespace

@@ -31,6 +31,7 @@ inline constexpr uint8_t kCastTypeNumbers[kCastTypes] = {10, 6,  5,  3, 9, 4,
   LoopRows CompareLoops();                                                 \
   LoopRows BitwiseLoops();                                                 \
   LoopRows ActivationGradLoops();                                          \
+  LoopRows SpecialLoops();                                                 \
   /* From kCastTypeNumbers[i] to kCastTypeNumbers[j]. */                   \
   UnaryLoop DirectCast(int i, int j);                                      \
   /* Between a small type and its hub: float for floats, int8 for ints. */ \

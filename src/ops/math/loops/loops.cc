@@ -32,6 +32,7 @@ const Tables& AllTables() {
     t->Add(HR_CALL_LEVEL(level, CompareLoops()));
     t->Add(HR_CALL_LEVEL(level, BitwiseLoops()));
     t->Add(HR_CALL_LEVEL(level, ActivationGradLoops()));
+    t->Add(HR_CALL_LEVEL(level, SpecialLoops()));
     t->Add(ComplexMathLoops());
     t->Add(SpecialMathLoops());
     return t;

@@ -371,8 +371,55 @@ GemmDims GemmDims::Dense(int64_t m, int64_t n, int64_t k, bool transpose_a,
   return d;
 }
 
+namespace {
+
+// The product by the loop for small ones: few columns leave most of a tile
+// unused. Sums run in the same order.
+template <typename T>
+bool FewColumns(const GemmDims& d, const void* a, const void* b, void* c) {
+  const GemmLoops<T>& loops = LoopsForGemm<T>();
+  if (d.n < 2 || d.n > 4 || d.n > loops.small_columns || d.k < 1 || d.k > 8 ||
+      d.m < 256) {
+    return false;
+  }
+  ParallelFor(d.m, 2, [&](int64_t begin, int64_t end) {
+    loops.small(static_cast<const T*>(a) + begin * d.a_row, d.a_row, d.a_col,
+                static_cast<const T*>(b), d.b_row, d.b_col,
+                static_cast<T*>(c) + begin * d.c_row, d.c_row, end - begin,
+                static_cast<int>(d.n), static_cast<int>(d.k));
+  });
+  return true;
+}
+
+// All products by the loop for small ones, where they are.
+template <typename T>
+bool SmallProducts(const GemmDims& d, const void* a, const void* b, void* c,
+                   absl::Span<const GemmOffsets> batch) {
+  const GemmLoops<T>& loops = LoopsForGemm<T>();
+  if (d.m < 2 || d.n < 2 || d.n > loops.small_columns || d.k < 1 ||
+      d.k > loops.small_depth) {
+    return false;
+  }
+  const T *x = static_cast<const T*>(a), *y = static_cast<const T*>(b);
+  T* z = static_cast<T*>(c);
+  const double ns = 5.0 + 0.1 * static_cast<double>(d.m * d.k);
+  ParallelFor(batch.size(), ns, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      loops.small(x + batch[i].a, d.a_row, d.a_col, y + batch[i].b, d.b_row,
+                  d.b_col, z + batch[i].c, d.c_row, d.m, static_cast<int>(d.n),
+                  static_cast<int>(d.k));
+    }
+  });
+  return true;
+}
+
+}  // namespace
+
 Status Gemm(DType dtype, const GemmDims& dims, const void* a, const void* b,
             void* c) {
+  if (dtype == DType::kFloat && FewColumns<float>(dims, a, b, c)) {
+    return OkStatus();
+  }
   Status s;
   const bool known = DispatchDType(dtype, NumberTypes{}, [&](auto tag) {
     s = OneProduct<typename decltype(tag)::type>(dims, a, b, c);
@@ -412,6 +459,12 @@ std::vector<GemmOffsets> BatchOffsets(absl::Span<const int64_t> dims,
 
 Status BatchGemm(DType dtype, const GemmDims& dims, const void* a,
                  const void* b, void* c, absl::Span<const GemmOffsets> batch) {
+  if (dtype == DType::kFloat && SmallProducts<float>(dims, a, b, c, batch)) {
+    return OkStatus();
+  }
+  if (dtype == DType::kDouble && SmallProducts<double>(dims, a, b, c, batch)) {
+    return OkStatus();
+  }
   const int64_t size = DTypeSize(dtype);
   std::atomic<bool> failed{false};
   Status first;

@@ -273,18 +273,73 @@ void Dots(const T* x, const T* b, int64_t b_col, int64_t k, T* y, int64_t n) {
   for (; j < n; ++j) SomeDots<T, 1>(x, b + j * b_col, b_col, k, y + j);
 }
 
+constexpr int kSmallDepth = 32;
+
+// The first n lanes; the others are 0 or stay what they were.
+template <typename T>
+HR_INLINE Vec<T> LoadFirst(const T* p, int n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1u << n) - 1), p);
+  } else {
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1u << n) - 1), p);
+  }
+#else
+  if (n == kLanes<T>) return Load(p);
+  Vec<T> v{};
+  for (int j = 0; j < n; ++j) v[j] = p[j];
+  return v;
+#endif
+}
+template <typename T>
+HR_INLINE void StoreFirst(T* p, Vec<T> v, int n) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4) {
+    _mm512_mask_storeu_ps(p, static_cast<__mmask16>((1u << n) - 1), v);
+  } else {
+    _mm512_mask_storeu_pd(p, static_cast<__mmask8>((1u << n) - 1), v);
+  }
+#else
+  if (n == kLanes<T>) return Store(p, v);
+  for (int j = 0; j < n; ++j) p[j] = v[j];
+#endif
+}
+
+template <typename T>
+void Small(const T* a, int64_t a_row, int64_t a_col, const T* b, int64_t b_row,
+           int64_t b_col, T* c, int64_t c_row, int64_t m, int n, int k) {
+  Vec<T> rows[kSmallDepth];
+  for (int p = 0; p < k; ++p) {
+    if (b_col == 1) {
+      rows[p] = LoadFirst(b + p * b_row, n);
+      continue;
+    }
+    T row[kLanes<T>] = {};
+    for (int j = 0; j < n; ++j) row[j] = b[p * b_row + j * b_col];
+    rows[p] = Load(row);
+  }
+  for (int64_t i = 0; i < m; ++i) {
+    const T* from = a + i * a_row;
+    Vec<T> sum{};
+    for (int p = 0; p < k; ++p) sum = Fma(from[p * a_col], rows[p], sum);
+    StoreFirst(c + i * c_row, sum, n);
+  }
+}
+
 }  // namespace
 
 const GemmLoops<float>* FloatGemm() {
   static constexpr GemmLoops<float> loops = {
-      kRows,       kWidth<float>,         AnyTile<float>,
-      Pack<float>, RowTimesMatrix<float>, Dots<float>};
+      kRows,        kWidth<float>,         kLanes<float>,
+      kSmallDepth,  AnyTile<float>,        Pack<float>,
+      Small<float>, RowTimesMatrix<float>, Dots<float>};
   return &loops;
 }
 const GemmLoops<double>* DoubleGemm() {
   static constexpr GemmLoops<double> loops = {
-      kRows,        kWidth<double>,         AnyTile<double>,
-      Pack<double>, RowTimesMatrix<double>, Dots<double>};
+      kRows,         kWidth<double>,         kLanes<double>,
+      kSmallDepth,   AnyTile<double>,        Pack<double>,
+      Small<double>, RowTimesMatrix<double>, Dots<double>};
   return &loops;
 }
 

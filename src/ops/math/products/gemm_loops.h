@@ -11,6 +11,8 @@ template <typename T>
 struct GemmLoops {
   int max_rows;  // rows a tile has at most
   int width;     // columns a tile has at most
+  // What `small` takes at most.
+  int small_columns, small_depth;
   // C (+)= A * B for one tile over k. A's element (i, p) lies at
   // a[i * a_row + p * a_col], where one of the strides is 1; B's row p at
   // b + p * b_row, `width` readable elements. Adds to C when `add`.
@@ -21,6 +23,10 @@ struct GemmLoops {
   // n .. stride of `to` become zero.
   void (*pack)(const T* from, int64_t row, int64_t col, int n, int64_t k, T* to,
                int stride);
+  // The whole product C[m, n] = A * B of matrices that are hardly worth a call.
+  void (*small)(const T* a, int64_t a_row, int64_t a_col, const T* b,
+                int64_t b_row, int64_t b_col, T* c, int64_t c_row, int64_t m,
+                int n, int k);
   // y[j] = sum over p of x[p * x_stride] * b[p * b_row + j], j < n.
   void (*row_times_matrix)(const T* x, int64_t x_stride, const T* b,
                            int64_t b_row, int64_t k, T* y, int64_t n);

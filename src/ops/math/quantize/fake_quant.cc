@@ -1,8 +1,10 @@
 // FakeQuant ops: floats moved to the levels that a quantized type would have.
+#include <algorithm>
 #include <cmath>
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/quantize/quantize_loops.h"
 
 namespace headrace {
 namespace {
@@ -30,7 +32,9 @@ struct Levels {
   }
   float Apply(float x) const {
     if (empty) return 0;
-    const float clamped = std::fmin(std::fmax(x, min), max);
+    // A NaN becomes the least.
+    const float raised = x > min ? x : min;
+    const float clamped = raised < max ? raised : max;
     return std::floor(clamped * inverse + 0.5f) * scale;
   }
 };
@@ -60,8 +64,13 @@ StatusOr<Levels> ArgsLevels(const ResolvedOp& op) {
 }
 
 void Quantize(const Levels& levels, const float* x, float* y, int64_t n) {
-  ParallelFor(n, 2, [&](int64_t b, int64_t e) {
-    for (int64_t i = b; i < e; ++i) y[i] = levels.Apply(x[i]);
+  if (levels.empty) {
+    std::fill_n(y, n, 0.0f);
+    return;
+  }
+  const FakeLevels fake{levels.min, levels.max, levels.inverse, levels.scale};
+  ParallelFor(n, 0.5, [&](int64_t b, int64_t e) {
+    HR_CALL_LEVEL(ActiveCpuLevel(), FakeQuantLoop(fake, x + b, y + b, e - b));
   });
 }
 // Gradients pass where x is inside; the sums outside belong to the bounds.

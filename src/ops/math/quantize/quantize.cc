@@ -4,7 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/quantize/quantize_loops.h"
 #include "ops/math/quantize/ranges.h"
 
 namespace headrace {
@@ -20,12 +22,21 @@ struct Layout {
     channels = s[a];
     inner = s.Product(a + 1, s.rank());
   }
+  // Calls fn(begin, end) for the runs of a channel.
+  template <typename F>
+  void ForRuns(int64_t channel, F&& fn) const {
+    for (int64_t o = 0; o < outer; ++o) {
+      const int64_t first = (o * channels + channel) * inner;
+      ParallelFor(inner, 0.5, [&](int64_t begin, int64_t end) {
+        fn(first + begin, first + end);
+      });
+    }
+  }
   template <typename F>
   void ForEach(int64_t channel, F&& fn) const {
-    for (int64_t o = 0; o < outer; ++o) {
-      const int64_t begin = (o * channels + channel) * inner;
-      for (int64_t i = begin; i < begin + inner; ++i) fn(i);
-    }
+    ForRuns(channel, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) fn(i);
+    });
   }
 };
 
@@ -37,16 +48,6 @@ Status CheckRanges(const KernelContext& c, const Layout& l) {
                            " value(s) are needed");
   }
   return OkStatus();
-}
-
-// A level, or the type's lowest where an int32 is passed.
-template <typename I>
-I ToInteger(float v) {
-  if (!(v >= static_cast<float>(std::numeric_limits<I>::lowest()) &&
-        v < static_cast<float>(std::numeric_limits<I>::max()) + 1)) {
-    return std::numeric_limits<I>::lowest();
-  }
-  return static_cast<I>(v);
 }
 
 // Levels on both sides of 0, one step apart: "SCALED".
@@ -87,15 +88,18 @@ Status Quantize(KernelContext& c) {
   HR_RETURN_IF_ERROR(CheckRanges(c, l));
   const float* x = c.in<float>(0);
   I* to = static_cast<I*>(c.output(0).raw());
+  auto put = [&](int64_t channel, const LevelScale& scale) {
+    l.ForRuns(channel, [&](int64_t begin, int64_t end) {
+      HR_CALL_LEVEL(ActiveCpuLevel(),
+                    LevelLoop(scale, x + begin, to + begin, end - begin));
+    });
+  };
   for (int64_t k = 0; k < l.channels; ++k) {
     HR_ASSIGN_OR_RETURN(Range r,
                         WidenRange(op, c.in<float>(1)[k], c.in<float>(2)[k]));
     if (mode == "SCALED") {
       const ScaledLevels<I> v(r.min, r.max, op.bool_attr("narrow_range"));
-      l.ForEach(k, [&](int64_t i) {
-        const float y = std::fmin(std::fmax(x[i], v.low), v.high) * v.scale;
-        to[i] = ToInteger<I>(even ? std::nearbyint(y) : std::round(y));
-      });
+      put(k, {v.low, v.high, 0, v.scale, 0, even});
       r = {v.low, v.high};
     } else if (mode == "MIN_FIRST") {
       const EvenLevels<I> v(r.min, r.max);
@@ -105,10 +109,7 @@ Status Quantize(KernelContext& c) {
       const float scale = static_cast<float>((steps - 1) / (r.max - r.min));
       const float half =
           std::is_signed_v<I> ? static_cast<float>(steps / 2) : 0;
-      l.ForEach(k, [&](int64_t i) {
-        const float y = std::fmin(std::fmax(x[i], r.min), r.max);
-        to[i] = ToInteger<I>(std::round((y - r.min) * scale - half));
-      });
+      put(k, {r.min, r.max, r.min, scale, half, false});
     }
     c.out<float>(1)[k] = r.min;
     c.out<float>(2)[k] = r.max;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/loops/loops.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/segment_gradients.h"
 #include "ops/math/reductions/segment_ids.h"
@@ -173,6 +174,17 @@ void StreamRows(const T* x, const Tensor& ids, int64_t width, int64_t segments,
   });
 }
 
+template <typename T>
+void DivideAll(T* to, int64_t n, T by) {
+  if constexpr (std::is_floating_point_v<T>) {
+    static const BinaryLoop divide =
+        FindBinaryLoop("RealDiv", static_cast<int>(DTypeOf<T>))->binary;
+    divide(to, &by, to, n, 2);
+  } else {
+    for (int64_t j = 0; j < n; ++j) to[j] /= by;
+  }
+}
+
 // What follows StreamRows: means, and `empty` for segments without rows.
 template <typename T>
 Status FinishStream(const Tensor& ids, int64_t width, int64_t segments, T empty,
@@ -191,7 +203,7 @@ Status FinishStream(const Tensor& ids, int64_t width, int64_t segments, T empty,
     if (count[s] == 0) {
       std::fill_n(to, width, empty);
     } else if (mean) {
-      for (int64_t j = 0; j < width; ++j) to[j] /= static_cast<T>(count[s]);
+      DivideAll(to, width, static_cast<T>(count[s]));
     }
   }
   return OkStatus();
@@ -233,7 +245,10 @@ Status Join(const T* x, const Tensor& ids, int64_t width, int64_t segments,
       }
       std::fill_n(sums, width, Op::template Init<W>());
       JoinRows<Op>(x, width, lists.row + first, n, sums);
-      if (!kNarrow && !mean) continue;
+      if constexpr (!kNarrow) {
+        if (mean) DivideAll(to, width, static_cast<T>(n));
+        continue;
+      }
       for (int64_t j = 0; j < width; ++j) {
         to[j] = mean ? static_cast<T>(sums[j] / static_cast<W>(n))
                      : static_cast<T>(sums[j]);

@@ -1,7 +1,6 @@
 // Bessel functions of orders 0 and 1.
 #include <cmath>
 
-#include "ops/math/special/bessel_functions.h"
 #include "ops/math/special/special.h"
 
 namespace headrace {
@@ -71,10 +70,6 @@ Status BesselK1eGrad(GradientContext& g) {
 
 // --- Kernels.
 
-double I0(double x) { return BesselI0e(x) * std::exp(std::abs(x)); }
-double I1(double x) { return BesselI1e(x) * std::exp(std::abs(x)); }
-double K0(double x) { return BesselK0e(x) * (x > 0 ? std::exp(-x) : 1); }
-double K1(double x) { return BesselK1e(x) * (x > 0 ? std::exp(-x) : 1); }
 // Upstream's have no limit at infinity.
 double J0(double x) { return std::isinf(x) ? kNan : j0(x); }
 double J1(double x) { return std::isinf(x) ? kNan : j1(x); }
@@ -93,20 +88,22 @@ constexpr auto kBesselOf = [](auto x) {
   return kOf<F>(x);
 };
 
-#define HR_BESSEL(Name, F, doc)    \
-  HR_UNARY(Name, kFloatTypes, doc) \
-      .Gradient(Name##Grad)        \
-      .Cpu(UnaryOf<kBesselOf<F>, float, double, half, bfloat16>)
-HR_BESSEL(BesselI0, I0, "The modified Bessel function I0.");
-HR_BESSEL(BesselI0e, BesselI0e, "exp(-|x|) I0(x).");
-HR_BESSEL(BesselI1, I1, "The modified Bessel function I1.");
-HR_BESSEL(BesselI1e, BesselI1e, "exp(-|x|) I1(x).");
+// The modified functions are among the loops (special_loops.cc).
+#define HR_MODIFIED(Name, doc) \
+  HR_UNARY(Name, kFloatTypes, doc).Gradient(Name##Grad)
+#define HR_BESSEL(Name, F, doc) \
+  HR_MODIFIED(Name, doc).Cpu(   \
+      UnaryOf<kBesselOf<F>, float, double, half, bfloat16>)
+HR_MODIFIED(BesselI0, "The modified Bessel function I0.");
+HR_MODIFIED(BesselI0e, "exp(-|x|) I0(x).");
+HR_MODIFIED(BesselI1, "The modified Bessel function I1.");
+HR_MODIFIED(BesselI1e, "exp(-|x|) I1(x).");
 HR_BESSEL(BesselJ0, J0, "The Bessel function J0.");
 HR_BESSEL(BesselJ1, J1, "The Bessel function J1.");
-HR_BESSEL(BesselK0, K0, "The modified Bessel function K0.");
-HR_BESSEL(BesselK0e, BesselK0e, "exp(x) K0(x).");
-HR_BESSEL(BesselK1, K1, "The modified Bessel function K1.");
-HR_BESSEL(BesselK1e, BesselK1e, "exp(x) K1(x).");
+HR_MODIFIED(BesselK0, "The modified Bessel function K0.");
+HR_MODIFIED(BesselK0e, "exp(x) K0(x).");
+HR_MODIFIED(BesselK1, "The modified Bessel function K1.");
+HR_MODIFIED(BesselK1e, "exp(x) K1(x).");
 HR_BESSEL(BesselY0, Y0, "The Bessel function Y0.");
 HR_BESSEL(BesselY1, Y1, "The Bessel function Y1.");
 
