@@ -179,8 +179,7 @@ def matvec(
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
     """Norms of vectors (or of matrices, for two axes).
 
-    Of complex numbers Euclidean (Frobenius) norms are complex, others real, as those of
-    TensorFlow.
+    Euclidean norms have the tensor's dtype, also a complex one; others are real.
     """
     matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
     if isinstance(axis, (tuple, list)) and (not matrix or axis[0] == axis[1]):
@@ -241,10 +240,10 @@ def _other_norm(tensor, magnitude, ord, axis, matrix):
 
 @composite("normalize")
 def normalize(tensor, ord="euclidean", axis=None, name=None):
-    """(the tensor over its norm, the norm)."""
+    """(the tensor over its norm, the norm, of the tensor's dtype)."""
     tensor = _tensor(tensor)
-    size = norm(tensor, ord, axis, keepdims=True)
-    return tensor / math_ops.cast(size, tensor.dtype), size
+    size = math_ops.cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
+    return tensor / size, size
 
 
 def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):

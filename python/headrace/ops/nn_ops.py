@@ -6,7 +6,13 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
-from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops import (
+    array_ops,
+    axis_moves,
+    elementwise_ops,
+    math_ops,
+    reduction_ops,
+)
 from headrace.ops.convolution_ops import padding_of, sizes_of
 from headrace.ops.faces import face
 
@@ -86,7 +92,8 @@ def _along(logits, axis, function, name):
     if axis is None or axis == -1 or (rank and axis == rank - 1):
         return function(logits, name)
     if rank is None:
-        raise NotImplementedError("softmax over an axis of a tensor of unknown rank")
+        moved, back = axis_moves.with_axis_last(logits, axis)
+        return array_ops.identity(back(function(moved, None)), name=name)
     if not -rank <= axis < rank:
         from headrace.framework import errors
 
@@ -487,10 +494,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
         raise InvalidArgumentError(
             None, None, f"axis={axis} of logits of shape {logits.shape} is out of range"
         )
-    if rank is not None and axis not in (-1, rank - 1):
-        perm = [i for i in range(rank) if i != axis % rank] + [axis % rank]
-        precise = array_ops.transpose(precise, perm)
-        labels = array_ops.transpose(labels, perm)
+    precise, _ = axis_moves.with_axis_last(precise, axis)
+    labels, _ = axis_moves.with_axis_last(labels, axis)
     shape = array_ops.shape(precise)
     if rank != 2:
         width = shape[-1]

@@ -112,12 +112,13 @@ irfft3d = _inverse_real("IRFFT3D", 3, "irfft3d")
 
 def _shifted(x, axes, direction):
     x = conversion.convert_to_tensor(x)
+    rank = array_ops.rank(x) if x.shape.rank is None else x.shape.rank
     if axes is None:
-        if x.shape.rank is None:
-            raise NotImplementedError("fftshift of unknown rank needs axes")
-        axes = list(range(x.shape.rank))
-    axes = [axes] if isinstance(axes, int) else list(axes)
-    sizes = array_ops.gather(array_ops.shape(x), [a % x.shape.rank for a in axes])
+        axes = array_ops.range(rank)
+    elif isinstance(axes, int):
+        axes = [axes]
+    axes = conversion.convert_to_tensor(axes, dtypes.int32)
+    sizes = array_ops.gather(array_ops.shape(x), axes % rank)
     half = sizes // 2 if direction > 0 else -(sizes // 2)
     return _headrace.raw_op("Roll")(input=x, shift=half, axis=axes)
 

@@ -77,7 +77,8 @@ def compute_gradient_v1(
         default.
       delta: how far an element is moved to either side.
       init_targets: a list of operations to run first.
-      extra_feed_dict: what to feed besides x.
+      extra_feed_dict: what to feed besides x; of other tensors of x as well, while one
+        is moved.
 
     Returns:
       The gradient's and the measured Jacobian, arrays of shape [size of x, size of y],
@@ -225,7 +226,7 @@ class _FedWays:
 
     def _run(self, fetches, at, more=()):
         feeds = dict(zip(self.places, at, strict=True))
-        return self.session.run(fetches, {**feeds, **self.feeds, **dict(more)})
+        return self.session.run(fetches, {**self.feeds, **feeds, **dict(more)})
 
     def value(self, at):
         return np.asarray(self._run(self.y, at))
