@@ -23,7 +23,17 @@ encode_wav = face("EncodeWav", "encode_wav", "audio, sample_rate, name=None")
 def _lengths(x, rank, fft_length, is_half):
     """The lengths of the transform: those given, or those that x has."""
     if fft_length is not None:
-        return conversion.convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
+        made = conversion.convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
+        count = made.shape.with_rank(1)[0]
+        if count is not None and count != rank:
+            from headrace.framework import errors
+
+            if not _headrace.is_eager():
+                raise ValueError(f"Dimension must be {rank} but is {count}: fft_length")
+            raise errors.InvalidArgumentError(
+                None, None, f"fft_length must have shape [{rank}]"
+            )
+        return made
     sizes = array_ops.shape(x)[-rank:]
     if not is_half:
         return sizes

@@ -178,3 +178,24 @@ def test_gradients_of_frames_are_tensors():
     assert counts.tolist() == [1.0] * 4 + [2.0] * 5
     assert isinstance(tape.gradient(power, x), tf.Tensor)
     assert tape.gradient(pairs, x)[3].numpy() == 6.0
+
+
+@pytest.mark.parametrize("name", ["rfft", "irfft", "rfft2d", "irfft2d"])
+def test_ranks_and_lengths_that_do_not_fit(name):
+    transform = getattr(tf.signal, name)
+    rank = 2 if name.endswith("2d") else 1
+    dtype = tf.float32 if name[0] == "r" else tf.complex64
+    x = np.ones([4] * rank)
+
+    def call(lengths=None, x=x):
+        return transform(tf.cast(x, dtype), lengths)
+
+    for way in (call, tf.function(call)):
+        with pytest.raises(ValueError, match=f"must have rank at least {rank}"):
+            way(x=np.ones([4] * (rank - 1)))
+        with pytest.raises(ValueError, match=r"Shape \(1, 1\) must have rank 1"):
+            way([[4]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"shape \[{rank}\]"):
+        call([4] * (rank + 1))
+    with pytest.raises(ValueError, match=f"must be {rank} but is {rank + 1}"):
+        tf.function(call)([4] * (rank + 1))
