@@ -137,7 +137,7 @@ def _has_own(ref):
 
 def assign(ref, value, validate_shape=None, use_locking=None, name=None):
     """Replaces a variable's value; the variable after it."""
-    if _has_own(ref):
+    if _has_own(ref) or hasattr(ref, "assign"):  # a part of a variable has it too
         return ref.assign(value, name=name)
     return _headrace.raw_op("Assign")(
         ref=ref,

@@ -44,9 +44,11 @@ def _places(ids, params, strategy):
 
 def lookup(params, ids, strategy="mod", max_norm=None, name=None):
     """The rows at `ids` of a list of parts that make up one embedding."""
+    if params is None:
+        raise ValueError("params must be specified")
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
     if not parts:
-        raise ValueError("params must be specified")
+        raise ValueError("Length of params is currently 0. Need at least one param.")
     ids = conversion.convert_to_tensor(ids)
     if len(parts) == 1:
         return _clipped(_rows(parts[0], ids, name), ids, max_norm)

@@ -9,6 +9,9 @@ import weakref
 
 import headrace as tf
 import numpy as np
+import subprocess
+import sys
+
 import pytest
 from headrace.framework.logging import get_logger
 
@@ -478,3 +481,30 @@ def test_objects_may_find_their_children_for_themselves(tmp_path):
 
     with pytest.raises(KeyError):
         tf.train.Checkpoint(m=Failing()).restore(path)
+
+
+def test_two_processes_save_into_one_folder(tmp_path):
+    """Under names of their own, as searches that share a folder do."""
+    program = """
+import sys
+import headrace as tf
+checkpoint = tf.train.Checkpoint(v=tf.Variable(tf.ones([500_000]) * int(sys.argv[2])))
+for _ in range(6):
+    path = checkpoint.save(sys.argv[1] + "/trial" + sys.argv[2])
+print(path)
+"""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, tmp_path, str(i)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in (1, 2)
+    ]
+    for i, process in enumerate(started):
+        path, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        reader = tf.train.load_checkpoint(path.strip())
+        saved = reader.get_tensor("v/.ATTRIBUTES/VARIABLE_VALUE")
+        assert path.strip().endswith(f"trial{i + 1}-6") and (saved == i + 1).all()

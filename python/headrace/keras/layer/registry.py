@@ -28,6 +28,7 @@ _MODULES = (
     "layer.feature_layers",
     "layer.hashing",
     "layer.image_sizes",
+    "layer.random_images",
     "layer.index_lookup",
     "layer.text_vectorization",
     "layer.attention",
