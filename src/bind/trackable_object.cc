@@ -60,11 +60,15 @@ Status InPython(F&& f) {
 }
 
 // An object with `_serialize_to_tensors` and `_restore_from_tensors` has the
-// values that these name; one with `_check_savable` may refuse to be saved.
+// values that these name; one with `_check_savable` may refuse to be saved, one
+// with a `_lookup_dependency` of its own finds its children by that.
 class PythonNode : public Trackable, public WithOwner {
  public:
-  PythonNode(nb::handle owner, bool has_values, bool has_check)
-      : owner_(owner), has_values_(has_values), has_check_(has_check) {}
+  PythonNode(nb::handle owner, bool has_values, bool has_check, bool has_lookup)
+      : owner_(owner),
+        has_values_(has_values),
+        has_check_(has_check),
+        has_lookup_(has_lookup) {}
 
   nb::object owner() const override { return owner_.get(); }
 
@@ -133,6 +137,19 @@ class PythonNode : public Trackable, public WithOwner {
       return OkStatus();
     });
   }
+  StatusOr<TrackablePtr> Lookup(StringView name) override {
+    if (!has_lookup_) return Child(name);
+    TrackablePtr found;
+    HR_RETURN_IF_ERROR(InPython([&] {
+      Ref lookup = Import("framework.trackable", "looked_up");
+      if (!lookup) throw nb::python_error();
+      const nb::object node =
+          nb::handle(lookup.get())(owner_.get(), std::string(name));
+      if (!node.is_none()) found = nb::cast<TrackablePtr>(node);
+      return OkStatus();
+    }));
+    return found;
+  }
   Status BeforeSave() const override {
     if (!has_check_) return OkStatus();
     return InPython([&] {
@@ -152,7 +169,7 @@ class PythonNode : public Trackable, public WithOwner {
   }
 
   const Owner owner_;
-  const bool has_values_, has_check_;
+  const bool has_values_, has_check_, has_lookup_;
   // Of the last Specs(): Read() follows it at once.
   mutable std::vector<Tensor> values_;
 };
@@ -197,8 +214,9 @@ class GraphVariableNode : public Trackable, public WithOwner {
   const ValueSpec spec_;
 };
 
-TrackablePtr NewNode(nb::object owner, bool has_values, bool has_check) {
-  return std::make_shared<PythonNode>(owner, has_values, has_check);
+TrackablePtr NewNode(nb::object owner, bool has_values, bool has_check,
+                     bool has_lookup) {
+  return std::make_shared<PythonNode>(owner, has_values, has_check, has_lookup);
 }
 
 TrackablePtr NewVariableNode(nb::object variable, const std::string& name) {
@@ -288,7 +306,7 @@ void AddTrackable(nb::module_& m) {
             nb::make_tuple());
       });
   m.def("new_node", NewNode, nb::arg("owner").none(), nb::arg("has_values"),
-        nb::arg("has_check"));
+        nb::arg("has_check"), nb::arg("has_lookup"));
   m.def("new_variable_node", NewVariableNode);
   m.def("new_reference_node", NewReferenceNode);
 }

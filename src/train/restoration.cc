@@ -118,12 +118,12 @@ Status Restoration::BindSlot(int id, const TrackablePtr& variable,
   return OkStatus();
 }
 
-void Restoration::BindChildren(int id, const TrackablePtr& object,
-                               Queue* queue) {
+Status Restoration::BindChildren(int id, const TrackablePtr& object,
+                                 Queue* queue) {
   const auto& children = graph_->nodes(id).children();
   for (int i = 0; i < children.size(); ++i) {
     const std::string& name = children[i].local_name();
-    TrackablePtr child = object->Child(name);
+    HR_ASSIGN_OR_RETURN(TrackablePtr child, object->Lookup(name));
     if (child == nullptr && id == 0 && object == root_.lock()) {
       for (const auto& [extra, weak] : extra_) {
         if (extra == name) child = weak.lock();
@@ -135,6 +135,7 @@ void Restoration::BindChildren(int id, const TrackablePtr& object,
       object->Await(name, shared_from_this(), children[i].node_id());
     }
   }
+  return OkStatus();
 }
 
 // Slots of which `object` is the optimizer, and of which it is the variable.
@@ -173,7 +174,7 @@ Status Restoration::Run(Queue queue) {
       object->bound_by_ = number_;
       HR_RETURN_IF_ERROR(Plan(id, object, &assignments));
     }
-    BindChildren(id, object, &queue);
+    HR_RETURN_IF_ERROR(BindChildren(id, object, &queue));
     BindSlots(id, object, &queue);
   }
   return CheckAndAssign(std::move(assignments));

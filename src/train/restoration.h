@@ -103,7 +103,7 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
 
   using Queue = std::vector<std::pair<int, TrackablePtr>>;
   Status Run(Queue queue);
-  void BindChildren(int id, const TrackablePtr& object, Queue* queue);
+  Status BindChildren(int id, const TrackablePtr& object, Queue* queue);
   void BindSlots(int id, const TrackablePtr& object, Queue* queue);
   // What node `id` has for `object`.
   Status Plan(int id, const TrackablePtr& object,

@@ -60,6 +60,9 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   void DetachAll();
   // Null when there is none.
   TrackablePtr Child(StringView name) const;
+  // The same for a restored checkpoint: some objects find, or make, their
+  // children by means of their own.
+  virtual StatusOr<TrackablePtr> Lookup(StringView name) { return Child(name); }
   // In the order in which they were attached.
   std::vector<std::pair<std::string, TrackablePtr>> Children() const;
   // Whether a restored checkpoint has something for a child that is not there.

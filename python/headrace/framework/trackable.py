@@ -29,8 +29,18 @@ class Trackable:
         """The (name, object) pairs that are its children now."""
         return ()
 
+    def _lookup_dependency(self, name, cached_dependencies=None):
+        """The child that a restored checkpoint calls `name`, or None: of what
+        `_trackable_children` gave before, where that is at hand."""
+        if cached_dependencies is None:
+            cached_dependencies = self._trackable_children()
+        return cached_dependencies.get(name)
+
     def _restore_from_tensors(self, restored_tensors):
         raise NotImplementedError
+
+
+_LOOKUP = Trackable._lookup_dependency
 
 
 def is_trackable(value):
@@ -72,6 +82,13 @@ def owner_of(node):
     return owner.value if isinstance(owner, _TupleOwner) else owner
 
 
+def looked_up(value, name):
+    """Called natively for classes with a _lookup_dependency of their own: the node of
+    the child that a restored checkpoint calls `name`, or None."""
+    found = value._lookup_dependency(name, value._trackable_children())
+    return None if found is None else node_of(found)
+
+
 def _variable_node(variable):
     parent = getattr(variable, "_parent", None)
     if parent is not None:  # what an assignment returned
@@ -90,6 +107,7 @@ def _new_node(value):
         owner,
         hasattr(cls, "_serialize_to_tensors"),
         hasattr(cls, "_check_savable"),
+        getattr(cls, "_lookup_dependency", _LOOKUP) is not _LOOKUP,
     )
     object.__setattr__(value, _NODE, node)
     for name, child in value._trackable_items():

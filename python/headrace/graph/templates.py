@@ -78,15 +78,17 @@ class Template(Trackable):
     def __call__(self, *args, **kwargs):
         try:
             with self._inside():
-                before = self._count_trainable()
+                before = self._counts()
                 result = self._func(*args, **kwargs)
-                if self._called and self._count_trainable() != before:
+                after = self._counts()
+                if self._called and after[0] != before[0]:
                     raise ValueError(
                         "Trainable variable created when calling a template after the "
                         "first time, perhaps you used tf.Variable when you meant "
                         f"tf.get_variable: {self.trainable_variables}"
                     )
-            self._called = True
+            # Until a call has made variables, the next one may still do.
+            self._called = self._called or after != before
             return result
         except Exception as e:
             where = "".join(traceback.format_list(self._defined_at))
@@ -94,12 +96,14 @@ class Template(Trackable):
             e.args = (f"{first}\n\noriginally defined at:\n{where}", *others)
             raise
 
-    @staticmethod
-    def _count_trainable():
+    def _counts(self):
+        """How many trainable and how many other variables there are."""
         if _headrace.is_eager():
-            return 0
+            return 0, len(self._eager_variables)
         graph = stack.default_graph()
-        return len(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES))
+        keys = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES)
+        others = sum(len(graph.get_collection(key)) for key in keys)
+        return len(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)), others
 
     # --- what it holds ---
 
@@ -137,6 +141,8 @@ class Template(Trackable):
     def variable_scope(self):
         """The VariableScope of the calls; None before the first one."""
         return self._scope
+
+    var_scope = variable_scope
 
     @property
     def variable_scope_name(self):

@@ -194,10 +194,10 @@ def test_in_graphs():
             session.run(ranked, {unknown: 1.0})
 
 
-def test_deprecated_functions_say_so_once_a_place(capsys):
+def test_deprecated_functions_say_so_once_a_place(caplog):
     for _ in range(2):
         v1.to_int32(1.5)
-    text = capsys.readouterr().err
+    text = caplog.text
     assert text.count("to_int32 (from headrace) is deprecated") == 1
     assert "Use `tf.cast` instead." in text
 

@@ -456,6 +456,33 @@ def test_files_are_closed_when_all_is_restored(tmp_path):
     assert _open_files(tmp_path) == [] and checkpoint.w.numpy() == 4.0
 
 
+def test_objects_may_find_their_children_for_themselves(tmp_path):
+    saved = tf.Module()
+    saved.a, saved.b = one(3.0), one(4.0)
+    path = tf.train.Checkpoint(m=saved).save(tmp_path / "c")
+
+    class Making(tf.__internal__.tracking.AutoTrackable):
+        def _lookup_dependency(self, name, cached_dependencies=None):
+            asked.append((name, sorted(cached_dependencies)))
+            if name == "b":
+                made.append(one())
+                return made[-1]
+            return super()._lookup_dependency(name, cached_dependencies)
+
+    asked, made, other = [], [], Making()
+    other.a = one()
+    tf.train.Checkpoint(m=other).restore(path).expect_partial()
+    assert asked == [("a", ["a"]), ("b", ["a"])]
+    assert other.a.numpy() == 3.0 and made[0].numpy() == 4.0
+
+    class Failing(tf.Module):
+        def _lookup_dependency(self, name, cached_dependencies=None):
+            raise KeyError(name)
+
+    with pytest.raises(KeyError):
+        tf.train.Checkpoint(m=Failing()).restore(path)
+
+
 def test_two_processes_save_into_one_folder(tmp_path):
     """Under names of their own, as searches that share a folder do."""
     program = """
