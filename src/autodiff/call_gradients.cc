@@ -171,8 +171,11 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
   HR_RETURN_IF_ERROR(g.status());
   for (size_t i = 0; i < wanted.size(); ++i) {
     const Value& arg = args[wanted[i]];
-    if (arg.dtype() != DType::kResource && found[i].is_symbolic()) {
+    if (found[i].is_symbolic() && arg.dtype() != DType::kResource) {
       SetShape(found[i], arg.shape());
+    } else if (const HandleData* variable = arg.handle_data();
+               found[i].is_symbolic() && variable && !variable->empty()) {
+      SetShape(found[i], variable->front().shape);
     }
     g.set(wanted[i] + 1, found[i]);
   }

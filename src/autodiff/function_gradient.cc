@@ -12,8 +12,10 @@ bool TakesGradient(DType d) {
   return IsFloating(d) || IsComplex(d) || d == DType::kVariant;
 }
 
-void FindControlOutputs(Function* f) {
+// Of `f`, a copy of `original`: effects that this does not keep are not kept.
+void FindControlOutputs(const Function& original, Function* f) {
   f->control_outputs.clear();
+  if (original.control_outputs.empty()) return;
   for (int i = 0; i < f->body->num_nodes(); ++i) {
     Node* n = f->body->node(i);
     if (HasSideEffect(n->def())) f->control_outputs.push_back(n);
@@ -90,7 +92,7 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
     result->sources.push_back({false, it->second});
   }
   forward->name = FunctionLibrary::NewName("__forward_" + f->name);
-  FindControlOutputs(forward.get());
+  FindControlOutputs(*f, forward.get());
   result->backward = MakeFunction(
       FunctionLibrary::NewName("__backward_" + f->name), builder, args, grads);
   result->forward = forward;
@@ -308,44 +310,6 @@ StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
   };
   TellCustom(f->name, kept_args, kept, backward);
   return ValueList(all.begin(), all.begin() + plain);
-}
-
-StatusOr<std::vector<Gradient>> GraphGradients(
-    absl::Span<const Value> targets, absl::Span<const Value> sources,
-    absl::Span<const Value> output_gradients, absl::Span<const Value> stop) {
-  if (targets.empty()) return std::vector<Gradient>(sources.size());
-  for (absl::Span<const Value> values : {targets, sources}) {
-    for (const Value& v : values) {
-      if (!v.is_symbolic() || v.graph() != targets[0].graph()) {
-        return InvalidArgument(
-            "gradients: targets and sources must be of one graph");
-      }
-    }
-  }
-  GraphWalk walk(targets[0].graph());
-  StopRecording quiet;
-  for (const Value& v : sources) walk.Seek(EdgeOf(v));
-  for (const Value& v : stop) walk.StopAt(EdgeOf(v));
-  OpScope s;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    Gradient g;
-    const Value& target = targets[i];
-    if (i < output_gradients.size() && output_gradients[i]) {
-      g.dense = output_gradients[i];
-    } else if (target.shape().fully_known()) {
-      // Without the target's value, which may want what is not fed.
-      g.dense = s("Fill", {s.ShapeOf(target), s.Scalar(target.dtype(), 1)});
-    } else {
-      g.dense = s("OnesLike", {target});
-    }
-    HR_RETURN_IF_ERROR(s.status());
-    walk.Arrive(EdgeOf(targets[i]), std::move(g));
-  }
-  HR_RETURN_IF_ERROR(walk.Back());
-  std::vector<Gradient> results;
-  for (const Value& v : sources) results.push_back(walk.Take(EdgeOf(v)));
-  HR_RETURN_IF_ERROR(walk.status());
-  return results;
 }
 
 }  // namespace headrace

@@ -83,10 +83,20 @@ const Origins* OriginsOf(const Function& f);
 // Tells `to`, which has the same body, what is known of `from`.
 void ShareOrigins(const Function& from, const Function& to);
 
-// d(targets)/d(sources) within one graph, emitted into it through the current
-// emitter (tf.gradients). `stop` are values behind which nothing is sought.
+struct GraphGradientOptions {
+  // The builders of the graph that the gradients are added to and of those
+  // around it, innermost first; values may be of any of them.
+  absl::Span<GraphBuilder* const> builders;
+  // Values behind which nothing is sought.
+  absl::Span<const Value> stop;
+  bool place_with_ops = false;  // what a call's gradient makes: with the call
+};
+// d(targets)/d(sources), emitted through the current emitter (tf.gradients).
+// Inside a function's body the way back goes through what it captured, out to
+// the graphs around it.
 StatusOr<std::vector<Gradient>> GraphGradients(
     absl::Span<const Value> targets, absl::Span<const Value> sources,
-    absl::Span<const Value> output_gradients, absl::Span<const Value> stop);
+    absl::Span<const Gradient> output_gradients,
+    const GraphGradientOptions& options);
 
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "base/guard.h"
 #include "bind/interrupts.h"
+#include "op/no_such_gradient.h"
 
 namespace headrace::bind {
 
@@ -34,8 +35,13 @@ void RaiseStatus(const Status& s, bool in_graph) {
     return;
   }
   if (s.code() == absl::StatusCode::kNotFound &&
-      absl::StartsWith(text, "gradient registry has no entry")) {
+      (absl::StartsWith(text, "gradient registry has no entry") ||
+       absl::StartsWith(text, "Gradient explicitly disabled"))) {
     PyErr_SetObject(PyExc_LookupError, message.get());
+    return;
+  }
+  if (s.GetPayload(kNoSuchGradient)) {  // upstream's gradients are Python
+    PyErr_SetObject(PyExc_NotImplementedError, message.get());
     return;
   }
   static PyObject* make = nullptr;

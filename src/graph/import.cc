@@ -47,8 +47,12 @@ Status InFunction(const Status& s, StringView name) {
 
 class LibraryImporter {
  public:
-  LibraryImporter(const GraphDef& def, FunctionLibrary* library)
-      : producer_(def.versions().producer()), library_(library) {
+  // `shared`: functions are found process-wide, too; those of a body, which is
+  // run by what knows no library but that.
+  LibraryImporter(const GraphDef& def, FunctionLibrary* library, bool shared)
+      : producer_(def.versions().producer()),
+        library_(library),
+        shared_(shared) {
     for (const FunctionDef& f : def.library().function()) {
       defs_.emplace(f.signature().name(), &f);
     }
@@ -90,19 +94,30 @@ class LibraryImporter {
         def, producer_, library_,
         gradient == gradients_.end() ? "" : std::string(gradient->second));
     if (!f.ok()) return InFunction(f.status(), name);
-    FunctionPtr old = library_->Find(name);
-    if (!old) return library_->Add(*std::move(f));
+    if (FunctionPtr old = library_->Find(name)) return CheckSame(*old, **f);
+    if (!shared_) return library_->Add(*std::move(f));
+    FunctionPtr old = GlobalFunctions().Find(name);
+    if (!old) {
+      HR_RETURN_IF_ERROR(GlobalFunctions().Add(*f));
+      return library_->Add(*std::move(f));
+    }
+    HR_RETURN_IF_ERROR(CheckSame(*old, **f));
+    return library_->Add(std::move(old));  // holds it
+  }
+
+  static Status CheckSame(const Function& old, const Function& f) {
     FunctionDef have, now;
-    HR_RETURN_IF_ERROR(ExportFunction(*old, &have));
-    HR_RETURN_IF_ERROR(ExportFunction(**f, &now));
+    HR_RETURN_IF_ERROR(ExportFunction(old, &have));
+    HR_RETURN_IF_ERROR(ExportFunction(f, &now));
     if (have.DebugString() == now.DebugString()) return OkStatus();
-    return InvalidArgument("Cannot add function '", name,
+    return InvalidArgument("Cannot add function '", f.name,
                            "' because a different function with the same name "
                            "already exists.");
   }
 
   const int producer_;
   FunctionLibrary* library_;
+  const bool shared_;
   const tensorflow::FunctionDefLibrary* all_;
   absl::flat_hash_map<StringView, const FunctionDef*> defs_;
   absl::flat_hash_map<StringView, StringView> gradients_;
@@ -154,7 +169,8 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
   HR_RETURN_IF_ERROR(CheckVersions(def.versions(), kGraphVersion,
                                    /*min_producer=*/0, "GraphDef", "graph"));
   if (def.has_library()) {
-    HR_RETURN_IF_ERROR(LibraryImporter(def, graph->library().get()).Import());
+    LibraryImporter functions(def, graph->library().get(), graph->is_body);
+    HR_RETURN_IF_ERROR(functions.Import());
   }
   NodeImporter importer(graph, def.versions().producer(),
                         graph->library().get());

@@ -25,6 +25,7 @@ _MODULES = (
     "layer.wrappers",
     "layer.adapting",
     "layer.encoding",
+    "layer.feature_layers",
     "layer.hashing",
     "layer.image_sizes",
     "layer.random_images",
