@@ -13,8 +13,8 @@ def test_attributes_and_imports_say_what_to_do():
         _ = tf.linalg.LinearOperatorDiag
     with pytest.raises(AttributeError, match="tf.distribute is not supported: .+"):
         _ = tf.distribute
-    with pytest.raises(AttributeError, match="keras.layers.DenseFeatures is not"):
-        _ = tf.keras.layers.DenseFeatures
+    with pytest.raises(AttributeError, match="keras.layers.GroupQueryAttention is"):
+        _ = tf.keras.layers.GroupQueryAttention
     with pytest.raises(AttributeError, match="tf.saved_model is not supported"):
         _ = tf.compat.v1.saved_model
     with pytest.raises(ImportError, match="use load_weights"):

@@ -133,6 +133,35 @@ def test_a_memory_cgroup_is_a_limit(tmp_path):
         assert limited.run(program, path, before=enter) == "alive\n"
 
 
+@pytest.mark.parametrize(
+    "fill",
+    [
+        "next(iter(tf.data.Dataset.range(2**40).shuffle(2**40)))",
+        "[tf.constant(i) + 1 for i in range(2**40)]",
+        "tf.function(lambda: tf.while_loop(lambda i, a: i < 2**30, lambda i, a: "
+        "(i + 1, a.write(i, i)), (0, tf.TensorArray(tf.int32, 0, True)))[1].size())()",
+        "[tf.strings.as_string(tf.range(100)) for i in range(2**40)]",
+        "list(tf.data.Dataset.range(2**20).map(lambda x: tf.fill([50], x)).cache()"
+        ".repeat().batch(2**20))",
+    ],
+    ids=["shuffle", "eager", "loop", "strings", "cache"],
+)
+def test_memory_that_ends_by_small_pieces(fill):
+    """Not a block too large, which is refused with room for the error to be told."""
+    program = f"""
+    use = lambda: tf.reduce_sum(tf.ones([1000]) + 1.0)
+    assert use() == 2000.0
+    for megabytes in (20, 45):
+        room(megabytes)
+        seen = outcome(lambda: {fill})
+        assert seen in ("ResourceExhaustedError", "MemoryError"), seen
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+    assert use() == 2000.0
+    print("alive")
+    """
+    assert limited.run(program) == "alive\n"
+
+
 def test_one_cpu():
     def one():
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

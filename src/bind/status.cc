@@ -1,7 +1,9 @@
 #include "bind/status.h"
 
+#include <new>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "base/guard.h"
 #include "bind/interrupts.h"
 #include "op/no_such_gradient.h"
@@ -15,11 +17,17 @@ Ref Import(const char* module, const char* name) {
   return Ref(PyObject_GetAttrString(m.get(), name));
 }
 
-void RaiseCaught() { RaiseStatus(CaughtStatus("a call of headrace")); }
+void RaiseCaught() {
+  try {
+    RaiseStatus(CaughtStatus("a call of headrace"));
+  } catch (const std::bad_alloc&) {  // which may not leave a catch block's end
+    PyErr_NoMemory();
+  }
+}
 
 void RaiseStatus(const Status& s, bool in_graph) {
   if (RaiseInterrupt(s)) return;
-  std::string text(s.message());
+  const StringView text = s.message();
   Ref message(PyUnicode_DecodeUTF8(text.data(), text.size(), "replace"));
   if (!message) return;
   if (in_graph && s.code() == absl::StatusCode::kInvalidArgument) {
@@ -27,8 +35,8 @@ void RaiseStatus(const Status& s, bool in_graph) {
     return;
   }
   if (s.code() == absl::StatusCode::kNotFound &&
-      (text.starts_with("gradient registry has no entry") ||
-       text.starts_with("Gradient explicitly disabled"))) {
+      (absl::StartsWith(text, "gradient registry has no entry") ||
+       absl::StartsWith(text, "Gradient explicitly disabled"))) {
     PyErr_SetObject(PyExc_LookupError, message.get());
     return;
   }

@@ -34,7 +34,13 @@ Status KernelContext::Allocate(int i, const Shape& shape) const {
 Status KernelContext::CheckCancelled() const { return CheckStop(); }
 
 Status KernelThrew(const KernelContext& c) {
-  return CaughtStatus(absl::StrCat("op ", c.op().name()));
+  std::string op;
+  try {
+    op = absl::StrCat("op ", c.op().name());
+  } catch (const std::bad_alloc&) {
+    op = "an op";  // short enough to need no memory
+  }
+  return CaughtStatus(op);
 }
 
 Status CheckRoomFor(int64_t count, size_t size) {

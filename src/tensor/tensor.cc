@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "tensor/variant.h"
 
@@ -28,7 +29,7 @@ StatusOr<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
 
 Tensor Tensor::AllocateSmall(DType dtype, const Shape& shape) {
   StatusOr<Tensor> t = Allocate(dtype, shape);
-  if (!t.ok()) std::abort();
+  if (!t.ok()) throw std::bad_alloc();  // as containers do
   return *std::move(t);
 }
 

@@ -65,6 +65,17 @@ def _state_of_key_counter(key, counter, alg):
     return array_ops.concat([counter, array_ops.reshape(key, [1])], 0)
 
 
+def _sizes(shape):
+    """A shape, or a tensor of its sizes where some of them are tensors."""
+    if isinstance(shape, _headrace.Tensor):
+        return shape
+    if isinstance(shape, (list, tuple)) and any(
+        isinstance(size, _headrace.Tensor) for size in shape
+    ):
+        return conversion.convert_to_tensor(shape, dtypes.int32)
+    return TensorShape(shape)
+
+
 class Generator(AutoTrackable):
     """Draws numbers; each draw moves the state on.
 
@@ -194,7 +205,7 @@ class Generator(AutoTrackable):
         )
 
     def _draw(self, op, shape, dtype=None, name=None, **bounds):
-        shape = shape if isinstance(shape, _headrace.Tensor) else TensorShape(shape)
+        shape = _sizes(shape)
         key, counter = self._prepare(shape)
         if dtype is not None:
             bounds["dtype"] = dtype
@@ -268,7 +279,7 @@ class Generator(AutoTrackable):
         return _headrace.raw_op("StatefulRandomBinomial")(
             resource=self._state_var.handle,
             algorithm=conversion.to_tensor(self._alg, dtypes.int64),
-            shape=shape if isinstance(shape, _headrace.Tensor) else TensorShape(shape),
+            shape=_sizes(shape),
             counts=counts,
             probs=probs,
             dtype=dtype,
