@@ -39,6 +39,10 @@ inline bool IsSequence(PyObject* o) {
 // part `leaf`) is no value of dtype d. Returns false.
 bool CannotConvert(PyObject* whole, PyObject* leaf, DType d);
 
+// The name that an op call was given, in UTF-8; null, with TypeError, where it
+// is no str.
+const char* NameText(PyObject* name);
+
 // A (nested) list, tuple or range as a tensor; see ToTensor.
 bool SequenceToTensor(PyObject* o, DType required, Tensor* out);
 // *holds: whether some leaf of the nested sequence is not plain data (a tensor,

@@ -123,7 +123,7 @@ void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
     }
     if (name) {
       text += " name: ";
-      const char* n = name == Py_None ? "" : PyUnicode_AsUTF8(name);
+      const char* n = name == Py_None ? "" : NameText(name);
       if (n == nullptr) PyErr_Clear();
       text += n ? n : "";
     }
@@ -152,7 +152,7 @@ bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
   Emitter* emitter = CurrentEmitter();
   bool eager = emitter->is_eager();
   if (!eager && name && name != Py_None) {
-    const char* n = PyUnicode_AsUTF8(name);
+    const char* n = NameText(name);
     if (n == nullptr) return false;
     emitter->SetNextName(n);
   }

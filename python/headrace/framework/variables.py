@@ -15,6 +15,7 @@ from headrace.framework import (
     tensor,
     tensor_shape,
 )
+from headrace.framework.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
@@ -166,6 +167,8 @@ def check_arguments(initial_value, variable_def, constraint):
 
 class Variable(_headrace.VariableBase, metaclass=_VariableType):
     """A tensor that assignments change; shared by reference, found by tapes."""
+
+    SaveSliceInfo = SaveSliceInfo
 
     def __init__(
         self,
@@ -340,9 +343,18 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
     # --- assignments ---
 
     def _assigned(self, read_value):
+        if _headrace.is_eager():
+            return self._alias(_UnreadVariable) if read_value else None
+        from headrace.graph import stack
+
+        graph = stack.current()
+        if graph.keeps_effects:
+            return self._read() if read_value else None
+        op = graph._last_operation()  # to be waited for
         if not read_value:
-            return None
-        return self._alias(_UnreadVariable) if _headrace.is_eager() else self._read()
+            return op
+        with graph.control_dependencies([op]):
+            return self._read()
 
     def assign(self, value, use_locking=None, name=None, read_value=True):
         """Gives the variable a value of a compatible shape (ValueError else).

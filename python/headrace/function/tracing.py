@@ -80,9 +80,21 @@ class Creation:
             raise ValueError(_NOT_LIFTABLE) from e
 
 
-def trace(python_function, parameters, types, name, creation, wrap_errors=True):
-    """A ConcreteFunction of `python_function` for arguments of `types`."""
+def trace(
+    python_function,
+    parameters,
+    types,
+    name,
+    creation,
+    wrap_errors=True,
+    keeps_effects=True,
+):
+    """A ConcreteFunction of `python_function` for arguments of `types`.
+
+    Effects that no result waits for are part of it where `keeps_effects` is true.
+    """
     graph = func_graph.FuncGraph(name, stack.current())
+    graph.keeps_effects = keeps_effects
     graph.seed = _seed_around()
     creation.graph = graph
     results = _build(python_function, parameters, types, graph, creation, wrap_errors)
@@ -91,7 +103,12 @@ def trace(python_function, parameters, types, name, creation, wrap_errors=True):
     full_name = _headrace.new_function_name(f"__inference_{name}")
     arguments = list(graph.inputs)
     core = _headrace.make_concrete(
-        graph._core, full_name, arguments, results.tensors, trainable
+        graph._core,
+        full_name,
+        arguments,
+        results.tensors,
+        trainable,
+        keep_effects=keeps_effects,
     )
     graph.inputs = arguments + graph.internal_captures
     graph.outputs = list(results.tensors)

@@ -95,7 +95,9 @@ def local_variables_initializer():
 
 
 def tables_initializer(name="init_all_tables"):
-    """An operation that fills all tables of the graph."""
+    """An operation that fills all tables of the graph; eagerly None, for they are."""
+    if _headrace.is_eager():
+        return None
     return scopes.group(_found(GraphKeys.TABLE_INITIALIZERS, None), name)
 
 

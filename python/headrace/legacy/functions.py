@@ -465,6 +465,33 @@ def assert_all_finite(x=None, message=None, name=None):
     return tf.debugging.assert_all_finite(x, message, name)
 
 
+def add_check_numerics_ops():
+    """An operation that fails where a floating-point tensor of the graph so far holds
+    NaN or infinity: the first of them, in the order in which they were made.
+
+    RuntimeError when eager; ValueError in graphs with TensorFlow 1's control flow.
+    """
+    if tf.executing_eagerly():
+        raise RuntimeError(
+            "add_check_numerics_ops() is not compatible with eager execution. To check "
+            "for Inf's and NaN's under eager execution, call "
+            "tf.debugging.enable_check_numerics() once before executing the checked "
+            "operations."
+        )
+    checks = []
+    for op in tf.compat.v1.get_default_graph().get_operations():
+        if op.type in ("Switch", "Merge", "Enter", "Exit", "NextIteration"):
+            raise ValueError(
+                "tf.compat.v1.add_check_numerics_ops() is not compatible with control "
+                f"flow of TensorFlow 1: {op.name} ({op.type})"
+            )
+        for output in op.outputs:
+            if output.dtype in (tf.float16, tf.float32, tf.float64):
+                with tf.control_dependencies(checks[-1:]):
+                    checks.append(tf.debugging.check_numerics(output, output.name))
+    return tf.group(*checks)
+
+
 def _partitioned(params):
     from headrace.graph import partitioned_variables
 

@@ -555,14 +555,15 @@ def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
     Indices out of range raise InvalidArgumentError where `bad_indices_policy` is "",
     "DEFAULT" or "ERROR"; with "IGNORE" they give zeros.
     """
-    if batch_dims:
-        return _batch_gather_nd(params, indices, batch_dims, bad_indices_policy)
-    if isinstance(params, _headrace.VariableBase) and not bad_indices_policy:
+    lenient = bad_indices_policy not in ("", "DEFAULT", "ERROR")
+    if isinstance(params, _headrace.VariableBase) and not batch_dims and not lenient:
         return params.gather_nd(indices, name)
+    if batch_dims:
+        return _batch_gather_nd(params, indices, batch_dims, name, bad_indices_policy)
     return gather_nd_op(params, indices, name, bad_indices_policy)
 
 
-def _batch_gather_nd(params, indices, batch_dims, bad_indices_policy):
+def _batch_gather_nd(params, indices, batch_dims, name, bad_indices_policy):
     params = conversion.convert_to_tensor(params)
     indices = conversion.convert_to_tensor(indices)
     dims = shape(indices)
@@ -576,7 +577,7 @@ def _batch_gather_nd(params, indices, batch_dims, bad_indices_policy):
         g = broadcast_to(g, dims[:-1])
         columns.append(_as(expand_dims(g, -1), indices.dtype))
     places = concat(columns + [indices], -1)
-    return gather_nd_op(params, places, None, bad_indices_policy)
+    return gather_nd_op(params, places, name, bad_indices_policy)
 
 
 @composite("SequenceMask")

@@ -72,16 +72,22 @@ def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
 
 
 def _scaled_to(clip_norm, norm, t_list):
+    norm = conversion.convert_to_tensor(norm)
     one = conversion.to_tensor(1.0, norm.dtype)
     limit = conversion.to_tensor(clip_norm, norm.dtype)
     scale_for_finite = limit * elementwise_ops.minimum(one / norm, one / limit)
     scale = scale_for_finite + (norm - norm)  # NaN where the norm is not finite
+
+    def scaled(values):
+        values = conversion.convert_to_tensor(values)
+        return values * math_ops.cast(scale, values.dtype)
+
     out = []
     for t in t_list:
         if t is None:
             out.append(None)
         elif isinstance(t, IndexedSlices):
-            out.append(IndexedSlices(t.values * scale, t.indices, t.dense_shape))
+            out.append(IndexedSlices(scaled(t.values), t.indices, t.dense_shape))
         else:
-            out.append(t * scale)
+            out.append(scaled(t))
     return out

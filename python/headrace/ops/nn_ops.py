@@ -6,7 +6,13 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
-from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops import (
+    array_ops,
+    axis_moves,
+    elementwise_ops,
+    math_ops,
+    reduction_ops,
+)
 from headrace.ops.convolution_ops import padding_of, sizes_of
 from headrace.ops.faces import face
 
@@ -86,7 +92,8 @@ def _along(logits, axis, function, name):
     if axis is None or axis == -1 or (rank and axis == rank - 1):
         return function(logits, name)
     if rank is None:
-        raise NotImplementedError("softmax over an axis of a tensor of unknown rank")
+        moved, back = axis_moves.with_axis_last(logits, axis)
+        return array_ops.identity(back(function(moved, None)), name=name)
     if not -rank <= axis < rank:
         from headrace.framework import errors
 
@@ -138,12 +145,19 @@ def _pool(op, n, channels_first):
         channel = 1 if first else n + 1
         explicit = {}
         if not isinstance(padding, str):
+            if data_format == "NCHW_VECT_C":
+                raise ValueError(
+                    f"`data_format={data_format!r}` is not supported with explicit "
+                    f"padding. Received: padding={padding}"
+                )
             if op == "MaxPool":
                 padding, pads = padding_of(padding, n)
                 explicit = {"explicit_paddings": pads}
             else:
+                of = op if n < 3 else f"an input tensor of rank {n + 2}"
                 raise ValueError(
-                    f"Explicit padding is not supported with {op}: {padding}"
+                    f"Explicit padding is not supported with {of}. Received: "
+                    f"padding={padding}"
                 )
         default = "NHWC" if n < 3 else "NDHWC"
         if name is None and op == "MaxPool" and not _headrace.is_eager():
@@ -459,6 +473,8 @@ def _dropout(x, rate, noise_shape, sampler, name):
     keep = sampler(shape, x.dtype) >= rate
     zero = conversion.to_tensor(0.0, x.dtype)
     out = array_ops.where(keep, scaled, zero)
+    if isinstance(out, _headrace.SymbolicTensor):
+        out.set_shape(x.shape)  # also where the noise's shape is not known
     return array_ops.identity(out, name=name) if name else out
 
 
@@ -478,10 +494,8 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
         raise InvalidArgumentError(
             None, None, f"axis={axis} of logits of shape {logits.shape} is out of range"
         )
-    if rank is not None and axis not in (-1, rank - 1):
-        perm = [i for i in range(rank) if i != axis % rank] + [axis % rank]
-        precise = array_ops.transpose(precise, perm)
-        labels = array_ops.transpose(labels, perm)
+    precise, _ = axis_moves.with_axis_last(precise, axis)
+    labels, _ = axis_moves.with_axis_last(labels, axis)
     shape = array_ops.shape(precise)
     if rank != 2:
         width = shape[-1]

@@ -254,7 +254,7 @@ def _told(ways):
             if slope is not None and np.any(slope):
                 raise ValueError("Empty tensor with nonzero gradients")
     for place in range(_parts(y).size):
-        dy = np.zeros_like(y)
+        dy = np.zeros_like(y, order="C")
         _parts(dy)[place] = 1
         for jacobian, slope, v in zip(jacobians, row(dy), ways.at, strict=True):
             if slope is None:
@@ -274,7 +274,7 @@ def _measured(ways, i, delta):
     for place in range(size):
         values = []
         for sign in (1, -1):
-            moved = np.array(ways.at[i])
+            moved = np.array(ways.at[i], order="C")  # _parts is a view of it
             _parts(moved)[place] += moved.real.dtype.type(sign * delta)
             values.append(_parts(ways.value([*ways.at[:i], moved, *ways.at[i + 1 :]])))
         columns.append((values[0] - values[1]) / values[0].dtype.type(2 * delta))

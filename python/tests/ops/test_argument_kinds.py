@@ -207,3 +207,65 @@ def test_ragged_rows():
     with pytest.raises(tf.errors.InvalidArgumentError, match="non-negative"):
         tf.ragged.segment_ids_to_row_splits([0, 1], -1)
     assert tf.reduce_sum(ragged, True).numpy().tolist() == [3, 3]
+
+
+MATRIX = tf.constant([[1.5, -2.0, 0.5], [0.25, 3.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: tf.sort(x, 0),
+        lambda x: tf.argsort(x, -2, "DESCENDING"),
+        lambda x: tf.nn.softmax(x, 0),
+        lambda x: tf.nn.log_softmax(x, -2),
+        lambda x: tf.nn.softmax_cross_entropy_with_logits(x, x, 0),
+        lambda x: tf.signal.frame(x, 2, 1),
+        lambda x: tf.signal.frame(x, 3, 2, pad_end=True),
+        lambda x: tf.signal.frame(x, 1, 1, axis=0),
+        lambda x: tf.signal.fftshift(x),
+        lambda x: tf.signal.ifftshift(x, [-1]),
+        lambda x: tf.nn.isotonic_regression(x, axis=0).output,
+        lambda x: tf.tensordot(x, x, [[0], [-2]]),
+        lambda x: tf.tensordot(x, tf.transpose(x), 1),
+        lambda x: tf.repeat(x, [1, 2, -3], -1),
+    ],
+)
+def test_ranks_that_only_the_run_knows(function):
+    """The same as of a known rank."""
+    expected = function(MATRIX)
+    traced = tf.function(function, input_signature=[tf.TensorSpec(None)])
+    np.testing.assert_array_equal(traced(MATRIX), expected)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        tf.reduce_sum,
+        tf.reduce_mean,
+        tf.reduce_max,
+        tf.math.reduce_std,
+        lambda x: tf.reduce_any(x > 0),
+        lambda x: tf.reduce_sum(x, keepdims=True),
+    ],
+)
+def test_ragged_reductions_of_unknown_rank(function):
+    ragged = tf.ragged.constant([[1.5, -2.0], [], [0.25]])
+    spec = tf.RaggedTensorSpec(None, tf.float32, ragged_rank=1)
+    traced = tf.function(function, input_signature=[spec])
+    np.testing.assert_array_equal(traced(ragged), function(ragged))
+
+
+def test_counts_to_repeat():
+    assert tf.repeat([1, 2, 3], [1, -2, 3]).numpy().tolist() == [1, 3, 3, 3]
+    with pytest.raises(TypeError, match="must be of type integer"):
+        tf.repeat([1, 2], 2.5)
+    with pytest.raises(ValueError):
+        tf.repeat([1, 2], [[1, 2]])
+
+
+def test_names_are_text():
+    with tf.Graph().as_default():
+        for call in (tf.abs, tf.identity):
+            with pytest.raises(TypeError, match="argument 'name', got 3"):
+                call(1.0, 3)

@@ -93,6 +93,11 @@ def test_of_tensors_of_a_graph():
             v1.test.compute_gradient(z, [2], z * z, [2], [1 + 2j, 3 - 1j]),
             np.transpose(SQUARES),
         )
+        # At an array that is a view of fewer numbers.
+        across = np.broadcast_to(at, (2, 3))
+        m = tf.zeros([2, 3])
+        found = v1.test.compute_gradient(m, [2, 3], 3 * m, [2, 3], across)
+        close(found, 3 * np.eye(6))
         p, v = v1.placeholder(tf.float32, [3]), v1.Variable([2.0])
         found = v1.test.compute_gradient(
             x,
