@@ -26,7 +26,8 @@ void RaiseStatus(const Status& s, bool in_graph) {
     return;
   }
   if (s.code() == absl::StatusCode::kNotFound &&
-      text.starts_with("gradient registry has no entry")) {
+      (text.starts_with("gradient registry has no entry") ||
+       text.starts_with("Gradient explicitly disabled"))) {
     PyErr_SetObject(PyExc_LookupError, message.get());
     return;
   }
