@@ -38,13 +38,3 @@ def test_traced_with_unknown_shapes(part):
                     wrong.append(f"{op} {kind}: {text}")
     assert not wrong
     assert ran > 10
-
-
-@pytest.mark.parametrize("op", ["Add", "SparseAdd", "ListStack"])
-def test_a_call_is_known_by_its_op_and_number(op):
-    recipe = compare_ops.recipes()[op]
-    first, second = (
-        [compare_ops.describe(k) for _, k in compare_ops.cases(op, recipe, 3, 1)]
-        for _ in range(2)
-    )
-    assert first == second and len(set(first)) == 3
