@@ -104,6 +104,13 @@ def test_slopes_of_colours_at_ties(color, slopes):
     np.testing.assert_allclose(tape.jacobian(made, x), slopes, atol=1e-12)
 
 
+def test_paddings_of_diagonals_may_be_vectors_of_one():
+    made = tf.linalg.diag_part([[1.0, 2], [3, 4]], k=(-1, 1), padding_value=[7.0])
+    assert made.numpy().tolist() == [[7, 2], [1, 4], [3, 7]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="Padding must be scalar"):
+        tf.linalg.diag_part([[1.0, 2], [3, 4]], k=(-1, 1), padding_value=[7.0, 8.0])
+
+
 def test_areas_of_one_pixel_between_corners():
     made = R.ResizeArea(images=[[[[1.0], [2.0]]]], size=[3, 4], align_corners=True)
     np.testing.assert_allclose(made[0, :, :, 0], [[1, 1, 1, 2]] * 3, rtol=1e-6)
@@ -223,6 +230,21 @@ _INDICES, _SIZES = tf.constant([[0, 1]], tf.int64), tf.constant([2, 2], tf.int64
             "input_max must be a scalar",
         ),
         (
+            lambda: R.QuantizeAndDequantizeV3(
+                input=[1.0], input_min=0.0, input_max=1.0, num_bits=[8]
+            ),
+            "num_bits must be a scalar",
+        ),
+        (
+            lambda: R.QuantizedConcat(
+                concat_dim=[0],
+                values=[tf.bitcast(tf.constant([1], tf.uint8), tf.quint8)] * 2,
+                input_mins=[0.0] * 2,
+                input_maxes=[1.0] * 2,
+            ),
+            "should be a scalar integer",
+        ),
+        (
             lambda: R.RaggedTensorToTensor(
                 shape=[[-1, -1]],
                 values=[1],
@@ -264,3 +286,52 @@ def test_refusals(call, text):
 def test_a_rank_that_is_too_large_is_out_of_range():
     with pytest.raises(tf.errors.OutOfRangeError, match="Invalid segment_id rank 2"):
         R.UnsortedSegmentJoin(inputs=["a"], segment_ids=[[0]], num_segments=1)
+
+
+# --- Gradients where no size is known before the call.
+
+_A = np.random.RandomState(2).randn(2, 4, 3)
+_B = np.random.RandomState(3).randn(2, 4, 2)
+_REGULAR = _A[:, :3] @ _A[:, :3].transpose(0, 2, 1) + 2 * np.eye(3)
+
+
+@pytest.mark.parametrize(
+    "call, inputs",
+    [
+        (tf.linalg.sqrtm, [_REGULAR]),
+        (tf.linalg.lstsq, [_A, _B]),
+        (tf.linalg.lstsq, [_A.transpose(0, 2, 1), _B[:, :3]]),
+        (tf.linalg.tridiagonal_solve, [_A.transpose(0, 2, 1) + 3, _B]),
+        (
+            lambda d, x: R.TridiagonalMatMul(
+                superdiag=d[:, :1], maindiag=d[:, 1:2], subdiag=d[:, 2:], rhs=x
+            ),
+            [_A.transpose(0, 2, 1), _B],
+        ),
+        (
+            lambda a, b: tf.linalg.banded_triangular_solve(a, b, lower=False),
+            [_A[:, :2] + 3, _B[:, :3]],
+        ),
+        (
+            lambda a, b: tf.linalg.banded_triangular_solve(a, b, adjoint=True),
+            [_A[:, :2] + 3, _B[:, :3]],
+        ),
+    ],
+)
+def test_slopes_of_matrices_of_unknown_sizes(call, inputs):
+    inputs = [tf.constant(x) for x in inputs]
+    specs = [tf.TensorSpec(None, tf.float64)] * len(inputs)
+
+    def slopes(*inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            y = call(*inputs)
+            y = tf.reduce_sum(y * tf.cos(y))
+        return tape.gradient(y, inputs)
+
+    anyhow = tf.function(slopes, input_signature=specs)(*inputs)
+    for made, want in zip(anyhow, slopes(*inputs)):
+        np.testing.assert_allclose(made, want, rtol=1e-9, atol=1e-12)
+    theory, numeric = tf.test.compute_gradient(call, inputs)
+    for made, want in zip(theory, numeric):
+        np.testing.assert_allclose(made, want, rtol=1e-4, atol=1e-5)

@@ -33,8 +33,8 @@ def test_traced_with_unknown_shapes(part):
                     continue
                 ran += 1
                 text = compare_ops.difference(a, b)
-                # Some rules ask for sizes.
-                if text and "that are not known" not in text.replace("is", "are"):
+                # The one rule that asks for sizes, here and upstream.
+                if text and (op, kind) != ("Qr", "gradient"):
                     wrong.append(f"{op} {kind}: {text}")
     assert not wrong
     assert ran > 10

@@ -135,22 +135,17 @@ std::string Listed(const std::vector<int32_t>& labels) {
   return JoinInts(Dims(labels.begin(), labels.end()));
 }
 
-// Labels are classes; blanks may follow them and are cut off.
+// Labels are classes below the blank; what is not may follow them and is cut
+// off.
 Status CheckLabels(std::vector<int32_t>& labels, int64_t b, int64_t classes) {
   const auto blank = static_cast<int32_t>(classes - 1);
-  for (int32_t v : labels) {
-    if (v < 0) {
-      return InvalidArgument("All labels must be nonnegative integers, batch: ",
-                             b, " labels: ", Listed(labels));
-    }
-    if (v > blank) {
-      return InvalidArgument(
-          "No label may be greater than num_classes. num_classes: ", classes,
-          ". batch: ", b, " labels: ", Listed(labels));
-    }
+  const auto end = std::find_if(labels.begin(), labels.end(),
+                                [&](int32_t v) { return v >= blank; });
+  if (std::any_of(labels.begin(), end, [](int32_t v) { return v < 0; })) {
+    return InvalidArgument("All labels must be nonnegative integers, batch: ",
+                           b, " labels: ", Listed(labels));
   }
-  const auto end = std::find(labels.begin(), labels.end(), blank);
-  if (std::any_of(end, labels.end(), [&](int32_t v) { return v != blank; })) {
+  if (std::any_of(end, labels.end(), [&](int32_t v) { return v < blank; })) {
     return InvalidArgument(
         "Saw a non-null label (index >= num_classes - 1) following a null "
         "label, batch: ",

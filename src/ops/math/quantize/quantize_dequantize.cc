@@ -168,7 +168,7 @@ Status Version2(KernelContext& c) {
 }
 Status Version3(KernelContext& c) {
   Settings s = Read(c.op());
-  if (c.input(3).num_elements() != 1) {
+  if (c.input(3).rank() != 0) {
     return InvalidArgument("num_bits must be a scalar, but has shape ",
                            c.input(3).shape());
   }
