@@ -15,16 +15,18 @@ export PYTHON
 
 .PHONY: build demo test test-cc test-python smoke bench wheel asan tsan fuzz \
         soak upstream-turn asan-python format lint lint-format clean bootstrap build-asan \
-        build-tsan build-asan-python build-fuzz fuzz-ops
+        build-tsan build-asan-python build-fuzz fuzz-ops configured
 .DEFAULT_GOAL := build
 
 bootstrap:
 	@bash tools/bootstrap.sh build
 
 # Ninja runs CMake again by itself when a list or the set of files changes.
-build: bootstrap
+configured: bootstrap
 	@test -f build/build.ninja || cmake --preset release \
 	    -DPython_EXECUTABLE=$(CURDIR)/$(PY)
+
+build: configured
 	@cmake --build build -j $(JOBS)
 
 test: build
@@ -35,7 +37,9 @@ smoke: build
 	ctest --preset release -j $(JOBS) -LE slow
 	bash tools/pytest.sh $(PYTEST_ARGS) -m "not slow"
 
-demo: build
+# Builds what the demonstration runs and no more.
+demo: configured
+	@cmake --build build -j $(JOBS) --target _headrace example_train_digits
 	bash examples/demo.sh
 
 bench: build

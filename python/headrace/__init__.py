@@ -12,7 +12,7 @@ from headrace import (
     _load,  # noqa: F401  (loads the extension module)
     _names,
 )
-from headrace.framework import conversion, tensor, tensor_shape  # noqa: F401
+from headrace.framework import conversion, locks, tensor, tensor_shape  # noqa: F401
 
 __version__ = "2.21.0"
 

@@ -212,10 +212,14 @@ def later(full):
     public = full.partition(".")[2]
     for space in ("compat.v1.", "compat.v2."):
         public = public.removeprefix(space)
+    rows = _later_names()
     name = public
-    while name and name not in _later_names():
+    while name and name not in rows:
         name = name.rpartition(".")[0]
-    return f"tf.{public} is not supported: {_later_names()[name]}" if name else None
+    if not name:
+        begins = (row for row in rows if row[-1] == "*" and public.startswith(row[:-1]))
+        name = next(begins, None)
+    return f"tf.{public} is not supported: {rows[name]}" if name else None
 
 
 class LaterNames:
@@ -243,7 +247,9 @@ def resolve(holder, rows, name):
             return getattr(module, name)
         raise AttributeError(
             later(f"{holder.__name__}.{name}")
-            or f"module '{holder.__name__}' has no attribute '{name}'"
+            or f"module '{holder.__name__}' has no attribute '{name}'",
+            name=name,  # with these two Python tells names that are like it
+            obj=holder,
         )
     if target == "=":
         value = sys.modules["headrace"]

@@ -36,19 +36,20 @@ def outcome(call):
 """
 
 
-def run(program, *arguments, before=None, timeout=60, **environment):
+def run(program, *arguments, **how):
     """What the program printed, which must end with code 0."""
-    result = run_any(program, *arguments, before=before, timeout=timeout, **environment)
+    result = run_any(program, *arguments, **how)
     assert result.returncode == 0, (result.returncode, result.stderr[-3000:])
     return result.stdout
 
 
-def run_any(program, *arguments, before=None, timeout=60, **environment):
-    """The ended process; its program follows the helpers above."""
+def run_any(program, *arguments, before=None, timeout=60, within=(), **environment):
+    """The ended process; its program follows the helpers above. `before` is called in
+    the child; `within` is a command that starts the program."""
     code = _HEAD + textwrap.dedent(program)
     env = {k: v for k, v in (os.environ | environment).items() if v is not None}
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [*within, sys.executable, "-c", code, *arguments],
         capture_output=True,
         text=True,
         timeout=timeout,
@@ -93,6 +94,35 @@ def cgroup(controller, **limits):
         yield enter
     finally:
         os.rmdir(folder)
+
+
+_READ_ONLY = """
+while read -r _ place kind _; do
+  case "$kind" in
+    proc|sysfs|cgroup*|devpts|mqueue) ;;
+    *) mount -o remount,bind,ro "$place" || [ "$place" != / ] || exit 9 ;;
+  esac
+done < /proc/mounts 2> /dev/null
+exec "$@"
+"""
+
+
+def read_only():
+    """A command that starts another where nothing can be written: in a mount namespace
+    whose file systems are read-only. Skips where none can be made."""
+    command = ["unshare", "--mount", "bash", "-c", _READ_ONLY, "bash"]
+    place = os.path.dirname(os.path.abspath(__file__))
+    try:
+        seen = subprocess.run(
+            [*command, "touch", f"{place}/written_{os.getpid()}"],
+            capture_output=True,
+            text=True,
+        )
+    except OSError as e:
+        pytest.skip(f"no mount namespace can be made here: {e}")
+    if "Read-only file system" not in seen.stderr:
+        pytest.skip(f"no read-only mount can be made here: {seen.stderr}")
+    return command
 
 
 def file_limit(n):

@@ -115,3 +115,31 @@ def test_a_forked_child_finds_no_lock_held():
     os._exit(0)
     """
     assert limited.run(program, timeout=120) == "0\n"
+
+
+def test_a_forked_child_finds_no_import_half_done():
+    """Modules are imported when their names are first used, by whatever thread."""
+    program = """
+    import importlib, signal
+    names = ["function.polymorphic", "keras.engine.model", "data.dataset"]
+    failed = 0
+    for name in names:
+        wanted = threading.Event()
+        def use():
+            wanted.set()
+            importlib.import_module("headrace." + name)
+        thread = threading.Thread(target=use)
+        thread.start()
+        wanted.wait()
+        while "headrace." + name not in sys.modules:
+            time.sleep(0)
+        pid = os.fork()
+        if pid == 0:
+            signal.alarm(10)  # ends a child that hangs
+            importlib.import_module("headrace." + name)
+            os._exit(0)
+        failed += os.waitpid(pid, 0)[1] != 0
+        thread.join()
+    print(failed)
+    """
+    assert limited.run(program) == "0\n"

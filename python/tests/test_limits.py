@@ -148,30 +148,57 @@ def test_no_home_and_few_files():
     assert done == "alive\n"
 
 
+# What writes, each in its way, to `place`.
+_WRITES = """
+v = tf.Variable(1.0)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(1,))])
+writes = [
+    lambda: tf.io.write_file(place + "/a", "x"),
+    lambda: tf.train.Checkpoint(v=v).save(place + "/c"),
+    lambda: tf.io.TFRecordWriter(place + "/r").write(b"x"),
+    lambda: tf.data.Dataset.range(3).save(place + "/d"),
+    lambda: list(tf.data.Dataset.range(3).cache(place + "/k")),
+    lambda: tf.io.gfile.makedirs(place + "/m"),
+    lambda: tf.summary.create_file_writer(place + "/s").flush(),
+    lambda: model.save_weights(place + "/w"),
+    lambda: tf.io.gfile.GFile(place + "/g", "w").write("x"),
+]
+"""
+
+
+def _refused(seen):
+    kinds = ("PermissionDeniedError", "PermissionError")
+    assert sum(seen.count(kind) for kind in kinds) == 9, seen
+
+
 def test_a_disk_that_cannot_be_written(tmp_path):
     os.chmod(tmp_path, stat.S_IRUSR | stat.S_IXUSR | stat.S_IROTH | stat.S_IXOTH)
     program = f"""
-    no_more_threads()  # as nobody
-    place = {str(tmp_path)!r}
-    v = tf.Variable(1.0)
-    calls = [
-        lambda: tf.io.write_file(place + "/a", "x"),
-        lambda: tf.train.Checkpoint(v=v).save(place + "/c"),
-        lambda: tf.io.TFRecordWriter(place + "/r").write(b"x"),
-        lambda: tf.data.Dataset.range(3).save(place + "/d"),
-        lambda: list(tf.data.Dataset.range(3).cache(place + "/k")),
-        lambda: tf.io.gfile.makedirs(place + "/m"),
-        lambda: tf.summary.create_file_writer(place + "/s").flush(),
-    ]
-    print([outcome(c) for c in calls])
-    """
+no_more_threads()  # as nobody
+place = {str(tmp_path)!r}
+{_WRITES}
+print([outcome(write) for write in writes])
+"""
     for parent in tmp_path.parents:  # pytest's own folders are closed to others
         if stat.S_IMODE(os.stat(parent).st_mode) & stat.S_IXOTH == 0:
             os.chmod(parent, 0o755)
-    seen = limited.run(program)
-    assert seen.count("PermissionDeniedError") + seen.count("PermissionError") == 7, (
-        seen
-    )
+    _refused(limited.run(program))
+
+
+def test_nothing_to_write_to_and_no_home(tmp_path):
+    """File systems mounted read-only, and no folder of the user's."""
+    program = f"""
+{_WORK}
+use_everything()
+place = {str(tmp_path)!r}
+{_WRITES}
+print([outcome(write) for write in writes])
+use_everything()
+model.compile("sgd", "mse")
+model.fit(np.ones([4, 1]), np.ones([4, 1]), verbose=0)
+"""
+    environment = dict.fromkeys(["HOME", "USER", "XDG_CACHE_HOME", "TMPDIR"])
+    _refused(limited.run(program, within=limited.read_only(), **environment))
 
 
 def test_pipes_and_devices_are_refused(tmp_path):

@@ -112,3 +112,11 @@ import headrace.compat.v2 as tf2
 assert tf.zeros([2]).shape == [2] and tf2.zeros is tf.zeros
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_names_that_are_nearly_right_are_told():
+    program = "import headrace as tf; tf.math.reduce_summ"
+    result = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True
+    )
+    assert "Did you mean: 'reduce_sum'?" in result.stderr

@@ -96,7 +96,8 @@ StatusOr<FunctionPtr> BackBranch(const Branches& b, size_t at,
             CallBackward(s, *b.gradients[at], args, own, gradients);
         HR_RETURN_IF_ERROR(s.status());
         for (int i : wanted) {
-          results->push_back(found[i] ? found[i].dense : ZerosFor(s, args[i]));
+          results->push_back(found[i] ? Densify(s, found[i])
+                                      : ZerosFor(s, args[i]));
         }
         return s.status();
       });
@@ -143,7 +144,7 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
   for (size_t i = 0; i < args.size(); ++i) {
     bool some = false;
     for (const auto& gradient : b.gradients) {
-      some = some || gradient->arg_grads[i] >= 0;
+      some = some || gradient->arg_grads[i];
     }
     if (some) wanted.push_back(static_cast<int>(i));
   }
@@ -170,8 +171,11 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
   HR_RETURN_IF_ERROR(g.status());
   for (size_t i = 0; i < wanted.size(); ++i) {
     const Value& arg = args[wanted[i]];
-    if (arg.dtype() != DType::kResource && found[i].is_symbolic()) {
+    if (found[i].is_symbolic() && arg.dtype() != DType::kResource) {
       SetShape(found[i], arg.shape());
+    } else if (const HandleData* variable = arg.handle_data();
+               found[i].is_symbolic() && variable && !variable->empty()) {
+      SetShape(found[i], variable->front().shape);
     }
     g.set(wanted[i] + 1, found[i]);
   }

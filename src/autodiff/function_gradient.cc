@@ -12,8 +12,10 @@ bool TakesGradient(DType d) {
   return IsFloating(d) || IsComplex(d) || d == DType::kVariant;
 }
 
-void FindControlOutputs(Function* f) {
+// Of `f`, a copy of `original`: effects that this does not keep are not kept.
+void FindControlOutputs(const Function& original, Function* f) {
   f->control_outputs.clear();
+  if (original.control_outputs.empty()) return;
   for (int i = 0; i < f->body->num_nodes(); ++i) {
     Node* n = f->body->node(i);
     if (HasSideEffect(n->def())) f->control_outputs.push_back(n);
@@ -54,14 +56,18 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
     Gradient g;
     if (IsDifferentiable(n->output_type(0))) g = walk.Take(Edge{n, 0});
     HR_RETURN_IF_ERROR(walk.status());
-    if (!g) {
-      result->arg_grads.push_back(-1);
-      continue;
+    FunctionGradient::Places& places = result->arg_grads.emplace_back();
+    const std::pair<const Value*, int*> parts[] = {
+        {&g.dense, &places.dense},
+        {&g.values, &places.values},
+        {&g.indices, &places.indices},
+        {&g.dense_shape, &places.dense_shape}};
+    for (auto [part, place] : parts) {
+      if (!*part) continue;
+      HR_ASSIGN_OR_RETURN(Value inside, builder.Import(*part));
+      *place = static_cast<int>(grads.size());
+      grads.push_back(inside);
     }
-    HR_ASSIGN_OR_RETURN(Value dense, builder.Import(Densify(s, g)));
-    HR_RETURN_IF_ERROR(s.status());
-    result->arg_grads.push_back(static_cast<int>(grads.size()));
-    grads.push_back(dense);
   }
   absl::flat_hash_map<Edge, int> kept;
   for (const GraphBuilder::Capture& c : builder.captures()) {
@@ -86,7 +92,7 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
     result->sources.push_back({false, it->second});
   }
   forward->name = FunctionLibrary::NewName("__forward_" + f->name);
-  FindControlOutputs(forward.get());
+  FindControlOutputs(*f, forward.get());
   result->backward = MakeFunction(
       FunctionLibrary::NewName("__backward_" + f->name), builder, args, grads);
   result->forward = forward;
@@ -216,6 +222,17 @@ std::vector<Value> BackwardInputs(OpScope& s, const FunctionGradient& g,
 
 }  // namespace
 
+std::vector<Gradient> ArgGradients(const FunctionGradient& g,
+                                   absl::Span<const Value> outputs) {
+  auto at = [&](int place) { return place < 0 ? Value() : outputs[place]; };
+  std::vector<Gradient> gradients;
+  for (const FunctionGradient::Places& p : g.arg_grads) {
+    gradients.push_back(
+        {at(p.dense), at(p.values), at(p.indices), at(p.dense_shape)});
+  }
+  return gradients;
+}
+
 std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
                                    absl::Span<const Value> args,
                                    absl::Span<const Value> results,
@@ -224,11 +241,7 @@ std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
   std::vector<Gradient> arg_gradients(g.arg_grads.size());
   if (!s.ok()) return arg_gradients;
   ValueList outputs = CallFunction(s, g.backward, inputs, g.backward_call);
-  if (!s.ok()) return arg_gradients;
-  for (size_t i = 0; i < g.arg_grads.size(); ++i) {
-    if (g.arg_grads[i] >= 0) arg_gradients[i].dense = outputs[g.arg_grads[i]];
-  }
-  return arg_gradients;
+  return s.ok() ? ArgGradients(g, outputs) : arg_gradients;
 }
 
 namespace {
@@ -246,12 +259,7 @@ Status GoBack(const FunctionGradient& g, absl::Span<const Value> args,
   HR_ASSIGN_OR_RETURN(
       ValueList grads,
       CallDifferentiably(g.backward, inputs, library, g.backward_call, keep));
-  arg_gradients->assign(g.arg_grads.size(), Gradient());
-  for (size_t i = 0; i < g.arg_grads.size(); ++i) {
-    if (g.arg_grads[i] >= 0) {
-      (*arg_gradients)[i].dense = grads[g.arg_grads[i]];
-    }
-  }
+  *arg_gradients = ArgGradients(g, grads);
   return OkStatus();
 }
 
@@ -302,44 +310,6 @@ StatusOr<ValueList> CallDifferentiably(const FunctionPtr& f,
   };
   TellCustom(f->name, kept_args, kept, backward);
   return ValueList(all.begin(), all.begin() + plain);
-}
-
-StatusOr<std::vector<Gradient>> GraphGradients(
-    absl::Span<const Value> targets, absl::Span<const Value> sources,
-    absl::Span<const Value> output_gradients, absl::Span<const Value> stop) {
-  if (targets.empty()) return std::vector<Gradient>(sources.size());
-  for (absl::Span<const Value> values : {targets, sources}) {
-    for (const Value& v : values) {
-      if (!v.is_symbolic() || v.graph() != targets[0].graph()) {
-        return InvalidArgument(
-            "gradients: targets and sources must be of one graph");
-      }
-    }
-  }
-  GraphWalk walk(targets[0].graph());
-  StopRecording quiet;
-  for (const Value& v : sources) walk.Seek(EdgeOf(v));
-  for (const Value& v : stop) walk.StopAt(EdgeOf(v));
-  OpScope s;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    Gradient g;
-    const Value& target = targets[i];
-    if (i < output_gradients.size() && output_gradients[i]) {
-      g.dense = output_gradients[i];
-    } else if (target.shape().fully_known()) {
-      // Without the target's value, which may want what is not fed.
-      g.dense = s("Fill", {s.ShapeOf(target), s.Scalar(target.dtype(), 1)});
-    } else {
-      g.dense = s("OnesLike", {target});
-    }
-    HR_RETURN_IF_ERROR(s.status());
-    walk.Arrive(EdgeOf(targets[i]), std::move(g));
-  }
-  HR_RETURN_IF_ERROR(walk.Back());
-  std::vector<Gradient> results;
-  for (const Value& v : sources) results.push_back(walk.Take(EdgeOf(v)));
-  HR_RETURN_IF_ERROR(walk.status());
-  return results;
 }
 
 }  // namespace headrace

@@ -25,8 +25,14 @@ struct FunctionGradient {
   ResolvedOpPtr forward_call, recompute_call, backward_call;  // calls of each
   std::vector<int> grad_results;  // results whose gradients it takes
   std::vector<Source> sources;
-  // Per argument: its gradient's place among backward's results, or -1.
-  std::vector<int> arg_grads;
+  // Where an argument's gradient stands among backward's results, -1 for what
+  // it has not: dense, or in slices.
+  struct Places {
+    int dense = -1;
+    int values = -1, indices = -1, dense_shape = -1;
+    explicit operator bool() const { return dense >= 0 || values >= 0; }
+  };
+  std::vector<Places> arg_grads;  // one an argument
 };
 using FunctionGradientPtr = std::shared_ptr<const FunctionGradient>;
 
@@ -36,8 +42,8 @@ const FunctionLibrary* LibraryInUse();
 
 // Made at the first call and kept with the function; Unimplemented where that
 // calls itself. `library` (may be null) is where calls inside find their
-// functions. Gradients of resource arguments (variables) are dense tensors like
-// what is behind them.
+// functions. Gradients of resource arguments (variables) are like what is
+// behind them, or slices of it.
 StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library);
 
@@ -49,6 +55,9 @@ ValueList CallFunction(OpScope& s, const FunctionPtr& f,
                        absl::Span<const Value> inputs,
                        ResolvedOpPtr call = nullptr);
 
+// The gradients of the arguments, of what a call of backward gave.
+std::vector<Gradient> ArgGradients(const FunctionGradient& g,
+                                   absl::Span<const Value> outputs);
 // Emits backward's call. `results` are all of forward's; gradients are one a
 // result of the function (null: none). Returns one gradient an argument.
 std::vector<Gradient> CallBackward(OpScope& s, const FunctionGradient& g,
@@ -74,10 +83,20 @@ const Origins* OriginsOf(const Function& f);
 // Tells `to`, which has the same body, what is known of `from`.
 void ShareOrigins(const Function& from, const Function& to);
 
-// d(targets)/d(sources) within one graph, emitted into it through the current
-// emitter (tf.gradients). `stop` are values behind which nothing is sought.
+struct GraphGradientOptions {
+  // The builders of the graph that the gradients are added to and of those
+  // around it, innermost first; values may be of any of them.
+  absl::Span<GraphBuilder* const> builders;
+  // Values behind which nothing is sought.
+  absl::Span<const Value> stop;
+  bool place_with_ops = false;  // what a call's gradient makes: with the call
+};
+// d(targets)/d(sources), emitted through the current emitter (tf.gradients).
+// Inside a function's body the way back goes through what it captured, out to
+// the graphs around it.
 StatusOr<std::vector<Gradient>> GraphGradients(
     absl::Span<const Value> targets, absl::Span<const Value> sources,
-    absl::Span<const Value> output_gradients, absl::Span<const Value> stop);
+    absl::Span<const Gradient> output_gradients,
+    const GraphGradientOptions& options);
 
 }  // namespace headrace

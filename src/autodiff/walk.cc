@@ -1,5 +1,7 @@
 #include "autodiff/walk.h"
 
+#include <algorithm>
+
 namespace headrace {
 
 std::vector<Node*> GraphWalk::Between() {
@@ -39,10 +41,43 @@ std::vector<Node*> GraphWalk::Between() {
   return order;
 }
 
+// With places: the sum of what came from a device is made beside what the
+// earliest call in the graph gave, whose gradient comes last; the sum of these
+// beside what the gradient is of.
+Gradient GraphWalk::Sum(const Edge& e, absl::Span<const Gradient> parts) {
+  if (builder_ == nullptr || parts.size() < 2) {
+    return SumGradients(scope_, parts);
+  }
+  auto made_by = [](const Gradient& g) -> const Node* {
+    const Value& v = g.is_slices() ? g.values : g.dense;
+    return v.is_symbolic() ? v.node() : nullptr;
+  };
+  std::vector<std::pair<std::string, std::vector<Gradient>>> by_device;
+  for (const Gradient& g : parts) {
+    const Node* n = made_by(g);
+    const std::string device = n ? n->device() : "";
+    auto it = std::find_if(by_device.begin(), by_device.end(),
+                           [&](const auto& d) { return d.first == device; });
+    if (it == by_device.end()) {
+      by_device.push_back({device, {}});
+      it = by_device.end() - 1;
+    }
+    it->second.push_back(g);
+  }
+  std::vector<Gradient> sums;
+  for (const auto& [device, own] : by_device) {
+    const Node* first = made_by(own.back());
+    PlacedWith place(builder_, first ? *first : *e.node);
+    sums.push_back(SumGradients(scope_, own));
+  }
+  PlacedWith place(builder_, *e.node);
+  return SumGradients(scope_, sums);
+}
+
 Gradient GraphWalk::Take(const Edge& e) {
   auto it = arrived_.find(e);
   if (it == arrived_.end()) return {};
-  Gradient g = SumGradients(scope_, it->second);
+  Gradient g = Sum(e, it->second);
   it->second = {g};
   return g;
 }
@@ -81,7 +116,10 @@ Status GraphWalk::BackThrough(Node* n) {
   std::vector<Edge> edges(n->inputs().begin(), n->inputs().end());
   GradientContext g(n->op_ptr(), inputs, outputs, gradients);
   g.set_wanted(wanted);
-  HR_RETURN_IF_ERROR(CallGradient(n, g));
+  {
+    PlacedWith place(builder_, *n);
+    HR_RETURN_IF_ERROR(CallGradient(n, g));
+  }
   for (size_t i = 0; i < edges.size(); ++i) {
     if (wanted[i]) Arrive(edges[i], std::move(g.results()[i]));
   }

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "autodiff/named_gradient.h"
+#include "graph/builder.h"
 
 namespace headrace {
 
@@ -19,6 +20,8 @@ class GraphWalk {
                      const Origins* origins = nullptr)
       : graph_(std::move(graph)), origins_(origins) {}
 
+  // What gradients make with `builder` is placed with what they are of.
+  void PlaceBy(GraphBuilder* builder) { builder_ = builder; }
   // Gradients are sought for these; nothing is sought behind `stop`.
   void Seek(const Edge& e) { sought_.insert(e); }
   void StopAt(const Edge& e) { stop_.insert(e); }
@@ -37,9 +40,11 @@ class GraphWalk {
   std::vector<Node*> Between();
 
   Status CallGradient(const Node* n, GradientContext& g);
+  Gradient Sum(const Edge& e, absl::Span<const Gradient> parts);
 
   std::shared_ptr<Graph> graph_;
   const Origins* origins_;
+  GraphBuilder* builder_ = nullptr;
   OpScope scope_;
   absl::flat_hash_set<Edge> sought_, stop_;
   absl::flat_hash_set<const Node*> leads_;  // to something sought

@@ -223,17 +223,17 @@ Status BackBody(const Loop& loop, const BackLoop& back, OpScope& s,
   }
   ValueList found = CallFunction(s, loop.gradient->backward, inputs);
   HR_RETURN_IF_ERROR(s.status());
+  const std::vector<Gradient> arriving = ArgGradients(*loop.gradient, found);
   results->push_back(s("Sub", {args[0], s.Int32(1)}));
   for (size_t i = 0; i < back.vars.size(); ++i) {
     int var = back.vars[i];
-    int place = loop.gradient->arg_grads[var];
     const Value& before = args[back.gradient(i)];
     bool resource = loop.body->args[var]->output_type(0) == DType::kResource;
-    if (place < 0) {
+    if (!arriving[var]) {
       results->push_back(resource ? before : ZerosFor(s, before));
     } else {
-      results->push_back(resource ? s("AddV2", {before, found[place]})
-                                  : found[place]);
+      Value now = Densify(s, arriving[var]);
+      results->push_back(resource ? s("AddV2", {before, now}) : now);
     }
   }
   results->insert(results->end(), shorter.begin(), shorter.end());
@@ -248,7 +248,7 @@ BackLoop PlanBack(const Loop& loop) {
     bool taken = std::find(loop.gradient->grad_results.begin(),
                            loop.gradient->grad_results.end(),
                            i) != loop.gradient->grad_results.end();
-    if (taken || (d == DType::kResource && loop.gradient->arg_grads[i] >= 0)) {
+    if (taken || (d == DType::kResource && loop.gradient->arg_grads[i])) {
       back.vars.push_back(i);
     }
   }

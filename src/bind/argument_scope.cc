@@ -1,5 +1,6 @@
 #include "bind/argument_scope.h"
 
+#include "bind/convert.h"
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
 #include "op/emitter.h"
@@ -12,7 +13,7 @@ std::string NodeName(GraphBuilder& builder, PyObject* name,
                      const std::string& op) {
   std::string base = op;
   if (name && name != Py_None) {
-    const char* given = PyUnicode_AsUTF8(name);
+    const char* given = NameText(name);
     if (given == nullptr) PyErr_Clear();
     if (given && *given) base = given;
   }

@@ -29,11 +29,13 @@ void CheckBody(PyGraph& g, absl::Span<const Value> values) {
   }
 }
 
-// make_concrete(graph, name, args, results, trainable): the function of the
-// graph whose last arguments are those captures that are not among `args`.
+// make_concrete(graph, name, args, results, trainable, keep_effects): the
+// function of the graph whose last arguments are those captures that are not
+// among `args`. Effects that the results do not need are part of it where
+// `keep_effects` is true.
 ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
                           nb::sequence args, nb::sequence results,
-                          nb::sequence trainable) {
+                          nb::sequence trainable, bool keep_effects) {
   std::vector<Value> inner = Values(args), out = Values(results), captures;
   CheckBody(g, inner);
   CheckBody(g, out);
@@ -46,7 +48,7 @@ ConcreteCore MakeConcrete(PyGraph& g, const std::string& name,
     inner.push_back(c.inner);
     captures.push_back(c.outer);
   }
-  FunctionPtr f = MakeFunction(name, g.builder(), inner, out);
+  FunctionPtr f = MakeFunction(name, g.builder(), inner, out, keep_effects);
   Status added = GlobalFunctions().Add(f);
   if (!added.ok()) ThrowStatus(added);
   return {std::make_shared<ConcreteFunction>(std::move(f), std::move(captures),
@@ -137,7 +139,9 @@ void AddConcreteFunction(nb::module_& m) {
            })
       .def("plan", &DebugPlan)
       .def("call", &CallConcrete, nb::arg("args"), nb::arg("keep").none());
-  m.def("make_concrete", &MakeConcrete);
+  m.def("make_concrete", &MakeConcrete, nb::arg("graph"), nb::arg("name"),
+        nb::arg("args"), nb::arg("results"), nb::arg("trainable"),
+        nb::arg("keep_effects") = true);
   m.def("evaluate", &Evaluate);
   m.def("count_functions", [] { return GlobalFunctions().Names().size(); });
   m.def("new_function_name", [](const std::string& prefix) {

@@ -142,6 +142,14 @@ bool CannotConvert(PyObject* whole, PyObject* leaf, DType d) {
   return false;
 }
 
+const char* NameText(PyObject* name) {
+  if (PyUnicode_Check(name)) return PyUnicode_AsUTF8(name);
+  PyErr_Format(PyExc_TypeError,
+               "Expected a str for argument 'name', got %R of type '%s'", name,
+               Py_TYPE(name)->tp_name);
+  return nullptr;
+}
+
 bool NeedsInt64(PyObject* o) { return FitsInt32(o, 0) == Fits::kNo; }
 
 void SetConverter(PyObject* function) {

@@ -39,12 +39,20 @@ inline bool IsSequence(PyObject* o) {
 // part `leaf`) is no value of dtype d. Returns false.
 bool CannotConvert(PyObject* whole, PyObject* leaf, DType d);
 
+// The name that an op call was given, in UTF-8; null, with TypeError, where it
+// is no str.
+const char* NameText(PyObject* name);
+
 // A (nested) list, tuple or range as a tensor; see ToTensor.
 bool SequenceToTensor(PyObject* o, DType required, Tensor* out);
 // *holds: whether some leaf of the nested sequence is not plain data (a tensor,
 // a variable, an array-like object), so that the pieces must be packed by ops.
 // False, with RecursionError, where it is nested too deeply.
 bool HoldsTensors(PyObject* sequence, bool* holds);
+// The dtype of data that have one already, which no default may change: an
+// array, a scalar of NumPy, lists whose first leaf is one of these or a tensor.
+// kInvalid for all else.
+DType OwnDType(PyObject* o);
 
 // One Python number or string into element i of `t`, by upstream's rules of
 // what may become what; false when it may not: with an error set for numbers

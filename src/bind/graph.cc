@@ -149,6 +149,26 @@ void OverrideGradients(PyGraph& g, nb::dict names) {
   BuilderOf(g).gradients = std::move(gradients);
 }
 
+// What nodes made from now on get beside their own attributes: truths, texts
+// and lists of texts, by names with an underscore before them.
+void SetNodeAttrs(PyGraph& g, nb::dict attrs) {
+  AttrMap map;
+  for (auto [key, value] : attrs) {
+    const std::string name = nb::cast<std::string>(key);
+    if (nb::isinstance<nb::bool_>(value)) {
+      map.Set(name, nb::cast<bool>(value));
+    } else if (nb::isinstance<nb::list>(value)) {
+      std::vector<std::string> texts;
+      for (nb::handle text : value)
+        texts.push_back(nb::cast<std::string>(text));
+      map.Set(name, std::move(texts));
+    } else {
+      map.Set(name, nb::cast<std::string>(value));
+    }
+  }
+  g.builder().node_attrs() = std::move(map);
+}
+
 nb::object FindNode(PyGraph& g, const std::string& name) {
   Node* n = g.graph()->FindNode(name);
   return n ? nb::cast(NodeRef{g.graph(), n}) : nb::none();
@@ -321,6 +341,21 @@ uint64_t ParentGraph() {
   return number(default_graph);
 }
 
+std::vector<GraphBuilder*> EnteredBuilders() {
+  std::vector<GraphBuilder*> found;
+  const std::vector<Entered>& stack = Stack();
+  for (size_t i = stack.size(); i-- > 0;) {
+    if (stack[i].builder == nullptr) return found;
+    found.push_back(stack[i].builder);
+    if (!found.back()->is_function()) return found;
+  }
+  if (graphs_by_default) {
+    DefaultGraph();
+    if (default_graph) found.push_back(default_graph);
+  }
+  return found;
+}
+
 PyGraph::PyGraph(bool is_function)
     : graph_(std::make_shared<Graph>()),
       builder_(std::make_unique<Builder>(
@@ -379,6 +414,7 @@ void AddGraph(nb::module_& m) {
       .def("call_stack", &CallStack)
       .def("capture", &Capture)
       .def("override_gradients", &OverrideGradients)
+      .def("set_node_attrs", &SetNodeAttrs)
       .def("find", &FindNode)
       .def("node", &NodeAt)
       .def("set_control_inputs", &SetControlInputs)
@@ -390,6 +426,12 @@ void AddGraph(nb::module_& m) {
             if (!seed.is_none()) g.graph()->seed = nb::cast<int64_t>(seed);
           },
           nb::arg("seed").none());
+  m.def(
+      "set_graph_owner",
+      [](uint64_t address, nb::handle graph) {
+        SetGraphOwner(address, graph.is_none() ? nullptr : graph.ptr());
+      },
+      nb::arg("address"), nb::arg("graph").none());
   m.def("set_default_graph", &SetDefaultGraph, nb::arg("graph").none());
   m.def("build_graphs_by_default", &BuildGraphsByDefault);
   m.def("push_graph", &PushGraph);

@@ -123,7 +123,7 @@ void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
     }
     if (name) {
       text += " name: ";
-      const char* n = name == Py_None ? "" : PyUnicode_AsUTF8(name);
+      const char* n = name == Py_None ? "" : NameText(name);
       if (n == nullptr) PyErr_Clear();
       text += n ? n : "";
     }
@@ -152,7 +152,7 @@ bool EmitResolved(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
   Emitter* emitter = CurrentEmitter();
   bool eager = emitter->is_eager();
   if (!eager && name && name != Py_None) {
-    const char* n = PyUnicode_AsUTF8(name);
+    const char* n = NameText(name);
     if (n == nullptr) return false;
     emitter->SetNextName(n);
   }
@@ -257,6 +257,12 @@ bool OpCaller::ConvertOne(int arg, PyObject* o, PyObject* const* attrs,
     wanted.hint = DefaultType(a.type_attr);
     if (wanted.hint == DType::kInt32 && NeedsInt64(o)) {
       wanted.hint = DType::kInt64;
+    } else if (IsFloating(wanted.hint)) {
+      const auto& allowed = def_.FindAttr(a.type_attr)->allowed_types;
+      const DType own = OwnDType(o);
+      if (std::find(allowed.begin(), allowed.end(), own) != allowed.end()) {
+        wanted.hint = own;
+      }
     }
   }
   // Upstream's fast path takes neither lists nor text nor data for a fixed
@@ -357,6 +363,7 @@ bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
       if (!ConvertList(i, o, attrs, out)) return false;
       if (several_lists_) {
         out->lists.push_back(static_cast<int>(out->types.size() - before));
+        if (!CheckListLength(i, out->lists)) return false;
       }
       continue;
     }
@@ -385,6 +392,26 @@ bool OpCaller::Convert(PyObject* const* inputs, PyObject* const* attrs,
       return false;
     }
     out->Add(std::move(v));
+  }
+  return true;
+}
+
+// Lists that share an attribute for their length are of one length.
+bool OpCaller::CheckListLength(size_t arg, absl::Span<const int> lists) const {
+  const ArgDef& mine = def_.inputs[arg];
+  if (mine.number_attr.empty()) return true;
+  size_t list = 0;
+  for (size_t i = 0; i < arg; ++i) {
+    const ArgDef& other = def_.inputs[i];
+    if (!other.is_list()) continue;
+    const int n = lists[list++];
+    if (other.number_attr != mine.number_attr || n == lists.back()) continue;
+    PyErr_Format(PyExc_ValueError,
+                 "List argument '%s' to '%s' Op with length %d must match "
+                 "length %d of argument '%s'.",
+                 mine.name.c_str(), python_name_.c_str(), lists.back(), n,
+                 other.name.c_str());
+    return false;
   }
   return true;
 }

@@ -70,6 +70,7 @@ class OpCaller {
   const Cached* Find(const Arguments& a, PyObject* const* attrs) const;
   ResolvedOpPtr Resolve(const Arguments& a, PyObject* const* attrs,
                         PyObject* name);
+  bool CheckListLength(size_t arg, absl::Span<const int> lists) const;
   bool ToAttrs(PyObject* const* attrs, AttrMap* out) const;
   // How long each of several list inputs is.
   void SetListAttrs(const Arguments& a, AttrMap* out) const;

@@ -83,10 +83,19 @@ using Stored =
              float8_e5m2, float8_e4m3fn, float8_e4m3fnuz, float8_e4m3b11fnuz,
              float8_e5m2fnuz>;
 
+// The types of numbers that upstream makes of a Python truth value.
+template <typename T>
+constexpr bool kTakesTruth =
+    std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> ||
+    std::is_same_v<T, uint64_t> || std::is_same_v<T, half> ||
+    std::is_same_v<T, float> || std::is_same_v<T, double> ||
+    std::is_same_v<T, complex128>;
+
 template <typename T>
 bool StoreNumber(PyObject* o, T* to) {
+  if (IsBoolLike(o) && !(kTakesTruth<T> && PyBool_Check(o))) return false;
   if constexpr (std::is_integral_v<T>) {
-    if (!IsIntLike(o) && !IsBoolLike(o)) return false;
+    if (!IsIntLike(o)) return false;
     if (PyLong_Check(o)) return StoreInt(o, to);
     Ref n(PyNumber_Long(o));
     if (!n) return PyErr_Clear(), false;

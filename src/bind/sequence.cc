@@ -5,6 +5,7 @@
 #include "bind/convert.h"
 #include "bind/numpy_array.h"
 #include "bind/status.h"
+#include "bind/tensor_object.h"
 
 namespace headrace::bind {
 namespace {
@@ -153,6 +154,21 @@ bool HoldsTensors(PyObject* sequence, bool* holds) {
   return true;
 }
 
+DType OwnDType(PyObject* o) {
+  Ref at = Ref::Borrow(o);
+  for (int depth = 0; depth < Shape::kMaxRank && IsSequence(at.get());
+       ++depth) {
+    if (PySequence_Size(at.get()) < 1) break;
+    at = Ref(PySequence_GetItem(at.get(), 0));
+    if (!at) break;
+  }
+  if (PyErr_Occurred()) PyErr_Clear();  // the conversion will tell
+  if (!at) return DType::kInvalid;
+  if (IsTensor(at.get())) return ValueOf(at.get()).dtype();
+  const bool numpy = IsArray(at.get()) || IsNumpyScalar(at.get());
+  return numpy ? ArrayDType(at.get()) : DType::kInvalid;
+}
+
 bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {
   Shape shape;
   Ref first;
@@ -172,7 +188,13 @@ bool SequenceToTensor(PyObject* o, DType required, Tensor* out) {
   StatusOr<Tensor> t = Tensor::Allocate(d, shape);
   if (!t.ok()) return RaiseStatus(t.status()), false;
   int64_t i = 0;
+  // Behind a number, truth values are numbers.
+  const bool numbers = first && !PyBool_Check(first.get()) && d != DType::kBool;
   bool ok = ForLeaves(o, shape, 0, [&](PyObject* leaf) {
+    if (numbers && PyBool_Check(leaf)) {
+      Ref number(PyLong_FromLong(leaf == Py_True));
+      return number && StoreScalar(number.get(), *t, i++);
+    }
     if (StoreScalar(leaf, *t, i++)) return true;
     if (PyErr_Occurred()) return false;
     if (required == DType::kInvalid) return MixedTypes();

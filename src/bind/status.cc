@@ -4,6 +4,7 @@
 
 #include "base/guard.h"
 #include "bind/interrupts.h"
+#include "op/no_such_gradient.h"
 
 namespace headrace::bind {
 
@@ -29,6 +30,10 @@ void RaiseStatus(const Status& s, bool in_graph) {
       (text.starts_with("gradient registry has no entry") ||
        text.starts_with("Gradient explicitly disabled"))) {
     PyErr_SetObject(PyExc_LookupError, message.get());
+    return;
+  }
+  if (s.GetPayload(kNoSuchGradient)) {  // upstream's gradients are Python
+    PyErr_SetObject(PyExc_NotImplementedError, message.get());
     return;
   }
   static PyObject* make = nullptr;

@@ -4,6 +4,7 @@
 
 #include "autodiff/function_gradient.h"
 #include "bind/convert.h"
+#include "bind/graph_stack.h"
 #include "bind/status.h"
 #include "bind/tensor_object.h"
 #include "bind/variable_object.h"
@@ -81,11 +82,18 @@ nb::list AsList(const StatusOr<std::vector<Gradient>>& found) {
   return out;
 }
 
-// d(targets)/d(sources) of a graph, added to it.
+// d(targets)/d(sources) of the current graph and those around it, added to it.
 nb::list GradientsOfGraph(nb::sequence targets, nb::sequence sources,
-                          nb::object given, nb::sequence stop) {
+                          nb::object given, nb::sequence stop,
+                          bool place_with_ops) {
+  const std::vector<GraphBuilder*> builders = EnteredBuilders();
+  const std::vector<Value> stops = AllWatched(stop);
+  std::vector<Gradient> arriving;
+  if (!given.is_none()) {
+    for (nb::handle o : given) arriving.push_back(ToGradient(o));
+  }
   return AsList(GraphGradients(AllWatched(targets), AllWatched(sources),
-                               AllWatched(given), AllWatched(stop)));
+                               arriving, {builders, stops, place_with_ops}));
 }
 
 // A Python function of output gradients that gives input gradients.
@@ -176,8 +184,8 @@ void AddTape(nb::module_& m) {
       .def("enter", &PyStopRecording::Enter)
       .def("exit", &PyStopRecording::Exit);
   m.def("graph_gradients", &GradientsOfGraph, nb::arg("targets"),
-        nb::arg("sources"), nb::arg("output_gradients").none(),
-        nb::arg("stop"));
+        nb::arg("sources"), nb::arg("output_gradients").none(), nb::arg("stop"),
+        nb::arg("place_with_ops"));
   m.def("record_custom", &RecordCustom);
   m.def("has_recorders", &HasRecorders);
 }

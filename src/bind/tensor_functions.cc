@@ -13,6 +13,7 @@
 #include "bind/tensor_object.h"
 #include "op/emitter.h"
 #include "op/registry.h"
+#include "ops/random/generator.h"
 
 namespace headrace::bind {
 namespace {
@@ -212,6 +213,12 @@ PyObject* ForgetOps(PyObject*, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* RequireSeedsOfOps(PyObject*, PyObject* required) {
+  RequireSeeds(required == Py_True);
+  ForgetResolvedOps();
+  Py_RETURN_NONE;
+}
+
 PyObject* IsContextUsed(PyObject*, PyObject*) {
   return PyBool_FromLong(ContextUsed());
 }
@@ -272,6 +279,8 @@ PyMethodDef functions[] = {
      "Sets tf.TensorShape."},
     {"forget_ops", Shield<ForgetOps>, METH_NOARGS,
      "Lets stateful kernels start afresh."},
+    {"require_seeds", Shield<RequireSeedsOfOps>, METH_O,
+     "Sets whether random operations without a seed are refused."},
     {}};
 
 }  // namespace

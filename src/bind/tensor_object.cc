@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <new>
 #include <string>
+#include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "bind/dtype_object.h"
 #include "bind/indexing.h"
 #include "bind/numpy_array.h"
@@ -27,15 +29,17 @@ PyObject* NewTensor(PyTypeObject* type) {
   new (&o->value) Value;
   o->dict = nullptr;
   o->weak_references = nullptr;
+  o->owner = nullptr;
   return reinterpret_cast<PyObject*>(o);
 }
 
 void DeallocTensor(PyObject* self) {
   auto* o = reinterpret_cast<TensorObject*>(self);
   PyTypeObject* type = Py_TYPE(self);
-  if (o->dict) PyObject_GC_UnTrack(self);
+  if (o->dict || o->owner) PyObject_GC_UnTrack(self);
   if (o->weak_references) PyObject_ClearWeakRefs(self);
   Py_CLEAR(o->dict);
+  Py_CLEAR(o->owner);
   o->value.~Value();
   PyObject_GC_Del(self);
   Py_DECREF(type);
@@ -44,19 +48,21 @@ void DeallocTensor(PyObject* self) {
 int TraverseTensor(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(reinterpret_cast<TensorObject*>(self)->dict);
+  Py_VISIT(reinterpret_cast<TensorObject*>(self)->owner);
   return 0;
 }
 
 int ClearTensor(PyObject* self) {
   Py_CLEAR(reinterpret_cast<TensorObject*>(self)->dict);
+  Py_CLEAR(reinterpret_cast<TensorObject*>(self)->owner);
   return 0;
 }
 
-// Only tensors that carry attributes can be part of a cycle, so only those
-// are known to the garbage collector.
+// Only tensors that carry attributes or hold their graph can be part of a
+// cycle, so only those are known to the garbage collector.
 int SetAttribute(PyObject* self, PyObject* name, PyObject* value) {
   auto* o = reinterpret_cast<TensorObject*>(self);
-  bool had = o->dict != nullptr;
+  bool had = o->dict != nullptr || o->owner != nullptr;
   int result = PyObject_GenericSetAttr(self, name, value);
   if (!had && o->dict) PyObject_GC_Track(self);
   return result;
@@ -283,7 +289,35 @@ namespace {
 
 thread_local int processor = 0;
 
+absl::flat_hash_map<const Graph*, PyObject*>& GraphOwners() {
+  static auto* owners = new absl::flat_hash_map<const Graph*, PyObject*>;
+  return *owners;
+}
+
+void HoldGraph(PyObject* tensor) {
+  auto* o = reinterpret_cast<TensorObject*>(tensor);
+  if (o->value.graph()->is_body) return;
+  auto it = GraphOwners().find(o->value.graph().get());
+  if (it == GraphOwners().end()) return;
+  PyObject* graph = PyWeakref_GetObject(it->second);
+  if (graph == Py_None) return;
+  o->owner = Py_NewRef(graph);
+  PyObject_GC_Track(tensor);
+}
+
 }  // namespace
+
+void SetGraphOwner(uint64_t address, PyObject* weak) {
+  const auto* key = reinterpret_cast<const Graph*>(address);
+  PyObject* old = nullptr;
+  if (weak != nullptr) {
+    old = std::exchange(GraphOwners()[key], Py_NewRef(weak));
+  } else if (auto it = GraphOwners().find(key); it != GraphOwners().end()) {
+    old = it->second;
+    GraphOwners().erase(it);
+  }
+  Py_XDECREF(old);
+}
 
 void SetProcessor(int index) { processor = index; }
 
@@ -292,6 +326,7 @@ PyObject* WrapValue(Value v) {
   const bool symbolic = v.is_symbolic();
   PyObject* o = NewTensor(symbolic ? symbolic_type : eager_type);
   if (o) reinterpret_cast<TensorObject*>(o)->value = std::move(v);
+  if (o && symbolic) HoldGraph(o);
   if (processor != 0 && o && !symbolic) [[unlikely]] {
     Ref index(PyLong_FromLong(processor));
     if (!index || PyObject_SetAttrString(o, "_processor", index.get()) < 0) {

@@ -11,6 +11,8 @@ struct TensorObject {
   PyObject_HEAD Value value;
   PyObject* dict;
   PyObject* weak_references;
+  PyObject*
+      owner;  // a symbolic tensor's tf.Graph where sessions run it, or null
 };
 
 extern PyTypeObject* tensor_type;    // Tensor
@@ -31,6 +33,9 @@ inline const Value& ValueOf(PyObject* o) {
 
 // A new Tensor object around the value; None for a null value.
 PyObject* WrapValue(Value v);
+// Tensors of the native graph at this address hold what `weak` refers to from
+// now on: a tf.Graph lives as long as its tensors. Null: it is gone.
+void SetGraphOwner(uint64_t address, PyObject* weak);
 // The logical processor that tensors made on this thread say they are on.
 void SetProcessor(int index);
 

@@ -47,6 +47,15 @@ int Dataset::depth() const {
   return depth + 1;
 }
 
+int64_t Dataset::Cardinality() const {
+  int64_t n = cardinality_.load(std::memory_order_relaxed);
+  if (n == kNotCounted) {
+    n = Count();
+    cardinality_.store(n, std::memory_order_relaxed);
+  }
+  return n;
+}
+
 Status Dataset::CheckDepth() const {
   if (depth() <= kDeepest) {
     return CheckStackRoom("a dataset", depth() * kStackPerDataset);

@@ -120,8 +120,9 @@ class Dataset : public VariantValue,
   }
   // The kind, as it stands in prefixes: "Range".
   virtual StringView kind() const = 0;
-  // The number of elements, kInfiniteCardinality or kUnknownCardinality.
-  virtual int64_t Cardinality() const { return kUnknownCardinality; }
+  // The number of elements, kInfiniteCardinality or kUnknownCardinality. Asked
+  // of Count once: the datasets of a pipeline may share their inputs.
+  int64_t Cardinality() const;
   virtual std::vector<DatasetPtr> inputs() const { return {}; }
   // How many datasets lie one behind the other, this one included.
   int depth() const;
@@ -148,9 +149,12 @@ class Dataset : public VariantValue,
 
  protected:
   virtual IteratorPtr NewIterator(std::string prefix) const = 0;
+  virtual int64_t Count() const { return kUnknownCardinality; }
 
  private:
   const ElementSpec spec_;
+  static constexpr int64_t kNotCounted = -3;
+  mutable std::atomic<int64_t> cardinality_{kNotCounted};
   mutable std::atomic<int> depth_{0};  // 0: not counted yet
 };
 

@@ -52,7 +52,7 @@ class InputDataset : public Dataset {
   InputDataset(ElementSpec spec, DatasetPtr input)
       : Dataset(std::move(spec)), input_(std::move(input)) {}
   std::vector<DatasetPtr> inputs() const override { return {input_}; }
-  int64_t Cardinality() const override { return input_->Cardinality(); }
+  int64_t Count() const override { return input_->Cardinality(); }
   const Dataset& input() const { return *input_; }
 
  private:

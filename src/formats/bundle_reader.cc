@@ -38,6 +38,10 @@ class BundleReader : public CheckpointReader {
   int format() const override { return 2; }
   const std::vector<std::string>& keys() const override { return keys_; }
   StatusOr<CheckpointTensor> Lookup(StringView key) const override;
+  void CloseFiles() override {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (auto& shard : shards_) shard.reset();
+  }
 
  protected:
   Status ReadPart(StringView key, const CheckpointTensor& tensor, int part,

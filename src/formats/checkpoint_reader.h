@@ -66,6 +66,10 @@ class CheckpointReader {
   StatusOr<std::vector<std::string>> ReadStringsSlice(
       StringView key, const TensorSlice& slice) const;
 
+  // Closes the files; what is read later opens them again. Not while another
+  // thread reads.
+  virtual void CloseFiles() {}
+
  protected:
   // One stored piece of `tensor`: number `part` of its slices, or (part < 0)
   // the whole. `out` has the piece's size.

@@ -22,6 +22,28 @@ std::string InputName(const ResolvedOp& op, int i) {
 
 }  // namespace
 
+std::vector<std::string> LocationOf(const Node& node) {
+  const auto* names =
+      node.op().attrs().Get<std::vector<std::string>>(kLocationAttr);
+  if (names && !names->empty()) return *names;
+  return {absl::StrCat("loc:@", node.name())};
+}
+
+PlacedWith::PlacedWith(GraphBuilder* builder, const Node& node)
+    : builder_(builder) {
+  if (builder_ == nullptr) return;
+  attrs_ = builder_->node_attrs();
+  device_ = builder_->device();
+  builder_->node_attrs().Set(kLocationAttr, LocationOf(node));
+  builder_->set_device(node.device());
+}
+
+PlacedWith::~PlacedWith() {
+  if (builder_ == nullptr) return;
+  builder_->node_attrs() = std::move(attrs_);
+  builder_->set_device(std::move(device_));
+}
+
 StatusOr<Value> GraphBuilder::Import(const Value& v) {
   return CaptureAs(v, "capture/");
 }
@@ -37,12 +59,14 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
             : "Attempting to capture an EagerTensor without building a "
               "function.");
   }
-  // Neither the caller's scope nor its control dependencies are the
+  // Neither the caller's scope, its control dependencies nor its place are the
   // capture's.
   std::string next;
   std::vector<Node*> controls;
+  AttrMap attrs;
   next.swap(next_name_);
   controls.swap(control_inputs_);
+  std::swap(attrs, node_attrs_);
   StatusOr<Value> inner =
       v.is_symbolic() && v.node()->op().name() == "Const" &&
               v.node()->constant() && !IsDifferentiable(v.dtype())
@@ -50,6 +74,7 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
           : AddPlaceholder(name, v.dtype(), v.shape(), v.shared_handle_data());
   next.swap(next_name_);
   controls.swap(control_inputs_);
+  std::swap(attrs, node_attrs_);
   HR_RETURN_IF_ERROR(inner.status());
   imported_.emplace(v.id(), *inner);
   if (inner->node()->op().name() == "Const") return inner;
@@ -111,8 +136,16 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
   const bool scoped = exact && graph_->FindNode(name) == nullptr &&
                       graph_->UniqueName(name, /*mark=*/false) != name;
   std::string unique = scoped ? std::move(name) : graph_->UniqueName(name);
-  HR_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(std::move(unique), op, edges,
-                                                   control_inputs_));
+  ResolvedOpPtr call = op;
+  if (!node_attrs_.empty()) [[unlikely]] {
+    AttrMap attrs = op->attrs();
+    for (const auto& [key, value] : node_attrs_) {
+      if (attrs.Find(key) == nullptr) attrs.Set(key, value);
+    }
+    HR_ASSIGN_OR_RETURN(call, ResolveOp(op->def(), op->input_types(), attrs));
+  }
+  HR_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(std::move(unique), call,
+                                                   edges, control_inputs_));
   if (!device_.empty()) node->set_device(device_);
   Status inferred = InferNode(node);
   if (!inferred.ok()) {
@@ -148,7 +181,7 @@ Status GraphBuilder::Emit(const ResolvedOpPtr& op,
 
 FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
                          absl::Span<const Value> args,
-                         absl::Span<const Value> results) {
+                         absl::Span<const Value> results, bool keep_effects) {
   auto f = std::make_shared<Function>();
   f->name = std::move(name);
   f->body = builder.graph();
@@ -160,7 +193,7 @@ FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
     f->results.push_back(EdgeOf(v));
     f->result_names.push_back(absl::StrCat("output_", f->result_names.size()));
   }
-  for (int i = 0; i < f->body->num_nodes(); ++i) {
+  for (int i = 0; keep_effects && i < f->body->num_nodes(); ++i) {
     Node* n = f->body->node(i);
     if (HasSideEffect(n->def())) f->control_outputs.push_back(n);
   }

@@ -63,6 +63,9 @@ class GraphBuilder : public Emitter {
   void set_device(std::string device) { device_ = std::move(device); }
   // Nodes that every new node must run after.
   std::vector<Node*>& control_inputs() { return control_inputs_; }
+  // Attributes that every new node gets beside its own: the group that it is to
+  // be placed with (kLocationAttr), how it is to be compiled.
+  AttrMap& node_attrs() { return node_attrs_; }
 
  private:
   StatusOr<Node*> AddNode(const ResolvedOpPtr& op,
@@ -78,8 +81,26 @@ class GraphBuilder : public Emitter {
   std::string scope_;
   std::string device_;
   std::vector<Node*> control_inputs_;
+  AttrMap node_attrs_;
   std::vector<Capture> captures_;
   absl::flat_hash_map<uint64_t, Value> imported_;
+};
+
+inline constexpr StringView kLocationAttr = "_class";
+// The groups that a node is placed with, "loc:@NAME": its own where it names
+// none.
+std::vector<std::string> LocationOf(const Node& node);
+// While it lives, what `builder` (may be null) makes is placed with `node`.
+class PlacedWith {
+ public:
+  PlacedWith(GraphBuilder* builder, const Node& node);
+  ~PlacedWith();
+  PlacedWith(const PlacedWith&) = delete;
+
+ private:
+  GraphBuilder* builder_;
+  AttrMap attrs_;
+  std::string device_;
 };
 
 // Infers a node's output shapes, handles and constant from its inputs'.
@@ -89,9 +110,12 @@ Status InferNode(Node* node);
 void SetShape(const Value& v, const Shape& shape);
 
 // A function of the builder's graph: `args` are its placeholders in order (the
-// captures' placeholders usually last). Nodes with side effects run always.
+// captures' placeholders usually last). Nodes with side effects run always;
+// without `keep_effects` those alone that the results need, as in graphs of
+// sessions.
 FunctionPtr MakeFunction(std::string name, const GraphBuilder& builder,
                          absl::Span<const Value> args,
-                         absl::Span<const Value> results);
+                         absl::Span<const Value> results,
+                         bool keep_effects = true);
 
 }  // namespace headrace

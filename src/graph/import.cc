@@ -27,10 +27,32 @@ std::vector<std::string> OpsOf(const FunctionDef& f) {
   return ops;
 }
 
+// Whether the nodes from `first` on call their functions as these are.
+Status CheckCalls(const Graph& graph, int first,
+                  const FunctionLibrary* library) {
+  for (int i = first; i < graph.num_nodes(); ++i) {
+    const Node& n = *graph.node(i);
+    Status fits = CheckCall(n.op(), library);
+    if (!fits.ok()) {
+      return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
+                                              n.name(), "}}]]"));
+    }
+  }
+  return OkStatus();
+}
+
+Status InFunction(const Status& s, StringView name) {
+  return Status(s.code(), absl::StrCat(s.message(), "\n\t in function ", name));
+}
+
 class LibraryImporter {
  public:
-  LibraryImporter(const GraphDef& def, FunctionLibrary* library)
-      : producer_(def.versions().producer()), library_(library) {
+  // `shared`: functions are found process-wide, too; those of a body, which is
+  // run by what knows no library but that.
+  LibraryImporter(const GraphDef& def, FunctionLibrary* library, bool shared)
+      : producer_(def.versions().producer()),
+        library_(library),
+        shared_(shared) {
     for (const FunctionDef& f : def.library().function()) {
       defs_.emplace(f.signature().name(), &f);
     }
@@ -43,6 +65,12 @@ class LibraryImporter {
   Status Import() {
     for (const FunctionDef& f : all_->function()) {
       HR_RETURN_IF_ERROR(ImportOne(f, 0));
+    }
+    // Calls inside, now that all of the functions are there.
+    for (StringView name : started_) {
+      FunctionPtr f = library_->Find(name);
+      Status fits = CheckCalls(*f->body, 0, library_);
+      if (!fits.ok()) return InFunction(fits, name);
     }
     return OkStatus();
   }
@@ -65,23 +93,31 @@ class LibraryImporter {
     StatusOr<FunctionPtr> f = ImportFunctionDef(
         def, producer_, library_,
         gradient == gradients_.end() ? "" : std::string(gradient->second));
-    if (!f.ok()) {
-      return Status(f.status().code(), absl::StrCat(f.status().message(),
-                                                    "\n\t in function ", name));
+    if (!f.ok()) return InFunction(f.status(), name);
+    if (FunctionPtr old = library_->Find(name)) return CheckSame(*old, **f);
+    if (!shared_) return library_->Add(*std::move(f));
+    FunctionPtr old = GlobalFunctions().Find(name);
+    if (!old) {
+      HR_RETURN_IF_ERROR(GlobalFunctions().Add(*f));
+      return library_->Add(*std::move(f));
     }
-    FunctionPtr old = library_->Find(name);
-    if (!old) return library_->Add(*std::move(f));
+    HR_RETURN_IF_ERROR(CheckSame(*old, **f));
+    return library_->Add(std::move(old));  // holds it
+  }
+
+  static Status CheckSame(const Function& old, const Function& f) {
     FunctionDef have, now;
-    HR_RETURN_IF_ERROR(ExportFunction(*old, &have));
-    HR_RETURN_IF_ERROR(ExportFunction(**f, &now));
+    HR_RETURN_IF_ERROR(ExportFunction(old, &have));
+    HR_RETURN_IF_ERROR(ExportFunction(f, &now));
     if (have.DebugString() == now.DebugString()) return OkStatus();
-    return InvalidArgument("Cannot add function '", name,
+    return InvalidArgument("Cannot add function '", f.name,
                            "' because a different function with the same name "
                            "already exists.");
   }
 
   const int producer_;
   FunctionLibrary* library_;
+  const bool shared_;
   const tensorflow::FunctionDefLibrary* all_;
   absl::flat_hash_map<StringView, const FunctionDef*> defs_;
   absl::flat_hash_map<StringView, StringView> gradients_;
@@ -126,19 +162,6 @@ Status FillResults(const NodeImporter& importer, const ImportOptions& options,
   return OkStatus();
 }
 
-// Whether the nodes from `first` on call their functions as these are.
-Status CheckCalls(const Graph& graph, int first) {
-  for (int i = first; i < graph.num_nodes(); ++i) {
-    const Node& n = *graph.node(i);
-    Status fits = CheckCall(n.op(), graph.library().get());
-    if (!fits.ok()) {
-      return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
-                                              n.name(), "}}]]"));
-    }
-  }
-  return OkStatus();
-}
-
 // `def`: what the GraphDef says besides its nodes.
 Status Import(const GraphDef& def, const NodeTexts& nodes,
               const ImportOptions& options, Graph* graph,
@@ -146,7 +169,8 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
   HR_RETURN_IF_ERROR(CheckVersions(def.versions(), kGraphVersion,
                                    /*min_producer=*/0, "GraphDef", "graph"));
   if (def.has_library()) {
-    HR_RETURN_IF_ERROR(LibraryImporter(def, graph->library().get()).Import());
+    LibraryImporter functions(def, graph->library().get(), graph->is_body);
+    HR_RETURN_IF_ERROR(functions.Import());
   }
   NodeImporter importer(graph, def.versions().producer(),
                         graph->library().get());
@@ -159,7 +183,9 @@ Status Import(const GraphDef& def, const NodeTexts& nodes,
   int before = graph->num_nodes();
   ImportResults own;
   Status s = importer.Add(nodes);
-  if (s.ok()) s = CheckCalls(*graph, before);
+  if (s.ok()) {
+    s = CheckCalls(*graph, before, graph->library().get());
+  }
   if (s.ok()) s = FillResults(importer, options, &own);
   if (!s.ok()) {
     while (graph->num_nodes() > before) graph->RemoveLastNode();

@@ -180,7 +180,13 @@ Shape Walk::Vector(const Edge& e) {
     if (given.rank() == 0) return Shape{Scalar(in)};
     return given.rank() == 1 ? Vector(in) : Shape::UnknownRank();
   }
-  return Shape::UnknownRank();
+  // Of anything else, how many sizes there are.
+  const Shape& made = n->output_shape(e.index);
+  if (!made.known_rank() || made.rank() != 1 || made[0] < 0 ||
+      made[0] > Shape::kMaxRank) {
+    return Shape::UnknownRank();
+  }
+  return Shape::UnknownOfRank(static_cast<int>(made[0]));
 }
 
 }  // namespace

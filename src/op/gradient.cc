@@ -1,5 +1,8 @@
 #include "op/gradient.h"
 
+#include "op/no_such_gradient.h"
+#include "op/registry.h"
+
 namespace headrace {
 
 Value Densify(OpScope& s, const Gradient& g) {
@@ -81,7 +84,12 @@ Status CallGradient(GradientContext& g) {
     case GradientKind::kFunction:
       break;
   }
-  HR_RETURN_IF_ERROR(def.gradient_fn(g));
+  Status s = def.gradient_fn(g);
+  if (s.code() == absl::StatusCode::kUnimplemented && g.ok() &&
+      !CallsFunctions(def)) {
+    s.SetPayload(kNoSuchGradient, absl::Cord());
+  }
+  HR_RETURN_IF_ERROR(s);
   return g.status();
 }
 

@@ -234,7 +234,7 @@ Executable::Step Executable::StepOf(Program& p, const MemoryPlan& plan, int c,
   const bool view = call.op->def().view_input >= 0;
   step.dynamic = guess;
   for (ValueId v : step.outputs) {
-    if (slots_[v].is_static && (guess || (own && !view))) {
+    if (slots_[v].is_static ? guess || (own && !view) : !view) {
       step.verify.push_back(v);
     }
     if (own) continue;
@@ -463,6 +463,17 @@ Status Executable::CheckShape(ValueId v, const Shape& s) const {
                          slots_[v].shape);
 }
 
+// Whether what a kernel made is what the steps behind it were bound for.
+Status Executable::CheckResult(const Frame& f, ValueId v) const {
+  const Slot& slot = slots_[v];
+  const Tensor& t = f.slots[v];
+  if (t.dtype() != slot.dtype && !IsRef(slot.dtype)) [[unlikely]] {
+    return InvalidArgument("a result of type ", DTypeName(t.dtype()),
+                           " where the graph says ", DTypeName(slot.dtype));
+  }
+  return slot.is_static ? CheckShape(v, t.shape()) : OkStatus();
+}
+
 Status Executable::RunStep(Frame& f, int i) {
   const Step& s = steps_[i];
   if (s.dynamic) {
@@ -482,7 +493,7 @@ Status Executable::RunStep(Frame& f, int i) {
   for (ValueId v : s.pin) pinned.push_back(f.slots[v]);
   HR_RETURN_IF_ERROR(RunKernel(s.kernel, f.contexts[i]));
   for (ValueId v : s.verify) {
-    HR_RETURN_IF_ERROR(CheckShape(v, f.slots[v].shape()));
+    HR_RETURN_IF_ERROR(CheckResult(f, v));
   }
   return OkStatus();
 }

@@ -79,7 +79,8 @@ class Executable {
     bool dynamic = false;   // shapes to be found, or checked, at the run
     int rule = -1;          // its place in Frame::ruled, if dynamic
     bool own = false;       // the kernel makes its outputs itself
-    absl::InlinedVector<ValueId, 2> verify;  // shapes to check after the run
+    absl::InlinedVector<ValueId, 2>
+        verify;  // made by the kernel; to be checked
   };
   struct Slot {
     DType dtype = DType::kInvalid;
@@ -121,6 +122,7 @@ class Executable {
   // Results of the run before, which nobody has any more, make room.
   void ReuseFetches(Frame& f, absl::Span<Tensor> old);
   Status CheckShape(ValueId v, const Shape& s) const;
+  Status CheckResult(const Frame& f, ValueId v) const;
 
   std::vector<Step> steps_;
   // Of products whose weights may stay the same from run to run.

@@ -1,15 +1,29 @@
 #include "runtime/executable.h"
 
+#include "absl/strings/match.h"
 #include "base/cancellation.h"
 #include "eager/tape.h"
 #include "graph/builder.h"
 #include "gtest/gtest.h"
 #include "op/function_caller.h"
+#include "op/op.h"
 
 namespace headrace {
 namespace {
 
 using K = GraphBuilder::Kind;
+
+// Says that it gives doubles of x's shape, and hands x on.
+Status HandsOn(KernelContext& c) {
+  c.set_output(0, c.input(0));
+  return OkStatus();
+}
+HR_OP(TestWrongType)
+    .Input("x: float")
+    .Output("y: double")
+    .Doc("A kernel whose result is not of the type that the op says.")
+    .Shape(UnchangedShape)
+    .Cpu(ComputeOwn<HandsOn>);
 
 // A function's body being traced.
 struct Trace {
@@ -115,6 +129,28 @@ TEST(Executable, UnknownShapesAreFoundAtTheRun) {
   std::vector<Tensor> wrong = {Tensor::Vector<float>({0, 0})};
   EXPECT_EQ((*e)->Run({}, absl::MakeSpan(wrong), &out).code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+// What stands behind such a kernel would read memory that is not there.
+TEST(Executable, ChecksTheTypesOfWhatKernelsMake) {
+  for (const Shape& shape : {Shape{2}, Shape{-1}, Shape::UnknownRank()}) {
+    Trace t;
+    Value x = t.Arg(DType::kFloat, shape);
+    OpScope s;
+    Value y;
+    {
+      EmitterScope scope(&t.builder);
+      y = s("Neg", {s("TestWrongType", {x})});
+    }
+    ASSERT_TRUE(s.ok()) << s.status();
+    auto e = ExecutableOf(t.Finish("lies", {y}), nullptr);
+    ASSERT_TRUE(e.ok()) << e.status();
+    std::vector<Tensor> in = {Tensor::Vector<float>({1, 2})}, out;
+    Status ran = (*e)->Run({}, absl::MakeSpan(in), &out);
+    EXPECT_EQ(ran.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_TRUE(absl::StrContains(ran.message(), "a result of type float"))
+        << ran;
+  }
 }
 
 // Shapes that come again get a plan that knows them.

@@ -130,8 +130,10 @@ bool TakesReference(const ResolvedOp& op, int i) {
 
 class Writer {
  public:
-  Writer(Program* p, const FunctionLibrary* library, PlanBudget* budget)
-      : p_(p), library_(library), budget_(budget) {}
+  // `asked`: calls that are made even if nobody reads their results.
+  Writer(Program* p, const FunctionLibrary* library, PlanBudget* budget,
+         absl::flat_hash_set<const Node*> asked)
+      : p_(p), library_(library), budget_(budget), asked_(std::move(asked)) {}
 
   // The value of the variable behind reference `v`, the output `e`, read at
   // this place of the program.
@@ -193,7 +195,7 @@ class Writer {
     HR_ASSIGN_OR_RETURN(call.op, NamedOp(*n));
     call.inputs.assign(inputs.begin(), inputs.end());
     call.name = n->name();
-    call.effect = HasSideEffect(n->def());
+    call.effect = HasSideEffect(n->def()) || asked_.contains(n);
     for (int i = 0; i < n->num_outputs(); ++i) {
       // What runs is a reference, a scalar handle; its shape is the variable's.
       const DType type = n->output_type(i);
@@ -253,7 +255,23 @@ class Writer {
   Program* p_;
   const FunctionLibrary* library_;
   PlanBudget* budget_;
+  const absl::flat_hash_set<const Node*> asked_;
 };
+
+// The targets, and what targets that only wait (groups) wait for: a run of them
+// may fail, whether or not anything reads what they make.
+absl::flat_hash_set<const Node*> AskedFor(absl::Span<Node* const> targets) {
+  absl::flat_hash_set<const Node*> asked;
+  std::vector<Node*> open(targets.begin(), targets.end());
+  while (!open.empty()) {
+    Node* n = open.back();
+    open.pop_back();
+    if (!asked.insert(n).second || n->def().name != "NoOp") continue;
+    open.insert(open.end(), n->control_inputs().begin(),
+                n->control_inputs().end());
+  }
+  return asked;
+}
 
 }  // namespace
 
@@ -296,7 +314,7 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
   std::vector<Node*> nodes = NeededNodes(fetches, targets, map);
   if (RunsInFrames(nodes)) return MakeFrameProgram(nodes, feeds, fetches);
   HR_RETURN_IF_ERROR(Sort(&nodes, map));
-  Writer writer(&p, library, budget);
+  Writer writer(&p, library, budget, AskedFor(targets));
   HR_RETURN_IF_ERROR(writer.Write(nodes, &map, 0));
   for (const Edge& e : fetches) {
     ValueId v = map.at(e);

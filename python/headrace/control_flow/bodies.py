@@ -13,6 +13,11 @@ def is_composite(value):
     return getattr(type(value), "_is_composite_tensor", False)
 
 
+def name_in(scope, part):
+    """What the function of a part of a call is named after: foo_while_body."""
+    return f"{scope.rstrip('/').replace('/', '_')}_{part}"
+
+
 def to_tensors(structure, of_operations=None):
     """The structure with tensors for leaves; composites and None as they are.
 
@@ -56,6 +61,10 @@ class Body:
 
     `of_operations` is what stands for operations that the function returns, `label`
     what messages call a branch ("true_fn").
+
+    Effects in it run in the order in which they were made, whether or not a result
+    needs them, inside of tf.function; in graphs of sessions those alone that results
+    wait for, as all else there.
     """
 
     is_branch = True
@@ -64,6 +73,8 @@ class Body:
         outer = stack.current()
         self.graph = FuncGraph(name, outer)
         self.graph.is_branch = True
+        if outer is not None:
+            self.graph.keeps_effects = outer.keeps_effects
         self.graph.branch_label = label
         if outer is not None:
             outer._bodies.append(self.graph)
@@ -91,7 +102,12 @@ class Body:
         results = self.results + (inner if pass_through else [])
         name = _headrace.new_function_name(self.graph.name)
         self.concrete = _headrace.make_concrete(
-            self.graph._core, name, self.arguments + inner, results, []
+            self.graph._core,
+            name,
+            self.arguments + inner,
+            results,
+            [],
+            keep_effects=self.graph.keeps_effects,
         )
         return name
 

@@ -101,8 +101,8 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
     graph = stack.current()
     with graph.name_scope(name or "cond") as scope:
         traced = [
-            bodies.Body("cond_true", true_fn, (), pred, "true_fn"),
-            bodies.Body("cond_false", false_fn, (), pred, "false_fn"),
+            bodies.Body(bodies.name_in(scope, "true"), true_fn, (), pred, "true_fn"),
+            bodies.Body(bodies.name_in(scope, "false"), false_fn, (), pred, "false_fn"),
         ]
         _check_alike(traced, ["true_fn", "false_fn"], "cond")
         outputs = _emit(
@@ -144,7 +144,7 @@ def switch_case(branch_index, branch_fns, default=None, name="switch_case"):
         graph.name_scope("indexed_case") as scope,
     ):
         traced = [
-            bodies.Body(f"{name}_branch{i}", f, label=f"branch {i}")
+            bodies.Body(bodies.name_in(scope, f"branch{i}"), f, label=f"branch {i}")
             for i, f in enumerate(fns)
         ]
         names = [f"branches[{i}]" for i in range(len(fns))]

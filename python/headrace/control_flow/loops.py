@@ -121,9 +121,13 @@ class _Traced:
             self._start(loop_vars, shape_invariants, maximum_iterations)
             self._cond_fn, self._body_fn = cond, body
             self._parallel = parallel_iterations
-            condition = bodies.Body("while_cond", self._condition, self._arguments)
+            condition = bodies.Body(
+                bodies.name_in(scope, "cond"), self._condition, self._arguments
+            )
             self._check_condition(condition)
-            turn = bodies.Body("while_body", self._turn, self._arguments)
+            turn = bodies.Body(
+                bodies.name_in(scope, "body"), self._turn, self._arguments
+            )
             self._check_turn(turn)
             outputs = self._emit(condition, turn, scope)
         outputs = bodies.identities(outputs[: len(self._flat)], scope)
@@ -175,6 +179,10 @@ class _Traced:
             if isinstance(shape, TypeSpec):
                 _check_spec(shape, value)
             parts = bodies.tensors_of(value)
+            if isinstance(shape, TypeSpec) and bodies.is_composite(value):
+                specs = nest.flatten(shape._component_specs)
+                out += [s.shape for s in specs]
+                continue
             if bodies.is_composite(value) or shape is None:
                 out += [p.shape for p in parts]
                 continue

@@ -124,13 +124,14 @@ class GradientTape:
         self._push()
 
     def watched_variables(self):
-        """A tuple of the variables watched, in the order of first access."""
+        """A tuple of the variables watched, in the order in which they were made."""
         from headrace.framework import variables
 
         tape = self._tape or self._dropped
         if tape is not None:
             self._note(*tape.watched_variables())
-        found = [variables.of_handle(h) for h in self._watched]
+        handles = sorted(self._watched, key=lambda h: h._id)
+        found = [variables.of_handle(h) for h in handles]
         return tuple(v for v in found if v is not None)
 
     def _drop(self):
@@ -353,6 +354,16 @@ class GradientTape:
             self._pop()
         batch = target.shape[0]
         per_row = target.shape[1:].num_elements()
+        if (
+            experimental_use_pfor
+            and not self._persistent
+            and parallel_iterations is not None
+            and per_row >= parallel_iterations
+        ):
+            raise RuntimeError(
+                "GradientTape must be created with persistent=True to compute the "
+                "batch_jacobian with parallel_iterations."
+            )
         columns = []
         full = target.shape.concatenate(source.shape[1:])
         for j in range(per_row):

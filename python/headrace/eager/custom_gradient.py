@@ -1,8 +1,11 @@
 """tf.custom_gradient, tf.recompute_grad, tf.grad_pass_through."""
 
+import contextlib
 import functools
 import inspect
 import types
+
+import numpy as np
 
 from headrace._load import _headrace
 from headrace.eager import named_gradients
@@ -66,7 +69,11 @@ def _call(f, args, kwargs):
     args = nest.pack_sequence_as(args, inputs, expand_composites=True) if flat else args
     if graph is None and not _headrace.has_recorders():
         result, _ = f(*args, **kwargs)
-        return result
+        return nest.map_structure(_as_tensor, result)
+    if _headrace.has_recorders():
+        for x in given:  # tapes watch variables that f hands on unread, too
+            if isinstance(x, _headrace.VariableBase):
+                x._read()
     # What f computes is seen by tapes: gradients of the gradient go back there.
     watcher = _headrace.Tape(True, True)
     watcher.start()
@@ -99,6 +106,12 @@ def _call(f, args, kwargs):
     return nest.pack_sequence_as(result, outputs, expand_composites=True)
 
 
+def _as_tensor(x):
+    of_numpy = isinstance(x, (np.ndarray, np.generic))
+    plain = x is None or hasattr(x, "dtype") and not of_numpy
+    return x if plain else conversion.convert_to_tensor(x)
+
+
 def _inside(graph, x):
     """What the function being traced calls x: its gradient is asked for there."""
     if graph is None or not graph.building_function:
@@ -110,11 +123,12 @@ def _variables_of(watcher, inputs):
     from headrace.framework import variables
 
     given = {x.handle._id for x in inputs if isinstance(x, _headrace.VariableBase)}
-    return [
+    found = [
         variables.of_handle(h)
         for h in watcher.watched_variables()
         if h._id not in given
     ]
+    return [v for v in found if v is not None]  # f may have made some and let them go
 
 
 def _check_takes_variables(grad_fn, used):
@@ -241,10 +255,11 @@ def recompute_grad(f):
         from headrace.eager.backprop import GradientTape
 
         result = f(*args, **kwargs)
+        scope = _variable_scope()
 
         def grad(*grads, **grad_kwargs):
             variables = grad_kwargs.get("variables") or []
-            with GradientTape() as tape:
+            with scope(), GradientTape() as tape:
                 # Each argument on its own, also where two are the same tensor.
                 own = nest.map_structure(_as_own, args)
                 watched = nest.flatten(own)
@@ -258,6 +273,19 @@ def recompute_grad(f):
 
     inner.__wrapped__ = f
     return inner
+
+
+def _variable_scope():
+    """What makes contexts in which get_variable finds what it finds here."""
+    graph = stack.current()
+    if graph is None:
+        return contextlib.nullcontext
+    from headrace.graph import variable_scope
+
+    here = variable_scope.get_variable_scope()
+    return lambda: variable_scope.variable_scope(
+        here, reuse=variable_scope.AUTO_REUSE, auxiliary_name_scope=False
+    )
 
 
 def _as_own(x):

@@ -42,6 +42,11 @@ class ForwardAccumulator:
             t = conversion.convert_to_tensor(t, dtype=p.dtype)
             if not t.shape.is_compatible_with(p.shape):
                 raise ValueError(f"Tangent {t} shape must match primal shape {p.shape}")
+            if any(p is q for q in self._primals):
+                raise ValueError(
+                    f"Tensor {p} was specified as a primal multiple times. Add up its "
+                    "tangents where that is intended."
+                )
             self._primals.append(p)
             self._tangents.append(t)
         self._tape = None

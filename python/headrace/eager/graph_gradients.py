@@ -3,7 +3,7 @@
 from headrace._load import _headrace
 from headrace.eager.backprop import UnconnectedGradients, _unconnected
 from headrace.framework import conversion, nest
-from headrace.framework.indexed_slices import IndexedSlices, from_gradient
+from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
 from headrace.graph import stack
 
 
@@ -28,8 +28,17 @@ def gradients(
     """d(sum of ys)/dx for every x in `xs`: tensors, IndexedSlices, or None.
 
     `grad_ys` are the ys' own gradients (ones where None). Nothing is sought behind
-    `stop_gradients`.
+    `stop_gradients`. Inside a function's body, gradients of what it captured go on in
+    the graphs around it.
     """
+    return _gradients(
+        ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, False
+    )
+
+
+def _gradients(
+    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops
+):
     _check_graph()
     graph = stack.current()
     unconnected = _unconnected(unconnected_gradients)
@@ -42,6 +51,7 @@ def gradients(
             name=name,
             stop_gradients=stop_gradients,
             unconnected_gradients=unconnected_gradients,
+            place_with_ops=place_with_ops,
         )
     sources = wanted
     targets = [_inside(graph, _tensor(y)) for y in _listed(ys)]
@@ -59,6 +69,7 @@ def gradients(
             [_edge(graph, x) for x in sources],
             given,
             [_edge(graph, x) for x in _listed(stop_gradients or [])],
+            place_with_ops,
         )
         found = [from_gradient(g) for g in found]
         if unconnected == UnconnectedGradients.ZERO:
@@ -79,7 +90,7 @@ def _of_parts(ys, wanted, grad_ys, **options):
     """gradients() where some values are composites (ragged tensors)."""
     if grad_ys is not None:
         grad_ys = _parts(_listed(grad_ys))
-    found = gradients(_parts(_listed(ys)), _parts(wanted), grad_ys, **options)
+    found = _gradients(_parts(_listed(ys)), _parts(wanted), grad_ys, **options)
     return [
         x._gradient_from([g]) if _has_parts(x) else g for x, g in zip(wanted, found)
     ]
@@ -96,16 +107,16 @@ def gradients_v1(
     stop_gradients=None,
     unconnected_gradients=UnconnectedGradients.NONE,
 ):
-    """tf.compat.v1.gradients: where an operation runs does not change its value."""
-    return gradients(
+    """tf.compat.v1.gradients: tf.gradients, whose operations are placed with those that
+    they are the gradients of where `colocate_gradients_with_ops` is true."""
+    return _gradients(
         ys,
         xs,
         grad_ys,
         name,
-        gate_gradients,
-        aggregation_method,
         stop_gradients,
         unconnected_gradients,
+        bool(colocate_gradients_with_ops),
     )
 
 
@@ -147,6 +158,8 @@ def _tensor(y):
 def _given(gradient, target):
     if gradient is None:
         return None
+    if isinstance(gradient, IndexedSlices):
+        return to_gradient(gradient)
     gradient = conversion.convert_to_tensor(gradient, dtype=target.dtype)
     if not gradient.shape.is_compatible_with(target.shape):
         raise ValueError(
@@ -159,15 +172,25 @@ def _edge(graph, x):
     """What the graph calls a tensor or variable whose gradient is wanted."""
     if isinstance(x, _headrace.VariableBase):
         handle = x.handle
-        if isinstance(handle, _headrace.EagerTensor) or handle.graph is not graph:
-            return graph._core.capture(handle)
-        return handle
+        return handle if _reached(graph, handle) else graph._core.capture(handle)
     if hasattr(x, "_ref"):
         return x._ref()
     x = conversion.convert_to_tensor(x)
+    return x if _reached(graph, x) else graph._core.capture(x)
+
+
+def _reached(graph, x):
+    """Whether gradients go to the tensor where it is: in `graph` or around it."""
     if isinstance(x, _headrace.EagerTensor):
-        return graph._core.capture(x)
-    return _inside(graph, x)
+        return False
+    for around in reversed(stack.entered()):
+        if around is None:
+            return False
+        if _headrace.graph_id(x) == around._core.id:
+            return True
+        if not around.building_function:
+            return False
+    return x.graph is graph
 
 
 def _inside(graph, x):

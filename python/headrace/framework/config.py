@@ -151,13 +151,17 @@ def functions_run_eagerly():
 
 
 def enable_op_determinism():
-    """Same inputs, same bits: always so here."""
+    """Same inputs, same bits: always so here. Random operations then need a seed of
+    their own or `tf.random.set_seed`: RuntimeError where there is none."""
     _Settings.deterministic = True
+    _headrace.require_seeds(True)
 
 
 def disable_op_determinism():
-    """Leaves runs as deterministic as they always are here."""
+    """Leaves runs as deterministic as they always are here; seeds are no longer
+    required."""
     _Settings.deterministic = False
+    _headrace.require_seeds(False)
 
 
 def is_op_determinism_enabled():

@@ -61,7 +61,8 @@ def _pack(value, dtype, hint):
             pass
         elif first != wanted:
             item = math_ops.cast(item, wanted)
-        elif not _headrace.is_eager():
+        elif not _headrace.is_eager() or item.shape.rank:
+            # Scalars of eager code are refused by Pack, as upstream.
             raise TypeError(
                 f"Cannot convert a list containing a tensor of dtype {item.dtype!s} to "
                 f"{wanted!s} (Tensor is: {item!r})"
@@ -203,7 +204,7 @@ def constant(value, dtype=None, shape=None, name="Const"):
     elif isinstance(value, (list, tuple)) and _headrace.holds_tensors(value):
         tensor = _constant_of_mixed(value, dtype)
     else:
-        tensor = _data(value, dtype)
+        tensor = as_data(value, dtype)
     if shape is not None:
         tensor = _with_shape(tensor, value, shape)
     return _headrace.constant(tensor, name)
@@ -221,14 +222,12 @@ def _constant_of_mixed(value, dtype):
     return _headrace.to_tensor(value, dtype)
 
 
-def _data(value, dtype):
+def as_data(value, dtype=None):
+    """The value as an eager tensor where it is data, whatever code is running."""
     if isinstance(value, tensor_shape.TensorShape):
-        value = value.as_list()
-        if None in value:
-            raise ValueError(
-                f"Cannot convert a partially known TensorShape {tuple(value)} to a Tensor."
-            )
-        return _headrace.make_tensor(value, dtype or dtypes.int32)
+        if dtype in (None, dtypes.int32, dtypes.int64):
+            return _sizes(value, dtype)
+        value = _sizes(value, dtypes.int64).numpy()
     if isinstance(value, dtypes.DType):
         value = value.as_datatype_enum
     known = (
@@ -256,6 +255,8 @@ def _with_shape(tensor, value, shape):
     array = tensor.numpy()
     if count == wanted:
         return _headrace.make_tensor(np.reshape(array, shape.as_list()), tensor.dtype)
+    if wanted is None:
+        raise TypeError(f"The shape of a constant must be known, but is {shape}.")
     if count == 1:
         if tensor.dtype == dtypes.string:
             filled = np.empty(shape.as_list(), object)
@@ -263,6 +264,10 @@ def _with_shape(tensor, value, shape):
         else:
             filled = np.broadcast_to(np.reshape(array, []), shape.as_list())
         return _headrace.make_tensor(filled, tensor.dtype)
+    if not _headrace.is_eager():
+        raise TypeError(
+            f"Expected Tensor's shape: {tuple(shape)}, but got {tuple(tensor.shape)}."
+        )
     raise TypeError(
         "Eager execution of tf.constant with unsupported shape. Tensor "
         f"{array} (converted from {value}) has {count} elements, but got `shape` "
@@ -270,21 +275,31 @@ def _with_shape(tensor, value, shape):
     )
 
 
-def _convert_shape(value, dtype=None, name=None, as_ref=False):
+def _sizes(value, dtype):
+    """A TensorShape as data: int32, or int64 where a size needs it."""
     if not value.is_fully_defined():
         raise ValueError(
             f"Cannot convert a partially known TensorShape {value} to a Tensor."
         )
     sizes = value.as_list()
+    big = any(d > 2**31 - 1 for d in sizes)
     if dtype is None:
-        big = any(d > 2**31 - 1 for d in sizes)
         dtype = dtypes.int64 if big else dtypes.int32
     if dtype not in (dtypes.int32, dtypes.int64):
         raise TypeError(
-            "Cannot convert a TensorShape to dtype "
-            f"{dtype.name}. Only int32 and int64 are supported"
+            f"Cannot convert TensorShape {value} to dtype {dtype!r}. Allowed dtypes are "
+            "tf.int32 and tf.int64."
         )
-    return _constant(_headrace.make_tensor(sizes, dtype))
+    if big and dtype == dtypes.int32:
+        raise ValueError(
+            f"Cannot convert TensorShape {value} to dtype int32; a dimension is too "
+            "large. Consider using tf.int64."
+        )
+    return _headrace.make_tensor(sizes, dtype)
+
+
+def _convert_shape(value, dtype=None, name=None, as_ref=False):
+    return _constant(_sizes(value, dtype))
 
 
 def shape_vector(shape, name="shape"):

@@ -6,6 +6,7 @@ to the wrapped original too.
 """
 
 import collections
+import inspect
 
 from headrace.framework.trackable import Trackable, is_trackable, node_of
 
@@ -298,8 +299,26 @@ class _TupleMethods(Trackable):
         return f"_TupleWrapper({self})"
 
     def _trackable_items(self):
-        fields = getattr(self, "_fields", None) or map(str, range(len(self)))
-        return [(n, x) for n, x in zip(fields, self) if is_trackable(x)]
+        """By the names of fields, where it has them, and by places."""
+        items = [(n, x) for n, x in zip(getattr(self, "_fields", ()), self)]
+        items += [(str(i), x) for i, x in enumerate(self)]
+        return [(n, x) for n, x in items if is_trackable(x)]
+
+    def _check_savable(self):
+        fields = getattr(self, "_fields", None)
+        if fields is None:
+            return
+        try:
+            inspect.signature(self._plain_class.__new__).bind(
+                None, **dict(zip(fields, self))
+            )
+        except TypeError:
+            raise ValueError(
+                f"Unable to save because the namedtuple {self} is not constructable from "
+                "its _fields (i.e. __new__ is overridden). Expected keyword arguments "
+                f"{fields}. If you do not need to save this object, consider wrapping it "
+                "in a custom object that does not inherit from tuple."
+            ) from None
 
     def __reduce__(self):
         kind = self._plain_class
@@ -318,6 +337,10 @@ def _wrap_tuple(value):
     kind = type(value)
     cls = _tuple_classes.get(kind)
     if cls is None:
-        cls = type("_TupleWrapper", (_TupleMethods, kind), {"_plain_class": kind})
+        cls = type(
+            "_TupleWrapper",
+            (_TupleMethods, kind),
+            {"_plain_class": kind, "_nest_kind": kind},
+        )
         _tuple_classes[kind] = cls
     return tuple.__new__(cls, items)

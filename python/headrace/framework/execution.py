@@ -88,7 +88,7 @@ def control_dependencies(control_inputs):
     if _headrace.is_eager():
         if callable(control_inputs):
             control_inputs()
-        elif control_inputs:
+        elif control_inputs is not None:
             for c in control_inputs:
                 if callable(c):
                     c()
@@ -101,7 +101,7 @@ def control_dependencies(control_inputs):
 def tuple(tensors, control_inputs=None, name=None):
     """The tensors, once all of them are computed."""
     if _headrace.is_eager():
-        return list(tensors)
+        return tensors
     from headrace.graph import scopes
 
     return scopes.tuple(tensors, control_inputs, name)

@@ -24,13 +24,13 @@ def get_logger():
     """The logger of the package."""
     if not _logger:
         logger = logging.getLogger("headrace")
-        if not logger.handlers:
+        # What a program has set up for all messages gets these too, and then alone.
+        if not (logger.handlers or logging.getLogger().handlers):
             handler = logging.StreamHandler(_Stream())
             handler.setFormatter(
                 logging.Formatter("%(levelname)s:tensorflow:%(message)s")
             )
             logger.addHandler(handler)
-            logger.propagate = False
         if logger.level == logging.NOTSET:
             logger.setLevel(INFO)  # as the guides show
         _logger.append(logger)

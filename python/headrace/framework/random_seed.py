@@ -3,6 +3,7 @@
 import random as _python_random
 
 from headrace._load import _headrace
+from headrace.framework import config
 
 DEFAULT_GRAPH_SEED = 87654321
 _MAX = 2**31 - 1
@@ -28,13 +29,13 @@ def set_seed(seed):
     _Context.seed = None if seed is None else int(seed)
     _Context.random = _python_random.Random(_Context.seed)
     _headrace.forget_ops()
-    from headrace.ops import random_generator
-
-    random_generator.reset_global(_Context.seed)
 
 
 def get_seed(op_seed):
-    """(seed, seed2) of an op with that seed; (None, None) where nothing is set."""
+    """(seed, seed2) of an op with that seed; (None, None) where nothing is set.
+
+    Raises RuntimeError for these where operations must be deterministic.
+    """
     if not _headrace.is_eager():
         from headrace.graph import scopes
 
@@ -46,6 +47,12 @@ def get_seed(op_seed):
         if global_seed is not None and op_seed is None:
             op_seed = _Context.random.randint(0, _MAX)
     if global_seed is None and op_seed is None:
+        if config.is_op_determinism_enabled():
+            raise RuntimeError(
+                "Random ops require a seed to be set when determinism is enabled. "
+                "Please set a seed before running the op, e.g. by calling "
+                "tf.random.set_seed(1)."
+            )
         return None, None
     if global_seed is None:
         global_seed = DEFAULT_GRAPH_SEED

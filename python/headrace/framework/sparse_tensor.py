@@ -16,12 +16,13 @@ def _known_shape(dense_shape):
     """The static shape that a shape tensor holds."""
     from headrace.framework import execution
 
-    value = execution.get_static_value(dense_shape, partial=True)
-    if value is not None:
-        return tensor_shape.TensorShape(
-            [int(d) if d is not None and d >= 0 else None for d in value]
-        )
-    return tensor_shape.unknown_shape(dense_shape.shape[0])
+    if isinstance(dense_shape, _headrace.SymbolicTensor):
+        known = _headrace.partial_shape(dense_shape)
+        if known.rank is not None:
+            return known
+        return tensor_shape.unknown_shape(dense_shape.shape[0])
+    value = execution.get_static_value(dense_shape)
+    return tensor_shape.TensorShape([int(d) if d >= 0 else None for d in value])
 
 
 class SparseTensor:

@@ -41,6 +41,18 @@ class Reference:
             return NotImplemented
         return self._key() == other._key()
 
+    def __lt__(self, other):
+        return self._key() < self._key_of(other)
+
+    def __gt__(self, other):
+        return self._key() > self._key_of(other)
+
+    @staticmethod
+    def _key_of(other):
+        if not isinstance(other, Reference):
+            raise TypeError("Cannot compare wrapped object with unwrapped object")
+        return other._key()
+
     def __hash__(self):
         return hash(self._key())
 

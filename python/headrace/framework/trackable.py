@@ -48,9 +48,28 @@ def node_of(value):
     if hasattr(type(value), "_reference_node"):
         return node or value._reference_node()
     # A shallow copy brings the node of its original.
-    if node is None or node.owner() is not value:
+    if node is None or owner_of(node) is not value:
         node = _new_node(value)
     return node
+
+
+class _TupleOwner:
+    """Stands for a tuple, which cannot be referred to weakly, before its node; the tuple
+    keeps it."""
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self, value):
+        self.value = value
+
+    def _check_savable(self):
+        self.value._check_savable()
+
+
+def owner_of(node):
+    """The object of a node, None where it is gone."""
+    owner = node.owner()
+    return owner.value if isinstance(owner, _TupleOwner) else owner
 
 
 def _variable_node(variable):
@@ -63,9 +82,12 @@ def _variable_node(variable):
 
 
 def _new_node(value):
-    cls = type(value)
+    cls, owner = type(value), value
+    if issubclass(cls, tuple):
+        owner = _TupleOwner(value)
+        object.__setattr__(value, "_self_owner", owner)
     node = _headrace.new_node(
-        None if issubclass(cls, tuple) else value,
+        owner,
         hasattr(cls, "_serialize_to_tensors"),
         hasattr(cls, "_check_savable"),
     )

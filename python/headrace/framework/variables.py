@@ -1,7 +1,9 @@
 """tf.Variable."""
 
+import contextlib
 import enum
 import functools
+import threading
 import weakref
 
 from headrace._load import _headrace
@@ -13,6 +15,7 @@ from headrace.framework import (
     tensor,
     tensor_shape,
 )
+from headrace.framework.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
@@ -48,21 +51,27 @@ def of_handle(handle):
     return _by_handle.get(handle._id)
 
 
-_creators = []  # of tf.variable_creator_scope, innermost last
+class _Creators(threading.local):
+    """Those of tf.variable_creator_scope that hold in this thread, innermost last."""
+
+    def __init__(self):
+        self.scopes = []
 
 
-class variable_creator_scope:
-    """Variables made inside are made by `creator(next_creator, **kwargs)`."""
+_creators = _Creators()
 
-    def __init__(self, variable_creator):
-        self._creator = variable_creator
 
-    def __enter__(self):
-        _creators.append(self._creator)
-
-    def __exit__(self, *error):
-        _creators.remove(self._creator)
-        return False
+@contextlib.contextmanager
+def variable_creator_scope(variable_creator):
+    """Variables that this thread makes inside are made by
+    `variable_creator(next_creator, **kwargs)`."""
+    scopes = _creators.scopes
+    scopes.append(variable_creator)
+    try:
+        yield
+    finally:
+        # From behind: a creator may be in force twice.
+        del scopes[len(scopes) - 1 - scopes[::-1].index(variable_creator)]
 
 
 class _VariableType(type):
@@ -115,7 +124,7 @@ def _create(
         return _class_for_here()(**kwargs)
 
     chain = make
-    for creator in _creators:
+    for creator in _creators.scopes:
         chain = _link(creator, chain)
     return chain(**kwargs)
 
@@ -158,6 +167,8 @@ def check_arguments(initial_value, variable_def, constraint):
 
 class Variable(_headrace.VariableBase, metaclass=_VariableType):
     """A tensor that assignments change; shared by reference, found by tapes."""
+
+    SaveSliceInfo = SaveSliceInfo
 
     def __init__(
         self,
@@ -332,9 +343,18 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
     # --- assignments ---
 
     def _assigned(self, read_value):
+        if _headrace.is_eager():
+            return self._alias(_UnreadVariable) if read_value else None
+        from headrace.graph import stack
+
+        graph = stack.current()
+        if graph.keeps_effects:
+            return self._read() if read_value else None
+        op = graph._last_operation()  # to be waited for
         if not read_value:
-            return None
-        return self._alias(_UnreadVariable) if _headrace.is_eager() else self._read()
+            return op
+        with graph.control_dependencies([op]):
+            return self._read()
 
     def assign(self, value, use_locking=None, name=None, read_value=True):
         """Gives the variable a value of a compatible shape (ValueError else).
@@ -464,9 +484,12 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
     def gather_nd(self, indices, name=None):
         """The slices at places indices [..., depth], without reading the rest."""
         self._touch()
-        return _headrace.raw_op("ResourceGatherNd")(
+        found = _headrace.raw_op("ResourceGatherNd")(
             resource=self.handle, indices=indices, dtype=self.dtype, name=name
         )
+        if _headrace.is_eager():
+            return found
+        return _headrace.raw_op("Identity")(input=found)  # as upstream's graphs have it
 
     def count_up_to(self, limit):
         """The value; then one more, an OutOfRangeError where that is the limit."""

@@ -14,6 +14,8 @@ class FuncGraph(Graph):
     """A function's body: arguments, results, and what it captured from outside."""
 
     building_function = True
+    keeps_effects = True
+    is_branch = False
 
     def __init__(self, name, outer_graph=None):
         super().__init__()
@@ -39,8 +41,13 @@ class FuncGraph(Graph):
         ):
             self._collections[key] = outer.get_collection_ref(key)
 
+    @property
+    def is_control_flow_graph(self):
+        """Whether it is the body of a branch or loop."""
+        return self.is_branch
+
     def _waits_outside(self, x):
-        if not getattr(self, "is_branch", False):
+        if not self.is_branch:
             return False
         if not isinstance(x, (Operation, _headrace.SymbolicTensor)):
             return False

@@ -42,9 +42,8 @@ class Creation:
         self.graph = None
 
     def __call__(self, next_creator, **kwargs):
-        if _headrace.is_eager() or stack.current() is not self.graph:
-            if _headrace.is_eager():
-                return next_creator(**kwargs)
+        if _headrace.is_eager():
+            return next_creator(**kwargs)
         if not self.allowed:
             raise ValueError(_SINGLETON)
         initial = kwargs.get("initial_value")
@@ -81,9 +80,21 @@ class Creation:
             raise ValueError(_NOT_LIFTABLE) from e
 
 
-def trace(python_function, parameters, types, name, creation, wrap_errors=True):
-    """A ConcreteFunction of `python_function` for arguments of `types`."""
+def trace(
+    python_function,
+    parameters,
+    types,
+    name,
+    creation,
+    wrap_errors=True,
+    keeps_effects=True,
+):
+    """A ConcreteFunction of `python_function` for arguments of `types`.
+
+    Effects that no result waits for are part of it where `keeps_effects` is true.
+    """
     graph = func_graph.FuncGraph(name, stack.current())
+    graph.keeps_effects = keeps_effects
     graph.seed = _seed_around()
     creation.graph = graph
     results = _build(python_function, parameters, types, graph, creation, wrap_errors)
@@ -92,7 +103,12 @@ def trace(python_function, parameters, types, name, creation, wrap_errors=True):
     full_name = _headrace.new_function_name(f"__inference_{name}")
     arguments = list(graph.inputs)
     core = _headrace.make_concrete(
-        graph._core, full_name, arguments, results.tensors, trainable
+        graph._core,
+        full_name,
+        arguments,
+        results.tensors,
+        trainable,
+        keep_effects=keeps_effects,
     )
     graph.inputs = arguments + graph.internal_captures
     graph.outputs = list(results.tensors)
@@ -113,14 +129,12 @@ def _seed_around():
 
 def _build(python_function, parameters, types, graph, creation, wrap_errors):
     _state.depth += 1
-    variables._creators.append(creation)
     try:
-        with graph.as_default():
+        with variables.variable_creator_scope(creation), graph.as_default():
             slots = [_slot(p, t, graph) for p, t in zip(parameters.parameters, types)]
             value = _call(python_function, parameters, slots, wrap_errors)
             return func_graph.Results(value, python_function)
     finally:
-        variables._creators.remove(creation)
         _state.depth -= 1
 
 

@@ -95,7 +95,9 @@ def local_variables_initializer():
 
 
 def tables_initializer(name="init_all_tables"):
-    """An operation that fills all tables of the graph."""
+    """An operation that fills all tables of the graph; eagerly None, for they are."""
+    if _headrace.is_eager():
+        return None
     return scopes.group(_found(GraphKeys.TABLE_INITIALIZERS, None), name)
 
 
@@ -135,7 +137,7 @@ def _has_own(ref):
 
 def assign(ref, value, validate_shape=None, use_locking=None, name=None):
     """Replaces a variable's value; the variable after it."""
-    if _has_own(ref):
+    if _has_own(ref) or hasattr(ref, "assign"):  # a part of a variable has it too
         return ref.assign(value, name=name)
     return _headrace.raw_op("Assign")(
         ref=ref,

@@ -4,6 +4,7 @@ import contextlib
 import weakref
 
 from headrace._load import _headrace
+from headrace.framework import conversion
 from headrace.graph import scopes, stack
 from headrace.graph.operation import Operation
 
@@ -18,10 +19,27 @@ def of(tensor):
     return graph
 
 
+def _operation_of(x):
+    """The operation of a tensor, variable or of slices."""
+    if isinstance(x, Operation):
+        return x
+    if hasattr(x, "_ref"):
+        return x.op
+    if isinstance(x, _headrace.VariableBase):
+        x = x.handle
+    if getattr(type(x), "_is_composite_tensor", False):
+        x = x._components()[0]
+    if not isinstance(x, _headrace.SymbolicTensor):
+        x = conversion.convert_to_tensor(x)
+    return x.op
+
+
 class Graph:
     """Operations that are recorded, to be run by a session or called as a function."""
 
     building_function = False
+    is_control_flow_graph = False  # whether it is the body of a branch or loop
+    keeps_effects = False  # whether effects that nothing waits for run, too
 
     def __init__(self):
         self._core = _headrace.GraphCore(self.building_function)
@@ -36,7 +54,13 @@ class Graph:
         self._bodies = []  # graphs of branches and loops, for messages
         self._gradients = set()  # of eager/named_gradients, that nodes name
         self._gradient_overrides = {}
+        self._node_attrs = {}  # what nodes get beside their own attributes
         _graphs[self._core.id] = self
+        if not self.building_function:  # tensors hold their graph, as programs expect
+            number = self._core.id
+            _headrace.set_graph_owner(number, weakref.ref(self))
+            gone = weakref.finalize(self, _headrace.set_graph_owner, number, None)
+            gone.atexit = False
 
     def _operation(self, node):
         op = self._operations.get(node.id)
@@ -249,6 +273,46 @@ class Graph:
     def _override_gradients(self, names):
         self._gradient_overrides = names
         self._core.override_gradients(names)
+
+    @contextlib.contextmanager
+    def colocate_with(self, op, ignore_existing=False):
+        """Operations made inside are placed where `op` (an operation, tensor or
+        variable) is; also with those of contexts around, unless `ignore_existing`.
+        None, with ignore_existing: with nothing."""
+        if op is None and not ignore_existing:
+            raise ValueError(
+                "Trying to reset colocation (op is None) but ignore_existing is not "
+                "True"
+            )
+        groups = [] if ignore_existing else list(self._node_attrs.get("_class", []))
+        old_device = self._core.device
+        if op is not None:
+            op = _operation_of(op)
+            for group in op.colocation_groups():
+                if group.decode() not in groups:
+                    groups.append(group.decode())
+            self._core.device = op.device
+        try:
+            with self._attributes({"_class": sorted(groups) or None}):
+                yield
+        finally:
+            self._core.device = old_device
+
+    @contextlib.contextmanager
+    def _attributes(self, attrs):
+        """Operations made inside get these attributes, names with an underscore
+        before them; None: they do not have it."""
+        old = self._node_attrs
+        new = {**old, **attrs}
+        self._set_node_attrs({k: v for k, v in new.items() if v is not None})
+        try:
+            yield
+        finally:
+            self._set_node_attrs(old)
+
+    def _set_node_attrs(self, attrs):
+        self._node_attrs = attrs
+        self._core.set_node_attrs(attrs)
 
     # --- collections ---
 

@@ -30,7 +30,20 @@ def _collect(graph, variable, keys, trainable):
     graph.add_to_collections(keys, variable)
 
 
-class GraphVariable(variables.ResourceVariable):
+class _MayBeSlice:
+    """A variable that may be a part of a larger one, as savers then see it."""
+
+    _save_slice_info = None
+
+    def _set_save_slice_info(self, save_slice_info):
+        """Makes it the part that a SaveSliceInfo says."""
+        self._save_slice_info = save_slice_info
+
+    def _get_save_slice_info(self):
+        return self._save_slice_info
+
+
+class GraphVariable(_MayBeSlice, variables.ResourceVariable):
     """A variable whose handle is a node. As upstream in graphs, it equals only itself
     and so may be a key, as in feeds."""
 
@@ -163,7 +176,7 @@ class GraphVariable(variables.ResourceVariable):
         )
 
 
-class RefVariable:
+class RefVariable(_MayBeSlice):
     """TensorFlow 1's variable: operations take it by reference."""
 
     def __init__(

@@ -88,7 +88,10 @@ class Operation:
         return tuple(self.outputs)
 
     def colocation_groups(self):
-        """The group of its own: [b"loc:@NAME"]."""
+        """What it is placed with, [b"loc:@NAME"]: its own group where it names none."""
+        if "_class" in self._node.attr_names():
+            named = self._node.attr("_class")
+            return [g if isinstance(g, bytes) else g.encode() for g in named]
         return [b"loc:@" + self.name.encode()]
 
     def run(self, feed_dict=None, session=None):

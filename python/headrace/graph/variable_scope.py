@@ -1,6 +1,7 @@
 """tf.compat.v1.variable_scope and get_variable: variables shared by name."""
 
 import enum
+import threading
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
@@ -33,9 +34,25 @@ def resource_variables_enabled():
     return _resource_by_default[0]
 
 
+class _Called(threading.local):
+    def __init__(self):
+        self.templates = []
+
+
+_called = _Called()
+
+
+def templates_called():
+    """The templates whose functions run in this thread, the innermost last."""
+    return _called.templates
+
+
 def _store():
-    """The variables of the current graph that get_variable made, by name."""
-    return stack.default_graph()._named_variables
+    """The variables that get_variable made, by name: of the current graph, or eagerly
+    of the template that is called; there None outside of templates."""
+    if not _headrace.is_eager():
+        return stack.default_graph()._named_variables
+    return _called.templates[-1]._eager_variables if _called.templates else None
 
 
 class VariableScope:
@@ -236,7 +253,7 @@ class variable_scope:  # noqa: N801  (upstream's name)
             if not target:
                 scope._name = outer._name
             scope._reuse = self._reuse or outer._reuse
-            names = target or None
+            names = self._default_name if self._target is None else target or None
             outer._names_used[full] = outer._names_used.get(full, 0) + 1
         else:
             raise TypeError(
@@ -387,7 +404,8 @@ def _get(
     initializer = scope.initializer if initializer is None else initializer
     explicit = dtype
     dtype = dtypes.as_dtype(scope.dtype if dtype is None else dtype)
-    found = None if _headrace.is_eager() else _store().get(name)
+    store = _store()
+    found = None if store is None else store.get(name)
     if found is not None:
         if not scope.reuse:
             kind = "Partitioned variable with name" if _in_parts(found) else "Variable"
@@ -421,8 +439,10 @@ def _get(
                 "don't match."
             )
         made = _make(initial_value=value, name=name, dtype=value_dtype, **arguments)
-    if not _headrace.is_eager():
-        _store()[name] = made
+    if store is not None:
+        store[name] = made
+    if _called.templates:
+        _called.templates[-1]._made(name, made)
     _regularize(made, scope.regularizer if regularizer is None else regularizer)
     return made
 

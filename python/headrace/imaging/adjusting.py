@@ -99,8 +99,7 @@ def per_image_standardization(image):
                 f"'image' (shape {image.shape}) must be at least three-dimensional."
             )
         shapes.not_empty(image)
-        if image.dtype not in (tf.float16, tf.float32):
-            image = tf.cast(image, tf.float32)
+        image = tf.cast(image, tf.float32)
         axes = [-1, -2, -3]
         count = tf.reduce_prod(tf.shape(image)[-3:])
         mean = tf.reduce_mean(image, axes, keepdims=True)

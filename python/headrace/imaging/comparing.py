@@ -1,6 +1,7 @@
 """How images change, and how much two of them differ."""
 
 import headrace as tf
+from headrace.framework.errors import InvalidArgumentError
 from headrace.imaging import shapes
 from headrace.imaging.adjusting import convert_image_dtype
 
@@ -21,6 +22,10 @@ def image_gradients(image):
 def sobel_edges(image):
     """Sobel's edges of each channel: [..., 2] of dy and dx."""
     image = shapes.tensor(image)
+    if image.shape.rank is not None and image.shape.rank != 4:
+        raise InvalidArgumentError(
+            None, None, f"sobel_edges takes images of rank 4, got shape {image.shape}"
+        )
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     right = [list(row) for row in zip(*down)]
     kernel = tf.transpose(tf.constant([down, right], tf.float32), [1, 2, 0])
@@ -52,6 +57,15 @@ def _in_float(a, b, max_val):
         convert_image_dtype(b, tf.float32),
         max_val,
     )
+
+
+def _images(a, b):
+    """Both as tensors; ValueError where one is known to have fewer dimensions than an
+    image."""
+    a, b = shapes.tensor(a), shapes.tensor(b)
+    for image in (a, b):
+        image.shape.with_rank_at_least(3)
+    return a, b
 
 
 def _same_shapes(a, b):
@@ -109,7 +123,7 @@ def ssim(
 ):
     """The structural similarity of images."""
     with tf.name_scope("SSIM"):
-        img1, img2, max_val = _in_float(img1, img2, max_val)
+        img1, img2, max_val = _in_float(*_images(img1, img2), max_val)
         _same_shapes(img1, img2)
         window = _gauss(filter_size, filter_sigma)
         similar, _ = _ssim_parts(img1, img2, max_val, window, k1, k2)
@@ -141,7 +155,7 @@ def ssim_multiscale(
 ):
     """The structural similarity over several scales."""
     with tf.name_scope("MS-SSIM"):
-        img1, img2, max_val = _in_float(img1, img2, max_val)
+        img1, img2, max_val = _in_float(*_images(img1, img2), max_val)
         _same_shapes(img1, img2)
         window = _gauss(filter_size, filter_sigma)
         parts = []

@@ -48,7 +48,8 @@ def pad_to_bounding_box(
         rows += [[offset_height, bottom], [offset_width, right], [0, 0]]
         if shapes.is_known(offset_height, offset_width, bottom, right):
             return tf.pad(image, rows)
-        padded = tf.pad(image, tf.stack([shapes.row(row) for row in rows]))
+        pads = shapes.row([pad for row in rows for pad in row])
+        padded = tf.pad(image, tf.reshape(pads, [rank, 2]))
         return shapes.known(padded, image, target_height, target_width)
 
 

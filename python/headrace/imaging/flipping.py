@@ -5,7 +5,17 @@ from headrace.imaging import shapes
 
 
 def _reversed(image, axis):
-    return tf.reverse(shapes.not_empty(shapes.tensor(image)), [axis - 3])
+    return tf.reverse(_checked(image), [axis - 3])
+
+
+def _checked(image):
+    """The image as a tensor: one, a batch, or of unknown rank."""
+    image = shapes.not_empty(shapes.tensor(image))
+    if (image.shape.rank or 3) > 4:
+        raise ValueError(
+            f"'image' (shape {image.shape}) must have either 3 or 4 dimensions."
+        )
+    return image
 
 
 def flip_left_right(image):
@@ -23,7 +33,7 @@ def flip_up_down(image):
 def transpose(image, name=None):
     """Rows as columns."""
     with tf.name_scope(name or "transpose"):
-        image = shapes.not_empty(shapes.tensor(image))
+        image = _checked(image)
         if image.shape.rank is None:
             rank = tf.rank(image)
             return tf.transpose(
@@ -47,7 +57,7 @@ def _turned(image, k):
 def rot90(image, k=1, name=None):
     """The image turned k times by 90 degrees, against the clock."""
     with tf.name_scope(name or "rot90"):
-        image = shapes.not_empty(shapes.tensor(image))
+        image = _checked(image)
         if not tf.is_tensor(k):
             return _turned(image, int(k) % 4)
         turns = [lambda i=i: _turned(image, i) for i in range(4)]
@@ -56,7 +66,7 @@ def rot90(image, k=1, name=None):
 
 def mirrored_at_random(image, axis, uniform):
     """Each image mirrored with probability 1/2; `uniform(shape)` draws."""
-    image = shapes.not_empty(shapes.tensor(image))
+    image = _checked(image)
 
     def one():
         return tf.cond(

@@ -77,6 +77,14 @@ def _kept_aspect(images, size):
     )
 
 
+def size_vector(size):
+    """A size as a tensor of int32. ValueError where it is no such thing."""
+    try:
+        return tf.convert_to_tensor(size, tf.int32, name="size")
+    except (TypeError, ValueError):
+        raise ValueError("'size' must be a 1-D int32 Tensor") from None
+
+
 def resize(
     images,
     size,
@@ -92,10 +100,7 @@ def resize(
             raise ValueError("'images' contains no shape.")
         if images.shape.rank not in (3, 4):
             raise ValueError("'images' must have either 3 or 4 dimensions.")
-        try:
-            size = tf.convert_to_tensor(size, tf.int32, name="size")
-        except (TypeError, ValueError):
-            raise ValueError("'size' must be a 1-D int32 Tensor") from None
+        size = size_vector(size)
         if not size.shape.is_compatible_with([2]):
             raise ValueError(
                 "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"

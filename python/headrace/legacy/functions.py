@@ -3,7 +3,7 @@
 import headrace as tf
 import numpy as np
 from headrace._load import _headrace
-from headrace.framework import random_seed
+from headrace.framework import conversion, random_seed
 from headrace.legacy.assertions import *  # noqa: F403
 from headrace.legacy.sparse import *  # noqa: F403
 from headrace.ops import candidate_ops, ctc_ops
@@ -29,20 +29,35 @@ to_complex64, to_complex128 = _caster(tf.complex64), _caster(tf.complex128)
 
 def constant(value, dtype=None, shape=None, name="Const", verify_shape=False):
     """A constant; where `verify_shape`, of a value that has the shape already. In
-    graphs the last of too few values fills up the shape."""
-    if verify_shape and shape is not None:
-        made = tf.convert_to_tensor(value, dtype)
-        if made.shape != tf.TensorShape(shape):
+    graphs the last of too few values fills up the shape, zeros where there is none.
+
+    Raises TypeError for an unfit shape, in graphs ValueError for too many values.
+    """
+    if shape is None or isinstance(value, _headrace.Tensor):
+        return tf.constant(value, dtype, shape, name)
+    shape, eager = tf.TensorShape(shape), _headrace.is_eager()
+    dtype = None if dtype is None else tf.as_dtype(dtype)
+    made = conversion.as_data(value, dtype)
+    if verify_shape and made.shape != shape:
+        if eager:
             raise TypeError(
-                f"Expected Tensor {value} (converted from {value}) with shape "
+                f"Expected Tensor {made.numpy()} (converted from {value}) with shape "
                 f"{tuple(shape)}, but got shape {tuple(made.shape)}."
             )
-    if shape is not None and not _headrace.is_eager():
-        flat = np.ravel(value)
-        missing = tf.TensorShape(shape).num_elements() - flat.size
-        if missing > 0 and flat.size > 1:
-            value = np.concatenate([flat, np.full(missing, flat[-1], flat.dtype)])
-            value = value.reshape(tf.TensorShape(shape).as_list()).tolist()
+        raise TypeError(
+            f"Expected Tensor's shape: {tuple(shape)}, but got {tuple(made.shape)}."
+        )
+    if not eager and shape.is_fully_defined():
+        given, wanted = made.shape.num_elements(), shape.num_elements()
+        if given > wanted > 0:
+            raise ValueError(
+                f"Too many elements provided. Takes at most {wanted}, but got {given}."
+            )
+        if given != 1 and given < wanted:
+            flat = np.ravel(made.numpy())
+            last = flat[-1:] if given else np.zeros(1, flat.dtype)
+            flat = np.concatenate([flat, np.repeat(last, wanted - given)])
+            value, dtype = flat.reshape(shape.as_list()), made.dtype
     return tf.constant(value, dtype, shape, name)
 
 
@@ -68,6 +83,23 @@ def batch_gather(params, indices, name=None):
         raise ValueError("batch_gather does not allow indices with unknown shape.")
     rank = indices.shape.rank - 1
     return tf.gather(params, indices, batch_dims=rank, axis=rank, name=name)
+
+
+def batch_to_space(input, crops, block_size, name=None):
+    """tf.batch_to_space of images [batch, height, width, depth] with one block size."""
+    result = tf.batch_to_space(input, block_size, crops, name)
+    result.set_shape(result.shape.with_rank(4))
+    return result
+
+
+def extract_image_patches(
+    images, sizes=None, strides=None, rates=None, padding=None, name=None
+):
+    """tf.image.extract_patches with all arguments but the images optional by form.
+
+    Raises TypeError for a list that is missing or is none.
+    """
+    return tf.image.extract_patches(images, sizes, strides, rates, padding, name)
 
 
 def space_to_batch(input, paddings, block_shape, name=None):
@@ -325,7 +357,7 @@ def resize_images(
             raise ValueError("'images' contains no shape.")
         if images.shape.rank not in (3, 4):
             raise ValueError("'images' must have either 3 or 4 dimensions.")
-        size = tf.convert_to_tensor(size, tf.int32)
+        size = resizing.size_vector(size)
         if not size.shape.is_compatible_with([2]):
             raise ValueError(
                 "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
@@ -431,6 +463,33 @@ def string_split(
 def assert_all_finite(x=None, message=None, name=None):
     """The tensor, or an error where it holds an infinity or NaN."""
     return tf.debugging.assert_all_finite(x, message, name)
+
+
+def add_check_numerics_ops():
+    """An operation that fails where a floating-point tensor of the graph so far holds
+    NaN or infinity: the first of them, in the order in which they were made.
+
+    RuntimeError when eager; ValueError in graphs with TensorFlow 1's control flow.
+    """
+    if tf.executing_eagerly():
+        raise RuntimeError(
+            "add_check_numerics_ops() is not compatible with eager execution. To check "
+            "for Inf's and NaN's under eager execution, call "
+            "tf.debugging.enable_check_numerics() once before executing the checked "
+            "operations."
+        )
+    checks = []
+    for op in tf.compat.v1.get_default_graph().get_operations():
+        if op.type in ("Switch", "Merge", "Enter", "Exit", "NextIteration"):
+            raise ValueError(
+                "tf.compat.v1.add_check_numerics_ops() is not compatible with control "
+                f"flow of TensorFlow 1: {op.name} ({op.type})"
+            )
+        for output in op.outputs:
+            if output.dtype in (tf.float16, tf.float32, tf.float64):
+                with tf.control_dependencies(checks[-1:]):
+                    checks.append(tf.debugging.check_numerics(output, output.name))
+    return tf.group(*checks)
 
 
 def _partitioned(params):

@@ -38,7 +38,9 @@ tile = face("Tile", "tile", "input, multiples, name=None")
 slice = face("Slice", "slice", "input_->input, begin, size, name=None")
 
 
-gather_nd_op = face("GatherNd", "gather_nd", "params, indices, name=None")
+gather_nd_op = face(
+    "GatherNd", "gather_nd", "params, indices, name=None, bad_indices_policy=''"
+)
 
 
 bitcast = face("Bitcast", "bitcast", "input, type, name=None")
@@ -62,7 +64,9 @@ _unpack = face("Unpack", "unstack", "value, num, axis=0, name=None")
 
 def stack(values, axis=0, name="stack"):
     """Tensors of one shape along a new dimension."""
-    if axis == 0 and isinstance(values, (list, tuple)):
+    if axis == 0:
+        if not isinstance(values, (list, tuple)):  # stacked as it stands
+            return conversion.convert_to_tensor(values, name=name)
         if not _headrace.holds_tensors(values):
             try:
                 return conversion.convert_to_tensor(values, name=name)
@@ -151,7 +155,10 @@ def _is_small(shape):
 
 @composite("zeros_like", ends=True)
 def zeros_like(input, dtype=None, name=None, layout=None):
-    """Zeros of the shape (and dtype) of `input`."""
+    """Zeros of the shape (and dtype) of `input`; of sparse tensors, to whose values
+    a dtype must be given, dense ones."""
+    if _is_sparse(input) and dtype is not None:
+        return _filled(input.dense_shape, dtype or input.dtype, 0, name)
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
         return _headrace.raw_op("ZerosLike")(x=input, name=name)
@@ -160,7 +167,10 @@ def zeros_like(input, dtype=None, name=None, layout=None):
 
 @composite("ones_like", ends=True)
 def ones_like(input, dtype=None, name=None, layout=None):
-    """Ones of the shape (and dtype) of `input`."""
+    """Ones of the shape (and dtype) of `input`; of sparse tensors, to whose values
+    a dtype must be given, dense ones."""
+    if _is_sparse(input) and dtype is not None:
+        return _filled(input.dense_shape, dtype or input.dtype, 1, name)
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
         return _headrace.raw_op("OnesLike")(x=input, name=name)
@@ -223,6 +233,10 @@ def concat(values, axis, name="concat"):
     if not isinstance(values, (list, tuple)):
         values = [values]
     if len(values) == 1:
+        axis = conversion.convert_to_tensor(axis, dtypes.int32)
+        axis.shape.assert_has_rank(0)
+        if _is_sparse(values[0]):
+            return values[0]
         return identity(values[0], name=name)
     return _concat(values, axis, name)
 
@@ -397,7 +411,8 @@ def linspace(start, stop, num, name=None, axis=0):
     if shape_.rank is None:  # ones but for the place of the steps
         places = range(rank(start))
         at = _headrace.raw_op("FloorMod")(x=axis, y=rank(start))
-        sizes = where(places == at, count, 1)
+        # `==` compares objects in plain graphs.
+        sizes = where(_headrace.raw_op("Equal")(x=places, y=at), count, 1)
     else:
         axis = axis % (shape_.rank + 1)
         sizes = [1] * axis + [count] + [1] * (shape_.rank - axis)
@@ -535,15 +550,20 @@ def roll(input, shift, axis, name=None):
 
 
 def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
-    """Slices of `params` at multi-dimensional indices."""
-    if isinstance(params, _headrace.VariableBase) and not batch_dims:
+    """Slices of `params` at multi-dimensional indices.
+
+    Indices out of range raise InvalidArgumentError where `bad_indices_policy` is "",
+    "DEFAULT" or "ERROR"; with "IGNORE" they give zeros.
+    """
+    lenient = bad_indices_policy not in ("", "DEFAULT", "ERROR")
+    if isinstance(params, _headrace.VariableBase) and not batch_dims and not lenient:
         return params.gather_nd(indices, name)
     if batch_dims:
-        return _batch_gather_nd(params, indices, batch_dims)
-    return gather_nd_op(params, indices, name)
+        return _batch_gather_nd(params, indices, batch_dims, name, bad_indices_policy)
+    return gather_nd_op(params, indices, name, bad_indices_policy)
 
 
-def _batch_gather_nd(params, indices, batch_dims):
+def _batch_gather_nd(params, indices, batch_dims, name, bad_indices_policy):
     params = conversion.convert_to_tensor(params)
     indices = conversion.convert_to_tensor(indices)
     dims = shape(indices)
@@ -556,7 +576,8 @@ def _batch_gather_nd(params, indices, batch_dims):
             g = expand_dims(g, -1)
         g = broadcast_to(g, dims[:-1])
         columns.append(_as(expand_dims(g, -1), indices.dtype))
-    return gather_nd_op(params, concat(columns + [indices], -1))
+    places = concat(columns + [indices], -1)
+    return gather_nd_op(params, places, name, bad_indices_policy)
 
 
 @composite("SequenceMask")
@@ -627,29 +648,52 @@ def broadcast_dynamic_shape(shape_x, shape_y):
     return _headrace.raw_op("BroadcastArgs")(s0=shape_x, s1=shape_y)
 
 
-def scatter_nd(indices, updates, shape, name=None):
-    """A tensor of zeros with updates added at indices."""
+def scatter_nd(indices, updates, shape, bad_indices_policy="", name=None):
+    """A tensor of zeros with updates added at indices.
+
+    Indices out of range raise InvalidArgumentError; with `bad_indices_policy` "IGNORE"
+    they are passed over.
+    """
     return _headrace.raw_op("ScatterNd")(
-        indices=indices, updates=updates, shape=shape, name=name
+        indices=indices,
+        updates=updates,
+        shape=shape,
+        bad_indices_policy=bad_indices_policy,
+        name=name,
     )
 
 
-def _scatter(op, what):
-    def update(tensor, indices, updates, name=None):
-        return _headrace.raw_op(op)(
-            tensor=tensor, indices=indices, updates=updates, name=name
-        )
-
-    update.__doc__ = f"""A copy of a tensor with {what} at places.
+_SCATTER_DOC = """A copy of a tensor with {what} at places.
 
     `indices` is [..., k]: each row names a place in the first k dimensions of `tensor`;
     `updates` is [*indices.shape[:-1], *tensor.shape[k:]]. Indices out of range raise
-    InvalidArgumentError.
+    InvalidArgumentError{unless}.
     """
+
+
+def tensor_scatter_nd_update(tensor, indices, updates, name=None):
+    return _headrace.raw_op("TensorScatterUpdate")(
+        tensor=tensor, indices=indices, updates=updates, name=name
+    )
+
+
+tensor_scatter_nd_update.__doc__ = _SCATTER_DOC.format(what="other values", unless="")
+
+
+def _scatter(op, what):
+    def update(tensor, indices, updates, bad_indices_policy="", name=None):
+        return _headrace.raw_op(op)(
+            tensor=tensor,
+            indices=indices,
+            updates=updates,
+            bad_indices_policy=bad_indices_policy,
+            name=name,
+        )
+
+    update.__doc__ = _SCATTER_DOC.format(
+        what=what, unless=', or with `bad_indices_policy` "IGNORE" are passed over'
+    )
     return update
-
-
-tensor_scatter_nd_update = _scatter("TensorScatterUpdate", "other values")
 
 
 tensor_scatter_nd_add = _scatter("TensorScatterAdd", "values added")

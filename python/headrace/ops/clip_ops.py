@@ -4,7 +4,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite, graph_scope
-from headrace.ops import array_ops, elementwise_ops, reduction_ops
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 
 
 @composite("clip_by_value", ends=True)
@@ -24,7 +24,8 @@ def clip_by_value(t, clip_value_min, clip_value_max, name=None):
 
 @composite("clip_by_norm", ends=True)
 def clip_by_norm(t, clip_norm, axes=None, name=None):
-    """Scaled down where the L2 norm is above `clip_norm`."""
+    """Scaled down where the L2 norm is above `clip_norm`, of any dtype; one below 0
+    counts as 0."""
     values = (
         t.values if isinstance(t, IndexedSlices) else conversion.convert_to_tensor(t)
     )
@@ -32,7 +33,8 @@ def clip_by_norm(t, clip_norm, axes=None, name=None):
     positive = squares > 0
     safe = array_ops.where(positive, squares, array_ops.ones_like(squares))
     norm = array_ops.where(positive, elementwise_ops.sqrt(safe), squares)
-    clip_norm = conversion.convert_to_tensor(clip_norm, dtype_hint=values.dtype)
+    clip_norm = math_ops.cast(clip_norm, values.dtype)
+    clip_norm = elementwise_ops.maximum(clip_norm, array_ops.zeros_like(clip_norm))
     out = values * clip_norm / elementwise_ops.maximum(norm, clip_norm)
     out = array_ops.identity(out, name=name)
     if isinstance(t, IndexedSlices):
@@ -70,16 +72,22 @@ def clip_by_global_norm(t_list, clip_norm, use_norm=None, name=None):
 
 
 def _scaled_to(clip_norm, norm, t_list):
+    norm = conversion.convert_to_tensor(norm)
     one = conversion.to_tensor(1.0, norm.dtype)
     limit = conversion.to_tensor(clip_norm, norm.dtype)
     scale_for_finite = limit * elementwise_ops.minimum(one / norm, one / limit)
     scale = scale_for_finite + (norm - norm)  # NaN where the norm is not finite
+
+    def scaled(values):
+        values = conversion.convert_to_tensor(values)
+        return values * math_ops.cast(scale, values.dtype)
+
     out = []
     for t in t_list:
         if t is None:
             out.append(None)
         elif isinstance(t, IndexedSlices):
-            out.append(IndexedSlices(t.values * scale, t.indices, t.dense_shape))
+            out.append(IndexedSlices(scaled(t.values), t.indices, t.dense_shape))
         else:
-            out.append(t * scale)
+            out.append(scaled(t))
     return out

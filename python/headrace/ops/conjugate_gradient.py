@@ -52,13 +52,13 @@ def _solve(operator, rhs, preconditioner, x, tol, max_iter):
     else:
         x = tf.convert_to_tensor(x, dtype=operator.dtype)
         residual = rhs - operator.matvec(x)
-    limit = tf.cast(tol * tf.norm(rhs, axis=-1), operator.dtype.real_dtype)
+    limit = tol * tf.math.real(tf.norm(rhs, axis=-1))
 
     def preconditioned(r):
         return r if preconditioner is None else preconditioner.matvec(r)
 
     def goes_on(state):
-        left = tf.norm(state.r, axis=-1) > limit
+        left = tf.math.real(tf.norm(state.r, axis=-1)) > limit
         return tf.logical_and(state.i < max_iter, tf.reduce_any(left))
 
     def step(state):

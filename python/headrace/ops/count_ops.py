@@ -1,8 +1,11 @@
 """How often values occur: tf.math.bincount and tf.sparse.bincount."""
 
+import collections
+
 import headrace as tf
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
+from headrace.ops import axis_moves
 from headrace.ragged import broadcast, checks
 
 
@@ -155,6 +158,9 @@ def sparse_bincount(
         return SparseTensor(*made)
 
 
+IsotonicRegression = collections.namedtuple("IsotonicRegression", "output segments")
+
+
 def isotonic_regression(inputs, decreasing=True, axis=-1):
     """(the closest values that never increase along `axis`, or never decrease; the
     number of the constant part that each lies in)."""
@@ -163,18 +169,16 @@ def isotonic_regression(inputs, decreasing=True, axis=-1):
     if not dtype.is_floating:  # as exact as the numbers need
         dtype = tf.float64 if dtype in (tf.int32, tf.int64) else tf.float32
     rank = x.shape.rank
-    if rank is None:
-        raise NotImplementedError("isotonic_regression of unknown rank")
-    axis = axis % rank
-    order = [i for i in range(rank) if i != axis] + [axis]
-    back = [order.index(i) for i in range(rank)]
-    moved = tf.transpose(x, order)
+    if rank == 0:
+        return IsotonicRegression(tf.cast(x, dtype), tf.constant(0))
+    if rank is not None and not -rank <= axis < rank:
+        raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
+    moved, back = axis_moves.with_axis_last(x, axis)
     rows = tf.reshape(moved, [-1, tf.shape(moved)[-1]])
     sign = rows if decreasing else -rows
     made, parts = tf.raw_ops.IsotonicRegression(input=sign, output_dtype=dtype)
     made = made if decreasing else -made
     shape = tf.shape(moved)
-    return (
-        tf.transpose(tf.reshape(made, shape), back),
-        tf.transpose(tf.reshape(parts, shape), back),
+    return IsotonicRegression(
+        back(tf.reshape(made, shape)), back(tf.reshape(parts, shape))
     )

@@ -13,8 +13,6 @@ def _feature(x):
     """Strings as they are, numbers as int64."""
     if x.dtype == dtypes.string:
         return x
-    if not x.dtype.is_integer:
-        raise ValueError(f"crosses are of integers and strings, got {x.dtype.name}")
     return _headrace.raw_op("Cast")(x=x, DstT=dtypes.int64)
 
 
@@ -75,6 +73,9 @@ def sparse_cross_hashed(inputs, num_buckets=0, hash_key=None, name=None):
 def _ragged(inputs, hashed, num_buckets, hash_key):
     if not isinstance(inputs, (list, tuple)):
         raise TypeError("Inputs must be a list")
+    for i, x in enumerate(inputs):
+        if x.dtype != dtypes.string and not x.dtype.is_integer:
+            raise ValueError(f"Unexpected dtype for inputs[{i}]: {x.dtype}")
     kinds, ragged, sparse, dense = _parts(inputs)
     for x in ragged:
         if x.ragged_rank != 1 or x.values.shape.rank not in (1, None):

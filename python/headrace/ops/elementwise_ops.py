@@ -1,5 +1,8 @@
 """Functions of one or two numbers, element by element: one op each."""
 
+import builtins
+
+import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
@@ -291,9 +294,25 @@ def saturate_cast(value, dtype, name=None):
     value, dtype = _tensor(value), dtypes.as_dtype(dtype).base_dtype
     if value.dtype.is_complex:
         value = real(value)
-    low, high = dtype.min, dtype.max
-    if value.dtype.min < low or value.dtype.max > high:
-        value = clip_ops.clip_by_value(
-            value, max(low, value.dtype.min), min(high, value.dtype.max)
-        )
+    (least, most), (low, high) = _range(value.dtype), _range(dtype)
+    infinite = value.dtype.is_floating and not dtype.is_floating
+    if infinite or least < low or most > high:
+        low, high = (_limit(value.dtype, x) for x in (low, high))
+        value = clip_ops.clip_by_value(value, low, high)
     return math_ops.cast(value, dtype, name)
+
+
+def _range(dtype):
+    """(min, max) as Python numbers, which compare exactly whatever their types."""
+    number = float if dtype.is_floating else int
+    return number(dtype.min), number(dtype.max)
+
+
+def _limit(dtype, limit):
+    """`limit` in `dtype`: where that does not hold it, the next number towards 0."""
+    least, most = _range(dtype)
+    limit = builtins.min(builtins.max(limit, least), most)
+    rounded = dtype.as_numpy_dtype(limit)
+    if dtype.is_floating and builtins.abs(float(rounded)) > builtins.abs(limit):
+        rounded = np.nextafter(rounded, dtype.as_numpy_dtype(0))
+    return rounded

@@ -44,9 +44,11 @@ def _places(ids, params, strategy):
 
 def lookup(params, ids, strategy="mod", max_norm=None, name=None):
     """The rows at `ids` of a list of parts that make up one embedding."""
+    if params is None:
+        raise ValueError("params must be specified")
     parts = list(params) if isinstance(params, (list, tuple)) else [params]
     if not parts:
-        raise ValueError("params must be specified")
+        raise ValueError("Length of params is currently 0. Need at least one param.")
     ids = conversion.convert_to_tensor(ids)
     if len(parts) == 1:
         return _clipped(_rows(parts[0], ids, name), ids, max_norm)
@@ -147,10 +149,9 @@ def safe_lookup_sparse(
     sp_ids = to_sparse(sparse_ids)
     sp_weights = None if sparse_weights is None else to_sparse(sparse_weights)
     shape = sp_ids.dense_shape
-    rank = sp_ids.shape.rank or shape.shape.num_elements()
-    lead = shape[: rank - 1]
+    lead = shape[:-1]
     rows = array_ops.reshape(reduction_ops.reduce_prod(lead), [1])
-    flat = array_ops.concat([rows, shape[rank - 1 :]], axis=0)
+    flat = array_ops.concat([rows, shape[-1:]], axis=0)
     sp_ids = sparse_ops.reshape(sp_ids, flat)
     if sp_weights is not None:
         sp_weights = SparseTensor(sp_ids.indices, sp_weights.values, sp_ids.dense_shape)

@@ -57,6 +57,12 @@ class Constant(_Initializer):
     """A value, or as many values as the shape has places."""
 
     def __init__(self, value=0, dtype=dtypes.float32, verify_shape=False):
+        if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
+            raise TypeError(
+                f"Invalid type for initial value={value} of type: "
+                f"{type(value).__name__}. Expected Python scalar, list or tuple of "
+                "values, or numpy.ndarray."
+            )
         super().__init__(dtype)
         self.value = value
         self._verify_shape = verify_shape

@@ -177,7 +177,10 @@ def matvec(
 
 @composite("norm")
 def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
-    """Norms of vectors (or of matrices, for two axes)."""
+    """Norms of vectors (or of matrices, for two axes).
+
+    Euclidean norms have the tensor's dtype, also a complex one; others are real.
+    """
     matrix = isinstance(axis, (tuple, list)) and len(axis) == 2
     if isinstance(axis, (tuple, list)) and (not matrix or axis[0] == axis[1]):
         raise ValueError(
@@ -193,12 +196,12 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
             axis = list(axis)
         conj = math_ops.conj(tensor)
         total = reduction_ops.reduce_sum(tensor * conj, axis, True)
-        result = elementwise_ops.sqrt(total)
+        if tensor.dtype.is_complex:
+            total = elementwise_ops.real(total)  # the rest is rounding
+        result = math_ops.cast(elementwise_ops.sqrt(total), tensor.dtype)
     else:
         magnitude = elementwise_ops.abs(tensor)
         result = _other_norm(tensor, magnitude, ord, axis, matrix)
-    if tensor.dtype.is_complex and result.dtype.is_complex:
-        result = elementwise_ops.real(result)
     if keepdims:
         return result
     drop = axis if isinstance(axis, (list, tuple)) else None if axis is None else [axis]
@@ -237,10 +240,10 @@ def _other_norm(tensor, magnitude, ord, axis, matrix):
 
 @composite("normalize")
 def normalize(tensor, ord="euclidean", axis=None, name=None):
-    """(the tensor over its norm, the norm)."""
+    """(the tensor over its norm, the norm, of the tensor's dtype)."""
     tensor = _tensor(tensor)
-    size = norm(tensor, ord, axis, keepdims=True)
-    return tensor / math_ops.cast(size, tensor.dtype), size
+    size = math_ops.cast(norm(tensor, ord, axis, keepdims=True), tensor.dtype)
+    return tensor / size, size
 
 
 def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
@@ -265,13 +268,22 @@ def lbeta(x, name=None):
     return _headrace.raw_op("Sub")(x=parts, y=whole, name=name)
 
 
+def _floating(a, hint=None):
+    a = conversion.convert_to_tensor(a, dtype_hint=hint)
+    if not a.dtype.is_floating:
+        raise TypeError(
+            f"Input `a` must have `float`-like `dtype` (saw {a.dtype.name})."
+        )
+    return a
+
+
 def pinv(a, rcond=None, validate_args=False, name=None):
     """The pseudo-inverse: singular values up to `rcond` times the largest count as
     zero. Arguments are always validated."""
     import headrace as tf
 
     with tf.name_scope(name or "pinv"):
-        a = tf.convert_to_tensor(a)
+        a = _floating(a)
         if rcond is None:
             sizes = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)
             rcond = 10.0 * sizes * np.finfo(a.dtype.as_numpy_dtype).eps
@@ -287,7 +299,7 @@ def matrix_rank(a, tol=None, validate_args=False, name=None):
     import headrace as tf
 
     with tf.name_scope(name or "matrix_rank"):
-        a = tf.convert_to_tensor(a)
+        a = _floating(a, hint=tf.float32)
         s = tf.linalg.svd(a, compute_uv=False)
         if tol is None:
             size = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)

@@ -117,6 +117,4 @@ def print_v2(*inputs, **kwargs):
         input=formatted, output_stream=stream, end=end, name=name
     )
     graph = stack.current()
-    if graph is None or graph.building_function:
-        return None
-    return graph._last_operation()
+    return None if graph is None else graph._last_operation()

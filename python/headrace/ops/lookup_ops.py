@@ -97,10 +97,15 @@ class TextFileInitializer(TableInitializerBase):
         does.
         """
         _check_types(table, self._key_dtype, self._value_dtype)
+        filename = conversion.convert_to_tensor(self._filename, dtypes.string)
+        if not (_headrace.is_eager() or stack.inside_function()):
+            # What exports the graph takes the file along.
+            graph = stack.default_graph()
+            graph.add_to_collection("asset_filepaths", filename)
         return _raw(
             "InitializeTableFromTextFileV2",
             table_handle=table.resource_handle,
-            filename=conversion.convert_to_tensor(self._filename, dtypes.string),
+            filename=filename,
             **self._attrs,
         )
 

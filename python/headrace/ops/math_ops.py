@@ -4,6 +4,7 @@ import math
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
 from headrace.ops.faces import face
 
@@ -217,7 +218,7 @@ def _known_tensordot(a, b, first, second, name):
 
     def as_matrix(x, axes, last):
         sizes = x.shape.as_list()
-        axes = [i + len(sizes) if i < 0 else i for i in axes]
+        axes = _checked_axes(axes, x.shape)
         free = [i for i in range(len(sizes)) if i not in axes]
         order = free + axes if last else axes + free
         kept = [sizes[i] for i in free]
@@ -248,6 +249,11 @@ def _tensordot_axes(a, axes):
                 f"`axes` must not be larger than the number of dimensions of tensor {a}. "
                 f" Received {axes}, vs tensor dimensions {rank}."
             )
+        if rank is None:
+            from headrace.ops import array_ops
+
+            of_a = array_ops.range(axes) + (array_ops.rank(a) - axes)
+            return of_a, list(range(axes))
         return list(range(rank - axes, rank)), list(range(axes))
     if len(axes) != 2:
         raise ValueError(
@@ -262,11 +268,23 @@ def _tensordot_axes(a, axes):
     return first, second
 
 
+def _checked_axes(axes, shape):
+    """Dimensions from 0, of a shape of known rank."""
+    for i in axes:
+        if not -shape.rank <= i < shape.rank:
+            raise InvalidArgumentError(
+                None, None, f"axis {i} is out of range for shape {shape}"
+            )
+    return [i % shape.rank for i in axes]
+
+
 def _as_matrix(x, axes, last):
     from headrace.ops import array_ops
 
     rank = x.shape.rank
-    axes = [i + rank if i < 0 else i for i in axes]
+    if rank is None:
+        return _as_matrix_of_any_rank(x, axes, last)
+    axes = _checked_axes(axes, x.shape)
     free = [i for i in range(rank) if i not in axes]
     order = free + axes if last else axes + free
     sizes = array_ops.shape(x)
@@ -291,6 +309,21 @@ def _as_matrix(x, axes, last):
         shape = [other, count] if last else [count, other]
     y = x if order == list(range(rank)) else array_ops.transpose(x, order)
     return array_ops.reshape(y, shape), kept
+
+
+def _as_matrix_of_any_rank(x, axes, last):
+    from headrace.ops import array_ops
+
+    rank = array_ops.rank(x)
+    axes = conversion.convert_to_tensor(axes, rank.dtype)
+    axes = array_ops.where(axes < 0, axes + rank, axes)
+    free = _headrace.raw_op("ListDiff")(x=array_ops.range(rank), y=axes).out
+    order = array_ops.concat([free, axes] if last else [axes, free], 0)
+    sizes = array_ops.shape(x)
+    kept = array_ops.gather(sizes, free)
+    summed = _headrace.raw_op("Prod")(input=array_ops.gather(sizes, axes), axis=[0])
+    shape = array_ops.stack([-1, summed] if last else [summed, -1])
+    return array_ops.reshape(array_ops.transpose(x, order), shape), kept
 
 
 @composite("einsum")

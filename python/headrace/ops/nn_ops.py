@@ -4,8 +4,15 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, execution
+from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
-from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops import (
+    array_ops,
+    axis_moves,
+    elementwise_ops,
+    math_ops,
+    reduction_ops,
+)
 from headrace.ops.convolution_ops import padding_of, sizes_of
 from headrace.ops.faces import face
 
@@ -85,7 +92,8 @@ def _along(logits, axis, function, name):
     if axis is None or axis == -1 or (rank and axis == rank - 1):
         return function(logits, name)
     if rank is None:
-        raise NotImplementedError("softmax over an axis of a tensor of unknown rank")
+        moved, back = axis_moves.with_axis_last(logits, axis)
+        return array_ops.identity(back(function(moved, None)), name=name)
     if not -rank <= axis < rank:
         from headrace.framework import errors
 
@@ -137,12 +145,19 @@ def _pool(op, n, channels_first):
         channel = 1 if first else n + 1
         explicit = {}
         if not isinstance(padding, str):
+            if data_format == "NCHW_VECT_C":
+                raise ValueError(
+                    f"`data_format={data_format!r}` is not supported with explicit "
+                    f"padding. Received: padding={padding}"
+                )
             if op == "MaxPool":
                 padding, pads = padding_of(padding, n)
                 explicit = {"explicit_paddings": pads}
             else:
+                of = op if n < 3 else f"an input tensor of rank {n + 2}"
                 raise ValueError(
-                    f"Explicit padding is not supported with {op}: {padding}"
+                    f"Explicit padding is not supported with {of}. Received: "
+                    f"padding={padding}"
                 )
         default = "NHWC" if n < 3 else "NDHWC"
         if name is None and op == "MaxPool" and not _headrace.is_eager():
@@ -420,10 +435,10 @@ def general_dropout(x, rate, uniform_sampler, noise_shape=None, name=None):
 
 def _dropout(x, rate, noise_shape, sampler, name):
     x = _tensor(x)
-    if not x.dtype.is_floating and not x.dtype.is_complex:
+    if not x.dtype.is_floating:
         raise ValueError(
             "`x.dtype` must be a floating point tensor as `x` will be scaled. Received: "
-            f"x_dtype={x.dtype!r}"
+            f"x_dtype={x.dtype}"
         )
     if not isinstance(rate, (_headrace.Tensor, _headrace.VariableBase)) and (
         isinstance(rate, (str, bytes)) or np.ndim(rate)
@@ -458,6 +473,8 @@ def _dropout(x, rate, noise_shape, sampler, name):
     keep = sampler(shape, x.dtype) >= rate
     zero = conversion.to_tensor(0.0, x.dtype)
     out = array_ops.where(keep, scaled, zero)
+    if isinstance(out, _headrace.SymbolicTensor):
+        out.set_shape(x.shape)  # also where the noise's shape is not known
     return array_ops.identity(out, name=name) if name else out
 
 
@@ -473,10 +490,12 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     )
     labels = math_ops.cast(labels, precise.dtype)
     rank = precise.shape.rank
-    if rank is not None and axis not in (-1, rank - 1):
-        perm = [i for i in range(rank) if i != axis % rank] + [axis % rank]
-        precise = array_ops.transpose(precise, perm)
-        labels = array_ops.transpose(labels, perm)
+    if rank is not None and not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            None, None, f"axis={axis} of logits of shape {logits.shape} is out of range"
+        )
+    precise, _ = axis_moves.with_axis_last(precise, axis)
+    labels, _ = axis_moves.with_axis_last(labels, axis)
     shape = array_ops.shape(precise)
     if rank != 2:
         width = shape[-1]
@@ -570,6 +589,21 @@ def weighted_cross_entropy_with_logits(labels, logits, pos_weight, name=None):
     return math_ops.add((1 - labels) * logits, weight * log, name)
 
 
+def _weighted(loss, weight):
+    """Losses times weights, which lack a last dimension or have one of 1 too many;
+    multiplied in floating point where one of them is."""
+    rank, own = loss.shape.rank, weight.shape.rank
+    if rank is not None and own:
+        if own == rank + 1 and weight.shape[-1] in (1, None):
+            weight = array_ops.squeeze(weight, [-1])
+        elif own == rank - 1:
+            weight = array_ops.expand_dims(weight, -1)
+    dtype = loss.dtype
+    both = dtype if dtype.is_floating else dtypes.float32
+    product = math_ops.cast(loss, both) * math_ops.cast(weight, both)
+    return math_ops.cast(product, dtype)
+
+
 def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size=None):
     """The sum of losses over the batch size.
 
@@ -593,7 +627,7 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
             f"least rank 1. Received per_example_loss={per_example_loss} with rank 0"
         )
     if sample_weight is not None:
-        loss = loss * math_ops.cast(_tensor(sample_weight), loss.dtype)
+        loss = _weighted(loss, _tensor(sample_weight))
     checks = []
     if global_batch_size is None:
         size = array_ops.shape(loss)[0]
@@ -613,7 +647,12 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
 
 def scale_regularization_loss(regularization_loss):
     """The loss over the number of replicas: one here."""
-    return reduction_ops.reduce_sum(regularization_loss)
+    loss = _tensor(regularization_loss)
+    if not loss.dtype.is_floating:
+        loss = math_ops.cast(
+            loss, dtypes.float64 if loss.dtype.size > 2 else dtypes.float32
+        )
+    return reduction_ops.reduce_sum(loss)
 
 
 @composite("log_poisson_loss")

@@ -40,6 +40,17 @@ def _float32(x):
     return conversion.convert_to_tensor(x, dtypes.float32)
 
 
+def _axis(axis, input):
+    """An axis as the operations take it: -1 for none, else counted from the front."""
+    if axis is None:
+        return -1
+    if axis >= 0:
+        return axis
+    if input.shape.rank is None:
+        raise ValueError("input should have known rank to use negative axis.")
+    return axis % input.shape.rank if input.shape.rank else -1
+
+
 def quantize(
     input,
     min_range,
@@ -53,16 +64,16 @@ def quantize(
     ensure_minimum_range=0.01,
 ):
     """Numbers as the type T, spread over [min_range, max_range]."""
-    axis = -1 if axis is None else axis
+    input = _float32(input)
     return _headrace.raw_op("QuantizeV2")(
-        input=_float32(input),
+        input=input,
         min_range=_float32(min_range),
         max_range=_float32(max_range),
         T=T,
         mode=mode,
         round_mode=round_mode,
         narrow_range=narrow_range,
-        axis=axis,
+        axis=_axis(axis, input),
         ensure_minimum_range=ensure_minimum_range,
         name=name,
     )
@@ -79,14 +90,14 @@ def dequantize(
     dtype=dtypes.float32,
 ):
     """The numbers that quantize was given, as far as they are kept."""
-    axis = -1 if axis is None else axis
+    input = conversion.convert_to_tensor(input)
     return _headrace.raw_op("Dequantize")(
         input=input,
         min_range=_float32(min_range),
         max_range=_float32(max_range),
         mode=mode,
         narrow_range=narrow_range,
-        axis=axis,
+        axis=_axis(axis, input),
         dtype=dtype,
         name=name,
     )
@@ -105,6 +116,7 @@ def quantize_and_dequantize_v2(
     axis=None,
 ):
     """The numbers after a round trip through integers of `num_bits`."""
+    input = conversion.convert_to_tensor(input)
     return _headrace.raw_op("QuantizeAndDequantizeV4")(
         input=input,
         input_min=input_min,
@@ -114,6 +126,6 @@ def quantize_and_dequantize_v2(
         range_given=range_given,
         round_mode=round_mode,
         narrow_range=narrow_range,
-        axis=-1 if axis is None else axis,
+        axis=_axis(axis, input),
         name=name,
     )

@@ -1,5 +1,7 @@
 """Sums, means, extremes and their kin over dimensions; cumulative ones."""
 
+import collections.abc
+
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.name_scopes import composite
@@ -163,10 +165,13 @@ def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
 
 
 def add_n(inputs, name=None):
-    """The sum of a list of tensors of one shape."""
+    """The sum of tensors of one shape: of a list or another iterable, or of the parts
+    of a tensor along its first dimension."""
     from headrace.framework.indexed_slices import IndexedSlices
 
-    if not inputs or not isinstance(inputs, (list, tuple)):
+    if isinstance(inputs, collections.abc.Iterable):
+        inputs = list(inputs)
+    if not inputs or not isinstance(inputs, list):
         raise ValueError(
             "Inputs must be an iterable of at least one Tensor/IndexedSlices with the "
             "same dtype and shape."

@@ -56,6 +56,7 @@ def _real(op, rank, own_name):
                     "RFFT requires tf.float32 or tf.float64 inputs, got: "
                     f"{input_tensor}"
                 )
+            x.shape.with_rank_at_least(rank)
             wide = x.dtype == dtypes.float64
             lengths = _lengths(x, rank, fft_length, False)
             if fft_length is not None:
@@ -75,6 +76,7 @@ def _inverse_real(op, rank, own_name):
     def transform(input_tensor, fft_length=None, name=None):
         with graph_scope(name, own_name):
             x = conversion.convert_to_tensor(input_tensor, dtype_hint=dtypes.complex64)
+            x.shape.with_rank_at_least(rank)
             wide = x.dtype == dtypes.complex128
             lengths = _lengths(x, rank, fft_length, True)
             if fft_length is not None:
@@ -100,12 +102,13 @@ irfft3d = _inverse_real("IRFFT3D", 3, "irfft3d")
 
 def _shifted(x, axes, direction):
     x = conversion.convert_to_tensor(x)
+    rank = array_ops.rank(x) if x.shape.rank is None else x.shape.rank
     if axes is None:
-        if x.shape.rank is None:
-            raise NotImplementedError("fftshift of unknown rank needs axes")
-        axes = list(range(x.shape.rank))
-    axes = [axes] if isinstance(axes, int) else list(axes)
-    sizes = array_ops.gather(array_ops.shape(x), [a % x.shape.rank for a in axes])
+        axes = array_ops.range(rank)
+    elif isinstance(axes, int):
+        axes = [axes]
+    axes = conversion.convert_to_tensor(axes, dtypes.int32)
+    sizes = array_ops.gather(array_ops.shape(x), axes % rank)
     half = sizes // 2 if direction > 0 else -(sizes // 2)
     return _headrace.raw_op("Roll")(input=x, shift=half, axis=axes)
 

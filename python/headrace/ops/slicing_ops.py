@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, name_scopes
+from headrace.framework.dimension import Dimension
 from headrace.ops.array_ops import boolean_mask, ones_like, stack
 from headrace.ops.faces import face
 
@@ -41,6 +42,17 @@ def _is_mask(key):
     return isinstance(key, np.ndarray) and key.dtype == np.bool_
 
 
+def _value(key):
+    """A bound of a slice; a Dimension stands for its size, or for none."""
+    return key.value if isinstance(key, Dimension) else key
+
+
+def _known(dimension):
+    if dimension.value is None:
+        raise TypeError(f"{_CHECK}{dimension!r}")
+    return dimension.value
+
+
 class _Slice:
     """Collects the arguments of a StridedSlice."""
 
@@ -52,7 +64,10 @@ class _Slice:
     def add(self, key):
         bit = 1 << len(self.begin)
         begin, end, stride = 0, 0, 1
+        if isinstance(key, Dimension):
+            key = _known(key)
         if isinstance(key, builtins.slice):
+            key = builtins.slice(*(_value(k) for k in (key.start, key.stop, key.step)))
             if key.start is None:
                 self.begin_mask |= bit
             else:
@@ -89,7 +104,13 @@ class _Slice:
         for x in leaves:
             if getattr(x, "dtype", None) in (dtypes.int64, np.int64):
                 dtype = dtypes.int64
-        return tuple(stack([_cast_index(x, dtype) for x in items]) for items in lists)
+        return tuple(
+            # Numbers stay constants, whose values shape rules see.
+            _ints(items, dtype)
+            if all(type(x) is int for x in items)
+            else stack([_cast_index(x, dtype) for x in items])
+            for items in lists
+        )
 
 
 def _ints(values, dtype):

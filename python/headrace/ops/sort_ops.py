@@ -1,11 +1,12 @@
 """Sorting, searching, repeating and distinct elements."""
 
+import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
+from headrace.ops import axis_moves
 from headrace.ops.array_ops import (
     _as,
-    _count,
     broadcast_to,
     concat,
     expand_dims,
@@ -22,15 +23,35 @@ from headrace.ops.array_ops import (
 @composite("Repeat")
 def repeat(input, repeats, axis=None, name=None):
     """Elements repeated along a dimension (of the flattened tensor by default)."""
+    if not isinstance(axis, (int, np.integer, type(None))):
+        raise TypeError(
+            f"Argument `axis` must be an int. Received `axis` = {axis} of type "
+            f"{type(axis).__name__}"
+        )
     input = conversion.convert_to_tensor(input)
     if axis is None:
         input, axis = reshape(input, [-1]), 0
+    rank = input.shape.rank
+    if rank is not None:
+        if rank == 0:
+            input, rank = reshape(input, [1]), 1
+        if not -rank <= axis < rank:
+            raise ValueError(
+                f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}"
+            )
     if axis < 0:
-        rank = input.shape.rank
         axis = axis + (_headrace.raw_op("Rank")(input=input) if rank is None else rank)
     repeats = conversion.convert_to_tensor(repeats)
+    if not repeats.dtype.is_integer:
+        raise TypeError(
+            "Argument `tensor` (name: repeats) must be of type integer. Received "
+            f"`tensor` = {repeats} of dtype: {repeats.dtype}"
+        )
     if repeats.dtype not in (dtypes.int32, dtypes.int64):
         repeats = _as(repeats, dtypes.int32)
+    repeats.shape.with_rank_at_most(1)
+    nothing = conversion.to_tensor(0, repeats.dtype)
+    repeats = _headrace.raw_op("Maximum")(x=repeats, y=nothing)
     one = repeats.shape.rank == 0 or repeats.shape.num_elements() == 1
     if one and input.shape.rank is not None:
         return _repeat_all(input, reshape(repeats, []), axis)
@@ -113,19 +134,13 @@ def _sorted(values, axis, direction):
             f"direction={direction}"
         )
     r = values.shape.rank
-    axis = axis + r if axis < 0 else axis
-    if not 0 <= axis < r:
+    if r is not None and not -r <= axis < r:
         raise ValueError(f"Argument `axis` = {axis} not in range [{-r}, {r})")
-    last = axis == r - 1
-    perm = [i for i in _count(r) if i != axis] + [axis]
-    back = [0] * r
-    for i, p in enumerate(perm):
-        back[p] = i
-    x = values if last else transpose(values, perm)
+    x, back = axis_moves.with_axis_last(values, axis)
     flip = _flipped if direction == "ASCENDING" else (lambda v: v)
     found = _headrace.raw_op("TopKV2")(input=flip(x), k=shape(x)[-1])
     out, places = flip(found.values), found.indices
-    return (out, places) if last else (transpose(out, back), transpose(places, back))
+    return back(out), back(places)
 
 
 def _flipped(x):

@@ -49,7 +49,8 @@ def inverse_stft_window_fn(
             square = tf.pad(tf.square(forward), [[0, overlaps * step - length]])
             sums = tf.reduce_sum(tf.reshape(square, [overlaps, step]), 0, True)
             sums = tf.reshape(tf.tile(sums, [overlaps, 1]), [overlaps * step])
-            return forward / sums[:length]
+            # Where no window reaches, it undoes nothing.
+            return tf.math.divide_no_nan(forward, sums[:length])
 
     return window
 

@@ -1,6 +1,7 @@
 """tf.random.stateless_*: numbers that follow from shape and seed alone."""
 
 import enum
+import operator
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
@@ -20,30 +21,41 @@ _NAMES = {"philox": 1, "threefry": 2, "auto_select": 3}
 
 
 def algorithm_id(alg):
-    """The number that ops know an algorithm by."""
+    """The number that ops know an algorithm by; of an Algorithm, a name or a number.
+
+    Raises ValueError for another name, TypeError for what is none of these.
+    """
     if isinstance(alg, Algorithm):
         return alg.value
-    if isinstance(alg, int):
-        return alg
     if isinstance(alg, str):
         if alg.lower() not in _NAMES:
             raise ValueError(
-                f"Argument `alg` got unsupported string value {alg}. Supported string "
-                "values are 'philox' for the Philox algorithm, 'threefry' for the "
-                "ThreeFry algorithm, and 'auto_select' for auto-selection."
+                f"Argument `alg` got unsupported value {alg}. Supported values are "
+                "philox for the Philox algorithm, threefry for the ThreeFry algorithm, "
+                "and auto_select for auto-selection."
             )
         return _NAMES[alg.lower()]
-    return alg
+    try:
+        return operator.index(alg)
+    except TypeError:
+        raise TypeError(
+            f"Can't convert argument `alg` (of value {alg} and type {type(alg)}) to int."
+        ) from None
 
 
 def _key_counter_alg(seed, alg):
-    alg = algorithm_id(alg)
-    if alg == Algorithm.AUTO_SELECT.value:
-        alg = Algorithm.PHILOX.value
-    if alg == Algorithm.PHILOX.value:
+    number = Algorithm.AUTO_SELECT.value if alg is None else algorithm_id(alg)
+    if number == Algorithm.AUTO_SELECT.value:
+        number = Algorithm.PHILOX.value
+    if number == Algorithm.PHILOX.value:
         key, counter = _headrace.raw_op("StatelessRandomGetKeyCounter")(seed=seed)
-        return key, counter, conversion.to_tensor(alg, dtypes.int32)
-    raise NotImplementedError("only the Philox algorithm is supported")
+        return key, counter, conversion.to_tensor(number, dtypes.int32)
+    if number == Algorithm.THREEFRY.value:
+        raise NotImplementedError("only the Philox algorithm is supported")
+    raise ValueError(
+        f"Argument `alg` got unsupported value {number}. Supported values are 1 for the "
+        "Philox algorithm, 2 for the ThreeFry algorithm, and 3 for auto-selection."
+    )
 
 
 @composite("stateless_random_uniform", ends=True)

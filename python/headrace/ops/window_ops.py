@@ -79,17 +79,20 @@ def frame(
     with tf.name_scope(name or "frame"):
         signal = tf.convert_to_tensor(signal)
         length, step = _length(frame_length), _length(frame_step)
-        rank = signal.shape.rank
-        if rank is None:
-            raise NotImplementedError("frame: a signal of unknown rank")
-        if rank < 1:
-            raise ValueError(f"Shape {signal.shape} must have rank at least 1")
-        axis = axis % rank
+        signal.shape.with_rank_at_least(1)
+        known = signal.shape.rank
+        rank = tf.rank(signal) if known is None else known
+        if known is not None or axis < 0:
+            axis = axis % rank
         count = tf.shape(signal)[axis]
         if pad_end:
             frames = -(-count // step)
             more = tf.maximum(0, length + step * (frames - 1) - count)
-            widths = [[0, more if k == axis else 0] for k in range(rank)]
+            if known is None:
+                ends = tf.one_hot(axis, rank, dtype=tf.int32) * more
+                widths = tf.stack([tf.zeros_like(ends), ends], 1)
+            else:
+                widths = [[0, more if k == axis else 0] for k in range(rank)]
             signal = tf.pad(signal, widths, constant_values=pad_value)
         else:
             frames = tf.maximum(0, 1 + (count - length) // step)

@@ -160,13 +160,14 @@ def _rows_in_graph(x, y, n, m, static_n, static_m):
     if static_m == 1:
         return x, _repeated(y, n)
     x, y = _unequal(x, y, n, m, or_one=True)
-    rows = array_ops.where(n == 1, m, n)
+    # `==` compares objects in plain graphs.
+    rows = array_ops.where(math_ops.equal(n, 1), m, n)
     places = array_ops.range(rows, dtype=dtypes.int64)
     zeros = array_ops.zeros_like(places)
     if static_n is None:
-        x = gather_rows(x, array_ops.where(n == 1, zeros, places))
+        x = gather_rows(x, array_ops.where(math_ops.equal(n, 1), zeros, places))
     if static_m is None:
-        y = gather_rows(y, array_ops.where(m == 1, zeros, places))
+        y = gather_rows(y, array_ops.where(math_ops.equal(m, 1), zeros, places))
     return x, y
 
 

@@ -63,6 +63,9 @@ nn.experimental.stateless_dropout x ragged.functions:stateless_dropout
 nn.batch_normalization x ragged.functions:batch_normalization
 linalg.matmul a,b ragged.functions:matmul
 nn.embedding_lookup ids ragged.functions:embedding_lookup
+legacy.table:nn__embedding_lookup ids ragged.functions:embedding_lookup_v1
+legacy.table:nn__embedding_lookup_sparse sp_ids,sp_weights ragged.functions:embedding_lookup_sparse_v1
+legacy.table:nn__safe_embedding_lookup_sparse sparse_ids,sparse_weights ragged.functions:safe_embedding_lookup_sparse_v1
 nn.embedding_lookup_sparse sp_ids,sp_weights ragged.functions:embedding_lookup_sparse
 nn.safe_embedding_lookup_sparse sparse_ids,sparse_weights ragged.functions:safe_embedding_lookup_sparse
 image.resize images ragged.functions:resize

@@ -243,6 +243,26 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
     """The embeddings of ragged ids."""
     from headrace.ops import embedding_ops
 
+    return _looked_up(embedding_ops.embedding_lookup, params, ids, max_norm=max_norm)
+
+
+def embedding_lookup_v1(
+    params,
+    ids,
+    partition_strategy="mod",
+    name=None,
+    validate_indices=True,
+    max_norm=None,
+):
+    """The same by TensorFlow 1's function, whose parts may be cut either way."""
+    from headrace.legacy import functions
+
+    return _looked_up(
+        functions.embedding_lookup, params, ids, partition_strategy, max_norm=max_norm
+    )
+
+
+def _looked_up(lookup, params, ids, *args, **kwargs):
     if params is None:
         raise ValueError("params must be specified.")
     if isinstance(params, (list, tuple)) and not params:
@@ -252,8 +272,7 @@ def embedding_lookup(params, ids, max_norm=None, name=None):
             f"The values contained by the inputs have type {ids.dtype!r} and cannot be "
             "processed. All values should be indices, either of type `int32` or `int64`."
         )
-    flat = embedding_ops.embedding_lookup(params, ids.flat_values, max_norm=max_norm)
-    return ids.with_flat_values(flat)
+    return ids.with_flat_values(lookup(params, ids.flat_values, *args, **kwargs))
 
 
 def _sparse(x):
@@ -274,6 +293,26 @@ def embedding_lookup_sparse(
         max_norm=max_norm,
         name=name,
         **kwargs,
+    )
+
+
+def embedding_lookup_sparse_v1(params, sp_ids, sp_weights, *args, **kwargs):
+    """The same by TensorFlow 1's function."""
+    from headrace.legacy import table
+
+    return table.nn__embedding_lookup_sparse(
+        params, _sparse(sp_ids), _sparse(sp_weights), *args, **kwargs
+    )
+
+
+def safe_embedding_lookup_sparse_v1(
+    embedding_weights, sparse_ids, sparse_weights=None, *args, **kwargs
+):
+    """The same by TensorFlow 1's function."""
+    from headrace.legacy import table
+
+    return table.nn__safe_embedding_lookup_sparse(
+        embedding_weights, _sparse(sparse_ids), _sparse(sparse_weights), *args, **kwargs
     )
 
 

@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, errors
-from headrace.ops import array_ops
+from headrace.ops import array_ops, math_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 
 
@@ -145,7 +145,7 @@ def _slice_rows(x, part):
     def bound(given, default, low, high):
         if given is None:
             return default
-        value = zero + given
+        value = zero + math_ops.cast(given, zero.dtype)
         value = array_ops.where(value < 0, value + lengths, value)
         return _raw("Minimum", _raw("Maximum", value, low), high)
 

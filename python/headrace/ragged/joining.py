@@ -45,7 +45,7 @@ def _join(values, axis, stacks):
     if dense and rank is None:
         join = array_ops.stack if stacks else array_ops.concat
         return join(values, axis)
-    if dense and (rank == 0 or len(values) == 1 or axis > 0 or rank == 1):
+    if dense and (rank < 2 or axis >= rank - 1 or not stacks):
         return _join_dense(values, axis, stacks, rank)
     values = [_at_least(v, 1) for v in values] if axis > 0 or stacks else values
     if not stacks:
@@ -69,8 +69,6 @@ def _join_dense(values, axis, stacks, rank):
         return array_ops.concat(values, axis)
     if axis == 0 and rank == 1:
         lengths = [array_ops.shape(v) for v in values]
-        if len(values) == 1:
-            return array_ops.stack(values)
         return RaggedTensor.from_row_lengths(
             array_ops.concat(values, 0), array_ops.concat(lengths, 0), validate=False
         )

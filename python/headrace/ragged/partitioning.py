@@ -29,7 +29,7 @@ def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
     if not partitions.dtype.is_integer:
         raise TypeError(
             "Argument `tensor` (name: partitions) must be of type integer. Received "
-            f"`tensor` = {partitions} of dtype: {partitions.dtype!r}"
+            f"`tensor` = {partitions} of dtype: {partitions.dtype}"
         )
     if is_ragged(partitions):
         return _of_ragged(data, partitions, num_partitions)

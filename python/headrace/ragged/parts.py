@@ -43,7 +43,7 @@ def same_dtypes(values, splits):
 
 def checked_axis(axis, rank, name="axis"):
     """A dimension's number, from 0: negative ones count from the end."""
-    if not isinstance(axis, (int, np.integer)) or isinstance(axis, bool):
+    if not isinstance(axis, (int, np.integer)):
         raise TypeError(f"{name} must be an int; got {type(axis).__name__}")
     if rank is None:
         if axis < 0:

@@ -1,7 +1,8 @@
 """tf.ragged: ranges, segments and splits; tf.strings.split."""
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, execution
+from headrace.framework.errors import InvalidArgumentError
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
 
@@ -64,7 +65,7 @@ def segment_ids_to_row_splits(segment_ids, num_segments=None, out_type=None, nam
     if not ids.dtype.is_integer:
         raise TypeError(
             "Argument `tensor` (name: segment_ids) must be of type integer. Received "
-            f"`tensor` = {ids} of dtype: {ids.dtype!r}"
+            f"`tensor` = {ids} of dtype: {ids.dtype}"
         )
     ids.shape.assert_has_rank(1)
     if out_type is None:
@@ -74,6 +75,9 @@ def segment_ids_to_row_splits(segment_ids, num_segments=None, out_type=None, nam
         last = array_ops.concat([array_ops.ones([1], ids.dtype) * -1, ids], 0)
         num_segments = _raw("Max", input=last, axis=0) + 1
     count = math_ops.cast(num_segments, ids.dtype)
+    known = execution.get_static_value(count)
+    if known is not None and known < 0:
+        raise InvalidArgumentError(None, None, f"size ({known}) must be non-negative")
     counts = _raw(
         "UnsortedSegmentSum",
         data=array_ops.ones_like(ids),

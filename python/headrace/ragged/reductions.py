@@ -34,11 +34,24 @@ def _over_axes(one, of_all, x, axis, keepdims):
     """`one(x, axis)` for each dimension in turn, `of_all(flat values)` for all."""
     if axis is None:
         result = of_all(x.flat_values)
-        return _as_before(result, range(x.shape.rank)) if keepdims else result
+        return _all_as_before(result, x) if keepdims else result
     axes = _axes(x, axis)
     for a in axes:
         x = one(x, a)
     return _as_before(x, axes[::-1]) if keepdims else x
+
+
+def _rank(x):
+    return _raw("Rank", input=x)
+
+
+def _all_as_before(result, x):
+    """A scalar with as many dimensions of 1 as `x` has."""
+    if x.shape.rank is not None:
+        return _as_before(result, range(x.shape.rank))
+    inner = _rank(x.flat_values)
+    ones = array_ops.ones(array_ops.reshape(inner + x.ragged_rank, [1]), dtypes.int32)
+    return array_ops.reshape(result, ones)
 
 
 def _as_before(x, axes):
@@ -73,7 +86,9 @@ def _simple(op, segment):
         return _raw(op, input=x, axis=axis, keep_dims=False)
 
     def of_all(x):
-        return _raw(op, input=x, axis=list(range(x.shape.rank)), keep_dims=False)
+        rank = x.shape.rank
+        every = list(range(rank)) if rank is not None else array_ops.range(_rank(x))
+        return _raw(op, input=x, axis=every, keep_dims=False)
 
     one = _one(dense, _segment(segment))
 
@@ -151,7 +166,7 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     x = input_tensor
     if axis is None:
         found = reduction_ops.reduce_logsumexp(x.flat_values)
-        return _as_before(found, range(x.shape.rank)) if keepdims else found
+        return _all_as_before(found, x) if keepdims else found
     result = reduce_max(x, axis, keepdims)
     flat = result.flat_values if is_ragged(result) else result
     finite = elementwise_ops.is_finite(flat)

@@ -222,7 +222,7 @@ def _sizes_of_parts(value, given, axis, num):
     if not given.dtype.is_integer:
         raise TypeError(
             "`num_or_size_splits` must be an `int` or 1-D list or `Tensor` of integers."
-            f'.  Expected "x" to be integer type.  Found: {given.dtype!r}'
+            f'  Expected "x" to be integer type.  Found: {given.dtype}'
         )
     given = math_ops.cast(given, dtype)
     if given.shape.rank == 0:
@@ -231,6 +231,10 @@ def _sizes_of_parts(value, given, axis, num):
         if count is None:
             raise ValueError(
                 "`num` must be given where num_or_size_splits is not known"
+            )
+        if count < 1:
+            raise ValueError(
+                f"`num_or_size_splits` must be >=1 if it is an `int`. Received {count}."
             )
         left = check_ops.assert_equal(
             total % given, math_ops.cast(0, dtype), message=_BAD_SPLIT

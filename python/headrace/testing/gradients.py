@@ -77,7 +77,8 @@ def compute_gradient_v1(
         default.
       delta: how far an element is moved to either side.
       init_targets: a list of operations to run first.
-      extra_feed_dict: what to feed besides x.
+      extra_feed_dict: what to feed besides x; of other tensors of x as well, while one
+        is moved.
 
     Returns:
       The gradient's and the measured Jacobian, arrays of shape [size of x, size of y],
@@ -225,7 +226,7 @@ class _FedWays:
 
     def _run(self, fetches, at, more=()):
         feeds = dict(zip(self.places, at, strict=True))
-        return self.session.run(fetches, {**feeds, **self.feeds, **dict(more)})
+        return self.session.run(fetches, {**self.feeds, **feeds, **dict(more)})
 
     def value(self, at):
         return np.asarray(self._run(self.y, at))
@@ -253,7 +254,7 @@ def _told(ways):
             if slope is not None and np.any(slope):
                 raise ValueError("Empty tensor with nonzero gradients")
     for place in range(_parts(y).size):
-        dy = np.zeros_like(y)
+        dy = np.zeros_like(y, order="C")
         _parts(dy)[place] = 1
         for jacobian, slope, v in zip(jacobians, row(dy), ways.at, strict=True):
             if slope is None:
@@ -273,7 +274,7 @@ def _measured(ways, i, delta):
     for place in range(size):
         values = []
         for sign in (1, -1):
-            moved = np.array(ways.at[i])
+            moved = np.array(ways.at[i], order="C")  # _parts is a view of it
             _parts(moved)[place] += moved.real.dtype.type(sign * delta)
             values.append(_parts(ways.value([*ways.at[:i], moved, *ways.at[i + 1 :]])))
         columns.append((values[0] - values[1]) / values[0].dtype.type(2 * delta))

@@ -6,7 +6,7 @@ import weakref
 from headrace._load import _headrace
 from headrace.framework import errors
 from headrace.framework.execution import inside_function
-from headrace.framework.trackable import AutoTrackable, is_trackable, node_of
+from headrace.framework.trackable import AutoTrackable, is_trackable, node_of, owner_of
 from headrace.train import checkpoint_options, load_status, traced_write
 from headrace.train.async_write import AsyncWrites
 from headrace.train.checkpoint_options import CheckpointOptions
@@ -46,11 +46,12 @@ class Checkpoint(AutoTrackable):
         set_here(self, "_attached", [])  # children beside those of root
         set_here(self, "_writes", AsyncWrites())
         set_here(self, "_session_writer", None)  # of a plain graph
-        if isinstance(root, weakref.ref):
-            root = root()
+        # A weak reference stays one: it does not keep the root.
+        held = None if isinstance(root, weakref.ref) else root
+        set_here(self, "_root_of", (lambda: held) if held is root else root)
+        root = self._root
         if root is not None:
             _assert_trackable(root, "root")
-        set_here(self, "_root", root)
         for name, value in sorted(kwargs.items()):
             if isinstance(value, weakref.ref):
                 value = value()
@@ -62,11 +63,15 @@ class Checkpoint(AutoTrackable):
             existing = node_of(root).child(name)
             if existing is None:
                 self._attached.append((name, value))
-            elif existing.owner() is not value:
+            elif owner_of(existing) is not value:
                 raise ValueError(
                     f"Cannot create a Checkpoint with keyword argument {name} if "
                     f"root.{name} already exists."
                 )
+
+    @property
+    def _root(self):
+        return self._root_of()
 
     @property
     def root(self):
@@ -88,7 +93,7 @@ class Checkpoint(AutoTrackable):
         if self._root is not None:
             existing = node_of(self._root).child("save_counter")
             if existing is not None:
-                set_here(self, "_save_counter", existing.owner())
+                set_here(self, "_save_counter", owner_of(existing))
                 return
         counter = variables.Variable(
             0, trainable=False, name="save_counter", dtype="int64"
@@ -131,14 +136,16 @@ class Checkpoint(AutoTrackable):
         else:
             write()
 
-    def _write_by_session(self, path, session):
+    def _write_by_session(self, path, session, options=None):
         from headrace.train import graph_checkpoint
 
         if self._session_writer is None:
             writer = graph_checkpoint.SessionWriter()
             object.__setattr__(self, "_session_writer", writer)
         session = graph_checkpoint.default_session(session)
-        self._session_writer.write(self._gather(), path, session)
+        options = options or _DEFAULT
+        sharding = options.experimental_sharding_callback
+        self._session_writer.write(self._gather(), path, session, sharding)
         return path
 
     def _frozen_saveables(self):
@@ -153,9 +160,15 @@ class Checkpoint(AutoTrackable):
         if not _headrace.is_eager():
             from headrace.train import graph_checkpoint
 
+            if not isinstance(file_prefix, _headrace.Tensor):
+                folder = os.path.dirname(os.fspath(file_prefix))
+                if folder:
+                    _headrace.make_folder(folder)
             if not graph_checkpoint.in_plain_graph():
                 return traced_write.write(self._gather, file_prefix)
-            return self._write_by_session(os.fspath(file_prefix), session)
+            path = self._write_by_session(os.fspath(file_prefix), session, options)
+            (options or _DEFAULT)._after_write(path)
+            return path
         path = os.fspath(file_prefix)
         self._write(path, options)
         return path
@@ -191,8 +204,9 @@ class Checkpoint(AutoTrackable):
             _headrace.make_folder(folder)
         if in_graph:
             path = f"{prefix}-{self._count_by_session(session)}"
-            self._write_by_session(path, session)
+            self._write_by_session(path, session, options)
             _headrace.write_checkpoint_state(folder, path, [path], "checkpoint")
+            (options or _DEFAULT)._after_write(path)
             return path
         self.save_counter.assign_add(1)
         path = f"{prefix}-{int(self.save_counter)}"

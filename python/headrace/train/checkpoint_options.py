@@ -170,25 +170,44 @@ class MaxShardSizePolicy(ShardingCallback):
         return shards
 
 
+def is_one_file(callback):
+    """Whether a callback puts all into one data file: None, and one task's."""
+    return callback is None or type(callback) is ShardByTaskPolicy
+
+
 def write(values, path, callback):
     """Writes gathered values as the callback has it."""
-    if callback is None or type(callback) is ShardByTaskPolicy:
+    if is_one_file(callback):
         values.write(path)
     elif type(callback) is MaxShardSizePolicy:
         values.write(path, callback.max_shard_size)
     else:
-        _headrace.write_shards(path, _called(values, callback))
+        write_called(path, values.items(), values.serialized_graph(), callback)
 
 
-def _called(values, callback):
+def write_called(path, items, object_graph, callback):
+    """Writes (key, tensor, owner) and the object graph as the callback has it."""
+    if type(callback) is MaxShardSizePolicy:  # the graph goes into the last file
+        from headrace.framework import conversion
+
+        values = [(key, tensor) for key, tensor, _ in items]
+        shards = _headrace.shards_by_size(values, callback.max_shard_size) or [[]]
+        graph = (GRAPH_KEY, conversion.constant(object_graph), "")
+        shards = [*shards[:-1], [*shards[-1], graph]]
+    else:
+        shards = _called(items, object_graph, callback)
+    _headrace.write_shards(path, shards)
+
+
+def _called(items, object_graph, callback):
     from headrace.framework import conversion
     from headrace.framework.devices import DeviceSpec
 
-    graph = conversion.constant(values.serialized_graph())
+    graph = conversion.constant(object_graph)
     device = DeviceSpec.from_string("/job:localhost/replica:0/task:0/device:CPU:0")
     tensors = [
         ShardableTensor(None, t, t.dtype, device, key, t.shape, "", key, owner)
-        for key, t, owner in [*values.items(), (GRAPH_KEY, graph, None)]
+        for key, t, owner in [*items, (GRAPH_KEY, graph, None)]
     ]
     wanted = {t.checkpoint_key: t.dtype for t in tensors}
     shards = []

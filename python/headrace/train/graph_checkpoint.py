@@ -11,12 +11,17 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.graph import session as sessions
 from headrace.graph import stack
-from headrace.train import saver_graph, traced_write
+from headrace.train import checkpoint_options, saver_graph, traced_write
 from headrace.train.checkpoint_options import GRAPH_KEY
 
 
 class Operations(list):
-    """The operations that restore one checkpoint; more come as objects do."""
+    """The operations that restore one checkpoint; more come as objects do. `feeds` says
+    to run them with which path."""
+
+    def __init__(self):
+        super().__init__()
+        self.feeds = {}
 
 
 _under_way = weakref.WeakValueDictionary()  # prefix -> Operations of the latest
@@ -29,22 +34,35 @@ def begin(prefix):
 
 
 def restored_from(variable, prefix, key):
-    """Adds the operation that gives the variable the value of `key`."""
+    """Adds the operation that gives the variable the value of `key`; there is one for
+    all checkpoints, for graphs that are finalized after a first restore."""
+    known = variable.__dict__.setdefault("_restore_nodes", {})
+    if key not in known:
+        known[key] = _restore_nodes(variable, prefix, key)
+    path, variable._restoring = known[key]
+    if prefix in _under_way:
+        _under_way[prefix].append(variable._restoring)
+        _under_way[prefix].feeds[path] = prefix
+
+
+def _restore_nodes(variable, prefix, key):
+    """(the path, by default that of the first checkpoint; the operation)"""
+    from headrace.graph.placeholders import placeholder_with_default
+
     graph = variable.graph
     with (
         graph.as_default(),
         graph.control_dependencies(None),
         graph.name_scope(f"{variable._shared_name}/Restore"),
     ):
+        path = placeholder_with_default(prefix, shape=(), name="path")
         value = _headrace.raw_op("RestoreV2")(
-            prefix=prefix,
+            prefix=path,
             tensor_names=[key],
             shape_and_slices=[""],
             dtypes=[dtypes.as_dtype(variable.dtype).base_dtype],
         )[0]
-        variable._restoring = saver_graph.assigned(variable, value, False)
-    if prefix in _under_way:
-        _under_way[prefix].append(variable._restoring)
+        return path, saver_graph.assigned(variable, value, False)
 
 
 def own_tensors(owner):
@@ -165,17 +183,39 @@ class SessionWriter:
     """The nodes that write a checkpoint; made anew when other objects join."""
 
     def __init__(self):
-        self._made_for = None
+        self._made_for = self._read_for = None
 
-    def write(self, values, path, session):
-        """Writes the values that the session's variables have now."""
+    def write(self, values, path, session, sharding=None):
+        """Writes the values that the session's variables have now; `sharding` is the
+        ShardingCallback that says how, or None."""
         graph = session.graph
+        if not checkpoint_options.is_one_file(sharding):
+            self._write_shards(graph, values, path, session, sharding)
+            return
         made_for = (graph, [(key, id(owner)) for key, _, owner in values.items()])
         if self._made_for != made_for:
             self._add_nodes(graph, values)
             self._made_for = made_for
         feeds = {self._path: path, self._object_graph: values.serialized_graph()}
         session.run(self._saved, feeds)
+
+    def _write_shards(self, graph, values, path, session, sharding):
+        """By a callback, which gets the values."""
+        made_for = (graph, [(key, id(owner)) for key, _, owner in values.items()])
+        if self._read_for != made_for:
+            with graph.as_default(), graph.control_dependencies(None):
+                items = saveables(values, None)[1:]
+                self._read = [x.to_save() for x in items]
+            self._read_for = made_for
+        found = session.run(self._read)
+        with stack.entering(None):
+            tensors = [conversion.constant(x) for x in found]
+            checkpoint_options.write_called(
+                path,
+                [(k, t, o) for (k, _, o), t in zip(values.items(), tensors)],
+                values.serialized_graph(),
+                sharding,
+            )
 
     def _add_nodes(self, graph, values):
         from headrace.graph.placeholders import placeholder_with_default

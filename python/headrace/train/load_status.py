@@ -1,7 +1,7 @@
 """What a restore has matched: the statuses of tf.train.Checkpoint.restore."""
 
 from headrace._load import _headrace
-from headrace.framework.trackable import node_of
+from headrace.framework.trackable import node_of, owner_of
 
 _SHOWN = 10
 
@@ -32,7 +32,8 @@ def _run(session, operations):
     from headrace.train import graph_checkpoint
 
     if operations:
-        graph_checkpoint.default_session(session).run(list(operations))
+        feeds = getattr(operations, "feeds", None)
+        graph_checkpoint.default_session(session).run(list(operations), feeds)
 
 
 def _initializers(objects):
@@ -123,7 +124,7 @@ def _walk(root):
     found, seen = [("", root)], {id(root)}
     for _, value in found:
         for name, child in node_of(value).children():
-            owner = child.owner()
+            owner = owner_of(child)
             if owner is not None and id(owner) not in seen:
                 seen.add(id(owner))
                 found.append((name, owner))

@@ -3,31 +3,48 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework import versions
+from headrace.framework import logging, versions
 from headrace.graph import collections, import_graph, stack
 from headrace.train import imported_variables
 
 
-def _collection_of(values, kind):
-    """A collection's values as a CollectionDef; None where they have no such form."""
-    out = kind()
+def _kind_of(value):
+    """(the list of a CollectionDef that holds such values, the value in it); None for
+    values that have no such form."""
+    if imported_variables.is_variable(value):
+        return "bytes_list", imported_variables.to_proto(value).SerializeToString()
+    if hasattr(value, "to_proto"):
+        return "bytes_list", value.to_proto().SerializeToString()
+    if isinstance(value, (str, bytes)):
+        return "bytes_list", value.encode() if isinstance(value, str) else value
+    if isinstance(value, int):
+        return "int64_list", value
+    if isinstance(value, float):
+        return "float_list", value
+    if hasattr(value, "graph") and hasattr(value, "name"):
+        return "node_list", value.name
+    return None
+
+
+def _collection_of(key, values, kind):
+    """A collection's values as a CollectionDef, of the kind of the first of them; None,
+    and a warning, where they have no such form."""
+    out, name = kind(), None
     for value in values:
-        if imported_variables.is_variable(value):
-            proto = imported_variables.to_proto(value)
-            out.bytes_list.value.append(proto.SerializeToString())
-        elif hasattr(value, "to_proto"):
-            out.bytes_list.value.append(value.to_proto().SerializeToString())
-        elif isinstance(value, (str, bytes)):
-            text = value.encode() if isinstance(value, str) else value
-            out.bytes_list.value.append(text)
-        elif isinstance(value, int):
-            out.int64_list.value.append(value)
-        elif isinstance(value, float):
-            out.float_list.value.append(value)
-        elif hasattr(value, "graph") and hasattr(value, "name"):
-            out.node_list.value.append(value.name)
-        else:
+        found = _kind_of(value)
+        if found == ("int64_list", value) and name == "float_list":
+            found = name, float(value)
+        if found is None or name not in (None, found[0]):
+            logging.warn(
+                "Issue encountered when serializing %s.\nType is unsupported, or the "
+                "types of the items don't match field type in CollectionDef. Note this "
+                "is a warning and probably safe to ignore.\n%r",
+                key,
+                value,
+            )
             return None
+        name = found[0]
+        getattr(out, name).value.append(found[1])
     return out
 
 
@@ -68,6 +85,8 @@ def export_meta_graph(
     meta.meta_info_def.tensorflow_version = versions.VERSION
     meta.meta_info_def.stripped_default_attrs = bool(strip_default_attrs)
     meta.graph_def.CopyFrom(graph_def or graph.as_graph_def(add_shapes=True))
+    if strip_default_attrs:
+        _strip_defaults(meta.graph_def)
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""
@@ -77,12 +96,36 @@ def export_meta_graph(
     for key in keys if collection_list is None else collection_list:
         if clear_extraneous_savers and key == collections.GraphKeys.SAVERS:
             continue
-        found = _collection_of(graph.get_collection(key), protos.CollectionDef)
+        found = _collection_of(key, graph.get_collection(key), protos.CollectionDef)
         if found is not None and found.WhichOneof("kind"):
             meta.collection_def[key].CopyFrom(found)
     if filename:
         _write(meta, os.fspath(filename), as_text)
     return meta
+
+
+def _strip_defaults(graph_def):
+    """Takes attributes that have their ops' default values off all nodes."""
+    from headrace.framework import protos
+
+    functions = {f.signature.name for f in graph_def.library.function}
+    nodes = list(graph_def.node)
+    for function in graph_def.library.function:
+        nodes.extend(function.node_def)
+    defaults = {}
+    for node in nodes:
+        if node.op in functions:
+            continue
+        if node.op not in defaults:
+            op = protos.OpDef.FromString(_headrace.export_op_named(node.op))
+            defaults[node.op] = [
+                (a.name, a.default_value)
+                for a in op.attr
+                if a.HasField("default_value")
+            ]
+        for name, value in defaults[node.op]:
+            if name in node.attr and node.attr[name] == value:
+                del node.attr[name]
 
 
 def _write(meta, path, as_text):
@@ -121,8 +164,17 @@ def read_meta_graph_file(path):
 def import_meta_graph(
     meta_graph_or_file, clear_devices=False, import_scope=None, **kwargs
 ):
-    """Adds the graph to the current one, with its collections; the Saver of its
-    variables, None where there are none."""
+    """Adds the graph to the current one, or to `graph`, with its collections.
+
+    Its nodes come under `import_scope`, and under the name scope that is in force.
+    Returns a Saver, None where that scope has no variables.
+    """
+    graph = kwargs.pop("graph", None)
+    if graph is not None:
+        with graph.as_default():
+            return import_meta_graph(
+                meta_graph_or_file, clear_devices, import_scope, **kwargs
+            )
     if _headrace.is_eager():
         raise RuntimeError(
             "Exporting/importing meta graphs is not supported when eager execution is "
@@ -144,8 +196,9 @@ def import_meta_graph(
     import_graph.import_graph_def(
         graph_def, name=import_scope or "", input_map=input_map
     )
-    variables = _restore_collections(graph, meta, import_scope)
-    return _saver(meta, import_scope, variables)
+    scope = "/".join(s for s in (graph.get_name_scope(), import_scope) if s)
+    variables = _restore_collections(graph, meta, scope)
+    return _saver(graph, meta, scope, variables)
 
 
 def _restore_collections(graph, meta, scope):
@@ -166,13 +219,15 @@ def _restore_collections(graph, meta, scope):
     return variables
 
 
-def _saver(meta, scope, variables):
+def _saver(graph, meta, scope, variables):
     from headrace.train import saver
 
     if meta.HasField("saver_def"):
         made = saver.Saver.from_proto(meta.saver_def, import_scope=scope)
         made._var_list = variables
         return made
-    if variables:
-        return saver.Saver()
+    keys = collections.GraphKeys
+    for key in (keys.GLOBAL_VARIABLES, keys.SAVEABLE_OBJECTS):
+        if graph.get_collection(key, scope or None):
+            return saver.Saver()
     return None

@@ -4,6 +4,8 @@ import uuid
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.devices import DeviceSpec
+from headrace.framework.trackable import Trackable
 from headrace.graph import scopes, stack
 
 
@@ -46,7 +48,15 @@ class Saveable:
             return self.variable._ref()
         if _headrace.is_eager():
             return self.variable.read_value()
-        return self.variable._graph_element()
+        value, device = self.variable._graph_element(), self.variable.device
+        if not device:
+            return value
+        # Files are written by a processor, to which the value is brought once.
+        from headrace.ops import array_ops
+
+        here = DeviceSpec.from_string(device).replace(device_type="CPU", device_index=0)
+        with stack.current().device(here.to_string()):
+            return array_ops.identity(value)
 
     def assign(self, value, reshape):
         """The operation that gives it the value; eagerly, gives it."""
@@ -63,6 +73,10 @@ def is_variable(value):
     return isinstance(value, _headrace.VariableBase) or hasattr(value, "_ref")
 
 
+def _is_slice(part):
+    return getattr(part, "_save_slice_info", None) is not None
+
+
 def _name_of(variable):
     info = getattr(variable, "_save_slice_info", None)
     if info is not None:
@@ -71,7 +85,10 @@ def _name_of(variable):
 
 
 def _parts(value):
-    """A variable, or the parts of a partitioned one."""
+    """A variable, the parts of a partitioned one, or what another object has saved."""
+    own = getattr(value, "_gather_saveables_for_checkpoint", None)
+    if own is not None and isinstance(value, Trackable) and not is_variable(value):
+        return list(own().values())
     if hasattr(value, "_get_variable_list"):
         return list(value._get_variable_list())
     if isinstance(value, (list, tuple)):
@@ -79,22 +96,38 @@ def _parts(value):
     return [value]
 
 
+def _add_whole(named, variable):
+    """Adds a variable in parts under its name."""
+    name = variable.name
+    if name in named:
+        raise ValueError(f"At least two variables have the same name: {name}")
+    named[name] = _parts(variable)
+
+
 def saveables(variables):
     """Saveables sorted by name, of a list of variables or a dict by name."""
     if not isinstance(variables, dict):
         named = {}
         for variable in variables:
+            if hasattr(variable, "_get_variable_list"):
+                _add_whole(named, variable)
+                continue
             for part in _parts(variable):
                 if isinstance(part, Saveable):
                     named[part.name] = [part]
                     continue
                 if not is_variable(part):
                     raise TypeError(f"Variable to save is not a Variable: {part}")
-                sliced = getattr(part, "_save_slice_info", None) is not None
+                sliced = _is_slice(part)
                 name = _name_of(part)
                 if name in named and not sliced:
                     raise ValueError(
                         f"At least two variables have the same name: {name}"
+                    )
+                whole = name in named and not _is_slice(named[name][0])
+                if whole:
+                    raise ValueError(
+                        f"Mixing slices and non-slices with the same name: {name}"
                     )
                 named.setdefault(name, []).append(part)
     else:

@@ -25,19 +25,27 @@ def name_in(key):
 
 def write(gather, prefix):
     """Adds the op to the graph being built; gives the prefix, once it ran."""
+    from headrace.ops import array_ops, string_ops
+
     with execution.init_scope():
         values = gather()
         items, graph = values.items(), values.serialized_graph()
     prefix = conversion.convert_to_tensor(prefix, dtype=dtypes.string)
     keys = [key for key, _, _ in items]
     tensors = [_symbolic(key, owner) for key, _, owner in items]
-    op = _headrace.raw_op("SaveV2")(
-        prefix=prefix,
+    # The files get their names when they are whole; the folder must be there.
+    temporary = string_ops.join([prefix, "_temp/part"])
+    saved = _headrace.raw_op("SaveV2")(
+        prefix=temporary,
         tensor_names=conversion.constant([*keys, GRAPH_KEY]),
         shape_and_slices=conversion.constant([""] * (len(keys) + 1)),
         tensors=[*tensors, conversion.constant(graph)],
     )
-    from headrace.ops import array_ops
-
-    with execution.control_dependencies([op]):
+    with execution.control_dependencies([saved]):
+        merged = _headrace.raw_op("MergeV2Checkpoints")(
+            checkpoint_prefixes=array_ops.reshape(temporary, [1]),
+            destination_prefix=prefix,
+            delete_old_dirs=True,
+        )
+    with execution.control_dependencies([merged]):
         return array_ops.identity(prefix)

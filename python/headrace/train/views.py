@@ -3,7 +3,8 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework.trackable import is_trackable, node_of
+from headrace.framework import logging
+from headrace.framework.trackable import is_trackable, node_of, owner_of
 from headrace.train.checkpoint_options import GRAPH_KEY
 
 
@@ -27,7 +28,7 @@ class TrackableView:
             )
         named = {}
         for name, child in node_of(obj).children():
-            owner = child.owner()
+            owner = owner_of(child)
             if owner is not None:
                 named[name] = owner
         return named
@@ -69,13 +70,17 @@ class CheckpointView:
 
     def descendants(self):
         """The ids of all nodes, the root first, breadth first."""
-        found, seen = [0], {0}
-        for node in found:
-            for child in self.children(node).values():
-                if child not in seen:
-                    seen.add(child)
-                    found.append(child)
-        return found
+        return list(self._descendants_with_paths())
+
+    def _descendants_with_paths(self):
+        """{node id: the names that lead there, as in "root.layer.kernel"}."""
+        paths, queue = {0: "root"}, [0]
+        for node in queue:
+            for name, child in self.children(node).items():
+                if child not in paths:
+                    paths[child] = f"{paths[node]}.{name}"
+                    queue.append(child)
+        return paths
 
     def match(self, obj):
         """{node id: object} of what a program's object has in common."""
@@ -85,9 +90,17 @@ class CheckpointView:
         for node in queue:
             ours = TrackableView.children(matched[node])
             for name, child in self.children(node).items():
-                if name in ours and child not in matched:
+                if name not in ours:
+                    continue
+                if child not in matched:
                     matched[child] = ours[name]
                     queue.append(child)
+                elif matched[child] is not ours[name]:
+                    logging.warning(
+                        "Inconsistent references when matching the checkpoint into "
+                        "this object graph. The referenced objects are: "
+                        f"({matched[child]} and {ours[name]})."
+                    )
         return matched
 
     def diff(self, obj):

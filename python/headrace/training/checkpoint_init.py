@@ -7,6 +7,8 @@ from headrace._load import _headrace
 from headrace.framework import dtypes, logging
 from headrace.graph import collections, stack
 from headrace.train import checkpoint_reader, checkpoint_state, saver_graph
+from headrace.train.checkpoint_options import GRAPH_KEY
+from headrace.training import vocabularies
 
 
 def checkpoint_of(folder_or_prefix):
@@ -28,16 +30,18 @@ def _parts(variable):
     return list(variable) if isinstance(variable, (list, tuple)) else [variable]
 
 
-def start_from(variable, path, name):
-    """What a checkpoint calls `name` is the first value of a graph's variable."""
+def start_from(variable, path, name, vocabulary=None):
+    """What a checkpoint calls `name` is the first value of a graph's variable;
+    `vocabulary`, a VocabInfo, says what its rows or columns stand for."""
     stored = checkpoint_reader.load_checkpoint(path).get_variable_to_shape_map()
+    if name not in stored:
+        raise ValueError(f"Tensor {name} is not found in {path} checkpoint {stored}")
     for part in _parts(variable):
         info = getattr(part, "_save_slice_info", None)
+        if vocabulary is not None:
+            _start_part(part, path, name, "", vocabularies.Remapping(vocabulary, part))
+            continue
         shape = part.shape.as_list() if info is None else list(info.full_shape)
-        if name not in stored:
-            raise ValueError(
-                f"Tensor {name} is not found in {path} checkpoint {stored}"
-            )
         if part.shape.is_fully_defined() and shape != list(stored[name]):
             raise ValueError(
                 f"Shape of variable {part.name} ({tuple(shape)}) doesn't match with "
@@ -46,7 +50,7 @@ def start_from(variable, path, name):
         _start_part(part, path, name, "" if info is None else info.spec)
 
 
-def _start_part(part, path, name, slice_spec):
+def _start_part(part, path, name, slice_spec, remapping=None):
     graph = part.graph
     with (
         graph.as_default(),
@@ -59,6 +63,8 @@ def _start_part(part, path, name, slice_spec):
             shape_and_slices=[slice_spec],
             dtypes=[dtypes.as_dtype(part.dtype).base_dtype],
         )[0]
+        if remapping is not None:
+            value = remapping(value)
         part._starts_with(saver_graph.assigned(part, value, False))
 
 
@@ -136,24 +142,64 @@ def _chosen(vars_to_warm_start):
     return {_parts(v)[0]._shared_name: v for v in vars_to_warm_start}
 
 
+def _keys_of_objects(path, names):
+    """{name: key} of a checkpoint with an object graph; empty for others."""
+    reader = checkpoint_reader.load_checkpoint(path)
+    if not reader.has_tensor(GRAPH_KEY):
+        return {}
+    from headrace.framework import protos
+
+    graph = protos.TrackableObjectGraph.FromString(bytes(reader.get_tensor(GRAPH_KEY)))
+    keys = {
+        attribute.full_name: attribute.checkpoint_key
+        for node in graph.nodes
+        for attribute in node.attributes
+    }
+    missing = sorted(set(names) - set(keys))
+    if missing:
+        raise ValueError(
+            "Attempting to warm-start from an object-based checkpoint, but found that "
+            "the checkpoint did not contain values for all variables. The following "
+            f"variables were missing: {missing}"
+        )
+    return keys
+
+
 def warm_start(
     ckpt_to_initialize_from,
     vars_to_warm_start=".*",
     var_name_to_vocab_info=None,
     var_name_to_prev_var_name=None,
 ):
-    """Gives variables of the graph the first values that a checkpoint has for them."""
-    if var_name_to_vocab_info:
-        raise NotImplementedError("warm_start: var_name_to_vocab_info is not supported")
+    """Gives variables of the graph the first values that a checkpoint has for them.
+
+    `vars_to_warm_start` are names, patterns or variables, or None for those of
+    `var_name_to_vocab_info` alone; `var_name_to_vocab_info` has
+    VocabInfos for those whose rows or columns stand for words, of which there may be
+    others now; `var_name_to_prev_var_name` says what the checkpoint calls them.
+    ValueError for names of the latter two that are not used, and for values that are
+    not in the checkpoint.
+    """
     path = checkpoint_of(ckpt_to_initialize_from)
     previous = dict(var_name_to_prev_var_name or {})
+    vocabulary_of = dict(var_name_to_vocab_info or {})
     logging.info("Warm-starting from: %s", ckpt_to_initialize_from)
     chosen = _chosen(vars_to_warm_start)
+    if vars_to_warm_start is None:
+        named = _variables_by_name()
+        chosen = {n: v for n, v in named.items() if n in vocabulary_of}
+    keys = _keys_of_objects(path, set(chosen) - set(previous))
     for name, variable in chosen.items():
-        start_from(variable, path, previous.pop(name, name))
-    if previous:
-        raise ValueError(
-            "You provided the following variables in var_name_to_prev_var_name that "
-            f"were not used: {sorted(previous)}.  Perhaps you misspelled them?"
-        )
+        there = previous.pop(name, None) or keys.get(name, name)
+        start_from(variable, path, there, vocabulary_of.pop(name, None))
+    for argument, left in (
+        ("var_name_to_prev_var_name", previous),
+        ("var_name_to_vocab_info", vocabulary_of),
+    ):
+        if left:
+            raise ValueError(
+                f"You provided the following variables in {argument} that were not "
+                f"used: {sorted(left)}.  Perhaps you misspelled them?  Here is the list "
+                f"of viable variable names: {sorted(chosen)}"
+            )
     logging.info("Warm-started %d variables.", len(chosen))

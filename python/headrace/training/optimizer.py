@@ -121,7 +121,12 @@ class Optimizer(AutoTrackable):
         _check_real(loss.dtype)
         from headrace.eager import graph_gradients
 
-        found = graph_gradients.gradients(loss, variables, grad_ys=grad_loss)
+        found = graph_gradients.gradients_v1(
+            loss,
+            variables,
+            grad_loss,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )
         return list(zip(found, variables))
 
     @staticmethod
@@ -145,6 +150,9 @@ class Optimizer(AutoTrackable):
             raise ValueError(
                 f"No gradients provided for any variable: {[str(v) for _, v in pairs]}."
             )
+        for _, v in given:
+            if isinstance(v, tf.Tensor):
+                raise NotImplementedError(f"Trying to update a Tensor: {v}")
         with tf.init_scope():
             self._create_slots([v for _, v in given])
         with tf.name_scope(name or self._name) as scope:
@@ -155,15 +163,32 @@ class Optimizer(AutoTrackable):
             return self._finished(global_step, scope)
 
     def _apply_one(self, gradient, variable):
+        constraint = getattr(variable, "constraint", None)
         with tf.name_scope("update_" + name_of(variable).replace("/", "_")):
             if not isinstance(gradient, tf.IndexedSlices):
                 self._apply_dense(tf.convert_to_tensor(gradient), variable)
+                if constraint is not None:
+                    self._constrain(variable, constraint)
                 return
+            if constraint is not None:
+                raise RuntimeError(
+                    "Cannot use a constraint function on a sparse variable."
+                )
             rows, places = tf.unique(gradient.indices)
             values = tf.math.unsorted_segment_sum(
                 gradient.values, places, tf.shape(rows)[0]
             )
             self._apply_sparse(values, rows, variable)
+
+    def _constrain(self, variable, constraint):
+        """Puts what the variable's constraint makes of its new value in place of it."""
+        after = self._updates[-1:] if in_plain_graph() else []
+        with tf.control_dependencies(after):
+            value = variable.read_value() if after else variable
+            if is_resource(variable):
+                self._done(variable.assign(constraint(value), read_value=False))
+            else:
+                self._done(variable.assign(constraint(value)))
 
     def _finished(self, global_step, scope):
         """The operation after all updates, called like their scope; None where they
@@ -265,7 +290,7 @@ class Optimizer(AutoTrackable):
             variable,
             slot_name,
             op_name,
-            lambda: tf.zeros(variable.shape, variable.dtype.base_dtype),
+            filled(variable, 0),
         )
 
     def _make_plain(self, name, value):
@@ -300,9 +325,33 @@ class Optimizer(AutoTrackable):
         return sorted(self._slots)
 
     def variables(self):
-        """All that the optimizer remembers."""
+        """What the optimizer remembers: of the current graph, or outside of graphs."""
+        graph = stack.current() if in_plain_graph() else None
         slots = [s for row in self._slots.values() for _, s in row.values()]
-        return sorted([*self._plain.values(), *slots], key=lambda v: v.name)
+        kept = [v for v in (*self._plain.values(), *slots) if _graph_of(v) is graph]
+        return sorted(kept, key=lambda v: v.name)
+
+
+def _graph_of(variable):
+    """The graph that has a variable; None where it has a value of its own."""
+    if not is_resource(variable):
+        return variable.graph
+    return getattr(variable.handle, "graph", None)
+
+
+def filled(variable, value):
+    """What makes a tensor of that value, like the variable; of the shape that the
+    variable has when it starts, where it may change."""
+
+    def make():
+        one = tf.constant(value, variable.dtype.base_dtype)
+        shape = variable.shape
+        if not shape.is_fully_defined():
+            initial = getattr(variable, "initial_value", None)
+            shape = tf.shape(variable if initial is None else initial)
+        return tf.fill(shape, one)
+
+    return make
 
 
 def _counted(step, name):
@@ -350,5 +399,5 @@ def slot_variable(primary, op_name, value, taken):
     info = getattr(primary, "_save_slice_info", None)
     if info is not None:
         suffix = name.partition(name_of(primary) + "/")[2] or op_name
-        slot._save_slice_info = info.renamed(f"{info.full_name}/{suffix}")
+        slot._set_save_slice_info(info.renamed(f"{info.full_name}/{suffix}"))
     return slot

@@ -2,7 +2,7 @@
 
 import headrace as tf
 from headrace._load import _headrace
-from headrace.training.optimizer import Optimizer, is_resource
+from headrace.training.optimizer import Optimizer, filled, is_resource
 
 
 class GradientDescentOptimizer(Optimizer):
@@ -188,13 +188,6 @@ class AdagradOptimizer(Optimizer):
             indices=rows,
             **self._arguments(variable),
         )
-
-
-def filled(variable, value):
-    """What makes a tensor of that value, like the variable."""
-    return lambda: tf.fill(
-        variable.shape.as_list(), tf.constant(value, variable.dtype.base_dtype)
-    )
 
 
 class AdadeltaOptimizer(Optimizer):

@@ -1,7 +1,7 @@
 """Optimizers of tf.compat.v1.train with penalties: proximal ones, and AdagradDA."""
 
-from headrace.training.optimizer import Optimizer
-from headrace.training.optimizers import AdagradOptimizer, filled
+from headrace.training.optimizer import Optimizer, filled
+from headrace.training.optimizers import AdagradOptimizer
 
 
 class ProximalGradientDescentOptimizer(Optimizer):

@@ -106,6 +106,15 @@ def test_reduce_eagerly_and_traced():
     assert int(f(tf.constant(10, tf.int64))) == 285
 
 
+def test_inputs_that_are_shared_are_counted_once():
+    joined = zipped = Dataset.range(3)
+    for _ in range(60):
+        joined = joined.concatenate(joined)
+        zipped = Dataset.zip((zipped, zipped)).map(lambda a, b: a)
+    assert int(joined.cardinality()) == 3 * 2**60
+    assert int(zipped.cardinality()) == 3
+
+
 def test_iterator_in_a_function():
     total = tf.Variable(0, dtype=tf.int64)
 

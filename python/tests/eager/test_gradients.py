@@ -229,3 +229,65 @@ def test_sources_that_act_as_variables():
         (first, second), jacobian = run()
         assert first.numpy().tolist() == second.numpy().tolist() == [2.0, 4.0]
         assert jacobian.numpy().tolist() == [[2.0, 0.0], [0.0, 4.0]]
+
+
+@pytest.mark.parametrize("form", ["function", "nested", "graph", "argument"])
+def test_rows_that_a_function_looks_up_stay_slices_on_the_way_back(form):
+    """As they are without the function: a table's gradient is as large as the rows
+    read, and optimizers change these alone."""
+    table = tf.Variable(tf.reshape(tf.range(10.0), [5, 2]))
+    ids = tf.constant([3, 1, 3])
+
+    def look(x, scale):
+        rows = tf.gather(x, ids) + tf.nn.embedding_lookup(x, ids)
+        return tf.reduce_sum(rows * rows) * scale
+
+    inner = tf.function(look)
+    call = tf.function(lambda x, s: inner(x, s)) if form == "nested" else inner
+    given = tf.convert_to_tensor(table) if form == "argument" else table
+
+    def slope():
+        with tf.GradientTape() as tape:
+            tape.watch(given)
+            y = call(given, tf.constant(0.5))
+        return tape.gradient(y, given)
+
+    found = tf.function(slope)() if form == "graph" else slope()
+    assert isinstance(found, tf.IndexedSlices)
+    assert found.indices.numpy().tolist() == [3, 1, 3, 3, 1, 3]
+    assert found.dense_shape.numpy().tolist() == [5, 2]
+    want = np.zeros([5, 2], "f")
+    want[3], want[1] = [8 * 6, 8 * 7], [4 * 2, 4 * 3]
+    np.testing.assert_allclose(tf.convert_to_tensor(found), want)
+
+
+def test_slices_of_functions_meet_dense_gradients_branches_loops_and_second_orders():
+    table = tf.Variable(tf.reshape(tf.range(10.0), [5, 2]))
+    ids = tf.constant([3, 1, 3])
+    cubes = tf.function(lambda: tf.reduce_sum(tf.gather(table, ids) ** 3))
+    branch = tf.function(lambda c: tf.cond(c, cubes, lambda: tf.reduce_sum(table)))
+    loop = tf.function(
+        lambda: tf.while_loop(
+            lambda i, s: i < 3, lambda i, s: (i + 1, s + cubes()), (0, 0.0)
+        )[1]
+    )
+    count = np.array([0, 1, 0, 2, 0])[:, None]
+    slope = 3 * count * table.numpy() ** 2
+    with tf.GradientTape(persistent=True) as outer:
+        with tf.GradientTape(persistent=True) as tape:
+            y = cubes()
+            mixed = y + tf.reduce_sum(table)
+            taken, other = branch(tf.constant(True)), branch(tf.constant(False))
+            turns = loop()
+        first = tape.gradient(y, table)
+        total = tf.reduce_sum(tf.convert_to_tensor(first))
+    for value, want in [
+        (mixed, slope + 1),
+        (taken, slope),
+        (other, np.ones([5, 2])),
+        (turns, 3 * slope),
+    ]:
+        found = tape.gradient(value, table)
+        np.testing.assert_allclose(tf.convert_to_tensor(found), want)
+    second = tf.convert_to_tensor(outer.gradient(total, table))
+    np.testing.assert_allclose(second, 6 * count * table.numpy())

@@ -163,6 +163,28 @@ def test_graph_from_outside(reader, in_type, out_type):
             session.run("read:0", {holder: fed})
 
 
+@pytest.mark.parametrize("first", ["caller", "callee"])
+def test_import_looks_into_functions(first):
+    """F calls G, whose argument is of another type; nobody need run F."""
+    gd = lying_graph("Neg", tf.float32, tf.int64)
+    calls = [n for n in gd.node if n.name != "read"]
+    outer = v1.GraphDef().library.function.add()
+    outer.signature.name = "Outer"
+    given, result = outer.signature.input_arg.add(), outer.signature.output_arg.add()
+    given.name, given.type = "x", tf.float32.as_datatype_enum
+    result.name, result.type = "y", tf.int64.as_datatype_enum
+    outer.node_def.add().CopyFrom(calls[1])
+    outer.node_def[0].input[0] = "x"
+    outer.ret["y"] = "call:output:0"
+    inner = v1.GraphDef().library.function.add()
+    inner.CopyFrom(gd.library.function[0])
+    del gd.node[:], gd.library.function[:]
+    both = [outer, inner] if first == "caller" else [inner, outer]
+    gd.library.function.extend(both)
+    with tf.Graph().as_default(), pytest.raises(WRONG, match="in function Outer"):
+        tf.import_graph_def(gd, name="")
+
+
 def test_gradient_of_a_graph_from_outside():
     with tf.Graph().as_default() as graph, pytest.raises(WRONG):
         gd = lying_graph("Neg", tf.float32, tf.float64)

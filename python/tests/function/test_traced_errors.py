@@ -68,3 +68,21 @@ def test_binding_errors_do_not_show_defaults():
     f = tf.function(lambda x, y=2: x, autograph=False)
     with pytest.raises(TypeError, match=r"\(x, y=<captured_default_value>\)"):
         f()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda x: x if x > 0 else -x,
+        lambda x: [v for v in tf.range(x)],
+        lambda x: not x,
+        lambda x: tf.range(4)[0] in [x],
+    ],
+    ids=["if", "for", "not", "in"],
+)
+def test_where_a_value_is_wanted_the_error_says_what_to_write(use):
+    with pytest.raises(tf.errors.OperatorNotAllowedInGraphError) as caught:
+        tf.function(use)(tf.constant(3))
+    text = str(caught.value)
+    assert "Headrace has no AutoGraph" in text and "tf.cond" in text
+    assert "try decorating" not in text  # it is decorated

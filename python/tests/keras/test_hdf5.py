@@ -111,3 +111,87 @@ class TestFiles:
         assert not np.array_equal(model.get_weights()[0], expected[0])
         model.load_weights(tmp_path / "2.weights.h5")
         np.testing.assert_array_equal(model.get_weights()[0], expected[0])
+
+
+class TestOptimizers:
+    @pytest.fixture(autouse=True)
+    def h5py(self):
+        self.h5py = pytest.importorskip("h5py")
+
+    def _model(self, optimizer="adam", steps=0):
+        tf.keras.utils.set_random_seed(3)
+        model = tf.keras.Sequential([L.Input((3,)), L.Dense(2), L.Dense(1)])
+        model.compile(optimizer, "mse")
+        if steps:
+            model.fit(np.ones((4, 3)), np.ones((4, 1)), epochs=steps, verbose=0)
+        return model
+
+    def _state(self, model):
+        return [np.asarray(v) for v in model.optimizer.variables]
+
+    @pytest.mark.parametrize(
+        "optimizer, count",
+        [
+            (lambda: "adam", 9),
+            (lambda: tf.keras.optimizers.Adam(amsgrad=True), 13),
+            (lambda: tf.keras.optimizers.SGD(momentum=0.9), 5),
+            (lambda: tf.keras.optimizers.SGD(), 1),
+            (lambda: "ftrl", 9),
+        ],
+    )
+    def test_state_comes_back(self, optimizer, count, tmp_path):
+        path = tmp_path / "w.weights.h5"
+        model = self._model(optimizer(), steps=3)
+        model.save_weights(path)
+        with self.h5py.File(path) as file:
+            group = file["optimizer/vars"]
+            assert sorted(group, key=int) == [str(i) for i in range(count)]
+            assert group["0"][()] == 3 and group["0"].dtype == np.int64
+        other = self._model(optimizer(), steps=1)
+        other.load_weights(path)
+        for a, b in zip(self._state(model), self._state(other), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    def test_keras_3_lists_the_learning_rate_too(self, tmp_path):
+        path = tmp_path / "w.weights.h5"
+        model = self._model(steps=2)
+        model.save_weights(path)
+        with self.h5py.File(path, "a") as file:
+            group = file["optimizer/vars"]
+            for i in range(8, 0, -1):
+                group.move(str(i), str(i + 1))
+            group["1"] = np.float32(0.25)
+        other = self._model(steps=1)
+        other.load_weights(path)
+        assert float(other.optimizer.learning_rate) == 0.25
+        for a, b in zip(self._state(model), self._state(other), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+    def test_state_of_another_optimizer_is_left(self, tmp_path, caplog):
+        path = tmp_path / "w.weights.h5"
+        model = self._model(steps=2)
+        model.save_weights(path)
+        other = self._model("ftrl", steps=1)
+        before = self._state(other)
+        with self.h5py.File(path, "a") as file:
+            del file["optimizer/vars/8"]
+        with caplog.at_level("WARNING"):
+            other.load_weights(path)
+        assert "Skipping variable loading for optimizer 'Ftrl'" in caplog.text
+        for a, b in zip(before, self._state(other), strict=True):
+            np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(other.get_weights()[0], model.get_weights()[0])
+
+    def test_untrained_and_uncompiled_models(self, tmp_path):
+        path = tmp_path / "w.weights.h5"
+        self._model().save_weights(path)
+        with self.h5py.File(path) as file:
+            assert list(file["optimizer/vars"]) == ["0"]
+        plain = tf.keras.Sequential([L.Input((3,)), L.Dense(2), L.Dense(1)])
+        plain.load_weights(path)
+        plain.save_weights(path)
+        with self.h5py.File(path) as file:
+            assert "optimizer" not in file
+        trained = self._model(steps=1)
+        trained.load_weights(path)
+        assert int(trained.optimizer.iterations) == 1

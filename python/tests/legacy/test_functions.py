@@ -209,3 +209,47 @@ def test_hessians():
 
     made = second(tf.constant([1.0, 2.0]))
     assert made[0].numpy().tolist() == [[6, 0], [0, 12]]
+
+
+def test_checks_of_all_numbers():
+    with pytest.raises(RuntimeError, match="not compatible with eager execution"):
+        v1.add_check_numerics_ops()
+    with tf.Graph().as_default() as graph:
+        x = v1.placeholder(tf.float32, [2], name="x")
+        halves = tf.split(tf.cast(x, tf.float16), 2, name="halves")
+        whole = tf.cast(x, tf.int32) + tf.constant(1)
+        log = tf.math.log(x, name="log")
+        checked = v1.add_check_numerics_ops()
+        assert checked.type == "NoOp"
+        found = [op for op in graph.get_operations() if op.type == "CheckNumerics"]
+        assert [op.get_attr("message") for op in found] == [
+            op.inputs[0].name.encode() for op in found
+        ]
+        names = {op.inputs[0].name for op in found}
+        assert {"x:0", "halves:0", "halves:1", "log:0"} <= names
+        assert whole.name not in names
+        for before, after in zip(found, found[1:]):
+            assert after.control_inputs == [before]
+        with tf.control_dependencies([checked]):
+            safe = tf.identity(log)
+        with v1.Session() as session:
+            np.testing.assert_allclose(session.run([log, safe], {x: [1, 1]}), 0)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="log:0 : .*NaN"):
+                session.run([log, safe], {x: [-1, 1]})
+            with pytest.raises(tf.errors.InvalidArgumentError, match="x:0 : .*Inf"):
+                session.run([log, safe], {x: [np.inf, 1]})
+
+
+def test_norms_of_one_type_scale_all_types():
+    values = [
+        tf.constant([-3.0, 0.0]),
+        tf.constant([4.0, 0.0], tf.bfloat16),
+        None,
+        tf.IndexedSlices(tf.constant([[1.0]], tf.float64), tf.constant([0])),
+    ]
+    made, norm = tf.clip_by_global_norm(values, 4.0, use_norm=tf.constant(5.0))
+    assert norm.dtype == tf.float32 and made[2] is None
+    assert [made[i].dtype for i in (0, 1)] == [tf.float32, tf.bfloat16]
+    np.testing.assert_allclose(made[0], [-2.4, 0], rtol=1e-6)
+    assert float(made[1][0]) == 3.203125
+    np.testing.assert_allclose(made[3].values, [[0.8]], rtol=1e-6)

@@ -700,3 +700,19 @@ def test_sizes_that_need_64_bits(wrap):
     np.testing.assert_array_equal(made, [2**40, 2**40 + 1])
     with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
         wrap(lambda: tf.expand_dims(1.0, 2**32))()
+
+
+@pytest.mark.parametrize("batch_dims", [0, 1])
+def test_gather_nd_that_ignores_bad_indices(batch_dims):
+    x = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    rows = tf.constant([[[1], [-1]], [[0], [5]]]) if batch_dims else [[1, 1], [7, 0]]
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.gather_nd(x, rows, batch_dims, bad_indices_policy="IGNORE")
+    assert y.numpy().tolist() == (
+        [[2.0, 0.0], [3.0, 0.0]] if batch_dims else [4.0, 0.0]
+    )
+    dx = tape.gradient(y, x).numpy().tolist()
+    assert dx == ([[0.0, 1.0], [1.0, 0.0]] if batch_dims else [[0.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="does not index into"):
+        tf.gather_nd(x, rows, batch_dims)

@@ -114,7 +114,7 @@ def test_bincounts():
             lambda: R.DenseCountSparseOutput(
                 values=[1], weights=[1.0, 2.0], binary_output=False
             ),
-            "Weights and data must have the same shape",
+            "Weights and values must have the same shape",
         ),
         (
             lambda: R.SparseCountSparseOutput(

@@ -75,3 +75,37 @@ def test_gradients_are_rows():
         rows = tf.nn.embedding_lookup_sparse(table, _sparse(IDS, tf.int64), None)
     slope = tf.convert_to_tensor(tape.gradient(rows, table)).numpy()
     assert slope[:, 0].tolist() == [1, 0.5, 0, 0.5, 0, 0, 1]
+
+
+@pytest.mark.parametrize("strategy, parts", [("mod", MOD), ("div", DIV)])
+def test_ragged_ids_of_version_1(strategy, parts):
+    v1 = tf.compat.v1.nn
+    ids = tf.ragged.constant([[1, 3], [], [6]])
+    made = v1.embedding_lookup(parts, ids, strategy)
+    assert made.row_lengths().numpy().tolist() == [2, 0, 1]
+    np.testing.assert_array_equal(made.flat_values, E[[1, 3, 6]])
+    bounded = v1.embedding_lookup(parts, ids, strategy, max_norm=1.0).flat_values
+    length = np.linalg.norm(E[[1, 3, 6]], axis=1, keepdims=True)
+    np.testing.assert_allclose(bounded, E[[1, 3, 6]] / np.maximum(length, 1), rtol=1e-5)
+    sums = [E[1] + E[3], 0 * E[0], E[6]]
+    for combined in (v1.safe_embedding_lookup_sparse, v1.embedding_lookup_sparse):
+        kept = ids if combined is v1.safe_embedding_lookup_sparse else ids[::2]
+        want = sums if kept is ids else sums[::2]
+        made = combined(parts, kept, None, combiner="sum", partition_strategy=strategy)
+        np.testing.assert_allclose(made, want, rtol=1e-6)
+
+
+def test_no_parts_or_no_indices():
+    ragged, v1 = tf.ragged.constant([[1], [0]]), tf.compat.v1
+    for lookup in (tf.nn.embedding_lookup, v1.nn.embedding_lookup):
+        for ids in (ragged, [1]):
+            with pytest.raises(ValueError, match="params must be specified"):
+                lookup(None, ids)
+        with pytest.raises(ValueError, match="params should not be empty"):
+            lookup([], ragged)
+        with pytest.raises(ValueError, match="currently 0. Need at least one"):
+            lookup([], [1])
+        with pytest.raises(
+            ValueError, match="values contained by the inputs have type"
+        ):
+            lookup(E, tf.ragged.constant([[1.0]]))

@@ -1,5 +1,6 @@
 """Decompositions and solvers: values and gradients."""
 
+import headrace as tf
 import numpy as np
 import pytest
 from driver import Row, cases, check
@@ -128,3 +129,20 @@ ROWS = [
 @pytest.mark.parametrize("row, dtype", cases(ROWS))
 def test_row(row, dtype):
     check(row, dtype)
+
+
+def test_complex_qr_has_the_phase_of_householder_reflections():
+    """The diagonal of R is real; that of its first column has the sign that
+    TensorFlow's has, against the real part of what it reflects."""
+    rng = np.random.default_rng(3)
+    for rows, columns in ((3, 3), (5, 2), (2, 4)):
+        a = rng.normal(size=(2, rows, columns, 2)) @ [1, 1j]
+        for full in (False, True):
+            q, r = (t.numpy() for t in tf.linalg.qr(a, full_matrices=full))
+            diagonal = np.diagonal(r, axis1=1, axis2=2)
+            np.testing.assert_allclose(diagonal.imag, 0, atol=1e-12)
+            np.testing.assert_allclose(q @ r, a, atol=1e-12)
+            first = np.linalg.norm(a[:, :, 0], axis=1)
+            np.testing.assert_allclose(
+                diagonal[:, 0].real, -np.sign(a[:, 0, 0].real) * first
+            )

@@ -258,3 +258,34 @@ def test_ranges_of_floats_count_in_their_type():
     half = tf.constant([0, 1, 0.1], tf.float16)
     assert tf.range(half[0], half[1], half[2]).shape == [10]
     assert tf.range(0.0, 0.3, 0.1, tf.float64).shape == [3]
+
+
+def _slopes_agree(function, x):
+    told, measured = tf.test.compute_gradient(function, [tf.constant(x)], delta=1e-6)
+    assert np.abs(measured[0]).max() > 0.1
+    np.testing.assert_allclose(told[0], measured[0], atol=1e-6)
+
+
+def test_slopes_of_complex_numbers():
+    random = np.random.RandomState(3)
+    x = random.randn(3, 2) + 1j * random.randn(3, 2)
+    _slopes_agree(tf.sign, x)
+    _slopes_agree(lambda x: tf.math.segment_mean(x, [0, 0, 2]), x)
+    _slopes_agree(lambda x: tf.norm(x, axis=1), x)
+    with tf.GradientTape() as tape:
+        zero = tf.Variable([0j])
+        y = tf.sign(zero)
+    assert tape.gradient(y, zero).numpy().tolist() == [0]
+
+
+def test_euclidean_norms_of_complex_numbers_are_complex():
+    x = tf.constant([[3 + 4j, 0], [0, 12j]], tf.complex64)
+    made = tf.norm(x, axis=1)
+    assert made.dtype == tf.complex64
+    assert made.numpy().tolist() == [5, 12]
+    assert tf.norm(x, ord="fro", axis=[0, 1]).numpy() == 13
+    for ord in (1, 3, np.inf):
+        assert tf.norm(x, ord=ord).dtype == tf.float32
+    unit, size = tf.linalg.normalize(x, axis=1)
+    assert unit.dtype == size.dtype == tf.complex64
+    np.testing.assert_allclose(unit[0], [0.6 + 0.8j, 0], rtol=1e-6)

@@ -175,6 +175,21 @@ def test_dropout_scales_by_the_rate_in_double():
     assert set(kept.tolist()) == {0.0, 5.0}
 
 
+def test_dropout_keeps_the_shape_for_noise_of_any_shape():
+    @tf.function(
+        input_signature=[tf.TensorSpec([4, None]), tf.TensorSpec(None, tf.int32)]
+    )
+    def drop(x, noise_shape):
+        made = tf.nn.dropout(x, 0.5, noise_shape=noise_shape)
+        assert made.shape.as_list() == [4, None]
+        return made
+
+    rows = drop(tf.ones([4, 50]), [4, 1]).numpy()
+    assert (rows == rows[:, :1]).all()
+    with tf.Graph().as_default(), pytest.raises(ValueError, match="not compatible"):
+        tf.nn.dropout(tf.ones([4, 3]), 0.5, noise_shape=[5, 4, 3])
+
+
 @pytest.mark.parametrize(
     "n", [1, 2, 15, 16, 17, 31, 33, 63, 65, 1000, 1023, 1025, 5000]
 )

@@ -81,6 +81,83 @@ REFUSED = [
         ),
         r"Index 8 out of range \[0, 4\)",
     ),
+    (
+        lambda: tf.math.unsorted_segment_max(ones(2, 2), [[0, 1], [0, 5]], 4),
+        r"segment_ids\[1,1\] = 5 is out of range \[0, 4\)",
+    ),
+    (
+        lambda: tf.math.unsorted_segment_sum(ones(3, 5), i64([0, 1, 2]), 2**62),
+        "Encountered overflow when multiplying",
+    ),
+    (
+        lambda: tf.math.segment_sum(ones(2, 8), i64([0, 2**62])),
+        "Encountered overflow when multiplying",
+    ),
+    (
+        lambda: tf.sparse.segment_mean(ones(2, 8), i64([9]), i64([2**63 - 1])),
+        "Encountered overflow when multiplying|out of range",
+    ),
+    # Counts.
+    (
+        lambda: raw.RaggedBincount(
+            splits=i64([0, 2]), values=[0, 1], size=3, weights=[[1.0], [2.0], [3.0]]
+        ),
+        "Input indices and weights must have the same size",
+    ),
+    (
+        lambda: raw.RaggedBincount(
+            splits=i64(np.zeros(0)), values=[0], size=1, weights=[1.0]
+        ),
+        "Splits must be non-empty",
+    ),
+    # Transforms and factors.
+    (lambda: tf.signal.rfft2d(ones(6, 4), [6, -2]), r"fft_length\[1\] must >= 0"),
+    (
+        lambda: raw.Eig(input=ones(2, 2), Tout=tf.complex128),
+        "Invalid output dtype complex128: that of float is complex64",
+    ),
+    # Windows.
+    (
+        lambda: tf.nn.conv3d(ones(1, 2, 2, 2, 1), ones(1, 0, 1, 1, 1), [1] * 5, "SAME"),
+        "filter must not have zero elements",
+    ),
+    (
+        lambda: tf.nn.depthwise_conv2d(
+            ones(1, 2, 2, 1), ones(1, 1, 1, 0), [1] * 4, "SAME"
+        ),
+        "filter must not have zero elements",
+    ),
+    (
+        lambda: tf.nn.max_pool2d(
+            ones(1, 4, 4, 1), 2, 2, [[0, 0], [1, 0], [0, 3], [0, 0]]
+        ),
+        "Right padding 3 needs to be smaller than the window size 2",
+    ),
+    (
+        lambda: raw.MaxPoolGradWithArgmax(
+            input=ones(1, 2, 2, 1),
+            grad=ones(1, 1, 1, 1),
+            argmax=i64([[[[0, 1]]]]),
+            ksize=[1, 2, 2, 1],
+            strides=[1, 2, 2, 1],
+            padding="VALID",
+        ),
+        r"Expected argmax shape to be \[1,1,1,1\], but got \[1,1,1,2\]",
+    ),
+    (
+        lambda: tf.nn.max_pool_with_argmax(ones(1, 2, 2, 1), [1, 0, 2, 1], 2, "SAME"),
+        "ksize must be a positive int32 value, got:0",
+    ),
+    (
+        lambda: raw.AvgPoolGrad(
+            orig_input_shape=[1, 4, 4, 2],
+            grad=ones(1, 2, 2, 2),
+            ksize=[1, 2, 2, 1],
+            strides=[1, 2, 2, 2],
+            padding="VALID",
+        ),
+        "AvgPoolGrad over channels",
+    ),
     # Lists.
     (lambda: gathered(pushed(1.0, [1.0, 2.0]), [0, 1]), "ranks during merge: 0 vs. 1"),
     (
@@ -122,6 +199,15 @@ REFUSED = [
             a_indices=i64([[-1, 0]]), a_values=[1.0], a_shape=i64([2, 2]), b=ones(2, 2)
         ),
         r"invalid index on dimension 0: a_indices\(0,0\) = -1",
+    ),
+    (
+        lambda: raw.SparseTensorDenseAdd(
+            a_indices=i64([[0, 0]]),
+            a_values=[1.0, 2.0],
+            a_shape=i64([2, 2]),
+            b=ones(2, 2),
+        ),
+        "Dimensions 1 and 2 are not compatible",
     ),
     (
         lambda: raw.SparseReorder(
@@ -342,6 +428,22 @@ def test_sparse_tensors_known_in_part():
         return made.dense_shape
 
     assert shape(5).numpy().tolist() == [5, 3]
+
+    @tf.function(
+        input_signature=[tf.TensorSpec([2], tf.int64), tf.TensorSpec(None, tf.int64)]
+    )
+    def shapes(two, any_rank):
+        for sizes, known in (
+            ([any_rank[0], any_rank[1]], [None, None]),
+            (tf.concat([two[:1], [7]], 0), [None, 7]),
+            (tf.stack([two[1], any_rank[0], 4]), [None, None, 4]),
+        ):
+            places = tf.zeros([1, len(known)], tf.int64)
+            made = tf.sparse.reorder(tf.SparseTensor(places, [1], sizes))
+            assert made.shape.as_list() == made.get_shape().as_list() == known
+        return made.dense_shape
+
+    assert shapes([5, 6], [8, 9]).numpy().tolist() == [6, 8, 4]
     spec = tf.SparseTensorSpec([2, None], tf.float32)
     assert spec._batch(3) == tf.SparseTensorSpec([3, 2, None], tf.float32)
     assert spec._unbatch() == tf.SparseTensorSpec([None], tf.float32)
@@ -350,6 +452,54 @@ def test_sparse_tensors_known_in_part():
     assert again.values.numpy().tolist() == [1.0] and again.shape == [2, 4]
     with pytest.raises(ValueError, match="Dimensions 2 and 1 are not compatible"):
         tf.SparseTensor([[0], [1]], [1.0], [4])
+
+
+def test_what_is_refused_at_the_run_alone():
+    with tf.Graph().as_default(), v1.Session() as session:
+        made = tf.math.segment_max(ones(4, 3), [0, 1])
+        assert made.shape.as_list() == [None, 3]
+        words = "same size as dimension 0"
+        with pytest.raises(tf.errors.InvalidArgumentError, match=words):
+            session.run(made)
+        for pool in (tf.nn.max_pool2d, tf.nn.avg_pool2d):
+            made = pool(ones(3, 4, 4, 5), [1, -1, 2, 1], 2, "SAME")
+            with pytest.raises(tf.errors.InvalidArgumentError, match="1,-1,2,1"):
+                session.run(made)
+    for pool in (tf.nn.max_pool2d, tf.nn.avg_pool2d):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="1,2,0,1"):
+            pool(ones(3, 4, 4, 5), [1, 2, 0, 1], 2, "SAME")
+
+
+def test_sparse_tensors_too_large_to_be_dense_are_sorted():
+    places = np.zeros([3, 6])
+    places[:, 5] = [7, 9, 1]
+    made = tf.sparse.reorder(tf.SparseTensor(i64(places), [0, 1, 2], [4096] * 6))
+    assert made.values.numpy().tolist() == [2, 0, 1]
+    assert made.indices.numpy()[:, 5].tolist() == [1, 7, 9]
+
+
+def test_weights_of_any_shape_are_counted():
+    for weights in ([1.0, 2.0, 4.0, 8.0], [[1.0, 2.0], [4.0, 8.0]], [[[1.0, 2, 4, 8]]]):
+        made = raw.RaggedBincount(
+            splits=i64([0, 3, 4]), values=[0, 1, 1, 0], size=2, weights=weights
+        )
+        assert made.numpy().tolist() == [[1, 6], [8, 0]]
+
+
+def test_slopes_that_nobody_has_written():
+    def slope(function, *shape):
+        x = tf.random.normal(shape)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            made = function(x, full_matrices=True)
+        return tape.gradient(made[1], x)
+
+    for wrap in (lambda f: f, tf.function):
+        with pytest.raises(NotImplementedError, match="nrows > ncols and full_matr"):
+            wrap(slope)(tf.linalg.qr, 5, 2)
+        with pytest.raises(NotImplementedError, match="abs.m - n. > 1"):
+            wrap(slope)(tf.linalg.svd, 5, 2)
+    assert slope(tf.linalg.qr, 2, 5).shape == [2, 5]
 
 
 def test_sessions_give_sparse_values():

@@ -60,3 +60,15 @@ def test_no_seed_is_set_again():
         tf.compat.v1.set_random_seed(7)
         tf.compat.v1.set_random_seed(None)
         assert graph.seed is None
+
+
+def test_sizes_of_a_draw_may_be_tensors():
+    g, same = (tf.random.Generator.from_seed(5) for _ in range(2))
+    draw = tf.function(
+        lambda x: g.uniform([tf.shape(x)[0], 2]),
+        input_signature=[tf.TensorSpec([None], tf.float32)],
+    )
+    for n in (3, 1):
+        drawn = draw(tf.zeros([n]))
+        assert drawn.numpy().tolist() == same.uniform([n, 2]).numpy().tolist()
+    assert g.normal([tf.constant(4)]).shape == [4]

@@ -50,6 +50,14 @@ def test_frames(length, step, pad_end):
     np.testing.assert_array_equal(along, want.transpose(1, 2, 0))
 
 
+@pytest.mark.parametrize("length, step", [(8, 8), (8, 16), (6, 8)])
+def test_windows_that_do_not_overlap_undo_nothing_where_they_are_zero(length, step):
+    forward = S.hann_window(length).numpy()
+    made = S.inverse_stft_window_fn(step)(length, dtype=tf.float32).numpy()
+    assert made[0] == 0 == forward[0]
+    np.testing.assert_allclose(made[1:] * forward[1:], 1, rtol=1e-6)
+
+
 @pytest.mark.parametrize("step", [1, 2, 4, 7])
 def test_frames_are_added(step):
     frames = np.random.RandomState(2).randn(2, 4, 6).astype("f")

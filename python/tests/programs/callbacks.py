@@ -28,33 +28,6 @@ model = tf.keras.Sequential([tf.keras.layers.Input((3,)), tf.keras.layers.Dense(
 model.compile(tf.keras.optimizers.SGD(0.1), "mse", metrics=["mae"])
 path = os.path.join(folder, "{epoch:02d}-w")
 log = os.path.join(folder, "log.csv")
-model.fit(
-    x,
-    y,
-    epochs=6,
-    batch_size=20,
-    shuffle=False,
-    verbose=2,
-    validation_split=0.2,
-    callbacks=[
-        Diary(),
-        tf.keras.callbacks.LearningRateScheduler(
-            lambda epoch, rate: rate * (0.5 if epoch == 2 else 1)
-        ),
-        tf.keras.callbacks.EarlyStopping(
-            "val_loss", min_delta=0.02, patience=1, restore_best_weights=True
-        ),
-        tf.keras.callbacks.ModelCheckpoint(
-            path, save_weights_only=True, save_best_only=True, verbose=0
-        ),
-        tf.keras.callbacks.CSVLogger(log),
-        tf.keras.callbacks.ReduceLROnPlateau("loss", patience=1),
-        tf.keras.callbacks.TerminateOnNaN(),
-        tf.keras.callbacks.LambdaCallback(
-            on_train_end=lambda logs: print("end", sorted(logs))
-        ),
-    ],
-) if False else None
 history = model.fit(
     x,
     y,
@@ -75,6 +48,7 @@ history = model.fit(
             path, save_weights_only=True, save_best_only=True
         ),
         tf.keras.callbacks.CSVLogger(log),
+        tf.keras.callbacks.ReduceLROnPlateau("loss", patience=1),
         tf.keras.callbacks.TerminateOnNaN(),
         tf.keras.callbacks.LambdaCallback(
             on_train_end=lambda logs: print("end", sorted(logs))

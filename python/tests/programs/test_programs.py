@@ -56,4 +56,4 @@ def test_program(name):
 
 def test_every_golden_file_has_its_program():
     assert sorted(p.stem for p in GOLDEN.glob("*.txt")) == NAMES
-    assert len(NAMES) >= 25
+    assert len(NAMES) >= 30

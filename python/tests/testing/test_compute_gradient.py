@@ -93,6 +93,11 @@ def test_of_tensors_of_a_graph():
             v1.test.compute_gradient(z, [2], z * z, [2], [1 + 2j, 3 - 1j]),
             np.transpose(SQUARES),
         )
+        # At an array that is a view of fewer numbers.
+        across = np.broadcast_to(at, (2, 3))
+        m = tf.zeros([2, 3])
+        found = v1.test.compute_gradient(m, [2, 3], 3 * m, [2, 3], across)
+        close(found, 3 * np.eye(6))
         p, v = v1.placeholder(tf.float32, [3]), v1.Variable([2.0])
         found = v1.test.compute_gradient(
             x,
@@ -107,3 +112,15 @@ def test_of_tensors_of_a_graph():
             v1.test.compute_gradient(x, [3], p, [3])
         with pytest.raises(AssertionError, match="init_data shape = .2"):
             v1.test.compute_gradient(x, [3], y, [6], [1.0, 2.0])
+
+
+def test_values_of_several_placeholders_are_fed_beside_the_one_that_is_moved():
+    """What is fed for the tensor that is moved does not hold it back."""
+    with tf.Graph().as_default(), tf.compat.v1.Session():
+        a, b = (tf.compat.v1.placeholder(tf.float64) for _ in range(2))
+        joined = tf.gather(tf.concat([a, b], 1), [2, 0])
+        feeds = {a: np.ones([3, 1]), b: np.ones([3, 2])}
+        error = tf.compat.v1.test.compute_gradient_error(
+            [a, b], [[3, 1], [3, 2]], joined * joined, [2, 3], extra_feed_dict=feeds
+        )
+    assert error < 1e-8

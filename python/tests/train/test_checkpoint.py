@@ -9,6 +9,9 @@ import weakref
 
 import headrace as tf
 import numpy as np
+import subprocess
+import sys
+
 import pytest
 from headrace.framework.logging import get_logger
 
@@ -345,3 +348,136 @@ def test_names_of_values_in_keys():
 
     for name, key in [("a/b", "a.Sb"), ("a.b", "a..b"), ("a.Sb/", "a..Sb.S")]:
         assert traced_write.name_in(f"x/.ATTRIBUTES/{key}") == name
+
+
+def _keys(path):
+    ending = "/.ATTRIBUTES/VARIABLE_VALUE"
+    names = [k for k, _ in tf.train.list_variables(path) if k.endswith(ending)]
+    return [k.removesuffix(ending) for k in names if not k.startswith("save_counter")]
+
+
+def test_tuples_stay_children_however_often_they_are_looked_at(tmp_path):
+    pair = collections.namedtuple("pair", "x y")
+
+    class Fixed(pair):
+        def __new__(cls, x, y):
+            return super().__new__(cls, x, 3)
+
+    module = tf.Module()
+    module.t, module.n, module.f = (1, one(3.0)), pair(one(4.0), 5), Fixed(one(), 2)
+    for _ in range(2):
+        view = tf.train.TrackableView.children
+        assert view(module) == {"t": module.t, "n": module.n, "f": module.f}
+        assert list(view(module.n)) == list(view(module.f)) == ["x", "0"]
+        path = tf.train.Checkpoint(m=module, t=module.t).save(tmp_path / "c")
+        assert _keys(path) == ["m/f/x", "m/n/x", "t/1"]
+    module.t[1].assign(0.0)
+    tf.train.Checkpoint(m=module, t=module.t).restore(path).assert_consumed()
+    assert module.t[1].numpy() == 3.0
+
+
+def test_a_tuple_that_its_fields_do_not_make_is_not_saved(tmp_path):
+    class Other(collections.namedtuple("Other", ["x"])):
+        def __new__(cls):
+            return super().__new__(cls, [])
+
+    module = tf.Module()
+    module.t = Other()
+    module.t.x.append(one())
+    with pytest.raises(ValueError, match="not constructable from its _fields"):
+        tf.train.Checkpoint(m=module).save(tmp_path / "c")
+
+
+def test_wrapped_tuples_have_the_structure_of_plain_ones():
+    module, plain = tf.Module(), (one(),)
+    module.t = plain
+    tf.nest.assert_same_structure(plain, module.t)
+    tf.nest.assert_same_structure(module.t, plain)
+    with pytest.raises(TypeError, match="don't have the same nested structure"):
+        tf.nest.assert_same_structure(module.t, [1])
+
+
+def test_a_weak_reference_does_not_keep_the_root(tmp_path):
+    root = tf.Module()
+    root.v = tf.Variable(1)
+    reference = weakref.ref(root)
+    checkpoint = tf.train.Checkpoint(root=weakref.ref(root))
+    path = checkpoint.save(tmp_path / "c")
+    root.v.assign(2)
+    checkpoint.restore(path)
+    assert root.v.numpy() == 1 and checkpoint.root is root
+    del root
+    assert reference() is None
+
+
+def test_classes_of_trackable_objects():
+    assert isinstance(tf.Module(), tf.__internal__.tracking.AutoTrackable)
+    assert issubclass(tf.train.Checkpoint, tf.__internal__.tracking.Trackable)
+
+
+def test_folders_are_made_for_paths_and_not_for_tensors(tmp_path):
+    checkpoint = tf.train.Checkpoint(v=one())
+    write = tf.function(checkpoint.write)
+    path = tmp_path / "absent" / "c"
+    with pytest.raises(tf.errors.NotFoundError):
+        write(tf.constant(str(path)))
+    assert not path.parent.exists()
+    checkpoint.write(path)
+    assert write(tf.constant(str(path))).numpy() == str(path).encode()
+    assert sorted(os.listdir(path.parent)) == ["c.data-00000-of-00001", "c.index"]
+    tf.train.Checkpoint(v=one()).read(path).assert_consumed()
+    # The op makes one folder in one that is there.
+    arguments = dict(tensor_names=["a"], shape_and_slices=[""], tensors=[[1.0]])
+    tf.raw_ops.SaveV2(prefix=str(tmp_path / "new" / "c"), **arguments)
+    with pytest.raises(tf.errors.NotFoundError, match="No such file or directory"):
+        tf.raw_ops.SaveV2(prefix=str(tmp_path / "x" / "y" / "c"), **arguments)
+
+
+def _open_files(path):
+    found = []
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            name = os.readlink(f"/proc/self/fd/{number}")
+        except OSError:
+            continue
+        if name.startswith(str(path)):
+            found.append(name)
+    return found
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="no list of open files")
+def test_files_are_closed_when_all_is_restored(tmp_path):
+    path = tf.train.Checkpoint(v=one(3.0), w=one(4.0)).save(tmp_path / "c")
+    checkpoint = tf.train.Checkpoint(v=one())
+    status = checkpoint.restore(path)
+    assert _open_files(tmp_path)  # w may come
+    checkpoint.w = one()
+    status.assert_consumed()
+    assert _open_files(tmp_path) == [] and checkpoint.w.numpy() == 4.0
+
+
+def test_two_processes_save_into_one_folder(tmp_path):
+    """Under names of their own, as searches that share a folder do."""
+    program = """
+import sys
+import headrace as tf
+checkpoint = tf.train.Checkpoint(v=tf.Variable(tf.ones([500_000]) * int(sys.argv[2])))
+for _ in range(6):
+    path = checkpoint.save(sys.argv[1] + "/trial" + sys.argv[2])
+print(path)
+"""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, tmp_path, str(i)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for i in (1, 2)
+    ]
+    for i, process in enumerate(started):
+        path, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        reader = tf.train.load_checkpoint(path.strip())
+        saved = reader.get_tensor("v/.ATTRIBUTES/VARIABLE_VALUE")
+        assert path.strip().endswith(f"trial{i + 1}-6") and (saved == i + 1).all()

@@ -188,3 +188,42 @@ def test_shapes_must_agree(folder):
         checkpoint = tf.train.Checkpoint(v=tf.Variable([1.0, 2.0, 3.0]))
         with pytest.raises(ValueError, match=r"shape \(2,\)"):
             checkpoint.restore(path)
+
+
+def test_a_finalized_graph_is_saved_and_restored_again(tmp_path):
+    with tf.Graph().as_default() as graph, tf.compat.v1.Session() as session:
+        checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+        session.run(checkpoint.v.initializer)
+        first = checkpoint.save(tmp_path / "c")
+        checkpoint.restore(first).run_restore_ops()
+        assign = checkpoint.v.assign(2.0)
+        graph.finalize()
+        session.run(assign)
+        second = checkpoint.save(tmp_path / "c")
+        for path, value in ((first, 1.0), (second, 2.0), (first, 1.0)):
+            checkpoint.restore(path).run_restore_ops()
+            assert session.run(checkpoint.v) == value
+
+
+def test_options_hold_in_sessions_too(tmp_path):
+    written = []
+    options = tf.train.CheckpointOptions(
+        experimental_sharding_callback=(
+            tf.train.experimental.MaxShardSizePolicy(max_shard_size=10)
+        ),
+        experimental_write_callbacks=[written.append],
+    )
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        root = tf.Module()
+        root.v = tf.Variable([[0, 1], [2, 3], [4, 5]])
+        root.w = tf.Variable("text")
+        session.run(tf.compat.v1.global_variables_initializer())
+        checkpoint = tf.train.Checkpoint(root)
+        paths = [checkpoint.save(tmp_path / "c", options=options) for _ in range(2)]
+        assert written == paths
+        files = tf.io.gfile.glob(paths[1] + ".data*")
+        assert len(files) > 3
+        session.run(root.v.assign([[0, 0]] * 3))
+        checkpoint.restore(paths[1]).assert_consumed().run_restore_ops()
+        assert session.run(root.v).tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert session.run(root.w) == b"text"

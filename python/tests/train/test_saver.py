@@ -176,3 +176,130 @@ def test_every_dtype_of_the_first_format(tmp_path):
     for name, variable in values.items():
         np.testing.assert_array_equal(reader.get_tensor(name), variable.numpy())
         assert reader.get_variable_to_dtype_map()[name] == variable.dtype
+
+
+def test_a_meta_graph_is_imported_into_a_graph_and_a_scope(tmp_path):
+    v1 = tf.compat.v1
+    path = str(tmp_path / "m")
+    with tf.Graph().as_default(), v1.Session() as session:
+        weight = v1.get_variable("w", initializer=3.0)
+        tf.identity(weight, name="out")
+        session.run(weight.initializer)
+        v1.train.Saver().save(session, path)
+
+    def restored(scope, **options):
+        graph = tf.Graph()
+        with v1.Session(graph=graph) as session, graph.as_default():
+            with graph.name_scope(scope):
+                saver = v1.train.import_meta_graph(path + ".meta", **options)
+            saver.restore(session, path)
+            outs = [o for o in graph.get_operations() if o.name.endswith("out")]
+            return outs[0].name, session.run(outs[0].outputs[0])
+
+    assert restored("") == ("out", 3.0)
+    assert restored("", import_scope="s") == ("s/out", 3.0)
+    assert restored("t") == ("t/out", 3.0)
+    graph = tf.Graph()
+    saver = v1.train.import_meta_graph(path + ".meta", graph=graph, import_scope="u")
+    with v1.Session(graph=graph) as session:
+        saver.restore(session, path)
+        assert session.run("u/out:0") == 3.0
+
+
+def test_an_imported_graph_without_variables_has_no_saver(tmp_path):
+    v1 = tf.compat.v1
+    path = str(tmp_path / "m")
+    with tf.Graph().as_default():
+        tf.constant(1.0)
+        v1.train.export_meta_graph(path)
+    with tf.Graph().as_default():
+        v1.Variable(1.0, name="mine/v")
+        assert v1.train.import_meta_graph(path, import_scope="other") is None
+        saver = v1.train.import_meta_graph(path, import_scope="mine")
+        assert isinstance(saver, v1.train.Saver)
+
+
+def test_slices_and_whole_variables_do_not_share_a_name(session):
+    whole, part = v1.Variable([1.0], name="w"), v1.Variable([2.0], name="p")
+    part._set_save_slice_info(tf.Variable.SaveSliceInfo("w", [1], [0], [1]))
+    assert part._get_save_slice_info().spec == "1 0,1"
+    with pytest.raises(ValueError, match="Mixing slices and non-slices with the same"):
+        v1.train.Saver([whole, part])
+    with pytest.raises(
+        ValueError, match="At least two variables have the same name: w"
+    ):
+        v1.train.Saver([part, whole])
+
+
+def test_values_are_brought_to_a_processor_of_their_task(session):
+    with tf.device("/job:ps/device:GPU:0"):
+        variable = v1.get_variable("v", shape=[2])
+    v1.train.Saver({"v": variable})
+    saves = [o for o in session.graph.get_operations() if o.type == "SaveV2"]
+    assert [x.device for x in saves[0].inputs[3:]] == ["/job:ps/device:CPU:0"]
+
+
+def test_another_object_may_say_which_variables_are_saved(session, tmp_path):
+    class Owner(tf.__internal__.tracking.Trackable):
+        def __init__(self):
+            self.inner = v1.get_variable("inner", initializer=6.0)
+
+        def _gather_saveables_for_checkpoint(self):
+            return {"VARIABLE_VALUE": self.inner}
+
+    owner = Owner()
+    for listed in ([owner], {"o": owner}):
+        saver = v1.train.Saver(listed)
+        session.run(owner.inner.assign(1.0))
+        path = saver.save(session, str(tmp_path / "m"))
+        session.run(owner.inner.assign(2.0))
+        saver.restore(session, path)
+        assert session.run(owner.inner) == 1.0
+    assert tf.train.list_variables(path) == [("o", [])]
+
+
+def test_default_attributes_are_left_out_where_that_is_wanted(session):
+    tf.complex(tf.constant(1.0), tf.constant(2.0), name="c")
+
+    def attributes(strip):
+        meta = v1.train.export_meta_graph(strip_default_attrs=strip)
+        (node,) = [n for n in meta.graph_def.node if n.name == "c"]
+        return {"T", "Tout"} & set(node.attr), meta
+
+    assert attributes(False)[0] == {"T", "Tout"}
+    left, meta = attributes(True)
+    assert left == set() and meta.meta_info_def.stripped_default_attrs
+    with tf.Graph().as_default(), v1.Session() as other:
+        v1.train.import_meta_graph(meta)
+        assert other.run("c:0") == 1 + 2j
+
+
+def test_a_cut_variable_is_not_listed_twice(session):
+    cut = v1.fixed_size_partitioner(2)
+    variable = v1.get_variable("p", shape=[4], partitioner=cut)
+    with pytest.raises(
+        ValueError, match="At least two variables have the same name: p"
+    ):
+        v1.train.Saver([variable, variable])
+    saver = v1.train.Saver([variable])
+    assert saver.saver_def.save_tensor_name
+
+
+def test_collections_of_several_kinds_are_left_out(session, caplog):
+    collections = {
+        "numbers": [3, 4],
+        "floats": [3.5, 4],
+        "mixed": [3, 3.5],
+        "texts": ["a", 1],
+        "objects": [object()],
+        "nodes": [tf.constant(1.0, name="c"), 3],
+    }
+    for key, values in collections.items():
+        for value in values:
+            v1.add_to_collection(key, value)
+    with caplog.at_level("WARNING"):
+        found = v1.train.export_meta_graph().collection_def
+    assert sorted(found) == ["floats", "numbers"]
+    assert list(found["floats"].float_list.value) == [3.5, 4.0]
+    for key in ("mixed", "texts", "objects", "nodes"):
+        assert f"Issue encountered when serializing {key}" in caplog.text

@@ -30,3 +30,15 @@ def test_name_based(tmp_path):
     )
     with pytest.raises(ValueError, match="does not appear to be object-based"):
         tf.train.CheckpointView(prefix)
+
+
+def test_one_node_for_two_objects_is_warned_of(tmp_path, caplog):
+    saved = tf.Module()
+    saved.a = saved.b = tf.Module()
+    path = tf.train.Checkpoint(saved).save(tmp_path / "c")
+    other = tf.Module()
+    other.a, other.b = tf.Module(), tf.Module()
+    with caplog.at_level("WARNING"):
+        found = tf.train.CheckpointView(path).match(other)
+    assert found == {0: other, 1: other.a}
+    assert "Inconsistent references when matching the checkpoint" in caplog.text

@@ -215,3 +215,56 @@ def test_gradients_inside_functions():
         return tf.gradients(v * x * x, [x, v])
 
     assert [float(g) for g in slope(tf.constant(2.0))] == [12.0, 4.0]
+
+
+@pytest.mark.parametrize("use_resource", [True, False])
+def test_constraints_hold_after_each_step(use_resource):
+    with tf.Graph().as_default(), v1.Session() as session:
+        made = dict(
+            constraint=lambda x: tf.clip_by_value(x, 0.5, 1.5),
+            use_resource=use_resource,
+        )
+        v = v1.Variable([1.0, 2.0], **made)
+        step = train.MomentumOptimizer(1.0, 0.9).apply_gradients([([1.0, 0.1], v)])
+        session.run(v1.global_variables_initializer())
+        session.run(step)
+        np.testing.assert_allclose(session.run(v), [0.5, 1.5])
+        rows = tf.IndexedSlices(tf.constant([1.0]), tf.constant([0]))
+        with pytest.raises(RuntimeError, match="constraint function on a sparse"):
+            train.AdamOptimizer(1.0).apply_gradients([(rows, v)])
+
+
+def test_constraints_hold_eagerly():
+    v = tf.Variable([1.0, 2.0], constraint=lambda x: tf.minimum(x, 0.25))
+    train.GradientDescentOptimizer(0.5).apply_gradients([(tf.ones(2), v)])
+    np.testing.assert_allclose(v.numpy(), [0.25, 0.25])
+
+
+def test_tensors_are_no_variables():
+    x = tf.constant(2.0)
+    sgd = train.GradientDescentOptimizer(1.0)
+    pairs = sgd.compute_gradients(lambda: x * x, [x])
+    assert float(pairs[0][0]) == 4.0
+    with pytest.raises(NotImplementedError, match="Trying to update a Tensor"):
+        sgd.apply_gradients(pairs)
+
+
+def test_variables_are_those_of_the_current_graph():
+    adam = train.AdamOptimizer(0.1)
+    for name in "ab":
+        with tf.Graph().as_default():
+            v = v1.get_variable(name, initializer=[1.0, 2.0], use_resource=True)
+            adam.minimize(tf.reduce_sum(v * v))
+            slots = [x.name for x in adam.variables() if "/" in x.name]
+            assert slots == [f"{name}/Adam:0", f"{name}/Adam_1:0"]
+    assert adam.variables() == []
+
+
+def test_slots_of_variables_without_a_shape():
+    with tf.Graph().as_default(), v1.Session() as session:
+        start = v1.placeholder_with_default(tf.constant([1.0, 1.0]), None)
+        v = v1.get_variable("v", initializer=start, validate_shape=False)
+        step = train.AdagradOptimizer(1.0, 0.25).apply_gradients([([0.5, 0.0], v)])
+        session.run(v1.global_variables_initializer())
+        session.run(step)
+        np.testing.assert_allclose(session.run(v), [1 - 0.5 / 0.5**0.5, 1.0], 1e-6)

@@ -15,7 +15,7 @@ class LoadDataset : public Dataset {
   LoadDataset(ElementSpec spec, SavedSource source, int64_t count)
       : Dataset(std::move(spec)), source_(std::move(source)), count_(count) {}
   StringView kind() const override { return "Load"; }
-  int64_t Cardinality() const override { return count_; }
+  int64_t Count() const override { return count_; }
 
   class Iterator : public IteratorOf<LoadDataset> {
    public:

@@ -14,7 +14,7 @@ class ElementsDataset : public Dataset {
                   bool list = false)
       : Dataset(std::move(spec)), elements_(std::move(elements)), list_(list) {}
   StringView kind() const override { return list_ ? "List" : "Window"; }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     return static_cast<int64_t>(elements_.size());
   }
   const std::vector<Element>& elements() const { return elements_; }

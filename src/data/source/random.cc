@@ -10,7 +10,7 @@ class RandomDataset : public Dataset {
   RandomDataset(ElementSpec spec, std::shared_ptr<SeedGenerator> seeds)
       : Dataset(std::move(spec)), seeds_(std::move(seeds)) {}
   StringView kind() const override { return "Random"; }
-  int64_t Cardinality() const override { return kInfiniteCardinality; }
+  int64_t Count() const override { return kInfiniteCardinality; }
 
   int64_t walks() const override { return seeds_->count(); }
   void SetWalks(int64_t n) const override { seeds_->Reset(n); }

@@ -32,7 +32,7 @@ class RangeDataset : public Dataset {
         step_(step),
         count_(CountOf(start, stop, step)) {}
   StringView kind() const override { return "Range"; }
-  int64_t Cardinality() const override { return count_; }
+  int64_t Count() const override { return count_; }
   int64_t At(int64_t i) const {
     return static_cast<int64_t>(static_cast<uint64_t>(start_) +
                                 static_cast<uint64_t>(i) * step_);

@@ -9,7 +9,7 @@ class TensorDataset : public Dataset {
   TensorDataset(ElementSpec spec, Element element)
       : Dataset(std::move(spec)), element_(std::move(element)) {}
   StringView kind() const override { return "FromTensor"; }
-  int64_t Cardinality() const override { return 1; }
+  int64_t Count() const override { return 1; }
 
   class Iterator : public IteratorOf<TensorDataset> {
    public:
@@ -72,7 +72,7 @@ class TensorSliceDataset : public Dataset {
     }
   }
   StringView kind() const override { return "TensorSlice"; }
-  int64_t Cardinality() const override { return rows_; }
+  int64_t Count() const override { return rows_; }
 
   class Iterator : public IteratorOf<TensorSliceDataset> {
    public:

@@ -33,7 +33,7 @@ class BatchDataset : public InputDataset {
     }
     return nullptr;
   }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (n < 0) return n;
     return n / size_ + (n % size_ != 0 && !drop_remainder_);

@@ -11,7 +11,7 @@ class TakeDataset : public InputDataset {
   StringView kind() const override {
     return count_ == 0 ? "EmptyTake" : "FiniteTake";
   }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (n == kUnknownCardinality) return n;
     if (n == kInfiniteCardinality) return count_ < 0 ? n : count_;
@@ -62,7 +62,7 @@ class SkipDataset : public InputDataset {
   StringView kind() const override {
     return count_ < 0 ? "EmptySkip" : "FiniteSkip";
   }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (count_ < 0) return 0;
     return n < 0 ? n : std::max<int64_t>(0, n - count_);
@@ -118,7 +118,7 @@ class ShardDataset : public InputDataset {
         index_(index),
         require_non_empty_(require_non_empty) {}
   StringView kind() const override { return "Shard"; }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     return n < 0 ? n : n / shards_ + (index_ < n % shards_);
   }

@@ -19,7 +19,7 @@ class DirectedDataset : public InputDataset {
     return all;
   }
   // As upstream says it, whatever the selector is.
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     for (const DatasetPtr& d : inputs_) {
       if (d->Cardinality() == kInfiniteCardinality) return kInfiniteCardinality;
     }

@@ -13,7 +13,7 @@ class PredicateDataset : public InputDataset {
   StringView kind() const override {
     return kTakeWhile ? "TakeWhile" : "Filter";
   }
-  int64_t Cardinality() const override { return kUnknownCardinality; }
+  int64_t Count() const override { return kUnknownCardinality; }
 
   class Iterator : public InputIterator<PredicateDataset> {
    public:

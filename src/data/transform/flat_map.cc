@@ -10,7 +10,7 @@ class FlatMapDataset : public InputDataset {
   FlatMapDataset(ElementSpec spec, DatasetPtr input, CapturedFunctionPtr f)
       : InputDataset(std::move(spec), std::move(input)), f_(std::move(f)) {}
   StringView kind() const override { return "FlatMap"; }
-  int64_t Cardinality() const override { return kUnknownCardinality; }
+  int64_t Count() const override { return kUnknownCardinality; }
 
   class Iterator : public InputIterator<FlatMapDataset> {
    public:

@@ -17,7 +17,7 @@ class GroupDataset : public InputDataset {
         reduce_(std::move(reduce)),
         size_(std::move(size)) {}
   StringView kind() const override { return "GroupByWindow"; }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const bool infinite = input().Cardinality() == kInfiniteCardinality;
     return infinite ? kInfiniteCardinality : kUnknownCardinality;
   }

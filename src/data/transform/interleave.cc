@@ -31,7 +31,7 @@ class InterleaveDataset : public InputDataset {
   StringView kind() const override {
     return parallel_ ? "ParallelInterleaveV4" : "Interleave";
   }
-  int64_t Cardinality() const override { return kUnknownCardinality; }
+  int64_t Count() const override { return kUnknownCardinality; }
 
   class Iterator : public KeptInputIterator<InterleaveDataset> {
    public:

@@ -71,7 +71,7 @@ class PaddedBatchDataset : public InputDataset {
         shapes_(std::move(shapes)),
         values_(std::move(values)) {}
   StringView kind() const override { return "PaddedBatchV2"; }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (n < 0) return n;
     return n / size_ + (n % size_ != 0 && !drop_remainder_);

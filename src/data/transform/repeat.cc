@@ -13,7 +13,7 @@ class RepeatDataset : public InputDataset {
     if (count_ < 0) return "ForeverRepeat";
     return count_ == 0 ? "EmptyRepeat" : "FiniteRepeat";
   }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (count_ < 0) return n == 0 ? 0 : kInfiniteCardinality;
     if (count_ == 0) return 0;

@@ -21,7 +21,7 @@ class ShuffleDataset : public InputDataset {
   StringView kind() const override {
     return count_ == 1 ? "Shuffle" : "ShuffleAndRepeat";
   }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     int64_t total;
     if (count_ < 0) return n == 0 ? 0 : kInfiniteCardinality;

@@ -17,7 +17,7 @@ class SparseBatchDataset : public InputDataset {
         size_(size),
         row_(std::move(row)) {}
   StringView kind() const override { return "DenseToSparseBatch"; }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     return n < 0 ? n : n / size_ + (n % size_ != 0);
   }

@@ -85,7 +85,7 @@ class UnbatchDataset : public InputDataset {
  public:
   using InputDataset::InputDataset;
   StringView kind() const override { return "Unbatch"; }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (n == kInfiniteCardinality || n == 0) return n;
     int64_t rows = -1, total;
@@ -139,7 +139,7 @@ class RebatchDataset : public InputDataset {
         sizes_(std::move(sizes)),
         drop_remainder_(drop) {}
   StringView kind() const override { return "RebatchV2"; }
-  int64_t Cardinality() const override { return kUnknownCardinality; }
+  int64_t Count() const override { return kUnknownCardinality; }
 
   class Iterator : public RowsIterator<RebatchDataset, KeptInputIterator> {
    public:

@@ -13,7 +13,7 @@ class UniqueDataset : public InputDataset {
  public:
   using InputDataset::InputDataset;
   StringView kind() const override { return "Unique"; }
-  int64_t Cardinality() const override { return kUnknownCardinality; }
+  int64_t Count() const override { return kUnknownCardinality; }
 
   class Iterator : public KeptInputIterator<UniqueDataset> {
    public:
@@ -70,7 +70,7 @@ class IgnoreErrorsDataset : public InputDataset {
   IgnoreErrorsDataset(ElementSpec spec, DatasetPtr input, bool warn)
       : InputDataset(std::move(spec), std::move(input)), warn_(warn) {}
   StringView kind() const override { return "IgnoreErrors"; }
-  int64_t Cardinality() const override { return kUnknownCardinality; }
+  int64_t Count() const override { return kUnknownCardinality; }
 
   class Iterator : public InputIterator<IgnoreErrorsDataset> {
    public:
@@ -117,7 +117,7 @@ class AssertCardinalityDataset : public InputDataset {
   AssertCardinalityDataset(ElementSpec spec, DatasetPtr input, int64_t n)
       : InputDataset(std::move(spec), std::move(input)), n_(n) {}
   StringView kind() const override { return "AssertCardinality"; }
-  int64_t Cardinality() const override { return n_; }
+  int64_t Count() const override { return n_; }
 
   class Iterator : public KeptInputIterator<AssertCardinalityDataset> {
    public:

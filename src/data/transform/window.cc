@@ -17,7 +17,7 @@ class WindowDataset : public InputDataset {
         stride_(stride),
         drop_remainder_(drop) {}
   StringView kind() const override { return "Window"; }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t n = input().Cardinality();
     if (n < 0) return n;
     if (!drop_remainder_) return n / shift_ + (n % shift_ != 0);

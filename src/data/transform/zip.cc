@@ -11,7 +11,7 @@ class ZipDataset : public Dataset {
       : Dataset(std::move(spec)), inputs_(std::move(inputs)) {}
   StringView kind() const override { return "Zip"; }
   std::vector<DatasetPtr> inputs() const override { return inputs_; }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     int64_t result = kInfiniteCardinality;
     for (const DatasetPtr& d : inputs_) {
       const int64_t n = d->Cardinality();
@@ -118,7 +118,7 @@ class ConcatenateDataset : public Dataset {
   std::vector<DatasetPtr> inputs() const override {
     return {parts_[0], parts_[1]};
   }
-  int64_t Cardinality() const override {
+  int64_t Count() const override {
     const int64_t a = parts_[0]->Cardinality(), b = parts_[1]->Cardinality();
     if (a == kInfiniteCardinality || b == kInfiniteCardinality) {
       return kInfiniteCardinality;

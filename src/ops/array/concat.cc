@@ -16,14 +16,22 @@ Status AxisValue(ShapeContext& c, int input, bool* known, int64_t* axis) {
   return c.IntValue(input, known, axis);
 }
 
-// Where the axis is not known every size stays open.
+Status CheckNoScalar(const Shape& s) {
+  if (!s.known_rank() || s.rank() > 0) return OkStatus();
+  return InvalidArgument(
+      "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
+}
+
+// Where the axis is not known every size stays open, but the rank is shared.
 Status UnknownAxis(ShapeContext& c, int first, int n) {
+  Shape out = Shape::UnknownRank();
   for (int i = first; i < first + n; ++i) {
-    if (c.input(i).known_rank()) {
-      c.set_output(0, Shape::UnknownOfRank(c.input(i).rank()));
-      break;
-    }
+    const Shape& s = c.input(i);
+    HR_RETURN_IF_ERROR(CheckNoScalar(s));
+    if (out.known_rank()) HR_RETURN_IF_ERROR(CheckRank(s, out.rank()));
+    if (s.known_rank()) out = Shape::UnknownOfRank(s.rank());
   }
+  c.set_output(0, std::move(out));
   return OkStatus();
 }
 
@@ -75,10 +83,7 @@ Status ConcatShape(ShapeContext& c, int first, int n, int axis_input) {
       HR_RETURN_IF_ERROR(AddValue(c.input(first), s, i, &axis, &out));
       continue;
     }
-    if (s.rank() == 0) {
-      return InvalidArgument(
-          "ConcatOp : Can't concatenate scalars (use tf.stack instead)");
-    }
+    HR_RETURN_IF_ERROR(CheckNoScalar(s));
     if (axis < -s.rank() || axis >= s.rank()) {
       return InvalidArgument(
           "ConcatOp : Expected concatenating dimensions in the range [",
@@ -203,10 +208,7 @@ Status ParallelConcatRule(ShapeContext& c) {
   if (!shape.fully_known()) {
     return InvalidArgument("shape attr must be fully defined");
   }
-  if (shape.rank() == 0 || shape[0] != c.num_inputs()) {
-    return InvalidArgument("ParallelConcat: shape ", shape, " of ",
-                           c.num_inputs(), " values");
-  }
+  HR_RETURN_IF_ERROR(CheckRankAtLeast(shape, 1));
   Shape value = shape;
   value.set_dim(0, 1);
   for (int i = 0; i < c.num_inputs(); ++i) {
@@ -220,6 +222,16 @@ Status ParallelConcatRule(ShapeContext& c) {
 }
 Status ParallelConcat(KernelContext& c) {
   Tensor& out = c.output(0);
+  const int64_t n = c.num_inputs();
+  // The attribute is believed until the values are joined, as upstream does.
+  if (out.dim(0) < n) {
+    return InvalidArgument("0th dimension of value = ", out.dim(0),
+                           " must be greater than loc_ = ", out.dim(0));
+  }
+  if (out.dim(0) > n) {
+    return InvalidArgument("ParallelConcat: shape ", out.shape(), " of ", n,
+                           " values");
+  }
   const int64_t run = out.shape().Product(1, out.rank());
   for (int i = 0; i < c.num_inputs(); ++i) {
     CopyRun(out.dtype(), c.input(i).raw(), At(out, i * run), run);

@@ -5,18 +5,22 @@ namespace headrace {
 namespace {
 
 Status ConcatOffsetRule(ShapeContext& c) {
-  const Shape& dim = c.input(0);
-  if (dim.known_rank() && dim.rank() != 0) {
+  for (int i = 1; i < c.num_inputs(); ++i) c.set_output(i - 1, c.input(i));
+  return OkStatus();
+}
+
+// The rule lets any rank pass, as upstream's does: it is an error of the run.
+Status CheckRanks(const KernelContext& c) {
+  if (c.input(0).rank() != 0) {
     return InvalidArgument(
-        "Concat dim tensor should be a scalar integer, but got shape ", dim);
+        "Concat dim tensor should be a scalar integer, but got shape ",
+        c.input(0).shape());
   }
   for (int i = 1; i < c.num_inputs(); ++i) {
-    const Shape& s = c.input(i);
-    if (s.known_rank() && s.rank() != 1) {
+    if (c.input(i).rank() != 1) {
       return InvalidArgument("input ", i, " should be a vector, but got shape ",
-                             s);
+                             c.input(i).shape());
     }
-    c.set_output(i - 1, s);
   }
   return OkStatus();
 }
@@ -28,6 +32,7 @@ std::string ShapeText(const Tensor& t) {
 }
 
 Status ConcatOffset(KernelContext& c) {
+  HR_RETURN_IF_ERROR(CheckRanks(c));
   const int64_t rank = c.input(1).num_elements();
   const int64_t given = c.input(0).IntAt(0);
   const int64_t axis = given < 0 ? given + rank : given;

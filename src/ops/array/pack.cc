@@ -13,7 +13,24 @@ StatusOr<int> AxisIn(int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
+// Lists, stacked, are known by what they share.
+void MergeHandles(ShapeContext& c) {
+  HandleData shared;
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    const HandleData* data = c.input_handle(i);
+    if (!data || data->size() != 1) return;
+    if (i == 0) shared = *data;
+    if (data->front().dtype != shared.front().dtype) return;
+    StatusOr<Shape> merged =
+        MergeShapes(shared.front().shape, data->front().shape);
+    shared.front().shape =
+        merged.ok() ? *std::move(merged) : Shape::UnknownRank();
+  }
+  c.set_output_handle(0, std::move(shared));
+}
+
 Status PackRule(ShapeContext& c) {
+  if (c.input_dtype(0) == DType::kVariant) MergeHandles(c);
   Shape s = c.input(0);
   for (int i = 1; i < c.num_inputs(); ++i) {
     StatusOr<Shape> merged = MergeShapes(s, c.input(i));
@@ -24,6 +41,7 @@ Status PackRule(ShapeContext& c) {
     }
     s = *std::move(merged);
   }
+  SharedHandle(c);
   if (!s.known_rank()) return OkStatus();
   HR_ASSIGN_OR_RETURN(int axis, AxisIn(c.op().int_attr("axis"), s.rank() + 1));
   s.InsertDim(axis, c.num_inputs());
@@ -68,6 +86,9 @@ HR_OP(Pack)
 
 Status UnpackRule(ShapeContext& c) {
   const Shape& in = c.input(0);
+  if (const HandleData* data = c.input_handle(0)) {
+    for (int i = 0; i < c.num_outputs(); ++i) c.set_output_handle(i, *data);
+  }
   if (!in.known_rank()) return OkStatus();
   const int64_t num = c.op().int_attr("num");
   HR_ASSIGN_OR_RETURN(int axis, AxisIn(c.op().int_attr("axis"), in.rank()));

@@ -13,6 +13,14 @@ HR_OP(Snapshot)
     .View()
     .Cpu(ComputeOwn<HandOn>);
 
+Status HandOnConst(KernelContext& c) {
+  if (c.input(0).dtype() == DType::kResource) {
+    return InvalidArgument(
+        "Input tensor cannot be a resource variable handle.");
+  }
+  return HandOn(c);
+}
+
 HR_OP(GuaranteeConst)
     .Input("input: T")
     .Output("output: T")
@@ -21,7 +29,7 @@ HR_OP(GuaranteeConst)
     .Doc("Returns the input, which the caller says will never change.")
     .Shape(SameShapes)
     .View()
-    .Cpu(ComputeOwn<HandOn>);
+    .Cpu(ComputeOwn<HandOnConst>);
 
 #define HR_COPY_OP(Name)                                \
   HR_OP(Name)                                           \

@@ -43,6 +43,7 @@ Status CheckSpacePads(const Sizes& block, const Sizes& pads) {
   return OkStatus();
 }
 
+// Where `pads` is empty, as for the one below, it is not known.
 StatusOr<Shape> ToBatchShape(const Shape& in, const Sizes& block,
                              const Sizes& pads) {
   HR_RETURN_IF_ERROR(CheckSpacePads(block, pads));
@@ -53,7 +54,8 @@ StatusOr<Shape> ToBatchShape(const Shape& in, const Sizes& block,
     if (batch >= 0 && !MultiplyChecked(batch, block[i], &batch)) {
       return InvalidArgument("block_shape is too large");
     }
-    if (in[d] < 0) continue;
+    if (pads.empty()) out.set_dim(d, Shape::kUnknown);
+    if (in[d] < 0 || pads.empty()) continue;
     int64_t padded;
     if (__builtin_add_overflow(in[d], pads[2 * i], &padded) ||
         __builtin_add_overflow(padded, pads[2 * i + 1], &padded)) {
@@ -93,6 +95,10 @@ StatusOr<Shape> ToSpaceShape(const Shape& in, const Sizes& block,
   if (in[0] >= 0) out.set_dim(0, in[0] / product);
   for (size_t i = 0; i < block.size(); ++i) {
     const int d = static_cast<int>(i) + 1;
+    if (crops.empty()) {
+      out.set_dim(d, Shape::kUnknown);
+      continue;
+    }
     const int64_t before = crops[2 * i], after = crops[2 * i + 1];
     if (before < 0 || after < 0) {
       return InvalidArgument("Crops must be non-negative");
@@ -114,23 +120,23 @@ StatusOr<Shape> ToSpaceShape(const Shape& in, const Sizes& block,
   return out;
 }
 
-// The arguments of either form: SpaceToBatch has one block size for two
-// dimensions as an attribute.
-bool ReadSizes(ShapeContext& c, bool nd, Sizes* block, Sizes* pads) {
-  if (nd) return c.IntValues(1, block) && c.IntValues(2, pads);
-  block->assign(2, c.op().int_attr("block_size"));
-  return c.IntValues(1, pads);
-}
-
 template <bool nd, bool to_batch>
 Status Rule(ShapeContext& c) {
-  const Shape& in = c.input(0);
+  Shape in = c.input(0);
   const Shape block_shape = nd ? c.input(1) : Shape{2};
   HR_RETURN_IF_ERROR(CheckArguments(in, block_shape, c.input(nd ? 2 : 1),
                                     to_batch ? "paddings" : "crops"));
+  if (!nd) {
+    HR_RETURN_IF_ERROR(CheckRank(in, 4));
+    if (!in.known_rank()) in = Shape::UnknownOfRank(4);
+  }
   if (!in.known_rank()) return OkStatus();
-  Sizes block, pads;
-  if (!ReadSizes(c, nd, &block, &pads)) {
+  // The block alone says what becomes of the batch; without the paddings the
+  // other sizes stay open.
+  Sizes block(2, nd ? 0 : c.op().int_attr("block_size")), pads;
+  const bool block_known = nd ? c.IntValues(1, &block) : true;
+  if (!c.IntValues(nd ? 2 : 1, &pads)) pads.clear();
+  if (!block_known) {
     Shape out = in;
     int64_t m = block_shape.known_rank() && block_shape[0] >= 0
                     ? std::min<int64_t>(block_shape[0] + 1, in.rank())

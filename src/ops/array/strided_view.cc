@@ -188,7 +188,7 @@ StatusOr<StridedView> ResolveSlice(const SliceMasks& masks, const Tensor& begin,
 }
 
 Shape UnknownSliceShape(const SliceMasks& masks, int num_indices,
-                        const Shape& shape) {
+                        const Tensor* strides, const Shape& shape) {
   Shape out;
   int at = 0;
   for (int i = 0; i < num_indices; ++i) {
@@ -198,8 +198,14 @@ Shape UnknownSliceShape(const SliceMasks& masks, int num_indices,
     } else if (Bit(masks.new_axis, i)) {
       out.AddDim(1);
     } else {
-      if (!Bit(masks.shrink, i)) out.AddDim(Shape::kUnknown);
-      if (++at > shape.rank()) return Shape::UnknownRank();
+      if (at == shape.rank()) return Shape::UnknownRank();
+      const int64_t dim = shape[at++];
+      if (Bit(masks.shrink, i)) continue;
+      const bool whole = Bit(masks.begin, i) && Bit(masks.end, i);
+      const int64_t step =
+          strides ? std::max(std::abs(strides->IntAt(i)), int64_t{1}) : 0;
+      out.AddDim(whole && step > 0 && dim >= 0 ? (dim + step - 1) / step
+                                               : Shape::kUnknown);
     }
   }
   while (at < shape.rank()) out.AddDim(shape[at++]);

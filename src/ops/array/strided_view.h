@@ -32,9 +32,10 @@ StatusOr<StridedView> ResolveSlice(const SliceMasks& masks, const Tensor& begin,
                                    const Tensor& end, const Tensor& strides,
                                    const Shape& shape);
 // The result's shape as far as it is known when only the number of indices
-// is.
+// is, and perhaps the strides (else null), which tell the sizes of dimensions
+// that are taken from one end to the other.
 Shape UnknownSliceShape(const SliceMasks& masks, int num_indices,
-                        const Shape& shape);
+                        const Tensor* strides, const Shape& shape);
 // The three index vectors are vectors of one length: upstream's check.
 Status CheckSliceIndices(const Shape& begin, const Shape& end,
                          const Shape& strides);

@@ -23,7 +23,7 @@ Status Unravel(KernelContext& c) {
   const T* dims = c.in<T>(1);
   const int64_t rank = c.input(1).num_elements();
   const int64_t n = c.input(0).num_elements();
-  int64_t size = 1;
+  T size = 1;
   for (int64_t d = 0; d < rank; ++d) {
     if (dims[d] == 0) {
       return InvalidArgument(
@@ -34,7 +34,7 @@ Status Unravel(KernelContext& c) {
     if (dims[d] < 0) {
       return InvalidArgument("Input dims cannot contain a dim of ", dims[d]);
     }
-    if (__builtin_mul_overflow(size, int64_t{dims[d]}, &size)) {
+    if (__builtin_mul_overflow(size, dims[d], &size)) {
       return InvalidArgument("Input dims product is causing integer overflow");
     }
   }

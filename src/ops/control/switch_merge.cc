@@ -46,6 +46,15 @@ Status SameShape(ShapeContext& c) {
   return OkStatus();
 }
 
+// What changes from turn to turn may change its shape.
+Status EnterShape(ShapeContext& c) {
+  if (c.op().bool_attr("is_constant")) return SameShape(c);
+  if (const HandleData* data = c.input_handle(0)) {
+    c.set_output_handle(0, *data);
+  }
+  return OkStatus();
+}
+
 Status LoopCondShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckRank(c.input(0), 0));
   c.set_output(0, Shape());
@@ -97,7 +106,7 @@ HR_OP(Enter)
     .Doc(
         "Takes data into the first iteration of a frame (a constant: into "
         "all).")
-    .Shape(SameShape);
+    .Shape(EnterShape);
 HR_OP(RefEnter)
     .Input("data: Ref(T)")
     .Output("output: Ref(T)")
@@ -106,7 +115,7 @@ HR_OP(RefEnter)
     .Attr("is_constant: bool = false")
     .Attr("parallel_iterations: int = 10")
     .Doc("Takes a reference into a frame.")
-    .Shape(SameShape);
+    .Shape(EnterShape);
 
 #define HR_HAND_ON(Name, text)  \
   HR_OP(Name)                   \

@@ -2,8 +2,8 @@
 //   0  "BM"         10  where pixels begin (int32)
 //   18 width (int32)   22 height (int32; below 0: rows from the top)
 //   28 bits a pixel (int16)
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "ops/image/codecs.h"
 
@@ -16,6 +16,17 @@ int64_t IntAt(StringView bytes, size_t at, int count) {
     v |= uint32_t{static_cast<uint8_t>(bytes[at + i])} << (8 * i);
   }
   return count == 4 ? static_cast<int32_t>(v) : static_cast<int16_t>(v);
+}
+
+// One pixel with as many channels as are wanted: grey is repeated, what has no
+// alpha is opaque.
+void PutPixel(const uint8_t* from, int64_t depth, uint8_t* to, int64_t made) {
+  if (made == 1) {
+    to[0] = from[0];
+    return;
+  }
+  for (int k = 0; k < 3; ++k) to[k] = from[depth == 1 ? 0 : 2 - k];  // BGR
+  if (made == 4) to[3] = depth == 4 ? from[3] : 255;
 }
 
 }  // namespace
@@ -36,13 +47,15 @@ StatusOr<Tensor> DecodeBmp(StringView bytes, int64_t channels) {
         "Number of channels inherent in the image must be 1, 3 or 4, was ",
         depth);
   }
-  if (channels != 0 && channels != depth) {
-    return InvalidArgument("channels attribute ", channels,
-                           " does not match bits per pixel from file ", depth);
+  if (channels != 0 && channels != 3 && channels != 4) {
+    return InvalidArgument("`channels` must be 0, 3 or 4 for BMP, but got ",
+                           channels);
   }
+  const int64_t made = channels == 0 ? depth : channels;
   if (begin < 0) return InvalidArgument("header size must be positive");
   if (width <= 0 || height <= 0 || width >= kMaxImageAxis ||
-      height >= kMaxImageAxis || width * height >= kMaxImageElements / depth) {
+      height >= kMaxImageAxis ||
+      width * height >= kMaxImageElements / std::max(depth, made)) {
     return InvalidArgument("image of size ", width, " by ", height,
                            " must be positive and not too large");
   }
@@ -54,15 +67,14 @@ StatusOr<Tensor> DecodeBmp(StringView bytes, int64_t channels) {
   }
   HR_ASSIGN_OR_RETURN(
       Tensor image,
-      Tensor::Allocate(DType::kUint8, Shape{height, width, depth}));
+      Tensor::Allocate(DType::kUint8, Shape{height, width, made}));
   const auto* pixels = reinterpret_cast<const uint8_t*>(bytes.data()) + begin;
   uint8_t* to = image.data<uint8_t>();
   for (int64_t y = 0; y < height; ++y) {
     const int64_t at = signed_height < 0 ? y : height - 1 - y;
     const uint8_t* from = pixels + at * row;
-    for (int64_t x = 0; x < width; ++x, from += depth, to += depth) {
-      std::memcpy(to, from, depth);
-      if (depth >= 3) std::swap(to[0], to[2]);  // blue comes first in files
+    for (int64_t x = 0; x < width; ++x, from += depth, to += made) {
+      PutPixel(from, depth, to, made);
     }
   }
   return image;

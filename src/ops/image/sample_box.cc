@@ -250,7 +250,8 @@ class SampleKernel : public Kernel {
   Status Run(KernelContext& c) override {
     const int64_t attempts = c.op().int_attr("max_attempts");
     const int64_t most = std::clamp<int64_t>(attempts, 1, int64_t{1} << 40);
-    return SampleAny(c, generator_.Reserve(most));
+    HR_ASSIGN_OR_RETURN(const Philox generator, generator_.Reserve(most));
+    return SampleAny(c, generator);
   }
 
  private:

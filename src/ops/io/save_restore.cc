@@ -70,16 +70,21 @@ Status SaveTensor(CheckpointWriter& writer, const std::string& name,
                                    part.slice, Bytes(t));
 }
 
+// As upstream, only in a folder that is there: NotFound otherwise.
+Status MakeFolderOf(FileSystem* fs, StringView prefix) {
+  const StringView folder = DirName(prefix);
+  if (folder.empty()) return OkStatus();
+  Status made = fs->CreateDirectory(std::string(folder));
+  return absl::IsAlreadyExists(made) ? OkStatus() : made;
+}
+
 Status Save(KernelContext& c) {
   const int n = c.num_inputs() - 3;
   HR_RETURN_IF_ERROR(CheckNames(c, n));
   std::string prefix;
   HR_ASSIGN_OR_RETURN(FileSystem * fs,
                       FileSystemFor(c.input(0).scalar<std::string>(), &prefix));
-  StringView folder = DirName(prefix);
-  if (!folder.empty()) {
-    HR_RETURN_IF_ERROR(CreateDirectories(fs, std::string(folder)));
-  }
+  HR_RETURN_IF_ERROR(MakeFolderOf(fs, prefix));
   HR_ASSIGN_OR_RETURN(auto writer, CheckpointWriter::Create(fs, prefix));
   for (int i = 0; i < n; ++i) {
     HR_RETURN_IF_ERROR(SaveTensor(*writer, c.in<std::string>(1)[i],
@@ -262,10 +267,8 @@ Status Merge(KernelContext& c) {
     }
     prefixes.push_back(std::move(local));
   }
-  StringView folder = DirName(merged);
-  if (!folder.empty()) {
-    HR_RETURN_IF_ERROR(CreateDirectories(fs, std::string(folder)));
-  }
+  HR_RETURN_IF_ERROR(MakeFolderOf(fs, merged));
+  const StringView folder = DirName(merged);
   HR_RETURN_IF_ERROR(MergeCheckpoints(fs, prefixes, merged,
                                       c.op().bool_attr("allow_missing_files")));
   if (c.op().bool_attr("delete_old_dirs")) {

@@ -140,9 +140,9 @@ struct EigOp {
     const int64_t n = FromEnd(a, 1);
     const bool vectors = c.op().bool_attr("compute_v");
     if (c.output(0).dtype() != DTypeOf<C>) {
-      return InvalidArgument("Eig of ", DTypeName(c.input(0).dtype()),
-                             " gives ", DTypeName(DTypeOf<C>), ", not ",
-                             DTypeName(c.output(0).dtype()));
+      return InvalidArgument(
+          "Invalid output dtype ", DTypeName(c.output(0).dtype()), ": that of ",
+          DTypeName(c.input(0).dtype()), " is ", DTypeName(DTypeOf<C>));
     }
     return ForMatrices(
         BatchOf(a).num_elements(), 25.0 * n * n * n, [&](int64_t i) {

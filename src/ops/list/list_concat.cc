@@ -219,14 +219,20 @@ Status Split(KernelContext& c) {
 }
 
 Status SplitShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckRankAtLeast(c.input(0), 1));
+  const Shape& whole = c.input(0);
+  if (whole.known_rank() && whole.rank() == 0) {
+    return InvalidArgument(
+        "Shape must be at least rank 1 but is rank 0: Tensor must be at least "
+        "a vector, but saw shape: []");
+  }
   HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(1), 1));
   const Shape& lengths = c.input(2);
   if (lengths.known_rank() && lengths.rank() != 1) {
     return InvalidArgument("Expected lengths to be a vector, received shape: ",
                            lengths);
   }
-  Shape element = ElementShapeInput(c, 1), rows = c.input(0);
+  Shape element = ElementShapeInput(c, 1), rows = whole;
+  const Shape asked = element;
   if (element.known_rank() && element.rank() > 0) {
     element.set_dim(0, Shape::kUnknown);
   }
@@ -237,7 +243,10 @@ Status SplitShape(ShapeContext& c) {
                            ": TensorListSplit requires element_shape to be at "
                            "least of rank 1, but saw: []");
   }
-  HR_RETURN_IF_ERROR(merged.status());
+  if (!merged.ok()) {
+    return InvalidArgument(merged.status().message(), ": tensor shape ", whole,
+                           " is not compatible with element_shape ", asked);
+  }
   SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
   return OkStatus();
 }

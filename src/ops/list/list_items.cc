@@ -262,8 +262,17 @@ Status PushBackBatch(KernelContext& c) {
 }
 
 Status PushBackBatchShape(ShapeContext& c) {
+  HandlePart part = ListPart(c, 0);
+  const DType dtype = c.op().type_attr("element_dtype");
+  if (part.dtype != DType::kInvalid && part.dtype != dtype) {
+    return InvalidArgument("Trying to push to list with wrong element dtype. ",
+                           "List has type ", DTypeName(part.dtype),
+                           " but trying to push element with type ",
+                           DTypeName(dtype));
+  }
+  part.dtype = dtype;
   c.set_output(0, c.input(0));
-  c.set_output_handle(0, {ListPart(c, 0)});
+  c.set_output_handle(0, {std::move(part)});
   return OkStatus();
 }
 

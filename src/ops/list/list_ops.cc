@@ -192,7 +192,17 @@ Status ConcatListsShape(ShapeContext& c) {
   HR_ASSIGN_OR_RETURN(Shape s, MergeShapes(c.input(0), c.input(1)));
   c.set_output(0, std::move(s));
   HandlePart part = ListPart(c, 0);
-  HR_RETURN_IF_ERROR(MergeShapes(part.shape, ListPart(c, 1).shape).status());
+  const DType dtype = c.op().type_attr("element_dtype");
+  for (int i = 0; i < 2; ++i) {
+    const HandlePart given = ListPart(c, i);
+    if (given.dtype != DType::kInvalid && given.dtype != dtype) {
+      return InvalidArgument(i == 0 ? "input_a" : "input_b",
+                             ".type != element_dtype.  Saw: ",
+                             DTypeName(given.dtype), " vs. ", DTypeName(dtype));
+    }
+    HR_ASSIGN_OR_RETURN(part.shape, MergeShapes(part.shape, given.shape));
+  }
+  part.dtype = dtype;
   c.set_output_handle(0, {std::move(part)});
   return OkStatus();
 }

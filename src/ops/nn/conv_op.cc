@@ -1,5 +1,6 @@
 #include "ops/nn/conv_op.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "absl/strings/match.h"
@@ -300,6 +301,12 @@ Status ConvShape(ShapeContext& c) {
   const ConvKind kind(c.op().name());
   HR_ASSIGN_OR_RETURN(WindowAttrs a, AttrsOf(c.op(), kind));
   if (kind.result == Result::kOutput) {
+    const auto sizes = c.input(1).dims();
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end()) {
+      return InvalidArgument(
+          "filter must not have zero elements (i.e. all dimensions must be "
+          "non-zero)");
+    }
     HR_ASSIGN_OR_RETURN(ConvGeometry g,
                         GeometryOf(a, c.input(0), c.input(1), kind.depthwise));
     c.set_output(0, OutputShape(a, g));

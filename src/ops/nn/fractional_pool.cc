@@ -187,7 +187,7 @@ template <bool kMax>
 class FractionalPool : public Kernel {
  public:
   explicit FractionalPool(const ResolvedOp& op)
-      : generator_(op), fixed_(generator_.Reserve(0)) {}
+      : generator_(op), fixed_(generator_.now()) {}
 
   static StatusOr<std::unique_ptr<Kernel>> Make(const ResolvedOp& op) {
     if (!op.bool_attr("deterministic") &&
@@ -201,9 +201,10 @@ class FractionalPool : public Kernel {
   Status Run(KernelContext& c) override {
     const Shape &in = c.input(0).shape(), &out = c.output(0).shape();
     const bool pseudo = c.op().bool_attr("pseudo_random");
-    Philox generator = c.op().bool_attr("deterministic")
-                           ? fixed_
-                           : generator_.Reserve(out[1] + out[2]);
+    Philox generator = fixed_;
+    if (!c.op().bool_attr("deterministic")) {
+      HR_ASSIGN_OR_RETURN(generator, generator_.Reserve(out[1] + out[2]));
+    }
     for (int i : {1, 2}) {
       const auto places = PlacesOf(in[i], out[i], pseudo, &generator);
       std::copy(places.begin(), places.end(), c.out<int64_t>(i));

@@ -31,15 +31,21 @@ Status RunWithArgmax(KernelContext& c) {
   return OkStatus();
 }
 
+// Input i has the shape of input 0 pooled; sizes are checked before.
+Status CheckPooled(const KernelContext& c, int i, const char* what) {
+  HR_ASSIGN_OR_RETURN(const PoolAttrs attrs, PoolAttrs::Make(c.op()));
+  HR_ASSIGN_OR_RETURN(const Shape pooled, attrs.Output(c.input(0).shape()));
+  if (c.input(i).shape() == pooled) return OkStatus();
+  return InvalidArgument("Expected ", what, " shape to be ", pooled,
+                         ", but got ", c.input(i).shape());
+}
+
 // Input `argmax`'s indices as pixels of their images.
 StatusOr<Tensor> PlacesFrom(const KernelContext& c, const PoolGeometry& g,
                             int argmax) {
   const Tensor& at = c.input(argmax);
   const int64_t n = at.num_elements();
-  if (n != g.batch * g.out_pixels() * g.channels) {
-    return InvalidArgument("argmax has shape ", at.shape(),
-                           ", which is not that of the pooled tensor");
-  }
+  HR_RETURN_IF_ERROR(CheckPooled(c, argmax, "argmax"));
   HR_ASSIGN_OR_RETURN(Tensor places, c.Temporary(DType::kInt64, Shape{n}));
   const bool batch = c.op().bool_attr("include_batch_in_index");
   const int64_t image = n / std::max<int64_t>(g.batch, 1);
@@ -58,12 +64,8 @@ StatusOr<Tensor> PlacesFrom(const KernelContext& c, const PoolGeometry& g,
 
 Status RunArgmaxGrad(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(PoolRun r, PoolRun::Make(c, c.input(0).shape()));
-  const PoolGeometry& g = r.geometry();
-  if (c.input(1).num_elements() != g.batch * g.out_pixels() * g.channels) {
-    return InvalidArgument("Expected grad shape to be ", c.input(2).shape(),
-                           ", but got ", c.input(1).shape());
-  }
-  HR_ASSIGN_OR_RETURN(Tensor places, PlacesFrom(c, g, 2));
+  HR_RETURN_IF_ERROR(CheckPooled(c, 1, "grad"));
+  HR_ASSIGN_OR_RETURN(Tensor places, PlacesFrom(c, r.geometry(), 2));
   return ScatterPlaces(c.input(0).dtype(), r.geometry(), places.data<int64_t>(),
                        c.input(1).raw(), c.output(0).raw());
 }

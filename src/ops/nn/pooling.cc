@@ -30,6 +30,17 @@ StatusOr<PoolAttrs> PoolAttrs::Make(const ResolvedOp& op) {
   if (ksize == nullptr) return a;
   HR_RETURN_IF_ERROR(SplitByLayout(a.window, *ksize, &a.sizes, &a.batch_size,
                                    &a.channel_size));
+  for (int64_t k : *ksize) {
+    if (op.name() == "MaxPoolWithArgmax" && k <= 0) {
+      return InvalidArgument("ksize must be a positive int32 value, got:", k);
+    }
+  }
+  if (op.name() == "AvgPoolGrad" &&
+      (a.channel_size != 1 || a.window.channel_stride != 1)) {
+    return InvalidArgument("AvgPoolGrad over channels: their window (",
+                           a.channel_size, ") and stride (",
+                           a.window.channel_stride, ") must be 1");
+  }
   HR_RETURN_IF_ERROR(a.Check());
   return a;
 }
@@ -52,19 +63,23 @@ Status PoolAttrs::Set(const std::vector<int64_t>& ksize,
   return Check();
 }
 
-Status PoolAttrs::Check() const {
+Status PoolAttrs::CheckSizes() const {
   bool positive = batch_size > 0 && channel_size > 0;
-  bool wide = false;
+  for (int64_t size : sizes) positive &= size > 0 && size < 1 << 30;
+  if (positive) return OkStatus();
+  return InvalidArgument(
+      "Sliding window ksize must be positive. The specified or inferred ksize "
+      "is: ",
+      batch_size, ",", absl::StrJoin(sizes, ","), ",", channel_size);
+}
+
+Status PoolAttrs::Check() const {
+  bool wide = false, large = batch_size <= 0 || channel_size <= 0;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    positive &= sizes[i] > 0 && sizes[i] < 1 << 30;
+    large |= sizes[i] >= 1 << 30;
     wide |= sizes[i] != 1 || window.strides[i] != 1;
   }
-  if (!positive) {
-    return InvalidArgument(
-        "Sliding window ksize must be positive. The specified or inferred "
-        "ksize is: ",
-        batch_size, ",", absl::StrJoin(sizes, ","), ",", channel_size);
-  }
+  if (large) return CheckSizes();
   if (batch_size != 1 || window.batch_stride != 1) {
     return Unimplemented(
         "Pooling is not yet supported on the batch dimension.");
@@ -79,6 +94,22 @@ Status PoolAttrs::Check() const {
     return Unimplemented(
         "Depthwise max pooling requires the depth window to equal the depth "
         "stride.");
+  }
+  return OkStatus();
+}
+
+// A window of padding alone has no maximum.
+Status PoolAttrs::CheckPaddings() const {
+  if (window.padding != Padding::kExplicit) return OkStatus();
+  static constexpr const char* kSides[] = {"Top", "Bottom", "Left", "Right"};
+  for (int i = 0; i < window.spatial; ++i) {
+    const int64_t both[] = {window.before[i], window.after[i]};
+    for (int side = 0; side < 2; ++side) {
+      if (both[side] < sizes[i]) continue;
+      return InvalidArgument(kSides[2 * i + side], " padding ", both[side],
+                             " needs to be smaller than the window size ",
+                             sizes[i]);
+    }
   }
   return OkStatus();
 }
@@ -105,6 +136,8 @@ StatusOr<Shape> PoolAttrs::Output(const Shape& x) const {
              1,
              window.before[i],
              window.after[i]};
+    // As upstream, graphs may be built with windows of no size; see Geometry.
+    if (sizes[i] <= 0) w.in = -1;
     HR_RETURN_IF_ERROR(SolveWindow(window.padding, &w));
     out.push_back(w.out);
   }
@@ -113,7 +146,9 @@ StatusOr<Shape> PoolAttrs::Output(const Shape& x) const {
 }
 
 StatusOr<PoolGeometry> PoolAttrs::Geometry(const Shape& x) const {
+  HR_RETURN_IF_ERROR(CheckSizes());
   HR_RETURN_IF_ERROR(Output(x).status());
+  HR_RETURN_IF_ERROR(CheckPaddings());
   PoolGeometry g;
   g.batch = x[0];
   g.channels = x[window.channel_axis()];

@@ -38,6 +38,8 @@ struct PoolAttrs {
 
  private:
   Status Check() const;
+  Status CheckSizes() const;
+  Status CheckPaddings() const;
 };
 
 // Each runs on T's of channels-last layout; T is any real number type.

@@ -36,7 +36,7 @@ class ShuffleQueue : public TupleQueue {
       : TupleQueue("RandomShuffleQueue", std::move(name), std::move(types),
                    std::move(shapes), op.int_attr("capacity")),
         kept_(op.int_attr("min_after_dequeue")),
-        words_(SeededGenerator(op).Reserve(0)) {}
+        words_(SeededGenerator(op).now()) {}
 
  protected:
   int64_t held() const override { return static_cast<int64_t>(tuples_.size()); }

@@ -215,8 +215,9 @@ class ParameterizedTruncatedNormal : public Kernel {
       if (n > kScalarBatch || batches > 1) each = kScalarBatch;
       batches = (n + each - 1) / each;
     }
-    Philox at =
-        generator_.Reserve(static_cast<uint64_t>(batches) * StretchOf(each));
+    HR_ASSIGN_OR_RETURN(
+        Philox at,
+        generator_.Reserve(static_cast<uint64_t>(batches) * StretchOf(each)));
     return ForBatches(out.dtype(), batches, [&](auto tag, int64_t b) -> Status {
       using T = typename decltype(tag)::type;
       const int64_t count = std::min(each, n - b * each);

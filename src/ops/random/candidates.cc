@@ -311,7 +311,9 @@ class Sampler : public Kernel {
     if (distribution_->mutex()) {
       lock = std::unique_lock<std::mutex>(*distribution_->mutex());
     }
-    PhiloxWords words(generator_.Reserve(static_cast<uint64_t>(n) * 512));
+    HR_ASSIGN_OR_RETURN(const Philox generator,
+                        generator_.Reserve(static_cast<uint64_t>(n) * 512));
+    PhiloxWords words(generator);
     const bool unique = c.op().bool_attr("unique");
     int64_t tries = n;
     if (!unique) {

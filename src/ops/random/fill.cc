@@ -39,12 +39,6 @@ Status FillRandom(RandomKind kind, const Philox& generator, Tensor& out) {
 
 Status FillRandomInt(const Philox& generator, const Tensor& low,
                      const Tensor& high, Tensor& out) {
-  if (low.rank() != 0) {
-    return InvalidArgument("minval must be 0-D, got shape ", low.shape());
-  }
-  if (high.rank() != 0) {
-    return InvalidArgument("maxval must be 0-D, got shape ", high.shape());
-  }
   Status status =
       InvalidArgument("no random integers of type ", DTypeName(out.dtype()));
   DispatchDType(out.dtype(), BitTypes{}, [&](auto tag) {

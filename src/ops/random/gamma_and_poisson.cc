@@ -76,10 +76,11 @@ class SamplesOfEach : public Kernel {
                         Shape::Make(shape.Concat(parameters.shape()).dims()));
     HR_RETURN_IF_ERROR(c.Allocate(0, shape));
     if (shape.num_elements() == 0) return OkStatus();
+    HR_ASSIGN_OR_RETURN(const Philox generator,
+                        generator_.ReserveOutputs(samples * each));
     // The stream runs over the samples of the first parameter, then the next.
     FillSamples(
-        draw, generator_.ReserveOutputs(samples * each), parameters,
-        [=](int64_t k) { return k % each; },
+        draw, generator, parameters, [=](int64_t k) { return k % each; },
         [=](int64_t k) { return k % each * samples + k / each; }, c.output(0));
     return OkStatus();
   }

@@ -1,10 +1,13 @@
 #include "ops/random/generator.h"
 
+#include <atomic>
 #include <cmath>
 #include <random>
 
 namespace headrace {
 namespace {
+
+std::atomic<bool> seeds_required{false};
 
 // Integers of any width that seeds come in.
 bool SeedWords(const Tensor& seed, uint64_t out[2]) {
@@ -19,10 +22,13 @@ bool SeedWords(const Tensor& seed, uint64_t out[2]) {
 
 }  // namespace
 
+void RequireSeeds(bool required) { seeds_required = required; }
+
 SeededGenerator::SeededGenerator(const ResolvedOp& op) {
   uint64_t seed = static_cast<uint64_t>(op.int_attr("seed"));
   uint64_t seed2 = static_cast<uint64_t>(op.int_attr("seed2"));
   if (seed == 0 && seed2 == 0) {
+    refused_ = seeds_required;
     std::random_device device;
     seed = uint64_t{device()} << 32 | device();
     seed2 = uint64_t{device()} << 32 | device();
@@ -30,7 +36,11 @@ SeededGenerator::SeededGenerator(const ResolvedOp& op) {
   philox_ = Philox(seed, seed2);
 }
 
-Philox SeededGenerator::Reserve(uint64_t groups) {
+StatusOr<Philox> SeededGenerator::Reserve(uint64_t groups) {
+  if (refused_) {
+    return InvalidArgument(
+        "When determinism is enabled, random ops must have a seed specified.");
+  }
   std::lock_guard<std::mutex> lock(mutex_);
   Philox at = philox_;
   philox_.Skip(groups);
@@ -99,7 +109,7 @@ Status RandomShape(ShapeContext& c, int i) {
 Status CheckBound(const ShapeContext& c, int i, StringView name) {
   const Shape& s = c.input(i);
   if (!s.known_rank() || s.rank() == 0) return OkStatus();
-  return InvalidArgument(name, " must be 0-D, got shape ", s);
+  return InvalidArgument(name, " must be a scalar; got a tensor of shape ", s);
 }
 
 Status CheckScalarInput(const ShapeContext& c, int i) {

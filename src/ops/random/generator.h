@@ -8,21 +8,29 @@
 
 namespace headrace {
 
+// Whether kernels made from now on refuse to draw without a seed of their own
+// (tf.config.experimental.enable_op_determinism).
+void RequireSeeds(bool required);
+
 // The generator of one stateful op: its attributes `seed` and `seed2`, or
 // seeds from the system when both are 0. Thread-safe.
 class SeededGenerator {
  public:
   explicit SeededGenerator(const ResolvedOp& op);
+  // The generator as it is now, for those that keep a stream of their own.
+  const Philox& now() const { return philox_; }
   // Sets `groups` groups aside and gives the generator at their beginning.
-  Philox Reserve(uint64_t groups);
+  // InvalidArgument where seeds are required and the op names none.
+  StatusOr<Philox> Reserve(uint64_t groups);
   // As ops with `n` outputs do: kPhiloxReservedSamples groups for each.
-  Philox ReserveOutputs(int64_t n) {
+  StatusOr<Philox> ReserveOutputs(int64_t n) {
     return Reserve(static_cast<uint64_t>(n) * kPhiloxReservedSamples);
   }
 
  private:
   std::mutex mutex_;
   Philox philox_;
+  bool refused_ = false;
 };
 
 // The generator that a `seed` input of two integers names.

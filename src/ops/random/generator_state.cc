@@ -45,6 +45,12 @@ Status DrawShape(ShapeContext& c) {
   return RandomShape(c, 2);
 }
 
+Status DrawIntShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckBound(c, 3, "minval"));
+  HR_RETURN_IF_ERROR(CheckBound(c, 4, "maxval"));
+  return DrawShape(c);
+}
+
 Status DrawShapeOfOld(ShapeContext& c) { return RandomShape(c, 1); }
 
 #define HR_DRAW(Name, kind, type, text)     \
@@ -94,7 +100,7 @@ HR_OP(StatefulUniformInt)
     .Attr("shape_dtype: type = DT_INT64")
     .Doc("Draws integers in [minval, maxval) from a generator.")
     .Stateful()
-    .Shape(DrawShape)
+    .Shape(DrawIntShape)
     .NoGradient()
     .Cpu(Compute<DrawInt>);
 

@@ -97,8 +97,10 @@ class Multinomial : public Kernel {
     HR_RETURN_IF_ERROR(CheckMultinomial(c));
     // Upstream sets aside two words a sample, rounded up to whole groups.
     const int64_t samples = (c.input(1).scalar<int32_t>() + int64_t{3}) / 4 * 4;
-    return DrawClasses(
-        c, generator_.ReserveOutputs(c.input(0).dim(0) * samples * 2));
+    HR_ASSIGN_OR_RETURN(
+        const Philox generator,
+        generator_.ReserveOutputs(c.input(0).dim(0) * samples * 2));
+    return DrawClasses(c, generator);
   }
 
  private:

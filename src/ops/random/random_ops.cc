@@ -15,7 +15,9 @@ class RandomFloats : public Kernel {
   Status Run(KernelContext& c) override {
     HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
     Tensor& out = c.output(0);
-    return FillRandom(kind, generator_.ReserveOutputs(out.num_elements()), out);
+    HR_ASSIGN_OR_RETURN(const Philox generator,
+                        generator_.ReserveOutputs(out.num_elements()));
+    return FillRandom(kind, generator, out);
   }
 
  private:
@@ -48,8 +50,9 @@ class RandomInts : public Kernel {
   Status Run(KernelContext& c) override {
     HR_RETURN_IF_ERROR(AllocateFrom(c, 0));
     Tensor& out = c.output(0);
-    return FillRandomInt(generator_.ReserveOutputs(out.num_elements()),
-                         c.input(1), c.input(2), out);
+    HR_ASSIGN_OR_RETURN(const Philox generator,
+                        generator_.ReserveOutputs(out.num_elements()));
+    return FillRandomInt(generator, c.input(1), c.input(2), out);
   }
 
  private:

@@ -96,7 +96,9 @@ class Shuffle : public Kernel {
       c.set_output(0, in);
       return OkStatus();
     }
-    return ShuffleRows(c, generator_.Reserve((in.dim(0) + 2) / 4));
+    HR_ASSIGN_OR_RETURN(const Philox generator,
+                        generator_.Reserve((in.dim(0) + 2) / 4));
+    return ShuffleRows(c, generator);
   }
 
  private:

@@ -1,5 +1,7 @@
 // SobolSample: points that fill the unit cube evenly, in Gray-code order.
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -110,7 +112,15 @@ Status SobolShape(ShapeContext& c) {
                       Checked(c, 0, 1, "dim must be at least one"));
   HR_ASSIGN_OR_RETURN(const int64_t count,
                       Checked(c, 1, 1, "num_results must be at least one"));
-  HR_RETURN_IF_ERROR(Checked(c, 2, 0, "skip must be non-negative").status());
+  HR_ASSIGN_OR_RETURN(const int64_t skip,
+                      Checked(c, 2, 0, "skip must be non-negative"));
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (count > 0 && dim > 0 && count * dim >= kMost) {
+    return InvalidArgument("num_results*dim must be less than ", kMost);
+  }
+  if (std::max<int64_t>(count, 0) + std::max<int64_t>(skip, 0) >= kMost) {
+    return InvalidArgument("num_results+skip must be less than ", kMost);
+  }
   if (dim > kSobolDimensions) {
     return Unimplemented("dim must be at most ", kSobolDimensions, ", got ",
                          dim);

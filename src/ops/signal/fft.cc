@@ -107,7 +107,7 @@ Status LengthShape(ShapeContext& c) {
   for (int d = 0; d < kRank; ++d) {
     int64_t n = known ? known->data<int32_t>()[d] : -1;
     if (known && n < 0) {
-      return InvalidArgument("fft_length[", d, "] must be >= 0, but got: ", n);
+      return InvalidArgument("fft_length[", d, "] must >= 0, but got: ", n);
     }
     if (kHalf && d == kRank - 1 && n > 0) n = n / 2 + 1;
     sizes[sizes.size() - kRank + d] = n;

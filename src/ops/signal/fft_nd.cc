@@ -26,7 +26,7 @@ StatusOr<Plan> PlanOf(const Tensor& lengths, const Tensor& axes, int rank) {
     }
     const int64_t n = lengths.data<int32_t>()[i];
     if (n < 0) {
-      return InvalidArgument("fft_length[", i, "] must be >= 0, but got: ", n);
+      return InvalidArgument("fft_length[", i, "] must >= 0, but got: ", n);
     }
     plan.axes.push_back(axis);
     plan.lengths.push_back(n);

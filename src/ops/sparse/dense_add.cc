@@ -19,14 +19,18 @@ Status AddTo(const Tensor& places, const Tensor& values, Tensor& out) {
 
 Status DenseAdd(KernelContext& c) {
   const Tensor &places = c.input(0), &values = c.input(1), &b = c.input(3);
-  if (places.rank() != 2 || values.rank() != 1 || c.input(2).rank() != 1 ||
-      places.dim(0) != values.dim(0) ||
-      places.dim(1) != c.input(2).num_elements()) {
+  if (places.rank() != 2 || values.rank() != 1 || c.input(2).rank() != 1) {
     return InvalidArgument(
-        "Number of values must match first dimension of "
-        "indices and the rank its second: got indices ",
+        "Indices must be a matrix, values and shape vectors: got indices ",
         places.shape(), ", values ", values.shape(), ", shape ",
         c.input(2).shape());
+  }
+  for (auto [of_indices, wanted] :
+       {std::pair(places.dim(0), values.dim(0)),
+        std::pair(places.dim(1), c.input(2).dim(0))}) {
+    if (of_indices == wanted) continue;
+    return InvalidArgument("Dimensions ", of_indices, " and ", wanted,
+                           " are not compatible");
   }
   const Dims dims = IntsOf(c.input(2));
   if (static_cast<int>(dims.size()) != b.rank()) {

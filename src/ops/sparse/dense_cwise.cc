@@ -1,4 +1,6 @@
 // A sparse tensor and a dense one, broadcast to it, entry by entry.
+#include <algorithm>
+
 #include "ops/sparse/sparse_input.h"
 
 namespace headrace {
@@ -62,13 +64,18 @@ StatusOr<Dims> Strides(const SparseInput& s, const Tensor& dense) {
 template <typename F, typename T>
 Status Apply(const SparseInput& s, const Tensor& dense, const Dims& strides,
              Tensor& out) {
+  if constexpr (std::is_same_v<F, CwiseDiv>) {
+    const auto divisors = dense.span<T>();
+    if (std::find(divisors.begin(), divisors.end(), T(0)) != divisors.end()) {
+      return InvalidArgument(
+          F::kName,
+          " cannot divide by zero,but input dense tensor contains zero ");
+    }
+  }
   for (int64_t i = 0; i < s.count; ++i) {
     int64_t at = 0;
     for (int d = 0; d < s.rank; ++d) at += s.row(i)[d] * strides[d];
     const T y = dense.data<T>()[at];
-    if constexpr (std::is_same_v<F, CwiseDiv> && std::is_integral_v<T>) {
-      if (y == 0) return InvalidArgument("Integer division by zero");
-    }
     out.data<T>()[i] = F::template Of<T>(s.data<T>()[i], y);
   }
   return OkStatus();

@@ -13,30 +13,30 @@ Status ReorderRule(ShapeContext& c) {
   return OkStatus();
 }
 
+// The order follows from the indices alone: sizes may be anything, also too
+// large to be multiplied.
 Status Reorder(KernelContext& c) {
-  const Shape &rows_of = c.input(0).shape(), &shape = c.input(2).shape();
-  if (rows_of.rank() == 2 && c.input(1).rank() == 1 && shape.rank() == 1) {
-    if (rows_of[0] != c.input(1).dim(0)) {
-      return InvalidArgument("Number of elements in indices (", rows_of[0],
-                             ") and values (", c.input(1).dim(0),
-                             ") do not match");
-    }
-    if (rows_of[1] != shape[0]) {
-      return InvalidArgument("Index rank (", rows_of[1], ") and shape rank (",
-                             shape[0], ") do not match");
-    }
+  const Tensor &indices = c.input(0), &values = c.input(1);
+  const int64_t n = indices.dim(0), rank = indices.dim(1);
+  if (n != values.dim(0)) {
+    return InvalidArgument("Number of elements in indices (", n,
+                           ") and values (", values.dim(0), ") do not match");
   }
-  HR_ASSIGN_OR_RETURN(SparseInput s, SparseInputAt(c, 0));
-  const std::vector<int64_t> order = SortedOrder(s.indices);
+  if (rank != c.input(2).dim(0)) {
+    return InvalidArgument("Index rank (", rank, ") and shape rank (",
+                           c.input(2).dim(0), ") do not match");
+  }
+  const std::vector<int64_t> order = SortedOrder(indices);
+  const int64_t* from = indices.data<int64_t>();
   int64_t* rows = c.out<int64_t>(0);
-  for (int64_t i = 0; i < s.count; ++i) {
-    std::copy_n(s.row(order[i]), s.rank, rows + i * s.rank);
+  for (int64_t i = 0; i < n; ++i) {
+    std::copy_n(from + order[i] * rank, rank, rows + i * rank);
   }
-  DispatchElement(s.values.dtype(), [&](auto tag) {
+  DispatchElement(values.dtype(), [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* x = static_cast<const T*>(s.values.raw());
+    const T* x = static_cast<const T*>(values.raw());
     T* y = static_cast<T*>(c.output(1).raw());
-    for (int64_t i = 0; i < s.count; ++i) y[i] = x[order[i]];
+    for (int64_t i = 0; i < n; ++i) y[i] = x[order[i]];
   });
   return OkStatus();
 }

@@ -154,9 +154,12 @@ class Layer(tracking.Tracking):
         use_resource=None,
         synchronization=tf.VariableSynchronization.AUTO,
         aggregation=tf.VariableAggregation.NONE,
+        tracked_as=None,
         **kwargs,
     ):
-        """A new variable of this layer, known to checkpoints by its name."""
+        """A new variable of this layer, known to checkpoints by its name, or as
+        `tracked_as` says.
+        """
         for key in kwargs:
             if key not in ("collections", "experimental_autocast", "caching_device"):
                 raise TypeError("Unknown keyword argument:", key)
@@ -184,7 +187,7 @@ class Layer(tracking.Tracking):
             )
         if regularizer is not None:
             self._regularize(variable, regularizer, name)
-        self._track_weight(name or "Variable", variable)
+        self._track_weight(tracked_as or name or "Variable", variable)
         return variable
 
     def _regularize(self, variable, penalty, name):

@@ -1,7 +1,8 @@
 """Weights in HDF5 files, as tf_keras and Keras 3 write and read them.
 
 Files that end in `.weights.h5` have a group for each layer, found by the attributes on
-the way to it: `layers/dense/vars/0`. Others have Keras 2's first layout: a group for
+the way to it: `layers/dense/vars/0`, and the optimizer's variables as tf_keras lists
+them (Keras 3's list, which has the learning rate too, is read). Others have Keras 2's first layout: a group for
 each layer of the model, by its name, with the names of its weights in order.
 """
 
@@ -55,6 +56,7 @@ def load(model, path, by_name=False, skip_mismatch=False):
     with `skip_mismatch` so are layers whose weights have other numbers or shapes, with
     a warning. ValueError for files that do not fit the model.
     """
+    state = []
     with _open(path, "r") as file:
         if "layer_names" in file.attrs or "model_weights" in file:
             group = file["model_weights"] if "model_weights" in file else file
@@ -63,9 +65,10 @@ def load(model, path, by_name=False, skip_mismatch=False):
             raise ValueError(f"Invalid keyword arguments: by_name, for {path}")
         else:
             found = _read_paths(model, file)
+            state = _optimizer_state(model, file)
         # everything fits: only now is anything changed
         found = [(w, np.asarray(d)) for w, d in _fitting(found, skip_mismatch)]
-    for weight, values in found:
+    for weight, values in found + state:
         weight.assign(values)
     for layer in model._flatten_layers():
         if hasattr(layer, "finalize_state"):  # what it computes of its weights
@@ -268,6 +271,7 @@ def _write_paths(model, file):
         group = file.create_group(_inside(path))
         for i, variable in enumerate(metric.variables):
             group.create_dataset(str(i), data=variable.numpy())
+    _write_optimizer(model, file)
 
 
 def _read_paths(model, file):
@@ -286,3 +290,54 @@ def _read_paths(model, file):
             data = [group[str(i)] for i in range(len(group))]
         found.append((layer.name, weights, data))
     return found
+
+
+# --- the state of an optimizer, beside the layers ---
+
+_STATE = "optimizer/vars"
+
+
+def _optimizer_of(model):
+    """The optimizer that a model was compiled with, None where it has no list of
+    variables as tf_keras' newer ones have."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None or getattr(optimizer, "_is_legacy", True):
+        return None
+    return optimizer
+
+
+def _write_optimizer(model, file):
+    """Its variables in order, as tf_keras has them: steps taken, then slots."""
+    optimizer = _optimizer_of(model)
+    if optimizer is None:
+        return
+    group = file.create_group(_STATE)
+    group.attrs["name"] = optimizer.name
+    values = [v.numpy() for v in optimizer.variables] or [np.int64(0)]
+    for i, value in enumerate(values):
+        group.create_dataset(str(i), data=value)
+
+
+def _optimizer_state(model, file):
+    """(variable, value) of the optimizer; nothing, and a warning, where the file is of
+    another one or no step has been taken here."""
+    optimizer = _optimizer_of(model)
+    if optimizer is None or _STATE not in file:
+        return []
+    saved = [np.asarray(file[_STATE][str(i)]) for i in range(len(file[_STATE]))]
+    mine = list(optimizer.variables)
+    rate = getattr(optimizer, "learning_rate", None)
+    layouts = [mine]
+    if mine and isinstance(rate, tf.Variable):
+        layouts.append([mine[0], rate, *mine[1:]])  # Keras 3's
+    for variables in layouts:
+        if [tuple(v.shape.as_list()) for v in variables] == [x.shape for x in saved]:
+            return list(zip(variables, saved))
+    logging.warn(
+        "Skipping variable loading for optimizer '%s', because it has %d variables "
+        "whereas the saved optimizer has %d variables. ",
+        optimizer.name,
+        len(mine),
+        len(saved),
+    )
+    return []

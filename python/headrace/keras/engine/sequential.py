@@ -140,6 +140,10 @@ class Sequential(Functional):
 
         Does nothing where the graph is there; else ValueError without a shape.
         """
+        if isinstance(input_shape, dict):
+            # Of features by name: the layers make their weights when they are called.
+            self.built = True
+            return
         if self._network is None:
             if input_shape is None:
                 raise ValueError("You must provide an `input_shape` argument.")
@@ -187,6 +191,9 @@ class Sequential(Functional):
         return old[-1] != new[-1]
 
     def _prepared(self, inputs):
+        if isinstance(inputs, dict) and self._network is None:
+            prepared = super()._prepared
+            return {key: prepared(value) for key, value in inputs.items()}
         if self._network is None or self._keras.inferred is not None:
             inputs = Model._prepared(self, inputs)
             self._follow(inputs)
@@ -241,8 +248,9 @@ class Sequential(Functional):
         """The name, the layers' configs and the shape that the model was built for."""
         layers = [serialization.serialize(x) for x in self._keras.stack]
         config = {"name": self.name, "layers": copy.deepcopy(layers)}
-        if self._network is None and self._keras.seen_shape is not None:
-            config["build_input_shape"] = self._keras.seen_shape
+        shape = self._keras.seen_shape
+        if self._network is None and shape is not None and not isinstance(shape, dict):
+            config["build_input_shape"] = shape
         return config
 
     @classmethod

@@ -3,7 +3,7 @@
 import headrace as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 
-_METHODS = (
+METHODS = (
     "bilinear",
     "nearest",
     "bicubic",
@@ -25,7 +25,7 @@ def smart_resize(images, size, interpolation="bilinear"):
             f"`(batch_size, height, width, channels)`, but got input with incorrect "
             f"rank, of shape {images.shape}."
         )
-    rows, cols = _sides(images)
+    rows, cols = sides_of(images)
     wanted_rows, wanted_cols = size
     keep_rows = _minimum(_scaled(cols, wanted_rows, wanted_cols), rows)
     keep_cols = _minimum(_scaled(rows, wanted_cols, wanted_rows), cols)
@@ -34,7 +34,7 @@ def smart_resize(images, size, interpolation="bilinear"):
     return tf.image.resize(images, size, interpolation)
 
 
-def _sides(images):
+def sides_of(images):
     """(rows, columns), as integers where they are known."""
     dynamic = None
     found = []
@@ -85,10 +85,10 @@ class Resizing(_ToSize):
         **kwargs,
     ):
         super().__init__(height, width, **kwargs)
-        if str(interpolation).lower() not in _METHODS:
+        if str(interpolation).lower() not in METHODS:
             raise NotImplementedError(
                 f"Value not recognized for `interpolation`: {interpolation}. Supported "
-                f"values are: {list(_METHODS)}"
+                f"values are: {list(METHODS)}"
             )
         self.interpolation = interpolation
         self.crop_to_aspect_ratio = crop_to_aspect_ratio
@@ -115,7 +115,7 @@ class CenterCrop(_ToSize):
 
     def call(self, inputs):
         inputs = as_tensor(inputs, self._dtype)
-        rows, cols = _sides(inputs)
+        rows, cols = sides_of(inputs)
         if isinstance(rows, int) and isinstance(cols, int):
             if rows >= self.height and cols >= self.width:
                 return self._cut(inputs, rows, cols)

@@ -12,8 +12,24 @@ Status NegGrad(GradientContext& g) {
   g.set(0, g("Neg", {g.grad()}));
   return g.status();
 }
+// x / |x| of a complex number turns with x: what of d lies along it is lost.
 Status SignGrad(GradientContext& g) {
-  g.set(0, g("ZerosLike", {g.input(0)}));
+  const Value& x = g.input(0);
+  const DType dtype = x.dtype();
+  if (!IsComplex(dtype)) {
+    g.set(0, g("ZerosLike", {x}));
+    return g.status();
+  }
+  const DType real =
+      dtype == DType::kComplex64 ? DType::kFloat : DType::kDouble;
+  const Value y = g("Sign", {x});
+  const AttrMap to_complex = {{"DstT", dtype}};
+  Value along =
+      g("Real", {g("Mul", {g.grad(), g("Conj", {y})})}, {{"Tout", real}});
+  Value across =
+      g("Sub", {g.grad(), g("Mul", {y, g("Cast", {along}, to_complex)})});
+  Value size = g("ComplexAbs", {x}, {{"Tout", real}});
+  g.set(0, g("DivNoNan", {across, g("Cast", {size}, to_complex)}));
   return g.status();
 }
 

@@ -109,6 +109,39 @@ std::string Only(StringView subscripts, StringView present) {
 
 std::string Unique(StringView s) { return Only(s, s); }
 
+Value Unary(GradientContext& g, const Value& v, const std::string& from,
+            const std::string& to) {
+  if (from == to) return v;
+  const auto text = EinsumEquation::Text;
+  return g("Einsum", {v},
+           {{"equation", text(from) + "->" + text(to)}, {"N", 1}});
+}
+
+// The output's gradient contracted with the other input, laid out as `left`,
+// some of input i's labels. What an ellipsis broadcast is summed: with the
+// ellipsis in front, as broadcasting aligns sizes at their ends.
+Value Contracted(GradientContext& g, const EinsumEquation& e, int i,
+                 const Value& d, const std::string& left) {
+  if (e.inputs.size() == 1) return Unary(g, d, e.output, left);
+  Value other = g.input(1 - i);
+  if (IsComplex(other.dtype())) other = g("Conj", {other});
+  const bool broadcast = e.output.find('.') != std::string::npos;
+  std::string wide = left;
+  if (broadcast) {
+    wide.erase(std::remove(wide.begin(), wide.end(), '.'), wide.end());
+    wide.insert(0, 1, '.');
+  }
+  const auto text = EinsumEquation::Text;
+  Value v = g("Einsum", {d, other},
+              {{"equation", text(e.output) + "," + text(e.inputs[1 - i]) +
+                                "->" + text(wide)},
+               {"N", 2}});
+  if (!broadcast) return v;
+  const std::string& like = left.find('.') == std::string::npos ? left : wide;
+  v = g.ReduceTo(v, Unary(g, g.input(i), e.inputs[i], like));
+  return Unary(g, v, like, left);
+}
+
 // The gradient of input `i`: the output's gradient contracted with the other
 // input, then stretched over labels that were summed here alone, then laid on
 // the diagonal of repeated labels.
@@ -117,36 +150,11 @@ Value InputGradient(GradientContext& g, const EinsumEquation& e, int i,
   const std::string& own = e.inputs[i];
   std::string others = e.output;
   if (e.inputs.size() == 2) others += e.inputs[1 - i];
-  // An ellipsis of the output is the gradient's, whoever it came from.
   const std::string left = Only(own, others), all = Unique(own);
-  auto text = [](const std::string& s) { return EinsumEquation::Text(s); };
-  Value v;
-  if (e.inputs.size() == 2) {
-    Value other = g.input(1 - i);
-    if (IsComplex(other.dtype())) other = g("Conj", {other});
-    std::string wide = left;
-    // Broadcast dimensions are kept here and summed below.
-    if (e.output.find('.') != std::string::npos &&
-        left.find('.') == std::string::npos) {
-      wide = "." + left;
-    }
-    v = g("Einsum", {d, other},
-          {{"equation",
-            text(e.output) + "," + text(e.inputs[1 - i]) + "->" + text(wide)},
-           {"N", 2}});
-    if (left == all && all == own) return g.ReduceTo(v, g.input(i));
-  } else {
-    v = g("Einsum", {d},
-          {{"equation", text(e.output) + "->" + text(left)}, {"N", 1}});
-  }
+  Value v = Contracted(g, e, i, d, left);
   if (left != all) {
     // Where the missing labels stand, dimensions of 1 that broadcast.
-    Value x = g.input(i);
-    Value small = x;
-    if (all != own) {
-      small = g("Einsum", {x},
-                {{"equation", text(own) + "->" + text(all)}, {"N", 1}});
-    }
+    const Value small = Unary(g, g.input(i), own, all);
     for (size_t p = 0; p < all.size(); ++p) {
       if (left.find(all[p]) != std::string::npos) continue;
       const size_t dots = all.find('.');
@@ -158,11 +166,7 @@ Value InputGradient(GradientContext& g, const EinsumEquation& e, int i,
     }
     v = g("BroadcastTo", {v, g.ShapeOf(small)});
   }
-  if (all != own) {
-    v = g("Einsum", {v},
-          {{"equation", text(all) + "->" + text(own)}, {"N", 1}});
-  }
-  return g.ReduceTo(v, g.input(i));
+  return Unary(g, v, all, own);
 }
 
 Status EinsumGradient(GradientContext& g) {
@@ -171,6 +175,12 @@ Status EinsumGradient(GradientContext& g) {
   HR_ASSIGN_OR_RETURN(
       EinsumEquation e,
       EquationFor(g.op().string_attr("equation"), g.inputs().size()));
+  if (e.output.find('.') == std::string::npos) {
+    // An ellipsis that is not in the output stands for no dimensions.
+    for (std::string& s : e.inputs) {
+      s.erase(std::remove(s.begin(), s.end(), '.'), s.end());
+    }
+  }
   for (int i = 0; i < g.num_inputs(); ++i) {
     if (g.wants(i)) g.set(i, InputGradient(g, e, i, d));
   }

@@ -180,9 +180,12 @@ StatusOr<std::unique_ptr<Kernel>> MakeDequantize(const ResolvedOp& op) {
 Status RangeShape(ShapeContext& c) {
   const int64_t axis = c.op().int_attr("axis");
   const Shape& x = c.input(0);
-  if (axis < -1 || (x.known_rank() && axis >= x.rank())) {
-    return InvalidArgument("axis must be at least -1 and below the rank of ",
-                           "the input, but is ", axis, " for ", x);
+  if (axis < -1) {
+    return InvalidArgument("axis should be at least -1, got ", axis);
+  }
+  if (x.known_rank() && axis >= x.rank()) {
+    return InvalidArgument("Axis must be less than input dimension(", x.rank(),
+                           "), got ", axis);
   }
   for (int i = 1; i <= 2; ++i) {
     HR_RETURN_IF_ERROR(axis < 0 ? CheckRankAtMost(c.input(i), 1)

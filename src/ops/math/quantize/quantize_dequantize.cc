@@ -213,11 +213,10 @@ Status CheckAxis(ShapeContext& c, const Shape& s) {
   if (axis && *axis < -1) {
     return InvalidArgument("axis should be at least -1, got ", *axis);
   }
-  if (axis && *axis >= 0 && s.known_rank() && *axis >= s.rank()) {
-    return InvalidArgument("axis should be below the rank of the input, ",
-                           s.rank(), ", got ", *axis);
+  if (axis && *axis >= std::numeric_limits<int32_t>::max()) {
+    return InvalidArgument("Axis cannot be >= kint32max value, got ", *axis);
   }
-  return OkStatus();
+  return axis ? CheckRankAtLeast(s, static_cast<int>(*axis) + 1) : OkStatus();
 }
 Status SameShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckAxis(c, c.input(0)));

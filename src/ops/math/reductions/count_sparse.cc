@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "op/op.h"
 #include "ops/sparse/sparse_input.h"
 
@@ -21,15 +22,20 @@ struct Rows {
   std::vector<int64_t> row;  // of each value
 };
 
-Status CheckWeights(const Tensor& values, const Tensor& weights,
-                    StringView what) {
-  if (weights.num_elements() == 0 || weights.shape() == values.shape()) {
-    return OkStatus();
+// Bins take as many weights as there are values, in whatever shape; sparse
+// counts want the values' own.
+Status CheckWeights(const KernelContext& c, const Tensor& values,
+                    const Tensor& weights) {
+  const int64_t n = weights.num_elements();
+  if (n == 0 || weights.shape() == values.shape()) return OkStatus();
+  if (absl::EndsWith(c.op().name(), "Bincount")) {
+    if (n == values.num_elements()) return OkStatus();
+    return InvalidArgument(
+        "Input indices and weights must have the same size.");
   }
   return InvalidArgument(
-      "Weights and ", what,
-      " must have the same shape. Weight shape: ", weights.shape(), "; ", what,
-      " shape: ", values.shape());
+      "Weights and values must have the same shape. Weight shape: ",
+      weights.shape(), "; values shape: ", values.shape());
 }
 
 StatusOr<Rows> DenseRows(const KernelContext& c) {
@@ -40,7 +46,7 @@ StatusOr<Rows> DenseRows(const KernelContext& c) {
     return InvalidArgument("Input must be a 1 or 2-dimensional tensor. Got: ",
                            s);
   }
-  HR_RETURN_IF_ERROR(CheckWeights(r.values, c.input(1), "data"));
+  HR_RETURN_IF_ERROR(CheckWeights(c, r.values, c.input(1)));
   r.vector = s.rank() == 1;
   r.count = r.vector ? 1 : s[0];
   r.row.resize(r.values.num_elements());
@@ -57,7 +63,7 @@ StatusOr<Rows> SparseRows(const KernelContext& c, int weights) {
     return InvalidArgument("Input must be a 1 or 2-dimensional tensor. Got: ",
                            s.rank, " dimensions");
   }
-  HR_RETURN_IF_ERROR(CheckWeights(s.values, c.input(weights), "values"));
+  HR_RETURN_IF_ERROR(CheckWeights(c, s.values, c.input(weights)));
   HR_RETURN_IF_ERROR(CheckInside(s));
   Rows r;
   r.values = s.values;
@@ -72,9 +78,11 @@ StatusOr<Rows> RaggedRows(const KernelContext& c, int weights) {
   const Tensor& splits = c.input(0);
   const int64_t n = c.input(1).num_elements();
   if (splits.num_elements() < 1) {
-    return InvalidArgument(
-        "Must provide at least 2 elements for the splits "
-        "argument");
+    return absl::EndsWith(c.op().name(), "Bincount")
+               ? InvalidArgument("Splits must be non-empty")
+               : InvalidArgument(
+                     "Must provide at least 2 elements for the splits "
+                     "argument");
   }
   const int64_t* at = splits.data<int64_t>();
   Rows r;
@@ -86,7 +94,7 @@ StatusOr<Rows> RaggedRows(const KernelContext& c, int weights) {
     return InvalidArgument("Splits must end with the number of values, got ",
                            at[r.count], " instead of ", n);
   }
-  HR_RETURN_IF_ERROR(CheckWeights(c.input(1), c.input(weights), "data"));
+  HR_RETURN_IF_ERROR(CheckWeights(c, c.input(1), c.input(weights)));
   r.values = c.input(1);
   r.row.resize(n);
   for (int64_t k = 0; k < r.count; ++k) {

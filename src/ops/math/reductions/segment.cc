@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "ops/math/loops/wrapping.h"
@@ -252,11 +253,6 @@ Status SortedShape(ShapeContext& c) {
   if (ids.known_rank() && ids.rank() != 1) {
     return InvalidArgument("segment_ids should be a vector.");
   }
-  if (x.known_rank() && ids.known_rank() && x[0] >= 0 && ids[0] >= 0 &&
-      x[0] != ids[0]) {
-    return InvalidArgument(
-        "segment_ids should be the same size as dimension 0 of input.");
-  }
   if (!x.known_rank()) return OkStatus();
   Shape out = x;
   out.set_dim(0, Shape::kUnknown);
@@ -273,6 +269,11 @@ Status SortedShape(ShapeContext& c) {
 template <typename T, typename Op, bool kMean>
 Status RunSorted(KernelContext& c) {
   const Tensor &x = c.input(0), &ids = c.input(1);
+  // Not by the shape rule: graphs may be built with such shapes, as upstream.
+  if (x.dim(0) != ids.num_elements()) {
+    return InvalidArgument(
+        "segment_ids should be the same size as dimension 0 of input.");
+  }
   HR_ASSIGN_OR_RETURN(int64_t segments, CountSegments(ids));
   if (c.num_inputs() == 3) {
     const int64_t wanted = c.input(2).IntAt(0);
@@ -319,8 +320,19 @@ Status UnsortedShape(ShapeContext& c) {
   }
   Shape out{known ? n : Shape::kUnknown};
   for (int i = rank; i < x.rank(); ++i) out.AddDim(x[i]);
+  HR_ASSIGN_OR_RETURN(out, Shape::Make(out.dims(), true));
   c.set_output(0, std::move(out));
   return OkStatus();
+}
+
+// "[1,0]": where element `at` of a tensor lies.
+std::string Coordinates(const Shape& s, int64_t at) {
+  std::vector<int64_t> place(s.rank());
+  for (int d = s.rank() - 1; d >= 0; --d) {
+    place[d] = at % s[d];
+    at /= s[d];
+  }
+  return absl::StrCat("[", absl::StrJoin(place, ","), "]");
 }
 
 template <typename T, typename Op>
@@ -338,8 +350,9 @@ Status RunUnsorted(KernelContext& c) {
     return -1;
   });
   if (bad >= 0) {
-    return InvalidArgument("segment_ids", "[", bad, "] = ", IdAt(ids, bad),
-                           " is out of range [0, ", segments, ")");
+    return InvalidArgument("segment_ids", Coordinates(ids.shape(), bad), " = ",
+                           IdAt(ids, bad), " is out of range [0, ", segments,
+                           ")");
   }
   return Join<T, Op>(c.in<T>(0), ids, x.shape().Product(ids.rank(), x.rank()),
                      segments, Op::template Init<T>(), false, c.out<T>(0));

@@ -53,9 +53,12 @@ Status SegmentMeanGradient(GradientContext& g) {
          g.Int32(1)});
   Value ids_shape = g.ShapeOf(g.input(1));
   Value shape = g("ConcatV2", {ids_shape, tail, g.Int32(0)});
-  Value ones = g("Fill", {shape, g.Scalar(x.dtype(), 1)});
-  Value counts =
-      g("Maximum", {Segments(g, "Sum", ones), g.Scalar(x.dtype(), 1)});
+  const DType counted = IsComplex(x.dtype()) ? DType::kDouble : x.dtype();
+  Value ones = g("Fill", {shape, g.Scalar(counted, 1)});
+  Value counts = g("Maximum", {Segments(g, "Sum", ones), g.Scalar(counted, 1)});
+  if (counted != x.dtype()) {
+    counts = g("Cast", {counts}, {{"DstT", x.dtype()}});
+  }
   g.set(0, Rows(g, g("RealDiv", {d, counts})));
   return g.status();
 }

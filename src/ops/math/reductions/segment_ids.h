@@ -1,6 +1,9 @@
 // Segment numbers that must rise.
 #pragma once
 
+#include <algorithm>
+#include <limits>
+
 #include "op/op.h"
 
 namespace headrace {
@@ -10,7 +13,8 @@ namespace headrace {
 inline StatusOr<int64_t> CountSegments(const Tensor& ids) {
   const int64_t n = ids.num_elements();
   if (n == 0) return 0;
-  const int64_t segments = ids.IntAt(n - 1) + 1;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  const int64_t segments = std::min(ids.IntAt(n - 1), kMost - 1) + 1;
   if (segments <= 0 && ids.IntAt(0) >= 0) {
     return InvalidArgument("segment ids must be >= 0");
   }
@@ -18,7 +22,7 @@ inline StatusOr<int64_t> CountSegments(const Tensor& ids) {
     const int64_t id = ids.IntAt(i), next = i + 1 < n ? ids.IntAt(i + 1) : id;
     if (next == id && i + 1 < n) continue;
     if (next < id) return InvalidArgument("segment ids are not increasing");
-    if (id < 0 || id >= segments || id >= int64_t{1} << 40) {
+    if (id < 0 || id >= segments) {
       return InvalidArgument("Segment id ", id, " out of range [0, ",
                              std::max<int64_t>(segments, 0),
                              "), possibly because 'segment_ids' input is not "

@@ -79,7 +79,6 @@ Status RunForward(KernelContext& c) {
   using W = ComputeType<T>;
   const Tensor &x = c.input(0), &indices = c.input(1), &ids = c.input(2);
   const Scale scale = ScaleOf(c.op().name());
-  HR_RETURN_IF_ERROR(CheckIndices(indices, x.dim(0)));
   HR_ASSIGN_OR_RETURN(int64_t segments, CountSegments(ids));
   if (c.num_inputs() == 4) {
     const int64_t wanted = c.input(3).IntAt(0);
@@ -91,6 +90,7 @@ Status RunForward(KernelContext& c) {
   Shape shape = x.shape();
   shape.set_dim(0, segments);
   HR_ASSIGN_OR_RETURN(shape, Shape::Make(shape.dims()));
+  HR_RETURN_IF_ERROR(CheckIndices(indices, x.dim(0)));
   HR_RETURN_IF_ERROR(c.Allocate(0, shape));
   const int64_t width = shape.Product(1, shape.rank());
   T* out = c.out<T>(0);

@@ -1,0 +1,187 @@
+"""Columns of sequences: categories and numbers, step by step."""
+
+import collections
+
+import headrace as tf
+from headrace.feature_column import categorical, numeric, vocabulary
+from headrace.feature_column.base import CategoricalColumn, SequenceDenseColumn
+from headrace.feature_column.serialization import ByFields
+
+
+def lengths(sparse, per_step=1):
+    """[batch] int64: how many steps each example has, `per_step` values each."""
+    rows, last = sparse.indices[:, 0], sparse.indices[:, 1] // per_step
+    batch = sparse.dense_shape[0]
+    longest = tf.math.unsorted_segment_max(last + 1, rows, batch)
+    return tf.maximum(longest, 0)  # of examples without values
+
+
+def check_not_sequence(column, kind):
+    """ValueError where DenseFeatures meets a column of sequences."""
+    inner = column.categorical_column
+    if isinstance(inner, SequenceCategoricalColumn):
+        raise ValueError(
+            f"In {kind}: {column.name}. categorical_column must not be of type "
+            "SequenceCategoricalColumn. Suggested fix A: If you wish to use "
+            "DenseFeatures, use a non-sequence categorical_column_with_*. Suggested "
+            "fix B: If you wish to create sequence input, use SequenceFeatures instead "
+            f"of DenseFeatures. Given (type {type(inner)}): {inner}"
+        )
+
+
+def check_sequence(column, kind):
+    """ValueError where SequenceFeatures meets a column that is of no sequence."""
+    inner = column.categorical_column
+    if not isinstance(inner, SequenceCategoricalColumn):
+        raise ValueError(
+            f"In {kind}: {column.name}. categorical_column must be of type "
+            "SequenceCategoricalColumn to use SequenceFeatures. Suggested fix: Use one "
+            f"of sequence_categorical_column_with_*. Given (type {type(inner)}): {inner}"
+        )
+
+
+class SequenceCategoricalColumn(
+    ByFields,
+    CategoricalColumn,
+    collections.namedtuple("SequenceCategoricalColumn", ("categorical_column",)),
+):
+    """A categorical column whose values are steps, to be kept apart.
+
+    See tf.feature_column.sequence_categorical_column_with_identity.
+    """
+
+    _is_v2_column = True
+    name = property(lambda self: self.categorical_column.name)
+    parents = property(lambda self: [self.categorical_column])
+    num_buckets = property(lambda self: self.categorical_column.num_buckets)
+
+    @property
+    def parse_example_spec(self):
+        return self.categorical_column.parse_example_spec
+
+    def transform_feature(self, transformation_cache, state_manager):
+        inner = self.categorical_column
+        return inner.transform_feature(transformation_cache, state_manager)
+
+    def get_sparse_tensors(self, transformation_cache, state_manager):
+        pair = self.categorical_column.get_sparse_tensors(
+            transformation_cache, state_manager
+        )
+        ids, weights = pair.id_tensor, pair.weight_tensor
+        # What a step has lies along a third dimension, so that steps are not combined.
+        shape = ids.dense_shape
+        shape = tf.stack([shape[0], shape[1], tf.reduce_prod(shape[2:])])
+        ids = tf.sparse.reshape(ids, shape)
+        if weights is not None:
+            weights = tf.sparse.reshape(weights, shape)
+        return self.IdWeightPair(ids, weights)
+
+
+def sequence_categorical_column_with_identity(key, num_buckets, default_value=None):
+    """categorical_column_with_identity for the steps of sequences."""
+    return SequenceCategoricalColumn(
+        categorical.categorical_column_with_identity(key, num_buckets, default_value)
+    )
+
+
+def sequence_categorical_column_with_hash_bucket(
+    key, hash_bucket_size, dtype=tf.string
+):
+    """categorical_column_with_hash_bucket for the steps of sequences."""
+    return SequenceCategoricalColumn(
+        categorical.categorical_column_with_hash_bucket(key, hash_bucket_size, dtype)
+    )
+
+
+def sequence_categorical_column_with_vocabulary_file(
+    key,
+    vocabulary_file,
+    vocabulary_size=None,
+    num_oov_buckets=0,
+    default_value=None,
+    dtype=tf.string,
+):
+    """categorical_column_with_vocabulary_file for the steps of sequences."""
+    return SequenceCategoricalColumn(
+        vocabulary.categorical_column_with_vocabulary_file(
+            key,
+            vocabulary_file,
+            vocabulary_size,
+            dtype=dtype,
+            default_value=default_value,
+            num_oov_buckets=num_oov_buckets,
+        )
+    )
+
+
+def sequence_categorical_column_with_vocabulary_list(
+    key, vocabulary_list, dtype=None, default_value=-1, num_oov_buckets=0
+):
+    """categorical_column_with_vocabulary_list for the steps of sequences."""
+    return SequenceCategoricalColumn(
+        vocabulary.categorical_column_with_vocabulary_list(
+            key, vocabulary_list, dtype, default_value, num_oov_buckets
+        )
+    )
+
+
+def sequence_numeric_column(
+    key, shape=(1,), default_value=0.0, dtype=tf.float32, normalizer_fn=None
+):
+    """A column of sequences of numbers: sparse features, each step of which has as many
+    values as `shape` says.
+
+    `default_value` stands behind the ends of sequences; `normalizer_fn` is called with
+    the sparse tensor. TypeError and ValueError for shapes and dtypes that are none.
+    """
+    return SequenceNumericColumn(
+        key,
+        shape=numeric.checked_shape(shape, key),
+        default_value=default_value,
+        dtype=numeric.checked_number(dtype, key),
+        normalizer_fn=numeric.checked_function(normalizer_fn),
+    )
+
+
+class SequenceNumericColumn(
+    ByFields,
+    SequenceDenseColumn,
+    collections.namedtuple(
+        "SequenceNumericColumn",
+        ("key", "shape", "default_value", "dtype", "normalizer_fn"),
+    ),
+):
+    """See tf.feature_column.sequence_numeric_column."""
+
+    _is_v2_column = True
+    name = property(lambda self: self.key)
+    parents = property(lambda self: [self.key])
+    variable_shape = property(lambda self: tf.TensorShape(self.shape))
+
+    @property
+    def parse_example_spec(self):
+        return {self.key: tf.io.VarLenFeature(self.dtype)}
+
+    def transform_feature(self, transformation_cache, state_manager):
+        tensor = transformation_cache.get(self.key, state_manager)
+        return tensor if self.normalizer_fn is None else self.normalizer_fn(tensor)
+
+    def get_sequence_dense_tensor(self, transformation_cache, state_manager):
+        sparse = transformation_cache.get(self, state_manager)
+        if not isinstance(sparse, tf.SparseTensor):
+            raise TypeError("Input must be a SparseTensor.")
+        dense = tf.sparse.to_dense(sparse, default_value=self.default_value)
+        dense = tf.reshape(dense, [tf.shape(dense)[0], -1, *self.shape])
+        # Values that lie flat, one dimension behind the batch, are cut into steps.
+        per_step = 1
+        if sparse.shape.rank == 2:
+            per_step = self.variable_shape.num_elements()
+        return self.TensorSequenceLengthPair(dense, lengths(sparse, per_step))
+
+
+def all_equal(tensors):
+    """The first of the tensors; where others differ, an error."""
+    first = tensors[0]
+    checks = [tf.debugging.assert_equal(first, other) for other in tensors[1:]]
+    with tf.control_dependencies([c for c in checks if c is not None]):
+        return tf.identity(first)

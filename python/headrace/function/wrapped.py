@@ -1,0 +1,90 @@
+"""tf.compat.v1.wrap_function: code for graphs of sessions as functions."""
+
+from headrace._load import _headrace
+from headrace.framework import conversion, nest
+from headrace.framework.type_spec import TensorSpec
+from headrace.function import func_graph, tracing
+from headrace.function.concrete import ConcreteFunction
+from headrace.function.function_type import FunctionType
+from headrace.function.polymorphic import Function
+from headrace.graph.operation import Operation
+
+
+def _plain(function, signature):
+    """The parameters of a function with that signature, and their types."""
+    options = dict.fromkeys(
+        ("autograph", "jit_compile", "reduce_retracing", "implements", "attributes")
+    )
+    described = Function(function, dict(options, input_signature=signature))
+    return described._parameters, described._signature_types
+
+
+class WrappedFunction(ConcreteFunction):
+    """A function traced once, which runs what its results wait for and nothing else.
+
+    It holds the variables that it made.
+    """
+
+    _made = ()
+
+    @property
+    def variables(self):
+        """The variables that it reads or changes, and those that it made: a list."""
+        found = list(self._made)
+        known = {v.handle._id for v in found}
+        found += [v for v in self.graph.variables if v.handle._id not in known]
+        return found
+
+    def prune(self, feeds, fetches, name=None, input_signature=None):
+        """The WrappedFunction of a part of the graph: of `feeds`, arguments of this
+        one's graph, that gives `fetches`, a structure of tensors and operations (which
+        give None). Both may be names."""
+        graph = self.graph
+        feeds = [graph.as_graph_element(x) for x in nest.flatten(feeds)]
+        for x in feeds:
+            if x.op.type != "Placeholder":
+                raise NotImplementedError(
+                    f"WrappedFunction.prune: {x.name} is no argument; functions of what "
+                    "is computed inside are not supported"
+                )
+        if input_signature is None:
+            input_signature = [TensorSpec(x.shape, x.dtype) for x in feeds]
+        wanted = nest.map_structure(graph.as_graph_element, fetches)
+        effects = [x for x in nest.flatten(wanted) if isinstance(x, Operation)]
+        with graph.as_default():
+            results = func_graph.Results(wanted, fetches)
+            tensors = list(results.tensors)
+            if effects:
+                with graph.control_dependencies(effects):
+                    tensors.append(conversion.convert_to_tensor(True))
+        name = name or "pruned"
+        core = _headrace.make_concrete(
+            graph._core,
+            _headrace.new_function_name(f"__inference_{name}"),
+            feeds,
+            tensors,
+            [v.handle for v in graph.trainable_variables],
+            keep_effects=False,
+        )
+        parameters, types = _plain(lambda *args: None, input_signature)
+        function_type = FunctionType(parameters, types)
+        pruned = WrappedFunction(core, graph, function_type, results, name)
+        pruned._made = self._made
+        return pruned
+
+
+def wrap_function(fn, signature, name=None):
+    """tf.compat.v1.wrap_function: traces `fn`, made for graphs of sessions, for
+    TensorSpecs; variables that it makes belong to the WrappedFunction returned.
+
+    Unlike in tf.function effects run only where results wait for them.
+    """
+    parameters, types = _plain(fn, signature)
+    creation = tracing.Creation(True)
+    name = name or getattr(fn, "__name__", "wrapped").strip("<>")
+    traced = tracing.trace(
+        fn, parameters, types, name, creation, wrap_errors=False, keeps_effects=False
+    )
+    traced.__class__ = WrappedFunction
+    traced._made = tuple(creation.made)
+    return traced

@@ -1,0 +1,142 @@
+// tf.gradients: gradients of a graph's values, also through what bodies
+// captured.
+#include <algorithm>
+#include <deque>
+
+#include "autodiff/function_gradient.h"
+#include "autodiff/walk.h"
+
+namespace headrace {
+namespace {
+
+// Gradients go from one graph out to the next through captures.
+class NestedWalks {
+ public:
+  explicit NestedWalks(const GraphGradientOptions& options)
+      : builders_(options.builders) {
+    for (GraphBuilder* b : builders_) {
+      walks_.emplace_back(b->graph());
+      if (options.place_with_ops) walks_.back().PlaceBy(builders_[0]);
+    }
+    leads_.resize(builders_.size());
+  }
+
+  // Which of the graphs has a value; InvalidArgument where none does.
+  StatusOr<size_t> LevelOf(const Value& v) const {
+    for (size_t i = 0; v.is_symbolic() && i < builders_.size(); ++i) {
+      if (v.graph() == builders_[i]->graph()) return i;
+    }
+    return InvalidArgument(
+        "gradients: targets and sources must be of one graph, or of those "
+        "around it");
+  }
+  GraphWalk& at(size_t level) { return walks_[level]; }
+
+  // Marks what depends on the sources, from the outermost graph inwards, so
+  // that captures of nothing else are passed over.
+  Status Seek(absl::Span<const Value> sources) {
+    for (const Value& v : sources) {
+      HR_ASSIGN_OR_RETURN(size_t level, LevelOf(v));
+      last_ = std::max(last_, level);
+      walks_[level].Seek(EdgeOf(v));
+      leads_[level].edges.insert(EdgeOf(v));
+    }
+    for (size_t level = last_ + 1; level-- > 0 && last_ > 0;) {
+      for (const GraphBuilder::Capture& c : builders_[level]->captures()) {
+        if (!Leads(c.outer)) continue;
+        walks_[level].Seek(EdgeOf(c.inner));
+        leads_[level].edges.insert(EdgeOf(c.inner));
+      }
+      if (level > 0) Spread(level);
+    }
+    return OkStatus();
+  }
+
+  Status Back() {
+    for (size_t level = 0; level <= last_; ++level) {
+      HR_RETURN_IF_ERROR(walks_[level].Back());
+      if (level == last_) break;
+      for (const GraphBuilder::Capture& c : builders_[level]->captures()) {
+        if (!Leads(c.outer)) continue;
+        HR_ASSIGN_OR_RETURN(size_t outer, LevelOf(c.outer));
+        walks_[outer].Arrive(EdgeOf(c.outer),
+                             walks_[level].Take(EdgeOf(c.inner)));
+      }
+      HR_RETURN_IF_ERROR(walks_[level].status());
+    }
+    return OkStatus();
+  }
+
+ private:
+  struct Dependents {
+    absl::flat_hash_set<Edge> edges;
+    absl::flat_hash_set<const Node*> nodes;
+    bool Has(const Edge& e) const {
+      return edges.contains(e) || nodes.contains(e.node);
+    }
+  };
+
+  bool Leads(const Value& v) const {
+    StatusOr<size_t> level = LevelOf(v);
+    return level.ok() && leads_[*level].Has(EdgeOf(v));
+  }
+
+  // All calls of a graph behind the marked edges.
+  void Spread(size_t level) {
+    Dependents& found = leads_[level];
+    const Graph& graph = *builders_[level]->graph();
+    for (int i = 0; i < graph.num_nodes(); ++i) {
+      const Node* n = graph.node(i);
+      for (const Edge& e : n->inputs()) {
+        if (found.Has(e)) found.nodes.insert(n);
+      }
+    }
+  }
+
+  absl::Span<GraphBuilder* const> builders_;
+  std::deque<GraphWalk> walks_;
+  std::vector<Dependents> leads_;
+  size_t last_ = 0;  // the outermost level that has a source
+};
+
+}  // namespace
+
+StatusOr<std::vector<Gradient>> GraphGradients(
+    absl::Span<const Value> targets, absl::Span<const Value> sources,
+    absl::Span<const Gradient> output_gradients,
+    const GraphGradientOptions& options) {
+  if (targets.empty()) return std::vector<Gradient>(sources.size());
+  NestedWalks walks(options);
+  StopRecording quiet;
+  HR_RETURN_IF_ERROR(walks.Seek(sources));
+  for (const Value& v : options.stop) {
+    HR_ASSIGN_OR_RETURN(size_t level, walks.LevelOf(v));
+    walks.at(level).StopAt(EdgeOf(v));
+  }
+  OpScope s;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    Gradient g;
+    const Value& target = targets[i];
+    HR_ASSIGN_OR_RETURN(size_t level, walks.LevelOf(target));
+    if (i < output_gradients.size() && output_gradients[i]) {
+      g = output_gradients[i];
+    } else if (target.shape().fully_known()) {
+      // Without the target's value, which may want what is not fed.
+      g.dense = s("Fill", {s.ShapeOf(target), s.Scalar(target.dtype(), 1)});
+    } else {
+      g.dense = s("OnesLike", {target});
+    }
+    HR_RETURN_IF_ERROR(s.status());
+    walks.at(level).Arrive(EdgeOf(target), std::move(g));
+  }
+  HR_RETURN_IF_ERROR(walks.Back());
+  std::vector<Gradient> results;
+  for (const Value& v : sources) {
+    HR_ASSIGN_OR_RETURN(size_t level, walks.LevelOf(v));
+    results.push_back(walks.at(level).Take(EdgeOf(v)));
+    HR_RETURN_IF_ERROR(walks.at(level).status());
+  }
+  return results;
+}
+
+}  // namespace headrace
