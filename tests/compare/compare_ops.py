@@ -1,19 +1,22 @@
 """Compares ops with real TensorFlow over seeded random calls.
 
 Usage: HEADRACE_TENSORFLOW_PYTHON=PYTHON python tests/compare/compare_ops.py
-           [--calls 20] [--seed 1] [--show 3] [--broken] [OP...]
+           [--calls 20] [--seed 1] [--show 3] [--broken | --traced] [OP...]
 Draws calls of each op of the recipes (recipes_*.py), runs each here and by PYTHON,
 an interpreter that has TensorFlow, with its gradient, and lists what differs in
 value, dtype, shape or class of error. Differences that docs/differences.md
 decides are in known.txt. Ends with 1 where anything else differs. --broken changes a
-tensor of each call, so that errors are what is compared.
+tensor of each call, so that errors are what is compared. --traced compares, instead,
+eager calls here with calls of traced functions that know no shape of an argument.
 """
 
 import argparse
 import collections
+import fnmatch
 import importlib
 import os
 import pickle
+import re
 import subprocess
 import sys
 import tempfile
@@ -23,9 +26,12 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-PARTS = ("math", "array", "nn", "image", "linalg", "string", "state", "sparse")
+PARTS = (
+    *("math", "array", "nn", "image", "linalg", "string", "state", "sparse"),
+    *("quantized", "variable", "program"),
+)
 _TOLERANCE = {
-    "float16": 8e-3,
+    "float16": 1.6e-2,
     "bfloat16": 6e-2,
     "float32": 2e-4,
     "complex64": 2e-4,
@@ -43,16 +49,22 @@ def recipes():
 
 
 def cases(op, recipe, count, seed, broken=False):
-    from draw import Draw
+    from draw import Draw, Program
 
     for number in range(count):
-        draw = Draw([seed, zlib.crc32(op.encode()), number])
+        seeds = [seed, zlib.crc32(op.encode()), number]
+        if recipe.__module__ == "recipes_program":
+            yield number, Program(recipe.__module__, op, seeds)
+            continue
+        draw = Draw(seeds)
         kwargs = recipe(draw, op)
         yield number, broken_call(draw, kwargs) if broken else kwargs
 
 
 def broken_call(draw, kwargs):
     """The call with one tensor changed, most often so that it is an error."""
+    if not isinstance(kwargs, dict):
+        return kwargs
     names = [k for k, v in kwargs.items() if isinstance(v, np.ndarray)]
     if not names:
         return kwargs
@@ -80,13 +92,18 @@ def _tensor(tf, value):
     return tf.constant(value.tolist() if value.dtype == object else value)
 
 
-def _arguments(tf, kwargs, watched):
-    """The call's arguments, and the tensors that have gradients."""
-    from draw import Type
+def _arguments(tf, kwargs, watched, held):
+    """The call's arguments; adds the tensors that have gradients, and the variables."""
+    from draw import Held, Quantized, Type
 
     def convert(value):
         if isinstance(value, Type):
             return tf.as_dtype(str(value))
+        if isinstance(value, Quantized):
+            return tf.bitcast(tf.constant(value.value), tf.as_dtype(value.dtype))
+        if isinstance(value, Held):
+            held.append(tf.Variable(value.value))
+            return held[-1].handle
         if isinstance(value, np.ndarray):
             if value.dtype == object:
                 return tf.constant(value.reshape(-1).tolist(), tf.string, value.shape)
@@ -123,20 +140,69 @@ def _error(e):
     return ("error", type(e).__name__, str(e)[:300])
 
 
-def run(tf, op, kwargs):
+def _traced(tf, call, arguments):
+    """call(**arguments) by a function that is traced with tensors of any shape."""
+    leaves = tf.nest.flatten(arguments)
+    at = [i for i, x in enumerate(leaves) if tf.is_tensor(x) and x.dtype != tf.resource]
+
+    def body(*tensors):
+        inside = list(leaves)
+        for i, tensor in zip(at, tensors, strict=True):
+            inside[i] = tensor
+        outputs = call(**tf.nest.pack_sequence_as(arguments, inside))
+        return () if outputs is None or hasattr(outputs, "node_def") else outputs
+
+    specs = [tf.TensorSpec(None, leaves[i].dtype) for i in at]
+    run = tf.function(body, input_signature=specs, autograph=False)
+    return run(*(leaves[i] for i in at))
+
+
+def _call(tf, op, kwargs, tape, watched, traced):
+    """The results of a call, under a tape that watches its tensors, if any does."""
+    from draw import Draw, Program
+
+    if isinstance(kwargs, Program):
+
+        def given(array):
+            tensor = tf.constant(array)
+            tape.watch(tensor)
+            watched.append(tensor)
+            return tensor
+
+        program = importlib.import_module(kwargs.module).RECIPES[kwargs.name]
+        return tf.nest.flatten(program(tf, Draw(kwargs.seed), given))
+    held = []
+    arguments = _arguments(tf, kwargs, watched, held)
+    if tape is not None:
+        for tensor in watched:
+            tape.watch(tensor)
+    call = getattr(tf.raw_ops, op)
+    outputs = _traced(tf, call, arguments) if traced else call(**arguments)
+    outputs = [x for x in tf.nest.flatten(outputs) if x is not None]
+    return outputs + [variable.read_value() for variable in held]
+
+
+def run(tf, op, kwargs, traced=False):
     """(results, gradients): lists, or an error each."""
-    watched, outputs = [], None
+    watched = []
     try:
-        arguments = _arguments(tf, kwargs, watched)
-        with tf.GradientTape() as tape:
-            for tensor in watched:
-                tape.watch(tensor)
-            outputs = getattr(tf.raw_ops, op)(**arguments)
-        leaves = tf.nest.flatten(outputs)
-        results = [_plain(tf, x) for x in leaves]
+        if traced:  # a call under a tape needs the gradients of all that it runs
+            leaves = _call(tf, op, kwargs, None, [], traced)
+            results = [_plain(tf, x) for x in leaves]
     except Exception as e:  # what is compared
         return _error(e), None
-    flows = [x for x in leaves if x.dtype.is_floating or x.dtype.is_complex]
+    try:
+        with tf.GradientTape() as tape:
+            leaves = _call(tf, op, kwargs, tape, watched, traced)
+        if not traced:
+            results = [_plain(tf, x) for x in leaves]
+    except Exception as e:
+        return (results, _error(e)) if traced else (_error(e), None)
+    flows = [
+        x
+        for x in leaves
+        if tf.is_tensor(x) and (x.dtype.is_floating or x.dtype.is_complex)
+    ]
     if not watched or not flows:
         return results, None
     try:
@@ -151,14 +217,16 @@ def run(tf, op, kwargs):
         return results, _error(e)
 
 
-def serve(module, path, begin):
-    """Runs the calls in `path` from `begin` on; each result is appended."""
+def serve(side, path, begin):
+    """Runs the calls in `path` from `begin` on; each result is appended. `side` is a
+    module, and " traced" behind it where calls are traced."""
+    module, _, traced = side.partition(" ")
     tf = importlib.import_module(module)
     with open(path, "rb") as file:
         calls = pickle.load(file)
-    with open(path + "." + module, "ab") as out:
+    with open(path + "." + side, "ab") as out:
         for op, number, kwargs in calls[begin:]:
-            pickle.dump((op, number, run(tf, op, kwargs)), out)
+            pickle.dump((op, number, run(tf, op, kwargs, bool(traced))), out)
             out.flush()
 
 
@@ -180,7 +248,7 @@ def run_side(python, module, path, calls):
     environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}
     environment["TF_ENABLE_ONEDNN_OPTS"] = "0"
     package = os.path.join(HERE, "..", "..", "python")
-    environment["PYTHONPATH"] = package if module == "headrace" else ""
+    environment["PYTHONPATH"] = package if module.startswith("headrace") else ""
     done = []
     while len(done) < len(calls):
         child = subprocess.run(
@@ -222,14 +290,16 @@ def _no_kernel(result):
             "kernel not registered",
             "is not in the list of allowed values",
             "No WhereOp available",
+            "data type is not supported",
             "Crash",
         )
     )
 
 
-def difference(theirs, ours, unset=()):
+def difference(theirs, ours, unset=(), single=False):
     """What differs between two results (lists of values, or errors), or None. `unset`
-    are results that upstream leaves without a value."""
+    are results that upstream leaves without a value; `single`: doubles, too, are made
+    with float32 numbers."""
     if theirs is None or ours is None:
         return None if theirs is ours else f"{theirs is not None} {ours is not None}"
     if isinstance(theirs, tuple) or isinstance(ours, tuple):
@@ -244,13 +314,13 @@ def difference(theirs, ours, unset=()):
     if len(theirs) != len(ours):
         return f"{len(theirs)} results / {len(ours)}"
     for i, (t, o) in enumerate(zip(theirs, ours, strict=True)):
-        text = None if i in unset else _value_difference(t, o)
+        text = None if i in unset else _value_difference(t, o, single)
         if text:
             return f"result {i}: {text}"
     return None
 
 
-def _value_difference(t, o):
+def _value_difference(t, o, single):
     if t is None or o is None:
         return None if t is o else f"{t} / {o}"
     if t[0] != o[0]:
@@ -261,10 +331,11 @@ def _value_difference(t, o):
         return f"shape {t[1].shape} / {o[1].shape}"
     if t[0] not in _TOLERANCE:
         return None if np.array_equal(t[1], o[1]) else f"value {_show(t[1], o[1])}"
-    tolerance = _TOLERANCE[t[0]]
+    tolerance = _TOLERANCE["float32" if single and t[0] == "float64" else t[0]]
     with np.errstate(all="ignore"):
         finite = np.abs(t[1])[np.isfinite(t[1])]
-        scale = float(finite.max()) if finite.size else 0.0
+        # What cancels to nothing leaves the last places of what it was made of.
+        scale = max(float(finite.max()) if finite.size else 0.0, 1e-3)
         if t[0] in ("float16", "bfloat16"):  # slopes are sums of what cancels
             scale = max(scale, 0.2)
         close = np.isclose(
@@ -285,15 +356,33 @@ def _show(t, o):
 
 
 def known():
-    """Rows of known.txt: {(op, what of it): places}, where "what" is "value", "gradient"
-    or "unset", and the places are those of results that are not compared."""
+    """Rows of known.txt: (op, what of it, a pattern of the difference)."""
+    rows = []
     with open(os.path.join(HERE, "known.txt"), encoding="utf-8") as file:
-        rows = [line.split("#")[0].split() for line in file]
-    return {(r[0], r[1]): [int(i) for i in r[2:]] for r in rows if r}
+        for line in file:
+            row = line.partition("#")[0].split(None, 2)
+            if row:
+                rows.append((*row[:2], "".join(row[2:]).strip()))
+    return rows
+
+
+def is_known(rows, op, kind, text, broken):
+    """Whether a row decides this difference; those of changed calls say "broken"."""
+    kinds = (kind, "broken") if broken else (kind,)
+    return any(
+        fnmatch.fnmatchcase(op, r[0]) and r[1] in kinds and re.match(r[2], text, re.S)
+        for r in rows
+    )
 
 
 def describe(kwargs):
+    from draw import Held, Program, Quantized
+
     def text(value):
+        if isinstance(value, Held):
+            return f"variable {text(value.value)}"
+        if isinstance(value, Quantized):
+            return f"{value.dtype} {text(value.value)}"
         if isinstance(value, np.ndarray):
             few = f"={value.tolist()}" if value.size <= 8 else ""
             return f"{value.dtype}{list(value.shape)}{few}"
@@ -301,13 +390,17 @@ def describe(kwargs):
             return "[" + ", ".join(text(v) for v in value) + "]"
         return repr(value)
 
+    if isinstance(kwargs, Program):
+        return f"program of seeds {kwargs.seed}"
     return ", ".join(f"{k}={text(v)}" for k, v in kwargs.items())
 
 
-def compare(python, ops, count, seed, broken=False):
+def compare(python, ops, count, seed, broken=False, traced=False):
     """(op, kind, number, kwargs, text) of what differs, and how many calls of each op
     gave values on both sides."""
     table = recipes()
+    if traced:
+        table = {k: r for k, r in table.items() if r.__module__ != "recipes_program"}
     calls = [
         (op, number, kwargs)
         for op in ops or sorted(table)
@@ -318,15 +411,26 @@ def compare(python, ops, count, seed, broken=False):
         with open(path, "wb") as file:
             pickle.dump(calls, file)
         ours = run_side(sys.executable, "headrace", path, calls)
-        theirs = run_side(python, "tensorflow", path, calls)
-    found, ran, decided = [], collections.Counter(), known()
+        if traced:
+            theirs, ours = (
+                ours,
+                run_side(sys.executable, "headrace traced", path, calls),
+            )
+        else:
+            theirs = run_side(python, "tensorflow", path, calls)
+    found, ran = [], collections.Counter()
+    unset = {r[0]: [int(i) for i in r[2].split()] for r in known() if r[1] == "unset"}
+    single = {r[0] for r in known() if r[1] == "single"}
     for (op, number, kwargs), t, o in zip(calls, theirs, ours, strict=True):
-        ran[op] += isinstance(t[0], list) and isinstance(o[0], list)
+        ran_both = isinstance(t[0], list) and isinstance(o[0], list)
+        ran[op] += ran_both
         for kind, a, b in (("value", t[0], o[0]), ("gradient", t[1], o[1])):
-            if kind == "gradient" and not isinstance(t[0], list):
+            if kind == "gradient" and not ran_both:
                 continue
-            unset = decided.get((op, "unset"), ()) if kind == "value" else ()
-            text = difference(a, b, unset)
+            if traced and isinstance(a, tuple):
+                continue
+            left = unset.get(op, ()) if kind == "value" else ()
+            text = difference(a, b, left, op in single)
             if text:
                 found.append((op, kind, number, kwargs, text))
     return found, ran
@@ -340,16 +444,22 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=3)
     parser.add_argument("--broken", action="store_true")
+    parser.add_argument("--traced", action="store_true")
     parser.add_argument("ops", nargs="*")
     options = parser.parse_args()
     python = os.environ.get("HEADRACE_TENSORFLOW_PYTHON", "")
     found, ran = compare(
-        python, options.ops, options.calls, options.seed, options.broken
+        python,
+        options.ops,
+        options.calls,
+        options.seed,
+        options.broken,
+        options.traced,
     )
     decided = known()
     shown = collections.Counter()
     for op, kind, number, kwargs, text in found:
-        if (op, kind) in decided and not options.ops:
+        if not options.traced and is_known(decided, op, kind, text, options.broken):
             continue
         shown[op, kind] += 1
         if shown[op, kind] <= options.show:

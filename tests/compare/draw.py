@@ -26,6 +26,28 @@ class Type(str):
     """An attribute that is a dtype, by name."""
 
 
+class Held:
+    """A variable with this value: the op gets its handle, and what it holds after
+    the call is one more result."""
+
+    def __init__(self, value):
+        self.value = value
+
+
+class Quantized:
+    """A tensor of a quantized dtype by its integers."""
+
+    def __init__(self, value, dtype):
+        self.value, self.dtype = value, dtype
+
+
+class Program:
+    """A call of several ops: `RECIPES[name]` of `module` with draws from `seed`."""
+
+    def __init__(self, module, name, seed):
+        self.module, self.name, self.seed = module, name, seed
+
+
 def numpy_type(name):
     return np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
 

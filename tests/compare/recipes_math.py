@@ -400,15 +400,3 @@ def quantize_back(d, op):
     made["round_mode"] = d.pick("HALF_TO_EVEN", "HALF_UP")
     flags = {"signed_input": d.maybe(), "range_given": d.maybe()}
     return {**made, **flags, "num_bits": d.integer(2, 10), "narrow_range": d.maybe()}
-
-
-@recipe("QuantizeV2")
-def quantize(d, op):
-    made = {
-        "input": d.array("float32", d.shape()),
-        "T": Type(d.pick("qint8", "quint8")),
-    }
-    made["min_range"] = np.asarray(d.uniform(-3, -0.5), "float32")
-    made["max_range"] = np.asarray(d.uniform(0.5, 3), "float32")
-    made["mode"] = d.pick("MIN_COMBINED", "MIN_FIRST", "SCALED")
-    return made

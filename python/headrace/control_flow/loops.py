@@ -148,6 +148,11 @@ class _Traced:
         self._vars = bodies.to_tensors(loop_vars)
         tensors = bodies.tensors_of(self._vars)
         shapes = self._shapes(loop_vars, tensors, shape_invariants)
+        # An invariant may say more than the trace knows: then it is checked.
+        tensors = [
+            t if t.shape.is_subtype_of(s) else array_ops.ensure_shape(t, s)
+            for t, s in zip(tensors, shapes)
+        ]
         self._declared = shape_invariants is not None
         self._most = None
         if maximum_iterations is not None:
@@ -185,7 +190,7 @@ class _Traced:
                 shape = shape.shape
             shape = tensor_shape.as_shape(shape)
             for part in parts:
-                if not part.shape.is_subtype_of(shape):
+                if not part.shape.is_compatible_with(shape):
                     raise ValueError(
                         f"The shape invariant specified for {part.name} is not "
                         "compatible with the initial shape of the loop variable. It "

@@ -248,3 +248,18 @@ def test_arrays_say_what_they_want():
 
     names = [n.name for n in stacked.get_concrete_function().graph.as_graph_def().node]
     assert "TensorArrayV2" in names and "TensorArrayV2Stack/TensorListStack" in names
+
+
+@pytest.mark.parametrize("known", [None, [None, None], [3, None]])
+def test_while_shape_invariants_may_say_more_than_the_trace(known):
+    def grow(x):
+        more = lambda x: [tf.concat([x, x[-1:] + 1], 0)]  # noqa: E731
+        shapes = [tf.TensorShape([None, 2])]
+        made = tf.while_loop(lambda x: tf.shape(x)[0] < 5, more, [x], shapes)
+        return made[0] if isinstance(made, list) else made
+
+    f = tf.function(grow, input_signature=[tf.TensorSpec(known, tf.float32)])
+    assert f.get_concrete_function().output_shapes == [None, 2]
+    assert f(tf.zeros([3, 2]))[:, 0].numpy().tolist() == [0, 0, 0, 1, 2]
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        f(tf.zeros([3, 3]))

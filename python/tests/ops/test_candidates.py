@@ -8,9 +8,9 @@ R = tf.raw_ops
 TRUE = np.array([[1, 2], [5, 0]], "i8")
 
 
-def _draw(op, count, unique, **more):
+def _draw(op, count, unique, true_classes=TRUE, **more):
     return getattr(R, op + "CandidateSampler")(
-        true_classes=TRUE,
+        true_classes=true_classes,
         num_true=2,
         num_sampled=count,
         unique=unique,
@@ -175,5 +175,5 @@ def test_errors(call, text):
 )
 def test_too_few_classes_with_weight(count, more):
     with pytest.raises(tf.errors.InvalidArgumentError, match="range is too small"):
-        _draw("FixedUnigram", count, True, **more)
-    assert _draw("FixedUnigram", count, False, **more)[0].shape == [count]
+        _draw("FixedUnigram", count, True, [[0, 1]], **more)
+    assert _draw("FixedUnigram", count, False, [[0, 1]], **more)[0].shape == [count]

@@ -98,7 +98,6 @@ def test_padded_labels_and_places_of_the_blank():
             lambda: _loss(values=[1, 1, 0, 2, -1]),
             "All labels must be nonnegative integers, batch: 2 labels: 2,-1",
         ),
-        (lambda: _loss(values=[1, 1, 0, 2, 9]), "No label may be greater"),
         (lambda: _loss(values=[3, 1, 0, 2, 0]), "Saw a non-null label"),
         (lambda: _beam(1, 2), "requested more paths than the beam width"),
     ],
@@ -113,6 +112,28 @@ def test_labels_that_do_not_fit_are_left_out():
     assert made[2] == 0 and not slope[:, 2].numpy().any()
     blanks = _loss(values=[1, 1, 0, 2, 3])
     np.testing.assert_allclose(blanks[0], [7.318175, 3.131885, 1.642786], rtol=1e-5)
+    above = _loss(values=[1, 1, 0, 2, 9])
+    np.testing.assert_array_equal(above[0], blanks[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"ignore_longer_outputs_than_inputs": True}])
+def test_labels_without_a_path_are_infinitely_unlikely(options):
+    loss, slope = _loss(lengths=[2, 4, 3], **options)
+    np.testing.assert_allclose(loss, [np.inf, 3.131885, 2.383156], rtol=1e-5)
+    likely = tf.nn.softmax(X[:2, 0])
+    np.testing.assert_allclose(slope[:2, 0], likely, rtol=1e-5)
+
+
+def test_a_sequence_without_labels_is_refused():
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match="length is zero in batch 2"
+    ):
+        R.CTCLoss(
+            inputs=X,
+            labels_indices=PLACES[:3],
+            labels_values=[1, 1, 0],
+            sequence_length=LENGTHS,
+        )
 
 
 @pytest.mark.parametrize("merge", [True, False])

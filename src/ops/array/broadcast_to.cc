@@ -82,11 +82,11 @@ Status BroadcastArgsRule(ShapeContext& c) {
   int64_t size = 0;
   for (int i = 0; i < 2; ++i) {
     const Shape& s = c.input(i);
-    if (s.known_rank() && s.rank() > 1) {
+    if (s.known_rank() && s.rank() != 1) {
       return InvalidArgument("In[", i, "] must be a vector.", s);
     }
     int64_t n = Shape::kUnknown;
-    if (s.known_rank()) n = s.rank() == 0 ? 1 : s[0];
+    if (s.known_rank()) n = s[0];
     size = size < 0 || n < 0 ? Shape::kUnknown : std::max(size, n);
   }
   c.set_output(0, Shape{size});

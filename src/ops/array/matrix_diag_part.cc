@@ -38,8 +38,8 @@ Status PartRule(ShapeContext& c) {
 Status PartV2Rule(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckMatrix(c.input(0)));
   HR_RETURN_IF_ERROR(CheckBandShape(c.input(1)));
-  if (c.input(2).known_rank() && c.input(2).rank() != 0) {
-    return InvalidArgument("padding_value must be a scalar");
+  if (c.input(2).fully_known() && c.input(2).num_elements() != 1) {
+    return InvalidArgument("Padding must be scalar.");
   }
   if (c.value(1) == nullptr || !c.input(0).known_rank()) return OkStatus();
   HR_ASSIGN_OR_RETURN(DiagonalBand band, ReadBand(*c.value(1)));

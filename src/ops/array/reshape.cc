@@ -6,6 +6,14 @@
 namespace headrace {
 namespace {
 
+int64_t NonzeroProduct(const Shape& s) {
+  int64_t product = 1;
+  for (int64_t d : s.dims()) {
+    if (d > 0 && !MultiplyChecked(product, d, &product)) break;
+  }
+  return product;
+}
+
 // The shape asked for by `sizes` (an integer vector or scalar, one -1 allowed)
 // for the elements of `in`. Where `in` is not fully known, neither is a -1.
 StatusOr<Shape> ReshapedTo(const Shape& in, const Tensor& sizes) {
@@ -17,7 +25,7 @@ StatusOr<Shape> ReshapedTo(const Shape& in, const Tensor& sizes) {
     return InvalidArgument("Tensors of ", rank, " dimensions are not allowed");
   }
   Shape out;
-  int64_t unknown = -1, product = 1;
+  int64_t unknown = -1, product = 1, nonzero = 1;
   bool overflow = false;
   for (int64_t i = 0; i < rank; ++i) {
     const int64_t size = sizes.IntAt(i);
@@ -33,6 +41,8 @@ StatusOr<Shape> ReshapedTo(const Shape& in, const Tensor& sizes) {
     } else if (!MultiplyChecked(product, size, &product)) {
       overflow = true;
       product = 1;
+    } else if (size > 0) {
+      MultiplyChecked(nonzero, size, &nonzero);  // fits, as the product did
     }
   }
   if (overflow) {
@@ -42,8 +52,9 @@ StatusOr<Shape> ReshapedTo(const Shape& in, const Tensor& sizes) {
   if (!in.fully_known()) return out;
   const int64_t n = in.num_elements();
   if (unknown >= 0) {
-    // Where the other sizes multiply to 0, any size would do: 1 does.
-    int64_t missing = product > 0 ? n / product : 1;
+    // Where both have no elements, any size would do: the one that keeps the
+    // product of the sizes that are not 0.
+    int64_t missing = product > 0 ? n / product : NonzeroProduct(in) / nonzero;
     if (product > 0 ? missing * product != n : n != 0) {
       return InvalidArgument("Input to reshape is a tensor with ", n,
                              " values, but the requested shape requires a "

@@ -19,6 +19,8 @@ T Combined(const T& x, const T& y) {
     return y < x ? y : x;
   } else if constexpr (kind == Combine::kMax) {
     return x < y ? y : x;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    return x + y;
   } else if constexpr (std::is_same_v<T, bool>) {
     return kind == Combine::kAdd ? x || y : x != y;
   } else if constexpr (std::is_integral_v<T>) {
@@ -63,6 +65,9 @@ Status ApplyTo(absl::Span<const int64_t> offsets, int64_t slice,
   } else {
     known = DispatchDType(out.dtype(), NumberTypes{}, run) ||
             DispatchDType(out.dtype(), TypeList<bool>{}, run);
+    if constexpr (kind == Combine::kAdd) {
+      known = known || DispatchDType(out.dtype(), TypeList<std::string>{}, run);
+    }
   }
   if (known) return OkStatus();
   return Unimplemented("scatter of ", DTypeName(out.dtype()));

@@ -92,7 +92,8 @@ Value Channel(GradientContext& g, const Value& x, int i) {
 
 // Hue is a quotient of differences: with R the largest, h = (g - b) / 6 range.
 // Saturation is range / value. Colours without a range or a value get nothing
-// through what they lack.
+// through what they lack; nor does the hue of those whose value is not
+// positive, nor the saturation through a smallest colour that is not.
 Status HsvGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
@@ -108,24 +109,32 @@ Status HsvGradient(GradientContext& g) {
   Value v = g("Max", {x, last}, {{"keep_dims", true}});
   Value low = g("Min", {x, last}, {{"keep_dims", true}});
   Value range = g("Sub", {v, low});
-  // Which colour is the largest and the smallest; the first of equal ones.
-  Value top[3], bottom[3], seen_top, seen_bottom;
-  for (int i = 0; i < 3; ++i) {
-    top[i] = g("Equal", {c[i], v});
-    bottom[i] = g("Equal", {c[i], low});
-    if (i > 0) {
-      top[i] = g("LogicalAnd", {top[i], g("LogicalNot", {seen_top})});
-      bottom[i] = g("LogicalAnd", {bottom[i], g("LogicalNot", {seen_bottom})});
+  // Which colour is the largest, the first of equal ones, and the smallest, the
+  // last of them.
+  Value top[3], bottom[3];
+  auto choose = [&](const Value& extreme, bool last, Value* chosen) {
+    Value seen;
+    for (int k = 0; k < 3; ++k) {
+      const int i = last ? 2 - k : k;
+      chosen[i] = g("Equal", {c[i], extreme});
+      if (k == 0) {
+        seen = chosen[i];
+        continue;
+      }
+      Value others = g("LogicalNot", {seen});
+      seen = g("LogicalOr", {seen, chosen[i]});
+      chosen[i] = g("LogicalAnd", {chosen[i], others});
     }
-    seen_top = i ? g("LogicalOr", {seen_top, top[i]}) : top[i];
-    seen_bottom = i ? g("LogicalOr", {seen_bottom, bottom[i]}) : bottom[i];
-  }
+  };
+  choose(v, false, top);
+  choose(low, true, bottom);
   Value dh = Channel(g, d, 0), ds = Channel(g, d, 1), dv = Channel(g, d, 2);
-  Value has_range = g("Greater", {range, zero});
   Value has_value = g("Greater", {v, zero});
+  Value has_range = g("LogicalAnd", {g("Greater", {range, zero}), has_value});
+  Value has_low = g("Greater", {low, zero});
   Value per_range = g("DivNoNan", {one, range});
   // s = 1 - low / v.
-  Value s_low = pick(has_value, g("Neg", {g("DivNoNan", {one, v})}), zero);
+  Value s_low = pick(has_low, g("Neg", {g("DivNoNan", {one, v})}), zero);
   Value s_top = pick(has_value, g("DivNoNan", {low, g("Mul", {v, v})}), zero);
   // h = (p - q) / (6 range) where the largest colour comes just before p.
   Value p = pick(top[0], c[1], pick(top[1], c[2], c[0]));
@@ -163,6 +172,7 @@ HR_COLORS(RGBToHSV)
     .Cpu(ComputeFor<Pick<ColorChange::kToHsv>>);
 HR_COLORS(HSVToRGB)
     .Doc("Hue, saturation and value as red, green and blue.")
+    .NoGradient()
     .Cpu(ComputeFor<Pick<ColorChange::kToRgb>>);
 #undef HR_COLORS
 

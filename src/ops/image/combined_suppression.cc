@@ -160,7 +160,6 @@ HR_OP(CombinedNonMaxSuppression)
     .Attr("clip_boxes: bool = true")
     .Doc("The best boxes of all classes that do not overlap better ones.")
     .Shape(CombinedShape)
-    .NoGradient()
     .Cpu(Compute<RunCombined>);
 
 }  // namespace

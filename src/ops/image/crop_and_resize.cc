@@ -2,6 +2,7 @@
 // for the images and the boxes.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "base/thread_pool.h"
 #include "op/op.h"
@@ -275,26 +276,27 @@ void ForInside(const Crops& c, F f) {
 
 template <typename T>
 Status RunImageGrad(KernelContext& ctx) {
+  using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const Crops c = CropsOf(ctx, ctx.output(0).shape(), ctx.input(0).shape(), 1);
   HR_RETURN_IF_ERROR(CheckBoxValues(c));
   const float* grads = ctx.in<float>(0);
   const int64_t image = c.in_h * c.in_w * c.channels;
   HR_ASSIGN_OR_RETURN(Tensor room,
-                      Tensor::Allocate(DType::kFloat, Shape{c.batch * image}));
-  float* sums = room.data<float>();
-  std::fill_n(sums, c.batch * image, 0.0f);
+                      Tensor::Allocate(DTypeOf<W>, Shape{c.batch * image}));
+  W* sums = room.data<W>();
+  std::fill_n(sums, c.batch * image, W(0));
   ForInside(c, [&](int64_t box, int64_t oy, int64_t ox, const Place& y,
                    const Place& x) {
     const float* g = grads + ((box * c.out_h + oy) * c.out_w + ox) * c.channels;
-    float* to = sums + c.image_of[box] * image;
+    W* to = sums + c.image_of[box] * image;
     if (c.nearest) {
       to += (y.nearest * c.in_w + x.nearest) * c.channels;
       for (int64_t k = 0; k < c.channels; ++k) to[k] += g[k];
       return;
     }
-    const Corners<float> p(c, to, y, x);
+    const Corners<W> p(c, to, y, x);
     for (int64_t k = 0; k < c.channels; ++k) {
-      const float top = (1 - y.part) * g[k], bottom = y.part * g[k];
+      const W top = W(1 - y.part) * g[k], bottom = W(y.part) * g[k];
       p.top_left[k] += (1 - x.part) * top;
       p.top_right[k] += x.part * top;
       p.bottom_left[k] += (1 - x.part) * bottom;

@@ -138,6 +138,7 @@ HR_OP(DrawBoundingBoxes)
     .Attr("T: {float, half} = float")
     .Doc("Draws the outlines of boxes on images.")
     .Shape(DrawShape)
+    .NoGradient()
     .Cpu(ComputeFor<Pick>);
 
 HR_OP(DrawBoundingBoxesV2)

@@ -150,9 +150,8 @@ Status RunGlimpse(KernelContext& c) {
       .Attr("noise: string = 'uniform'")                             \
       .Doc("Windows of images, with noise where they look outside.") \
       .Shape(GlimpseShape)                                           \
-      .NoGradient()                                                  \
       .Cpu(Compute<RunGlimpse>)
-HR_GLIMPSE(ExtractGlimpse);
+HR_GLIMPSE(ExtractGlimpse).NoGradient();
 HR_GLIMPSE(ExtractGlimpseV2);
 #undef HR_GLIMPSE
 

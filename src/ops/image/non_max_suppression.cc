@@ -161,7 +161,8 @@ OpBuilder Version(const char* name, int version) {
   if (!one_type) op.Attr("T_threshold: {half, float} = float");
   if (version > 3) op.Attr("pad_to_max_output_size: bool = false");
   op.Doc("The best boxes that do not overlap better ones.");
-  op.Shape(BoxesShape).NoGradient().Cpu(ComputeOwn<RunBoxes>);
+  op.Shape(BoxesShape).Cpu(ComputeOwn<RunBoxes>);
+  if (version == 2) op.NoGradient();  // of the later ones nobody says so
   return op;
 }
 

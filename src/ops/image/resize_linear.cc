@@ -65,6 +65,10 @@ StatusOr<AxisTaps> AreaTaps(const ResizeAxis& a) {
   const auto most = static_cast<int64_t>(std::ceil(a.scale)) + 2;
   HR_ASSIGN_OR_RETURN(AxisTaps taps, AxisTaps::Make(a.out, most));
   for (int64_t o = 0; o < a.out; ++o) {
+    if (a.scale == 0) {  // corners of one pixel: it is all that there is
+      taps.Add(o, 0, 1);
+      continue;
+    }
     const float begin = o * a.scale, end = (o + 1) * a.scale;
     const auto first = static_cast<int64_t>(std::floor(begin));
     const auto last =
@@ -184,7 +188,8 @@ HR_OP(ResizeArea)
       .Shape(ResizeGradShape)                   \
       .Cpu(Compute<RunBack<taps>>)
 HR_RESIZE_GRAD(ResizeBilinearGrad, "{float, bfloat16, half, double}",
-               BilinearTaps, "Gradient of ResizeBilinear.");
+               BilinearTaps, "Gradient of ResizeBilinear.")
+    .NoGradient();
 HR_RESIZE_GRAD(ResizeBicubicGrad, "{float, double}", BicubicTaps,
                "Gradient of ResizeBicubic.");
 #undef HR_RESIZE_GRAD

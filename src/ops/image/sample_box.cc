@@ -283,8 +283,8 @@ OpBuilder Sampler(const char* name, int version) {
       .Attr("use_image_if_no_bounding_boxes: bool = false")
       .Doc("A crop, at random, that holds enough of some box.")
       .Shape(SampleShape)
-      .NoGradient()
       .Cpu(version > 2 ? Compute<SampleStateless> : Bind<SampleKernel>);
+  if (version < 3) op.NoGradient();
   return op;
 }
 

@@ -146,32 +146,33 @@ Status Resample(const ResizeSizes& s, const AxisTaps& rows,
 template <typename T>
 Status ResampleBack(const ResizeSizes& s, const AxisTaps& rows,
                     const AxisTaps& columns, const float* grads, T* images) {
+  using W = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  constexpr DType kWide = DTypeOf<W>;
   const int64_t width = s.in_w * s.channels;
-  HR_ASSIGN_OR_RETURN(
-      Tensor room,
-      Tensor::Allocate(DType::kFloat, Shape{s.batch, s.in_h * width}));
+  HR_ASSIGN_OR_RETURN(Tensor room,
+                      Tensor::Allocate(kWide, Shape{s.batch, s.in_h * width}));
   const double cost = 3.0 * (s.out_h * s.out_w + s.in_h * s.in_w) * s.channels;
   FirstError error;
   ParallelFor(s.batch, cost, [&](int64_t begin, int64_t end) {
-    auto one = Tensor::Allocate(DType::kFloat, Shape{width});
+    auto one = Tensor::Allocate(kWide, Shape{width});
     if (!one.ok()) return error.Set(one.status());
-    float* row = one->data<float>();
+    W* row = one->data<W>();
     for (int64_t b = begin; b < end; ++b) {
-      float* sums = room.data<float>() + b * s.in_h * width;
-      std::fill_n(sums, s.in_h * width, 0.0f);
+      W* sums = room.data<W>() + b * s.in_h * width;
+      std::fill_n(sums, s.in_h * width, W(0));
       for (int64_t y = 0; y < s.out_h; ++y) {
-        std::fill_n(row, width, 0.0f);
+        std::fill_n(row, width, W(0));
         const float* g = grads + (b * s.out_h + y) * s.out_w * s.channels;
         for (int64_t x = 0; x < s.out_w; ++x, g += s.channels) {
           for (int64_t t = 0; t < columns.count(x); ++t) {
-            float* to = row + columns.index(x)[t] * s.channels;
-            const float w = columns.weight(x)[t];
+            W* to = row + columns.index(x)[t] * s.channels;
+            const W w = columns.weight(x)[t];
             for (int64_t c = 0; c < s.channels; ++c) to[c] += g[c] * w;
           }
         }
         for (int64_t t = 0; t < rows.count(y); ++t) {
-          float* to = sums + rows.index(y)[t] * width;
-          const float w = rows.weight(y)[t];
+          W* to = sums + rows.index(y)[t] * width;
+          const W w = rows.weight(y)[t];
           for (int64_t i = 0; i < width; ++i) to[i] += row[i] * w;
         }
       }

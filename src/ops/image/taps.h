@@ -53,7 +53,8 @@ Status Resample(const ResizeSizes& s, const AxisTaps& rows,
 Status BilinearInto(DType dtype, const ResizeSizes& s, const ResizeFlags& f,
                     const void* images, float* out);
 
-// The transposed map: of gradients to images. T is a floating type.
+// The transposed map: of gradients to images. T is a floating type; the sums of
+// double are double.
 template <typename T>
 Status ResampleBack(const ResizeSizes& s, const AxisTaps& rows,
                     const AxisTaps& columns, const float* grads, T* images);

@@ -92,26 +92,27 @@ struct TridiagonalSolveOp {
   }
 };
 
-// The sum over the last dimension of a * conj(b), rows shifted against each
-// other by one, with a zero where there is no partner.
-Value Row(OpScope& s, const Value& a, int begin_a, const Value& b,
-          int begin_b) {
-  auto rows = [&](const Value& v, int begin) {
-    const int rank = v.rank();
-    std::vector<int32_t> at(rank, 0), size(rank, -1);
-    at[rank - 2] = begin;
-    size[rank - 2] = static_cast<int32_t>(v.shape()[rank - 2]) - 1;
-    return s("Slice", {v, s.Int32s(at), s.Int32s(size)});
-  };
-  Value other = rows(b, begin_b);
-  if (IsComplex(b.dtype())) other = s("Conj", {other});
-  Value sums = s("Sum", {s("Mul", {rows(a, begin_a), other}), s.Int32s({-1})});
-  const int rank = sums.rank();
-  std::vector<int32_t> pad(2 * rank, 0);
-  pad[2 * (rank - 1)] = begin_a;
-  pad[2 * (rank - 1) + 1] = 1 - begin_a;
-  Value paddings = s("Reshape", {s.Int32s(pad), s.Int32s({rank, 2})});
-  return s("Pad", {sums, paddings});
+// Entries [begin, end) of the axis counted from the end (1 or 2); an end of 0
+// is that of the axis. No rank needs to be known.
+Value Along(OpScope& s, const Value& v, int axis, int begin, int end) {
+  std::vector<int32_t> from(axis + 1, 0), to(axis + 1, 0);
+  from[1] = begin;
+  to[1] = end;
+  const int64_t rest = axis == 2 ? 4 : 0;  // the columns, all of them
+  return s("StridedSlice",
+           {v, s.Int32s(from), s.Int32s(to),
+            s.Int32s(std::vector<int32_t>(axis + 1, 1))},
+           {{"ellipsis_mask", int64_t{1}},
+            {"begin_mask", rest},
+            {"end_mask", rest | (end == 0 ? 2 : 0)}});
+}
+
+// v moved by one along the axis counted from the end; a zero comes in.
+Value Moved(OpScope& s, const Value& v, int axis, bool forwards) {
+  Value zero = s("ZerosLike", {Along(s, v, axis, 0, 1)});
+  Value kept = Along(s, v, axis, forwards ? 0 : 1, forwards ? -1 : 0);
+  return s("ConcatV2",
+           {forwards ? zero : kept, forwards ? kept : zero, s.Int32(-axis)});
 }
 
 // The sum over columns of a * conj(b).
@@ -119,47 +120,32 @@ Value Diagonal(OpScope& s, const Value& a, const Value& b) {
   Value other = IsComplex(b.dtype()) ? s("Conj", {b}) : b;
   return s("Sum", {s("Mul", {a, other}), s.Int32s({-1})});
 }
+// That of a row and the next, or the one before, of b.
+Value Above(OpScope& s, const Value& a, const Value& b) {
+  return Diagonal(s, a, Moved(s, b, 2, false));
+}
+Value Below(OpScope& s, const Value& a, const Value& b) {
+  return Diagonal(s, a, Moved(s, b, 2, true));
+}
 
 // [above, main, below] diagonals of a b^H, as rows.
 Value ThreeDiagonals(OpScope& s, const Value& a, const Value& b) {
-  return s("Pack", {Row(s, a, 0, b, 1), Diagonal(s, a, b), Row(s, a, 1, b, 0)},
+  return s("Pack", {Above(s, a, b), Diagonal(s, a, b), Below(s, a, b)},
            {{"N", 3}, {"axis", -2}});
 }
 
-Status CheckSizes(const Value& v) {
-  if (v.shape().known_rank() && v.shape()[v.rank() - 2] >= 0) return OkStatus();
-  return Unimplemented(
-      "the gradient of a tridiagonal op with sizes that are not known");
-}
-
-// The diagonals of the adjoint.
+// The diagonals [above, main, below] of the adjoint.
 Value AdjointDiagonals(OpScope& s, const Value& d) {
-  const int rank = d.rank();
-  const int32_t n = static_cast<int32_t>(d.shape()[rank - 1]);
-  auto row = [&](int i, int begin, int before) {
-    std::vector<int32_t> at(rank, 0), size(rank, -1);
-    at[rank - 2] = i;
-    size[rank - 2] = 1;
-    at[rank - 1] = begin;
-    size[rank - 1] = before < 0 ? n : n - 1;
-    Value v = s("Slice", {d, s.Int32s(at), s.Int32s(size)});
-    if (before < 0) return v;
-    std::vector<int32_t> pad(2 * rank, 0);
-    pad[2 * (rank - 1)] = before;
-    pad[2 * (rank - 1) + 1] = 1 - before;
-    return s("Pad", {v, s("Reshape", {s.Int32s(pad), s.Int32s({rank, 2})})});
-  };
-  Value all =
-      s("ConcatV2", {row(2, 1, 0), row(1, 0, -1), row(0, 0, 1), s.Int32(-2)},
-        {{"N", 3}});
+  Value above = Moved(s, Along(s, d, 2, 2, 0), 1, false);
+  Value below = Moved(s, Along(s, d, 2, 0, 1), 1, true);
+  Value all = s("ConcatV2", {above, Along(s, d, 2, 1, 2), below, s.Int32(-2)},
+                {{"N", 3}});
   return IsComplex(d.dtype()) ? s("Conj", {all}) : all;
 }
 
 Status TridiagonalSolveGradient(GradientContext& g) {
   Value d = g.grad(), x = g.output(0);
   if (!d) return g.status();
-  HR_RETURN_IF_ERROR(CheckSizes(x));
-  HR_RETURN_IF_ERROR(CheckSizes(Adjoint(g, g.input(0))));
   AttrMap attrs{{"partial_pivoting", g.op().bool_attr("partial_pivoting")},
                 {"perturb_singular", g.op().bool_attr("perturb_singular")}};
   Value db = g("TridiagonalSolve", {AdjointDiagonals(g, g.input(0)), d}, attrs);
@@ -227,25 +213,17 @@ Status TridiagonalMatMulGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
   const Value& x = g.input(3);
-  HR_RETURN_IF_ERROR(CheckSizes(x));
   auto as_row = [&](const Value& v) {
     return g("ExpandDims", {v, g.Int32(-2)});
   };
-  g.set(0, as_row(Row(g, d, 0, x, 1)));
+  g.set(0, as_row(Above(g, d, x)));
   g.set(1, as_row(Diagonal(g, d, x)));
-  g.set(2, as_row(Row(g, d, 1, x, 0)));
+  g.set(2, as_row(Below(g, d, x)));
   Value all = g("ConcatV2", {g.input(0), g.input(1), g.input(2), g.Int32(-2)},
                 {{"N", 3}});
   HR_RETURN_IF_ERROR(g.status());
   Value turned = AdjointDiagonals(g, all);
-  auto part = [&](int i) {
-    const int rank = turned.rank();
-    std::vector<int32_t> at(rank, 0), size(rank, -1);
-    at[rank - 2] = i;
-    size[rank - 2] = 1;
-    return g("Slice", {turned, g.Int32s(at), g.Int32s(size)});
-  };
-  HR_RETURN_IF_ERROR(g.status());
+  auto part = [&](int i) { return Along(g, turned, 2, i, i < 2 ? i + 1 : 0); };
   g.set(3, g("TridiagonalMatMul", {part(0), part(1), part(2), d}));
   return g.status();
 }
@@ -349,23 +327,16 @@ Status BandedGradient(GradientContext& g) {
   if (!d) return g.status();
   const bool lower = g.op().bool_attr("lower");
   const bool adjoint = g.op().bool_attr("adjoint");
-  const int64_t bands = FromEnd(g.input(0).shape(), 2);
-  if (bands < 0) {
-    return Unimplemented(
-        "the gradient of BandedTriangularSolve with a number "
-        "of bands that is not known");
-  }
   Value db = g("BandedTriangularSolve", {g.input(0), d},
                {{"lower", lower}, {"adjoint", !adjoint}});
   Value da =
       adjoint ? MatMul(g, y, db, false, true) : MatMul(g, db, y, false, true);
-  const int32_t most = static_cast<int32_t>(bands) - 1;
-  Value zero = g.Scalar(d.dtype(), 0);
-  Value diagonals =
-      g("MatrixDiagPartV3",
-        {g("Neg", {da}), lower ? g.Int32s({-most, 0}) : g.Int32s({0, most}),
-         zero},
-        {{"align", "LEFT_RIGHT"}});
+  Value zero = g.Scalar(d.dtype(), 0), none = g.Int32(0);
+  Value most = g("Sub", {SizeFromEnd(g, g.input(0), 2), g.Int32(1)});
+  Value bands =
+      lower ? g("Pack", {g("Neg", {most}), none}) : g("Pack", {none, most});
+  Value diagonals = g("MatrixDiagPartV3", {g("Neg", {da}), bands, zero},
+                      {{"align", "LEFT_RIGHT"}});
   g.set(0, diagonals);
   g.set(1, db);
   return g.status();

@@ -155,32 +155,25 @@ Status SquareRootGradient(GradientContext& g) {
   Value d = g.grad();
   if (!d) return g.status();
   const Value& y = g.output(0);
-  const int64_t n = FromEnd(y.shape(), 1);
-  if (n < 0) {
-    return Unimplemented(
-        "the gradient of MatrixSquareRoot with sizes that are not known");
-  }
+  Value n = SizeFromEnd(g, y, 1), one = g.Int32(1), any = g.Int32(-1);
   // Row-major vec: vec(a x b) = (a kron b^T) vec(x).
-  Value eye = g("MatrixDiag", {g("Fill", {g.Int32s({static_cast<int32_t>(n)}),
-                                          g.Scalar(y.dtype(), 1)})});
+  Value eye = g(
+      "MatrixDiag",
+      {g("Fill", {g("Reshape", {n, g.Int32s({1})}), g.Scalar(y.dtype(), 1)})});
+  auto shaped = [&](const Value& v, const std::vector<Value>& sizes) {
+    return g("Reshape", {v, g("Pack", sizes)});
+  };
+  Value square = g("Mul", {n, n});
+  // a[i, ., j, .] * b[., k, ., l]
   auto kron = [&](const Value& a, const Value& b) {
-    const int32_t k = static_cast<int32_t>(n);
-    Value wide_a =
-        g("ExpandDims", {g("ExpandDims", {a, g.Int32(-2)}), g.Int32(-1)});
-    Value wide_b =
-        g("ExpandDims", {g("ExpandDims", {b, g.Int32(-3)}), g.Int32(-2)});
-    // a[i, ., j, .] * b[., k, ., l]
-    Value product =
-        g("Mul", {g("Reshape", {wide_a, g.Int32s({-1, k, 1, k, 1})}),
-                  g("Reshape", {wide_b, g.Int32s({-1, 1, k, 1, k})})});
-    return g("Reshape", {product, g.Int32s({-1, k * k, k * k})});
+    Value product = g("Mul", {shaped(a, {any, n, one, n, one}),
+                              shaped(b, {any, one, n, one, n})});
+    return shaped(product, {any, square, square});
   };
   Value root = Adjoint(g, y);
   Value turned = IsComplex(y.dtype()) ? g("Conj", {y}) : y;
   Value system = g("AddV2", {kron(root, eye), kron(eye, turned)});
-  const int32_t size = static_cast<int32_t>(n * n);
-  Value rhs = g("Reshape", {d, g.Int32s({-1, size, 1})});
-  Value solved = g("MatrixSolve", {system, rhs});
+  Value solved = g("MatrixSolve", {system, shaped(d, {any, square, one})});
   g.set(0, g("Reshape", {solved, g.ShapeOf(y)}));
   return g.status();
 }

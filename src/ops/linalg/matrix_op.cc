@@ -101,6 +101,14 @@ Value MatMul(OpScope& s, const Value& a, const Value& b, bool adjoint_a,
            {{"adj_x", adjoint_a}, {"adj_y", adjoint_b}});
 }
 
+Value SizeFromEnd(OpScope& s, const Value& a, int i) {
+  const int64_t known = FromEnd(a.shape(), i);
+  if (known >= 0) return s.Int32(static_cast<int32_t>(known));
+  return s("StridedSlice",
+           {s.ShapeOf(a), s.Int32s({-i}), s.Int32s({1 - i}), s.Int32s({1})},
+           {{"shrink_axis_mask", int64_t{1}}});
+}
+
 Value Adjoint(OpScope& s, const Value& a) {
   if (!a) return a;
   Value v = IsComplex(a.dtype()) ? s("Conj", {a}) : a;

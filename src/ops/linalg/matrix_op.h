@@ -72,6 +72,8 @@ ComputeFn PickMatrix(const ResolvedOp& op) {
 Value MatMul(OpScope& s, const Value& a, const Value& b, bool adjoint_a = false,
              bool adjoint_b = false);
 Value Adjoint(OpScope& s, const Value& a);
+// The last size but `i` of `a`, a scalar: known, or when it runs.
+Value SizeFromEnd(OpScope& s, const Value& a, int i);
 // The triangle of `a`, its diagonal included.
 Value Triangle(OpScope& s, const Value& a, bool lower);
 // `a` with half of its diagonal.

@@ -258,33 +258,51 @@ struct LeastSquares {
 
 // Of the normal equations: x = (a^H a + l2)^-1 a^H b with at least as many
 // rows as columns, else x = a^H (a a^H + l2)^-1 b.
-Status LeastSquaresGradient(GradientContext& g) {
-  Value d = g.grad();
-  if (!d) return g.status();
+void LeastSquaresSlopes(GradientContext& g, const Value& d, bool tall,
+                        const Value& l2, Value* da, Value* db) {
   const Value &a = g.input(0), &b = g.input(1), &x = g.output(0);
-  const int64_t m = FromEnd(a.shape(), 2), n = FromEnd(a.shape(), 1);
-  if (m < 0 || n < 0) {
-    return Unimplemented(
-        "the gradient of MatrixSolveLs with sizes that are not known");
-  }
-  const bool tall = m >= n;
   Value gram = MatMul(g, a, a, tall, !tall);
-  Value l2 = g("Cast", {g.input(2)}, {{"DstT", a.dtype()}});
   Value diagonal = g("MatrixDiagPart", {gram});
   gram = g("MatrixSetDiag", {gram, g("AddV2", {diagonal, l2})});
   if (tall) {
     Value z = g("MatrixSolve", {gram, d});
     Value xz = MatMul(g, x, z, false, true);
     Value part = MatMul(g, a, g("AddV2", {xz, Adjoint(g, xz)}));
-    g.set(0, g("Sub", {MatMul(g, b, z, false, true), part}));
-    g.set(1, MatMul(g, a, z));
-    return g.status();
+    *da = g("Sub", {MatMul(g, b, z, false, true), part});
+    *db = MatMul(g, a, z);
+    return;
   }
   Value z = g("MatrixSolve", {gram, MatMul(g, a, d)});
   Value w = g("MatrixSolve", {gram, b});
   Value first = MatMul(g, w, g("Sub", {d, MatMul(g, a, z, true)}), false, true);
-  g.set(0, g("Sub", {first, MatMul(g, z, x, false, true)}));
-  g.set(1, z);
+  *da = g("Sub", {first, MatMul(g, z, x, false, true)});
+  *db = z;
+}
+
+Status LeastSquaresGradient(GradientContext& g) {
+  Value d = g.grad();
+  if (!d) return g.status();
+  const Shape& a = g.input(0).shape();
+  const int64_t m = FromEnd(a, 2), n = FromEnd(a, 1);
+  Value l2 = g("Cast", {g.input(2)}, {{"DstT", g.input(0).dtype()}});
+  Value da, db;
+  if (m >= 0 && n >= 0) {
+    LeastSquaresSlopes(g, d, m >= n, l2, &da, &db);
+  } else {
+    // Both, and the one that turns out right; 1 keeps the other's system
+    // regular.
+    Value tall = g("GreaterEqual", {SizeFromEnd(g, g.input(0), 2),
+                                    SizeFromEnd(g, g.input(0), 1)});
+    Value more = g("AddV2", {l2, g.Scalar(l2.dtype(), 1)});
+    Value wide_da, wide_db;
+    LeastSquaresSlopes(g, d, true, g("SelectV2", {tall, l2, more}), &da, &db);
+    LeastSquaresSlopes(g, d, false, g("SelectV2", {tall, more, l2}), &wide_da,
+                       &wide_db);
+    da = g("SelectV2", {tall, da, wide_da});
+    db = g("SelectV2", {tall, db, wide_db});
+  }
+  g.set(0, da);
+  g.set(1, db);
   return g.status();
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "ops/linalg/matrix_functions.h"
 #include "ops/linalg/spectral_eigen.h"
 #include "ops/linalg/svd.h"
@@ -5,10 +8,30 @@
 namespace headrace {
 namespace {
 
-// Of a real matrix, which must have a real root.
+// Whether no real matrix is a root: an eigenvalue is a negative number, or none
+// were found.
+template <typename T>
+bool HasNoRealRoot(const T* a, int64_t n) {
+  Eigen::RealSchur<spectral::Matrix<T>> schur(spectral::Read<T>(a, n, n),
+                                              false);
+  if (schur.info() != Eigen::Success) return true;
+  const auto& t = schur.matrixT();
+  for (int64_t i = 0; i < n; ++i) {
+    const bool pair =
+        (i > 0 && t(i, i - 1) != T(0)) || (i + 1 < n && t(i + 1, i) != T(0));
+    if (!pair && t(i, i) < T(0)) return true;
+  }
+  return false;
+}
+
+// Of a real matrix; NaN where no real root is.
 template <typename T>
 Status RealRoot(const T* a, int64_t n, T* out) {
   if (n == 0) return OkStatus();
+  if (HasNoRealRoot(a, n)) {
+    std::fill_n(out, n * n, std::numeric_limits<T>::quiet_NaN());
+    return OkStatus();
+  }
   ComplexMatrix u, t;
   if (!ComplexSchur(ComplexMatrix(a, a + n * n), n, &u, &t)) {
     return spectral::NoAnswer("Schur");

@@ -135,22 +135,17 @@ std::string Listed(const std::vector<int32_t>& labels) {
   return JoinInts(Dims(labels.begin(), labels.end()));
 }
 
-// Labels are classes; blanks may follow them and are cut off.
+// Labels are classes below the blank; what is not may follow them and is cut
+// off.
 Status CheckLabels(std::vector<int32_t>& labels, int64_t b, int64_t classes) {
   const auto blank = static_cast<int32_t>(classes - 1);
-  for (int32_t v : labels) {
-    if (v < 0) {
-      return InvalidArgument("All labels must be nonnegative integers, batch: ",
-                             b, " labels: ", Listed(labels));
-    }
-    if (v > blank) {
-      return InvalidArgument(
-          "No label may be greater than num_classes. num_classes: ", classes,
-          ". batch: ", b, " labels: ", Listed(labels));
-    }
+  const auto end = std::find_if(labels.begin(), labels.end(),
+                                [&](int32_t v) { return v >= blank; });
+  if (std::any_of(labels.begin(), end, [](int32_t v) { return v < 0; })) {
+    return InvalidArgument("All labels must be nonnegative integers, batch: ",
+                           b, " labels: ", Listed(labels));
   }
-  const auto end = std::find(labels.begin(), labels.end(), blank);
-  if (std::any_of(end, labels.end(), [&](int32_t v) { return v != blank; })) {
+  if (std::any_of(end, labels.end(), [&](int32_t v) { return v < blank; })) {
     return InvalidArgument(
         "Saw a non-null label (index >= num_classes - 1) following a null "
         "label, batch: ",
@@ -184,18 +179,18 @@ StatusOr<Labels> LabelsOf(const KernelContext& c, int64_t batch,
     labels[b].push_back(c.in<int32_t>(2)[i]);
   }
   for (int64_t b = 0; b < batch; ++b) {
+    if (labels[b].empty()) {
+      return InvalidArgument("Labels length is zero in batch ", b);
+    }
     HR_RETURN_IF_ERROR(CheckLabels(labels[b], b, classes));
   }
   return labels;
 }
 
-// What each label needs of time: itself, and a blank between equal ones.
-Status CheckTime(const std::vector<int32_t>& labels, int64_t time, bool merge,
-                 int64_t b) {
-  int64_t needed = static_cast<int64_t>(labels.size());
-  for (size_t i = 1; merge && i < labels.size(); ++i) {
-    needed += labels[i] == labels[i - 1];
-  }
+// Each label needs a step of time. (A blank between equal ones, too; without
+// time for those there is no path, and the loss is infinite.)
+Status CheckTime(const std::vector<int32_t>& labels, int64_t time, int64_t b) {
+  const auto needed = static_cast<int64_t>(labels.size());
   if (needed <= time) return OkStatus();
   return InvalidArgument(
       "Not enough time for target transition sequence (required: ", needed,
@@ -259,10 +254,9 @@ Status RunLoss(KernelContext& c) {
     if (options.collapse) {
       own.erase(std::unique(own.begin(), own.end()), own.end());
     }
-    if (length == 0) continue;
-    const Status fits = CheckTime(own, length, options.merge, b);
+    const Status fits = CheckTime(own, length, b);
     if (!fits.ok() && !options.ignore_longer) return fits;
-    if (fits.ok()) chosen.push_back(b);
+    if (fits.ok() && length > 0) chosen.push_back(b);
   }
   const double cost = 50.0 * static_cast<double>(time * classes);
   ParallelFor(static_cast<int64_t>(chosen.size()), cost,

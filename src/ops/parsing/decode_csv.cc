@@ -110,7 +110,6 @@ HR_OP(DecodeCSV)
     .Attr("select_cols: list(int) = []")
     .Doc("Columns of records of separated fields.")
     .Shape(DecodeShape)
-    .NoGradient()
     .Cpu(Compute<Decode>);
 
 }  // namespace

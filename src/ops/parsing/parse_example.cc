@@ -315,7 +315,6 @@ HR_OP(ParseExampleV2)
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("Serialised Examples into dense, sparse and ragged tensors.")
     .Shape(ShapesV2)
-    .NoGradient()
     .Cpu(ComputeOwn<RunV2>);
 
 // ------------------------------------------------------------ ParseExample
@@ -375,7 +374,6 @@ HR_OP(ParseExample)
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("Serialised Examples into dense and sparse tensors.")
     .Shape(ShapesV1)
-    .NoGradient()
     .Cpu(ComputeOwn<RunV1>);
 
 // ------------------------------------------------------ ParseSingleExample
@@ -421,7 +419,6 @@ HR_OP(ParseSingleExample)
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("One serialised Example into dense and sparse tensors.")
     .Shape(ShapesSingle)
-    .NoGradient()
     .Cpu(ComputeOwn<RunSingle>);
 
 }  // namespace

@@ -497,7 +497,6 @@ HR_OP(ParseSequenceExample)
     .Attr("feature_list_dense_shapes: list(shape) >= 0 = []")
     .Doc("Serialised SequenceExamples into dense and sparse tensors.")
     .Shape(Shapes)
-    .NoGradient()
     .Cpu(ComputeOwn<RunSequencesV1>);
 
 HR_OP(ParseSequenceExampleV2)

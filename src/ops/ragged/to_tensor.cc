@@ -40,6 +40,7 @@ Status ToTensorRule(ShapeContext& c) {
                       PartitionsOf(c.op().attr<Strings>("row_partition_types"),
                                    c.num_inputs() - 3));
   const Shape& values = c.input(1);
+  HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(0), 1));
   HR_RETURN_IF_ERROR(CheckRankAtLeast(values, 1));
   const Tensor* given = c.value(0);
   Shape out = Shape::UnknownRank();

@@ -101,7 +101,6 @@ HR_OP(RaggedTensorToVariantGradient)
     .Attr("Tsplits: {int32, int64} = DT_INT64")
     .Doc("The gradient of RaggedTensorToVariant's values.")
     .Shape(RowsRule)
-    .NoGradient()
     .Cpu(Compute<GatherRows>);
 
 }  // namespace

@@ -28,8 +28,6 @@ class Distribution {
   virtual double Probability(int64_t value) const = 0;
   // How many classes Draw may give.
   virtual int64_t classes() const = 0;
-  // InvalidArgument when `value` is no true class that it could learn.
-  virtual Status CheckTrue(int64_t value) const { return OkStatus(); }
   // Tells it the true classes that a call brought.
   virtual void Learn(absl::Span<const int64_t> values) {}
   // Not null: Draw, Probability and Learn are called one at a time.
@@ -180,11 +178,6 @@ class Learned : public Distribution {
                               static_cast<double>(total_));
   }
   int64_t classes() const override { return range_; }
-  Status CheckTrue(int64_t value) const override {
-    if (value >= 0 && value < range_) return OkStatus();
-    return InvalidArgument("`true_candidate` out of range [0, ", range_,
-                           "), received ", value);
-  }
   void Learn(absl::Span<const int64_t> values) override {
     for (int64_t v : values) {
       if (total_ >= std::numeric_limits<int32_t>::max()) return;
@@ -275,6 +268,18 @@ StatusOr<std::unique_ptr<Distribution>> DistributionOf(const ResolvedOp& op) {
   return std::make_unique<Uniform>(range);
 }
 
+// The true classes, input 0, are classes.
+Status CheckTrue(const KernelContext& c, int64_t range) {
+  const int64_t* classes = c.in<int64_t>(0);
+  for (int64_t i = 0; i < c.input(0).num_elements(); ++i) {
+    if (classes[i] < 0 || classes[i] >= range) {
+      return InvalidArgument("`true_candidate` out of range [0, ", range,
+                             "), received ", classes[i]);
+    }
+  }
+  return OkStatus();
+}
+
 Status SamplerShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckRank(c.input(0), 2));
   const int64_t true_count = c.op().int_attr("num_true");
@@ -301,9 +306,7 @@ class Sampler : public Kernel {
     int64_t* classes = c.out<int64_t>(0);
     const absl::Span<const int64_t> truth(c.in<int64_t>(0),
                                           c.input(0).num_elements());
-    for (int64_t value : truth) {
-      HR_RETURN_IF_ERROR(distribution_->CheckTrue(value));
-    }
+    HR_RETURN_IF_ERROR(CheckTrue(c, c.op().int_attr("range_max")));
     std::unique_lock<std::mutex> lock;
     if (distribution_->mutex()) {
       lock = std::unique_lock<std::mutex>(*distribution_->mutex());
@@ -370,6 +373,7 @@ StatusOr<std::unique_ptr<Kernel>> BindSampler(const ResolvedOp& op) {
 
 Status RunAll(KernelContext& c) {
   const int64_t n = c.output(0).num_elements();
+  HR_RETURN_IF_ERROR(CheckTrue(c, n));
   for (int64_t i = 0; i < n; ++i) c.out<int64_t>(0)[i] = i;
   std::fill_n(c.out<float>(1), c.output(1).num_elements(), 1.0f);
   std::fill_n(c.out<float>(2), n, 1.0f);

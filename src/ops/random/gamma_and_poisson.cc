@@ -128,7 +128,6 @@ HR_OP(RandomPoissonV2)
     .Doc("Poisson numbers for every rate.")
     .Stateful()
     .Shape(SamplesOfEachShape)
-    .NoGradient()
     .Cpu(Bind<SamplesOfEach<DrawPoisson>>);
 
 HR_OP(RandomPoisson)

@@ -137,7 +137,6 @@ HR_OP(StatelessShuffle)
     .Attr("T: type")
     .Doc("The rows of a tensor in the random order of a key and counter.")
     .Shape(StatelessShuffleShape)
-    .NoGradient()
     .Cpu(ComputeOwn<StatelessShuffleRows>);
 
 }  // namespace

@@ -38,9 +38,11 @@ Status AddOf(KernelContext& c, const SparseInput& a, const SparseInput& b,
   const Real least = c.input(6).scalar<Real>();
   std::vector<std::pair<const int64_t*, T>> kept;
   for (const MergedEntry& e : entries) {
-    T sum = T(0);
-    if (e.a >= 0) sum = a.data<T>()[e.a];
-    if (e.b >= 0) sum = T(sum + b.data<T>()[e.b]);
+    if (e.a < 0 || e.b < 0) {  // what one of them has alone stays
+      kept.emplace_back(e.row, e.b < 0 ? a.data<T>()[e.a] : b.data<T>()[e.b]);
+      continue;
+    }
+    const T sum = T(a.data<T>()[e.a] + b.data<T>()[e.b]);
     if (least <= Magnitude(sum)) kept.emplace_back(e.row, sum);
   }
   HR_RETURN_IF_ERROR(

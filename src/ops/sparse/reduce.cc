@@ -16,7 +16,7 @@ struct Axes {
 StatusOr<Axes> AxesOf(const Dims& dims, const Dims& axes, bool keep) {
   const int rank = static_cast<int>(dims.size());
   Axes a;
-  a.reduced.assign(rank, axes.empty());
+  a.reduced.assign(rank, false);
   for (int64_t axis : axes) {
     if (axis < -rank || axis >= rank) {
       return InvalidArgument("Invalid reduction dimension ", axis,
@@ -144,10 +144,6 @@ Status SumGradient(GradientContext& g) {
   Value rank = g("Size", {sizes});
   Value axes = g("Reshape", {g.input(3), g.Int32s({-1})});
   axes = g("FloorMod", {g("AddV2", {axes, rank}), rank});
-  const Shape& given = g.input(3).shape();
-  if (given.fully_known() && given.num_elements() == 0) {
-    axes = g("Range", {g.Int32(0), rank, g.Int32(1)});
-  }
   Value ones = g("Fill", {g("Shape", {axes}), g.Scalar(wide, 1)});
   Value all = g("Range", {g.Int32(0), rank, g.Int32(1)});
   if (!g.ok()) return g.status();

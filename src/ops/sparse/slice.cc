@@ -160,6 +160,10 @@ HR_OP(SparseSliceGrad)
 
 Status SplitRule(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckSparseRanks(c, 1));
+  if (c.input(0).known_rank() && c.input(0).rank() != 0) {
+    return InvalidArgument("Input axis should be a scalar but received shape ",
+                           c.input(0));
+  }
   const int n = c.num_outputs() / 3, rank = SparseRank(c, 1);
   for (int i = 0; i < n; ++i) {
     c.set_output(i, headrace::Shape{-1, rank});
@@ -171,10 +175,6 @@ Status SplitRule(ShapeContext& c) {
 
 Status Split(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(SparseInput s, SparseInputAt(c, 1));
-  if (c.input(0).num_elements() != 1) {
-    return InvalidArgument("Input axis should be a scalar but received shape ",
-                           c.input(0).shape());
-  }
   int64_t axis = c.input(0).IntAt(0);
   if (axis < -s.rank || axis >= s.rank) {
     return InvalidArgument("Input axis should be in range [", -s.rank, ", ",

@@ -162,8 +162,15 @@ HR_OP(StringNGrams)
 
 Status SegmentJoinShape(ShapeContext& c) {
   const Shape &in = c.input(0), &ids = c.input(1);
+  if (ids.known_rank() && ids.rank() == 0) {
+    return InvalidArgument("Segment_id cannot have rank 0");
+  }
   if (!in.known_rank() || !ids.known_rank()) return OkStatus();
-  if (ids.rank() > in.rank() || !in.Sub(0, ids.rank()).CompatibleWith(ids)) {
+  if (ids.rank() > in.rank()) {
+    return OutOfRange("Invalid segment_id rank ", ids.rank(),
+                      " for input with ", in.rank(), " dimension(s)");
+  }
+  if (!in.Sub(0, ids.rank()).CompatibleWith(ids)) {
     return InvalidArgument("segment_ids of shape ", ids,
                            " are no prefix of the shape ", in, " of inputs");
   }

@@ -47,6 +47,7 @@ struct Mapping {
 struct Settings {
   bool is_signed = true, given = false, narrow = false, half_up = false;
   int64_t bits = 8, axis = -1;
+  bool vectors_of_one = false;  // are bounds of the whole, too
 };
 
 Status CheckBits(int64_t bits, bool is_signed) {
@@ -91,8 +92,13 @@ Status Quantize(const Tensor& in, const Tensor& min, const Tensor& max,
   const RoundTripLayout l(in.shape(), s.axis);
   if (in.num_elements() == 0) return OkStatus();
   if (s.given) {
-    HR_RETURN_IF_ERROR(CheckBounds(min, l, "input_min"));
-    HR_RETURN_IF_ERROR(CheckBounds(max, l, "input_max"));
+    for (const Tensor* bound : {&min, &max}) {
+      const char* name = bound == &min ? "input_min" : "input_max";
+      if (s.axis < 0 && bound->rank() > 0 && !s.vectors_of_one) {
+        return InvalidArgument(name, " must be a scalar.");
+      }
+      HR_RETURN_IF_ERROR(CheckBounds(*bound, l, name));
+    }
   }
   const T* x = in.data<T>();
   for (int64_t channel = 0; channel < l.channels; ++channel) {
@@ -162,11 +168,12 @@ Status Version2(KernelContext& c) {
 }
 Status Version3(KernelContext& c) {
   Settings s = Read(c.op());
-  if (c.input(3).num_elements() != 1) {
+  if (c.input(3).rank() != 0) {
     return InvalidArgument("num_bits must be a scalar, but has shape ",
                            c.input(3).shape());
   }
   s.bits = *c.in<int32_t>(3);
+  s.vectors_of_one = true;
   return Run(c, c.input(1), c.input(2), s);
 }
 

@@ -11,6 +11,11 @@ namespace {
 int NumParts(const ResolvedOp& op) { return (op.num_inputs() - 1) / 3; }
 
 Status QuantizedConcatShape(ShapeContext& c) {
+  if (c.input(0).known_rank() && c.input(0).rank() != 0) {
+    return InvalidArgument(
+        "Concat dim tensor should be a scalar integer, but got shape ",
+        c.input(0));
+  }
   const int n = NumParts(c.op());
   HR_RETURN_IF_ERROR(ConcatShape(c, 1, n, 0));
   // Unlike Concat it does not count from the end.

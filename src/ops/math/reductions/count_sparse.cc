@@ -191,7 +191,6 @@ void RegisterCount(OpBuilder b) {
       .Attr("output_type: {int32, int64, float, double}")
       .Doc("How often each value occurs in each row, as a sparse tensor.")
       .Shape(CountShape)
-      .NoGradient()
       .Cpu(ComputeOwn<RunCount>)
       .Register();
 }
@@ -265,7 +264,6 @@ void RegisterBincount(OpBuilder b) {
       .Attr("binary_output: bool = false")
       .Doc("How often each value occurs in each row.")
       .Shape(RaggedBincountShape)
-      .NoGradient()
       .Cpu(ComputeOwn<RunRaggedBincount>)
       .Register();
 }

@@ -41,6 +41,11 @@ Status CheckVectors(ShapeContext& c) {
 
 Status ForwardShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckVectors(c));
+  if (c.num_inputs() == 4 && c.input(3).known_rank() &&
+      c.input(3).rank() != 0) {
+    return InvalidArgument("num_segments should be a scalar, not shape ",
+                           c.input(3));
+  }
   if (!c.input(0).known_rank()) return OkStatus();
   Shape out = c.input(0);
   int64_t n = Shape::kUnknown;
