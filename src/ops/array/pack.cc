@@ -40,6 +40,7 @@ Status PackRule(ShapeContext& c) {
     }
     s = *std::move(merged);
   }
+  SharedHandle(c);
   if (!s.known_rank()) return OkStatus();
   HR_ASSIGN_OR_RETURN(int axis, AxisIn(c.op().int_attr("axis"), s.rank() + 1));
   s.InsertDim(axis, c.num_inputs());
