@@ -240,18 +240,9 @@ Status Restoration::CheckAndAssign(std::vector<Assignment> assignments) {
   for (const Assignment& assignment : assignments) {
     HR_RETURN_IF_ERROR(Assign(assignment));
   }
-  // Nothing is waited for any more; until then a checkpoint that is deleted
-  // meanwhile can still be read.
-  if (AllTaken()) reader_->CloseFiles();
+  // What waits may wait for ever: its values open the files again.
+  reader_->CloseFiles();
   return OkStatus();
-}
-
-bool Restoration::AllTaken() const {
-  const auto& keys = reader_->keys();
-  for (size_t i = 0; i < keys.size(); ++i) {
-    if (!used_[i] && keys[i] != kObjectGraphKey) return false;
-  }
-  return true;
 }
 
 Status Restoration::CheckTypes(Assignment* assignment) const {

@@ -112,8 +112,6 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
   Status CheckAndAssign(std::vector<Assignment> assignments);
   Status Assign(const Assignment& assignment);
   void MarkUsed(const std::string& key);
-  // Whether every value of the checkpoint has been given to an object.
-  bool AllTaken() const;
   // "(root).layer.kernel" of node `id`.
   const std::string& NodeName(int id) const;
   // Attributes of node `id` whose values nobody took.
