@@ -205,7 +205,9 @@ void ExpectThrown(int64_t bad) {
     EXPECT_EQ(e.what(), "item " + std::to_string(bad));
   }
   EXPECT_EQ(running, 0);  // nobody is inside any more
-  if (bad == 0) EXPECT_LT(begun, 1000);
+  if (bad == 0) {
+    EXPECT_LT(begun, 1000);
+  }
   ExpectCoveredOnce(1000, 1e5);
 }
 

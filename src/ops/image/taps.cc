@@ -10,10 +10,6 @@
 #include "ops/image/taps_loops.h"
 
 namespace headrace {
-namespace {
-
-// Resampled rows kept at least: what bicubic sums need.
-constexpr int kKept = 4;
 
 // The first of the errors of several threads.
 class FirstError {
@@ -28,6 +24,11 @@ class FirstError {
   std::mutex mutex_;
   Status status_;
 };
+
+namespace {
+
+// Resampled rows kept at least: what bicubic sums need.
+constexpr int kKept = 4;
 
 // Resampled rows of one image, made when first asked for.
 template <typename T>
