@@ -31,13 +31,15 @@ def round_of(ops, seed, folder):
     found = []
     journal = pathlib.Path(folder) / f"{seed}-{ops[0]}"
     while ops:
-        command = [sys.executable, hostile.__file__, str(journal), str(seed)]
+        program = os.path.abspath(hostile.__file__)
+        command = [sys.executable, program, str(journal), str(seed)]
         try:
             done = subprocess.run(
                 [*command, str(PER_ROUND), *ops],
                 capture_output=True,
                 text=True,
                 errors="replace",
+                cwd=folder,  # where ops write that take a folder's name
                 timeout=SECONDS_AN_OP * len(ops),
             )
             how, told = done.returncode, done.stdout
