@@ -136,16 +136,17 @@ StatusOr<Node*> GraphBuilder::AddNode(const ResolvedOpPtr& op,
   const bool scoped = exact && graph_->FindNode(name) == nullptr &&
                       graph_->UniqueName(name, /*mark=*/false) != name;
   std::string unique = scoped ? std::move(name) : graph_->UniqueName(name);
-  ResolvedOpPtr call = op;
+  ResolvedOpPtr placed;  // the op with the attributes that all nodes get
   if (!node_attrs_.empty()) [[unlikely]] {
     AttrMap attrs = op->attrs();
     for (const auto& [key, value] : node_attrs_) {
       if (attrs.Find(key) == nullptr) attrs.Set(key, value);
     }
-    HR_ASSIGN_OR_RETURN(call, ResolveOp(op->def(), op->input_types(), attrs));
+    HR_ASSIGN_OR_RETURN(placed, ResolveOp(op->def(), op->input_types(), attrs));
   }
-  HR_ASSIGN_OR_RETURN(Node * node, graph_->AddNode(std::move(unique), call,
-                                                   edges, control_inputs_));
+  HR_ASSIGN_OR_RETURN(Node * node,
+                      graph_->AddNode(std::move(unique), placed ? placed : op,
+                                      edges, control_inputs_));
   if (!device_.empty()) node->set_device(device_);
   Status inferred = InferNode(node);
   if (!inferred.ok()) {

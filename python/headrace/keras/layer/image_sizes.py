@@ -59,6 +59,15 @@ def _minimum(a, b):
     return tf.minimum(a, b)
 
 
+def check_interpolation(name):
+    """NotImplementedError for a name that tf.image.resize does not know."""
+    if str(name).lower() not in METHODS:
+        raise NotImplementedError(
+            f"Value not recognized for `interpolation`: {name}. Supported "
+            f"values are: {list(METHODS)}"
+        )
+
+
 class _ToSize(PreprocessingLayer):
     def __init__(self, height, width, **kwargs):
         super().__init__(**kwargs)
@@ -85,11 +94,7 @@ class Resizing(_ToSize):
         **kwargs,
     ):
         super().__init__(height, width, **kwargs)
-        if str(interpolation).lower() not in METHODS:
-            raise NotImplementedError(
-                f"Value not recognized for `interpolation`: {interpolation}. Supported "
-                f"values are: {list(METHODS)}"
-            )
+        check_interpolation(interpolation)
         self.interpolation = interpolation
         self.crop_to_aspect_ratio = crop_to_aspect_ratio
 

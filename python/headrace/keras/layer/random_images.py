@@ -14,7 +14,7 @@ import headrace as tf
 from headrace.keras import settings
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.image_sizes import (
-    METHODS,
+    check_interpolation,
     sides_of,
     smart_resize,
 )
@@ -432,11 +432,7 @@ class _RandomSide(_RandomImages):
                 "`factor` argument must have values larger than -1. "
                 f"Received: factor={factor}"
             )
-        if str(interpolation).lower() not in METHODS:
-            raise NotImplementedError(
-                f"Value not recognized for `interpolation`: {interpolation}. Supported "
-                f"values are: {list(METHODS)}"
-            )
+        check_interpolation(interpolation)
 
     def call(self, inputs, training=True):
         inputs = as_tensor(inputs)
