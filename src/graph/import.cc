@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "formats/version_check.h"
+#include "graph/at_node.h"
 #include "graph/export.h"
 #include "graph/node_importer.h"
 #include "tensorflow/core/framework/graph.pb.h"
@@ -33,10 +34,7 @@ Status CheckCalls(const Graph& graph, int first,
   for (int i = first; i < graph.num_nodes(); ++i) {
     const Node& n = *graph.node(i);
     Status fits = CheckCall(n.op(), library);
-    if (!fits.ok()) {
-      return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
-                                              n.name(), "}}]]"));
-    }
+    if (!fits.ok()) return AtNode(fits, n.name());
   }
   return OkStatus();
 }

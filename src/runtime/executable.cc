@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "base/cancellation.h"
 #include "base/stack_room.h"
+#include "graph/at_node.h"
 #include "op/run_kernel.h"
 #include "op/shape_context.h"
 #include "runtime/executable_frame.h"
@@ -22,17 +23,16 @@ int64_t Now() {
 // The innermost nodes are named, however deep functions call each other.
 constexpr size_t kLongestMessage = 16 << 10;
 
-[[gnu::cold]] Status AtNode(const Status& s, const std::string& name) {
+[[gnu::cold]] Status AtCall(const Status& s, const std::string& name) {
   if (name.empty()) return s;  // a call of many nodes, which names its own
   if (s.message().size() > kLongestMessage) return s;
-  return Status(s.code(),
-                absl::StrCat(s.message(), "\n\t [[{{node ", name, "}}]]"));
+  return AtNode(s, name);
 }
 
 Status BindProgram(Program& p) {
   for (Call& call : p.calls) {
     Status s = BindCall(call);
-    if (!s.ok()) return AtNode(s, call.name);
+    if (!s.ok()) return AtCall(s, call.name);
   }
   return OkStatus();
 }
@@ -515,7 +515,7 @@ Status Executable::RunSteps(Frame& f, Timeline* timeline) {
     int64_t begin = timeline ? Now() : 0;
     Status s = RunStep(f, i);
     if (!s.ok()) [[unlikely]]
-      return AtNode(s, steps_[i].name);
+      return AtCall(s, steps_[i].name);
     if (timeline) {
       timeline->Step(steps_[i].name, steps_[i].op->name(), begin, Now());
     }

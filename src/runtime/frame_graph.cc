@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "graph/at_node.h"
 #include "op/registry.h"
 
 namespace headrace {
@@ -86,11 +87,7 @@ class Maker {
     }
     if (out.role != FrameRole::kPlain) return OkStatus();
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(n->op());
-    if (!kernel.ok()) {
-      return Status(kernel.status().code(),
-                    absl::StrCat(kernel.status().message(), "\n\t [[{{node ",
-                                 n->name(), "}}]]"));
-    }
+    if (!kernel.ok()) return AtNode(kernel.status(), n->name());
     out.kernel = *std::move(kernel);
     return OkStatus();
   }

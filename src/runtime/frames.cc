@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
+#include "graph/at_node.h"
 #include "op/prepare_outputs.h"
 #include "op/run_kernel.h"
 #include "runtime/frame_graph.h"
@@ -191,10 +192,7 @@ class FrameRunner {
     absl::InlinedVector<Tensor, 4> outputs(n.op->num_outputs());
     if (!dead) {
       Status s = Compute(n, *it, state, absl::MakeSpan(outputs));
-      if (!s.ok()) {
-        return Status(s.code(), absl::StrCat(s.message(), "\n\t [[{{node ",
-                                             n.name, "}}]]"));
-      }
+      if (!s.ok()) return AtNode(s, n.name);
     }
     switch (n.role) {
       case FrameRole::kEnter:

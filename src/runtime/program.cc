@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "base/cancellation.h"
+#include "graph/at_node.h"
 #include "op/registry.h"
 #include "runtime/frame_graph.h"
 #include "runtime/frames.h"
@@ -229,10 +230,7 @@ class Writer {
     }
     const FunctionPtr& f = *found;
     Status fits = CheckCall(n->op(), library_);
-    if (!fits.ok()) {
-      return Status(fits.code(), absl::StrCat(fits.message(), "\n\t [[{{node ",
-                                              n->name(), "}}]]"));
-    }
+    if (!fits.ok()) return AtNode(fits, n->name());
     HR_RETURN_IF_ERROR(CheckTokens());
     Mapping inner;
     for (size_t i = 0; i < inputs.size(); ++i) {
