@@ -141,7 +141,8 @@ class Tape::Walk {
   Gradient Take(uint64_t id) {
     auto it = arrived_.find(id);
     if (it == arrived_.end()) return {};
-    Gradient g = SumGradients(scope_, it->second);
+    Gradient g = it->second.size() == 1 ? std::move(it->second[0])
+                                        : SumGradients(scope_, it->second);
     if (sources_.contains(id)) {
       it->second = {g};
     } else {
@@ -166,18 +167,20 @@ class Tape::Walk {
     absl::InlinedVector<Gradient, 2> grads;
     for (uint64_t id : e.output_ids) grads.push_back(Take(id));
     HR_RETURN_IF_ERROR(scope_.status());
-    std::vector<Gradient> results;
     if (e.op) {
       GradientContext g(e.op, e.inputs, e.outputs, grads);
-      g.set_wanted(wants);
+      g.set_wanted(std::move(wants));
       HR_RETURN_IF_ERROR(CallGradient(g));
-      results = std::move(g.results());
-    } else {
-      HR_RETURN_IF_ERROR(e.backward(grads, &results));
-      if (results.size() != e.input_ids.size()) {
-        return Internal("a backward function gave ", results.size(),
-                        " gradients for ", e.input_ids.size(), " inputs");
+      for (int i = 0; i < g.num_inputs(); ++i) {
+        if (g.wants(i)) Add(e.input_ids[i], std::move(g.results()[i]));
       }
+      return OkStatus();
+    }
+    std::vector<Gradient> results;
+    HR_RETURN_IF_ERROR(e.backward(grads, &results));
+    if (results.size() != e.input_ids.size()) {
+      return Internal("a backward function gave ", results.size(),
+                      " gradients for ", e.input_ids.size(), " inputs");
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (wants[i]) Add(e.input_ids[i], std::move(results[i]));
@@ -188,7 +191,7 @@ class Tape::Walk {
   const std::vector<Entry>& entries_;
   OpScope scope_;
   absl::flat_hash_set<uint64_t> needed_, sources_;
-  absl::flat_hash_map<uint64_t, std::vector<Gradient>> arrived_;
+  absl::flat_hash_map<uint64_t, absl::InlinedVector<Gradient, 1>> arrived_;
 };
 
 StatusOr<std::vector<Gradient>> Tape::Gradients(
