@@ -100,7 +100,7 @@ Status InferNode(Node* n) {
     if (any_handle) c.set_input_handles(handles);
     PartialArg arg{n};
     c.set_partial_shapes(PartialOfInput, &arg);
-    Status fits = n->def().shape_fn(c);
+    Status fits = RunShapeRule(c);
     if (!fits.ok()) return ShapeErrorInGraph(*n, c, fits);
     HR_RETURN_IF_ERROR(CheckShapesInGraph(*n, c));
     for (int i = 0; i < n->num_outputs(); ++i) {

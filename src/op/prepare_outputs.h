@@ -20,7 +20,7 @@ inline Status PrepareOutputs(const ResolvedOp& op, const Kernel& kernel,
   for (size_t i = 0; i < inputs.size(); ++i) shapes[i] = &inputs[i]->shape();
   ShapeContext c(op, shapes,
                  absl::Span<const Tensor* const>(inputs.data(), inputs.size()));
-  HR_RETURN_IF_ERROR(op.def().shape_fn(c));
+  HR_RETURN_IF_ERROR(RunShapeRule(c));
   if (kernel.own_outputs()) return OkStatus();
   for (size_t o = 0; o < outputs.size(); ++o) {
     const Shape& shape = c.output(static_cast<int>(o));

@@ -52,7 +52,7 @@ bool IsGuess(const Program& p, const Call& call) {
     values.push_back(value.constant.has_buffer() ? &value.constant : nullptr);
   }
   ShapeContext c(*call.op, shapes, values);
-  if (!call.op->def().shape_fn(c).ok()) return true;
+  if (!RunShapeRule(c).ok()) return true;
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == nullptr && c.asked_value(static_cast<int>(i))) return true;
   }
@@ -413,14 +413,14 @@ Status Executable::RunRule(Frame& f, const Step& s) {
   }
   ShapeContext c(*s.op, shapes, values);
   if (!f.repeated) {
-    HR_RETURN_IF_ERROR(s.op->def().shape_fn(c));
+    HR_RETURN_IF_ERROR(RunShapeRule(c));
     return MakeOutputs(f, s, c.outputs());
   }
   // In a loop the shapes are mostly those of the turn before. What the rule
   // says of them stays true unless it asks for a value that may change.
   Frame::Ruled& last = f.ruled[s.rule];
   last.lasts = false;
-  HR_RETURN_IF_ERROR(s.op->def().shape_fn(c));
+  HR_RETURN_IF_ERROR(RunShapeRule(c));
   last.inputs.resize(s.inputs.size());
   bool lasts = true;
   for (size_t i = 0; i < s.inputs.size(); ++i) {

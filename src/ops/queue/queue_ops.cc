@@ -54,13 +54,14 @@ enum class Take { kOne, kMany, kUpTo };
 template <Take take>
 Status DequeueRule(ShapeContext& c) {
   const HandleData* data = c.input_handle(0);
+  int64_t n = -1;
+  bool known = false;
+  if (take != Take::kOne) HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
+  if (take == Take::kMany) HR_RETURN_IF_ERROR(c.IntValue(1, &known, &n));
   for (int i = 0; data && i < c.num_outputs(); ++i) {
     if (i >= static_cast<int>(data->size())) break;
     const Shape& shape = (*data)[i].shape;
     if (!shape.known_rank()) continue;
-    int64_t n = -1;
-    bool known = false;
-    if (take == Take::kMany) HR_RETURN_IF_ERROR(c.IntValue(1, &known, &n));
     c.set_output(i, take == Take::kOne ? shape : Shape{n}.Concat(shape));
   }
   return OkStatus();
