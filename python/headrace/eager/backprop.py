@@ -102,7 +102,16 @@ class GradientTape:
                 continue
             if isinstance(t, _headrace.VariableBase):
                 self._note(*self._tape.watched_variables(), t.handle)
+            elif t.dtype == dtypes.resource:
+                self._note_handle(t)
             self._tape.watch(t)
+
+    def _note_handle(self, handle):
+        from headrace.framework import variables
+
+        variable = variables.of_handle(handle)
+        if variable is not None and variable.trainable:
+            self._note(*self._tape.watched_variables(), handle)
 
     def _note(self, *handles):
         known = {h._id for h in self._watched}

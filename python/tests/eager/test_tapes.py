@@ -118,3 +118,26 @@ def test_unknown_ways_to_see_no_connection():
             ValueError, match="Unknown value for unconnected_gradients: 'x'"
         ):
             tf.gradients([x], [x], unconnected_gradients="x")
+
+
+def test_variables_watched_by_their_handles():
+    v, fixed = tf.Variable(2.0), tf.Variable(3.0, trainable=False)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([v.handle, fixed.handle])
+        y = v * v * fixed
+    assert tape.watched_variables() == (v,)
+    assert [float(tape.gradient(y, x)) for x in (v, v.handle, fixed)] == [12, 12, 4]
+
+
+def test_ways_to_add_gradients():
+    with tf.Graph().as_default():
+        x = tf.constant([1.0, 2.0])
+        y = x * x
+        for method in ("DEFAULT", "ADD_N", "EXPERIMENTAL_TREE"):
+            method = getattr(tf.AggregationMethod, method)
+            (slope,) = tf.gradients([y, y], x, aggregation_method=method)
+            with tf.compat.v1.Session() as session:
+                assert session.run(slope).tolist() == [4.0, 8.0]
+        for function in (tf.gradients, tf.compat.v1.gradients, tf.hessians):
+            with pytest.raises(ValueError, match="aggregation_method"):
+                function(y, x, aggregation_method=9)
