@@ -152,7 +152,8 @@ void AddValues(nb::module_& m) {
 }
 
 // Unmatched values and objects, each a list of (name, nearest).
-nb::tuple ReportOf(const Restoration& restoration) {
+nb::tuple ReportOf(Restoration& restoration) {
+  RaiseUnlessOk(restoration.Refresh());
   const RestoreReport report = restoration.Report();
   const auto list = [](const auto& names) {
     nb::list out;
@@ -188,11 +189,15 @@ void AddRestoration(nb::module_& m) {
   nb::class_<Restoration>(m, "Restoration")
       .def("name_based", &Restoration::name_based)
       .def("check_consumed",
-           [=](Restoration& r) { return text(r.CheckConsumed()); })
+           [=](Restoration& r) {
+             RaiseUnlessOk(r.Refresh());
+             return text(r.CheckConsumed());
+           })
       .def("check_nontrivial",
            [=](Restoration& r) { return text(r.CheckNontrivial()); })
       .def("unmatched",
            [](Restoration& r) {
+             RaiseUnlessOk(r.Refresh());
              nb::list out;
              for (const auto& o : r.UnmatchedObjects()) out.append(OwnerOf(o));
              return out;

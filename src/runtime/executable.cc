@@ -201,11 +201,12 @@ std::vector<bool> Executable::AddSlots(Program& p, const MemoryPlan& plan) {
 }
 
 // True for a view that can be made once a frame: all but the viewed memory
-// itself must be known before any run.
+// itself must be known before any run. One that looks at the values, to check
+// or print them, is none.
 bool Executable::KnownView(const Call& call,
                            const std::vector<bool>& from_frame) const {
   const int viewed = call.op->def().view_input;
-  if (viewed < 0 || call.outputs.size() != 1 ||
+  if (viewed < 0 || call.outputs.size() != 1 || call.op->def().is_stateful ||
       !from_frame[call.inputs[viewed]] || !slots_[call.outputs[0]].is_static) {
     return false;
   }

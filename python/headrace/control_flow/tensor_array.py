@@ -84,6 +84,29 @@ class TensorArraySpec(TypeSpec):
             value.element_shape, value.dtype, value.dynamic_size, value._infer_shape
         )
 
+    def _to_variant(self, value):
+        """The list as a component of a dataset's elements."""
+        return value.flow
+
+    def _of_variant(self, tensor):
+        return ListArray(
+            self._dtype,
+            tensor,
+            self._element_shape,
+            self._dynamic_size,
+            self._infer_shape,
+        )
+
+    def _to_legacy_output_types(self):
+        return self._dtype
+
+    def _to_legacy_output_shapes(self):
+        flags = [int(self._dynamic_size), int(self._infer_shape)]
+        return tensor_shape.TensorShape(flags).concatenate(self._element_shape)
+
+    def _to_legacy_output_classes(self):
+        return TensorArray
+
     def _serialize(self):
         return (
             self._element_shape,

@@ -7,6 +7,7 @@ from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import VariantHolderSpec
 from headrace.framework import dtypes, tensor_shape, type_spec
+from headrace.framework.trackable import Trackable
 
 AUTOTUNE = -1
 INFINITE = INFINITE_CARDINALITY = -1
@@ -31,7 +32,7 @@ def _grouping():
     return grouping
 
 
-class Dataset:
+class Dataset(Trackable):
     """A sequence of elements, each a structure of tensors."""
 
     _is_composite_tensor = True
@@ -592,6 +593,10 @@ def _check_numpy(spec):
             "`tf.data.Dataset.as_numpy_iterator()` is not supported for datasets that "
             f"produce values of type {spec.value_type}."
         )
+
+
+# Programs that may not import us know datasets by the name of their base.
+Dataset.__name__ = Dataset.__qualname__ = "DatasetV2"
 
 
 class _VariantDataset(Dataset):

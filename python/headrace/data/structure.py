@@ -181,11 +181,10 @@ def batched(spec, size):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
-        shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
-        if isinstance(s, TensorSpec):
-            return TensorSpec(shape, s.dtype)
-        if isinstance(s, SparseTensorSpec):
-            return SparseTensorSpec(shape, s.dtype)
+        if isinstance(s, (TensorSpec, SparseTensorSpec)):
+            shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
+            kind = TensorSpec if isinstance(s, TensorSpec) else SparseTensorSpec
+            return kind(shape, s.dtype)
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
             return s._batch(size)
@@ -202,13 +201,11 @@ def unbatched(spec):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
-        if s.shape.rank == 0:
+        if hasattr(s, "shape") and s.shape.rank == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-        shape = s.shape[1:]
-        if isinstance(s, TensorSpec):
-            return TensorSpec(shape, s.dtype)
-        if isinstance(s, SparseTensorSpec):
-            return SparseTensorSpec(shape, s.dtype)
+        if isinstance(s, (TensorSpec, SparseTensorSpec)):
+            kind = TensorSpec if isinstance(s, TensorSpec) else SparseTensorSpec
+            return kind(s.shape[1:], s.dtype)
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
             return s._unbatch()

@@ -34,7 +34,7 @@ def _source(x):
     """x, or the variable that an object of another class acts as."""
     from headrace.framework import variables
 
-    if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
+    if isinstance(x, _headrace.Tensor) or getattr(x, "_is_set_up", False):
         return x
     if not getattr(x, "_should_act_as_resource_variable", False):
         return x
@@ -86,6 +86,7 @@ class GradientTape:
         ValueError for what is neither tensor nor variable; a warning for integers.
         """
         for t in nest.flatten(tensor, expand_composites=True):
+            t = _source(t)
             if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
                 raise ValueError(
                     f"Passed in object {t} of type {type(t).__name__!r}, not tf.Tensor "
@@ -101,7 +102,16 @@ class GradientTape:
                 continue
             if isinstance(t, _headrace.VariableBase):
                 self._note(*self._tape.watched_variables(), t.handle)
+            elif t.dtype == dtypes.resource:
+                self._note_handle(t)
             self._tape.watch(t)
+
+    def _note_handle(self, handle):
+        from headrace.framework import variables
+
+        variable = variables.of_handle(handle)
+        if variable is not None and variable.trainable:
+            self._note(*self._tape.watched_variables(), handle)
 
     def _note(self, *handles):
         known = {h._id for h in self._watched}

@@ -7,6 +7,25 @@ from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_g
 from headrace.graph import stack
 
 
+class AggregationMethod:
+    """How gradients that meet are added: of one kind here, whichever is asked for."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+def _check_method(aggregation_method):
+    methods = (AggregationMethod.ADD_N, AggregationMethod.EXPERIMENTAL_TREE)
+    methods += (AggregationMethod.EXPERIMENTAL_ACCUMULATE_N, None)
+    if aggregation_method not in methods:
+        raise ValueError(
+            "Invalid `aggregation_method` specified. Accepted values are "
+            f"`AggregationMethod`'s; received {aggregation_method!r}."
+        )
+
+
 def _check_graph():
     if _headrace.is_eager():
         raise RuntimeError(
@@ -31,6 +50,7 @@ def gradients(
     `stop_gradients`. Inside a function's body, gradients of what it captured go on in
     the graphs around it.
     """
+    _check_method(aggregation_method)
     return _gradients(
         ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, False
     )
@@ -109,6 +129,7 @@ def gradients_v1(
 ):
     """tf.compat.v1.gradients: tf.gradients, whose operations are placed with those that
     they are the gradients of where `colocate_gradients_with_ops` is true."""
+    _check_method(aggregation_method)
     return _gradients(
         ys,
         xs,
@@ -123,6 +144,8 @@ def gradients_v1(
 def hessians(ys, xs, gate_gradients=False, aggregation_method=None, name="hessians"):
     """For each x of `xs` the matrix of second derivatives of the sum of `ys`."""
     from headrace.ops import array_ops
+
+    _check_method(aggregation_method)
 
     _check_graph()
     made = []

@@ -124,10 +124,27 @@ def composite(default_name, ends=False):
     return decorate
 
 
+def current():
+    """The current scope, of a graph or of eager code: "" or "a/b/"."""
+    if _headrace.is_eager():
+        return eager_scope()
+    from headrace.graph import scopes
+
+    return scopes.current()
+
+
+def set_current(scope):
+    """Makes `scope` the current one; returns the one before."""
+    old = current()
+    if _headrace.is_eager():
+        _state.scope = scope
+    else:
+        from headrace.graph import stack
+
+        stack.current()._core.scope = scope
+    return old
+
+
 def get_current_name_scope():
     """The full name of the current scope, without the last slash."""
-    if not _headrace.is_eager():
-        from headrace.graph import scopes
-
-        return scopes.current().rstrip("/")
-    return eager_scope().rstrip("/")
+    return current().rstrip("/")

@@ -238,7 +238,7 @@ def _getitem(sparse, key):
     return result
 
 
-class SparseTensorSpec(type_spec.TypeSpec):
+class SparseTensorSpec(type_spec.ValuesSpec):
     """What a sparse tensor is like."""
 
     __slots__ = ("_dtype", "_shape")

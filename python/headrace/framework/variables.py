@@ -17,6 +17,7 @@ from headrace.framework import (
 )
 from headrace.framework.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
+from headrace.framework.trackable import Trackable
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -165,8 +166,13 @@ def check_arguments(initial_value, variable_def, constraint):
         )
 
 
-class Variable(_headrace.VariableBase, metaclass=_VariableType):
-    """A tensor that assignments change; shared by reference, found by tapes."""
+class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
+    """A tensor that assignments change; shared by reference, found by tapes.
+
+    A class of the user's may stand for another variable: it does not call __init__, has
+    the other's `handle`, gives what it reads as `value()`, and for checkpoints
+    `_serialize_to_tensors` and `_restore_from_tensors`.
+    """
 
     SaveSliceInfo = SaveSliceInfo
 
@@ -195,7 +201,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         self._synchronization = synchronization
         self._aggregation = aggregation
         base = "Variable" if name is None else name
-        self._shared_name = name_scopes.eager_scope() + base.rstrip("/")
+        self._shared_name = name_scopes.current() + base.rstrip("/")
         handle = _headrace.raw_op("VarHandleOp")(
             dtype=value.dtype,
             shape=shape,
@@ -577,7 +583,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return format(self._read(), spec) if spec else str(self)
 
     def __getitem__(self, key):
-        part = self._read()[key]
+        part = self.value()[key]
         part.assign = functools.partial(self._assign_part, key)
         return part
 
@@ -631,7 +637,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         _refuse("**=", "assign", "**")
 
     def __tf_tensor__(self, dtype=None, name=None):
-        return self._read()
+        return self.value()
 
     __array_priority__ = 100
 
@@ -654,6 +660,14 @@ def _rebuild(value, trainable, dtype, name):
 class ResourceVariable(Variable):
     """What tf.Variable makes."""
 
+    def _serialize_to_tensors(self):
+        """{name: tensor} of what checkpoints keep, for classes that stand for it."""
+        return {"VARIABLE_VALUE": self.value()}
+
+    def _restore_from_tensors(self, restored_tensors):
+        """Assigns what _serialize_to_tensors gave."""
+        return self.assign(restored_tensors["VARIABLE_VALUE"])
+
 
 class _UnreadVariable(ResourceVariable):
     """A variable as its assignments return it: reading gives the value now."""
@@ -670,10 +684,10 @@ class _UnreadVariable(ResourceVariable):
 
 def _binary(operator):
     def forward(self, other):
-        return operator(self._read(), other)
+        return operator(self.value(), other)
 
     def reverse(self, other):
-        return operator(other, self._read())
+        return operator(other, self.value())
 
     return forward, reverse
 
@@ -702,7 +716,7 @@ def _add_operators():
         setattr(Variable, f"__{name}__", _binary(getattr(o, name))[0])
     for name in ("neg", "abs", "invert"):
         function = getattr(o, name)
-        setattr(Variable, f"__{name}__", lambda self, f=function: f(self._read()))
+        setattr(Variable, f"__{name}__", lambda self, f=function: f(self.value()))
 
     def equals(self, other):
         if not _headrace.tensor_equality():

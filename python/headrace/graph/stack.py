@@ -3,6 +3,7 @@
 import threading
 
 from headrace._load import _headrace
+from headrace.framework import name_scopes
 
 
 class _State(threading.local):
@@ -127,12 +128,14 @@ def in_branch_of_plain_graph():
 
 
 class init_scope:  # noqa: N801  (upstream's name)
-    """Lifts what is inside out of functions being traced and control flow."""
+    """Lifts what is inside out of functions being traced and control flow. Names go on
+    in the scope of the function."""
 
     def __init__(self):
         self._inside = []
 
     def __enter__(self):
+        scope = name_scopes.current()
         outer = outside_functions()
         stopped = _headrace.StopRecording()
         stopped.enter()
@@ -142,10 +145,12 @@ class init_scope:  # noqa: N801  (upstream's name)
         if outer is not None:
             controls = outer._core.control_inputs()
             outer._core.set_control_inputs([])
-        self._inside.append((context, stopped, outer, controls))
+        old = name_scopes.set_current(scope)
+        self._inside.append((context, stopped, outer, controls, old))
 
     def __exit__(self, *error):
-        context, stopped, outer, controls = self._inside.pop()
+        context, stopped, outer, controls, old = self._inside.pop()
+        name_scopes.set_current(old)
         if outer is not None:
             outer._core.set_control_inputs(controls)
         context.__exit__(*error)

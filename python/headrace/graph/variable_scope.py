@@ -512,8 +512,10 @@ def variable_v1(
     synchronization=framework_variables.VariableSynchronization.AUTO,
     aggregation=framework_variables.VariableAggregation.NONE,
     shape=None,
+    experimental_enable_variable_lifting=None,
 ):
-    """tf.compat.v1.Variable."""
+    """tf.compat.v1.Variable. A function makes its variables outside of its graph
+    whatever `experimental_enable_variable_lifting` is; creators get to see it."""
     if use_resource is None:
         use_resource = get_variable_scope().use_resource
     if use_resource is None:
@@ -538,9 +540,13 @@ def variable_v1(
                 use_resource=use_resource,
                 synchronization=synchronization,
                 aggregation=aggregation,
+                experimental_enable_variable_lifting=experimental_enable_variable_lifting,
             )
     if graph is None or graph.building_function:
         kwargs.update(synchronization=synchronization, aggregation=aggregation)
+        if experimental_enable_variable_lifting is not None:
+            lifting = experimental_enable_variable_lifting
+            kwargs["experimental_enable_variable_lifting"] = lifting
         return framework_variables.Variable(**kwargs)
     kwargs["collections"] = collections
     if not use_resource:

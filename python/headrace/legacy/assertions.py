@@ -2,7 +2,7 @@
 
 import headrace as tf
 from headrace._load import _headrace
-from headrace.framework import errors
+from headrace.framework import errors, execution
 from headrace.ops import check_ops, shape_check_ops
 
 _d = tf.debugging
@@ -59,6 +59,30 @@ def assert_near(
 ):
     """Asserts |x - y| <= atol + rtol * |y|."""
     return check_ops.assert_near(x, y, rtol, atol, message, summarize, name, data)
+
+
+def _known():
+    """What an assertion that holds while the graph is built gives."""
+    return None if _headrace.is_eager() else execution.no_op()
+
+
+def assert_integer(x, message=None, name=None):
+    """Asserts that x is of an integer type."""
+    _d.assert_integer(x, message)
+    return _known()
+
+
+def assert_type(tensor, tf_type, message=None, name=None):
+    """Asserts the dtype."""
+    _d.assert_type(tensor, tf_type, message)
+    return _known()
+
+
+def assert_scalar(tensor, name=None, message=None):
+    """The tensor, which must be a scalar."""
+    tensor = tf.convert_to_tensor(tensor)
+    _d.assert_scalar(tensor, message)
+    return tensor
 
 
 def assert_rank(x, rank, data=None, summarize=None, message=None, name=None):

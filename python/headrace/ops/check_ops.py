@@ -265,7 +265,6 @@ def assert_scalar(tensor, message=None, name=None):
             f"{_prefix(message)}Expected scalar shape"
             f"{' for ' + tensor.name if symbolic else ''}, saw shape: {tensor.shape}."
         )
-    return tensor
 
 
 def assert_proper_iterable(values):

@@ -24,7 +24,8 @@ class TrackableView:
         """{name: object} of an object's children."""
         if getattr(save_type, "value", save_type) != "checkpoint":
             raise NotImplementedError(
-                "TrackableView.children: save_type must be checkpoint"
+                "TrackableView.children: SavedModels are not supported, save_type must be "
+                "checkpoint"
             )
         named = {}
         for name, child in node_of(obj).children():

@@ -107,3 +107,25 @@ def test_rate_of_a_schedule():
 def test_arguments(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "slots"),
+    [
+        ("Adam", {"amsgrad": True}, "a/m b/m a/v b/v a/vhat b/vhat"),
+        (
+            "RMSprop",
+            {"momentum": 0.9, "centered": True},
+            "a/rms b/rms a/momentum b/momentum a/mg b/mg",
+        ),
+        ("Adadelta", {}, "a/accum_grad b/accum_grad a/accum_var b/accum_var"),
+        ("Ftrl", {}, "a/accumulator a/linear b/accumulator b/linear"),
+    ],
+)
+def test_weights_of_older_optimizers_are_in_the_order_of_slots(name, kwargs, slots):
+    optimizer = getattr(tf.keras.optimizers.legacy, name)(**kwargs)
+    one = tf.constant([1.0])
+    a, b = (tf.Variable(one, name=n) for n in "ab")
+    optimizer.apply_gradients([(one, a), (one, b)])
+    names = [v.name for v in optimizer.variables()]
+    assert names == [f"{name}/{s}:0" for s in ["iter", *slots.split()]]
