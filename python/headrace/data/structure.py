@@ -10,6 +10,7 @@ import operator
 import numpy as np
 
 from headrace._load import _headrace
+from headrace.control_flow.eager_array import EagerArray
 from headrace.data import nest
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 from headrace.framework.sparse_tensor import (
@@ -34,6 +35,8 @@ def normalize(value):
 
 def _normalize_leaf(x):
     if x is None or getattr(type(x), "_is_composite_tensor", False):
+        return x
+    if isinstance(x, EagerArray):
         return x
     if isinstance(x, SparseTensorValue):
         return SparseTensor.from_value(x)
@@ -181,6 +184,8 @@ def batched(spec, size):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
+        if not hasattr(s, "shape"):
+            raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
         shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
         if isinstance(s, TensorSpec):
             return TensorSpec(shape, s.dtype)
@@ -202,6 +207,8 @@ def unbatched(spec):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
+        if not hasattr(s, "shape"):
+            raise TypeError(f"Cannot unbatch elements of type {type(s).__name__}")
         if s.shape.rank == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         shape = s.shape[1:]
