@@ -83,7 +83,6 @@ class ListArray:
     def _from_components(self, parts):
         return self._with(parts[0])
 
-
     def _with(self, flow):
         array = copy.copy(self)
         array._flow = flow

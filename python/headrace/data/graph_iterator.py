@@ -188,19 +188,19 @@ def make_one_shot_iterator(dataset):
 def get_output_types(dataset_or_iterator):
     """The dtypes of a dataset's or iterator's elements, in their structure."""
     return structure.nest.map_structure(
-        lambda s: s.dtype, dataset_or_iterator.element_spec
+        structure.legacy_type, dataset_or_iterator.element_spec
     )
 
 
 def get_output_shapes(dataset_or_iterator):
     """The shapes of a dataset's or iterator's elements, in their structure."""
     return structure.nest.map_structure(
-        lambda s: s.shape, dataset_or_iterator.element_spec
+        structure.legacy_shape, dataset_or_iterator.element_spec
     )
 
 
 def get_output_classes(dataset_or_iterator):
     """The classes of a dataset's or iterator's elements, in their structure."""
     return structure.nest.map_structure(
-        lambda s: s.value_type, dataset_or_iterator.element_spec
+        structure.legacy_class, dataset_or_iterator.element_spec
     )

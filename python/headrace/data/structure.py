@@ -12,6 +12,8 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.control_flow.eager_array import EagerArray
 from headrace.data import nest
+from headrace.data.dataset_batch import DatasetBatch
+from headrace.data.holder_spec import HolderSpec
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 from headrace.framework.sparse_tensor import (
     SparseTensor,
@@ -44,6 +46,8 @@ def _normalize_leaf(x):
         from headrace.ragged.ragged_tensor import as_values
 
         return as_values(x)
+    if isinstance(x, list) and x and all(hasattr(i, "_variant_tensor") for i in x):
+        return DatasetBatch.of(x)
     if isinstance(x, list) and x and _is_ragged(x):
         from headrace.ragged import joining
 
@@ -84,7 +88,7 @@ def _leaf_specs(s):
     if isinstance(s, TensorSpec):
         return [s]
     if hasattr(s, "_of_variant"):
-        return [TensorSpec([], dtypes.variant)]
+        return [TensorSpec(getattr(s, "shape", []), dtypes.variant)]
     return [TensorSpec(None, dtypes.variant)]
 
 
@@ -141,6 +145,10 @@ def to_slices(spec, value):
             )
         elif isinstance(s, _ragged()[1].RaggedTensorSpec):
             out += s._to_batched_tensor_list(x)
+        elif isinstance(x, DatasetBatch):
+            out.append(x._variant_tensor)
+        elif hasattr(x, "_variant_tensor"):
+            raise ValueError("Slicing dataset elements is not supported for rank 0.")
         else:
             raise TypeError(f"from_tensor_slices of {type(x).__name__}")
     return out
@@ -184,6 +192,8 @@ def batched(spec, size):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
+        if hasattr(s, "_batched"):
+            return s._batched(size)
         if not hasattr(s, "shape"):
             raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
         shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
@@ -194,8 +204,6 @@ def batched(spec, size):
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
             return s._batch(size)
-        if hasattr(s, "_batched"):
-            return s._batched(size)
         raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
 
     return nest.map_structure(leaf, spec)
@@ -301,3 +309,21 @@ def to_numpy(value):
         )
 
     return nest.map_structure(leaf, value)
+
+
+# What TensorFlow 1 asks of a leaf; of datasets and optionals, only their specs tell.
+
+
+def legacy_type(s):
+    """The dtype of a leaf, or its spec where it holds elements of its own."""
+    return s if isinstance(s, HolderSpec) else s.dtype
+
+
+def legacy_shape(s):
+    """The shape of a leaf, or its spec where it holds elements of its own."""
+    return s if isinstance(s, HolderSpec) else s.shape
+
+
+def legacy_class(s):
+    """The class of a leaf's values, or its spec where it holds elements of its own."""
+    return s if isinstance(s, HolderSpec) else s.value_type

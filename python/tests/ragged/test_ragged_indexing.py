@@ -92,7 +92,13 @@ def test_indices_that_only_the_run_knows(dtype):
     def cut(rows, first, last, step):
         return rows[first], rows[first:last], rows[:, first:last:step]
 
-    for first, last, step in [(0, 3, 2), (1, -1, 1), (-1, 0, -1), (-2, 9, 1), (3, 0, -2)]:
+    for first, last, step in [
+        (0, 3, 2),
+        (1, -1, 1),
+        (-1, 0, -1),
+        (-2, 9, 1),
+        (3, 0, -2),
+    ]:
         row, rows, parts = cut(tf.ragged.constant(_R), first, last, step)
         assert row.numpy().tolist() == _R[first]
         assert rows.to_list() == _R[first:last]
