@@ -94,7 +94,10 @@ def test_imported_prints(capfd):
         (lambda: (tf.range(9),), {"summarize": 2}, "[0 1 ... 7 8]\n"),
         (lambda: (tf.range(5),), {"summarize": -1}, "[0 1 2 3 4]\n"),
         (
-            lambda: ({"b": (1, "x"), "a": tf.constant([1.5, 2.0])}, [tf.constant("s"), None]),
+            lambda: (
+                {"b": (1, "x"), "a": tf.constant([1.5, 2.0])},
+                [tf.constant("s"), None],
+            ),
             {"sep": "|", "end": "!\n"},
             "{'a': [1.5 2], 'b': (1, 'x')}|[\"s\", None]!\n",
         ),
