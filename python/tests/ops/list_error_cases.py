@@ -9,7 +9,7 @@ import json
 import re
 import sys
 
-# Expressions over the ops' short names (`Calls`), F and I (lists of two floats and of
+# Expressions over the ops' short names (`_space`), F and I (lists of two floats and of
 # two integers), M (a list of two rows of two floats), U (room for three floats of
 # shapes not known), V (room for two rows of two floats), N (an empty list of floats).
 ROWS = """
@@ -156,120 +156,136 @@ tf.reshape(F,[1])
 """.strip().split("\n")
 
 
-class Calls(dict):
+def _ints(tf, value):
+    return tf.constant(value, tf.int32)
+
+
+def _makers(tf):
+    """Calls that make lists, and those that want more than a line."""
+    raw = tf.raw_ops
+
+    def ints(value):
+        return _ints(tf, value)
+
+    def make(values, shape=()):
+        return raw.TensorListFromTensor(
+            tensor=tf.constant(values), element_shape=ints(shape)
+        )
+
+    def empty(shape, size):
+        return raw.EmptyTensorList(
+            element_shape=ints(shape),
+            max_num_elements=ints(size),
+            element_dtype=tf.float32,
+        )
+
+    def reserve(shape, size, max=None):
+        if max is not None:
+            filled = empty(shape, max)
+            for _ in range(size):
+                filled = push(filled, 0.0)
+            return filled
+        return raw.TensorListReserve(
+            element_shape=ints(shape),
+            num_elements=ints(size),
+            element_dtype=tf.float32,
+        )
+
+    def push(handle, tensor):
+        return raw.TensorListPushBack(input_handle=handle, tensor=tf.constant(tensor))
+
+    def stack(h, shape=(), num=-1, dtype="float32"):
+        return raw.TensorListStack(
+            input_handle=h,
+            element_shape=ints(shape),
+            element_dtype=dtype,
+            num_elements=num,
+        )
+
+    return {
+        "make": make,
+        "empty": empty,
+        "reserve": reserve,
+        "push": push,
+        "stack": stack,
+    }
+
+
+def _users(tf):
+    """Calls on lists."""
+    raw = tf.raw_ops
+
+    def ints(value):
+        return _ints(tf, value)
+
+    return dict(
+        get=lambda h, i, shape=(), dtype="float32": raw.TensorListGetItem(
+            input_handle=h,
+            index=ints(i),
+            element_shape=ints(shape),
+            element_dtype=dtype,
+        ),
+        set=lambda h, i, item, grow=False: raw.TensorListSetItem(
+            input_handle=h,
+            index=ints(i),
+            item=tf.constant(item),
+            resize_if_index_out_of_bounds=grow,
+        ),
+        pop=lambda h, shape=(), dtype="float32": raw.TensorListPopBack(
+            input_handle=h, element_shape=ints(shape), element_dtype=dtype
+        )[1],
+        gather=lambda h, i, shape=(), dtype="float32": raw.TensorListGather(
+            input_handle=h,
+            indices=ints(i),
+            element_shape=ints(shape),
+            element_dtype=dtype,
+        ),
+        scatter=lambda t, i, shape, num=-1: raw.TensorListScatterV2(
+            tensor=tf.constant(t),
+            indices=ints(i),
+            element_shape=ints(shape),
+            num_elements=ints(num),
+        ),
+        put=lambda h, t, i: raw.TensorListScatterIntoExistingList(
+            input_handle=h, tensor=tf.constant(t), indices=ints(i)
+        ),
+        split=lambda t, lengths, shape: raw.TensorListSplit(
+            tensor=tf.constant(t),
+            element_shape=ints(shape),
+            lengths=tf.constant(lengths, tf.int64),
+        ),
+        concat=lambda h, shape, lead=(), dtype="float32": raw.TensorListConcatV2(
+            input_handle=h,
+            element_shape=ints(shape),
+            leading_dims=tf.constant(lead, tf.int64),
+            element_dtype=dtype,
+        )[0],
+        join=lambda a, b, dtype="float32": raw.TensorListConcatLists(
+            input_a=a, input_b=b, element_dtype=dtype
+        ),
+        batch=lambda h, t: raw.TensorListPushBackBatch(
+            input_handles=h, tensor=tf.constant(t)
+        ),
+        resize=lambda h, n: raw.TensorListResize(input_handle=h, size=ints(n)),
+        length=lambda h: raw.TensorListLength(input_handle=h),
+        shape=lambda h, dtype="int32": raw.TensorListElementShape(
+            input_handle=h, shape_type=dtype
+        ),
+    )
+
+
+def _space(tf):
     """The names that the expressions use, for either package."""
-
-    def __init__(self, tf):
-        raw = tf.raw_ops
-
-        def ints(value):
-            return tf.constant(value, tf.int32)
-
-        def make(values, shape=()):
-            return raw.TensorListFromTensor(
-                tensor=tf.constant(values), element_shape=ints(shape)
-            )
-
-        def empty(shape, size):
-            return raw.EmptyTensorList(
-                element_shape=ints(shape),
-                max_num_elements=ints(size),
-                element_dtype=tf.float32,
-            )
-
-        def reserve(shape, size, max=None):
-            if max is not None:
-                filled = empty(shape, max)
-                for _ in range(size):
-                    filled = push(filled, 0.0)
-                return filled
-            return raw.TensorListReserve(
-                element_shape=ints(shape),
-                num_elements=ints(size),
-                element_dtype=tf.float32,
-            )
-
-        def push(handle, tensor):
-            return raw.TensorListPushBack(
-                input_handle=handle, tensor=tf.constant(tensor)
-            )
-
-        def stack(h, shape=(), num=-1, dtype="float32"):
-            return raw.TensorListStack(
-                input_handle=h,
-                element_shape=ints(shape),
-                element_dtype=dtype,
-                num_elements=num,
-            )
-
-        super().__init__(
-            tf=tf,
-            make=make,
-            empty=empty,
-            reserve=reserve,
-            push=push,
-            stack=stack,
-            get=lambda h, i, shape=(), dtype="float32": raw.TensorListGetItem(
-                input_handle=h,
-                index=ints(i),
-                element_shape=ints(shape),
-                element_dtype=dtype,
-            ),
-            set=lambda h, i, item, grow=False: raw.TensorListSetItem(
-                input_handle=h,
-                index=ints(i),
-                item=tf.constant(item),
-                resize_if_index_out_of_bounds=grow,
-            ),
-            pop=lambda h, shape=(), dtype="float32": raw.TensorListPopBack(
-                input_handle=h, element_shape=ints(shape), element_dtype=dtype
-            )[1],
-            gather=lambda h, i, shape=(), dtype="float32": raw.TensorListGather(
-                input_handle=h,
-                indices=ints(i),
-                element_shape=ints(shape),
-                element_dtype=dtype,
-            ),
-            scatter=lambda t, i, shape, num=-1: raw.TensorListScatterV2(
-                tensor=tf.constant(t),
-                indices=ints(i),
-                element_shape=ints(shape),
-                num_elements=ints(num),
-            ),
-            put=lambda h, t, i: raw.TensorListScatterIntoExistingList(
-                input_handle=h, tensor=tf.constant(t), indices=ints(i)
-            ),
-            split=lambda t, lengths, shape: raw.TensorListSplit(
-                tensor=tf.constant(t),
-                element_shape=ints(shape),
-                lengths=tf.constant(lengths, tf.int64),
-            ),
-            concat=lambda h, shape, lead=(), dtype="float32": raw.TensorListConcatV2(
-                input_handle=h,
-                element_shape=ints(shape),
-                leading_dims=tf.constant(lead, tf.int64),
-                element_dtype=dtype,
-            )[0],
-            join=lambda a, b, dtype="float32": raw.TensorListConcatLists(
-                input_a=a, input_b=b, element_dtype=dtype
-            ),
-            batch=lambda h, t: raw.TensorListPushBackBatch(
-                input_handles=h, tensor=tf.constant(t)
-            ),
-            resize=lambda h, n: raw.TensorListResize(input_handle=h, size=ints(n)),
-            length=lambda h: raw.TensorListLength(input_handle=h),
-            shape=lambda h, dtype="int32": raw.TensorListElementShape(
-                input_handle=h, shape_type=dtype
-            ),
-        )
-        self.update(
-            F=make([1.0, 2.0]),
-            I=make([1, 2]),
-            M=make([[1.0, 2.0], [3.0, 4.0]], [2]),
-            U=reserve(-1, 3),
-            V=reserve([2], 2),
-            N=empty([], -1),
-        )
+    calls = {"tf": tf, **_makers(tf), **_users(tf)}
+    make, reserve, empty = calls["make"], calls["reserve"], calls["empty"]
+    return calls | {
+        "F": make([1.0, 2.0]),
+        "I": make([1, 2]),
+        "M": make([[1.0, 2.0], [3.0, 4.0]], [2]),
+        "U": reserve(-1, 3),
+        "V": reserve([2], 2),
+        "N": empty([], -1),
+    }
 
 
 def _told(tf, value):
@@ -290,7 +306,7 @@ def _error(e):
 
 def eager(tf, expression):
     try:
-        told = _told(tf, eval(expression, Calls(tf)))
+        told = _told(tf, eval(expression, _space(tf)))
         return told if isinstance(told, list) else told.numpy().tolist()
     except Exception as e:
         return _error(e)
@@ -299,7 +315,7 @@ def eager(tf, expression):
 def traced(tf, expression):
     @tf.function(autograph=False)
     def function():
-        told = _told(tf, eval(expression, Calls(tf)))
+        told = _told(tf, eval(expression, _space(tf)))
         return tf.constant(str(told)) if isinstance(told, list) else told
 
     try:
