@@ -206,7 +206,8 @@ std::vector<bool> Executable::AddSlots(Program& p, const MemoryPlan& plan) {
 bool Executable::KnownView(const Call& call,
                            const std::vector<bool>& from_frame) const {
   const int viewed = call.op->def().view_input;
-  if (viewed < 0 || call.outputs.size() != 1 || call.op->def().is_stateful ||
+  if (call.op->def().is_stateful) return false;
+  if (viewed < 0 || call.outputs.size() != 1 ||
       !from_frame[call.inputs[viewed]] || !slots_[call.outputs[0]].is_static) {
     return false;
   }

@@ -1,5 +1,6 @@
 """The TensorArray of eager code: a Python list of tensors."""
 
+from headrace.control_flow import list_array
 from headrace.framework import conversion, errors, tensor_shape
 
 
@@ -46,6 +47,9 @@ class EagerArray:
         from headrace.control_flow.tensor_array import TensorArraySpec
 
         return TensorArraySpec.from_value(self)
+
+    def _components(self):
+        return [list_array.list_of(self._dtype, self._element_shape, self._items)]
 
     def identity(self):
         return self

@@ -8,6 +8,20 @@ from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite, graph_scope
 
 
+def list_of(dtype, element_shape, items):
+    """A list of the tensors of `items`; where one is None, its place is not set."""
+    flow = _op(
+        "TensorListReserve",
+        element_shape=_shape_tensor(element_shape),
+        num_elements=len(items),
+        element_dtype=dtype,
+    )
+    for i, item in enumerate(items):
+        if item is not None:
+            flow = _op("TensorListSetItem", input_handle=flow, index=i, item=item)
+    return flow
+
+
 def _op(op, **arguments):
     return _headrace.raw_op(op)(**arguments)
 

@@ -4,7 +4,7 @@ from headrace._load import _headrace
 from headrace.control_flow.eager_array import EagerArray
 from headrace.control_flow.list_array import ListArray
 from headrace.framework import dtypes, tensor_shape
-from headrace.framework.type_spec import TypeSpec
+from headrace.framework.type_spec import TensorSpec, TypeSpec
 
 
 class _ArrayType(type):
@@ -84,19 +84,6 @@ class TensorArraySpec(TypeSpec):
             value.element_shape, value.dtype, value.dynamic_size, value._infer_shape
         )
 
-    def _to_variant(self, value):
-        """The list as a component of a dataset's elements."""
-        return value.flow
-
-    def _of_variant(self, tensor):
-        return ListArray(
-            self._dtype,
-            tensor,
-            self._element_shape,
-            self._dynamic_size,
-            self._infer_shape,
-        )
-
     def _to_legacy_output_types(self):
         return self._dtype
 
@@ -111,6 +98,30 @@ class TensorArraySpec(TypeSpec):
         return (
             self._element_shape,
             self._dtype,
+            self._dynamic_size,
+            self._infer_shape,
+        )
+
+    # In functions, loops and datasets an array is its list.
+
+    @property
+    def _component_specs(self):
+        return [TensorSpec([], dtypes.variant)]
+
+    def _to_components(self, value):
+        return value._components()
+
+    def _from_components(self, parts):
+        return self._of_variant(parts[0])
+
+    def _to_variant(self, value):
+        return value._components()[0]
+
+    def _of_variant(self, tensor):
+        return ListArray(
+            self._dtype,
+            tensor,
+            self._element_shape,
             self._dynamic_size,
             self._infer_shape,
         )

@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.data import structure
+from headrace.data.dataset_batch import DatasetBatch
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import VariantHolderSpec
 from headrace.framework import dtypes, tensor_shape, type_spec
@@ -625,4 +626,13 @@ class DatasetSpec(VariantHolderSpec):
         return (self._element_spec, self._dataset_shape)
 
     def _wrap(self, tensor):
+        if self._dataset_shape.rank != 0:
+            return DatasetBatch(tensor, self)
         return _VariantDataset(tensor, self._element_spec)
+
+    def _batched(self, size):
+        shape = tensor_shape.TensorShape([size]).concatenate(self._dataset_shape)
+        return DatasetSpec(self._element_spec, shape)
+
+    def _unbatched(self):
+        return DatasetSpec(self._element_spec, self._dataset_shape[1:])

@@ -44,16 +44,6 @@ class GraphIterator(Iterator):
         """A text that names it in this process."""
         return raw("IteratorToStringHandle")(resource_handle=self._resource, name=name)
 
-    @property
-    def output_types(self):
-        """The dtypes of an element, in its structure."""
-        return structure.nest.map_structure(lambda s: s.dtype, self.element_spec)
-
-    @property
-    def output_shapes(self):
-        """The static shapes of an element, in its structure."""
-        return structure.nest.map_structure(lambda s: s.shape, self.element_spec)
-
     @staticmethod
     def from_structure(output_types, output_shapes=None, shared_name=None):
         """An iterator along datasets that make_initializer() names."""

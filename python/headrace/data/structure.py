@@ -10,7 +10,9 @@ import operator
 import numpy as np
 
 from headrace._load import _headrace
+from headrace.control_flow.eager_array import EagerArray
 from headrace.data import nest
+from headrace.data.dataset_batch import DatasetBatch
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 from headrace.framework.sparse_tensor import (
     SparseTensor,
@@ -35,12 +37,16 @@ def normalize(value):
 def _normalize_leaf(x):
     if x is None or getattr(type(x), "_is_composite_tensor", False):
         return x
+    if isinstance(x, EagerArray):
+        return x
     if isinstance(x, SparseTensorValue):
         return SparseTensor.from_value(x)
     if isinstance(x, RaggedTensorValue):
         from headrace.ragged.ragged_tensor import as_values
 
         return as_values(x)
+    if isinstance(x, list) and x and all(hasattr(i, "_variant_tensor") for i in x):
+        return DatasetBatch.of(x)
     if isinstance(x, list) and x and _is_ragged(x):
         from headrace.ragged import joining
 
@@ -81,7 +87,7 @@ def _leaf_specs(s):
     if isinstance(s, TensorSpec):
         return [s]
     if hasattr(s, "_of_variant"):
-        return [TensorSpec([], dtypes.variant)]
+        return [TensorSpec(getattr(s, "shape", []), dtypes.variant)]
     return [TensorSpec(None, dtypes.variant)]
 
 
@@ -138,6 +144,10 @@ def to_slices(spec, value):
             )
         elif isinstance(s, _ragged()[1].RaggedTensorSpec):
             out += s._to_batched_tensor_list(x)
+        elif isinstance(x, DatasetBatch):
+            out.append(x._variant_tensor)
+        elif hasattr(x, "_variant_tensor"):
+            raise ValueError("Slicing dataset elements is not supported for rank 0.")
         else:
             raise TypeError(f"from_tensor_slices of {type(x).__name__}")
     return out
@@ -181,6 +191,8 @@ def batched(spec, size):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
+        if hasattr(s, "_batched"):
+            return s._batched(size)
         if isinstance(s, (TensorSpec, SparseTensorSpec)):
             shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
             kind = TensorSpec if isinstance(s, TensorSpec) else SparseTensorSpec
@@ -188,8 +200,6 @@ def batched(spec, size):
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
             return s._batch(size)
-        if hasattr(s, "_batched"):
-            return s._batched(size)
         raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
 
     return nest.map_structure(leaf, spec)

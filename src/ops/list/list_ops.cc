@@ -137,7 +137,9 @@ Status ResizeGradient(GradientContext& g) {
 }
 
 Status ResizeShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
+  if (c.input(1).known_rank() && c.input(1).rank() != 0) {
+    return WithMore(CheckRank(c.input(1), 0), "size must be a scalar");
+  }
   return SameList(c);
 }
 
@@ -197,8 +199,8 @@ Status ConcatListsShape(ShapeContext& c) {
     const HandlePart given = ListPart(c, i);
     if (given.dtype != DType::kInvalid && given.dtype != dtype) {
       return InvalidArgument(i == 0 ? "input_a" : "input_b",
-                             ".type != element_dtype.  Saw: ",
-                             DTypeName(given.dtype), " vs. ", DTypeName(dtype));
+                             ".type != element_dtype: ", DTypeName(given.dtype),
+                             " vs. ", DTypeName(dtype));
     }
     HR_ASSIGN_OR_RETURN(part.shape, MergeShapes(part.shape, given.shape));
   }
