@@ -91,6 +91,11 @@ class WithGil {
   explicit WithGil(std::nothrow_t) {
     if (PyGILState_GetThisThreadState() == nullptr) {
       if (!PrepareThread(kForPython)) return;
+      // Python 3.11's does not look whether there was memory, so this does: a
+      // multiple of what it needs, to leave room for other threads.
+      void* volatile room = PyMem_RawMalloc(8 * sizeof(PyThreadState));
+      if (room == nullptr) return;
+      PyMem_RawFree(room);
       made_ = PyThreadState_New(PyInterpreterState_Main());
       if (made_ == nullptr) return;
       OrPark([this] { PyEval_RestoreThread(made_); });
