@@ -167,7 +167,8 @@ nb::tuple ReportOf(Restoration& restoration) {
 // Logs what a restoration could not match, from Python.
 void LogComplaints(const std::vector<std::string>& lines) {
   if (!Py_IsInitialized() || _Py_IsFinalizing()) return;
-  WithGil locked;
+  const WithGil locked(std::nothrow);
+  if (!locked) return;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);  // a destructor may run amid an error
   try {

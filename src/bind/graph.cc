@@ -61,10 +61,10 @@ struct Entered {
   std::unique_ptr<EmitterScope> scope;
   GraphBuilder* builder;  // null: eager
 };
-std::vector<Entered>& Stack() {
-  static thread_local std::vector<Entered> stack;
-  return stack;
-}
+struct EnteredByThread {
+  std::vector<Entered> stack;
+};
+std::vector<Entered>& Stack() { return OwnObject<EnteredByThread>().stack; }
 
 void PushGraph(PyGraph& g) {
   BuilderOf(g).stacks.Enter();

@@ -28,10 +28,7 @@ class Owner {
     if (!object.is_none() && !reference_) nb::raise_python_error();
   }
   // Nodes may end on any thread.
-  ~Owner() {
-    WithGil locked;
-    reference_ = Ref();
-  }
+  ~Owner() { DropAnywhere(reference_.release()); }
   nb::object get() const {
     if (!reference_) return nb::none();
     return nb::borrow(PyWeakref_GetObject(reference_.get()));

@@ -1,5 +1,6 @@
 #include "op/emitter.h"
 
+#include "base/threads.h"
 #include "op/registry.h"
 #include "op/thread_emitter.h"
 
@@ -9,7 +10,11 @@ namespace {
 thread_local Emitter* current = nullptr;
 Emitter* default_emitter = nullptr;
 Emitter* (*find_default)() = nullptr;
-thread_local std::vector<Recorder*> recorders;
+// Of the calling thread, innermost last.
+struct Recorders {
+  std::vector<Recorder*> all;
+};
+std::vector<Recorder*>& OwnRecorders() { return OwnObject<Recorders>().all; }
 
 }  // namespace
 
@@ -24,9 +29,10 @@ void SetDefaultEmitterOfThreads(Emitter* (*find)()) { find_default = find; }
 EmitterScope::EmitterScope(Emitter* e) : previous_(current) { current = e; }
 EmitterScope::~EmitterScope() { current = previous_; }
 
-bool HasRecorders() { return !recorders.empty(); }
-void PushRecorder(Recorder* r) { recorders.push_back(r); }
+bool HasRecorders() { return !OwnRecorders().empty(); }
+void PushRecorder(Recorder* r) { OwnRecorders().push_back(r); }
 void RemoveRecorder(Recorder* r) {
+  std::vector<Recorder*>& recorders = OwnRecorders();
   for (size_t i = recorders.size(); i-- > 0;) {
     if (recorders[i] == r) {
       recorders.erase(recorders.begin() + i);
@@ -34,23 +40,23 @@ void RemoveRecorder(Recorder* r) {
     }
   }
 }
-StopRecording::StopRecording() { saved_.swap(recorders); }
-StopRecording::~StopRecording() { saved_.swap(recorders); }
+StopRecording::StopRecording() { saved_.swap(OwnRecorders()); }
+StopRecording::~StopRecording() { saved_.swap(OwnRecorders()); }
 
 void TellRecorders(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                    absl::Span<const Value> outputs) {
-  std::vector<Recorder*> told = recorders;
+  const std::vector<Recorder*> told = OwnRecorders();
   for (Recorder* r : told) r->Record(op, inputs, outputs);
 }
 
 void TellCustom(StringView name, absl::Span<const Value> inputs,
                 absl::Span<const Value> outputs, const BackwardFn& backward) {
-  std::vector<Recorder*> told = recorders;
+  const std::vector<Recorder*> told = OwnRecorders();
   for (Recorder* r : told) r->RecordCustom(name, inputs, outputs, backward);
 }
 
 void TellVariableAccessed(const Value& handle) {
-  for (Recorder* r : recorders) r->VariableAccessed(handle);
+  for (Recorder* r : OwnRecorders()) r->VariableAccessed(handle);
 }
 
 Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,

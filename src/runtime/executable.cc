@@ -366,7 +366,11 @@ void Executable::Release(std::unique_ptr<Frame> frame) {
     return;
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  frames_.push_back(std::move(frame));
+  try {
+    frames_.push_back(std::move(frame));
+  } catch (const std::bad_alloc&) {
+    // Another is made when one is needed; runs that end must not throw.
+  }
 }
 
 Status Executable::SetFeeds(Frame& f, absl::Span<Tensor> feeds) {

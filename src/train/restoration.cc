@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "base/guard.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 #include "train/checkpoint_tensor.h"
 
@@ -53,8 +54,11 @@ std::string PythonShape(const Shape& shape) {
 Restoration::~Restoration() {
   const ComplaintsSink sink = complaints_sink.load();
   if (sink == nullptr) return;
-  const std::vector<std::string> lines = Complaints();
-  if (!lines.empty()) sink(lines);
+  Guarded("telling what was not restored", [&] {
+    const std::vector<std::string> lines = Complaints();
+    if (!lines.empty()) sink(lines);
+    return OkStatus();
+  }).IgnoreError();
 }
 
 void Restoration::SetComplaintsSink(ComplaintsSink sink) {
