@@ -88,13 +88,17 @@ def trace(
     creation,
     wrap_errors=True,
     keeps_effects=True,
+    own_variables=(),
 ):
     """A ConcreteFunction of `python_function` for arguments of `types`.
 
+    `own_variables`, {alias_id: variable}, are arguments that the function captures as
+    well: it is made for these very variables, so that each has one gradient.
     Effects that no result waits for are part of it where `keeps_effects` is true.
     """
     graph = func_graph.FuncGraph(name, stack.current())
     graph.keeps_effects = keeps_effects
+    graph.variable_arguments.update(own_variables)
     graph.seed = _seed_around()
     creation.graph = graph
     results = _build(python_function, parameters, types, graph, creation, wrap_errors)
