@@ -71,6 +71,7 @@ class Function(_headrace.FunctionBase, Trackable):
         self._count = 0
         self._called = False
         self._made_variables = False
+        self._first = None  # a trace that the call under way has to run
         self._watch = _RetracingWatch()
         self._bound = weakref.WeakKeyDictionary()
         # A method in its class: input_signature speaks of what follows `self`.
@@ -154,6 +155,8 @@ class Function(_headrace.FunctionBase, Trackable):
                 concrete = self._trace_call(types, leaves, taken)
             elif not self._fits(slots):
                 return self._answer(concrete, leaves)
+            if self._first is not None:
+                return self._answer_first(leaves)
             # Which trace serves depends on which variables come, not on types alone.
             kept = not taken or not concrete.variables
             return self._answer(concrete, None if kept else leaves)
@@ -168,6 +171,12 @@ class Function(_headrace.FunctionBase, Trackable):
             return concrete, concrete._core, None, leaves
         return concrete, concrete._core, results, leaves
 
+    def _answer_first(self, leaves):
+        """The first call runs the trace that made the variables: what their first
+        values follow from happens once, in its place."""
+        first, self._first = self._first, None
+        return self._answer(first, leaves)
+
     def _resolve_constrained(self, slots):
         types, leaves = self._signature_types, []
         try:
@@ -177,6 +186,8 @@ class Function(_headrace.FunctionBase, Trackable):
             self._binding_error(e, *self._as_called(slots))
         if not self._concretes:
             self._trace_call(types, leaves)
+        if self._first is not None:
+            return self._answer_first(leaves)
         uncast = all(map(trace_types.fits, slots, types))
         return self._answer(self._concretes[0], None if uncast else leaves)
 
@@ -236,7 +247,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
     # --- tracing ---
 
-    def _trace(self, types, leaves=(), variables=()):
+    def _trace(self, types, leaves=None, variables=()):
         first = not self._called
         creation = tracing.Creation(not self._made_variables, leaves)
         concrete = self._trace_once(types, creation)
@@ -247,6 +258,8 @@ class Function(_headrace.FunctionBase, Trackable):
                     "with tf.function."
                 )
             self._made_variables = True
+            if creation.in_trace:
+                self._first = concrete
             self._kept_variables = [weakref.ref(v) for v in creation.made]
             concrete = self._trace_once(types, tracing.Creation(False))
         own = _captured(concrete, variables)
