@@ -74,8 +74,9 @@ Value ZerosFor(OpScope& s, const Value& x) {
   return s("Fill", {shape, s.Scalar(dtype, 0)});
 }
 
-// A function that found no gradient where it looked gets zeros for those outputs
-// that none arrived at: asked for another output, it says zeros, as upstream does.
+// A function that found no gradient where it looked gets zeros for those
+// outputs that none arrived at: asked for another output, it says zeros, as
+// upstream does.
 Status CallWithZeros(GradientContext& g) {
   std::vector<Gradient> filled;
   bool any = false;
