@@ -106,7 +106,6 @@ TEST(NamedGradient, NamesThatNothingHas) {
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_NE(missing.message().find("No gradient defined for operation'"),
             std::string::npos);
-  EXPECT_NE(missing.message().find("(op type: Square)"), std::string::npos);
   // Calls in graphs that TensorFlow wrote name gradients that stayed there.
   FunctionPtr square =
       Trace("square", [](OpScope& s, Value x) { return s("Square", {x}); });
