@@ -9,6 +9,7 @@
 #include "bind/graph_object.h"
 #include "bind/interrupts.h"
 #include "bind/named_gradient.h"
+#include "bind/number_checks.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
 #include "bind/records.h"
@@ -38,6 +39,7 @@ NB_MODULE(_headrace, m) {
   InstallInterrupts();
   AddTape(m);
   AddNamedGradients(m);
+  AddNumberChecks(m);
   AddCheckpoint(m);
   AddRecords(m);
   AddGraph(m);

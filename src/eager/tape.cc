@@ -111,10 +111,12 @@ class Tape::Walk {
  public:
   explicit Walk(const std::vector<Entry>& entries) : entries_(entries) {}
 
-  // Marks what lies between sources and the end.
-  void MarkFrom(absl::Span<const Value> sources) {
+  // Marks what lies between the sources that the tape reached and the end. The
+  // others, constants to it, get what is theirs as targets only.
+  void MarkFrom(absl::Span<const Value> sources,
+                const absl::flat_hash_set<uint64_t>& reached) {
     for (const Value& v : sources) {
-      needed_.insert(v.id());
+      if (reached.contains(v.id())) needed_.insert(v.id());
       sources_.insert(v.id());
     }
     for (const Entry& e : entries_) {
@@ -126,8 +128,10 @@ class Tape::Walk {
     }
   }
 
-  void Add(uint64_t id, Gradient g) {
-    if (g && needed_.contains(id)) arrived_[id].push_back(std::move(g));
+  void Begin(uint64_t target, Gradient g) {
+    if (needed_.contains(target) || sources_.contains(target)) {
+      arrived_[target].push_back(std::move(g));
+    }
   }
 
   Status Back() {
@@ -153,6 +157,10 @@ class Tape::Walk {
   const Status& status() const { return scope_.status(); }
 
  private:
+  void Add(uint64_t id, Gradient g) {
+    if (g && needed_.contains(id)) arrived_[id].push_back(std::move(g));
+  }
+
   Status BackThrough(const Entry& e) {
     bool any = false, wanted = false;
     for (uint64_t id : e.output_ids) any = any || arrived_.contains(id);
@@ -202,14 +210,14 @@ StatusOr<std::vector<Gradient>> Tape::Gradients(
   std::vector<Entry> kept;
   if (!persistent_) {
     kept = std::move(entries_);
-    Reset();
   } else if (recording_) {
     kept = entries_;
   }
   const std::vector<Entry>& entries =
       persistent_ && !recording_ ? entries_ : kept;
   Walk walk(entries);
-  walk.MarkFrom(sources);
+  walk.MarkFrom(sources, reached_);
+  if (!persistent_) Reset();
   OpScope s;
   for (size_t i = 0; i < targets.size(); ++i) {
     Gradient g;
@@ -223,7 +231,7 @@ StatusOr<std::vector<Gradient>> Tape::Gradients(
       g.dense = s("OnesLike", {targets[i]});
     }
     HR_RETURN_IF_ERROR(s.status());
-    walk.Add(targets[i].id(), std::move(g));
+    walk.Begin(targets[i].id(), std::move(g));
   }
   HR_RETURN_IF_ERROR(walk.Back());
   std::vector<Gradient> results;

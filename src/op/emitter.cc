@@ -1,6 +1,11 @@
 #include "op/emitter.h"
 
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
 #include "base/threads.h"
+#include "op/after_emit.h"
 #include "op/registry.h"
 #include "op/thread_emitter.h"
 
@@ -15,6 +20,12 @@ struct Recorders {
   std::vector<Recorder*> all;
 };
 std::vector<Recorder*>& OwnRecorders() { return OwnObject<Recorders>().all; }
+thread_local AfterEmit after_emit = nullptr;
+
+absl::flat_hash_set<std::string>& NumberMovers() {
+  static auto* names = new absl::flat_hash_set<std::string>;
+  return *names;
+}
 
 }  // namespace
 
@@ -59,11 +70,28 @@ void TellVariableAccessed(const Value& handle) {
   for (Recorder* r : OwnRecorders()) r->VariableAccessed(handle);
 }
 
+void SetAfterEmit(AfterEmit f) { after_emit = f; }
+Status TellAfterEmit(StringView op, absl::Span<const Value> inputs,
+                     ValueList* outputs) {
+  const AfterEmit f = std::exchange(after_emit, nullptr);
+  if (f == nullptr) return OkStatus();
+  Status s = f(op, inputs, outputs);
+  after_emit = f;
+  return s;
+}
+
+bool NoteMovesNumbers(const char* op) {
+  return NumberMovers().emplace(op).second;
+}
+bool MovesNumbers(StringView op) { return NumberMovers().contains(op); }
+
 Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
             ValueList* outputs) {
   HR_RETURN_IF_ERROR(CurrentEmitter()->Emit(op, inputs, outputs));
   if (HasRecorders()) TellRecorders(op, inputs, *outputs);
-  return OkStatus();
+  if (after_emit == nullptr) [[likely]]
+    return OkStatus();
+  return TellAfterEmit(op->name(), inputs, outputs);
 }
 
 Status Emit(const OpDef& op, absl::Span<const Value> inputs,

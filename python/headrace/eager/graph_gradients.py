@@ -2,7 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.eager.backprop import UnconnectedGradients, _unconnected
-from headrace.framework import conversion, nest
+from headrace.framework import conversion, dtypes, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
 from headrace.graph import stack
 
@@ -75,20 +75,21 @@ def _gradients(
         )
     sources = wanted
     targets = [_inside(graph, _tensor(y)) for y in _listed(ys)]
-    given = None
     with graph.name_scope(name or "gradients"):
-        if grad_ys is not None:
-            given = [_given(g, y) for g, y in zip(_listed(grad_ys), targets)]
-            if len(given) != len(targets):
-                raise ValueError(
-                    f"Expected one grad_ys for each of ys, got {len(given)} for "
-                    f"{len(targets)}"
-                )
+        grad_ys = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
+        if len(grad_ys) != len(targets):
+            raise ValueError(
+                f"Length mismatch. Passed {len(grad_ys)} grad_ys for {len(targets)} ys"
+            )
+        given = [_given(g, y) for g, y in zip(grad_ys, targets)]
         found = _headrace.graph_gradients(
             targets,
             [_edge(graph, x) for x in sources],
             given,
-            [_edge(graph, x) for x in _listed(stop_gradients or [])],
+            [
+                _edge(graph, x)
+                for x in _listed([] if stop_gradients is None else stop_gradients)
+            ],
             place_with_ops,
         )
         found = [from_gradient(g) for g in found]
@@ -179,16 +180,49 @@ def _tensor(y):
 
 
 def _given(gradient, target):
+    """The gradient to begin with at `target`; None stands for ones.
+
+    TypeError where the two are of different kinds, and where a complex target has
+    none: ones do not stand for a direction there.
+    """
     if gradient is None:
+        if target.dtype.is_complex:
+            raise TypeError(
+                f"Gradients of complex tensors ({target}) must set grad_ys "
+                f"(y.dtype = {target.dtype.name})"
+            )
+        if target.dtype == dtypes.string:
+            raise TypeError("Expected string, but got 1 of type 'int'.")
         return None
     if isinstance(gradient, IndexedSlices):
+        _check_kind(gradient, target)
         return to_gradient(gradient)
-    gradient = conversion.convert_to_tensor(gradient, dtype=target.dtype)
+    if not isinstance(gradient, _headrace.Tensor):
+        gradient = conversion.convert_to_tensor(gradient, dtype=target.dtype)
+    _check_kind(gradient, target)
     if not gradient.shape.is_compatible_with(target.shape):
         raise ValueError(
             f"Gradient of shape {gradient.shape} for a tensor of shape {target.shape}"
         )
     return gradient
+
+
+def _check_kind(gradient, target):
+    of, to = gradient.dtype, target.dtype
+    if to.is_floating or to.is_integer:
+        fits = of.is_integer or of.is_floating
+        kind, wanted = "real or integer-valued tensor", "real or integer"
+    elif to.is_complex:
+        fits, kind, wanted = of.is_complex, "complex-valued tensor", "real"
+    else:
+        fits, kind, wanted = of == to, f"{to.name} tensor", to.name
+    if fits and to.is_floating and of != to:
+        fits, wanted = False, to.name
+    if not fits:
+        raise TypeError(
+            f"Gradient type {of.name} generated for {kind} {target} with type "
+            f"{to.name} must be {wanted}"
+        )
 
 
 def _edge(graph, x):

@@ -754,7 +754,10 @@ _like = {}  # (shape, dtype) -> a handle that describes such a variable
 
 
 def traced_argument(graph, spec, name, out):
-    """The variable that stands for an argument; its handle goes to `out`."""
+    """The variable that stands for an argument; an input for it goes to `out`.
+
+    Arguments that are one variable are one inside too.
+    """
     key = (spec.shape._dims, spec.dtype)
     if key not in _like:
         with stack_of_eager():
@@ -763,7 +766,11 @@ def traced_argument(graph, spec, name, out):
             )
     handle = graph._core.placeholder(name, dtypes.resource, [], _like[key])
     out.append(handle)
-    return _Argument(handle, spec, name)
+    if spec.alias_id is None:
+        return _Argument(handle, spec, name)
+    if spec.alias_id not in graph.variable_arguments:
+        graph.variable_arguments[spec.alias_id] = _Argument(handle, spec, name)
+    return graph.variable_arguments[spec.alias_id]
 
 
 def stack_of_eager():

@@ -25,6 +25,7 @@ class FuncGraph(Graph):
         self.inputs = []
         self.outputs = []
         self.structured_outputs = None
+        self.variable_arguments = {}  # what stands for them, by their alias_id
         self.outer_controls = []  # what a call has to wait for; of branches and loops
         self._function_type = None
 

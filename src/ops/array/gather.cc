@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
@@ -342,6 +343,8 @@ HR_OP(GatherV2)
     .Gradient(GatherV2Gradient)
     .GradientSkips({}, {0})
     .Cpu(Compute<GatherV2>);
+
+HR_MOVES_NUMBERS(Gather);
 
 }  // namespace
 }  // namespace headrace

@@ -83,7 +83,6 @@ HR_OP(SummaryWriter)
     .Doc("Names a summary writer, to be made by CreateSummaryFileWriter.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(ComputeOwn<MakeHandle>);
 
 StatusOr<std::shared_ptr<Resource>> OpenFile(const std::string& logdir,

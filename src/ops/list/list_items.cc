@@ -1,5 +1,6 @@
 // One element of a list: TensorListGetItem, TensorListSetItem,
 // TensorListPushBack, TensorListPopBack, TensorListPushBackBatch.
+#include "op/after_emit.h"
 #include "ops/list/tensor_list.h"
 #include "ops/state/variable_access.h"
 
@@ -315,6 +316,9 @@ HR_OP(TensorListPushBackBatch)
     .Shape(PushBackBatchShape)
     .NoGradient()
     .Cpu(ComputeOwn<PushBackBatch>);
+
+HR_MOVES_NUMBERS(TensorListGetItem);
+HR_MOVES_NUMBERS(TensorListPopBack);
 
 }  // namespace
 }  // namespace headrace

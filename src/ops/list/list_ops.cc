@@ -36,7 +36,6 @@ HR_OP(EmptyTensorList)
     .Attr("shape_type: {int32, int64}")
     .Doc("A list without elements.")
     .Shape(NewListShape)
-    .NoGradient()
     .Cpu(ComputeOwn<Empty>);
 
 Status Reserve(KernelContext& c) {
@@ -67,7 +66,6 @@ HR_OP(TensorListReserve)
     .Attr("shape_type: {int32, int64}")
     .Doc("A list of elements yet to be set.")
     .Shape(NewListShape)
-    .NoGradient()
     .Cpu(ComputeOwn<Reserve>);
 
 Status Length(KernelContext& c) {

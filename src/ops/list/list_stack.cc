@@ -1,6 +1,7 @@
 // A whole list as one tensor and back: TensorListStack, TensorListFromTensor,
 // TensorListGather, TensorListScatter (V2, IntoExistingList).
 #include "base/thread_pool.h"
+#include "op/after_emit.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -394,6 +395,9 @@ HR_OP(TensorListScatterIntoExistingList)
     .Gradient(ScatterIntoGradient)
     .GradientSkips({0}, {0})
     .Cpu(ComputeOwn<ScatterIntoExisting>);
+
+HR_MOVES_NUMBERS(TensorListStack);
+HR_MOVES_NUMBERS(TensorListGather);
 
 }  // namespace
 }  // namespace headrace

@@ -41,7 +41,6 @@ OpBuilder EnqueueOp(const char* name) {
       .Doc("Adds tuples to a queue, when there is room.")
       .Stateful()
       .Shape(NoOutputs)
-      .NoGradient()
       .Cpu(Compute<Enqueue<kMany>>);
   return b;
 }
@@ -158,7 +157,6 @@ OpBuilder DequeueOp(const char* name) {
       .Doc("Takes tuples from a queue, when there are enough.")
       .Stateful()
       .Shape(DequeueRule<take>)
-      .NoGradient()
       .Cpu(ComputeOwn<Dequeue<take>>);
   return b;
 }
@@ -178,7 +176,6 @@ HR_OP(QueueCloseV2)
     .Doc("Ends enqueuing.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<Close>);
 
 Status IsClosed(KernelContext& c) {
@@ -193,7 +190,6 @@ HR_OP(QueueIsClosedV2)
     .Doc("Whether a queue is closed.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<IsClosed>);
 
 Status Size(KernelContext& c) {
@@ -208,7 +204,6 @@ HR_OP(QueueSizeV2)
     .Doc("The number of tuples in a queue.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<Size>);
 
 }  // namespace

@@ -250,7 +250,7 @@ class FtrlRule(Rule):
         "initial_accumulator_value",
         "l2_shrinkage_regularization_strength",
     )
-    _has_sparse_op = True
+    _has_sparse_op = property(lambda self: self._is_legacy)
     _slot_lists = {"accumulator": "_accumulators", "linear": "_linears"}
 
     def __init__(
