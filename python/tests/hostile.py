@@ -276,7 +276,7 @@ def main(journal, seed, count, *ops):
     with open(journal, "w") as log:
         for name in ops:
             call = getattr(tf.raw_ops, name)
-            bases = rows.get(name, []) + hostile_rows.drawn(name)
+            bases = rows.get(name, []) + hostile_rows.drawn(name, int(seed))
             if count == "each":
                 tried = wrong_cases(bases)
             else:

@@ -84,7 +84,8 @@ void PopEmitter() {
 
 // Where graphs are built unless told otherwise, each thread has a default one:
 // graph/stack.py makes it when the thread first builds something.
-thread_local GraphBuilder* default_graph = nullptr;
+constinit thread_local GraphBuilder* default_graph
+    [[gnu::tls_model("initial-exec")]] = nullptr;
 
 Emitter* DefaultGraph() {
   // Threads of the engine's own have no default graph.

@@ -12,6 +12,7 @@
 #include "bind/number_checks.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
+#include "bind/python.h"
 #include "bind/records.h"
 #include "bind/tape_object.h"
 #include "bind/tensor_functions.h"
@@ -23,6 +24,7 @@ namespace nb = nanobind;
 NB_MODULE(_headrace, m) {
   using namespace headrace::bind;
   PyObject* module = m.ptr();
+  interpreter = PyInterpreterState_Get();
   // What a tape in a program's globals keeps may outlive the module at exit.
   nb::set_leak_warnings(false);
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||

@@ -79,6 +79,9 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
+// Whose threads run Python here: set when the module is made.
+inline PyInterpreterState* interpreter = nullptr;
+
 // Holds the GIL while it lives, on any thread. Python keeps a state for each
 // thread that runs it; PyGILState_Ensure would end the process where it has no
 // memory for one. Then std::bad_alloc is thrown, or nothing held where the
@@ -91,12 +94,14 @@ class WithGil {
   explicit WithGil(std::nothrow_t) {
     if (PyGILState_GetThisThreadState() == nullptr) {
       if (!PrepareThread(kForPython)) return;
+#if PY_VERSION_HEX < 0x030C0000
       // Python 3.11's does not look whether there was memory, so this does: a
       // multiple of what it needs, to leave room for other threads.
       void* volatile room = PyMem_RawMalloc(8 * sizeof(PyThreadState));
       if (room == nullptr) return;
       PyMem_RawFree(room);
-      made_ = PyThreadState_New(PyInterpreterState_Main());
+#endif
+      made_ = PyThreadState_New(interpreter);
       if (made_ == nullptr) return;
       OrPark([this] { PyEval_RestoreThread(made_); });
     } else {

@@ -12,7 +12,9 @@
 namespace headrace {
 namespace {
 
-thread_local Emitter* current = nullptr;
+// (initial-exec: read for each op, without a call.)
+constinit thread_local Emitter* current [[gnu::tls_model("initial-exec")]] =
+    nullptr;
 Emitter* default_emitter = nullptr;
 Emitter* (*find_default)() = nullptr;
 // Of the calling thread, innermost last.
@@ -20,7 +22,8 @@ struct Recorders {
   std::vector<Recorder*> all;
 };
 std::vector<Recorder*>& OwnRecorders() { return OwnObject<Recorders>().all; }
-thread_local AfterEmit after_emit = nullptr;
+constinit thread_local AfterEmit after_emit
+    [[gnu::tls_model("initial-exec")]] = nullptr;
 
 absl::flat_hash_set<std::string>& NumberMovers() {
   static auto* names = new absl::flat_hash_set<std::string>;

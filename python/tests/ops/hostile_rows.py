@@ -26,12 +26,12 @@ def _recipes():
     return compare_ops, compare_ops.recipes()
 
 
-def drawn(op, count=2):
-    """Keyword arguments from the op's recipe in tests/compare, if it has one."""
+def drawn(op, seed, count=2):
+    """Keyword arguments by the op's recipe in tests/compare, if it has one."""
     compare_ops, recipes = _recipes()
     if op not in recipes:
         return []
-    calls = [kwargs for _, kwargs in compare_ops.cases(op, recipes[op], count, seed=1)]
+    calls = [kwargs for _, kwargs in compare_ops.cases(op, recipes[op], count, seed)]
     return [
         compare_ops.tensors_of(tf, kwargs, [], _variables)
         for kwargs in calls
