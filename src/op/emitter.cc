@@ -22,8 +22,8 @@ struct Recorders {
   std::vector<Recorder*> all;
 };
 std::vector<Recorder*>& OwnRecorders() { return OwnObject<Recorders>().all; }
-constinit thread_local AfterEmit after_emit
-    [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local AfterEmit after_emit [[gnu::tls_model("initial-exec")]] =
+    nullptr;
 
 absl::flat_hash_set<std::string>& NumberMovers() {
   static auto* names = new absl::flat_hash_set<std::string>;

@@ -65,7 +65,8 @@ Status RunShapeRule(ShapeContext& c) {
     if (!s.fully_known()) continue;
     for (int64_t d : s.dims()) {
       // (Make says which sizes are too large.)
-      if (!MultiplyChecked(count, d, &count)) return Shape::Make(s.dims()).status();
+      if (!MultiplyChecked(count, d, &count))
+        return Shape::Make(s.dims()).status();
     }
   }
   return OkStatus();

@@ -20,7 +20,8 @@ StatusOr<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
   Tensor t(BaseType(dtype), shape);
   int64_t count = 1;
   bool fits = true;
-  for (int64_t d : shape.dims()) fits = fits && MultiplyChecked(count, d, &count);
+  for (int64_t d : shape.dims())
+    fits = fits && MultiplyChecked(count, d, &count);
   if (fits) t.buffer_ = BufferRef(Buffer::Allocate(t.dtype_, count));
   if (!t.buffer_) [[unlikely]] {
     return ResourceExhausted("OOM when allocating tensor with shape",
