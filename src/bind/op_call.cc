@@ -538,8 +538,15 @@ PyObject* OpCaller::TupleType() {
     Ref name(PyUnicode_FromString(a.name.c_str()));
     if (!name || PyList_Append(names.get(), name.get()) < 0) return nullptr;
   }
-  tuple_type_ = Called<PyObject_CallMethod>(module.get(), "namedtuple", "sO",
-                                            def_.name.c_str(), names.get());
+  Ref type(Called<PyObject_CallMethod>(module.get(), "namedtuple", "sO",
+                                       def_.name.c_str(), names.get()));
+  // (Else it takes the module of whoever calls the op first.)
+  Ref home(PyUnicode_FromString("headrace.raw_ops"));
+  if (!type || !home ||
+      PyObject_SetAttrString(type.get(), "__module__", home.get()) < 0) {
+    return nullptr;
+  }
+  tuple_type_ = type.release();
   return tuple_type_;
 }
 
