@@ -1,6 +1,7 @@
 """The TensorArray of eager code: a Python list of tensors."""
 
 from headrace.framework import conversion, errors, tensor_shape
+from headrace.framework.properties import read_only
 
 
 def _out_of_range(text):
@@ -32,9 +33,9 @@ class EagerArray:
         self._clear = clear
         self._cleared = set()
 
-    dtype = property(lambda self: self._dtype)
-    dynamic_size = property(lambda self: self._dynamic)
-    element_shape = property(lambda self: self._element_shape)
+    dtype = read_only("_dtype")
+    dynamic_size = read_only("_dynamic")
+    element_shape = read_only("_element_shape")
     handle = property(lambda self: None)
 
     @property

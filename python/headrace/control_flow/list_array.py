@@ -6,6 +6,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite, graph_scope
+from headrace.framework.properties import read_only
 
 
 def _op(op, **arguments):
@@ -80,10 +81,10 @@ class ListArray:
 
         return TensorArraySpec.from_value(self)
 
-    dtype = property(lambda self: self._dtype)
-    dynamic_size = property(lambda self: self._dynamic)
-    element_shape = property(lambda self: self._elements.shape)
-    flow = property(lambda self: self._flow)
+    dtype = read_only("_dtype")
+    dynamic_size = read_only("_dynamic")
+    element_shape = read_only("_elements.shape")
+    flow = read_only("_flow")
     handle = property(lambda self: None)
 
     def identity(self):

@@ -7,6 +7,7 @@ from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import VariantHolderSpec
 from headrace.framework import dtypes, tensor_shape, type_spec
+from headrace.framework.properties import read_only
 
 AUTOTUNE = -1
 INFINITE = INFINITE_CARDINALITY = -1
@@ -45,10 +46,9 @@ class Dataset:
 
     # --- what it is ---
 
-    @property
-    def element_spec(self):
-        """The structure of TypeSpecs of every element."""
-        return self._element_spec
+    element_spec = read_only(
+        "_element_spec", "The structure of TypeSpecs of every element."
+    )
 
     @property
     def _type_spec(self):

@@ -4,6 +4,7 @@ import functools
 
 from headrace._load import _headrace
 from headrace.data import structure
+from headrace.framework.properties import read_only
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import polymorphic
 from headrace.graph import stack
@@ -60,9 +61,7 @@ class DatasetFunction:
         wrapper.__name__ = wrapper.__qualname__ = name
         return wrapper
 
-    @property
-    def captures(self):
-        return self.function.captured_inputs
+    captures = read_only("function.captured_inputs")
 
 
 def _check_result(result, transformation):

@@ -5,6 +5,7 @@ from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import HolderSpec
 from headrace.framework import dtypes, errors
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import Trackable
 
 
@@ -29,10 +30,9 @@ class Iterator(Trackable):
         self._attributes = attributes
         self._unpack = structure.unpacker(self._element_spec)
 
-    @property
-    def element_spec(self):
-        """The nested structure of specs that an element has."""
-        return self._element_spec
+    element_spec = read_only(
+        "_element_spec", "The nested structure of specs that an element has."
+    )
 
     @property
     def _type_spec(self):

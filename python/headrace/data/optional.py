@@ -3,6 +3,7 @@
 from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import VariantHolderSpec
+from headrace.framework.properties import read_only
 
 
 class Optional:
@@ -31,7 +32,7 @@ class OptionalImpl(Optional):
         self._variant_tensor = variant_tensor
         self._element_spec = element_spec
 
-    element_spec = property(lambda self: self._element_spec)
+    element_spec = read_only("_element_spec")
 
     @property
     def _type_spec(self):

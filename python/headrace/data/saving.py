@@ -4,6 +4,7 @@ from headrace._load import _headrace
 from headrace.data.functions import raw
 from headrace.data.iterator import Iterator
 from headrace.framework import dtypes
+from headrace.framework.properties import read_only
 from headrace.graph import stack
 from headrace.train.saver_graph import Saveable
 
@@ -21,10 +22,7 @@ class _IteratorSaveable(Saveable):
     def dtype(self):
         return dtypes.variant
 
-    @property
-    def device(self):
-        """Where the iterator is."""
-        return self.variable.device
+    device = read_only("variable.device", "Where the iterator is.")
 
     def to_save(self):
         return raw("SerializeIterator")(

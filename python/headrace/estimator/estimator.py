@@ -8,6 +8,7 @@ from headrace.estimator import evaluation, inputs, prediction, training
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.estimator.spec import EstimatorSpec
 from headrace.framework import logging
+from headrace.framework.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.train import checkpoint_reader, checkpoint_state
 from headrace.training import basic_hooks, global_step
@@ -39,10 +40,7 @@ class Estimator:
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = _warm_start_settings(warm_start_from)
 
-    @property
-    def model_dir(self):
-        """The folder of checkpoints and events."""
-        return self._model_dir
+    model_dir = read_only("_model_dir", "The folder of checkpoints and events.")
 
     @property
     def config(self):

@@ -4,6 +4,8 @@ import copy
 import json
 import os
 
+from headrace.framework.properties import read_only
+
 _DEFAULT = object()  # not given
 _REPLACEABLE = (
     "model_dir",
@@ -139,10 +141,9 @@ class RunConfig:
         other.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return other
 
-    @property
-    def is_chief(self):
-        """Whether this task writes checkpoints and summaries."""
-        return self._is_chief
+    is_chief = read_only(
+        "_is_chief", "Whether this task writes checkpoints and summaries."
+    )
 
     def replace(self, **kwargs):
         """A copy with other values."""

@@ -11,6 +11,7 @@ from headrace.feature_column.base import (
     SequenceDenseColumn,
 )
 from headrace.feature_column.serialization import ByFields
+from headrace.framework.properties import read_only
 
 
 def indicator_column(categorical_column):
@@ -39,9 +40,7 @@ class IndicatorColumn(
     name = property(lambda self: f"{self.categorical_column.name}_indicator")
     parents = property(lambda self: [self.categorical_column])
 
-    @property
-    def parse_example_spec(self):
-        return self.categorical_column.parse_example_spec
+    parse_example_spec = read_only("categorical_column.parse_example_spec")
 
     @property
     def variable_shape(self):
@@ -159,9 +158,7 @@ class LooksUp(DenseColumn, SequenceDenseColumn):
     _is_v2_column = True
     parents = property(lambda self: [self.categorical_column])
 
-    @property
-    def parse_example_spec(self):
-        return self.categorical_column.parse_example_spec
+    parse_example_spec = read_only("categorical_column.parse_example_spec")
 
     def transform_feature(self, transformation_cache, state_manager):
         return transformation_cache.get(self.categorical_column, state_manager)

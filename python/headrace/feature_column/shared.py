@@ -6,6 +6,7 @@ import headrace as tf
 from headrace.feature_column.combined import WeightedCategoricalColumn
 from headrace.feature_column.dense import LooksUp, check_embedding, load_first_value
 from headrace.feature_column.sequence import SequenceCategoricalColumn
+from headrace.framework.properties import read_only
 
 
 def _innermost(column):
@@ -122,15 +123,8 @@ class SharedEmbeddingColumnCreator(tf.Module):
             categorical_column, self, combiner, max_norm, self._safe
         )
 
-    @property
-    def name(self):
-        """The variable's name."""
-        return self._variable_name
-
-    @property
-    def dimension(self):
-        """The length of the embedding's rows."""
-        return self._dimension
+    name = read_only("_variable_name", "The variable's name.")
+    dimension = read_only("_dimension", "The length of the embedding's rows.")
 
     @property
     def embedding_weights(self):
@@ -242,10 +236,10 @@ class ScopedSharedEmbeddingColumn(
     name = property(lambda self: f"{self.categorical_column.name}_shared_embedding")
     variable_shape = property(lambda self: tf.TensorShape([self.dimension]))
 
-    @property
-    def scope_name(self):
-        """The variable scope that input_layer opens for the column."""
-        return self.shared_embedding_collection_name
+    scope_name = read_only(
+        "shared_embedding_collection_name",
+        "The variable scope that input_layer opens for the column.",
+    )
 
     def _found(self):
         """The variable of the graph's collection, or None."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace
+from headrace.framework.properties import read_only
 
 _RANGES = {
     "bfloat16": (-3.3895313892515355e38, 3.3895313892515355e38),
@@ -43,14 +44,8 @@ class DType(_headrace.DTypeBase):
         name = self.name
         return name.removesuffix("_ref")
 
-    @property
-    def as_datatype_enum(self):
-        """The number that protos have for it."""
-        return self._number
-
-    @property
-    def _type_enum(self):
-        return self._number
+    as_datatype_enum = read_only("_number", "The number that protos have for it.")
+    _type_enum = read_only("_number")
 
     @property
     def is_floating(self):

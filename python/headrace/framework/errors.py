@@ -1,5 +1,7 @@
 """tf.errors: an exception class for every status code."""
 
+from headrace.framework.properties import read_only
+
 
 class OpError(Exception):
     """The base of errors that operations raise.
@@ -24,10 +26,10 @@ class OpError(Exception):
             args.append(self._error_code)
         return type(self), tuple(args)
 
-    @property
-    def message(self):
-        """What happened, without the list of operations that led to it: a str."""
-        return self._message
+    message = read_only(
+        "_message",
+        "What happened, without the list of operations that led to it: a str.",
+    )
 
     @property
     def op(self):
@@ -35,20 +37,16 @@ class OpError(Exception):
         as in eager code."""
         return self._op
 
-    @property
-    def error_code(self):
-        """The number of the status code, such as tf.errors.INVALID_ARGUMENT."""
-        return self._error_code
-
-    @property
-    def node_def(self):
-        """The NodeDef of the operation that failed, or None."""
-        return self._node_def
-
-    @property
-    def experimental_payloads(self):
-        """A dict of what the runtime attached to the error: name to bytes."""
-        return self._payloads
+    error_code = read_only(
+        "_error_code",
+        "The number of the status code, such as tf.errors.INVALID_ARGUMENT.",
+    )
+    node_def = read_only(
+        "_node_def", "The NodeDef of the operation that failed, or None."
+    )
+    experimental_payloads = read_only(
+        "_payloads", "A dict of what the runtime attached to the error: name to bytes."
+    )
 
     def __str__(self):
         if self._op is None or "Original stack trace for" in str(self._message):

@@ -4,6 +4,7 @@ import collections
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.properties import read_only
 
 
 IndexedSlicesValue = collections.namedtuple(
@@ -21,10 +22,7 @@ class IndexedSlices:
         self._indices = indices
         self._dense_shape = dense_shape
 
-    @property
-    def values(self):
-        """The rows that are given: [number of rows, ...]."""
-        return self._values
+    values = read_only("_values", "The rows that are given: [number of rows, ...].")
 
     @property
     def indices(self):
@@ -50,30 +48,19 @@ class IndexedSlices:
         rank = self._dense_shape.shape[0]
         return tensor_shape.unknown_shape(rank)
 
-    @property
-    def dtype(self):
-        """The dtype of the values."""
-        return self._values.dtype
-
-    @property
-    def name(self):
-        """The name of the values; AttributeError when eager."""
-        return self._values.name
-
-    @property
-    def device(self):
-        """The name of the device that holds the values."""
-        return self._values.device
-
-    @property
-    def op(self):
-        """The operation that made the values; AttributeError when eager."""
-        return self._values.op
-
-    @property
-    def graph(self):
-        """The graph that the values are in; AttributeError when eager."""
-        return self._values.graph
+    dtype = read_only("_values.dtype", "The dtype of the values.")
+    name = read_only(
+        "_values.name", "The name of the values; AttributeError when eager."
+    )
+    device = read_only(
+        "_values.device", "The name of the device that holds the values."
+    )
+    op = read_only(
+        "_values.op", "The operation that made the values; AttributeError when eager."
+    )
+    graph = read_only(
+        "_values.graph", "The graph that the values are in; AttributeError when eager."
+    )
 
     def consumers(self):
         """The operations that take the values; NotImplementedError when eager."""

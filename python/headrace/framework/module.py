@@ -5,6 +5,7 @@ import re
 from headrace._load import _headrace
 from headrace.framework import nest
 from headrace.framework.name_scopes import name_scope
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import AutoTrackable
 
 _VALID = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
@@ -35,15 +36,13 @@ class Module(AutoTrackable):
             self._scope_name = scope
             self._name_scope = name_scope(scope)
 
-    @property
-    def name(self):
-        """The name given to the constructor, else the class's name in snake_case."""
-        return self._name
-
-    @property
-    def name_scope(self):
-        """The tf.name_scope that with_name_scope() puts methods under."""
-        return self._name_scope
+    name = read_only(
+        "_name",
+        "The name given to the constructor, else the class's name in snake_case.",
+    )
+    name_scope = read_only(
+        "_name_scope", "The tf.name_scope that with_name_scope() puts methods under."
+    )
 
     @property
     def variables(self):

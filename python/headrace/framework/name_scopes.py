@@ -6,6 +6,7 @@ import sys
 import threading
 
 from headrace._load import _headrace
+from headrace.framework.properties import read_only
 
 _VALID = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _state = threading.local()
@@ -30,10 +31,9 @@ class name_scope:
         self._name = name
         self._old = []
 
-    @property
-    def name(self):
-        """The name that was given; the full name is what `with ... as` gives."""
-        return self._name
+    name = read_only(
+        "_name", "The name that was given; the full name is what `with ... as` gives."
+    )
 
     def __enter__(self):
         if not _headrace.is_eager():

@@ -6,6 +6,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
+from headrace.framework.properties import read_only
 
 SparseTensorValue = collections.namedtuple(
     "SparseTensorValue", ["indices", "values", "dense_shape"]
@@ -60,41 +61,32 @@ class SparseTensor:
                 raise ValueError(f"Dimensions {a} and {b} are not compatible")
         self._shape = _known_shape(self._dense_shape)
 
-    indices = property(
-        lambda self: self._indices,
-        doc="The places of the values: int64, [number of values, rank].",
+    indices = read_only(
+        "_indices", "The places of the values: int64, [number of values, rank]."
     )
-    values = property(
-        lambda self: self._values,
-        doc="The values, one for each row of `indices`: [number of values].",
+    values = read_only(
+        "_values", "The values, one for each row of `indices`: [number of values]."
     )
-    dense_shape = property(
-        lambda self: self._dense_shape,
-        doc="The shape of the whole tensor, as an int64 tensor: [rank].",
+    dense_shape = read_only(
+        "_dense_shape", "The shape of the whole tensor, as an int64 tensor: [rank]."
     )
-    shape = property(
-        lambda self: self._shape,
-        doc=(
-            "The shape of the whole tensor, as far as it is known without a run: a "
-            "TensorShape."
-        ),
+    shape = read_only(
+        "_shape",
+        "The shape of the whole tensor, as far as it is known without a run: a TensorShape.",
     )
-    dtype = property(lambda self: self._values.dtype, doc="The dtype of the values.")
-    device = property(
-        lambda self: self._values.device,
-        doc="The name of the device that holds the values.",
+    dtype = read_only("_values.dtype", "The dtype of the values.")
+    device = read_only(
+        "_values.device", "The name of the device that holds the values."
     )
-    op = property(
-        lambda self: self._values.op,
-        doc="The operation that made the values; AttributeError when eager.",
+    op = read_only(
+        "_values.op", "The operation that made the values; AttributeError when eager."
     )
-    graph = property(
-        lambda self: self._indices.graph,
-        doc="The graph that the indices are in; AttributeError when eager.",
+    graph = read_only(
+        "_indices.graph",
+        "The graph that the indices are in; AttributeError when eager.",
     )
-    name = property(
-        lambda self: self._values.name,
-        doc="The name of the values; AttributeError when eager.",
+    name = read_only(
+        "_values.name", "The name of the values; AttributeError when eager."
     )
 
     @property
@@ -247,10 +239,8 @@ class SparseTensorSpec(type_spec.TypeSpec):
         self._shape = tensor_shape.as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
 
-    shape = property(
-        lambda self: self._shape, doc="The shape of the whole tensor: a TensorShape."
-    )
-    dtype = property(lambda self: self._dtype, doc="The dtype of the values.")
+    shape = read_only("_shape", "The shape of the whole tensor: a TensorShape.")
+    dtype = read_only("_dtype", "The dtype of the values.")
 
     @property
     def value_type(self):

@@ -4,6 +4,7 @@ import operator
 import sys
 
 from headrace._load import _headrace
+from headrace.framework.properties import read_only
 
 
 def dimension_value(dimension):
@@ -76,10 +77,7 @@ class TensorShape:
         """How many dimensions there are; None where that is not known."""
         return None if self._dims is None else len(self._dims)
 
-    @property
-    def ndims(self):
-        """The same as `rank`."""
-        return self.rank
+    ndims = read_only("rank", "The same as `rank`.")
 
     @property
     def dims(self):

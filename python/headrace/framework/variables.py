@@ -15,6 +15,7 @@ from headrace.framework import (
     tensor,
     tensor_shape,
 )
+from headrace.framework.properties import read_only
 from headrace.framework.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
 
@@ -241,10 +242,9 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         """The name of the device that holds the value."""
         return _CPU
 
-    @property
-    def constraint(self):
-        """The function that optimizers apply to new values, or None."""
-        return self._constraint
+    constraint = read_only(
+        "_constraint", "The function that optimizers apply to new values, or None."
+    )
 
     @property
     def synchronization(self):
@@ -259,15 +259,8 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         but one device has no copies."""
         return self._aggregation
 
-    @property
-    def graph(self):
-        """The graph that has the handle."""
-        return self.handle.graph
-
-    @property
-    def op(self):
-        """The operation that makes the handle."""
-        return self.handle.op
+    graph = read_only("handle.graph", "The graph that has the handle.")
+    op = read_only("handle.op", "The operation that makes the handle.")
 
     @property
     def create(self):
@@ -295,14 +288,11 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         """The shape: a TensorShape."""
         return self.shape
 
-    @property
-    def _shape(self):
-        return self.shape
-
-    @property
-    def ndim(self):
-        """The number of dimensions, None where the declared shape has no known rank."""
-        return self.shape.rank
+    _shape = read_only("shape")
+    ndim = read_only(
+        "shape.rank",
+        "The number of dimensions, None where the declared shape has no known rank.",
+    )
 
     def is_initialized(self, name=None):
         """Whether it has a value: a bool tensor."""
@@ -662,10 +652,10 @@ class _UnreadVariable(ResourceVariable):
     def name(self):
         return "UnreadVariable"
 
-    _shared_name = property(lambda self: self._parent._shared_name)
-    _constraint = property(lambda self: self._parent._constraint)
-    _synchronization = property(lambda self: self._parent._synchronization)
-    _aggregation = property(lambda self: self._parent._aggregation)
+    _shared_name = read_only("_parent._shared_name")
+    _constraint = read_only("_parent._constraint")
+    _synchronization = read_only("_parent._synchronization")
+    _aggregation = read_only("_parent._aggregation")
 
 
 def _binary(operator):

@@ -4,6 +4,7 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, variables
+from headrace.framework.properties import read_only
 from headrace.graph import stack
 from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
@@ -41,10 +42,9 @@ class FuncGraph(Graph):
         ):
             self._collections[key] = outer.get_collection_ref(key)
 
-    @property
-    def is_control_flow_graph(self):
-        """Whether it is the body of a branch or loop."""
-        return self.is_branch
+    is_control_flow_graph = read_only(
+        "is_branch", "Whether it is the body of a branch or loop."
+    )
 
     def _waits_outside(self, x):
         if not self.is_branch:

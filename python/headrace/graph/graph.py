@@ -5,6 +5,7 @@ import weakref
 
 from headrace._load import _headrace
 from headrace.framework import conversion
+from headrace.framework.properties import read_only
 from headrace.graph import scopes, stack
 from headrace.graph.operation import Operation
 
@@ -357,15 +358,10 @@ class Graph:
 
     # --- state ---
 
-    @property
-    def version(self):
-        """How many operations there are."""
-        return self._core.num_nodes
-
-    @property
-    def finalized(self):
-        """Whether operations may no longer be added."""
-        return self._core.finalized
+    version = read_only("_core.num_nodes", "How many operations there are.")
+    finalized = read_only(
+        "_core.finalized", "Whether operations may no longer be added."
+    )
 
     def finalize(self):
         """No operation may be added from now on (RuntimeError)."""

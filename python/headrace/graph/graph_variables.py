@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape, variables
+from headrace.framework.properties import read_only
 from headrace.graph import collections, stack
 
 
@@ -121,18 +122,11 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
         self._initializer = operation
         self._initial_value = operation.inputs[1]
 
-    @property
-    def initializer(self):
-        """The operation that gives it its first value."""
-        return self._initializer
-
-    @property
-    def create(self):
-        return self._initializer
-
-    @property
-    def initial_value(self):
-        return self._initial_value
+    initializer = read_only(
+        "_initializer", "The operation that gives it its first value."
+    )
+    create = read_only("_initializer")
+    initial_value = read_only("_initial_value")
 
     def initialized_value(self):
         """The value, the first one where it has none yet."""
@@ -166,9 +160,7 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
         with stack.current().control_dependencies([op]):
             return self._read()
 
-    @property
-    def device(self):
-        return self.handle.device
+    device = read_only("handle.device")
 
     def __deepcopy__(self, memo):
         raise NotImplementedError(
@@ -221,36 +213,21 @@ class RefVariable(_MayBeSlice):
             )
         _collect(graph, self, collections, self.trainable)
 
-    @property
-    def dtype(self):
-        return self._reference.dtype
-
-    @property
-    def shape(self):
-        return self._reference.shape
+    dtype = read_only("_reference.dtype")
+    shape = read_only("_reference.shape")
 
     def get_shape(self):
         return self.shape
 
-    @property
-    def name(self):
-        return self._reference.name
+    name = read_only("_reference.name")
 
     @property
     def _shared_name(self):
         return self.name.rpartition(":")[0]
 
-    @property
-    def op(self):
-        return self._reference.op
-
-    @property
-    def graph(self):
-        return self._reference.graph
-
-    @property
-    def device(self):
-        return self._reference.device
+    op = read_only("_reference.op")
+    graph = read_only("_reference.graph")
+    device = read_only("_reference.device")
 
     def value(self):
         return self._snapshot

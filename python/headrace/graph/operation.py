@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import tensor as tensor_module
+from headrace.framework.properties import read_only
 from headrace.graph import call_stacks
 
 
@@ -12,25 +13,10 @@ class Operation:
         self._graph = graph
         self._node = node
 
-    @property
-    def graph(self):
-        """The graph that has the operation."""
-        return self._graph
-
-    @property
-    def name(self):
-        """The full name, scopes included."""
-        return self._node.name
-
-    @property
-    def type(self):
-        """The name of its op: "MatMul"."""
-        return self._node.type
-
-    @property
-    def device(self):
-        """The device that was asked for; "" for none."""
-        return self._node.device
+    graph = read_only("_graph", "The graph that has the operation.")
+    name = read_only("_node.name", "The full name, scopes included.")
+    type = read_only("_node.type", 'The name of its op: "MatMul".')
+    device = read_only("_node.device", 'The device that was asked for; "" for none.')
 
     @property
     def inputs(self):
@@ -51,9 +37,7 @@ class Operation:
     def _control_outputs(self):
         return [self._graph._operation(n) for n in self._node.consumers(-1)]
 
-    @property
-    def _id(self):
-        return self._node.id
+    _id = read_only("_node.id")
 
     @property
     def node_def(self):

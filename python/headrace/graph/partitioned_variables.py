@@ -5,6 +5,7 @@ import math
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.properties import read_only
 from headrace.framework.save_slice_info import SaveSliceInfo
 
 
@@ -46,13 +47,8 @@ class PartitionedVariable:
         )
         self._partitions = list(partitions)
 
-    @property
-    def name(self):
-        return self._name
-
-    @property
-    def dtype(self):
-        return self._dtype
+    name = read_only("_name")
+    dtype = read_only("_dtype")
 
     @property
     def shape(self):

@@ -7,6 +7,7 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import nest
 from headrace.framework.errors import InvalidArgumentError, OpError
+from headrace.framework.properties import read_only
 from headrace.graph import call_stacks, run_options, stack
 from headrace.graph.operation import Operation
 from headrace.graph.partial_runs import PartialRun
@@ -150,10 +151,7 @@ class BaseSession:
         self._core.soft_placement = bool(getattr(config, "allow_soft_placement", False))
         self._core.processors = _processors(config)
 
-    @property
-    def graph(self):
-        """The tf.Graph that the session runs."""
-        return self._graph
+    graph = read_only("_graph", "The tf.Graph that the session runs.")
 
     @property
     def graph_def(self):

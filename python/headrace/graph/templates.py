@@ -5,6 +5,7 @@ import functools
 import traceback
 
 from headrace._load import _headrace
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import Trackable, node_of
 from headrace.graph import stack, variable_scope
 from headrace.graph.collections import GraphKeys
@@ -127,20 +128,11 @@ class Template(Trackable):
     def _trackable_items(self):
         return list(self._children.items())
 
-    @property
-    def name(self):
-        """The name that was given to make_template."""
-        return self._name
-
-    @property
-    def func(self):
-        """The function that calls run."""
-        return self._func
-
-    @property
-    def variable_scope(self):
-        """The VariableScope of the calls; None before the first one."""
-        return self._scope
+    name = read_only("_name", "The name that was given to make_template.")
+    func = read_only("_func", "The function that calls run.")
+    variable_scope = read_only(
+        "_scope", "The VariableScope of the calls; None before the first one."
+    )
 
     var_scope = variable_scope
 

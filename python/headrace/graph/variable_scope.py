@@ -6,6 +6,7 @@ import threading
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
+from headrace.framework.properties import read_only
 from headrace.graph import collections, stack
 from headrace.graph.graph_variables import GraphVariable, RefVariable
 
@@ -84,20 +85,17 @@ class VariableScope:
         self.use_resource = use_resource
         self.constraint = constraint
 
-    @property
-    def name(self):
-        """The full name, without a slash at its end: "" for the root."""
-        return self._name
-
-    @property
-    def original_name_scope(self):
-        """The name scope that was in force when the scope was first entered."""
-        return self._name_scope
-
-    @property
-    def reuse(self):
-        """Whether get_variable finds variables: True, False, None or tf.AUTO_REUSE."""
-        return self._reuse
+    name = read_only(
+        "_name", 'The full name, without a slash at its end: "" for the root.'
+    )
+    original_name_scope = read_only(
+        "_name_scope",
+        "The name scope that was in force when the scope was first entered.",
+    )
+    reuse = read_only(
+        "_reuse",
+        "Whether get_variable finds variables: True, False, None or tf.AUTO_REUSE.",
+    )
 
     def reuse_variables(self):
         """Makes get_variable find variables rather than make them."""

@@ -9,6 +9,7 @@ import os
 import shutil
 
 from headrace.framework import errors
+from headrace.framework.properties import read_only
 from headrace.framework.system_errors import system_errors
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
@@ -66,8 +67,8 @@ class GFile:
             raise errors.InvalidArgumentError(None, None, f"mode is not {names}")
         self._file = None
 
-    name = property(lambda self: self._name, doc="The path, as given.")
-    mode = property(lambda self: self._given, doc="The mode, as given, with its b.")
+    name = read_only("_name", "The path, as given.")
+    mode = read_only("_given", "The mode, as given, with its b.")
 
     def _open(self, reading):
         allowed = "+" in self._mode or (self._mode == "r") == reading

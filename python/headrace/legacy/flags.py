@@ -2,6 +2,8 @@
 
 import sys
 
+from headrace.framework.properties import read_only
+
 
 class Error(Exception):
     """What goes wrong with flags."""
@@ -66,8 +68,8 @@ class FlagHolder:
     def __init__(self, values, flag):
         self._values, self._flag = values, flag
 
-    name = property(lambda self: self._flag.name)
-    default = property(lambda self: self._flag.default)
+    name = read_only("_flag.name")
+    default = read_only("_flag.default")
     present = property(lambda self: bool(self._flag.present))
 
     @property

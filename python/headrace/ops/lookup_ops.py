@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.properties import read_only
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.trackable import Trackable
 from headrace.graph import stack
@@ -32,10 +33,8 @@ class TableInitializerBase:
         self._key_dtype = dtypes.as_dtype(key_dtype)
         self._value_dtype = dtypes.as_dtype(value_dtype)
 
-    key_dtype = property(lambda self: self._key_dtype, doc="The dtype of the keys.")
-    value_dtype = property(
-        lambda self: self._value_dtype, doc="The dtype of the values."
-    )
+    key_dtype = read_only("_key_dtype", "The dtype of the keys.")
+    value_dtype = read_only("_value_dtype", "The dtype of the values.")
 
     def initialize(self, table):
         """Fills the table; returns the operation in a graph. Subclasses define it."""
@@ -127,16 +126,11 @@ class _Table(Trackable):
         _unique[0] += 1
         self._name = name
 
-    key_dtype = property(lambda self: self._key_dtype, doc="The dtype of the keys.")
-    value_dtype = property(
-        lambda self: self._value_dtype, doc="The dtype of the values."
-    )
-    name = property(
-        lambda self: self._name, doc="The name given to the constructor, or None."
-    )
-    default_value = property(
-        lambda self: self._default_value,
-        doc="The value of keys that are absent: a tensor.",
+    key_dtype = read_only("_key_dtype", "The dtype of the keys.")
+    value_dtype = read_only("_value_dtype", "The dtype of the values.")
+    name = read_only("_name", "The name given to the constructor, or None.")
+    default_value = read_only(
+        "_default_value", "The value of keys that are absent: a tensor."
     )
 
     def _make(self, op, named, **attrs):
@@ -204,12 +198,9 @@ class StaticHashTable(_Table):
             graph = stack.default_graph()
             graph.add_to_collection("table_initializer", self._init_op)
 
-    initializer = property(
-        lambda self: self._init_op,
-        doc=(
-            "The operation that fills the table: to run in a graph; eagerly it has "
-            "been run."
-        ),
+    initializer = read_only(
+        "_init_op",
+        "The operation that fills the table: to run in a graph; eagerly it has been run.",
     )
 
     def export(self, name=None):

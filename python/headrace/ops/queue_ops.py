@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, random_seed, tensor_shape
+from headrace.framework.properties import read_only
 from headrace.graph import stack
 
 
@@ -26,21 +27,15 @@ class QueueBase:
         self._queue_ref = queue_ref
         self._name = name
 
-    queue_ref = property(
-        lambda self: self._queue_ref, doc="The handle of the queue: a scalar tensor."
+    queue_ref = read_only("_queue_ref", "The handle of the queue: a scalar tensor.")
+    name = read_only("_name", "The name of the queue: a str.")
+    dtypes = read_only("_dtypes", "A list of the dtypes of an element's components.")
+    shapes = read_only(
+        "_shapes", "A list of the static shapes of an element's components."
     )
-    name = property(lambda self: self._name, doc="The name of the queue: a str.")
-    dtypes = property(
-        lambda self: self._dtypes,
-        doc="A list of the dtypes of an element's components.",
-    )
-    shapes = property(
-        lambda self: self._shapes,
-        doc="A list of the static shapes of an element's components.",
-    )
-    names = property(
-        lambda self: self._names,
-        doc="A list of the components' names; without names elements are no dicts.",
+    names = read_only(
+        "_names",
+        "A list of the components' names; without names elements are no dicts.",
     )
 
     def _components(self, vals, many):

@@ -7,6 +7,7 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import config, conversion, dtypes
 from headrace.framework.name_scopes import composite
+from headrace.framework.properties import read_only
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.trackable import AutoTrackable
 from headrace.framework.variables import Variable
@@ -150,15 +151,14 @@ class Generator(AutoTrackable):
         alg = algorithm_id(alg)
         return cls(state=_state_of_key_counter(key, counter, alg), alg=alg)
 
-    @property
-    def state(self):
-        """The int64 Variable of counter and key; draws move its counter on."""
-        return self._state_var
-
-    @property
-    def algorithm(self):
-        """The number of the algorithm: 1 is Philox, 2 ThreeFry, 3 chosen for you."""
-        return self._alg
+    state = read_only(
+        "_state_var",
+        "The int64 Variable of counter and key; draws move its counter on.",
+    )
+    algorithm = read_only(
+        "_alg",
+        "The number of the algorithm: 1 is Philox, 2 ThreeFry, 3 chosen for you.",
+    )
 
     @property
     def key(self):

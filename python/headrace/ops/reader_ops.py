@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.properties import read_only
 from headrace.ops import queue_ops
 
 
@@ -21,13 +22,12 @@ class ReaderBase:
         self._reader_ref = reader_ref
         self._supports_serialize = supports_serialize
 
-    reader_ref = property(
-        lambda self: self._reader_ref,
-        doc="The handle of the reader: a scalar resource tensor.",
+    reader_ref = read_only(
+        "_reader_ref", "The handle of the reader: a scalar resource tensor."
     )
-    supports_serialize = property(
-        lambda self: self._supports_serialize,
-        doc="Whether serialize_state() and restore_state() work: bool.",
+    supports_serialize = read_only(
+        "_supports_serialize",
+        "Whether serialize_state() and restore_state() work: bool.",
     )
 
     def _ask(self, what, name, **arguments):

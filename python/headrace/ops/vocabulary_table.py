@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
+from headrace.framework.properties import read_only
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.trackable import Trackable
 from headrace.ops import array_ops, math_ops, string_ops
@@ -43,9 +44,9 @@ class StaticVocabularyTable(Trackable):
             )
         self._key_dtype = wanted
 
-    key_dtype = property(lambda self: self._key_dtype)
+    key_dtype = read_only("_key_dtype")
     value_dtype = property(lambda self: dtypes.int64)
-    name = property(lambda self: self._name)
+    name = read_only("_name")
 
     @property
     def initializer(self):

@@ -10,6 +10,7 @@ from headrace.framework import (
     name_scopes,
     tensor_shape,
 )
+from headrace.framework.properties import read_only
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks, text
 from headrace.ragged.parts import (  # noqa: F401  (some for those who import them here)
@@ -288,22 +289,14 @@ class RaggedTensor:
         return self
 
     # --- What they are.
-    dtype = property(
-        lambda self: self._values_part.dtype, doc="The dtype of the values."
+    dtype = read_only("_values_part.dtype", "The dtype of the values.")
+    values = read_only(
+        "_values_part",
+        "The rows one after another, without the outermost splits: [total, ...]. A RaggedTensor where `ragged_rank` is above 1, else a Tensor.",
     )
-    values = property(
-        lambda self: self._values_part,
-        doc=(
-            "The rows one after another, without the outermost splits: [total, ...]. A "
-            "RaggedTensor where `ragged_rank` is above 1, else a Tensor."
-        ),
-    )
-    row_splits = property(
-        lambda self: self._splits,
-        doc=(
-            "Where the rows begin and end in `values`: [rows + 1], int32 or int64, "
-            "from 0."
-        ),
+    row_splits = read_only(
+        "_splits",
+        "Where the rows begin and end in `values`: [rows + 1], int32 or int64, from 0.",
     )
 
     @property

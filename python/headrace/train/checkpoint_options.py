@@ -4,6 +4,7 @@ import abc
 import inspect
 
 from headrace._load import _headrace
+from headrace.framework.properties import read_only
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of the object graph in a checkpoint
 
@@ -58,10 +59,10 @@ class CheckpointOptions:
     def experimental_enable_async_checkpoint(self, value):
         self.enable_async = bool(value)
 
-    @property
-    def experimental_write_callbacks(self):
-        """The functions to call after a checkpoint is written, or None."""
-        return self._experimental_write_callbacks
+    experimental_write_callbacks = read_only(
+        "_experimental_write_callbacks",
+        "The functions to call after a checkpoint is written, or None.",
+    )
 
     def __copy__(self):
         """Options of their own, with a list of callbacks of their own."""

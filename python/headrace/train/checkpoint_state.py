@@ -6,6 +6,7 @@ import re
 import time
 
 from headrace._load import _headrace
+from headrace.framework.properties import read_only
 
 
 def _proto(latest, paths, timestamps, last_preserved):
@@ -216,20 +217,11 @@ class CheckpointManager:
             self._directory, max_to_keep or 0, float(keep_checkpoint_every_n_hours or 0)
         )
 
-    @property
-    def directory(self):
-        """The folder that the checkpoints are in."""
-        return self._directory
-
-    @property
-    def checkpoint_interval(self):
-        """How many steps lie between checkpoints at least, or None."""
-        return self._interval
-
-    @property
-    def checkpoint(self):
-        """The tf.train.Checkpoint that is saved."""
-        return self._checkpoint
+    directory = read_only("_directory", "The folder that the checkpoints are in.")
+    checkpoint_interval = read_only(
+        "_interval", "How many steps lie between checkpoints at least, or None."
+    )
+    checkpoint = read_only("_checkpoint", "The tf.train.Checkpoint that is saved.")
 
     @property
     def checkpoints(self):

@@ -4,6 +4,7 @@ import os
 
 from headrace._load import _headrace
 from headrace.framework import logging
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import is_trackable, node_of, owner_of
 from headrace.train.checkpoint_options import GRAPH_KEY
 
@@ -14,10 +15,7 @@ class TrackableView:
     def __init__(self, root):
         self._root = root
 
-    @property
-    def root(self):
-        """The object that the view starts from."""
-        return self._root
+    root = read_only("_root", "The object that the view starts from.")
 
     @classmethod
     def children(cls, obj, save_type="checkpoint", **kwargs):

@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from headrace.framework import logging
+from headrace.framework.properties import read_only
 from headrace.graph import stack
 from headrace.training import global_step
 from headrace.training.session_run_hook import SessionRunArgs, SessionRunHook
@@ -211,10 +212,9 @@ class FinalOpsHook(SessionRunHook):
         self._final_ops_feed_dict = final_ops_feed_dict
         self._final_ops_values = None
 
-    @property
-    def final_ops_values(self):
-        """What the operations gave at the end; None before it."""
-        return self._final_ops_values
+    final_ops_values = read_only(
+        "_final_ops_values", "What the operations gave at the end; None before it."
+    )
 
     def end(self, session):
         """Runs the final operations; final_ops_values has what they gave."""

@@ -6,6 +6,7 @@ import threading
 import time
 
 from headrace.framework import errors, logging
+from headrace.framework.properties import read_only
 
 
 class Coordinator:
@@ -115,10 +116,7 @@ class Coordinator:
                 f"Coordinator stopped with threads still running: {' '.join(alive)}"
             )
 
-    @property
-    def joined(self):
-        """Whether join() has ended."""
-        return self._joined
+    joined = read_only("_joined", "Whether join() has ended.")
 
     def raise_requested_exception(self):
         """Raises what a thread raised, if one did."""

@@ -3,6 +3,7 @@
 import inspect
 
 from headrace.framework import errors
+from headrace.framework.properties import read_only
 from headrace.graph import stack
 from headrace.training import saver_hooks
 from headrace.training.scaffold import Scaffold
@@ -25,9 +26,7 @@ class StepContext:
         self._session = session
         self._run_with_hooks_fn = run_with_hooks_fn
 
-    @property
-    def session(self):
-        return self._session
+    session = read_only("_session")
 
     def run_with_hooks(self, *args, **kwargs):
         return self._run_with_hooks_fn(*args, **kwargs)

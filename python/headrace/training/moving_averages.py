@@ -2,6 +2,7 @@
 
 import headrace as tf
 from headrace._load import _headrace
+from headrace.framework.properties import read_only
 from headrace.graph import stack
 from headrace.graph.collections import GraphKeys
 from headrace.train.saver_graph import is_variable
@@ -46,10 +47,7 @@ class ExponentialMovingAverage:
         self._counts = {}  # key of a tensor -> (its biased average, updates)
         self._taken = {}  # eager shadows' names -> how many
 
-    @property
-    def name(self):
-        """The name of this average."""
-        return self._name
+    name = read_only("_name", "The name of this average.")
 
     def apply(self, var_list=None):
         """Moves the averages of the variables, by default of those that train."""

@@ -4,6 +4,7 @@ import threading
 import weakref
 
 from headrace.framework import errors, logging
+from headrace.framework.properties import read_only
 from headrace.graph import stack
 from headrace.graph.collections import GraphKeys
 
@@ -43,29 +44,27 @@ class QueueRunner:
         self._runs = weakref.WeakKeyDictionary()  # session -> threads at work
         self._exceptions_raised = []
 
-    queue = property(lambda self: self._queue, doc="The queue that is filled.")
-    enqueue_ops = property(
-        lambda self: self._enqueue_ops,
-        doc="A list of operations, each run again and again by a thread of its own.",
+    queue = read_only("_queue", "The queue that is filled.")
+    enqueue_ops = read_only(
+        "_enqueue_ops",
+        "A list of operations, each run again and again by a thread of its own.",
     )
-    close_op = property(
-        lambda self: self._close_op,
-        doc="The operation that closes the queue; what it holds can still be taken.",
+    close_op = read_only(
+        "_close_op",
+        "The operation that closes the queue; what it holds can still be taken.",
     )
-    cancel_op = property(
-        lambda self: self._cancel_op,
-        doc="The operation that closes the queue and cancels waiting enqueues.",
+    cancel_op = read_only(
+        "_cancel_op",
+        "The operation that closes the queue and cancels waiting enqueues.",
     )
-    name = property(lambda self: self._queue.name, doc="The name of the queue.")
-    queue_closed_exception_types = property(
-        lambda self: self._queue_closed_exception_types,
-        doc="The errors that tell a thread that the queue is closed.",
+    name = read_only("_queue.name", "The name of the queue.")
+    queue_closed_exception_types = read_only(
+        "_queue_closed_exception_types",
+        "The errors that tell a thread that the queue is closed.",
     )
-
-    @property
-    def exceptions_raised(self):
-        """What threads raised that had no coordinator to tell."""
-        return self._exceptions_raised
+    exceptions_raised = read_only(
+        "_exceptions_raised", "What threads raised that had no coordinator to tell."
+    )
 
     def _run(self, sess, enqueue_op, coord):
         """One thread: fills the queue until it is closed or all are to stop."""

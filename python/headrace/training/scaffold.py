@@ -1,6 +1,7 @@
 """tf.compat.v1.train.Scaffold: what a graph needs to be trained."""
 
 from headrace.framework import conversion, dtypes, logging
+from headrace.framework.properties import read_only
 from headrace.graph import collections, scopes, stack
 
 GraphKeys = collections.GraphKeys
@@ -129,10 +130,9 @@ class Scaffold:
             None,
         )
 
-    @property
-    def init_fn(self):
-        """A function of the session that runs after init_op, or None."""
-        return self._init_fn
+    init_fn = read_only(
+        "_init_fn", "A function of the session that runs after init_op, or None."
+    )
 
     @property
     def init_op(self):
@@ -147,10 +147,10 @@ class Scaffold:
         """
         return self._ready_op
 
-    @property
-    def ready_for_local_init_op(self):
-        """Gives the names of variables that local_init_op still waits for."""
-        return self._ready_for_local_init_op
+    ready_for_local_init_op = read_only(
+        "_ready_for_local_init_op",
+        "Gives the names of variables that local_init_op still waits for.",
+    )
 
     @property
     def local_init_op(self):
@@ -159,25 +159,20 @@ class Scaffold:
         """
         return self._local_init_op
 
-    @property
-    def local_init_feed_dict(self):
-        """What is fed when local_init_op runs, or None."""
-        return self._local_init_feed_dict
-
-    @property
-    def summary_op(self):
-        """The merged summaries of the graph, or None where there are none."""
-        return self._summary_op
-
-    @property
-    def saver(self):
-        """The Saver of the checkpoints; None until finalize() where none was given."""
-        return self._saver
-
-    @property
-    def init_feed_dict(self):
-        """What is fed when init_op runs, or None."""
-        return self._init_feed_dict
+    local_init_feed_dict = read_only(
+        "_local_init_feed_dict", "What is fed when local_init_op runs, or None."
+    )
+    summary_op = read_only(
+        "_summary_op",
+        "The merged summaries of the graph, or None where there are none.",
+    )
+    saver = read_only(
+        "_saver",
+        "The Saver of the checkpoints; None until finalize() where none was given.",
+    )
+    init_feed_dict = read_only(
+        "_init_feed_dict", "What is fed when init_op runs, or None."
+    )
 
 
 def _initializers(key):

@@ -2,6 +2,8 @@
 
 import collections
 
+from headrace.framework.properties import read_only
+
 
 class SessionRunArgs(
     collections.namedtuple("SessionRunArgs", ["fetches", "feed_dict", "options"])
@@ -26,20 +28,13 @@ class SessionRunContext:
         self._session = session
         self._stop_requested = False
 
-    @property
-    def original_args(self):
-        """The SessionRunArgs that the caller of run() gave."""
-        return self._original_args
-
-    @property
-    def session(self):
-        """The session that runs, without the hooks around it."""
-        return self._session
-
-    @property
-    def stop_requested(self):
-        """Whether a hook has asked to stop."""
-        return self._stop_requested
+    original_args = read_only(
+        "_original_args", "The SessionRunArgs that the caller of run() gave."
+    )
+    session = read_only(
+        "_session", "The session that runs, without the hooks around it."
+    )
+    stop_requested = read_only("_stop_requested", "Whether a hook has asked to stop.")
 
     def request_stop(self):
         """Asks to stop after this run: should_stop() is True from then on."""

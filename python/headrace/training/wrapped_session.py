@@ -1,6 +1,7 @@
 """Sessions around sessions: each adds one thing to a run."""
 
 from headrace.framework import errors, logging
+from headrace.framework.properties import read_only
 from headrace.graph import stack
 from headrace.training.session_run_hook import (
     SessionRunArgs,
@@ -18,9 +19,7 @@ class WrappedSession:
     def __init__(self, sess):
         self._sess = sess
 
-    @property
-    def graph(self):
-        return self._sess.graph
+    graph = read_only("_sess.graph")
 
     def _inner(self):
         """The plain session inside of all."""
