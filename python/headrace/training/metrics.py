@@ -60,7 +60,8 @@ def _weights_like(weights, values):
         return tf.broadcast_to(weights, tf.shape(values))
 
 
-def _mean(values, weights, metrics_collections, updates_collections):
+def _mean(values, weights):
+    """(value, update) of the mean of all values so far."""
     values = tf.cast(values, tf.float32)
     total = metric_variable([], tf.float32, name="total")
     count = metric_variable([], tf.float32, name="count")
@@ -75,7 +76,7 @@ def _mean(values, weights, metrics_collections, updates_collections):
         new_count = _added(count, number)
     value = tf.math.divide_no_nan(total.read_value(), count.read_value(), name="value")
     update = tf.math.divide_no_nan(new_total, new_count, name="update_op")
-    return _collected(value, update, metrics_collections, updates_collections)
+    return value, update
 
 
 def mean(
@@ -88,12 +89,8 @@ def mean(
     """The mean of all values so far."""
     _check("mean")
     with variable_scope(name, "mean", (values, weights)):
-        return _mean(
-            tf.convert_to_tensor(values),
-            weights,
-            metrics_collections,
-            updates_collections,
-        )
+        found = _mean(tf.convert_to_tensor(values), weights)
+        return _collected(*found, metrics_collections, updates_collections)
 
 
 def _matched(labels, predictions, weights=None):
@@ -112,24 +109,6 @@ def _matched(labels, predictions, weights=None):
     return labels, predictions, weights
 
 
-def accuracy(
-    labels,
-    predictions,
-    weights=None,
-    metrics_collections=None,
-    updates_collections=None,
-    name=None,
-):
-    """How often predictions equal labels."""
-    _check("accuracy")
-    with variable_scope(name, "accuracy", (predictions, labels, weights)):
-        labels, predictions, weights = _matched(labels, predictions, weights)
-        if labels.dtype != predictions.dtype:
-            predictions = tf.cast(predictions, labels.dtype)
-        right = tf.cast(tf.equal(predictions, labels), tf.float32)
-        return _mean(right, weights, metrics_collections, updates_collections)
-
-
 _PAIR = """
 
     `weights` broadcast to the values. Gives (value, update_op): update_op takes in the
@@ -138,8 +117,9 @@ _PAIR = """
     """
 
 
-def _mean_of(default, function):
-    """A metric that is the mean of a function of labels and predictions."""
+def _metric(default, what, compute):
+    """The metric called `default`, and so its variables' scope; compute(labels,
+    predictions, weights) gives its (value, update)."""
 
     def metric(
         labels,
@@ -151,18 +131,31 @@ def _mean_of(default, function):
     ):
         _check(default)
         with variable_scope(name, default, (predictions, labels, weights)):
-            labels, predictions, weights = _matched(labels, predictions, weights)
-            labels = tf.cast(labels, predictions.dtype)
-            return _mean(
-                function(labels, predictions),
-                weights,
-                metrics_collections,
-                updates_collections,
-            )
+            found = compute(*_matched(labels, predictions, weights))
+            return _collected(*found, metrics_collections, updates_collections)
 
-    metric.__name__ = default
-    metric.__doc__ = f"The {default.replace('_', ' ')} so far." + _PAIR
+    metric.__name__ = metric.__qualname__ = default
+    metric.__doc__ = what
     return metric
+
+
+def _right(labels, predictions, weights):
+    if labels.dtype != predictions.dtype:
+        predictions = tf.cast(predictions, labels.dtype)
+    return _mean(tf.cast(tf.equal(predictions, labels), tf.float32), weights)
+
+
+accuracy = _metric("accuracy", "How often predictions equal labels.", _right)
+
+
+def _mean_of(default, function):
+    """A metric that is the mean of a function of labels and predictions."""
+
+    def compute(labels, predictions, weights):
+        labels = tf.cast(labels, predictions.dtype)
+        return _mean(function(labels, predictions), weights)
+
+    return _metric(default, f"The {default.replace('_', ' ')} so far." + _PAIR, compute)
 
 
 mean_squared_error = _mean_of(
@@ -214,23 +207,11 @@ def _kinds(labels, predictions):
 
 
 def _counter(kind):
-    def metric(
-        labels,
-        predictions,
-        weights=None,
-        metrics_collections=None,
-        updates_collections=None,
-        name=None,
-    ):
-        _check(kind)
-        with variable_scope(name, kind, (predictions, labels, weights)):
-            labels, predictions, weights = _matched(labels, predictions, weights)
-            value, update = _count(_kinds(labels, predictions)[kind], weights, "count")
-            return _collected(value, update, metrics_collections, updates_collections)
+    def compute(labels, predictions, weights):
+        return _count(_kinds(labels, predictions)[kind], weights, "count")
 
-    metric.__name__ = kind
-    metric.__doc__ = f"The number of {kind.replace('_', ' ')} so far." + _PAIR
-    return metric
+    what = f"The number of {kind.replace('_', ' ')} so far." + _PAIR
+    return _metric(kind, what, compute)
 
 
 true_positives = _counter("true_positives")
@@ -242,32 +223,21 @@ false_negatives = _counter("false_negatives")
 def _share(default, other):
     """True positives among these and the `other` kind."""
 
-    def metric(
-        labels,
-        predictions,
-        weights=None,
-        metrics_collections=None,
-        updates_collections=None,
-        name=None,
-    ):
-        _check(default)
-        with variable_scope(name, default, (predictions, labels, weights)):
-            labels, predictions, weights = _matched(labels, predictions, weights)
-            kinds = _kinds(labels, predictions)
-            right, new_right = _count(
-                kinds["true_positives"], weights, "true_positives/count"
-            )
-            wrong, new_wrong = _count(kinds[other], weights, f"{other}/count")
-            value = tf.math.divide_no_nan(right, right + wrong, name="value")
-            update = tf.math.divide_no_nan(
-                new_right, new_right + new_wrong, name="update_op"
-            )
-            return _collected(value, update, metrics_collections, updates_collections)
+    def compute(labels, predictions, weights):
+        kinds = _kinds(labels, predictions)
+        right, new_right = _count(
+            kinds["true_positives"], weights, "true_positives/count"
+        )
+        wrong, new_wrong = _count(kinds[other], weights, f"{other}/count")
+        value = tf.math.divide_no_nan(right, right + wrong, name="value")
+        update = tf.math.divide_no_nan(
+            new_right, new_right + new_wrong, name="update_op"
+        )
+        return value, update
 
-    metric.__name__ = default
     kind = other.replace("_", " ")
-    metric.__doc__ = f"True positives / (true positives + {kind}) so far." + _PAIR
-    return metric
+    what = f"True positives / (true positives + {kind}) so far." + _PAIR
+    return _metric(default, what, compute)
 
 
 precision = _share("precision", "false_positives")

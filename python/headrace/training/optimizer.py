@@ -46,6 +46,13 @@ class Optimizer(AutoTrackable):
 
     GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
 
+    # What one op does for a variable is said by rows; subclasses with more to do
+    # override the methods that read them.
+    _op = None  # "Adagrad": ApplyAdagrad and SparseApplyAdagrad update variables
+    _zero_slots = ()  # slots that begin at 0
+    _slot_inputs = {}  # the op's input -> the slot
+    _number_inputs = {}  # the op's input -> the attribute with the number
+
     def __init__(self, use_locking, name):
         if not name:
             raise ValueError("Must specify the optimizer name")
@@ -215,6 +222,9 @@ class Optimizer(AutoTrackable):
 
     def _create_slots(self, variables):
         """Makes what the optimizer remembers of these variables."""
+        for v in variables:
+            for slot_name in self._zero_slots:
+                self._zeros_slot(v, slot_name, self._name)
 
     def _prepare(self):
         """Makes tensors of what numbers and functions the optimizer was given."""
@@ -222,13 +232,30 @@ class Optimizer(AutoTrackable):
     def _finish(self):
         """After all updates."""
 
+    def _arguments(self, variable):
+        """What the op is given besides the variable and its gradient."""
+        slots = {i: self.get_slot(variable, n) for i, n in self._slot_inputs.items()}
+        numbers = {
+            name: self._number(getattr(self, attribute), variable)
+            for name, attribute in self._number_inputs.items()
+        }
+        return {**slots, **numbers}
+
     def _apply_dense(self, gradient, variable):
-        raise NotImplementedError(f"{type(self).__name__} changes no variable")
+        if self._op is None:
+            raise NotImplementedError(f"{type(self).__name__} changes no variable")
+        arguments = self._arguments(variable)
+        self._update(f"Apply{self._op}", variable, grad=gradient, **arguments)
 
     def _apply_sparse(self, values, rows, variable):
         """`values` are the gradient of the different `rows`."""
-        raise NotImplementedError(
-            f"{type(self).__name__}: gradients of rows are not supported"
+        if self._op is None:
+            raise NotImplementedError(
+                f"{type(self).__name__}: gradients of rows are not supported"
+            )
+        arguments = self._arguments(variable)
+        self._update(
+            f"SparseApply{self._op}", variable, grad=values, indices=rows, **arguments
         )
 
     def _value(self, value):
@@ -286,12 +313,7 @@ class Optimizer(AutoTrackable):
         return slot
 
     def _zeros_slot(self, variable, slot_name, op_name):
-        return self._make_slot(
-            variable,
-            slot_name,
-            op_name,
-            filled(variable, 0),
-        )
+        return self._make_slot(variable, slot_name, op_name, filled(variable, 0))
 
     def _make_plain(self, name, value):
         """A variable of the optimizer itself."""

@@ -37,6 +37,11 @@ def _add_rows(optimizer, variable, rows, values):
 class MomentumOptimizer(Optimizer):
     """Down the gradients of late."""
 
+    _op = "Momentum"
+    _zero_slots = ("momentum",)
+    _slot_inputs = {"accum": "momentum"}
+    _number_inputs = {"lr": "_learning_rate", "momentum": "_momentum"}
+
     def __init__(
         self,
         learning_rate,
@@ -49,35 +54,22 @@ class MomentumOptimizer(Optimizer):
         self._learning_rate, self._momentum = learning_rate, momentum
         self._use_nesterov = use_nesterov
 
-    def _create_slots(self, variables):
-        for v in variables:
-            self._zeros_slot(v, "momentum", self._name)
-
     def _arguments(self, variable):
-        return {
-            "accum": self.get_slot(variable, "momentum"),
-            "lr": self._number(self._learning_rate, variable),
-            "momentum": self._number(self._momentum, variable),
-            "use_nesterov": self._use_nesterov,
-        }
-
-    def _apply_dense(self, gradient, variable):
-        self._update(
-            "ApplyMomentum", variable, grad=gradient, **self._arguments(variable)
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            "SparseApplyMomentum",
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
+        return {**super()._arguments(variable), "use_nesterov": self._use_nesterov}
 
 
 class AdamOptimizer(Optimizer):
     """By the means of gradients and of their squares."""
+
+    _op = "Adam"
+    _zero_slots = ("m", "v")
+    _slot_inputs = {"m": "m", "v": "v"}
+    _number_inputs = {
+        "lr": "_lr",
+        "beta1": "_beta1",
+        "beta2": "_beta2",
+        "epsilon": "_epsilon",
+    }
 
     def __init__(
         self,
@@ -95,29 +87,16 @@ class AdamOptimizer(Optimizer):
     def _create_slots(self, variables):
         self._make_plain("beta1_power", self._value(self._beta1))
         self._make_plain("beta2_power", self._value(self._beta2))
-        for v in variables:
-            self._zeros_slot(v, "m", self._name)
-            self._zeros_slot(v, "v", self._name)
+        super()._create_slots(variables)
 
     def _get_beta_accumulators(self):
         """beta1 and beta2 to the power of the steps so far, as variables."""
         return self._plain_variable("beta1_power"), self._plain_variable("beta2_power")
 
-    def _apply_dense(self, gradient, variable):
-        beta1_power, beta2_power = self._get_beta_accumulators()
-        self._update(
-            "ApplyAdam",
-            variable,
-            m=self.get_slot(variable, "m"),
-            v=self.get_slot(variable, "v"),
-            beta1_power=self._number(beta1_power, variable),
-            beta2_power=self._number(beta2_power, variable),
-            lr=self._number(self._lr, variable),
-            beta1=self._number(self._beta1, variable),
-            beta2=self._number(self._beta2, variable),
-            epsilon=self._number(self._epsilon, variable),
-            grad=gradient,
-        )
+    def _arguments(self, variable):
+        powers = [self._number(p, variable) for p in self._get_beta_accumulators()]
+        arguments = {"beta1_power": powers[0], "beta2_power": powers[1]}
+        return {**arguments, **super()._arguments(variable)}
 
     def _apply_sparse(self, values, rows, variable):
         beta1, beta2 = (self._number(b, variable) for b in (self._beta1, self._beta2))
@@ -149,6 +128,10 @@ class AdamOptimizer(Optimizer):
 class AdagradOptimizer(Optimizer):
     """Rates fall with the squares seen so far."""
 
+    _op = "Adagrad"
+    _slot_inputs = {"accum": "accumulator"}
+    _number_inputs = {"lr": "_learning_rate"}
+
     def __init__(
         self,
         learning_rate,
@@ -169,29 +152,14 @@ class AdagradOptimizer(Optimizer):
         for v in variables:
             self._make_slot(v, "accumulator", self._name, filled(v, self._initial))
 
-    def _arguments(self, variable):
-        return {
-            "accum": self.get_slot(variable, "accumulator"),
-            "lr": self._number(self._learning_rate, variable),
-        }
-
-    def _apply_dense(self, gradient, variable):
-        self._update(
-            "ApplyAdagrad", variable, grad=gradient, **self._arguments(variable)
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            "SparseApplyAdagrad",
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
-
 
 class AdadeltaOptimizer(Optimizer):
     """Rates by a window of squares."""
+
+    _op = "Adadelta"
+    _zero_slots = ("accum", "accum_update")
+    _slot_inputs = {"accum": "accum", "accum_update": "accum_update"}
+    _number_inputs = {"lr": "_lr", "rho": "_rho", "epsilon": "_epsilon"}
 
     def __init__(
         self,
@@ -204,37 +172,17 @@ class AdadeltaOptimizer(Optimizer):
         super().__init__(use_locking, name)
         self._lr, self._rho, self._epsilon = learning_rate, rho, epsilon
 
-    def _create_slots(self, variables):
-        for v in variables:
-            self._zeros_slot(v, "accum", self._name)
-            self._zeros_slot(v, "accum_update", self._name)
-
-    def _arguments(self, variable):
-        return {
-            "accum": self.get_slot(variable, "accum"),
-            "accum_update": self.get_slot(variable, "accum_update"),
-            "lr": self._number(self._lr, variable),
-            "rho": self._number(self._rho, variable),
-            "epsilon": self._number(self._epsilon, variable),
-        }
-
-    def _apply_dense(self, gradient, variable):
-        self._update(
-            "ApplyAdadelta", variable, grad=gradient, **self._arguments(variable)
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            "SparseApplyAdadelta",
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
-
 
 class RMSPropOptimizer(Optimizer):
     """Rates by the mean square, centred or not."""
+
+    _slot_inputs = {"ms": "rms", "mom": "momentum"}
+    _number_inputs = {
+        "lr": "_learning_rate",
+        "rho": "_decay",
+        "momentum": "_momentum",
+        "epsilon": "_epsilon",
+    }
 
     def __init__(
         self,
@@ -250,6 +198,7 @@ class RMSPropOptimizer(Optimizer):
         self._learning_rate, self._decay = learning_rate, decay
         self._momentum, self._epsilon = momentum, epsilon
         self._centered = centered
+        self._op = "CenteredRMSProp" if centered else "RMSProp"
 
     def _create_slots(self, variables):
         for v in variables:
@@ -259,37 +208,15 @@ class RMSPropOptimizer(Optimizer):
             self._zeros_slot(v, "momentum", self._name)
 
     def _arguments(self, variable):
-        slots = {
-            "ms": self.get_slot(variable, "rms"),
-            "mom": self.get_slot(variable, "momentum"),
-        }
-        if self._centered:
-            slots["mg"] = self.get_slot(variable, "mg")
-        return {
-            **slots,
-            "lr": self._number(self._learning_rate, variable),
-            "rho": self._number(self._decay, variable),
-            "momentum": self._number(self._momentum, variable),
-            "epsilon": self._number(self._epsilon, variable),
-        }
-
-    def _apply_dense(self, gradient, variable):
-        op = "ApplyCenteredRMSProp" if self._centered else "ApplyRMSProp"
-        self._update(op, variable, grad=gradient, **self._arguments(variable))
-
-    def _apply_sparse(self, values, rows, variable):
-        op = "SparseApplyCenteredRMSProp" if self._centered else "SparseApplyRMSProp"
-        self._update(
-            op,
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
+        mean = {"mg": self.get_slot(variable, "mg")} if self._centered else {}
+        return {**mean, **super()._arguments(variable)}
 
 
 class FtrlOptimizer(Optimizer):
     """Follow the regularized leader."""
+
+    _slot_inputs = {"accum": "accum", "linear": "linear"}
+    _number_inputs = {"lr": "_learning_rate", "l1": "_l1"}
 
     def __init__(
         self,
@@ -330,6 +257,7 @@ class FtrlOptimizer(Optimizer):
         self._shrinkage = l2_shrinkage_regularization_strength
         self._beta = 0.0 if beta is None else beta
         self._names = accum_name or name, linear_name or name
+        self._op = "FtrlV2" if self._shrinkage > 0 else "Ftrl"
 
     def _create_slots(self, variables):
         for v in variables:
@@ -337,33 +265,11 @@ class FtrlOptimizer(Optimizer):
             self._zeros_slot(v, "linear", self._names[1])
 
     def _arguments(self, variable):
-        rate = self._number(self._learning_rate, variable)
-        arguments = {
-            "accum": self.get_slot(variable, "accum"),
-            "linear": self.get_slot(variable, "linear"),
-            "lr": rate,
-            "l1": self._number(self._l1, variable),
-            "l2": self._number(self._l2, variable)
-            + self._number(self._beta, variable) / (2.0 * rate),
-            "lr_power": self._number(self._power, variable),
-        }
+        arguments = super()._arguments(variable)
+        l2 = self._number(self._l2, variable)
+        beta = self._number(self._beta, variable) / (2.0 * arguments["lr"])
+        arguments["l2"] = l2 + beta
+        arguments["lr_power"] = self._number(self._power, variable)
         if self._shrinkage > 0:
             arguments["l2_shrinkage"] = self._number(self._shrinkage, variable)
         return arguments
-
-    def _op(self, base):
-        return base + "V2" if self._shrinkage > 0 else base
-
-    def _apply_dense(self, gradient, variable):
-        self._update(
-            self._op("ApplyFtrl"), variable, grad=gradient, **self._arguments(variable)
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            self._op("SparseApplyFtrl"),
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )

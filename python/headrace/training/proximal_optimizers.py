@@ -10,6 +10,9 @@ class ProximalGradientDescentOptimizer(Optimizer):
     All rates and strengths are numbers or scalar tensors.
     """
 
+    _op = "ProximalGradientDescent"
+    _number_inputs = {"alpha": "_learning_rate", "l1": "_l1", "l2": "_l2"}
+
     def __init__(
         self,
         learning_rate,
@@ -23,29 +26,9 @@ class ProximalGradientDescentOptimizer(Optimizer):
         self._l1 = l1_regularization_strength
         self._l2 = l2_regularization_strength
 
-    def _arguments(self, variable):
-        return {
-            "alpha": self._number(self._learning_rate, variable),
-            "l1": self._number(self._l1, variable),
-            "l2": self._number(self._l2, variable),
-        }
-
     def _apply_dense(self, gradient, variable):
-        self._update(
-            "ApplyProximalGradientDescent",
-            variable,
-            delta=gradient,
-            **self._arguments(variable),
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            "SparseApplyProximalGradientDescent",
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
+        arguments = self._arguments(variable)
+        self._update(f"Apply{self._op}", variable, delta=gradient, **arguments)
 
 
 class ProximalAdagradOptimizer(AdagradOptimizer):
@@ -53,6 +36,9 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
 
     ValueError where `initial_accumulator_value` is not positive.
     """
+
+    _op = "ProximalAdagrad"
+    _number_inputs = {"lr": "_learning_rate", "l1": "_l1", "l2": "_l2"}
 
     def __init__(
         self,
@@ -67,27 +53,6 @@ class ProximalAdagradOptimizer(AdagradOptimizer):
         self._l1 = l1_regularization_strength
         self._l2 = l2_regularization_strength
 
-    def _arguments(self, variable):
-        return {
-            **super()._arguments(variable),
-            "l1": self._number(self._l1, variable),
-            "l2": self._number(self._l2, variable),
-        }
-
-    def _apply_dense(self, gradient, variable):
-        self._update(
-            "ApplyProximalAdagrad", variable, grad=gradient, **self._arguments(variable)
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            "SparseApplyProximalAdagrad",
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
-
 
 class AdagradDAOptimizer(Optimizer):
     """Adagrad by dual averaging: weights follow from the sums of all gradients.
@@ -95,6 +60,13 @@ class AdagradDAOptimizer(Optimizer):
     `global_step` is the step counter's variable or tensor. ValueError where
     `initial_gradient_squared_accumulator_value` is not positive.
     """
+
+    _op = "AdagradDA"
+    _slot_inputs = {
+        "gradient_accumulator": "gradient_accumulator",
+        "gradient_squared_accumulator": "gradient_squared_accumulator",
+    }
+    _number_inputs = {"lr": "_learning_rate", "l1": "_l1", "l2": "_l2"}
 
     def __init__(
         self,
@@ -131,29 +103,6 @@ class AdagradDAOptimizer(Optimizer):
     def _arguments(self, variable):
         import headrace as tf
 
-        sums, squares = (
-            self.get_slot(variable, name)
-            for name in ("gradient_accumulator", "gradient_squared_accumulator")
-        )
-        return {
-            "gradient_accumulator": sums,
-            "gradient_squared_accumulator": squares,
-            "lr": self._number(self._learning_rate, variable),
-            "l1": self._number(self._l1, variable),
-            "l2": self._number(self._l2, variable),
-            "global_step": tf.cast(self._global_step, tf.int64) + 1,
-        }
-
-    def _apply_dense(self, gradient, variable):
-        self._update(
-            "ApplyAdagradDA", variable, grad=gradient, **self._arguments(variable)
-        )
-
-    def _apply_sparse(self, values, rows, variable):
-        self._update(
-            "SparseApplyAdagradDA",
-            variable,
-            grad=values,
-            indices=rows,
-            **self._arguments(variable),
-        )
+        arguments = super()._arguments(variable)
+        arguments["global_step"] = tf.cast(self._global_step, tf.int64) + 1
+        return arguments
