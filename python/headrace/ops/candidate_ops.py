@@ -4,55 +4,49 @@ import headrace as tf
 from headrace.framework import random_seed
 
 
-def _sampler(op, with_range=True):
-    def draw(
-        true_classes, num_true, num_sampled, unique, range_max, seed, name, **more
-    ):
-        first, second = random_seed.op_seeds(seed)
-        if with_range:
-            more["range_max"] = range_max
-        return getattr(tf.raw_ops, op)(
-            true_classes=true_classes,
-            num_true=num_true,
-            num_sampled=num_sampled,
-            unique=unique,
-            seed=first,
-            seed2=second,
-            name=name,
-            **more,
-        )
-
-    return draw
-
-
-_uniform = _sampler("UniformCandidateSampler")
-_log_uniform = _sampler("LogUniformCandidateSampler")
-_learned = _sampler("LearnedUnigramCandidateSampler")
-_fixed = _sampler("FixedUnigramCandidateSampler")
-_all = _sampler("AllCandidateSampler", with_range=False)
-
-
-def uniform_candidate_sampler(
-    true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
-):
-    """(classes, expected counts of the true ones, and of these), all alike."""
-    return _uniform(true_classes, num_true, num_sampled, unique, range_max, seed, name)
-
-
-def log_uniform_candidate_sampler(
-    true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
-):
-    """The same of classes that are sorted by how frequent they are (Zipf)."""
-    return _log_uniform(
-        true_classes, num_true, num_sampled, unique, range_max, seed, name
+def _draw(op, true_classes, num_true, num_sampled, unique, seed, name, **more):
+    first, second = random_seed.op_seeds(seed)
+    return getattr(tf.raw_ops, op)(
+        true_classes=true_classes,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
+        seed=first,
+        seed2=second,
+        name=name,
+        **more,
     )
 
 
-def learned_unigram_candidate_sampler(
-    true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
-):
-    """The same of classes by how often they were true ones in earlier calls."""
-    return _learned(true_classes, num_true, num_sampled, unique, range_max, seed, name)
+def _sampler(op, own_name, doc):
+    """The public function of a sampler of classes below `range_max`."""
+
+    def draw(
+        true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
+    ):
+        given = (true_classes, num_true, num_sampled, unique, seed, name)
+        return _draw(op, *given, range_max=range_max)
+
+    draw.__name__ = draw.__qualname__ = own_name
+    draw.__doc__ = doc
+    return draw
+
+
+uniform_candidate_sampler = _sampler(
+    "UniformCandidateSampler",
+    "uniform_candidate_sampler",
+    "(classes, expected counts of the true ones, and of these), all alike.",
+)
+log_uniform_candidate_sampler = _sampler(
+    "LogUniformCandidateSampler",
+    "log_uniform_candidate_sampler",
+    "The same of classes that are sorted by how frequent they are (Zipf).",
+)
+learned_unigram_candidate_sampler = _sampler(
+    "LearnedUnigramCandidateSampler",
+    "learned_unigram_candidate_sampler",
+    "The same of classes by how often they were true ones in earlier calls.",
+)
 
 
 def fixed_unigram_candidate_sampler(
@@ -71,14 +65,10 @@ def fixed_unigram_candidate_sampler(
     name=None,
 ):
     """The same by given weights, raised to the power of `distortion`."""
-    return _fixed(
-        true_classes,
-        num_true,
-        num_sampled,
-        unique,
-        range_max,
-        seed,
-        name,
+    return _draw(
+        "FixedUnigramCandidateSampler",
+        *(true_classes, num_true, num_sampled, unique, seed, name),
+        range_max=range_max,
         vocab_file=vocab_file,
         distortion=distortion,
         num_reserved_ids=num_reserved_ids,
@@ -92,7 +82,8 @@ def all_candidate_sampler(
     true_classes, num_true, num_sampled, unique, seed=None, name=None
 ):
     """All classes, each once."""
-    return _all(true_classes, num_true, num_sampled, unique, None, seed, name)
+    given = (true_classes, num_true, num_sampled, unique, seed, name)
+    return _draw("AllCandidateSampler", *given)
 
 
 def compute_accidental_hits(
@@ -178,17 +169,8 @@ def nce_loss_v1(
     """Noise-contrastive estimation's loss of each example."""
     with tf.name_scope(name):
         logits, wanted = _logits(
-            weights,
-            biases,
-            labels,
-            inputs,
-            num_sampled,
-            num_classes,
-            num_true,
-            sampled_values,
-            remove_accidental_hits,
-            partition_strategy,
-            None,
+            *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
+            *(sampled_values, remove_accidental_hits, partition_strategy, None),
         )
         losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=wanted, logits=logits)
         return tf.reduce_sum(losses, 1)
@@ -208,17 +190,8 @@ def nce_loss(
 ):
     """The same; weights in parts lie there one after another."""
     return nce_loss_v1(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        "div",
-        name,
+        *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
+        *(sampled_values, remove_accidental_hits, "div", name),
     )
 
 
@@ -239,17 +212,8 @@ def sampled_softmax_loss_v1(
     """Softmax cross-entropy over the true classes and a few drawn ones."""
     with tf.name_scope(name):
         logits, wanted = _logits(
-            weights,
-            biases,
-            labels,
-            inputs,
-            num_sampled,
-            num_classes,
-            num_true,
-            sampled_values,
-            remove_accidental_hits,
-            partition_strategy,
-            seed,
+            *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
+            *(sampled_values, remove_accidental_hits, partition_strategy, seed),
         )
         return tf.nn.softmax_cross_entropy_with_logits(
             labels=tf.stop_gradient(wanted), logits=logits
@@ -271,16 +235,6 @@ def sampled_softmax_loss(
 ):
     """The same; weights in parts lie there one after another."""
     return sampled_softmax_loss_v1(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        "div",
-        name,
-        seed,
+        *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
+        *(sampled_values, remove_accidental_hits, "div", name, seed),
     )
