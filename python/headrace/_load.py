@@ -8,6 +8,7 @@ C library (an allocator, a sanitizer): deep binding would pass those by.
 
 import os
 import sys
+from types import ModuleType
 
 
 def _load():
@@ -26,3 +27,17 @@ def _load():
 
 
 _headrace = _load()
+
+
+raw = ModuleType("raw", "Every registered op as a function: raw.Roll(x, shift, axis).")
+
+
+def _op(name):
+    if name.startswith("__"):
+        raise AttributeError(f"module 'raw' has no attribute '{name}'")
+    function = _headrace.op_by_place(name)
+    setattr(raw, name, function)
+    return function
+
+
+raw.__getattr__ = _op

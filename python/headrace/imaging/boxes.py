@@ -3,6 +3,7 @@
 import headrace as tf
 from headrace.framework import random_seed
 from headrace.imaging import shapes
+from headrace.ops.faces import add_faces
 
 _ALL = float("-inf")
 
@@ -15,23 +16,21 @@ def draw_bounding_boxes(images, boxes, colors, name=None):
     return raw.DrawBoundingBoxesV2(images=images, boxes=boxes, colors=colors, name=name)
 
 
-def non_max_suppression(
-    boxes,
-    scores,
-    max_output_size,
-    iou_threshold=0.5,
-    score_threshold=_ALL,
-    name=None,
-):
-    """Indices of the best boxes that do not overlap better ones."""
-    return tf.raw_ops.NonMaxSuppressionV3(
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        name=name,
-    )
+add_faces(
+    globals(),
+    """
+non_max_suppression NonMaxSuppressionV3(boxes, scores, max_output_size,
+        iou_threshold=0.5, score_threshold=-inf, name=None)
+    Indices of the best boxes that do not overlap better ones.
+non_max_suppression_overlaps NonMaxSuppressionWithOverlaps(overlaps, scores,
+        max_output_size, overlap_threshold=0.5, score_threshold=-inf, name=None)
+    The same by a table of overlaps.
+combined_non_max_suppression CombinedNonMaxSuppression(boxes, scores,
+        max_output_size_per_class, max_total_size, iou_threshold=0.5, score_threshold=-inf,
+        pad_per_class=False, clip_boxes=True, name=None)
+    The best boxes of all classes of each image.
+""",
+)
 
 
 def non_max_suppression_with_scores(
@@ -55,25 +54,6 @@ def non_max_suppression_with_scores(
         name=name,
     )
     return made[0], made[1]
-
-
-def non_max_suppression_overlaps(
-    overlaps,
-    scores,
-    max_output_size,
-    overlap_threshold=0.5,
-    score_threshold=_ALL,
-    name=None,
-):
-    """The same by a table of overlaps."""
-    return tf.raw_ops.NonMaxSuppressionWithOverlaps(
-        overlaps=overlaps,
-        scores=scores,
-        max_output_size=max_output_size,
-        overlap_threshold=overlap_threshold,
-        score_threshold=score_threshold,
-        name=name,
-    )
 
 
 def non_max_suppression_padded(
@@ -123,31 +103,6 @@ def non_max_suppression_padded(
         )
         rows = tf.concat([batch, [-1]], 0)
         return tf.reshape(indices, rows), tf.reshape(valid, batch)
-
-
-def combined_non_max_suppression(
-    boxes,
-    scores,
-    max_output_size_per_class,
-    max_total_size,
-    iou_threshold=0.5,
-    score_threshold=_ALL,
-    pad_per_class=False,
-    clip_boxes=True,
-    name=None,
-):
-    """The best boxes of all classes of each image."""
-    return tf.raw_ops.CombinedNonMaxSuppression(
-        boxes=boxes,
-        scores=scores,
-        max_output_size_per_class=max_output_size_per_class,
-        max_total_size=max_total_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        pad_per_class=pad_per_class,
-        clip_boxes=clip_boxes,
-        name=name,
-    )
 
 
 def _range(value, default):

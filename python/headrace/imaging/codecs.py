@@ -2,32 +2,27 @@
 
 import headrace as tf
 from headrace.imaging import adjusting, shapes
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-_JPEG = (
-    "channels=0, ratio=1, fancy_upscaling=True, try_recover_truncated=False, "
-    "acceptable_fraction=1.0, dct_method='', name=None"
+add_faces(
+    globals(),
+    """
+decode_jpeg DecodeJpeg(contents, channels=0, ratio=1, fancy_upscaling=True,
+        try_recover_truncated=False, acceptable_fraction=1.0, dct_method='', name=None)
+decode_and_crop_jpeg DecodeAndCropJpeg(contents, crop_window, channels=0, ratio=1,
+        fancy_upscaling=True, try_recover_truncated=False, acceptable_fraction=1.0,
+        dct_method='', name=None)
+decode_bmp DecodeBmp(contents, channels=0, name=None)
+decode_gif DecodeGif(contents, name=None)
+encode_jpeg EncodeJpeg(image, format='', quality=95, progressive=False,
+        optimize_size=False, chroma_downsampling=True, density_unit='in',
+        x_density=300, y_density=300, xmp_metadata='', name=None)
+decode_png DecodePng(contents, channels=0, dtype=uint8, name=None)
+    The pixels of a PNG file.
+extract_jpeg_shape ExtractJpegShape(contents, output_type=int32, name=None)
+    Height, width and channels of a JPEG file.
+""",
 )
-decode_jpeg = face("DecodeJpeg", "decode_jpeg", f"contents, {_JPEG}")
-decode_and_crop_jpeg = face(
-    "DecodeAndCropJpeg", "decode_and_crop_jpeg", f"contents, crop_window, {_JPEG}"
-)
-decode_bmp = face("DecodeBmp", "decode_bmp", "contents, channels=0, name=None")
-decode_gif = face("DecodeGif", "decode_gif", "contents, name=None")
-encode_jpeg = face(
-    "EncodeJpeg",
-    "encode_jpeg",
-    "image, format='', quality=95, progressive=False, optimize_size=False, "
-    "chroma_downsampling=True, density_unit='in', x_density=300, y_density=300, "
-    "xmp_metadata='', name=None",
-)
-
-
-def decode_png(contents, channels=0, dtype=tf.uint8, name=None):
-    """The pixels of a PNG file."""
-    return tf.raw_ops.DecodePng(
-        contents=contents, channels=channels, dtype=dtype, name=name
-    )
 
 
 def decode_image(
@@ -50,13 +45,6 @@ def encode_png(image, compression=-1, name=None):
     """Images as PNG files."""
     image = shapes.tensor(image)
     return tf.raw_ops.EncodePng(image=image, compression=compression, name=name)
-
-
-def extract_jpeg_shape(contents, output_type=tf.int32, name=None):
-    """Height, width and channels of a JPEG file."""
-    return tf.raw_ops.ExtractJpegShape(
-        contents=contents, output_type=output_type, name=name
-    )
 
 
 def is_jpeg(contents, name=None):

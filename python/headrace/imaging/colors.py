@@ -3,10 +3,15 @@
 import headrace as tf
 from headrace.imaging import shapes
 from headrace.imaging.adjusting import convert_image_dtype
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-rgb_to_hsv = face("RGBToHSV", "rgb_to_hsv", "images, name=None")
-hsv_to_rgb = face("HSVToRGB", "hsv_to_rgb", "images, name=None")
+add_faces(
+    globals(),
+    """
+rgb_to_hsv RGBToHSV(images, name=None)
+hsv_to_rgb HSVToRGB(images, name=None)
+""",
+)
 
 _TO_YIQ = [
     [0.299, 0.59590059, 0.2115],

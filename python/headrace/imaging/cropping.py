@@ -2,6 +2,7 @@
 
 import headrace as tf
 from headrace.imaging import shapes
+from headrace.ops.faces import add_faces
 
 
 def crop_to_bounding_box(
@@ -115,25 +116,17 @@ def central_crop(image, central_fraction):
         )
 
 
-def crop_and_resize(
-    image,
-    boxes,
-    box_indices,
-    crop_size,
-    method="bilinear",
-    extrapolation_value=0.0,
-    name=None,
-):
-    """Boxes of images, all resized to one size."""
-    return tf.raw_ops.CropAndResize(
-        image=image,
-        boxes=boxes,
-        box_ind=box_indices,
-        crop_size=crop_size,
-        method=method,
-        extrapolation_value=extrapolation_value,
-        name=name,
-    )
+add_faces(
+    globals(),
+    """
+crop_and_resize CropAndResize(image, boxes, box_indices->box_ind, crop_size,
+        method='bilinear', extrapolation_value=0.0, name=None)
+    Boxes of images, all resized to one size.
+extract_patches ExtractImagePatches(images, sizes->ksizes, strides, rates, padding,
+        name=None)
+    Windows of images as rows of the last dimension.
+""",
+)
 
 
 def extract_glimpse(
@@ -148,17 +141,5 @@ def extract_glimpse(
         normalized=normalized,
         noise=noise,
         uniform_noise=False,
-        name=name,
-    )
-
-
-def extract_patches(images, sizes, strides, rates, padding, name=None):
-    """Windows of images as rows of the last dimension."""
-    return tf.raw_ops.ExtractImagePatches(
-        images=images,
-        ksizes=sizes,
-        strides=strides,
-        rates=rates,
-        padding=padding,
         name=name,
     )

@@ -14,11 +14,16 @@ from headrace.io.feature_specs import (
     VarLenFeature,
 )
 from headrace.ops import array_ops, math_ops
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 from headrace.ragged.ragged_tensor import RaggedTensor
 
-parse_tensor = face("ParseTensor", "parse_tensor", "serialized,out_type,name=None")
-serialize_tensor = face("SerializeTensor", "serialize_tensor", "tensor,name=None")
+add_faces(
+    globals(),
+    """
+parse_tensor ParseTensor(serialized, out_type, name=None)
+serialize_tensor SerializeTensor(tensor, name=None)
+""",
+)
 
 
 class _Request:

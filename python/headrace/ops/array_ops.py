@@ -7,7 +7,7 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.name_scopes import composite
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
 newaxis = None
 
@@ -16,34 +16,48 @@ def _is_sparse(x):
     return getattr(x, "_is_sparse", False)
 
 
-broadcast_to = face("BroadcastTo", "broadcast_to", "input, shape, name=None")
+add_faces(
+    globals(),
+    """
+broadcast_to BroadcastTo(input, shape, name=None)
+reshape Reshape(tensor, shape, name=None)
+fill Fill(dims, value, name=None)
+unravel_index UnravelIndex(indices, dims, name=None)
+identity Identity(input, name=None)
+stop_gradient StopGradient(input, name=None)
+tile Tile(input, multiples, name=None)
+slice Slice(input_->input, begin, size, name=None)
+gather_nd_op=gather_nd GatherNd(params, indices, name=None, bad_indices_policy='')
+bitcast Bitcast(input, type, name=None)
+_expand_dims=expand_dims ExpandDims(input, axis->dim, name=None)
+_pack=stack Pack(values, axis=0, name=None)
+_unpack=unstack Unpack(value, num, axis=0, name=None)
+_concat=concat ConcatV2(values, axis, name=None)
+shape_n ShapeN(input, out_type=int32, name=None)
+    The shapes of several tensors.
+reverse ReverseV2(tensor, axis, name=None)
+    Dimensions turned round.
+roll Roll(input, shift, axis, name=None)
+    Elements shifted along dimensions, those that leave come back.
+identity_n IdentityN(input, name=None)
+    The tensors as they are.
+broadcast_dynamic_shape BroadcastArgs(shape_x->s0, shape_y->s1)
+    The shape, as a tensor, that two shapes broadcast to.
+scatter_nd ScatterNd(indices, updates, shape, bad_indices_policy='', name=None)
+    A tensor of zeros with updates added at indices.
 
-
-reshape = face("Reshape", "reshape", "tensor, shape, name=None")
-
-
-fill = face("Fill", "fill", "dims, value, name=None")
-unravel_index = face("UnravelIndex", "unravel_index", "indices, dims, name=None")
-
-
-identity = face("Identity", "identity", "input, name=None")
-
-
-stop_gradient = face("StopGradient", "stop_gradient", "input, name=None")
-
-
-tile = face("Tile", "tile", "input, multiples, name=None")
-
-
-slice = face("Slice", "slice", "input_->input, begin, size, name=None")
-
-
-gather_nd_op = face(
-    "GatherNd", "gather_nd", "params, indices, name=None, bad_indices_policy=''"
+    Indices out of range raise InvalidArgumentError; with `bad_indices_policy` "IGNORE"
+    they are passed over.
+space_to_depth SpaceToDepth(input, block_size, data_format='NHWC', name=None)
+    Blocks of space moved to the depth dimension.
+depth_to_space DepthToSpace(input, block_size, data_format='NHWC', name=None)
+    Depth moved to blocks of space.
+dynamic_partition DynamicPartition(data, partitions, num_partitions, name=None)
+    Rows dealt to `num_partitions` tensors.
+dynamic_stitch DynamicStitch(indices, data, name=None)
+    Rows of several tensors put at their indices.
+""",
 )
-
-
-bitcast = face("Bitcast", "bitcast", "input, type, name=None")
 
 
 def expand_dims(input, axis, name=None):
@@ -51,15 +65,6 @@ def expand_dims(input, axis, name=None):
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
     return _expand_dims(input, axis, name)
-
-
-_expand_dims = face("ExpandDims", "expand_dims", "input, axis->dim, name=None")
-
-
-_pack = face("Pack", "stack", "values, axis=0, name=None")
-
-
-_unpack = face("Unpack", "unstack", "value, num, axis=0, name=None")
 
 
 def stack(values, axis=0, name="stack"):
@@ -241,9 +246,6 @@ def concat(values, axis, name="concat"):
     return _concat(values, axis, name)
 
 
-_concat = face("ConcatV2", "concat", "values, axis, name=None")
-
-
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
     """The slices of `params` at `indices` along `axis`."""
     axis = batch_dims if axis is None else axis
@@ -297,11 +299,6 @@ def size(input, out_type=None, name=None):
         sizes = _headrace.raw_op("Cast")(x=input.dense_shape, DstT=out_type)
         return _headrace.raw_op("Prod")(input=sizes, axis=0, name=name)
     return _headrace.raw_op("Size")(input=input, out_type=out_type, name=name)
-
-
-def shape_n(input, out_type=dtypes.int32, name=None):
-    """The shapes of several tensors."""
-    return _headrace.raw_op("ShapeN")(input=input, out_type=out_type, name=name)
 
 
 def transpose(a, perm=None, conjugate=False, name="transpose"):
@@ -539,16 +536,6 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
     )
 
 
-def reverse(tensor, axis, name=None):
-    """Dimensions turned round."""
-    return _headrace.raw_op("ReverseV2")(tensor=tensor, axis=axis, name=name)
-
-
-def roll(input, shift, axis, name=None):
-    """Elements shifted along dimensions, those that leave come back."""
-    return _headrace.raw_op("Roll")(input=input, shift=shift, axis=axis, name=name)
-
-
 def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
     """Slices of `params` at multi-dimensional indices.
 
@@ -614,11 +601,6 @@ def ensure_shape(x, shape, name=None):
     )
 
 
-def identity_n(input, name=None):
-    """The tensors as they are."""
-    return _headrace.raw_op("IdentityN")(input=input, name=name)
-
-
 def broadcast_static_shape(shape_x, shape_y):
     """The shape that two static shapes broadcast to."""
     a, b = tensor_shape.as_shape(shape_x), tensor_shape.as_shape(shape_y)
@@ -641,26 +623,6 @@ def broadcast_static_shape(shape_x, shape_y):
                 f"Received: {a} and {b}."
             )
     return tensor_shape.TensorShape(out)
-
-
-def broadcast_dynamic_shape(shape_x, shape_y):
-    """The shape, as a tensor, that two shapes broadcast to."""
-    return _headrace.raw_op("BroadcastArgs")(s0=shape_x, s1=shape_y)
-
-
-def scatter_nd(indices, updates, shape, bad_indices_policy="", name=None):
-    """A tensor of zeros with updates added at indices.
-
-    Indices out of range raise InvalidArgumentError; with `bad_indices_policy` "IGNORE"
-    they are passed over.
-    """
-    return _headrace.raw_op("ScatterNd")(
-        indices=indices,
-        updates=updates,
-        shape=shape,
-        bad_indices_policy=bad_indices_policy,
-        name=name,
-    )
 
 
 _SCATTER_DOC = """A copy of a tensor with {what} at places.
@@ -719,32 +681,6 @@ def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=No
         batch_dim=0 if batch_axis is None else batch_axis,
         name=name,
     )
-
-
-def space_to_depth(input, block_size, data_format="NHWC", name=None):
-    """Blocks of space moved to the depth dimension."""
-    return _headrace.raw_op("SpaceToDepth")(
-        input=input, block_size=block_size, data_format=data_format, name=name
-    )
-
-
-def depth_to_space(input, block_size, data_format="NHWC", name=None):
-    """Depth moved to blocks of space."""
-    return _headrace.raw_op("DepthToSpace")(
-        input=input, block_size=block_size, data_format=data_format, name=name
-    )
-
-
-def dynamic_partition(data, partitions, num_partitions, name=None):
-    """Rows dealt to `num_partitions` tensors."""
-    return _headrace.raw_op("DynamicPartition")(
-        data=data, partitions=partitions, num_partitions=num_partitions, name=name
-    )
-
-
-def dynamic_stitch(indices, data, name=None):
-    """Rows of several tensors put at their indices."""
-    return _headrace.raw_op("DynamicStitch")(indices=indices, data=data, name=name)
 
 
 def guarantee_const(input, name=None):

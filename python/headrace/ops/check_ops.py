@@ -7,6 +7,7 @@ from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops.faces import add_faces
 
 
 def _tensor(x, hint=None):
@@ -316,9 +317,13 @@ def is_numeric_tensor(tensor):
     return tensor.dtype.is_numeric or tensor.dtype.is_quantized
 
 
-def check_numerics(tensor, message, name=None):
-    """The tensor, after a check that no element is NaN or infinite."""
-    return _headrace.raw_op("CheckNumerics")(tensor=tensor, message=message, name=name)
+add_faces(
+    globals(),
+    """
+check_numerics CheckNumerics(tensor, message, name=None)
+    The tensor, after a check that no element is NaN or infinite.
+""",
+)
 
 
 def assert_all_finite(x, message, name=None):

@@ -6,10 +6,11 @@ import numpy as np
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-# public name, op, parameters (x and name are added where none are given)
-_TABLE = """
+add_faces(
+    globals(),
+    """
 acos Acos
 acosh Acosh
 asin Asin
@@ -63,55 +64,46 @@ square Square
 tan Tan
 tanh Tanh
 invert Invert
-atan2 Atan2 y,x,name=None
-betainc Betainc a,b,x,name=None
-bitwise_and BitwiseAnd x,y,name=None
-bitwise_or BitwiseOr x,y,name=None
-bitwise_xor BitwiseXor x,y,name=None
-left_shift LeftShift x,y,name=None
-right_shift RightShift x,y,name=None
-divide_no_nan_op DivNoNan x,y,name=None
-floordiv FloorDiv x,y,name=None
-floormod FloorMod x,y,name=None
-truncatediv TruncateDiv x,y,name=None
-truncatemod TruncateMod x,y,name=None
-realdiv RealDiv x,y,name=None
-greater Greater x,y,name=None
-greater_equal GreaterEqual x,y,name=None
-less Less x,y,name=None
-less_equal LessEqual x,y,name=None
-logical_and LogicalAnd x,y,name=None
-logical_or LogicalOr x,y,name=None
-igamma Igamma a,x,name=None
-igammac Igammac a,x,name=None
-maximum Maximum x,y,name=None
-minimum Minimum x,y,name=None
-multiply_no_nan_op MulNoNan x,y,name=None
-nextafter NextAfter x1,x2,name=None
-polygamma Polygamma a,x,name=None
-zeta Zeta x,q,name=None
-squared_difference SquaredDifference x,y,name=None
-xdivy Xdivy x,y,name=None
-xlog1py Xlog1py x,y,name=None
-xlogy Xlogy x,y,name=None
-"""
-
-
-def _fill(scope):
-    for row in _TABLE.split("\n"):
-        if not row:
-            continue
-        name, op, *parameters = row.split(" ", 2)
-        scope[name] = face(op, name, parameters[0] if parameters else "x,name=None")
-
-
-_fill(globals())
-
-_abs = face("Abs", "abs", "x,name=None")
-_complex_abs = face("ComplexAbs", "abs", "x,Tout=None,name=None")
-_sign = face("Sign", "sign", "x,name=None")
-_pow = face("Pow", "pow", "x,y,name=None")
-_round = face("Round", "round", "x,name=None")
+atan2 Atan2(y, x, name=None)
+betainc Betainc(a, b, x, name=None)
+bitwise_and BitwiseAnd(x, y, name=None)
+bitwise_or BitwiseOr(x, y, name=None)
+bitwise_xor BitwiseXor(x, y, name=None)
+left_shift LeftShift(x, y, name=None)
+right_shift RightShift(x, y, name=None)
+divide_no_nan_op DivNoNan(x, y, name=None)
+floordiv FloorDiv(x, y, name=None)
+floormod FloorMod(x, y, name=None)
+truncatediv TruncateDiv(x, y, name=None)
+truncatemod TruncateMod(x, y, name=None)
+realdiv RealDiv(x, y, name=None)
+greater Greater(x, y, name=None)
+greater_equal GreaterEqual(x, y, name=None)
+less Less(x, y, name=None)
+less_equal LessEqual(x, y, name=None)
+logical_and LogicalAnd(x, y, name=None)
+logical_or LogicalOr(x, y, name=None)
+igamma Igamma(a, x, name=None)
+igammac Igammac(a, x, name=None)
+maximum Maximum(x, y, name=None)
+minimum Minimum(x, y, name=None)
+multiply_no_nan_op MulNoNan(x, y, name=None)
+nextafter NextAfter(x1, x2, name=None)
+polygamma Polygamma(a, x, name=None)
+zeta Zeta(x, q, name=None)
+squared_difference SquaredDifference(x, y, name=None)
+xdivy Xdivy(x, y, name=None)
+xlog1py Xlog1py(x, y, name=None)
+xlogy Xlogy(x, y, name=None)
+_abs=abs Abs
+_complex_abs=abs ComplexAbs(x, Tout=None, name=None)
+sign Sign
+    -1, 0 or 1; for complex numbers x / |x|.
+pow Pow(x, y, name=None)
+    x to the power of y.
+_round=round Round
+""",
+)
 
 
 def _tensor(x, hint=None):
@@ -124,16 +116,6 @@ def abs(x, name=None):
     if x.dtype.is_complex:
         return _complex_abs(x, x.dtype.real_dtype, name)
     return _abs(x, name)
-
-
-def sign(x, name=None):
-    """-1, 0 or 1; for complex numbers x / |x|."""
-    return _sign(x, name)
-
-
-def pow(x, y, name=None):
-    """x to the power of y."""
-    return _pow(x, y, name)
 
 
 def round(x, name=None):

@@ -1,21 +1,21 @@
 """tf.io: files and bytes as tensors."""
 
 from headrace._load import _headrace
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-read_file = face("ReadFile", "read_file", "filename,name=None")
-write_file = face("WriteFile", "write_file", "filename,contents,name=None")
-matching_files = face("MatchingFiles", "matching_files", "pattern,name=None")
-
-decode_base64 = face("DecodeBase64", "decode_base64", "input,name=None")
-encode_base64 = face("EncodeBase64", "encode_base64", "input,pad=False,name=None")
-_decode_raw = face(
-    "DecodeRaw", "decode_raw", "input_bytes->bytes,out_type,little_endian,name"
-)
-_decode_padded_raw = face(
-    "DecodePaddedRaw",
-    "decode_padded_raw",
-    "input_bytes,fixed_length,out_type,little_endian,name",
+add_faces(
+    globals(),
+    """
+read_file ReadFile(filename, name=None)
+write_file WriteFile(filename, contents, name=None)
+matching_files MatchingFiles(pattern, name=None)
+decode_base64 DecodeBase64(input, name=None)
+encode_base64 EncodeBase64(input, pad=False, name=None)
+_decode_raw=decode_raw DecodeRaw(input_bytes->bytes, out_type, little_endian, name)
+_decode_padded_raw=decode_padded_raw DecodePaddedRaw(input_bytes, fixed_length,
+        out_type, little_endian, name)
+decode_compressed DecodeCompressed(bytes, compression_type='', name=None)
+""",
 )
 
 
@@ -62,11 +62,6 @@ def decode_csv(
         select_cols=list(select_cols or []),
         name=name,
     )
-
-
-decode_compressed = face(
-    "DecodeCompressed", "decode_compressed", "bytes, compression_type='', name=None"
-)
 
 
 def match_filenames_once(pattern, name=None):

@@ -5,23 +5,31 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-cholesky = face("Cholesky", "cholesky", "input,name=None")
-det = face("MatrixDeterminant", "det", "input,name=None")
-inv = face("MatrixInverse", "inv", "input,adjoint=False,name=None")
-solve = face("MatrixSolve", "solve", "matrix,rhs,adjoint=False,name=None")
-cross = face("Cross", "cross", "a,b,name=None")
-qr = face("Qr", "qr", "input,full_matrices=False,name=None")
-sqrtm = face("MatrixSquareRoot", "sqrtm", "input,name=None")
-logm = face("MatrixLogarithm", "logm", "input,name=None")
-band_part = face("MatrixBandPart", "band_part", "input,num_lower,num_upper,name=None")
-tensor_diag = face("Diag", "tensor_diag", "diagonal,name=None")
-tensor_diag_part = face("DiagPart", "tensor_diag_part", "input,name=None")
-_triangular = face(
-    "MatrixTriangularSolve",
-    "triangular_solve",
-    "matrix,rhs,lower=True,adjoint=False,name=None",
+add_faces(
+    globals(),
+    """
+cholesky Cholesky(input, name=None)
+det MatrixDeterminant(input, name=None)
+inv MatrixInverse(input, adjoint=False, name=None)
+solve MatrixSolve(matrix, rhs, adjoint=False, name=None)
+cross Cross(a, b, name=None)
+qr Qr(input, full_matrices=False, name=None)
+sqrtm MatrixSquareRoot(input, name=None)
+logm MatrixLogarithm(input, name=None)
+band_part MatrixBandPart(input, num_lower, num_upper, name=None)
+tensor_diag Diag(diagonal, name=None)
+tensor_diag_part DiagPart(input, name=None)
+triangular_solve MatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False, name=None)
+    Solves with triangular matrices.
+slogdet LogMatrixDeterminant(input, name=None)
+    The sign and the logarithm of the absolute value of the determinant.
+lu Lu(input, output_idx_type=int32, name=None)
+    The LU decomposition and its permutation.
+set_diag MatrixSetDiagV3(input, diagonal, name='set_diag', k=0, align='RIGHT_LEFT')
+    Matrices with their diagonals replaced.
+""",
 )
 
 
@@ -29,20 +37,10 @@ def _tensor(x):
     return conversion.convert_to_tensor(x)
 
 
-def triangular_solve(matrix, rhs, lower=True, adjoint=False, name=None):
-    """Solves with triangular matrices."""
-    return _triangular(matrix, rhs, lower, adjoint, name)
-
-
 def cholesky_solve(chol, rhs, name=None):
     """Solves A X = rhs, given A's Cholesky factor."""
-    y = _triangular(chol, rhs, True, False)
-    return _triangular(chol, y, True, True, name)
-
-
-def slogdet(input, name=None):
-    """The sign and the logarithm of the absolute value of the determinant."""
-    return _headrace.raw_op("LogMatrixDeterminant")(input=input, name=name)
+    y = triangular_solve(chol, rhs, True, False)
+    return triangular_solve(chol, y, True, True, name)
 
 
 @composite("logdet")
@@ -92,13 +90,6 @@ def eigvals(tensor, name=None):
     return _eig(tensor, False, name).e
 
 
-def lu(input, output_idx_type=dtypes.int32, name=None):
-    """The LU decomposition and its permutation."""
-    return _headrace.raw_op("Lu")(
-        input=input, output_idx_type=output_idx_type, name=name
-    )
-
-
 def _padding(value, dtype):
     """What fills up diagonals, of their dtype: a number is a truth for booleans."""
     if dtype == dtypes.bool and isinstance(value, (int, float)):
@@ -137,13 +128,6 @@ def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT")
         padding_value=_padding(padding_value, input.dtype),
         align=align,
         name=name,
-    )
-
-
-def set_diag(input, diagonal, name="set_diag", k=0, align="RIGHT_LEFT"):
-    """Matrices with their diagonals replaced."""
-    return _headrace.raw_op("MatrixSetDiagV3")(
-        input=input, diagonal=diagonal, k=k, align=align, name=name
     )
 
 

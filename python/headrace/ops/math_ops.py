@@ -6,9 +6,29 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-_cast = face("Cast", "cast", "x, DstT, Truncate=False, name=None")
+add_faces(
+    globals(),
+    """
+_cast=cast Cast(x, DstT, Truncate=False, name=None)
+add AddV2(x, y, name=None)
+subtract Sub(x, y, name=None)
+multiply Mul(x, y, name=None)
+_real_div=truediv RealDiv(x, y, name=None)
+_mat_mul=matmul MatMul(a, b, transpose_a=False, transpose_b=False, name=None)
+_batch_mat_mul=matmul BatchMatMulV2(x, y, adj_x=False, adj_y=False, name=None)
+_equal=equal Equal(x, y, incompatible_shape_error=True, name=None)
+_not_equal=not_equal NotEqual(x, y, incompatible_shape_error=True, name=None)
+top_k TopKV2(input, k=1, sorted=True, index_type=int32, name=None)
+    The k greatest of each row, and where they are.
+invert_permutation InvertPermutation(x, name=None)
+    The permutation that undoes x.
+histogram_fixed_width HistogramFixedWidth(values, value_range, nbins=100, dtype=int32,
+        name=None)
+    How many values fall into each of `nbins` equal bins.
+""",
+)
 
 
 def cast(x, dtype, name=None):
@@ -20,11 +40,6 @@ def cast(x, dtype, name=None):
         return x
     return _cast(x, dtype, False, name)
 
-
-add = face("AddV2", "add", "x, y, name=None")
-subtract = face("Sub", "subtract", "x, y, name=None")
-multiply = face("Mul", "multiply", "x, y, name=None")
-_real_div = face("RealDiv", "truediv", "x, y, name=None")
 
 _DIVISIBLE = (
     "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
@@ -82,14 +97,6 @@ def logical_xor(x, y, name="LogicalXor"):
     either = raw("LogicalOr")(x=x, y=y)
     both = raw("LogicalAnd")(x=x, y=y)
     return raw("LogicalAnd")(x=either, y=raw("LogicalNot")(x=both), name=name)
-
-
-_mat_mul = face(
-    "MatMul", "matmul", "a, b, transpose_a=False, transpose_b=False, name=None"
-)
-_batch_mat_mul = face(
-    "BatchMatMulV2", "matmul", "x, y, adj_x=False, adj_y=False, name=None"
-)
 
 
 def matmul(
@@ -164,12 +171,6 @@ def conj(x, name=None):
             return x
         raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}.")
     return _headrace.raw_op("Conj")(input=x, name=name)
-
-
-_equal = face("Equal", "equal", "x, y, incompatible_shape_error=True, name=None")
-_not_equal = face(
-    "NotEqual", "not_equal", "x, y, incompatible_shape_error=True, name=None"
-)
 
 
 def tensor_equals(self, other):
@@ -386,13 +387,6 @@ def _einsum_by_pairs(equation, operands):
     return total
 
 
-def top_k(input, k=1, sorted=True, index_type=dtypes.int32, name=None):
-    """The k greatest of each row, and where they are."""
-    return _headrace.raw_op("TopKV2")(
-        input=input, k=k, sorted=sorted, index_type=index_type, name=name
-    )
-
-
 def _approximate(largest, own_name):
     def approximate(
         operand,
@@ -428,20 +422,6 @@ def in_top_k(targets, predictions, k, name=None):
     """Whether each target is among the k greatest predictions."""
     return _headrace.raw_op("InTopKV2")(
         predictions=predictions, targets=targets, k=k, name=name
-    )
-
-
-def invert_permutation(x, name=None):
-    """The permutation that undoes x."""
-    return _headrace.raw_op("InvertPermutation")(x=x, name=name)
-
-
-def histogram_fixed_width(
-    values, value_range, nbins=100, dtype=dtypes.int32, name=None
-):
-    """How many values fall into each of `nbins` equal bins."""
-    return _headrace.raw_op("HistogramFixedWidth")(
-        values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name
     )
 
 

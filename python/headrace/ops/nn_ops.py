@@ -14,22 +14,30 @@ from headrace.ops import (
     reduction_ops,
 )
 from headrace.ops.convolution_ops import padding_of, sizes_of
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-relu = face("Relu", "relu", "features,name=None")
-relu6 = face("Relu6", "relu6", "features,name=None")
-elu = face("Elu", "elu", "features,name=None")
-selu = face("Selu", "selu", "features,name=None")
-softplus = face("Softplus", "softplus", "features,name=None")
-softsign = face("Softsign", "softsign", "features,name=None")
-_gelu_erf = face("_GeluErf", "gelu", "x")
-_gelu_tanh = face("_GeluTanh", "gelu", "x")
-l2_loss = face("L2Loss", "l2_loss", "t,name=None")
+add_faces(
+    globals(),
+    """
+relu Relu(features, name=None)
+relu6 Relu6(features, name=None)
+elu Elu(features, name=None)
+selu Selu(features, name=None)
+softplus Softplus(features, name=None)
+softsign Softsign(features, name=None)
+_gelu_erf=gelu _GeluErf(x)
+_gelu_tanh=gelu _GeluTanh(x)
+l2_loss L2Loss(t, name=None)
+_leaky_relu=leaky_relu LeakyRelu(features, alpha=0.2, name=None)
+_softmax=softmax Softmax(logits, name=None)
+_log_softmax=log_softmax LogSoftmax(logits, name=None)
+local_response_normalization LRN(input, depth_radius=5, bias=1, alpha=1, beta=0.5,
+        name=None)
+    Divided by the squares of neighbouring channels.
+""",
+)
 tanh = elementwise_ops.tanh
 sigmoid = elementwise_ops.sigmoid
-_leaky_relu = face("LeakyRelu", "leaky_relu", "features,alpha=0.2,name=None")
-_softmax = face("Softmax", "softmax", "logits,name=None")
-_log_softmax = face("LogSoftmax", "log_softmax", "logits,name=None")
 
 
 def _tensor(x):
@@ -385,20 +393,6 @@ def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
     if x.dtype.is_complex:
         inv = math_ops.cast(inv, x.dtype)
     return math_ops.multiply(x, inv, name)
-
-
-def local_response_normalization(
-    input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None
-):
-    """Divided by the squares of neighbouring channels."""
-    return _headrace.raw_op("LRN")(
-        input=input,
-        depth_radius=depth_radius,
-        bias=bias,
-        alpha=alpha,
-        beta=beta,
-        name=name,
-    )
 
 
 @composite("dropout")

@@ -2,37 +2,25 @@
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-fake_quant_with_min_max_args = face(
-    "FakeQuantWithMinMaxArgs",
-    "fake_quant_with_min_max_args",
-    "inputs,min=-6,max=6,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_args_gradient = face(
-    "FakeQuantWithMinMaxArgsGradient",
-    "fake_quant_with_min_max_args_gradient",
-    "gradients,inputs,min=-6,max=6,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_vars = face(
-    "FakeQuantWithMinMaxVars",
-    "fake_quant_with_min_max_vars",
-    "inputs,min,max,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_vars_gradient = face(
-    "FakeQuantWithMinMaxVarsGradient",
-    "fake_quant_with_min_max_vars_gradient",
-    "gradients,inputs,min,max,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_vars_per_channel = face(
-    "FakeQuantWithMinMaxVarsPerChannel",
-    "fake_quant_with_min_max_vars_per_channel",
-    "inputs,min,max,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_vars_per_channel_gradient = face(
-    "FakeQuantWithMinMaxVarsPerChannelGradient",
-    "fake_quant_with_min_max_vars_per_channel_gradient",
-    "gradients,inputs,min,max,num_bits=8,narrow_range=False,name=None",
+add_faces(
+    globals(),
+    """
+fake_quant_with_min_max_args FakeQuantWithMinMaxArgs(inputs, min=-6, max=6, num_bits=8,
+        narrow_range=False, name=None)
+fake_quant_with_min_max_args_gradient FakeQuantWithMinMaxArgsGradient(gradients, inputs,
+        min=-6, max=6, num_bits=8, narrow_range=False, name=None)
+fake_quant_with_min_max_vars FakeQuantWithMinMaxVars(inputs, min, max, num_bits=8,
+        narrow_range=False, name=None)
+fake_quant_with_min_max_vars_gradient FakeQuantWithMinMaxVarsGradient(gradients, inputs,
+        min, max, num_bits=8, narrow_range=False, name=None)
+fake_quant_with_min_max_vars_per_channel FakeQuantWithMinMaxVarsPerChannel(inputs, min,
+        max, num_bits=8, narrow_range=False, name=None)
+fake_quant_with_min_max_vars_per_channel_gradient
+        FakeQuantWithMinMaxVarsPerChannelGradient(gradients, inputs, min, max, num_bits=8,
+        narrow_range=False, name=None)
+""",
 )
 
 

@@ -4,20 +4,21 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import graph_scope
 from headrace.ops import array_ops
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-fft = face("FFT", "fft", "input, name=None")
-ifft = face("IFFT", "ifft", "input, name=None")
-fft2d = face("FFT2D", "fft2d", "input, name=None")
-ifft2d = face("IFFT2D", "ifft2d", "input, name=None")
-fft3d = face("FFT3D", "fft3d", "input, name=None")
-ifft3d = face("IFFT3D", "ifft3d", "input, name=None")
-decode_wav = face(
-    "DecodeWav",
-    "decode_wav",
-    "contents, desired_channels=-1, desired_samples=-1, name=None",
+add_faces(
+    globals(),
+    """
+fft FFT(input, name=None)
+ifft IFFT(input, name=None)
+fft2d FFT2D(input, name=None)
+ifft2d IFFT2D(input, name=None)
+fft3d FFT3D(input, name=None)
+ifft3d IFFT3D(input, name=None)
+decode_wav DecodeWav(contents, desired_channels=-1, desired_samples=-1, name=None)
+encode_wav EncodeWav(audio, sample_rate, name=None)
+""",
 )
-encode_wav = face("EncodeWav", "encode_wav", "audio, sample_rate, name=None")
 
 
 def _lengths(x, rank, fft_length, is_half):

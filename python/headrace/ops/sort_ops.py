@@ -18,6 +18,7 @@ from headrace.ops.array_ops import (
     tile,
     transpose,
 )
+from headrace.ops.faces import add_faces
 
 
 @composite("Repeat")
@@ -104,14 +105,15 @@ def searchsorted(
     return reshape(found, shape(values, dtypes.int64))
 
 
-def unique(x, out_idx=dtypes.int32, name=None):
-    """The distinct elements, and where each element stands among them."""
-    return _headrace.raw_op("Unique")(x=x, out_idx=out_idx, name=name)
-
-
-def unique_with_counts(x, out_idx=dtypes.int32, name=None):
-    """The distinct elements, their places, and how often each occurs."""
-    return _headrace.raw_op("UniqueWithCounts")(x=x, out_idx=out_idx, name=name)
+add_faces(
+    globals(),
+    """
+unique Unique(x, out_idx=int32, name=None)
+    The distinct elements, and where each element stands among them.
+unique_with_counts UniqueWithCounts(x, out_idx=int32, name=None)
+    The distinct elements, their places, and how often each occurs.
+""",
+)
 
 
 @composite("sort")

@@ -7,6 +7,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.ops import array_ops
+from headrace.ops.faces import add_faces
 
 
 class Algorithm(enum.Enum):
@@ -163,11 +164,14 @@ def shuffle(value, seed, alg="auto_select", name=None):
     )
 
 
-def categorical(logits, num_samples, seed, dtype=dtypes.int64, name=None):
-    """Classes drawn by unnormalised log-probabilities."""
-    return _headrace.raw_op("StatelessMultinomial")(
-        logits=logits, num_samples=num_samples, seed=seed, output_dtype=dtype, name=name
-    )
+add_faces(
+    globals(),
+    """
+categorical StatelessMultinomial(logits, num_samples, seed, dtype->output_dtype=int64,
+        name=None)
+    Classes drawn by unnormalised log-probabilities.
+""",
+)
 
 
 def binomial(shape, seed, counts, probs, output_dtype=dtypes.int32, name=None):
