@@ -1,6 +1,6 @@
 """tf.cond, tf.case and tf.switch_case."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest
 from headrace.framework.indexed_slices import IndexedSlices
@@ -237,7 +237,7 @@ def _exclusive(pairs):
     from headrace.ops import array_ops, check_ops, math_ops
 
     preds = array_ops.stack([p for p, _ in pairs])
-    count = _headrace.raw_op("Sum")(input=math_ops.cast(preds, dtypes.int32), axis=[0])
+    count = raw.Sum(math_ops.cast(preds, dtypes.int32), [0])
     check = check_ops.assert_less_equal(
         count,
         1,

@@ -1,6 +1,6 @@
 """tf.while_loop."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
 from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
@@ -236,7 +236,7 @@ class _Traced:
         if self._most is None:
             return value
         one = conversion.convert_to_tensor(1, dtypes.int32)
-        return [_headrace.raw_op("AddV2")(x=tensors[0], y=one), *value]
+        return [raw.AddV2(tensors[0], one), *value]
 
     def _check_turn(self, turn):
         if len(turn.results) != len(self._flat):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.data import structure
-from headrace.data.functions import flat, raw
+from headrace.data.functions import flat
 from headrace.data.holder_spec import VariantHolderSpec
 from headrace.framework import dtypes, tensor_shape, type_spec
 from headrace.framework.properties import read_only
@@ -89,7 +89,7 @@ class Dataset:
 
         After filter, flat_map and their like it is unknown, without a run.
         """
-        return raw("DatasetCardinality")(input_dataset=self._variant_tensor)
+        return raw.DatasetCardinality(self._variant_tensor)
 
     def options(self):
         """The options that apply, of this dataset and of those before it."""
@@ -136,8 +136,8 @@ class Dataset:
 
     def get_single_element(self, name=None):
         """The element of a dataset of one; InvalidArgumentError for none or several."""
-        tensors = raw("DatasetToSingleElement")(
-            dataset=self._variant_tensor, name=name, **flat(self.element_spec)
+        tensors = raw.DatasetToSingleElement(
+            self._variant_tensor, name=name, **flat(self.element_spec)
         )
         return structure.from_tensors(self.element_spec, tensors)
 

@@ -1,8 +1,5 @@
 """Users' functions, traced for the elements of a dataset."""
 
-import functools
-
-from headrace._load import _headrace
 from headrace.data import structure
 from headrace.framework.properties import read_only
 from headrace.framework.type_spec import TensorSpec
@@ -85,12 +82,6 @@ def _converted(func):
     """The function as AutoGraph sees it, where there is AutoGraph."""
     convert = getattr(polymorphic, "autograph_convert", None)
     return convert(func) if convert is not None else func
-
-
-@functools.lru_cache(maxsize=None)
-def raw(op):
-    """The raw op function of that name."""
-    return _headrace.raw_op(op)
 
 
 def flat(spec):

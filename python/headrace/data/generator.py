@@ -5,9 +5,10 @@ import warnings
 
 import numpy as np
 
+from headrace._load import raw
 from headrace.data import nest, structure
 from headrace.data.dataset import Dataset
-from headrace.data.functions import DatasetFunction, flat, raw
+from headrace.data.functions import DatasetFunction, flat
 from headrace.function.py_functions import numpy_function
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
@@ -43,10 +44,10 @@ class _GeneratorDataset(Dataset):
         give = DatasetFunction(following, "generator_next", [state_spec], unpack=False)
         last = DatasetFunction(end, "generator_finalize", [state_spec], unpack=False)
         super().__init__(
-            raw("GeneratorDataset")(
-                init_func_other_args=init.captures,
-                next_func_other_args=give.captures,
-                finalize_func_other_args=last.captures,
+            raw.GeneratorDataset(
+                init.captures,
+                give.captures,
+                last.captures,
                 init_func=init.function,
                 next_func=give.function,
                 finalize_func=last.function,

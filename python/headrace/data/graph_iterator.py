@@ -1,8 +1,8 @@
 """tf.compat.v1.data: iterators of a plain graph, kept by its sessions."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.data import structure
-from headrace.data.functions import flat, raw
+from headrace.data.functions import flat
 from headrace.data.iterator import Iterator
 from headrace.framework import dtypes
 from headrace.graph import stack
@@ -42,7 +42,7 @@ class GraphIterator(Iterator):
 
     def string_handle(self, name=None):
         """A text that names it in this process."""
-        return raw("IteratorToStringHandle")(resource_handle=self._resource, name=name)
+        return raw.IteratorToStringHandle(self._resource, name=name)
 
     @property
     def output_types(self):
@@ -63,9 +63,7 @@ class GraphIterator(Iterator):
     def from_string_handle(string_handle, output_types, output_shapes=None):
         """The iterator that a text names."""
         spec = _spec(output_types, output_shapes)
-        handle = raw("IteratorFromStringHandleV2")(
-            string_handle=string_handle, **flat(spec)
-        )
+        handle = raw.IteratorFromStringHandleV2(string_handle, **flat(spec))
         return GraphIterator(handle, spec)
 
     def __next__(self):
@@ -97,13 +95,13 @@ def _named(spec, shared_name):
     if name is None:
         name = stack.current().unique_name("iterator", mark_as_used=False)
         name = f"_{id(stack.current())}_{name}"
-    handle = raw("IteratorV2")(container="", shared_name=name, **flat(spec))
+    handle = raw.IteratorV2(container="", shared_name=name, **flat(spec))
     return GraphIterator(handle, spec)
 
 
 def _initializer(dataset, resource, name=None):
     graph = stack.current()
-    raw("MakeIterator")(dataset=dataset._variant_tensor, iterator=resource, name=name)
+    raw.MakeIterator(dataset._variant_tensor, resource, name=name)
     return graph._last_operation()
 
 
@@ -179,9 +177,7 @@ def make_one_shot_iterator(dataset):
         ) from None
     factory.add_to_graph(graph)
     graph.__dict__.setdefault("_dataset_functions", []).append(factory)
-    handle = raw("OneShotIterator")(
-        dataset_factory=factory, **flat(dataset.element_spec)
-    )
+    handle = raw.OneShotIterator(dataset_factory=factory, **flat(dataset.element_spec))
     return GraphIterator(handle, dataset.element_spec)
 
 

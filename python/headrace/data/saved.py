@@ -3,10 +3,10 @@
 import os
 import time
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.data import nest, saved_spec
 from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
-from headrace.data.functions import DatasetFunction, flat, raw
+from headrace.data.functions import DatasetFunction, flat
 from headrace.framework import conversion, dtypes, errors
 from headrace.framework.type_spec import TensorSpec
 
@@ -62,7 +62,7 @@ class _SaveDataset(Dataset):
 
     def __init__(self, dataset, target):
         super().__init__(
-            raw("SaveDatasetV2")(**target.arguments, **flat(target.spec)),
+            raw.SaveDatasetV2(**target.arguments, **flat(target.spec)),
             target.spec,
             [dataset],
             [target.function],
@@ -77,7 +77,7 @@ def save(dataset, path, compression, shard_func, checkpoint_args):
     packed = saved_spec.to_proto(dataset.element_spec).SerializeToString()
     if checkpoint_args is None:
         saved_spec.write(path, packed)
-        raw("SaveDataset")(**target.arguments)
+        raw.SaveDataset(**target.arguments)
         return
     _save_in_steps(_SaveDataset(dataset, target), path, packed, checkpoint_args)
 
@@ -142,7 +142,7 @@ class _LoadDataset(Dataset):
     def __init__(self, path, spec, compression, reader_func):
         reader = _Reader(spec, reader_func)
         super().__init__(
-            raw("LoadDataset")(
+            raw.LoadDataset(
                 path=_text(path),
                 compression=_compression(compression),
                 **reader.arguments,
@@ -178,7 +178,7 @@ class _SnapshotDataset(Dataset):
             )
         reader = _Reader(spec, reader_func)
         super().__init__(
-            raw("SnapshotDatasetV2")(
+            raw.SnapshotDatasetV2(
                 input_dataset=source._variant_tensor,
                 path=_text(path),
                 shard_func_other_args=shard.captures,

@@ -1,7 +1,6 @@
 """tf.data.experimental.make_saveable_from_iterator: iterators in a Saver's files."""
 
-from headrace._load import _headrace
-from headrace.data.functions import raw
+from headrace._load import _headrace, raw
 from headrace.data.iterator import Iterator
 from headrace.framework import dtypes
 from headrace.framework.properties import read_only
@@ -25,12 +24,10 @@ class _IteratorSaveable(Saveable):
     device = read_only("variable.device", "Where the iterator is.")
 
     def to_save(self):
-        return raw("SerializeIterator")(
-            resource_handle=self.variable, external_state_policy=self._policy
-        )
+        return raw.SerializeIterator(self.variable, external_state_policy=self._policy)
 
     def assign(self, value, reshape):
-        raw("DeserializeIterator")(resource_handle=self.variable, serialized=value)
+        raw.DeserializeIterator(self.variable, value)
         return stack.current()._last_operation()
 
 

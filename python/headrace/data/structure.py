@@ -9,7 +9,7 @@ import operator
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.data import nest
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 from headrace.framework.sparse_tensor import (
@@ -129,11 +129,8 @@ def to_slices(spec, value):
             out.append(x)
         elif isinstance(s, SparseTensorSpec):
             out.append(
-                _headrace.raw_op("SerializeManySparse")(
-                    sparse_indices=x.indices,
-                    sparse_values=x.values,
-                    sparse_shape=x.dense_shape,
-                    out_type=dtypes.variant,
+                raw.SerializeManySparse(
+                    x.indices, x.values, x.dense_shape, out_type=dtypes.variant
                 )
             )
         elif isinstance(s, _ragged()[1].RaggedTensorSpec):

@@ -7,7 +7,7 @@ import types
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.eager import named_gradients
 from headrace.framework import conversion, nest
 from headrace.framework.indexed_slices import (
@@ -92,7 +92,7 @@ def _call(f, args, kwargs):
         ]
         # Tensors of their own, which tapes tell from the inputs.
         if graph is None:
-            outputs = [_headrace.raw_op("Identity")(input=x) for x in outputs]
+            outputs = [raw.Identity(x) for x in outputs]
             backward = _backward(grad_fn, inputs, used, outputs, result)
         else:
             outputs, backward = _record_in(
@@ -289,9 +289,7 @@ def _variable_scope():
 
 
 def _as_own(x):
-    return (
-        _headrace.raw_op("Identity")(input=x) if isinstance(x, _headrace.Tensor) else x
-    )
+    return raw.Identity(x) if isinstance(x, _headrace.Tensor) else x
 
 
 def no_gradient(op_type):

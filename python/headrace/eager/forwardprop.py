@@ -2,7 +2,7 @@
 
 import threading
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.eager.backprop import UnconnectedGradients
 from headrace.framework import conversion, nest
 from headrace.framework.indexed_slices import from_gradient
@@ -85,7 +85,7 @@ class ForwardAccumulator:
             )
             product = self._product(target)
             if product is None and zero:
-                product = _headrace.raw_op("ZerosLike")(x=value)
+                product = raw.ZerosLike(value)
             out.append(product)
         return nest.pack_sequence_as(primals, out)
 
@@ -106,7 +106,7 @@ class ForwardAccumulator:
             if target is p:
                 return t
         value = target._read() if isinstance(target, _headrace.VariableBase) else target
-        seed = _headrace.raw_op("ZerosLike")(x=value)
+        seed = raw.ZerosLike(value)
         second = _headrace.Tape(True, False)
         second.watch(seed)
         resumed = self._recording

@@ -10,7 +10,7 @@ import itertools
 import sys
 import weakref
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework.indexed_slices import from_gradient, to_gradient
 from headrace.graph import stack
 
@@ -107,7 +107,7 @@ def _is_trainable(x):
 
 
 def zeros_like(x):
-    return _headrace.raw_op("ZerosLike")(x=x)
+    return raw.ZerosLike(x)
 
 
 def _write(backward, gradients):
@@ -149,7 +149,7 @@ def _of_graph(x, graph):
         and _headrace.graph_id(x) == graph._core.id
     ):
         return x
-    return _headrace.raw_op("Identity")(input=x)
+    return raw.Identity(x)
 
 
 class RegisterGradient:

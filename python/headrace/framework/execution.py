@@ -1,6 +1,6 @@
 """How code runs at this point: eagerly or as a graph."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 
 
 def executing_eagerly():
@@ -57,7 +57,7 @@ def get_static_value(tensor, partial=False):
 def no_op(name=None):
     """Does nothing."""
     if _headrace.is_eager():
-        return _headrace.raw_op("NoOp")(name=name)
+        return raw.NoOp(name=name)
     from headrace.graph import scopes
 
     return scopes.op_of_effect("NoOp", name)
@@ -109,4 +109,4 @@ def tuple(tensors, control_inputs=None, name=None):
 
 def timestamp(name=None):
     """Seconds since the epoch."""
-    return _headrace.raw_op("Timestamp")(name=name)
+    return raw.Timestamp(name=name)

@@ -2,7 +2,7 @@
 
 import collections
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.properties import read_only
 
@@ -90,11 +90,7 @@ class IndexedSlices:
                 f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for "
                 f"IndexedSlices with dtype {self.dtype.name}"
             )
-        return _headrace.raw_op("UnsortedSegmentSum")(
-            data=self._values,
-            segment_ids=self._indices,
-            num_segments=self._dense_shape[0],
-        )
+        return raw.UnsortedSegmentSum(self._values, self._indices, self._dense_shape[0])
 
     def __neg__(self):
         return IndexedSlices(-self._values, self._indices, self._dense_shape)

@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 from headrace.framework.properties import read_only
 
@@ -275,17 +275,14 @@ class SparseTensorSpec(type_spec.TypeSpec):
         return [type_spec.TensorSpec(None, dtypes.variant)]
 
     def _to_tensor_list(self, value):
-        parts = _headrace.raw_op("SerializeSparse")(
-            sparse_indices=value.indices,
-            sparse_values=value.values,
-            sparse_shape=value.dense_shape,
-            out_type=dtypes.variant,
+        parts = raw.SerializeSparse(
+            value.indices, value.values, value.dense_shape, out_type=dtypes.variant
         )
         return [parts]
 
     def _from_tensor_list(self, tensor_list):
-        indices, values, shape = _headrace.raw_op("DeserializeSparse")(
-            serialized_sparse=tensor_list[0], dtype=self._dtype
+        indices, values, shape = raw.DeserializeSparse(
+            tensor_list[0], dtype=self._dtype
         )
         rank = self._shape.rank
         indices.set_shape([None, rank])

@@ -6,7 +6,7 @@ import functools
 import threading
 import weakref
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import (
     conversion,
     dtypes,
@@ -104,21 +104,7 @@ def _create(
     shape=None,
     experimental_enable_variable_lifting=True,
 ):
-    kwargs = dict(
-        initial_value=initial_value,
-        trainable=trainable,
-        validate_shape=validate_shape,
-        caching_device=caching_device,
-        name=name,
-        variable_def=variable_def,
-        dtype=dtype,
-        import_scope=import_scope,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-        shape=shape,
-        experimental_enable_variable_lifting=experimental_enable_variable_lifting,
-    )
+    kwargs = dict(locals())  # all of the parameters
 
     def make(next_creator=None, **kwargs):
         kwargs.pop("experimental_enable_variable_lifting", None)
@@ -187,22 +173,27 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         shape=None,
     ):
         check_arguments(initial_value, variable_def, constraint)
-        value = initial_value() if callable(initial_value) else initial_value
-        value = self._initial_tensor(value, name, dtype)
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
-        shape = self._declared_shape(value, shape)
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
+        dtype = None if dtype is None else dtypes.as_dtype(dtype)
+        self._begin(initial_value, name, dtype, shape, validate_shape, bool(trainable))
+
+    def _begin(self, initial_value, name, dtype, shape, validate_shape, trainable):
+        """Makes the handle, of which the variable has its first value."""
+        value = initial_value() if callable(initial_value) else initial_value
+        if isinstance(value, _headrace.VariableBase):
+            value = value._read()
+        value = conversion.convert_to_tensor(value, dtype=dtype)
+        shape = self._declared_shape(value, shape)
         base = "Variable" if name is None else name
         self._shared_name = name_scopes.eager_scope() + base.rstrip("/")
-        handle = _headrace.raw_op("VarHandleOp")(
-            dtype=value.dtype,
-            shape=shape,
-            shared_name=self._resource_name(),
+        handle = raw.VarHandleOp(
+            dtype=value.dtype, shape=shape, shared_name=self._resource_name()
         )
-        self._set_up(handle, value.dtype, shape, bool(trainable))
+        self._set_up(handle, value.dtype, shape, trainable)
         _by_handle[handle._id] = self
         self._initialize(value)
 
@@ -211,14 +202,6 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     def _initialize(self, value):
         self._assign(value)
-
-    @staticmethod
-    def _initial_tensor(value, name, dtype):
-        if dtype is not None:
-            dtype = dtypes.as_dtype(dtype)
-        if isinstance(value, _headrace.VariableBase):
-            value = value._read()
-        return conversion.convert_to_tensor(value, dtype=dtype)
 
     @staticmethod
     def _declared_shape(value, shape):
@@ -296,7 +279,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     def is_initialized(self, name=None):
         """Whether it has a value: a bool tensor."""
-        return _headrace.raw_op("VarIsInitializedOp")(resource=self.handle, name=name)
+        return raw.VarIsInitializedOp(self.handle, name=name)
 
     def value(self):
         """The value now: a tensor."""
@@ -304,7 +287,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     def read_value(self):
         """The value now, read after what the control dependencies say: a tensor."""
-        return _headrace.raw_op("Identity")(input=self._read())
+        return raw.Identity(self._read())
 
     def read_value_no_copy(self):
         """The value now, as value() gives it: a tensor that may share the variable's
@@ -467,25 +450,19 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         """The rows at those indices, [*indices.shape, ...],
         without reading the rest."""
         self._touch()
-        return _headrace.raw_op("ResourceGather")(
-            resource=self.handle, indices=indices, dtype=self.dtype, name=name
-        )
+        return raw.ResourceGather(self.handle, indices, dtype=self.dtype, name=name)
 
     def gather_nd(self, indices, name=None):
         """The slices at places indices [..., depth], without reading the rest."""
         self._touch()
-        found = _headrace.raw_op("ResourceGatherNd")(
-            resource=self.handle, indices=indices, dtype=self.dtype, name=name
-        )
+        found = raw.ResourceGatherNd(self.handle, indices, dtype=self.dtype, name=name)
         if _headrace.is_eager():
             return found
-        return _headrace.raw_op("Identity")(input=found)  # as upstream's graphs have it
+        return raw.Identity(found)  # as upstream's graphs have it
 
     def count_up_to(self, limit):
         """The value; then one more, an OutOfRangeError where that is the limit."""
-        return _headrace.raw_op("ResourceCountUpTo")(
-            resource=self.handle, limit=limit, T=self.dtype
-        )
+        return raw.ResourceCountUpTo(self.handle, limit=limit, T=self.dtype)
 
     def set_shape(self, shape):
         """Checks that the declared shape fits `shape`; ValueError where it does not.
@@ -602,37 +579,26 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
             self._shared_name,
         )
 
-    def __iadd__(self, other):
-        _refuse("+=", "assign_add", "+")
-
-    def __isub__(self, other):
-        _refuse("-=", "assign_sub", "-")
-
-    def __imul__(self, other):
-        _refuse("*=", "assign", "*")
-
-    def __itruediv__(self, other):
-        _refuse("/=", "assign", "/")
-
-    def __ifloordiv__(self, other):
-        _refuse("//=", "assign", "//")
-
-    def __ipow__(self, other):
-        _refuse("**=", "assign", "**")
-
     def __tf_tensor__(self, dtype=None, name=None):
         return self._read()
 
     __array_priority__ = 100
 
 
-def _refuse(operator, method, plain):
+def _refused_in_place(name, plain):
+    """What `variable += value` and its like do."""
+    method = {"+": "assign_add", "-": "assign_sub"}.get(plain, "assign")
     argument = "value" if method != "assign" else f"variable {plain} value"
-    raise RuntimeError(
-        f"`variable {operator} value` with `tf.Variable`s is not supported. Use "
-        f"`variable.{method}({argument})` to modify the variable, or `out = variable "
-        f"{plain} value` if you need to get a new output Tensor."
-    )
+
+    def refuse(self, other):
+        raise RuntimeError(
+            f"`variable {plain}= value` with `tf.Variable`s is not supported. Use "
+            f"`variable.{method}({argument})` to modify the variable, or `out = "
+            f"variable {plain} value` if you need to get a new output Tensor."
+        )
+
+    refuse.__name__ = name
+    return refuse
 
 
 def _rebuild(value, trainable, dtype, name):
@@ -694,6 +660,12 @@ def _add_operators():
         function = getattr(o, name)
         setattr(Variable, f"__{name}__", lambda self, f=function: f(self._read()))
 
+    in_place = {"add": "+", "sub": "-", "mul": "*"}
+    in_place |= {"truediv": "/", "floordiv": "//", "pow": "**"}
+    for name, plain in in_place.items():
+        name = f"__i{name}__"
+        setattr(Variable, name, _refused_in_place(name, plain))
+
     def equals(self, other):
         if not _headrace.tensor_equality():
             return self is other
@@ -734,7 +706,7 @@ def traced_argument(graph, spec, name, out):
     key = (spec.shape._dims, spec.dtype)
     if key not in _like:
         with stack_of_eager():
-            _like[key] = _headrace.raw_op("VarHandleOp")(
+            _like[key] = raw.VarHandleOp(
                 dtype=spec.dtype, shape=spec.shape, shared_name=f"like {key}"
             )
     handle = graph._core.placeholder(name, dtypes.resource, [], _like[key])

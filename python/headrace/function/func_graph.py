@@ -2,7 +2,7 @@
 
 import weakref
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, nest, variables
 from headrace.framework.properties import read_only
 from headrace.graph import stack
@@ -129,7 +129,7 @@ class Results:
                 value = conversion.convert_to_tensor(value)
             except (TypeError, ValueError):
                 self._refuse(value)
-        self.tensors.append(_headrace.raw_op("Identity")(input=value))
+        self.tensors.append(raw.Identity(value))
         return len(self.tensors) - 1
 
     def _refuse(self, value):

@@ -1,6 +1,6 @@
 """tf.compat.v1's collections of variables and what initializes them."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework.name_scopes import graph_scope
 from headrace.graph import scopes, stack
 
@@ -105,7 +105,7 @@ def is_variable_initialized(variable):
     """Whether the variable has a value."""
     if hasattr(variable, "is_initialized"):
         return variable.is_initialized()
-    return _headrace.raw_op("IsVariableInitialized")(ref=variable._reference)
+    return raw.IsVariableInitialized(variable._reference)
 
 
 def report_uninitialized_variables(
@@ -139,9 +139,9 @@ def assign(ref, value, validate_shape=None, use_locking=None, name=None):
     """Replaces a variable's value; the variable after it."""
     if _has_own(ref) or hasattr(ref, "assign"):  # a part of a variable has it too
         return ref.assign(value, name=name)
-    return _headrace.raw_op("Assign")(
-        ref=ref,
-        value=value,
+    return raw.Assign(
+        ref,
+        value,
         validate_shape=validate_shape is not False,
         use_locking=use_locking is not False,
         name=name,
@@ -152,14 +152,14 @@ def assign_add(ref, value, use_locking=None, name=None):
     """Adds to a variable's value."""
     if _has_own(ref):
         return ref.assign_add(value, name=name)
-    return _headrace.raw_op("AssignAdd")(ref=ref, value=value, name=name)
+    return raw.AssignAdd(ref, value, name=name)
 
 
 def assign_sub(ref, value, use_locking=None, name=None):
     """Subtracts from a variable's value."""
     if _has_own(ref):
         return ref.assign_sub(value, name=name)
-    return _headrace.raw_op("AssignSub")(ref=ref, value=value, name=name)
+    return raw.AssignSub(ref, value, name=name)
 
 
 _SCATTERS = {

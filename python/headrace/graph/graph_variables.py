@@ -1,6 +1,6 @@
 """Variables of a plain graph: a session runs their initializers and reads."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape, variables
 from headrace.framework.properties import read_only
 from headrace.graph import collections, stack
@@ -52,30 +52,12 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
     __eq__ = object.__eq__
     __ne__ = object.__ne__
 
-    def __init__(
-        self,
-        initial_value=None,
-        trainable=None,
-        validate_shape=True,
-        caching_device=None,
-        name=None,
-        variable_def=None,
-        dtype=None,
-        import_scope=None,
-        constraint=None,
-        synchronization=variables.VariableSynchronization.AUTO,
-        aggregation=variables.VariableAggregation.NONE,
-        shape=None,
-        collections=None,
-    ):
-        variables.check_arguments(initial_value, variable_def, constraint)
+    def __init__(self, *args, collections=None, **kwargs):
+        self._collections = collections
+        super().__init__(*args, **kwargs)
+
+    def _begin(self, initial_value, name, dtype, shape, validate_shape, trainable):
         graph = stack.current()
-        if trainable is None:
-            trainable = synchronization != variables.VariableSynchronization.ON_READ
-        dtype = None if dtype is None else dtypes.as_dtype(dtype)
-        self._constraint = constraint
-        self._synchronization = synchronization
-        self._aggregation = aggregation
         with (
             graph.control_dependencies(None),
             graph.name_scope(name or "Variable") as scope,
@@ -87,23 +69,21 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
                 shape = self._declared_shape(value, shape)
             else:
                 shape = tensor_shape.TensorShape(None)
-            self._make(graph, scope, value, shape, bool(trainable))
-        _collect(graph, self, collections, trainable)
+            self._make(graph, scope, value, shape, trainable)
+        _collect(graph, self, self._collections, trainable)
 
     def _make(self, graph, scope, value, shape, trainable):
         """Adds the nodes: handle, whether it has a value, first value, read."""
         self._shared_name = scope.rstrip("/")
         self._initial_value = value
-        handle = _headrace.raw_op("VarHandleOp")(
+        handle = raw.VarHandleOp(
             dtype=value.dtype, shape=shape, shared_name=self._shared_name, name=scope
         )
         self._set_up(handle, value.dtype, shape, trainable)
         variables._by_handle[handle._id] = self
         with graph.name_scope("IsInitialized"):
-            _headrace.raw_op("VarIsInitializedOp")(resource=handle)
-        _headrace.raw_op("AssignVariableOp")(
-            resource=handle, value=value, name=f"{scope}Assign/"
-        )
+            raw.VarIsInitializedOp(handle)
+        raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
         self._initializer = graph._last_operation()
         with graph.name_scope("Read"):
             self._value = self._read()
@@ -148,9 +128,7 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
         session.run(self._initializer, feed)
 
     def count_up_to(self, limit):
-        return _headrace.raw_op("ResourceCountUpTo")(
-            resource=self.handle, limit=limit, T=self.dtype
-        )
+        return raw.ResourceCountUpTo(self.handle, limit=limit, T=self.dtype)
 
     def _assigned(self, read_value):
         """The value after the operation just made, or that operation."""
@@ -177,7 +155,6 @@ class RefVariable(_MayBeSlice):
         trainable=None,
         collections=None,
         validate_shape=True,
-        caching_device=None,
         name=None,
         variable_def=None,
         dtype=None,
@@ -199,18 +176,16 @@ class RefVariable(_MayBeSlice):
             if shape is not None:
                 declared = tensor_shape.as_shape(shape)
             self.initial_value = value
-            self._reference = _headrace.raw_op("VariableV2")(
+            self._reference = raw.VariableV2(
                 shape=declared, dtype=value.dtype, name=scope
             )
-            self.initializer = _headrace.raw_op("Assign")(
-                ref=self._reference,
-                value=value,
+            self.initializer = raw.Assign(
+                self._reference,
+                value,
                 validate_shape=validate_shape,
                 name=f"{scope}Assign/",
             ).op
-            self._snapshot = _headrace.raw_op("Identity")(
-                input=self._reference, name=f"{scope}read/"
-            )
+            self._snapshot = raw.Identity(self._reference, name=f"{scope}read/")
         _collect(graph, self, collections, self.trainable)
 
     dtype = read_only("_reference.dtype")
@@ -233,7 +208,7 @@ class RefVariable(_MayBeSlice):
         return self._snapshot
 
     def read_value(self):
-        return _headrace.raw_op("Identity")(input=self._reference, name="read")
+        return raw.Identity(self._reference, name="read")
 
     def _ref(self):
         return self._reference

@@ -2,7 +2,7 @@
 
 import contextlib
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.graph import stack
 
 
@@ -82,4 +82,4 @@ def _output(x):
 
     if x is None or isinstance(x, Operation):
         return x
-    return _headrace.raw_op("Identity")(input=conversion.convert_to_tensor(x))
+    return raw.Identity(conversion.convert_to_tensor(x))

@@ -56,6 +56,11 @@ def _store():
     return _called.templates[-1]._eager_variables if _called.templates else None
 
 
+# What a scope says of the variables made under it, and scopes inside take over.
+_INHERITED = ("initializer", "regularizer", "caching_device", "partitioner")
+_INHERITED += ("custom_getter", "dtype", "use_resource", "constraint")
+
+
 class VariableScope:
     """A prefix of names with defaults for the variables made under it."""
 
@@ -73,17 +78,10 @@ class VariableScope:
         use_resource=None,
         constraint=None,
     ):
-        self._reuse = reuse
-        self._name = name
-        self._name_scope = name_scope
-        self.initializer = initializer
-        self.regularizer = regularizer
-        self.caching_device = caching_device
-        self.partitioner = partitioner
-        self.custom_getter = custom_getter
-        self.dtype = dtype
-        self.use_resource = use_resource
-        self.constraint = constraint
+        given = dict(locals())
+        self._reuse, self._name, self._name_scope = reuse, name, name_scope
+        for attribute in _INHERITED:
+            setattr(self, attribute, given[attribute])
 
     name = read_only(
         "_name", 'The full name, without a slash at its end: "" for the root.'
@@ -193,6 +191,7 @@ class variable_scope:  # noqa: N801  (upstream's name)
         constraint=None,
         auxiliary_name_scope=True,
     ):
+        given = dict(locals())
         if default_name is None and name_or_scope is None:
             raise TypeError("If default_name is None then name_or_scope is required")
         if reuse is False:
@@ -203,16 +202,7 @@ class variable_scope:  # noqa: N801  (upstream's name)
             )
         self._target, self._default_name = name_or_scope, default_name
         self._reuse = reuse
-        self._changes = {
-            "initializer": initializer,
-            "regularizer": regularizer,
-            "caching_device": caching_device,
-            "partitioner": partitioner,
-            "custom_getter": custom_getter,
-            "dtype": dtype,
-            "use_resource": use_resource,
-            "constraint": constraint,
-        }
+        self._changes = {attribute: given[attribute] for attribute in _INHERITED}
         self._names = auxiliary_name_scope
         self._entered = []
 
@@ -360,22 +350,11 @@ def get_variable(
     aggregation=framework_variables.VariableAggregation.NONE,
 ):
     """The variable of that name in the scope in force: found, or made."""
+    arguments = dict(locals())
+    for other in ("name", "caching_device", "custom_getter"):
+        del arguments[other]
     scope = get_variable_scope()
     getter = custom_getter or scope.custom_getter
-    arguments = dict(
-        shape=shape,
-        dtype=dtype,
-        initializer=initializer,
-        regularizer=regularizer,
-        trainable=trainable,
-        collections=collections,
-        partitioner=partitioner,
-        validate_shape=validate_shape,
-        use_resource=use_resource,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-    )
     full = f"{scope.name}/{name}" if scope.name else name
     if getter is not None:
         return getter(_get, full, **arguments)
@@ -388,14 +367,10 @@ def _get(
     dtype=None,
     initializer=None,
     regularizer=None,
-    trainable=None,
-    collections=None,
     partitioner=None,
-    validate_shape=True,
     use_resource=None,
     constraint=None,
-    synchronization=framework_variables.VariableSynchronization.AUTO,
-    aggregation=framework_variables.VariableAggregation.NONE,
+    **arguments,  # for variable_v1
 ):
     scope = get_variable_scope()
     partitioner = partitioner or scope.partitioner
@@ -418,14 +393,9 @@ def _get(
             f"Variable {name} does not exist, or was not created with "
             "tf.get_variable(). Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
         )
-    arguments = dict(
-        trainable=trainable,
-        collections=collections,
-        validate_shape=validate_shape,
+    arguments.update(
         use_resource=scope.use_resource if use_resource is None else use_resource,
         constraint=scope.constraint if constraint is None else constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
     )
     if partitioner is not None and not _is_scalar(shape):
         made = _make_parts(name, shape, dtype, initializer, partitioner, arguments)
@@ -512,39 +482,21 @@ def variable_v1(
     shape=None,
 ):
     """tf.compat.v1.Variable."""
+    given = dict(locals())
     if use_resource is None:
         use_resource = get_variable_scope().use_resource
     if use_resource is None:
         use_resource = _resource_by_default[0]
-    kwargs = dict(
-        initial_value=initial_value,
-        trainable=trainable,
-        validate_shape=validate_shape,
-        caching_device=caching_device,
-        name=name,
-        variable_def=variable_def,
-        dtype=dtype,
-        constraint=constraint,
-        shape=shape,
-    )
     graph = stack.current()
     if graph is not None and stack.in_branch_of_plain_graph():
         with stack.init_scope():
-            return variable_v1(
-                **kwargs,
-                collections=collections,
-                use_resource=use_resource,
-                synchronization=synchronization,
-                aggregation=aggregation,
-            )
+            return variable_v1(**{**given, "use_resource": use_resource})
+    for other in ("use_resource", "expected_shape", "import_scope"):
+        del given[other]
     if graph is None or graph.building_function:
-        kwargs.update(synchronization=synchronization, aggregation=aggregation)
-        return framework_variables.Variable(**kwargs)
-    kwargs["collections"] = collections
-    if not use_resource:
-        return RefVariable(**kwargs)
-    kwargs.update(synchronization=synchronization, aggregation=aggregation)
-    return GraphVariable(**kwargs)
+        del given["collections"]
+        return framework_variables.Variable(**given)
+    return (GraphVariable if use_resource else RefVariable)(**given)
 
 
 def get_local_variable(name, *args, **kwargs):

@@ -1,6 +1,6 @@
 """tf.io.parse_example, parse_sequence_example and their kin."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import name_scope
 from headrace.framework.sparse_tensor import SparseTensor
@@ -217,13 +217,13 @@ def _parse_example(serialized, features, names):
         raise ValueError(
             "serialized must have statically-known rank to parse ragged features."
         )
-    found = _headrace.raw_op("ParseExampleV2")(
-        serialized=serialized,
-        names=_strings([]) if names is None else names,
-        sparse_keys=_strings(request.sparse),
-        dense_keys=_strings(request.dense),
-        ragged_keys=_strings(request.ragged),
-        dense_defaults=[_fallback(k, f) for k, f in request.dense.items()],
+    found = raw.ParseExampleV2(
+        serialized,
+        _strings([]) if names is None else names,
+        _strings(request.sparse),
+        _strings(request.dense),
+        _strings(request.ragged),
+        [_fallback(k, f) for k, f in request.dense.items()],
         num_sparse=len(request.sparse),
         sparse_types=[d for (d,) in request.sparse.values()],
         ragged_value_types=[d for d, _ in request.ragged.values()],
@@ -312,7 +312,7 @@ def _parse_sequence(serialized, context_features, sequence_features, names):
     list_shapes = [_list_shape(k, f) for k, f in dense.items()]
     may_miss = [bool(f.allow_missing) for f in dense.values()]
     single = serialized.shape.ndims == 0
-    found = _headrace.raw_op("ParseSequenceExampleV2")(
+    found = raw.ParseSequenceExampleV2(
         serialized=serialized,
         debug_name=_strings([]) if names is None else names,
         context_sparse_keys=_strings(context.sparse),

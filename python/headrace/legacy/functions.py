@@ -2,7 +2,7 @@
 
 import headrace as tf
 import numpy as np
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, random_seed
 from headrace.legacy.assertions import *  # noqa: F403
 from headrace.legacy.sparse import *  # noqa: F403
@@ -400,7 +400,7 @@ def sample_distorted_bounding_box(
     name=None,
 ):
     """(begin, size, box) of a crop, at random, that holds enough of some box."""
-    return _headrace.raw_op("SampleDistortedBoundingBoxV2")(
+    return raw.SampleDistortedBoundingBoxV2(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed or 0,

@@ -4,7 +4,7 @@ import builtins
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.name_scopes import composite
 from headrace.ops.faces import add_faces
@@ -106,12 +106,12 @@ def shape(input, out_type=None, name=None):
     """The shape as a tensor."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if _is_sparse(input):
-        return _headrace.raw_op("Cast")(x=input.dense_shape, DstT=out_type, name=name)
+        return raw.Cast(input.dense_shape, DstT=out_type, name=name)
     input = conversion.convert_to_tensor(input)
     static = input.shape
     if not _headrace.is_eager() and static.is_fully_defined():
         return conversion.constant(static.as_list(), out_type, name=name or "Shape")
-    return _headrace.raw_op("Shape")(input=input, out_type=out_type, name=name)
+    return raw.Shape(input, out_type=out_type, name=name)
 
 
 def zeros(shape, dtype=dtypes.float32, name=None, layout=None):
@@ -129,7 +129,7 @@ def _filled(shape, dtype, value, name):
     if dtype.is_quantized:  # as the integers that they are made of
         plain = dtypes.as_dtype(dtype.name[1:])
         made = _filled(shape, plain, value, name)
-        return _headrace.raw_op("Bitcast")(input=made, type=dtype)
+        return raw.Bitcast(made, type=dtype)
     if dtype == dtypes.string:
         value = value or ""  # of ones there are none: the conversion says so
     elif dtype == dtypes.bool:
@@ -166,7 +166,7 @@ def zeros_like(input, dtype=None, name=None, layout=None):
         return _filled(input.dense_shape, dtype or input.dtype, 0, name)
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
-        return _headrace.raw_op("ZerosLike")(x=input, name=name)
+        return raw.ZerosLike(input, name=name)
     return _filled(shape(input), dtype, 0, name)
 
 
@@ -178,7 +178,7 @@ def ones_like(input, dtype=None, name=None, layout=None):
         return _filled(input.dense_shape, dtype or input.dtype, 1, name)
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
-        return _headrace.raw_op("OnesLike")(x=input, name=name)
+        return raw.OnesLike(input, name=name)
     return _filled(shape(input), dtype, 1, name)
 
 
@@ -208,7 +208,7 @@ def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
     if isinstance(axis, int):
         tensor.shape[axis : axis + ndims].assert_is_compatible_with(mask.shape)
     sizes = shape(tensor)
-    count = _headrace.raw_op("Prod")(input=sizes[axis : axis + ndims], axis=[0])
+    count = raw.Prod(sizes[axis : axis + ndims], [0])
     flat = concat([sizes[:axis], [count], sizes[axis + ndims :]], 0)
     indices = squeeze(where(reshape(mask, [-1])), [1])
     return gather(reshape(tensor, flat), indices, axis=axis)
@@ -220,17 +220,17 @@ def squeeze(input, axis=None, name=None):
         axis = []
     elif isinstance(axis, int):
         axis = [axis]
-    return _headrace.raw_op("Squeeze")(input=input, axis=axis, name=name)
+    return raw.Squeeze(input, axis=axis, name=name)
 
 
 def where(condition, x=None, y=None, name=None):
     """Where `condition` holds: the places, or x there and y elsewhere."""
     if x is None and y is None:
         condition = conversion.convert_to_tensor(condition, dtype_hint=dtypes.bool)
-        return _headrace.raw_op("Where")(condition=condition, name=name)
+        return raw.Where(condition, name=name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return _headrace.raw_op("SelectV2")(condition=condition, t=x, e=y, name=name)
+    return raw.SelectV2(condition, x, y, name=name)
 
 
 def concat(values, axis, name="concat"):
@@ -249,9 +249,7 @@ def concat(values, axis, name="concat"):
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
     """The slices of `params` at `indices` along `axis`."""
     axis = batch_dims if axis is None else axis
-    return _headrace.raw_op("GatherV2")(
-        params=params, indices=indices, axis=axis, batch_dims=batch_dims, name=name
-    )
+    return raw.GatherV2(params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 @composite("meshgrid")
@@ -269,7 +267,7 @@ def meshgrid(*args, indexing="xy", name="meshgrid"):
         shape_ = [1] * n
         shape_[i] = -1
         grids.append(reshape(x, shape_))
-    sizes = [_headrace.raw_op("Size")(input=x) for x in args]
+    sizes = [raw.Size(x) for x in args]
     if indexing == "xy" and n > 1:
         grids = [_swap_first(g, n) for g in grids]
         sizes = [sizes[i] for i in (1, 0, *builtins.range(2, n))]
@@ -278,7 +276,7 @@ def meshgrid(*args, indexing="xy", name="meshgrid"):
 
 
 def _swap_first(x, n):
-    return _headrace.raw_op("Transpose")(x=x, perm=[1, 0, *builtins.range(2, n)])
+    return raw.Transpose(x, [1, 0, *builtins.range(2, n)])
 
 
 def rank(input, name=None):
@@ -289,16 +287,16 @@ def rank(input, name=None):
     static = input.shape.rank
     if static is not None and not _headrace.is_eager():
         return conversion.constant(static, dtypes.int32, name=name or "Rank")
-    return _headrace.raw_op("Rank")(input=input, name=name)
+    return raw.Rank(input, name=name)
 
 
 def size(input, out_type=None, name=None):
     """The number of elements as a tensor."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if _is_sparse(input):
-        sizes = _headrace.raw_op("Cast")(x=input.dense_shape, DstT=out_type)
-        return _headrace.raw_op("Prod")(input=sizes, axis=0, name=name)
-    return _headrace.raw_op("Size")(input=input, out_type=out_type, name=name)
+        sizes = raw.Cast(input.dense_shape, DstT=out_type)
+        return raw.Prod(sizes, 0, name=name)
+    return raw.Size(input, out_type=out_type, name=name)
 
 
 def transpose(a, perm=None, conjugate=False, name="transpose"):
@@ -309,7 +307,7 @@ def transpose(a, perm=None, conjugate=False, name="transpose"):
         static = a.shape.rank
         if static is None:
             r = rank(a)
-            perm = (r - 1) - _headrace.raw_op("Range")(start=0, limit=r, delta=1)
+            perm = (r - 1) - raw.Range(0, r, 1)
         else:
             perm = list(_count(static - 1, -1, -1))
     return _headrace.raw_op(op)(
@@ -354,12 +352,7 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
                 order.append(d)
         wide = order[max(order.index(d) for d in known)]
         start, limit, delta = (_as(v, wide) for v in (start, limit, delta))
-    return _headrace.raw_op("Range")(
-        start=start,
-        limit=limit,
-        delta=delta,
-        name=None if _headrace.is_eager() else name,
-    )
+    return raw.Range(start, limit, delta, name=None if _headrace.is_eager() else name)
 
 
 def _dtype_of(value):
@@ -389,7 +382,7 @@ def linspace(start, stop, num, name=None, axis=0):
         start = math_ops.cast(start, dtypes.float64)
         stop = math_ops.cast(stop, dtypes.float64)
     if start.shape.rank == 0 and stop.shape.rank == 0 and _positive(num):
-        return _headrace.raw_op("LinSpace")(start=start, stop=stop, num=num, name=name)
+        return raw.LinSpace(start, stop, num, name=name)
     shape_ = broadcast_static_shape(start.shape, stop.shape)
     full = shape_
     if not shape_.is_fully_defined():
@@ -397,8 +390,8 @@ def linspace(start, stop, num, name=None, axis=0):
     start, stop = broadcast_to(start, full), broadcast_to(stop, full)
     start, stop = expand_dims(start, axis), expand_dims(stop, axis)
     if isinstance(num, _headrace.Tensor):
-        count = _headrace.raw_op("Maximum")(x=_as(num, dtypes.int32), y=0)
-        last = _headrace.raw_op("Maximum")(x=count - 1, y=1)
+        count = raw.Maximum(_as(num, dtypes.int32), 0)
+        last = raw.Maximum(count - 1, 1)
         steps = _as(range(count), start.dtype) / _as(last, start.dtype)
     else:
         count = max(int(num), 0)
@@ -407,9 +400,9 @@ def linspace(start, stop, num, name=None, axis=0):
         )
     if shape_.rank is None:  # ones but for the place of the steps
         places = range(rank(start))
-        at = _headrace.raw_op("FloorMod")(x=axis, y=rank(start))
+        at = raw.FloorMod(axis, rank(start))
         # `==` compares objects in plain graphs.
-        sizes = where(_headrace.raw_op("Equal")(x=places, y=at), count, 1)
+        sizes = where(raw.Equal(places, at), count, 1)
     else:
         axis = axis % (shape_.rank + 1)
         sizes = [1] * axis + [count] + [1] * (shape_.rank - axis)
@@ -430,7 +423,7 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
     elif isinstance(num_rows, int) and isinstance(num_columns, int):
         least = min(num_rows, num_columns)
     else:
-        least = _headrace.raw_op("Minimum")(x=num_rows, y=num_columns)
+        least = raw.Minimum(num_rows, num_columns)
     parts = (batch_shape, num_rows, num_columns)
     if any(isinstance(part, _headrace.Tensor) for part in parts):
         batch = [] if batch_shape is None else batch_shape
@@ -446,10 +439,8 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
         shape_ = [*batch, num_rows, num_columns]
     diagonal = ones(sizes, dtype)
     if num_rows is num_columns or (num_rows == num_columns) is True:
-        return _headrace.raw_op("MatrixDiag")(diagonal=diagonal, name="diag")
-    return _headrace.raw_op("MatrixSetDiag")(
-        input=zeros(shape_, dtype), diagonal=diagonal, name=name
-    )
+        return raw.MatrixDiag(diagonal, name="diag")
+    return raw.MatrixSetDiag(zeros(shape_, dtype), diagonal, name=name)
 
 
 @composite("one_hot", ends=True)
@@ -481,11 +472,11 @@ def one_hot(
         defaults = (1, 0)
     on_value = defaults[0] if on_value is None else on_value
     off_value = defaults[1] if off_value is None else off_value
-    return _headrace.raw_op("OneHot")(
-        indices=indices,
-        depth=depth,
-        on_value=conversion.convert_to_tensor(on_value, dtype),
-        off_value=conversion.convert_to_tensor(off_value, dtype),
+    return raw.OneHot(
+        indices,
+        depth,
+        conversion.convert_to_tensor(on_value, dtype),
+        conversion.convert_to_tensor(off_value, dtype),
         axis=-1 if axis is None else axis,
         name=name,
     )
@@ -494,9 +485,7 @@ def one_hot(
 def split(value, num_or_size_splits, axis=0, num=None, name="split"):
     """The tensor cut along a dimension, in equal parts or by sizes."""
     if isinstance(num_or_size_splits, (int, np.integer)):
-        return _headrace.raw_op("Split")(
-            axis=axis, value=value, num_split=num_or_size_splits, name=name
-        )
+        return raw.Split(axis, value, num_split=num_or_size_splits, name=name)
     sizes = conversion.convert_to_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
         raise ValueError(
@@ -507,9 +496,7 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
         num = sizes.shape[0]
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {sizes.shape}")
-    return _headrace.raw_op("SplitV")(
-        value=value, size_splits=sizes, axis=axis, num_split=num, name=name
-    )
+    return raw.SplitV(value, sizes, axis, num_split=num, name=name)
 
 
 def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
@@ -521,19 +508,15 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
             and np.isscalar(constant_values)
             and constant_values == 0
         ):
-            return _headrace.raw_op("Pad")(input=tensor, paddings=paddings, name=name)
+            return raw.Pad(tensor, paddings, name=name)
         tensor = conversion.convert_to_tensor(tensor)
-        return _headrace.raw_op("PadV2")(
-            input=tensor, paddings=paddings, constant_values=constant_values, name=name
-        )
+        return raw.PadV2(tensor, paddings, constant_values, name=name)
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
             'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or '
             f'"SYMMETRIC". Received `mode` = {str(mode).upper()}'
         )
-    return _headrace.raw_op("MirrorPad")(
-        input=tensor, paddings=paddings, mode=kind, name=name
-    )
+    return raw.MirrorPad(tensor, paddings, mode=kind, name=name)
 
 
 def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
@@ -575,9 +558,7 @@ def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
         from headrace.ops import reduction_ops
 
         maxlen = reduction_ops.reduce_max(lengths)
-        maxlen = _headrace.raw_op("Maximum")(
-            x=maxlen, y=conversion.to_tensor(0, maxlen.dtype)
-        )
+        maxlen = raw.Maximum(maxlen, conversion.to_tensor(0, maxlen.dtype))
     else:
         maxlen = conversion.convert_to_tensor(maxlen)
     if maxlen.shape.rank not in (None, 0):
@@ -596,9 +577,7 @@ def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
 
 def ensure_shape(x, shape, name=None):
     """The tensor, after a check of its shape."""
-    return _headrace.raw_op("EnsureShape")(
-        input=x, shape=tensor_shape.TensorShape(shape), name=name
-    )
+    return raw.EnsureShape(x, shape=tensor_shape.TensorShape(shape), name=name)
 
 
 def broadcast_static_shape(shape_x, shape_y):
@@ -634,9 +613,7 @@ _SCATTER_DOC = """A copy of a tensor with {what} at places.
 
 
 def tensor_scatter_nd_update(tensor, indices, updates, name=None):
-    return _headrace.raw_op("TensorScatterUpdate")(
-        tensor=tensor, indices=indices, updates=updates, name=name
-    )
+    return raw.TensorScatterUpdate(tensor, indices, updates, name=name)
 
 
 tensor_scatter_nd_update.__doc__ = _SCATTER_DOC.format(what="other values", unless="")
@@ -674,9 +651,9 @@ tensor_scatter_nd_min = _scatter(
 
 def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None):
     """Each row's first `seq_lengths` elements turned round."""
-    return _headrace.raw_op("ReverseSequence")(
-        input=input,
-        seq_lengths=seq_lengths,
+    return raw.ReverseSequence(
+        input,
+        seq_lengths,
         seq_dim=seq_axis,
         batch_dim=0 if batch_axis is None else batch_axis,
         name=name,
@@ -701,13 +678,9 @@ def _block_shape(block_shape):
 
 def batch_to_space(input, block_shape, crops, name=None):
     """Blocks of the batch laid side by side in space, then cropped."""
-    return _headrace.raw_op("BatchToSpaceND")(
-        input=input, block_shape=_block_shape(block_shape), crops=crops, name=name
-    )
+    return raw.BatchToSpaceND(input, _block_shape(block_shape), crops, name=name)
 
 
 def space_to_batch(input, block_shape, paddings, name=None):
     """Space, padded, cut into blocks that become parts of the batch."""
-    return _headrace.raw_op("SpaceToBatchND")(
-        input=input, block_shape=_block_shape(block_shape), paddings=paddings, name=name
-    )
+    return raw.SpaceToBatchND(input, _block_shape(block_shape), paddings, name=name)

@@ -1,6 +1,6 @@
 """Dimensions moved to the end of a shape and back, of known and unknown ranks."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion
 from headrace.ops import array_ops
 
@@ -21,7 +21,7 @@ def with_axis_last(x, axis):
         if axis == -1:
             return x, lambda y: y
         order = _order(array_ops.rank(x), axis)
-        back = _headrace.raw_op("InvertPermutation")(x=order)
+        back = raw.InvertPermutation(order)
     return array_ops.transpose(x, order), lambda y: array_ops.transpose(y, back)
 
 

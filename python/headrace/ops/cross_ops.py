@@ -1,6 +1,6 @@
 """tf.sparse.cross, tf.ragged.cross: crosses of columns, as texts or hashes."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import graph_scope
 from headrace.framework.sparse_tensor import SparseTensor
@@ -13,7 +13,7 @@ def _feature(x):
     """Strings as they are, numbers as int64."""
     if x.dtype == dtypes.string:
         return x
-    return _headrace.raw_op("Cast")(x=x, DstT=dtypes.int64)
+    return raw.Cast(x, DstT=dtypes.int64)
 
 
 def _parts(inputs):
@@ -50,7 +50,7 @@ def _sparse_arguments(inputs):
 def sparse_cross(inputs, name=None, separator=None):
     """Every way to take one value of each input, row by row: texts joined."""
     with graph_scope(name, "SparseCross"):
-        parts = _headrace.raw_op("SparseCrossV2")(
+        parts = raw.SparseCrossV2(
             sep="_X_" if separator is None else separator, **_sparse_arguments(inputs)
         )
         return SparseTensor(*parts)
@@ -59,7 +59,7 @@ def sparse_cross(inputs, name=None, separator=None):
 def sparse_cross_hashed(inputs, num_buckets=0, hash_key=None, name=None):
     """The same as hashes, below `num_buckets` where that is not 0."""
     with graph_scope(name, "SparseCrossHashed"):
-        parts = _headrace.raw_op("SparseCross")(
+        parts = raw.SparseCross(
             hashed_output=True,
             num_buckets=num_buckets,
             hash_key=hash_key or _HASH_KEY,
@@ -82,13 +82,13 @@ def _ragged(inputs, hashed, num_buckets, hash_key):
             raise ValueError("tf.ragged.cross only supports inputs with rank=2.")
     splits = [x.row_splits for x in ragged]
     narrow = splits and all(s.dtype == dtypes.int32 for s in splits)
-    values, row_splits = _headrace.raw_op("RaggedCross")(
-        ragged_values=[_feature(x.values) for x in ragged],
-        ragged_row_splits=splits,
-        sparse_indices=[x.indices for x in sparse],
-        sparse_values=[_feature(x.values) for x in sparse],
-        sparse_shape=[x.dense_shape for x in sparse],
-        dense_inputs=dense,
+    values, row_splits = raw.RaggedCross(
+        [_feature(x.values) for x in ragged],
+        splits,
+        [x.indices for x in sparse],
+        [_feature(x.values) for x in sparse],
+        [x.dense_shape for x in sparse],
+        dense,
         input_order=kinds,
         hashed_output=hashed,
         num_buckets=num_buckets,

@@ -7,7 +7,7 @@ where h is its hash; that of an integer is the integer itself.
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import errors
 
 _FULL = 0.8  # at most so much of the buckets is taken
@@ -63,7 +63,5 @@ def _hashes(keys):
         return keys.numpy().tolist()
     if keys.dtype.name != "string":
         raise NotImplementedError(f"DenseHashTable: export of {keys.dtype.name} keys")
-    hashed = _headrace.raw_op("StringToHashBucket")(
-        string_tensor=keys, num_buckets=1 << 62
-    )
+    hashed = raw.StringToHashBucket(keys, num_buckets=1 << 62)
     return hashed.numpy().tolist()

@@ -3,7 +3,7 @@
 import builtins
 
 import numpy as np
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
 from headrace.ops.faces import add_faces
@@ -129,9 +129,7 @@ def angle(input, name=None):
     """The argument of complex numbers; 0 or pi of real ones."""
     input = _tensor(input)
     if input.dtype.is_complex:
-        return _headrace.raw_op("Angle")(
-            input=input, Tout=input.dtype.real_dtype, name=name
-        )
+        return raw.Angle(input, Tout=input.dtype.real_dtype, name=name)
     from headrace.ops import array_ops
 
     zeros = array_ops.zeros_like(input)
@@ -149,7 +147,7 @@ def real(input, name=None):
                 f"{input.dtype!r}"
             )
         return input
-    return _headrace.raw_op("Real")(input=input, Tout=input.dtype.real_dtype, name=name)
+    return raw.Real(input, Tout=input.dtype.real_dtype, name=name)
 
 
 def imag(input, name=None):
@@ -159,7 +157,7 @@ def imag(input, name=None):
         from headrace.ops import array_ops
 
         return array_ops.zeros_like(input)
-    return _headrace.raw_op("Imag")(input=input, Tout=input.dtype.real_dtype, name=name)
+    return raw.Imag(input, Tout=input.dtype.real_dtype, name=name)
 
 
 def complex(real, imag, name=None):
@@ -172,9 +170,7 @@ def complex(real, imag, name=None):
             f"{real.dtype.name} {imag.dtype.name}. They must be consistent, and one of "
             f"{[dtypes.float32, dtypes.float64]}"
         )
-    return _headrace.raw_op("Complex")(
-        real=real, imag=imag, Tout=kinds[real.dtype.name], name=name
-    )
+    return raw.Complex(real, imag, Tout=kinds[real.dtype.name], name=name)
 
 
 def divide(x, y, name=None):
@@ -229,7 +225,7 @@ def erfcinv(x, name=None):
 @composite("LogSigmoid", ends=True)
 def log_sigmoid(x, name=None):
     """log(sigmoid(x)), without overflow."""
-    return negative(_headrace.raw_op("Softplus")(features=-_tensor(x)), name)  # noqa: F821
+    return negative(raw.Softplus(-_tensor(x)), name)  # noqa: F821
 
 
 @composite("scalar_mul", ends=True)

@@ -1,6 +1,6 @@
 """tf.io: files and bytes as tensors."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.ops.faces import add_faces
 
 add_faces(
@@ -53,9 +53,9 @@ def decode_csv(
     A default of one element stands for fields that are empty or `na_value`; an empty
     one says that the field is required.
     """
-    return _headrace.raw_op("DecodeCSV")(
-        records=records,
-        record_defaults=list(record_defaults),
+    return raw.DecodeCSV(
+        records,
+        list(record_defaults),
         field_delim=field_delim,
         use_quote_delim=use_quote_delim,
         na_value=na_value,

@@ -1,7 +1,7 @@
 """tf.linalg."""
 
 import numpy as np
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
@@ -53,23 +53,21 @@ def logdet(matrix, name=None):
 
 def svd(tensor, full_matrices=False, compute_uv=True, name=None):
     """The singular value decomposition: s, u, v (or s alone)."""
-    s, u, v = _headrace.raw_op("Svd")(
-        input=tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name
+    s, u, v = raw.Svd(
+        tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name
     )
     return (s, u, v) if compute_uv else s
 
 
 def eigh(tensor, name=None):
     """Eigenvalues and eigenvectors of self-adjoint matrices."""
-    e, v = _headrace.raw_op("SelfAdjointEigV2")(input=tensor, compute_v=True, name=name)
+    e, v = raw.SelfAdjointEigV2(tensor, compute_v=True, name=name)
     return e, v
 
 
 def eigvalsh(tensor, name=None):
     """Eigenvalues of self-adjoint matrices."""
-    return _headrace.raw_op("SelfAdjointEigV2")(
-        input=tensor, compute_v=False, name=name
-    ).e
+    return raw.SelfAdjointEigV2(tensor, compute_v=False, name=name).e
 
 
 def _eig(tensor, vectors, name):
@@ -77,7 +75,7 @@ def _eig(tensor, vectors, name):
     out = {"float32": dtypes.complex64, "float64": dtypes.complex128}.get(
         tensor.dtype.name, tensor.dtype
     )
-    return _headrace.raw_op("Eig")(input=tensor, Tout=out, compute_v=vectors, name=name)
+    return raw.Eig(tensor, Tout=out, compute_v=vectors, name=name)
 
 
 def eig(tensor, name=None):
@@ -108,12 +106,12 @@ def diag(
 ):
     """Matrices with the given diagonals."""
     diagonal = _tensor(diagonal)
-    return _headrace.raw_op("MatrixDiagV3")(
-        diagonal=diagonal,
-        k=k,
-        num_rows=num_rows,
-        num_cols=num_cols,
-        padding_value=_padding(padding_value, diagonal.dtype),
+    return raw.MatrixDiagV3(
+        diagonal,
+        k,
+        num_rows,
+        num_cols,
+        _padding(padding_value, diagonal.dtype),
         align=align,
         name=name,
     )
@@ -122,12 +120,8 @@ def diag(
 def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT"):
     """Diagonals of matrices."""
     input = _tensor(input)
-    return _headrace.raw_op("MatrixDiagPartV3")(
-        input=input,
-        k=k,
-        padding_value=_padding(padding_value, input.dtype),
-        align=align,
-        name=name,
+    return raw.MatrixDiagPartV3(
+        input, k, _padding(padding_value, input.dtype), align=align, name=name
     )
 
 
@@ -232,10 +226,10 @@ def normalize(tensor, ord="euclidean", axis=None, name=None):
 
 def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
     """Least squares solutions."""
-    return _headrace.raw_op("MatrixSolveLs")(
-        matrix=matrix,
-        rhs=rhs,
-        l2_regularizer=conversion.to_tensor(l2_regularizer, dtypes.float64),
+    return raw.MatrixSolveLs(
+        matrix,
+        rhs,
+        conversion.to_tensor(l2_regularizer, dtypes.float64),
         fast=fast,
         name=name,
     )
@@ -249,7 +243,7 @@ def lbeta(x, name=None):
     x = conversion.convert_to_tensor(x)
     whole = elementwise_ops.lgamma(reduction_ops.reduce_sum(x, [-1]))
     parts = reduction_ops.reduce_sum(elementwise_ops.lgamma(x), [-1])
-    return _headrace.raw_op("Sub")(x=parts, y=whole, name=name)
+    return raw.Sub(parts, whole, name=name)
 
 
 def _floating(a, hint=None):

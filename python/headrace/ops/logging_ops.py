@@ -2,7 +2,7 @@
 
 import sys
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import nest
 from headrace.graph import stack
 
@@ -103,8 +103,8 @@ def print_v2(*inputs, **kwargs):
     if single and inputs[0].dtype.name == "string" and inputs[0].shape.rank == 0:
         formatted = inputs[0]
     elif template.tensors:
-        formatted = _headrace.raw_op("StringFormat")(
-            inputs=template.tensors,
+        formatted = raw.StringFormat(
+            template.tensors,
             template=text,
             placeholder=_PLACEHOLDER,
             summarize=summarize,
@@ -113,8 +113,6 @@ def print_v2(*inputs, **kwargs):
         formatted = _headrace.to_tensor(text)
     if stream in ("stdout", "stderr"):
         getattr(sys, stream).flush()
-    _headrace.raw_op("PrintV2")(
-        input=formatted, output_stream=stream, end=end, name=name
-    )
+    raw.PrintV2(formatted, output_stream=stream, end=end, name=name)
     graph = stack.current()
     return None if graph is None else graph._last_operation()

@@ -2,7 +2,7 @@
 
 import math
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
@@ -49,9 +49,7 @@ _DIVISIBLE = (
 
 def multiply_bools(x, y):
     """x * y where one is a boolean tensor: x and y."""
-    return _headrace.raw_op("LogicalAnd")(
-        x=cast(x, dtypes.bool), y=cast(y, dtypes.bool)
-    )
+    return raw.LogicalAnd(cast(x, dtypes.bool), cast(y, dtypes.bool))
 
 
 _DIVIDED_AS = {
@@ -135,9 +133,9 @@ def matmul(
     if not isinstance(b, tensor):
         b = conversion.convert_to_tensor(b, dtype_hint=a.dtype.base_dtype)
     if output_type is not None and not a.dtype == b.dtype == output_type:
-        return _headrace.raw_op("BatchMatMulV3")(
-            x=conj(a) if transpose_a else a,
-            y=conj(b) if transpose_b else b,
+        return raw.BatchMatMulV3(
+            conj(a) if transpose_a else a,
+            conj(b) if transpose_b else b,
             Tout=output_type,
             adj_x=transpose_a or adjoint_a,
             adj_y=transpose_b or adjoint_b,
@@ -170,7 +168,7 @@ def conj(x, name=None):
         if x.dtype.is_floating or x.dtype.is_integer or x.dtype == dtypes.variant:
             return x
         raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}.")
-    return _headrace.raw_op("Conj")(input=x, name=name)
+    return raw.Conj(x, name=name)
 
 
 def tensor_equals(self, other):
@@ -318,11 +316,11 @@ def _as_matrix_of_any_rank(x, axes, last):
     rank = array_ops.rank(x)
     axes = conversion.convert_to_tensor(axes, rank.dtype)
     axes = array_ops.where(axes < 0, axes + rank, axes)
-    free = _headrace.raw_op("ListDiff")(x=array_ops.range(rank), y=axes).out
+    free = raw.ListDiff(array_ops.range(rank), axes).out
     order = array_ops.concat([free, axes] if last else [axes, free], 0)
     sizes = array_ops.shape(x)
     kept = array_ops.gather(sizes, free)
-    summed = _headrace.raw_op("Prod")(input=array_ops.gather(sizes, axes), axis=[0])
+    summed = raw.Prod(array_ops.gather(sizes, axes), [0])
     shape = array_ops.stack([-1, summed] if last else [summed, -1])
     return array_ops.reshape(array_ops.transpose(x, order), shape), kept
 
@@ -346,7 +344,7 @@ def einsum(equation, *inputs, **kwargs):
     if len(operands) > 2:
         return _einsum_by_pairs(equation, operands)
     equation = _completed(equation.replace(" ", ""), len(operands))
-    return _headrace.raw_op("Einsum")(inputs=operands, equation=equation, name=name)
+    return raw.Einsum(operands, equation=equation, name=name)
 
 
 def _completed(equation, count):
@@ -380,9 +378,7 @@ def _einsum_by_pairs(equation, operands):
             kept = "".join(dict.fromkeys(c for c in both if c in later))
             if "..." in label or "..." in terms[i]:
                 kept = "..." + kept
-        total = _headrace.raw_op("Einsum")(
-            inputs=[total, operands[i]], equation=f"{label},{terms[i]}->{kept}"
-        )
+        total = raw.Einsum([total, operands[i]], equation=f"{label},{terms[i]}->{kept}")
         label = kept
     return total
 
@@ -397,8 +393,8 @@ def _approximate(largest, own_name):
         aggregate_to_topk=True,
         name=None,
     ):
-        return _headrace.raw_op("ApproxTopK")(
-            input=operand,
+        return raw.ApproxTopK(
+            operand,
             k=k,
             reduction_dimension=reduction_dimension,
             recall_target=recall_target,
@@ -420,9 +416,7 @@ approx_min_k = _approximate(False, "approx_min_k")
 @composite("in_top_k")
 def in_top_k(targets, predictions, k, name=None):
     """Whether each target is among the k greatest predictions."""
-    return _headrace.raw_op("InTopKV2")(
-        predictions=predictions, targets=targets, k=k, name=name
-    )
+    return raw.InTopKV2(predictions, targets, k, name=name)
 
 
 @composite("histogram_fixed_width_bins")

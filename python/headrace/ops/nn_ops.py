@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
@@ -139,9 +139,7 @@ def bias_add(value, bias, data_format=None, name=None):
                 "`data_format` must be of the form `N...C` or `NC...`. "
                 f"Received: data_format={data_format}"
             )
-    return _headrace.raw_op("BiasAdd")(
-        value=value, bias=bias, data_format=data_format or "NHWC", name=name
-    )
+    return raw.BiasAdd(value, bias, data_format=data_format or "NHWC", name=name)
 
 
 _POOLED = {"Max": "largest value", "Avg": "mean"}
@@ -335,8 +333,8 @@ def max_pool_with_argmax(
     name=None,
 ):
     """The maxima of windows, and where they were."""
-    return _headrace.raw_op("MaxPoolWithArgmax")(
-        input=input,
+    return raw.MaxPoolWithArgmax(
+        input,
         ksize=sizes_of(ksize, 2, 3, "ksize"),
         strides=sizes_of(strides, 2, 3, "strides"),
         padding=padding,
@@ -498,9 +496,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
             array_ops.reshape(precise, flat),
             array_ops.reshape(labels, flat),
         )
-    loss = _headrace.raw_op("SoftmaxCrossEntropyWithLogits")(
-        features=precise, labels=labels, name=name
-    ).loss
+    loss = raw.SoftmaxCrossEntropyWithLogits(precise, labels, name=name).loss
     if rank != 2:
         loss = array_ops.reshape(loss, shape[:-1])
     return math_ops.cast(loss, logits.dtype)

@@ -1,6 +1,6 @@
 """tf.quantization: numbers as small integers with a range."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.ops.faces import add_faces
 
@@ -53,10 +53,10 @@ def quantize(
 ):
     """Numbers as the type T, spread over [min_range, max_range]."""
     input = _float32(input)
-    return _headrace.raw_op("QuantizeV2")(
-        input=input,
-        min_range=_float32(min_range),
-        max_range=_float32(max_range),
+    return raw.QuantizeV2(
+        input,
+        _float32(min_range),
+        _float32(max_range),
         T=T,
         mode=mode,
         round_mode=round_mode,
@@ -79,10 +79,10 @@ def dequantize(
 ):
     """The numbers that quantize was given, as far as they are kept."""
     input = conversion.convert_to_tensor(input)
-    return _headrace.raw_op("Dequantize")(
-        input=input,
-        min_range=_float32(min_range),
-        max_range=_float32(max_range),
+    return raw.Dequantize(
+        input,
+        _float32(min_range),
+        _float32(max_range),
         mode=mode,
         narrow_range=narrow_range,
         axis=_axis(axis, input),
@@ -105,10 +105,10 @@ def quantize_and_dequantize_v2(
 ):
     """The numbers after a round trip through integers of `num_bits`."""
     input = conversion.convert_to_tensor(input)
-    return _headrace.raw_op("QuantizeAndDequantizeV4")(
-        input=input,
-        input_min=input_min,
-        input_max=input_max,
+    return raw.QuantizeAndDequantizeV4(
+        input,
+        input_min,
+        input_max,
         signed_input=signed_input,
         num_bits=num_bits,
         range_given=range_given,

@@ -1,6 +1,6 @@
 """tf.queue: queues of tuples of tensors."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, random_seed, tensor_shape
 from headrace.framework.properties import read_only
 from headrace.graph import stack
@@ -124,12 +124,12 @@ class QueueBase:
     def is_closed(self, name=None):
         """Whether the queue is closed."""
         name = name or f"{self._name}_Is_Closed"
-        return _raw("QueueIsClosedV2", handle=self._queue_ref, name=name)
+        return raw.QueueIsClosedV2(self._queue_ref, name=name)
 
     def size(self, name=None):
         """The number of tuples."""
         name = name or f"{self._name}_Size"
-        return _raw("QueueSizeV2", handle=self._queue_ref, name=name)
+        return raw.QueueSizeV2(self._queue_ref, name=name)
 
     @staticmethod
     def from_list(index, queues):

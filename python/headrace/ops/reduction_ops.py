@@ -2,7 +2,7 @@
 
 import collections.abc
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.name_scopes import composite
 
@@ -19,7 +19,7 @@ def _axes(x, axis):
         return _headrace.to_tensor(list(range(rank)), dtypes.int32, None)
     from headrace.ops import array_ops
 
-    return _headrace.raw_op("Range")(start=0, limit=array_ops.rank(x), delta=1)
+    return raw.Range(0, array_ops.rank(x), 1)
 
 
 def _reduction(op, name, doc):
@@ -66,9 +66,7 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
         )
     difference = x - reduce_mean(x, axis, True)
     if x.dtype.is_complex:
-        squares = elementwise_ops.real(
-            difference * _headrace.raw_op("Conj")(input=difference)
-        )
+        squares = elementwise_ops.real(difference * raw.Conj(difference))
     else:
         squares = elementwise_ops.square(difference)
     return reduce_mean(squares, axis, keepdims, name)
@@ -97,7 +95,7 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     )
     if not keepdims:
         top = array_ops.reshape(top, array_ops.shape(total))
-    return _headrace.raw_op("AddV2")(x=total, y=top, name=name)
+    return raw.AddV2(total, top, name=name)
 
 
 @composite("count_nonzero")
@@ -145,22 +143,20 @@ argmax.__name__, argmin.__name__ = "argmax", "argmin"
 
 def cumsum(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running sum along `axis`."""
-    return _headrace.raw_op("Cumsum")(
-        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
-    )
+    return raw.Cumsum(_tensor(x), axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def cumprod(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running product along `axis`."""
-    return _headrace.raw_op("Cumprod")(
-        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
+    return raw.Cumprod(
+        _tensor(x), axis, exclusive=exclusive, reverse=reverse, name=name
     )
 
 
 def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running log-sum-exp along `axis`."""
-    return _headrace.raw_op("CumulativeLogsumexp")(
-        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
+    return raw.CumulativeLogsumexp(
+        _tensor(x), axis, exclusive=exclusive, reverse=reverse, name=name
     )
 
 
@@ -182,8 +178,8 @@ def add_n(inputs, name=None):
     ]
     if len(items) == 1:
         value = _tensor(items[0])
-        return _headrace.raw_op("Identity")(input=value, name=name) if name else value
-    return _headrace.raw_op("AddN")(inputs=items, name=name)
+        return raw.Identity(value, name=name) if name else value
+    return raw.AddN(items, name=name)
 
 
 def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
@@ -234,9 +230,7 @@ def bincount(
             weights = array_ops.reshape(weights, [-1])
     if weights is None:
         weights = _headrace.to_tensor([], dtype, None)
-    return _headrace.raw_op("DenseBincount")(
-        input=arr, size=size, weights=weights, binary_output=binary_output, name=name
-    )
+    return raw.DenseBincount(arr, size, weights, binary_output=binary_output, name=name)
 
 
 def _segments(op, what, empty=0):

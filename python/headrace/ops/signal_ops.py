@@ -1,6 +1,6 @@
 """tf.signal: Fourier transforms; tf.audio: sound files."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import graph_scope
 from headrace.ops import array_ops
@@ -40,7 +40,7 @@ def _lengths(x, rank, fft_length, is_half):
         return sizes
     last = (sizes[-1:] - 1) * 2
     zero = conversion.to_tensor(0, dtypes.int32)
-    last = _headrace.raw_op("Maximum")(x=last, y=zero)
+    last = raw.Maximum(last, zero)
     return array_ops.concat([sizes[:-1], last], 0)
 
 
@@ -51,7 +51,7 @@ def _padded(x, rank, lengths, is_half):
         lengths = array_ops.concat([lengths[:-1], tail], 0)
     sizes = array_ops.shape(x)
     zero = conversion.to_tensor(0, dtypes.int32)
-    more = _headrace.raw_op("Maximum")(x=lengths - sizes[-rank:], y=zero)
+    more = raw.Maximum(lengths - sizes[-rank:], zero)
     known = x.shape.rank
     before = array_ops.zeros_like(sizes) if known is None else [0] * known
     after = array_ops.concat([before[:-rank], more], 0)
@@ -121,7 +121,7 @@ def _shifted(x, axes, direction):
     axes = conversion.convert_to_tensor(axes, dtypes.int32)
     sizes = array_ops.gather(array_ops.shape(x), axes % rank)
     half = sizes // 2 if direction > 0 else -(sizes // 2)
-    return _headrace.raw_op("Roll")(input=x, shift=half, axis=axes)
+    return raw.Roll(x, half, axes)
 
 
 def fftshift(x, axes=None, name=None):

@@ -4,7 +4,7 @@ import builtins
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.dimension import Dimension
 from headrace.ops.array_ops import boolean_mask, ones_like, stack
@@ -177,7 +177,7 @@ def assign_part(variable, key, value, name=None):
     if _is_mask(key):
         raise ValueError("Sliced assignment is not supported for boolean masks")
     with name_scopes.graph_scope(name, "strided_slice"):
-        _headrace.raw_op("ResourceStridedSliceAssign")(
+        raw.ResourceStridedSliceAssign(
             ref=variable.handle,
             value=conversion.convert_to_tensor(value, variable.dtype),
             name="_assign",
@@ -230,10 +230,7 @@ def batch_indices(indices):
     depth = indices.shape.rank
     grids = []
     if depth > 1:
-        ranges = [
-            _headrace.raw_op("Range")(start=0, limit=d, delta=1)
-            for d in indices.shape.as_list()[:-1]
-        ]
+        ranges = [raw.Range(0, d, 1) for d in indices.shape.as_list()[:-1]]
         grids = array_ops.meshgrid(*ranges, indexing="ij")
     full = [
         array_ops.broadcast_to(array_ops.expand_dims(g, -1), indices.shape)

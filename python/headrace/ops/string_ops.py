@@ -1,6 +1,6 @@
 """tf.strings."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
 from headrace.ops.faces import add_faces
@@ -40,27 +40,21 @@ fingerprint Fingerprint(data, method='farmhash64', name=None)
 
 def join(inputs, separator="", name=None):
     """Strings of several tensors joined, element by element."""
-    return _headrace.raw_op("StringJoin")(
-        inputs=list(inputs), separator=separator, name=name
-    )
+    return raw.StringJoin(list(inputs), separator=separator, name=name)
 
 
 def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
     """Matches of a pattern replaced."""
     if isinstance(pattern, str) and isinstance(rewrite, str):
-        return _headrace.raw_op("StaticRegexReplace")(
-            input=input,
+        return raw.StaticRegexReplace(
+            input,
             pattern=pattern,
             rewrite=rewrite,
             replace_global=replace_global,
             name=name,
         )
-    return _headrace.raw_op("RegexReplace")(
-        input=input,
-        pattern=pattern,
-        rewrite=rewrite,
-        replace_global=replace_global,
-        name=name,
+    return raw.RegexReplace(
+        input, pattern, rewrite, replace_global=replace_global, name=name
     )
 
 
@@ -70,9 +64,9 @@ def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
     inputs = conversion.convert_to_tensor(inputs)
     if axis is None:
         axis = list(range(inputs.shape.rank - 1, -1, -1))
-    return _headrace.raw_op("ReduceJoin")(
-        inputs=inputs,
-        reduction_indices=conversion.convert_to_tensor(axis, dtypes.int32),
+    return raw.ReduceJoin(
+        inputs,
+        conversion.convert_to_tensor(axis, dtypes.int32),
         keep_dims=keepdims,
         separator=separator,
         name=name,
@@ -90,8 +84,8 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None):
             f"{len(inputs)}. Please ensure the number of placeholders in template "
             "matches inputs length."
         )
-    return _headrace.raw_op("StringFormat")(
-        inputs=list(inputs),
+    return raw.StringFormat(
+        list(inputs),
         template=template,
         placeholder=placeholder,
         summarize=summarize,

@@ -1,6 +1,6 @@
 """Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion
 from headrace.ops import array_ops, elementwise_ops, math_ops, nn_ops, sort_ops
 from headrace.ragged import broadcast, checks, reductions
@@ -186,9 +186,7 @@ def _lengths(x, axis):
     ids = x.value_rowids()
     from headrace.ops import check_ops
 
-    longest = _headrace.raw_op("UnsortedSegmentMax")(
-        data=inner, segment_ids=ids, num_segments=x.nrows()
-    )
+    longest = raw.UnsortedSegmentMax(inner, ids, x.nrows())
     longest = elementwise_ops.maximum(longest, array_ops.zeros_like(longest))
     assertion = check_ops.assert_equal(
         inner, array_ops.gather(longest, ids), message=_RAGGED_INSIDE

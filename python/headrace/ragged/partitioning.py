@@ -1,6 +1,6 @@
 """Partitions and segments of ragged tensors."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, math_ops, reduction_ops
 from headrace.ragged import checks
@@ -11,10 +11,6 @@ from headrace.ragged.ragged_tensor import (
     is_ragged,
     splits_of_lengths,
 )
-
-
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
 
 
 def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
@@ -135,13 +131,8 @@ def segments(leaf, values, ids, count):
         return leaf(values, ids, count)
     # Each segment is a row as long as its longest; columns are put together.
     ids = math_ops.cast(ids, values.row_splits.dtype)
-    lengths = _raw(
-        "UnsortedSegmentMax",
-        data=values.row_lengths(),
-        segment_ids=ids,
-        num_segments=count,
-    )
-    lengths = _raw("Maximum", x=lengths, y=array_ops.zeros_like(lengths))
+    lengths = raw.UnsortedSegmentMax(values.row_lengths(), ids, count)
+    lengths = raw.Maximum(lengths, array_ops.zeros_like(lengths))
     splits = splits_of_lengths(lengths)
     starts = array_ops.gather(splits, ids)
     limits = starts + values.row_lengths()

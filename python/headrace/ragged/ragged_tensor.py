@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import (
     conversion,
     dtypes,
@@ -22,10 +22,6 @@ from headrace.ragged.parts import (  # noqa: F401  (some for those who import th
     splits_of_lengths,
 )
 from headrace.ragged.ragged_value import RaggedTensorValue
-
-
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
 
 
 def _check_nrows(known, ids):
@@ -131,12 +127,7 @@ class RaggedTensor:
                 _check_nrows(known, ids)
             if validate:
                 ids = checks.rowids(ids, nrows, rows_of(values))
-            lengths = _raw(
-                "UnsortedSegmentSum",
-                data=array_ops.ones_like(ids),
-                segment_ids=ids,
-                num_segments=nrows,
-            )
+            lengths = raw.UnsortedSegmentSum(array_ops.ones_like(ids), ids, nrows)
             if known is not None:
                 lengths.set_shape([known])
             splits = splits_of_lengths(lengths)
@@ -465,11 +456,8 @@ class RaggedTensor:
         from headrace.framework.sparse_tensor import SparseTensor
 
         return SparseTensor(
-            *_raw(
-                "RaggedTensorToSparse",
-                rt_nested_splits=list(self.nested_row_splits),
-                rt_dense_values=self.flat_values,
-                name=name,
+            *raw.RaggedTensorToSparse(
+                list(self.nested_row_splits), self.flat_values, name=name
             )
         )
 

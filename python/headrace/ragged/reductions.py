@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import dtypes, execution
 from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.ragged import broadcast, from_dense
@@ -42,7 +42,7 @@ def _over_axes(one, of_all, x, axis, keepdims):
 
 
 def _rank(x):
-    return _raw("Rank", input=x)
+    return raw.Rank(x)
 
 
 def _all_as_before(result, x):

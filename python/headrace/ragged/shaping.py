@@ -1,6 +1,6 @@
 """Functions of dense tensors that tf also has for ragged ones: shapes and order."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks
@@ -248,8 +248,6 @@ def _sizes_of_parts(value, given, axis, num):
     positive = check_ops.assert_non_negative(
         given, message="`num_or_size_splits` must be non-negative."
     )
-    whole = check_ops.assert_equal(
-        _headrace.raw_op("Sum")(input=given, axis=0), total, message=_BAD_SPLIT
-    )
+    whole = check_ops.assert_equal(raw.Sum(given, 0), total, message=_BAD_SPLIT)
     given = checks.after([positive, whole], given)
     return [given[i] for i in range(int(count))]

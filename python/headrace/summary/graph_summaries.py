@@ -2,7 +2,7 @@
 
 import re
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, logging
 from headrace.graph import collections, stack
 
@@ -66,9 +66,7 @@ def merge(inputs, collections=None, name=None):
         )
     if not inputs:
         raise ValueError("merge: no summaries were given")
-    merged = _headrace.raw_op("MergeSummary")(
-        inputs=list(inputs), name=name or "MergeSummary"
-    )
+    merged = raw.MergeSummary(list(inputs), name=name or "MergeSummary")
     return _collect(merged, collections or ())
 
 

@@ -7,7 +7,7 @@ keys and variables here, and a checkpoint's values arrive by operations, which
 
 import weakref
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.graph import session as sessions
 from headrace.graph import stack
@@ -56,11 +56,8 @@ def _restore_nodes(variable, prefix, key):
         graph.name_scope(f"{variable._shared_name}/Restore"),
     ):
         path = placeholder_with_default(prefix, shape=(), name="path")
-        value = _headrace.raw_op("RestoreV2")(
-            prefix=path,
-            tensor_names=[key],
-            shape_and_slices=[""],
-            dtypes=[dtypes.as_dtype(variable.dtype).base_dtype],
+        value = raw.RestoreV2(
+            path, [key], [""], dtypes=[dtypes.as_dtype(variable.dtype).base_dtype]
         )[0]
         return path, saver_graph.assigned(variable, value, False)
 
@@ -97,10 +94,10 @@ def restored_object(owner, prefix, names, keys):
 def _restore_values(owner, prefix, found):
     """Reads the (name, key) pairs and gives them to their object."""
     known = own_tensors(owner) if in_plain_graph() else owner._serialize_to_tensors()
-    tensors = _headrace.raw_op("RestoreV2")(
-        prefix=prefix,
-        tensor_names=[k for _, k in found],
-        shape_and_slices=[""] * len(found),
+    tensors = raw.RestoreV2(
+        prefix,
+        [k for _, k in found],
+        [""] * len(found),
         dtypes=[known[n].dtype for n, _ in found],
     )
     owner._restore_from_tensors({n: t for (n, _), t in zip(found, tensors)})

@@ -3,7 +3,7 @@
 import os
 import re
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import dtypes, logging
 from headrace.graph import collections, stack
 from headrace.train import checkpoint_reader, checkpoint_state, saver_graph
@@ -57,11 +57,8 @@ def _start_part(part, path, name, slice_spec, remapping=None):
         graph.control_dependencies(None),
         graph.name_scope(f"{part._shared_name}/checkpoint_initializer"),
     ):
-        value = _headrace.raw_op("RestoreV2")(
-            prefix=path,
-            tensor_names=[name],
-            shape_and_slices=[slice_spec],
-            dtypes=[dtypes.as_dtype(part.dtype).base_dtype],
+        value = raw.RestoreV2(
+            path, [name], [slice_spec], dtypes=[dtypes.as_dtype(part.dtype).base_dtype]
         )[0]
         if remapping is not None:
             value = remapping(value)

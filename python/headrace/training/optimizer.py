@@ -1,7 +1,7 @@
 """tf.compat.v1.train.Optimizer: what the optimizers of graphs share."""
 
 import headrace as tf
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.graph import collections, stack
 from headrace.graph.variable_scope import variable_scope, variable_v1
@@ -382,7 +382,7 @@ def _counted(step, name):
         return step.assign_add(1, read_value=False, name=name)
     graph = stack.current()
     one = tf.constant(1, step.dtype.base_dtype, name="value")
-    _headrace.raw_op("AssignAddVariableOp")(resource=step.handle, value=one, name=name)
+    raw.AssignAddVariableOp(step.handle, one, name=name)
     return graph._last_operation()
 
 

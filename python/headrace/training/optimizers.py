@@ -1,7 +1,7 @@
 """The optimizers of tf.compat.v1.train, with slots named as in TensorFlow 1."""
 
 import headrace as tf
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.training.optimizer import Optimizer, filled, is_resource
 
 
@@ -24,13 +24,9 @@ class GradientDescentOptimizer(Optimizer):
 def _add_rows(optimizer, variable, rows, values):
     """Adds to rows of a variable."""
     if is_resource(variable):
-        _headrace.raw_op("ResourceScatterAdd")(
-            resource=variable.handle, indices=rows, updates=values
-        )
+        raw.ResourceScatterAdd(variable.handle, rows, values)
         return optimizer._done(None)
-    added = _headrace.raw_op("ScatterAdd")(
-        ref=variable._ref(), indices=rows, updates=values
-    )
+    added = raw.ScatterAdd(variable._ref(), rows, values)
     return optimizer._done(added)
 
 
