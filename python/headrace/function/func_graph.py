@@ -5,9 +5,9 @@ import weakref
 from headrace._load import _headrace
 from headrace.framework import conversion, nest, variables
 from headrace.graph import stack
-from headrace.graph.collections import GraphKeys
 from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
+from headrace.v1.collections import GraphKeys
 
 
 class FuncGraph(Graph):

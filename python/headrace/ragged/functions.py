@@ -255,7 +255,7 @@ def embedding_lookup_v1(
     max_norm=None,
 ):
     """The same by TensorFlow 1's function, whose parts may be cut either way."""
-    from headrace.legacy import functions
+    from headrace.v1 import functions
 
     return _looked_up(
         functions.embedding_lookup, params, ids, partition_strategy, max_norm=max_norm
@@ -298,7 +298,7 @@ def embedding_lookup_sparse(
 
 def embedding_lookup_sparse_v1(params, sp_ids, sp_weights, *args, **kwargs):
     """The same by TensorFlow 1's function."""
-    from headrace.legacy import table
+    from headrace.v1 import table
 
     return table.nn__embedding_lookup_sparse(
         params, _sparse(sp_ids), _sparse(sp_weights), *args, **kwargs
@@ -309,7 +309,7 @@ def safe_embedding_lookup_sparse_v1(
     embedding_weights, sparse_ids, sparse_weights=None, *args, **kwargs
 ):
     """The same by TensorFlow 1's function."""
-    from headrace.legacy import table
+    from headrace.v1 import table
 
     return table.nn__safe_embedding_lookup_sparse(
         embedding_weights, _sparse(sparse_ids), _sparse(sparse_weights), *args, **kwargs
@@ -355,7 +355,7 @@ def resize_v1(
     name=None,
 ):
     """The same by the rules of TensorFlow 1."""
-    from headrace.legacy import functions
+    from headrace.v1 import functions
 
     def one(image):
         return functions.resize_images(
