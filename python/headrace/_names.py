@@ -51,7 +51,7 @@ def read(path):
 
 def _share(rows, paths):
     """Adds to the rows of tf.compat.v1 the names in the files: those that are as they
-    are in tf, and those that legacy/table.py makes."""
+    are in tf, and those that v1/table.py makes."""
     for path in paths.split(","):
         with open(os.path.join(_HERE, path), encoding="utf8") as f:
             for line in f:
@@ -59,7 +59,7 @@ def _share(rows, paths):
                     continue
                 names, made, _ = line.strip().partition(" ")
                 names = names.split(",")
-                key = "legacy.table:" + names[0].replace(".", "__")
+                key = "v1.table:" + names[0].replace(".", "__")
                 for name in names:
                     _add(rows, name, key if made else _target_of(name))
 
@@ -130,7 +130,7 @@ def of_package(package):
 # The rooms whose public functions make operations: they are handed out as functions
 # that dispatchers may answer for.
 _DISPATCHED = (
-    *("ops.", "ragged.", "imaging.", "legacy.table:", "io.parsing:"),
+    *("ops.", "ragged.", "imaging.", "v1.table:", "io.parsing:"),
     "framework.conversion:convert_to_tensor",
 )
 _dispatched = {}  # by row, so that aliases are one

@@ -280,7 +280,7 @@ def _variable_scope():
     graph = stack.current()
     if graph is None:
         return contextlib.nullcontext
-    from headrace.graph import variable_scope
+    from headrace.v1 import variable_scope
 
     here = variable_scope.get_variable_scope()
     return lambda: variable_scope.variable_scope(

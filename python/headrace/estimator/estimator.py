@@ -11,9 +11,9 @@ from headrace.framework import logging
 from headrace.framework.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.train import checkpoint_reader, checkpoint_state
-from headrace.training import basic_hooks, global_step
-from headrace.training.saver_hooks import CheckpointSaverListener
-from headrace.training.session_run_hook import SessionRunHook
+from headrace.v1.train import basic_hooks, global_step
+from headrace.v1.train.saver_hooks import CheckpointSaverListener
+from headrace.v1.train.session_run_hook import SessionRunHook
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "self", "config"}
 

@@ -8,15 +8,15 @@ import numpy as np
 from headrace.estimator import inputs
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.framework import dtypes, logging
-from headrace.graph import collections, scopes, stack
-from headrace.training import (
+from headrace.graph import scopes, stack
+from headrace.v1 import collections, metrics
+from headrace.v1.train import (
     basic_hooks,
     global_step,
-    metrics,
     monitored_session,
     session_creators,
 )
-from headrace.training.session_run_hook import SessionRunArgs, SessionRunHook
+from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 GraphKeys = collections.GraphKeys
 
@@ -97,8 +97,8 @@ def _make_local(variables):
 
 def _eval_step():
     """The counter of batches taken in."""
-    from headrace.graph import variable_scope
     from headrace.ops import initializers_v1
+    from headrace.v1 import variable_scope
 
     with stack.default_graph().name_scope(""):
         return variable_scope.get_variable(
@@ -146,7 +146,7 @@ def _text(values):
 def _write(folder, values, path):
     """Writes the values as summaries of the evaluation's folder."""
     from headrace.framework import protos
-    from headrace.summary import file_writer
+    from headrace.v1 import file_writer
 
     step = int(values[GraphKeys.GLOBAL_STEP])
     logging.info("Saving dict for global step %d: %s", step, _text(values))

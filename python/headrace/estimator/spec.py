@@ -7,8 +7,8 @@ from headrace.estimator.mode_keys import ALL, ModeKeys
 from headrace.framework import conversion
 from headrace.graph import stack
 from headrace.graph.operation import Operation
-from headrace.training.scaffold import Scaffold
-from headrace.training.session_run_hook import SessionRunHook
+from headrace.v1.train.scaffold import Scaffold
+from headrace.v1.train.session_run_hook import SessionRunHook
 
 _FIELDS = (
     "mode",

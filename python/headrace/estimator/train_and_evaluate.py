@@ -5,7 +5,7 @@ import time
 
 from headrace.estimator.estimator import checked_hooks
 from headrace.framework import logging
-from headrace.training.saver_hooks import CheckpointSaverListener
+from headrace.v1.train.saver_hooks import CheckpointSaverListener
 
 _TRAIN = ("input_fn", "max_steps", "hooks", "saving_listeners")
 _EVAL = (

@@ -3,10 +3,11 @@
 from headrace.estimator import inputs
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.framework import logging
-from headrace.graph import collections, stack
-from headrace.train import checkpoint_reader, checkpoint_state, saver
-from headrace.training import basic_hooks, global_step, monitored_session
-from headrace.training.saver_hooks import CheckpointSaverHook
+from headrace.graph import stack
+from headrace.train import checkpoint_reader, checkpoint_state
+from headrace.v1 import collections
+from headrace.v1.train import basic_hooks, global_step, monitored_session, saver
+from headrace.v1.train.saver_hooks import CheckpointSaverHook
 
 
 def step_of(model_dir):
@@ -90,7 +91,7 @@ def _run(estimator, spec, hooks, listeners):
 
 
 def _add_loss_summary(graph, loss):
-    from headrace.summary import graph_summaries
+    from headrace.v1 import graph_summaries
 
     keys = collections.GraphKeys
     if not any(t.op.name == "loss" for t in graph.get_collection(keys.SUMMARIES)):

@@ -1,1 +1,1 @@
-"""Graphs, operations and sessions."""
+"""Graphs and operations."""

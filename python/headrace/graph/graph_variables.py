@@ -3,7 +3,8 @@
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape, variables
 from headrace.framework.properties import read_only
-from headrace.graph import collections, stack
+from headrace.graph import stack
+from headrace.v1 import collections
 
 
 def _initial(graph, value, dtype):
@@ -121,7 +122,7 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def load(self, value, session=None):
         """Assigns the value in `session`."""
-        from headrace.graph import session as sessions
+        from headrace.v1 import session as sessions
 
         session = sessions.of(session, self.graph, "operation", "load()")
         feed = {self._initializer.inputs[1]: value}

@@ -80,7 +80,7 @@ class Operation:
 
     def run(self, feed_dict=None, session=None):
         """Runs the operation in `session`, or in the default one."""
-        from headrace.graph import session as sessions
+        from headrace.v1 import session as sessions
 
         sessions.of(session, self._graph, "operation", "run()").run(self, feed_dict)
 
@@ -135,7 +135,7 @@ def _eval(self, feed_dict=None, session=None):
 
     ValueError where there is no session, or one of another graph.
     """
-    from headrace.graph import session as sessions
+    from headrace.v1 import session as sessions
 
     return sessions.of(session, self.graph, "tensor", "eval()").run(self, feed_dict)
 

@@ -68,11 +68,11 @@ def match_filenames_once(pattern, name=None):
     """A variable with the files that fit a pattern when it is initialized: a local one
     of a graph."""
     from headrace.framework.variables import Variable
-    from headrace.graph import collections
+    from headrace.v1 import collections
 
     if _headrace.is_eager():
         return Variable(matching_files(pattern), trainable=False, name=name)
-    from headrace.graph.variable_scope import variable_v1
+    from headrace.v1.variable_scope import variable_v1
 
     return variable_v1(
         matching_files(pattern),

@@ -253,7 +253,7 @@ def embedding_lookup_v1(
     max_norm=None,
 ):
     """The same by TensorFlow 1's function, whose parts may be cut either way."""
-    from headrace.legacy import functions
+    from headrace.v1 import functions
 
     return _looked_up(
         functions.embedding_lookup, params, ids, partition_strategy, max_norm=max_norm
@@ -296,7 +296,7 @@ def embedding_lookup_sparse(
 
 def embedding_lookup_sparse_v1(params, sp_ids, sp_weights, *args, **kwargs):
     """The same by TensorFlow 1's function."""
-    from headrace.legacy import table
+    from headrace.v1 import table
 
     return table.nn__embedding_lookup_sparse(
         params, _sparse(sp_ids), _sparse(sp_weights), *args, **kwargs
@@ -307,7 +307,7 @@ def safe_embedding_lookup_sparse_v1(
     embedding_weights, sparse_ids, sparse_weights=None, *args, **kwargs
 ):
     """The same by TensorFlow 1's function."""
-    from headrace.legacy import table
+    from headrace.v1 import table
 
     return table.nn__safe_embedding_lookup_sparse(
         embedding_weights, _sparse(sparse_ids), _sparse(sparse_weights), *args, **kwargs
@@ -353,7 +353,7 @@ def resize_v1(
     name=None,
 ):
     """The same by the rules of TensorFlow 1."""
-    from headrace.legacy import functions
+    from headrace.v1 import functions
 
     def one(image):
         return functions.resize_images(

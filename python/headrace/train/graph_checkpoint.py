@@ -9,10 +9,10 @@ import weakref
 
 from headrace._load import raw
 from headrace.framework import conversion, dtypes
-from headrace.graph import session as sessions
 from headrace.graph import stack
 from headrace.train import checkpoint_options, saver_graph, traced_write
 from headrace.train.checkpoint_options import GRAPH_KEY
+from headrace.v1 import session as sessions
 
 
 class Operations(list):

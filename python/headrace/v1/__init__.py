@@ -1,0 +1,2 @@
+"""TensorFlow 1 as tf.compat.v1 has it: sessions, variable scopes, collections, and the
+functions whose names or parameters differ from those of tf."""
