@@ -13,10 +13,6 @@ from headrace.framework.sparse_tensor import (  # noqa: F401
 from headrace.ops import array_ops, math_ops
 
 
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
-
-
 def _int64(x):
     if not isinstance(x, _headrace.Tensor):
         return conversion.convert_to_tensor(x, dtypes.int64)
@@ -70,9 +66,7 @@ def to_indicator(sp_input, vocab_size, name=None):
 def reorder(sp_input, name=None):
     """The entries in the order of their indices."""
     sp = to_sparse(sp_input)
-    indices, values = raw.SparseReorder(
-        sp.indices, sp.values, sp.dense_shape, name=name
-    )
+    indices, values = raw.SparseReorder(*sp._components(), name=name)
     return SparseTensor(indices, values, sp.dense_shape)
 
 
@@ -148,12 +142,7 @@ def split(sp_input=None, num_split=None, axis=None, name=None):
     if num_split is None or axis is None:
         raise ValueError("num_split and axis are required")
     indices, values, shapes = raw.SparseSplit(
-        _int64(axis),
-        sp.indices,
-        sp.values,
-        sp.dense_shape,
-        num_split=num_split,
-        name=name,
+        _int64(axis), *sp._components(), num_split=num_split, name=name
     )
     return [SparseTensor(*parts) for parts in zip(indices, values, shapes)]
 
@@ -162,14 +151,7 @@ def slice(sp_input, start, size, name=None):
     """The part that begins at `start` and has `size`."""
     sp = to_sparse(sp_input)
     return SparseTensor(
-        *raw.SparseSlice(
-            sp.indices,
-            sp.values,
-            sp.dense_shape,
-            _int64(start),
-            _int64(size),
-            name=name,
-        )
+        *raw.SparseSlice(*sp._components(), _int64(start), _int64(size), name=name)
     )
 
 
@@ -211,25 +193,14 @@ def add(a, b, threshold=0):
         a, b = b, a
     a = to_sparse(a)
     return raw.SparseTensorDenseAdd(
-        a.indices,
-        a.values,
-        a.dense_shape,
-        conversion.convert_to_tensor(b, dtype_hint=a.dtype),
+        *a._components(), conversion.convert_to_tensor(b, dtype_hint=a.dtype)
     )
 
 
 def _extreme(op, sp_a, sp_b, name):
     a, b = to_sparse(sp_a), to_sparse(sp_b)
-    indices, values = _raw(
-        op,
-        a_indices=a.indices,
-        a_values=a.values,
-        a_shape=a.dense_shape,
-        b_indices=b.indices,
-        b_values=b.values,
-        b_shape=b.dense_shape,
-        name=name,
-    )
+    extreme = getattr(raw, op)
+    indices, values = extreme(*a._components(), *b._components(), name=name)
     return SparseTensor(indices, values, a.dense_shape)
 
 
@@ -252,9 +223,7 @@ def sparse_dense_matmul(sp_a, b, adjoint_a=False, adjoint_b=False, name=None):
         return array_ops.matrix_transpose(swapped, conjugate=True)
     sp = to_sparse(sp_a)
     return raw.SparseTensorDenseMatMul(
-        sp.indices,
-        sp.values,
-        sp.dense_shape,
+        *sp._components(),
         conversion.convert_to_tensor(b, dtype_hint=sp.dtype),
         adjoint_a=adjoint_a,
         adjoint_b=adjoint_b,
@@ -266,12 +235,9 @@ def _reduce(op, sp_input, axis, keepdims, output_is_sparse, name):
     sp = to_sparse(sp_input)
     if axis is None:
         axis = list(builtins.range(sp.shape.rank))
-    result = _raw(
-        op + "Sparse" if output_is_sparse else op,
-        input_indices=sp.indices,
-        input_values=sp.values,
-        input_shape=sp.dense_shape,
-        reduction_axes=conversion.convert_to_tensor(axis, dtypes.int32),
+    result = getattr(raw, op + "Sparse" if output_is_sparse else op)(
+        *sp._components(),
+        conversion.convert_to_tensor(axis, dtypes.int32),
         keep_dims=bool(keepdims),
         name=name,
     )
@@ -291,18 +257,14 @@ def reduce_max(sp_input, axis=None, keepdims=None, output_is_sparse=False, name=
 def softmax(sp_input, name=None):
     """Softmax over the entries of each innermost row."""
     sp = to_sparse(sp_input)
-    return sp.with_values(
-        raw.SparseSoftmax(sp.indices, sp.values, sp.dense_shape, name=name)
-    )
+    return sp.with_values(raw.SparseSoftmax(*sp._components(), name=name))
 
 
 def fill_empty_rows(sp_input, default_value, name=None):
     """(filled, which rows were empty): an entry in column 0 of each empty row."""
     sp = to_sparse(sp_input)
     indices, values, empty, _ = raw.SparseFillEmptyRows(
-        sp.indices,
-        sp.values,
-        sp.dense_shape,
+        *sp._components(),
         conversion.convert_to_tensor(default_value, sp.dtype),
         name=name,
     )
@@ -374,11 +336,11 @@ def _segments(kind, what):
         sparse_gradient=False,
     ):
         more = {} if num_segments is None else {"num_segments": num_segments}
-        return _raw(
-            "SparseSegment" + kind + ("WithNumSegments" if more else ""),
-            data=data,
-            indices=indices,
-            segment_ids=segment_ids,
+        op = "SparseSegment" + kind + ("WithNumSegments" if more else "")
+        return getattr(raw, op)(
+            data,
+            indices,
+            segment_ids,
             sparse_gradient=sparse_gradient,
             name=name,
             **more,
@@ -418,27 +380,13 @@ def edit_distance(hypothesis, truth, normalize=True, name="edit_distance"):
             raise TypeError(f"{what.capitalize()} must be a SparseTensor.")
     a, b = to_sparse(hypothesis), to_sparse(truth)
     return raw.EditDistance(
-        a.indices,
-        a.values,
-        a.dense_shape,
-        b.indices,
-        b.values,
-        b.dense_shape,
-        normalize=normalize,
-        name=name,
+        *a._components(), *b._components(), normalize=normalize, name=name
     )
 
 
 def _serialized(op, sp_input, out_type, name):
-    sp_input = to_sparse(sp_input)
-    return _raw(
-        op,
-        sparse_indices=sp_input.indices,
-        sparse_values=sp_input.values,
-        sparse_shape=sp_input.dense_shape,
-        out_type=out_type,
-        name=name,
-    )
+    parts = to_sparse(sp_input)._components()
+    return getattr(raw, op)(*parts, out_type=out_type, name=name)
 
 
 def serialize_sparse(sp_input, out_type=dtypes.string, name=None):

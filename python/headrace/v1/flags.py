@@ -263,45 +263,59 @@ def _define(parse, name, default, help, flag_values, required, **kinds):
     return holder
 
 
-def DEFINE_string(name, default, help, flag_values=None, required=False):
-    """A text."""
-    return _define(str, name, default, help, flag_values, required)
+def _named(function, name, doc):
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
 
 
-def DEFINE_boolean(name, default, help, flag_values=None, required=False):
-    """--name, --noname or --name=true."""
-    return _define(_boolean, name, default, help, flag_values, required, boolean=True)
+def _plain(own_name, doc, parse, **kinds):
+    """A function that defines flags whose values `parse` makes."""
+
+    def define(name, default, help, flag_values=None, required=False):
+        return _define(parse, name, default, help, flag_values, required, **kinds)
+
+    return _named(define, own_name, doc)
 
 
-DEFINE_bool = DEFINE_boolean
+def _numeric(own_name, doc, kind, **kinds):
+    """A function that defines flags for numbers, which may have bounds."""
+
+    def define(
+        name,
+        default,
+        help,
+        lower_bound=None,
+        upper_bound=None,
+        flag_values=None,
+        required=False,
+    ):
+        parse = _bounded(kind, lower_bound, upper_bound)
+        return _define(parse, name, default, help, flag_values, required, **kinds)
+
+    return _named(define, own_name, doc)
 
 
-def DEFINE_integer(
-    name,
-    default,
-    help,
-    lower_bound=None,
-    upper_bound=None,
-    flag_values=None,
-    required=False,
-):
-    """A whole number."""
-    parse = _bounded(int, lower_bound, upper_bound)
-    return _define(parse, name, default, help, flag_values, required)
-
-
-def DEFINE_float(
-    name,
-    default,
-    help,
-    lower_bound=None,
-    upper_bound=None,
-    flag_values=None,
-    required=False,
-):
-    """A number."""
-    parse = _bounded(float, lower_bound, upper_bound)
-    return _define(parse, name, default, help, flag_values, required)
+_EACH = "each time it is given."
+DEFINE_string = _plain("DEFINE_string", "A text.", str)
+DEFINE_boolean = DEFINE_bool = _plain(
+    "DEFINE_boolean", "--name, --noname or --name=true.", _boolean, boolean=True
+)
+DEFINE_list = _plain("DEFINE_list", "Texts with commas between them.", _words(","))
+DEFINE_spaceseplist = _plain(
+    "DEFINE_spaceseplist", "Texts with spaces between them.", _words(None)
+)
+DEFINE_multi_string = _plain(
+    "DEFINE_multi_string", f"A text {_EACH}", str, multiple=True
+)
+DEFINE_integer = _numeric("DEFINE_integer", "A whole number.", int)
+DEFINE_float = _numeric("DEFINE_float", "A number.", float)
+DEFINE_multi_integer = _numeric(
+    "DEFINE_multi_integer", f"A whole number {_EACH}", int, multiple=True
+)
+DEFINE_multi_float = _numeric(
+    "DEFINE_multi_float", f"A number {_EACH}", float, multiple=True
+)
 
 
 def DEFINE_enum(
@@ -316,49 +330,6 @@ def DEFINE_enum(
     """One of several texts."""
     parse = _one_of(list(enum_values), case_sensitive)
     return _define(parse, name, default, help, flag_values, required)
-
-
-def DEFINE_list(name, default, help, flag_values=None, required=False):
-    """Texts with commas between them."""
-    return _define(_words(","), name, default, help, flag_values, required)
-
-
-def DEFINE_spaceseplist(name, default, help, flag_values=None, required=False):
-    """Texts with spaces between them."""
-    return _define(_words(None), name, default, help, flag_values, required)
-
-
-def DEFINE_multi_string(name, default, help, flag_values=None, required=False):
-    """A text each time it is given."""
-    return _define(str, name, default, help, flag_values, required, multiple=True)
-
-
-def DEFINE_multi_integer(
-    name,
-    default,
-    help,
-    lower_bound=None,
-    upper_bound=None,
-    flag_values=None,
-    required=False,
-):
-    """A whole number each time it is given."""
-    parse = _bounded(int, lower_bound, upper_bound)
-    return _define(parse, name, default, help, flag_values, required, multiple=True)
-
-
-def DEFINE_multi_float(
-    name,
-    default,
-    help,
-    lower_bound=None,
-    upper_bound=None,
-    flag_values=None,
-    required=False,
-):
-    """A number each time it is given."""
-    parse = _bounded(float, lower_bound, upper_bound)
-    return _define(parse, name, default, help, flag_values, required, multiple=True)
 
 
 def _check(names, check, message, flag_values):
