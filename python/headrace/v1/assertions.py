@@ -54,28 +54,9 @@ assert_non_negative = _unary(_d.assert_non_negative, tf.greater_equal)
 assert_non_positive = _unary(_d.assert_non_positive, tf.less_equal)
 
 
-def assert_near(
-    x, y, rtol=None, atol=None, data=None, summarize=None, message=None, name=None
-):
-    """Asserts |x - y| <= atol + rtol * |y|."""
-    return check_ops.assert_near(x, y, rtol, atol, message, summarize, name, data)
-
-
-def assert_rank(x, rank, data=None, summarize=None, message=None, name=None):
-    """Asserts that x has that rank."""
-    return shape_check_ops.assert_rank(x, rank, message, name, data, summarize)
-
-
-def assert_rank_at_least(x, rank, data=None, summarize=None, message=None, name=None):
-    """Asserts that x has at least that rank."""
-    return shape_check_ops.assert_rank_at_least(x, rank, message, name, data, summarize)
-
-
-def assert_rank_in(x, ranks, data=None, summarize=None, message=None, name=None):
-    """Asserts that x has one of the ranks."""
-    return shape_check_ops.assert_rank_in(x, ranks, message, name, data, summarize)
-
-
-def assert_shapes(shapes, data=None, summarize=None, message=None, name=None):
-    """tf.debugging.assert_shapes."""
-    return _d.assert_shapes(shapes, data, summarize, message, name)
+# These take data as they are; what rows of signatures.txt name is passed by keyword.
+assert_near = check_ops.assert_near
+assert_rank = shape_check_ops.assert_rank
+assert_rank_at_least = shape_check_ops.assert_rank_at_least
+assert_rank_in = shape_check_ops.assert_rank_in
+assert_shapes = _d.assert_shapes

@@ -103,11 +103,6 @@ def extract_image_patches(
     return tf.image.extract_patches(images, sizes, strides, rates, padding, name)
 
 
-def space_to_batch(input, paddings, block_shape, name=None):
-    """tf.space_to_batch with the arguments in their old order."""
-    return tf.space_to_batch(input, block_shape, paddings, name)
-
-
 def expand_dims(input, axis=None, name=None):
     """The tensor with one more dimension, of size 1."""
     if axis is None:
@@ -115,19 +110,10 @@ def expand_dims(input, axis=None, name=None):
     return tf.expand_dims(input, axis, name)
 
 
-def setdiff1d(x, y, out_idx=tf.int32, name=None):
-    """What is in `x` and not in `y`, and where it stood."""
-    return tf.raw_ops.ListDiff(x=x, y=y, out_idx=out_idx, name=name)
-
-
-def _of_shape(function):
-    def measure(input, name=None, out_type=None):
-        return function(input, out_type or tf.int32, name)
-
-    return measure
-
-
-shape, size = _of_shape(tf.shape), _of_shape(tf.size)
+# Of these only the rows of signatures.txt are TensorFlow 1's.
+setdiff1d = raw.ListDiff
+shape, size = tf.shape, tf.size
+avg_pool, max_pool = tf.nn.avg_pool, tf.nn.max_pool
 
 
 def where(condition, x=None, y=None, name=None):
@@ -219,16 +205,6 @@ def get_seed(op_seed):
     return random_seed.get_seed(op_seed)
 
 
-def _pooling(function):
-    def pool(input, ksize, strides, padding, data_format="NHWC", name=None):
-        return function(input, ksize, strides, padding, data_format, name)
-
-    return pool
-
-
-avg_pool, max_pool = _pooling(tf.nn.avg_pool), _pooling(tf.nn.max_pool)
-
-
 def dilation2d(input, filters, strides, padding, dilations, name=None):
     """tf.nn.dilation2d of images with channels last."""
     return tf.nn.dilation2d(input, filters, strides, padding, "NHWC", dilations, name)
@@ -257,20 +233,12 @@ def dropout(x, keep_prob=None, noise_shape=None, seed=None, name=None, rate=None
 
 
 def fused_batch_norm(
-    x,
-    scale,
-    offset,
-    mean=None,
-    variance=None,
-    epsilon=0.001,
-    data_format="NHWC",
-    is_training=True,
-    name=None,
-    exponential_avg_factor=1.0,
+    x, epsilon, data_format, is_training, mean=None, variance=None, **given
 ):
-    """(normalised, mean, variance) of a batch of images."""
+    """(normalised, mean, variance) of a batch of images; the row in signatures.txt
+    has all parameters."""
     first = tf.convert_to_tensor(x).shape.rank
-    if (not is_training or exponential_avg_factor != 1.0) and (
+    if (not is_training or given["exponential_avg_factor"] != 1.0) and (
         mean is None or variance is None
     ):
         raise ValueError(
@@ -279,19 +247,16 @@ def fused_batch_norm(
             f"{mean!r} and `variance` {variance!r}"
         )
     empty = tf.constant([], tf.float32)
-    found = tf.raw_ops.FusedBatchNormV3(
+    if first == 5:
+        data_format = {"NHWC": "NDHWC", "NCHW": "NCDHW"}.get(data_format, data_format)
+    found = raw.FusedBatchNormV3(
         x=x,
-        scale=scale,
-        offset=offset,
         mean=empty if mean is None else mean,
         variance=empty if variance is None else variance,
         epsilon=max(epsilon, 1.001e-5),
-        data_format={"NHWC": "NDHWC", "NCHW": "NCDHW"}.get(data_format, data_format)
-        if first == 5
-        else data_format,
+        data_format=data_format,
         is_training=is_training,
-        exponential_avg_factor=exponential_avg_factor,
-        name=name,
+        **given,
     )
     return found[0], found[1], found[2]
 
@@ -389,29 +354,20 @@ def resize_image_with_pad(
 
 
 def sample_distorted_bounding_box(
-    image_size,
-    bounding_boxes,
-    seed=None,
-    seed2=None,
-    min_object_covered=0.1,
     aspect_ratio_range=None,
     area_range=None,
     max_attempts=None,
-    use_image_if_no_bounding_boxes=None,
-    name=None,
+    use_image_if_no_bounding_boxes=False,
+    **given,
 ):
-    """(begin, size, box) of a crop, at random, that holds enough of some box."""
+    """(begin, size, box) of a crop, at random, that holds enough of some box; the row
+    in signatures.txt has all parameters."""
     return raw.SampleDistortedBoundingBoxV2(
-        image_size=image_size,
-        bounding_boxes=bounding_boxes,
-        seed=seed or 0,
-        seed2=seed2 or 0,
-        min_object_covered=min_object_covered,
         aspect_ratio_range=aspect_ratio_range or [0.75, 1.33],
         area_range=area_range or [0.05, 1.0],
         max_attempts=max_attempts or 100,
         use_image_if_no_bounding_boxes=bool(use_image_if_no_bounding_boxes),
-        name=name,
+        **given,
     )
 
 
@@ -509,49 +465,17 @@ def embedding_lookup(params, ids, partition_strategy="mod", name=None, max_norm=
     )
 
 
-def embedding_lookup_sparse(
-    params,
-    sp_ids,
-    sp_weights,
-    partition_strategy="mod",
-    name=None,
-    combiner=None,
-    max_norm=None,
-):
+def embedding_lookup_sparse(params, sp_ids, sp_weights, **given):
     """Rows of an embedding, combined for each row of ids."""
     from headrace.ops import embedding_ops
 
-    return embedding_ops.lookup_sparse(
-        _partitioned(params),
-        sp_ids,
-        sp_weights,
-        combiner,
-        max_norm,
-        name,
-        partition_strategy,
-    )
+    parts = _partitioned(params)
+    return embedding_ops.lookup_sparse(parts, sp_ids, sp_weights, **given)
 
 
-def safe_embedding_lookup_sparse(
-    embedding_weights,
-    sparse_ids,
-    sparse_weights=None,
-    combiner="mean",
-    default_id=None,
-    name=None,
-    partition_strategy="div",
-    max_norm=None,
-):
+def safe_embedding_lookup_sparse(embedding_weights, sparse_ids, **given):
     """The same, where ids and weights may be bad and rows empty."""
     from headrace.ops import embedding_ops
 
-    return embedding_ops.safe_lookup_sparse(
-        _partitioned(embedding_weights),
-        sparse_ids,
-        sparse_weights,
-        combiner,
-        default_id,
-        max_norm,
-        name,
-        partition_strategy,
-    )
+    parts = _partitioned(embedding_weights)
+    return embedding_ops.safe_lookup_sparse(parts, sparse_ids, **given)

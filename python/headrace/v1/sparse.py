@@ -43,25 +43,14 @@ def sparse_split(
     return tf.sparse.split(sp_input, num_split, axis, name)
 
 
-def sparse_to_dense(
-    sparse_indices,
-    output_shape,
-    sparse_values,
-    default_value=0,
-    validate_indices=True,
-    name=None,
-):
-    """A dense tensor with values at indices."""
+def sparse_to_dense(sparse_values, default_value, **given):
+    """A dense tensor with values at indices; the row in signatures.txt has all
+    parameters."""
     values = tf.convert_to_tensor(sparse_values)
+    if values.dtype != tf.string:
+        default_value = tf.cast(default_value, values.dtype)
     return tf.raw_ops.SparseToDense(
-        sparse_indices=sparse_indices,
-        output_shape=output_shape,
-        sparse_values=values,
-        default_value=tf.cast(default_value, values.dtype)
-        if values.dtype != tf.string
-        else default_value,
-        validate_indices=validate_indices,
-        name=name,
+        sparse_values=values, default_value=default_value, **given
     )
 
 
