@@ -65,26 +65,11 @@ def dense(
     reuse=None,
 ):
     """activation(inputs x kernel + bias)."""
+    given = dict(locals())
     with _scope(name, "dense", reuse):
         inputs = tf.convert_to_tensor(inputs)
-        kernel = _variable(
-            "kernel",
-            [_known(inputs.shape[-1], "The last dimension"), units],
-            inputs,
-            kernel_initializer,
-            regularizer=kernel_regularizer,
-            constraint=kernel_constraint,
-            trainable=trainable,
-        )
-        bias = _bias(
-            use_bias,
-            units,
-            inputs,
-            bias_initializer,
-            regularizer=bias_regularizer,
-            constraint=bias_constraint,
-            trainable=trainable,
-        )
+        size = _known(inputs.shape[-1], "The last dimension")
+        kernel, bias = _kernel_and_bias(given, inputs, [size, units], use_bias)
         if inputs.shape.rank == 2:
             outputs = tf.matmul(inputs, kernel)
         else:
@@ -93,10 +78,26 @@ def dense(
         return _finished(outputs, bias, activation, activity_regularizer)
 
 
-def _bias(use_bias, size, like, initializer, **more):
+def _trained(given, name, shape, like, initializer):
+    """A variable by the arguments that a layer was given for it: `name`_regularizer,
+    `name`_constraint and whether it is trained."""
+    return _variable(
+        name,
+        shape,
+        like,
+        initializer,
+        regularizer=given[f"{name}_regularizer"],
+        constraint=given[f"{name}_constraint"],
+        trainable=given["trainable"],
+    )
+
+
+def _kernel_and_bias(given, inputs, shape, use_bias):
+    kernel = _trained(given, "kernel", shape, inputs, given["kernel_initializer"])
     if not use_bias:
-        return None
-    return _variable("bias", [size], like, _zeros(initializer), **more)
+        return kernel, None
+    initializer = _zeros(given["bias_initializer"])
+    return kernel, _trained(given, "bias", shape[-1:], inputs, initializer)
 
 
 def _zeros(initializer):
@@ -129,28 +130,17 @@ def conv2d(
     reuse=None,
 ):
     """activation(inputs convolved with kernel + bias)."""
+    given = dict(locals())
     with _scope(name, "conv2d", reuse):
         inputs = tf.convert_to_tensor(inputs)
         order = _FORMATS[data_format]
         channels = inputs.shape[order.index("C")]
-        kernel = _variable(
-            "kernel",
-            [*_pair(kernel_size, "kernel_size"), _known(channels, "Channels"), filters],
-            inputs,
-            kernel_initializer,
-            regularizer=kernel_regularizer,
-            constraint=kernel_constraint,
-            trainable=trainable,
-        )
-        bias = _bias(
-            use_bias,
+        shape = [
+            *_pair(kernel_size, "kernel_size"),
+            _known(channels, "Channels"),
             filters,
-            inputs,
-            bias_initializer,
-            regularizer=bias_regularizer,
-            constraint=bias_constraint,
-            trainable=trainable,
-        )
+        ]
+        kernel, bias = _kernel_and_bias(given, inputs, shape, use_bias)
         outputs = tf.nn.conv2d(
             inputs,
             kernel,
@@ -253,12 +243,9 @@ def batch_normalization(
 ):
     """Inputs brought to mean 0 and variance 1 along an axis, then scaled and moved.
     In training by the batch, whose moments the UPDATE_OPS keep; else by those."""
-    for what, given in (
-        ("renorm", renorm),
-        ("virtual_batch_size", virtual_batch_size),
-        ("adjustment", adjustment),
-    ):
-        if given:
+    given = dict(locals())
+    for what in ("renorm", "virtual_batch_size", "adjustment"):
+        if given[what]:
             raise NotImplementedError(f"batch_normalization: {what} is not supported")
     with _scope(name, "batch_normalization", reuse):
         inputs = tf.convert_to_tensor(inputs)
@@ -267,25 +254,9 @@ def batch_normalization(
         size = [_known(inputs.shape[axis], "The normalized axis")]
         gamma = beta = None
         if scale:
-            gamma = _variable(
-                "gamma",
-                size,
-                inputs,
-                _ones(gamma_initializer),
-                regularizer=gamma_regularizer,
-                constraint=gamma_constraint,
-                trainable=trainable,
-            )
+            gamma = _trained(given, "gamma", size, inputs, _ones(gamma_initializer))
         if center:
-            beta = _variable(
-                "beta",
-                size,
-                inputs,
-                _zeros(beta_initializer),
-                regularizer=beta_regularizer,
-                constraint=beta_constraint,
-                trainable=trainable,
-            )
+            beta = _trained(given, "beta", size, inputs, _zeros(beta_initializer))
         moving = [
             _variable(n, size, inputs, i, trainable=False)
             for n, i in (

@@ -91,17 +91,9 @@ def string_input_producer(
         raise ValueError("string_input_producer requires a non-null input tensor")
     with tf.name_scope(name or "input_producer"):
         strings = tf.convert_to_tensor(string_tensor, tf.string)
-        return input_producer(
-            strings,
-            [],
-            num_epochs,
-            shuffle,
-            seed,
-            capacity,
-            shared_name,
-            f"fraction_of_{capacity}_full",
-            cancel_op=cancel_op,
-        )
+        summary = f"fraction_of_{capacity}_full"
+        how = (num_epochs, shuffle, seed, capacity, shared_name, summary)
+        return input_producer(strings, [], *how, cancel_op=cancel_op)
 
 
 def range_input_producer(
@@ -116,16 +108,9 @@ def range_input_producer(
     """A queue of the integers below `limit`."""
     _refuse_eager()
     with tf.name_scope(name or "input_producer"):
-        return input_producer(
-            tf.range(limit),
-            [],
-            num_epochs,
-            shuffle,
-            seed,
-            capacity,
-            shared_name,
-            f"fraction_of_{capacity}_full",
-        )
+        summary = f"fraction_of_{capacity}_full"
+        how = (num_epochs, shuffle, seed, capacity, shared_name, summary)
+        return input_producer(tf.range(limit), [], *how)
 
 
 def slice_input_producer(
@@ -245,16 +230,10 @@ def maybe_batch(
     name=None,
 ):
     """Batches of tensors that come one by one, those that are to be kept."""
-    return _batched(
-        [_shaped(shapes, tensors, enqueue_many)],
-        _plain_queue(capacity, dynamic_pad, shared_name),
-        batch_size,
-        num_threads,
-        enqueue_many,
-        keep_input,
-        allow_smaller_final_batch,
-        name or "batch",
-    )
+    rows = [_shaped(shapes, tensors, enqueue_many)]
+    queue = _plain_queue(capacity, dynamic_pad, shared_name)
+    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "batch")
+    return _batched(rows, queue, batch_size, num_threads, *how)
 
 
 def batch(tensors, batch_size, *args, **kwargs):
@@ -275,16 +254,10 @@ def maybe_batch_join(
     name=None,
 ):
     """Batches of what several producers give, a thread each."""
-    return _batched(
-        [_shaped(shapes, tensors, enqueue_many) for tensors in tensors_list],
-        _plain_queue(capacity, dynamic_pad, shared_name),
-        batch_size,
-        0,
-        enqueue_many,
-        keep_input,
-        allow_smaller_final_batch,
-        name or "batch_join",
-    )
+    rows = [_shaped(shapes, tensors, enqueue_many) for tensors in tensors_list]
+    queue = _plain_queue(capacity, dynamic_pad, shared_name)
+    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "batch_join")
+    return _batched(rows, queue, batch_size, 0, *how)
 
 
 def batch_join(tensors_list, batch_size, *args, **kwargs):
@@ -307,16 +280,10 @@ def maybe_shuffle_batch(
     name=None,
 ):
     """Batches in random order of tensors that are to be kept."""
-    return _batched(
-        [_shaped(shapes, tensors, enqueue_many)],
-        _shuffling_queue(capacity, min_after_dequeue, seed, shared_name),
-        batch_size,
-        num_threads,
-        enqueue_many,
-        keep_input,
-        allow_smaller_final_batch,
-        name or "shuffle_batch",
-    )
+    rows = [_shaped(shapes, tensors, enqueue_many)]
+    queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name)
+    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "shuffle_batch")
+    return _batched(rows, queue, batch_size, num_threads, *how)
 
 
 def shuffle_batch(tensors, batch_size, capacity, min_after_dequeue, *args, **kwargs):
@@ -340,16 +307,11 @@ def maybe_shuffle_batch_join(
     name=None,
 ):
     """Batches in random order of what several producers give, a thread each."""
-    return _batched(
-        [_shaped(shapes, tensors, enqueue_many) for tensors in tensors_list],
-        _shuffling_queue(capacity, min_after_dequeue, seed, shared_name),
-        batch_size,
-        0,
-        enqueue_many,
-        keep_input,
-        allow_smaller_final_batch,
-        name or "shuffle_batch_join",
-    )
+    rows = [_shaped(shapes, tensors, enqueue_many) for tensors in tensors_list]
+    queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name)
+    name = name or "shuffle_batch_join"
+    how = (enqueue_many, keep_input, allow_smaller_final_batch, name)
+    return _batched(rows, queue, batch_size, 0, *how)
 
 
 def shuffle_batch_join(

@@ -45,28 +45,28 @@ class SessionManager:
     def _restore_checkpoint(
         self,
         master,
-        saver=None,
-        checkpoint_dir=None,
-        checkpoint_filename_with_path=None,
-        wait_for_checkpoint=False,
-        max_wait_secs=7200,
-        config=None,
+        saver,
+        checkpoint_dir,
+        file,
+        wait_for_checkpoint,
+        most_secs,
+        config,
     ):
         """(session, whether its variables have a checkpoint's values)."""
-        if checkpoint_dir and checkpoint_filename_with_path:
+        if checkpoint_dir and file:
             raise ValueError(
                 "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
             )
         session = sessions.Session(master, graph=self._graph, config=config)
-        if not saver or not (checkpoint_dir or checkpoint_filename_with_path):
+        if not saver or not (checkpoint_dir or file):
             return session, False
-        if checkpoint_filename_with_path:
-            saver.restore(session, checkpoint_filename_with_path)
+        if file:
+            saver.restore(session, file)
             return session, True
         waited = 0
         state = get_checkpoint_state(checkpoint_dir)
         while not state or not state.model_checkpoint_path:
-            if not wait_for_checkpoint or waited >= max_wait_secs:
+            if not wait_for_checkpoint or waited >= most_secs:
                 return session, False
             logging.info("Waiting for checkpoint to be available.")
             time.sleep(self._recovery_wait_secs)
@@ -92,13 +92,8 @@ class SessionManager:
         """A session that is ready: restored if there is a checkpoint, else initialized
         by `init_op` and `init_fn`."""
         session, is_loaded = self._restore_checkpoint(
-            master,
-            saver,
-            checkpoint_dir=checkpoint_dir,
-            checkpoint_filename_with_path=checkpoint_filename_with_path,
-            wait_for_checkpoint=wait_for_checkpoint,
-            max_wait_secs=max_wait_secs,
-            config=config,
+            *(master, saver, checkpoint_dir, checkpoint_filename_with_path),
+            *(wait_for_checkpoint, max_wait_secs, config),
         )
         if not is_loaded:
             if init_op is None and not init_fn and self._local_init_op is None:
@@ -137,13 +132,8 @@ class SessionManager:
     ):
         """(session, whether it is ready by a checkpoint)."""
         session, is_loaded = self._restore_checkpoint(
-            master,
-            saver,
-            checkpoint_dir=checkpoint_dir,
-            checkpoint_filename_with_path=checkpoint_filename_with_path,
-            wait_for_checkpoint=wait_for_checkpoint,
-            max_wait_secs=max_wait_secs,
-            config=config,
+            *(master, saver, checkpoint_dir, checkpoint_filename_with_path),
+            *(wait_for_checkpoint, max_wait_secs, config),
         )
         good, message = self._try_run_local_init_op(session)
         if not good:
