@@ -201,17 +201,9 @@ class EmbeddingColumn(
     LooksUp,
     collections.namedtuple(
         "EmbeddingColumn",
-        (
-            "categorical_column",
-            "dimension",
-            "combiner",
-            "initializer",
-            "ckpt_to_load_from",
-            "tensor_name_in_ckpt",
-            "max_norm",
-            "trainable",
-            "use_safe_embedding_lookup",
-        ),
+        "categorical_column dimension combiner initializer "
+        "ckpt_to_load_from tensor_name_in_ckpt max_norm trainable "
+        "use_safe_embedding_lookup",
     ),
 ):
     """See tf.feature_column.embedding_column."""

@@ -147,13 +147,8 @@ class SharedEmbeddingColumn(
     LooksUp,
     collections.namedtuple(
         "SharedEmbeddingColumn",
-        (
-            "categorical_column",
-            "shared_embedding_column_creator",
-            "combiner",
-            "max_norm",
-            "use_safe_embedding_lookup",
-        ),
+        "categorical_column shared_embedding_column_creator combiner "
+        "max_norm use_safe_embedding_lookup",
     ),
 ):
     """See tf.feature_column.shared_embeddings."""
@@ -216,18 +211,10 @@ class ScopedSharedEmbeddingColumn(
     LooksUp,
     collections.namedtuple(
         "ScopedSharedEmbeddingColumn",
-        (
-            "categorical_column",
-            "dimension",
-            "combiner",
-            "initializer",
-            "shared_embedding_collection_name",
-            "ckpt_to_load_from",
-            "tensor_name_in_ckpt",
-            "max_norm",
-            "trainable",
-            "use_safe_embedding_lookup",
-        ),
+        "categorical_column dimension combiner initializer "
+        "shared_embedding_collection_name ckpt_to_load_from "
+        "tensor_name_in_ckpt max_norm trainable "
+        "use_safe_embedding_lookup",
     ),
 ):
     """See tf.compat.v1.feature_column.shared_embedding_columns."""

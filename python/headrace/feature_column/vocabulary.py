@@ -182,15 +182,8 @@ class VocabularyFileCategoricalColumn(
     _OfVocabulary,
     collections.namedtuple(
         "VocabularyFileCategoricalColumn",
-        (
-            "key",
-            "vocabulary_file",
-            "vocabulary_size",
-            "num_oov_buckets",
-            "dtype",
-            "default_value",
-            "file_format",
-        ),
+        "key vocabulary_file vocabulary_size num_oov_buckets dtype "
+        "default_value file_format",
     ),
 ):
     """See tf.feature_column.categorical_column_with_vocabulary_file."""

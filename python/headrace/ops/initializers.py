@@ -33,8 +33,25 @@ def scaled_variance(scale, mode, shape):
     return scale / max(1.0, by_mode[mode])
 
 
+def _config_of(fields):
+    """The get_config of a class that keeps its arguments, `fields`, by name."""
+
+    def get_config(self):
+        config = {name: getattr(self, name) for name in fields}
+        if "dtype" in config:
+            config["dtype"] = self.dtype.name
+        return config
+
+    get_config.__doc__ = f"A dict of {', '.join(fields[:-1])} and {fields[-1]}."
+    return get_config
+
+
 class Initializer:
     """The base: called with a shape and dtype, gives a tensor."""
+
+    def __init_subclass__(cls):
+        if "_arguments" in cls.__dict__:
+            cls.get_config = _config_of(cls._arguments)
 
     def __call__(self, shape, dtype=None, **kwargs):
         raise NotImplementedError
@@ -94,6 +111,8 @@ class Constant(Initializer):
 class RandomUniform(Initializer):
     """Uniform over [minval, maxval)."""
 
+    _arguments = ("minval", "maxval", "seed")
+
     def __init__(self, minval=-0.05, maxval=0.05, seed=None):
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
@@ -107,13 +126,11 @@ class RandomUniform(Initializer):
             shape, seed, self.minval, self.maxval, dtype
         )
 
-    def get_config(self):
-        """A dict of minval, maxval and seed."""
-        return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
-
 
 class RandomNormal(Initializer):
     """A normal distribution."""
+
+    _arguments = ("mean", "stddev", "seed")
 
     def __init__(self, mean=0.0, stddev=0.05, seed=None):
         self.mean, self.stddev, self.seed = mean, stddev, seed
@@ -125,7 +142,3 @@ class RandomNormal(Initializer):
             return random_ops.normal(shape, self.mean, self.stddev, dtype)
         seed = [self.seed, 0]
         return stateless_random_ops.normal(shape, seed, self.mean, self.stddev, dtype)
-
-    def get_config(self):
-        """A dict of mean, stddev and seed."""
-        return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}

@@ -12,15 +12,8 @@ from headrace.ops import array_ops
 class VocabInfo(
     collections.namedtuple(
         "VocabInfo",
-        (
-            "new_vocab",
-            "new_vocab_size",
-            "num_oov_buckets",
-            "old_vocab",
-            "old_vocab_size",
-            "backup_initializer",
-            "axis",
-        ),
+        "new_vocab new_vocab_size num_oov_buckets old_vocab "
+        "old_vocab_size backup_initializer axis",
     )
 ):
     """Which words the rows (or with axis=1 the columns) of a variable stand for.
