@@ -10,19 +10,14 @@ from headrace.graph.operation import Operation
 from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_run_hook import SessionRunHook
 
-_FIELDS = (
-    "mode",
-    "predictions",
-    "loss",
-    "train_op",
-    "eval_metric_ops",
-    "export_outputs",
-    "training_chief_hooks",
-    "training_hooks",
-    "scaffold",
-    "evaluation_hooks",
-    "prediction_hooks",
+_FIELDS = tuple(
+    (
+        "mode predictions loss train_op eval_metric_ops export_outputs "
+        "training_chief_hooks training_hooks scaffold evaluation_hooks "
+        "prediction_hooks"
+    ).split()
 )
+_HOOKS = [name for name in _FIELDS if name.endswith("hooks")]
 
 
 class EstimatorSpec(collections.namedtuple("EstimatorSpec", _FIELDS)):
@@ -46,42 +41,22 @@ class EstimatorSpec(collections.namedtuple("EstimatorSpec", _FIELDS)):
             raise ValueError(
                 f"Mode not recognized: {mode}. Each mode must be one of {list(ALL)}"
             )
-        train_op = _checked_train_op(train_op, mode)
-        loss = _checked_loss(loss, mode)
-        predictions = _checked_predictions(predictions, mode)
-        metrics = _checked_metrics(eval_metric_ops)
-        hooks = [
-            tuple(h or ())
-            for h in (
-                training_chief_hooks,
-                training_hooks,
-                evaluation_hooks,
-                prediction_hooks,
-            )
-        ]
+        given = dict(locals())
+        given["train_op"] = _checked_train_op(train_op, mode)
+        given["loss"] = _checked_loss(loss, mode)
+        given["predictions"] = _checked_predictions(predictions, mode)
+        given["eval_metric_ops"] = _checked_metrics(eval_metric_ops)
+        given.update({name: tuple(given[name] or ()) for name in _HOOKS})
+        hooks = [given[name] for name in _HOOKS]
         for hook in (h for group in hooks for h in group):
             if not isinstance(hook, SessionRunHook):
                 raise TypeError(
                     f"All hooks must be SessionRunHook instances, given: {hook}"
                 )
-        scaffold = scaffold or Scaffold()
-        if not isinstance(scaffold, Scaffold):
+        given["scaffold"] = scaffold or Scaffold()
+        if not isinstance(given["scaffold"], Scaffold):
             raise TypeError(f"scaffold must be tf.train.Scaffold. Given: {scaffold}")
-        chief, training, evaluation, prediction = hooks
-        return super().__new__(
-            cls,
-            mode=mode,
-            predictions=predictions,
-            loss=loss,
-            train_op=train_op,
-            eval_metric_ops=metrics,
-            export_outputs=export_outputs,
-            training_chief_hooks=chief,
-            training_hooks=training,
-            scaffold=scaffold,
-            evaluation_hooks=evaluation,
-            prediction_hooks=prediction,
-        )
+        return super().__new__(cls, *[given[name] for name in _FIELDS])
 
 
 def _check_graph(value, what):

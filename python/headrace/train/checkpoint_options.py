@@ -12,12 +12,11 @@ GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of the object graph in a checkpoin
 class CheckpointOptions:
     """How checkpoints are written and read."""
 
-    __slots__ = (
-        "_experimental_write_callbacks",
-        "enable_async",
-        "experimental_io_device",
-        "experimental_sharding_callback",
-        "experimental_skip_slot_variables",
+    __slots__ = tuple(
+        (
+            "_experimental_write_callbacks enable_async experimental_io_device "
+            "experimental_sharding_callback experimental_skip_slot_variables"
+        ).split()
     )
 
     def __init__(

@@ -12,6 +12,11 @@ def _as_graph_element(value):
     return None if value is None else stack.default_graph().as_graph_element(value)
 
 
+# What a scaffold takes over from the one that it is a copy of.
+_COPIED = ("init_op", "ready_op", "ready_for_local_init_op", "local_init_op")
+_COPIED += ("local_init_feed_dict", "summary_op", "saver", "init_feed_dict")
+
+
 class Scaffold:
     """Operations that start, check and save a graph; those not given are made.
 
@@ -31,6 +36,7 @@ class Scaffold:
         copy_from_scaffold=None,
         local_init_feed_dict=None,
     ):
+        given = dict(locals())
         copied = copy_from_scaffold
         if copied is not None and not isinstance(copied, Scaffold):
             raise TypeError("copy_from_scaffold is not a Scaffold instance.")
@@ -40,18 +46,8 @@ class Scaffold:
                 return value
             return getattr(copied, name)
 
-        self._init_op = coalesce(init_op, "init_op")
-        self._ready_op = coalesce(ready_op, "ready_op")
-        self._ready_for_local_init_op = coalesce(
-            ready_for_local_init_op, "ready_for_local_init_op"
-        )
-        self._local_init_op = coalesce(local_init_op, "local_init_op")
-        self._local_init_feed_dict = coalesce(
-            local_init_feed_dict, "local_init_feed_dict"
-        )
-        self._summary_op = coalesce(summary_op, "summary_op")
-        self._saver = coalesce(saver, "saver")
-        self._init_feed_dict = coalesce(init_feed_dict, "init_feed_dict")
+        for name in _COPIED:
+            setattr(self, f"_{name}", coalesce(given[name], name))
         self._user_init_fn = init_fn
         if init_fn is not None:
             self._init_fn = lambda session: init_fn(self, session)
@@ -60,30 +56,18 @@ class Scaffold:
 
     def finalize(self):
         """Makes what was not given and ends the graph."""
-        if self._init_op is None:
-            self._init_op = self.get_or_default(
-                "init_op", GraphKeys.INIT_OP, _default_init_op
-            )
-        if self._ready_op is None:
-            self._ready_op = self.get_or_default(
-                "ready_op", GraphKeys.READY_OP, _default_ready_op
-            )
-        if self._ready_for_local_init_op is None:
-            self._ready_for_local_init_op = self.get_or_default(
-                "ready_for_local_init_op",
-                GraphKeys.READY_FOR_LOCAL_INIT_OP,
-                _default_ready_for_local_init_op,
-            )
-        if self._local_init_op is None:
-            self._local_init_op = self.get_or_default(
-                "local_init_op", GraphKeys.LOCAL_INIT_OP, Scaffold.default_local_init_op
-            )
-        if self._summary_op is None:
-            from headrace.v1 import graph_summaries
+        from headrace.v1 import graph_summaries
 
-            self._summary_op = self.get_or_default(
-                "summary_op", GraphKeys.SUMMARY_OP, graph_summaries.merge_all
-            )
+        for name, make in (
+            ("init_op", _default_init_op),
+            ("ready_op", _default_ready_op),
+            ("ready_for_local_init_op", _default_ready_for_local_init_op),
+            ("local_init_op", Scaffold.default_local_init_op),
+            ("summary_op", graph_summaries.merge_all),
+        ):
+            if getattr(self, f"_{name}") is None:
+                key = getattr(GraphKeys, name.upper())
+                setattr(self, f"_{name}", self.get_or_default(name, key, make))
         self._finalize_saver()
         stack.default_graph().finalize()
         logging.info("Graph was finalized.")
