@@ -4,7 +4,7 @@ from headrace._load import _headrace, raw
 from headrace.data import structure
 from headrace.data.functions import flat
 from headrace.data.iterator import Iterator
-from headrace.framework import dtypes
+from headrace.framework import dtypes, execution
 from headrace.graph import stack
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable", "HashTableV2")
@@ -106,11 +106,10 @@ def _initializer(dataset, resource, name=None):
 
 
 def _check_graph(what):
-    if _headrace.is_eager():
-        raise RuntimeError(
-            f"{what}() is not supported when eager execution is enabled. Use "
-            "`for element in dataset` instead."
-        )
+    execution.only_in_graphs(
+        f"{what}() is not supported when eager execution is enabled. Use "
+        "`for element in dataset` instead."
+    )
 
 
 def make_initializable_iterator(dataset, shared_name=None):

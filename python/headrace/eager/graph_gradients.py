@@ -2,17 +2,16 @@
 
 from headrace._load import _headrace
 from headrace.eager.backprop import UnconnectedGradients, _unconnected
-from headrace.framework import conversion, nest
+from headrace.framework import conversion, execution, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
 from headrace.graph import stack
 
 
 def _check_graph():
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "tf.gradients is not supported when eager execution is enabled. Use "
-            "tf.GradientTape instead."
-        )
+    execution.only_in_graphs(
+        "tf.gradients is not supported when eager execution is enabled. Use "
+        "tf.GradientTape instead."
+    )
 
 
 def gradients(

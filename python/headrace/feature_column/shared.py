@@ -6,6 +6,7 @@ import headrace as tf
 from headrace.feature_column.combined import WeightedCategoricalColumn
 from headrace.feature_column.dense import LooksUp, check_embedding, load_first_value
 from headrace.feature_column.sequence import SequenceCategoricalColumn
+from headrace.framework import execution
 from headrace.framework.properties import read_only
 
 
@@ -38,10 +39,9 @@ def _check_alike(columns):
 
 def _prepared(columns, dimension, initializer, checkpoint, tensor_name, name):
     """(columns in order, initializer, name of the embedding) for both factories."""
-    if tf.executing_eagerly():
-        raise RuntimeError(
-            "shared_embedding_columns are not supported when eager execution is enabled."
-        )
+    execution.only_in_graphs(
+        "shared_embedding_columns are not supported when eager execution is enabled."
+    )
     ordered = sorted(columns, key=lambda c: c.name)
     initializer = check_embedding(
         dimension, initializer, checkpoint, tensor_name, f"Columns: {columns}"

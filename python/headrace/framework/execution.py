@@ -8,6 +8,12 @@ def executing_eagerly():
     return _headrace.is_eager()
 
 
+def only_in_graphs(text):
+    """RuntimeError, with the text, where operations run at once."""
+    if _headrace.is_eager():
+        raise RuntimeError(text)
+
+
 def inside_function():
     """True while a tf.function is being traced."""
     if _headrace.is_eager():

@@ -7,6 +7,7 @@ import threading
 import weakref
 
 from headrace._load import _headrace, raw
+from headrace.framework import execution
 from headrace.framework import (
     conversion,
     dtypes,
@@ -309,8 +310,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     def eval(self, session=None):
         """The value in a session."""
-        if _headrace.is_eager():
-            raise RuntimeError(_NOT_EAGER)
+        execution.only_in_graphs(_NOT_EAGER)
         return self._read().eval(session=session)
 
     # --- assignments ---

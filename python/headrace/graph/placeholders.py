@@ -1,14 +1,13 @@
 """tf.compat.v1.placeholder."""
 
-from headrace._load import _headrace, raw
-from headrace.framework import dtypes, tensor_shape
+from headrace._load import raw
+from headrace.framework import dtypes, execution, tensor_shape
 from headrace.graph import stack
 
 
 def placeholder(dtype, shape=None, name=None):
     """A tensor that every run must be fed."""
-    if _headrace.is_eager():
-        raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
+    execution.only_in_graphs("tf.placeholder() is not compatible with eager execution.")
     return raw.Placeholder(
         dtype=dtypes.as_dtype(dtype), shape=tensor_shape.as_shape(shape), name=name
     )

@@ -3,6 +3,7 @@
 import contextlib
 
 from headrace._load import _headrace, raw
+from headrace.framework import execution
 from headrace.graph import stack
 
 
@@ -27,11 +28,10 @@ def jit_scope(compile_ops=True, separate_compiled_gradients=False):
     compilation by XLA. The marks are kept for what reads the graph; running it here
     changes by nothing. RuntimeError where operations run at once."""
     global _jit_scopes
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "xla.experimental.jit_scope is not supported when eager execution is "
-            "enabled. Try use it inside tf.function."
-        )
+    execution.only_in_graphs(
+        "xla.experimental.jit_scope is not supported when eager execution is "
+        "enabled. Try use it inside tf.function."
+    )
     if callable(compile_ops):
         raise NotImplementedError(
             "xla.experimental.jit_scope: compile_ops must be True or False, functions "

@@ -1,7 +1,7 @@
 """tf.compat.v1's readers: records of the files that a queue names."""
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.properties import read_only
 from headrace.ops import queue_ops
 
@@ -14,11 +14,10 @@ class ReaderBase:
     """A reader by its handle."""
 
     def __init__(self, reader_ref, supports_serialize=False):
-        if _headrace.is_eager():
-            raise RuntimeError(
-                "Readers are not supported when eager execution is enabled. Instead, "
-                "please use tf.data to get data into your model."
-            )
+        execution.only_in_graphs(
+            "Readers are not supported when eager execution is enabled. Instead, "
+            "please use tf.data to get data into your model."
+        )
         self._reader_ref = reader_ref
         self._supports_serialize = supports_serialize
 

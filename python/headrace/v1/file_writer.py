@@ -5,6 +5,7 @@ import socket
 import time
 
 from headrace._load import _headrace
+from headrace.framework import execution
 from headrace.framework.locks import ForkLock
 
 
@@ -40,12 +41,11 @@ class FileWriter:
         filename_suffix=None,
         session=None,
     ):
-        if _headrace.is_eager():
-            raise RuntimeError(
-                "tf.summary.FileWriter is not compatible with eager execution. Use "
-                "`tf.summary.create_file_writer`, or a with `Graph.as_default():` "
-                "context"
-            )
+        execution.only_in_graphs(
+            "tf.summary.FileWriter is not compatible with eager execution. Use "
+            "`tf.summary.create_file_writer`, or a with `Graph.as_default():` "
+            "context"
+        )
         if session is not None:
             raise NotImplementedError("FileWriter: session is not supported")
         self._logdir = os.fspath(logdir)

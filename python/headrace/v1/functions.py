@@ -4,7 +4,7 @@ import numpy as np
 
 import headrace as tf
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, random_seed
+from headrace.framework import conversion, execution, random_seed
 from headrace.ops import candidate_ops, ctc_ops
 from headrace.v1.assertions import *  # noqa: F403
 from headrace.v1.sparse import *  # noqa: F403
@@ -428,13 +428,12 @@ def add_check_numerics_ops():
 
     RuntimeError when eager; ValueError in graphs with TensorFlow 1's control flow.
     """
-    if tf.executing_eagerly():
-        raise RuntimeError(
-            "add_check_numerics_ops() is not compatible with eager execution. To check "
-            "for Inf's and NaN's under eager execution, call "
-            "tf.debugging.enable_check_numerics() once before executing the checked "
-            "operations."
-        )
+    execution.only_in_graphs(
+        "add_check_numerics_ops() is not compatible with eager execution. To check "
+        "for Inf's and NaN's under eager execution, call "
+        "tf.debugging.enable_check_numerics() once before executing the checked "
+        "operations."
+    )
     checks = []
     for op in tf.compat.v1.get_default_graph().get_operations():
         if op.type in ("Switch", "Merge", "Enter", "Exit", "NextIteration"):

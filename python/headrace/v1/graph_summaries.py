@@ -3,7 +3,7 @@
 import re
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, logging
+from headrace.framework import conversion, execution, logging
 from headrace.graph import stack
 from headrace.v1 import collections
 
@@ -61,10 +61,9 @@ def histogram(name, values, collections=None, family=None):
 
 def merge(inputs, collections=None, name=None):
     """One serialized Summary of several."""
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "Merging tf.summary.* ops is not compatible with eager execution."
-        )
+    execution.only_in_graphs(
+        "Merging tf.summary.* ops is not compatible with eager execution."
+    )
     if not inputs:
         raise ValueError("merge: no summaries were given")
     merged = raw.MergeSummary(list(inputs), name=name or "MergeSummary")
@@ -73,9 +72,8 @@ def merge(inputs, collections=None, name=None):
 
 def merge_all(key=collections.GraphKeys.SUMMARIES, scope=None, name=None):
     """One serialized Summary of all that the graph's collection holds, or None."""
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "Merging tf.summary.* ops is not compatible with eager execution."
-        )
+    execution.only_in_graphs(
+        "Merging tf.summary.* ops is not compatible with eager execution."
+    )
     found = stack.default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None

@@ -2,6 +2,7 @@
 
 import headrace as tf
 from headrace._load import _headrace
+from headrace.framework import execution
 from headrace.graph import stack
 from headrace.v1 import collections
 from headrace.v1.variable_scope import get_variable, variable_scope
@@ -11,11 +12,10 @@ _FORMATS = {"channels_last": "NHWC", "channels_first": "NCHW"}
 
 def _scope(name, default, reuse=None):
     """The variable scope of a layer: by its name, or a new one by its kind."""
-    if _headrace.is_eager():
-        raise RuntimeError(
-            f"tf.compat.v1.layers.{default} is not supported when eager execution is "
-            f"enabled: use tf.keras.layers"
-        )
+    execution.only_in_graphs(
+        f"tf.compat.v1.layers.{default} is not supported when eager execution is "
+        f"enabled: use tf.keras.layers"
+    )
     return variable_scope(name, default_name=default, reuse=reuse)
 
 

@@ -1,7 +1,7 @@
 """tf.compat.v1.metrics: (value, update) pairs over local variables of a graph."""
 
 import headrace as tf
-from headrace._load import _headrace
+from headrace.framework import execution
 from headrace.graph import stack
 from headrace.v1 import collections
 from headrace.v1.variable_scope import variable_scope, variable_v1
@@ -10,10 +10,9 @@ GraphKeys = collections.GraphKeys
 
 
 def _check(name):
-    if _headrace.is_eager():
-        raise RuntimeError(
-            f"tf.metrics.{name} is not supported when eager execution is enabled."
-        )
+    execution.only_in_graphs(
+        f"tf.metrics.{name} is not supported when eager execution is enabled."
+    )
 
 
 def metric_variable(shape, dtype, name=None):

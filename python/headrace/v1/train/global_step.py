@@ -1,7 +1,7 @@
 """The counter of training steps of a graph."""
 
 from headrace._load import _headrace
-from headrace.framework import dtypes, logging
+from headrace.framework import dtypes, execution, logging
 from headrace.framework.variables import VariableAggregation
 from headrace.graph import stack
 from headrace.v1.collections import GraphKeys
@@ -35,11 +35,10 @@ def create_global_step(graph=None):
     graph = graph or stack.default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "create_global_step is not supported when eager execution is enabled: a "
-            "tf.Variable counts steps there"
-        )
+    execution.only_in_graphs(
+        "create_global_step is not supported when eager execution is enabled: a "
+        "tf.Variable counts steps there"
+    )
     with graph.as_default(), graph.name_scope(""):
         return variable_scope.get_variable(
             "global_step",

@@ -1,6 +1,7 @@
 """tf.compat.v1.train's input pipelines of queues: producers and batches."""
 
 import headrace as tf
+from headrace.framework import execution
 from headrace.ops import queue_ops
 from headrace.v1.train import queue_runner
 
@@ -11,8 +12,7 @@ _GRAPH_ONLY = (
 
 
 def _refuse_eager():
-    if tf.executing_eagerly():
-        raise RuntimeError(_GRAPH_ONLY)
+    execution.only_in_graphs(_GRAPH_ONLY)
 
 
 def limit_epochs(tensor, num_epochs=None, name=None):

@@ -3,7 +3,7 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework import logging, versions
+from headrace.framework import execution, logging, versions
 from headrace.graph import import_graph, stack
 from headrace.v1 import collections
 from headrace.v1.train import imported_variables
@@ -177,11 +177,10 @@ def import_meta_graph(
             return import_meta_graph(
                 meta_graph_or_file, clear_devices, import_scope, **kwargs
             )
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "Exporting/importing meta graphs is not supported when eager execution is "
-            "enabled. No graph exists when eager execution is enabled."
-        )
+    execution.only_in_graphs(
+        "Exporting/importing meta graphs is not supported when eager execution is "
+        "enabled. No graph exists when eager execution is enabled."
+    )
     input_map = kwargs.pop("input_map", None)
     predicate = kwargs.pop("restore_collections_predicate", None)
     if kwargs:

@@ -2,6 +2,7 @@
 
 import headrace as tf
 from headrace._load import _headrace, raw
+from headrace.framework import execution
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.graph import stack
 from headrace.v1 import collections
@@ -118,11 +119,10 @@ class Optimizer(AutoTrackable):
             )
         if callable(loss):
             return self._by_tape(loss, var_list, grad_loss)
-        if _headrace.is_eager():
-            raise RuntimeError(
-                "`loss` passed to Optimizer.compute_gradients should be a function when "
-                "eager execution is enabled."
-            )
+        execution.only_in_graphs(
+            "`loss` passed to Optimizer.compute_gradients should be a function when "
+            "eager execution is enabled."
+        )
         variables = _flat(trainable_variables() if var_list is None else var_list)
         if not variables:
             raise ValueError("No variables to optimize.")

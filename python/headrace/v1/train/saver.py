@@ -4,7 +4,7 @@ import os
 import time
 
 from headrace._load import _headrace
-from headrace.framework import conversion, errors, logging
+from headrace.framework import conversion, errors, execution, logging
 from headrace.graph import stack
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.io import gfile
@@ -92,8 +92,7 @@ class Saver:
 
     def build(self):
         """Adds the nodes that save and restore."""
-        if _headrace.is_eager():
-            raise RuntimeError("Use save/restore instead of build in eager mode.")
+        execution.only_in_graphs("Use save/restore instead of build in eager mode.")
         if self._is_built:
             return
         self._is_built = True
