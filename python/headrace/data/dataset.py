@@ -411,16 +411,10 @@ class Dataset:
         `pad_to_bucket_boundary` pads to the boundary less 1, and fails for elements of
         the last bucket.
         """
+        padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
         return _grouping().bucket_by_sequence_length(
-            self,
-            element_length_func,
-            bucket_boundaries,
-            bucket_batch_sizes,
-            padded_shapes,
-            padding_values,
-            pad_to_bucket_boundary,
-            no_padding,
-            drop_remainder,
+            *(self, element_length_func, bucket_boundaries, bucket_batch_sizes),
+            *(*padding, drop_remainder),
         )
 
     def map(
@@ -465,14 +459,8 @@ class Dataset:
         elements (1) in its turn. `num_parallel_calls` reads that many at once, in order
         unless `deterministic` is False. TypeError where map_func returns no dataset.
         """
-        return _transforms()._interleave(
-            self,
-            map_func,
-            cycle_length,
-            block_length,
-            num_parallel_calls,
-            deterministic,
-        )
+        how = (cycle_length, block_length, num_parallel_calls, deterministic)
+        return _transforms()._interleave(self, map_func, *how)
 
     def filter(self, predicate, name=None):
         """The elements for which predicate(*element), a bool scalar (ValueError else),

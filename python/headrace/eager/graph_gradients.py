@@ -30,28 +30,19 @@ def gradients(
     `stop_gradients`. Inside a function's body, gradients of what it captured go on in
     the graphs around it.
     """
-    return _gradients(
-        ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, False
-    )
+    return _gradients(ys, xs, grad_ys, name, stop_gradients, unconnected_gradients)
 
 
 def _gradients(
-    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops
+    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops=False
 ):
     _check_graph()
     graph = stack.current()
     unconnected = _unconnected(unconnected_gradients)
     wanted = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
     if any(map(_has_parts, [*wanted, *_listed(ys)])):
-        return _of_parts(
-            ys,
-            wanted,
-            grad_ys,
-            name=name,
-            stop_gradients=stop_gradients,
-            unconnected_gradients=unconnected_gradients,
-            place_with_ops=place_with_ops,
-        )
+        options = (name, stop_gradients, unconnected_gradients, place_with_ops)
+        return _of_parts(ys, wanted, grad_ys, *options)
     sources = wanted
     targets = [_inside(graph, _tensor(y)) for y in _listed(ys)]
     given = None
@@ -85,11 +76,11 @@ def _parts(values):
     return [v._components()[0] if _has_parts(v) else v for v in values]
 
 
-def _of_parts(ys, wanted, grad_ys, **options):
+def _of_parts(ys, wanted, grad_ys, *options):
     """gradients() where some values are composites (ragged tensors)."""
     if grad_ys is not None:
         grad_ys = _parts(_listed(grad_ys))
-    found = _gradients(_parts(_listed(ys)), _parts(wanted), grad_ys, **options)
+    found = _gradients(_parts(_listed(ys)), _parts(wanted), grad_ys, *options)
     return [
         x._gradient_from([g]) if _has_parts(x) else g for x, g in zip(wanted, found)
     ]
@@ -108,14 +99,9 @@ def gradients_v1(
 ):
     """tf.compat.v1.gradients: tf.gradients, whose operations are placed with those that
     they are the gradients of where `colocate_gradients_with_ops` is true."""
+    place = bool(colocate_gradients_with_ops)
     return _gradients(
-        ys,
-        xs,
-        grad_ys,
-        name,
-        stop_gradients,
-        unconnected_gradients,
-        bool(colocate_gradients_with_ops),
+        ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place
     )
 
 

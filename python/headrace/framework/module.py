@@ -56,22 +56,14 @@ class Module(AutoTrackable):
     @property
     def trainable_variables(self):
         """A tuple of those of `variables` that are trainable, in the same order."""
-        return tuple(
-            self._flatten(
-                predicate=lambda x: _is_variable(x) and x.trainable,
-                expand_composites=True,
-            )
-        )
+        found = self._flatten(predicate=lambda x: _is_variable(x) and x.trainable)
+        return tuple(found)
 
     @property
     def non_trainable_variables(self):
         """A tuple of those of `variables` that are not trainable, in the same order."""
-        return tuple(
-            self._flatten(
-                predicate=lambda x: _is_variable(x) and not x.trainable,
-                expand_composites=True,
-            )
-        )
+        found = self._flatten(predicate=lambda x: _is_variable(x) and not x.trainable)
+        return tuple(found)
 
     @property
     def submodules(self):
@@ -87,15 +79,8 @@ class Module(AutoTrackable):
         expand_composites=False,
     ):
         predicate = predicate or (lambda _: True)
-        return _walk(
-            self,
-            recursive,
-            predicate,
-            self._TF_MODULE_IGNORED_PROPERTIES,
-            attribute_traversal_key,
-            with_path,
-            expand_composites,
-        )
+        how = (recursive, predicate, attribute_traversal_key, with_path)
+        return _walk(self, (), {id(self)}, *how)
 
     @classmethod
     def with_name_scope(cls, method):
@@ -114,17 +99,9 @@ def _is_variable(x):
     return isinstance(x, _headrace.VariableBase)
 
 
-def _walk(module, recursive, predicate, ignored, key, with_path, expand):
-    seen = {id(module)}
-    yield from _walk_one(
-        module, recursive, predicate, ignored, key, with_path, expand, (), seen
-    )
-
-
-def _walk_one(
-    module, recursive, predicate, ignored, key, with_path, expand, path, seen
-):
+def _walk(module, path, seen, recursive, predicate, key, with_path):
     submodules = []
+    ignored = module._TF_MODULE_IGNORED_PROPERTIES
     attributes = vars(module)
     for name in sorted(attributes, key=key):
         if name in ignored:
@@ -154,14 +131,4 @@ def _walk_one(
         if ("sub", id(sub)) in seen:
             continue
         seen.add(("sub", id(sub)))
-        yield from _walk_one(
-            sub,
-            recursive,
-            predicate,
-            sub._TF_MODULE_IGNORED_PROPERTIES,
-            key,
-            with_path,
-            expand,
-            full,
-            seen,
-        )
+        yield from _walk(sub, full, seen, recursive, predicate, key, with_path)

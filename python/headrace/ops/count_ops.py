@@ -97,16 +97,8 @@ def bincount(
     kind, parts = _parts(arr)
     if axis in (None, 0):
         weights = None if weights is None else _weights_of(arr, weights, dtype)
-        return reduction_ops.bincount(
-            parts["values"],
-            weights,
-            minlength,
-            maxlength,
-            dtype,
-            name,
-            0,
-            binary_output,
-        )
+        how = (minlength, maxlength, dtype, name, 0, binary_output)
+        return reduction_ops.bincount(parts["values"], weights, *how)
     values = parts["values"]
     if values.dtype not in (tf.int32, tf.int64):
         values = parts["values"] = tf.cast(values, tf.int32)

@@ -208,12 +208,7 @@ def safe_embedding_lookup_sparse(
     allow_fast_lookup=False,
 ):
     """The same, where ids and weights may be bad and rows empty."""
+    ids = (sparse_ids, sparse_weights)
     return safe_lookup_sparse(
-        embedding_weights,
-        sparse_ids,
-        sparse_weights,
-        combiner,
-        default_id,
-        max_norm,
-        name,
+        embedding_weights, *ids, combiner, default_id, max_norm, name
     )

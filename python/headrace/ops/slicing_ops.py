@@ -209,18 +209,8 @@ def strided_slice(
     """A slice by vectors of begin, end and stride."""
     begin = conversion.convert_to_tensor(begin)
     strides = ones_like(begin) if strides is None else strides
-    return _strided_slice(
-        input_,
-        begin,
-        end,
-        strides,
-        begin_mask,
-        end_mask,
-        ellipsis_mask,
-        new_axis_mask,
-        shrink_axis_mask,
-        name,
-    )
+    masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
+    return _strided_slice(input_, begin, end, strides, *masks, name)
 
 
 def batch_indices(indices):

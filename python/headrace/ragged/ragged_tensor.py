@@ -188,26 +188,18 @@ class RaggedTensor:
         cls, flat_values, nested_row_splits, name=None, validate=True
     ):
         """Of the splits of each level, outermost first."""
-        return cls._nested(
-            cls.from_row_splits,
-            flat_values,
-            nested_row_splits,
-            validate,
-            "nested_row_splits",
-        )
+        what = "nested_row_splits"
+        make = cls.from_row_splits
+        return cls._nested(make, flat_values, nested_row_splits, validate, what)
 
     @classmethod
     def from_nested_row_lengths(
         cls, flat_values, nested_row_lengths, name=None, validate=True
     ):
         """Of the lengths of each level, outermost first."""
-        return cls._nested(
-            cls.from_row_lengths,
-            flat_values,
-            nested_row_lengths,
-            validate,
-            "nested_row_lengths",
-        )
+        what = "nested_row_lengths"
+        make = cls.from_row_lengths
+        return cls._nested(make, flat_values, nested_row_lengths, validate, what)
 
     @classmethod
     def from_nested_value_rowids(

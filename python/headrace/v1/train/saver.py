@@ -349,16 +349,8 @@ class Saver:
         save_debug_info=False,
     ):
         """The graph, its collections and how to save it, as a MetaGraphDef."""
+        given = dict(locals())
+        del given["self"]
         from headrace.v1.train import meta_graph
 
-        return meta_graph.export_meta_graph(
-            filename=filename,
-            saver_def=self.saver_def,
-            collection_list=collection_list,
-            as_text=as_text,
-            export_scope=export_scope,
-            clear_devices=clear_devices,
-            clear_extraneous_savers=clear_extraneous_savers,
-            strip_default_attrs=strip_default_attrs,
-            save_debug_info=save_debug_info,
-        )
+        return meta_graph.export_meta_graph(saver_def=self.saver_def, **given)
