@@ -172,17 +172,20 @@ def from_variant(s, tensor):
     return s._of_variant(tensor)
 
 
+def _plain_spec(spec, shape):
+    """The spec of such a tensor, dense or sparse, of another shape."""
+    kind = TensorSpec if isinstance(spec, TensorSpec) else SparseTensorSpec
+    return kind(shape, spec.dtype)
+
+
 def batched(spec, size):
     """The spec of `size` (None: unknown) elements stacked."""
 
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
-        shape = tensor_shape.TensorShape([size]).concatenate(s.shape)
-        if isinstance(s, TensorSpec):
-            return TensorSpec(shape, s.dtype)
-        if isinstance(s, SparseTensorSpec):
-            return SparseTensorSpec(shape, s.dtype)
+        if isinstance(s, (TensorSpec, SparseTensorSpec)):
+            return _plain_spec(s, tensor_shape.TensorShape([size]).concatenate(s.shape))
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
             return s._batch(size)
@@ -201,11 +204,8 @@ def unbatched(spec):
             return s
         if s.shape.rank == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
-        shape = s.shape[1:]
-        if isinstance(s, TensorSpec):
-            return TensorSpec(shape, s.dtype)
-        if isinstance(s, SparseTensorSpec):
-            return SparseTensorSpec(shape, s.dtype)
+        if isinstance(s, (TensorSpec, SparseTensorSpec)):
+            return _plain_spec(s, s.shape[1:])
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
             return s._unbatch()

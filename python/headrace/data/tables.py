@@ -71,12 +71,6 @@ def index_table_from_dataset(
     """A table from the elements of a dataset to their numbers."""
     if not isinstance(dataset, Dataset):
         raise ValueError(f"`dataset` must be a tf.data.Dataset, got {type(dataset)}.")
-    return table_from_dataset(
-        dataset.enumerate().map(lambda number, key: (key, number)),
-        num_oov_buckets,
-        vocab_size,
-        default_value,
-        hasher_spec,
-        key_dtype,
-        name,
-    )
+    pairs = dataset.enumerate().map(lambda number, key: (key, number))
+    how = (num_oov_buckets, vocab_size, default_value, hasher_spec, key_dtype, name)
+    return table_from_dataset(pairs, *how)

@@ -166,6 +166,20 @@ class LooksUp(DenseColumn, SequenceDenseColumn):
     def _weights(self, state_manager):
         raise NotImplementedError
 
+    def _make_weights(self, state_manager, **more):
+        """The variable of a column whose fields say all about it."""
+        variable = state_manager.create_variable(
+            self,
+            name="embedding_weights",
+            shape=(self.categorical_column.num_buckets, self.dimension),
+            dtype=tf.float32,
+            trainable=self.trainable,
+            initializer=self.initializer,
+            **more,
+        )
+        load_first_value(variable, self.ckpt_to_load_from, self.tensor_name_in_ckpt)
+        return variable
+
     def _looked_up(self, transformation_cache, state_manager):
         ids, weights = self.categorical_column.get_sparse_tensors(
             transformation_cache, state_manager
@@ -219,16 +233,7 @@ class EmbeddingColumn(
         return super().__new__(cls, *args, **kwargs)
 
     def create_state(self, state_manager):
-        variable = state_manager.create_variable(
-            self,
-            name="embedding_weights",
-            shape=(self.categorical_column.num_buckets, self.dimension),
-            dtype=tf.float32,
-            trainable=self.trainable,
-            use_resource=True,
-            initializer=self.initializer,
-        )
-        load_first_value(variable, self.ckpt_to_load_from, self.tensor_name_in_ckpt)
+        self._make_weights(state_manager, use_resource=True)
 
     def _weights(self, state_manager):
         return state_manager.get_variable(self, name="embedding_weights")

@@ -72,21 +72,12 @@ def shared_embeddings(
     variable.
     """
     initializer, name = _prepared(
-        categorical_columns,
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        shared_embedding_collection_name,
+        *(categorical_columns, dimension, initializer),
+        *(ckpt_to_load_from, tensor_name_in_ckpt, shared_embedding_collection_name),
     )
     creator = SharedEmbeddingColumnCreator(
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        categorical_columns[0].num_buckets,
-        trainable,
-        name,
+        *(dimension, initializer, ckpt_to_load_from, tensor_name_in_ckpt),
+        *(categorical_columns[0].num_buckets, trainable, name),
         use_safe_embedding_lookup,
     )
     return [
@@ -183,28 +174,12 @@ def shared_embedding_columns_v1(
     collection of its name.
     """
     initializer, name = _prepared(
-        categorical_columns,
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        shared_embedding_collection_name,
+        *(categorical_columns, dimension, initializer),
+        *(ckpt_to_load_from, tensor_name_in_ckpt, shared_embedding_collection_name),
     )
-    return [
-        ScopedSharedEmbeddingColumn(
-            column,
-            dimension,
-            combiner,
-            initializer,
-            name,
-            ckpt_to_load_from,
-            tensor_name_in_ckpt,
-            max_norm,
-            trainable,
-            use_safe_embedding_lookup,
-        )
-        for column in categorical_columns
-    ]
+    fields = (dimension, combiner, initializer, name, ckpt_to_load_from)
+    fields += (tensor_name_in_ckpt, max_norm, trainable, use_safe_embedding_lookup)
+    return [ScopedSharedEmbeddingColumn(c, *fields) for c in categorical_columns]
 
 
 class ScopedSharedEmbeddingColumn(
@@ -256,17 +231,9 @@ class ScopedSharedEmbeddingColumn(
     def create_state(self, state_manager):
         if self._found() is not None:
             return
-        variable = state_manager.create_variable(
-            self,
-            name="embedding_weights",
-            shape=(self.categorical_column.num_buckets, self.dimension),
-            dtype=tf.float32,
-            trainable=self.trainable,
-            initializer=self.initializer,
-        )
+        variable = self._make_weights(state_manager)
         key = self.shared_embedding_collection_name
         tf.compat.v1.add_to_collection(key, variable)
-        load_first_value(variable, self.ckpt_to_load_from, self.tensor_name_in_ckpt)
 
     def _weights(self, state_manager):
         return self._found()

@@ -77,12 +77,22 @@ def _kept_aspect(images, size):
     )
 
 
-def size_vector(size):
-    """A size as a tensor of int32. ValueError where it is no such thing."""
+def images_and_size(images, size, preserve_aspect_ratio):
+    """Both as tensors, the size in int32. ValueError where they are no such things."""
+    images = shapes.tensor(images)
+    if images.shape.rank is None:
+        raise ValueError("'images' contains no shape.")
+    if images.shape.rank not in (3, 4):
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
     try:
-        return tf.convert_to_tensor(size, tf.int32, name="size")
+        size = tf.convert_to_tensor(size, tf.int32, name="size")
     except (TypeError, ValueError):
         raise ValueError("'size' must be a 1-D int32 Tensor") from None
+    if not size.shape.is_compatible_with([2]):
+        raise ValueError(
+            "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
+        )
+    return images, _kept_aspect(images, size) if preserve_aspect_ratio else size
 
 
 def resize(
@@ -95,18 +105,7 @@ def resize(
 ):
     """Images resized to (height, width)."""
     with tf.name_scope(name or "resize"):
-        images = shapes.tensor(images)
-        if images.shape.rank is None:
-            raise ValueError("'images' contains no shape.")
-        if images.shape.rank not in (3, 4):
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
-        size = size_vector(size)
-        if not size.shape.is_compatible_with([2]):
-            raise ValueError(
-                "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
-            )
-        if preserve_aspect_ratio:
-            size = _kept_aspect(images, size)
+        images, size = images_and_size(images, size, preserve_aspect_ratio)
         resizer = _resizer(method, antialias)
         return shapes.in_batches(lambda i: resizer(i, size), images)
 

@@ -117,6 +117,22 @@ def _check_types(table, key, value):
         )
 
 
+def looked_up(dtype, keys, find):
+    """find(tensor) of keys, which have to be of the dtype; of sparse and ragged ones
+    that of their values."""
+    if isinstance(keys, SparseTensor):
+        return keys.with_values(looked_up(dtype, keys.values, find))
+    if getattr(keys, "_is_ragged", False):
+        return keys.with_flat_values(looked_up(dtype, keys.flat_values, find))
+    if not isinstance(keys, _headrace.Tensor):
+        keys = conversion.convert_to_tensor(keys, dtype_hint=dtype)
+    if keys.dtype != dtype:
+        raise TypeError(
+            f"Dtype of argument `keys` must be {dtype}, received: {keys.dtype}"
+        )
+    return find(keys)
+
+
 class _Table(Trackable):
     """What all tables have: a handle, types, a default."""
 
@@ -147,17 +163,9 @@ class _Table(Trackable):
 
     def lookup(self, keys, name=None):
         """The values of keys, the default where a key is absent."""
-        if isinstance(keys, SparseTensor):
-            return keys.with_values(self.lookup(keys.values, name))
-        if getattr(keys, "_is_ragged", False):
-            return keys.with_flat_values(self.lookup(keys.flat_values, name))
-        if not isinstance(keys, _headrace.Tensor):
-            keys = conversion.convert_to_tensor(keys, dtype_hint=self._key_dtype)
-        if keys.dtype != self._key_dtype:
-            raise TypeError(
-                f"Dtype of argument `keys` must be {self._key_dtype}, received: "
-                f"{keys.dtype}"
-            )
+        return looked_up(self._key_dtype, keys, lambda keys: self._find(keys, name))
+
+    def _find(self, keys, name):
         return _raw(
             "LookupTableFindV2",
             table_handle=self.resource_handle,

@@ -1,12 +1,10 @@
 """tf.lookup.StaticVocabularyTable: numbers for words, for unknown ones by hash."""
 
-from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.properties import read_only
-from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.trackable import Trackable
 from headrace.ops import array_ops, math_ops, string_ops
-from headrace.ops.lookup_ops import StaticHashTable
+from headrace.ops.lookup_ops import StaticHashTable, looked_up
 
 
 class StaticVocabularyTable(Trackable):
@@ -64,17 +62,9 @@ class StaticVocabularyTable(Trackable):
 
     def lookup(self, keys, name=None):
         """The numbers of keys: a tensor, also sparse or ragged."""
-        if isinstance(keys, SparseTensor):
-            return keys.with_values(self.lookup(keys.values, name))
-        if getattr(keys, "_is_ragged", False):
-            return keys.with_flat_values(self.lookup(keys.flat_values, name))
-        if not isinstance(keys, _headrace.Tensor):
-            keys = conversion.convert_to_tensor(keys, dtype_hint=self._key_dtype)
-        if keys.dtype != self._key_dtype:
-            raise TypeError(
-                f"Dtype of argument `keys` must be {self._key_dtype}, received: "
-                f"{keys.dtype}"
-            )
+        return looked_up(self._key_dtype, keys, self._find)
+
+    def _find(self, keys):
         words = keys if keys.dtype == dtypes.string else string_ops.as_string(keys)
         buckets = string_ops.to_hash_bucket_fast(words, self._num_oov_buckets)
         if self._table is None:

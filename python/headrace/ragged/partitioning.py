@@ -46,20 +46,23 @@ def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
     return _of_vector(data, partitions, num_partitions)
 
 
+def _checked_values(a, b, of, text):
+    """(the splits, the values of one of them) once both have the same splits."""
+    splits = checks.same_splits(a.row_splits, b.row_splits, text)
+    inner = of.values
+    if splits is not a.row_splits and not is_ragged(inner):
+        inner = checks.after([splits], inner)
+    return splits, inner
+
+
 def _of_ragged(data, partitions, count):
     partitions.shape.assert_is_compatible_with(data.shape[: partitions.shape.rank])
     if not is_ragged(data):
         data = RaggedTensor.from_tensor(
             data, row_splits_dtype=partitions.row_splits.dtype
         )
-    splits = checks.same_splits(
-        partitions.row_splits,
-        data.row_splits,
-        "data and partitions have incompatible ragged shapes",
-    )
-    inner = partitions.values
-    if splits is not partitions.row_splits and not is_ragged(inner):
-        inner = checks.after([splits], inner)
+    text = "data and partitions have incompatible ragged shapes"
+    splits, inner = _checked_values(partitions, data, partitions, text)
     made = stack_dynamic_partitions(data.values, inner, count)
     return made.with_row_splits_dtype(splits.dtype)
 
@@ -111,14 +114,8 @@ def by_segments(leaf, data, ids, count):
                 "segment_ids.shape must be a prefix of data.shape, but segment_ids is "
                 "ragged and data is not."
             )
-        splits = checks.same_splits(
-            data.row_splits,
-            ids.row_splits,
-            "segment_ids.shape must be a prefix of data.shape",
-        )
-        inner = ids.values
-        if splits is not data.row_splits and not is_ragged(inner):
-            inner = checks.after([splits], inner)
+        text = "segment_ids.shape must be a prefix of data.shape"
+        _, inner = _checked_values(data, ids, ids, text)
         return by_segments(leaf, data.values, inner, count)
     if not is_ragged(data):
         return leaf(data, ids, count)

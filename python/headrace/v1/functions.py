@@ -318,18 +318,8 @@ def resize_images(
     if kind not in _RESIZERS:
         raise ValueError("Resize method is not implemented.")
     with tf.name_scope(name or "resize"):
-        images = shapes.tensor(images)
-        if images.shape.rank is None:
-            raise ValueError("'images' contains no shape.")
-        if images.shape.rank not in (3, 4):
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
-        size = resizing.size_vector(size)
-        if not size.shape.is_compatible_with([2]):
-            raise ValueError(
-                "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
-            )
-        if preserve_aspect_ratio:
-            size = resizing._kept_aspect(images, size)
+        keep = preserve_aspect_ratio
+        images, size = resizing.images_and_size(images, size, keep)
         known = tf.get_static_value(size)
         if known is not None and images.shape[-3:-1].as_list() == list(known):
             return images
