@@ -211,9 +211,7 @@ class _Traced:
             holds = array_ops.reshape(holds, [])
         if self._most is None:
             return holds
-        raw = _headrace.raw_op
-        below = raw("Less")(x=tensors[0], y=self._most)
-        return raw("LogicalAnd")(x=below, y=holds)
+        return raw.LogicalAnd(raw.Less(tensors[0], self._most), holds)
 
     def _check_condition(self, condition):
         result = condition.results[0]

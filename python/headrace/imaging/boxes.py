@@ -1,6 +1,7 @@
 """Boxes in images: drawn, and chosen among many."""
 
 import headrace as tf
+from headrace._load import raw
 from headrace.framework import random_seed
 from headrace.imaging import shapes
 from headrace.ops.faces import add_faces
@@ -10,7 +11,6 @@ _ALL = float("-inf")
 
 def draw_bounding_boxes(images, boxes, colors, name=None):
     """Images with the outlines of boxes."""
-    raw = tf.raw_ops
     if colors is None:
         return raw.DrawBoundingBoxes(images=images, boxes=boxes, name=name)
     return raw.DrawBoundingBoxesV2(images=images, boxes=boxes, colors=colors, name=name)

@@ -1,6 +1,7 @@
 """tf.image.resize and what pads or crops to a size."""
 
 import headrace as tf
+from headrace._load import raw
 from headrace.imaging import cropping, shapes
 
 
@@ -39,7 +40,6 @@ def _by_kernel(images, size, kernel, antialias):
 
 def _resizer(method, antialias):
     """The function (images, size) for a method."""
-    raw = tf.raw_ops
     if method == ResizeMethod.BILINEAR and not antialias:
         return lambda i, s: raw.ResizeBilinear(
             images=i, size=s, half_pixel_centers=True

@@ -91,10 +91,9 @@ def truediv(x, y, name=None):
 
 def logical_xor(x, y, name="LogicalXor"):
     """x xor y, of booleans."""
-    raw = _headrace.raw_op
-    either = raw("LogicalOr")(x=x, y=y)
-    both = raw("LogicalAnd")(x=x, y=y)
-    return raw("LogicalAnd")(x=either, y=raw("LogicalNot")(x=both), name=name)
+    either = raw.LogicalOr(x, y)
+    both = raw.LogicalAnd(x, y)
+    return raw.LogicalAnd(either, raw.LogicalNot(both), name=name)
 
 
 def matmul(
@@ -292,10 +291,7 @@ def _as_matrix(x, axes, last):
         if free
         else _headrace.to_tensor([], dtypes.int32, None)
     )
-    raw = _headrace.raw_op
-    summed = raw("Prod")(
-        input=array_ops.gather(sizes, axes) if axes else kept[:0], axis=[0]
-    )
+    summed = raw.Prod(array_ops.gather(sizes, axes) if axes else kept[:0], [0])
     shape = array_ops.stack([-1, summed] if last else [summed, -1])
     static = x.shape
     if static.is_fully_defined():
@@ -451,9 +447,8 @@ def confusion_matrix(
     labels = cast(labels, dtypes.int64)
     predictions = cast(predictions, dtypes.int64)
     if num_classes is None:
-        raw = _headrace.raw_op
         num_classes = (
-            raw("Maximum")(
+            raw.Maximum(
                 x=reduction_ops.reduce_max(labels),
                 y=reduction_ops.reduce_max(predictions),
             )

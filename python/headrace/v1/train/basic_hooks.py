@@ -25,6 +25,14 @@ def read_step(user):
     return read
 
 
+class _StepHook(SessionRunHook):
+    """A hook that each run gives the global step."""
+
+    def before_run(self, run_context):
+        """Asks for the global step."""
+        return SessionRunArgs(self._global_step_tensor)
+
+
 class LoggingTensorHook(SessionRunHook):
     """Logs values every so many runs or seconds, or at the end."""
 
@@ -97,7 +105,7 @@ class LoggingTensorHook(SessionRunHook):
             self._log_tensors(session.run(self._current_tensors))
 
 
-class StopAtStepHook(SessionRunHook):
+class StopAtStepHook(_StepHook):
     """Stops after so many steps, or at one."""
 
     def __init__(self, num_steps=None, last_step=None):
@@ -116,10 +124,6 @@ class StopAtStepHook(SessionRunHook):
         """Works out the last step where the number of steps was given."""
         if self._last_step is None:
             self._last_step = session.run(self._global_step_tensor) + self._num_steps
-
-    def before_run(self, run_context):
-        """Asks for the global step."""
-        return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context, run_values):
         """Asks to stop once the last step is done."""

@@ -40,7 +40,7 @@ def saver_of_collection():
     return savers[0]
 
 
-class CheckpointSaverHook(SessionRunHook):
+class CheckpointSaverHook(basic_hooks._StepHook):
     """Saves checkpoints every so many steps or seconds, at the start and the end."""
 
     def __init__(
@@ -100,10 +100,6 @@ class CheckpointSaverHook(SessionRunHook):
         return meta_graph.export_meta_graph(
             graph=graph, saver_def=saver_def, collection_list=[]
         )
-
-    def before_run(self, run_context):
-        """Asks for the global step."""
-        return SessionRunArgs(self._global_step_tensor)
 
     def after_run(self, run_context, run_values):
         """Saves where it is time, and stops where a listener asks for it."""
@@ -175,7 +171,7 @@ class CheckpointSaverHook(SessionRunHook):
         return found
 
 
-class StepCounterHook(SessionRunHook):
+class StepCounterHook(basic_hooks._StepHook):
     """Logs and writes steps per second."""
 
     def __init__(
@@ -209,10 +205,6 @@ class StepCounterHook(SessionRunHook):
         self._global_step_tensor = basic_hooks.read_step("StepCounterHook")
         step = global_step.get_global_step()
         self._summary_tag = step.name.partition(":")[0] + "/sec"
-
-    def before_run(self, run_context):
-        """Asks for the global step."""
-        return SessionRunArgs(self._global_step_tensor)
 
     def _log_and_record(self, elapsed_steps, elapsed_time, step):
         rate = elapsed_steps / elapsed_time
