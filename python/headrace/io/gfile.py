@@ -90,10 +90,8 @@ class GFile:
 
     def read(self, n=-1):
         """The next n bytes, all that are left where n is negative."""
-        try:
+        with system_errors(self._name):
             return self._text(self._open(True).read(n))
-        except OSError as e:
-            raise _raised(e, self._name) from None
 
     def readline(self):
         """The next line with its line feed; empty at the end of the file."""
@@ -111,10 +109,8 @@ class GFile:
         data = file_content
         if isinstance(data, str):
             data = data.encode("utf-8")
-        try:
+        with system_errors(self._name):
             self._open(False).write(data)
-        except OSError as e:
-            raise _raised(e, self._name) from None
 
     def seek(self, offset=None, whence=0, position=None):
         """Moves to `offset` bytes from the start (whence 0), from here (1) or the end
@@ -157,9 +153,8 @@ class GFile:
         """Closes the file; a later read or write opens it anew, as its mode says."""
         if self._file is not None:
             try:
-                self._file.close()
-            except OSError as e:
-                raise _raised(e, self._name) from None
+                with system_errors(self._name):
+                    self._file.close()
             finally:
                 self._file = None
 

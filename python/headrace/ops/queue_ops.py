@@ -155,7 +155,9 @@ class QueueBase:
 class _Queue(QueueBase):
     """A queue that an op of its own makes."""
 
-    def _make(self, op, types, known, shapes, names, shared_name, name, **further):
+    def _make(self, op, given, shapes, names, shared_name, name, **further):
+        types = _types(given)
+        known, shapes = _shapes(shapes, len(types))
         handle = _raw(
             op,
             component_types=types,
@@ -183,9 +185,7 @@ class FIFOQueue(_Queue):
         shared_name=None,
         name="fifo_queue",
     ):
-        types = _types(dtypes)
-        known, shapes = _shapes(shapes, len(types))
-        made = (types, known, shapes, names, shared_name, name)
+        made = (dtypes, shapes, names, shared_name, name)
         self._make("FIFOQueueV2", *made, capacity=capacity)
 
 
@@ -201,15 +201,14 @@ class PaddingFIFOQueue(_Queue):
         shared_name=None,
         name="padding_fifo_queue",
     ):
-        types = _types(dtypes)
         if shapes is None or any(s is None for s in shapes):
             raise ValueError(
                 "When providing partial shapes, a list of shapes must be provided."
             )
-        known, shapes = _shapes(shapes, len(types))
-        if any(s.rank is None for s in shapes):
-            raise ValueError(f"All shapes must have a defined rank: {shapes}")
-        made = (types, known, shapes, names, shared_name, name)
+        _, known = _shapes(shapes, len(_types(dtypes)))
+        if any(s.rank is None for s in known):
+            raise ValueError(f"All shapes must have a defined rank: {known}")
+        made = (dtypes, shapes, names, shared_name, name)
         self._make("PaddingFIFOQueueV2", *made, capacity=capacity)
 
 
@@ -227,12 +226,10 @@ class RandomShuffleQueue(_Queue):
         shared_name=None,
         name="random_shuffle_queue",
     ):
-        types = _types(dtypes)
-        known, shapes = _shapes(shapes, len(types))
         seed, seed2 = (s or 0 for s in random_seed.get_seed(seed))
         self._make(
             "RandomShuffleQueueV2",
-            *(types, known, shapes, names, shared_name, name),
+            *(dtypes, shapes, names, shared_name, name),
             capacity=capacity,
             min_after_dequeue=min_after_dequeue,
             seed=seed,
@@ -252,9 +249,7 @@ class PriorityQueue(_Queue):
         shared_name=None,
         name="priority_queue",
     ):
-        types = _types(types)
-        known, shapes = _shapes(shapes, len(types))
-        made = (types, known, shapes, names, shared_name, name)
+        made = (types, shapes, names, shared_name, name)
         self._make("PriorityQueueV2", *made, capacity=capacity)
 
 

@@ -4,7 +4,6 @@ import abc
 import inspect
 
 from headrace._load import _headrace
-from headrace.framework.properties import read_only
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of the object graph in a checkpoint
 
@@ -12,11 +11,12 @@ GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of the object graph in a checkpoin
 class CheckpointOptions:
     """How checkpoints are written and read."""
 
-    __slots__ = tuple(
-        (
-            "_experimental_write_callbacks enable_async experimental_io_device "
-            "experimental_sharding_callback experimental_skip_slot_variables"
-        ).split()
+    __slots__ = (
+        "_experimental_write_callbacks",
+        "enable_async",
+        "experimental_io_device",
+        "experimental_sharding_callback",
+        "experimental_skip_slot_variables",
     )
 
     def __init__(
@@ -58,10 +58,10 @@ class CheckpointOptions:
     def experimental_enable_async_checkpoint(self, value):
         self.enable_async = bool(value)
 
-    experimental_write_callbacks = read_only(
-        "_experimental_write_callbacks",
-        "The functions to call after a checkpoint is written, or None.",
-    )
+    @property
+    def experimental_write_callbacks(self):
+        """The functions to call after a checkpoint is written, or None."""
+        return self._experimental_write_callbacks
 
     def __copy__(self):
         """Options of their own, with a list of callbacks of their own."""
