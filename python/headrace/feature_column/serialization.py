@@ -6,20 +6,15 @@ import headrace as tf
 from headrace.feature_column.base import FeatureColumn
 
 # Where the classes are that configurations name.
-_PLACES = {
-    "NumericColumn": "numeric",
-    "BucketizedColumn": "numeric",
-    "IdentityCategoricalColumn": "categorical",
-    "HashedCategoricalColumn": "categorical",
-    "VocabularyListCategoricalColumn": "vocabulary",
-    "VocabularyFileCategoricalColumn": "vocabulary",
-    "WeightedCategoricalColumn": "combined",
-    "CrossedColumn": "combined",
-    "SequenceCategoricalColumn": "sequence",
-    "SequenceNumericColumn": "sequence",
-    "IndicatorColumn": "dense",
-    "EmbeddingColumn": "dense",
+_MODULES = {
+    "numeric": "NumericColumn BucketizedColumn",
+    "categorical": "IdentityCategoricalColumn HashedCategoricalColumn",
+    "vocabulary": "VocabularyListCategoricalColumn VocabularyFileCategoricalColumn",
+    "combined": "WeightedCategoricalColumn CrossedColumn",
+    "sequence": "SequenceCategoricalColumn SequenceNumericColumn",
+    "dense": "IndicatorColumn EmbeddingColumn",
 }
+_PLACES = {name: place for place, names in _MODULES.items() for name in names.split()}
 
 
 def _written(value):

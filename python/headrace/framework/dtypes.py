@@ -18,6 +18,10 @@ _UNSIZED = ("string", "resource", "variant")
 _BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 
 
+def _of_kind(doc, *kinds):
+    return property(lambda self: self._kind in kinds, doc=doc)
+
+
 class DType(_headrace.DTypeBase):
     """The type of a tensor's elements. One object a type: compare with `is`."""
 
@@ -47,40 +51,27 @@ class DType(_headrace.DTypeBase):
     as_datatype_enum = read_only("_number", "The number that protos have for it.")
     _type_enum = read_only("_number")
 
-    @property
-    def is_floating(self):
-        """Whether it is a float type, quantized ones not among them."""
-        return self._kind == "float"
-
-    @property
-    def is_complex(self):
-        """Whether it is complex64 or complex128."""
-        return self._kind == "complex"
-
-    @property
-    def is_integer(self):
-        """Whether it is a plain integer type, signed or not."""
-        return self._kind in ("int", "uint")
-
-    @property
-    def is_unsigned(self):
-        """Whether it is an integer type without negative numbers."""
-        return self._kind == "uint"
-
-    @property
-    def is_quantized(self):
-        """Whether it is one of qint8, quint8, qint16, quint16 and qint32."""
-        return self._kind == "quantized"
-
-    @property
-    def is_bool(self):
-        """Whether it is bool."""
-        return self._kind == "bool"
-
-    @property
-    def is_numeric(self):
-        """Whether it has numbers: integers, floats or complex ones."""
-        return self._kind in ("int", "uint", "float", "complex")
+    is_floating = _of_kind(
+        "Whether it is a float type, quantized ones not among them.", "float"
+    )
+    is_complex = _of_kind("Whether it is complex64 or complex128.", "complex")
+    is_integer = _of_kind(
+        "Whether it is a plain integer type, signed or not.", "int", "uint"
+    )
+    is_unsigned = _of_kind(
+        "Whether it is an integer type without negative numbers.", "uint"
+    )
+    is_quantized = _of_kind(
+        "Whether it is one of qint8, quint8, qint16, quint16 and qint32.", "quantized"
+    )
+    is_bool = _of_kind("Whether it is bool.", "bool")
+    is_numeric = _of_kind(
+        "Whether it has numbers: integers, floats or complex ones.",
+        "int",
+        "uint",
+        "float",
+        "complex",
+    )
 
     @property
     def is_numpy_compatible(self):

@@ -637,21 +637,8 @@ def _binary(operator):
 def _add_operators():
     import operator as o
 
-    pairs = {
-        "add": o.add,
-        "sub": o.sub,
-        "mul": o.mul,
-        "truediv": o.truediv,
-        "floordiv": o.floordiv,
-        "mod": o.mod,
-        "pow": o.pow,
-        "matmul": o.matmul,
-        "and": o.and_,
-        "or": o.or_,
-        "xor": o.xor,
-    }
-    for name, function in pairs.items():
-        forward, reverse = _binary(function)
+    for name in "add sub mul truediv floordiv mod pow matmul and or xor".split():
+        forward, reverse = _binary(getattr(o, f"__{name}__"))
         setattr(Variable, f"__{name}__", forward)
         setattr(Variable, f"__r{name}__", reverse)
     for name in ("lt", "le", "gt", "ge"):

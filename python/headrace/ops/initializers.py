@@ -33,7 +33,7 @@ def scaled_variance(scale, mode, shape):
     return scale / max(1.0, by_mode[mode])
 
 
-def _config_of(fields):
+def config_of(*fields):
     """The get_config of a class that keeps its arguments, `fields`, by name."""
 
     def get_config(self):
@@ -48,10 +48,6 @@ def _config_of(fields):
 
 class Initializer:
     """The base: called with a shape and dtype, gives a tensor."""
-
-    def __init_subclass__(cls):
-        if "_arguments" in cls.__dict__:
-            cls.get_config = _config_of(cls._arguments)
 
     def __call__(self, shape, dtype=None, **kwargs):
         raise NotImplementedError
@@ -111,7 +107,7 @@ class Constant(Initializer):
 class RandomUniform(Initializer):
     """Uniform over [minval, maxval)."""
 
-    _arguments = ("minval", "maxval", "seed")
+    get_config = config_of("minval", "maxval", "seed")
 
     def __init__(self, minval=-0.05, maxval=0.05, seed=None):
         self.minval, self.maxval, self.seed = minval, maxval, seed
@@ -130,7 +126,7 @@ class RandomUniform(Initializer):
 class RandomNormal(Initializer):
     """A normal distribution."""
 
-    _arguments = ("mean", "stddev", "seed")
+    get_config = config_of("mean", "stddev", "seed")
 
     def __init__(self, mean=0.0, stddev=0.05, seed=None):
         self.mean, self.stddev, self.seed = mean, stddev, seed

@@ -56,7 +56,7 @@ class Ones(_Initializer):
 class Constant(_Initializer):
     """A value, or as many values as the shape has places."""
 
-    _arguments = ("value", "dtype")
+    get_config = initializers.config_of("value", "dtype")
 
     def __init__(self, value=0, dtype=dtypes.float32, verify_shape=False):
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
@@ -93,7 +93,7 @@ class Constant(_Initializer):
 class RandomUniform(_Initializer):
     """Uniform over [minval, maxval)."""
 
-    _arguments = ("minval", "maxval", "seed", "dtype")
+    get_config = initializers.config_of("minval", "maxval", "seed", "dtype")
 
     def __init__(self, minval=0.0, maxval=None, seed=None, dtype=dtypes.float32):
         super().__init__(dtype)
@@ -107,7 +107,7 @@ class RandomUniform(_Initializer):
 class RandomNormal(_Initializer):
     """A normal distribution."""
 
-    _arguments = ("mean", "stddev", "seed", "dtype")
+    get_config = initializers.config_of("mean", "stddev", "seed", "dtype")
 
     _draw = staticmethod(random_ops.normal)
 
@@ -129,9 +129,9 @@ class TruncatedNormal(RandomNormal):
 class VarianceScaling(_Initializer):
     """Numbers whose deviation follows from the shape of the weights."""
 
-    _arguments = ("scale", "mode", "distribution", "seed", "dtype")
-
-    _arguments = ("seed", "dtype")
+    get_config = initializers.config_of(
+        "scale", "mode", "distribution", "seed", "dtype"
+    )
 
     _MODES = {"fan_in", "fan_out", "fan_avg"}
     _DISTRIBUTIONS = {
@@ -183,6 +183,7 @@ class VarianceScaling(_Initializer):
 
 
 class _Glorot(VarianceScaling):
+    get_config = initializers.config_of("seed", "dtype")
     _distribution = None
 
     def __init__(self, seed=None, dtype=dtypes.float32):
@@ -204,7 +205,7 @@ class GlorotNormal(_Glorot):
 class Orthogonal(_Initializer):
     """A random orthogonal matrix, reshaped."""
 
-    _arguments = ("gain", "seed", "dtype")
+    get_config = initializers.config_of("gain", "seed", "dtype")
 
     def __init__(self, gain=1.0, seed=None, dtype=dtypes.float32):
         super().__init__(_floating(dtype))
@@ -231,7 +232,7 @@ class Orthogonal(_Initializer):
 class Identity(_Initializer):
     """The identity matrix; only for matrices."""
 
-    _arguments = ("gain", "dtype")
+    get_config = initializers.config_of("gain", "dtype")
 
     def __init__(self, gain=1.0, dtype=dtypes.float32):
         super().__init__(_floating(dtype))
@@ -253,7 +254,7 @@ class Identity(_Initializer):
 class UniformUnitScaling(_Initializer):
     """Uniform numbers that keep the scale of their input."""
 
-    _arguments = ("factor", "seed", "dtype")
+    get_config = initializers.config_of("factor", "seed", "dtype")
 
     def __init__(self, factor=1.0, seed=None, dtype=dtypes.float32):
         super().__init__(_floating(dtype))

@@ -52,16 +52,8 @@ def multiply_bools(x, y):
     return raw.LogicalAnd(cast(x, dtypes.bool), cast(y, dtypes.bool))
 
 
-_DIVIDED_AS = {
-    "uint8": dtypes.float32,
-    "int8": dtypes.float32,
-    "uint16": dtypes.float32,
-    "int16": dtypes.float32,
-    "uint32": dtypes.float64,
-    "int32": dtypes.float64,
-    "uint64": dtypes.float64,
-    "int64": dtypes.float64,
-}
+_DIVIDED_AS = dict.fromkeys("uint8 int8 uint16 int16".split(), dtypes.float32)
+_DIVIDED_AS |= dict.fromkeys("uint32 int32 uint64 int64".split(), dtypes.float64)
 
 
 def check_numeric(dtype, where):
