@@ -281,30 +281,26 @@ def scan(
     return nest.pack_sequence_as(structure, stacked)
 
 
-def foldl(
-    fn,
-    elems,
-    initializer=None,
-    parallel_iterations=10,
-    back_prop=True,
-    swap_memory=False,
-    name=None,
-):
-    """fn(...fn(fn(initial, row 0), row 1)...)."""
-    return _fold(fn, elems, initializer, parallel_iterations, back_prop, False, name)
+def _folding(own_name, reverse, doc):
+    def fold(
+        fn,
+        elems,
+        initializer=None,
+        parallel_iterations=10,
+        back_prop=True,
+        swap_memory=False,
+        name=None,
+    ):
+        how = (parallel_iterations, back_prop, reverse, name or own_name)
+        return _fold(fn, elems, initializer, *how)
+
+    fold.__name__ = fold.__qualname__ = own_name
+    fold.__doc__ = doc
+    return fold
 
 
-def foldr(
-    fn,
-    elems,
-    initializer=None,
-    parallel_iterations=10,
-    back_prop=True,
-    swap_memory=False,
-    name=None,
-):
-    """The fold from the last row to the first."""
-    return _fold(fn, elems, initializer, parallel_iterations, back_prop, True, name)
+foldl = _folding("foldl", False, "fn(...fn(fn(initial, row 0), row 1)...).")
+foldr = _folding("foldr", True, "The fold from the last row to the first.")
 
 
 def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse, name):
@@ -331,6 +327,6 @@ def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse, name)
         parallel_iterations=parallel_iterations,
         back_prop=back_prop,
         maximum_iterations=n,
-        name=name or ("foldr" if reverse else "foldl"),
+        name=name,
     )
     return result

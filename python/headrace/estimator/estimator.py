@@ -133,14 +133,8 @@ class Estimator:
         yield_single_examples=True,
     ):
         """Yields what the model predicts for each example (or batch) of the input."""
-        return prediction.predict(
-            self,
-            input_fn,
-            predict_keys,
-            checked_hooks(hooks),
-            checkpoint_path,
-            yield_single_examples,
-        )
+        how = (checked_hooks(hooks), checkpoint_path, yield_single_examples)
+        return prediction.predict(self, input_fn, predict_keys, *how)
 
     def _checkpoint_for(self, checkpoint_path, what):
         """The checkpoint to use, None where there is none to be found."""

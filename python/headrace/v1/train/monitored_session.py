@@ -130,12 +130,7 @@ class MonitoredSession(_MonitoredSession):
     """A session with hooks that is made anew where it is lost."""
 
     def __init__(self, session_creator=None, hooks=None, stop_grace_period_secs=120):
-        super().__init__(
-            session_creator,
-            hooks,
-            should_recover=True,
-            stop_grace_period_secs=stop_grace_period_secs,
-        )
+        super().__init__(session_creator, hooks, True, stop_grace_period_secs)
 
 
 class SingularMonitoredSession(_MonitoredSession):
@@ -152,40 +147,20 @@ class SingularMonitoredSession(_MonitoredSession):
         checkpoint_filename_with_path=None,
     ):
         creator = ChiefSessionCreator(
-            scaffold=scaffold,
-            master=master,
-            config=config,
-            checkpoint_dir=checkpoint_dir,
-            checkpoint_filename_with_path=checkpoint_filename_with_path,
+            scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
         )
-        super().__init__(
-            creator,
-            hooks,
-            should_recover=False,
-            stop_grace_period_secs=stop_grace_period_secs,
-        )
+        super().__init__(creator, hooks, False, stop_grace_period_secs)
 
     def raw_session(self):
         """The plain session."""
         return self._tf_sess()
 
 
-def _summary_times(steps, secs):
+def _times(steps, secs, default):
+    """(steps, seconds) between two writes; `default` where neither was given."""
     if steps is _DEFAULT and secs is _DEFAULT:
-        return 100, None
-    return (
-        None if steps is _DEFAULT else steps,
-        None if secs is _DEFAULT else secs,
-    )
-
-
-def _checkpoint_times(steps, secs):
-    if steps is _DEFAULT and secs is _DEFAULT:
-        return None, 600
-    return (
-        None if steps is _DEFAULT else steps,
-        None if secs is _DEFAULT else secs,
-    )
+        return default
+    return [None if value is _DEFAULT else value for value in (steps, secs)]
 
 
 def MonitoredTrainingSession(  # noqa: N802  (upstream's name)
@@ -210,27 +185,13 @@ def MonitoredTrainingSession(  # noqa: N802  (upstream's name)
     and steps per second, in `checkpoint_dir`."""
     scaffold = scaffold or Scaffold()
     if not is_chief:
-        creator = WorkerSessionCreator(
-            scaffold=scaffold,
-            master=master,
-            config=config,
-            max_wait_secs=max_wait_secs,
-        )
-        return MonitoredSession(
-            session_creator=creator,
-            hooks=hooks or [],
-            stop_grace_period_secs=stop_grace_period_secs,
-        )
-    summary_steps, summary_secs = _summary_times(
-        save_summaries_steps, save_summaries_secs
+        creator = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
+        return MonitoredSession(creator, hooks or [], stop_grace_period_secs)
+    summary_steps, summary_secs = _times(
+        save_summaries_steps, save_summaries_secs, (100, None)
     )
-    steps, secs = _checkpoint_times(save_checkpoint_steps, save_checkpoint_secs)
-    creator = ChiefSessionCreator(
-        scaffold=scaffold,
-        checkpoint_dir=checkpoint_dir,
-        master=master,
-        config=config,
-    )
+    steps, secs = _times(save_checkpoint_steps, save_checkpoint_secs, (None, 600))
+    creator = ChiefSessionCreator(scaffold, master, config, checkpoint_dir)
     all_hooks = list(chief_only_hooks or [])
     summary_dir = summary_dir or checkpoint_dir
     if summary_dir:
@@ -259,8 +220,5 @@ def MonitoredTrainingSession(  # noqa: N802  (upstream's name)
                 save_graph_def=save_graph_def,
             )
         )
-    return MonitoredSession(
-        session_creator=creator,
-        hooks=all_hooks + list(hooks or []),
-        stop_grace_period_secs=stop_grace_period_secs,
-    )
+    all_hooks += list(hooks or [])
+    return MonitoredSession(creator, all_hooks, stop_grace_period_secs)
