@@ -1,9 +1,9 @@
 """tf.data.experimental: transformations as functions for Dataset.apply."""
 
-from headrace.data import nest, structure
 from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset
 from headrace.data.functions import flat, raw
 from headrace.data.transforms import _UnaryDataset, as_int
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import UnimplementedError
 

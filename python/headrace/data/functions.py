@@ -3,10 +3,10 @@
 import functools
 
 from headrace._load import _headrace
-from headrace.data import structure
+from headrace.context import stack
+from headrace.elements import structure
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import polymorphic
-from headrace.graph import stack
 
 
 class DatasetFunction:

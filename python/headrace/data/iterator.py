@@ -1,9 +1,10 @@
 """Places in datasets: what iter() gives."""
 
 from headrace._load import _headrace
-from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import HolderSpec
+from headrace.data.optional import OptionalImpl
+from headrace.elements import structure
 from headrace.framework import dtypes, errors
 from headrace.framework.trackable import Trackable
 
@@ -64,8 +65,6 @@ class Iterator(Trackable):
 
     def get_next_as_optional(self):
         """The next element as a tf.experimental.Optional, empty at the end."""
-        from headrace.data.optional import OptionalImpl
-
         variant = raw("IteratorGetNextAsOptional")(
             iterator=self._resource, **self._attributes
         )

@@ -1,8 +1,8 @@
 """tf.experimental.Optional: a value that may be missing."""
 
-from headrace.data import structure
 from headrace.data.functions import flat, raw
 from headrace.data.holder_spec import VariantHolderSpec
+from headrace.elements import structure
 
 
 class Optional:

@@ -4,6 +4,8 @@ import copy
 import json
 import os
 
+from headrace.framework import protos
+
 _DEFAULT = object()  # not given
 _REPLACEABLE = (
     "model_dir",
@@ -47,8 +49,6 @@ class TaskType:
 
 def default_session_config():
     """Soft placement, and the graph rewritten once."""
-    from headrace.framework import protos
-
     config = protos.ConfigProto(allow_soft_placement=True)
     rewrites = config.graph_options.rewrite_options
     rewrites.meta_optimizer_iterations = type(rewrites).ONE

@@ -3,8 +3,7 @@
 import collections
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, tensor_shape
-
+from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 
 IndexedSlicesValue = collections.namedtuple(
     "IndexedSlicesValue", ["values", "indices", "dense_shape"]
@@ -122,8 +121,6 @@ class IndexedSlices:
 
     @property
     def _type_spec(self):
-        from headrace.framework import type_spec
-
         return type_spec.IndexedSlicesSpec(
             self.shape,
             self.values.dtype,

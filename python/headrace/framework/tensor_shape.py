@@ -4,6 +4,8 @@ import operator
 import sys
 
 from headrace._load import _headrace
+from headrace.framework import protos
+from headrace.framework.dimension import Dimension
 
 
 def dimension_value(dimension):
@@ -86,8 +88,6 @@ class TensorShape:
         """The sizes as the Dimension objects of TensorFlow 1."""
         if self._dims is None:
             return None
-        from headrace.framework.dimension import Dimension
-
         return [Dimension(d) for d in self._dims]
 
     def as_list(self):
@@ -98,8 +98,6 @@ class TensorShape:
 
     def as_proto(self):
         """The shape as a TensorShapeProto."""
-        from headrace.framework import protos
-
         proto = protos.TensorShapeProto
         if self._dims is None:
             return proto(unknown_rank=True)
@@ -314,8 +312,6 @@ def _repr_of_dimensions(self):
 
 
 def _dimension_class():
-    from headrace.framework.dimension import Dimension
-
     return Dimension
 
 

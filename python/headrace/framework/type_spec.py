@@ -3,8 +3,14 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, nest, tensor_shape
-from headrace.framework.indexed_slices import IndexedSlices
+from headrace.framework import (
+    conversion,
+    dtypes,
+    indexed_slices,
+    nest,
+    tensor_shape,
+    variables,
+)
 
 
 class TypeSpec:
@@ -276,7 +282,7 @@ class IndexedSlicesSpec(TypeSpec):
 
     @property
     def value_type(self):
-        return IndexedSlices
+        return indexed_slices.IndexedSlices
 
     def _serialize(self):
         return (
@@ -304,7 +310,7 @@ class IndexedSlicesSpec(TypeSpec):
         return value._components()
 
     def _from_components(self, parts):
-        return IndexedSlices(*parts)
+        return indexed_slices.IndexedSlices(*parts)
 
 
 class VariableSpec(TypeSpec):
@@ -318,9 +324,7 @@ class VariableSpec(TypeSpec):
 
     @property
     def value_type(self):
-        from headrace.framework.variables import ResourceVariable
-
-        return ResourceVariable
+        return variables.ResourceVariable
 
     def _serialize(self):
         return (self.shape, self.dtype, self.trainable, self.alias_id)

@@ -1,8 +1,8 @@
 """tf.compat.v1.placeholder."""
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import dtypes, tensor_shape
-from headrace.graph import stack
 
 
 def placeholder(dtype, shape=None, name=None):

@@ -1,18 +1,23 @@
 """Boxes in images: drawn, and chosen among many."""
 
-import headrace as tf
-from headrace.framework import random_seed
+from headrace._load import _headrace
+from headrace.control_flow import mapping
+from headrace.framework import dtypes, name_scopes, random_seed
 from headrace.imaging import shapes
+from headrace.ops import array_ops
 
 _ALL = float("-inf")
 
 
 def draw_bounding_boxes(images, boxes, colors, name=None):
     """Images with the outlines of boxes."""
-    raw = tf.raw_ops
     if colors is None:
-        return raw.DrawBoundingBoxes(images=images, boxes=boxes, name=name)
-    return raw.DrawBoundingBoxesV2(images=images, boxes=boxes, colors=colors, name=name)
+        return _headrace.raw_op("DrawBoundingBoxes")(
+            images=images, boxes=boxes, name=name
+        )
+    return _headrace.raw_op("DrawBoundingBoxesV2")(
+        images=images, boxes=boxes, colors=colors, name=name
+    )
 
 
 def non_max_suppression(
@@ -24,7 +29,7 @@ def non_max_suppression(
     name=None,
 ):
     """Indices of the best boxes that do not overlap better ones."""
-    return tf.raw_ops.NonMaxSuppressionV3(
+    return _headrace.raw_op("NonMaxSuppressionV3")(
         boxes=boxes,
         scores=scores,
         max_output_size=max_output_size,
@@ -44,7 +49,7 @@ def non_max_suppression_with_scores(
     name=None,
 ):
     """The same with their scores, which overlaps lower where sigma is above 0."""
-    made = tf.raw_ops.NonMaxSuppressionV5(
+    made = _headrace.raw_op("NonMaxSuppressionV5")(
         boxes=boxes,
         scores=scores,
         max_output_size=max_output_size,
@@ -66,7 +71,7 @@ def non_max_suppression_overlaps(
     name=None,
 ):
     """The same by a table of overlaps."""
-    return tf.raw_ops.NonMaxSuppressionWithOverlaps(
+    return _headrace.raw_op("NonMaxSuppressionWithOverlaps")(
         overlaps=overlaps,
         scores=scores,
         max_output_size=max_output_size,
@@ -95,7 +100,7 @@ def non_max_suppression_padded(
     boxes, scores = shapes.tensor(boxes), shapes.tensor(scores)
 
     def of_one(boxes, scores, pad):
-        return tf.raw_ops.NonMaxSuppressionV4(
+        return _headrace.raw_op("NonMaxSuppressionV4")(
             boxes=boxes,
             scores=scores,
             max_output_size=max_output_size,
@@ -104,7 +109,7 @@ def non_max_suppression_padded(
             pad_to_max_output_size=pad,
         )
 
-    with tf.name_scope(name or "non_max_suppression_padded"):
+    with name_scopes.name_scope(name or "non_max_suppression_padded"):
         if boxes.shape.rank == 2:
             made = of_one(boxes, scores, pad_to_max_output_size)
             return made[0], made[1]
@@ -112,17 +117,17 @@ def non_max_suppression_padded(
             raise ValueError(
                 "'pad_to_max_output_size' (value False) must be True for batched input"
             )
-        batch, count = tf.shape(boxes)[:-2], tf.shape(boxes)[-2]
-        indices, valid = tf.map_fn(
+        batch, count = array_ops.shape(boxes)[:-2], array_ops.shape(boxes)[-2]
+        indices, valid = mapping.map_fn(
             lambda one: tuple(of_one(one[0], one[1], True)),
             (
-                tf.reshape(boxes, tf.stack([-1, count, 4])),
-                tf.reshape(scores, tf.stack([-1, count])),
+                array_ops.reshape(boxes, array_ops.stack([-1, count, 4])),
+                array_ops.reshape(scores, array_ops.stack([-1, count])),
             ),
-            fn_output_signature=(tf.int32, tf.int32),
+            fn_output_signature=(dtypes.int32, dtypes.int32),
         )
-        rows = tf.concat([batch, [-1]], 0)
-        return tf.reshape(indices, rows), tf.reshape(valid, batch)
+        rows = array_ops.concat([batch, [-1]], 0)
+        return array_ops.reshape(indices, rows), array_ops.reshape(valid, batch)
 
 
 def combined_non_max_suppression(
@@ -137,7 +142,7 @@ def combined_non_max_suppression(
     name=None,
 ):
     """The best boxes of all classes of each image."""
-    return tf.raw_ops.CombinedNonMaxSuppression(
+    return _headrace.raw_op("CombinedNonMaxSuppression")(
         boxes=boxes,
         scores=scores,
         max_output_size_per_class=max_output_size_per_class,
@@ -170,7 +175,7 @@ def sample_distorted_bounding_box(
         seed1, seed2 = random_seed.get_seed(seed)
     else:
         seed1 = seed2 = 0
-    return tf.raw_ops.SampleDistortedBoundingBoxV2(
+    return _headrace.raw_op("SampleDistortedBoundingBoxV2")(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed1,
@@ -196,7 +201,7 @@ def stateless_sample_distorted_bounding_box(
     name=None,
 ):
     """The same with a seed of two integers."""
-    return tf.raw_ops.StatelessSampleDistortedBoundingBox(
+    return _headrace.raw_op("StatelessSampleDistortedBoundingBox")(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed,

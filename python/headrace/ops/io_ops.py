@@ -67,22 +67,3 @@ def decode_csv(
 decode_compressed = face(
     "DecodeCompressed", "decode_compressed", "bytes, compression_type='', name=None"
 )
-
-
-def match_filenames_once(pattern, name=None):
-    """A variable with the files that fit a pattern when it is initialized: a local one
-    of a graph."""
-    from headrace.framework.variables import Variable
-    from headrace.v1 import collections
-
-    if _headrace.is_eager():
-        return Variable(matching_files(pattern), trainable=False, name=name)
-    from headrace.v1.variable_scope import variable_v1
-
-    return variable_v1(
-        matching_files(pattern),
-        name=name,
-        trainable=False,
-        validate_shape=False,
-        collections=[collections.GraphKeys.LOCAL_VARIABLES],
-    )

@@ -2,10 +2,13 @@
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.algorithms import ctc as ctc_ops
 from headrace.framework import conversion, random_seed
-from headrace.ops import candidate_ops, ctc_ops
+from headrace.imaging import resizing, shapes
+from headrace.ops import candidate_ops, embedding_ops
+from headrace.v1 import partitioned_variables
 from headrace.v1.assertions import *  # noqa: F403
 from headrace.v1.sparse import *  # noqa: F403
 
@@ -346,8 +349,6 @@ def resize_images(
     name=None,
 ):
     """Images resized by the rules of TensorFlow 1: pixels begin at their corners."""
-    from headrace.imaging import resizing, shapes
-
     kinds = list(_RESIZERS)
     kind = kinds[method] if method in range(len(kinds)) else method
     if kind not in _RESIZERS:
@@ -378,8 +379,6 @@ def resize_image_with_pad(
     image, target_height, target_width, method=0, align_corners=False
 ):
     """The image resized by the rules of TensorFlow 1 with its aspect, zeros around."""
-    from headrace.imaging import resizing
-
     return resizing.resized_with_pad(
         image,
         target_height,
@@ -494,16 +493,12 @@ def add_check_numerics_ops():
 
 
 def _partitioned(params):
-    from headrace.v1 import partitioned_variables
-
     kind = getattr(partitioned_variables, "PartitionedVariable", ())
     return list(params) if isinstance(params, kind) else params
 
 
 def embedding_lookup(params, ids, partition_strategy="mod", name=None, max_norm=None):
     """Rows of an embedding that may lie in several parts."""
-    from headrace.ops import embedding_ops
-
     return embedding_ops.lookup(
         _partitioned(params), ids, partition_strategy, max_norm, name
     )
@@ -519,8 +514,6 @@ def embedding_lookup_sparse(
     max_norm=None,
 ):
     """Rows of an embedding, combined for each row of ids."""
-    from headrace.ops import embedding_ops
-
     return embedding_ops.lookup_sparse(
         _partitioned(params),
         sp_ids,
@@ -543,8 +536,6 @@ def safe_embedding_lookup_sparse(
     max_norm=None,
 ):
     """The same, where ids and weights may be bad and rows empty."""
-    from headrace.ops import embedding_ops
-
     return embedding_ops.safe_lookup_sparse(
         _partitioned(embedding_weights),
         sparse_ids,

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 
-from headrace.framework import logging
-from headrace.graph import stack
+from headrace.context import stack
+from headrace.framework import errors, logging
 from headrace.v1.train import global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.v1.train.timer import NeverTriggerTimer, SecondOrStepTimer
@@ -220,8 +220,6 @@ class FinalOpsHook(SessionRunHook):
         """Runs the final operations; final_ops_values has what they gave."""
         if self._final_ops is None:
             return
-        from headrace.framework import errors
-
         try:
             self._final_ops_values = session.run(
                 self._final_ops, feed_dict=self._final_ops_feed_dict

@@ -1,5 +1,6 @@
 """Optimizers of tf.compat.v1.train with penalties: proximal ones, and AdagradDA."""
 
+from headrace import _api as tf
 from headrace.v1.train.optimizer import Optimizer, filled
 from headrace.v1.train.optimizers import AdagradOptimizer
 
@@ -129,8 +130,6 @@ class AdagradDAOptimizer(Optimizer):
             )
 
     def _arguments(self, variable):
-        import headrace as tf
-
         sums, squares = (
             self.get_slot(variable, name)
             for name in ("gradient_accumulator", "gradient_squared_accumulator")

@@ -3,8 +3,9 @@
 import threading
 import weakref
 
+from headrace import _api as tf
+from headrace.context import stack
 from headrace.framework import errors, logging
-from headrace.graph import stack
 from headrace.v1.collections import GraphKeys
 
 
@@ -146,8 +147,6 @@ def start_queue_runners(
     collection=GraphKeys.QUEUE_RUNNERS,
 ):
     """Starts the graph's runners; their threads."""
-    import headrace as tf
-
     if not stack.default_graph().get_collection(collection) and _eager():
         raise RuntimeError("Queues are not compatible with eager execution.")
     if sess is None:
@@ -172,6 +171,4 @@ def start_queue_runners(
 
 
 def _eager():
-    import headrace as tf
-
     return tf.executing_eagerly()

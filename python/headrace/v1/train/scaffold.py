@@ -1,8 +1,10 @@
 """tf.compat.v1.train.Scaffold: what a graph needs to be trained."""
 
-from headrace.framework import conversion, dtypes, logging
-from headrace.graph import scopes, stack
-from headrace.v1 import collections
+from headrace.context import stack
+from headrace.framework import conversion, dtypes, logging, scopes
+from headrace.train import checkpoint
+from headrace.v1 import collections, graph_summaries
+from headrace.v1.train import saver, saver_hooks
 
 GraphKeys = collections.GraphKeys
 
@@ -78,8 +80,6 @@ class Scaffold:
                 "local_init_op", GraphKeys.LOCAL_INIT_OP, Scaffold.default_local_init_op
             )
         if self._summary_op is None:
-            from headrace.v1 import graph_summaries
-
             self._summary_op = self.get_or_default(
                 "summary_op", GraphKeys.SUMMARY_OP, graph_summaries.merge_all
             )
@@ -89,9 +89,6 @@ class Scaffold:
         return self
 
     def _finalize_saver(self):
-        from headrace.train import checkpoint
-        from headrace.v1.train import saver
-
         if self._saver is None:
             self._saver = _saver_or_default()
         if isinstance(self._saver, checkpoint.Checkpoint):
@@ -213,8 +210,6 @@ def _default_ready_for_local_init_op():
 
 def _saver_or_default():
     """The graph's one saver; one of all its variables where it has none."""
-    from headrace.v1.train import saver, saver_hooks
-
     found = saver_hooks.saver_of_collection()
     if found is None:
         found = saver.Saver(sharded=True, allow_empty=True)

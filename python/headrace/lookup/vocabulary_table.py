@@ -4,8 +4,8 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.trackable import Trackable
+from headrace.lookup.tables import StaticHashTable
 from headrace.ops import array_ops, math_ops, string_ops
-from headrace.ops.lookup_ops import StaticHashTable
 
 
 class StaticVocabularyTable(Trackable):

@@ -3,11 +3,11 @@
 import weakref
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import conversion, nest, variables
-from headrace.graph import stack
 from headrace.graph.graph import Graph
+from headrace.graph.graph_keys import GraphKeys
 from headrace.graph.operation import Operation
-from headrace.v1.collections import GraphKeys
 
 
 class FuncGraph(Graph):
