@@ -10,23 +10,13 @@ import os
 import sys
 from types import ModuleType
 
-
-def _load():
-    deep = getattr(os, "RTLD_DEEPBIND", 0)
-    if not deep or os.environ.get("LD_PRELOAD"):
-        from headrace import _headrace
-
-        return _headrace
-    flags = sys.getdlopenflags()
-    sys.setdlopenflags(os.RTLD_NOW | deep)
-    try:
-        from headrace import _headrace
-    finally:
-        sys.setdlopenflags(flags)
-    return _headrace
-
-
-_headrace = _load()
+_flags = sys.getdlopenflags()
+if not os.environ.get("LD_PRELOAD") and hasattr(os, "RTLD_DEEPBIND"):
+    sys.setdlopenflags(os.RTLD_NOW | os.RTLD_DEEPBIND)
+try:
+    from headrace import _headrace  # noqa: F401
+finally:
+    sys.setdlopenflags(_flags)
 
 
 raw = ModuleType("raw", "Every registered op as a function: raw.Roll(x, shift, axis).")

@@ -1,9 +1,10 @@
 """Bodies of branches and loops: traced like functions, captures made arguments."""
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import conversion, nest
-from headrace.function.func_graph import FuncGraph
-from headrace.graph import stack
+from headrace.function import tracing
+from headrace.graph.func_graph import FuncGraph
 from headrace.graph.operation import Operation
 
 _VALUES = (_headrace.Tensor, _headrace.VariableBase)
@@ -114,8 +115,6 @@ class Body:
 
 def captures_of(bodies):
     """Outer values that the bodies captured, each once."""
-    from headrace.function import tracing
-
     found = {}
     for body in bodies:
         tracing.check_captures(body.graph)

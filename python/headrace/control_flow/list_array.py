@@ -3,7 +3,8 @@
 import copy
 
 from headrace._load import raw
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.control_flow import tensor_array
+from headrace.framework import conversion, dtypes, errors, tensor_shape
 from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.properties import read_only
@@ -69,9 +70,7 @@ class ListArray:
 
     @property
     def _type_spec(self):
-        from headrace.control_flow.tensor_array import TensorArraySpec
-
-        return TensorArraySpec.from_value(self)
+        return tensor_array.TensorArraySpec.from_value(self)
 
     dtype = read_only("_dtype")
     dynamic_size = read_only("_dynamic")
@@ -123,8 +122,6 @@ class ListArray:
         return self._with(flow)
 
     def _value(self, value):
-        from headrace.framework import errors
-
         value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
         if value.dtype != self._dtype:
             raise errors.InvalidArgumentError(

@@ -1,10 +1,10 @@
 """tf.while_loop."""
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
 from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
-from headrace.graph import stack
 from headrace.ops import array_ops, math_ops
 
 

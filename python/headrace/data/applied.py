@@ -1,10 +1,10 @@
 """tf.data.experimental: transformations as functions for Dataset.apply."""
 
 from headrace._load import raw
-from headrace.data import nest, structure
 from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset
 from headrace.data.functions import flat
 from headrace.data.transforms import _UnaryDataset, as_int
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import UnimplementedError
 

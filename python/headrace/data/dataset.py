@@ -3,11 +3,15 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.data import structure
+from headrace.context import stack
 from headrace.data.functions import flat
 from headrace.data.holder_spec import VariantHolderSpec
+from headrace.data.iterator import NumpyIterator, OwnedIterator
+from headrace.data.options import Options
+from headrace.elements import structure
 from headrace.framework import dtypes, tensor_shape, type_spec
 from headrace.framework.properties import read_only
+from headrace.ragged.spec import RaggedTensorSpec
 
 AUTOTUNE = -1
 INFINITE = INFINITE_CARDINALITY = -1
@@ -15,20 +19,14 @@ UNKNOWN = UNKNOWN_CARDINALITY = -2
 
 
 def _transforms():
-    from headrace.data import transforms
-
     return transforms
 
 
 def _sources():
-    from headrace.data import sources
-
     return sources
 
 
 def _grouping():
-    from headrace.data import grouping
-
     return grouping
 
 
@@ -93,8 +91,6 @@ class Dataset:
 
     def options(self):
         """The options that apply, of this dataset and of those before it."""
-        from headrace.data.options import Options
-
         merged = Options()
         for d in self._inputs():
             merged = merged.merge(d.options())
@@ -109,9 +105,6 @@ class Dataset:
     # --- going along it ---
 
     def __iter__(self):
-        from headrace.data.iterator import OwnedIterator
-        from headrace.graph import stack
-
         if not _headrace.is_eager() and not stack.inside_function():
             raise RuntimeError(
                 "`tf.data.Dataset` only supports Python-style iteration in eager mode "
@@ -124,8 +117,6 @@ class Dataset:
 
         TypeError for elements that NumPy has nothing for, such as datasets.
         """
-        from headrace.data.iterator import NumpyIterator
-
         if not _headrace.is_eager():
             raise RuntimeError(
                 "`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode."
@@ -178,8 +169,6 @@ class Dataset:
         with `output_shapes` say it for plain tensors. It runs Python code in this
         process, one call at a time, so that graphs with it cannot run elsewhere.
         """
-        from headrace.data import generator as generators
-
         return generators.from_generator(
             generator, output_types, output_shapes, args, output_signature
         )
@@ -255,8 +244,6 @@ class Dataset:
         `compression` must be that of the files; `wait` waits for them to be written.
         `reader_func` takes a dataset of datasets, one a shard, and gives the elements.
         """
-        from headrace.data import saved
-
         return saved.load(path, element_spec, compression, reader_func, wait)
 
     def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
@@ -266,8 +253,6 @@ class Dataset:
         int64 shard, one shard without. `checkpoint_args`, those of a CheckpointManager
         with "step_counter", keep how far it came, so that an interrupted save goes on.
         """
-        from headrace.data import saved
-
         return saved.save(self, path, compression, shard_func, checkpoint_args)
 
     def snapshot(
@@ -283,8 +268,6 @@ class Dataset:
         `shard_func` gives an int64 scalar (TypeError else); without it elements are
         spread over as many shards as there are processors, and the order may change.
         """
-        from headrace.data import saved
-
         return saved.snapshot(self, path, compression, reader_func, shard_func)
 
     # --- transformations ---
@@ -332,8 +315,6 @@ class Dataset:
         `padded_shapes` has the shape of each part; sizes of None or -1 are the largest
         of the batch. `padding_values` are scalars: 0 and "" by default.
         """
-        from headrace.data import padding
-
         return padding.PaddedBatchDataset(
             self, batch_size, padded_shapes, padding_values, drop_remainder
         )
@@ -559,16 +540,12 @@ class Dataset:
         of a number each class. `initial_dist` is counted along the way where it is not
         given.
         """
-        from headrace.data import resampling
-
         return resampling.rejection_resample(
             self, class_func, target_dist, initial_dist, seed
         )
 
 
 def _check_numpy(spec):
-    from headrace.ragged.spec import RaggedTensorSpec
-
     known = (
         type_spec.TensorSpec,
         type_spec.NoneTensorSpec,
@@ -609,3 +586,15 @@ class DatasetSpec(VariantHolderSpec):
 
     def _wrap(self, tensor):
         return _VariantDataset(tensor, self._element_spec)
+
+
+# Last, for they have subclasses.
+from headrace.data import generator as generators  # noqa: E402
+from headrace.data import (  # noqa: E402
+    grouping,
+    padding,
+    resampling,
+    saved,
+    sources,
+    transforms,
+)

@@ -1,10 +1,11 @@
 """Users' functions, traced for the elements of a dataset."""
 
-from headrace.data import structure
+from headrace.context import stack
+from headrace.elements import structure
+
 from headrace.framework.properties import read_only
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import polymorphic
-from headrace.graph import stack
 
 
 class DatasetFunction:

@@ -6,13 +6,14 @@ import warnings
 import numpy as np
 
 from headrace._load import raw
-from headrace.data import nest, structure
 from headrace.data.dataset import Dataset
 from headrace.data.functions import DatasetFunction, flat
-from headrace.function.py_functions import numpy_function
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import nest as core
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
 from headrace.framework.type_spec import TensorSpec, TypeSpec
+from headrace.function.py_functions import numpy_function
 
 
 class _Runs:
@@ -194,8 +195,6 @@ def _flatten_like(spec, value):
     if not nest.is_nested(spec):
         return [value]
     if isinstance(spec, dict):
-        from headrace.framework import nest as core
-
         if set(spec) != set(value):
             raise ValueError("other keys")
         keys = core.sorted_keys(spec)

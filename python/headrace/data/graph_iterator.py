@@ -1,11 +1,15 @@
 """tf.compat.v1.data: iterators of a plain graph, kept by its sessions."""
 
 from headrace._load import _headrace, raw
-from headrace.data import structure
+from headrace.context import stack
 from headrace.data.functions import flat
 from headrace.data.iterator import Iterator
+from headrace.elements import structure
 from headrace.framework import dtypes, execution
-from headrace.graph import stack
+from headrace.framework.tensor_shape import TensorShape
+from headrace.framework.type_spec import TensorSpec
+from headrace.function import polymorphic
+from headrace.graph import import_graph
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable", "HashTableV2")
 
@@ -74,9 +78,6 @@ class GraphIterator(Iterator):
 
 
 def _spec(types, shapes):
-    from headrace.framework.tensor_shape import TensorShape
-    from headrace.framework.type_spec import TensorSpec
-
     leaves = structure.nest.flatten(types)
     if shapes is None:
         shapes = [None] * len(leaves)
@@ -139,9 +140,6 @@ def _nodes_before(tensor):
 
 def _factory(dataset):
     """A function that makes the dataset anew, all that it depends on by value."""
-    from headrace.function import polymorphic
-    from headrace.graph import import_graph
-
     variant = dataset._variant_tensor
     names = _nodes_before(variant)
     graph_def = variant.graph.as_graph_def()

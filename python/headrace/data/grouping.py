@@ -2,14 +2,19 @@
 
 import numpy as np
 
+
 from headrace._load import raw
-from headrace.data import nest, structure
 from headrace.data.dataset import Dataset, DatasetSpec
 from headrace.data.functions import DatasetFunction, flat
 from headrace.data.padding import shape_vector
 from headrace.data.transforms import _UnaryDataset, as_bool, as_int
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
+from headrace.ops import check_ops
+from headrace.ragged import variants
+from headrace.ragged.ragged_tensor import RaggedTensor
+from headrace.ragged.spec import RaggedTensorSpec
 
 
 def _check_rows(spec, text):
@@ -231,8 +236,6 @@ def bucket_by_sequence_length(
         if pad_to_bucket_boundary:
             last = np.append(boundaries, 0)
             check = raw.Less(number, np.int64(len(boundaries)))
-            from headrace.ops import check_ops
-
             check_ops.Assert(
                 check,
                 ["When pad_to_bucket_boundary=True, elements must have length < max"],
@@ -258,10 +261,6 @@ def _to_boundary(shape, boundary):
 
 def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
     """Consecutive elements of any sizes as ragged tensors."""
-    from headrace.ragged import variants
-    from headrace.ragged.ragged_tensor import RaggedTensor
-    from headrace.ragged.spec import RaggedTensorSpec
-
     splits = dtypes.as_dtype(row_splits_dtype)
     specs = nest.flatten(source.element_spec)
 

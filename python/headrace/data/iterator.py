@@ -1,9 +1,10 @@
 """Places in datasets: what iter() gives."""
 
 from headrace._load import _headrace, raw
-from headrace.data import structure
 from headrace.data.functions import flat
 from headrace.data.holder_spec import HolderSpec
+from headrace.data.optional import OptionalImpl
+from headrace.elements import structure
 from headrace.framework import dtypes, errors
 from headrace.framework.properties import read_only
 from headrace.framework.trackable import Trackable
@@ -60,8 +61,6 @@ class Iterator(Trackable):
 
     def get_next_as_optional(self):
         """The next element as a tf.experimental.Optional, empty at the end."""
-        from headrace.data.optional import OptionalImpl
-
         variant = raw.IteratorGetNextAsOptional(self._resource, **self._attributes)
         return OptionalImpl(variant, self._element_spec)
 

@@ -1,9 +1,10 @@
 """tf.experimental.Optional: a value that may be missing."""
 
 from headrace._load import raw
-from headrace.data import structure
 from headrace.data.functions import flat
 from headrace.data.holder_spec import VariantHolderSpec
+from headrace.elements import structure
+
 from headrace.framework.properties import read_only
 
 

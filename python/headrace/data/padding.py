@@ -3,9 +3,9 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.data import nest, structure
 from headrace.data.dataset import Dataset, DatasetSpec
 from headrace.data.transforms import as_bool, as_int, batched_spec
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import TensorSpec
 

@@ -4,11 +4,14 @@ import os
 import time
 
 from headrace._load import _headrace, raw
-from headrace.data import nest, saved_spec
+from headrace.data import saved_spec
 from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
 from headrace.data.functions import DatasetFunction, flat
+from headrace.elements import nest
 from headrace.framework import conversion, dtypes, errors
 from headrace.framework.type_spec import TensorSpec
+from headrace.train.checkpoint import Checkpoint
+from headrace.train.checkpoint_state import CheckpointManager
 
 _METADATA = "snapshot.metadata"
 _WAIT = 0.05  # seconds between looks at a folder that is being written
@@ -84,9 +87,6 @@ def save(dataset, path, compression, shard_func, checkpoint_args):
 
 def _save_in_steps(dataset, path, packed, checkpoint_args):
     """Saves, and keeps checkpoints of how far: what was begun before goes on."""
-    from headrace.train.checkpoint import Checkpoint
-    from headrace.train.checkpoint_state import CheckpointManager
-
     if not _headrace.is_eager():
         raise ValueError("`checkpoint_args` need eager execution.")
     if "checkpoint" in checkpoint_args:

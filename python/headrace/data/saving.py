@@ -1,10 +1,11 @@
 """tf.data.experimental.make_saveable_from_iterator: iterators in a Saver's files."""
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.data.iterator import Iterator
 from headrace.framework import dtypes
+
 from headrace.framework.properties import read_only
-from headrace.graph import stack
 from headrace.train.saver_graph import Saveable
 
 _POLICIES = {None: 0, "warn": 0, "ignore": 1, "fail": 2}

@@ -3,9 +3,9 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.data import nest, structure
 from headrace.data.dataset import Dataset
 from headrace.data.functions import flat
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, random_seed
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec

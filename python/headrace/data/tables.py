@@ -4,7 +4,7 @@ from headrace._load import _headrace
 from headrace.data.dataset import Dataset
 from headrace.framework import dtypes
 from headrace.framework.errors import UnimplementedError
-from headrace.ops import lookup_ops
+from headrace.lookup import tables as lookup_ops
 
 
 class DatasetInitializer(lookup_ops.KeyValueTensorInitializer):

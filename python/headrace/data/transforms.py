@@ -3,13 +3,14 @@
 import warnings
 
 from headrace._load import _headrace, raw
-from headrace.data import nest, sources, structure
+from headrace.context import stack
+from headrace.data import sources
 from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
 from headrace.data.functions import DatasetFunction, flat
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
-from headrace.graph import stack
 
 
 def as_int(value):

@@ -4,9 +4,8 @@ import threading
 
 from headrace._load import _headrace, raw
 from headrace.eager.backprop import UnconnectedGradients
-from headrace.framework import conversion, nest
+from headrace.framework import conversion, logging, nest
 from headrace.framework.indexed_slices import from_gradient
-
 
 _thread = threading.local()
 
@@ -32,8 +31,6 @@ class ForwardAccumulator:
         self._primals, self._tangents = [], []
         for p, t in zip(flat_primals, flat_tangents):
             if not p.dtype.is_floating and not p.dtype.is_complex:
-                from headrace.framework import logging
-
                 logging.warn(
                     "The dtype of the watched primal must be floating (e.g. "
                     "tf.float32), got %r",

@@ -1,10 +1,11 @@
 """tf.gradients: gradients of a graph's tensors, added to the graph."""
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.eager.backprop import UnconnectedGradients, _unconnected
 from headrace.framework import conversion, execution, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
-from headrace.graph import stack
+from headrace.ops import array_ops
 
 
 def _check_graph():
@@ -107,8 +108,6 @@ def gradients_v1(
 
 def hessians(ys, xs, gate_gradients=False, aggregation_method=None, name="hessians"):
     """For each x of `xs` the matrix of second derivatives of the sum of `ys`."""
-    from headrace.ops import array_ops
-
     _check_graph()
     made = []
     with stack.current().name_scope(name or "hessians"):
@@ -186,8 +185,6 @@ def _inside(graph, x):
 
 
 def _or_zeros(gradient, x):
-    from headrace.ops import array_ops
-
     if gradient is not None:
         return gradient
     return array_ops.zeros_like(conversion.convert_to_tensor(x))

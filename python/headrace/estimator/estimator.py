@@ -4,7 +4,7 @@ import copy
 import os
 import tempfile
 
-from headrace.estimator import evaluation, inputs, prediction, training
+from headrace.estimator import evaluation, inputs, prediction, training, warm_start
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.estimator.spec import EstimatorSpec
 from headrace.framework import logging
@@ -276,6 +276,4 @@ def _config_for(config, model_dir):
 
 
 def _warm_start_settings(warm_start_from):
-    from headrace.estimator import warm_start
-
     return warm_start.settings_of(warm_start_from)

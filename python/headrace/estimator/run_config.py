@@ -4,6 +4,8 @@ import copy
 import json
 import os
 
+from headrace.framework import protos
+
 from headrace.framework.properties import read_only
 
 _DEFAULT = object()  # not given
@@ -38,8 +40,6 @@ class TaskType:
 
 def default_session_config():
     """Soft placement, and the graph rewritten once."""
-    from headrace.framework import protos
-
     config = protos.ConfigProto(allow_soft_placement=True)
     rewrites = config.graph_options.rewrite_options
     rewrites.meta_optimizer_iterations = type(rewrites).ONE

@@ -3,10 +3,11 @@
 import collections
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.estimator.mode_keys import ALL, ModeKeys
 from headrace.framework import conversion
-from headrace.graph import stack
 from headrace.graph.operation import Operation
+from headrace.ops import array_ops
 from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_run_hook import SessionRunHook
 
@@ -89,8 +90,6 @@ def _checked_loss(loss, mode):
     if loss.shape.num_elements() not in (None, 1):
         raise ValueError(f"Loss must be scalar, given: {loss}")
     if loss.shape.rank not in (None, 0):
-        from headrace.ops import array_ops
-
         loss = array_ops.squeeze(loss)
     return _check_graph(loss, "loss")
 

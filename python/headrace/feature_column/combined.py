@@ -2,7 +2,7 @@
 
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, FeatureColumn
 from headrace.feature_column.categorical import HashedCategoricalColumn

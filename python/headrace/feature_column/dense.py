@@ -3,7 +3,7 @@
 import collections
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import sequence
 from headrace.feature_column.base import (
     CategoricalColumn,

@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, DenseColumn
 from headrace.feature_column.serialization import ByFields

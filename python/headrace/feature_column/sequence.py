@@ -2,7 +2,7 @@
 
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import categorical, numeric, vocabulary
 from headrace.feature_column.base import CategoricalColumn, SequenceDenseColumn
 from headrace.feature_column.serialization import ByFields

@@ -2,7 +2,7 @@
 
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column.combined import WeightedCategoricalColumn
 from headrace.feature_column.dense import LooksUp, check_embedding, load_first_value
 from headrace.feature_column.sequence import SequenceCategoricalColumn

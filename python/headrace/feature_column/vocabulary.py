@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.categorical import OfOneFeature
 from headrace.feature_column.serialization import ByFields

@@ -1,5 +1,7 @@
 """tf.errors: an exception class for every status code."""
 
+from headrace.context import call_stacks
+
 from headrace.framework.properties import read_only
 
 
@@ -51,8 +53,6 @@ class OpError(Exception):
     def __str__(self):
         if self._op is None or "Original stack trace for" in str(self._message):
             return str(self._message)
-        from headrace.graph import call_stacks
-
         rows = call_stacks.user_frames(self._op.traceback)
         lines = "".join(f'\n  File "{f}", line {n}, in {fn}' for f, n, fn in rows)
         return f"{self._message}\n\nOriginal stack trace for {self._op.name!r}:{lines}"

@@ -1,6 +1,9 @@
 """How code runs at this point: eagerly or as a graph."""
 
 from headrace._load import _headrace, raw
+from headrace.context import known_values
+from headrace.framework import scopes
+from headrace.framework.tensor import is_tensor
 
 
 def executing_eagerly():
@@ -18,8 +21,6 @@ def inside_function():
     """True while a tf.function is being traced."""
     if _headrace.is_eager():
         return False
-    from headrace.graph import scopes
-
     return scopes.is_function()
 
 
@@ -29,8 +30,6 @@ class init_scope:
     def __enter__(self):
         self._outer = None
         if not _headrace.is_eager():
-            from headrace.graph import scopes
-
             self._outer = scopes.lift()
             self._outer.__enter__()
 
@@ -52,11 +51,7 @@ def get_static_value(tensor, partial=False):
         except NotImplementedError:
             return None
     if not isinstance(tensor, _headrace.Tensor):
-        from headrace.framework.tensor import is_tensor
-
         return None if is_tensor(tensor) else tensor
-    from headrace.graph import known_values
-
     return known_values.constant_value(tensor, partial)
 
 
@@ -64,8 +59,6 @@ def no_op(name=None):
     """Does nothing."""
     if _headrace.is_eager():
         return raw.NoOp(name=name)
-    from headrace.graph import scopes
-
     return scopes.op_of_effect("NoOp", name)
 
 
@@ -76,8 +69,6 @@ def group(*inputs, **kwargs):
         raise ValueError(f"Unknown keyword arguments: {list(kwargs)}")
     if _headrace.is_eager():
         return None
-    from headrace.graph import scopes
-
     return scopes.group(inputs, name)
 
 
@@ -99,8 +90,6 @@ def control_dependencies(control_inputs):
                 if callable(c):
                     c()
         return _NoControl()
-    from headrace.graph import scopes
-
     return scopes.control_dependencies(control_inputs)
 
 
@@ -108,8 +97,6 @@ def tuple(tensors, control_inputs=None, name=None):
     """The tensors, once all of them are computed."""
     if _headrace.is_eager():
         return tensors
-    from headrace.graph import scopes
-
     return scopes.tuple(tensors, control_inputs, name)
 
 

@@ -3,9 +3,9 @@
 import collections
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, tensor_shape
-from headrace.framework.properties import read_only
+from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 
+from headrace.framework.properties import read_only
 
 IndexedSlicesValue = collections.namedtuple(
     "IndexedSlicesValue", ["values", "indices", "dense_shape"]
@@ -105,8 +105,6 @@ class IndexedSlices:
 
     @property
     def _type_spec(self):
-        from headrace.framework import type_spec
-
         return type_spec.IndexedSlicesSpec(
             self.shape,
             self.values.dtype,

@@ -1,5 +1,6 @@
 """tf.Module: an object that finds the variables and modules below it."""
 
+import functools
 import re
 
 from headrace._load import _headrace
@@ -85,7 +86,6 @@ class Module(AutoTrackable):
     @classmethod
     def with_name_scope(cls, method):
         """Wraps a method so that it runs under the module's name scope."""
-        import functools
 
         @functools.wraps(method)
         def wrapped(self, *args, **kwargs):

@@ -6,6 +6,8 @@ import sys
 import threading
 
 from headrace._load import _headrace
+from headrace.framework import scopes
+
 from headrace.framework.properties import read_only
 
 _VALID = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -37,8 +39,6 @@ class name_scope:
 
     def __enter__(self):
         if not _headrace.is_eager():
-            from headrace.graph import scopes
-
             self._old.append(scopes.enter(self._name))
             return scopes.current()
         old = eager_scope()
@@ -56,8 +56,6 @@ class name_scope:
     def __exit__(self, *error):
         old = self._old.pop()
         if not isinstance(old, str):
-            from headrace.graph import scopes
-
             scopes.leave(old)
         else:
             _state.scope = old
@@ -127,7 +125,5 @@ def composite(default_name, ends=False):
 def get_current_name_scope():
     """The full name of the current scope, without the last slash."""
     if not _headrace.is_eager():
-        from headrace.graph import scopes
-
         return scopes.current().rstrip("/")
     return eager_scope().rstrip("/")

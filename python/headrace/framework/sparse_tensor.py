@@ -5,7 +5,8 @@ import collections
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, tensor_shape, type_spec
+from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
+
 from headrace.framework.properties import read_only
 
 SparseTensorValue = collections.namedtuple(
@@ -15,8 +16,6 @@ SparseTensorValue = collections.namedtuple(
 
 def _known_shape(dense_shape):
     """The static shape that a shape tensor holds."""
-    from headrace.framework import execution
-
     if isinstance(dense_shape, _headrace.SymbolicTensor):
         known = _headrace.partial_shape(dense_shape)
         if known.rank is not None:
@@ -165,12 +164,12 @@ class SparseTensor:
         return _cwise("SparseDenseCwiseMul", self, y)
 
     def __truediv__(self, y):
-        from headrace.ops import math_ops
-
-        wanted = math_ops._DIVIDED_AS.get(self.dtype.name)
+        wanted = dtypes.DIVIDED_AS.get(self.dtype.name)
         if wanted is not None:
-            self = self.with_values(math_ops.cast(self._values, wanted))
-            y = math_ops.cast(y, wanted)
+            cast = _headrace.raw_op("Cast")
+            self = self.with_values(cast(x=self._values, DstT=wanted))
+            y = conversion.convert_to_tensor(y)
+            y = y if y.dtype is wanted else cast(x=y, DstT=wanted)
         return _cwise("SparseDenseCwiseDiv", self, y)
 
     __div__ = __truediv__
@@ -202,8 +201,6 @@ def _cwise(op, sparse, dense):
 
 def _getitem(sparse, key):
     """Slices with a start and an end, and the steps that are 1."""
-    from headrace.ops import sparse_ops
-
     keys = list(key) if isinstance(key, tuple) else [key]
     rank = sparse.shape.rank
     if Ellipsis in [k for k in keys if k is Ellipsis]:
@@ -223,11 +220,25 @@ def _getitem(sparse, key):
             start.append(k + n if k < 0 else k)
             size.append(1)
             drop.append(d)
-    result = sparse_ops.slice(sparse, start, size)
-    if drop:
-        left = [size[d] for d in range(rank) if d not in drop]
-        result = sparse_ops.reshape(result, left)
-    return result
+    result = _headrace.raw_op("SparseSlice")(
+        indices=sparse.indices,
+        values=sparse.values,
+        shape=sparse.dense_shape,
+        start=_sizes(start),
+        size=_sizes(size),
+    )
+    if not drop:
+        return SparseTensor(*result)
+    indices, dense_shape = _headrace.raw_op("SparseReshape")(
+        input_indices=result[0],
+        input_shape=result[2],
+        new_shape=_sizes([size[d] for d in range(rank) if d not in drop]),
+    )
+    return SparseTensor(indices, result[1], dense_shape)
+
+
+def _sizes(values):
+    return conversion.convert_to_tensor(values, dtype=dtypes.int64)
 
 
 class SparseTensorSpec(type_spec.TypeSpec):

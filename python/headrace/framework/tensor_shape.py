@@ -4,6 +4,9 @@ import operator
 import sys
 
 from headrace._load import _headrace
+from headrace.framework import protos
+from headrace.framework.dimension import Dimension
+
 from headrace.framework.properties import read_only
 
 
@@ -84,8 +87,6 @@ class TensorShape:
         """The sizes as the Dimension objects of TensorFlow 1."""
         if self._dims is None:
             return None
-        from headrace.framework.dimension import Dimension
-
         return [Dimension(d) for d in self._dims]
 
     def as_list(self):
@@ -96,8 +97,6 @@ class TensorShape:
 
     def as_proto(self):
         """The shape as a TensorShapeProto."""
-        from headrace.framework import protos
-
         proto = protos.TensorShapeProto
         if self._dims is None:
             return proto(unknown_rank=True)
@@ -312,8 +311,6 @@ def _repr_of_dimensions(self):
 
 
 def _dimension_class():
-    from headrace.framework.dimension import Dimension
-
     return Dimension
 
 

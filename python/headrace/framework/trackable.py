@@ -133,8 +133,6 @@ class AutoTrackable(Trackable):
             self._keep_child(name)
             super().__setattr__(name, value)
             return
-        from headrace.framework import data_structures
-
         ignored = isinstance(value, data_structures.NoDependency)
         value = value.value if ignored else data_structures.wrap(value)
         if is_trackable(value) and not ignored:
@@ -165,3 +163,7 @@ class AutoTrackable(Trackable):
         own = [(n, v) for n, v in self.__dict__.items() if is_trackable(v)]
         kept = self.__dict__.get(_KEPT)
         return own + (list(kept.children.items()) if kept else [])
+
+
+# Last, for its classes are trackable.
+from headrace.framework import data_structures  # noqa: E402

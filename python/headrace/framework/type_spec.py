@@ -3,8 +3,15 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, nest, tensor_shape
-from headrace.framework.indexed_slices import IndexedSlices
+from headrace.framework import (
+    conversion,
+    dtypes,
+    indexed_slices,
+    nest,
+    tensor_shape,
+    variables,
+)
+
 from headrace.framework.properties import read_only
 
 
@@ -265,7 +272,7 @@ class IndexedSlicesSpec(TypeSpec):
 
     @property
     def value_type(self):
-        return IndexedSlices
+        return indexed_slices.IndexedSlices
 
     def _serialize(self):
         return (
@@ -293,7 +300,7 @@ class IndexedSlicesSpec(TypeSpec):
         return value._components()
 
     def _from_components(self, parts):
-        return IndexedSlices(*parts)
+        return indexed_slices.IndexedSlices(*parts)
 
 
 class VariableSpec(TypeSpec):
@@ -307,9 +314,7 @@ class VariableSpec(TypeSpec):
 
     @property
     def value_type(self):
-        from headrace.framework.variables import ResourceVariable
-
-        return ResourceVariable
+        return variables.ResourceVariable
 
     def _serialize(self):
         return (self.shape, self.dtype, self.trainable, self.alias_id)

@@ -3,16 +3,21 @@
 import contextlib
 import enum
 import functools
+import operator as o
 import threading
 import weakref
 
 from headrace._load import _headrace, raw
+from headrace.context import sessions, stack
+
 from headrace.framework import execution
 from headrace.framework import (
     conversion,
     dtypes,
+    indexed_slices,
     name_scopes,
     plain_scalars,
+    slices,
     tensor,
     tensor_shape,
 )
@@ -117,16 +122,20 @@ def _create(
     return chain(**kwargs)
 
 
+_class_in_graphs = []
+
+
+def register_graph_variable(cls):
+    """Says what variables of plain graphs are: graph/graph_variables.py does."""
+    _class_in_graphs[:] = [cls]
+
+
 def _class_for_here():
     """What a variable is made as: an own object, or a node of a plain graph."""
     if not _headrace.is_eager():
-        from headrace.graph import stack
-
         graph = stack.current()
         if graph is not None and not graph.building_function:
-            from headrace.graph.graph_variables import GraphVariable
-
-            return GraphVariable
+            return _class_in_graphs[0]
     return ResourceVariable
 
 
@@ -318,8 +327,6 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
     def _assigned(self, read_value):
         if _headrace.is_eager():
             return self._alias(_UnreadVariable) if read_value else None
-        from headrace.graph import stack
-
         graph = stack.current()
         if graph.keeps_effects:
             return self._read() if read_value else None
@@ -359,8 +366,6 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     @staticmethod
     def _check_slices(sparse_delta):
-        from headrace.framework import indexed_slices
-
         if not isinstance(sparse_delta, indexed_slices.IndexedSlices):
             raise TypeError(
                 "Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: "
@@ -411,11 +416,11 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
 
     def batch_scatter_update(self, sparse_delta, use_locking=False, name=None):
         """Puts slices in the place of rows, in each part of a batch its own."""
-        from headrace.ops.slicing_ops import batch_indices
-
         self._check_slices(sparse_delta)
         indices = conversion.convert_to_tensor(sparse_delta.indices)
-        return self.scatter_nd_update(batch_indices(indices), sparse_delta.values, name)
+        return self.scatter_nd_update(
+            slices.batch_indices(indices), sparse_delta.values, name
+        )
 
     def _scatter_nd(self, op, indices, updates, name):
         _headrace.raw_op(op)(
@@ -476,9 +481,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         if _headrace.is_eager():
             self.assign(value)
             return
-        from headrace.train import graph_checkpoint
-
-        session = graph_checkpoint.default_session(session)
+        session = sessions.of_checkpoint(session)
         session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     # --- Python's protocols ---
@@ -549,9 +552,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return part
 
     def _assign_part(self, key, value, name=None):
-        from headrace.ops import slicing_ops
-
-        slicing_ops.assign_part(self, key, value, name)
+        slices.assign_part(self, key, value, name)
         return self._assigned(True)
 
     def __copy__(self):
@@ -635,8 +636,6 @@ def _binary(operator):
 
 
 def _add_operators():
-    import operator as o
-
     for name in "add sub mul truediv floordiv mod pow matmul and or xor".split():
         forward, reverse = _binary(getattr(o, f"__{name}__"))
         setattr(Variable, f"__{name}__", forward)
@@ -656,16 +655,12 @@ def _add_operators():
     def equals(self, other):
         if not _headrace.tensor_equality():
             return self is other
-        from headrace.ops import math_ops
-
-        return math_ops.tensor_equals(self, other)
+        return other is not None and self._read() == other
 
     def differs(self, other):
         if not _headrace.tensor_equality():
             return self is not other
-        from headrace.ops import math_ops
-
-        return math_ops.tensor_not_equals(self, other)
+        return other is None or self._read() != other
 
     Variable.__eq__ = equals
     Variable.__ne__ = differs
@@ -692,16 +687,10 @@ def traced_argument(graph, spec, name, out):
     """The variable that stands for an argument; its handle goes to `out`."""
     key = (spec.shape._dims, spec.dtype)
     if key not in _like:
-        with stack_of_eager():
+        with stack.entering(None):
             _like[key] = raw.VarHandleOp(
                 dtype=spec.dtype, shape=spec.shape, shared_name=f"like {key}"
             )
     handle = graph._core.placeholder(name, dtypes.resource, [], _like[key])
     out.append(handle)
     return _Argument(handle, spec, name)
-
-
-def stack_of_eager():
-    from headrace.graph import stack
-
-    return stack.entering(None)

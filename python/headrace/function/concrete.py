@@ -1,13 +1,14 @@
 """Concrete functions: one trace of a function, callable by itself."""
 
 from headrace._load import _headrace
+from headrace.context import call_stacks, stack
 from headrace.eager import named_gradients
-from headrace.framework import nest, type_spec
+from headrace.framework import nest, protos, type_spec
 from headrace.framework.errors import OpError
 from headrace.framework.properties import read_only
-from headrace.function import func_graph, trace_types
+from headrace.function import trace_types
 from headrace.function.function_type import P, is_missing
-from headrace.graph import call_stacks
+from headrace.graph import func_graph
 
 
 def _output_type(structure, tensors):
@@ -235,16 +236,12 @@ class ConcreteFunction:
             raise NotImplementedError(
                 "ConcreteFunction.function_def is not supported yet"
             )
-        from headrace.framework import protos
-
         proto = protos.FunctionDef()
         proto.ParseFromString(_headrace.export_function(self._core))
         return proto
 
     def add_to_graph(self, g=None, overwrite=False):
         """Keeps the function with a graph that names it."""
-        from headrace.graph import stack
-
         graph = g if g is not None else stack.current()
         if graph is not None:
             graph.get_collection_ref("__functions").append(self._core)

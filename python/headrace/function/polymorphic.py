@@ -4,6 +4,7 @@ import functools
 import weakref
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import logging, nest
 from headrace.framework.locks import ForkLock
 from headrace.framework.properties import read_only
@@ -197,8 +198,6 @@ class Function(_headrace.FunctionBase, Trackable):
         return best
 
     def _parent(self):
-        from headrace.graph import stack
-
         for graph in reversed(stack.entered()):
             if graph is None:
                 return None

@@ -1,10 +1,10 @@
 """Variables of a plain graph: a session runs their initializers and reads."""
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, tensor_shape, variables
+from headrace.context import late, sessions, stack
+from headrace.framework import conversion, dtypes, tensor, tensor_shape, variables
 from headrace.framework.properties import read_only
-from headrace.graph import stack
-from headrace.v1 import collections
+from headrace.graph.graph_keys import GraphKeys
 
 
 def _initial(graph, value, dtype):
@@ -25,11 +25,20 @@ def _to_tensor(value, dtype):
 
 
 def _collect(graph, variable, keys, trainable):
-    keys = [collections.GraphKeys.GLOBAL_VARIABLES] if keys is None else list(keys)
-    trained = collections.GraphKeys.TRAINABLE_VARIABLES
+    keys = [GraphKeys.GLOBAL_VARIABLES] if keys is None else list(keys)
+    trained = GraphKeys.TRAINABLE_VARIABLES
     if trainable and trained not in keys:
         keys.append(trained)
     graph.add_to_collections(keys, variable)
+
+
+_restores = []
+
+
+def register_restore(function):
+    """Says what `function(variable, prefix, key)` adds the nodes that restore one:
+    train/graph_checkpoint.py does, as only its restores come to graphs' variables."""
+    _restores[:] = [function]
 
 
 class _MayBeSlice:
@@ -94,9 +103,7 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def _restored_from(self, prefix, key):
         """A checkpoint that was restored has the value of `key` for this."""
-        from headrace.train import graph_checkpoint
-
-        graph_checkpoint.restored_from(self, prefix, key)
+        _restores[0](self, prefix, key)
 
     def _starts_with(self, operation):
         """That operation gives it its first value."""
@@ -111,9 +118,7 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def initialized_value(self):
         """The value, the first one where it has none yet."""
-        from headrace.control_flow import branches
-
-        return branches.cond(
+        return late.cond(
             self.is_initialized(), self.read_value, lambda: self._initial_value
         )
 
@@ -122,8 +127,6 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def load(self, value, session=None):
         """Assigns the value in `session`."""
-        from headrace.v1 import session as sessions
-
         session = sessions.of(session, self.graph, "operation", "load()")
         feed = {self._initializer.inputs[1]: value}
         session.run(self._initializer, feed)
@@ -252,8 +255,6 @@ class RefVariable(_MayBeSlice):
         return self._update("AssignSub", arguments, read_value)
 
     def ref(self):
-        from headrace.framework import tensor
-
         return tensor.Reference(self)
 
     def __getitem__(self, key):
@@ -292,3 +293,4 @@ def _add_operators():
 
 
 _add_operators()
+variables.register_graph_variable(GraphVariable)

@@ -1,9 +1,11 @@
 """tf.Operation: a node of a graph."""
 
 from headrace._load import _headrace
+from headrace.context import call_stacks, sessions
+from headrace.framework import protos
 from headrace.framework import tensor as tensor_module
 from headrace.framework.properties import read_only
-from headrace.graph import call_stacks
+from headrace.graph import graph
 
 
 class Operation:
@@ -42,15 +44,11 @@ class Operation:
     @property
     def node_def(self):
         """The operation as a NodeDef."""
-        from headrace.framework import protos
-
         return protos.NodeDef.FromString(_headrace.export_node(self._node))
 
     @property
     def op_def(self):
         """Its op as an OpDef."""
-        from headrace.framework import protos
-
         return protos.OpDef.FromString(_headrace.export_op(self._node))
 
     @property
@@ -80,8 +78,6 @@ class Operation:
 
     def run(self, feed_dict=None, session=None):
         """Runs the operation in `session`, or in the default one."""
-        from headrace.v1 import session as sessions
-
         sessions.of(session, self._graph, "operation", "run()").run(self, feed_dict)
 
     def _add_control_input(self, op):
@@ -114,8 +110,6 @@ def _op(self):
 
 
 def _graph(self):
-    from headrace.graph import graph
-
     return graph.of(self)
 
 
@@ -135,8 +129,6 @@ def _eval(self, feed_dict=None, session=None):
 
     ValueError where there is no session, or one of another graph.
     """
-    from headrace.v1 import session as sessions
-
     return sessions.of(session, self.graph, "tensor", "eval()").run(self, feed_dict)
 
 

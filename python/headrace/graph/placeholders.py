@@ -1,8 +1,8 @@
 """tf.compat.v1.placeholder."""
 
 from headrace._load import raw
+from headrace.context import stack
 from headrace.framework import dtypes, execution, tensor_shape
-from headrace.graph import stack
 
 
 def placeholder(dtype, shape=None, name=None):

@@ -3,8 +3,10 @@
 import contextlib
 
 from headrace._load import _headrace, raw
-from headrace.framework import execution
-from headrace.graph import stack
+from headrace.context import stack
+from headrace.framework import conversion, execution, nest
+from headrace.framework.devices import device
+from headrace.graph.operation import Operation
 
 
 def colocate_with(op, ignore_existing=False):
@@ -14,8 +16,6 @@ def colocate_with(op, ignore_existing=False):
         return stack.current().colocate_with(op, ignore_existing)
     if op is None:
         return contextlib.nullcontext()
-    from headrace.framework.devices import device
-
     return device(op.device)
 
 
@@ -58,9 +58,6 @@ def compile_once(computation, inputs=None):
     inputs = [] if inputs is None else inputs
     if not isinstance(inputs, (list, tuple)):
         raise TypeError("inputs must be a list")
-    from headrace.framework import conversion, execution, nest
-    from headrace.graph.operation import Operation
-
     given = nest.map_structure(conversion.convert_to_tensor, list(inputs))
     if _headrace.is_eager():
         value = nest.map_structure(_output, computation(*given))
@@ -77,9 +74,6 @@ def compile_once(computation, inputs=None):
 
 
 def _output(x):
-    from headrace.framework import conversion
-    from headrace.graph.operation import Operation
-
     if x is None or isinstance(x, Operation):
         return x
     return raw.Identity(conversion.convert_to_tensor(x))

@@ -1,9 +1,11 @@
 """Boxes in images: drawn, and chosen among many."""
 
-import headrace as tf
-from headrace._load import raw
-from headrace.framework import random_seed
+from headrace._load import _headrace
+from headrace.control_flow import mapping
+from headrace.framework import dtypes, name_scopes, random_seed
 from headrace.imaging import shapes
+from headrace.ops import array_ops
+
 from headrace.ops.faces import add_faces
 
 _ALL = float("-inf")
@@ -12,8 +14,12 @@ _ALL = float("-inf")
 def draw_bounding_boxes(images, boxes, colors, name=None):
     """Images with the outlines of boxes."""
     if colors is None:
-        return raw.DrawBoundingBoxes(images=images, boxes=boxes, name=name)
-    return raw.DrawBoundingBoxesV2(images=images, boxes=boxes, colors=colors, name=name)
+        return _headrace.raw_op("DrawBoundingBoxes")(
+            images=images, boxes=boxes, name=name
+        )
+    return _headrace.raw_op("DrawBoundingBoxesV2")(
+        images=images, boxes=boxes, colors=colors, name=name
+    )
 
 
 add_faces(
@@ -43,7 +49,7 @@ def non_max_suppression_with_scores(
     name=None,
 ):
     """The same with their scores, which overlaps lower where sigma is above 0."""
-    made = tf.raw_ops.NonMaxSuppressionV5(
+    made = _headrace.raw_op("NonMaxSuppressionV5")(
         boxes=boxes,
         scores=scores,
         max_output_size=max_output_size,
@@ -75,7 +81,7 @@ def non_max_suppression_padded(
     boxes, scores = shapes.tensor(boxes), shapes.tensor(scores)
 
     def of_one(boxes, scores, pad):
-        return tf.raw_ops.NonMaxSuppressionV4(
+        return _headrace.raw_op("NonMaxSuppressionV4")(
             boxes=boxes,
             scores=scores,
             max_output_size=max_output_size,
@@ -84,7 +90,7 @@ def non_max_suppression_padded(
             pad_to_max_output_size=pad,
         )
 
-    with tf.name_scope(name or "non_max_suppression_padded"):
+    with name_scopes.name_scope(name or "non_max_suppression_padded"):
         if boxes.shape.rank == 2:
             made = of_one(boxes, scores, pad_to_max_output_size)
             return made[0], made[1]
@@ -92,17 +98,17 @@ def non_max_suppression_padded(
             raise ValueError(
                 "'pad_to_max_output_size' (value False) must be True for batched input"
             )
-        batch, count = tf.shape(boxes)[:-2], tf.shape(boxes)[-2]
-        indices, valid = tf.map_fn(
+        batch, count = array_ops.shape(boxes)[:-2], array_ops.shape(boxes)[-2]
+        indices, valid = mapping.map_fn(
             lambda one: tuple(of_one(one[0], one[1], True)),
             (
-                tf.reshape(boxes, tf.stack([-1, count, 4])),
-                tf.reshape(scores, tf.stack([-1, count])),
+                array_ops.reshape(boxes, array_ops.stack([-1, count, 4])),
+                array_ops.reshape(scores, array_ops.stack([-1, count])),
             ),
-            fn_output_signature=(tf.int32, tf.int32),
+            fn_output_signature=(dtypes.int32, dtypes.int32),
         )
-        rows = tf.concat([batch, [-1]], 0)
-        return tf.reshape(indices, rows), tf.reshape(valid, batch)
+        rows = array_ops.concat([batch, [-1]], 0)
+        return array_ops.reshape(indices, rows), array_ops.reshape(valid, batch)
 
 
 def _range(value, default):
@@ -125,7 +131,7 @@ def sample_distorted_bounding_box(
         seed1, seed2 = random_seed.get_seed(seed)
     else:
         seed1 = seed2 = 0
-    return tf.raw_ops.SampleDistortedBoundingBoxV2(
+    return _headrace.raw_op("SampleDistortedBoundingBoxV2")(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed1,
@@ -151,7 +157,7 @@ def stateless_sample_distorted_bounding_box(
     name=None,
 ):
     """The same with a seed of two integers."""
-    return tf.raw_ops.StatelessSampleDistortedBoundingBox(
+    return _headrace.raw_op("StatelessSampleDistortedBoundingBox")(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed,

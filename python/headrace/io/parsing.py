@@ -13,7 +13,7 @@ from headrace.io.feature_specs import (
     SparseFeature,
     VarLenFeature,
 )
-from headrace.ops import array_ops, math_ops
+from headrace.ops import array_ops, math_ops, sparse_ops
 from headrace.ops.faces import add_faces
 from headrace.ragged.ragged_tensor import RaggedTensor
 
@@ -188,8 +188,6 @@ class _Found:
         made = SparseTensor(indices, values.values, shape)
         if feature.already_sorted:
             return made
-        from headrace.ops import sparse_ops
-
         return sparse_ops.reorder(made)
 
 

@@ -1,6 +1,6 @@
 """tf.keras.activations."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import newer_activations as newer
 from headrace.keras import serialization, settings
 

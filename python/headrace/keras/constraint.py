@@ -1,6 +1,6 @@
 """tf.keras.constraints."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization, settings
 
 

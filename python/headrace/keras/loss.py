@@ -1,6 +1,6 @@
 """tf.keras.losses: functions of y_true and y_pred, and classes that reduce them."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import newer_losses, serialization, settings
 from headrace.keras.function_class import function_class
 

@@ -1,6 +1,6 @@
 """The losses that Keras 3 has beside Keras 2's."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
 
 

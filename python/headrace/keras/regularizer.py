@@ -2,7 +2,7 @@
 
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization, settings
 
 

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.context import stack
 from headrace.framework import random_seed
-from headrace.graph import stack
 
 _settings = {"floatx": "float32", "epsilon": 1e-7, "format": "channels_last"}
 _counted = {}  # by what is counted: {name: how often}, outside of graphs
@@ -209,14 +209,12 @@ def dtype(x):
 
 def is_keras_tensor(x):
     """Whether x describes a value of a model; ValueError for what is no tensor."""
-    from headrace.keras.engine.keras_tensor import KerasTensor
-
-    if not tf.is_tensor(x) and not isinstance(x, KerasTensor):
+    if not tf.is_tensor(x) and not isinstance(x, keras_tensor.KerasTensor):
         raise ValueError(
             f"Unexpectedly found an instance of type `{type(x)}`. Expected a symbolic "
             "tensor instance."
         )
-    return isinstance(x, KerasTensor)
+    return isinstance(x, keras_tensor.KerasTensor)
 
 
 _REDUCTIONS = {
@@ -316,3 +314,7 @@ def in_train_phase(x, alt, training=None):
     training = learning_phase() if training is None else training
     chosen = x if training else alt
     return chosen() if callable(chosen) else chosen
+
+
+# Last, for these modules need this one.
+from headrace.keras.engine import keras_tensor  # noqa: E402

@@ -5,8 +5,9 @@ import builtins
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.name_scopes import composite
+from headrace.ops import math_ops, reduction_ops
 from headrace.ops.faces import add_faces
 
 newaxis = None
@@ -196,8 +197,6 @@ def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
             "None.  E.g. shape=[None] is ok, but shape=None is not."
         )
     if isinstance(axis, _headrace.Tensor):
-        from headrace.framework import execution
-
         known = execution.get_static_value(axis)
         if known is None:
             axis = reshape(axis, [])
@@ -365,8 +364,6 @@ def _dtype_of(value):
 
 def _as(value, dtype):
     if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
-        from headrace.ops import math_ops
-
         return math_ops.cast(value, dtype)
     return conversion.convert_to_tensor(value, dtype=dtype)
 
@@ -374,8 +371,6 @@ def _as(value, dtype):
 @composite("linspace", ends=True)
 def linspace(start, stop, num, name=None, axis=0):
     """`num` evenly spaced values from `start` to `stop`."""
-    from headrace.ops import math_ops
-
     start = conversion.convert_to_tensor(start)
     stop = conversion.convert_to_tensor(stop, dtype=start.dtype)
     if start.dtype.is_integer:
@@ -555,8 +550,6 @@ def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
     """True for the first `length` places of each row."""
     lengths = conversion.convert_to_tensor(lengths)
     if maxlen is None:
-        from headrace.ops import reduction_ops
-
         maxlen = reduction_ops.reduce_max(lengths)
         maxlen = raw.Maximum(maxlen, conversion.to_tensor(0, maxlen.dtype))
     else:

@@ -3,9 +3,12 @@
 import builtins
 
 import numpy as np
+
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
+from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite
+from headrace.ops import array_ops, clip_ops, math_ops
 from headrace.ops.faces import add_faces
 
 add_faces(
@@ -130,8 +133,6 @@ def angle(input, name=None):
     input = _tensor(input)
     if input.dtype.is_complex:
         return raw.Angle(input, Tout=input.dtype.real_dtype, name=name)
-    from headrace.ops import array_ops
-
     zeros = array_ops.zeros_like(input)
     pi = conversion.to_tensor(3.141592653589793, input.dtype)
     return array_ops.where(input < 0, zeros + pi, zeros)
@@ -154,8 +155,6 @@ def imag(input, name=None):
     """The imaginary part; zeros for real numbers."""
     input = _tensor(input)
     if not input.dtype.is_complex:
-        from headrace.ops import array_ops
-
         return array_ops.zeros_like(input)
     return raw.Imag(input, Tout=input.dtype.real_dtype, name=name)
 
@@ -177,16 +176,12 @@ def divide(x, y, name=None):
     """x / y, as Python divides."""
     if name is None:
         return _tensor(x, getattr(y, "dtype", None)) / y
-    from headrace.ops import math_ops
-
     return math_ops.truediv(x, y, name)
 
 
 @composite("div_no_nan", ends=True)
 def divide_no_nan(x, y, name=None):
     """x / y, and 0 where y is 0."""
-    from headrace.ops import math_ops
-
     x = _tensor(x)
     y = _tensor(y, x.dtype)
     if x.dtype != y.dtype:
@@ -231,9 +226,6 @@ def log_sigmoid(x, name=None):
 @composite("scalar_mul", ends=True)
 def scalar_mul(scalar, x, name=None):
     """scalar * x; x may be IndexedSlices."""
-    from headrace.framework.indexed_slices import IndexedSlices
-    from headrace.ops import math_ops
-
     scalar = conversion.convert_to_tensor(scalar, dtype=x.dtype)
     if scalar.shape.rank not in (None, 0):
         raise ValueError(
@@ -255,8 +247,6 @@ def polyval(coeffs, x, name=None):
         )
     x = _tensor(x)
     if not coeffs:
-        from headrace.ops import array_ops
-
         return array_ops.zeros_like(x, name=name)
     total = _tensor(coeffs[0], x.dtype)
     for c in coeffs[1:]:
@@ -267,8 +257,6 @@ def polyval(coeffs, x, name=None):
 @composite("saturate_cast", ends=True)
 def saturate_cast(value, dtype, name=None):
     """A cast that clips to the range of the type."""
-    from headrace.ops import clip_ops, math_ops
-
     value, dtype = _tensor(value), dtypes.as_dtype(dtype).base_dtype
     if value.dtype.is_complex:
         value = real(value)

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from headrace.framework import dtypes, tensor_shape
-from headrace.ops import array_ops
+from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.ops import array_ops, random_ops, stateless_random_ops
 
 # What cutting a normal distribution at two deviations leaves of its deviation.
 TRUNCATED_DEVIATION = 0.87962566103423978
@@ -95,8 +95,6 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, shape, dtype=None, **kwargs):
-        from headrace.framework import conversion
-
         return conversion.constant(self.value, dtype=dtype, shape=shape)
 
     def get_config(self):
@@ -113,8 +111,6 @@ class RandomUniform(Initializer):
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
-        from headrace.ops import random_ops, stateless_random_ops
-
         if self.seed is None:
             return random_ops.uniform(shape, self.minval, self.maxval, dtype)
         seed = [self.seed, 0]
@@ -132,8 +128,6 @@ class RandomNormal(Initializer):
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
-        from headrace.ops import random_ops, stateless_random_ops
-
         if self.seed is None:
             return random_ops.normal(shape, self.mean, self.stddev, dtype)
         seed = [self.seed, 0]

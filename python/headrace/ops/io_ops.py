@@ -1,6 +1,6 @@
 """tf.io: files and bytes as tensors."""
 
-from headrace._load import _headrace, raw
+from headrace._load import raw
 from headrace.ops.faces import add_faces
 
 add_faces(
@@ -61,23 +61,4 @@ def decode_csv(
         na_value=na_value,
         select_cols=list(select_cols or []),
         name=name,
-    )
-
-
-def match_filenames_once(pattern, name=None):
-    """A variable with the files that fit a pattern when it is initialized: a local one
-    of a graph."""
-    from headrace.framework.variables import Variable
-    from headrace.v1 import collections
-
-    if _headrace.is_eager():
-        return Variable(matching_files(pattern), trainable=False, name=name)
-    from headrace.v1.variable_scope import variable_v1
-
-    return variable_v1(
-        matching_files(pattern),
-        name=name,
-        trainable=False,
-        validate_shape=False,
-        collections=[collections.GraphKeys.LOCAL_VARIABLES],
     )

@@ -1,10 +1,13 @@
 """tf.linalg."""
 
+import math
+
 import numpy as np
+
 from headrace._load import raw
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.name_scopes import composite
-from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops, sort_ops
 from headrace.ops.faces import add_faces
 
 add_faces(
@@ -187,8 +190,6 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
 
 
 def _other_norm(tensor, magnitude, ord, axis, matrix):
-    import math
-
     total, high = reduction_ops.reduce_sum, reduction_ops.reduce_max
     if matrix:
         row, col = axis
@@ -238,8 +239,6 @@ def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
 @composite("lbeta")
 def lbeta(x, name=None):
     """The logarithm of the beta function of the last dimension's numbers."""
-    from headrace.ops import elementwise_ops, reduction_ops
-
     x = conversion.convert_to_tensor(x)
     whole = elementwise_ops.lgamma(reduction_ops.reduce_sum(x, [-1]))
     parts = reduction_ops.reduce_sum(elementwise_ops.lgamma(x), [-1])
@@ -258,119 +257,76 @@ def _floating(a, hint=None):
 def pinv(a, rcond=None, validate_args=False, name=None):
     """The pseudo-inverse: singular values up to `rcond` times the largest count as
     zero. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "pinv"):
+    with name_scopes.name_scope(name or "pinv"):
         a = _floating(a)
         if rcond is None:
-            sizes = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)
+            sizes = math_ops.cast(
+                reduction_ops.reduce_max(array_ops.shape(a)[-2:]), a.dtype
+            )
             rcond = 10.0 * sizes * np.finfo(a.dtype.as_numpy_dtype).eps
-        s, u, v = tf.linalg.svd(a, full_matrices=False)
-        limit = tf.cast(rcond, a.dtype) * tf.reduce_max(s, -1)
-        infinity = tf.constant(np.inf, a.dtype)
-        s = tf.where(s > tf.expand_dims(limit, -1), s, infinity)
-        return tf.matmul(v / tf.expand_dims(s, -2), u, adjoint_b=True)
+        s, u, v = svd(a, full_matrices=False)
+        limit = math_ops.cast(rcond, a.dtype) * reduction_ops.reduce_max(s, -1)
+        infinity = conversion.constant(np.inf, a.dtype)
+        s = array_ops.where(s > array_ops.expand_dims(limit, -1), s, infinity)
+        return math_ops.matmul(v / array_ops.expand_dims(s, -2), u, adjoint_b=True)
 
 
 def matrix_rank(a, tol=None, validate_args=False, name=None):
     """How many singular values are above `tol`. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "matrix_rank"):
-        a = _floating(a, hint=tf.float32)
-        s = tf.linalg.svd(a, compute_uv=False)
+    with name_scopes.name_scope(name or "matrix_rank"):
+        a = _floating(a, hint=dtypes.float32)
+        s = svd(a, compute_uv=False)
         if tol is None:
-            size = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)
+            size = math_ops.cast(
+                reduction_ops.reduce_max(array_ops.shape(a)[-2:]), a.dtype
+            )
             eps = np.finfo(a.dtype.as_numpy_dtype).eps
-            tol = eps * size * tf.reduce_max(s, -1, True)
-        return tf.reduce_sum(tf.cast(s > tol, tf.int32), -1)
+            tol = eps * size * reduction_ops.reduce_max(s, -1, True)
+        return reduction_ops.reduce_sum(math_ops.cast(s > tol, dtypes.int32), -1)
 
 
 def _lower_of(lower_upper):
-    import headrace as tf
 
-    lower = tf.linalg.band_part(lower_upper, -1, 0)
-    ones = tf.ones(tf.shape(lower)[:-1], lower.dtype)
-    return tf.linalg.set_diag(lower, ones)
+    lower = band_part(lower_upper, -1, 0)
+    ones = array_ops.ones(array_ops.shape(lower)[:-1], lower.dtype)
+    return set_diag(lower, ones)
 
 
 def lu_solve(lower_upper, perm, rhs, validate_args=False, name=None):
     """x of A x = rhs, from the factors of A. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "lu_solve"):
-        factors = tf.convert_to_tensor(lower_upper)
-        rhs = tf.convert_to_tensor(rhs, dtype=factors.dtype)
-        perm = tf.convert_to_tensor(perm)
-        batch = tf.broadcast_static_shape(factors.shape[:-2], rhs.shape[:-2]).as_list()
-        rhs = tf.broadcast_to(rhs, batch + rhs.shape[-2:].as_list())
-        perm = tf.broadcast_to(perm, batch + perm.shape[-1:].as_list())
-        rows = tf.gather(rhs, perm, batch_dims=len(batch), axis=-2)
-        half = tf.linalg.triangular_solve(_lower_of(factors), rows)
-        return tf.linalg.triangular_solve(factors, half, lower=False)
+    with name_scopes.name_scope(name or "lu_solve"):
+        factors = conversion.convert_to_tensor(lower_upper)
+        rhs = conversion.convert_to_tensor(rhs, dtype=factors.dtype)
+        perm = conversion.convert_to_tensor(perm)
+        batch = array_ops.broadcast_static_shape(
+            factors.shape[:-2], rhs.shape[:-2]
+        ).as_list()
+        rhs = array_ops.broadcast_to(rhs, batch + rhs.shape[-2:].as_list())
+        perm = array_ops.broadcast_to(perm, batch + perm.shape[-1:].as_list())
+        rows = array_ops.gather(rhs, perm, batch_dims=len(batch), axis=-2)
+        half = triangular_solve(_lower_of(factors), rows)
+        return triangular_solve(factors, half, lower=False)
 
 
 def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
     """The matrix of the factors. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "lu_reconstruct"):
-        factors = tf.convert_to_tensor(lower_upper)
-        perm = tf.convert_to_tensor(perm)
-        made = tf.matmul(_lower_of(factors), tf.linalg.band_part(factors, 0, -1))
-        back = tf.argsort(perm, -1)
-        return tf.gather(made, back, batch_dims=perm.shape.rank - 1, axis=-2)
+    with name_scopes.name_scope(name or "lu_reconstruct"):
+        factors = conversion.convert_to_tensor(lower_upper)
+        perm = conversion.convert_to_tensor(perm)
+        made = math_ops.matmul(_lower_of(factors), band_part(factors, 0, -1))
+        back = sort_ops.argsort(perm, -1)
+        return array_ops.gather(made, back, batch_dims=perm.shape.rank - 1, axis=-2)
 
 
 def lu_matrix_inverse(lower_upper, perm, validate_args=False, name=None):
     """The inverse, from the factors. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "lu_matrix_inverse"):
-        factors = tf.convert_to_tensor(lower_upper)
-        one = tf.eye(tf.shape(factors)[-1], dtype=factors.dtype)
-        one = tf.broadcast_to(one, tf.shape(factors))
+    with name_scopes.name_scope(name or "lu_matrix_inverse"):
+        factors = conversion.convert_to_tensor(lower_upper)
+        one = array_ops.eye(array_ops.shape(factors)[-1], dtype=factors.dtype)
+        one = array_ops.broadcast_to(one, array_ops.shape(factors))
         return lu_solve(factors, perm, one)
-
-
-_PADE = [64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800]
-_PADE += [129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920]
-_PADE += [40840800, 960960, 16380, 182, 1]
-
-
-def expm(input, name=None):
-    """The matrix exponential, by Padé's approximation of a matrix that is halved until
-    it is small, then squared as often."""
-    import headrace as tf
-
-    with tf.name_scope(name or "matrix_exponential"):
-        a = tf.convert_to_tensor(input)
-        if a.shape.rank is not None and a.shape.rank < 2:
-            raise ValueError(
-                f"Shape must be at least rank 2 but is rank {a.shape.rank}"
-            )
-        real = a.dtype.real_dtype
-        norm = tf.reduce_max(tf.reduce_sum(tf.abs(a), -2, True), -1, True)
-        # Beyond this norm the approximation is less exact than the dtype.
-        small = 5.371920351148152 if real == tf.float64 else 3.925724783138660
-        halvings = tf.math.log(norm / small) / np.log(2.0)
-        halvings = tf.maximum(tf.math.ceil(halvings), tf.zeros([], real))
-        a = a * tf.cast(tf.pow(tf.constant(0.5, real), halvings), a.dtype)
-        b = [tf.cast(c, a.dtype) for c in _PADE]
-        one = tf.eye(tf.shape(a)[-1], dtype=a.dtype)
-        a2 = tf.matmul(a, a)
-        a4 = tf.matmul(a2, a2)
-        a6 = tf.matmul(a4, a2)
-        odd = tf.matmul(a6, b[13] * a6 + b[11] * a4 + b[9] * a2)
-        odd = tf.matmul(a, odd + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
-        even = tf.matmul(a6, b[12] * a6 + b[10] * a4 + b[8] * a2)
-        even = even + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
-        made = tf.linalg.solve(even - odd, even + odd)
-
-        def turn(i, x):
-            return i + 1, tf.where(i < halvings, tf.matmul(x, x), x)
-
-        def again(i, _):
-            return tf.reduce_any(i < halvings)
-
-        return tf.while_loop(again, turn, [tf.zeros([], real), made])[1]

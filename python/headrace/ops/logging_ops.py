@@ -3,8 +3,8 @@
 import sys
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import nest
-from headrace.graph import stack
 
 _STREAMS = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")
 

@@ -3,9 +3,10 @@
 import math
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
+from headrace.ops import array_ops, check_ops, clip_ops, elementwise_ops, reduction_ops
 from headrace.ops.faces import add_faces
 
 add_faces(
@@ -52,10 +53,6 @@ def multiply_bools(x, y):
     return raw.LogicalAnd(cast(x, dtypes.bool), cast(y, dtypes.bool))
 
 
-_DIVIDED_AS = dict.fromkeys("uint8 int8 uint16 int16".split(), dtypes.float32)
-_DIVIDED_AS |= dict.fromkeys("uint32 int32 uint64 int64".split(), dtypes.float64)
-
-
 def check_numeric(dtype, where):
     """TypeError unless numbers of this type can be divided."""
     if not (dtype.is_integer or dtype.is_floating or dtype.is_complex):
@@ -75,7 +72,7 @@ def truediv(x, y, name=None):
             f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}."
         )
     check_numeric(x.dtype, "__truediv__")
-    wanted = _DIVIDED_AS.get(x.dtype.name)
+    wanted = dtypes.DIVIDED_AS.get(x.dtype.name)
     if wanted is not None:
         x, y = cast(x, wanted), cast(y, wanted)
     return _real_div(x, y, name)
@@ -189,8 +186,6 @@ def not_equal(x, y, name=None):
 @composite("Tensordot", ends=True)
 def tensordot(a, b, axes, name=None):
     """The sum of products over pairs of dimensions."""
-    from headrace.ops import array_ops
-
     a = conversion.convert_to_tensor(a)
     b = conversion.convert_to_tensor(b, dtype_hint=a.dtype)
     first, second = _tensordot_axes(a, axes)
@@ -204,7 +199,6 @@ def tensordot(a, b, axes, name=None):
 
 def _known_tensordot(a, b, first, second, name):
     """tensordot of shapes that are known: nothing is reshaped without need."""
-    from headrace.ops import array_ops
 
     def as_matrix(x, axes, last):
         sizes = x.shape.as_list()
@@ -240,8 +234,6 @@ def _tensordot_axes(a, axes):
                 f" Received {axes}, vs tensor dimensions {rank}."
             )
         if rank is None:
-            from headrace.ops import array_ops
-
             of_a = array_ops.range(axes) + (array_ops.rank(a) - axes)
             return of_a, list(range(axes))
         return list(range(rank - axes, rank)), list(range(axes))
@@ -269,8 +261,6 @@ def _checked_axes(axes, shape):
 
 
 def _as_matrix(x, axes, last):
-    from headrace.ops import array_ops
-
     rank = x.shape.rank
     if rank is None:
         return _as_matrix_of_any_rank(x, axes, last)
@@ -299,8 +289,6 @@ def _as_matrix(x, axes, last):
 
 
 def _as_matrix_of_any_rank(x, axes, last):
-    from headrace.ops import array_ops
-
     rank = array_ops.rank(x)
     axes = conversion.convert_to_tensor(axes, rank.dtype)
     axes = array_ops.where(axes < 0, axes + rank, axes)
@@ -413,9 +401,6 @@ def histogram_fixed_width_bins(
 ):
     """Which of `nbins` equal bins between the two of `value_range` each value falls
     into; the first and last also take what lies outside. Shaped like `values`."""
-    from headrace.framework import execution
-    from headrace.ops import check_ops, clip_ops, elementwise_ops
-
     values = conversion.convert_to_tensor(values, name="values")
     value_range = conversion.convert_to_tensor(
         value_range, values.dtype, name="value_range"
@@ -434,8 +419,6 @@ def confusion_matrix(
     labels, predictions, num_classes=None, weights=None, dtype=dtypes.int32, name=None
 ):
     """How often each label was predicted as each class."""
-    from headrace.ops import array_ops, reduction_ops
-
     labels = cast(labels, dtypes.int64)
     predictions = cast(predictions, dtypes.int64)
     if num_classes is None:

@@ -3,15 +3,18 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, execution
+from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
 from headrace.ops import (
     array_ops,
     axis_moves,
+    check_ops,
     elementwise_ops,
     math_ops,
+    random_ops,
     reduction_ops,
+    stateless_random_ops,
 )
 from headrace.ops.convolution_ops import padding_of, sizes_of
 from headrace.ops.faces import add_faces
@@ -103,8 +106,6 @@ def _along(logits, axis, function, name):
         moved, back = axis_moves.with_axis_last(logits, axis)
         return array_ops.identity(back(function(moved, None)), name=name)
     if not -rank <= axis < rank:
-        from headrace.framework import errors
-
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -396,7 +397,6 @@ def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
 @composite("dropout")
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
     """Sets a random fraction `rate` to zero and scales up the rest."""
-    from headrace.ops import random_ops
 
     def sampler(shape, dtype):
         return random_ops.uniform(shape, seed=seed, dtype=dtype)
@@ -408,7 +408,6 @@ def stateless_dropout(
     x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None
 ):
     """Dropout whose choices follow from the seed alone."""
-    from headrace.ops import stateless_random_ops
 
     def sampler(shape, dtype):
         return stateless_random_ops.uniform(shape, seed=seed, dtype=dtype, alg=rng_alg)
@@ -608,8 +607,6 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
       TypeError: a batch size that is no integer.
       InvalidArgumentError: a negative batch size.
     """
-    from headrace.ops import check_ops
-
     loss = _tensor(per_example_loss)
     if loss.shape.rank == 0:
         raise ValueError(

@@ -1,9 +1,10 @@
 """tf.queue: queues of tuples of tensors."""
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import conversion, dtypes, random_seed, tensor_shape
 from headrace.framework.properties import read_only
-from headrace.graph import stack
+from headrace.ops import array_ops
 
 
 def _raw(op, **arguments):
@@ -134,7 +135,6 @@ class QueueBase:
     @staticmethod
     def from_list(index, queues):
         """The queue of a list that `index` names."""
-        import headrace as tf
 
         if not queues or not all(isinstance(q, QueueBase) for q in queues):
             raise TypeError("A list of queues expected")
@@ -147,7 +147,7 @@ class QueueBase:
             tensor_shape.TensorShape(None) if any(s != row[0] for s in row) else row[0]
             for row in zip(*(q.shapes for q in queues))
         ]
-        ref = tf.gather(tf.stack([q.queue_ref for q in queues]), index)
+        ref = array_ops.gather(array_ops.stack([q.queue_ref for q in queues]), index)
         name = "Empty" if _headrace.is_eager() else ref.op.name
         return QueueBase(first.dtypes, shapes, first.names, ref, name)
 

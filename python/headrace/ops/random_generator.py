@@ -5,13 +5,13 @@ import os
 import numpy as np
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import config, conversion, dtypes
 from headrace.framework.name_scopes import composite
 from headrace.framework.properties import read_only
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.trackable import AutoTrackable
 from headrace.framework.variables import Variable
-from headrace.graph import stack
 from headrace.ops import array_ops, math_ops, reduction_ops
 from headrace.ops.stateless_random_ops import Algorithm, algorithm_id
 

@@ -4,7 +4,9 @@ import collections.abc
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite
+from headrace.ops import array_ops, elementwise_ops, math_ops
 
 
 def _tensor(x):
@@ -17,8 +19,6 @@ def _axes(x, axis):
     rank = x._rank()
     if rank is not None:
         return _headrace.to_tensor(list(range(rank)), dtypes.int32, None)
-    from headrace.ops import array_ops
-
     return raw.Range(0, array_ops.rank(x), 1)
 
 
@@ -57,8 +57,6 @@ reduce_euclidean_norm = _reduction(
 @composite("reduce_variance")
 def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
     """The variance over `axis`."""
-    from headrace.ops import elementwise_ops
-
     x = _tensor(input_tensor)
     if x.dtype.is_integer:
         raise TypeError(
@@ -75,16 +73,12 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
 @composite("reduce_std")
 def reduce_std(input_tensor, axis=None, keepdims=False, name=None):
     """The standard deviation over `axis`."""
-    from headrace.ops import elementwise_ops
-
     return elementwise_ops.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
 
 
 @composite("ReduceLogSumExp", ends=True)
 def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     """log(sum(exp(x))) over `axis`, without overflow."""
-    from headrace.ops import array_ops, elementwise_ops
-
     x = _tensor(input_tensor)
     top = reduce_max(x, axis, True)
     top = array_ops.stop_gradient(
@@ -101,8 +95,6 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
 @composite("count_nonzero")
 def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None):
     """How many elements are not zero."""
-    from headrace.ops import math_ops
-
     x = _tensor(input)
     zero = (
         conversion.to_tensor("" if x.dtype == dtypes.string else 0, x.dtype)
@@ -116,8 +108,6 @@ def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None
 @composite("zero_fraction")
 def zero_fraction(value, name=None):
     """The fraction of elements that are zero."""
-    from headrace.ops import array_ops, math_ops
-
     value = _tensor(value)
     size = array_ops.size(value, dtypes.int64)
     zeros = size - count_nonzero(value)
@@ -163,8 +153,6 @@ def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
 def add_n(inputs, name=None):
     """The sum of tensors of one shape: of a list or another iterable, or of the parts
     of a tensor along its first dimension."""
-    from headrace.framework.indexed_slices import IndexedSlices
-
     if isinstance(inputs, collections.abc.Iterable):
         inputs = list(inputs)
     if not inputs or not isinstance(inputs, list):
@@ -206,8 +194,6 @@ def bincount(
     binary_output=False,
 ):
     """How often each non-negative integer occurs."""
-    from headrace.ops import array_ops, elementwise_ops, math_ops
-
     arr = (
         math_ops.cast(_tensor(arr), dtypes.int32)
         if _tensor(arr).dtype not in (dtypes.int32, dtypes.int64)
@@ -279,8 +265,6 @@ unsorted_segment_prod = _unsorted("UnsortedSegmentProd", "product", "1")
 
 
 def _segment_sizes(data, segment_ids, num_segments):
-    from headrace.ops import array_ops, elementwise_ops
-
     segment_ids = _tensor(segment_ids)
     count = unsorted_segment_sum(
         array_ops.ones_like(segment_ids, data.dtype), segment_ids, num_segments
@@ -302,8 +286,6 @@ def unsorted_segment_mean(data, segment_ids, num_segments, name=None):
 @composite("UnsortedSegmentSqrtN")
 def unsorted_segment_sqrt_n(data, segment_ids, num_segments, name=None):
     """The sum of the rows of each segment over the square root of their number."""
-    from headrace.ops import elementwise_ops
-
     data = _tensor(data)
     total = unsorted_segment_sum(data, segment_ids, num_segments)
     return total / elementwise_ops.sqrt(_segment_sizes(data, segment_ids, num_segments))

@@ -1,7 +1,7 @@
 """tf.signal: Fourier transforms; tf.audio: sound files."""
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, errors
 from headrace.framework.name_scopes import graph_scope
 from headrace.ops import array_ops
 from headrace.ops.faces import add_faces
@@ -27,8 +27,6 @@ def _lengths(x, rank, fft_length, is_half):
         made = conversion.convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
         count = made.shape.with_rank(1)[0]
         if count is not None and count != rank:
-            from headrace.framework import errors
-
             if not _headrace.is_eager():
                 raise ValueError(f"Dimension must be {rank} but is {count}: fft_length")
             raise errors.InvalidArgumentError(

@@ -4,13 +4,14 @@ import builtins
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import (  # noqa: F401
     SparseTensor,
     is_sparse,
     to_sparse,
 )
-from headrace.ops import array_ops, math_ops
+from headrace.ops import array_ops, check_ops, math_ops
 
 
 def _int64(x):
@@ -286,8 +287,6 @@ def retain(sp_input, to_retain):
 
 def mask(a, mask_indices, name=None):
     """IndexedSlices without the rows of `mask_indices`."""
-    from headrace.framework.indexed_slices import IndexedSlices
-
     kept, to_gather = raw.ListDiff(a.indices, mask_indices)
     return IndexedSlices(array_ops.gather(a.values, to_gather), kept, a.dense_shape)
 
@@ -367,8 +366,6 @@ for _name in ("segment_sum", "segment_mean", "segment_sqrt_n"):
 def _assert_same_places(a, b):
     if a.indices is b.indices:
         return
-    from headrace.ops import check_ops
-
     check_ops.assert_equal(a.indices, b.indices)
     check_ops.assert_equal(a.dense_shape, b.dense_shape)
 

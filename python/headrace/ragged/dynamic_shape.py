@@ -4,6 +4,7 @@ from headrace._load import _headrace
 from headrace.framework import dtypes, execution
 from headrace.framework.properties import read_only
 from headrace.ops import array_ops, math_ops
+from headrace.ragged.ragged_tensor import RaggedTensor
 
 
 class DynamicRaggedShape:
@@ -78,8 +79,6 @@ class DynamicRaggedShape:
         """The values of a tensor in this shape."""
         flat = getattr(tensor, "flat_values", tensor)
         result = array_ops.reshape(flat, self._inner_shape)
-        from headrace.ragged.ragged_tensor import RaggedTensor
-
         for splits, uniform in list(zip(self._splits, self._uniform))[::-1]:
             result = RaggedTensor(result, splits, internal=True, uniform=uniform)
         return result

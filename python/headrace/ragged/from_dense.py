@@ -3,7 +3,7 @@
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import is_sparse
-from headrace.ops import array_ops, math_ops
+from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import checks
 from headrace.ragged.ragged_tensor import RaggedTensor
 
@@ -164,8 +164,6 @@ def from_sparse(sparse, dtype):
     made = RaggedTensor.from_value_rowids(sparse.values, rows, nrows, validate=False)
     starts = array_ops.gather(made.row_splits, rows)
     places = array_ops.range(array_ops.size(columns, out_type=dtype), dtype=dtype)
-    from headrace.ops import check_ops
-
     assertion = check_ops.assert_equal(
         columns, places - starts, message="SparseTensor is not right-ragged"
     )

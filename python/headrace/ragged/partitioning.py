@@ -2,9 +2,10 @@
 
 from headrace._load import raw
 from headrace.framework import conversion, dtypes
-from headrace.ops import array_ops, math_ops, reduction_ops
+from headrace.ops import array_ops, check_ops, math_ops, reduction_ops, sort_ops
 from headrace.ragged import checks
-from headrace.ragged.indexing import gather_rows, take_spans
+from headrace.ragged.convert import merge_dims
+from headrace.ragged.indexing import expand_front, gather_rows, take_spans
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
     as_values,
@@ -35,12 +36,8 @@ def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
     partitions.shape.assert_is_compatible_with(data.shape[:rank])
     if rank == 0:
         partitions = array_ops.reshape(partitions, [1])
-        from headrace.ragged.indexing import expand_front
-
         data = expand_front(data)
     elif rank > 1:
-        from headrace.ragged.convert import merge_dims
-
         partitions = array_ops.reshape(partitions, [-1])
         data = merge_dims(data, 0, rank - 1)
     return _of_vector(data, partitions, num_partitions)
@@ -68,8 +65,6 @@ def _of_ragged(data, partitions, count):
 
 
 def _of_vector(data, partitions, count):
-    from headrace.ops import check_ops, sort_ops
-
     count = conversion.convert_to_tensor(count)
     count.shape.assert_has_rank(0)
     limit = math_ops.cast(count, partitions.dtype)

@@ -4,7 +4,13 @@ from headrace._load import raw
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.ops import array_ops, math_ops
-from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
+from headrace.ragged.convert import rowids_of_splits
+from headrace.ragged.ragged_tensor import (
+    RaggedTensor,
+    as_values,
+    is_ragged,
+    splits_of_lengths,
+)
 
 
 def range_(
@@ -44,8 +50,6 @@ def row_splits_to_segment_ids(splits, name=None, out_type=None):
     if splits.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError("splits must have dtype int32 or int64")
     splits.shape.assert_has_rank(1)
-    from headrace.ragged.convert import rowids_of_splits
-
     ids = rowids_of_splits(splits)
     return ids if out_type is None else math_ops.cast(ids, out_type)
 
@@ -76,8 +80,6 @@ def segment_ids_to_row_splits(segment_ids, num_segments=None, out_type=None, nam
     counts = raw.UnsortedSegmentSum(
         array_ops.ones_like(ids), raw.Minimum(ids, count), count + 1
     )[:-1]
-    from headrace.ragged.ragged_tensor import splits_of_lengths
-
     return splits_of_lengths(counts)
 
 

@@ -11,8 +11,9 @@ from headrace.framework import (
     tensor_shape,
 )
 from headrace.framework.properties import read_only
+from headrace.framework.sparse_tensor import SparseTensor
 from headrace.ops import array_ops, math_ops
-from headrace.ragged import checks, text
+from headrace.ragged import checks
 from headrace.ragged.parts import (  # noqa: F401  (some for those who import them here)
     checked_axis,
     is_ragged,
@@ -165,8 +166,6 @@ class RaggedTensor:
         `nrows` is needed only where the length is 0. ValueError where the length does
         not divide the number of values.
         """
-        from headrace.ragged import uniform
-
         with name_scopes.graph_scope(name, "RaggedFromUniformRowLength"):
             return uniform.make(
                 cls, as_values(values), uniform_row_length, nrows, validate
@@ -245,8 +244,6 @@ class RaggedTensor:
         row_splits_dtype=dtypes.int64,
     ):
         """The rows of a dense tensor, cut to lengths or freed from padding."""
-        from headrace.ragged import from_dense
-
         with name_scopes.graph_scope(name, "RaggedFromTensor"):
             return from_dense.from_tensor(
                 tensor, lengths, padding, ragged_rank, dtypes.as_dtype(row_splits_dtype)
@@ -259,8 +256,6 @@ class RaggedTensor:
         TypeError for what is no SparseTensor, ValueError for other ranks than 2,
         InvalidArgumentError where a row has a hole.
         """
-        from headrace.ragged import from_dense
-
         with name_scopes.graph_scope(name, "RaggedFromSparse"):
             return from_dense.from_sparse(st_input, dtypes.as_dtype(row_splits_dtype))
 
@@ -325,8 +320,6 @@ class RaggedTensor:
 
     @property
     def _type_spec(self):
-        from headrace.ragged.spec import RaggedTensorSpec
-
         return RaggedTensorSpec.from_value(self)
 
     def nrows(self, out_type=None, name=None):
@@ -367,8 +360,6 @@ class RaggedTensor:
         """The row of each value."""
         if "rowids" in self._given:
             return self._given["rowids"]
-        from headrace.ragged import convert
-
         return convert.rowids_of_splits(self._splits)
 
     def nested_row_lengths(self, name=None):
@@ -385,8 +376,6 @@ class RaggedTensor:
 
     def bounding_shape(self, axis=None, name=None, out_type=None):
         """The sizes of the smallest dense tensor that holds all values."""
-        from headrace.ragged import convert
-
         return convert.bounding_shape(self, axis, out_type)
 
     # --- Others like them.
@@ -433,20 +422,14 @@ class RaggedTensor:
 
     def merge_dims(self, outer_axis, inner_axis):
         """Dimensions outer_axis to inner_axis as one."""
-        from headrace.ragged import convert
-
         return convert.merge_dims(self, outer_axis, inner_axis)
 
     def to_tensor(self, default_value=None, name=None, shape=None):
         """A dense tensor, padded with `default_value`."""
-        from headrace.ragged import convert
-
         return convert.to_tensor(self, default_value, shape, name)
 
     def to_sparse(self, name=None):
         """The values as the entries of a sparse tensor."""
-        from headrace.framework.sparse_tensor import SparseTensor
-
         return SparseTensor(
             *raw.RaggedTensorToSparse(
                 list(self.nested_row_splits), self.flat_values, name=name
@@ -490,21 +473,15 @@ class RaggedTensor:
         return found
 
     def _to_variant(self, batched_input=False, name=None):
-        from headrace.ragged import variants
-
         return variants.to_variant(self, batched_input, name)
 
     @classmethod
     def _from_variant(cls, variant, dtype, output_ragged_rank, *args, **kwargs):
-        from headrace.ragged import variants
-
         return variants.from_variant(
             variant, dtype, output_ragged_rank, *args, **kwargs
         )
 
     def _shape_invariant_to_type_spec(self, shape):
-        from headrace.ragged.spec import RaggedTensorSpec
-
         shape = tensor_shape.as_shape(shape)
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._splits.dtype)
 
@@ -537,8 +514,6 @@ class RaggedTensor:
     def _fed(self, value):
         """The parts of a value that a session is fed with."""
         if not isinstance(value, RaggedTensorValue):
-            from headrace.ragged import factory
-
             value = factory.constant_value(
                 value,
                 dtype=self.dtype.as_numpy_dtype,
@@ -606,8 +581,6 @@ class RaggedTensor:
         raise no_tensor()
 
     def __getitem__(self, key):
-        from headrace.ragged import indexing
-
         return indexing.getitem(self, key)
 
     def __iter__(self):
@@ -627,4 +600,15 @@ def rows_of(values):
     return array_ops.shape(values, out_type=dtypes.int64)[0]
 
 
-from headrace.ragged import dispatch  # noqa: E402, F401  (operators and functions)
+# Last, for they ask for the class.
+from headrace.ragged import (  # noqa: E402
+    convert,
+    dispatch,  # noqa: F401  (operators and functions)
+    factory,
+    from_dense,
+    indexing,
+    text,
+    uniform,
+    variants,
+)
+from headrace.ragged.spec import RaggedTensorSpec  # noqa: E402

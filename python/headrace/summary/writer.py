@@ -2,10 +2,12 @@
 
 import contextlib
 import itertools
+import os
 import threading
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, name_scopes
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.summary import metadata as metadata_
 
 
@@ -86,8 +88,6 @@ def create_file_writer(
     """A writer of an event file in `logdir`."""
     if logdir is None:
         return NoopSummaryWriter()
-    import os
-
     if isinstance(logdir, os.PathLike):
         logdir = os.fspath(logdir)
     # A name of its own: the ops find the file by it.
@@ -194,15 +194,11 @@ def write(tag, tensor, step=None, metadata=None, name=None):
 
 
 def _as_int64(step):
-    from headrace.ops import math_ops
-
     return math_ops.cast(step, dtypes.int64)
 
 
 def scalar(name, data, step=None, description=None):
     """Writes one number."""
-    from headrace.ops import math_ops
-
     with summary_scope(name, "scalar_summary") as (tag, _):
         value = math_ops.cast(data, dtypes.float32)
         if value.shape.rank not in (None, 0):
@@ -221,8 +217,6 @@ def text(name, data, step=None, description=None):
 
 def histogram(name, data, step=None, buckets=None, description=None):
     """Writes how values are distributed: rows of left edge, right edge, count."""
-    from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
-
     buckets = 30 if buckets is None else int(buckets)
     with summary_scope(name, "histogram_summary") as (tag, _):
         flat = math_ops.cast(array_ops.reshape(data, [-1]), dtypes.float64)

@@ -6,12 +6,12 @@ import re
 import time
 
 from headrace._load import _headrace
+from headrace.framework import errors, logging, protos
+
 from headrace.framework.properties import read_only
 
 
 def _proto(latest, paths, timestamps, last_preserved):
-    from headrace.framework import protos
-
     state = protos.CheckpointState(
         model_checkpoint_path=latest,
         all_model_checkpoint_paths=paths,
@@ -24,8 +24,6 @@ def _proto(latest, paths, timestamps, last_preserved):
 
 def _read(checkpoint_dir, latest_filename):
     """(newest, all, times, last preserved) as a state file has them, or None."""
-    from headrace.framework import errors, logging
-
     checkpoint_dir = os.fspath(checkpoint_dir)
     try:
         state = _headrace.read_checkpoint_state(
@@ -51,8 +49,6 @@ def get_checkpoint_state(checkpoint_dir, latest_filename=None):
 
 def _ending_in(newest, paths):
     """The paths, the newest last."""
-    from headrace.framework import logging
-
     paths = list(paths or [])
     if paths and paths[-1] == newest:
         return paths

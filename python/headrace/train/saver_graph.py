@@ -3,16 +3,15 @@
 import uuid
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes
+from headrace.context import stack
+from headrace.framework import conversion, dtypes, scopes
 from headrace.framework.devices import DeviceSpec
 from headrace.framework.trackable import Trackable
-from headrace.graph import scopes, stack
+from headrace.ops import array_ops, string_ops
 
 
 def assigned(variable, value, reshape):
     """The operation that gives a graph's variable a value of a checkpoint."""
-    from headrace.ops import array_ops
-
     if reshape:
         value = array_ops.reshape(value, variable.shape)
     if not isinstance(variable, _headrace.VariableBase):
@@ -50,8 +49,6 @@ class Saveable:
         if not device:
             return value
         # Files are written by a processor, to which the value is brought once.
-        from headrace.ops import array_ops
-
         here = DeviceSpec.from_string(device).replace(device_type="CPU", device_index=0)
         with stack.current().device(here.to_string()):
             return array_ops.identity(value)
@@ -60,8 +57,6 @@ class Saveable:
         """The operation that gives it the value; eagerly, gives it."""
         if not _headrace.is_eager() or self.is_reference:
             return assigned(self.variable, value, reshape)
-        from headrace.ops import array_ops
-
         if reshape:
             value = array_ops.reshape(value, self.variable.shape)
         return self.variable.assign(value)
@@ -164,8 +159,6 @@ def _add_save(prefix, items, first_format):
         raw.SaveV2(prefix, names, slices, tensors, name="SaveV2")
     if _headrace.is_eager():
         return prefix
-    from headrace.ops import array_ops
-
     graph = stack.current()
     saved = graph._last_operation()
     with graph.control_dependencies([saved]):
@@ -187,8 +180,6 @@ def _by_device(items):
 def save_sharded(filename, items, first_format=False):
     """Writes a file for each device, then makes one checkpoint of them (of the first
     format, the files are it)."""
-    from headrace.ops import array_ops, string_ops
-
     graph = stack.current()
     base = filename
     if not first_format:

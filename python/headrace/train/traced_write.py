@@ -4,6 +4,7 @@ import re
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution
+from headrace.ops import array_ops, string_ops
 from headrace.train.checkpoint_options import GRAPH_KEY
 
 _ATTRIBUTES = ".ATTRIBUTES/"
@@ -25,8 +26,6 @@ def name_in(key):
 
 def write(gather, prefix):
     """Adds the op to the graph being built; gives the prefix, once it ran."""
-    from headrace.ops import array_ops, string_ops
-
     with execution.init_scope():
         values = gather()
         items, graph = values.items(), values.serialized_graph()

@@ -1,16 +1,14 @@
 """tf.debugging's assertions with data to show in the place of their own words."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework import errors
 from headrace.ops import check_ops, shape_check_ops
 
-_d = tf.debugging
-
 
 def _assert(condition, lines, summarize, name):
     if not _headrace.is_eager():
-        return _d.Assert(condition, lines, summarize, name)
+        return tf.debugging.Assert(condition, lines, summarize, name)
     if not bool(condition):
         limit = 3 if summarize is None else summarize
         shown = [check_ops._summary(line, limit) for line in lines]
@@ -29,12 +27,12 @@ def _binary(check, compare):
     return assertion
 
 
-assert_equal = _binary(_d.assert_equal, tf.equal)
-assert_none_equal = _binary(_d.assert_none_equal, tf.not_equal)
-assert_less = _binary(_d.assert_less, tf.less)
-assert_less_equal = _binary(_d.assert_less_equal, tf.less_equal)
-assert_greater = _binary(_d.assert_greater, tf.greater)
-assert_greater_equal = _binary(_d.assert_greater_equal, tf.greater_equal)
+assert_equal = _binary(tf.debugging.assert_equal, tf.equal)
+assert_none_equal = _binary(tf.debugging.assert_none_equal, tf.not_equal)
+assert_less = _binary(tf.debugging.assert_less, tf.less)
+assert_less_equal = _binary(tf.debugging.assert_less_equal, tf.less_equal)
+assert_greater = _binary(tf.debugging.assert_greater, tf.greater)
+assert_greater_equal = _binary(tf.debugging.assert_greater_equal, tf.greater_equal)
 
 
 def _unary(check, compare):
@@ -48,10 +46,10 @@ def _unary(check, compare):
     return assertion
 
 
-assert_positive = _unary(_d.assert_positive, tf.greater)
-assert_negative = _unary(_d.assert_negative, tf.less)
-assert_non_negative = _unary(_d.assert_non_negative, tf.greater_equal)
-assert_non_positive = _unary(_d.assert_non_positive, tf.less_equal)
+assert_positive = _unary(tf.debugging.assert_positive, tf.greater)
+assert_negative = _unary(tf.debugging.assert_negative, tf.less)
+assert_non_negative = _unary(tf.debugging.assert_non_negative, tf.greater_equal)
+assert_non_positive = _unary(tf.debugging.assert_non_positive, tf.less_equal)
 
 
 # These take data as they are; what rows of signatures.txt name is passed by keyword.
@@ -59,4 +57,4 @@ assert_near = check_ops.assert_near
 assert_rank = shape_check_ops.assert_rank
 assert_rank_at_least = shape_check_ops.assert_rank_at_least
 assert_rank_in = shape_check_ops.assert_rank_in
-assert_shapes = _d.assert_shapes
+assert_shapes = tf.debugging.assert_shapes

@@ -1,8 +1,8 @@
 """The switches of tf.compat.v1 between what TensorFlow 1 and TensorFlow 2 do."""
 
 from headrace._load import _headrace
-from headrace.framework import tensor, tensor_shape
-from headrace.graph import stack
+from headrace.context import stack
+from headrace.framework import config, protos, tensor, tensor_shape
 from headrace.v1 import variable_scope
 
 DEVICE_PLACEMENT_POLICIES = (0, 1, 2, 3)  # explicit, warn, silent, silent for int32
@@ -37,8 +37,6 @@ def enable_eager_execution(config=None, device_policy=None, execution_mode=None)
     """
     if not stack.builds_graphs_by_default():
         return
-    from headrace.framework import protos
-
     if config is not None and not isinstance(config, protos.ConfigProto):
         raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
     if device_policy not in (None, *DEVICE_PLACEMENT_POLICIES):
@@ -53,8 +51,6 @@ def enable_eager_execution(config=None, device_policy=None, execution_mode=None)
 
 
 def _configure(proto):
-    from headrace.framework import config
-
     config.set_intra_op_parallelism_threads(proto.intra_op_parallelism_threads)
     config.set_inter_op_parallelism_threads(proto.inter_op_parallelism_threads)
     config.set_soft_device_placement(proto.allow_soft_placement)

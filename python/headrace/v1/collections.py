@@ -1,45 +1,13 @@
 """tf.compat.v1's collections of variables and what initializes them."""
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.framework import conversion, dtypes, scopes, slices
+from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import graph_scope
-from headrace.graph import scopes, stack
-
-
-class GraphKeys:
-    """Names of collections that libraries share."""
-
-    GLOBAL_VARIABLES = "variables"
-    LOCAL_VARIABLES = "local_variables"
-    METRIC_VARIABLES = "metric_variables"
-    MODEL_VARIABLES = "model_variables"
-    TRAINABLE_VARIABLES = "trainable_variables"
-    SUMMARIES = "summaries"
-    QUEUE_RUNNERS = "queue_runners"
-    TABLE_INITIALIZERS = "table_initializer"
-    ASSET_FILEPATHS = "asset_filepaths"
-    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
-    REGULARIZATION_LOSSES = "regularization_losses"
-    CONCATENATED_VARIABLES = "concatenated_variables"
-    SAVERS = "savers"
-    WEIGHTS = "weights"
-    BIASES = "biases"
-    ACTIVATIONS = "activations"
-    UPDATE_OPS = "update_ops"
-    LOSSES = "losses"
-    SAVEABLE_OBJECTS = "saveable_objects"
-    RESOURCES = "resources"
-    LOCAL_RESOURCES = "local_resources"
-    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
-    INIT_OP = "init_op"
-    LOCAL_INIT_OP = "local_init_op"
-    READY_OP = "ready_op"
-    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
-    SUMMARY_OP = "summary_op"
-    GLOBAL_STEP = "global_step"
-    EVAL_STEP = "eval_step"
-    TRAIN_OP = "train_op"
-    COND_CONTEXT = "cond_context"
-    WHILE_CONTEXT = "while_context"
+from headrace.graph.graph_keys import GraphKeys
+from headrace.graph.graph_variables import RefVariable
+from headrace.ops import array_ops, elementwise_ops
 
 
 def _found(key, scope):
@@ -112,9 +80,6 @@ def report_uninitialized_variables(
     var_list=None, name="report_uninitialized_variables"
 ):
     """The names of the variables that have no value yet."""
-    from headrace.framework import conversion, dtypes
-    from headrace.ops import array_ops, elementwise_ops
-
     if var_list is None:
         var_list = global_variables() + local_variables()
     with graph_scope(name, "report_uninitialized_variables"):
@@ -130,8 +95,6 @@ def _reference(ref):
 
 
 def _has_own(ref):
-    from headrace.graph.graph_variables import RefVariable
-
     return isinstance(ref, (_headrace.VariableBase, RefVariable))
 
 
@@ -176,8 +139,6 @@ _SCATTERS = {
 def _scatter(kind):
     def scatter(ref, indices, updates, use_locking=False, name=None):
         if isinstance(ref, _headrace.VariableBase):
-            from headrace.framework.indexed_slices import IndexedSlices
-
             method = getattr(ref, "scatter_" + kind)
             return method(IndexedSlices(updates, indices), name=name)
         return _headrace.raw_op("Scatter" + kind.capitalize())(
@@ -233,10 +194,7 @@ scatter_nd_update = _scatter_nd("update")
 
 def batch_scatter_update(ref, indices, updates, use_locking=True, name=None):
     """Puts slices in the place of rows, in each part of a batch its own."""
-    from headrace.framework import conversion
-    from headrace.ops.slicing_ops import batch_indices
-
-    full = batch_indices(conversion.convert_to_tensor(indices))
+    full = slices.batch_indices(conversion.convert_to_tensor(indices))
     return scatter_nd_update(ref, full, updates, use_locking, name)
 
 

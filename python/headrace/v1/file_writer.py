@@ -5,8 +5,12 @@ import socket
 import time
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import execution
+from headrace.framework import protos
 from headrace.framework.locks import ForkLock
+from headrace.io import tf_record
+from headrace.v1.train import meta_graph
 
 
 def _new_path(logdir, suffix):
@@ -21,8 +25,6 @@ def _new_path(logdir, suffix):
 
 
 def _meta_graph_of(graph):
-    from headrace.v1.train import meta_graph
-
     if not hasattr(graph, "as_graph_def"):
         return meta_graph.export_meta_graph(graph_def=graph, collection_list=[])
     return meta_graph.export_meta_graph(graph=graph, collection_list=[])
@@ -74,8 +76,6 @@ class FileWriter:
 
     def reopen(self):
         """Begins a new file, if it was closed."""
-        from headrace.io import tf_record
-
         with self._lock:
             if self._file is not None:
                 return
@@ -87,8 +87,6 @@ class FileWriter:
         self.flush()
 
     def _add(self, step=None, **what):
-        from headrace.framework import protos
-
         event = protos.Event(wall_time=time.time(), **what)
         if step is not None:
             event.step = int(step)
@@ -124,8 +122,6 @@ class FileWriter:
 
     def add_summary(self, summary, global_step=None):
         """Writes a Summary, a message or its bytes."""
-        from headrace.framework import protos
-
         if isinstance(summary, bytes):
             summary = protos.Summary.FromString(summary)
         else:
@@ -141,8 +137,6 @@ class FileWriter:
 
     def add_scalar(self, tag, value, global_step):
         """Writes one number."""
-        from headrace.framework import protos
-
         row = protos.Summary.Value(tag=tag, simple_value=float(value))
         self._add(global_step, summary=protos.Summary(value=[row]))
 
@@ -173,8 +167,6 @@ class FileWriter:
 
     def add_run_metadata(self, run_metadata, tag, global_step=None):
         """Writes what a session's run left in a RunMetadata, under a tag."""
-        from headrace.framework import protos
-
         tagged = protos.TaggedRunMetadata(
             tag=tag, run_metadata=run_metadata.SerializeToString()
         )
@@ -194,8 +186,6 @@ class FileWriterCache:
         with cls._lock:
             found = cls._writers.get(logdir)
             if found is None:
-                from headrace.graph import stack
-
                 graph = stack.default_graph()
                 with graph.as_default():
                     found = cls._writers[logdir] = FileWriter(logdir, graph=graph)

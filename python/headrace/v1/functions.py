@@ -2,10 +2,13 @@
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace, raw
+from headrace.algorithms import ctc as ctc_ops
 from headrace.framework import conversion, execution, random_seed
-from headrace.ops import candidate_ops, ctc_ops
+from headrace.imaging import resizing, shapes
+from headrace.ops import candidate_ops, embedding_ops
+from headrace.v1 import partitioned_variables
 from headrace.v1.assertions import *  # noqa: F403
 from headrace.v1.sparse import *  # noqa: F403
 
@@ -311,8 +314,6 @@ def resize_images(
     name=None,
 ):
     """Images resized by the rules of TensorFlow 1: pixels begin at their corners."""
-    from headrace.imaging import resizing, shapes
-
     kinds = list(_RESIZERS)
     kind = kinds[method] if method in range(len(kinds)) else method
     if kind not in _RESIZERS:
@@ -333,8 +334,6 @@ def resize_image_with_pad(
     image, target_height, target_width, method=0, align_corners=False
 ):
     """The image resized by the rules of TensorFlow 1 with its aspect, zeros around."""
-    from headrace.imaging import resizing
-
     return resizing.resized_with_pad(
         image,
         target_height,
@@ -439,16 +438,12 @@ def add_check_numerics_ops():
 
 
 def _partitioned(params):
-    from headrace.v1 import partitioned_variables
-
     kind = getattr(partitioned_variables, "PartitionedVariable", ())
     return list(params) if isinstance(params, kind) else params
 
 
 def embedding_lookup(params, ids, partition_strategy="mod", name=None, max_norm=None):
     """Rows of an embedding that may lie in several parts."""
-    from headrace.ops import embedding_ops
-
     return embedding_ops.lookup(
         _partitioned(params), ids, partition_strategy, max_norm, name
     )
@@ -456,15 +451,11 @@ def embedding_lookup(params, ids, partition_strategy="mod", name=None, max_norm=
 
 def embedding_lookup_sparse(params, sp_ids, sp_weights, **given):
     """Rows of an embedding, combined for each row of ids."""
-    from headrace.ops import embedding_ops
-
     parts = _partitioned(params)
     return embedding_ops.lookup_sparse(parts, sp_ids, sp_weights, **given)
 
 
 def safe_embedding_lookup_sparse(embedding_weights, sparse_ids, **given):
     """The same, where ids and weights may be bad and rows empty."""
-    from headrace.ops import embedding_ops
-
     parts = _partitioned(embedding_weights)
     return embedding_ops.safe_lookup_sparse(parts, sparse_ids, **given)

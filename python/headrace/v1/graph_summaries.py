@@ -3,8 +3,8 @@
 import re
 
 from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import conversion, execution, logging
-from headrace.graph import stack
 from headrace.v1 import collections
 
 _BAD = re.compile(r"[^-/\w\.]")

@@ -1,9 +1,10 @@
 """tf.compat.v1.layers: layers as functions, variables by their scopes' names."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import stack
+
 from headrace.framework import execution
-from headrace.graph import stack
 from headrace.v1 import collections
 from headrace.v1.variable_scope import get_variable, variable_scope
 

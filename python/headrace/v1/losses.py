@@ -1,8 +1,8 @@
 """tf.compat.v1.losses: losses that a graph collects."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.graph import stack
+from headrace.context import stack
 from headrace.v1 import collections
 
 GraphKeys = collections.GraphKeys

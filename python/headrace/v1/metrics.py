@@ -1,8 +1,9 @@
 """tf.compat.v1.metrics: (value, update) pairs over local variables of a graph."""
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.context import stack
+
 from headrace.framework import execution
-from headrace.graph import stack
 from headrace.v1 import collections
 from headrace.v1.variable_scope import variable_scope, variable_v1
 

@@ -7,6 +7,7 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework.properties import read_only
 from headrace.framework.save_slice_info import SaveSliceInfo
+from headrace.ops import array_ops
 
 
 class PartitionInfo:
@@ -75,8 +76,6 @@ class PartitionedVariable:
 
     def as_tensor(self):
         """All the parts together."""
-        from headrace.ops import array_ops
-
         parts = [conversion.convert_to_tensor(v) for v in self._variable_list]
         if len(parts) == 1:
             return array_ops.identity(parts[0])
@@ -87,8 +86,6 @@ class PartitionedVariable:
 
     def _pieces(self, value):
         """A tensor of the whole's shape, cut like the parts."""
-        from headrace.ops import array_ops
-
         if isinstance(value, PartitionedVariable):
             return list(value)
         value = conversion.convert_to_tensor(value, dtype=self._dtype)
@@ -216,8 +213,6 @@ def _ranges(shape, parts):
 
 def make(name, shape, dtype, initializer, partitioner, make_part):
     """A PartitionedVariable; `make_part` makes a variable of a name and value."""
-    from headrace.ops import array_ops
-
     value = None
     if not callable(initializer):
         value = conversion.convert_to_tensor(initializer)

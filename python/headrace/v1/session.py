@@ -1,48 +1,17 @@
 """tf.compat.v1.Session: runs parts of a graph."""
 
-import threading
-
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import nest
+from headrace.context import call_stacks, sessions, stack
+from headrace.framework import config, nest
+from headrace.framework import config as settings
 from headrace.framework.errors import InvalidArgumentError, OpError
 from headrace.framework.properties import read_only
-from headrace.graph import call_stacks, stack
+from headrace.graph.graph import Graph
 from headrace.graph.operation import Operation
 from headrace.v1 import run_options
 from headrace.v1.partial_runs import PartialRun
-
-
-class _State(threading.local):
-    def __init__(self):
-        self.sessions = []
-
-
-_state = _State()
-
-
-def get_default_session():
-    """The innermost session entered on this thread, or None."""
-    return _state.sessions[-1] if _state.sessions else None
-
-
-def of(session, graph, what, call):
-    """`session`, or the default one; errors as upstream's."""
-    session = session or get_default_session()
-    if session is None:
-        verb = "evaluate tensor" if what == "tensor" else "execute operation"
-        raise ValueError(
-            f"Cannot {verb} using `{call}`: No default session is registered. Use "
-            f"`with sess.as_default()` or pass an explicit session to "
-            f"`{call[:-1]}session=sess)`"
-        )
-    if session.graph is not graph:
-        raise ValueError(
-            f"Cannot use the default session to run {what}: the {what}'s graph is "
-            "different from the session's graph."
-        )
-    return session
 
 
 class _AsDefault:
@@ -50,11 +19,11 @@ class _AsDefault:
         self._session = session
 
     def __enter__(self):
-        _state.sessions.append(self._session)
+        sessions.enter(self._session)
         return self._session
 
     def __exit__(self, *error):
-        _state.sessions.remove(self._session)
+        sessions.leave(self._session)
         return False
 
 
@@ -122,8 +91,6 @@ class _Plan:
 def _processors(config):
     """How many processors nodes may name: what the session's configuration says, or
     tf.config.set_logical_device_configuration."""
-    from headrace.framework import config as settings
-
     counts = getattr(config, "device_count", {})
     known = len(settings.list_logical_devices("CPU"))
     return max(counts["CPU"] if "CPU" in counts else known, 1)
@@ -137,8 +104,6 @@ class BaseSession:
             raise NotImplementedError(f"Session: target {target!r} is not supported")
         if graph is None:
             graph = stack.default_graph()
-        from headrace.graph.graph import Graph
-
         if not isinstance(graph, Graph):
             raise TypeError(
                 f'Argument `graph` must be a tf.Graph, but got "{type(graph).__name__}"'
@@ -180,8 +145,6 @@ class BaseSession:
 
     def list_devices(self):
         """The logical devices that the session can run on, as tf.config lists them."""
-        from headrace.framework import config
-
         return config.list_logical_devices()
 
     def run(self, fetches, feed_dict=None, options=None, run_metadata=None):

@@ -1,6 +1,6 @@
 """TensorFlow 1's functions of sparse tensors."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework.sparse_tensor import SparseTensorValue  # noqa: F401
 
 
@@ -56,7 +56,6 @@ def sparse_to_dense(sparse_values, default_value, **given):
 
 def sparse_placeholder(dtype, shape=None, name=None):
     """Placeholders of a sparse tensor's three parts."""
-    v1 = tf.compat.v1
     prefix = None if name is None else name + "/"
     part = {
         key: None if prefix is None else prefix + key
@@ -66,12 +65,12 @@ def sparse_placeholder(dtype, shape=None, name=None):
     rank = None if known is None else known.rank
     if known is not None and known.is_fully_defined():
         sizes = tf.constant(known.as_list(), tf.int64)
-        sizes = v1.placeholder_with_default(sizes, [rank], name=part["shape"])
+        sizes = tf.compat.v1.placeholder_with_default(sizes, [rank], name=part["shape"])
     else:
-        sizes = v1.placeholder(tf.int64, [rank], name=part["shape"])
+        sizes = tf.compat.v1.placeholder(tf.int64, [rank], name=part["shape"])
     made = tf.SparseTensor(
-        values=v1.placeholder(dtype, [None], name=part["values"]),
-        indices=v1.placeholder(tf.int64, [None, rank], name=part["indices"]),
+        values=tf.compat.v1.placeholder(dtype, [None], name=part["values"]),
+        indices=tf.compat.v1.placeholder(tf.int64, [None, rank], name=part["indices"]),
         dense_shape=sizes,
     )
     if known is not None and hasattr(made, "set_shape"):

@@ -6,15 +6,15 @@ with two underscores for each dot; it is made when it is first asked for.
 
 import ast
 import functools
-import importlib
 import inspect
 import os
 import re
 import sys
 from typing import NamedTuple
 
-import headrace
+from headrace import _names
 from headrace.framework import dtypes, logging
+from headrace.v1 import functions
 
 _PATH = os.path.join(os.path.dirname(__file__), "signatures.txt")
 _COMMA = re.compile(r", (?![^\[]*\])")
@@ -58,12 +58,8 @@ def _by_key():
 
 def _find(target):
     if target[0] == ":":
-        functions = importlib.import_module("headrace.v1.functions")
         return getattr(functions, target[1:])
-    found = headrace
-    for part in target.split("."):
-        found = getattr(found, part)
-    return found
+    return _names.public(target)
 
 
 def _warn(name, instead, warned):

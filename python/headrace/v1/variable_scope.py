@@ -4,12 +4,15 @@ import enum
 import threading
 
 from headrace._load import _headrace
+from headrace.context import stack
+from headrace.eager import custom_gradient
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
+
 from headrace.framework.properties import read_only
-from headrace.graph import stack
 from headrace.graph.graph_variables import GraphVariable, RefVariable
-from headrace.v1 import collections
+from headrace.ops import initializers_v1
+from headrace.v1 import collections, partitioned_variables
 
 
 class _ReuseMode(enum.Enum):
@@ -271,8 +274,6 @@ class variable_scope:  # noqa: N801  (upstream's name)
 
 
 def _default_initializer(dtype):
-    from headrace.ops import initializers_v1
-
     if dtype.is_floating or dtype.is_complex:
         return initializers_v1.GlorotUniform(dtype=dtype)
     if dtype.is_integer or dtype.is_bool or dtype == dtypes.string:
@@ -425,8 +426,6 @@ def _in_parts(variable):
 
 
 def _make_parts(name, shape, dtype, initializer, partitioner, arguments):
-    from headrace.v1 import partitioned_variables
-
     partitioned_variables.refuse_eager()
     if initializer is None:
         initializer = _default_initializer(dtype)
@@ -514,3 +513,12 @@ class variable_op_scope(variable_scope):  # noqa: N801
 
     def __init__(self, values, name_or_scope, default_name=None, **kwargs):
         super().__init__(name_or_scope, default_name, values, **kwargs)
+
+
+def _reusing():
+    """Makes contexts of the scope of here in which variables are shared."""
+    here = get_variable_scope()
+    return lambda: variable_scope(here, reuse=AUTO_REUSE, auxiliary_name_scope=False)
+
+
+custom_gradient.register_scopes(_reusing)

@@ -1,6 +1,6 @@
 """tf.keras.callbacks.Callback and lists of them."""
 
-import headrace as tf
+from headrace import _api as tf
 
 
 class Callback:
@@ -134,9 +134,7 @@ class CallbackList:
         self.set_params(self.params)
 
     def _add_history(self, history):
-        from headrace.keras.callback.history import History
-
-        history = history or History
+        history = history or tf.keras.callbacks.History
         own = [c for c in self.callbacks if isinstance(c, history)]
         if not own:
             own = [history()]

@@ -4,12 +4,12 @@ import inspect
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.name_scopes import name_scope
-from headrace.keras import initializer, regularizer, serialization, settings
+from headrace.keras import constraint, initializer, regularizer, serialization, settings
+from headrace.keras.engine import dispatch, functional_call, tracking
 from headrace.keras.engine import input_spec as input_specs
-from headrace.keras.engine import dispatch, tracking
 from headrace.keras.engine.call_context import context, spec_of
 
 _EagerTensor = _headrace.EagerTensor
@@ -280,8 +280,6 @@ class Layer(tracking.Tracking):
 
         Found by a call with a stand-in of that shape where a subclass does not say it.
         """
-        from headrace.keras.engine import functional_call
-
         return functional_call.inferred_shape(self, input_shape)
 
     def compute_mask(self, inputs, mask=None):
@@ -319,8 +317,6 @@ class Layer(tracking.Tracking):
             args, kwargs = self._first_from(kwargs, spec)
         inputs = args[0]
         if type(inputs) is not _EagerTensor or len(args) + len(kwargs) > 1:
-            from headrace.keras.engine import functional_call
-
             if functional_call.is_symbolic(args, kwargs):
                 return functional_call.call(self, args, kwargs)
         inputs = self._prepared(inputs)
@@ -549,8 +545,6 @@ def _initial(init, dtype, name, layer_name):
 
 
 def _constraint(value):
-    from headrace.keras import constraint
-
     return constraint.get(value)
 
 
@@ -579,3 +573,7 @@ def _set_masks(outputs, masks):
 
 
 serialize = serialization.serialize
+
+
+# Last, for it is a layer: what functions of tf become.
+from headrace.keras.layer import lambdas  # noqa: E402, F401

@@ -1,6 +1,6 @@
 """The losses and metrics that compile was given, applied to outputs."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import loss as losses
 from headrace.keras.metric import registry
 from headrace.keras.metric.reductions import Mean

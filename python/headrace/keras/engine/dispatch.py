@@ -8,35 +8,40 @@ handed out, so that other programs pay nothing.
 from headrace import _names
 from headrace.framework import dispatch, nest
 from headrace.keras import settings
+from headrace.keras.engine import keras_tensor
 
 
 class _KerasDispatcher(dispatch.GlobalOpDispatcher):
     """Makes a layer of a call that KerasTensors take part in."""
 
     def handle(self, op, args, kwargs):
-        from headrace.keras.engine.keras_tensor import find
-
-        if op._row is None or not find((args, kwargs)):
+        if op._row is None or not keras_tensor.find((args, kwargs)):
             return self.NOT_SUPPORTED
         name = _names.main_name(op._row) or op.__name__
         return as_layer(name, op.__wrapped__, args, kwargs)
 
 
+_layer_class = []
+
+
+def register_layer(cls):
+    """Says what the layers are that functions become: layer/lambdas.py does."""
+    _layer_class[:] = [cls]
+
+
 def as_layer(name, function, args, kwargs):
     """The KerasTensors that the function gives, by a layer of its own."""
-    from headrace.keras.engine.keras_tensor import find, is_keras_tensor
-    from headrace.keras.layer.lambdas import TFOpLambda
-
-    tensors = find((args, kwargs))
+    tensors = keras_tensor.find((args, kwargs))
 
     def call(inputs):
         values = iter(inputs if isinstance(inputs, (list, tuple)) else [inputs])
         inner_args, inner_kwargs = nest.map_structure(
-            lambda x: next(values) if is_keras_tensor(x) else x, (args, kwargs)
+            lambda x: next(values) if keras_tensor.is_keras_tensor(x) else x,
+            (args, kwargs),
         )
         return function(*inner_args, **inner_kwargs)
 
-    layer = TFOpLambda(call, name=settings.unique_name(f"tf.{name}"))
+    layer = _layer_class[0](call, name=settings.unique_name(f"tf.{name}"))
     return layer(tensors if len(tensors) > 1 else tensors[0])
 
 

@@ -1,9 +1,9 @@
 """Models that connect layers from inputs to outputs."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
-from headrace.keras.engine import dispatch
+from headrace.keras.engine import dispatch, functional_call, model_config
 from headrace.keras.engine.graph_network import GraphNetwork
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.engine.keras_tensor import KerasTensor
@@ -170,8 +170,6 @@ class Functional(Model):
             inputs = [KerasTensor(s, "float32") for s in input_shape]
         else:
             inputs = KerasTensor(shape, self._network.flat_inputs[0].dtype)
-        from headrace.keras.engine import functional_call
-
         outputs = functional_call._run(self, (inputs,), {})
         return tf.nest.map_structure(lambda t: t.shape, outputs)
 
@@ -183,15 +181,11 @@ class Functional(Model):
         """
         if type(self) is not Functional:
             return super().get_config()
-        from headrace.keras.engine import model_config
-
         return model_config.of_functional(self)
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A new model, without trained weights, of what get_config() gave."""
-        from headrace.keras.engine import model_config
-
         with serialization.CustomObjectScope(custom_objects or {}):
             if not model_config.is_functional(config):
                 return cls(**config)

@@ -1,7 +1,7 @@
 """Calls of layers with KerasTensors: shapes are inferred, nodes recorded."""
 
-import headrace as tf
-from headrace.function.func_graph import FuncGraph
+from headrace import _api as tf
+from headrace.graph.func_graph import FuncGraph
 from headrace.keras.engine import tracking
 from headrace.keras.engine.keras_tensor import KerasTensor
 

@@ -1,6 +1,6 @@
 """A functional model's layers in order, and how its outputs are computed."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.engine.keras_tensor import KerasTensor
 
 

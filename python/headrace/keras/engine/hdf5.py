@@ -10,7 +10,7 @@ import contextlib
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework import data_structures, logging
 from headrace.keras import settings
 from headrace.keras.engine.tracking import Tracking, unique

@@ -1,6 +1,6 @@
 """tf.keras.Input and the layer behind it."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
 from headrace.keras.engine import dispatch
 from headrace.keras.engine.base_layer import Layer

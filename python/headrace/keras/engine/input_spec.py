@@ -1,6 +1,6 @@
 """What a layer wants of its inputs."""
 
-import headrace as tf
+from headrace import _api as tf
 
 
 class InputSpec:

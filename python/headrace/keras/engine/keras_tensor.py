@@ -2,7 +2,7 @@
 
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.engine import dispatch
 
 

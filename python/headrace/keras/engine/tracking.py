@@ -2,7 +2,7 @@
 
 import weakref
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework import data_structures
 from headrace.framework.trackable import _PLAIN, node_of
@@ -273,8 +273,6 @@ class Tracking(tf.Module):
 
     def add_metric(self, value, name=None, **kwargs):
         """Keeps the mean of a tensor as a metric of that name."""
-        from headrace.keras.metric import reductions
-
         if kwargs.pop("aggregation", "mean") not in (None, "mean") or kwargs:
             raise TypeError(f"Unknown keyword arguments: {list(kwargs)}")
         if name is None:
@@ -286,6 +284,6 @@ class Tracking(tf.Module):
         found = next((m for m in state.metrics if m.name == name), None)
         if found is None:
             with tf.init_scope():
-                found = reductions.Mean(name=name)
+                found = tf.keras.metrics.Mean(name=name)
             state.metrics.append(found)
         found.update_state(value)

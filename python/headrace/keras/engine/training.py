@@ -2,12 +2,13 @@
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.callback.progress import ProgbarLogger
 from headrace.keras.engine import compiled, data_adapter
 from headrace.keras.engine.steps import Steps
+from headrace.keras.optimizer import registry
 
 
 class Trainer:
@@ -50,8 +51,6 @@ class Trainer:
                 'keyword arguments include "cloning", "experimental_run_tf_function", '
                 '"distribute", "target_tensors", or "sample_weight_mode".'
             )
-        from headrace.keras.optimizer import registry
-
         plain = self._keras
         names = self.output_names if hasattr(self, "output_names") else None
         self.optimizer = registry.get(optimizer)

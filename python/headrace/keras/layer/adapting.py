@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.engine.base_layer import Layer
 
 

@@ -1,11 +1,10 @@
 """Activations that are layers because they have options or weights."""
 
-import headrace as tf
-from headrace.keras import activation
+from headrace import _api as tf
+from headrace.keras import activation, serialization, settings
 from headrace.keras import constraint as constraints
 from headrace.keras import initializer as initializers
 from headrace.keras import regularizer as regularizers
-from headrace.keras import serialization, settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
 

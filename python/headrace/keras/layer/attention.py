@@ -1,6 +1,7 @@
 """Attention."""
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.keras import constraint, regularizer, serialization
 from headrace.keras import initializer as initializers
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.layer.noise import Dropout
@@ -192,8 +193,6 @@ class MultiHeadAttention(Layer):
         """Adds heads, sizes, dropout, use_bias and what kernels and biases are made
         with.
         """
-        from headrace.keras import constraint, regularizer, serialization
-
         say = serialization.serialize
         config = {
             **super().get_config(),

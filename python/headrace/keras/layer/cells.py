@@ -2,9 +2,11 @@
 
 import inspect
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import initializer as initializers
+from headrace.keras import serialization
 from headrace.keras.engine.base_layer import Layer
+from headrace.keras.layer import registry
 from headrace.keras.layer.parts import (
     Weighted,
     activation_name,
@@ -399,16 +401,12 @@ class StackedRNNCells(Layer):
 
     def get_config(self):
         """Adds the cells' configs."""
-        from headrace.keras import serialization
-
         cells = [serialization.serialize(cell) for cell in self.cells]
         return {**super().get_config(), "cells": cells}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """Cells, without weights, of what get_config() gave."""
-        from headrace.keras.layer import registry
-
         config = dict(config)
         cells = [registry.deserialize(c, custom_objects) for c in config.pop("cells")]
         return cls(cells, **config)

@@ -1,6 +1,6 @@
 """Long short-term memory over images and the like: its products are convolutions."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization, settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec

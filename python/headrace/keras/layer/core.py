@@ -2,9 +2,10 @@
 
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import activation as activations
+from headrace.keras import regularizer, settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.parts import (
@@ -128,8 +129,6 @@ class Flatten(Layer):
     """[batch, everything else]."""
 
     def __init__(self, data_format=None, **kwargs):
-        from headrace.keras import settings
-
         super().__init__(**kwargs)
         self.data_format = settings.data_format(data_format)
         self.input_spec = InputSpec(min_ndim=1)
@@ -290,8 +289,6 @@ class ActivityRegularization(Layer):
     supports_masking = True
 
     def __init__(self, l1=0.0, l2=0.0, **kwargs):
-        from headrace.keras import regularizer
-
         super().__init__(activity_regularizer=regularizer.L1L2(l1=l1, l2=l2), **kwargs)
         self.l1, self.l2 = l1, l2
 

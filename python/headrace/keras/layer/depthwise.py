@@ -1,6 +1,6 @@
 """Convolutions of each channel by itself, and what mixes the channels behind them."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.convolution import _Convolution
 

@@ -2,7 +2,7 @@
 
 import re
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.layer.parts import Weighted, activation_name, activation_of
 

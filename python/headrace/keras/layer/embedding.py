@@ -1,6 +1,6 @@
 """tf.keras.layers.Embedding."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.layer.parts import Weighted
 

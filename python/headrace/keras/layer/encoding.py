@@ -1,6 +1,6 @@
 """Class numbers as rows of ones or counts: what layers of categories give."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 
 MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")

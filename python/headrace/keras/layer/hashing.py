@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.encoding import (
     MODES,

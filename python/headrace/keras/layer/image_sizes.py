@@ -1,6 +1,6 @@
 """Layers that bring images to a size and values to a range."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 
 METHODS = (

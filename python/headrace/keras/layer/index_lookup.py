@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.encoding import (
     MODES,

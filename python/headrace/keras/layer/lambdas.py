@@ -2,7 +2,8 @@
 
 import inspect
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.keras.engine import dispatch
 from headrace.keras.engine.base_layer import Layer
 
 
@@ -68,3 +69,6 @@ class Lambda(Layer):
         raise NotImplementedError(
             "The configuration of a Lambda layer is not supported: it holds a function"
         )
+
+
+dispatch.register_layer(TFOpLambda)

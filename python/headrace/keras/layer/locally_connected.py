@@ -2,7 +2,7 @@
 
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec

@@ -1,6 +1,6 @@
 """Layers that join several inputs."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.engine.base_layer import Layer
 
 

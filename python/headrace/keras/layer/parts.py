@@ -1,6 +1,6 @@
 """Initializers, regularizers and constraints of a layer's weights."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import (
     activation,

@@ -1,6 +1,6 @@
 """Pooling over windows and over everything."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec

@@ -10,7 +10,7 @@ argument `training`, these layers train.
 import math
 import numbers
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.image_sizes import (

@@ -1,10 +1,11 @@
 """RNN, SimpleRNN, LSTM and GRU."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import regularizer, serialization
 from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.call_context import context
 from headrace.keras.engine.input_spec import InputSpec
-from headrace.keras.layer import cells, scanning
+from headrace.keras.layer import cells, registry, scanning
 
 
 class RNN(Layer):
@@ -98,8 +99,6 @@ class RNN(Layer):
             input_shape = input_shape[0]
         step = tf.nest.map_structure(self._step_shape, input_shape)
         if isinstance(self.cell, Layer) and not self.cell.built:
-            from headrace.keras.engine.call_context import context
-
             if self._names_cell:
                 context.names.append(self.cell.name)
             try:
@@ -220,8 +219,6 @@ class RNN(Layer):
         """A layer, without weights, of what get_config() gave."""
         config = dict(config)
         if "cell" in config:
-            from headrace.keras.layer import registry
-
             config["cell"] = registry.deserialize(config["cell"], custom_objects)
         return cls(**config)
 

@@ -1,8 +1,9 @@
 """Layers and models by name and configuration."""
 
-import importlib
-
+from headrace import _names
+from headrace.context import late
 from headrace.keras import serialization
+from headrace.keras.engine.base_layer import Layer
 
 _MODULES = (
     "layer.core",
@@ -25,7 +26,6 @@ _MODULES = (
     "layer.wrappers",
     "layer.adapting",
     "layer.encoding",
-    "layer.feature_layers",
     "layer.hashing",
     "layer.image_sizes",
     "layer.random_images",
@@ -43,15 +43,15 @@ _classes = {}
 
 def _all():
     if not _classes:
-        from headrace.keras.engine.base_layer import Layer
-
         for module in _MODULES:
-            found = vars(importlib.import_module("headrace.keras." + module))
+            found = vars(_names.module("keras." + module))
             _classes.update(
                 (n, c)
                 for n, c in found.items()
                 if isinstance(c, type) and issubclass(c, Layer)
             )
+        for name in ("DenseFeatures", "SequenceFeatures"):
+            _classes[name] = getattr(late, name)
     return _classes
 
 

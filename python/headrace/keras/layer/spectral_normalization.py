@@ -1,6 +1,6 @@
 """SpectralNormalization: keeps the largest singular value of a kernel at 1."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import initializer
 from headrace.keras.layer.wrappers import Wrapper
 

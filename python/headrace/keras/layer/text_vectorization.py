@@ -1,6 +1,6 @@
 """TextVectorization: sentences as numbers of their words."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.index_lookup import StringLookup
 

@@ -1,6 +1,6 @@
 """Transposed convolutions."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.convolution import _Convolution
 from headrace.keras.layer.parts import tuple_of

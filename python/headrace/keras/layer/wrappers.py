@@ -1,9 +1,11 @@
 """Layers around layers: Bidirectional and TimeDistributed."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization
 from headrace.keras.engine.base_layer import Layer
+from headrace.keras.engine.call_context import context
 from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.layer import registry
 from headrace.keras.layer.parts import shaped
 
 
@@ -27,8 +29,6 @@ class Wrapper(Layer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A wrapper with a new inner layer, of what get_config() gave."""
-        from headrace.keras.layer import registry
-
         config = dict(config)
         layer = registry.deserialize(config.pop("layer"), custom_objects)
         return cls(layer, **config)
@@ -113,8 +113,6 @@ class Bidirectional(Layer):
 
     def build(self, input_shape):
         """Builds the layers of both directions."""
-        from headrace.keras.engine.call_context import context
-
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
         for layer in (self.forward_layer, self.backward_layer):
             if not layer.built:
@@ -195,8 +193,6 @@ class Bidirectional(Layer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A layer, without weights, of what get_config() gave."""
-        from headrace.keras.layer import registry
-
         config = dict(config)
         config["layer"] = registry.deserialize(config["layer"], custom_objects)
         if config.get("backward_layer") is not None:

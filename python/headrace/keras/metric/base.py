@@ -2,9 +2,10 @@
 
 import functools
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras.engine.base_layer import Layer
+from headrace.keras.optimizer.graph_updates import Ordered
 
 
 class Metric(Layer):
@@ -110,8 +111,6 @@ class Metric(Layer):
 
 def _graph_update(metric, update_state, *args, **kwargs):
     """In a plain graph: the operation that takes values in."""
-    from headrace.keras.optimizer.graph_updates import Ordered
-
     graph = tf.compat.v1.get_default_graph()
     ordered = Ordered(graph)
     result = update_state(*args, **kwargs)

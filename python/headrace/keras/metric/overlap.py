@@ -1,6 +1,6 @@
 """Intersection by union, of classes."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.metric.base import Metric
 
 

@@ -1,6 +1,6 @@
 """Sums and means, of values and of functions of y_true and y_pred."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import loss as losses
 from headrace.keras import serialization
 from headrace.keras.metric.base import Metric

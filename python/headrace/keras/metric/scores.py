@@ -1,6 +1,6 @@
 """F scores, and one rate of a classifier where another is high enough."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.metric.base import Metric
 from headrace.keras.metric.confusion import _Counts
 

@@ -9,11 +9,16 @@ which TensorFlow restores into tf.keras.optimizers.legacy: ours in
 tf.keras.optimizers.experimental write the lists that they read instead.
 """
 
-import headrace as tf
+import re
+
+from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.framework import logging
 from headrace.framework.trackable import AutoTrackable, node_of
+from headrace.keras import initializer as initializers
 from headrace.keras import serialization
 from headrace.keras.engine.tracking import attach_new, start_restored
+from headrace.keras.optimizer import graph_updates, schedule
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 
@@ -246,8 +251,6 @@ class BaseOptimizer(AutoTrackable):
             elif initializer is None:
                 value = self._initial_slot(variable, slot_name)
             elif isinstance(initializer, str) or callable(initializer):
-                from headrace.keras import initializer as initializers
-
                 make = initializers.get(initializer)
                 value = make(shape or variable.shape, dtype=variable.dtype)
             else:
@@ -329,8 +332,6 @@ class BaseOptimizer(AutoTrackable):
             self._make_hypers()
         gradients = self._limited([g for g, _ in pairs])
         if not _headrace.is_eager() and not tf.inside_function():
-            from headrace.keras.optimizer import graph_updates
-
             return graph_updates.apply(self, gradients, variables, name)
         rates = {}
         for gradient, variable in zip(gradients, variables):
@@ -389,8 +390,6 @@ class BaseOptimizer(AutoTrackable):
         ids.update(v.handle._id for v in var_list or [])
 
     def _decays(self, variable):
-        import re
-
         names, ids = self._decay_excluded
         if variable.handle._id in ids:
             return False
@@ -458,8 +457,6 @@ class BaseOptimizer(AutoTrackable):
 
         `custom_objects` are further classes of schedules: {name: class}.
         """
-        from headrace.keras.optimizer import schedule
-
         config = dict(config)
         config.pop("is_legacy_optimizer", None)
         if "lr" in config:
@@ -515,8 +512,6 @@ def _with_gradients(pairs):
             f"No gradients provided for any variable: {(names,)}. Provided "
             f"`grads_and_vars` is {pairs}."
         )
-    from headrace.framework import logging
-
     missing = [v.name for g, v in pairs if g is None]
     logging.warn(
         "Gradients do not exist for variables %s when minimizing the loss. If you're "

@@ -1,6 +1,6 @@
 """tf.keras.optimizers: the interface since Keras 2.11."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework import logging
 from headrace.framework.trackable import node_of
 from headrace.keras.optimizer import nadam, rules

@@ -1,6 +1,6 @@
 """Updates as operations of a plain graph, where nothing runs by itself."""
 
-from headrace.graph import stack
+from headrace.context import stack
 
 
 class Ordered:

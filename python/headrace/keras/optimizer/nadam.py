@@ -1,6 +1,6 @@
 """Nadam: Adam with Nesterov's momentum, after a schedule of its own."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework.trackable import node_of
 from headrace.keras.engine.tracking import attach_new
 from headrace.keras.optimizer import rules

@@ -1,6 +1,6 @@
 """The update rules: a class each, mixed with the interfaces old and new."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 
 

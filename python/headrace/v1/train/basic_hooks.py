@@ -4,9 +4,10 @@ import time
 
 import numpy as np
 
-from headrace.framework import logging
+from headrace.context import stack
+from headrace.framework import errors, logging
+
 from headrace.framework.properties import read_only
-from headrace.graph import stack
 from headrace.v1.train import global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.v1.train.timer import NeverTriggerTimer, SecondOrStepTimer
@@ -224,8 +225,6 @@ class FinalOpsHook(SessionRunHook):
         """Runs the final operations; final_ops_values has what they gave."""
         if self._final_ops is None:
             return
-        from headrace.framework import errors
-
         try:
             self._final_ops_values = session.run(
                 self._final_ops, feed_dict=self._final_ops_feed_dict

@@ -4,8 +4,8 @@ import os
 import re
 
 from headrace._load import raw
-from headrace.framework import dtypes, logging
-from headrace.graph import stack
+from headrace.context import stack
+from headrace.framework import dtypes, logging, protos
 from headrace.train import checkpoint_reader, checkpoint_state, saver_graph
 from headrace.train.checkpoint_options import GRAPH_KEY
 from headrace.v1 import collections
@@ -145,8 +145,6 @@ def _keys_of_objects(path, names):
     reader = checkpoint_reader.load_checkpoint(path)
     if not reader.has_tensor(GRAPH_KEY):
         return {}
-    from headrace.framework import protos
-
     graph = protos.TrackableObjectGraph.FromString(bytes(reader.get_tensor(GRAPH_KEY)))
     keys = {
         attribute.full_name: attribute.checkpoint_key

@@ -1,6 +1,6 @@
 """Learning rates of tf.compat.v1.train that fall with the step."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras.optimizer import schedule
 

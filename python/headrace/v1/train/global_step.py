@@ -1,9 +1,13 @@
 """The counter of training steps of a graph."""
 
+import os
+
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import dtypes, execution, logging
 from headrace.framework.variables import VariableAggregation
-from headrace.graph import stack
+from headrace.ops import initializers_v1
+from headrace.v1 import variable_scope
 from headrace.v1.collections import GraphKeys
 
 _READ_KEY = "global_step_read_op_cache"
@@ -29,9 +33,6 @@ def get_global_step(graph=None):
 
 def create_global_step(graph=None):
     """Makes the step of the graph."""
-    from headrace.ops import initializers_v1
-    from headrace.v1 import variable_scope
-
     graph = graph or stack.default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
@@ -102,8 +103,6 @@ def read_of(graph=None):
 
 def write_graph(graph_or_graph_def, logdir, name, as_text=True):
     """Writes a graph to a file; its path."""
-    import os
-
     graph_def = graph_or_graph_def
     if hasattr(graph_def, "as_graph_def"):
         graph_def = graph_def.as_graph_def()

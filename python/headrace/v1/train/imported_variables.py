@@ -1,6 +1,6 @@
 """Variables as VariableDefs, and variables of nodes that a graph already has."""
 
-from headrace.framework import dtypes, tensor_shape, variables
+from headrace.framework import dtypes, protos, tensor_shape, variables
 from headrace.graph import graph_variables
 from headrace.v1.collections import GraphKeys
 
@@ -25,8 +25,6 @@ def is_variable(value):
 
 def to_proto(variable):
     """The VariableDef of a graph's variable."""
-    from headrace.framework import protos
-
     proto = protos.VariableDef(
         initializer_name=variable.initializer.name,
         initial_value_name=variable.initial_value.name,
@@ -47,8 +45,6 @@ def to_proto(variable):
 
 def from_bytes(graph, data, scope, known):
     """The variable of a serialised VariableDef; `known` keeps those made before."""
-    from headrace.framework import protos
-
     proto = protos.VariableDef.FromString(data)
     if proto.variable_name not in known:
 

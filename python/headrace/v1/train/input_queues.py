@@ -1,6 +1,7 @@
 """tf.compat.v1.train's input pipelines of queues: producers and batches."""
 
-import headrace as tf
+from headrace import _api as tf
+
 from headrace.framework import execution
 from headrace.ops import queue_ops
 from headrace.v1.train import queue_runner
@@ -21,14 +22,13 @@ def limit_epochs(tensor, num_epochs=None, name=None):
         return tensor
     if num_epochs <= 0:
         raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
-    v1 = tf.compat.v1
     with tf.name_scope(name or "limit_epochs"):
         tensor = tf.convert_to_tensor(tensor)
-        epochs = v1.Variable(
+        epochs = tf.compat.v1.Variable(
             tf.constant(0, tf.int64),
             trainable=False,
             name="epochs",
-            collections=[v1.GraphKeys.LOCAL_VARIABLES],
+            collections=[tf.compat.v1.GraphKeys.LOCAL_VARIABLES],
             use_resource=True,
         )
         counted = tf.raw_ops.ResourceCountUpTo(

@@ -3,10 +3,11 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework import execution, logging, versions
-from headrace.graph import import_graph, stack
+from headrace.context import stack
+from headrace.framework import execution, logging, protos, versions
+from headrace.graph import import_graph
 from headrace.v1 import collections
-from headrace.v1.train import imported_variables
+from headrace.v1.train import imported_variables, saver
 
 
 def _kind_of(value):
@@ -71,8 +72,6 @@ def export_meta_graph(
     **kwargs,
 ):
     """The graph as a MetaGraphDef, also written to `filename` where that is given."""
-    from headrace.framework import protos
-
     _unsupported(export_scope=export_scope, save_debug_info=save_debug_info, **kwargs)
     if _headrace.is_eager() and graph is None:
         raise RuntimeError(
@@ -107,8 +106,6 @@ def export_meta_graph(
 
 def _strip_defaults(graph_def):
     """Takes attributes that have their ops' default values off all nodes."""
-    from headrace.framework import protos
-
     functions = {f.signature.name for f in graph_def.library.function}
     nodes = list(graph_def.node)
     for function in graph_def.library.function:
@@ -142,8 +139,6 @@ def _write(meta, path, as_text):
 def read_meta_graph_file(path):
     """The MetaGraphDef of a file, binary or text."""
     from google.protobuf import message, text_format
-
-    from headrace.framework import protos
 
     path = os.fspath(path)
     if not os.path.exists(path):
@@ -224,8 +219,6 @@ def _restore_collections(graph, meta, scope, predicate):
 
 
 def _saver(graph, meta, scope, variables):
-    from headrace.v1.train import saver
-
     if meta.HasField("saver_def"):
         made = saver.Saver.from_proto(meta.saver_def, import_scope=scope)
         made._var_list = variables

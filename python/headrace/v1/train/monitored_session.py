@@ -2,9 +2,10 @@
 
 import inspect
 
+from headrace.context import stack
 from headrace.framework import errors
+
 from headrace.framework.properties import read_only
-from headrace.graph import stack
 from headrace.v1.train import saver_hooks
 from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_creators import (

@@ -1,9 +1,10 @@
 """tf.train.ExponentialMovingAverage: shadows of variables that follow them slowly."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import stack
+
 from headrace.framework.properties import read_only
-from headrace.graph import stack
 from headrace.train.saver_graph import is_variable
 from headrace.v1.collections import GraphKeys
 from headrace.v1.train.optimizer import (

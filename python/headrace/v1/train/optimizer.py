@@ -1,10 +1,13 @@
 """tf.compat.v1.train.Optimizer: what the optimizers of graphs share."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.eager import graph_gradients
+
 from headrace.framework import execution
 from headrace.framework.trackable import AutoTrackable, node_of
-from headrace.graph import stack
+from headrace.keras.engine.tracking import attach_new, start_restored
 from headrace.v1 import collections
 from headrace.v1.variable_scope import variable_scope, variable_v1
 
@@ -127,8 +130,6 @@ class Optimizer(AutoTrackable):
         if not variables:
             raise ValueError("No variables to optimize.")
         _check_real(loss.dtype)
-        from headrace.eager import graph_gradients
-
         found = graph_gradients.gradients_v1(
             loss,
             variables,
@@ -307,8 +308,6 @@ class Optimizer(AutoTrackable):
         slot = slot_variable(variable, op_name, value, taken)
         slots[_key(variable)] = variable, slot
         if is_resource(variable):
-            from headrace.keras.engine.tracking import start_restored
-
             node_of(self).attach_slot(node_of(variable), slot_name, node_of(slot))
             start_restored(slot)
         return slot
@@ -328,8 +327,6 @@ class Optimizer(AutoTrackable):
                 found = tf.Variable(value, trainable=False, name=name)
             self._plain[key] = found
             if is_resource(found):
-                from headrace.keras.engine.tracking import attach_new
-
                 attach_new(node_of(self), name, found)
         return found
 

@@ -1,6 +1,6 @@
 """The optimizers of tf.compat.v1.train, with slots named as in TensorFlow 1."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import raw
 from headrace.v1.train.optimizer import Optimizer, filled, is_resource
 

@@ -1,5 +1,6 @@
 """Optimizers of tf.compat.v1.train with penalties: proximal ones, and AdagradDA."""
 
+from headrace import _api as tf
 from headrace.v1.train.optimizer import Optimizer, filled
 from headrace.v1.train.optimizers import AdagradOptimizer
 
@@ -101,8 +102,6 @@ class AdagradDAOptimizer(Optimizer):
             )
 
     def _arguments(self, variable):
-        import headrace as tf
-
         arguments = super()._arguments(variable)
         arguments["global_step"] = tf.cast(self._global_step, tf.int64) + 1
         return arguments

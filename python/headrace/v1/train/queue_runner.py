@@ -3,9 +3,10 @@
 import threading
 import weakref
 
+from headrace import _api as tf
+from headrace.context import stack
 from headrace.framework import errors, logging
 from headrace.framework.properties import read_only
-from headrace.graph import stack
 from headrace.v1.collections import GraphKeys
 
 
@@ -145,8 +146,6 @@ def start_queue_runners(
     collection=GraphKeys.QUEUE_RUNNERS,
 ):
     """Starts the graph's runners; their threads."""
-    import headrace as tf
-
     if not stack.default_graph().get_collection(collection) and _eager():
         raise RuntimeError("Queues are not compatible with eager execution.")
     if sess is None:
@@ -171,6 +170,4 @@ def start_queue_runners(
 
 
 def _eager():
-    import headrace as tf
-
     return tf.executing_eagerly()

@@ -4,17 +4,19 @@ import os
 import time
 
 from headrace._load import _headrace
-from headrace.framework import conversion, errors, execution, logging
-from headrace.graph import stack
+from headrace.context import stack
+from headrace.framework import conversion, errors, execution, logging, protos
 from headrace.graph.placeholders import placeholder_with_default
 from headrace.io import gfile
 from headrace.train import saver_graph
 from headrace.train.checkpoint_state import (
     checkpoint_exists,
+    get_checkpoint_mtimes,
     remove_checkpoint,
     update_checkpoint_state,
 )
 from headrace.v1 import collections
+from headrace.v1.train import meta_graph
 
 _V1, _V2 = 1, 2
 _META = "meta"
@@ -110,8 +112,6 @@ class Saver:
         self.saver_def = self._add_nodes(saver_graph.saveables(variables))
 
     def _add_nodes(self, saveables):
-        from headrace.framework import protos
-
         graph = stack.default_graph()
         with graph.name_scope(self._name or "save"), graph.control_dependencies(None):
             filename = placeholder_with_default(
@@ -158,8 +158,6 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths):
         """Takes on the checkpoints of an earlier program that are still there."""
-        from headrace.train.checkpoint_state import get_checkpoint_mtimes
-
         there = [p for p in checkpoint_paths if checkpoint_exists(p)]
         self._last_checkpoints = list(zip(there, get_checkpoint_mtimes(there)))
 
@@ -351,6 +349,4 @@ class Saver:
         """The graph, its collections and how to save it, as a MetaGraphDef."""
         given = dict(locals())
         del given["self"]
-        from headrace.v1.train import meta_graph
-
         return meta_graph.export_meta_graph(saver_def=self.saver_def, **given)

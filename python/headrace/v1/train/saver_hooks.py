@@ -2,10 +2,10 @@
 
 import os
 
-from headrace.framework import logging
-from headrace.graph import stack
-from headrace.v1 import collections
-from headrace.v1.train import basic_hooks, global_step
+from headrace.context import stack
+from headrace.framework import logging, protos
+from headrace.v1 import collections, file_writer
+from headrace.v1.train import basic_hooks, global_step, meta_graph
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.v1.train.timer import SecondOrStepTimer
 
@@ -72,8 +72,6 @@ class CheckpointSaverHook(basic_hooks._StepHook):
     def begin(self):
         """Opens the summaries' file,
         looks for the global step and tells the listeners."""
-        from headrace.v1 import file_writer
-
         self._summary_writer = file_writer.FileWriterCache.get(self._checkpoint_dir)
         self._global_step_tensor = basic_hooks.read_step("CheckpointSaverHook")
         for listener in self._listeners:
@@ -93,8 +91,6 @@ class CheckpointSaverHook(basic_hooks._StepHook):
         self._timer.update_last_triggered_step(step)
 
     def _meta_graph(self, graph):
-        from headrace.v1.train import meta_graph
-
         saver = self._get_saver()
         saver_def = None if saver is None else saver.saver_def
         return meta_graph.export_meta_graph(
@@ -149,8 +145,6 @@ class CheckpointSaverHook(basic_hooks._StepHook):
         return stops
 
     def _log_checkpoint(self, step):
-        from headrace.framework import protos
-
         log = protos.SessionLog(
             status=protos.SessionLog.CHECKPOINT, checkpoint_path=self._save_path
         )
@@ -198,8 +192,6 @@ class StepCounterHook(basic_hooks._StepHook):
 
     def begin(self):
         """Opens the summaries' file and looks for the global step."""
-        from headrace.v1 import file_writer
-
         if self._summary_writer is None and self._output_dir:
             self._summary_writer = file_writer.FileWriterCache.get(self._output_dir)
         self._global_step_tensor = basic_hooks.read_step("StepCounterHook")
@@ -260,8 +252,6 @@ class SummarySaverHook(SessionRunHook):
 
     def begin(self):
         """Opens the summaries' file and looks for the global step."""
-        from headrace.v1 import file_writer
-
         if self._summary_writer is None and self._output_dir:
             self._summary_writer = file_writer.FileWriterCache.get(self._output_dir)
         self._next_step = None
@@ -295,8 +285,6 @@ class SummarySaverHook(SessionRunHook):
         if self._next_step is None or self._request_summary:
             step = run_context.session.run(self._global_step_tensor)
         if self._next_step is None:
-            from headrace.framework import protos
-
             log = protos.SessionLog(status=protos.SessionLog.START)
             self._summary_writer.add_session_log(log, step)
         if self._request_summary:

@@ -1,9 +1,11 @@
 """tf.compat.v1.train.Scaffold: what a graph needs to be trained."""
 
-from headrace.framework import conversion, dtypes, logging
+from headrace.context import stack
+from headrace.framework import conversion, dtypes, logging, scopes
 from headrace.framework.properties import read_only
-from headrace.graph import scopes, stack
-from headrace.v1 import collections
+from headrace.train import checkpoint
+from headrace.v1 import collections, graph_summaries
+from headrace.v1.train import saver, saver_hooks
 
 GraphKeys = collections.GraphKeys
 
@@ -56,8 +58,6 @@ class Scaffold:
 
     def finalize(self):
         """Makes what was not given and ends the graph."""
-        from headrace.v1 import graph_summaries
-
         for name, make in (
             ("init_op", _default_init_op),
             ("ready_op", _default_ready_op),
@@ -74,9 +74,6 @@ class Scaffold:
         return self
 
     def _finalize_saver(self):
-        from headrace.train import checkpoint
-        from headrace.v1.train import saver
-
         if self._saver is None:
             self._saver = _saver_or_default()
         if isinstance(self._saver, checkpoint.Checkpoint):
@@ -192,8 +189,6 @@ def _default_ready_for_local_init_op():
 
 def _saver_or_default():
     """The graph's one saver; one of all its variables where it has none."""
-    from headrace.v1.train import saver, saver_hooks
-
     found = saver_hooks.saver_of_collection()
     if found is None:
         found = saver.Saver(sharded=True, allow_empty=True)

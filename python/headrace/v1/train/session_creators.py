@@ -1,6 +1,6 @@
 """What makes the sessions of monitored sessions."""
 
-from headrace.graph import stack
+from headrace.context import stack
 from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_manager import SessionManager
 

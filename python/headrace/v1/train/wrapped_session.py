@@ -1,8 +1,10 @@
 """Sessions around sessions: each adds one thing to a run."""
 
+from headrace.context import stack
 from headrace.framework import errors, logging
 from headrace.framework.properties import read_only
-from headrace.graph import stack
+from headrace.v1.train import queue_runner
+from headrace.v1.train.coordinator import Coordinator
 from headrace.v1.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -220,13 +222,9 @@ class CoordinatedSessionCreator:
         self._stop_grace_period_secs = stop_grace_period_secs
 
     def create_session(self):
-        from headrace.v1.train.coordinator import Coordinator
-
         self.tf_sess = self._session_creator.create_session()
         self.coord = Coordinator(clean_stop_exception_types=[])
         if stack.default_graph().get_collection("queue_runners"):
-            from headrace.v1.train import queue_runner
-
             queue_runner.start_queue_runners(sess=self.tf_sess, coord=self.coord)
         for hook in self._hooks:
             hook.after_create_session(self.tf_sess, self.coord)

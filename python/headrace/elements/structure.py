@@ -10,20 +10,21 @@ import operator
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.data import nest
+from headrace.elements import nest
 from headrace.framework import conversion, dtypes, tensor_shape, type_spec
+from headrace.framework import nest as core
 from headrace.framework.sparse_tensor import (
     SparseTensor,
     SparseTensorSpec,
     SparseTensorValue,
 )
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
+from headrace.ragged import joining, ragged_tensor, spec
+from headrace.ragged.ragged_tensor import as_values
 from headrace.ragged.ragged_value import RaggedTensorValue
 
 
 def _ragged():
-    from headrace.ragged import ragged_tensor, spec
-
     return ragged_tensor, spec
 
 
@@ -38,12 +39,8 @@ def _normalize_leaf(x):
     if isinstance(x, SparseTensorValue):
         return SparseTensor.from_value(x)
     if isinstance(x, RaggedTensorValue):
-        from headrace.ragged.ragged_tensor import as_values
-
         return as_values(x)
     if isinstance(x, list) and x and _is_ragged(x):
-        from headrace.ragged import joining
-
         return joining.stack(x, axis=0)
     return conversion.convert_to_tensor(x)
 
@@ -243,8 +240,6 @@ def shape_leaves(types, shapes):
     if not nest.is_nested(types):
         is_tensor = isinstance(shapes, _headrace.Tensor)
         return [shapes if is_tensor else tensor_shape.as_shape(shapes)]
-    from headrace.framework import nest as core
-
     if isinstance(types, dict):
         keys = core.sorted_keys(types)
         return [s for k in keys for s in shape_leaves(types[k], shapes[k])]

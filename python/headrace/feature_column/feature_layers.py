@@ -1,6 +1,6 @@
 """Layers of feature columns: DenseFeatures and SequenceFeatures."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base, sequence, serialization
 from headrace.framework.name_scopes import name_scope
 from headrace.keras.engine.base_layer import Layer
@@ -95,6 +95,8 @@ class DenseFeatures(_FeatureLayer):
     features that are missing or of several numbers of examples.
     """
 
+    __module__ = "headrace.keras.layer.feature_layers"  # a layer as Keras has them
+
     _expected = base.DenseColumn
     _leading = 1
 
@@ -121,6 +123,8 @@ class SequenceFeatures(_FeatureLayer):
     Called with a dict of features. ValueError for columns of no sequences,
     InvalidArgumentError where the columns' sequences have several lengths.
     """
+
+    __module__ = "headrace.keras.layer.feature_layers"  # a layer as Keras has them
 
     _expected = base.SequenceDenseColumn
     _leading = 2

@@ -2,7 +2,9 @@
 
 import collections
 
-import headrace as tf
+from headrace.control_flow import loops
+from headrace.framework import conversion, name_scopes
+from headrace.ops import array_ops, elementwise_ops, linalg_ops, math_ops, reduction_ops
 
 _State = collections.namedtuple("CGState", ["i", "x", "r", "p", "gamma"])
 
@@ -37,29 +39,33 @@ def conjugate_gradient(
     """
     if not (operator.is_self_adjoint and operator.is_positive_definite):
         raise ValueError("Expected a self-adjoint, positive definite operator.")
-    with tf.name_scope(name):
-        rhs = tf.convert_to_tensor(rhs, dtype=operator.dtype)
+    with name_scopes.name_scope(name):
+        rhs = conversion.convert_to_tensor(rhs, dtype=operator.dtype)
         return _solve(operator, rhs, preconditioner, x, tol, max_iter)
 
 
 def _dot(a, b):
-    return tf.squeeze(tf.matmul(a[..., None], b[..., None], adjoint_a=True), [-2, -1])
+    return array_ops.squeeze(
+        math_ops.matmul(a[..., None], b[..., None], adjoint_a=True), [-2, -1]
+    )
 
 
 def _solve(operator, rhs, preconditioner, x, tol, max_iter):
     if x is None:
-        x, residual = tf.zeros_like(rhs), rhs
+        x, residual = array_ops.zeros_like(rhs), rhs
     else:
-        x = tf.convert_to_tensor(x, dtype=operator.dtype)
+        x = conversion.convert_to_tensor(x, dtype=operator.dtype)
         residual = rhs - operator.matvec(x)
-    limit = tol * tf.math.real(tf.norm(rhs, axis=-1))
+    limit = tol * elementwise_ops.real(linalg_ops.norm(rhs, axis=-1))
 
     def preconditioned(r):
         return r if preconditioner is None else preconditioner.matvec(r)
 
     def goes_on(state):
-        left = tf.math.real(tf.norm(state.r, axis=-1)) > limit
-        return tf.logical_and(state.i < max_iter, tf.reduce_any(left))
+        left = elementwise_ops.real(linalg_ops.norm(state.r, axis=-1)) > limit
+        return elementwise_ops.logical_and(
+            state.i < max_iter, reduction_ops.reduce_any(left)
+        )
 
     def step(state):
         z = operator.matvec(state.p)
@@ -72,5 +78,5 @@ def _solve(operator, rhs, preconditioner, x, tol, max_iter):
         return [_State(state.i + 1, x, r, p, gamma)]
 
     p = preconditioned(residual)
-    first = _State(tf.constant(0), x, residual, p, _dot(residual, p))
-    return tf.while_loop(goes_on, step, [first])[0]
+    first = _State(conversion.constant(0), x, residual, p, _dot(residual, p))
+    return loops.while_loop(goes_on, step, [first])[0]

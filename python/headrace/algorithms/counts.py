@@ -2,10 +2,18 @@
 
 import collections
 
-import headrace as tf
+from headrace._load import _headrace
+from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
-from headrace.ops import axis_moves
+from headrace.ops import (
+    array_ops,
+    axis_moves,
+    check_ops,
+    elementwise_ops,
+    math_ops,
+    reduction_ops,
+)
 from headrace.ragged import broadcast, checks
 
 
@@ -19,15 +27,15 @@ def _parts(x):
         parts = {"indices": x.indices, "values": x.values, "dense_shape": x.dense_shape}
         return "Sparse", parts
     if _is_ragged(x):
-        splits = tf.cast(x.row_splits, tf.int64)
+        splits = math_ops.cast(x.row_splits, dtypes.int64)
         return "Ragged", {"splits": splits, "values": x.flat_values}
-    return "Dense", {"values": tf.convert_to_tensor(x)}
+    return "Dense", {"values": conversion.convert_to_tensor(x)}
 
 
 def _weights_of(values, weights, dtype):
     """The weights as a dense tensor, once they are of the values' kind and shape."""
     if weights is None:
-        return tf.constant([], dtype)
+        return conversion.constant([], dtype)
     of_kind = _is_ragged if _is_ragged(values) else is_sparse
     if (
         of_kind(values) != of_kind(weights)
@@ -36,7 +44,7 @@ def _weights_of(values, weights, dtype):
     ):
         _refuse(values, weights)
     if is_sparse(weights):
-        same = tf.debugging.assert_equal(
+        same = check_ops.assert_equal(
             weights.indices,
             values.indices,
             message="'weights' and 'values' must have the same indices.",
@@ -79,15 +87,13 @@ def bincount(
     weights=None,
     minlength=None,
     maxlength=None,
-    dtype=tf.int32,
+    dtype=dtypes.int32,
     name=None,
     axis=None,
     binary_output=False,
 ):
     """How often each integer that is not negative occurs: in all of `arr`, or with
     axis=-1 in each row."""
-    from headrace.ops import reduction_ops
-
     if axis is not None:
         _check_axis(axis)
     if not is_sparse(arr) and not _is_ragged(arr):
@@ -100,14 +106,16 @@ def bincount(
         how = (minlength, maxlength, dtype, name, 0, binary_output)
         return reduction_ops.bincount(parts["values"], weights, *how)
     values = parts["values"]
-    if values.dtype not in (tf.int32, tf.int64):
-        values = parts["values"] = tf.cast(values, tf.int32)
-    size = tf.cast(tf.size(values) > 0, values.dtype) * (tf.reduce_max(values) + 1)
+    if values.dtype not in (dtypes.int32, dtypes.int64):
+        values = parts["values"] = math_ops.cast(values, dtypes.int32)
+    size = math_ops.cast(array_ops.size(values) > 0, values.dtype) * (
+        reduction_ops.reduce_max(values) + 1
+    )
     if minlength is not None:
-        size = tf.maximum(tf.cast(minlength, values.dtype), size)
+        size = elementwise_ops.maximum(math_ops.cast(minlength, values.dtype), size)
     if maxlength is not None:
-        size = tf.minimum(tf.cast(maxlength, values.dtype), size)
-    return getattr(tf.raw_ops, kind + "Bincount")(
+        size = elementwise_ops.minimum(math_ops.cast(maxlength, values.dtype), size)
+    return _headrace.raw_op(kind + "Bincount")(
         **parts,
         size=size,
         weights=_weights_of(arr, weights, dtype),
@@ -126,21 +134,24 @@ def sparse_bincount(
     name=None,
 ):
     """The same as a sparse tensor of what occurs."""
-    with tf.name_scope(name or "count"):
+    with name_scopes.name_scope(name or "count"):
         if axis is not None:
             _check_axis(axis)
         kind, parts = _parts(values)
         for what, bound in (("minlength", minlength), ("maxlength", maxlength)):
             if bound is not None and bound < 0:
                 raise ValueError(f"{what}={bound} must be >= 0.")
-        counts = _weights_of(values, weights, tf.int32)
-        if kind == "Dense" and parts["values"].dtype not in (tf.int32, tf.int64):
-            parts["values"] = tf.cast(parts["values"], tf.int64)
+        counts = _weights_of(values, weights, dtypes.int32)
+        if kind == "Dense" and parts["values"].dtype not in (
+            dtypes.int32,
+            dtypes.int64,
+        ):
+            parts["values"] = math_ops.cast(parts["values"], dtypes.int64)
         if axis in (None, 0):
-            kind, parts = "Dense", {"values": tf.reshape(parts["values"], [-1])}
+            kind, parts = "Dense", {"values": array_ops.reshape(parts["values"], [-1])}
             if weights is not None:
-                counts = tf.reshape(counts, [-1])
-        made = getattr(tf.raw_ops, kind + "CountSparseOutput")(
+                counts = array_ops.reshape(counts, [-1])
+        made = _headrace.raw_op(kind + "CountSparseOutput")(
             **parts,
             weights=counts,
             minlength=-1 if minlength is None else minlength,
@@ -156,21 +167,23 @@ IsotonicRegression = collections.namedtuple("IsotonicRegression", "output segmen
 def isotonic_regression(inputs, decreasing=True, axis=-1):
     """(the closest values that never increase along `axis`, or never decrease; the
     number of the constant part that each lies in)."""
-    x = tf.convert_to_tensor(inputs)
+    x = conversion.convert_to_tensor(inputs)
     dtype = x.dtype
     if not dtype.is_floating:  # as exact as the numbers need
-        dtype = tf.float64 if dtype in (tf.int32, tf.int64) else tf.float32
+        dtype = (
+            dtypes.float64 if dtype in (dtypes.int32, dtypes.int64) else dtypes.float32
+        )
     rank = x.shape.rank
     if rank == 0:
-        return IsotonicRegression(tf.cast(x, dtype), tf.constant(0))
+        return IsotonicRegression(math_ops.cast(x, dtype), conversion.constant(0))
     if rank is not None and not -rank <= axis < rank:
         raise ValueError(f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}")
     moved, back = axis_moves.with_axis_last(x, axis)
-    rows = tf.reshape(moved, [-1, tf.shape(moved)[-1]])
+    rows = array_ops.reshape(moved, [-1, array_ops.shape(moved)[-1]])
     sign = rows if decreasing else -rows
-    made, parts = tf.raw_ops.IsotonicRegression(input=sign, output_dtype=dtype)
+    made, parts = _headrace.raw_op("IsotonicRegression")(input=sign, output_dtype=dtype)
     made = made if decreasing else -made
-    shape = tf.shape(moved)
+    shape = array_ops.shape(moved)
     return IsotonicRegression(
-        back(tf.reshape(made, shape)), back(tf.reshape(parts, shape))
+        back(array_ops.reshape(made, shape)), back(array_ops.reshape(parts, shape))
     )

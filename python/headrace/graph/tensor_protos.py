@@ -3,8 +3,9 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import dtypes, tensor_shape
+from headrace.framework import dtypes, protos, tensor_shape
 from headrace.framework.dimension import Dimension
+from headrace.graph.graph import Graph
 
 _FIELDS = {
     "float32": "float_val",
@@ -60,8 +61,6 @@ def make_tensor_proto(
       TypeError: values that no tensor can hold, or not one of `dtype`.
       ValueError: rows of unequal lengths, None, more values than the shape takes.
     """
-    from headrace.framework import protos
-
     if hasattr(values, "tensor_shape") and hasattr(values, "tensor_content"):
         return values
     array, kind = _array_of(values, None if dtype is None else dtypes.as_dtype(dtype))
@@ -130,8 +129,6 @@ def _array_of(values, dtype):
         tensor = _headrace.make_tensor(values, dtype)
     except (TypeError, ValueError):
         # The same in the words of graphs, which is where protos are for.
-        from headrace.graph.graph import Graph
-
         with Graph().as_default():
             _headrace.make_tensor(values, dtype)
         raise

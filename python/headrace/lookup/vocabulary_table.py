@@ -3,8 +3,8 @@
 from headrace.framework import conversion, dtypes
 from headrace.framework.properties import read_only
 from headrace.framework.trackable import Trackable
+from headrace.lookup.tables import StaticHashTable, looked_up
 from headrace.ops import array_ops, math_ops, string_ops
-from headrace.ops.lookup_ops import StaticHashTable, looked_up
 
 
 class StaticVocabularyTable(Trackable):

@@ -13,6 +13,12 @@ class _State(threading.local):
 
 _state = _State()
 _builds_graphs = [False]  # what happens where nothing is entered
+_graph_class = []
+
+
+def register_graph_class(cls):
+    """Says what default graphs are made of: graph/graph.py does when it is loaded."""
+    _graph_class[:] = [cls]
 
 
 def entered():
@@ -32,9 +38,7 @@ def current():
 def thread_graph():
     """This thread's own default graph, made when it is first asked for."""
     if _state.default is None:
-        from headrace.graph.graph import Graph
-
-        _set_default(Graph())
+        _set_default(_graph_class[0]())
     return _state.default
 
 

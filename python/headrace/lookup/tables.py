@@ -1,12 +1,14 @@
 """tf.lookup: tables from keys to values."""
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import conversion, dtypes
 from headrace.framework.properties import read_only
 from headrace.framework.sparse_tensor import SparseTensor
 from headrace.framework.trackable import Trackable
-from headrace.graph import stack
-from headrace.ops import dense_buckets
+from headrace.function.py_functions import py_function
+from headrace.lookup import dense_buckets
+from headrace.ops import array_ops, elementwise_ops, math_ops
 
 _unique = [0]
 
@@ -355,8 +357,6 @@ class DenseHashTable(MutableHashTable):
 
         if _headrace.is_eager():
             return arrange(keys, values, self._reserved[0])
-        from headrace.function.py_functions import py_function
-
         types = [keys.dtype, values.dtype]
         keys, values = py_function(arrange, [keys, values, self._reserved[0]], types)
         keys.set_shape([None, 1])
@@ -384,16 +384,12 @@ class DenseHashTable(MutableHashTable):
 
         if _headrace.is_eager():
             return take(buckets)
-        from headrace.function.py_functions import py_function
-
         taken = py_function(take, [buckets], buckets.dtype)
         taken.set_shape(buckets.shape)
         return taken
 
     def _import(self, keys, values):
         """Takes TensorFlow's buckets as well: they hold the reserved keys too."""
-        from headrace.ops import array_ops, elementwise_ops, math_ops
-
         keys = array_ops.reshape(keys, [-1])
         keys = self._take_count(keys)
         shape = self._default_value.shape.as_list()

@@ -2,10 +2,9 @@
 
 import re
 
-
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import nest
-from headrace.graph import stack
 
 _ROOT = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _INNER = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
@@ -89,9 +88,7 @@ def op_of_effect(op, name):
 
 
 def _dependent(tensor):
-    from headrace.ops import array_ops
-
-    return array_ops.identity(tensor, name="control_dependency")
+    return _headrace.raw_op("Identity")(input=tensor, name="control_dependency")
 
 
 def tuple(tensors, control_inputs, name):  # noqa: A001

@@ -1,7 +1,17 @@
 """Labels of sequences whose place in time is not known (CTC)."""
 
-import headrace as tf
+from headrace._load import _headrace
+from headrace.control_flow import branches, mapping
+from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
+from headrace.ops import (
+    array_ops,
+    elementwise_ops,
+    math_ops,
+    nn_ops,
+    reduction_ops,
+    sort_ops,
+)
 
 
 def loss_v1(
@@ -19,12 +29,12 @@ def loss_v1(
             "Expected argument `labels` to be a SparseTensor. Received labels="
             f"{labels} of type: {type(labels).__name__}"
         )
-    inputs = tf.convert_to_tensor(inputs)
+    inputs = conversion.convert_to_tensor(inputs)
     if not time_major:
-        inputs = tf.transpose(inputs, [1, 0, 2])
-    narrow = inputs.dtype in (tf.float16, tf.bfloat16)
-    made = tf.raw_ops.CTCLoss(
-        inputs=tf.cast(inputs, tf.float32) if narrow else inputs,
+        inputs = array_ops.transpose(inputs, [1, 0, 2])
+    narrow = inputs.dtype in (dtypes.float16, dtypes.bfloat16)
+    made = _headrace.raw_op("CTCLoss")(
+        inputs=math_ops.cast(inputs, dtypes.float32) if narrow else inputs,
         labels_indices=labels.indices,
         labels_values=labels.values,
         sequence_length=sequence_length,
@@ -32,7 +42,7 @@ def loss_v1(
         ctc_merge_repeated=ctc_merge_repeated,
         ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
     )[0]
-    return tf.cast(made, inputs.dtype) if narrow else made
+    return math_ops.cast(made, inputs.dtype) if narrow else made
 
 
 def _blank_last(labels, logits, blank):
@@ -50,8 +60,10 @@ def _blank_last(labels, logits, blank):
         logits[:, :, blank : blank + 1],
     ]
     values = labels.values
-    moved = tf.where(values < blank, values, values - 1)
-    return SparseTensor(labels.indices, moved, labels.dense_shape), tf.concat(parts, 2)
+    moved = array_ops.where(values < blank, values, values - 1)
+    return SparseTensor(labels.indices, moved, labels.dense_shape), array_ops.concat(
+        parts, 2
+    )
 
 
 def _dense_loss(labels, logits, logit_length, blank):
@@ -60,7 +72,7 @@ def _dense_loss(labels, logits, logit_length, blank):
     if blank < 0 and classes is not None:
         blank += classes
     values = labels.values
-    others = tf.where(tf.equal(values, blank), max(blank - 1, 0), values)
+    others = array_ops.where(math_ops.equal(values, blank), max(blank - 1, 0), values)
     others = SparseTensor(labels.indices, others, labels.dense_shape)
     others, plain_logits = _blank_last(others, logits, blank)
 
@@ -73,15 +85,19 @@ def _dense_loss(labels, logits, logit_length, blank):
     def with_copy():
         # The op wants a blank that is no label, so the blank gets a second class of
         # the same probability. What that takes from all others is given back.
-        logs = tf.nn.log_softmax(logits)
+        logs = nn_ops.log_softmax(logits)
         second = logs[:, :, :1]
-        wide = tf.concat([logs, second], 2)
+        wide = array_ops.concat([logs, second], 2)
         loss = loss_v1(labels, wide, logit_length)
-        taken = tf.math.log1p(tf.exp(second[:, :, 0]))
-        shown = tf.sequence_mask(logit_length, tf.shape(logits)[0], taken.dtype)
-        return loss - tf.reduce_sum(taken * tf.transpose(shown), 0)
+        taken = elementwise_ops.log1p(elementwise_ops.exp(second[:, :, 0]))
+        shown = array_ops.sequence_mask(
+            logit_length, array_ops.shape(logits)[0], taken.dtype
+        )
+        return loss - reduction_ops.reduce_sum(taken * array_ops.transpose(shown), 0)
 
-    return tf.cond(tf.reduce_any(tf.equal(values, 0)), with_copy, plain)
+    return branches.cond(
+        reduction_ops.reduce_any(math_ops.equal(values, 0)), with_copy, plain
+    )
 
 
 def ctc_loss(
@@ -100,10 +116,10 @@ def ctc_loss(
     Among padded labels 0 is a label like others where it is the blank's number too;
     the number of another blank stands for the class before it, as upstream.
     """
-    with tf.name_scope(name or "ctc_loss"):
-        logits = tf.convert_to_tensor(logits)
+    with name_scopes.name_scope(name or "ctc_loss"):
+        logits = conversion.convert_to_tensor(logits)
         if not logits_time_major:
-            logits = tf.transpose(logits, [1, 0, 2])
+            logits = array_ops.transpose(logits, [1, 0, 2])
         if is_sparse(labels):
             if blank_index is None:
                 raise ValueError(
@@ -112,17 +128,17 @@ def ctc_loss(
                 )
             labels, logits = _blank_last(labels, logits, blank_index)
             return loss_v1(labels, logits, logit_length)
-        labels = tf.cast(labels, tf.int32)
-        inside = tf.sequence_mask(label_length, tf.shape(labels)[1])
-        shape = tf.shape(labels, out_type=tf.int64)
-        places = tf.where(inside)
-        labels = SparseTensor(places, tf.boolean_mask(labels, inside), shape)
+        labels = math_ops.cast(labels, dtypes.int32)
+        inside = array_ops.sequence_mask(label_length, array_ops.shape(labels)[1])
+        shape = array_ops.shape(labels, out_type=dtypes.int64)
+        places = array_ops.where(inside)
+        labels = SparseTensor(places, array_ops.boolean_mask(labels, inside), shape)
         return _dense_loss(labels, logits, logit_length, blank_index or 0)
 
 
 def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index=None):
     """([labels as a sparse tensor], the negated sum of the greatest logits)."""
-    *decoded, score = tf.raw_ops.CTCGreedyDecoder(
+    *decoded, score = _headrace.raw_op("CTCGreedyDecoder")(
         inputs=inputs,
         sequence_length=sequence_length,
         merge_repeated=merge_repeated,
@@ -135,7 +151,7 @@ def beam_search_v1(
     inputs, sequence_length, beam_width=100, top_paths=1, merge_repeated=True
 ):
     """(the likeliest labels as sparse tensors, their log-probabilities)."""
-    places, values, shapes, scores = tf.raw_ops.CTCBeamSearchDecoder(
+    places, values, shapes, scores = _headrace.raw_op("CTCBeamSearchDecoder")(
         inputs=inputs,
         sequence_length=sequence_length,
         beam_width=beam_width,
@@ -152,32 +168,38 @@ def ctc_beam_search_decoder(inputs, sequence_length, beam_width=100, top_paths=1
 
 def ctc_unique_labels(labels, name=None):
     """(the different labels of each row, padded; where each label stands there)."""
-    with tf.name_scope(name or "ctc_unique_labels"):
-        labels = tf.convert_to_tensor(labels)
-        width = tf.shape(labels)[1]
+    with name_scopes.name_scope(name or "ctc_unique_labels"):
+        labels = conversion.convert_to_tensor(labels)
+        width = array_ops.shape(labels)[1]
 
         def row(x):
-            found = tf.unique(x)
-            rest = width - tf.size(found.y)
-            return tf.pad(tf.cast(found.y, tf.int64), [[0, rest]]), found.idx
+            found = sort_ops.unique(x)
+            rest = width - array_ops.size(found.y)
+            return array_ops.pad(
+                math_ops.cast(found.y, dtypes.int64), [[0, rest]]
+            ), found.idx
 
-        return list(tf.map_fn(row, labels, (tf.int64, tf.int32)))
+        return list(mapping.map_fn(row, labels, (dtypes.int64, dtypes.int32)))
 
 
 def collapse_repeated(labels, seq_length, name=None):
     """(labels without repeated neighbours, their lengths)."""
-    with tf.name_scope(name or "collapse_repeated_labels"):
-        labels = tf.convert_to_tensor(labels)
-        seq_length = tf.convert_to_tensor(seq_length)
-        changes = tf.not_equal(labels[:, 1:], labels[:, :-1])
-        first = tf.ones_like(labels[:, :1], tf.bool)
-        kept = tf.concat([first, changes], 1)
-        kept = kept & tf.sequence_mask(seq_length, tf.shape(labels)[1])
-        lengths = tf.reduce_sum(tf.cast(kept, seq_length.dtype), 1)
-        width = tf.reduce_max(lengths)
-        shape = tf.stack([tf.shape(labels, out_type=width.dtype)[0], width])
-        places = tf.cast(tf.where(tf.sequence_mask(lengths, width)), width.dtype)
-        made = tf.scatter_nd(places, tf.boolean_mask(labels, kept), shape)
+    with name_scopes.name_scope(name or "collapse_repeated_labels"):
+        labels = conversion.convert_to_tensor(labels)
+        seq_length = conversion.convert_to_tensor(seq_length)
+        changes = math_ops.not_equal(labels[:, 1:], labels[:, :-1])
+        first = array_ops.ones_like(labels[:, :1], dtypes.bool)
+        kept = array_ops.concat([first, changes], 1)
+        kept = kept & array_ops.sequence_mask(seq_length, array_ops.shape(labels)[1])
+        lengths = reduction_ops.reduce_sum(math_ops.cast(kept, seq_length.dtype), 1)
+        width = reduction_ops.reduce_max(lengths)
+        shape = array_ops.stack(
+            [array_ops.shape(labels, out_type=width.dtype)[0], width]
+        )
+        places = math_ops.cast(
+            array_ops.where(array_ops.sequence_mask(lengths, width)), width.dtype
+        )
+        made = array_ops.scatter_nd(places, array_ops.boolean_mask(labels, kept), shape)
         if labels.shape[0] is not None:
             made.set_shape([labels.shape[0], None])
         return made, lengths
