@@ -2,7 +2,7 @@
 
 import collections
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
@@ -181,7 +181,7 @@ def isotonic_regression(inputs, decreasing=True, axis=-1):
     moved, back = axis_moves.with_axis_last(x, axis)
     rows = array_ops.reshape(moved, [-1, array_ops.shape(moved)[-1]])
     sign = rows if decreasing else -rows
-    made, parts = _headrace.raw_op("IsotonicRegression")(input=sign, output_dtype=dtype)
+    made, parts = raw.IsotonicRegression(sign, output_dtype=dtype)
     made = made if decreasing else -made
     shape = array_ops.shape(moved)
     return IsotonicRegression(

@@ -1,6 +1,6 @@
 """Labels of sequences whose place in time is not known (CTC)."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.control_flow import branches, mapping
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
@@ -33,11 +33,11 @@ def loss_v1(
     if not time_major:
         inputs = array_ops.transpose(inputs, [1, 0, 2])
     narrow = inputs.dtype in (dtypes.float16, dtypes.bfloat16)
-    made = _headrace.raw_op("CTCLoss")(
-        inputs=math_ops.cast(inputs, dtypes.float32) if narrow else inputs,
-        labels_indices=labels.indices,
-        labels_values=labels.values,
-        sequence_length=sequence_length,
+    made = raw.CTCLoss(
+        math_ops.cast(inputs, dtypes.float32) if narrow else inputs,
+        labels.indices,
+        labels.values,
+        sequence_length,
         preprocess_collapse_repeated=preprocess_collapse_repeated,
         ctc_merge_repeated=ctc_merge_repeated,
         ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
@@ -138,9 +138,9 @@ def ctc_loss(
 
 def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True, blank_index=None):
     """([labels as a sparse tensor], the negated sum of the greatest logits)."""
-    *decoded, score = _headrace.raw_op("CTCGreedyDecoder")(
-        inputs=inputs,
-        sequence_length=sequence_length,
+    *decoded, score = raw.CTCGreedyDecoder(
+        inputs,
+        sequence_length,
         merge_repeated=merge_repeated,
         blank_index=-1 if blank_index is None else blank_index,
     )
@@ -151,9 +151,9 @@ def beam_search_v1(
     inputs, sequence_length, beam_width=100, top_paths=1, merge_repeated=True
 ):
     """(the likeliest labels as sparse tensors, their log-probabilities)."""
-    places, values, shapes, scores = _headrace.raw_op("CTCBeamSearchDecoder")(
-        inputs=inputs,
-        sequence_length=sequence_length,
+    places, values, shapes, scores = raw.CTCBeamSearchDecoder(
+        inputs,
+        sequence_length,
         beam_width=beam_width,
         top_paths=top_paths,
         merge_repeated=merge_repeated,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import dtypes, tensor_shape
 from headrace.framework.dimension import Dimension
 
@@ -58,7 +58,7 @@ def _pack(value, dtype, hint):
         if item.dtype == wanted:
             pass
         elif first != wanted:
-            item = _headrace.raw_op("Cast")(x=item, DstT=wanted.base_dtype)
+            item = raw.Cast(item, DstT=wanted.base_dtype)
         elif not _headrace.is_eager() or item.shape.rank:
             # Scalars of eager code are refused by Pack, as upstream.
             raise TypeError(
@@ -66,7 +66,7 @@ def _pack(value, dtype, hint):
                 f"{wanted!s} (Tensor is: {item!r})"
             )
         items.append(item)
-    return _headrace.raw_op("Pack")(values=items, axis=0, name="packed")
+    return raw.Pack(items, axis=0, name="packed")
 
 
 def _first_dtype(value):

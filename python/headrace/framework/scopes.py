@@ -2,7 +2,7 @@
 
 import re
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.framework import nest
 
@@ -88,7 +88,7 @@ def op_of_effect(op, name):
 
 
 def _dependent(tensor):
-    return _headrace.raw_op("Identity")(input=tensor, name="control_dependency")
+    return raw.Identity(tensor, name="control_dependency")
 
 
 def tuple(tensors, control_inputs, name):  # noqa: A001

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.dimension import Dimension
 
@@ -117,7 +117,7 @@ def _ints(values, dtype):
 
 def _packed(items):
     if _headrace.holds_tensors(items):
-        return _headrace.raw_op("Pack")(values=items, axis=0, name="stack")
+        return raw.Pack(items, axis=0, name="stack")
     return conversion.convert_to_tensor(items, name="stack")
 
 
@@ -132,7 +132,7 @@ def _next(key):
 def _cast_index(x, dtype):
     if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
         x = conversion.convert_to_tensor(x)
-        return x if x.dtype == dtype else _headrace.raw_op("Cast")(x=x, DstT=dtype)
+        return x if x.dtype == dtype else raw.Cast(x, DstT=dtype)
     return _headrace.to_tensor(int(x) if not isinstance(x, (list, tuple)) else x, dtype)
 
 
@@ -162,7 +162,7 @@ def assign_part(variable, key, value, name=None):
     if is_mask(key):
         raise ValueError("Sliced assignment is not supported for boolean masks")
     with name_scopes.graph_scope(name, "strided_slice"):
-        _headrace.raw_op("ResourceStridedSliceAssign")(
+        raw.ResourceStridedSliceAssign(
             ref=variable.handle,
             value=conversion.convert_to_tensor(value, variable.dtype),
             name="_assign",
@@ -175,9 +175,9 @@ def batch_indices(indices):
     sizes = indices.shape.as_list()
     places = []
     for i, size in enumerate(sizes[:-1]):
-        row = _headrace.raw_op("Range")(start=0, limit=size, delta=1)
+        row = raw.Range(0, size, 1)
         shape = [1] * len(sizes)
         shape[i] = size
-        row = _headrace.raw_op("Reshape")(tensor=row, shape=shape)
-        places.append(_headrace.raw_op("BroadcastTo")(input=row, shape=sizes))
-    return _headrace.raw_op("Pack")(values=[*places, indices], axis=-1)
+        row = raw.Reshape(row, shape)
+        places.append(raw.BroadcastTo(row, sizes))
+    return raw.Pack([*places, indices], axis=-1)

@@ -220,19 +220,13 @@ def _getitem(sparse, key):
             start.append(k + n if k < 0 else k)
             size.append(1)
             drop.append(d)
-    result = _headrace.raw_op("SparseSlice")(
-        indices=sparse.indices,
-        values=sparse.values,
-        shape=sparse.dense_shape,
-        start=_sizes(start),
-        size=_sizes(size),
+    result = raw.SparseSlice(
+        sparse.indices, sparse.values, sparse.dense_shape, _sizes(start), _sizes(size)
     )
     if not drop:
         return SparseTensor(*result)
-    indices, dense_shape = _headrace.raw_op("SparseReshape")(
-        input_indices=result[0],
-        input_shape=result[2],
-        new_shape=_sizes([size[d] for d in range(rank) if d not in drop]),
+    indices, dense_shape = raw.SparseReshape(
+        result[0], result[2], _sizes([size[d] for d in range(rank) if d not in drop])
     )
     return SparseTensor(indices, result[1], dense_shape)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import devices, dtypes, tensor_shape
 from headrace.framework.errors import OperatorNotAllowedInGraphError
 
@@ -187,7 +187,7 @@ def _device(self):
 def _cpu(self):
     """A tensor of the same memory on the first logical CPU."""
     with devices.device("/device:CPU:0"):
-        return _headrace.raw_op("Identity")(input=self)
+        return raw.Identity(self)
 
 
 def _attach(cls, members):

@@ -1,6 +1,6 @@
 """Brightness, contrast, hue, saturation and the types of pixels."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import dtypes, execution, name_scopes, tensor
 from headrace.imaging import shapes
 from headrace.ops import array_ops, check_ops, elementwise_ops, math_ops, reduction_ops
@@ -55,9 +55,7 @@ def adjust_contrast(images, contrast_factor):
     with name_scopes.name_scope("adjust_contrast"):
         return _in_float(
             images,
-            lambda x: _headrace.raw_op("AdjustContrastv2")(
-                images=x, contrast_factor=contrast_factor
-            ),
+            lambda x: raw.AdjustContrastv2(x, contrast_factor),
         )
 
 
@@ -80,9 +78,7 @@ def adjust_hue(image, delta, name=None):
         known = execution.get_static_value(delta)
         if known is not None and not -1 <= known <= 1:
             raise ValueError("delta must be in the interval [-1, 1]")
-        return _in_float(
-            image, lambda x: _headrace.raw_op("AdjustHue")(images=x, delta=delta)
-        )
+        return _in_float(image, lambda x: raw.AdjustHue(x, delta))
 
 
 def adjust_saturation(image, saturation_factor, name=None):
@@ -90,9 +86,7 @@ def adjust_saturation(image, saturation_factor, name=None):
     with name_scopes.name_scope(name or "adjust_saturation"):
         return _in_float(
             image,
-            lambda x: _headrace.raw_op("AdjustSaturation")(
-                images=x, scale=saturation_factor
-            ),
+            lambda x: raw.AdjustSaturation(x, saturation_factor),
         )
 
 

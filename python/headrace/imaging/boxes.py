@@ -1,6 +1,6 @@
 """Boxes in images: drawn, and chosen among many."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.control_flow import mapping
 from headrace.framework import dtypes, name_scopes, random_seed
 from headrace.imaging import shapes
@@ -14,12 +14,8 @@ _ALL = float("-inf")
 def draw_bounding_boxes(images, boxes, colors, name=None):
     """Images with the outlines of boxes."""
     if colors is None:
-        return _headrace.raw_op("DrawBoundingBoxes")(
-            images=images, boxes=boxes, name=name
-        )
-    return _headrace.raw_op("DrawBoundingBoxesV2")(
-        images=images, boxes=boxes, colors=colors, name=name
-    )
+        return raw.DrawBoundingBoxes(images, boxes, name=name)
+    return raw.DrawBoundingBoxesV2(images, boxes, colors, name=name)
 
 
 add_faces(
@@ -49,13 +45,13 @@ def non_max_suppression_with_scores(
     name=None,
 ):
     """The same with their scores, which overlaps lower where sigma is above 0."""
-    made = _headrace.raw_op("NonMaxSuppressionV5")(
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        soft_nms_sigma=soft_nms_sigma,
+    made = raw.NonMaxSuppressionV5(
+        boxes,
+        scores,
+        max_output_size,
+        iou_threshold,
+        score_threshold,
+        soft_nms_sigma,
         pad_to_max_output_size=False,
         name=name,
     )
@@ -81,12 +77,12 @@ def non_max_suppression_padded(
     boxes, scores = shapes.tensor(boxes), shapes.tensor(scores)
 
     def of_one(boxes, scores, pad):
-        return _headrace.raw_op("NonMaxSuppressionV4")(
-            boxes=boxes,
-            scores=scores,
-            max_output_size=max_output_size,
-            iou_threshold=iou_threshold,
-            score_threshold=score_threshold,
+        return raw.NonMaxSuppressionV4(
+            boxes,
+            scores,
+            max_output_size,
+            iou_threshold,
+            score_threshold,
             pad_to_max_output_size=pad,
         )
 
@@ -131,7 +127,7 @@ def sample_distorted_bounding_box(
         seed1, seed2 = random_seed.get_seed(seed)
     else:
         seed1 = seed2 = 0
-    return _headrace.raw_op("SampleDistortedBoundingBoxV2")(
+    return raw.SampleDistortedBoundingBoxV2(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed1,
@@ -157,7 +153,7 @@ def stateless_sample_distorted_bounding_box(
     name=None,
 ):
     """The same with a seed of two integers."""
-    return _headrace.raw_op("StatelessSampleDistortedBoundingBox")(
+    return raw.StatelessSampleDistortedBoundingBox(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed,

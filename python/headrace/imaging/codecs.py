@@ -1,6 +1,6 @@
 """Image files."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import dtypes, name_scopes
 from headrace.imaging import adjusting, shapes
 from headrace.ops import math_ops, random_ops, stateless_random_ops, string_ops
@@ -33,8 +33,8 @@ def decode_image(
     """The pixels of an image file of any format."""
     dtype = dtypes.as_dtype(dtype)
     direct = dtype in (dtypes.uint8, dtypes.uint16, dtypes.float32)
-    made = _headrace.raw_op("DecodeImage")(
-        contents=contents,
+    made = raw.DecodeImage(
+        contents,
         channels=channels or 0,
         dtype=dtype if direct else dtypes.uint16,
         expand_animations=expand_animations,
@@ -46,9 +46,7 @@ def decode_image(
 def encode_png(image, compression=-1, name=None):
     """Images as PNG files."""
     image = shapes.tensor(image)
-    return _headrace.raw_op("EncodePng")(
-        image=image, compression=compression, name=name
-    )
+    return raw.EncodePng(image, compression=compression, name=name)
 
 
 def is_jpeg(contents, name=None):
@@ -63,9 +61,7 @@ def adjust_jpeg_quality(image, jpeg_quality, dct_method="", name=None):
         image = shapes.tensor(image)
         channels = image.shape[-1]
         bytes_ = adjusting.convert_image_dtype(image, dtypes.uint8, saturate=True)
-        file = _headrace.raw_op("EncodeJpegVariableQuality")(
-            images=bytes_, quality=jpeg_quality
-        )
+        file = raw.EncodeJpegVariableQuality(bytes_, jpeg_quality)
         made = decode_jpeg(file, channels=channels, dct_method=dct_method)
         return adjusting.convert_image_dtype(made, image.dtype, saturate=True)
 

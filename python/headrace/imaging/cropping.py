@@ -1,6 +1,6 @@
 """Parts of images, and images with borders."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import dtypes, name_scopes, tensor
 from headrace.imaging import shapes
 from headrace.ops import array_ops, elementwise_ops, math_ops
@@ -136,10 +136,10 @@ def extract_glimpse(
     input, size, offsets, centered=True, normalized=True, noise="uniform", name=None
 ):
     """Windows of images around offsets."""
-    return _headrace.raw_op("ExtractGlimpseV2")(
-        input=input,
-        size=size,
-        offsets=offsets,
+    return raw.ExtractGlimpseV2(
+        input,
+        size,
+        offsets,
         centered=centered,
         normalized=normalized,
         noise=noise,

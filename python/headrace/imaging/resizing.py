@@ -1,6 +1,6 @@
 """tf.image.resize and what pads or crops to a size."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes, execution, name_scopes
 from headrace.imaging import cropping, shapes
 from headrace.ops import array_ops, elementwise_ops, math_ops
@@ -31,11 +31,11 @@ def _by_kernel(images, size, kernel, antialias):
     scale = math_ops.cast(size, dtypes.float32) / math_ops.cast(
         array_ops.shape(images)[1:3], dtypes.float32
     )
-    return _headrace.raw_op("ScaleAndTranslate")(
-        images=images,
-        size=size,
-        scale=scale,
-        translation=array_ops.zeros([2]),
+    return raw.ScaleAndTranslate(
+        images,
+        size,
+        scale,
+        array_ops.zeros([2]),
         kernel_type=kernel,
         antialias=antialias,
     )
@@ -44,19 +44,13 @@ def _by_kernel(images, size, kernel, antialias):
 def _resizer(method, antialias):
     """The function (images, size) for a method."""
     if method == ResizeMethod.BILINEAR and not antialias:
-        return lambda i, s: _headrace.raw_op("ResizeBilinear")(
-            images=i, size=s, half_pixel_centers=True
-        )
+        return lambda i, s: raw.ResizeBilinear(i, s, half_pixel_centers=True)
     if method == ResizeMethod.BICUBIC and not antialias:
-        return lambda i, s: _headrace.raw_op("ResizeBicubic")(
-            images=i, size=s, half_pixel_centers=True
-        )
+        return lambda i, s: raw.ResizeBicubic(i, s, half_pixel_centers=True)
     if method == ResizeMethod.NEAREST_NEIGHBOR:
-        return lambda i, s: _headrace.raw_op("ResizeNearestNeighbor")(
-            images=i, size=s, half_pixel_centers=True
-        )
+        return lambda i, s: raw.ResizeNearestNeighbor(i, s, half_pixel_centers=True)
     if method == ResizeMethod.AREA:
-        return lambda i, s: _headrace.raw_op("ResizeArea")(images=i, size=s)
+        return lambda i, s: raw.ResizeArea(i, s)
     smooth = {ResizeMethod.BILINEAR: "triangle", ResizeMethod.BICUBIC: "keyscubic"}
     if method in smooth:
         return lambda i, s: _by_kernel(i, s, smooth[method], True)

@@ -1,6 +1,6 @@
 """Losses that compare the true classes with a few drawn ones."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, name_scopes, random_seed
 from headrace.ops import (
     array_ops,
@@ -100,9 +100,9 @@ def compute_accidental_hits(
     """(row, place among the sampled, what to add to its logit) of each sampled class
     that is a true one."""
     first, second = random_seed.op_seeds(seed)
-    return _headrace.raw_op("ComputeAccidentalHits")(
-        true_classes=true_classes,
-        sampled_candidates=sampled_candidates,
+    return raw.ComputeAccidentalHits(
+        true_classes,
+        sampled_candidates,
         num_true=num_true,
         seed=first,
         seed2=second,

@@ -1,6 +1,6 @@
 """tf.linalg for matrices with three diagonals, and for banded ones."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion
 from headrace.ops import array_ops, elementwise_ops, linalg_ops, math_ops
 from headrace.ops.faces import face
@@ -46,11 +46,11 @@ def tridiagonal_matmul(diagonals, rhs, diagonals_format="compact", name=None):
             f"Expected rhs to have rank >= 2, but got {rhs.shape.rank}. Received shape: "
             f"{rhs.shape}"
         )
-    return _headrace.raw_op("TridiagonalMatMul")(
-        superdiag=array_ops.expand_dims(upper, -2),
-        maindiag=array_ops.expand_dims(middle, -2),
-        subdiag=array_ops.expand_dims(lower, -2),
-        rhs=rhs,
+    return raw.TridiagonalMatMul(
+        array_ops.expand_dims(upper, -2),
+        array_ops.expand_dims(middle, -2),
+        array_ops.expand_dims(lower, -2),
+        rhs,
         name=name,
     )
 
@@ -78,9 +78,9 @@ def tridiagonal_solve(
         rhs = array_ops.matrix_transpose(rhs, conjugate=conjugate_rhs)
     elif conjugate_rhs:
         rhs = math_ops.conj(rhs)
-    out = _headrace.raw_op("TridiagonalSolve")(
-        diagonals=compact,
-        rhs=rhs,
+    out = raw.TridiagonalSolve(
+        compact,
+        rhs,
         partial_pivoting=partial_pivoting,
         perturb_singular=perturb_singular,
         name=name,
