@@ -131,6 +131,10 @@ class Imports(ast.NodeVisitor):
         else:
             self.generic_visit(node)
 
+    def visit_Name(self, node):
+        if node.id in self._apis:
+            self._fault(node, f"which names of {node.id} are used cannot be told")
+
     def _by_public_name(self, node, parts):
         target = self._public.module(parts)
         if target is None:

@@ -108,6 +108,7 @@ def test_a_forged_import_is_refused(faults, file, text, said):
         ("tf.high.g(tf.a.low)", "imports high.ops, which is not below it"),
         ("tf.a", "tf.a is no name with a row"),
         ("tf.a.later", "tf.a.later is no name with a row"),
+        ("getattr(tf, 'high')", "which names of tf are used cannot be told"),
     ],
 )
 def test_public_names_lead_to_their_modules(faults, use, said):

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from headrace._load import _headrace, raw
-from headrace.framework import devices, dtypes, tensor_shape
+from headrace import _names
+from headrace._load import _headrace
+from headrace.framework import dtypes, tensor_shape
 from headrace.framework.errors import OperatorNotAllowedInGraphError
 
 Tensor = _headrace.Tensor
@@ -186,8 +187,8 @@ def _device(self):
 
 def _cpu(self):
     """A tensor of the same memory on the first logical CPU."""
-    with devices.device("/device:CPU:0"):
-        return raw.Identity(self)
+    with _names.public("device")("/device:CPU:0"):
+        return _headrace.raw_op("Identity")(input=self)
 
 
 def _attach(cls, members):
