@@ -40,6 +40,7 @@ class Layer(tracking.Tracking):
     _is_layer = True
     supports_masking = False
     input_spec = None
+    _config_without = ("trainable", "name", "dtype", "dynamic")  # all have them
 
     def __init__(self, trainable=True, name=None, dtype=None, dynamic=False, **kwargs):
         for key in kwargs:
@@ -229,10 +230,10 @@ class Layer(tracking.Tracking):
     def get_config(self):
         """The constructor's arguments as a dict, for from_config().
 
-        Values are what JSON can hold. Here: name, trainable, dtype and, where it was
-        given, batch_input_shape; subclasses add their own. For a subclass without a
-        get_config of its own the arguments are those that the constructor was called
-        with.
+        Values are what JSON can hold: name, trainable, dtype, batch_input_shape, where
+        it was given, and the arguments of the class's own. Subclasses add theirs; for a
+        direct subclass without a get_config of its own the arguments are those that the
+        constructor was called with.
         """
         config = self._recorded_config()
         if config is not None:
@@ -241,14 +242,14 @@ class Layer(tracking.Tracking):
         config["dtype"] = self.dtype
         if self._keras.batch_input_shape is not None:
             config["batch_input_shape"] = self._keras.batch_input_shape
-        return config
+        return {**config, **serialization.config_of(self)}
 
     def _recorded_config(self):
         """What a class that says nothing itself was made with."""
         cls = type(self)
         if cls.__module__.startswith("headrace.keras"):
             return None
-        if _definer(cls, "get_config") is not Layer:
+        if _definer(cls, "get_config") is not Layer or serialization.config_names(cls):
             return None
         arguments, extra = self._keras.arguments
         names = [p.name for p in inspect.signature(cls.__init__).parameters.values()]

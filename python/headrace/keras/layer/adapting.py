@@ -102,6 +102,8 @@ def _columns(inputs, dtype):
 class Normalization(PreprocessingLayer):
     """(inputs - mean) / sqrt(variance), of each place along `axis`."""
 
+    _config_names = ("axis", "invert")
+
     def __init__(self, axis=-1, mean=None, variance=None, invert=False, **kwargs):
         super().__init__(**kwargs)
         if axis is None:
@@ -209,8 +211,6 @@ class Normalization(PreprocessingLayer):
 
         return {
             **super().get_config(),
-            "axis": self.axis,
-            "invert": self.invert,
             "mean": plain(self.input_mean),
             "variance": plain(self.input_variance),
         }

@@ -5,29 +5,21 @@ from headrace.keras import activation
 from headrace.keras import constraint as constraints
 from headrace.keras import initializer as initializers
 from headrace.keras import regularizer as regularizers
-from headrace.keras import serialization, settings
+from headrace.keras import settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
 
 
 class _Elementwise(Layer):
     supports_masking = True
-    _config = ()
 
     def compute_output_shape(self, input_shape):
         """The same shape."""
         return tf.TensorShape(input_shape)
 
-    def get_config(self):
-        """Adds the arguments of the function."""
-        own = {name: getattr(self, name) for name in self._config}
-        return {**super().get_config(), **own}
-
 
 class ReLU(_Elementwise):
     """max(x, 0), with a slope below `threshold` and a ceiling."""
-
-    _config = ("max_value", "negative_slope", "threshold")
 
     def __init__(self, max_value=None, negative_slope=0.0, threshold=0.0, **kwargs):
         super().__init__(**kwargs)
@@ -54,8 +46,6 @@ class ReLU(_Elementwise):
 class LeakyReLU(_Elementwise):
     """x above zero, alpha x below."""
 
-    _config = ("alpha",)
-
     def __init__(self, alpha=0.3, **kwargs):
         super().__init__(**kwargs)
         if alpha is None:
@@ -73,8 +63,6 @@ class LeakyReLU(_Elementwise):
 class ELU(_Elementwise):
     """x above zero, alpha (exp(x) - 1) below."""
 
-    _config = ("alpha",)
-
     def __init__(self, alpha=1.0, **kwargs):
         super().__init__(**kwargs)
         self.alpha = alpha
@@ -87,8 +75,6 @@ class ELU(_Elementwise):
 class ThresholdedReLU(_Elementwise):
     """x above `theta`, zero below."""
 
-    _config = ("theta",)
-
     def __init__(self, theta=1.0, **kwargs):
         super().__init__(**kwargs)
         self.theta = theta
@@ -100,8 +86,6 @@ class ThresholdedReLU(_Elementwise):
 
 class Softmax(_Elementwise):
     """Probabilities along an axis; with a mask, over what it shows."""
-
-    _config = ("axis",)
 
     def __init__(self, axis=-1, **kwargs):
         super().__init__(**kwargs)
@@ -163,14 +147,3 @@ class PReLU(Layer):
     def call(self, inputs):
         """x above zero, alpha x below; alpha is a weight of the inputs' shape."""
         return tf.nn.relu(inputs) - self.alpha * tf.nn.relu(-inputs)
-
-    def get_config(self):
-        """Adds what alpha is made with and shared_axes."""
-        say = serialization.serialize
-        return {
-            **super().get_config(),
-            "alpha_initializer": say(self.alpha_initializer),
-            "alpha_regularizer": say(self.alpha_regularizer),
-            "alpha_constraint": say(self.alpha_constraint),
-            "shared_axes": self.shared_axes,
-        }

@@ -47,6 +47,7 @@ class MultiHeadAttention(Layer):
     """Attention of several heads, over the steps of [batch, time, features]."""
 
     supports_masking = True
+    _config_names = ()
 
     def __init__(
         self,
@@ -273,10 +274,6 @@ class _PlainAttention(Layer):
         """The mask of the query, or None."""
         return None if mask is None or mask[0] is None else mask[0]
 
-    def get_config(self):
-        """Adds dropout."""
-        return {**super().get_config(), "dropout": self.dropout}
-
 
 class Attention(_PlainAttention):
     """Dot-product attention."""
@@ -312,14 +309,6 @@ class Attention(_PlainAttention):
             mixed = self.scale * mixed
         return self.concat_score_weight * tf.reduce_sum(tf.tanh(mixed), axis=-1)
 
-    def get_config(self):
-        """Adds dropout, use_scale and score_mode."""
-        return {
-            **super().get_config(),
-            "use_scale": self.use_scale,
-            "score_mode": self.score_mode,
-        }
-
 
 class AdditiveAttention(_PlainAttention):
     """Bahdanau's attention."""
@@ -342,7 +331,3 @@ class AdditiveAttention(_PlainAttention):
         mixed = tf.tanh(tf.expand_dims(query, -2) + tf.expand_dims(key, -3))
         scale = 1.0 if self.scale is None else self.scale
         return tf.reduce_sum(scale * mixed, axis=-1)
-
-    def get_config(self):
-        """Adds dropout and use_scale."""
-        return {**super().get_config(), "use_scale": self.use_scale}

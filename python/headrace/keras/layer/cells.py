@@ -5,12 +5,7 @@ import inspect
 import headrace as tf
 from headrace.keras import initializer as initializers
 from headrace.keras.engine.base_layer import Layer
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_name,
-    activation_of,
-    times_kernel,
-)
+from headrace.keras.layer.parts import Weighted, activation_of, times_kernel
 
 
 class _Cell(Weighted, Layer):
@@ -144,25 +139,6 @@ class _Cell(Weighted, Layer):
         zeros = [tf.zeros(shape, dtype or self._dtype)] * self._state_count
         return zeros if self._state_count > 1 else zeros[0]
 
-    def cell_config(self):
-        """The arguments, without those of Layer."""
-        config = {
-            "units": self.units,
-            "activation": activation_name(self.activation),
-            "recurrent_activation": activation_name(self.recurrent_activation),
-            "use_bias": self.use_bias,
-            **self._options_config(activity=False),
-            "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-        }
-        if self.gates == 1:
-            del config["recurrent_activation"]
-        return config
-
-    def get_config(self):
-        """Adds the arguments of the cell."""
-        return {**super().get_config(), **self.cell_config()}
-
 
 def _dropped(state, drop):
     return state if drop is None else state * drop
@@ -170,6 +146,8 @@ def _dropped(state, drop):
 
 class SimpleRNNCell(_Cell):
     """activation(x @ kernel + h @ recurrent_kernel + bias)."""
+
+    _config_without = ("recurrent_activation",)
 
     def step(self, projected, states, drop):
         """h = activation(projected + h @ recurrent_kernel)."""
@@ -237,9 +215,6 @@ class LSTMCell(_Cell):
         h = inner(o) * self.activation(c)
         return h, [h, c]
 
-    def cell_config(self):
-        return {**super().cell_config(), "unit_forget_bias": self.unit_forget_bias}
-
 
 class GRUCell(_Cell):
     """Gated recurrent unit; gates in the order update, reset, candidate."""
@@ -293,9 +268,6 @@ class GRUCell(_Cell):
             )
         h = z * h + (1.0 - z) * candidate
         return h, [h]
-
-    def cell_config(self):
-        return {**super().cell_config(), "reset_after": self.reset_after}
 
 
 class AbstractRNNCell(Layer):

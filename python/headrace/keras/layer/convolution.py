@@ -4,12 +4,7 @@ import headrace as tf
 from headrace.keras import settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_name,
-    activation_of,
-    tuple_of,
-)
+from headrace.keras.layer.parts import Weighted, activation_of, tuple_of
 
 
 def output_length(size, kernel, padding, stride, dilation=1):
@@ -184,23 +179,6 @@ class _Convolution(Weighted, Layer):
         if self.data_format == "channels_first":
             return tf.TensorShape([*batch, self.filters, *self._out_sizes(inner[1:])])
         return tf.TensorShape([*batch, *self._out_sizes(inner[:-1]), self.filters])
-
-    def get_config(self):
-        """Adds the arguments of the convolution and what kernel and bias are made
-        with."""
-        return {
-            **super().get_config(),
-            "filters": self.filters,
-            "kernel_size": self.kernel_size,
-            "strides": self.strides,
-            "padding": self.padding,
-            "data_format": self.data_format,
-            "dilation_rate": self.dilation_rate,
-            "groups": self.groups,
-            "activation": activation_name(self.activation),
-            "use_bias": self.use_bias,
-            **self._options_config(),
-        }
 
 
 class Conv1D(_Convolution):

@@ -3,10 +3,22 @@
 import headrace as tf
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.convolution import _Convolution
+from headrace.keras.layer.parts import option_names
 
 
 class _OfChannels(_Convolution):
     """What convolves channels one by one; over time as images of one row."""
+
+    _config_first = (
+        "kernel_size",
+        "strides",
+        "padding",
+        "data_format",
+        "dilation_rate",
+        "groups",
+        "activation",
+        "use_bias",
+    )
 
     def _new_depthwise(self, channels):
         self.depthwise_kernel = self._new_weight(
@@ -45,6 +57,12 @@ class _OfChannels(_Convolution):
 
 class DepthwiseConv2D(_OfChannels):
     """Each channel by its own kernels."""
+
+    _config_names = (
+        *_OfChannels._config_first,
+        *option_names("depthwise", "bias"),
+        "depth_multiplier",
+    )
 
     def __init__(
         self,
@@ -97,12 +115,6 @@ class DepthwiseConv2D(_OfChannels):
         self.filters = self._channels(input_shape) * self.depth_multiplier
         return super().compute_output_shape(input_shape)
 
-    def get_config(self):
-        config = super().get_config()
-        del config["filters"]
-        config["depth_multiplier"] = self.depth_multiplier
-        return config
-
 
 class DepthwiseConv1D(DepthwiseConv2D):
     """Each channel by its own kernels, over time."""
@@ -112,6 +124,14 @@ class DepthwiseConv1D(DepthwiseConv2D):
 
 class SeparableConv2D(_OfChannels):
     """A depthwise convolution, then one of size 1 that mixes channels."""
+
+    _config_names = (
+        "filters",
+        *_OfChannels._config_first,
+        # of a kernel, which it does not have, it says what convolutions do
+        *option_names("kernel", "depthwise", "pointwise", "bias"),
+        "depth_multiplier",
+    )
 
     def __init__(
         self,
@@ -150,11 +170,6 @@ class SeparableConv2D(_OfChannels):
         )
         self.depth_multiplier = depth_multiplier
         self._take_options(
-            kernel=(  # in the configuration alone
-                self.kernel_initializer,
-                self.kernel_regularizer,
-                self.kernel_constraint,
-            ),
             depthwise=(
                 depthwise_initializer,
                 depthwise_regularizer,
@@ -183,9 +198,6 @@ class SeparableConv2D(_OfChannels):
         mixed = super()._convolve(inputs)
         function = tf.nn.conv1d if self.rank == 1 else tf.nn.conv2d
         return function(mixed, self.pointwise_kernel, [1] * self.rank, "VALID")
-
-    def get_config(self):
-        return {**super().get_config(), "depth_multiplier": self.depth_multiplier}
 
 
 class SeparableConv1D(SeparableConv2D):

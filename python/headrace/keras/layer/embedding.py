@@ -62,17 +62,3 @@ class Embedding(Weighted, Layer):
     def compute_output_shape(self, input_shape):
         """The shape with output_dim behind it."""
         return tf.TensorShape(input_shape).concatenate([self.output_dim])
-
-    def get_config(self):
-        """Adds input_dim, output_dim, mask_zero, input_length and what the table is
-        made with.
-        """
-        options = self._options_config()
-        return {
-            **super().get_config(),
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
-            **options,
-            "mask_zero": self.mask_zero,
-            "input_length": self.input_length,
-        }

@@ -78,9 +78,6 @@ class _ToSize(PreprocessingLayer):
         shape[-3:-1] = self.height, self.width
         return tf.TensorShape(shape)
 
-    def get_config(self):
-        return {**super().get_config(), "height": self.height, "width": self.width}
-
 
 class Resizing(_ToSize):
     """Images of a size."""
@@ -106,13 +103,6 @@ class Resizing(_ToSize):
         else:
             out = tf.image.resize(inputs, size, method)
         return tf.cast(out, self._dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "interpolation": self.interpolation,
-            "crop_to_aspect_ratio": self.crop_to_aspect_ratio,
-        }
 
 
 class CenterCrop(_ToSize):
@@ -152,6 +142,3 @@ class Rescaling(PreprocessingLayer):
 
     def compute_output_shape(self, input_shape):
         return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        return {**super().get_config(), "scale": self.scale, "offset": self.offset}

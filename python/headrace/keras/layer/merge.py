@@ -178,10 +178,6 @@ class Concatenate(_Merge):
                 masks.append(m)
         return tf.reduce_all(tf.concat(masks, axis=self.axis), axis=-1)
 
-    def get_config(self):
-        """Adds axis."""
-        return {**super().get_config(), "axis": self.axis}
-
 
 class Dot(_Merge):
     """The product of two inputs over an axis of each."""
@@ -228,14 +224,6 @@ class Dot(_Merge):
     def compute_mask(self, inputs, mask=None):
         """None."""
         return None
-
-    def get_config(self):
-        """Adds axes and normalize."""
-        return {
-            **super().get_config(),
-            "axes": self.axes,
-            "normalize": self.normalize,
-        }
 
 
 def _function(layer):

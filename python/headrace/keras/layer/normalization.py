@@ -11,6 +11,7 @@ class BatchNormalization(Weighted, Layer):
     """Normalizes by the batch while training, by running averages otherwise."""
 
     supports_masking = True
+    _config_without = ("synchronized",)
 
     def __init__(
         self,
@@ -156,23 +157,6 @@ class BatchNormalization(Weighted, Layer):
         """The same shape."""
         return tf.TensorShape(input_shape)
 
-    def get_config(self):
-        """Adds axis, momentum, epsilon, center,
-        scale and what weights are made with."""
-        options = self._options_config(activity=False)
-        for kind in ("regularizer", "constraint"):
-            for name in ("moving_mean", "moving_variance"):
-                options.pop(f"{name}_{kind}")
-        return {
-            **super().get_config(),
-            "axis": self.axis,
-            "momentum": self.momentum,
-            "epsilon": self.epsilon,
-            "center": self.center,
-            "scale": self.scale,
-            **options,
-        }
-
 
 class LayerNormalization(Weighted, Layer):
     """Normalizes each sample over some axes."""
@@ -243,17 +227,6 @@ class LayerNormalization(Weighted, Layer):
         """The same shape."""
         return tf.TensorShape(input_shape)
 
-    def get_config(self):
-        """Adds axis, epsilon, center, scale and what weights are made with."""
-        return {
-            **super().get_config(),
-            "axis": self.axis,
-            "epsilon": self.epsilon,
-            "center": self.center,
-            "scale": self.scale,
-            **self._options_config(activity=False),
-        }
-
 
 class GroupNormalization(LayerNormalization):
     """Normalizes groups of channels."""
@@ -305,10 +278,6 @@ class GroupNormalization(LayerNormalization):
             out = out * tf.reshape(self.gamma, shape)
         return out if self.beta is None else out + tf.reshape(self.beta, shape)
 
-    def get_config(self):
-        """Adds groups to what LayerNormalization has."""
-        return {**super().get_config(), "groups": self.groups}
-
 
 class UnitNormalization(Layer):
     """Gives inputs the length 1."""
@@ -322,10 +291,6 @@ class UnitNormalization(Layer):
     def call(self, inputs):
         """Inputs divided by their L2 norm along `axis`."""
         return tf.math.l2_normalize(inputs, axis=self.axis, epsilon=1e-12)
-
-    def get_config(self):
-        """Adds axis."""
-        return {**super().get_config(), "axis": self.axis}
 
 
 class RMSNormalization(Layer):
@@ -356,7 +321,3 @@ class RMSNormalization(Layer):
         return (
             inputs * tf.math.rsqrt(square + self.epsilon) * tf.reshape(self.scale, wide)
         )
-
-    def get_config(self):
-        """Adds axis and epsilon."""
-        return {**super().get_config(), "axis": self.axis, "epsilon": self.epsilon}

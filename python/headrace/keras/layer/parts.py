@@ -7,29 +7,19 @@ from headrace.keras import (
     constraint,
     initializer,
     regularizer,
-    serialization,
 )
 
 _matmul = _headrace.raw_op("MatMul")
 
 
-class WeightOptions:
-    """What a layer was told about one weight."""
-
-    def __init__(self, init, regularize=None, constrain=None):
-        self.initializer = initializer.get(init)
-        self.regularizer = regularizer.get(regularize)
-        self.constraint = constraint.get(constrain)
-
-    def add_to(self, layer, name, shape, **kwargs):
-        return layer.add_weight(
-            name=name,
-            shape=shape,
-            initializer=self.initializer,
-            regularizer=self.regularizer,
-            constraint=self.constraint,
-            **kwargs,
-        )
+def option_names(*weights, activity=True):
+    """Names of arguments: all initializers, then regularizers, then constraints."""
+    return (
+        *(f"{weight}_initializer" for weight in weights),
+        *(f"{weight}_regularizer" for weight in weights),
+        *(("activity_regularizer",) if activity else ()),
+        *(f"{weight}_constraint" for weight in weights),
+    )
 
 
 class Weighted:
@@ -37,13 +27,10 @@ class Weighted:
 
     def _take_options(self, **given):
         """Of each weight, (initializer, regularizer, constraint)."""
-        object.__setattr__(self, "_options", {})
         for name, (init, regularize, constrain) in given.items():
-            options = WeightOptions(init, regularize, constrain)
-            self._options[name] = options
-            setattr(self, f"{name}_initializer", options.initializer)
-            setattr(self, f"{name}_regularizer", options.regularizer)
-            setattr(self, f"{name}_constraint", options.constraint)
+            setattr(self, f"{name}_initializer", initializer.get(init))
+            setattr(self, f"{name}_regularizer", regularizer.get(regularize))
+            setattr(self, f"{name}_constraint", constraint.get(constrain))
 
     def _new_weight(self, kind, shape, name=None, **kwargs):
         """A weight with the options of that kind, as they are now."""
@@ -55,21 +42,6 @@ class Weighted:
             constraint=getattr(self, f"{kind}_constraint"),
             **kwargs,
         )
-
-    def _options_config(self, activity=True):
-        """Configurations: all initializers, then regularizers, then constraints."""
-        say = serialization.serialize
-        names = list(self._options)
-        config = {
-            f"{n}_initializer": say(getattr(self, f"{n}_initializer")) for n in names
-        }
-        for n in names:
-            config[f"{n}_regularizer"] = say(getattr(self, f"{n}_regularizer"))
-        if activity:
-            config["activity_regularizer"] = say(self.activity_regularizer)
-        for n in names:
-            config[f"{n}_constraint"] = say(getattr(self, f"{n}_constraint"))
-        return config
 
 
 def tuple_of(value, count, name, allow_zero=False):
@@ -103,4 +75,3 @@ def shaped(x, sizes):
 
 
 activation_of = activation.get
-activation_name = activation.serialize

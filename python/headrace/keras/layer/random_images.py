@@ -24,7 +24,10 @@ class _RandomImages(PreprocessingLayer):
     """Draws from a stream that begins with `seed`, or with one that
     tf.keras.utils.set_random_seed tells, when it is first used."""
 
-    def __init__(self, seed=None, rng_type=None, **kwargs):
+    _config_attributes = {"rng_type": "_rng_type"}
+    _rng_type = "stateful"
+
+    def __init__(self, rng_type=None, seed=None, **kwargs):
         super().__init__(**kwargs)
         if rng_type not in (None, "stateful"):
             raise ValueError(
@@ -70,9 +73,6 @@ class _RandomImages(PreprocessingLayer):
     def compute_output_shape(self, input_shape):
         return tf.TensorShape(input_shape)
 
-    def get_config(self):
-        return {**super().get_config(), "rng_type": "stateful", "seed": self.seed}
-
 
 def _bounds(factor):
     """(low, high) of a pair, or of a number as far to both sides."""
@@ -101,9 +101,6 @@ class RandomFlip(_RandomImages):
         if "vertical" in self.mode:
             images = tf.image.stateless_random_flip_up_down(images, self._seed_pair())
         return tf.ensure_shape(images, shape)
-
-    def get_config(self):
-        return {**super().get_config(), "mode": self.mode}
 
 
 class RandomCrop(_RandomImages):
@@ -148,14 +145,11 @@ class RandomCrop(_RandomImages):
         shape[-3:-1] = self.height, self.width
         return tf.TensorShape(shape)
 
-    def get_config(self):
-        return {**super().get_config(), "height": self.height, "width": self.width}
-
 
 class _Transformed(_RandomImages):
     """Images whose places come from others by a projection."""
 
-    def __init__(self, fill_mode, interpolation, seed, fill_value, **kwargs):
+    def __init__(self, fill_mode, fill_value, interpolation, seed, **kwargs):
         super().__init__(seed=seed, **kwargs)
         if fill_mode not in ("reflect", "wrap", "constant", "nearest"):
             raise NotImplementedError(
@@ -189,14 +183,6 @@ class _Transformed(_RandomImages):
         """[count, 8]: where in the image, by (x, y), a place's colour comes from."""
         raise NotImplementedError
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "fill_mode": self.fill_mode,
-            "fill_value": self.fill_value,
-            "interpolation": self.interpolation,
-        }
-
 
 def _rows_of(*columns):
     """A [count, 8] matrix of eight vectors or numbers."""
@@ -217,7 +203,7 @@ class RandomRotation(_Transformed):
         fill_value=0.0,
         **kwargs,
     ):
-        super().__init__(fill_mode, interpolation, seed, fill_value, **kwargs)
+        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
         self.factor = factor
         self._range = _bounds(factor)
         if self._range[1] < self._range[0]:
@@ -234,9 +220,6 @@ class RandomRotation(_Transformed):
         y = (last_y - (s * last_x + c * last_y)) / 2
         return _rows_of(c, -s, x, s, c, y, 0.0, 0.0)
 
-    def get_config(self):
-        return {**super().get_config(), "factor": self.factor}
-
 
 class RandomTranslation(_Transformed):
     """Moves each image by shares of its sides within the factors."""
@@ -251,7 +234,7 @@ class RandomTranslation(_Transformed):
         fill_value=0.0,
         **kwargs,
     ):
-        super().__init__(fill_mode, interpolation, seed, fill_value, **kwargs)
+        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
         self._height_range = self._checked("height_factor", height_factor)
         self._width_range = self._checked("width_factor", width_factor)
@@ -275,13 +258,6 @@ class RandomTranslation(_Transformed):
         right = self._uniform([count], self._width_range) * cols
         return _rows_of(1.0, 0.0, -right, 0.0, 1.0, -down, 0.0, 0.0)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "height_factor": self.height_factor,
-            "width_factor": self.width_factor,
-        }
-
 
 class RandomZoom(_Transformed):
     """Shows 1 + a factor of each image: positive ones zoom out. Without `width_factor`
@@ -297,7 +273,7 @@ class RandomZoom(_Transformed):
         fill_value=0.0,
         **kwargs,
     ):
-        super().__init__(fill_mode, interpolation, seed, fill_value, **kwargs)
+        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
         self._height_range = self._checked("height_factor", height_factor)
         self._width_range = None
@@ -321,13 +297,6 @@ class RandomZoom(_Transformed):
         x, y = (cols - 1) / 2 * (1 - wide), (rows - 1) / 2 * (1 - high)
         return _rows_of(wide, 0.0, x, 0.0, high, y, 0.0, 0.0)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "height_factor": self.height_factor,
-            "width_factor": self.width_factor,
-        }
-
 
 class RandomContrast(_RandomImages):
     """Stretches each channel around its mean by 1 - low to 1 + high, the same for all
@@ -350,13 +319,16 @@ class RandomContrast(_RandomImages):
         )
         return tf.cast(tf.clip_by_value(out, 0, 255), self._dtype)
 
-    def get_config(self):
-        return {**super().get_config(), "factor": self.factor}
-
 
 class RandomBrightness(_RandomImages):
     """Adds to each image a share of `value_range` within `factor`, and keeps it in that
     range."""
+
+    _config_attributes = {
+        **_RandomImages._config_attributes,
+        "factor": "_factor",
+        "value_range": "_value_range",
+    }
 
     def __init__(self, factor, value_range=(0, 255), seed=None, **kwargs):
         super().__init__(seed=seed, **kwargs)
@@ -396,13 +368,6 @@ class RandomBrightness(_RandomImages):
             out = tf.cast(images, tf.int32) + tf.cast(more, tf.int32)
         out = tf.cast(tf.clip_by_value(out, low, high), self._dtype)
         return tf.ensure_shape(out, images.shape)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "factor": self._factor,
-            "value_range": self._value_range,
-        }
 
 
 def _two_numbers(value):
@@ -456,13 +421,6 @@ class _RandomSide(_RandomImages):
         shape = tf.TensorShape(input_shape).as_list()
         shape[self._axis] = None
         return tf.TensorShape(shape)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "factor": self.factor,
-            "interpolation": self.interpolation,
-        }
 
 
 class RandomHeight(_RandomSide):

@@ -29,6 +29,8 @@ def _check(argument, value, allowed, extra):
 class TextVectorization(PreprocessingLayer):
     """Standardizes, splits, joins to n-grams and looks up."""
 
+    _config_names = ()
+
     def __init__(
         self,
         max_tokens=None,

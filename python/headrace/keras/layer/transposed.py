@@ -115,9 +115,6 @@ class _Transposed(_Convolution):
             dilations=list(self.dilation_rate),
         )
 
-    def get_config(self):
-        return {**super().get_config(), "output_padding": self.output_padding}
-
 
 class Conv1DTranspose(_Transposed):
     """The transposed convolution over time."""
@@ -133,6 +130,7 @@ class Conv3DTranspose(_Transposed):
     """The transposed convolution over volumes."""
 
     rank = 3
+    _config_without = ("dilation_rate",)
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -140,8 +138,3 @@ class Conv3DTranspose(_Transposed):
             raise NotImplementedError(
                 f"Conv3DTranspose: dilation_rate={self.dilation_rate}"
             )
-
-    def get_config(self):
-        config = super().get_config()
-        del config["dilation_rate"]
-        return config
