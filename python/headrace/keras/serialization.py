@@ -123,6 +123,16 @@ def _configured(value):
     return serialize(value) if callable(value) else value
 
 
+def classes_of(names, base):
+    """{name: class} of the public subclasses of `base` in a module's names."""
+    return {
+        name: item
+        for name, item in names.items()
+        if inspect.isclass(item) and issubclass(item, base) and item is not base
+        if name[0] != "_"
+    }
+
+
 def find(name, names, kind, custom_objects=None):
     """What `name` is called in custom objects or `names`."""
     for table in (custom_objects or {}, _custom, names):

@@ -4,6 +4,7 @@ import functools
 
 import headrace as tf
 from headrace._load import _headrace
+from headrace.keras import serialization
 from headrace.keras.engine.base_layer import Layer
 
 
@@ -90,7 +91,8 @@ class Metric(Layer):
 
     def get_config(self):
         """The constructor's arguments as a dict, for from_config()."""
-        return {"name": self.name, "dtype": self.dtype}
+        own = serialization.config_of(self)
+        return {"name": self.name, "dtype": self.dtype, **own}
 
     @classmethod
     def from_config(cls, config):

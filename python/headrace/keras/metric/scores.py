@@ -102,25 +102,14 @@ class FBetaScore(Metric):
             return tf.reduce_sum(scores * divide(weights, tf.reduce_sum(weights)))
         return scores if self.average is None else tf.reduce_mean(scores)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "average": self.average,
-            "beta": self.beta,
-            "threshold": self.threshold,
-        }
-
 
 class F1Score(FBetaScore):
     """The harmonic mean of precision and recall."""
 
+    _config_without = ("beta",)
+
     def __init__(self, average=None, threshold=None, name="f1_score", dtype=None):
         super().__init__(average, 1.0, threshold, name, dtype)
-
-    def get_config(self):
-        config = super().get_config()
-        del config["beta"]
-        return config
 
 
 class _AtRate(_Counts):
@@ -128,6 +117,7 @@ class _AtRate(_Counts):
 
     _parts = ("tp", "tn", "fp", "fn")
     _limit = None  # the argument's name
+    _config_first = ("class_id", "num_thresholds")
 
     def __init__(self, value, num_thresholds, class_id, name, dtype):
         if not 0 <= value <= 1:
@@ -157,18 +147,12 @@ class _AtRate(_Counts):
         fits = tf.greater_equal(bounded, tf.cast(self.value, bounded.dtype))
         return tf.reduce_max(tf.where(fits, sought, tf.zeros_like(sought)))
 
-    def get_config(self):
-        config = super().get_config()
-        del config["thresholds"]
-        config.update(class_id=self.class_id, num_thresholds=self.num_thresholds)
-        config[self._limit] = self.value
-        return config
-
 
 class SensitivityAtSpecificity(_AtRate):
     """The highest sensitivity at a specificity."""
 
     _limit = "specificity"
+    _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, specificity, num_thresholds=200, class_id=None, name=None, dtype=None
@@ -183,6 +167,7 @@ class SpecificityAtSensitivity(_AtRate):
     """The highest specificity at a sensitivity."""
 
     _limit = "sensitivity"
+    _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, sensitivity, num_thresholds=200, class_id=None, name=None, dtype=None
@@ -197,6 +182,7 @@ class PrecisionAtRecall(_AtRate):
     """The highest precision at a recall."""
 
     _limit = "recall"
+    _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, recall, num_thresholds=200, class_id=None, name=None, dtype=None
@@ -211,6 +197,7 @@ class RecallAtPrecision(_AtRate):
     """The highest recall at a precision."""
 
     _limit = "precision"
+    _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, precision, num_thresholds=200, class_id=None, name=None, dtype=None
