@@ -133,6 +133,11 @@ def classes_of(names, base):
     }
 
 
+def functions_of(names):
+    """{name: function} of the public functions among a module's names."""
+    return {n: f for n, f in names.items() if inspect.isfunction(f) and n[0] != "_"}
+
+
 def find(name, names, kind, custom_objects=None):
     """What `name` is called in custom objects or `names`."""
     for table in (custom_objects or {}, _custom, names):

@@ -2,12 +2,10 @@
 
 import headrace as tf
 from headrace.keras import activation
-from headrace.keras import constraint as constraints
-from headrace.keras import initializer as initializers
-from headrace.keras import regularizer as regularizers
 from headrace.keras import settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.layer.parts import Weighted
 
 
 class _Elementwise(Layer):
@@ -105,7 +103,7 @@ class Softmax(_Elementwise):
         return tf.nn.softmax(inputs, axis=axis)
 
 
-class PReLU(Layer):
+class PReLU(Weighted, Layer):
     """A leaky ReLU whose slopes are learned."""
 
     supports_masking = True
@@ -119,9 +117,7 @@ class PReLU(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.alpha_initializer = initializers.get(alpha_initializer)
-        self.alpha_regularizer = regularizers.get(alpha_regularizer)
-        self.alpha_constraint = constraints.get(alpha_constraint)
+        self._take_options(locals(), "alpha")
         if shared_axes is not None and not isinstance(shared_axes, (list, tuple)):
             shared_axes = [shared_axes]
         self.shared_axes = None if shared_axes is None else tuple(shared_axes)
@@ -132,13 +128,7 @@ class PReLU(Layer):
         shape = sizes[1:]
         for axis in self.shared_axes or ():
             shape[axis - 1] = 1
-        self.alpha = self.add_weight(
-            name="alpha",
-            shape=shape,
-            initializer=self.alpha_initializer,
-            regularizer=self.alpha_regularizer,
-            constraint=self.alpha_constraint,
-        )
+        self.alpha = self._new_weight("alpha", shape)
         shared = self.shared_axes or ()
         axes = {i: n for i, n in enumerate(sizes) if i > 0 and i not in shared}
         self.input_spec = InputSpec(ndim=len(sizes), axes=axes)

@@ -74,15 +74,7 @@ class ConvLSTMCell(Weighted, Layer):
         self.activation = activation_of(activation)
         self.recurrent_activation = activation_of(recurrent_activation)
         self.use_bias, self.unit_forget_bias = use_bias, unit_forget_bias
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            recurrent=(
-                recurrent_initializer,
-                recurrent_regularizer,
-                recurrent_constraint,
-            ),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "recurrent", "bias")
         self.dropout = min(1.0, max(0.0, dropout))
         self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
 

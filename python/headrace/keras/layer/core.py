@@ -44,10 +44,7 @@ class Dense(Weighted, Layer):
                 f"Received: units={units}"
             )
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "bias")
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape):

@@ -96,14 +96,7 @@ class DepthwiseConv2D(_OfChannels):
             **kwargs,
         )
         self.depth_multiplier = depth_multiplier
-        self._take_options(
-            depthwise=(
-                depthwise_initializer,
-                depthwise_regularizer,
-                depthwise_constraint,
-            ),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "depthwise", "bias")
 
     def build(self, input_shape):
         channels = self._channels(input_shape)
@@ -169,19 +162,7 @@ class SeparableConv2D(_OfChannels):
             **kwargs,
         )
         self.depth_multiplier = depth_multiplier
-        self._take_options(
-            depthwise=(
-                depthwise_initializer,
-                depthwise_regularizer,
-                depthwise_constraint,
-            ),
-            pointwise=(
-                pointwise_initializer,
-                pointwise_regularizer,
-                pointwise_constraint,
-            ),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "depthwise", "pointwise", "bias")
 
     def build(self, input_shape):
         channels = self._channels(input_shape)

@@ -122,10 +122,7 @@ class EinsumDense(Weighted, Layer):
         one = output_shape is None or isinstance(output_shape, int)
         self.partial_output_shape = [output_shape] if one else list(output_shape)
         self.activation = activation_of(activation)
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "bias")
 
     def build(self, input_shape):
         kernel, bias = _Equation(self.equation).shapes(

@@ -32,13 +32,7 @@ class Embedding(Weighted, Layer):
         self.input_dim, self.output_dim = input_dim, output_dim
         self.mask_zero, self.input_length = mask_zero, input_length
         self.supports_masking = mask_zero
-        self._take_options(
-            embeddings=(
-                embeddings_initializer,
-                embeddings_regularizer,
-                embeddings_constraint,
-            )
-        )
+        self._take_options(locals(), "embeddings")
 
     def build(self, input_shape=None):
         """Makes the table, [input_dim, output_dim]."""

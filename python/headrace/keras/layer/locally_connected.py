@@ -49,10 +49,7 @@ class _LocallyConnected(Weighted, Layer):
             )
         self.data_format = settings.data_format(data_format)
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "bias")
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _sizes(self, input_shape):

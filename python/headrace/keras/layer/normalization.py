@@ -36,12 +36,7 @@ class BatchNormalization(Weighted, Layer):
             raise NotImplementedError("BatchNormalization: synchronized")
         self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
         self.center, self.scale = center, scale
-        self._take_options(
-            beta=(beta_initializer, beta_regularizer, beta_constraint),
-            gamma=(gamma_initializer, gamma_regularizer, gamma_constraint),
-            moving_mean=(moving_mean_initializer, None, None),
-            moving_variance=(moving_variance_initializer, None, None),
-        )
+        self._take_options(locals(), "beta", "gamma", "moving_mean", "moving_variance")
 
     def _axes(self, rank):
         given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
@@ -180,10 +175,7 @@ class LayerNormalization(Weighted, Layer):
         super().__init__(**kwargs)
         self.axis, self.epsilon = axis, epsilon
         self.center, self.scale = center, scale
-        self._take_options(
-            beta=(beta_initializer, beta_regularizer, beta_constraint),
-            gamma=(gamma_initializer, gamma_regularizer, gamma_constraint),
-        )
+        self._take_options(locals(), "beta", "gamma")
 
     def _axes(self, rank):
         given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]

@@ -12,6 +12,18 @@ from headrace.keras import (
 _matmul = _headrace.raw_op("MatMul")
 
 
+_OPTIONS = {
+    "initializer": initializer.get,
+    "regularizer": regularizer.get,
+    "constraint": constraint.get,
+}
+
+
+def option(name, value):
+    """What an argument such as kernel_initializer stands for."""
+    return _OPTIONS[name.rpartition("_")[2]](value)
+
+
 def option_names(*weights, activity=True):
     """Names of arguments: all initializers, then regularizers, then constraints."""
     return (
@@ -25,12 +37,12 @@ def option_names(*weights, activity=True):
 class Weighted:
     """Mixed into layers: attributes `kernel_initializer` and the like."""
 
-    def _take_options(self, **given):
-        """Of each weight, (initializer, regularizer, constraint)."""
-        for name, (init, regularize, constrain) in given.items():
-            setattr(self, f"{name}_initializer", initializer.get(init))
-            setattr(self, f"{name}_regularizer", regularizer.get(regularize))
-            setattr(self, f"{name}_constraint", constraint.get(constrain))
+    def _take_options(self, arguments, *weights):
+        """Keeps what the constructor's arguments (its locals()) say of each weight."""
+        for weight in weights:
+            for kind in _OPTIONS:
+                name = f"{weight}_{kind}"
+                setattr(self, name, option(name, arguments.get(name)))
 
     def _new_weight(self, kind, shape, name=None, **kwargs):
         """A weight with the options of that kind, as they are now."""

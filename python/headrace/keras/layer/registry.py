@@ -1,56 +1,27 @@
 """Layers and models by name and configuration."""
 
 import importlib
+import pkgutil
 
 from headrace.keras import serialization
 
-_MODULES = (
-    "layer.core",
-    "layer.noise",
-    "layer.einsum_dense",
-    "layer.locally_connected",
-    "layer.conv_lstm",
-    "layer.spectral_normalization",
-    "layer.lambdas",
-    "layer.advanced_activation",
-    "layer.convolution",
-    "layer.transposed",
-    "layer.depthwise",
-    "layer.pooling",
-    "layer.normalization",
-    "layer.embedding",
-    "layer.merge",
-    "layer.recurrent",
-    "layer.cells",
-    "layer.wrappers",
-    "layer.adapting",
-    "layer.encoding",
-    "layer.feature_layers",
-    "layer.hashing",
-    "layer.image_sizes",
-    "layer.random_images",
-    "layer.index_lookup",
-    "layer.text_vectorization",
-    "layer.attention",
-    "layer.padding",
-    "engine.input_layer",
-    "engine.sequential",
-    "engine.functional",
-    "engine.model",
-)
 _classes = {}
 
 
 def _all():
     if not _classes:
+        from headrace.keras import layer
+        from headrace.keras.engine import functional, input_layer, sequential
         from headrace.keras.engine.base_layer import Layer
 
-        for module in _MODULES:
-            found = vars(importlib.import_module("headrace.keras." + module))
+        rooms = [input_layer, sequential, functional]
+        for found in pkgutil.iter_modules(layer.__path__, f"{layer.__name__}."):
+            rooms.append(importlib.import_module(found.name))
+        for room in rooms:
             _classes.update(
-                (n, c)
-                for n, c in found.items()
-                if isinstance(c, type) and issubclass(c, Layer)
+                (name, item)
+                for name, item in vars(room).items()
+                if isinstance(item, type) and issubclass(item, Layer)
             )
     return _classes
 

@@ -51,15 +51,10 @@ class _Transposed(_Convolution):
             dilation_rate,
             activation=activation,
             use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
             activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
             **kwargs,
         )
+        self._take_options(locals(), "kernel", "bias")
         if output_padding is not None:
             output_padding = tuple_of(output_padding, self.rank, "output_padding", True)
             for stride, more in zip(self.strides, output_padding):
