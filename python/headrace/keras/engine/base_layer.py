@@ -40,6 +40,7 @@ class Layer(tracking.Tracking):
     _is_layer = True
     supports_masking = False
     input_spec = None
+    _keeps_shape = False  # whether outputs always have the inputs' shape
     _config_without = ("trainable", "name", "dtype", "dynamic")  # all have them
 
     def __init__(self, trainable=True, name=None, dtype=None, dynamic=False, **kwargs):
@@ -281,6 +282,8 @@ class Layer(tracking.Tracking):
 
         Found by a call with a stand-in of that shape where a subclass does not say it.
         """
+        if self._keeps_shape:
+            return tf.TensorShape(input_shape)
         from headrace.keras.engine import functional_call
 
         return functional_call.inferred_shape(self, input_shape)

@@ -103,6 +103,7 @@ class Normalization(PreprocessingLayer):
     """(inputs - mean) / sqrt(variance), of each place along `axis`."""
 
     _config_names = ("axis", "invert")
+    _keeps_shape = True
 
     def __init__(self, axis=-1, mean=None, variance=None, invert=False, **kwargs):
         super().__init__(**kwargs)
@@ -201,9 +202,6 @@ class Normalization(PreprocessingLayer):
         if self.invert:
             return self.mean + inputs * deviation
         return (inputs - self.mean) / deviation
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
 
     def get_config(self):
         def plain(value):

@@ -10,10 +10,7 @@ from headrace.keras.layer.parts import Weighted
 
 class _Elementwise(Layer):
     supports_masking = True
-
-    def compute_output_shape(self, input_shape):
-        """The same shape."""
-        return tf.TensorShape(input_shape)
+    _keeps_shape = True
 
 
 class ReLU(_Elementwise):

@@ -92,6 +92,7 @@ class Activation(Layer):
     """Applies a function."""
 
     supports_masking = True
+    _keeps_shape = True
 
     def __init__(self, activation, **kwargs):
         super().__init__(**kwargs)
@@ -100,10 +101,6 @@ class Activation(Layer):
     def call(self, inputs):
         """activation(inputs)."""
         return self.activation(inputs)
-
-    def compute_output_shape(self, input_shape):
-        """The same shape."""
-        return tf.TensorShape(input_shape)
 
 
 class Flatten(Layer):

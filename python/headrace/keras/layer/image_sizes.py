@@ -131,6 +131,8 @@ class CenterCrop(_ToSize):
 class Rescaling(PreprocessingLayer):
     """inputs * scale + offset."""
 
+    _keeps_shape = True
+
     def __init__(self, scale, offset=0.0, **kwargs):
         super().__init__(**kwargs)
         self.scale, self.offset = scale, offset
@@ -139,6 +141,3 @@ class Rescaling(PreprocessingLayer):
         inputs = as_tensor(inputs, self._dtype)
         scale, offset = (tf.cast(v, self._dtype) for v in (self.scale, self.offset))
         return inputs * scale + offset
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)

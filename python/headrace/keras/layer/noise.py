@@ -24,6 +24,8 @@ class _Drawing(Layer):
 class Dropout(_Drawing):
     """Sets a share of the inputs to zero while training."""
 
+    _keeps_shape = True
+
     def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
         super().__init__(**kwargs)
         if isinstance(rate, (int, float)) and not 0 <= rate <= 1:
@@ -50,9 +52,6 @@ class Dropout(_Drawing):
             noise_shape=self._noise_shape(inputs),
             seed=self._next_seed(),
         )
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
 
 
 class SpatialDropout1D(Dropout):

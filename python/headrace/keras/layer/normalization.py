@@ -12,6 +12,7 @@ class BatchNormalization(Weighted, Layer):
 
     supports_masking = True
     _config_without = ("synchronized",)
+    _keeps_shape = True
 
     def __init__(
         self,
@@ -148,15 +149,12 @@ class BatchNormalization(Weighted, Layer):
             self._update(found[1], found[2])
         return found[0]
 
-    def compute_output_shape(self, input_shape):
-        """The same shape."""
-        return tf.TensorShape(input_shape)
-
 
 class LayerNormalization(Weighted, Layer):
     """Normalizes each sample over some axes."""
 
     supports_masking = True
+    _keeps_shape = True
 
     def __init__(
         self,
@@ -214,10 +212,6 @@ class LayerNormalization(Weighted, Layer):
         return tf.nn.batch_normalization(
             inputs, mean, variance, fit(self.beta), fit(self.gamma), self.epsilon
         )
-
-    def compute_output_shape(self, input_shape):
-        """The same shape."""
-        return tf.TensorShape(input_shape)
 
 
 class GroupNormalization(LayerNormalization):

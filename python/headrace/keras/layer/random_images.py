@@ -26,6 +26,7 @@ class _RandomImages(PreprocessingLayer):
 
     _config_attributes = {"rng_type": "_rng_type"}
     _rng_type = "stateful"
+    _keeps_shape = True
 
     def __init__(self, rng_type=None, seed=None, **kwargs):
         super().__init__(**kwargs)
@@ -52,14 +53,11 @@ class _RandomImages(PreprocessingLayer):
         return self._stream().make_seeds()[:, 0]
 
     def call(self, inputs, training=True):
-        inputs = as_tensor(inputs, self._dtype)
+        images = as_tensor(inputs, self._taken_dtype())
         if training is False:
-            return inputs
+            return images
         if not isinstance(training, tf.Tensor):
-            return self._change(inputs)
-        return self._where(training, inputs)
-
-    def _where(self, training, images):
+            return self._change(images)
         out = tf.cond(
             tf.cast(training, tf.bool),
             lambda: self._change(images),
@@ -67,11 +65,12 @@ class _RandomImages(PreprocessingLayer):
         )
         return tf.ensure_shape(out, self.compute_output_shape(images.shape))
 
+    def _taken_dtype(self):
+        """What images are cast to before they are changed; None for nothing."""
+        return self._dtype
+
     def _change(self, images):
         raise NotImplementedError
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
 
 
 def _bounds(factor):
@@ -221,6 +220,17 @@ class RandomRotation(_Transformed):
         return _rows_of(c, -s, x, s, c, y, 0.0, 0.0)
 
 
+def _shares(name, factor):
+    """The bounds of an argument; ValueError unless both are within [-1, 1]."""
+    low, high = _bounds(factor)
+    if abs(low) > 1 or abs(high) > 1:
+        raise ValueError(
+            f"`{name}` argument must have values between [-1, 1]. "
+            f"Received: {name}={factor}"
+        )
+    return low, high
+
+
 class RandomTranslation(_Transformed):
     """Moves each image by shares of its sides within the factors."""
 
@@ -246,12 +256,7 @@ class RandomTranslation(_Transformed):
             raise ValueError(
                 f"`{name}` cannot have upper bound less than lower bound, got {factor}"
             )
-        if abs(low) > 1 or abs(high) > 1:
-            raise ValueError(
-                f"`{name}` argument must have values between [-1, 1]. "
-                f"Received: {name}={factor}"
-            )
-        return low, high
+        return _shares(name, factor)
 
     def _transforms(self, count, rows, cols):
         down = self._uniform([count], self._height_range) * rows
@@ -275,20 +280,10 @@ class RandomZoom(_Transformed):
     ):
         super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
-        self._height_range = self._checked("height_factor", height_factor)
+        self._height_range = _shares("height_factor", height_factor)
         self._width_range = None
         if width_factor is not None:
-            self._width_range = self._checked("width_factor", width_factor)
-
-    @staticmethod
-    def _checked(name, factor):
-        low, high = _bounds(factor)
-        if abs(low) > 1 or abs(high) > 1:
-            raise ValueError(
-                f"`{name}` argument must have values between [-1, 1]. "
-                f"Received: {name}={factor}"
-            )
-        return low, high
+            self._width_range = _shares("width_factor", width_factor)
 
     def _transforms(self, count, rows, cols):
         high = wide = self._uniform([count], self._height_range, around=1.0)
@@ -399,13 +394,8 @@ class _RandomSide(_RandomImages):
             )
         check_interpolation(interpolation)
 
-    def call(self, inputs, training=True):
-        inputs = as_tensor(inputs)
-        if training is False:
-            return inputs
-        if not isinstance(training, tf.Tensor):
-            return self._change(inputs)
-        return self._where(training, inputs)
+    def _taken_dtype(self):
+        return None
 
     def _change(self, images):
         sizes = sides_of(images)
