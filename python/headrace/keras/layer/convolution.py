@@ -126,19 +126,24 @@ class _Convolution(Weighted, Layer):
             )
         shape = (*self.kernel_size, channels // self.groups, self.filters)
         self.kernel = self._new_weight("kernel", shape)
+        self._finish(channels, min_ndim=self.rank + 2)
+
+    def _finish(self, channels, **rank):
+        """What follows the kernels: the bias, and what inputs must be from now on."""
         self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(
-            min_ndim=self.rank + 2, axes={self._channel_axis(): channels}
-        )
+        self.input_spec = InputSpec(axes={self._channel_axis(): channels}, **rank)
         self.built = True
+
+    def _pad_before(self, inputs):
+        """Zeros before the steps, so that no output sees later ones."""
+        left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+        batch = [[0, 0]] * (len(inputs.shape) - 2)
+        return tf.pad(inputs, [*batch, [left, 0], [0, 0]])
 
     def _convolve(self, inputs):
         padding = self.padding.upper()
         if padding == "CAUSAL":
-            left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            batch = [[0, 0]] * (len(inputs.shape) - 2)
-            inputs = tf.pad(inputs, [*batch, [left, 0], [0, 0]])
-            padding = "VALID"
+            inputs, padding = self._pad_before(inputs), "VALID"
         function = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}[self.rank]
         strides, dilations = list(self.strides), list(self.dilation_rate)
         if self.rank == 3:

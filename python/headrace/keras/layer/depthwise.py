@@ -1,7 +1,6 @@
 """Convolutions of each channel by itself, and what mixes the channels behind them."""
 
 import headrace as tf
-from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.convolution import _Convolution
 from headrace.keras.layer.parts import option_names
 
@@ -27,19 +26,11 @@ class _OfChannels(_Convolution):
             name="depthwise_kernel",
         )
 
-    def _finish(self, channels):
-        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(
-            min_ndim=self.rank + 2, axes={self._channel_axis(): channels}
-        )
-        self.built = True
-
     def _convolve(self, inputs):
         if self.rank == 2:
             return self._images(inputs, self.strides, self.dilation_rate)
         if self.padding == "causal":
-            left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            inputs = tf.pad(inputs, [[0, 0], [left, 0], [0, 0]])
+            inputs = self._pad_before(inputs)
         rows = tf.expand_dims(inputs, 1)
         out = self._images(rows, self.strides * 2, (1, *self.dilation_rate))
         return tf.squeeze(out, [1])
@@ -102,7 +93,7 @@ class DepthwiseConv2D(_OfChannels):
         channels = self._channels(input_shape)
         self._new_depthwise(channels)
         self.filters = channels * self.depth_multiplier
-        self._finish(channels)
+        self._finish(channels, min_ndim=self.rank + 2)
 
     def compute_output_shape(self, input_shape):
         self.filters = self._channels(input_shape) * self.depth_multiplier
@@ -173,7 +164,7 @@ class SeparableConv2D(_OfChannels):
             (*(1,) * self.rank, mixed, self.filters),
             name="pointwise_kernel",
         )
-        self._finish(channels)
+        self._finish(channels, min_ndim=self.rank + 2)
 
     def _convolve(self, inputs):
         mixed = super()._convolve(inputs)

@@ -7,6 +7,11 @@ from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.parts import Weighted
 
 
+def _listed(axis):
+    """The axes of an argument: one, or several."""
+    return axis if isinstance(axis, (list, tuple)) else [axis]
+
+
 class BatchNormalization(Weighted, Layer):
     """Normalizes by the batch while training, by running averages otherwise."""
 
@@ -40,7 +45,7 @@ class BatchNormalization(Weighted, Layer):
         self._take_options(locals(), "beta", "gamma", "moving_mean", "moving_variance")
 
     def _axes(self, rank):
-        given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        given = _listed(self.axis)
         if any(not -rank <= a < rank for a in given):
             raise ValueError(
                 f"Invalid value for `axis` argument: {self.axis}, with inputs of rank "
@@ -176,7 +181,7 @@ class LayerNormalization(Weighted, Layer):
         self._take_options(locals(), "beta", "gamma")
 
     def _axes(self, rank):
-        given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        given = _listed(self.axis)
         axes = [a % rank for a in given]
         if len(set(axes)) != len(axes):
             raise ValueError(f"Duplicate axis: {tuple(axes)}")
@@ -291,7 +296,7 @@ class RMSNormalization(Layer):
     def build(self, input_shape):
         """Makes `scale`, one weight a place along the axes."""
         sizes = tf.TensorShape(input_shape).as_list()
-        axes = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        axes = _listed(self.axis)
         self.scale = self.add_weight(
             "scale", [sizes[a] for a in axes], initializer="ones"
         )
@@ -299,7 +304,7 @@ class RMSNormalization(Layer):
 
     def call(self, inputs):
         """The inputs, of the same shape."""
-        axes = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        axes = _listed(self.axis)
         square = tf.reduce_mean(tf.square(inputs), axes, keepdims=True)
         wide = [1] * inputs.shape.rank
         for a in axes:

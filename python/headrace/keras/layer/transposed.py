@@ -1,7 +1,6 @@
 """Transposed convolutions."""
 
 import headrace as tf
-from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.convolution import _Convolution
 from headrace.keras.layer.parts import tuple_of
 
@@ -75,11 +74,7 @@ class _Transposed(_Convolution):
         channels = self._channels(given)
         shape = (*self.kernel_size, self.filters, channels)
         self.kernel = self._new_weight("kernel", shape)
-        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(
-            ndim=self.rank + 2, axes={self._channel_axis(): channels}
-        )
-        self.built = True
+        self._finish(channels, ndim=self.rank + 2)
 
     def _out_sizes(self, sizes):
         pads = self.output_padding or (None,) * self.rank
