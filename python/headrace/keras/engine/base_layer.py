@@ -7,9 +7,10 @@ import numpy as np
 import headrace as tf
 from headrace._load import _headrace
 from headrace.framework.name_scopes import name_scope
+from headrace.framework.properties import read_only
 from headrace.keras import initializer, regularizer, serialization, settings
-from headrace.keras.engine import input_spec as input_specs
 from headrace.keras.engine import dispatch, tracking
+from headrace.keras.engine import input_spec as input_specs
 from headrace.keras.engine.call_context import context, spec_of
 
 _EagerTensor = _headrace.EagerTensor
@@ -90,20 +91,17 @@ class Layer(tracking.Tracking):
         name, built = getattr(self, "_name", None), getattr(self, "built", False)
         return f"<{type(self).__name__} name={name}, built={built}>"
 
-    @property
-    def name(self):
-        """The name, which its weights' names start with: a str."""
-        return self._name
+    name = read_only("_name", "The name, which its weights' names start with: a str.")
 
-    @property
-    def dtype(self):
-        """The name of the dtype of weights and computation, such as "float32"."""
-        return self._dtype.name
+    dtype = read_only(
+        "_dtype.name",
+        'The name of the dtype of weights and computation, such as "float32".',
+    )
 
-    @property
-    def compute_dtype(self):
-        """The name of the dtype of the computation: always that of the weights."""
-        return self._dtype.name
+    compute_dtype = read_only(
+        "_dtype.name",
+        "The name of the dtype of the computation: always that of the weights.",
+    )
 
     variable_dtype = compute_dtype
 
@@ -453,10 +451,10 @@ class Layer(tracking.Tracking):
 
     # --- nodes of functional graphs ---
 
-    @property
-    def inbound_nodes(self):
-        """A list of the layer's calls with tensors of a functional model."""
-        return self._keras.inbound
+    inbound_nodes = read_only(
+        "_keras.inbound",
+        "A list of the layer's calls with tensors of a functional model.",
+    )
 
     def _node_value(self, kind, index, what):
         nodes = self._keras.inbound

@@ -3,6 +3,7 @@
 import numpy as np
 
 import headrace as tf
+from headrace.framework.properties import read_only
 from headrace.keras.engine.base_layer import Layer
 
 
@@ -27,10 +28,7 @@ class PreprocessingLayer(Layer):
         self._autocast = False
         self._is_adapted = False
 
-    @property
-    def is_adapted(self):
-        """Whether the layer has learned from data."""
-        return self._is_adapted
+    is_adapted = read_only("_is_adapted", "Whether the layer has learned from data.")
 
     def _prepared(self, inputs):
         leaves = tf.nest.flatten(inputs)

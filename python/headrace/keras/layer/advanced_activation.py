@@ -1,8 +1,7 @@
 """Activations that are layers because they have options or weights."""
 
 import headrace as tf
-from headrace.keras import activation
-from headrace.keras import settings
+from headrace.keras import activation, settings
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
 from headrace.keras.layer.parts import Weighted

@@ -3,6 +3,7 @@
 import inspect
 
 import headrace as tf
+from headrace.framework.properties import read_only
 from headrace.keras import initializer as initializers
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.layer.parts import Weighted, activation_of, times_kernel
@@ -59,10 +60,7 @@ class _Cell(Weighted, Layer):
             return self.units
         return [self.units] * self._state_count
 
-    @property
-    def output_size(self):
-        """units."""
-        return self.units
+    output_size = read_only("units", "units.")
 
     def build(self, input_shape):
         """Makes kernel [features, n], recurrent_kernel [units, n] and bias [n].

@@ -1,6 +1,7 @@
 """RNN, SimpleRNN, LSTM and GRU."""
 
 import headrace as tf
+from headrace.framework.properties import read_only
 from headrace.keras import regularizer, serialization
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.input_spec import InputSpec
@@ -52,10 +53,9 @@ class RNN(Layer):
 
     # --- states ---
 
-    @property
-    def states(self):
-        """The states that go on from batch to batch, where `stateful`."""
-        return self._states
+    states = read_only(
+        "_states", "The states that go on from batch to batch, where `stateful`."
+    )
 
     def _state_sizes(self):
         size = self.cell.state_size
