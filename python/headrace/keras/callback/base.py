@@ -214,11 +214,8 @@ def _forward(name):
     return call
 
 
-for _what in ("epoch", "train_batch", "test_batch", "predict_batch", "batch"):
-    for _when in ("begin", "end"):
-        _method = f"on_{_what}_{_when}"
-        setattr(CallbackList, _method, _forward(_method))
-for _what in ("train", "test", "predict"):
+_MOMENTS = ("epoch", "train_batch", "test_batch", "predict_batch", "batch")
+for _what in (*_MOMENTS, "train", "test", "predict"):
     for _when in ("begin", "end"):
         _method = f"on_{_what}_{_when}"
         setattr(CallbackList, _method, _forward(_method))

@@ -74,13 +74,10 @@ class DepthwiseConv2D(_OfChannels):
         bias_constraint=None,
         **kwargs,
     ):
+        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
             None,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
+            *window,
             activation=activation,
             use_bias=use_bias,
             activity_regularizer=activity_regularizer,
@@ -140,13 +137,10 @@ class SeparableConv2D(_OfChannels):
         bias_constraint=None,
         **kwargs,
     ):
+        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
             filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
+            *window,
             activation=activation,
             use_bias=use_bias,
             activity_regularizer=activity_regularizer,

@@ -40,11 +40,11 @@ class _IndexLookup(PreprocessingLayer):
         mask_token,
         oov_token,
         vocabulary,
-        idf_weights=None,
-        invert=False,
-        output_mode="int",
-        sparse=False,
-        pad_to_max_tokens=False,
+        idf_weights,
+        invert,
+        output_mode,
+        sparse,
+        pad_to_max_tokens,
         **kwargs,
     ):
         name = type(self).__name__
@@ -363,19 +363,9 @@ class StringLookup(_IndexLookup):
         **kwargs,
     ):
         object.__setattr__(self, "encoding", encoding)
-        super().__init__(
-            max_tokens,
-            num_oov_indices,
-            mask_token,
-            oov_token,
-            vocabulary,
-            idf_weights,
-            invert,
-            output_mode,
-            sparse,
-            pad_to_max_tokens,
-            **kwargs,
-        )
+        tokens = (max_tokens, num_oov_indices, mask_token, oov_token)
+        outputs = (invert, output_mode, sparse, pad_to_max_tokens)
+        super().__init__(*tokens, vocabulary, idf_weights, *outputs, **kwargs)
 
     def _word(self, value):
         value = value.numpy() if hasattr(value, "numpy") else value
@@ -409,19 +399,9 @@ class IntegerLookup(_IndexLookup):
             )
         object.__setattr__(self, "vocabulary_dtype", vocabulary_dtype)
         object.__setattr__(self, "_word_dtype", tf.as_dtype(vocabulary_dtype))
-        super().__init__(
-            max_tokens,
-            num_oov_indices,
-            mask_token,
-            oov_token,
-            vocabulary,
-            idf_weights,
-            invert,
-            output_mode,
-            sparse,
-            pad_to_max_tokens,
-            **kwargs,
-        )
+        tokens = (max_tokens, num_oov_indices, mask_token, oov_token)
+        outputs = (invert, output_mode, sparse, pad_to_max_tokens)
+        super().__init__(*tokens, vocabulary, idf_weights, *outputs, **kwargs)
 
     def _word(self, value):
         return int(value)

@@ -41,13 +41,10 @@ class _Transposed(_Convolution):
         bias_constraint=None,
         **kwargs,
     ):
+        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
             filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
+            *window,
             activation=activation,
             use_bias=use_bias,
             activity_regularizer=activity_regularizer,

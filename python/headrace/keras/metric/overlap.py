@@ -134,15 +134,9 @@ class OneHotIoU(IoU):
         sparse_y_pred=False,
         axis=-1,
     ):
+        common = (name, dtype, ignore_class)
         super().__init__(
-            num_classes,
-            target_class_ids,
-            name,
-            dtype,
-            ignore_class,
-            False,
-            sparse_y_pred,
-            axis,
+            num_classes, target_class_ids, *common, False, sparse_y_pred, axis
         )
 
 
