@@ -73,6 +73,11 @@ class _Counts(Metric):
     def _out(self, values):
         return values if self._many else values[0]
 
+    def _share(self, part, other):
+        """part / (part + other) of two counts at each threshold, 0 where both are 0."""
+        part, other = (getattr(self, _NAMES[p])._read() for p in (part, other))
+        return tf.math.divide_no_nan(part, part + other)
+
 
 def confusion(y_true, y_pred, thresholds, weight=None):
     """{"tp", "fp", "tn", "fn"}: weighted counts at each threshold."""
@@ -148,8 +153,7 @@ class Precision(_Counts):
 
         A scalar for one threshold, else a vector.
         """
-        hits, wrong = self.true_positives._read(), self.false_positives._read()
-        return self._out(tf.math.divide_no_nan(hits, hits + wrong))
+        return self._out(self._share(*self._parts))
 
 
 class Recall(_Counts):
@@ -167,8 +171,7 @@ class Recall(_Counts):
 
         A scalar for one threshold, else a vector.
         """
-        hits, missed = self.true_positives._read(), self.false_negatives._read()
-        return self._out(tf.math.divide_no_nan(hits, hits + missed))
+        return self._out(self._share(*self._parts))
 
 
 class AUC(Metric):

@@ -117,6 +117,7 @@ class _AtRate(_Counts):
 
     _parts = ("tp", "tn", "fp", "fn")
     _limit = None  # the argument's name
+    _bounded = _sought = ()  # (part, other): the rates part / (part + other)
     _config_first = ("class_id", "num_thresholds")
 
     def __init__(self, value, num_thresholds, class_id, name, dtype):
@@ -136,14 +137,8 @@ class _AtRate(_Counts):
         self.num_thresholds, self.value = num_thresholds, value
         setattr(self, self._limit, value)
 
-    def _rates(self, tp, tn, fp, fn):
-        """(the rate that is bounded, the one that is sought): counts by sums."""
-        raise NotImplementedError
-
     def result(self):
-        counts = [getattr(self, label)._read() for label in self._labels]
-        rates = self._rates(*counts)
-        bounded, sought = (tf.math.divide_no_nan(a, b) for a, b in rates)
+        bounded, sought = self._share(*self._bounded), self._share(*self._sought)
         fits = tf.greater_equal(bounded, tf.cast(self.value, bounded.dtype))
         return tf.reduce_max(tf.where(fits, sought, tf.zeros_like(sought)))
 
@@ -151,7 +146,7 @@ class _AtRate(_Counts):
 class SensitivityAtSpecificity(_AtRate):
     """The highest sensitivity at a specificity."""
 
-    _limit = "specificity"
+    _limit, _bounded, _sought = "specificity", ("tn", "fp"), ("tp", "fn")
     _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
@@ -159,14 +154,11 @@ class SensitivityAtSpecificity(_AtRate):
     ):
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
 
-    def _rates(self, tp, tn, fp, fn):
-        return (tn, tn + fp), (tp, tp + fn)
-
 
 class SpecificityAtSensitivity(_AtRate):
     """The highest specificity at a sensitivity."""
 
-    _limit = "sensitivity"
+    _limit, _bounded, _sought = "sensitivity", ("tp", "fn"), ("tn", "fp")
     _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
@@ -174,14 +166,11 @@ class SpecificityAtSensitivity(_AtRate):
     ):
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
 
-    def _rates(self, tp, tn, fp, fn):
-        return (tp, tp + fn), (tn, tn + fp)
-
 
 class PrecisionAtRecall(_AtRate):
     """The highest precision at a recall."""
 
-    _limit = "recall"
+    _limit, _bounded, _sought = "recall", ("tp", "fn"), ("tp", "fp")
     _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
@@ -189,20 +178,14 @@ class PrecisionAtRecall(_AtRate):
     ):
         super().__init__(recall, num_thresholds, class_id, name, dtype)
 
-    def _rates(self, tp, tn, fp, fn):
-        return (tp, tp + fn), (tp, tp + fp)
-
 
 class RecallAtPrecision(_AtRate):
     """The highest recall at a precision."""
 
-    _limit = "precision"
+    _limit, _bounded, _sought = "precision", ("tp", "fp"), ("tp", "fn")
     _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, precision, num_thresholds=200, class_id=None, name=None, dtype=None
     ):
         super().__init__(precision, num_thresholds, class_id, name, dtype)
-
-    def _rates(self, tp, tn, fp, fn):
-        return (tp, tp + fp), (tp, tp + fn)
