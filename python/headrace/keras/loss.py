@@ -182,7 +182,8 @@ def _smooth_pair(y_true, y_pred, smoothing, classes=None):
 
 def _inside(p):
     """Probabilities, kept away from 0 and 1."""
-    return tf.clip_by_value(p, settings.epsilon(), 1.0 - settings.epsilon())
+    small = settings.epsilon()
+    return tf.clip_by_value(p, small, 1.0 - small)
 
 
 def _binary_terms(y_true, p):

@@ -253,8 +253,9 @@ class _WithCell(RNN):
     def __getattr__(self, name):
         """What the cell was told: units, activation, kernel_initializer, …"""
         cell = self.__dict__.get("cell")
-        if cell is not None and name in serialization.config_names(type(cell)):
-            return getattr(cell, name)
+        if cell is not None and name[0] != "_":
+            if name in serialization.config_names(type(cell)):
+                return getattr(cell, name)
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'"
         )

@@ -40,11 +40,11 @@ class Rule:
         return (self._slot_row,)
 
     def _coefficients(self, dtype):
-        return {
-            "lr": self._rate(dtype),
-            **{name: self._value(name, dtype) for name in self._op_numbers},
-            "epsilon": tf.constant(self.epsilon, dtype),
-        }
+        known = {"lr": self._rate(dtype)}
+        for name in self._op_numbers:
+            known[name] = self._value(name, dtype)
+        known["epsilon"] = tf.constant(self.epsilon, dtype)
+        return known
 
     def _apply(self, kind, variable, slots, **arguments):
         op, slot_of = self._op
