@@ -10,6 +10,7 @@ class _FeatureLayer(Layer):
     """Features by name in, what columns make of them out."""
 
     _expected = None  # the class of columns
+    _config_names = ()
 
     def __init__(self, feature_columns, trainable=True, name=None, **kwargs):
         super().__init__(trainable=trainable, name=name, **kwargs)

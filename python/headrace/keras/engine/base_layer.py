@@ -7,6 +7,7 @@ import numpy as np
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework.name_scopes import name_scope
+from headrace.framework.properties import read_only
 from headrace.keras import constraint, initializer, regularizer, serialization, settings
 from headrace.keras.engine import dispatch, functional_call, tracking
 from headrace.keras.engine import input_spec as input_specs
@@ -40,6 +41,8 @@ class Layer(tracking.Tracking):
     _is_layer = True
     supports_masking = False
     input_spec = None
+    _keeps_shape = False  # whether outputs always have the inputs' shape
+    _config_without = ("trainable", "name", "dtype", "dynamic")  # all have them
 
     def __init__(self, trainable=True, name=None, dtype=None, dynamic=False, **kwargs):
         for key in kwargs:
@@ -88,20 +91,17 @@ class Layer(tracking.Tracking):
         name, built = getattr(self, "_name", None), getattr(self, "built", False)
         return f"<{type(self).__name__} name={name}, built={built}>"
 
-    @property
-    def name(self):
-        """The name, which its weights' names start with: a str."""
-        return self._name
+    name = read_only("_name", "The name, which its weights' names start with: a str.")
 
-    @property
-    def dtype(self):
-        """The name of the dtype of weights and computation, such as "float32"."""
-        return self._dtype.name
+    dtype = read_only(
+        "_dtype.name",
+        'The name of the dtype of weights and computation, such as "float32".',
+    )
 
-    @property
-    def compute_dtype(self):
-        """The name of the dtype of the computation: always that of the weights."""
-        return self._dtype.name
+    compute_dtype = read_only(
+        "_dtype.name",
+        "The name of the dtype of the computation: always that of the weights.",
+    )
 
     variable_dtype = compute_dtype
 
@@ -229,10 +229,10 @@ class Layer(tracking.Tracking):
     def get_config(self):
         """The constructor's arguments as a dict, for from_config().
 
-        Values are what JSON can hold. Here: name, trainable, dtype and, where it was
-        given, batch_input_shape; subclasses add their own. For a subclass without a
-        get_config of its own the arguments are those that the constructor was called
-        with.
+        Values are what JSON can hold: name, trainable, dtype, batch_input_shape, where
+        it was given, and the arguments of the class's own. Subclasses add theirs; for a
+        direct subclass without a get_config of its own the arguments are those that the
+        constructor was called with.
         """
         config = self._recorded_config()
         if config is not None:
@@ -241,14 +241,14 @@ class Layer(tracking.Tracking):
         config["dtype"] = self.dtype
         if self._keras.batch_input_shape is not None:
             config["batch_input_shape"] = self._keras.batch_input_shape
-        return config
+        return {**config, **serialization.config_of(self)}
 
     def _recorded_config(self):
         """What a class that says nothing itself was made with."""
         cls = type(self)
         if cls.__module__.startswith("headrace.keras"):
             return None
-        if _definer(cls, "get_config") is not Layer:
+        if _definer(cls, "get_config") is not Layer or serialization.config_names(cls):
             return None
         arguments, extra = self._keras.arguments
         names = [p.name for p in inspect.signature(cls.__init__).parameters.values()]
@@ -280,6 +280,8 @@ class Layer(tracking.Tracking):
 
         Found by a call with a stand-in of that shape where a subclass does not say it.
         """
+        if self._keeps_shape:
+            return tf.TensorShape(input_shape)
         return functional_call.inferred_shape(self, input_shape)
 
     def compute_mask(self, inputs, mask=None):
@@ -445,10 +447,10 @@ class Layer(tracking.Tracking):
 
     # --- nodes of functional graphs ---
 
-    @property
-    def inbound_nodes(self):
-        """A list of the layer's calls with tensors of a functional model."""
-        return self._keras.inbound
+    inbound_nodes = read_only(
+        "_keras.inbound",
+        "A list of the layer's calls with tensors of a functional model.",
+    )
 
     def _node_value(self, kind, index, what):
         nodes = self._keras.inbound

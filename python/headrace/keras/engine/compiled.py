@@ -121,8 +121,6 @@ class Losses:
     def metrics(self):
         if self._functions is None:
             return []  # nobody knows yet what is to be trained
-        if self._functions is None:
-            return []
         found = [self._total] if self._used else []
         return found + [p for p in self._parts if p is not None]
 

@@ -1,6 +1,7 @@
 """Models that connect layers from inputs to outputs."""
 
 from headrace import _api as tf
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
 from headrace.keras.engine import dispatch, functional_call, model_config
@@ -64,10 +65,10 @@ class Functional(Model):
         network = self._network
         return super().layers if network is None else list(network.layers)
 
-    @property
-    def inputs(self):
-        """A flat list of the KerasTensors that the model starts from."""
-        return self._network.flat_inputs
+    inputs = read_only(
+        "_network.flat_inputs",
+        "A flat list of the KerasTensors that the model starts from.",
+    )
 
     @property
     def outputs(self):
@@ -75,10 +76,9 @@ class Functional(Model):
         dispatch.install()
         return self._network.flat_outputs
 
-    @property
-    def input(self):
-        """The inputs in the structure that the model was made with."""
-        return self._network.inputs
+    input = read_only(
+        "_network.inputs", "The inputs in the structure that the model was made with."
+    )
 
     @property
     def output(self):

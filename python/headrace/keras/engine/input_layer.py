@@ -71,23 +71,6 @@ def Input(
 ):
     """A KerasTensor to start a functional model with."""
     dispatch.install()
-    return make_input(
-        shape, batch_size, name, dtype, sparse, tensor, ragged, type_spec, **kwargs
-    )
-
-
-def make_input(
-    shape=None,
-    batch_size=None,
-    name=None,
-    dtype=None,
-    sparse=None,
-    tensor=None,
-    ragged=None,
-    type_spec=None,
-    **kwargs,
-):
-    """tf.keras.Input for models that describe themselves."""
     if shape is None and type_spec is None and "batch_shape" not in kwargs:
         raise ValueError(
             "Please provide to Input a `shape` or a `tensor` or a `type_spec` "

@@ -30,23 +30,15 @@ class InputSpec:
         self.axes = {int(k): v for k, v in (axes or {}).items()}
 
     def __repr__(self):
-        parts = [
-            f"{name}={getattr(self, name)}"
-            for name in ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
-            if getattr(self, name)
+        given = [
+            f"{name}={value}" for name, value in self.get_config().items() if value
         ]
-        return f"InputSpec({', '.join(parts)})"
+        return f"InputSpec({', '.join(given)})"
 
     def get_config(self):
         """All six arguments as a dict, None for what is not asked."""
-        return {
-            "dtype": self.dtype,
-            "shape": self.shape,
-            "ndim": self.ndim,
-            "max_ndim": self.max_ndim,
-            "min_ndim": self.min_ndim,
-            "axes": self.axes,
-        }
+        names = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
+        return {name: getattr(self, name) for name in names}
 
     def problem(self, x):
         """What is wrong with x, in words; None when nothing is."""

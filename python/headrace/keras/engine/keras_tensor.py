@@ -3,6 +3,7 @@
 import collections
 
 from headrace import _api as tf
+from headrace.framework.properties import read_only
 from headrace.keras.engine import dispatch
 
 
@@ -20,20 +21,13 @@ class KerasTensor:
         self.mask_spec = mask_spec
         self.history = None
 
-    @property
-    def shape(self):
-        """The static shape: a TensorShape, with None for the batch."""
-        return self.type_spec.shape
+    shape = read_only(
+        "type_spec.shape", "The static shape: a TensorShape, with None for the batch."
+    )
 
-    @property
-    def dtype(self):
-        """The tf.DType."""
-        return self.type_spec.dtype
+    dtype = read_only("type_spec.dtype", "The tf.DType.")
 
-    @property
-    def name(self):
-        """The name: a str, or None."""
-        return self._name
+    name = read_only("_name", "The name: a str, or None.")
 
     @property
     def node(self):
@@ -41,9 +35,7 @@ class KerasTensor:
         layer, index, _ = self.history
         return layer.inbound_nodes[index]
 
-    @property
-    def _keras_history(self):
-        return self.history
+    _keras_history = read_only("history")
 
     def get_shape(self):
         """The same as `shape`."""

@@ -8,10 +8,15 @@ from headrace.keras.engine import functional
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.engine.call_context import context
 from headrace.keras.engine.graph_network import GraphNetwork
-from headrace.keras.engine.input_layer import InputLayer, make_input
+from headrace.keras.engine.input_layer import InputLayer
 from headrace.keras.engine.keras_tensor import KerasTensor
 from headrace.keras.engine.model import Model
 from headrace.keras.layer import registry
+
+
+def _input_of(layer, shape, dtype):
+    """The InputLayer in front of a first layer."""
+    return InputLayer(batch_input_shape=shape, dtype=dtype, name=layer.name + "_input")
 
 
 class Sequential(functional.Functional):
@@ -79,8 +84,9 @@ class Sequential(functional.Functional):
                 dtype = layer.inputs[0].dtype
         if shape is None:
             return
-        x = make_input(batch_shape=shape, dtype=dtype, name=layer.name + "_input")
-        stack.append(x.history[0])
+        first = _input_of(layer, shape, dtype)
+        x = first.inbound_nodes[0].outputs
+        stack.append(first)
         stack.append(layer)
         self._set_graph(x, self._called(layer, x))
 
@@ -161,12 +167,8 @@ class Sequential(functional.Functional):
         try:
             with tf.init_scope():
                 first = self.layers[0]
-                x = make_input(
-                    batch_shape=shape.as_list(),
-                    dtype=dtype or first.dtype,
-                    name=first.name + "_input",
-                )
-                out = x
+                made = _input_of(first, shape.as_list(), dtype or first.dtype)
+                out = x = made.inbound_nodes[0].outputs
                 for layer in self.layers:
                     layer._keras.inbound.clear()
                     out = self._called(layer, out)

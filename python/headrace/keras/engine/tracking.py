@@ -5,6 +5,7 @@ import weakref
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework import data_structures
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import _PLAIN, node_of
 
 _losing = weakref.WeakSet()  # layers that hold losses of a call
@@ -205,20 +206,15 @@ class Tracking(tf.Module):
         """A list of all weights, the trainable ones first; each once."""
         return unique(self.trainable_weights + self.non_trainable_weights)
 
-    @property
-    def trainable_variables(self):
-        """The same as trainable_weights."""
-        return self.trainable_weights
+    trainable_variables = read_only(
+        "trainable_weights", "The same as trainable_weights."
+    )
 
-    @property
-    def non_trainable_variables(self):
-        """The same as non_trainable_weights."""
-        return self.non_trainable_weights
+    non_trainable_variables = read_only(
+        "non_trainable_weights", "The same as non_trainable_weights."
+    )
 
-    @property
-    def variables(self):
-        """The same as weights."""
-        return self.weights
+    variables = read_only("weights", "The same as weights.")
 
     @property
     def submodules(self):
@@ -267,9 +263,7 @@ class Tracking(tf.Module):
         """A list of the metrics of this layer and those below it; each once."""
         return unique(m for layer in self._flatten_layers() for m in layer._own_metrics)
 
-    @property
-    def _own_metrics(self):
-        return self._keras.metrics
+    _own_metrics = read_only("_keras.metrics")
 
     def add_metric(self, value, name=None, **kwargs):
         """Keeps the mean of a tensor as a metric of that name."""

@@ -3,6 +3,7 @@
 import numpy as np
 
 from headrace import _api as tf
+from headrace.framework.properties import read_only
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.callback.progress import ProgbarLogger
@@ -73,15 +74,15 @@ class Trainer:
     def loss(self, value):
         self._keras.compiled_with = dict(self._keras.compiled_with or {}, loss=value)
 
-    @property
-    def compiled_loss(self):
-        """What computes the losses of all outputs; None before compile()."""
-        return self._keras.losses
+    compiled_loss = read_only(
+        "_keras.losses",
+        "What computes the losses of all outputs; None before compile().",
+    )
 
-    @property
-    def compiled_metrics(self):
-        """What updates the metrics of all outputs; None before compile()."""
-        return self._keras.compiled_metrics
+    compiled_metrics = read_only(
+        "_keras.compiled_metrics",
+        "What updates the metrics of all outputs; None before compile().",
+    )
 
     @property
     def run_eagerly(self):

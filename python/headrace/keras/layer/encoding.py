@@ -116,14 +116,6 @@ class CategoryEncoding(PreprocessingLayer):
             count_weights,
         )
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_tokens": self.num_tokens,
-            "output_mode": self.output_mode,
-            "sparse": self.sparse,
-        }
-
 
 def _values(x):
     return x.flat_values if hasattr(x, "flat_values") else x.values

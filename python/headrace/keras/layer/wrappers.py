@@ -21,11 +21,6 @@ class Wrapper(Layer):
         super().__init__(**kwargs)
         self.layer = layer
 
-    def get_config(self):
-        """Adds the inner layer's config."""
-        inner = serialization.serialize(self.layer)
-        return {**super().get_config(), "layer": inner}
-
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A wrapper with a new inner layer, of what get_config() gave."""
@@ -70,6 +65,8 @@ _MODES = ("sum", "mul", "ave", "concat", None)
 
 class Bidirectional(Layer):
     """A recurrent layer forwards and its copy backwards."""
+
+    _config_names = ("merge_mode", "layer")
 
     supports_masking = True
 
@@ -184,8 +181,7 @@ class Bidirectional(Layer):
     def get_config(self):
         """Adds merge_mode, the layer's config and, if it was given,
         backward_layer's."""
-        config = {**super().get_config(), "merge_mode": self.merge_mode}
-        config["layer"] = serialization.serialize(self.layer)
+        config = super().get_config()
         if self._own_backward:
             config["backward_layer"] = serialization.serialize(self.backward_layer)
         return config

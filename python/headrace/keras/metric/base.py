@@ -4,6 +4,7 @@ import functools
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.keras import serialization
 from headrace.keras.engine.base_layer import Layer
 from headrace.keras.optimizer.graph_updates import Ordered
 
@@ -91,7 +92,8 @@ class Metric(Layer):
 
     def get_config(self):
         """The constructor's arguments as a dict, for from_config()."""
-        return {"name": self.name, "dtype": self.dtype}
+        own = serialization.config_of(self)
+        return {"name": self.name, "dtype": self.dtype, **own}
 
     @classmethod
     def from_config(cls, config):

@@ -14,6 +14,7 @@ import re
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework import logging
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras import initializer as initializers
 from headrace.keras import serialization
@@ -70,10 +71,9 @@ class BaseOptimizer(AutoTrackable):
                 f"clipnorm={self.clipnorm}, global_clipnorm={self.global_clipnorm}."
             )
 
-    @property
-    def name(self):
-        """The name given to the constructor, else the class's: a str."""
-        return self._name
+    name = read_only(
+        "_name", "The name given to the constructor, else the class's: a str."
+    )
 
     # --- hyper-parameters ---
 
@@ -418,10 +418,7 @@ class BaseOptimizer(AutoTrackable):
             slots = self._variables[1:]  # in the order in which they were made
         return _CallableList([self.iterations, *self._further_variables(), *slots])
 
-    @property
-    def weights(self):
-        """The same as `variables`."""
-        return self.variables
+    weights = read_only("variables", "The same as `variables`.")
 
     def get_weights(self):
         """A list of NumPy arrays, in the order of `variables`."""
