@@ -10,21 +10,21 @@ from headrace.framework.properties import read_only
 
 _DEFAULT = object()  # not given
 _REPLACEABLE = tuple(
-    (
-        "model_dir tf_random_seed save_summary_steps save_checkpoints_steps "
-        "save_checkpoints_secs session_config keep_checkpoint_max "
-        "keep_checkpoint_every_n_hours log_step_count_steps train_distribute "
-        "device_fn protocol eval_distribute experimental_distribute "
-        "experimental_max_worker_delay_secs session_creation_timeout_secs "
-        "checkpoint_save_graph_def"
-    ).split()
+    """
+    model_dir tf_random_seed save_summary_steps save_checkpoints_steps
+    save_checkpoints_secs session_config keep_checkpoint_max
+    keep_checkpoint_every_n_hours log_step_count_steps train_distribute
+    device_fn protocol eval_distribute experimental_distribute
+    experimental_max_worker_delay_secs session_creation_timeout_secs
+    checkpoint_save_graph_def
+    """.split()
 )
 # Of several processes, which there are none of.
 _UNSUPPORTED = tuple(
-    (
-        "train_distribute eval_distribute experimental_distribute device_fn "
-        "protocol experimental_max_worker_delay_secs"
-    ).split()
+    """
+    train_distribute eval_distribute experimental_distribute device_fn
+    protocol experimental_max_worker_delay_secs
+    """.split()
 )
 
 

@@ -12,11 +12,11 @@ from headrace.v1.train.scaffold import Scaffold
 from headrace.v1.train.session_run_hook import SessionRunHook
 
 _FIELDS = tuple(
-    (
-        "mode predictions loss train_op eval_metric_ops export_outputs "
-        "training_chief_hooks training_hooks scaffold evaluation_hooks "
-        "prediction_hooks"
-    ).split()
+    """
+    mode predictions loss train_op eval_metric_ops export_outputs
+    training_chief_hooks training_hooks scaffold evaluation_hooks
+    prediction_hooks
+    """.split()
 )
 _HOOKS = [name for name in _FIELDS if name.endswith("hooks")]
 

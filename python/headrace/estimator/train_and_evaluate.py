@@ -8,9 +8,7 @@ from headrace.framework import logging
 from headrace.v1.train.saver_hooks import CheckpointSaverListener
 
 _TRAIN = ("input_fn", "max_steps", "hooks", "saving_listeners")
-_EVAL = tuple(
-    "input_fn steps name hooks exporters start_delay_secs throttle_secs".split()
-)
+_EVAL = "input_fn steps name hooks exporters start_delay_secs throttle_secs"
 
 
 def _check_steps(steps, name):

@@ -71,7 +71,8 @@ class SparseTensor:
     )
     shape = read_only(
         "_shape",
-        "The shape of the whole tensor, as far as it is known without a run: a TensorShape.",
+        "The shape of the whole tensor, as far as it is known without a run: a "
+        "TensorShape.",
     )
     dtype = read_only("_values.dtype", "The dtype of the values.")
     device = read_only(

@@ -28,8 +28,8 @@ non_max_suppression_overlaps NonMaxSuppressionWithOverlaps(overlaps, scores,
         max_output_size, overlap_threshold=0.5, score_threshold=-inf, name=None)
     The same by a table of overlaps.
 combined_non_max_suppression CombinedNonMaxSuppression(boxes, scores,
-        max_output_size_per_class, max_total_size, iou_threshold=0.5, score_threshold=-inf,
-        pad_per_class=False, clip_boxes=True, name=None)
+        max_output_size_per_class, max_total_size, iou_threshold=0.5,
+        score_threshold=-inf, pad_per_class=False, clip_boxes=True, name=None)
     The best boxes of all classes of each image.
 """,
 )

@@ -210,7 +210,8 @@ class StaticHashTable(_Table):
 
     initializer = read_only(
         "_init_op",
-        "The operation that fills the table: to run in a graph; eagerly it has been run.",
+        "The operation that fills the table: to run in a graph; eagerly it has been "
+        "run.",
     )
 
     def export(self, name=None):

@@ -24,7 +24,8 @@ logm MatrixLogarithm(input, name=None)
 band_part MatrixBandPart(input, num_lower, num_upper, name=None)
 tensor_diag Diag(diagonal, name=None)
 tensor_diag_part DiagPart(input, name=None)
-triangular_solve MatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False, name=None)
+triangular_solve MatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False,
+        name=None)
     Solves with triangular matrices.
 slogdet LogMatrixDeterminant(input, name=None)
     The sign and the logarithm of the absolute value of the determinant.

@@ -270,7 +270,8 @@ class RaggedTensor:
     dtype = read_only("_values_part.dtype", "The dtype of the values.")
     values = read_only(
         "_values_part",
-        "The rows one after another, without the outermost splits: [total, ...]. A RaggedTensor where `ragged_rank` is above 1, else a Tensor.",
+        "The rows one after another, without the outermost splits: [total, ...]. A "
+        "RaggedTensor where `ragged_rank` is above 1, else a Tensor.",
     )
     row_splits = read_only(
         "_splits",

@@ -56,7 +56,8 @@ class RaggedTensorSpec(type_spec.TypeSpec):
     )
     flat_values_spec = read_only(
         "_flat_values_spec",
-        "The spec of the innermost values, or None where it follows from shape and dtype.",
+        "The spec of the innermost values, or None where it follows from shape and "
+        "dtype.",
     )
 
     @property
