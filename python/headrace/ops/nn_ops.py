@@ -345,19 +345,17 @@ def max_pool_with_argmax(
     )
 
 
-def _mean_cast(x):
-    return (
-        math_ops.cast(x, dtypes.float32)
-        if x.dtype in (dtypes.float16, dtypes.bfloat16)
-        else x
-    )
+def _not_half(x):
+    """x, in float32 where its own floats have half the bits or fewer."""
+    half = x.dtype in (dtypes.float16, dtypes.bfloat16)
+    return math_ops.cast(x, dtypes.float32) if half else x
 
 
 @composite("moments")
 def moments(x, axes, shift=None, keepdims=False, name=None):
     """The mean and variance over `axes`."""
     x = _tensor(x)
-    y = _mean_cast(x)
+    y = _not_half(x)
     mean = reduction_ops.reduce_mean(y, axes, True)
     squares = elementwise_ops.squared_difference(y, array_ops.stop_gradient(mean))
     variance = reduction_ops.reduce_mean(squares, axes, True)
@@ -474,11 +472,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     """The cross-entropy of softmax(logits) against distributions `labels`."""
     logits = _tensor(logits)
     labels = math_ops.cast(_tensor(labels), logits.dtype)
-    precise = (
-        math_ops.cast(logits, dtypes.float32)
-        if logits.dtype in (dtypes.float16, dtypes.bfloat16)
-        else logits
-    )
+    precise = _not_half(logits)
     labels = math_ops.cast(labels, precise.dtype)
     rank = precise.shape.rank
     if rank is not None and not -rank <= axis < rank:
@@ -505,11 +499,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     """The cross-entropy of softmax(logits) against classes `labels`."""
     labels, logits = _tensor(labels), _tensor(logits)
-    precise = (
-        math_ops.cast(logits, dtypes.float32)
-        if logits.dtype in (dtypes.float16, dtypes.bfloat16)
-        else logits
-    )
+    precise = _not_half(logits)
     if logits.shape.rank == 0:
         raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
     static = labels.shape

@@ -52,19 +52,11 @@ def quantize(
     ensure_minimum_range=0.01,
 ):
     """Numbers as the type T, spread over [min_range, max_range]."""
+    given = dict(locals())  # the op's arguments
     input = _float32(input)
-    return raw.QuantizeV2(
-        input,
-        _float32(min_range),
-        _float32(max_range),
-        T=T,
-        mode=mode,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        axis=_axis(axis, input),
-        ensure_minimum_range=ensure_minimum_range,
-        name=name,
-    )
+    ranges = {"min_range": _float32(min_range), "max_range": _float32(max_range)}
+    given.update(ranges, input=input, axis=_axis(axis, input))
+    return raw.QuantizeV2(**given)
 
 
 def dequantize(
@@ -78,17 +70,11 @@ def dequantize(
     dtype=dtypes.float32,
 ):
     """The numbers that quantize was given, as far as they are kept."""
+    given = dict(locals())  # the op's arguments
     input = conversion.convert_to_tensor(input)
-    return raw.Dequantize(
-        input,
-        _float32(min_range),
-        _float32(max_range),
-        mode=mode,
-        narrow_range=narrow_range,
-        axis=_axis(axis, input),
-        dtype=dtype,
-        name=name,
-    )
+    ranges = {"min_range": _float32(min_range), "max_range": _float32(max_range)}
+    given.update(ranges, input=input, axis=_axis(axis, input))
+    return raw.Dequantize(**given)
 
 
 def quantize_and_dequantize_v2(
@@ -104,16 +90,7 @@ def quantize_and_dequantize_v2(
     axis=None,
 ):
     """The numbers after a round trip through integers of `num_bits`."""
+    given = dict(locals())  # the op's arguments
     input = conversion.convert_to_tensor(input)
-    return raw.QuantizeAndDequantizeV4(
-        input,
-        input_min,
-        input_max,
-        signed_input=signed_input,
-        num_bits=num_bits,
-        range_given=range_given,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        axis=_axis(axis, input),
-        name=name,
-    )
+    given.update(input=input, axis=_axis(axis, input))
+    return raw.QuantizeAndDequantizeV4(**given)
