@@ -85,7 +85,7 @@ class Imports(ast.NodeVisitor):
         self.arrows, self.foreign_inside, self.faults = [], [], []
         self._module, self._modules, self._public = module, modules, public
         is_package = path.endswith("__init__.py")
-        self._folder = module if is_package else module.rpartition(".")[0]
+        self.folder = module if is_package else module.rpartition(".")[0]
         self._depth = 0
         self._apis = set()
         with open(path, encoding="utf-8") as file:
@@ -103,7 +103,7 @@ class Imports(ast.NodeVisitor):
     def visit_ImportFrom(self, node):
         base = node.module or ""
         if node.level:
-            above = f"{PACKAGE}.{self._folder}".split(".")
+            above = f"{PACKAGE}.{self.folder}".split(".")
             above = above[: len(above) - node.level + 1]
             base = ".".join([*above, base]).rstrip(".")
         for name in node.names:
@@ -179,3 +179,34 @@ def walk(root):
 def room(module):
     """The package or top-level module that a module is part of; "" is the facade."""
     return module.split(".")[0]
+
+
+def folder_cycles(walked):
+    """Sorted tuples of folders whose modules import each other, roundabout or not."""
+    packages = {imports.folder for imports in walked.values()}
+    below = collections.defaultdict(set)
+    for module, imports in walked.items():
+        here = imports.folder
+        for arrow in imports.arrows:
+            below[here].add(_folder(arrow.target, packages))
+    reached = {folder: _reached(folder, below) for folder in list(below)}
+    cycles = set()
+    for folder, others in reached.items():
+        ring = {o for o in others if folder in reached.get(o, ())} | {folder}
+        if folder and len(ring) > 1:
+            cycles.add(tuple(sorted(ring - {""})))
+    return sorted(cycles)
+
+
+def _folder(module, packages):
+    return module if module in packages else module.rpartition(".")[0]
+
+
+def _reached(folder, below):
+    found, todo = set(), [folder]
+    while todo:
+        for other in below.get(todo.pop(), ()):
+            if other and other not in found:
+                found.add(other)
+                todo.append(other)
+    return found - {folder}

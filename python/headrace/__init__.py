@@ -10,6 +10,7 @@ from types import ModuleType
 
 from headrace import (
     _load,  # noqa: F401  (loads the extension module)
+    _moved,
     _names,
 )
 from headrace.context import late
@@ -45,4 +46,4 @@ late.register(
 )
 sys.modules[__name__].__class__ = _Package
 _names.open_namespaces(__name__, _root)
-sys.meta_path.append(_names.LaterNames)
+sys.meta_path += [_moved.Finder, _names.LaterNames]

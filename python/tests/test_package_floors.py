@@ -120,12 +120,26 @@ def test_public_names_lead_to_their_modules(faults, use, said):
 
 def test_what_is_left_may_only_become_less(faults):
     bad = {**_USES_DOOR, "low/bad.py": "from headrace.high import ops\n"}
-    assert faults(bad, TABLE + "left upward low high 1\n") == []
-    more = faults(bad, TABLE + "left upward low high 2\n")
+    table = TABLE + "left cycle high low 1\nleft upward low high "
+    assert faults(bad, table + "1\n") == []
+    more = faults(bad, table + "2\n")
     assert more == ["left upward low high: 1, not the 2 of the table"]
     bad["low/worse.py"] = bad["low/bad.py"]
-    found = faults(bad, TABLE + "left upward low high 1\n")
+    found = faults(bad, table + "1\n")
     assert len(found) == 3 and "2, not the 1" in found[-1]
+
+
+def test_folders_of_a_package_import_each_other_one_way(faults):
+    ring = {
+        **_USES_DOOR,
+        "high/a/__init__.py": "from headrace.high.b.x import y\n",
+        "high/b/x.py": "from headrace.high import ops\ny = 1\n",
+        "high/ops.py": "from headrace.high import a\n",
+    }
+    (found,) = faults(ring)
+    assert found == "folders import each other: high high.a high.b"
+    ring["high/ops.py"] = ""
+    assert faults(ring) == []
 
 
 def test_doors_have_a_use_and_a_reason(faults):

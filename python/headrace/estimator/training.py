@@ -5,8 +5,8 @@ from headrace.estimator import inputs, warm_start
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.framework import errors, logging
 from headrace.train import checkpoint_reader, checkpoint_state
-from headrace.v1 import collections, graph_summaries
-from headrace.v1.train import basic_hooks, global_step, monitored_session, saver
+from headrace.v1 import collections, graph_summaries, saver
+from headrace.v1.train import basic_hooks, global_step, monitored_session
 from headrace.v1.train.saver_hooks import CheckpointSaverHook
 
 

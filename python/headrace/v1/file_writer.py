@@ -6,11 +6,10 @@ import time
 
 from headrace._load import _headrace
 from headrace.context import stack
-from headrace.framework import execution
-from headrace.framework import protos
+from headrace.framework import execution, protos
 from headrace.framework.locks import ForkLock
 from headrace.io import tf_record
-from headrace.v1.train import meta_graph
+from headrace.v1 import meta_graph
 
 
 def _new_path(logdir, suffix):

@@ -4,8 +4,8 @@ import os
 
 from headrace.context import stack
 from headrace.framework import logging, protos
-from headrace.v1 import collections, file_writer
-from headrace.v1.train import basic_hooks, global_step, meta_graph
+from headrace.v1 import collections, file_writer, meta_graph
+from headrace.v1.train import basic_hooks, global_step
 from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 from headrace.v1.train.timer import SecondOrStepTimer
 

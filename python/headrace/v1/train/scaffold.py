@@ -4,8 +4,8 @@ from headrace.context import stack
 from headrace.framework import conversion, dtypes, logging, scopes
 from headrace.framework.properties import read_only
 from headrace.train import checkpoint
-from headrace.v1 import collections, graph_summaries
-from headrace.v1.train import saver, saver_hooks
+from headrace.v1 import collections, graph_summaries, saver
+from headrace.v1.train import saver_hooks
 
 GraphKeys = collections.GraphKeys
 

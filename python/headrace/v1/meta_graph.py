@@ -6,8 +6,7 @@ from headrace._load import _headrace
 from headrace.context import stack
 from headrace.framework import execution, logging, protos, versions
 from headrace.graph import import_graph
-from headrace.v1 import collections
-from headrace.v1.train import imported_variables, saver
+from headrace.v1 import collections, imported_variables, saver
 
 
 def _kind_of(value):

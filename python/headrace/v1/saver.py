@@ -15,8 +15,7 @@ from headrace.train.checkpoint_state import (
     remove_checkpoint,
     update_checkpoint_state,
 )
-from headrace.v1 import collections
-from headrace.v1.train import meta_graph
+from headrace.v1 import collections, meta_graph
 
 _V1, _V2 = 1, 2
 _META = "meta"
