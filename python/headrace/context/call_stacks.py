@@ -4,7 +4,7 @@ import os
 import re
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_NODE = re.compile(r"\[\[\{\{node ([^}]+)\}\}\]\]")
+_NODE = r"\[\[\{\{node ([^}]+)\}\}\]\]"  # compiled when it is first needed
 
 
 def _line(code, instruction):
@@ -30,7 +30,7 @@ def user_frames(found):
 
 def _node_of(error, graph):
     """The node that the error's text names, with the frames that made it."""
-    named = _NODE.search(error.message)
+    named = re.search(_NODE, error.message)
     if named is None:
         return None, ()
     name = named.group(1)
