@@ -10,6 +10,10 @@ graph.collections v1.collections
 graph.partitioned_variables v1.partitioned_variables
 graph.session v1.session
 graph.variable_scope v1.variable_scope
+keras.engine.base_layer keras.base.base_layer
+keras.engine.input_spec keras.base.input_spec
+keras.engine.keras_tensor keras.base.keras_tensor
+keras.engine.tracking keras.base.tracking
 keras.layer.feature_layers feature_column.feature_layers
 legacy.flags v1.flags
 ops.lookup_ops lookup.tables
@@ -64,4 +68,5 @@ class Finder:
         new = _moved().get(module.__name__.removeprefix(_OLD))
         if new is not None:
             new = importlib.import_module(_OLD + new)
+            module.__file__ = new.__file__
             module.__getattr__ = functools.partial(getattr, new)

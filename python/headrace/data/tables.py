@@ -4,10 +4,10 @@ from headrace._load import _headrace
 from headrace.data.dataset import Dataset
 from headrace.framework import dtypes
 from headrace.framework.errors import UnimplementedError
-from headrace.lookup import tables as lookup_ops
+from headrace.lookup import tables
 
 
-class DatasetInitializer(lookup_ops.KeyValueTensorInitializer):
+class DatasetInitializer(tables.KeyValueTensorInitializer):
     """Contents from the (key, value) pairs of a finite dataset."""
 
     def __init__(self, dataset):
@@ -56,7 +56,7 @@ def table_from_dataset(
         )
     if default_value is None:
         default_value = "" if value_spec.dtype == dtypes.string else -1
-    return lookup_ops.StaticHashTable(DatasetInitializer(dataset), default_value, name)
+    return tables.StaticHashTable(DatasetInitializer(dataset), default_value, name)
 
 
 def index_table_from_dataset(

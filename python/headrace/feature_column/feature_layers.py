@@ -3,7 +3,7 @@
 from headrace import _api as tf
 from headrace.feature_column import base, sequence, serialization
 from headrace.framework.name_scopes import name_scope
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras.base.base_layer import Layer
 
 
 class _FeatureLayer(Layer):

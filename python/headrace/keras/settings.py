@@ -207,16 +207,6 @@ def dtype(x):
     return x.dtype.name
 
 
-def is_keras_tensor(x):
-    """Whether x describes a value of a model; ValueError for what is no tensor."""
-    if not tf.is_tensor(x) and not isinstance(x, keras_tensor.KerasTensor):
-        raise ValueError(
-            f"Unexpectedly found an instance of type `{type(x)}`. Expected a symbolic "
-            "tensor instance."
-        )
-    return isinstance(x, keras_tensor.KerasTensor)
-
-
 def _over_axis(name, function, what, cast_bool=False):
     def reduce(x, axis=None, keepdims=False):
         if cast_bool and x.dtype == tf.bool:
@@ -303,7 +293,3 @@ def in_train_phase(x, alt, training=None):
     training = learning_phase() if training is None else training
     chosen = x if training else alt
     return chosen() if callable(chosen) else chosen
-
-
-# Last, for these modules need this one.
-from headrace.keras.engine import keras_tensor  # noqa: E402

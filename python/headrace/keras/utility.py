@@ -2,11 +2,6 @@
 
 import numpy as np
 
-from headrace.keras.engine.data_adapter import (  # noqa: F401
-    pack_x_y_sample_weight,
-    unpack_x_y_sample_weight,
-)
-
 
 class Sequence:
     """Batches by number: subclasses have __getitem__ and __len__."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace._load import _headrace, raw
-from headrace.algorithms import ctc as ctc_ops
+from headrace.algorithms import ctc
 from headrace.framework import conversion, execution, random_seed
 from headrace.imaging import resizing, shapes
 from headrace.ops import candidate_ops, embedding_ops
@@ -12,8 +12,8 @@ from headrace.v1 import partitioned_variables
 from headrace.v1.assertions import *  # noqa: F403
 from headrace.v1.sparse import *  # noqa: F403
 
-ctc_loss = ctc_ops.loss_v1
-ctc_beam_search_decoder = ctc_ops.beam_search_v1
+ctc_loss = ctc.loss_v1
+ctc_beam_search_decoder = ctc.beam_search_v1
 sampled_softmax_loss = candidate_ops.sampled_softmax_loss_v1
 nce_loss = candidate_ops.nce_loss_v1
 

@@ -4,10 +4,11 @@ from headrace import _api as tf
 from headrace.framework.properties import read_only
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
-from headrace.keras.engine import dispatch, functional_call, model_config
+from headrace.keras.base import dispatch, functional_call
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.engine import model_config
 from headrace.keras.engine.graph_network import GraphNetwork
-from headrace.keras.engine.input_spec import InputSpec
-from headrace.keras.engine.keras_tensor import KerasTensor
 from headrace.keras.engine.model import Model
 
 

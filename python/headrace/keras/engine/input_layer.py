@@ -2,10 +2,10 @@
 
 from headrace import _api as tf
 from headrace.keras import settings
-from headrace.keras.engine import dispatch
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.functional_call import Node
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.base import dispatch
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.functional_call import Node
+from headrace.keras.base.keras_tensor import KerasTensor
 
 
 class InputLayer(Layer):

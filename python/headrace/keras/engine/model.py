@@ -6,10 +6,11 @@ import os
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import serialization, settings
-from headrace.keras.engine import functional_call, hdf5
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.keras_tensor import KerasTensor
-from headrace.keras.engine.tracking import unique
+from headrace.keras.base import functional_call
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.base.tracking import unique
+from headrace.keras.engine import hdf5
 from headrace.keras.engine.training import Trainer
 
 _FORGOTTEN = (

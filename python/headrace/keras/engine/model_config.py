@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.keras import serialization
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.layer import registry
 
 

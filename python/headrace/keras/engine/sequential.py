@@ -4,12 +4,12 @@ import copy
 
 from headrace import _api as tf
 from headrace.keras import serialization
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.call_context import context
+from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.engine import functional
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.call_context import context
 from headrace.keras.engine.graph_network import GraphNetwork
 from headrace.keras.engine.input_layer import InputLayer
-from headrace.keras.engine.keras_tensor import KerasTensor
 from headrace.keras.engine.model import Model
 from headrace.keras.layer import registry
 

@@ -4,9 +4,9 @@ import itertools
 import math
 
 from headrace import _api as tf
+from headrace.keras.base.tracking import unique
 from headrace.keras.engine import functional
 from headrace.keras.engine.input_layer import InputLayer
-from headrace.keras.engine.tracking import unique
 
 
 def _size(count):

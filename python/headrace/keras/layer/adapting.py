@@ -4,7 +4,7 @@ import numpy as np
 
 from headrace import _api as tf
 from headrace.framework.properties import read_only
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras.base.base_layer import Layer
 
 
 def as_tensor(value, dtype=None):

@@ -1,9 +1,9 @@
 """Attention."""
 
 from headrace import _api as tf
-from headrace.keras import serialization
 from headrace.keras import initializer as initializers
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras import serialization
+from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer.noise import Dropout
 from headrace.keras.layer.parts import Weighted, option, option_names
 

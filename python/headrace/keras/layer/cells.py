@@ -6,7 +6,7 @@ from headrace import _api as tf
 from headrace.framework.properties import read_only
 from headrace.keras import initializer as initializers
 from headrace.keras import serialization
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer import registry
 from headrace.keras.layer.parts import (
     Weighted,

@@ -3,7 +3,7 @@
 import re
 
 from headrace import _api as tf
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer.parts import Weighted, activation_of, option_names
 
 _LETTERS = "[a-zA-Z]+"

@@ -1,7 +1,7 @@
 """tf.keras.layers.Embedding."""
 
 from headrace import _api as tf
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer.parts import Weighted
 
 

@@ -4,8 +4,8 @@ import math
 
 from headrace import _api as tf
 from headrace.keras import settings
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.convolution import _ChannelsLast, output_length
 from headrace.keras.layer.parts import Weighted, activation_of, tuple_of
 

@@ -4,7 +4,7 @@ import functools
 import operator
 
 from headrace import _api as tf
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras.base.base_layer import Layer
 
 
 class _Merge(Layer):

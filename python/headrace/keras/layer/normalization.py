@@ -2,8 +2,8 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.parts import Weighted
 
 

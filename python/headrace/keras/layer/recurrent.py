@@ -3,9 +3,9 @@
 from headrace import _api as tf
 from headrace.framework.properties import read_only
 from headrace.keras import regularizer, serialization
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.call_context import context
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.call_context import context
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer import cells, registry, scanning
 
 

@@ -5,7 +5,7 @@ import pkgutil
 from headrace import _names
 from headrace.context import late
 from headrace.keras import layer, serialization
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras.base.base_layer import Layer
 
 _classes = {}
 

@@ -2,9 +2,9 @@
 
 from headrace import _api as tf
 from headrace.keras import serialization
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.call_context import context
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.call_context import context
+from headrace.keras.base.keras_tensor import KerasTensor
 from headrace.keras.layer import registry
 from headrace.keras.layer.parts import shaped
 

@@ -5,8 +5,8 @@ import functools
 from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import serialization
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.optimizer.graph_updates import Ordered
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.graph_updates import Ordered
 
 
 class Metric(Layer):

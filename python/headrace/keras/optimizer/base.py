@@ -18,8 +18,9 @@ from headrace.framework.properties import read_only
 from headrace.framework.trackable import AutoTrackable, node_of
 from headrace.keras import initializer as initializers
 from headrace.keras import serialization
-from headrace.keras.engine.tracking import attach_new, start_restored
-from headrace.keras.optimizer import graph_updates, schedule
+from headrace.keras.base import graph_updates
+from headrace.keras.base.tracking import attach_new, start_restored
+from headrace.keras.optimizer import schedule
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 

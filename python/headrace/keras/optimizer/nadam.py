@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace.framework.trackable import node_of
-from headrace.keras.engine.tracking import attach_new
+from headrace.keras.base.tracking import attach_new
 from headrace.keras.optimizer import rules
 
 

@@ -4,10 +4,9 @@ from headrace import _api as tf
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.eager import graph_gradients
-
 from headrace.framework import execution
 from headrace.framework.trackable import AutoTrackable, node_of
-from headrace.keras.engine.tracking import attach_new, start_restored
+from headrace.keras.base.tracking import attach_new, start_restored
 from headrace.v1 import collections
 from headrace.v1.variable_scope import variable_scope, variable_v1
 

@@ -4,6 +4,7 @@ import weakref
 
 from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.context import late
 from headrace.framework import data_structures
 from headrace.framework.properties import read_only
 from headrace.framework.trackable import _PLAIN, node_of
@@ -278,6 +279,6 @@ class Tracking(tf.Module):
         found = next((m for m in state.metrics if m.name == name), None)
         if found is None:
             with tf.init_scope():
-                found = tf.keras.metrics.Mean(name=name)
+                found = late.Mean(name=name)
             state.metrics.append(found)
         found.update_state(value)

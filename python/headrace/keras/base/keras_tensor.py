@@ -4,7 +4,7 @@ import collections
 
 from headrace import _api as tf
 from headrace.framework.properties import read_only
-from headrace.keras.engine import dispatch
+from headrace.keras.base import dispatch
 
 
 class KerasTensor:
@@ -138,11 +138,16 @@ for _method, (_name, _function) in _OPERATORS.items():
 KerasTensor.__getitem__ = _item
 
 
-def is_keras_tensor(x):
-    """Whether x describes a value of a model."""
-    return isinstance(x, KerasTensor)
-
-
 def find(structure):
     """The KerasTensors in args or kwargs of a call."""
     return [x for x in tf.nest.flatten(structure) if isinstance(x, KerasTensor)]
+
+
+def is_keras_tensor(x):
+    """Whether x describes a value of a model; ValueError for what is no tensor."""
+    if not tf.is_tensor(x) and not isinstance(x, KerasTensor):
+        raise ValueError(
+            f"Unexpectedly found an instance of type `{type(x)}`. Expected a symbolic "
+            "tensor instance."
+        )
+    return isinstance(x, KerasTensor)

@@ -2,8 +2,8 @@
 
 from headrace import _api as tf
 from headrace.graph.func_graph import FuncGraph
-from headrace.keras.engine import tracking
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.base import tracking
+from headrace.keras.base.keras_tensor import KerasTensor
 
 
 class Node:

@@ -8,7 +8,7 @@ handed out, so that other programs pay nothing.
 from headrace import _names
 from headrace.framework import dispatch, nest
 from headrace.keras import settings
-from headrace.keras.engine import keras_tensor
+from headrace.keras.base import keras_tensor
 
 
 class _KerasDispatcher(dispatch.GlobalOpDispatcher):
@@ -25,7 +25,7 @@ _layer_class = []
 
 
 def register_layer(cls):
-    """Says what the layers are that functions become: layer/lambdas.py does."""
+    """Says what the layers are that functions become: op_layer.py does."""
     _layer_class[:] = [cls]
 
 
@@ -36,7 +36,7 @@ def as_layer(name, function, args, kwargs):
     def call(inputs):
         values = iter(inputs if isinstance(inputs, (list, tuple)) else [inputs])
         inner_args, inner_kwargs = nest.map_structure(
-            lambda x: next(values) if keras_tensor.is_keras_tensor(x) else x,
+            lambda x: next(values) if isinstance(x, keras_tensor.KerasTensor) else x,
             (args, kwargs),
         )
         return function(*inner_args, **inner_kwargs)

@@ -9,9 +9,9 @@ from headrace._load import _headrace
 from headrace.framework.name_scopes import name_scope
 from headrace.framework.properties import read_only
 from headrace.keras import constraint, initializer, regularizer, serialization, settings
-from headrace.keras.engine import dispatch, functional_call, tracking
-from headrace.keras.engine import input_spec as input_specs
-from headrace.keras.engine.call_context import context, spec_of
+from headrace.keras.base import dispatch, functional_call, tracking
+from headrace.keras.base import input_spec as input_specs
+from headrace.keras.base.call_context import context, spec_of
 
 _EagerTensor = _headrace.EagerTensor
 _ALLOWED = {
@@ -578,4 +578,4 @@ serialize = serialization.serialize
 
 
 # Last, for it is a layer: what functions of tf become.
-from headrace.keras.layer import lambdas  # noqa: E402, F401
+from headrace.keras.base import op_layer  # noqa: E402, F401
