@@ -293,4 +293,3 @@ def _add_operators():
 
 
 _add_operators()
-variables.register_graph_variable(GraphVariable)

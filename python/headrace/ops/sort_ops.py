@@ -16,7 +16,6 @@ from headrace.ops.array_ops import (
     shape,
     stack,
     tile,
-    transpose,
 )
 from headrace.ops.faces import add_faces
 
