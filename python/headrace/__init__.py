@@ -40,7 +40,6 @@ class _Package(ModuleType):
 late.register(
     {
         "cond": "control_flow.branches:cond",
-        "GraphVariable": "graph.graph_variables:GraphVariable",
         "Mean": "keras.metric.reductions:Mean",
         "DenseFeatures": "feature_column.feature_layers:DenseFeatures",
         "SequenceFeatures": "feature_column.feature_layers:SequenceFeatures",

@@ -8,12 +8,11 @@ import threading
 import weakref
 
 from headrace._load import _headrace, raw
-from headrace.context import late, sessions, stack
-
-from headrace.framework import execution
+from headrace.context import sessions, stack
 from headrace.framework import (
     conversion,
     dtypes,
+    execution,
     indexed_slices,
     name_scopes,
     plain_scalars,
@@ -122,12 +121,20 @@ def _create(
     return chain(**kwargs)
 
 
+_class_in_graphs = []
+
+
+def register_graph_variable(cls):
+    """Says what variables of plain graphs are: graph/graph_variables.py does."""
+    _class_in_graphs[:] = [cls]
+
+
 def _class_for_here():
     """What a variable is made as: an own object, or a node of a plain graph."""
     if not _headrace.is_eager():
         graph = stack.current()
         if graph is not None and not graph.building_function:
-            return late.GraphVariable
+            return _class_in_graphs[0]
     return ResourceVariable
 
 

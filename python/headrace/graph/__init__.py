@@ -1,3 +1,4 @@
 """Graphs and operations."""
 
-from headrace.graph import graph  # noqa: F401  (default graphs are made of its class)
+# These say what default graphs and variables in graphs are made of.
+from headrace.graph import graph, graph_variables  # noqa: F401

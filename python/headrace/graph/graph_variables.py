@@ -293,3 +293,4 @@ def _add_operators():
 
 
 _add_operators()
+variables.register_graph_variable(GraphVariable)
