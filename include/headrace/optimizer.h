@@ -287,8 +287,9 @@ struct FtrlOptions {
   double l2_shrinkage_regularization_strength = 0;
   double beta = 0;
 };
-// Follow the regularized leader (McMahan et al., 2013). Slots: accumulator,
-// linear.
+// Follow the regularized leader (McMahan et al., 2013). A step changes rows
+// that no slice names as well: they follow the regularization. Slots:
+// accumulator, linear.
 class HR_API Ftrl : public Optimizer {
  public:
   explicit Ftrl(LearningRate learning_rate = 0.001, FtrlOptions ftrl = {},
@@ -300,8 +301,6 @@ class HR_API Ftrl : public Optimizer {
   Coefficients Prepare(DType dtype) const override;
   void Update(const Tensor& gradient, const Variable& variable,
               const Coefficients& known) override;
-  void UpdateSlices(const Gradient& slices, const Variable& variable,
-                    const Coefficients& known) override;
 
  private:
   FtrlOptions ftrl_;

@@ -265,7 +265,8 @@ def resolve(holder, rows, name):
     target = rows.get(name)
     if target is None:
         fallback = rows.get("")
-        if fallback and not name.startswith("__"):
+        known = later(f"{holder.__name__}.{name}") is None
+        if fallback and known and not name.startswith("__"):
             module = importlib.import_module("headrace." + fallback)
             return getattr(module, name)
         raise AttributeError(

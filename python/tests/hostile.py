@@ -1,9 +1,12 @@
 """Calls ops with hostile arguments: python hostile.py JOURNAL SEED COUNT OP...
 
+With the COUNT "each": each input of calls that work, wrong in turn.
+
 Every call must end in a result or in an error of the classes below. Each case is
 written to the journal before it runs, so that a crash is known by its last line.
 """
 
+import itertools
 import os
 import resource
 import sys
@@ -178,6 +181,40 @@ def changed_case(rng, op, kwargs):
     return kwargs
 
 
+# --- Each input of a case that works, wrong in turn.
+
+
+def _wrong(t):
+    """Empty ones, ones of another rank with its elements, and its dtype's limits."""
+    if t.dtype in (tf.resource, tf.variant) or t.dtype.is_quantized:
+        return
+    shape = list(t.shape)
+    array = np.asarray(t.numpy(), t.dtype.as_numpy_dtype)
+    flat = array.reshape([-1])
+    shapes = [0, *shape], [*shape, 0], [1, *shape], [2], shape[1:], [0, 3], []
+    for wrong in shapes:
+        if wrong != shape and (flat.size or 0 in wrong):
+            yield tf.constant(np.resize(flat, wrong), t.dtype, shape=wrong)
+    if t.dtype.is_integer and flat.size:
+        for limit in (t.dtype.max, t.dtype.min, -1 if t.dtype.min else 7):
+            changed = flat.copy()
+            changed[0] = limit
+            yield tf.constant(changed.reshape(shape), t.dtype)
+
+
+def wrong_cases(bases):
+    """Those of the first two: (number, way, kwargs, no generator)."""
+    numbers = itertools.count()
+    for base in bases[:2]:
+        for key in [k for k, v in base.items() if _is_tensor(v)]:
+            value = base[key]
+            parts = value if isinstance(value, (list, tuple)) else [value]
+            for wrong in _wrong(parts[0]):
+                case = {**base, key: [wrong, *parts[1:]] if parts is value else wrong}
+                for way in ("eager", "traced"):
+                    yield next(numbers), way, case, None
+
+
 # --- Running.
 
 
@@ -239,9 +276,12 @@ def main(journal, seed, count, *ops):
     with open(journal, "w") as log:
         for name in ops:
             call = getattr(tf.raw_ops, name)
-            for i, way, kwargs, rng in cases(
-                name, int(seed), int(count), rows.get(name)
-            ):
+            bases = rows.get(name, []) + hostile_rows.drawn(name, int(seed))
+            if count == "each":
+                tried = wrong_cases(bases)
+            else:
+                tried = cases(name, int(seed), int(count), bases)
+            for i, way, kwargs, rng in tried:
                 log.write(f"{name} {seed}/{i} {way}: {text(kwargs)}\n")
                 log.flush()
                 wrong = attempt(call, kwargs, way, rng)

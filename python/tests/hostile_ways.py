@@ -39,7 +39,9 @@ def _can_be_fed(t):
 
 
 def _levels(rng, tensors):
-    """What a trace knows of each."""
+    """What a trace knows of each: nothing, without a generator."""
+    if rng is None:
+        return [NOTHING if _can_be_fed(t) else VALUE for t in tensors]
     level = (NOTHING, RANK, SHAPE, None)[int(rng.integers(4))]
     return [
         VALUE

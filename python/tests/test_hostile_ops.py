@@ -21,14 +21,23 @@ SECONDS = float(os.environ.get("HOSTILE_SECONDS", "300"))
 
 
 @pytest.mark.parametrize("part", range(PARTS))
+def test_every_input_may_be_wrong(part, tmp_path):
+    check(part, "each", tmp_path)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
 def test_every_op_survives(part, tmp_path):
+    check(part, COUNT, tmp_path)
+
+
+def check(part, count, tmp_path):
     journal = tmp_path / "journal"
     command = [sys.executable, str(pathlib.Path(hostile.__file__)), str(journal)]
     ops = hostile.names()[part::PARTS]
     path = os.pathsep.join(p for p in sys.path if p)
     try:
         done = subprocess.run(
-            [*command, SEED, COUNT, *ops],
+            [*command, SEED, count, *ops],
             capture_output=True,
             text=True,
             errors="replace",

@@ -88,6 +88,76 @@ def test_pids_max():
     assert done == "alive\n"
 
 
+_STARTS = """
+import _thread
+
+def generator():
+    yield from range(5)
+
+def start_everything():
+    "What starts threads; the names of its errors."
+    numbers = tf.data.Dataset.range(20)
+    one = tf.TensorSpec([], tf.int64)
+    makers = [
+        lambda: numbers.map(lambda v: v + 1, 4).prefetch(2),
+        lambda: numbers.interleave(tf.data.Dataset.range, 2, num_parallel_calls=2),
+        lambda: tf.data.Dataset.from_generator(
+            generator, output_signature=one).map(lambda v: v * 2, 4),
+        lambda: numbers.map(
+            lambda v: tf.py_function(lambda w: w + 1, [v], tf.int64), 4).prefetch(1),
+        lambda: numbers.shuffle(20).batch(5).prefetch(2),
+        lambda: numbers.map(tf.strings.as_string, 2),
+    ]
+    def read(make):
+        d = make()
+        its = [iter(d) for _ in range(3)]
+        for i in its + its:
+            next(i)
+        for _ in d:
+            pass
+    calls = [lambda make=make: read(make) for make in makers]
+    seen = [outcome(call) for call in calls]
+    x = tf.ones([64, 64])
+    for call in [calls[0], lambda: x + 1.0, lambda: tf.matmul(x, x)]:
+        done = _thread.allocate_lock()
+        done.acquire()
+        def go():
+            seen.append(outcome(call))
+            done.release()
+        try:
+            _thread.start_new_thread(go, ())
+        except (RuntimeError, MemoryError):  # Python's own
+            continue
+        done.acquire(timeout=3)  # Python may end the thread before it gets here
+    return {s for s in seen if isinstance(s, str)}
+"""
+
+
+def test_threads_begin_where_memory_ends():
+    """At every step some other allocation is the one that fails: what the C library
+    makes for a thread, Python's state of a thread, an exception's."""
+    program = (
+        _STARTS
+        + """
+for step in range(24):
+    child = os.fork()
+    if child == 0:
+        room(step * 0.6)
+        seen = outcome(start_everything)
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
+        seen = {seen} if isinstance(seen, str) else seen
+        left = seen - {"ResourceExhaustedError", "MemoryError"}
+        again = start_everything()
+        print(step, left, again, flush=True) if left or again else None
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        print("ended at", step)
+print("alive")
+"""
+    )
+    assert limited.run(program, timeout=300) == "alive\n"
+
+
 @pytest.mark.parametrize("megabytes", [4, 30, 90])
 def test_address_space(megabytes):
     program = (

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/fork_mutex.h"
+#include "op/no_such_gradient.h"
 
 namespace headrace {
 namespace {
@@ -87,10 +88,12 @@ Status CallGradientOfNode(const Node& node, GradientContext& g,
     return g.status();
   }
   const std::string* name = GradientNameOf(node.op());
-  if (name == nullptr || IsCall(node.def())) return CallGradient(g);
-  return NotFound(
-      "gradient registry has no entry for: ", *name,
-      ". No gradient defined for operation'", node.name(),
+  const bool named = name != nullptr && !IsCall(node.def());
+  if (!named && node.def().gradient_kind != GradientKind::kNone) {
+    return CallGradient(g);
+  }
+  return NoGradient(
+      "No gradient defined for operation'", node.name(),
       "' (op type: ", node.def().name,
       "). In general every operation must have an associated "
       "`@tf.RegisterGradient` for correct autodiff, which this op is lacking. "

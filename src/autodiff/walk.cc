@@ -4,6 +4,12 @@
 
 namespace headrace {
 
+bool GraphWalk::LeadsThrough(const Edge& e) const {
+  return IsDifferentiable(e.node->output_type(e.index)) &&
+         (sought_.contains(e) ||
+          (!stop_.contains(e) && leads_.contains(e.node)));
+}
+
 std::vector<Node*> GraphWalk::Between() {
   // Depth first from the arrivals: a node is done after its inputs, so the
   // reverse has users first. A node leads to a sought edge when an input is
@@ -25,8 +31,7 @@ std::vector<Node*> GraphWalk::Between() {
       if (next == n->num_inputs()) {
         bool leads = false;
         for (const Edge& e : n->inputs()) {
-          leads = leads || sought_.contains(e) ||
-                  (!stop_.contains(e) && leads_.contains(e.node));
+          leads = leads || LeadsThrough(e);
         }
         if (leads) leads_.insert(n);
         order.push_back(n);
@@ -102,9 +107,7 @@ Status GraphWalk::BackThrough(Node* n) {
   std::vector<bool> wanted;
   for (const Edge& e : n->inputs()) {
     inputs.push_back(graph_->Output(e));
-    bool leads =
-        sought_.contains(e) || (!stop_.contains(e) && leads_.contains(e.node));
-    wanted.push_back(leads && IsDifferentiable(e.node->output_type(e.index)));
+    wanted.push_back(LeadsThrough(e));
   }
   std::vector<Gradient> gradients;
   for (int i = 0; i < n->num_outputs(); ++i) {

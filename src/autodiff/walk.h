@@ -36,6 +36,9 @@ class GraphWalk {
 
  private:
   Status BackThrough(Node* n);
+  // Whether something sought is at `e` or behind it, with a gradient to go
+  // there.
+  bool LeadsThrough(const Edge& e) const;
   // The nodes between sought edges and arrivals, users first.
   std::vector<Node*> Between();
 

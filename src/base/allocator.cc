@@ -13,8 +13,8 @@
 #include <mutex>
 #include <new>
 
-#include "base/guard.h"
 #include "base/memory_guard.h"
+#include "base/threads.h"
 
 namespace headrace {
 namespace {
@@ -167,14 +167,13 @@ struct List {
   }
 };
 
-// A thread's own free blocks. Trivial to destroy, so that it can be used while
-// other thread-local objects are being destroyed.
+// A thread's own free blocks, which go back when it ends. Where there is no
+// memory for one its thread does without.
 struct ThreadCache {
+  ~ThreadCache();
   List lists[kThreadClasses];
-  size_t bytes;
-  enum State : uint8_t { kNew, kReady, kGone } state;
+  size_t bytes = 0;
 };
-constinit thread_local ThreadCache thread_cache = {};
 
 class CachingAllocator final : public Allocator {
  public:
@@ -184,9 +183,9 @@ class CachingAllocator final : public Allocator {
     const int64_t size = BytesOf(c);
     if (!Charge(size)) return nullptr;
     if (kCached && c < kThreadClasses) {
-      ThreadCache& cache = thread_cache;
-      if (Block* b = cache.lists[c].Pop()) {
-        cache.bytes -= size;
+      ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
+      if (Block* b = cache ? cache->lists[c].Pop() : nullptr) {
+        cache->bytes -= size;
         return b;
       }
     }
@@ -202,13 +201,12 @@ class CachingAllocator final : public Allocator {
     in_use_.fetch_sub(size, std::memory_order_relaxed);
     if (!kCached) return Release(p, size);
     Block* b = new (p) Block;
-    ThreadCache& cache = thread_cache;
-    if (c >= kThreadClasses || cache.state != ThreadCache::kReady) {
-      if (c >= kThreadClasses || !PrepareThread()) return PushShared(c, b);
-    }
-    cache.lists[c].Push(b);
-    cache.bytes += size;
-    if (cache.bytes > kThreadBytes) FlushThread(kThreadBytes / 2);
+    if (c >= kThreadClasses) return PushShared(c, b);
+    ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
+    if (cache == nullptr) return PushShared(c, b);
+    cache->lists[c].Push(b);
+    cache->bytes += size;
+    if (cache->bytes > kThreadBytes) Flush(*cache, kThreadBytes / 2);
   }
 
   AllocatorStats stats() const override {
@@ -227,13 +225,12 @@ class CachingAllocator final : public Allocator {
   }
 
   void Trim() override {
-    FlushThread(0);
+    if (ThreadCache* mine = OwnObjectOrNull<ThreadCache>()) Flush(*mine, 0);
     std::lock_guard lock(mutex_);
     ReleaseDownTo(0);
   }
 
-  void FlushThread(size_t keep) {
-    ThreadCache& cache = thread_cache;
+  void Flush(ThreadCache& cache, size_t keep) {
     std::lock_guard lock(mutex_);
     for (int c = kThreadClasses - 1; c >= 0 && cache.bytes > keep; --c) {
       while (cache.bytes > keep) {
@@ -314,14 +311,15 @@ class CachingAllocator final : public Allocator {
 
   // Takes further blocks of the class along for this thread.
   void MoveToThread(int c, int64_t size) {
-    ThreadCache& cache = thread_cache;
-    if (cache.state != ThreadCache::kReady) return;
-    for (int i = 1; i < kBatch && cache.bytes + size <= kThreadBytes / 2; ++i) {
+    ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
+    if (cache == nullptr) return;
+    for (int i = 1; i < kBatch && cache->bytes + size <= kThreadBytes / 2;
+         ++i) {
       Block* b = lists_[c].Pop();
       if (!b) return;
       cached_ -= size;
-      cache.lists[c].Push(b);
-      cache.bytes += size;
+      cache->lists[c].Push(b);
+      cache->bytes += size;
     }
   }
 
@@ -397,8 +395,6 @@ class CachingAllocator final : public Allocator {
     SystemFree(p, size);
   }
 
-  bool PrepareThread();
-
   alignas(64) std::atomic<int64_t> in_use_{0};
   std::atomic<int64_t> peak_{0};
   std::atomic<int64_t> limit_{0};
@@ -425,21 +421,7 @@ CachingAllocator& TheAllocator() {
   return *allocator;
 }
 
-// Makes this thread's cache usable; false once the thread is ending.
-bool CachingAllocator::PrepareThread() {
-  if (thread_cache.state == ThreadCache::kGone) return false;
-  // Its destructor returns the blocks when the thread ends.
-  struct Janitor {
-    ~Janitor() {
-      TheAllocator().FlushThread(0);
-      thread_cache.state = ThreadCache::kGone;
-    }
-  };
-  static thread_local Janitor janitor;
-  (void)janitor;
-  thread_cache.state = ThreadCache::kReady;
-  return true;
-}
+ThreadCache::~ThreadCache() { TheAllocator().Flush(*this, 0); }
 
 }  // namespace
 

@@ -58,12 +58,4 @@ Status CaughtStatus(StringView what) {
   }
 }
 
-StatusOr<std::thread> StartThread(std::function<void()> body) {
-  try {
-    return std::thread(std::move(body));
-  } catch (...) {
-    return CaughtStatus("starting a thread");
-  }
-}
-
 }  // namespace headrace

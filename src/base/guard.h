@@ -2,8 +2,6 @@
 // and others below throw, most of all where memory runs out.
 #pragma once
 
-#include <functional>
-#include <thread>
 #include <utility>
 
 #include "base/status.h"
@@ -25,11 +23,5 @@ Status Guarded(StringView what, F&& f) {
     return CaughtStatus(what);
   }
 }
-
-// A new thread that runs `body`, which must not throw. ResourceExhausted where
-// the system gives none (limits on processes or memory): callers then do the
-// work themselves or pass the error on. Everything but tests starts its threads
-// here.
-StatusOr<std::thread> StartThread(std::function<void()> body);
 
 }  // namespace headrace

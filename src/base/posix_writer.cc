@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "base/allocator.h"
+#include "base/guard.h"
 
 namespace headrace {
 namespace {
@@ -26,7 +27,9 @@ class Writer : public WritableFile {
  public:
   Writer(int fd, uint64_t size, std::string path)
       : fd_(fd), size_(size), path_(std::move(path)) {}
-  ~Writer() override { CloseAll().IgnoreError(); }
+  ~Writer() override {
+    Guarded("closing a file", [this] { return CloseAll(); }).IgnoreError();
+  }
 
   Status Append(StringView data) override { return WriteAt(size_, data); }
 

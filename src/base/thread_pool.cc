@@ -17,6 +17,7 @@
 #include "base/cancellation.h"
 #include "base/cpu_count.h"
 #include "base/guard.h"
+#include "base/threads.h"
 
 namespace headrace {
 namespace {
@@ -430,10 +431,19 @@ int64_t FixedBlockSize(int64_t n) {
 void SetInlineRunner(InlineRunner runner) { inline_runner.store(runner); }
 
 void Schedule(std::function<void()> job) {
-  if (UserThreadPool* user = user_pool.load(std::memory_order_acquire)) {
-    return user->Schedule(std::move(job));
-  }
-  if (ThePool().Schedule(job)) return;
+  // Destructors schedule what takes long, so nothing is thrown from here: a
+  // job that no pool takes runs at once.
+  bool taken = false;
+  Guarded("handing a job on", [&] {
+    if (UserThreadPool* user = user_pool.load(std::memory_order_acquire)) {
+      user->Schedule(job);
+      taken = true;
+    } else {
+      taken = ThePool().Schedule(job);
+    }
+    return OkStatus();
+  }).IgnoreError();
+  if (taken) return;
   const InlineRunner around = inline_runner.load();
   if (around == nullptr) return RunJob(job);
   around([&job] { RunJob(job); });

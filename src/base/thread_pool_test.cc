@@ -16,6 +16,7 @@
 #include "base/cancellation.h"
 #include "base/cpu_count.h"
 #include "base/guard.h"
+#include "base/threads.h"
 #include "gtest/gtest.h"
 
 namespace headrace {
@@ -168,6 +169,22 @@ TEST(ThreadPool, UserPoolIsUsed) {
   Schedule([] {});
   SetUserThreadPool(nullptr);
   EXPECT_EQ(pool.jobs, 3);
+}
+
+class FullPool : public UserThreadPool {
+ public:
+  void Schedule(std::function<void()>) override { throw std::bad_alloc(); }
+  int NumThreads() const override { return 3; }
+};
+
+// Destructors do so.
+TEST(Schedule, RunsWhatAUsersPoolDoesNotTake) {
+  FullPool pool;
+  SetUserThreadPool(&pool);
+  int ran = 0;
+  Schedule([&] { ++ran; });
+  SetUserThreadPool(nullptr);
+  EXPECT_EQ(ran, 1);
 }
 
 // Runs each job on a thread of its own.

@@ -1,5 +1,9 @@
 #include "bind/call_stacks.h"
 
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+
 namespace headrace::bind {
 namespace {
 
@@ -43,16 +47,15 @@ int CallStacks::Intern(PyObject* code, int instruction, int outer) {
 }
 
 int CallStacks::StackOf(PyObject* frame, PyObject* until, int outer) {
-  Ref walk[kMostFrames];
-  int n = 0;
+  absl::InlinedVector<Ref, 8> walk;
   bool met = false;
-  for (Ref f = Ref::Borrow(frame); f && n < kMostFrames && !met;
-       f = Back(f.get())) {
+  for (Ref f = Ref::Borrow(frame); f && walk.size() < kMostFrames && !met;) {
     met = f.get() == until;
-    walk[n++] = f;
+    Ref back = met ? Ref() : Back(f.get());
+    walk.push_back(std::exchange(f, std::move(back)));
   }
   int stack = met ? outer : kNone;
-  while (n-- > 0) {
+  for (size_t n = walk.size(); n-- > 0;) {
     PyObject* f = walk[n].get();
     Ref code(reinterpret_cast<PyObject*>(
         PyFrame_GetCode(reinterpret_cast<PyFrameObject*>(f))));

@@ -152,7 +152,8 @@ void AddValues(nb::module_& m) {
 }
 
 // Unmatched values and objects, each a list of (name, nearest).
-nb::tuple ReportOf(const Restoration& restoration) {
+nb::tuple ReportOf(Restoration& restoration) {
+  RaiseUnlessOk(restoration.Refresh());
   const RestoreReport report = restoration.Report();
   const auto list = [](const auto& names) {
     nb::list out;
@@ -166,7 +167,8 @@ nb::tuple ReportOf(const Restoration& restoration) {
 // Logs what a restoration could not match, from Python.
 void LogComplaints(const std::vector<std::string>& lines) {
   if (!Py_IsInitialized() || _Py_IsFinalizing()) return;
-  WithGil locked;
+  const WithGil locked(std::nothrow);
+  if (!locked) return;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);  // a destructor may run amid an error
   try {
@@ -188,11 +190,15 @@ void AddRestoration(nb::module_& m) {
   nb::class_<Restoration>(m, "Restoration")
       .def("name_based", &Restoration::name_based)
       .def("check_consumed",
-           [=](Restoration& r) { return text(r.CheckConsumed()); })
+           [=](Restoration& r) {
+             RaiseUnlessOk(r.Refresh());
+             return text(r.CheckConsumed());
+           })
       .def("check_nontrivial",
            [=](Restoration& r) { return text(r.CheckNontrivial()); })
       .def("unmatched",
            [](Restoration& r) {
+             RaiseUnlessOk(r.Refresh());
              nb::list out;
              for (const auto& o : r.UnmatchedObjects()) out.append(OwnerOf(o));
              return out;

@@ -124,8 +124,9 @@ void Release(void* owner) {
   auto* m = static_cast<DLManagedTensor*>(owner);
   if (m->deleter == nullptr || !Py_IsInitialized()) return;
   // The deleters of NumPy and others drop Python references.
-  WithGil locked;
-  OrPark([m] { m->deleter(m); });
+  if (const WithGil locked{std::nothrow}) {
+    OrPark([m] { m->deleter(m); });
+  }
 }
 
 // The memory of `m` as a tensor, which owns it from then on; not after an

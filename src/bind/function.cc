@@ -18,6 +18,7 @@
 #include "bind/status.h"
 #include "bind/tape_object.h"
 #include "bind/tensor_object.h"
+#include "op/after_emit.h"
 
 namespace nb = nanobind;
 
@@ -231,7 +232,10 @@ PyObject* Run(const Trace& t, absl::Span<const Value> leaves) {
   Status s;
   {
     WithoutGil unlocked(CurrentEmitter()->is_eager());
+    const bool eager = CurrentEmitter()->is_eager();
     s = f->Call(leaves, &outputs, std::move(keep));
+    if (s.ok() && eager)
+      s = TellAfterEmit(f->function()->name, leaves, &outputs);
   }
   if (s.ok()) [[likely]]
     return Pack(concrete.get(), results.get(), outputs);

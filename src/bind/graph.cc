@@ -61,10 +61,10 @@ struct Entered {
   std::unique_ptr<EmitterScope> scope;
   GraphBuilder* builder;  // null: eager
 };
-std::vector<Entered>& Stack() {
-  static thread_local std::vector<Entered> stack;
-  return stack;
-}
+struct EnteredByThread {
+  std::vector<Entered> stack;
+};
+std::vector<Entered>& Stack() { return OwnObject<EnteredByThread>().stack; }
 
 void PushGraph(PyGraph& g) {
   BuilderOf(g).stacks.Enter();
@@ -84,7 +84,8 @@ void PopEmitter() {
 
 // Where graphs are built unless told otherwise, each thread has a default one:
 // context/stack.py makes it when the thread first builds something.
-thread_local GraphBuilder* default_graph = nullptr;
+constinit thread_local GraphBuilder* default_graph
+    [[gnu::tls_model("initial-exec")]] = nullptr;
 
 Emitter* DefaultGraph() {
   // Threads of the engine's own have no default graph.

@@ -9,8 +9,10 @@
 #include "bind/graph_object.h"
 #include "bind/interrupts.h"
 #include "bind/named_gradient.h"
+#include "bind/number_checks.h"
 #include "bind/numpy_array.h"
 #include "bind/op_function.h"
+#include "bind/python.h"
 #include "bind/records.h"
 #include "bind/tape_object.h"
 #include "bind/tensor_functions.h"
@@ -22,6 +24,7 @@ namespace nb = nanobind;
 NB_MODULE(_headrace, m) {
   using namespace headrace::bind;
   PyObject* module = m.ptr();
+  interpreter = PyInterpreterState_Get();
   // What a tape in a program's globals keeps may outlive the module at exit.
   nb::set_leak_warnings(false);
   if (!ImportNumpy() || !AddDTypeObject(module) || !AddTensorTypes(module) ||
@@ -38,6 +41,7 @@ NB_MODULE(_headrace, m) {
   InstallInterrupts();
   AddTape(m);
   AddNamedGradients(m);
+  AddNumberChecks(m);
   AddCheckpoint(m);
   AddRecords(m);
   AddGraph(m);

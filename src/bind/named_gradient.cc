@@ -10,6 +10,7 @@
 #include "bind/graph_object.h"
 #include "bind/status.h"
 #include "bind/tape_object.h"
+#include "op/no_such_gradient.h"
 #include "op/registry.h"
 
 namespace nb = nanobind;
@@ -141,8 +142,8 @@ Status CallEntry(PyObject* entry, GradientContext& g,
   WithGil locked;
   try {
     if (!Fits(entry, g, copied)) {
-      return NotFound("gradient registry has no entry for: ",
-                      *GradientNameOf(g.op()), " of this graph");
+      return NoGradient("gradient registry has no entry for: ",
+                        *GradientNameOf(g.op()), " of this graph");
     }
     return copied ? CallWritten(entry, g, *copied) : CallDirectly(entry, g);
   } catch (nb::python_error& e) {

@@ -336,9 +336,7 @@ bool ViewOfArray(PyObject* array, Tensor* out) {
   StatusOr<Shape> shape = Shape::Make(ShapeOfArray(a).dims());
   if (!shape.ok()) return RaiseStatusAsValueError(shape.status()), false;
   auto release = [](void* owner) {
-    if (!Py_IsInitialized()) return;
-    WithGil locked;
-    Drop(static_cast<PyObject*>(owner));
+    if (Py_IsInitialized()) DropAnywhere(static_cast<PyObject*>(owner));
   };
   *out = Tensor::Wrap(d, *std::move(shape), PyArray_DATA(a), PyArray_NBYTES(a),
                       Py_NewRef(array), release);

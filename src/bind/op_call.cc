@@ -13,6 +13,7 @@
 #include "bind/traced_errors.h"
 #include "bind/variable_object.h"
 #include "graph/graph.h"
+#include "op/no_such_gradient.h"
 #include "op/registry.h"
 
 namespace headrace::bind {
@@ -114,6 +115,7 @@ std::string PythonName(StringView op) {
 
 void RaiseOpError(const Status& s, PyObject* name, const std::string& op) {
   bool eager = CurrentEmitter()->is_eager();
+  if (s.GetPayload(kNoGradient)) return RaiseStatus(s);
   std::string text(s.message());
   if (eager) {
     std::string suffix = " [Op:" + op + "]";

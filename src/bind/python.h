@@ -6,7 +6,10 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <new>
 #include <utility>
+
+#include "base/threads.h"
 
 namespace headrace::bind {
 
@@ -76,16 +79,59 @@ class WithoutGil {
   PyThreadState* state_;
 };
 
-// Holds the GIL while it lives, on any thread.
+// Whose threads run Python here: set when the module is made.
+inline PyInterpreterState* interpreter = nullptr;
+
+// Holds the GIL while it lives, on any thread. Python keeps a state for each
+// thread that runs it; PyGILState_Ensure would end the process where it has no
+// memory for one. Then std::bad_alloc is thrown, or nothing held where the
+// caller says std::nothrow and asks.
 class WithGil {
  public:
-  WithGil() : state_(OrPark([] { return PyGILState_Ensure(); })) {}
-  ~WithGil() { PyGILState_Release(state_); }
+  WithGil() : WithGil(std::nothrow) {
+    if (!held_) throw std::bad_alloc();
+  }
+  explicit WithGil(std::nothrow_t) {
+    if (PyGILState_GetThisThreadState() == nullptr) {
+      if (!PrepareThread(kForPython)) return;
+#if PY_VERSION_HEX < 0x030C0000
+      // Python 3.11's does not look whether there was memory, so this does: a
+      // multiple of what it needs, to leave room for other threads.
+      void* volatile room = PyMem_RawMalloc(8 * sizeof(PyThreadState));
+      if (room == nullptr) return;
+      PyMem_RawFree(room);
+#endif
+      made_ = PyThreadState_New(interpreter);
+      if (made_ == nullptr) return;
+      OrPark([this] { PyEval_RestoreThread(made_); });
+    } else {
+      state_ = OrPark([] { return PyGILState_Ensure(); });
+    }
+    held_ = true;
+  }
+  ~WithGil() {
+    if (!held_) return;
+    if (made_ != nullptr) {
+      OrPark([this] { PyThreadState_Clear(made_); });
+      PyThreadState_DeleteCurrent();
+    } else {
+      PyGILState_Release(state_);
+    }
+  }
   WithGil(const WithGil&) = delete;
+  explicit operator bool() const { return held_; }
 
  private:
-  const PyGILState_STATE state_;
+  bool held_ = false;
+  PyThreadState* made_ = nullptr;  // by this object
+  PyGILState_STATE state_ = PyGILState_UNLOCKED;
 };
+
+// Drops a reference, on any thread. Where there is no memory to run Python in
+// this one the object stays for good.
+inline void DropAnywhere(PyObject* p) {
+  if (const WithGil locked{std::nothrow}) Drop(p);
+}
 
 // A step of a walk that recurses over what programs nest, which may contain
 // itself. False where it is too deep; a RecursionError is then set.

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "base/file_system.h"
+#include "base/guard.h"
 #include "bind/status.h"
 #include "formats/records.h"
 
@@ -71,7 +72,10 @@ class PyRecordWriter {
   }
   // What is left is written as far as it goes, as upstream's does.
   ~PyRecordWriter() {
-    if (writer_ != nullptr) writer_->Finish().IgnoreError();
+    if (writer_ == nullptr) return;
+    Guarded("a record writer's end", [this] {
+      return writer_->Finish();
+    }).IgnoreError();
   }
 
  private:

@@ -3,7 +3,6 @@
 #include <new>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "base/guard.h"
 #include "bind/interrupts.h"
 #include "op/no_such_gradient.h"
@@ -34,9 +33,7 @@ void RaiseStatus(const Status& s, bool in_graph) {
     PyErr_SetObject(PyExc_ValueError, message.get());
     return;
   }
-  if (s.code() == absl::StatusCode::kNotFound &&
-      (absl::StartsWith(text, "gradient registry has no entry") ||
-       absl::StartsWith(text, "Gradient explicitly disabled"))) {
+  if (s.GetPayload(kNoGradient)) {
     PyErr_SetObject(PyExc_LookupError, message.get());
     return;
   }

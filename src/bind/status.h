@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "base/status.h"
+#include "base/threads.h"
 #include "bind/python.h"
 
 namespace headrace::bind {
@@ -16,23 +17,30 @@ void RaiseStatus(const Status& s, bool in_graph = false);
 [[gnu::cold]] void RaiseCaught();
 
 // Shield<f> is f, as Python calls it, with exceptions of C++ as Python's: none
-// may enter the interpreter.
+// may enter the interpreter. The thread may be one that Python started.
 template <auto f>
 struct ShieldOf;
 template <typename R, typename... Args, R (*f)(Args...)>
 struct ShieldOf<f> {
+  static constexpr R kFailed = [] {
+    if constexpr (std::is_pointer_v<R>) {
+      return R{nullptr};
+    } else {
+      return R{-1};
+    }
+  }();
   static R Call(Args... args) {
+    if (!PrepareThread()) [[unlikely]] {
+      PyErr_NoMemory();
+      return kFailed;
+    }
     try {
       return f(args...);
     } catch (const abi::__forced_unwind&) {
       Park();
     } catch (...) {
       RaiseCaught();
-      if constexpr (std::is_pointer_v<R>) {
-        return nullptr;
-      } else {
-        return -1;
-      }
+      return kFailed;
     }
   }
 };

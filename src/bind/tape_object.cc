@@ -56,10 +56,7 @@ Gradient ToGradient(nb::handle o) {
 }
 
 std::shared_ptr<PyObject> KeptObject(nb::object o) {
-  return std::shared_ptr<PyObject>(o.release().ptr(), [](PyObject* p) {
-    WithGil locked;
-    Drop(p);
-  });
+  return std::shared_ptr<PyObject>(o.release().ptr(), DropAnywhere);
 }
 
 namespace {

@@ -28,10 +28,7 @@ class Owner {
     if (!object.is_none() && !reference_) nb::raise_python_error();
   }
   // Nodes may end on any thread.
-  ~Owner() {
-    WithGil locked;
-    reference_ = Ref();
-  }
+  ~Owner() { DropAnywhere(reference_.release()); }
   nb::object get() const {
     if (!reference_) return nb::none();
     return nb::borrow(PyWeakref_GetObject(reference_.get()));
@@ -60,15 +57,19 @@ Status InPython(F&& f) {
 }
 
 // An object with `_serialize_to_tensors` and `_restore_from_tensors` has the
-// values that these name; one with `_check_savable` may refuse to be saved, one
-// with a `_lookup_dependency` of its own finds its children by that.
+// values that these name; one with `_check_savable` may refuse to be saved.
+// Classes with a `_trackable_children` of their own are asked for their
+// children, those with a `_lookup_dependency` too for what a restored
+// checkpoint has.
 class PythonNode : public Trackable, public WithOwner {
  public:
-  PythonNode(nb::handle owner, bool has_values, bool has_check, bool has_lookup)
+  PythonNode(nb::handle owner, bool has_values, bool has_check, bool has_lookup,
+             bool has_children)
       : owner_(owner),
         has_values_(has_values),
         has_check_(has_check),
-        has_lookup_(has_lookup) {}
+        has_lookup_(has_lookup),
+        has_children_(has_children) {}
 
   nb::object owner() const override { return owner_.get(); }
 
@@ -137,18 +138,33 @@ class PythonNode : public Trackable, public WithOwner {
       return OkStatus();
     });
   }
-  StatusOr<TrackablePtr> Lookup(StringView name) override {
-    if (!has_lookup_) return Child(name);
-    TrackablePtr found;
+  StatusOr<std::vector<TrackablePtr>> Lookup(
+      absl::Span<const std::string> names) override {
+    if (!has_lookup_ && !has_children_) return Trackable::Lookup(names);
+    std::vector<TrackablePtr> found(names.size());
     HR_RETURN_IF_ERROR(InPython([&] {
-      Ref lookup = Import("framework.trackable", "looked_up");
-      if (!lookup) throw nb::python_error();
-      const nb::object node =
-          nb::handle(lookup.get())(owner_.get(), std::string(name));
-      if (!node.is_none()) found = nb::cast<TrackablePtr>(node);
+      nb::list wanted;
+      for (const std::string& name : names) wanted.append(name);
+      const nb::list nodes = Ask("looked_up", owner_.get(), wanted);
+      for (size_t i = 0; i < names.size(); ++i) {
+        if (!nodes[i].is_none()) found[i] = nb::cast<TrackablePtr>(nodes[i]);
+      }
       return OkStatus();
     }));
     return found;
+  }
+  Status Refresh() override {
+    if (!has_children_) return OkStatus();
+    std::vector<std::pair<std::string, TrackablePtr>> found;
+    HR_RETURN_IF_ERROR(InPython([&] {
+      for (const nb::handle pair : Ask("found_children", owner_.get())) {
+        found.emplace_back(nb::cast<std::string>(pair[0]),
+                           nb::cast<TrackablePtr>(pair[1]));
+      }
+      return OkStatus();
+    }));
+    SetFound(found);
+    return OkStatus();
   }
   Status BeforeSave() const override {
     if (!has_check_) return OkStatus();
@@ -159,6 +175,13 @@ class PythonNode : public Trackable, public WithOwner {
   }
 
  private:
+  // Calls a function of framework/trackable.py.
+  template <typename... Args>
+  static nb::list Ask(const char* function, Args&&... args) {
+    Ref callee = Import("framework.trackable", function);
+    if (!callee) throw nb::python_error();
+    return nb::cast<nb::list>(nb::handle(callee.get())(args...));
+  }
   static nb::object OwnTensors(const nb::object& owner) {
     if (CurrentEmitter()->is_eager()) {
       return owner.attr("_serialize_to_tensors")();
@@ -169,7 +192,7 @@ class PythonNode : public Trackable, public WithOwner {
   }
 
   const Owner owner_;
-  const bool has_values_, has_check_, has_lookup_;
+  const bool has_values_, has_check_, has_lookup_, has_children_;
   // Of the last Specs(): Read() follows it at once.
   mutable std::vector<Tensor> values_;
 };
@@ -215,8 +238,9 @@ class GraphVariableNode : public Trackable, public WithOwner {
 };
 
 TrackablePtr NewNode(nb::object owner, bool has_values, bool has_check,
-                     bool has_lookup) {
-  return std::make_shared<PythonNode>(owner, has_values, has_check, has_lookup);
+                     bool has_lookup, bool has_children) {
+  return std::make_shared<PythonNode>(owner, has_values, has_check, has_lookup,
+                                      has_children);
 }
 
 TrackablePtr NewVariableNode(nb::object variable, const std::string& name) {
@@ -244,9 +268,10 @@ TrackablePtr NewReferenceNode(nb::object variable, const std::string& name,
   return std::make_shared<GraphVariableNode>(variable, std::move(spec));
 }
 
-nb::list Children(const TrackablePtr& node) {
+nb::list PairsOf(
+    const std::vector<std::pair<std::string, TrackablePtr>>& children) {
   nb::list out;
-  for (const auto& [name, child] : node->Children()) {
+  for (const auto& [name, child] : children) {
     out.append(nb::make_tuple(name, child));
   }
   return out;
@@ -282,10 +307,21 @@ void AddTrackable(nb::module_& m) {
       .def(
           "child",
           [](Trackable& self, const std::string& name) {
-            return self.Child(name);
+            return ValueOrRaise(self.Lookup({name}))[0];
           },
           nb::sig("def child(self, name: str) -> TrackableNode | None"))
-      .def("children", [](const TrackablePtr& self) { return Children(self); })
+      .def("children",
+           [](Trackable& self) {
+             RaiseUnlessOk(self.Refresh());
+             return PairsOf(self.Children());
+           })
+      .def("attached",
+           [](Trackable& self) { return PairsOf(self.AttachedChildren()); })
+      .def("take_waiting",
+           [](Trackable& self, const std::string& name,
+              const TrackablePtr& child) {
+             RaiseUnlessOk(self.TakeWaiting(name, child));
+           })
       .def("awaits", [](const Trackable& self,
                         const std::string& name) { return self.Awaits(name); })
       .def("set_optional", &Trackable::set_optional)
@@ -306,7 +342,7 @@ void AddTrackable(nb::module_& m) {
             nb::make_tuple());
       });
   m.def("new_node", NewNode, nb::arg("owner").none(), nb::arg("has_values"),
-        nb::arg("has_check"), nb::arg("has_lookup"));
+        nb::arg("has_check"), nb::arg("has_lookup"), nb::arg("has_children"));
   m.def("new_variable_node", NewVariableNode);
   m.def("new_reference_node", NewReferenceNode);
 }

@@ -182,7 +182,12 @@ PyObject* GetTrainable(PyObject* self, void*) {
   return PyBool_FromLong(CastTo(self)->trainable);
 }
 
+PyObject* IsSetUp(PyObject* self, void*) {
+  return PyBool_FromLong(static_cast<bool>(CastTo(self)->handle));
+}
+
 PyGetSetDef variable_getset[] = {
+    {"_is_set_up", IsSetUp, nullptr, "Whether it has a handle.", nullptr},
     {"handle", GetHandle, nullptr, "The resource tensor.", nullptr},
     {"dtype", GetDType, nullptr, "The DType of the value.", nullptr},
     {"shape", GetVariableShape, nullptr, "The declared TensorShape.", nullptr},
@@ -234,7 +239,9 @@ void TouchVariable(PyObject* self) {
   }
 }
 
-bool IsVariable(PyObject* o) { return PyObject_TypeCheck(o, variable_type); }
+bool IsVariable(PyObject* o) {
+  return PyObject_TypeCheck(o, variable_type) && CastTo(o)->handle;
+}
 const Value& HandleOf(PyObject* variable) { return CastTo(variable)->handle; }
 VariableTraits TraitsOf(PyObject* variable) {
   VariableObject* v = CastTo(variable);

@@ -4,6 +4,7 @@
 
 #include "base/file_system.h"
 #include "base/files.h"
+#include "base/guard.h"
 #include "cc/access.h"
 #include "formats/events.h"
 #include "op/resource.h"
@@ -164,7 +165,11 @@ EventFileWriter::EventFileWriter(const std::string& folder)
   Check(CreateDirectories(fs, folder));
   state_->writer = Check(EventWriter::Create(fs, folder + "/events"));
 }
-EventFileWriter::~EventFileWriter() { (void)state_->writer->Close(); }
+EventFileWriter::~EventFileWriter() {
+  Guarded("a summary writer's end", [this] {
+    return state_->writer->Close();
+  }).IgnoreError();
+}
 
 void EventFileWriter::scalar(const std::string& tag, float value,
                              int64_t step) {

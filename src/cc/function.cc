@@ -78,12 +78,8 @@ std::vector<Tensor> Function::operator()(
     }
     trace = it->second;
   }
-  for (const Value& v : trace.captures) {
-    if (v.dtype() == headrace::DType::kResource && HasRecorders()) {
-      TellVariableAccessed(v);
-    }
-    inputs.push_back(v);
-  }
+  internal::TellCapturesRead(trace.captures);
+  inputs.insert(inputs.end(), trace.captures.begin(), trace.captures.end());
   ValueList outputs =
       Check(CallDifferentiably(trace.function, inputs, nullptr, trace.call));
   std::vector<Tensor> results;

@@ -246,16 +246,6 @@ void Ftrl::Update(const Tensor& g, const Variable& v, const Coefficients& k) {
                    k.at("l2"), k.at("l2_shrinkage"), k.at("lr_power")});
 }
 
-void Ftrl::UpdateSlices(const Gradient& g, const Variable& v,
-                        const Coefficients& k) {
-  const Rows rows = SummedRows(g);
-  internal::OpAll(
-      "ResourceSparseApplyFtrlV2",
-      {v.handle(), slot(v, "accumulator").handle(), slot(v, "linear").handle(),
-       rows.values, rows.indices, k.at("lr"), k.at("l1"), k.at("l2"),
-       k.at("l2_shrinkage"), k.at("lr_power")});
-}
-
 Adadelta::Adadelta(LearningRate learning_rate, double rho, double epsilon,
                    OptimizerOptions options)
     : Optimizer("Adadelta", std::move(learning_rate), {{"rho", rho}}, options),

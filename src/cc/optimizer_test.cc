@@ -71,6 +71,24 @@ TEST(Optimizers, LimitGradients) {
   EXPECT_THROW(after({.clipnorm = 1, .global_clipnorm = 1}), tf::Error);
 }
 
+TEST(Optimizers, FtrlTakesLookedUpRowsForTheWholeTable) {
+  const tf::Tensor start = tf::Tensor::From<float>({1, 2, 3, 4, 5, 6}, {3, 2});
+  auto after = [&](const tf::Gradient& g) {
+    tf::Variable v(start);
+    tf::Ftrl ftrl(0.1);
+    ftrl.Apply({g}, {v});
+    ftrl.Apply({g}, {v});
+    return v.value().vector<float>();
+  };
+  const tf::Gradient rows(
+      tf::Tensor::From<float>({0.1f, 0.2f, 0.3f, -0.4f, 0.1f, 0.1f}, {3, 2}),
+      tf::Tensor::From<int32_t>({0, 2, 0}), tf::Tensor::From<int32_t>({3, 2}));
+  const std::vector<float> found = after(rows);
+  EXPECT_EQ(found, after(rows.dense()));
+  EXPECT_EQ(found[2], 0);
+  EXPECT_EQ(found[3], 0);
+}
+
 TEST(Optimizers, DecayWeights) {
   tf::Variable v(tf::Tensor(2.0f));
   tf::SGD(0.5, 0, false, {.weight_decay = 0.1}).Apply({tf::Tensor(0.0f)}, {v});

@@ -2,6 +2,7 @@
 #include "formats/records.h"
 
 #include "base/file_system.h"
+#include "base/guard.h"
 #include "cc/access.h"
 #include "headrace/checkpoint.h"
 
@@ -30,7 +31,10 @@ TFRecordWriter::TFRecordWriter(const std::string& path,
 }
 
 TFRecordWriter::~TFRecordWriter() {
-  if (state_->writer) state_->writer->Finish().IgnoreError();
+  if (state_->writer == nullptr) return;
+  Guarded("a record writer's end", [this] {
+    return state_->writer->Finish();
+  }).IgnoreError();
 }
 
 void TFRecordWriter::write(std::string_view record) {

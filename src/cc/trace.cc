@@ -35,4 +35,11 @@ Recorded Record(const std::string& name, const std::vector<ArgSpec>& args,
   return recorded;
 }
 
+void TellCapturesRead(const std::vector<Value>& captures) {
+  if (!HasRecorders()) return;
+  for (const Value& v : captures) {
+    if (v.dtype() == headrace::DType::kResource) TellVariableAccessed(v);
+  }
+}
+
 }  // namespace headrace::tf::internal

@@ -35,4 +35,7 @@ ArgSpec SpecOf(const Value& v);
 Recorded Record(const std::string& name, const std::vector<ArgSpec>& args,
                 const TensorFn& body, bool hand_on = false);
 
+// Tells recorders that what a call captures is read: tapes watch its variables.
+void TellCapturesRead(const std::vector<Value>& captures);
+
 }  // namespace headrace::tf::internal

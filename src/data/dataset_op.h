@@ -15,8 +15,7 @@ namespace headrace {
 // Ends the signature of most of them.
 #define HR_DATASET_SPEC \
   .Attr("output_types: list(type) >= 1").Attr("output_shapes: list(shape) >= 1")
-#define HR_DATASET_END(Make) \
-  .Shape(ScalarShape).NoGradient().Cpu(ComputeOwn<Make>)
+#define HR_DATASET_END(Make) .Shape(ScalarShape).Cpu(ComputeOwn<Make>)
 
 // The attributes output_types (or `types`) and output_shapes; InvalidArgument
 // when they differ in length.

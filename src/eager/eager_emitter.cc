@@ -2,10 +2,9 @@
 
 #include "op/function_caller.h"
 #include "op/kernel.h"
-#include "op/prepare_outputs.h"
 #include "op/registry.h"
 #include "op/resource.h"
-#include "op/run_kernel.h"
+#include "op/run_once.h"
 
 namespace headrace {
 namespace {
@@ -35,11 +34,9 @@ Status Run(const ResolvedOp& op, absl::Span<const Tensor* const> inputs,
     if (inputs[i]->dtype() == DType::kVariant) pinned.push_back(*inputs[i]);
   }
   for (size_t i = 0; i < outputs.size(); ++i) out[i] = &outputs[i];
-  HR_RETURN_IF_ERROR(PrepareOutputs(op, *kernel, in, absl::MakeSpan(out)));
   RunServices services = EagerServices();
   services.functions = DefaultFunctionCaller();
-  KernelContext context(op, in.data(), out.data(), services);
-  return RunKernel(kernel, context);
+  return RunOnce(op, *kernel, in, out, services);
 }
 
 class Eager : public Emitter {

@@ -111,10 +111,12 @@ class Tape::Walk {
  public:
   explicit Walk(const std::vector<Entry>& entries) : entries_(entries) {}
 
-  // Marks what lies between sources and the end.
-  void MarkFrom(absl::Span<const Value> sources) {
+  // Marks what lies between the sources that the tape reached and the end. The
+  // others, constants to it, get what is theirs as targets only.
+  void MarkFrom(absl::Span<const Value> sources,
+                const absl::flat_hash_set<uint64_t>& reached) {
     for (const Value& v : sources) {
-      needed_.insert(v.id());
+      if (reached.contains(v.id())) needed_.insert(v.id());
       sources_.insert(v.id());
     }
     for (const Entry& e : entries_) {
@@ -126,8 +128,10 @@ class Tape::Walk {
     }
   }
 
-  void Add(uint64_t id, Gradient g) {
-    if (g && needed_.contains(id)) arrived_[id].push_back(std::move(g));
+  void Begin(uint64_t target, Gradient g) {
+    if (needed_.contains(target) || sources_.contains(target)) {
+      arrived_[target].push_back(std::move(g));
+    }
   }
 
   Status Back() {
@@ -141,7 +145,8 @@ class Tape::Walk {
   Gradient Take(uint64_t id) {
     auto it = arrived_.find(id);
     if (it == arrived_.end()) return {};
-    Gradient g = SumGradients(scope_, it->second);
+    Gradient g = it->second.size() == 1 ? std::move(it->second[0])
+                                        : SumGradients(scope_, it->second);
     if (sources_.contains(id)) {
       it->second = {g};
     } else {
@@ -152,6 +157,10 @@ class Tape::Walk {
   const Status& status() const { return scope_.status(); }
 
  private:
+  void Add(uint64_t id, Gradient g) {
+    if (g && needed_.contains(id)) arrived_[id].push_back(std::move(g));
+  }
+
   Status BackThrough(const Entry& e) {
     bool any = false, wanted = false;
     for (uint64_t id : e.output_ids) any = any || arrived_.contains(id);
@@ -166,18 +175,20 @@ class Tape::Walk {
     absl::InlinedVector<Gradient, 2> grads;
     for (uint64_t id : e.output_ids) grads.push_back(Take(id));
     HR_RETURN_IF_ERROR(scope_.status());
-    std::vector<Gradient> results;
     if (e.op) {
       GradientContext g(e.op, e.inputs, e.outputs, grads);
-      g.set_wanted(wants);
+      g.set_wanted(std::move(wants));
       HR_RETURN_IF_ERROR(CallGradient(g));
-      results = std::move(g.results());
-    } else {
-      HR_RETURN_IF_ERROR(e.backward(grads, &results));
-      if (results.size() != e.input_ids.size()) {
-        return Internal("a backward function gave ", results.size(),
-                        " gradients for ", e.input_ids.size(), " inputs");
+      for (int i = 0; i < g.num_inputs(); ++i) {
+        if (g.wants(i)) Add(e.input_ids[i], std::move(g.results()[i]));
       }
+      return OkStatus();
+    }
+    std::vector<Gradient> results;
+    HR_RETURN_IF_ERROR(e.backward(grads, &results));
+    if (results.size() != e.input_ids.size()) {
+      return Internal("a backward function gave ", results.size(),
+                      " gradients for ", e.input_ids.size(), " inputs");
     }
     for (size_t i = 0; i < results.size(); ++i) {
       if (wants[i]) Add(e.input_ids[i], std::move(results[i]));
@@ -188,7 +199,7 @@ class Tape::Walk {
   const std::vector<Entry>& entries_;
   OpScope scope_;
   absl::flat_hash_set<uint64_t> needed_, sources_;
-  absl::flat_hash_map<uint64_t, std::vector<Gradient>> arrived_;
+  absl::flat_hash_map<uint64_t, absl::InlinedVector<Gradient, 1>> arrived_;
 };
 
 StatusOr<std::vector<Gradient>> Tape::Gradients(
@@ -199,14 +210,14 @@ StatusOr<std::vector<Gradient>> Tape::Gradients(
   std::vector<Entry> kept;
   if (!persistent_) {
     kept = std::move(entries_);
-    Reset();
   } else if (recording_) {
     kept = entries_;
   }
   const std::vector<Entry>& entries =
       persistent_ && !recording_ ? entries_ : kept;
   Walk walk(entries);
-  walk.MarkFrom(sources);
+  walk.MarkFrom(sources, reached_);
+  if (!persistent_) Reset();
   OpScope s;
   for (size_t i = 0; i < targets.size(); ++i) {
     Gradient g;
@@ -220,7 +231,7 @@ StatusOr<std::vector<Gradient>> Tape::Gradients(
       g.dense = s("OnesLike", {targets[i]});
     }
     HR_RETURN_IF_ERROR(s.status());
-    walk.Add(targets[i].id(), std::move(g));
+    walk.Begin(targets[i].id(), std::move(g));
   }
   HR_RETURN_IF_ERROR(walk.Back());
   std::vector<Gradient> results;

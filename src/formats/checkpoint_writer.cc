@@ -11,6 +11,7 @@
 #include "base/files.h"
 #include "base/guard.h"
 #include "base/thread_pool.h"
+#include "base/threads.h"
 #include "formats/checkpoint_install.h"
 #include "formats/element_size.h"
 #include "formats/table.h"
@@ -88,8 +89,10 @@ StatusOr<std::unique_ptr<CheckpointWriter>> CheckpointWriter::Create(
 
 CheckpointWriter::~CheckpointWriter() {
   if (finished_ || data_ == nullptr) return;
-  data_ = nullptr;
-  fs_->Delete(data_path_).IgnoreError();
+  Guarded("leaving a checkpoint", [this] {
+    data_ = nullptr;
+    return fs_->Delete(data_path_);
+  }).IgnoreError();
 }
 
 Status CheckpointWriter::Guard(absl::FunctionRef<Status()> add) {
@@ -152,12 +155,11 @@ Status CheckpointWriter::AppendLarge(absl::Span<const char> bytes,
   std::vector<uint32_t> crcs(pieces);
   std::vector<Status> statuses(pieces);
   const auto write = [&](int64_t i) {
-    statuses[i] = CheckStop();
-    if (!statuses[i].ok()) return;
-    const StringView part = piece(i);
-    crcs[i] = Crc32c(part);
-    const uint64_t at = begin + (part.data() - bytes.data());
-    statuses[i] = Guarded("writing", [&] {
+    statuses[i] = Guarded("writing", [&]() -> Status {
+      HR_RETURN_IF_ERROR(CheckStop());
+      const StringView part = piece(i);
+      crcs[i] = Crc32c(part);
+      const uint64_t at = begin + (part.data() - bytes.data());
       return options_.sync ? data_->WriteThrough(at, part)
                            : data_->WriteAt(at, part);
     });

@@ -181,6 +181,30 @@ Status CheckCall(const ResolvedOp& op, const FunctionLibrary* library) {
   return OkStatus();
 }
 
+std::vector<CalledResult> ResultsOfCall(const ResolvedOp& op,
+                                        const FunctionLibrary* library) {
+  std::vector<CalledResult> results;
+  if (!IsFunctionCall(op.def()) || op.name().ends_with("While")) return {};
+  bool first = true;
+  for (const Callee& callee : CalleesOf(op)) {
+    StatusOr<FunctionPtr> f = FindFunction(library, callee.function->name);
+    if (!f.ok() || static_cast<int>((*f)->results.size()) != op.num_outputs()) {
+      return {};
+    }
+    for (int i = 0; i < op.num_outputs(); ++i) {
+      const Edge& e = (*f)->results[i];
+      const Shape& shape = e.node->output_shape(e.index);
+      if (first) {
+        results.push_back({shape, e.node->output_handle(e.index)});
+      } else if (shape != results[i].shape) {
+        results[i].shape = Shape::UnknownRank();
+      }
+    }
+    first = false;
+  }
+  return results;
+}
+
 // Assign and its like: a reference goes in and comes out, and they are not
 // marked as stateful. RefSwitch and its like only hand references on.
 static bool WritesReference(const OpDef& op) {

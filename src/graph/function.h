@@ -77,6 +77,16 @@ bool IsFunctionCall(const OpDef& op);
 // are other ops.
 Status CheckCall(const ResolvedOp& op, const FunctionLibrary* library);
 
+// What is known of a result of a call.
+struct CalledResult {
+  Shape shape;  // of unknown rank where the functions that may be called differ
+  std::shared_ptr<const HandleData> handle;
+};
+// Of a call's results, what its functions say; nothing for loops, and where a
+// function is not found.
+std::vector<CalledResult> ResultsOfCall(const ResolvedOp& op,
+                                        const FunctionLibrary* library);
+
 // True for ops that must run for their effect even when nobody reads their
 // outputs (assignments, prints; not reads, handles or random numbers).
 bool HasSideEffect(const OpDef& op);

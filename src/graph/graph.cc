@@ -103,26 +103,19 @@ std::string Graph::UniqueName(StringView name, bool mark) {
     for (const Node* node : nodes) UniqueName(node->name());
   }
   std::string key = absl::AsciiStrToLower(name);
-  if (mark) {
-    // (The key is moved from only where it is new.)
-    auto [it, fresh] = names_in_use_.try_emplace(std::move(key), 1);
-    if (fresh) return std::string(name);
-  }
   auto it = names_in_use_.find(key);
-  int count = it == names_in_use_.end() ? 0 : it->second;
-  if (mark) names_in_use_[key] = count + 1;
-  if (count == 0) return std::string(name);
-  std::string unique, unique_key = key;
-  while (names_in_use_.contains(unique_key) || unique.empty()) {
-    unique = absl::StrCat(name, "_", count);
-    unique_key = absl::AsciiStrToLower(unique);
-    ++count;
+  if (it == names_in_use_.end()) {
+    if (mark) names_in_use_.emplace(std::move(key), 1);
+    return std::string(name);
   }
-  if (mark) {
-    names_in_use_[key] = count;
-    names_in_use_[unique_key] = 1;
+  for (int count = it->second;; ++count) {
+    std::string unique_key = absl::StrCat(key, "_", count);
+    // (Before the map grows: growing it ends `it`.)
+    if (mark) it->second = count + 1;
+    bool fresh = mark ? names_in_use_.try_emplace(unique_key, 1).second
+                      : !names_in_use_.contains(unique_key);
+    if (fresh) return absl::StrCat(name, "_", count);
   }
-  return unique;
 }
 
 Node* Graph::FindNode(StringView name) const {

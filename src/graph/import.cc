@@ -28,6 +28,19 @@ std::vector<std::string> OpsOf(const FunctionDef& f) {
   return ops;
 }
 
+// Functions that a function's nodes call: made before it, they tell the shapes
+// of what they give.
+std::vector<std::string> CalledBy(const FunctionDef& f) {
+  std::vector<std::string> called;
+  for (const NodeDef& n : f.node_def()) {
+    for (const auto& [name, value] : n.attr()) {
+      if (value.has_func()) called.push_back(value.func().name());
+      for (const auto& one : value.list().func()) called.push_back(one.name());
+    }
+  }
+  return called;
+}
+
 // Whether the nodes from `first` on call their functions as these are.
 Status CheckCalls(const Graph& graph, int first,
                   const FunctionLibrary* library) {
@@ -74,6 +87,9 @@ class LibraryImporter {
   }
 
  private:
+  // Calls within calls beyond this are made in the order they come in.
+  static constexpr int kDeepestCalls = 50;
+
   Status ImportOne(const FunctionDef& def, int depth) {
     const std::string& name = def.signature().name();
     if (name.empty()) return InvalidArgument("A function has no name");
@@ -84,6 +100,13 @@ class LibraryImporter {
     for (const std::string& op : OpsOf(def)) {
       auto it = defs_.find(op);
       if (it != defs_.end()) {
+        HR_RETURN_IF_ERROR(ImportOne(*it->second, depth + 1));
+      }
+    }
+    if (depth < kDeepestCalls) {
+      for (const std::string& called : CalledBy(def)) {
+        auto it = defs_.find(called);
+        if (it == defs_.end()) continue;
         HR_RETURN_IF_ERROR(ImportOne(*it->second, depth + 1));
       }
     }

@@ -4,7 +4,7 @@
 #include "graph/shape_error.h"
 #include "op/kernel.h"
 #include "op/registry.h"
-#include "op/run_kernel.h"
+#include "op/run_once.h"
 #include "op/shape_context.h"
 
 namespace headrace {
@@ -23,18 +23,15 @@ void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
   if (!shape.fully_known() || shape.num_elements() > kMostFolded) return;
   StatusOr<Kernel*> kernel = n->op().EagerKernel();
   if (!kernel.ok()) return;
-  StatusOr<Tensor> out = Tensor::Allocate(d, shape);
-  if (!out.ok()) return;
   absl::InlinedVector<Tensor*, 4> in(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     in[i] = const_cast<Tensor*>(inputs[i]);
   }
-  Tensor* outputs[] = {&*out};
-  RunServices services;
-  KernelContext c(n->op(), in.data(), outputs, services);
-  if (RunKernel(*kernel, c).ok() && out->has_buffer()) {
-    n->set_constant(*std::move(out));
-  }
+  Tensor out;
+  Tensor* const output = &out;
+  const Status ran =
+      RunOnce(n->op(), **kernel, in, {&output, 1}, RunServices());
+  if (ran.ok() && out.has_buffer()) n->set_constant(std::move(out));
 }
 
 void SetConstant(Node* n, absl::Span<const Tensor* const> values) {
@@ -100,7 +97,7 @@ Status InferNode(Node* n) {
     if (any_handle) c.set_input_handles(handles);
     PartialArg arg{n};
     c.set_partial_shapes(PartialOfInput, &arg);
-    Status fits = n->def().shape_fn(c);
+    Status fits = RunShapeRule(c);
     if (!fits.ok()) return ShapeErrorInGraph(*n, c, fits);
     HR_RETURN_IF_ERROR(CheckShapesInGraph(*n, c));
     for (int i = 0; i < n->num_outputs(); ++i) {

@@ -273,6 +273,20 @@ StatusOr<std::string> NodeImporter::NameFor(StringView name) {
   return full;
 }
 
+// Calls of functions that only this import knows: a shape rule asks for them
+// process-wide.
+static void SetCalledShapes(Node* n, const FunctionLibrary* functions) {
+  if (!IsFunctionCall(n->def())) return;
+  int i = 0;
+  for (CalledResult& result : ResultsOfCall(n->op(), functions)) {
+    if (!n->output_shape(i).known_rank()) {
+      n->set_output_shape(i, result.shape);
+      if (result.handle) n->set_output_handle(i, std::move(result.handle));
+    }
+    ++i;
+  }
+}
+
 Status NodeImporter::AddNode(Item& item) {
   const NodeText& text = *item.text;
   HR_ASSIGN_OR_RETURN(const OpUse* use, UseOf(text));
@@ -321,7 +335,9 @@ Status NodeImporter::AddNode(Item& item) {
     // A Merge of a loop: shapes may change from one iteration to the next.
     if (e.node == nullptr) return OkStatus();
   }
-  return InferNode(item.node);
+  HR_RETURN_IF_ERROR(InferNode(item.node));
+  SetCalledShapes(item.node, functions_);
+  return OkStatus();
 }
 
 Status NodeImporter::SetBackEdges(Item& item) {

@@ -1,15 +1,34 @@
 #include "op/emitter.h"
 
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "base/threads.h"
+#include "op/after_emit.h"
 #include "op/registry.h"
 #include "op/thread_emitter.h"
 
 namespace headrace {
 namespace {
 
-thread_local Emitter* current = nullptr;
+// (initial-exec: read for each op, without a call.)
+constinit thread_local Emitter* current [[gnu::tls_model("initial-exec")]] =
+    nullptr;
 Emitter* default_emitter = nullptr;
 Emitter* (*find_default)() = nullptr;
-thread_local std::vector<Recorder*> recorders;
+// Of the calling thread, innermost last.
+struct Recorders {
+  std::vector<Recorder*> all;
+};
+std::vector<Recorder*>& OwnRecorders() { return OwnObject<Recorders>().all; }
+constinit thread_local AfterEmit after_emit [[gnu::tls_model("initial-exec")]] =
+    nullptr;
+
+absl::flat_hash_set<std::string>& NumberMovers() {
+  static auto* names = new absl::flat_hash_set<std::string>;
+  return *names;
+}
 
 }  // namespace
 
@@ -24,9 +43,10 @@ void SetDefaultEmitterOfThreads(Emitter* (*find)()) { find_default = find; }
 EmitterScope::EmitterScope(Emitter* e) : previous_(current) { current = e; }
 EmitterScope::~EmitterScope() { current = previous_; }
 
-bool HasRecorders() { return !recorders.empty(); }
-void PushRecorder(Recorder* r) { recorders.push_back(r); }
+bool HasRecorders() { return !OwnRecorders().empty(); }
+void PushRecorder(Recorder* r) { OwnRecorders().push_back(r); }
 void RemoveRecorder(Recorder* r) {
+  std::vector<Recorder*>& recorders = OwnRecorders();
   for (size_t i = recorders.size(); i-- > 0;) {
     if (recorders[i] == r) {
       recorders.erase(recorders.begin() + i);
@@ -34,30 +54,47 @@ void RemoveRecorder(Recorder* r) {
     }
   }
 }
-StopRecording::StopRecording() { saved_.swap(recorders); }
-StopRecording::~StopRecording() { saved_.swap(recorders); }
+StopRecording::StopRecording() { saved_.swap(OwnRecorders()); }
+StopRecording::~StopRecording() { saved_.swap(OwnRecorders()); }
 
 void TellRecorders(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                    absl::Span<const Value> outputs) {
-  std::vector<Recorder*> told = recorders;
+  const std::vector<Recorder*> told = OwnRecorders();
   for (Recorder* r : told) r->Record(op, inputs, outputs);
 }
 
 void TellCustom(StringView name, absl::Span<const Value> inputs,
                 absl::Span<const Value> outputs, const BackwardFn& backward) {
-  std::vector<Recorder*> told = recorders;
+  const std::vector<Recorder*> told = OwnRecorders();
   for (Recorder* r : told) r->RecordCustom(name, inputs, outputs, backward);
 }
 
 void TellVariableAccessed(const Value& handle) {
-  for (Recorder* r : recorders) r->VariableAccessed(handle);
+  for (Recorder* r : OwnRecorders()) r->VariableAccessed(handle);
 }
+
+void SetAfterEmit(AfterEmit f) { after_emit = f; }
+Status TellAfterEmit(StringView op, absl::Span<const Value> inputs,
+                     ValueList* outputs) {
+  const AfterEmit f = std::exchange(after_emit, nullptr);
+  if (f == nullptr) return OkStatus();
+  Status s = f(op, inputs, outputs);
+  after_emit = f;
+  return s;
+}
+
+bool NoteMovesNumbers(const char* op) {
+  return NumberMovers().emplace(op).second;
+}
+bool MovesNumbers(StringView op) { return NumberMovers().contains(op); }
 
 Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
             ValueList* outputs) {
   HR_RETURN_IF_ERROR(CurrentEmitter()->Emit(op, inputs, outputs));
   if (HasRecorders()) TellRecorders(op, inputs, *outputs);
-  return OkStatus();
+  if (after_emit == nullptr) [[likely]]
+    return OkStatus();
+  return TellAfterEmit(op->name(), inputs, outputs);
 }
 
 Status Emit(const OpDef& op, absl::Span<const Value> inputs,

@@ -74,13 +74,36 @@ Value ZerosFor(OpScope& s, const Value& x) {
   return s("Fill", {shape, s.Scalar(dtype, 0)});
 }
 
+// A function that found no gradient where it looked gets zeros for those
+// outputs that none arrived at: asked for another output, it says zeros, as
+// upstream does.
+Status CallWithZeros(GradientContext& g) {
+  std::vector<Gradient> filled;
+  bool any = false;
+  for (int i = 0; i < g.num_outputs(); ++i) {
+    filled.push_back(g.raw_grad(i));
+    const DType t = g.output(i).dtype();
+    if (filled[i] || !(IsFloating(t) || IsComplex(t))) continue;
+    filled[i].dense = ZerosFor(g, g.output(i));
+    any = true;
+  }
+  if (!any || !g.ok()) return g.status();
+  GradientContext again(g.op_ptr(), g.inputs(), g.outputs(), filled);
+  std::vector<bool> wanted;
+  for (int i = 0; i < g.num_inputs(); ++i) wanted.push_back(g.wants(i));
+  again.set_wanted(std::move(wanted));
+  HR_RETURN_IF_ERROR(g.op().def().gradient_fn(again));
+  g.results() = std::move(again.results());
+  return again.status();
+}
+
 Status CallGradient(GradientContext& g) {
   const OpDef& def = g.op().def();
   switch (def.gradient_kind) {
     case GradientKind::kNotDifferentiable:
       return OkStatus();
     case GradientKind::kNone:
-      return NotFound("gradient registry has no entry for: ", def.name);
+      return NoGradient("gradient registry has no entry for: ", def.name);
     case GradientKind::kFunction:
       break;
   }
@@ -90,7 +113,11 @@ Status CallGradient(GradientContext& g) {
     s.SetPayload(kNoSuchGradient, absl::Cord());
   }
   HR_RETURN_IF_ERROR(s);
-  return g.status();
+  HR_RETURN_IF_ERROR(g.status());
+  for (const Gradient& found : g.results()) {
+    if (found) return OkStatus();
+  }
+  return g.num_outputs() > 1 ? CallWithZeros(g) : OkStatus();
 }
 
 bool GradientContext::Has(size_t count, int i, const char* what) {

@@ -58,6 +58,20 @@ void ShapeContext::set_output_handle(int i, HandleData data) {
   output_handles_[i] = std::make_shared<const HandleData>(std::move(data));
 }
 
+Status RunShapeRule(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(c.op().def().shape_fn(c));
+  for (const Shape& s : c.outputs()) {
+    int64_t count = 1;
+    if (!s.fully_known()) continue;
+    for (int64_t d : s.dims()) {
+      // (Make says which sizes are too large.)
+      if (!MultiplyChecked(count, d, &count))
+        return Shape::Make(s.dims()).status();
+    }
+  }
+  return OkStatus();
+}
+
 Status CheckRank(const Shape& s, int rank) {
   if (!s.known_rank() || s.rank() == rank) return OkStatus();
   return InvalidArgument("Shape must be rank ", rank, " but is rank ",

@@ -83,6 +83,10 @@ class ShapeContext {
   const void* partial_arg_ = nullptr;
 };
 
+// Runs the op's shape rule, which it must have. InvalidArgument also for a
+// result of more than 2^63-1 elements, whose count would overflow behind it.
+Status RunShapeRule(ShapeContext& c);
+
 // --- Checks, with upstream's texts ("Shape must be rank 2 but is rank 1").
 Status CheckRank(const Shape& s, int rank);
 Status CheckRankAtLeast(const Shape& s, int rank);

@@ -4,11 +4,16 @@
 
 namespace headrace {
 
+const Value::Rep Value::kNull{
+    {1}, 0, Tensor(DType::kInvalid, Shape::UnknownRank())};
+
 uint64_t Value::NewIds(int count) {
   // Blocks of ids a thread, so that the counter's line is rarely contended.
   constexpr uint64_t kBlock = 1024;
   static std::atomic<uint64_t> next_free{kBlock};
-  thread_local uint64_t next = 0, end = 0;
+  static constinit thread_local uint64_t next
+      [[gnu::tls_model("initial-exec")]] = 0,
+      end [[gnu::tls_model("initial-exec")]] = 0;
   if (next + count > end) {
     uint64_t take = std::max<uint64_t>(kBlock, count);
     next = next_free.fetch_add(take, std::memory_order_relaxed);

@@ -17,7 +17,8 @@ class Node;
 
 // Counted and immutable but for a symbolic value's shape, which may become
 // better known. Two handles name the same value when their ids are equal.
-// Null when default-constructed.
+// Null when default-constructed: an invalid dtype, an unknown shape, no node.
+// An emit that fails gives null values, which the code behind it may still ask.
 class Value {
  public:
   Value() = default;
@@ -51,20 +52,20 @@ class Value {
 
   explicit operator bool() const { return rep_ != nullptr; }
   uint64_t id() const { return rep_ ? rep_->id : 0; }
-  bool is_symbolic() const { return rep_->node != nullptr; }
+  bool is_symbolic() const { return rep().node != nullptr; }
   // False for a description: a dtype and shape without elements, which a tape
   // keeps in place of values that a gradient does not read.
   bool has_value() const {
-    return rep_->node != nullptr || rep_->tensor.has_buffer();
+    return rep().node != nullptr || rep().tensor.has_buffer();
   }
-  DType dtype() const { return rep_->tensor.dtype(); }
-  const Shape& shape() const { return rep_->tensor.shape(); }
+  DType dtype() const { return rep().tensor.dtype(); }
+  const Shape& shape() const { return rep().tensor.shape(); }
   int rank() const { return shape().rank(); }
   // The concrete tensor; for symbolic values one without a buffer.
-  const Tensor& tensor() const { return rep_->tensor; }
-  const std::shared_ptr<Graph>& graph() const { return rep_->graph; }
-  Node* node() const { return rep_->node; }
-  int index() const { return rep_->index; }
+  const Tensor& tensor() const { return rep().tensor; }
+  const std::shared_ptr<Graph>& graph() const { return rep().graph; }
+  Node* node() const { return rep().node; }
+  int index() const { return rep().index; }
   // What is behind a resource or variant; null when not known.
   const HandleData* handle_data() const;
   std::shared_ptr<const HandleData> shared_handle_data() const;
@@ -87,7 +88,9 @@ class Value {
     int index = 0;
     std::shared_ptr<const HandleData> handle;
   };
+  static const Rep kNull;
   static uint64_t NewId() { return NewIds(1); }
+  const Rep& rep() const { return rep_ ? *rep_ : kNull; }
   Rep* rep_ = nullptr;
 };
 using ValueList = absl::InlinedVector<Value, 4>;

@@ -3,9 +3,8 @@
 #include <cstring>
 
 #include "absl/container/flat_hash_map.h"
-#include "op/prepare_outputs.h"
 #include "op/registry.h"
-#include "op/run_kernel.h"
+#include "op/run_once.h"
 
 namespace headrace {
 namespace {
@@ -171,9 +170,7 @@ StatusOr<Tensor> RunOp(const ResolvedOp& op, Kernel* kernel,
   for (const Tensor& t : inputs) in.push_back(const_cast<Tensor*>(&t));
   Tensor result;
   Tensor* out = &result;
-  HR_RETURN_IF_ERROR(PrepareOutputs(op, *kernel, in, {&out, 1}));
-  KernelContext c(op, in.data(), &out, services);
-  HR_RETURN_IF_ERROR(RunKernel(kernel, c));
+  HR_RETURN_IF_ERROR(RunOnce(op, *kernel, in, {&out, 1}, services));
   return result;
 }
 

@@ -52,7 +52,7 @@ bool IsGuess(const Program& p, const Call& call) {
     values.push_back(value.constant.has_buffer() ? &value.constant : nullptr);
   }
   ShapeContext c(*call.op, shapes, values);
-  if (!call.op->def().shape_fn(c).ok()) return true;
+  if (!RunShapeRule(c).ok()) return true;
   for (size_t i = 0; i < values.size(); ++i) {
     if (values[i] == nullptr && c.asked_value(static_cast<int>(i))) return true;
   }
@@ -201,10 +201,12 @@ std::vector<bool> Executable::AddSlots(Program& p, const MemoryPlan& plan) {
 }
 
 // True for a view that can be made once a frame: all but the viewed memory
-// itself must be known before any run.
+// itself must be known before any run. One that looks at the values, to check
+// or print them, is none.
 bool Executable::KnownView(const Call& call,
                            const std::vector<bool>& from_frame) const {
   const int viewed = call.op->def().view_input;
+  if (call.op->def().is_stateful) return false;
   if (viewed < 0 || call.outputs.size() != 1 ||
       !from_frame[call.inputs[viewed]] || !slots_[call.outputs[0]].is_static) {
     return false;
@@ -364,7 +366,11 @@ void Executable::Release(std::unique_ptr<Frame> frame) {
     return;
   }
   std::lock_guard<std::mutex> lock(mutex_);
-  frames_.push_back(std::move(frame));
+  try {
+    frames_.push_back(std::move(frame));
+  } catch (const std::bad_alloc&) {
+    // Another is made when one is needed; runs that end must not throw.
+  }
 }
 
 Status Executable::SetFeeds(Frame& f, absl::Span<Tensor> feeds) {
@@ -413,14 +419,14 @@ Status Executable::RunRule(Frame& f, const Step& s) {
   }
   ShapeContext c(*s.op, shapes, values);
   if (!f.repeated) {
-    HR_RETURN_IF_ERROR(s.op->def().shape_fn(c));
+    HR_RETURN_IF_ERROR(RunShapeRule(c));
     return MakeOutputs(f, s, c.outputs());
   }
   // In a loop the shapes are mostly those of the turn before. What the rule
   // says of them stays true unless it asks for a value that may change.
   Frame::Ruled& last = f.ruled[s.rule];
   last.lasts = false;
-  HR_RETURN_IF_ERROR(s.op->def().shape_fn(c));
+  HR_RETURN_IF_ERROR(RunShapeRule(c));
   last.inputs.resize(s.inputs.size());
   bool lasts = true;
   for (size_t i = 0; i < s.inputs.size(); ++i) {

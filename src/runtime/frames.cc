@@ -5,8 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/cancellation.h"
 #include "graph/at_node.h"
-#include "op/prepare_outputs.h"
-#include "op/run_kernel.h"
+#include "op/run_once.h"
 #include "runtime/frame_graph.h"
 
 namespace headrace {
@@ -54,10 +53,7 @@ Status RunNode(const FrameGraph::FrameNode& n, const RunServices& services,
                absl::Span<Tensor* const> in, absl::Span<Tensor> out) {
   absl::InlinedVector<Tensor*, 4> outputs;
   for (Tensor& t : out) outputs.push_back(&t);
-  HR_RETURN_IF_ERROR(
-      PrepareOutputs(*n.op, *n.kernel, in, absl::MakeSpan(outputs)));
-  KernelContext c(*n.op, in.data(), outputs.data(), services);
-  return RunKernel(n.kernel.get(), c);
+  return RunOnce(*n.op, *n.kernel, in, outputs, services);
 }
 
 // One run of a FrameGraph, on the calling thread.

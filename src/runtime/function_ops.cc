@@ -170,18 +170,6 @@ class WhileKernel : public Kernel {
   Callee cond_, body_;
 };
 
-// The functions whose results the op's outputs may be.
-std::vector<std::string> Callees(const ResolvedOp& op) {
-  std::vector<std::string> names;
-  for (const char* attr : {"f", "then_branch", "else_branch"}) {
-    if (const auto* f = op.attrs().Get<FuncRef>(attr)) names.push_back(f->name);
-  }
-  if (const auto* l = op.attrs().Get<std::vector<FuncRef>>("branches")) {
-    for (const FuncRef& f : *l) names.push_back(f.name);
-  }
-  return names;
-}
-
 // Shapes that the caller wrote into `output_shapes`, else what all possible
 // callees agree on, where they are known process-wide.
 Status CalledShapes(ShapeContext& c) {
@@ -193,27 +181,10 @@ Status CalledShapes(ShapeContext& c) {
     }
     return OkStatus();
   }
-  std::vector<FunctionPtr> callees;
-  for (const std::string& name : Callees(c.op())) {
-    FunctionPtr f = GlobalFunctions().Find(name);
-    if (!f || static_cast<int>(f->results.size()) != c.num_outputs()) {
-      return OkStatus();
-    }
-    callees.push_back(std::move(f));
-  }
-  if (callees.empty()) return OkStatus();
-  for (int i = 0; i < c.num_outputs(); ++i) {
-    const Edge& first = callees[0]->results[i];
-    const Shape& shape = first.node->output_shape(first.index);
-    bool same = true;
-    for (const FunctionPtr& f : callees) {
-      const Edge& e = f->results[i];
-      same = same && e.node->output_shape(e.index) == shape;
-    }
-    if (same) c.set_output(i, shape);
-    if (auto h = first.node->output_handle(first.index)) {
-      c.set_output_handle(i, *h);
-    }
+  int i = 0;
+  for (CalledResult& result : ResultsOfCall(c.op(), nullptr)) {
+    if (result.handle) c.set_output_handle(i, *result.handle);
+    c.set_output(i++, std::move(result.shape));
   }
   return OkStatus();
 }

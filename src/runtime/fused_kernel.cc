@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "base/threads.h"
 
 namespace headrace {
 namespace {
@@ -240,7 +241,7 @@ void FusedKernel::RunTile(const KernelContext& c, Tile& t, int64_t begin,
 
 void FusedKernel::RunRange(const KernelContext& c, int64_t begin, int64_t end,
                            Given given) const {
-  thread_local Tile t;
+  Tile& t = OwnObject<Tile>();
   if (t.at.size() < static_cast<size_t>(registers_)) {
     t.at.resize(registers_);
     t.scalar.resize(registers_);

@@ -1,8 +1,7 @@
 // Rewrites of a program that need no knowledge of particular kernels.
 #include "absl/container/flat_hash_map.h"
-#include "op/prepare_outputs.h"
 #include "op/registry.h"
-#include "op/run_kernel.h"
+#include "op/run_once.h"
 #include "op/shape_context.h"
 #include "runtime/program.h"
 
@@ -20,11 +19,8 @@ StatusOr<std::vector<Tensor>> Evaluate(const Program& p, const Call& call) {
   }
   std::vector<Tensor> outputs(call.outputs.size());
   for (Tensor& t : outputs) out.push_back(&t);
-  HR_RETURN_IF_ERROR(PrepareOutputs(*call.op, *kernel, in, absl::MakeSpan(out),
-                                    kMostFoldedBytes));
-  RunServices services;
-  KernelContext c(*call.op, in.data(), out.data(), services);
-  HR_RETURN_IF_ERROR(RunKernel(kernel.get(), c));
+  HR_RETURN_IF_ERROR(
+      RunOnce(*call.op, *kernel, in, out, RunServices(), kMostFoldedBytes));
   return outputs;
 }
 

@@ -13,7 +13,8 @@ StatusOr<Shape> Shape::Make(absl::Span<const int64_t> dims,
   int64_t count = 1, by = 0;  // the first factor that is too much
   for (int64_t d : dims) {
     if (d < 0 && !(allow_unknown && d == kUnknown)) {
-      return InvalidArgument("Dimension ", d, " must be >= 0");
+      return InvalidArgument("Dimension ", d,
+                             " must be >= ", allow_unknown ? -1 : 0);
     }
     if (d <= 0 || by != 0) continue;
     int64_t more;

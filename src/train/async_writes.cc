@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/guard.h"
+#include "base/threads.h"
 
 namespace headrace {
 

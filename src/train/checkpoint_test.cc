@@ -231,5 +231,38 @@ TEST(Checkpoint, DamagedObjectGraphs) {
   EXPECT_EQ(write(graph.SerializeAsString()), absl::StatusCode::kOk);
 }
 
+// Destructors that need memory where there is none: reaching the end is what
+// is tested.
+TEST(Checkpoint, EndsWithoutMemory) {
+  struct Full : MemoryFileSystem {
+    Status Delete(const std::string&) override {
+      ++asked;
+      throw std::bad_alloc();
+    }
+    int asked = 0;
+  } fs;
+  CheckpointWriter::Create(&fs, "/left").value().reset();
+  EXPECT_EQ(fs.asked, 1);
+
+  auto writer = *CheckpointWriter::Create(&fs, "/c");
+  tensorflow::TrackableObjectGraph graph;
+  auto* value = graph.add_nodes()->add_attributes();
+  value->set_name("VARIABLE_VALUE");
+  value->set_checkpoint_key("v");
+  const std::string text = graph.SerializeAsString();
+  const StringView view = text;
+  ASSERT_TRUE(
+      writer->AddStrings(kObjectGraphKey, {}, absl::MakeSpan(&view, 1)).ok());
+  ASSERT_TRUE(writer->Finish().ok());
+  static int told = 0;
+  Restoration::SetComplaintsSink([](const std::vector<std::string>&) {
+    ++told;
+    throw std::bad_alloc();
+  });
+  EXPECT_TRUE(Restoration::Open(&fs, "/c").ok());
+  Restoration::SetComplaintsSink(nullptr);
+  EXPECT_EQ(told, 1);
+}
+
 }  // namespace
 }  // namespace headrace

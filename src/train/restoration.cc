@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_join.h"
+#include "base/guard.h"
 #include "tensorflow/core/protobuf/trackable_object_graph.pb.h"
 #include "train/checkpoint_tensor.h"
 
@@ -53,8 +54,11 @@ std::string PythonShape(const Shape& shape) {
 Restoration::~Restoration() {
   const ComplaintsSink sink = complaints_sink.load();
   if (sink == nullptr) return;
-  const std::vector<std::string> lines = Complaints();
-  if (!lines.empty()) sink(lines);
+  Guarded("telling what was not restored", [&] {
+    const std::vector<std::string> lines = Complaints();
+    if (!lines.empty()) sink(lines);
+    return OkStatus();
+  }).IgnoreError();
 }
 
 void Restoration::SetComplaintsSink(ComplaintsSink sink) {
@@ -121,9 +125,12 @@ Status Restoration::BindSlot(int id, const TrackablePtr& variable,
 Status Restoration::BindChildren(int id, const TrackablePtr& object,
                                  Queue* queue) {
   const auto& children = graph_->nodes(id).children();
+  std::vector<std::string> names;
+  for (const auto& child : children) names.push_back(child.local_name());
+  HR_ASSIGN_OR_RETURN(const auto found, object->Lookup(names));
   for (int i = 0; i < children.size(); ++i) {
-    const std::string& name = children[i].local_name();
-    HR_ASSIGN_OR_RETURN(TrackablePtr child, object->Lookup(name));
+    const std::string& name = names[i];
+    TrackablePtr child = found[i];
     if (child == nullptr && id == 0 && object == root_.lock()) {
       for (const auto& [extra, weak] : extra_) {
         if (extra == name) child = weak.lock();
@@ -226,6 +233,7 @@ Status Restoration::BindByName(const TrackablePtr& root) {
       object->bound_by_ = number_;
       assignments.push_back(std::move(assignment));
     }
+    HR_RETURN_IF_ERROR(object->Refresh());
     for (const auto& [name, child] : object->Children()) {
       if (seen.insert(child.get()).second) queue.push_back(child);
     }

@@ -58,6 +58,8 @@ class Restoration : public std::enable_shared_from_this<Restoration> {
 
   bool name_based() const { return graph_ == nullptr; }
 
+  // Objects that find their children anew find them, for what is asked then.
+  Status Refresh();
   // The questions of the load status. Each is FailedPrecondition with
   // upstream's words where the answer is no, and the unmatched names.
   // Every value of the checkpoint was taken, every object got its own.

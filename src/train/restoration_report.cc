@@ -128,6 +128,25 @@ std::vector<std::pair<std::string, TrackablePtr>> Restoration::LiveObjects()
   return out;
 }
 
+Status Restoration::Refresh() {
+  const TrackablePtr root = root_.lock();
+  if (root == nullptr) return OkStatus();
+  absl::flat_hash_set<const Trackable*> seen{root.get()};
+  std::vector<TrackablePtr> queue{root};
+  for (const auto& [name, child] : extra_) {
+    const auto object = child.lock();
+    if (object && seen.insert(object.get()).second) queue.push_back(object);
+  }
+  for (size_t next = 0; next < queue.size(); ++next) {
+    const TrackablePtr object = queue[next];
+    HR_RETURN_IF_ERROR(object->Refresh());
+    for (const auto& [name, child] : object->Children()) {
+      if (seen.insert(child.get()).second) queue.push_back(child);
+    }
+  }
+  return OkStatus();
+}
+
 bool Restoration::Misses(const Trackable& object) const {
   return object.bound_by_ < number_ && object.has_values() && !object.optional_;
 }

@@ -20,7 +20,8 @@ class Saver {
       // Visiting moves nodes_.
       const TrackablePtr object = nodes_[id].object;
       HR_RETURN_IF_ERROR(object->BeforeSave());
-      AddChildren(id, object->children_, id == 0 ? extra : kNothing);
+      HR_RETURN_IF_ERROR(object->Refresh());
+      AddChildren(id, object->edges(), id == 0 ? extra : kNothing);
     }
     VisitSlots();
     for (size_t id = 0; id < nodes_.size(); ++id) {

@@ -87,13 +87,43 @@ bool Trackable::Awaits(StringView name) const {
                      [&](const Waiting& w) { return w.name == name; });
 }
 
-std::vector<std::pair<std::string, TrackablePtr>> Trackable::Children() const {
+StatusOr<std::vector<TrackablePtr>> Trackable::Lookup(
+    absl::Span<const std::string> names) {
+  std::vector<TrackablePtr> out;
+  out.reserve(names.size());
+  for (const std::string& name : names) out.push_back(Child(name));
+  return out;
+}
+
+std::vector<std::pair<std::string, TrackablePtr>> Trackable::Living(
+    const std::vector<Edge>& edges) {
   std::vector<std::pair<std::string, TrackablePtr>> out;
-  out.reserve(children_.size());
-  for (const Edge& edge : children_) {
+  out.reserve(edges.size());
+  for (const Edge& edge : edges) {
     if (auto child = edge.child.get()) out.emplace_back(edge.name, child);
   }
   return out;
+}
+
+std::vector<std::pair<std::string, TrackablePtr>> Trackable::Children() const {
+  return Living(edges());
+}
+
+std::vector<std::pair<std::string, TrackablePtr>> Trackable::AttachedChildren()
+    const {
+  return Living(children_);
+}
+
+void Trackable::SetFound(
+    absl::Span<const std::pair<std::string, TrackablePtr>> children) {
+  finds_ = true;
+  found_.clear();
+  for (const auto& [name, child] : children) {
+    const auto own = index_.find(name);
+    const bool unsaved = own != index_.end() && !children_[own->second].saved &&
+                         children_[own->second].child.get() == child;
+    found_.push_back({name, Link(child, kBorrowed), !unsaved});
+  }
 }
 
 Status Trackable::AttachSlot(const TrackablePtr& variable, StringView name,

@@ -60,11 +60,20 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   void DetachAll();
   // Null when there is none.
   TrackablePtr Child(StringView name) const;
-  // The same for a restored checkpoint: some objects find, or make, their
-  // children by means of their own.
-  virtual StatusOr<TrackablePtr> Lookup(StringView name) { return Child(name); }
-  // In the order in which they were attached.
+  // The children that a restored checkpoint calls so, null where there is none:
+  // some objects find, or make, their children by means of their own.
+  virtual StatusOr<std::vector<TrackablePtr>> Lookup(
+      absl::Span<const std::string> names);
+  // In the order in which they were attached, or as Refresh() found them.
   std::vector<std::pair<std::string, TrackablePtr>> Children() const;
+  // Only those that were attached.
+  std::vector<std::pair<std::string, TrackablePtr>> AttachedChildren() const;
+  // Called before children are walked: an object that finds its children by
+  // means of its own finds those of now.
+  virtual Status Refresh() { return OkStatus(); }
+  // What a restored checkpoint keeps for the child of that name arrives at
+  // `child`, which stays or becomes a child by other means.
+  Status TakeWaiting(StringView name, const TrackablePtr& child);
   // Whether a restored checkpoint has something for a child that is not there.
   bool Awaits(StringView name) const;
 
@@ -116,6 +125,12 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
   // saved.
   virtual Status BeforeSave() const { return OkStatus(); }
 
+ protected:
+  // What Refresh() found, in place of what was attached. Somebody else keeps
+  // it.
+  void SetFound(
+      absl::Span<const std::pair<std::string, TrackablePtr>> children);
+
  private:
   friend class Restoration;
   friend class Saver;
@@ -150,12 +165,17 @@ class Trackable : public std::enable_shared_from_this<Trackable> {
     int id;
   };
 
-  Status TakeWaiting(StringView name, const TrackablePtr& child);
   // Node `id` of `restoration` is to become the child `name`, once there is
   // one; an older checkpoint that waits for it is forgotten.
   void Await(StringView name, std::shared_ptr<Restoration> restoration, int id);
 
+  const std::vector<Edge>& edges() const { return finds_ ? found_ : children_; }
+  static std::vector<std::pair<std::string, TrackablePtr>> Living(
+      const std::vector<Edge>& edges);
+
   std::vector<Edge> children_;
+  std::vector<Edge> found_;
+  bool finds_ = false;  // found_ holds in place of children_
   absl::flat_hash_map<std::string, int> index_;  // name -> place in children_
   std::vector<SlotEdge> slots_;
   std::vector<Waiting> waiting_;

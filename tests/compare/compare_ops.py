@@ -92,7 +92,7 @@ def _tensor(tf, value):
     return tf.constant(value.tolist() if value.dtype == object else value)
 
 
-def _arguments(tf, kwargs, watched, held):
+def tensors_of(tf, kwargs, watched, held):
     """The call's arguments; adds the tensors that have gradients, and the variables."""
     from draw import Held, Quantized, Type
 
@@ -172,7 +172,7 @@ def _call(tf, op, kwargs, tape, watched, traced):
         program = importlib.import_module(kwargs.module).RECIPES[kwargs.name]
         return tf.nest.flatten(program(tf, Draw(kwargs.seed), given))
     held = []
-    arguments = _arguments(tf, kwargs, watched, held)
+    arguments = tensors_of(tf, kwargs, watched, held)
     if tape is not None:
         for tensor in watched:
             tape.watch(tensor)

@@ -16,6 +16,15 @@ _builds_graphs = [False]  # what happens where nothing is entered
 _graph_class = []
 
 
+_name_scopes = []
+
+
+def register_name_scopes(module):
+    """Says what keeps the scope of names: framework/name_scopes.py, which is loaded with
+    the package."""
+    _name_scopes[:] = [module]
+
+
 def register_graph_class(cls):
     """Says what default graphs are made of: graph/graph.py does when it is loaded."""
     _graph_class[:] = [cls]
@@ -131,12 +140,14 @@ def in_branch_of_plain_graph():
 
 
 class init_scope:  # noqa: N801  (upstream's name)
-    """Lifts what is inside out of functions being traced and control flow."""
+    """Lifts what is inside out of functions being traced and control flow. Names go on
+    in the scope of the function."""
 
     def __init__(self):
         self._inside = []
 
     def __enter__(self):
+        scope = _name_scopes[0].current()
         outer = outside_functions()
         stopped = _headrace.StopRecording()
         stopped.enter()
@@ -146,10 +157,12 @@ class init_scope:  # noqa: N801  (upstream's name)
         if outer is not None:
             controls = outer._core.control_inputs()
             outer._core.set_control_inputs([])
-        self._inside.append((context, stopped, outer, controls))
+        old = _name_scopes[0].set_current(scope)
+        self._inside.append((context, stopped, outer, controls, old))
 
     def __exit__(self, *error):
-        context, stopped, outer, controls = self._inside.pop()
+        context, stopped, outer, controls, old = self._inside.pop()
+        _name_scopes[0].set_current(old)
         if outer is not None:
             outer._core.set_control_inputs(controls)
         context.__exit__(*error)

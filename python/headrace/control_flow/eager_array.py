@@ -1,6 +1,7 @@
 """The TensorArray of eager code: a Python list of tensors."""
 
-from headrace.control_flow import tensor_array
+from headrace.control_flow import list_array, tensor_array
+from headrace.elements import structure
 from headrace.framework import conversion, errors, tensor_shape
 from headrace.framework.properties import read_only
 from headrace.ops import array_ops
@@ -47,6 +48,9 @@ class EagerArray:
     @property
     def _type_spec(self):
         return tensor_array.TensorArraySpec.from_value(self)
+
+    def _components(self):
+        return [list_array.list_of(self._dtype, self._element_shape, self._items)]
 
     def identity(self):
         return self
@@ -213,3 +217,6 @@ class EagerArray:
 
     def close(self, name=None):
         self._items.clear()
+
+
+structure.register_element(EagerArray)

@@ -2,12 +2,30 @@
 
 import copy
 
-from headrace._load import raw
+from headrace._load import _headrace, raw
 from headrace.control_flow import tensor_array
 from headrace.framework import conversion, dtypes, errors, tensor_shape
 from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.properties import read_only
+
+
+def list_of(dtype, element_shape, items):
+    """A list of the tensors of `items`; where one is None, its place is not set."""
+    flow = _op(
+        "TensorListReserve",
+        element_shape=_shape_tensor(element_shape),
+        num_elements=len(items),
+        element_dtype=dtype,
+    )
+    for i, item in enumerate(items):
+        if item is not None:
+            flow = _op("TensorListSetItem", input_handle=flow, index=i, item=item)
+    return flow
+
+
+def _op(op, **arguments):
+    return _headrace.raw_op(op)(**arguments)
 
 
 def _shape_tensor(shape):

@@ -4,8 +4,10 @@ from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
+from headrace.framework.sparse_tensor import SparseTensorSpec
 from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
 from headrace.ops import array_ops, math_ops
+from headrace.ragged.spec import RaggedTensorSpec
 
 
 def while_loop(
@@ -164,11 +166,15 @@ class _Traced:
         self._arguments = list(zip(tensors, shapes))
 
     def _shapes(self, loop_vars, tensors, invariants):
-        """The shape of each loop tensor: the invariant's, or its own."""
-        if invariants is None:
-            return [t.shape for t in tensors]
+        """The shape of each loop tensor: the invariant's, or its own.
+
+        Of a composite value its spec tells: the number of its rows stays, that of
+        its values may change.
+        """
         flat_vars = nest.flatten(self._vars)
-        flat_shapes = _flat_invariants(self._vars, invariants)
+        flat_shapes = [None] * len(flat_vars)
+        if invariants is not None:
+            flat_shapes = _flat_invariants(self._vars, invariants)
         if len(flat_vars) != len(flat_shapes):
             raise ValueError(
                 "`shape_invariants` must have the structure of `loop_vars`, got "
@@ -179,11 +185,10 @@ class _Traced:
             if isinstance(shape, TypeSpec):
                 _check_spec(shape, value)
             parts = bodies.tensors_of(value)
-            if isinstance(shape, TypeSpec) and bodies.is_composite(value):
-                specs = nest.flatten(shape._component_specs)
-                out += [s.shape for s in specs]
+            if bodies.is_composite(value):
+                out += [s.shape for s in _component_specs(shape, value)]
                 continue
-            if bodies.is_composite(value) or shape is None:
+            if shape is None:
                 out += [p.shape for p in parts]
                 continue
             if isinstance(shape, TypeSpec):
@@ -229,7 +234,9 @@ class _Traced:
         if not isinstance(value, (list, tuple)):
             value = (value,)
         value = bodies.to_tensors(value)
-        nest.assert_same_structure(list(self._vars), list(value))
+        nest.assert_same_structure(
+            list(value), list(self._vars), expand_composites=True
+        )
         value = bodies.tensors_of(value)
         if self._most is None:
             return value
@@ -286,11 +293,41 @@ class _Traced:
 def _check_spec(spec, value):
     """The spec must be of the value's kind, and of its dtype."""
     own = type_spec_from_value(value)
-    alike = type(spec) is type(own) and getattr(spec, "dtype", None) == getattr(
-        own, "dtype", None
-    )
+    if bodies.is_composite(value):
+        alike = spec.is_compatible_with(own)
+    else:  # of a tensor the shape is looked at with those given as shapes
+        alike = type(spec) is type(own) and spec.dtype == own.dtype
     if not alike:
         raise TypeError(f"TypeSpec {spec} is not compatible with {value}")
+
+
+def _component_specs(invariant, value):
+    """Specs of a composite value's tensors, by a TypeSpec, a shape or nothing."""
+    spec = type_spec_from_value(value)
+    if isinstance(invariant, TypeSpec):
+        spec = invariant
+    elif invariant is not None:
+        spec = _spec_of_shape(spec, tensor_shape.as_shape(invariant))
+        _check_spec(spec, value)
+    return nest.flatten(spec._component_specs)
+
+
+def _spec_of_shape(own, shape):
+    """The spec that a shape given as invariant stands for; `own` is the value's."""
+    if isinstance(own, RaggedTensorSpec):
+        return RaggedTensorSpec(shape, own.dtype, own.ragged_rank, own.row_splits_dtype)
+    if isinstance(own, SparseTensorSpec):
+        # It is that of the vector of sizes: only their number is said.
+        if shape.rank not in (1, None):
+            raise ValueError(
+                f"Expected a shape with 1 dimension. Obtained: {shape} which has "
+                f"{shape.rank} dimensions."
+            )
+        rank = None if shape.rank is None else shape[0]
+        return SparseTensorSpec(None if rank is None else [None] * rank, own.dtype)
+    raise ValueError(
+        f"`shape_invariants` must give a TypeSpec for {own}, got the shape {shape}"
+    )
 
 
 def _flat_invariants(structure, invariants):

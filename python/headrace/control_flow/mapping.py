@@ -1,7 +1,7 @@
 """tf.map_fn, tf.vectorized_map, tf.scan, tf.foldl and tf.foldr."""
 
 from headrace._load import _headrace
-from headrace.control_flow.bodies import Body
+from headrace.control_flow.bodies import Body, tensors_of
 from headrace.control_flow.loops import while_loop
 from headrace.control_flow.tensor_array import TensorArray
 from headrace.elements import structure
@@ -185,9 +185,15 @@ def map_fn(
 
 
 def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
-    """`fn` over the rows of `elems`; what does not depend on the row is repeated."""
+    """`fn` over the rows of `elems`; what does not depend on the row is repeated.
+
+    Where `fallback_to_while_loop` is false, ValueError for what has no form for all rows
+    at once: results whose shapes follow from values, texts, changes of variables.
+    """
     flat = _tensors(elems)
     n = _length(flat, "vectorized_map")
+    if not fallback_to_while_loop:
+        _check_vectorizes(fn, elems, flat)
     if not isinstance(n, int):
         signature = _results_of(fn, elems, flat)
         return map_fn(fn, elems, fn_output_signature=signature)
@@ -198,6 +204,39 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     parts = [nest.flatten(v) for v in values]
     stacked = [array_ops.stack(list(c)) for c in zip(*parts)]
     return nest.pack_sequence_as(values[0], stacked)
+
+
+def _check_vectorizes(fn, elems, flat):
+    rows = [(t, t.shape[1:]) for t in flat]
+    body = Body("loop_body", lambda *row: fn(_like(elems, list(row))), rows)
+    of_rows = {x.op.name for x in body.arguments}
+    for op in body.graph.get_operations():  # inputs in front of their users
+        if not any(x.op.name in of_rows for x in op.inputs):
+            continue
+        of_rows.add(op.name)
+        known = all(x.shape.is_fully_defined() for x in op.inputs)
+        writes = not op.outputs and any(x.dtype == dtypes.resource for x in op.inputs)
+        if writes or (known and any(map(_shape_unknown, op.outputs))):
+            _refuse_to_vectorize(op)
+    found = [x.op for x in tensors_of(body.value)]
+    seen = set()
+    while found:  # texts that results are made of
+        op = found.pop()
+        if op.name in seen or op.name not in of_rows:
+            continue
+        seen.add(op.name)
+        if op.inputs and any(x.dtype == dtypes.string for x in op.outputs):
+            _refuse_to_vectorize(op)
+        found.extend(x.op for x in op.inputs)
+
+
+def _shape_unknown(x):
+    other = (dtypes.resource, dtypes.variant)
+    return x.dtype not in other and not x.shape.is_fully_defined()
+
+
+def _refuse_to_vectorize(op):
+    raise ValueError(f"No pfor vectorization defined for {op.type}\n{op.node_def}")
 
 
 def _results_of(fn, elems, flat):

@@ -3,7 +3,7 @@
 from headrace._load import _headrace
 from headrace.control_flow import eager_array, list_array
 from headrace.framework import dtypes, tensor_shape
-from headrace.framework.type_spec import TypeSpec
+from headrace.framework.type_spec import TensorSpec, TypeSpec
 
 
 class _ArrayType(type):
@@ -85,10 +85,44 @@ class TensorArraySpec(TypeSpec):
             value.element_shape, value.dtype, value.dynamic_size, value._infer_shape
         )
 
+    def _to_legacy_output_types(self):
+        return self._dtype
+
+    def _to_legacy_output_shapes(self):
+        flags = [int(self._dynamic_size), int(self._infer_shape)]
+        return tensor_shape.TensorShape(flags).concatenate(self._element_shape)
+
+    def _to_legacy_output_classes(self):
+        return TensorArray
+
     def _serialize(self):
         return (
             self._element_shape,
             self._dtype,
+            self._dynamic_size,
+            self._infer_shape,
+        )
+
+    # In functions, loops and datasets an array is its list.
+
+    @property
+    def _component_specs(self):
+        return [TensorSpec([], dtypes.variant)]
+
+    def _to_components(self, value):
+        return value._components()
+
+    def _from_components(self, parts):
+        return self._of_variant(parts[0])
+
+    def _to_variant(self, value):
+        return value._components()[0]
+
+    def _of_variant(self, tensor):
+        return list_array.ListArray(
+            self._dtype,
+            tensor,
+            self._element_shape,
             self._dynamic_size,
             self._infer_shape,
         )

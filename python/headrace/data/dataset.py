@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
+from headrace.data.dataset_batch import DatasetBatch
 from headrace.data.functions import flat
 from headrace.data.holder_spec import VariantHolderSpec
 from headrace.data.iterator import NumpyIterator, OwnedIterator
@@ -11,6 +12,7 @@ from headrace.data.options import Options
 from headrace.elements import structure
 from headrace.framework import dtypes, tensor_shape, type_spec
 from headrace.framework.properties import read_only
+from headrace.framework.trackable import Trackable
 from headrace.ragged.spec import RaggedTensorSpec
 
 AUTOTUNE = -1
@@ -30,7 +32,7 @@ def _grouping():
     return grouping
 
 
-class Dataset:
+class Dataset(Trackable):
     """A sequence of elements, each a structure of tensors."""
 
     _is_composite_tensor = True
@@ -559,6 +561,10 @@ def _check_numpy(spec):
         )
 
 
+# Programs that may not import us know datasets by the name of their base.
+Dataset.__name__ = Dataset.__qualname__ = "DatasetV2"
+
+
 class _VariantDataset(Dataset):
     """A dataset by its variant tensor."""
 
@@ -585,7 +591,16 @@ class DatasetSpec(VariantHolderSpec):
         return (self._element_spec, self._dataset_shape)
 
     def _wrap(self, tensor):
+        if self._dataset_shape.rank != 0:
+            return DatasetBatch(tensor, self)
         return _VariantDataset(tensor, self._element_spec)
+
+    def _batched(self, size):
+        shape = tensor_shape.TensorShape([size]).concatenate(self._dataset_shape)
+        return DatasetSpec(self._element_spec, shape)
+
+    def _unbatched(self):
+        return DatasetSpec(self._element_spec, self._dataset_shape[1:])
 
 
 # Last, for they have subclasses.

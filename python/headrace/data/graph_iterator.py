@@ -48,16 +48,6 @@ class GraphIterator(Iterator):
         """A text that names it in this process."""
         return raw.IteratorToStringHandle(self._resource, name=name)
 
-    @property
-    def output_types(self):
-        """The dtypes of an element, in its structure."""
-        return structure.nest.map_structure(lambda s: s.dtype, self.element_spec)
-
-    @property
-    def output_shapes(self):
-        """The static shapes of an element, in its structure."""
-        return structure.nest.map_structure(lambda s: s.shape, self.element_spec)
-
     @staticmethod
     def from_structure(output_types, output_shapes=None, shared_name=None):
         """An iterator along datasets that make_initializer() names."""
@@ -181,19 +171,19 @@ def make_one_shot_iterator(dataset):
 def get_output_types(dataset_or_iterator):
     """The dtypes of a dataset's or iterator's elements, in their structure."""
     return structure.nest.map_structure(
-        lambda s: s.dtype, dataset_or_iterator.element_spec
+        lambda s: s._to_legacy_output_types(), dataset_or_iterator.element_spec
     )
 
 
 def get_output_shapes(dataset_or_iterator):
     """The shapes of a dataset's or iterator's elements, in their structure."""
     return structure.nest.map_structure(
-        lambda s: s.shape, dataset_or_iterator.element_spec
+        lambda s: s._to_legacy_output_shapes(), dataset_or_iterator.element_spec
     )
 
 
 def get_output_classes(dataset_or_iterator):
     """The classes of a dataset's or iterator's elements, in their structure."""
     return structure.nest.map_structure(
-        lambda s: s.value_type, dataset_or_iterator.element_spec
+        lambda s: s._to_legacy_output_classes(), dataset_or_iterator.element_spec
     )

@@ -34,6 +34,27 @@ class Iterator(Trackable):
     )
 
     @property
+    def output_types(self):
+        """The dtypes of an element, in its structure."""
+        return structure.nest.map_structure(
+            lambda s: s._to_legacy_output_types(), self.element_spec
+        )
+
+    @property
+    def output_shapes(self):
+        """The static shapes of an element, in its structure."""
+        return structure.nest.map_structure(
+            lambda s: s._to_legacy_output_shapes(), self.element_spec
+        )
+
+    @property
+    def output_classes(self):
+        """The classes of an element's parts, in its structure."""
+        return structure.nest.map_structure(
+            lambda s: s._to_legacy_output_classes(), self.element_spec
+        )
+
+    @property
     def _type_spec(self):
         return IteratorSpec(self._element_spec)
 

@@ -31,7 +31,7 @@ def _is_trainable(dtype):
 
 def _source(x):
     """x, or the variable that an object of another class acts as."""
-    if isinstance(x, (_headrace.Tensor, _headrace.VariableBase)):
+    if isinstance(x, _headrace.Tensor) or getattr(x, "_is_set_up", False):
         return x
     if not getattr(x, "_should_act_as_resource_variable", False):
         return x
@@ -83,6 +83,7 @@ class GradientTape:
         ValueError for what is neither tensor nor variable; a warning for integers.
         """
         for t in nest.flatten(tensor, expand_composites=True):
+            t = _source(t)
             if not isinstance(t, (_headrace.Tensor, _headrace.VariableBase)):
                 raise ValueError(
                     f"Passed in object {t} of type {type(t).__name__!r}, not tf.Tensor "
@@ -98,7 +99,14 @@ class GradientTape:
                 continue
             if isinstance(t, _headrace.VariableBase):
                 self._note(*self._tape.watched_variables(), t.handle)
+            elif t.dtype == dtypes.resource:
+                self._note_handle(t)
             self._tape.watch(t)
+
+    def _note_handle(self, handle):
+        variable = variables.of_handle(handle)
+        if variable is not None and variable.trainable:
+            self._note(*self._tape.watched_variables(), handle)
 
     def _note(self, *handles):
         known = {h._id for h in self._watched}

@@ -103,6 +103,8 @@ class ForwardAccumulator:
             if target is p:
                 return t
         value = target._read() if isinstance(target, _headrace.VariableBase) else target
+        if value.dtype.is_integer or value.dtype.is_bool:  # no gradient flows there
+            return None
         seed = raw.ZerosLike(value)
         second = _headrace.Tape(True, False)
         second.watch(seed)

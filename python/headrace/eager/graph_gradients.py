@@ -3,9 +3,28 @@
 from headrace._load import _headrace
 from headrace.context import stack
 from headrace.eager.backprop import UnconnectedGradients, _unconnected
-from headrace.framework import conversion, execution, nest
+from headrace.framework import conversion, dtypes, execution, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
 from headrace.ops import array_ops
+
+
+class AggregationMethod:
+    """How gradients that meet are added: of one kind here, whichever is asked for."""
+
+    ADD_N = 0
+    DEFAULT = ADD_N
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
+def _check_method(aggregation_method):
+    methods = (AggregationMethod.ADD_N, AggregationMethod.EXPERIMENTAL_TREE)
+    methods += (AggregationMethod.EXPERIMENTAL_ACCUMULATE_N, None)
+    if aggregation_method not in methods:
+        raise ValueError(
+            "Invalid `aggregation_method` specified. Accepted values are "
+            f"`AggregationMethod`'s; received {aggregation_method!r}."
+        )
 
 
 def _check_graph():
@@ -31,7 +50,10 @@ def gradients(
     `stop_gradients`. Inside a function's body, gradients of what it captured go on in
     the graphs around it.
     """
-    return _gradients(ys, xs, grad_ys, name, stop_gradients, unconnected_gradients)
+    _check_method(aggregation_method)
+    return _gradients(
+        ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, False
+    )
 
 
 def _gradients(
@@ -46,20 +68,21 @@ def _gradients(
         return _of_parts(ys, wanted, grad_ys, *options)
     sources = wanted
     targets = [_inside(graph, _tensor(y)) for y in _listed(ys)]
-    given = None
     with graph.name_scope(name or "gradients"):
-        if grad_ys is not None:
-            given = [_given(g, y) for g, y in zip(_listed(grad_ys), targets)]
-            if len(given) != len(targets):
-                raise ValueError(
-                    f"Expected one grad_ys for each of ys, got {len(given)} for "
-                    f"{len(targets)}"
-                )
+        grad_ys = [None] * len(targets) if grad_ys is None else _listed(grad_ys)
+        if len(grad_ys) != len(targets):
+            raise ValueError(
+                f"Length mismatch. Passed {len(grad_ys)} grad_ys for {len(targets)} ys"
+            )
+        given = [_given(g, y) for g, y in zip(grad_ys, targets)]
         found = _headrace.graph_gradients(
             targets,
             [_edge(graph, x) for x in sources],
             given,
-            [_edge(graph, x) for x in _listed(stop_gradients or [])],
+            [
+                _edge(graph, x)
+                for x in _listed([] if stop_gradients is None else stop_gradients)
+            ],
             place_with_ops,
         )
         found = [from_gradient(g) for g in found]
@@ -101,6 +124,7 @@ def gradients_v1(
     """tf.compat.v1.gradients: tf.gradients, whose operations are placed with those that
     they are the gradients of where `colocate_gradients_with_ops` is true."""
     place = bool(colocate_gradients_with_ops)
+    _check_method(aggregation_method)
     return _gradients(
         ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place
     )
@@ -108,6 +132,8 @@ def gradients_v1(
 
 def hessians(ys, xs, gate_gradients=False, aggregation_method=None, name="hessians"):
     """For each x of `xs` the matrix of second derivatives of the sum of `ys`."""
+    _check_method(aggregation_method)
+
     _check_graph()
     made = []
     with stack.current().name_scope(name or "hessians"):
@@ -140,16 +166,49 @@ def _tensor(y):
 
 
 def _given(gradient, target):
+    """The gradient to begin with at `target`; None stands for ones.
+
+    TypeError where the two are of different kinds, and where a complex target has
+    none: ones do not stand for a direction there.
+    """
     if gradient is None:
+        if target.dtype.is_complex:
+            raise TypeError(
+                f"Gradients of complex tensors ({target}) must set grad_ys "
+                f"(y.dtype = {target.dtype.name})"
+            )
+        if target.dtype == dtypes.string:
+            raise TypeError("Expected string, but got 1 of type 'int'.")
         return None
     if isinstance(gradient, IndexedSlices):
+        _check_kind(gradient, target)
         return to_gradient(gradient)
-    gradient = conversion.convert_to_tensor(gradient, dtype=target.dtype)
+    if not isinstance(gradient, _headrace.Tensor):
+        gradient = conversion.convert_to_tensor(gradient, dtype=target.dtype)
+    _check_kind(gradient, target)
     if not gradient.shape.is_compatible_with(target.shape):
         raise ValueError(
             f"Gradient of shape {gradient.shape} for a tensor of shape {target.shape}"
         )
     return gradient
+
+
+def _check_kind(gradient, target):
+    of, to = gradient.dtype, target.dtype
+    if to.is_floating or to.is_integer:
+        fits = of.is_integer or of.is_floating
+        kind, wanted = "real or integer-valued tensor", "real or integer"
+    elif to.is_complex:
+        fits, kind, wanted = of.is_complex, "complex-valued tensor", "real"
+    else:
+        fits, kind, wanted = of == to, f"{to.name} tensor", to.name
+    if fits and to.is_floating and of != to:
+        fits, wanted = False, to.name
+    if not fits:
+        raise TypeError(
+            f"Gradient type {of.name} generated for {kind} {target} with type "
+            f"{to.name} must be {wanted}"
+        )
 
 
 def _edge(graph, x):

@@ -28,6 +28,20 @@ def _ragged():
     return ragged_tensor, spec
 
 
+_elements = []
+_batches = []
+
+
+def register_element(cls):
+    """Says that objects of the class are elements as they stand: control_flow does."""
+    _elements.append(cls)
+
+
+def register_batch(cls):
+    """Says what `cls.of(datasets)` a list of datasets becomes: data/dataset_batch.py does."""
+    _batches[:] = [cls]
+
+
 def normalize(value):
     """The structure with tensors in place of what becomes tensors."""
     return nest.map_structure(_normalize_leaf, value)
@@ -36,10 +50,14 @@ def normalize(value):
 def _normalize_leaf(x):
     if x is None or getattr(type(x), "_is_composite_tensor", False):
         return x
+    if isinstance(x, tuple(_elements)):
+        return x
     if isinstance(x, SparseTensorValue):
         return SparseTensor.from_value(x)
     if isinstance(x, RaggedTensorValue):
         return as_values(x)
+    if isinstance(x, list) and x and all(hasattr(i, "_variant_tensor") for i in x):
+        return _batches[0].of(x)
     if isinstance(x, list) and x and _is_ragged(x):
         return joining.stack(x, axis=0)
     return conversion.convert_to_tensor(x)
@@ -78,7 +96,7 @@ def _leaf_specs(s):
     if isinstance(s, TensorSpec):
         return [s]
     if hasattr(s, "_of_variant"):
-        return [TensorSpec([], dtypes.variant)]
+        return [TensorSpec(getattr(s, "shape", []), dtypes.variant)]
     return [TensorSpec(None, dtypes.variant)]
 
 
@@ -132,6 +150,10 @@ def to_slices(spec, value):
             )
         elif isinstance(s, _ragged()[1].RaggedTensorSpec):
             out += s._to_batched_tensor_list(x)
+        elif isinstance(x, tuple(_batches)):
+            out.append(x._variant_tensor)
+        elif hasattr(x, "_variant_tensor"):
+            raise ValueError("Slicing dataset elements is not supported for rank 0.")
         else:
             raise TypeError(f"from_tensor_slices of {type(x).__name__}")
     return out
@@ -181,13 +203,13 @@ def batched(spec, size):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
+        if hasattr(s, "_batched"):
+            return s._batched(size)
         if isinstance(s, (TensorSpec, SparseTensorSpec)):
             return _plain_spec(s, tensor_shape.TensorShape([size]).concatenate(s.shape))
         _, ragged_spec = _ragged()
         if isinstance(s, ragged_spec.RaggedTensorSpec):
             return s._batch(size)
-        if hasattr(s, "_batched"):
-            return s._batched(size)
         raise TypeError(f"Cannot batch elements of type {type(s).__name__}")
 
     return nest.map_structure(leaf, spec)
@@ -199,7 +221,7 @@ def unbatched(spec):
     def leaf(s):
         if isinstance(s, NoneTensorSpec):
             return s
-        if s.shape.rank == 0:
+        if hasattr(s, "shape") and s.shape.rank == 0:
             raise ValueError("Unbatching a tensor is only supported for rank >= 1")
         if isinstance(s, (TensorSpec, SparseTensorSpec)):
             return _plain_spec(s, s.shape[1:])

@@ -7,6 +7,7 @@ import os
 
 import numpy as np
 
+from headrace.framework import logging
 from headrace.framework.dimension import Dimension
 
 integral_types = (numbers.Integral, np.integer)
@@ -71,9 +72,18 @@ def forward_compatible(year, month, day):
 @contextlib.contextmanager
 def forward_compatibility_horizon(year, month, day):
     """Inside, forward_compatible() holds for the days before that one: for tests of
-    features that are not switched on yet.
+    features that are not switched on yet. A day before the horizon so far changes
+    nothing but for a warning.
     """
-    _horizons.append(datetime.date(year, month, day))
+    day_wanted = datetime.date(year, month, day)
+    if day_wanted < _HORIZON:
+        logging.warning(
+            "Trying to set the forward compatibility date to the past date %s. This will "
+            "be ignored by TensorFlow.",
+            day_wanted,
+        )
+        day_wanted = _horizons[-1]
+    _horizons.append(day_wanted)
     try:
         yield
     finally:

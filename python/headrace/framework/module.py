@@ -21,7 +21,12 @@ class Module(AutoTrackable):
     """Groups variables, other modules and functions under attributes."""
 
     _TF_MODULE_IGNORED_PROPERTIES = frozenset(
-        ("_self_node", "_self_unconditional_checkpoint_dependencies")
+        (
+            "_self_node",
+            "_self_kept",
+            "_self_found",
+            "_self_unconditional_checkpoint_dependencies",
+        )
     )
 
     def __init__(self, name=None):

@@ -6,8 +6,8 @@ import sys
 import threading
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import scopes
-
 from headrace.framework.properties import read_only
 
 _VALID = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
@@ -122,8 +122,26 @@ def composite(default_name, ends=False):
     return decorate
 
 
+def current():
+    """The current scope, of a graph or of eager code: "" or "a/b/"."""
+    if _headrace.is_eager():
+        return eager_scope()
+    return scopes.current()
+
+
+def set_current(scope):
+    """Makes `scope` the current one; returns the one before."""
+    old = current()
+    if _headrace.is_eager():
+        _state.scope = scope
+    else:
+        stack.current()._core.scope = scope
+    return old
+
+
 def get_current_name_scope():
     """The full name of the current scope, without the last slash."""
-    if not _headrace.is_eager():
-        return scopes.current().rstrip("/")
-    return eager_scope().rstrip("/")
+    return current().rstrip("/")
+
+
+stack.register_name_scopes(sys.modules[__name__])

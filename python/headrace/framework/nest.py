@@ -3,6 +3,7 @@
 from collections import abc
 
 from headrace._load import _headrace
+from headrace.framework import type_spec
 
 
 def _is_namedtuple(x):
@@ -189,8 +190,24 @@ class _Dot:
         return "."
 
 
+def _assert_same_kind(a, b, whole):
+    """Composite values whose specs have one in common; sizes may differ."""
+    specs = type_spec.type_spec_from_value(a), type_spec.type_spec_from_value(b)
+    if specs[0].most_specific_common_supertype([specs[1]]) is None:
+        shown = [f"type={type(s).__name__} str={s}" for s in specs]
+        raise ValueError(
+            "The two structures don't have the same nested structure.\n\n"
+            f"First structure: type={type(whole[0]).__name__} str={whole[0]!s}\n\n"
+            f"Second structure: type={type(whole[1]).__name__} str={whole[1]!s}\n\n"
+            f"More specifically: Incompatible CompositeTensor TypeSpecs: {shown[0]} vs. "
+            f"{shown[1]}"
+        )
+
+
 def _assert_same(a, b, check_types, expand, whole):
-    nested_a, nested_b = is_nested(a), is_nested(b)
+    composite_a = expand and _is_composite(a)
+    composite_b = expand and _is_composite(b)
+    nested_a, nested_b = composite_a or is_nested(a), composite_b or is_nested(b)
     if nested_a != nested_b:
         shown, other = (a, b) if nested_a else (b, a)
         raise ValueError(
@@ -202,6 +219,9 @@ def _assert_same(a, b, check_types, expand, whole):
             f'"type={type(other).__name__} str={other!s}" is not'
         )
     if not nested_a:
+        return
+    if composite_a and composite_b:
+        _assert_same_kind(a, b, whole)
         return
     if check_types and _kind(a) is not _kind(b):
         both = _is_dict(a) and _is_dict(b)

@@ -6,7 +6,6 @@ import numpy as np
 
 from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
-
 from headrace.framework.properties import read_only
 
 SparseTensorValue = collections.namedtuple(
@@ -236,7 +235,7 @@ def _sizes(values):
     return conversion.convert_to_tensor(values, dtype=dtypes.int64)
 
 
-class SparseTensorSpec(type_spec.TypeSpec):
+class SparseTensorSpec(type_spec.ValuesSpec):
     """What a sparse tensor is like."""
 
     __slots__ = ("_dtype", "_shape")

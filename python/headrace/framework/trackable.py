@@ -5,9 +5,11 @@ keep its child: Python objects keep each other.
 """
 
 from headrace._load import _headrace
+from headrace.framework import dtypes
 
 _NODE = "_self_node"
 _KEPT = "_self_kept"
+_FOUND = "_self_found"
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
@@ -21,13 +23,21 @@ class Trackable:
 
     _restored_at_once = False
 
-    def _trackable_children(self, save_type=None, **kwargs):
-        """{name: object} of its children."""
-        return dict(self._trackable_items())
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        """{name: object} of its children. Classes may give others: they are asked
+        whenever a checkpoint is written or read."""
+        if getattr(save_type, "value", save_type) != "checkpoint":
+            raise NotImplementedError(
+                f"_trackable_children: save_type {save_type!r} is not supported: "
+                "SavedModels are neither written nor read; save_type must be checkpoint"
+            )
+        owners = ((n, owner_of(node)) for n, node in node_of(self).attached())
+        return {name: owner for name, owner in owners if owner is not None}
 
     def _trackable_items(self):
-        """The (name, object) pairs that are its children now."""
-        return ()
+        """The (name, object) pairs that are its children when its node is made."""
+        kept = getattr(self, _KEPT, None)
+        return list(kept.children.items()) if kept else []
 
     def _lookup_dependency(self, name, cached_dependencies=None):
         """The child that a restored checkpoint calls `name`, or None: of what
@@ -39,15 +49,75 @@ class Trackable:
     def _restore_from_tensors(self, restored_tensors):
         raise NotImplementedError
 
+    def _maybe_initialize_trackable(self):
+        """Makes the node that checkpoints know the object by."""
+        node_of(self)
+
+    def _no_dependency(self, value):
+        """`value` such that an attribute it is assigned to is not tracked."""
+        return value
+
+    def _track_trackable(self, trackable, name, overwrite=False):
+        """Makes `trackable` the child of that name, kept by this object; returns it.
+        What a restored checkpoint has for the child arrives. ValueError where another
+        has the name, unless overwrite."""
+        if not is_trackable(trackable):
+            raise TypeError(
+                "Trackable._track_trackable() can only be used to track objects of type "
+                f"Trackable. Got type {type(trackable)}."
+            )
+        other = self._lookup_dependency(name)
+        if not overwrite and other is not None and other is not trackable:
+            raise ValueError(
+                f"Called Trackable._track_trackable() with name='{name}', but a Trackable "
+                "with this name is already declared as a dependency. Names must be unique "
+                "(or overwrite=True)."
+            )
+        _kept_by(self).children[name] = trackable
+        node_of(self).attach(name, node_of(trackable))
+        return trackable
+
+    def _handle_deferred_dependencies(self, name, trackable):
+        """Gives `trackable` what a restored checkpoint keeps for the child `name`."""
+        node_of(self).take_waiting(name, node_of(trackable))
+
+    def _add_variable_with_custom_getter(
+        self,
+        name,
+        shape=None,
+        dtype=None,
+        initializer=None,
+        getter=None,
+        overwrite=False,
+        **kwargs_for_getter,
+    ):
+        """getter(name, shape, dtype, initializer, ...)'s variable, float32 by default,
+        as the child `name`, with the value that a restored checkpoint has for it."""
+        if not overwrite and self._lookup_dependency(name) is not None:
+            raise ValueError(
+                f"A variable named '{name}' already exists in this Trackable, but "
+                "Trackable._add_variable_with_custom_getter called to create another "
+                "with that name. Variable names must be unique within a Trackable object."
+            )
+        made = getter(
+            name=name,
+            shape=shape,
+            dtype=dtypes.float32 if dtype is None else dtype,
+            initializer=initializer,
+            **kwargs_for_getter,
+        )
+        if overwrite and not is_trackable(made):
+            return made
+        return self._track_trackable(made, name, overwrite)
+
 
 _LOOKUP = Trackable._lookup_dependency
+_CHILDREN = Trackable._trackable_children
 
 
 def is_trackable(value):
     """True for what a checkpoint can save: trackable objects and variables."""
-    return isinstance(value, (Trackable, _headrace.VariableBase)) or hasattr(
-        type(value), "_reference_node"
-    )
+    return isinstance(value, Trackable) or hasattr(type(value), "_reference_node")
 
 
 def node_of(value):
@@ -82,17 +152,52 @@ def owner_of(node):
     return owner.value if isinstance(owner, _TupleOwner) else owner
 
 
-def looked_up(value, name):
-    """Called natively for classes with a _lookup_dependency of their own: the node of
-    the child that a restored checkpoint calls `name`, or None."""
-    found = value._lookup_dependency(name, value._trackable_children())
-    return None if found is None else node_of(found)
+def found_children(value):
+    """Called natively for classes with a _trackable_children of their own: the (name,
+    node) pairs of those children, which stay until it is asked again."""
+    children = _children_of(value)
+    object.__setattr__(value, _FOUND, _Found(children))
+    return [(name, node_of(child)) for name, child in children.items()]
+
+
+def looked_up(value, names):
+    """Called natively for classes with a _trackable_children or _lookup_dependency of
+    their own: the nodes of the children that a restored checkpoint calls so, or None."""
+    children = _children_of(value)
+    found = [value._lookup_dependency(name, children) for name in names]
+    object.__setattr__(value, _FOUND, _Found(found))
+    return [None if child is None else node_of(child) for child in found]
+
+
+def _children_of(value):
+    children = value._trackable_children(save_type="checkpoint")
+    for name, child in children.items():
+        if not is_trackable(child):
+            raise TypeError(
+                f"{type(value).__name__}._trackable_children: {name!r} is no trackable "
+                f"object, got {child!r}"
+            )
+    return children
+
+
+class _Found:
+    """Keeps what an object found for a checkpoint. Copies of it are empty."""
+
+    __slots__ = ("children",)
+
+    def __init__(self, children=()):
+        self.children = children
+
+    def __reduce__(self):
+        return _Found, ()
 
 
 def _variable_node(variable):
     parent = getattr(variable, "_parent", None)
     if parent is not None:  # what an assignment returned
         return node_of(parent)
+    if not variable._is_set_up:  # it stands for another
+        return _new_node(variable)
     node = _headrace.new_variable_node(variable, variable.name.partition(":")[0])
     setattr(variable, _NODE, node)
     return node
@@ -108,6 +213,7 @@ def _new_node(value):
         hasattr(cls, "_serialize_to_tensors"),
         hasattr(cls, "_check_savable"),
         getattr(cls, "_lookup_dependency", _LOOKUP) is not _LOOKUP,
+        getattr(cls, "_trackable_children", _CHILDREN) is not _CHILDREN,
     )
     object.__setattr__(value, _NODE, node)
     for name, child in value._trackable_items():
@@ -117,12 +223,22 @@ def _new_node(value):
 
 class _Kept:
     """Children whose attributes have been given values that are not tracked: as
-    upstream, they stay children until they are replaced or deleted."""
+    upstream, they stay children until they are replaced or deleted. So do those that
+    are no attributes (_track_trackable). `untracked` are names of attributes that are
+    no children (NoDependency)."""
 
-    __slots__ = ("children",)
+    __slots__ = ("children", "untracked")
 
     def __init__(self):
         self.children = {}
+        self.untracked = set()
+
+
+def _kept_by(value):
+    kept = getattr(value, _KEPT, None)
+    if kept is None:
+        object.__setattr__(value, _KEPT, kept := _Kept())
+    return kept
 
 
 class AutoTrackable(Trackable):
@@ -134,7 +250,12 @@ class AutoTrackable(Trackable):
             super().__setattr__(name, value)
             return
         ignored = isinstance(value, data_structures.NoDependency)
-        value = value.value if ignored else data_structures.wrap(value)
+        if ignored:
+            value = value.value
+        elif self._setattr_tracking:
+            value = data_structures.wrap(value)
+        else:
+            ignored = True
         if is_trackable(value) and not ignored:
             self._drop_kept(name)
             super().__setattr__(name, value)
@@ -142,16 +263,20 @@ class AutoTrackable(Trackable):
         else:
             self._keep_child(name)
             super().__setattr__(name, value)
+            if is_trackable(value):
+                _kept_by(self).untracked.add(name)
 
     def _keep_child(self, name):
         child = self.__dict__.get(name)
         if child is not None and is_trackable(child):
-            kept = self.__dict__.setdefault(_KEPT, _Kept())
-            kept.children[name] = child
+            kept = _kept_by(self)
+            if name not in kept.untracked:
+                kept.children[name] = child
 
     def _drop_kept(self, name):
         if _KEPT in self.__dict__:
             self.__dict__[_KEPT].children.pop(name, None)
+            self.__dict__[_KEPT].untracked.discard(name)
 
     def __delattr__(self, name):
         super().__delattr__(name)
@@ -160,9 +285,27 @@ class AutoTrackable(Trackable):
             self.__dict__[_NODE].detach(name)
 
     def _trackable_items(self):
-        own = [(n, v) for n, v in self.__dict__.items() if is_trackable(v)]
         kept = self.__dict__.get(_KEPT)
-        return own + (list(kept.children.items()) if kept else [])
+        untracked = kept.untracked if kept else ()
+        own = [
+            (n, v)
+            for n, v in self.__dict__.items()
+            if n not in untracked and is_trackable(v)
+        ]
+        return own + super()._trackable_items()
+
+    @property
+    def _setattr_tracking(self):
+        """Whether what is assigned to attributes is tracked: `_self_setattr_tracking`,
+        True where nobody set that."""
+        return self.__dict__.get("_self_setattr_tracking", True)
+
+    @_setattr_tracking.setter
+    def _setattr_tracking(self, value):
+        self._self_setattr_tracking = value
+
+    def _no_dependency(self, value):
+        return data_structures.NoDependency(value)
 
 
 # Last, for its classes are trackable.

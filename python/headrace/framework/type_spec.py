@@ -11,7 +11,6 @@ from headrace.framework import (
     tensor_shape,
     variables,
 )
-
 from headrace.framework.properties import read_only
 
 
@@ -24,7 +23,25 @@ class TypeSpec:
         raise NotImplementedError(f"{type(self).__name__}.value_type")
 
     def _serialize(self):
+        """What it was made with: nested tuples of plain values, shapes, dtypes, specs."""
         raise NotImplementedError(f"{type(self).__name__}._serialize")
+
+    @classmethod
+    def _deserialize(cls, serialization):
+        """The spec of what _serialize gave."""
+        return cls(*serialization)
+
+    def _to_legacy_output_types(self):
+        """What compat.v1.data.get_output_types says of such an element."""
+        return self
+
+    def _to_legacy_output_shapes(self):
+        """What compat.v1.data.get_output_shapes says of such an element."""
+        return self
+
+    def _to_legacy_output_classes(self):
+        """What compat.v1.data.get_output_classes says of such an element."""
+        return self
 
     def is_compatible_with(self, spec_or_value):
         """Whether a value or another spec fits."""
@@ -85,6 +102,19 @@ class TypeSpec:
         return type(self), self._serialize()
 
 
+class ValuesSpec(TypeSpec):
+    """The spec of values that have a dtype and a shape."""
+
+    def _to_legacy_output_types(self):
+        return self.dtype
+
+    def _to_legacy_output_shapes(self):
+        return self.shape
+
+    def _to_legacy_output_classes(self):
+        return self.value_type
+
+
 def _key(part):
     if isinstance(part, (list, tuple)):
         return tuple(_key(p) for p in part)
@@ -141,7 +171,7 @@ def _join(parts):
     return tuple(out)
 
 
-class TensorSpec(TypeSpec):
+class TensorSpec(ValuesSpec):
     """A tensor's shape, dtype and name."""
 
     __slots__ = ("_dtype", "_name", "_shape")

@@ -23,6 +23,7 @@ from headrace.framework import (
 from headrace.framework.properties import read_only
 from headrace.framework.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
+from headrace.framework.trackable import Trackable
 
 _NOT_EAGER = "This operation is not supported when eager execution is enabled."
 _CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -161,8 +162,13 @@ def check_arguments(initial_value, variable_def, constraint):
         )
 
 
-class Variable(_headrace.VariableBase, metaclass=_VariableType):
-    """A tensor that assignments change; shared by reference, found by tapes."""
+class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
+    """A tensor that assignments change; shared by reference, found by tapes.
+
+    A class of the user's may stand for another variable: it does not call __init__, has
+    the other's `handle`, gives what it reads as `value()`, and for checkpoints
+    `_serialize_to_tensors` and `_restore_from_tensors`.
+    """
 
     SaveSliceInfo = SaveSliceInfo
 
@@ -198,7 +204,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         value = conversion.convert_to_tensor(value, dtype=dtype)
         shape = self._declared_shape(value, shape)
         base = "Variable" if name is None else name
-        self._shared_name = name_scopes.eager_scope() + base.rstrip("/")
+        self._shared_name = name_scopes.current() + base.rstrip("/")
         handle = raw.VarHandleOp(
             dtype=value.dtype, shape=shape, shared_name=self._resource_name()
         )
@@ -546,7 +552,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         return format(self._read(), spec) if spec else str(self)
 
     def __getitem__(self, key):
-        part = self._read()[key]
+        part = self.value()[key]
         part.assign = functools.partial(self._assign_part, key)
         return part
 
@@ -580,7 +586,7 @@ class Variable(_headrace.VariableBase, metaclass=_VariableType):
         )
 
     def __tf_tensor__(self, dtype=None, name=None):
-        return self._read()
+        return self.value()
 
     __array_priority__ = 100
 
@@ -610,6 +616,14 @@ def _rebuild(value, trainable, dtype, name):
 class ResourceVariable(Variable):
     """What tf.Variable makes."""
 
+    def _serialize_to_tensors(self):
+        """{name: tensor} of what checkpoints keep, for classes that stand for it."""
+        return {"VARIABLE_VALUE": self.value()}
+
+    def _restore_from_tensors(self, restored_tensors):
+        """Assigns what _serialize_to_tensors gave."""
+        return self.assign(restored_tensors["VARIABLE_VALUE"])
+
 
 class _UnreadVariable(ResourceVariable):
     """A variable as its assignments return it: reading gives the value now."""
@@ -626,10 +640,10 @@ class _UnreadVariable(ResourceVariable):
 
 def _binary(operator):
     def forward(self, other):
-        return operator(self._read(), other)
+        return operator(self.value(), other)
 
     def reverse(self, other):
-        return operator(other, self._read())
+        return operator(other, self.value())
 
     return forward, reverse
 
@@ -643,7 +657,7 @@ def _add_operators():
         setattr(Variable, f"__{name}__", _binary(getattr(o, name))[0])
     for name in ("neg", "abs", "invert"):
         function = getattr(o, name)
-        setattr(Variable, f"__{name}__", lambda self, f=function: f(self._read()))
+        setattr(Variable, f"__{name}__", lambda self, f=function: f(self.value()))
 
     in_place = {"add": "+", "sub": "-", "mul": "*"}
     in_place |= {"truediv": "/", "floordiv": "//", "pow": "**"}
@@ -683,7 +697,10 @@ _like = {}  # (shape, dtype) -> a handle that describes such a variable
 
 
 def traced_argument(graph, spec, name, out):
-    """The variable that stands for an argument; its handle goes to `out`."""
+    """The variable that stands for an argument; an input for it goes to `out`.
+
+    Arguments that are one variable are one inside too.
+    """
     key = (spec.shape._dims, spec.dtype)
     if key not in _like:
         with stack.entering(None):
@@ -692,4 +709,8 @@ def traced_argument(graph, spec, name, out):
             )
     handle = graph._core.placeholder(name, dtypes.resource, [], _like[key])
     out.append(handle)
-    return _Argument(handle, spec, name)
+    if spec.alias_id is None:
+        return _Argument(handle, spec, name)
+    if spec.alias_id not in graph.variable_arguments:
+        graph.variable_arguments[spec.alias_id] = _Argument(handle, spec, name)
+    return graph.variable_arguments[spec.alias_id]

@@ -29,6 +29,15 @@ _RETRACING = (
 )
 
 
+def _captured(concrete, variables):
+    """{alias_id: id of the handle} of those variables that a trace also captures."""
+    if not variables:
+        return {}
+    held = {outer._id for outer in concrete.graph.external_captures}
+    ids = {n: v.handle._id for n, v in enumerate(variables)}
+    return {n: i for n, i in ids.items() if i in held}
+
+
 class _RetracingWatch:
     """Counts calls and traces to warn of functions that are traced too often."""
 
@@ -64,6 +73,7 @@ class Function(_headrace.FunctionBase, Trackable):
         self._count = 0
         self._called = False
         self._made_variables = False
+        self._first = None  # a trace that the call under way has to run
         self._watch = _RetracingWatch()
         self._bound = weakref.WeakKeyDictionary()
         # A method in its class: input_signature speaks of what follows `self`.
@@ -141,12 +151,17 @@ class Function(_headrace.FunctionBase, Trackable):
                 return self._resolve_constrained(slots)
             aliases = trace_types.Aliases()
             types = [trace_types.type_of(v, aliases) for v in slots]
-            concrete = self._find(types)
+            taken = aliases.variables
+            concrete = self._find(types, taken)
             if concrete is None:
-                concrete = self._trace_call(types, leaves)
+                concrete = self._trace_call(types, leaves, taken)
             elif not self._fits(slots):
                 return self._answer(concrete, leaves)
-            return self._answer(concrete, None)
+            if self._first is not None:
+                return self._answer_first(leaves)
+            # Which trace serves depends on which variables come, not on types alone.
+            kept = not taken or not concrete.variables
+            return self._answer(concrete, None if kept else leaves)
 
     def _fits(self, slots):
         return True
@@ -158,6 +173,12 @@ class Function(_headrace.FunctionBase, Trackable):
             return concrete, concrete._core, None, leaves
         return concrete, concrete._core, results, leaves
 
+    def _answer_first(self, leaves):
+        """The first call runs the trace that made the variables: what their first
+        values follow from happens once, in its place."""
+        first, self._first = self._first, None
+        return self._answer(first, leaves)
+
     def _resolve_constrained(self, slots):
         types, leaves = self._signature_types, []
         try:
@@ -167,6 +188,8 @@ class Function(_headrace.FunctionBase, Trackable):
             self._binding_error(e, *self._as_called(slots))
         if not self._concretes:
             self._trace_call(types, leaves)
+        if self._first is not None:
+            return self._answer_first(leaves)
         uncast = all(map(trace_types.fits, slots, types))
         return self._answer(self._concretes[0], None if uncast else leaves)
 
@@ -183,12 +206,15 @@ class Function(_headrace.FunctionBase, Trackable):
                 args.append(value)
         return tuple(args), kwargs
 
-    def _find(self, types):
-        """The most specific trace that serves arguments of `types`."""
+    def _find(self, types, variables=()):
+        """The most specific trace that serves arguments of `types`, of which
+        `variables` are, by their alias_id."""
         best = None
         for concrete in self._concretes:
             mine = concrete._function_type.types
             if concrete._parent != self._parent():
+                continue
+            if _captured(concrete, variables) != concrete._own_variables:
                 continue
             if all(map(trace_types.subsumes, mine, types)):
                 if best is None or all(
@@ -205,10 +231,10 @@ class Function(_headrace.FunctionBase, Trackable):
                 return graph._core.id
         return None
 
-    def _trace_call(self, types, leaves):
+    def _trace_call(self, types, leaves, variables=()):
         if self._options["reduce_retracing"] and self._signature_types is None:
             types = self._generalised(types)
-        concrete = self._trace(types, leaves)
+        concrete = self._trace(types, leaves, variables)
         self._watch.traced(self, str(self._python_function), False)
         return concrete
 
@@ -221,7 +247,7 @@ class Function(_headrace.FunctionBase, Trackable):
 
     # --- tracing ---
 
-    def _trace(self, types, leaves=()):
+    def _trace(self, types, leaves=None, variables=()):
         first = not self._called
         creation = tracing.Creation(not self._made_variables, leaves)
         concrete = self._trace_once(types, creation)
@@ -232,14 +258,21 @@ class Function(_headrace.FunctionBase, Trackable):
                     "with tf.function."
                 )
             self._made_variables = True
+            if creation.in_trace:
+                self._first = concrete
             self._kept_variables = [weakref.ref(v) for v in creation.made]
             concrete = self._trace_once(types, tracing.Creation(False))
+        own = _captured(concrete, variables)
+        if own:
+            bound = {n: variables[n] for n in own}
+            concrete = self._trace_once(types, tracing.Creation(False), bound)
+        concrete._own_variables = own
         self._called = True
         concrete._parent = self._parent()
         self._concretes.append(concrete)
         return concrete
 
-    def _trace_once(self, types, creation):
+    def _trace_once(self, types, creation, own_variables=()):
         self._count += 1
         return tracing.trace(
             self._python_function,
@@ -248,6 +281,7 @@ class Function(_headrace.FunctionBase, Trackable):
             self._name,
             creation,
             self._options["autograph"],
+            own_variables=own_variables,
         )
 
     def get_concrete_function(self, *args, **kwargs):
@@ -264,13 +298,15 @@ class Function(_headrace.FunctionBase, Trackable):
                 self._binding_error(e, args, kwargs)
             aliases = trace_types.Aliases()
             types = [trace_types.type_of(v, aliases) for v in slots]
+            taken = aliases.variables
             for concrete in self._concretes:
                 if concrete._function_type.types == types:
-                    return concrete
+                    if _captured(concrete, taken) == concrete._own_variables:
+                        return concrete
             plain = [trace_types.without_names(t) for t in types]
             if plain == types and self._options["reduce_retracing"]:
                 types = self._generalised(types)
-            return self._trace(types)
+            return self._trace(types, variables=taken)
 
     def _concrete_constrained(self, args, kwargs):
         if args or kwargs:

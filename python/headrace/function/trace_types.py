@@ -151,9 +151,13 @@ class Aliases:
 
     def __init__(self):
         self._ids = {}
+        self.variables = []  # by number
 
     def number(self, variable):
-        return self._ids.setdefault(variable.handle._id, len(self._ids))
+        number = self._ids.setdefault(variable.handle._id, len(self._ids))
+        if number == len(self.variables):
+            self.variables.append(variable)
+        return number
 
 
 def type_of(value, aliases):

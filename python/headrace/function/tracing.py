@@ -3,6 +3,8 @@
 import sys
 import threading
 
+import numpy as np
+
 from headrace._load import _headrace
 from headrace.context import call_stacks, stack
 from headrace.framework import conversion, nest, random_seed, variables
@@ -36,11 +38,13 @@ _state = _State()
 class Creation:
     """What happens to variables that a function makes while it is traced."""
 
-    def __init__(self, allowed, leaves=()):
+    def __init__(self, allowed, leaves=None):
         self.allowed = allowed
         self.made = []
-        self._leaves = leaves  # values of the arguments, where known
+        self._leaves = leaves  # the arguments of the call that the trace is for
+        self._runs_at_once = leaves is not None and _headrace.is_eager()
         self.graph = None
+        self.in_trace = False  # some get their first values when the trace runs
 
     def __call__(self, next_creator, **kwargs):
         if _headrace.is_eager():
@@ -48,16 +52,26 @@ class Creation:
         if not self.allowed:
             raise ValueError(_SINGLETON)
         initial = kwargs.get("initial_value")
-        if isinstance(initial, _headrace.SymbolicTensor):
-            kwargs["initial_value"] = self._lifted(initial)
-        elif nest.is_nested(initial) and any(
+        if callable(initial):
+            initial = kwargs["initial_value"] = _outside_or_here(initial)
+        if nest.is_nested(initial) and any(
             isinstance(x, _headrace.SymbolicTensor) for x in nest.flatten(initial)
         ):
-            kwargs["initial_value"] = self._lifted(
-                conversion.convert_to_tensor(initial)
-            )
+            initial = conversion.convert_to_tensor(initial)
+        assigned = None
+        if isinstance(initial, _headrace.SymbolicTensor):
+            if self._runs_at_once and initial.shape.is_fully_defined():
+                assigned = initial
+                initial = np.zeros(initial.shape, initial.dtype.as_numpy_dtype)
+                kwargs["dtype"] = assigned.dtype
+            else:
+                initial = self._lifted(initial)
+            kwargs["initial_value"] = initial
         with stack.init_scope():
             variable = next_creator(**kwargs)
+        if assigned is not None:
+            self.in_trace = True
+            variable.assign(assigned)
         self.made.append(variable)
         return variable
 
@@ -71,7 +85,7 @@ class Creation:
             if isinstance(outer, _headrace.EagerTensor):
                 feeds.append(inner)
                 values.append(outer)
-        for inner, value in zip(graph.inputs, self._leaves):
+        for inner, value in zip(graph.inputs, self._leaves or ()):
             if isinstance(value, _headrace.EagerTensor):
                 feeds.append(inner)
                 values.append(value)
@@ -79,6 +93,16 @@ class Creation:
             return _headrace.evaluate(graph._core, [tensor], feeds, values)[0]
         except Exception as e:
             raise ValueError(_NOT_LIFTABLE) from e
+
+
+def _outside_or_here(initial):
+    """What a callable gives: outside of the trace, unless it reads what is inside."""
+    with stack.init_scope():
+        try:
+            return initial()
+        except (TypeError, InaccessibleTensorError):
+            pass
+    return initial()
 
 
 def trace(
@@ -89,13 +113,17 @@ def trace(
     creation,
     wrap_errors=True,
     keeps_effects=True,
+    own_variables=(),
 ):
     """A ConcreteFunction of `python_function` for arguments of `types`.
 
+    `own_variables`, {alias_id: variable}, are arguments that the function captures as
+    well: it is made for these very variables, so that each has one gradient.
     Effects that no result waits for are part of it where `keeps_effects` is true.
     """
     graph = func_graph.FuncGraph(name, stack.current())
     graph.keeps_effects = keeps_effects
+    graph.variable_arguments.update(own_variables)
     graph.seed = _seed_around()
     creation.graph = graph
     results = _build(python_function, parameters, types, graph, creation, wrap_errors)

@@ -5,7 +5,6 @@ import weakref
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.framework import conversion, nest, variables
-
 from headrace.framework.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.graph.graph_keys import GraphKeys
@@ -27,6 +26,7 @@ class FuncGraph(Graph):
         self.inputs = []
         self.outputs = []
         self.structured_outputs = None
+        self.variable_arguments = {}  # what stands for them, by their alias_id
         self.outer_controls = []  # what a call has to wait for; of branches and loops
         self._function_type = None
 

@@ -38,7 +38,17 @@ _FIELDS = {
 
 # Where there is more than one element they are written as bytes.
 _AS_BYTES = {
-    *("float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8"),
+    *(
+        "float16",
+        "float32",
+        "float64",
+        "bfloat16",
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+    ),
     *("uint16", "uint32", "uint64", "qint8", "quint8", "qint16", "quint16", "qint32"),
 }
 

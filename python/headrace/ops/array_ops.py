@@ -5,10 +5,10 @@ import builtins
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.framework import conversion, dtypes, execution, tensor_shape
+from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
 from headrace.framework.name_scopes import composite
 from headrace.ops import math_ops, reduction_ops
-from headrace.ops.faces import add_faces
+from headrace.ops.faces import add_faces, face
 
 newaxis = None
 
@@ -376,8 +376,6 @@ def linspace(start, stop, num, name=None, axis=0):
     if start.dtype.is_integer:
         start = math_ops.cast(start, dtypes.float64)
         stop = math_ops.cast(stop, dtypes.float64)
-    if start.shape.rank == 0 and stop.shape.rank == 0 and _positive(num):
-        return raw.LinSpace(start, stop, num, name=name)
     shape_ = broadcast_static_shape(start.shape, stop.shape)
     full = shape_
     if not shape_.is_fully_defined():
@@ -385,27 +383,38 @@ def linspace(start, stop, num, name=None, axis=0):
     start, stop = broadcast_to(start, full), broadcast_to(stop, full)
     start, stop = expand_dims(start, axis), expand_dims(stop, axis)
     if isinstance(num, _headrace.Tensor):
-        count = raw.Maximum(_as(num, dtypes.int32), 0)
-        last = raw.Maximum(count - 1, 1)
-        steps = _as(range(count), start.dtype) / _as(last, start.dtype)
+        count = _as(num, dtypes.int32)
+        steps = _headrace.raw_op("Maximum")(x=count - 1, y=1)
+        inner, between = range(1, steps), steps - 1
     else:
-        count = max(int(num), 0)
-        steps = conversion.constant(
-            np.arange(count) / max(count - 1, 1), dtype=start.dtype
-        )
+        if np.asarray(num).dtype.kind in "fcbSU":
+            num = conversion.convert_to_tensor(num)
+            raise TypeError(
+                "Argument `tensor` (name: num) must be of type integer. Received "
+                f"`tensor` = {num} of dtype: {num.dtype!r}"
+            )
+        count = int(num)
+        if count < 0:
+            raise errors.InvalidArgumentError(None, None, f"Requires num >= 0: {count}")
+        steps = max(count - 1, 1)
+        inner, between = np.arange(1, steps), steps - 1
     if shape_.rank is None:  # ones but for the place of the steps
         places = range(rank(start))
         at = raw.FloorMod(axis, rank(start))
         # `==` compares objects in plain graphs.
-        sizes = where(raw.Equal(places, at), count, 1)
+        here = _headrace.raw_op("Equal")(x=places, y=at)
+        sizes, kept = where(here, between, 1), where(here, count, -1)
     else:
-        axis = axis % (shape_.rank + 1)
-        sizes = [1] * axis + [count] + [1] * (shape_.rank - axis)
-    return start + (stop - start) * reshape(steps, sizes)
-
-
-def _positive(num):
-    return not isinstance(num, (int, np.integer)) or num > 0
+        place = axis % (shape_.rank + 1)
+        rest = shape_.rank - place
+        sizes = [1] * place + [between] + [1] * rest
+        kept = [-1] * place + [count] + [-1] * rest
+    step = (stop - start) / _as(steps, start.dtype)
+    inner = start + step * reshape(_as(inner, start.dtype), sizes)
+    line = concat([start, inner, stop], axis)
+    if isinstance(count, int) and count > 1:
+        return line
+    return slice(line, zeros_like(kept), kept)  # one value is the start
 
 
 @composite("eye")

@@ -1,12 +1,13 @@
 """Dimensions moved to the end of a shape and back, of known and unknown ranks."""
 
-from headrace._load import raw
+from headrace._load import _headrace, raw
 from headrace.framework import conversion
 from headrace.ops import array_ops
 
 
 def with_axis_last(x, axis):
-    """(`x` with dimension `axis` as the last one, the function that moves it back).
+    """(`x` with dimension `axis` as the last one, the function that moves it back,
+    under a name if it is given one).
 
     `axis`: an int of [-rank, rank); where the rank is not known, the run checks it.
     """
@@ -14,15 +15,19 @@ def with_axis_last(x, axis):
     if rank is not None:
         axis = axis % rank
         if axis == rank - 1:
-            return x, lambda y: y
+            return x, lambda y, name=None: y
         order = [i for i in range(rank) if i != axis] + [axis]
         back = [order.index(i) for i in range(rank)]
     else:
         if axis == -1:
-            return x, lambda y: y
+            return x, lambda y, name=None: y
         order = _order(array_ops.rank(x), axis)
-        back = raw.InvertPermutation(order)
-    return array_ops.transpose(x, order), lambda y: array_ops.transpose(y, back)
+        back = _headrace.raw_op("InvertPermutation")(x=order)
+    return array_ops.transpose(x, order), _transposing(back)
+
+
+def _transposing(order):
+    return lambda y, name=None: array_ops.transpose(y, order, name=name)
 
 
 def _order(rank, axis):

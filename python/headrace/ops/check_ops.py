@@ -13,7 +13,6 @@ from headrace.ops import (
     math_ops,
     reduction_ops,
 )
-
 from headrace.ops.faces import add_faces
 
 
@@ -273,7 +272,6 @@ def assert_scalar(tensor, message=None, name=None):
             f"{_prefix(message)}Expected scalar shape"
             f"{' for ' + tensor.name if symbolic else ''}, saw shape: {tensor.shape}."
         )
-    return tensor
 
 
 def assert_proper_iterable(values):

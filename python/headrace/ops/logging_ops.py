@@ -2,6 +2,7 @@
 
 import sys
 
+from headrace import _names
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.framework import nest
@@ -43,7 +44,7 @@ class _Template:
         if isinstance(value, _headrace.VariableBase):
             value = value._read()
         components = getattr(value, "_print_parts", None)
-        if isinstance(value, _headrace.Tensor):
+        if isinstance(value, _headrace.Tensor) or _is_ragged(value):
             self.text.append(_PLACEHOLDER)
             self.tensors.append(value)
         elif components is not None:
@@ -82,6 +83,32 @@ class _Template:
         self.text.append(closing)
 
 
+def _usual(text):
+    """The text with the usual placeholder, unless it has such characters itself."""
+    parts = text.split(_PLACEHOLDER)
+    if any("{}" in part for part in parts):
+        return text, _PLACEHOLDER
+    return "{}".join(parts), "{}"
+
+
+def _is_ragged(value):
+    return getattr(type(value), "_is_ragged", False)
+
+
+def _format(inputs, template, placeholder, summarize, name):
+    if any(_is_ragged(x) for x in inputs):
+        return _names.public("strings.format")(
+            template, inputs, placeholder, summarize, name
+        )
+    return _headrace.raw_op("StringFormat")(
+        inputs=inputs,
+        template=template,
+        placeholder=placeholder,
+        summarize=summarize,
+        name=name,
+    )
+
+
 def print_v2(*inputs, **kwargs):
     """Prints values and tensors, when the op runs."""
     output_stream = kwargs.pop("output_stream", sys.stderr)
@@ -103,11 +130,11 @@ def print_v2(*inputs, **kwargs):
     if single and inputs[0].dtype.name == "string" and inputs[0].shape.rank == 0:
         formatted = inputs[0]
     elif template.tensors:
-        formatted = raw.StringFormat(
+        formatted = _format(
             template.tensors,
-            template=text,
-            placeholder=_PLACEHOLDER,
+            *_usual(text),
             summarize=summarize,
+            name=None if name is None else f"{name}_format",
         )
     else:
         formatted = _headrace.to_tensor(text)

@@ -7,7 +7,7 @@ from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops, check_ops, clip_ops, elementwise_ops, reduction_ops
-from headrace.ops.faces import add_faces
+from headrace.ops.faces import add_faces, face
 
 add_faces(
     globals(),
@@ -189,35 +189,16 @@ def tensordot(a, b, axes, name=None):
     a = conversion.convert_to_tensor(a)
     b = conversion.convert_to_tensor(b, dtype_hint=a.dtype)
     first, second = _tensordot_axes(a, axes)
-    if a.shape.is_fully_defined() and b.shape.is_fully_defined():
-        return _known_tensordot(a, b, first, second, name)
     a2, free_a = _as_matrix(a, first, last=True)
     b2, free_b = _as_matrix(b, second, last=False)
     product = matmul(a2, b2)
-    return array_ops.reshape(product, array_ops.concat([free_a, free_b], 0), name=name)
-
-
-def _known_tensordot(a, b, first, second, name):
-    """tensordot of shapes that are known: nothing is reshaped without need."""
-
-    def as_matrix(x, axes, last):
-        sizes = x.shape.as_list()
-        axes = _checked_axes(axes, x.shape)
-        free = [i for i in range(len(sizes)) if i not in axes]
-        order = free + axes if last else axes + free
-        kept = [sizes[i] for i in free]
-        sides = [math.prod(kept), math.prod(sizes[i] for i in axes)]
-        sides = sides if last else sides[::-1]
-        if order != sorted(order):
-            x = array_ops.transpose(x, order)
-        return (x if x.shape.as_list() == sides else array_ops.reshape(x, sides)), kept
-
-    a2, free_a = as_matrix(a, first, last=True)
-    b2, free_b = as_matrix(b, second, last=False)
-    product = matmul(a2, b2)
-    sizes = free_a + free_b
-    if product.shape.as_list() == sizes:
-        return product
+    if isinstance(free_a, list) and isinstance(free_b, list):
+        sizes = free_a + free_b
+        if product.shape.as_list() == sizes:
+            return product
+    else:
+        free = [conversion.convert_to_tensor(f, dtypes.int32) for f in (free_a, free_b)]
+        sizes = array_ops.concat(free, 0)
     return array_ops.reshape(product, sizes, name=name)
 
 
@@ -261,44 +242,36 @@ def _checked_axes(axes, shape):
 
 
 def _as_matrix(x, axes, last):
-    rank = x.shape.rank
-    if rank is None:
-        return _as_matrix_of_any_rank(x, axes, last)
-    axes = _checked_axes(axes, x.shape)
-    free = [i for i in range(rank) if i not in axes]
-    order = free + axes if last else axes + free
-    sizes = array_ops.shape(x)
-    kept = (
-        array_ops.gather(sizes, free)
-        if free
-        else _headrace.to_tensor([], dtypes.int32, None)
-    )
-    summed = raw.Prod(array_ops.gather(sizes, axes) if axes else kept[:0], [0])
-    shape = array_ops.stack([-1, summed] if last else [summed, -1])
-    static = x.shape
-    if static.is_fully_defined():
-        count = 1
-        for i in axes:
-            count *= static[i]
-        other = 1
-        for i in free:
-            other *= static[i]
-        shape = [other, count] if last else [count, other]
-    y = x if order == list(range(rank)) else array_ops.transpose(x, order)
-    return array_ops.reshape(y, shape), kept
-
-
-def _as_matrix_of_any_rank(x, axes, last):
-    rank = array_ops.rank(x)
-    axes = conversion.convert_to_tensor(axes, rank.dtype)
-    axes = array_ops.where(axes < 0, axes + rank, axes)
-    free = raw.ListDiff(array_ops.range(rank), axes).out
-    order = array_ops.concat([free, axes] if last else [axes, free], 0)
-    sizes = array_ops.shape(x)
-    kept = array_ops.gather(sizes, free)
-    summed = raw.Prod(array_ops.gather(sizes, axes), [0])
-    shape = array_ops.stack([-1, summed] if last else [summed, -1])
-    return array_ops.reshape(array_ops.transpose(x, order), shape), kept
+    """(x as a matrix whose columns, or rows unless `last`, run over `axes`; the sizes
+    of the other dimensions: numbers where all are known, else a tensor)."""
+    if x.shape.rank is None:
+        rank = array_ops.rank(x)
+        axes = conversion.convert_to_tensor(axes, rank.dtype)
+        axes = array_ops.where(axes < 0, axes + rank, axes)
+        free = _headrace.raw_op("ListDiff")(x=array_ops.range(rank), y=axes).out
+        order = array_ops.concat([free, axes] if last else [axes, free], 0)
+    else:
+        axes = _checked_axes(axes, x.shape)
+        free = [i for i in range(x.shape.rank) if i not in axes]
+        order = free + axes if last else axes + free
+    if x.shape.is_fully_defined():
+        sizes = x.shape.as_list()
+        kept = [sizes[i] for i in free]
+        sides = [math.prod(kept), math.prod(sizes[i] for i in axes)]
+    else:
+        sizes = array_ops.shape(x)
+        kept, summed = (
+            array_ops.gather(sizes, conversion.convert_to_tensor(i, dtypes.int32))
+            for i in (free, axes)
+        )
+        sides = [-1, _headrace.raw_op("Prod")(input=summed, axis=[0])]
+    sides = sides if last else sides[::-1]
+    if not isinstance(order, list) or order != sorted(order):
+        x = array_ops.transpose(x, order)
+    if x.shape.is_fully_defined() and x.shape.as_list() == sides:
+        return x, kept
+    known = all(isinstance(n, int) for n in sides)
+    return array_ops.reshape(x, sides if known else array_ops.stack(sides)), kept
 
 
 @composite("einsum")

@@ -17,7 +17,7 @@ from headrace.ops import (
     stateless_random_ops,
 )
 from headrace.ops.convolution_ops import padding_of, sizes_of
-from headrace.ops.faces import add_faces
+from headrace.ops.faces import add_faces, face
 
 add_faces(
     globals(),
@@ -102,20 +102,15 @@ def _along(logits, axis, function, name):
     rank = logits._rank()
     if axis is None or axis == -1 or (rank and axis == rank - 1):
         return function(logits, name)
-    if rank is None:
-        moved, back = axis_moves.with_axis_last(logits, axis)
-        return array_ops.identity(back(function(moved, None)), name=name)
-    if not -rank <= axis < rank:
+    if rank is not None and not -rank <= axis < rank:
         raise errors.InvalidArgumentError(
             None,
             None,
             f"`dim` must be in the range [{-rank}, {rank}) where {rank} is the number "
             f"of dimensions in the input. Received: dim={axis}",
         )
-    axis = axis % rank
-    perm = [*range(axis), rank - 1, *range(axis + 1, rank - 1), axis]
-    moved = function(array_ops.transpose(logits, perm), None)
-    return array_ops.transpose(moved, perm, name=name)
+    moved, back = axis_moves.with_axis_last(logits, axis)
+    return back(function(moved, None), name)
 
 
 def softmax(logits, axis=None, name=None):

@@ -165,9 +165,6 @@ class Generator(AutoTrackable):
         """The key: an int64 scalar, the last word of the state."""
         return self._state_var.read_value()[-1]
 
-    def _trackable_children(self):
-        return {"_state_var": self._state_var}
-
     def reset(self, state):
         """Sets the state, cast to int64. Raises ValueError for another shape."""
         state = _as_int64(state)

@@ -37,24 +37,39 @@ def to_tensor(ragged, default_value, shape, name):
     if default_value is None:
         default_value = array_ops.zeros([], ragged.dtype)
     default_value = conversion.convert_to_tensor(default_value, ragged.dtype)
+    known = None  # the static shape, where `shape` leaves rows as they are
     if shape is None:
+        known = ragged.shape
         shape = conversion.constant(-1, dtypes.int64)
     elif isinstance(shape, int):
         shape = conversion.constant(shape, dtypes.int64)
     elif not isinstance(shape, _headrace.Tensor):
         dims = shape.as_list() if hasattr(shape, "as_list") else list(shape)
+        known = _filled(dims, ragged.shape)
         shape = conversion.constant(
             [-1 if d is None else d for d in dims], dtypes.int64
         )
     splits = list(ragged.nested_row_splits)
-    return raw.RaggedTensorToTensor(
-        shape,
-        ragged.flat_values,
-        default_value,
-        splits,
+    result = _raw(
+        "RaggedTensorToTensor",
+        shape=shape,
+        values=ragged.flat_values,
+        default_value=default_value,
+        row_partition_tensors=splits,
         row_partition_types=["ROW_SPLITS"] * len(splits),
         name=name,
     )
+    if known is not None and not isinstance(result, _headrace.EagerTensor):
+        result.set_shape(known)
+    return result
+
+
+def _filled(dims, shape):
+    """The sizes asked for, those of `shape` where none is; None where they are not
+    known or ranks differ."""
+    if shape.rank != len(dims) or not all(d is None or type(d) is int for d in dims):
+        return None
+    return [h if d in (None, -1) else d for d, h in zip(dims, shape.as_list())]
 
 
 def bounding_shape(ragged, axis, out_type):

@@ -1,22 +1,63 @@
 """Indexing of ragged tensors."""
 
+import operator
+
+import numpy as np
+
 from headrace._load import _headrace, raw
+from headrace.context import known_values
 from headrace.framework import conversion, dtypes, errors
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 
 
 def getitem(ragged, key):
-    """ragged[key] as NumPy means it, where rows allow it."""
+    """ragged[key] as NumPy means it, where rows allow it.
+
+    Integers, slices, `...`, `tf.newaxis` and scalar tensors of int32 or int64.
+    TypeError for other keys, ValueError for an index into a ragged dimension,
+    IndexError for a row that is not there.
+    """
     keys = list(key) if isinstance(key, (list, tuple)) else [key]
-    if any(k is Ellipsis for k in keys):
-        at = next(i for i, k in enumerate(keys) if k is Ellipsis)
-        new = sum(k is None for k in keys)
-        room = ragged.shape.rank - (len(keys) - 1 - new)
+    for k in keys:
+        _check_key(k)
+    at = next((i for i, k in enumerate(keys) if k is Ellipsis), None)
+    if at is not None:
+        # The first takes what room is left; another one is a whole dimension.
+        rest = [slice(None) if k is Ellipsis else k for k in keys[at + 1 :]]
+        room = ragged.shape.rank - sum(k is not None for k in keys[:at] + rest)
         if room < 0:
             raise IndexError("Too many indices for RaggedTensor")
-        keys[at : at + 1] = [slice(None)] * room
+        keys[at:] = [slice(None)] * room + rest
     return _get(ragged, keys)
+
+
+def _check_key(key):
+    parts = (key.start, key.stop, key.step) if isinstance(key, slice) else (key,)
+    for part in parts:
+        if part is not None and part is not Ellipsis and not _is_index(part):
+            raise TypeError(
+                "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and "
+                f"scalar tf.int32/tf.int64 tensors are valid indices, got {part!r}"
+            )
+
+
+def _is_index(key):
+    if isinstance(key, _headrace.Tensor):
+        return key.dtype in (dtypes.int32, dtypes.int64) and key.shape.rank in (0, None)
+    try:
+        operator.index(key)
+    except TypeError:
+        return False
+    return not isinstance(key, (bool, np.bool_))
+
+
+def _known(index):
+    """The value of an index as an integer; None where a graph does not show it."""
+    if not isinstance(index, _headrace.SymbolicTensor):
+        return int(index)
+    value = known_values.constant_value(index)
+    return None if value is None else int(value)
 
 
 def _get(x, keys):
@@ -45,21 +86,12 @@ def expand_front(x):
 
 
 def _row(x, index):
-    known = None
-    if isinstance(index, _headrace.EagerTensor):
-        known = int(index.numpy())
-    elif not isinstance(index, _headrace.Tensor):
-        if not hasattr(index, "__index__"):
-            raise TypeError(f"Invalid index {index!r} of a RaggedTensor")
-        known = index.__index__()
+    known = _known(index)
     n = x.shape[0]
     if known is not None and n is not None and not -n <= known < n:
         raise IndexError(f"Row key {known} out of bounds")
-    if known is not None:
-        starts, limits = x.row_splits[:-1], x.row_splits[1:]
-        index = known
-        return x.values[starts[index] : limits[index]]
-    return x.values[x.row_splits[index] : x.row_splits[index + 1]]
+    index = index if known is None else known
+    return x.values[x.row_splits[:-1][index] : x.row_splits[1:][index]]
 
 
 def _rows(x, rows):
@@ -119,15 +151,18 @@ def _inner(x, keys):
         return sliced.with_values(sliced.values[(slice(None), *rest)])
     if x._uniform is None:
         raise ValueError("Cannot index into an inner ragged dimension.")
-    index = first + x._uniform if first < 0 else first
-    if not 0 <= index < x._uniform:
+    known = _known(first)
+    if known is not None and not -x._uniform <= known < x._uniform:
         raise errors.InvalidArgumentError(
             None,
             None,
             "Index out of bounds when indexing into a ragged tensor: "
-            f"{first} in rows of {x._uniform}",
+            f"{known} in rows of {x._uniform}",
         )
-    column = gather_rows(x.values, x.row_splits[:-1] + index)
+    # Each row's places, of which a plain tensor's index knows what is out of bounds.
+    starts = array_ops.expand_dims(x.row_splits[:-1], 1)
+    places = starts + array_ops.range(x._uniform, dtype=starts.dtype)
+    column = gather_rows(x.values, places[:, first])
     return _get(column, [slice(None), *rest]) if rest else column
 
 
@@ -135,8 +170,8 @@ def _slice_rows(x, part):
     """x[i][part] for every row."""
     lengths = x.row_lengths()
     step = 1 if part.step is None else part.step
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
+    known = _known(step)
+    step = math_ops.cast(step, lengths.dtype)
     zero = array_ops.zeros_like(lengths)
 
     def bound(given, default, low, high):
@@ -146,19 +181,21 @@ def _slice_rows(x, part):
         value = array_ops.where(value < 0, value + lengths, value)
         return _raw("Minimum", _raw("Maximum", value, low), high)
 
-    if step > 0:
-        first = bound(part.start, zero, zero, lengths)
-        last = bound(part.stop, lengths, zero, lengths)
-        last = _raw("Maximum", first, last)
-    else:
-        first = bound(part.start, lengths - 1, zero - 1, lengths - 1)
-        last = bound(part.stop, zero - 1, zero - 1, lengths - 1)
-        last = _raw("Minimum", first, last)
+    def by_step(up, down):
+        if known is None:
+            return array_ops.where(step >= 0, up, down)
+        return up if known >= 0 else down
+
+    low = by_step(zero, zero - 1)
+    high = by_step(lengths, lengths - 1)
+    first = bound(part.start, by_step(low, high), low, high)
+    last = bound(part.stop, by_step(high, low), low, high)
+    last = by_step(_raw("Maximum", first, last), _raw("Minimum", first, last))
     starts = x.row_starts()
-    splits, places = raw.RaggedRange(
-        starts + first,
-        starts + last,
-        conversion.constant(step, starts.dtype),
+    splits, places = _headrace.raw_op("RaggedRange")(
+        starts=starts + first,
+        limits=starts + last,
+        deltas=step,
         Tsplits=starts.dtype,
     )
     values = gather_rows(x.values, places)

@@ -552,9 +552,6 @@ class RaggedTensor:
         else:
             self.values.set_shape(inner)
 
-    def _print_parts(self):
-        return text.print_parts(self)
-
     def __repr__(self):
         if isinstance(self.flat_values, _headrace.EagerTensor):
             return f"<tf.RaggedTensor {text.of_array(self.numpy())}>"

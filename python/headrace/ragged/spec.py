@@ -10,7 +10,7 @@ from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 from headrace.ragged.ragged_value import RaggedTensorValue
 
 
-class RaggedTensorSpec(type_spec.TypeSpec):
+class RaggedTensorSpec(type_spec.ValuesSpec):
     """What a ragged tensor is like."""
 
     def __init__(
@@ -59,6 +59,9 @@ class RaggedTensorSpec(type_spec.TypeSpec):
         "The spec of the innermost values, or None where it follows from shape and "
         "dtype.",
     )
+
+    def _to_legacy_output_classes(self):
+        return self  # types and shapes do not tell the ragged rank
 
     @property
     def value_type(self):

@@ -4,7 +4,6 @@ import os
 
 from headrace._load import _headrace
 from headrace.framework import logging, protos
-
 from headrace.framework.properties import read_only
 from headrace.framework.trackable import is_trackable, node_of, owner_of
 from headrace.train.checkpoint_options import GRAPH_KEY
@@ -23,7 +22,8 @@ class TrackableView:
         """{name: object} of an object's children."""
         if getattr(save_type, "value", save_type) != "checkpoint":
             raise NotImplementedError(
-                "TrackableView.children: save_type must be checkpoint"
+                "TrackableView.children: SavedModels are not supported, save_type must be "
+                "checkpoint"
             )
         named = {}
         for name, child in node_of(obj).children():

@@ -2,7 +2,7 @@
 
 from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.framework import errors
+from headrace.framework import errors, execution
 from headrace.ops import check_ops, shape_check_ops
 
 
@@ -50,6 +50,30 @@ assert_positive = _unary(tf.debugging.assert_positive, tf.greater)
 assert_negative = _unary(tf.debugging.assert_negative, tf.less)
 assert_non_negative = _unary(tf.debugging.assert_non_negative, tf.greater_equal)
 assert_non_positive = _unary(tf.debugging.assert_non_positive, tf.less_equal)
+
+
+def _known():
+    """What an assertion that holds while the graph is built gives."""
+    return None if _headrace.is_eager() else execution.no_op()
+
+
+def assert_integer(x, message=None, name=None):
+    """Asserts that x is of an integer type."""
+    tf.debugging.assert_integer(x, message)
+    return _known()
+
+
+def assert_type(tensor, tf_type, message=None, name=None):
+    """Asserts the dtype."""
+    tf.debugging.assert_type(tensor, tf_type, message)
+    return _known()
+
+
+def assert_scalar(tensor, name=None, message=None):
+    """The tensor, which must be a scalar."""
+    tensor = tf.convert_to_tensor(tensor)
+    tf.debugging.assert_scalar(tensor, message)
+    return tensor
 
 
 # These take data as they are; what rows of signatures.txt name is passed by keyword.

@@ -8,7 +8,6 @@ from headrace.context import stack
 from headrace.eager import custom_gradient
 from headrace.framework import conversion, dtypes, tensor_shape
 from headrace.framework import variables as framework_variables
-
 from headrace.framework.properties import read_only
 from headrace.graph.graph_variables import GraphVariable, RefVariable
 from headrace.ops import initializers_v1
@@ -480,8 +479,10 @@ def variable_v1(
     synchronization=framework_variables.VariableSynchronization.AUTO,
     aggregation=framework_variables.VariableAggregation.NONE,
     shape=None,
+    experimental_enable_variable_lifting=None,
 ):
-    """tf.compat.v1.Variable."""
+    """tf.compat.v1.Variable. A function makes its variables outside of its graph
+    whatever `experimental_enable_variable_lifting` is; creators get to see it."""
     given = dict(locals())
     if use_resource is None:
         use_resource = get_variable_scope().use_resource
@@ -495,7 +496,10 @@ def variable_v1(
         del given[other]
     if graph is None or graph.building_function:
         del given["collections"]
+        if experimental_enable_variable_lifting is None:
+            del given["experimental_enable_variable_lifting"]
         return framework_variables.Variable(**given)
+    del given["experimental_enable_variable_lifting"]
     return (GraphVariable if use_resource else RefVariable)(**given)
 
 

@@ -91,3 +91,28 @@ def test_rejection_resample_draws_as_upstream(initial, target, first):
     )
     assert d.element_spec == (I32, I64) and int(d.cardinality()) == -2
     assert [int(x) for _, x in d.take(8)] == first
+
+
+def test_elements_may_be_tensor_arrays():
+    def array(x):
+        return tf.TensorArray(tf.int64, 2, element_shape=[]).unstack([x, x * 3])
+
+    d = D.range(3).map(array)
+    spec = d.element_spec
+    assert isinstance(spec, tf.TensorArraySpec) and spec._serialize()[:2] == (
+        (),
+        I64.dtype,
+    )
+    assert [x.stack().numpy().tolist() for x in d] == [[0, 0], [1, 3], [2, 6]]
+    assert [int(x) for x in d.map(lambda t: t.read(1)).prefetch(1)] == [0, 3, 6]
+    with pytest.raises(
+        TypeError, match="Cannot batch elements of type TensorArraySpec"
+    ):
+        d.batch(2)
+
+
+def test_datasets_are_known_by_the_name_of_their_base():
+    for d in (D.range(1), D.range(1).map(lambda x: x), D.from_tensors(1).batch(1)):
+        assert "DatasetV2" in [c.__name__ for c in type(d).__mro__]
+    checkpoint = tf.train.Checkpoint(d=D.range(1))  # they are trackable, without values
+    assert list(checkpoint._trackable_children()) == ["d"]

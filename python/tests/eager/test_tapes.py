@@ -118,3 +118,62 @@ def test_unknown_ways_to_see_no_connection():
             ValueError, match="Unknown value for unconnected_gradients: 'x'"
         ):
             tf.gradients([x], [x], unconnected_gradients="x")
+
+
+def test_variables_watched_by_their_handles():
+    v, fixed = tf.Variable(2.0), tf.Variable(3.0, trainable=False)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([v.handle, fixed.handle])
+        y = v * v * fixed
+    assert tape.watched_variables() == (v,)
+    assert [float(tape.gradient(y, x)) for x in (v, v.handle, fixed)] == [12, 12, 4]
+
+
+def test_ways_to_add_gradients():
+    with tf.Graph().as_default():
+        x = tf.constant([1.0, 2.0])
+        y = x * x
+        for method in ("DEFAULT", "ADD_N", "EXPERIMENTAL_TREE"):
+            method = getattr(tf.AggregationMethod, method)
+            (slope,) = tf.gradients([y, y], x, aggregation_method=method)
+            with tf.compat.v1.Session() as session:
+                assert session.run(slope).tolist() == [4.0, 8.0]
+        for function in (tf.gradients, tf.compat.v1.gradients, tf.hessians):
+            with pytest.raises(ValueError, match="aggregation_method"):
+                function(y, x, aggregation_method=9)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "uses"),
+    [
+        (1, 1, True),
+        (2, 2, True),
+        (1, 1, False),
+        (1, 2, True),
+        (2, 1, True),
+        (1, 3, False),
+    ],
+)
+def test_gradients_that_a_custom_gradient_gives(arguments, given, uses):
+    v = tf.Variable(2.0)
+
+    @tf.custom_gradient
+    def f(*xs):
+        def gradient(dy, variables=None):
+            mine = [dy * 5] * given
+            return mine if variables is None else (mine, [dy * 3] * len(variables))
+
+        return tf.add_n(xs) * (v if uses else 1.0), gradient
+
+    xs = [tf.constant(1.0)] * arguments
+    with tf.GradientTape() as tape:
+        tape.watch(xs)
+        y = f(*xs)
+    if arguments != given:
+        text = f"expected to return {arguments} gradients, but returned {given} instead"
+        with pytest.raises(ValueError, match=text):
+            tape.gradient(y, [xs[0], v])
+        return
+    slope, of_variable = tape.gradient(y, [xs[0], v])
+    assert float(slope) == 5.0 * arguments  # all are the same tensor
+    assert (float(of_variable) == 3.0) if uses else (of_variable is None)

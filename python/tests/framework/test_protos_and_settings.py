@@ -101,8 +101,9 @@ def test_forward_compatibility():
     with compat.forward_compatibility_horizon(2030, 1, 2):
         assert compat.forward_compatible(2030, 1, 1)
         assert not compat.forward_compatible(2030, 1, 2)
-        with compat.forward_compatibility_horizon(2010, 1, 1):
-            assert not compat.forward_compatible(2015, 1, 1)
+        with compat.forward_compatibility_horizon(2010, 1, 1):  # the past: ignored
+            assert compat.forward_compatible(2029, 1, 1)
+            assert not compat.forward_compatible(2031, 1, 1)
     assert not compat.forward_compatible(2030, 1, 1)
 
 

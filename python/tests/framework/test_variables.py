@@ -128,3 +128,48 @@ def test_what_texts_and_counters_say():
         v.eval()
     with pytest.raises(TypeError, match="must be a `tf.IndexedSlices`"):
         tf.Variable([1.0]).batch_scatter_update([1.0])
+
+
+def test_names_of_variables_that_functions_make():
+    made = []
+
+    def make(name="v"):
+        made.append(tf.Variable(1.0, name=name))
+
+    @tf.function
+    def f():
+        if not made:
+            with tf.name_scope("in"):
+                make()
+                make()  # names of variables are not made unique
+                with tf.init_scope():
+                    make("w")
+            make("x")
+            with tf.init_scope(), tf.name_scope("k"):
+                make("w")
+        return made[0]
+
+    with tf.name_scope("out"):
+        f()
+        make("after")
+    names = [v.name for v in made]
+    assert names == ["in/v:0", "in/v:0", "in/w:0", "x:0", "k/w:0", "out/after:0"]
+
+
+def test_lifting_is_told_to_creators():
+    seen = []
+
+    def creator(following, **kwargs):
+        seen.append(kwargs["experimental_enable_variable_lifting"])
+        return following(**kwargs)
+
+    with tf.variable_creator_scope(creator):
+        for kind in (tf.Variable, tf.compat.v1.Variable):
+            v = kind(2.0, experimental_enable_variable_lifting=False)
+            assert float(v) == 2.0
+    assert seen == [False, False]
+    with tf.Graph().as_default():
+        for resource in (True, False):
+            tf.compat.v1.Variable(
+                2.0, use_resource=resource, experimental_enable_variable_lifting=False
+            )

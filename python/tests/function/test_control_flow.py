@@ -263,3 +263,49 @@ def test_while_shape_invariants_may_say_more_than_the_trace(known):
     assert f(tf.zeros([3, 2]))[:, 0].numpy().tolist() == [0, 0, 0, 1, 2]
     with pytest.raises(tf.errors.InvalidArgumentError):
         f(tf.zeros([3, 3]))
+
+
+_ROWS = [[1.0, 2.0, 1.0], [3.0, 4.0, 5.0]]
+
+
+@pytest.mark.parametrize(
+    "op, of_row",
+    [
+        ("Unique", lambda r: tf.unique(r).y),
+        ("Where", lambda r: tf.boolean_mask(r, r > 1)),
+        ("Range", lambda r: tf.range(r[0])),
+        ("AsString", tf.strings.as_string),
+        ("EagerPyFunc", lambda r: tf.py_function(lambda z: z, [r], tf.float32)),
+    ],
+)
+def test_what_has_no_vectorized_form(op, of_row):
+    call = lambda x: tf.vectorized_map(of_row, x, fallback_to_while_loop=False)
+    for f in (call, tf.function(call)):
+        with pytest.raises(ValueError, match=f"No pfor vectorization defined for {op}"):
+            f(tf.constant(_ROWS))
+
+
+def test_changes_of_variables_have_no_vectorized_form():
+    v = tf.Variable(0.0)
+    with pytest.raises(ValueError, match="defined for AssignAddVariableOp"):
+        tf.vectorized_map(
+            lambda r: v.assign_add(r[0]),
+            tf.constant(_ROWS),
+            fallback_to_while_loop=False,
+        )
+    assert float(v) == 0.0
+
+
+def test_what_has_a_vectorized_form():
+    w = tf.Variable([1.0, 2.0, 3.0])
+    for of_row in (
+        lambda r: w * r,
+        lambda r: tf.cond(r[0] > 2, lambda: r, lambda: -r),
+        lambda r: (tf.strings.as_string(r), tf.sort(r))[1],
+        lambda r: tf.random.uniform([3]) * 0 + r,
+        lambda r: (r, {"a": r + 1}),
+    ):
+        with_fallback = tf.vectorized_map(of_row, tf.constant(_ROWS))
+        without = tf.vectorized_map(of_row, tf.constant(_ROWS), False)
+        for a, b in zip(tf.nest.flatten(with_fallback), tf.nest.flatten(without)):
+            np.testing.assert_array_equal(a, b)

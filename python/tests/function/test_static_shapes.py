@@ -104,3 +104,30 @@ def test_a_shape_that_grows_without_end_is_given_up():
 
     assert f.get_concrete_function().structured_outputs.shape.rank is None
     assert f([2, 3]).shape == (2, 3)
+
+
+ROWS = tf.RaggedTensorSpec([2, N, 3], tf.int32, 1)
+
+
+@pytest.mark.parametrize(
+    ("dense", "spec", "shape"),
+    [
+        (lambda r: r.to_tensor(), ROWS, (2, N, 3)),
+        (lambda r: r.to_tensor(shape=[N, 5, N]), ROWS, (2, 5, 3)),
+        (lambda r: r.to_tensor(shape=[4, N, N]), ROWS, (4, N, 3)),
+        (lambda r: r.to_tensor(), tf.RaggedTensorSpec([N, N, N]), (N, N, N)),
+        (
+            lambda v: tf.RaggedTensor.from_uniform_row_length(v, 2).to_tensor(),
+            tf.TensorSpec([6, N]),
+            (3, 2, N),
+        ),
+        (
+            lambda t: tf.RaggedTensor.from_tensor(t).to_tensor(),
+            tf.TensorSpec([2, N]),
+            (2, N),
+        ),
+    ],
+)
+def test_dense_tensors_of_ragged_ones(dense, spec, shape):
+    made = tf.function(dense, input_signature=[spec]).get_concrete_function()
+    assert made.structured_outputs.shape.as_list() == list(shape)

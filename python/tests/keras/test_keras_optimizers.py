@@ -107,3 +107,56 @@ def test_rate_of_a_schedule():
 def test_arguments(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("name", "kwargs", "slots"),
+    [
+        ("Adam", {"amsgrad": True}, "a/m b/m a/v b/v a/vhat b/vhat"),
+        (
+            "RMSprop",
+            {"momentum": 0.9, "centered": True},
+            "a/rms b/rms a/momentum b/momentum a/mg b/mg",
+        ),
+        ("Adadelta", {}, "a/accum_grad b/accum_grad a/accum_var b/accum_var"),
+        ("Ftrl", {}, "a/accumulator a/linear b/accumulator b/linear"),
+    ],
+)
+def test_weights_of_older_optimizers_are_in_the_order_of_slots(name, kwargs, slots):
+    optimizer = getattr(tf.keras.optimizers.legacy, name)(**kwargs)
+    one = tf.constant([1.0])
+    a, b = (tf.Variable(one, name=n) for n in "ab")
+    optimizer.apply_gradients([(one, a), (one, b)])
+    names = [v.name for v in optimizer.variables()]
+    assert names == [f"{name}/{s}:0" for s in ["iter", *slots.split()]]
+
+
+def test_ftrl_takes_looked_up_rows_for_the_whole_table():
+    """As Keras 2 does; its older Ftrl leaves the other rows alone."""
+
+    def after(optimizer, steps=3):
+        table = tf.Variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        rows = [[0.1, 0.2], [0.3, -0.4], [0.1, 0.1]]
+        gradient = tf.IndexedSlices(
+            tf.constant(rows), tf.constant([0, 2, 0]), tf.constant([3, 2])
+        )
+        for _ in range(steps):
+            optimizer.apply_gradients([(gradient, table)])
+        return table.numpy()
+
+    seen = [[0.011613, 0.374208], [1.19778, 2.471649]]
+    newer = after(optimizers.Ftrl(0.1))
+    np.testing.assert_allclose(newer[[0, 2]], seen, rtol=1e-5)
+    assert newer[1].tolist() == [0.0, 0.0]
+    decayed = after(
+        optimizers.Ftrl(
+            0.1,
+            l2_regularization_strength=0.1,
+            l2_shrinkage_regularization_strength=0.1,
+            beta=0.2,
+        )
+    )
+    np.testing.assert_allclose(decayed[1], [-0.103702, -0.138269], rtol=1e-5)
+    older = after(optimizers.legacy.Ftrl(0.1))
+    np.testing.assert_allclose(older[[0, 2]], seen, rtol=1e-5)
+    assert older[1].tolist() == [3.0, 4.0]

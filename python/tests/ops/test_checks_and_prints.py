@@ -170,3 +170,50 @@ def test_assertions_that_always_fail_are_refused_while_tracing(name):
         check(x, y)
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"'2', '3', '4', '...'\]"):
         tf.debugging.assert_negative([2, 3, 4, 5])
+
+
+@pytest.mark.parametrize("op", ["CheckNumerics", "CheckNumericsV2"])
+@pytest.mark.parametrize(
+    "made",
+    [
+        tf.math.log,
+        lambda x: tf.math.log(x)[:1],
+        lambda x: tf.unstack(tf.math.log(x))[0],
+        lambda x: tf.concat([x, tf.math.log(x)], 0),
+        lambda x: tf.reduce_sum(tf.math.log(x)),
+    ],
+)
+def test_numbers_made_in_a_function_are_checked_in_every_run(op, made):
+    """Their memory is known before the run, their values are not."""
+
+    @tf.function(input_signature=[tf.TensorSpec([2])])
+    def f(x):
+        getattr(tf.raw_ops, op)(tensor=made(x), message="m")
+        return tf.constant(1.0)
+
+    for _ in range(3):
+        f(tf.constant([1.0, 2.0]))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="m : Tensor had"):
+            f(tf.constant([np.inf, 2.0]))
+
+
+def test_checks_of_numbers_as_targets_of_sessions():
+    v1 = tf.compat.v1
+    with tf.Graph().as_default(), v1.Session() as session:
+        x = v1.placeholder(tf.float32, [2])
+        halves = tf.split(tf.cast(x, tf.float16), 2)
+        checks = [tf.debugging.check_numerics(h, "m").op for h in halves]
+        for _ in range(3):
+            session.run(checks, {x: [1, 2]})
+            with pytest.raises(tf.errors.InvalidArgumentError, match="m : Tensor had"):
+                session.run(checks, {x: [1, np.inf]})
+
+
+def test_what_passes_is_printed_in_every_run(capfd):
+    @tf.function(input_signature=[tf.TensorSpec([2])])
+    def f(x):
+        return tf.compat.v1.Print(x * 2, [x], "seen ") + 1
+
+    for i in range(3):
+        assert f(tf.constant([i, 1.0])).numpy().tolist() == [2.0 * i + 1, 3.0]
+        assert capfd.readouterr().err.strip() == f"seen [{i} 1]"

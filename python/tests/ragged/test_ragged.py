@@ -166,3 +166,38 @@ def test_rank_has_a_limit():
         with pytest.raises(ValueError, match="at most 254 dimensions"):
             tf.ragged.constant([], ragged_rank=rank)
     assert tf.ragged.constant([], ragged_rank=3).ragged_rank == 3
+
+
+def test_parts_of_specs():
+    spec = tf.RaggedTensorSpec([2, None], tf.int32)
+    rows = tf.RaggedTensorSpec([None], tf.int32, 0)
+    assert spec._unbatch() == rows and rows._batch(2)._shape.as_list() == [2, None]
+    assert spec._flat_tensor_specs == [tf.TensorSpec(None, tf.variant)]
+    value = tf.ragged.constant([[1], [2, 3]])
+    assert spec._to_tensor_list(value)[0].shape == []
+    assert spec._to_batched_tensor_list(value)[0].shape == [2]
+    again = spec._from_tensor_list(spec._to_tensor_list(value))
+    assert again.to_list() == [[1], [2, 3]]
+    joined = spec.most_specific_compatible_type(
+        tf.RaggedTensorSpec([3, None], tf.int32)
+    )
+    assert joined == tf.RaggedTensorSpec([None, None], tf.int32)
+
+
+def test_shapes_that_are_learnt_later():
+    value = tf.ragged.constant([[1], [3]])
+    value._set_shape([2, 1])
+    assert value.shape.as_list() == [2, 1]
+    with pytest.raises(ValueError):
+        value._set_shape([3, None])
+
+
+@pytest.mark.parametrize(
+    ("axis", "want"),
+    [(0, [[4, 2]]), (1, [[3], [3], [0]]), (None, [[6]])],
+)
+def test_sums_that_keep_their_dimensions(axis, want):
+    made = tf.reduce_sum(tf.ragged.constant([[1, 2], [3], []]), axis, keepdims=True)
+    assert (
+        made.to_list() if hasattr(made, "to_list") else made.numpy().tolist()
+    ) == want

@@ -253,3 +253,34 @@ def test_norms_of_one_type_scale_all_types():
     np.testing.assert_allclose(made[0], [-2.4, 0], rtol=1e-6)
     assert float(made[1][0]) == 3.203125
     np.testing.assert_allclose(made[3].values, [[0.8]], rtol=1e-6)
+
+
+def test_what_assertions_that_hold_give():
+    v1, debugging = tf.compat.v1, tf.debugging
+    sparse, ragged = tf.sparse.from_dense([[1]]), tf.ragged.constant([[1]])
+
+    def given():
+        one = tf.constant(1)
+        held = [v1.assert_type(x, tf.int32) for x in (one, sparse, ragged)]
+        held += [v1.assert_integer(one), v1.assert_rank(one, 0)]
+        assert debugging.assert_type(one, tf.int32) is None
+        assert debugging.assert_integer(one) is None
+        assert debugging.assert_scalar(one) is None
+        return held, v1.assert_scalar(one)
+
+    held, scalar = given()
+    assert held == [None] * 5 and scalar == 1
+    with tf.Graph().as_default():
+        sparse, ragged = tf.sparse.from_dense([[1]]), tf.ragged.constant([[1]])
+        held, scalar = given()
+        assert [op.type for op in held] == ["NoOp"] * 5 and tf.is_tensor(scalar)
+        with pytest.raises(TypeError, match="must be of type"):
+            v1.assert_type(sparse, tf.float32)
+
+
+@pytest.mark.parametrize("name", "sample_from_datasets choose_from_datasets".split())
+def test_datasets_of_datasets(name):
+    made = getattr(tf.compat.v1.data.experimental, name)
+    datasets = [tf.data.Dataset.range(2)] * 2
+    rest = [tf.data.Dataset.range(2)] if name[0] == "c" else []
+    assert len(list(made(datasets, *rest))) in (2, 4)

@@ -85,6 +85,7 @@ ScanResult Looped(const Tensor& rows, const Tensor& mask,
     return next;
   };
   const Recorded turn = Record("recurrent_body", specs, body, true);
+  TellCapturesRead(turn.captures);
   std::vector<Value> values = ValuesOf(inputs);
   for (const Value& v : turn.captures) {
     values.push_back(v);

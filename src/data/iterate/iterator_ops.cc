@@ -191,7 +191,6 @@ HR_OP(AnonymousIteratorV3)
     .Doc("An iterator that lives as long as its handle.")
     .Stateful()
     .Shape(IteratorRule)
-    .NoGradient()
     .Cpu(ComputeOwn<MakeAnonymous>);
 
 HR_OP(AnonymousIteratorV2)
@@ -200,7 +199,6 @@ HR_OP(AnonymousIteratorV2)
     .Doc("An iterator that lives as long as its handle.")
     .Stateful()
     .Shape(IteratorRule)
-    .NoGradient()
     .Cpu(ComputeOwn<MakeAnonymous>);
 
 HR_OP(AnonymousIterator)
@@ -208,7 +206,6 @@ HR_OP(AnonymousIterator)
     .Doc("An iterator that lives as long as its handle.")
     .Stateful()
     .Shape(IteratorRule)
-    .NoGradient()
     .Cpu(ComputeOwn<MakeAnonymous>);
 
 HR_OP(Iterator)
@@ -217,7 +214,6 @@ HR_OP(Iterator)
     .Attr("container: string") HR_DATASET_SPEC.Doc("An iterator by its name.")
     .Stateful()
     .Shape(IteratorRule)
-    .NoGradient()
     .Cpu(ComputeOwn<MakeNamed>);
 
 HR_OP(IteratorV2)
@@ -226,7 +222,6 @@ HR_OP(IteratorV2)
     .Attr("container: string") HR_DATASET_SPEC.Doc("An iterator by its name.")
     .Stateful()
     .Shape(IteratorRule)
-    .NoGradient()
     .Cpu(ComputeOwn<MakeNamed>);
 
 HR_OP(OneShotIterator)
@@ -237,7 +232,6 @@ HR_OP(OneShotIterator)
     .Doc("An iterator along the dataset that a function makes.")
     .Stateful()
     .Shape(IteratorRule)
-    .NoGradient()
     .Cpu(Bind<OneShot>);
 
 HR_OP(MakeIterator)
@@ -246,7 +240,6 @@ HR_OP(MakeIterator)
     .Doc("Sets an iterator to the beginning of a dataset.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<BeginIterator>);
 
 HR_OP(IteratorGetNext)
@@ -255,7 +248,6 @@ HR_OP(IteratorGetNext)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
     .Shape(ElementRule)
-    .NoGradient()
     .Cpu(ComputeOwn<GetNext>);
 
 HR_OP(IteratorGetNextSync)
@@ -264,7 +256,6 @@ HR_OP(IteratorGetNextSync)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
     .Shape(ElementRule)
-    .NoGradient()
     .Cpu(ComputeOwn<GetNext>);
 
 HR_OP(SerializeIterator)
@@ -274,7 +265,6 @@ HR_OP(SerializeIterator)
     .Doc("An iterator's place.")
     .Stateful()
     .Shape(VectorRule)
-    .NoGradient()
     .Cpu(ComputeOwn<Serialize>);
 
 HR_OP(DeserializeIterator)
@@ -283,7 +273,6 @@ HR_OP(DeserializeIterator)
     .Doc("Sets an iterator to a place that was saved.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<Deserialize>);
 
 HR_OP(DeleteIterator)
@@ -292,7 +281,6 @@ HR_OP(DeleteIterator)
     .Doc("Iterators end with their handles.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<LeaveToHandles>);
 
 HR_OP(IteratorToStringHandle)

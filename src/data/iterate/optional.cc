@@ -14,6 +14,17 @@ class Optional : public VariantValue {
   StringView type_name() const override { return "tensorflow::data::Optional"; }
   bool has_value() const { return has_; }
   const Element& element() const { return element_; }
+  StatusOr<std::shared_ptr<const VariantValue>> ZerosLike() const override {
+    auto zero = std::make_shared<Optional>();
+    zero->has_ = has_;
+    for (const Tensor& t : element_) {
+      if (!IsPlain(t.dtype())) return VariantValue::ZerosLike();
+      HR_ASSIGN_OR_RETURN(Tensor z, Tensor::Allocate(t.dtype(), t.shape()));
+      FillZero(z);
+      zero->element_.push_back(std::move(z));
+    }
+    return std::shared_ptr<const VariantValue>(std::move(zero));
+  }
 
  private:
   Element element_;
@@ -75,11 +86,35 @@ Status GetNextAsOptional(KernelContext& c) {
   return OkStatus();
 }
 
+Status FromValueGradient(GradientContext& g) {
+  std::vector<DType> types;
+  std::vector<Shape> shapes;
+  for (const Value& v : g.inputs()) {
+    types.push_back(v.dtype());
+    shapes.push_back(v.shape());
+  }
+  ValueList parts =
+      g.All("OptionalGetValue", {g.grad()},
+            {{"output_types", types}, {"output_shapes", std::move(shapes)}});
+  for (size_t i = 0; i < parts.size(); ++i) {
+    g.set(static_cast<int>(i), std::move(parts[i]));
+  }
+  return g.status();
+}
+
+Status GetValueGradient(GradientContext& g) {
+  ValueList parts;
+  for (int i = 0; i < g.num_outputs(); ++i) parts.push_back(g.grad_or_zeros(i));
+  g.set(0, g("OptionalFromValue", parts));
+  return g.status();
+}
+
 HR_OP(OptionalFromValue)
     .Input("components: Toutput_types")
     .Output("optional: variant")
     .Attr("Toutput_types: list(type) >= 1")
-    .Doc("An optional with a value.") HR_DATASET_END(FromValue);
+    .Doc("An optional with a value.")
+    .Gradient(FromValueGradient) HR_DATASET_END(FromValue);
 
 HR_OP(OptionalNone)
     .Output("optional: variant")
@@ -95,7 +130,7 @@ HR_OP(OptionalGetValue)
     .Output("components: output_types") HR_DATASET_SPEC
     .Doc("The value of an optional.")
     .Shape(ElementRule)
-    .NoGradient()
+    .Gradient(GetValueGradient)
     .Cpu(ComputeOwn<GetValue>);
 
 HR_OP(IteratorGetNextAsOptional)

@@ -72,7 +72,6 @@ HR_OP(DatasetToSingleElement)
     .Doc("The element of a dataset of one.")
     .Stateful()
     .Shape(ElementRule)
-    .NoGradient()
     .Cpu(ComputeOwn<SingleElement>);
 
 // Walks there: what random access saves is written down nowhere.
@@ -112,7 +111,6 @@ HR_OP(GetElementAtIndex)
     .Doc("The element at a place of a dataset whose cardinality is known.")
     .Stateful()
     .Shape(ElementRule)
-    .NoGradient()
     .Cpu(ComputeOwn<ElementAtIndex>);
 
 Status Cardinality(KernelContext& c) {

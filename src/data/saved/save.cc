@@ -160,7 +160,6 @@ HR_OP(SaveDataset)
     .Doc("Writes all elements to a folder.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(ComputeOwn<SaveAll>);
 
 HR_OP(SaveDatasetV2)

@@ -1,5 +1,6 @@
 // GeneratorDataset: what a function gives, call by call, until it says that
 // there is no more.
+#include "base/guard.h"
 #include "data/dataset_op.h"
 
 namespace headrace {
@@ -20,8 +21,10 @@ class GeneratorDataset : public Dataset {
     using IteratorOf::IteratorOf;
     ~Iterator() override {
       if (!begun_ || finished_) return;
-      Element state = state_, ignored;
-      (*finalize_)(&state, &ignored).IgnoreError();
+      Guarded("ending a generator", [this] {
+        Element state = state_, ignored;
+        return (*finalize_)(&state, &ignored);
+      }).IgnoreError();
     }
     Status Start(PullContext& c) override {
       HR_ASSIGN_OR_RETURN(next_, dataset().next_->Begin(c));

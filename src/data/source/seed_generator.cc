@@ -122,7 +122,6 @@ HR_OP(DeleteSeedGenerator)
     .Doc("Generators end with their handles.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<LeaveToHandles>);
 
 HR_OP(DeleteRandomSeedGenerator)
@@ -131,7 +130,6 @@ HR_OP(DeleteRandomSeedGenerator)
     .Doc("Generators end with their handles.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<LeaveToHandles>);
 
 }  // namespace

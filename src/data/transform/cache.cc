@@ -204,7 +204,6 @@ HR_OP(DeleteMemoryCache)
     .Doc("Caches end with their handles.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<LeaveToHandles>);
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "data/transform/file_cache.h"
 
+#include "base/guard.h"
 #include "data/dataset_op.h"
 #include "data/element_codec.h"
 #include "formats/records.h"
@@ -25,7 +26,9 @@ class FileCacheDataset : public InputDataset {
       if (!file_) return;
       writer_.reset();
       file_.reset();
-      dataset().fs_->Delete(dataset().Partial()).IgnoreError();
+      Guarded("ending a cache", [this] {
+        return dataset().fs_->Delete(dataset().Partial());
+      }).IgnoreError();
     }
     Status Next(PullContext& c, Element* out, bool* end) override {
       if (!input_ && !reader_) HR_RETURN_IF_ERROR(Open(c));

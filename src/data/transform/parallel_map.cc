@@ -7,6 +7,7 @@
 
 #include "base/guard.h"
 #include "base/thread_pool.h"
+#include "base/threads.h"
 #include "data/transform/batch.h"
 
 namespace headrace {
@@ -109,9 +110,13 @@ void ParallelMapDataset::Iterator::Begin(PullContext& c) {
   ordered_ = order_ == Order::kKept ||
              (order_ == Order::kOpen && c.options.deterministic);
   for (int64_t i = 0; i < workers_; ++i) {
+    threads_.emplace_back();  // a thread that runs needs its place at once
     StatusOr<std::thread> thread = StartThread([this, &c] { Work(c); });
-    if (!thread.ok()) break;  // fewer, or the reader alone, do it all
-    threads_.push_back(*std::move(thread));
+    if (!thread.ok()) {  // fewer, or the reader alone, do it all
+      threads_.pop_back();
+      break;
+    }
+    threads_.back() = *std::move(thread);
   }
 }
 
@@ -165,9 +170,11 @@ void ParallelMapDataset::Iterator::Map(CapturedFunction::Run& run,
     if (!chunk.errors[i].ok()) continue;
     Element args = std::move(chunk.elements[i]);
     chunk.elements[i].clear();
-    Status s = Guarded("the function of a map",
-                       [&] { return run(&args, &chunk.elements[i]); });
-    chunk.errors[i] = s.ok() ? s : Failed(s);
+    // Nothing may be thrown past this: the reader waits for the chunk.
+    chunk.errors[i] = Guarded("the function of a map", [&] {
+      const Status s = run(&args, &chunk.elements[i]);
+      return s.ok() ? s : Failed(s);
+    });
   }
 }
 

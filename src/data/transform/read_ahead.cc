@@ -7,6 +7,7 @@
 
 #include "base/guard.h"
 #include "base/thread_pool.h"
+#include "base/threads.h"
 
 namespace headrace {
 namespace {

@@ -1,5 +1,6 @@
 #include "ops/array/concat.h"
 
+#include "op/after_emit.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -247,6 +248,9 @@ HR_OP(ParallelConcat)
     .Doc("Joins tensors of one row each along the first dimension.")
     .Shape(ParallelConcatRule)
     .Cpu(Compute<ParallelConcat>);
+
+HR_MOVES_NUMBERS(Concat);
+HR_MOVES_NUMBERS(ConcatV2);
 
 }  // namespace
 }  // namespace headrace

@@ -1,4 +1,5 @@
 // Tensors of one value.
+#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 
@@ -98,6 +99,8 @@ HR_OP(Empty)
     .Doc("A tensor whose elements mean nothing yet, or zeros with `init`.")
     .Shape(EmptyRule)
     .Cpu(Compute<Empty>);
+
+HR_MOVES_NUMBERS(Fill);
 
 }  // namespace
 }  // namespace headrace

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
@@ -157,8 +158,9 @@ Status NormalizeBatch(const Shape& params, const Shape& indices, int64_t* axis,
     if (*batch_dims < 0) *batch_dims += rank;
   }
   if (!params.known_rank()) return OkStatus();
-  const int64_t need = *axis < 0 ? -*axis : *axis + 1;
-  if (need > params.rank()) {
+  const auto at = static_cast<uint64_t>(*axis);
+  const uint64_t need = *axis < 0 ? -at : at + 1;
+  if (need > static_cast<uint64_t>(params.rank())) {
     return InvalidArgument("Shape must be at least rank ", need,
                            " but is rank ", params.rank());
   }
@@ -341,6 +343,8 @@ HR_OP(GatherV2)
     .Gradient(GatherV2Gradient)
     .GradientSkips({}, {0})
     .Cpu(Compute<GatherV2>);
+
+HR_MOVES_NUMBERS(Gather);
 
 }  // namespace
 }  // namespace headrace

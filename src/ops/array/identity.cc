@@ -1,4 +1,5 @@
 // Ops that hand their input on.
+#include "op/after_emit.h"
 #include "ops/array/hand_on.h"
 
 namespace headrace {
@@ -53,6 +54,8 @@ HR_OP(StopGradient)
     .NoGradient()
     .View()
     .Cpu(ComputeOwn<HandOn>);
+
+HR_MOVES_NUMBERS(Identity);
 
 }  // namespace
 }  // namespace headrace

@@ -1,4 +1,5 @@
 // Pack (tf.stack), Unpack (tf.unstack).
+#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/part_view.h"
 
@@ -135,6 +136,8 @@ HR_OP(Unpack)
     .Gradient(UnpackGradient)
     .GradientSkips({0}, {})
     .Cpu(Compute<Unpack>);
+
+HR_MOVES_NUMBERS(Unpack);
 
 }  // namespace
 }  // namespace headrace

@@ -1,4 +1,5 @@
 // Ops whose output is their input, with something said or checked beside it.
+#include "op/no_such_gradient.h"
 #include "ops/array/hand_on.h"
 
 namespace headrace {
@@ -78,8 +79,8 @@ HR_OP(DeepCopy)
 
 // Asking for the gradient is the error.
 Status PreventGradientGradient(GradientContext& g) {
-  return NotFound("Gradient explicitly disabled. Reason: ",
-                  g.op().string_attr("message"));
+  return NoGradient("Gradient explicitly disabled. Reason: ",
+                    g.op().string_attr("message"));
 }
 HR_OP(PreventGradient)
     .Input("input: T")

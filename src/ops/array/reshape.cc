@@ -2,6 +2,7 @@
 #include "ops/array/reshape.h"
 
 #include "absl/strings/str_join.h"
+#include "op/after_emit.h"
 
 namespace headrace {
 namespace {
@@ -234,6 +235,10 @@ HR_OP(Squeeze)
     .GradientSkips({}, {0})
     .View()
     .Cpu(ComputeOwn<Squeeze>);
+
+HR_MOVES_NUMBERS(Reshape);
+HR_MOVES_NUMBERS(Squeeze);
+HR_MOVES_NUMBERS(ExpandDims);
 
 }  // namespace
 }  // namespace headrace

@@ -1,3 +1,4 @@
+#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 
@@ -125,6 +126,8 @@ HR_OP(Slice)
     .Gradient(SliceGradient)
     .GradientSkips({2}, {0})
     .Cpu(Compute<Slice>);
+
+HR_MOVES_NUMBERS(Slice);
 
 }  // namespace
 }  // namespace headrace

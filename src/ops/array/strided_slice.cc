@@ -1,4 +1,5 @@
 // StridedSlice and its gradient: what x[1:3, ..., ::2] emits.
+#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/strided_view.h"
 
@@ -124,6 +125,9 @@ HR_OP(StridedSliceGrad)
     .Gradient(StridedSliceGradGradient)
     .GradientSkips({0, 4}, {0})
     .Cpu(Compute<StridedSliceGrad>);
+
+HR_MOVES_NUMBERS(StridedSlice);
+HR_MOVES_NUMBERS(StridedSliceGrad);
 
 }  // namespace
 }  // namespace headrace

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
+#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 
@@ -161,6 +162,8 @@ HR_OP(InvertPermutation)
     .Shape(InvertPermutationRule)
     .NoGradient()
     .Cpu(Compute<InvertPermutation>);
+
+HR_MOVES_NUMBERS(Transpose);
 
 }  // namespace
 }  // namespace headrace

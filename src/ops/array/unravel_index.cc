@@ -63,7 +63,6 @@ HR_OP(UnravelIndex)
     .Attr("Tidx: {int32, int64} = DT_INT32")
     .Doc("The coordinates of flat indices in an array of shape dims.")
     .Shape(UnravelShape)
-    .NoGradient()
     .Cpu(Compute<UnravelAny>);
 
 }  // namespace

@@ -213,7 +213,6 @@ OpBuilder Reading(const char* name, const char* doc) {
   op.Input("contents: string")
       .Doc(doc)
       .Shape(DecodeShape)
-      .NoGradient()
       .Cpu(ComputeOwn<RunDecode>);
   return op;
 }
@@ -261,7 +260,6 @@ HR_OP(ExtractJpegShape)
     .Attr("output_type: {int32, int64} = DT_INT32")
     .Doc("Height, width and channels of a JPEG file.")
     .Shape(JpegShapeShape)
-    .NoGradient()
     .Cpu(Compute<RunJpegShape>);
 
 }  // namespace

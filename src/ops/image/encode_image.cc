@@ -116,7 +116,6 @@ HR_OP(EncodePng)
     .Attr("T: {uint8, uint16} = DT_UINT8")
     .Doc("Images as PNG files.")
     .Shape(PngShape)
-    .NoGradient()
     .Cpu(Compute<RunPng>);
 
 HR_OP(EncodeJpeg)
@@ -133,7 +132,6 @@ HR_OP(EncodeJpeg)
     .Attr("xmp_metadata: string = ''")
     .Doc("An image as a JPEG file.")
     .Shape(JpegShape)
-    .NoGradient()
     .Cpu(Compute<RunJpeg>);
 
 HR_OP(EncodeJpegVariableQuality)
@@ -142,7 +140,6 @@ HR_OP(EncodeJpegVariableQuality)
     .Output("contents: string")
     .Doc("An image as a JPEG file of a given quality.")
     .Shape(JpegShape)
-    .NoGradient()
     .Cpu(Compute<RunVariableJpeg>);
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/files.h"
+#include "base/guard.h"
 #include "formats/events.h"
 #include "op/op.h"
 #include "op/resource.h"
@@ -22,7 +23,11 @@ class SummaryFile : public Resource {
       : writer_(std::move(writer)),
         max_queue_(max_queue),
         flush_millis_(flush_millis) {}
-  ~SummaryFile() override { writer_->Close().IgnoreError(); }
+  ~SummaryFile() override {
+    Guarded("a summary writer's end", [this] {
+      return writer_->Close();
+    }).IgnoreError();
+  }
   std::string DebugString() const override {
     return absl::StrCat("SummaryWriter ", writer_->path());
   }
@@ -78,7 +83,6 @@ HR_OP(SummaryWriter)
     .Doc("Names a summary writer, to be made by CreateSummaryFileWriter.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(ComputeOwn<MakeHandle>);
 
 StatusOr<std::shared_ptr<Resource>> OpenFile(const std::string& logdir,

@@ -62,14 +62,14 @@ StatusOr<std::vector<int64_t>> Lengths(const TensorList& list,
     const Tensor& t = list.item(i);
     if (TensorList::IsSet(t)) {
       lengths.push_back(t.dim(0));
-    } else if (fixed) {
-      lengths.push_back(merged[0]);
     } else if (i < static_cast<int64_t>(leading.size())) {
       if (leading[i] < 0) {
         return InvalidArgument("leading_dims[", i, "] = ", leading[i],
                                " is negative");
       }
       lengths.push_back(leading[i]);
+    } else if (fixed) {
+      lengths.push_back(merged[0]);
     } else if (leading.empty() && common >= 0) {
       lengths.push_back(common);
     } else {
@@ -129,11 +129,14 @@ Status ConcatV2(KernelContext& c) {
 Status ConcatShape(ShapeContext& c) {
   Shape asked = c.num_inputs() > 1 ? ElementShapeInput(c, 1)
                                    : c.op().attr<Shape>("element_shape");
-  StatusOr<Shape> s = MergeShapes(asked, ListPart(c, 0).shape);
+  const HandlePart part = ListPart(c, 0);
+  HR_RETURN_IF_ERROR(CheckPartType(c, part, ListUse::kWhole));
+  HR_ASSIGN_OR_RETURN(Shape s, MergeShapes(asked, part.shape));
   c.set_output(1, Shape::UnknownOfRank(1));
-  if (!s.ok() || !s->known_rank() || s->rank() < 1) return OkStatus();
-  s->set_dim(0, Shape::kUnknown);
-  c.set_output(0, *std::move(s));
+  if (!s.known_rank()) return OkStatus();
+  if (s.rank() == 0) s = Shape::UnknownOfRank(1);
+  s.set_dim(0, Shape::kUnknown);
+  c.set_output(0, std::move(s));
   return OkStatus();
 }
 
@@ -228,8 +231,9 @@ Status SplitShape(ShapeContext& c) {
   HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(1), 1));
   const Shape& lengths = c.input(2);
   if (lengths.known_rank() && lengths.rank() != 1) {
-    return InvalidArgument("Expected lengths to be a vector, received shape: ",
-                           lengths);
+    return WithMore(CheckRank(lengths, 1),
+                    "Expected lengths to be a vector, received shape: " +
+                        lengths.ToString());
   }
   Shape element = ElementShapeInput(c, 1), rows = whole;
   const Shape asked = element;

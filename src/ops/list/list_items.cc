@@ -1,5 +1,6 @@
 // One element of a list: TensorListGetItem, TensorListSetItem,
 // TensorListPushBack, TensorListPopBack, TensorListPushBackBatch.
+#include "op/after_emit.h"
 #include "ops/list/tensor_list.h"
 #include "ops/state/variable_access.h"
 
@@ -21,9 +22,10 @@ StatusOr<Shape> KnownElementShape(const TensorList& list, const Tensor& asked) {
 
 Status GetItemShape(ShapeContext& c) {
   HandlePart part = ListPart(c, 0);
+  HR_RETURN_IF_ERROR(CheckPartType(c, part, ListUse::kItem));
   HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(2), 1));
   HR_ASSIGN_OR_RETURN(Shape s,
-                      MergeShapes(ElementShapeInput(c, 2), part.shape));
+                      MergeShapes(part.shape, ElementShapeInput(c, 2)));
   c.set_output(0, std::move(s));
   if (c.op().type_attr("element_dtype") == DType::kVariant) {
     c.set_output_handle(0, {HandlePart{}});
@@ -81,9 +83,18 @@ HR_OP(TensorListGetItem)
     .GradientSkips({2}, {0})
     .Cpu(ComputeOwn<GetItem>);
 
+Status SetItemShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(MergeShapes(c.input(2), ListPart(c, 0).shape).status());
+  return SameList(c);
+}
+
 Status SetItem(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(const TensorList* old,
                       ListInput(c, 0, c.op().type_attr("element_dtype")));
+  if (c.input(1).rank() != 0) {
+    return InvalidArgument("Expected argument 1 to be a scalar. Received ",
+                           c.input(1).Describe());
+  }
   HR_ASSIGN_OR_RETURN(int64_t i, ScalarIndex(c, 1, "index"));
   const Tensor& item = c.input(2);
   const bool grow = c.op().bool_attr("resize_if_index_out_of_bounds");
@@ -122,7 +133,7 @@ HR_OP(TensorListSetItem)
     .Attr("element_dtype: type")
     .Attr("resize_if_index_out_of_bounds: bool = false")
     .Doc("The list with one element set.")
-    .Shape(SameList)
+    .Shape(SetItemShape)
     .Gradient(SetItemGradient)
     .GradientSkips({0}, {0})
     .Cpu(ComputeOwn<SetItem>);
@@ -157,13 +168,18 @@ Status PushBackGradient(GradientContext& g) {
   return g.status();
 }
 
+Status PushBackShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckPartType(c, ListPart(c, 0), ListUse::kPush));
+  return SameList(c);
+}
+
 HR_OP(TensorListPushBack)
     .Input("input_handle: variant")
     .Input("tensor: element_dtype")
     .Output("output_handle: variant")
     .Attr("element_dtype: type")
     .Doc("The list with one more element.")
-    .Shape(SameList)
+    .Shape(PushBackShape)
     .Gradient(PushBackGradient)
     .GradientSkips({0}, {0})
     .Cpu(ComputeOwn<PushBack>);
@@ -193,9 +209,10 @@ Status PopBack(KernelContext& c) {
 
 Status PopBackShape(ShapeContext& c) {
   HandlePart part = ListPart(c, 0);
+  HR_RETURN_IF_ERROR(CheckPartType(c, part, ListUse::kPop));
   SetListHandle(c, part.dtype, part.shape);
-  StatusOr<Shape> s = MergeShapes(ElementShapeInput(c, 1), part.shape);
-  if (s.ok()) c.set_output(1, *std::move(s));
+  // An element that was set is popped whatever the op says of its shape.
+  c.set_output(1, part.shape);
   return OkStatus();
 }
 
@@ -223,19 +240,24 @@ HR_OP(TensorListPopBack)
     .GradientSkips({0, 1}, {})
     .Cpu(ComputeOwn<PopBack>);
 
+constexpr char kVectorOfLists[] =
+    "Expected input_handles to be a vector, but saw shape: ";
+
 // Row i of the tensor goes to the end of list i.
 Status PushBackBatch(KernelContext& c) {
   const Tensor &lists = c.input(0), &rows = c.input(1);
   DType dtype = c.op().type_attr("element_dtype");
   if (lists.rank() != 1) {
-    return InvalidArgument("Expected input_handles to be a vector, got shape ",
-                           lists.shape());
+    return InvalidArgument(kVectorOfLists, lists.shape());
   }
-  if (rows.rank() < 1 || rows.dim(0) != lists.dim(0)) {
+  if (rows.rank() < 1) {
+    return InvalidArgument("Expected tensor to be at least a vector, but saw ",
+                           "shape: ", rows.shape());
+  }
+  if (rows.dim(0) != lists.dim(0)) {
     return InvalidArgument(
-        "Expected tensor.shape[0] == input_handles.size, "
-        "but saw ",
-        rows.shape(), " vs. ", lists.shape());
+        "Expected tensor.shape[0] == input_handles.size, but saw ", rows.dim(0),
+        " vs. ", lists.dim(0));
   }
   HR_RETURN_IF_ERROR(c.Allocate(0, lists.shape()));
   Shape item = rows.shape().Sub(1, rows.rank());
@@ -244,7 +266,11 @@ Status PushBackBatch(KernelContext& c) {
     if (old == nullptr) {
       return InvalidArgument("input_handles[", i, "] is not a list");
     }
-    HR_RETURN_IF_ERROR(CheckElementType(dtype, *old));
+    if (old->dtype() != dtype) {
+      return InvalidArgument("Invalid data type at index ", i, "; op elements ",
+                             DTypeName(dtype), " but list elements ",
+                             DTypeName(old->dtype()));
+    }
     if (!old->element_shape().CompatibleWith(item)) {
       return InvalidArgument(
           "Tried to append a tensor with incompatible shape "
@@ -263,14 +289,19 @@ Status PushBackBatch(KernelContext& c) {
 
 Status PushBackBatchShape(ShapeContext& c) {
   HandlePart part = ListPart(c, 0);
-  const DType dtype = c.op().type_attr("element_dtype");
-  if (part.dtype != DType::kInvalid && part.dtype != dtype) {
-    return InvalidArgument("Trying to push to list with wrong element dtype. ",
-                           "List has type ", DTypeName(part.dtype),
-                           " but trying to push element with type ",
-                           DTypeName(dtype));
+  HR_RETURN_IF_ERROR(CheckPartType(c, part, ListUse::kPush));
+  const Shape &lists = c.input(0), &rows = c.input(1);
+  if (lists.known_rank() && lists.rank() != 1) {
+    return WithMore(CheckRank(lists, 1), kVectorOfLists + lists.ToString());
   }
-  part.dtype = dtype;
+  if (lists.known_rank() && rows.known_rank() && rows.rank() > 0 &&
+      lists[0] >= 0 && rows[0] >= 0 && lists[0] != rows[0]) {
+    return InvalidArgument(
+        "Dimensions must be equal, but are ", rows[0], " and ", lists[0],
+        ": Expected tensor.shape[0] == input_handles.size, but saw ", rows[0],
+        " vs. ", lists[0]);
+  }
+  part.dtype = c.op().type_attr("element_dtype");
   c.set_output(0, c.input(0));
   c.set_output_handle(0, {std::move(part)});
   return OkStatus();
@@ -285,6 +316,9 @@ HR_OP(TensorListPushBackBatch)
     .Shape(PushBackBatchShape)
     .NoGradient()
     .Cpu(ComputeOwn<PushBackBatch>);
+
+HR_MOVES_NUMBERS(TensorListGetItem);
+HR_MOVES_NUMBERS(TensorListPopBack);
 
 }  // namespace
 }  // namespace headrace

@@ -36,7 +36,6 @@ HR_OP(EmptyTensorList)
     .Attr("shape_type: {int32, int64}")
     .Doc("A list without elements.")
     .Shape(NewListShape)
-    .NoGradient()
     .Cpu(ComputeOwn<Empty>);
 
 Status Reserve(KernelContext& c) {
@@ -67,7 +66,6 @@ HR_OP(TensorListReserve)
     .Attr("shape_type: {int32, int64}")
     .Doc("A list of elements yet to be set.")
     .Shape(NewListShape)
-    .NoGradient()
     .Cpu(ComputeOwn<Reserve>);
 
 Status Length(KernelContext& c) {
@@ -137,7 +135,9 @@ Status ResizeGradient(GradientContext& g) {
 }
 
 Status ResizeShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
+  if (c.input(1).known_rank() && c.input(1).rank() != 0) {
+    return WithMore(CheckRank(c.input(1), 0), "size must be a scalar");
+  }
   return SameList(c);
 }
 
@@ -197,8 +197,8 @@ Status ConcatListsShape(ShapeContext& c) {
     const HandlePart given = ListPart(c, i);
     if (given.dtype != DType::kInvalid && given.dtype != dtype) {
       return InvalidArgument(i == 0 ? "input_a" : "input_b",
-                             ".type != element_dtype.  Saw: ",
-                             DTypeName(given.dtype), " vs. ", DTypeName(dtype));
+                             ".type != element_dtype: ", DTypeName(given.dtype),
+                             " vs. ", DTypeName(dtype));
     }
     HR_ASSIGN_OR_RETURN(part.shape, MergeShapes(part.shape, given.shape));
   }

@@ -1,6 +1,7 @@
 // A whole list as one tensor and back: TensorListStack, TensorListFromTensor,
 // TensorListGather, TensorListScatter (V2, IntoExistingList).
 #include "base/thread_pool.h"
+#include "op/after_emit.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -77,11 +78,13 @@ Status StackRows(KernelContext& c) {
 }
 
 Status StackShape(ShapeContext& c) {
-  StatusOr<Shape> s =
-      MergeShapes(ElementShapeInput(c, 1), ListPart(c, 0).shape);
-  if (!s.ok() || !s->known_rank()) return OkStatus();
-  s->InsertDim(0, c.op().int_attr("num_elements"));
-  c.set_output(0, *std::move(s));
+  const HandlePart part = ListPart(c, 0);
+  HR_RETURN_IF_ERROR(CheckPartType(c, part, ListUse::kWhole));
+  HR_ASSIGN_OR_RETURN(Shape s,
+                      MergeShapes(part.shape, ElementShapeInput(c, 1)));
+  if (!s.known_rank()) return OkStatus();
+  s.InsertDim(0, c.op().int_attr("num_elements"));
+  c.set_output(0, std::move(s));
   return OkStatus();
 }
 
@@ -121,6 +124,11 @@ StatusOr<Tensor> RowOf(const Tensor& t, int64_t k, const Shape& shape) {
   return t.Rows(k, k + 1).WithShape(shape).Clone();
 }
 
+std::string ListAndRow(const Shape& element, const Shape& row) {
+  return "Specified a list with shape " + element.ToString() +
+         " from a tensor with shape " + row.ToString();
+}
+
 Status CheckRowsMatch(const Tensor& rows, const Shape& element) {
   if (rows.rank() < 1) {
     return InvalidArgument("Tensor must be at least a vector, but saw shape: ",
@@ -128,8 +136,7 @@ Status CheckRowsMatch(const Tensor& rows, const Shape& element) {
   }
   Shape row = rows.shape().Sub(1, rows.rank());
   if (!element.CompatibleWith(row)) {
-    return InvalidArgument("Specified a list with shape ", element,
-                           " from a tensor with shape ", row);
+    return InvalidArgument(ListAndRow(element, row));
   }
   return OkStatus();
 }
@@ -149,12 +156,17 @@ Status FromTensor(KernelContext& c) {
 }
 
 Status FromTensorShape(ShapeContext& c) {
-  HR_RETURN_IF_ERROR(CheckRankAtLeast(c.input(0), 1));
   HR_RETURN_IF_ERROR(CheckRankAtMost(c.input(1), 1));
+  const Shape& rows = c.input(0);
+  const Shape asked = ElementShapeInput(c, 1);
+  if (rows.known_rank() && rows.rank() > 0) {
+    const Shape row = rows.Sub(1, rows.rank());
+    HR_RETURN_IF_ERROR(
+        WithMore(MergeShapes(row, asked).status(), ListAndRow(asked, row)));
+  }
   // The list may come to hold more than these rows: what they have in common
   // beyond the shape asked for is not said of its elements.
-  Shape element = ElementShapeInput(c, 1);
-  SetListHandle(c, c.op().type_attr("element_dtype"), std::move(element));
+  SetListHandle(c, c.op().type_attr("element_dtype"), asked);
   return OkStatus();
 }
 
@@ -216,13 +228,14 @@ Status Gather(KernelContext& c) {
 }
 
 Status GatherShape(ShapeContext& c) {
-  StatusOr<Shape> s =
-      MergeShapes(ElementShapeInput(c, 2), ListPart(c, 0).shape);
-  if (!s.ok() || !s->known_rank() || !c.input(1).known_rank()) {
-    return OkStatus();
-  }
-  if (c.input(1).rank() == 1) s->InsertDim(0, c.input(1)[0]);
-  if (c.input(1).rank() == 1) c.set_output(0, *std::move(s));
+  const HandlePart part = ListPart(c, 0);
+  HR_RETURN_IF_ERROR(CheckPartType(c, part, ListUse::kItem));
+  HR_ASSIGN_OR_RETURN(Shape s,
+                      MergeShapes(part.shape, ElementShapeInput(c, 2)));
+  if (!s.known_rank() || !c.input(1).known_rank()) return OkStatus();
+  if (c.input(1).rank() != 1) return OkStatus();
+  s.InsertDim(0, c.input(1)[0]);
+  c.set_output(0, std::move(s));
   return OkStatus();
 }
 
@@ -259,10 +272,6 @@ Status ScatterRowsInto(const Tensor& rows, const Tensor& indices,
 Status CheckScatter(const Tensor& rows, const Tensor& indices,
                     const Shape& element, int64_t limit) {
   HR_RETURN_IF_ERROR(CheckRowsMatch(rows, element));
-  if (rows.dim(0) != indices.num_elements()) {
-    return InvalidArgument("Invalid number of rows in input tensor. Expected: ",
-                           indices.num_elements(), " Actual: ", rows.dim(0));
-  }
   for (int64_t k = 0; k < indices.num_elements(); ++k) {
     int64_t i = indices.IntAt(k);
     if (i < 0) {
@@ -290,6 +299,10 @@ Status Scatter(KernelContext& c) {
     }
   }
   HR_RETURN_IF_ERROR(CheckScatter(rows, indices, element, size));
+  if (rows.dim(0) != indices.num_elements()) {
+    return InvalidArgument("Invalid number of rows in input tensor. Expected: ",
+                           indices.num_elements(), " Actual: ", rows.dim(0));
+  }
   auto list = std::make_shared<TensorList>(rows.dtype(), std::move(element));
   if (size > 0) HR_RETURN_IF_ERROR(list->Resize(size));
   HR_RETURN_IF_ERROR(ScatterRowsInto(rows, indices, list.get()));
@@ -339,12 +352,26 @@ HR_OP(TensorListScatterV2)
     .Cpu(ComputeOwn<Scatter>);
 
 Status ScatterIntoExisting(KernelContext& c) {
-  HR_ASSIGN_OR_RETURN(const TensorList* old,
-                      ListInput(c, 0, c.op().type_attr("element_dtype")));
-  HR_RETURN_IF_ERROR(
-      CheckScatter(c.input(1), c.input(2), old->element_shape(), -1));
+  HR_ASSIGN_OR_RETURN(const TensorList* old, ListInput(c, 0));
+  const Tensor &rows = c.input(1), &indices = c.input(2);
+  if (rows.dtype() != old->dtype()) {
+    return InvalidArgument(
+        "Invalid data types; input tensor type: ", DTypeName(rows.dtype()),
+        " list element_type: ", DTypeName(old->dtype()));
+  }
+  HR_RETURN_IF_ERROR(CheckScatter(rows, indices, old->element_shape(), -1));
+  if (rows.dim(0) != indices.num_elements()) {
+    return InvalidArgument(
+        "Expected len(indices) == tensor.shape[0], but saw: ",
+        indices.num_elements(), " vs. ", rows.dim(0));
+  }
   HR_ASSIGN_OR_RETURN(TensorList * list, ListToChange(c, 0));
-  return ScatterRowsInto(c.input(1), c.input(2), list);
+  return ScatterRowsInto(rows, indices, list);
+}
+
+Status ScatterIntoShape(ShapeContext& c) {
+  HR_RETURN_IF_ERROR(CheckPartType(c, ListPart(c, 0), ListUse::kItem));
+  return SameList(c);
 }
 
 Status ScatterIntoGradient(GradientContext& g) {
@@ -364,10 +391,13 @@ HR_OP(TensorListScatterIntoExistingList)
     .Output("output_handle: variant")
     .Attr("element_dtype: type")
     .Doc("A list with the rows of a tensor at chosen places.")
-    .Shape(SameList)
+    .Shape(ScatterIntoShape)
     .Gradient(ScatterIntoGradient)
     .GradientSkips({0}, {0})
     .Cpu(ComputeOwn<ScatterIntoExisting>);
+
+HR_MOVES_NUMBERS(TensorListStack);
+HR_MOVES_NUMBERS(TensorListGather);
 
 }  // namespace
 }  // namespace headrace

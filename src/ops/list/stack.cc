@@ -92,7 +92,6 @@ HR_OP(StackV2)
     .Stateful()
     .Doc("Makes a stack; a negative size means without limit.")
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(ComputeOwn<Make>);
 HR_OP(StackPushV2)
     .Input("handle: resource")
@@ -103,7 +102,6 @@ HR_OP(StackPushV2)
     .Stateful()
     .Doc("Puts a tensor on a stack and hands it on.")
     .Shape(LikeInput<1>)
-    .NoGradient()
     .Cpu(ComputeOwn<Push>);
 HR_OP(StackPopV2)
     .Input("handle: resource")
@@ -112,13 +110,11 @@ HR_OP(StackPopV2)
     .Stateful()
     .Doc("Takes the last tensor off a stack.")
     .Shape(UnknownShape)
-    .NoGradient()
     .Cpu(ComputeOwn<Pop>);
 HR_OP(StackCloseV2)
     .Input("handle: resource")
     .Stateful()
     .Doc("Forgets what is on a stack.")
-    .NoGradient()
     .Cpu(ComputeOwn<Close>);
 
 }  // namespace

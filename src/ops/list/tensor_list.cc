@@ -38,9 +38,14 @@ StatusOr<Variant> AddLists(const Variant& va, const Variant& vb) {
         "lengths. One is ",
         a->size(), " and the other is ", b->size());
   }
-  HR_ASSIGN_OR_RETURN(Shape shape,
-                      MergePartial(a->element_shape(), b->element_shape()));
-  auto sum = std::make_shared<TensorList>(a->dtype(), std::move(shape));
+  StatusOr<Shape> shape = MergePartial(a->element_shape(), b->element_shape());
+  if (!shape.ok()) {
+    return InvalidArgument(
+        "Trying to add two lists of tensors with incompatible element shapes. "
+        "One is ",
+        a->element_shape(), " and the other is ", b->element_shape());
+  }
+  auto sum = std::make_shared<TensorList>(a->dtype(), *std::move(shape));
   sum->items().reserve(a->size());
   for (int64_t i = 0; i < a->size(); ++i) {
     HR_ASSIGN_OR_RETURN(Tensor t, AddElements(a->item(i), b->item(i)));
@@ -202,6 +207,27 @@ Shape ElementShapeInput(const ShapeContext& c, int i) {
   }
   StatusOr<Shape> s = ShapeOfElements(*t);
   return s.ok() ? *s : Shape::UnknownRank();
+}
+
+Status CheckPartType(const ShapeContext& c, const HandlePart& part,
+                     ListUse use) {
+  const DType dtype = c.op().type_attr("element_dtype");
+  if (part.dtype == DType::kInvalid || part.dtype == dtype) return OkStatus();
+  const auto list = DTypeName(part.dtype), op = DTypeName(dtype);
+  if (use == ListUse::kItem) {
+    return InvalidArgument("Expected list with element dtype ", op,
+                           " but got list with element dtype ", list);
+  }
+  return InvalidArgument(
+      "Trying to ", use == ListUse::kPush ? "push to" : "read from",
+      " list with wrong element dtype. List has type ", list, " but ",
+      use == ListUse::kWhole ? "expected" : "trying to push element with",
+      " type ", op);
+}
+
+Status WithMore(const Status& rule, StringView kernel) {
+  if (rule.ok()) return OkStatus();
+  return InvalidArgument(rule.message(), ": ", kernel);
 }
 
 void SetListHandle(ShapeContext& c, DType dtype, Shape element_shape) {

@@ -67,6 +67,13 @@ StatusOr<int64_t> ScalarIndex(const KernelContext& c, int i, StringView name);
 HandlePart ListPart(const ShapeContext& c, int i);
 // Element shape of an element_shape input i, as far as it is known.
 Shape ElementShapeInput(const ShapeContext& c, int i);
+// InvalidArgument where a graph shows that the list is one of another type than
+// the op's element_dtype, in the words that fit what the op does with it.
+enum class ListUse { kItem, kPush, kPop, kWhole };
+Status CheckPartType(const ShapeContext& c, const HandlePart& part,
+                     ListUse use);
+// What a shape rule says in graphs, with what upstream's kernel says eagerly.
+Status WithMore(const Status& rule, StringView kernel);
 // Output 0 is a scalar list of such elements.
 void SetListHandle(ShapeContext& c, DType dtype, Shape element_shape);
 // Output 0 is a list like input 0.

@@ -184,14 +184,12 @@ HR_OP(EmptyTensorMap)
     .Output("handle: variant")
     .Doc("A map of nothing.")
     .Shape(MapShape)
-    .NoGradient()
     .Cpu(ComputeOwn<RunEmpty>);
 HR_OP(TensorMapSize)
     .Input("input_handle: variant")
     .Output("size: int32")
     .Doc("How many keys a map has.")
     .Shape(MapShape)
-    .NoGradient()
     .Cpu(Compute<RunSize>);
 HR_OP(TensorMapLookup)
     .Input("input_handle: variant")
@@ -228,7 +226,6 @@ HR_OP(TensorMapHasKey)
     .Attr("key_dtype: type")
     .Doc("Whether a map has the key.")
     .Shape(MapShape)
-    .NoGradient()
     .Cpu(Compute<RunHasKey>);
 HR_OP(TensorMapStackKeys)
     .Input("input_handle: variant")
@@ -236,7 +233,6 @@ HR_OP(TensorMapStackKeys)
     .Attr("key_dtype: type")
     .Doc("All keys of a map, of one shape, stacked.")
     .Shape(UnknownShape)
-    .NoGradient()
     .Cpu(ComputeOwn<RunStackKeys>);
 
 }  // namespace

@@ -63,14 +63,14 @@ OpBuilder TableOp(const char* name) {
   if (kNamed) {
     b.Attr("container: string = ''")
         .Attr("shared_name: string = ''")
-        .Attr("use_node_name_sharing: bool = false");
+        .Attr("use_node_name_sharing: bool = false")
+        .NoGradient();
   }
   b.Attr("key_dtype: type").Attr("value_dtype: type");
   if (kind == Kind::kTensors) b.Attr("value_shape: shape = {}");
   b.Doc("Makes a handle of a hash table, by name or of a new one.")
       .Stateful()
       .Shape(TableRule<kind>)
-      .NoGradient()
       .Cpu(ComputeOwn<MakeTable<kind, kNamed>>);
   return b;
 }

@@ -77,7 +77,6 @@ HR_OP(LookupTableImportV2)
     .Doc("Replaces the contents of a table.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<Change<&LookupTable::Import>>);
 
 HR_OP(InitializeTableV2)
@@ -105,7 +104,6 @@ HR_OP(LookupTableRemoveV2)
     .Doc("Removes keys; absent ones are no error.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<Remove>);
 
 Status Size(KernelContext& c) {
@@ -147,7 +145,6 @@ HR_OP(LookupTableExportV2)
     .Doc("All keys and values.")
     .Stateful()
     .Shape(ExportRule)
-    .NoGradient()
     .Cpu(ComputeOwn<Export>);
 
 }  // namespace

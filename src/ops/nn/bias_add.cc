@@ -1,6 +1,7 @@
 // BiasAdd, BiasAddV1, BiasAddGrad: a vector added along one dimension.
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/reduce.h"
 
 namespace headrace {
@@ -65,7 +66,7 @@ Status RunBiasAdd(KernelContext& c) {
                   for (int64_t i = begin * s.channels; i < end * s.channels;
                        i += s.channels) {
                     for (int64_t j = 0; j < s.channels; ++j) {
-                      y[i + j] = static_cast<T>(x[i + j] + bias[j]);
+                      y[i + j] = Plus(x[i + j], bias[j]);
                     }
                   }
                 });
@@ -77,7 +78,7 @@ Status RunBiasAdd(KernelContext& c) {
                   const T b = bias[r % s.channels];
                   const int64_t at = r * s.inner;
                   for (int64_t j = 0; j < s.inner; ++j) {
-                    y[at + j] = static_cast<T>(x[at + j] + b);
+                    y[at + j] = Plus(x[at + j], b);
                   }
                 }
               });

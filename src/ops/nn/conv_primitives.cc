@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/fork_mutex.h"
 #include "base/memory_guard.h"
+#include "base/threads.h"
 
 namespace headrace {
 namespace {
@@ -143,10 +144,10 @@ std::shared_ptr<ConvPrimitive> MakePrimitive(ConvPass pass,
   return p;
 }
 
-dnnl::stream& Stream() {
-  static thread_local dnnl::stream stream(Engine());
-  return stream;
-}
+struct OwnStream {
+  dnnl::stream stream{Engine()};
+};
+dnnl::stream& Stream() { return OwnObject<OwnStream>().stream; }
 
 }  // namespace
 

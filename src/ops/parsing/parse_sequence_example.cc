@@ -541,7 +541,6 @@ HR_OP(ParseSequenceExampleV2)
     .Attr("feature_list_dense_shapes: list(shape) >= 0 = []")
     .Doc("Serialised SequenceExamples into dense, sparse and ragged tensors.")
     .Shape(Shapes)
-    .NoGradient()
     .Cpu(ComputeOwn<RunSequencesV2>);
 
 HR_OP(ParseSingleSequenceExample)
@@ -573,7 +572,6 @@ HR_OP(ParseSingleSequenceExample)
     .Attr("feature_list_dense_shapes: list(shape) >= 0 = []")
     .Doc("One serialised SequenceExample into dense and sparse tensors.")
     .Shape(Shapes)
-    .NoGradient()
     .Cpu(ComputeOwn<RunSingleSequence>);
 
 }  // namespace

@@ -191,7 +191,6 @@ OpBuilder QueueOp(const char* name, const char* types, const char* shapes,
       .Doc(doc)
       .Stateful()
       .Shape(QueueRule)
-      .NoGradient()
       .Cpu(ComputeOwn<MakeQueue>);
   return b;
 }

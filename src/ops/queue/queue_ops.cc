@@ -41,7 +41,6 @@ OpBuilder EnqueueOp(const char* name) {
       .Doc("Adds tuples to a queue, when there is room.")
       .Stateful()
       .Shape(NoOutputs)
-      .NoGradient()
       .Cpu(Compute<Enqueue<kMany>>);
   return b;
 }
@@ -54,13 +53,14 @@ enum class Take { kOne, kMany, kUpTo };
 template <Take take>
 Status DequeueRule(ShapeContext& c) {
   const HandleData* data = c.input_handle(0);
+  int64_t n = -1;
+  bool known = false;
+  if (take != Take::kOne) HR_RETURN_IF_ERROR(CheckRank(c.input(1), 0));
+  if (take == Take::kMany) HR_RETURN_IF_ERROR(c.IntValue(1, &known, &n));
   for (int i = 0; data && i < c.num_outputs(); ++i) {
     if (i >= static_cast<int>(data->size())) break;
     const Shape& shape = (*data)[i].shape;
     if (!shape.known_rank()) continue;
-    int64_t n = -1;
-    bool known = false;
-    if (take == Take::kMany) HR_RETURN_IF_ERROR(c.IntValue(1, &known, &n));
     c.set_output(i, take == Take::kOne ? shape : Shape{n}.Concat(shape));
   }
   return OkStatus();
@@ -157,7 +157,6 @@ OpBuilder DequeueOp(const char* name) {
       .Doc("Takes tuples from a queue, when there are enough.")
       .Stateful()
       .Shape(DequeueRule<take>)
-      .NoGradient()
       .Cpu(ComputeOwn<Dequeue<take>>);
   return b;
 }
@@ -177,7 +176,6 @@ HR_OP(QueueCloseV2)
     .Doc("Ends enqueuing.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<Close>);
 
 Status IsClosed(KernelContext& c) {
@@ -192,7 +190,6 @@ HR_OP(QueueIsClosedV2)
     .Doc("Whether a queue is closed.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<IsClosed>);
 
 Status Size(KernelContext& c) {
@@ -207,7 +204,6 @@ HR_OP(QueueSizeV2)
     .Doc("The number of tuples in a queue.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<Size>);
 
 }  // namespace

@@ -182,11 +182,7 @@ OpBuilder ReaderOp(const char* name, std::vector<const char*> attrs,
   OpBuilder b(name);
   b.Output("reader_handle: resource");
   for (const char* attr : attrs) b.Attr(attr);
-  b.Doc(doc)
-      .Stateful()
-      .Shape(ScalarShape)
-      .NoGradient()
-      .Cpu(ComputeOwn<MakeReader>);
+  b.Doc(doc).Stateful().Shape(ScalarShape).Cpu(ComputeOwn<MakeReader>);
   return b;
 }
 

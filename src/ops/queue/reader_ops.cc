@@ -30,7 +30,6 @@ HR_OP(ReaderReadV2)
     .Doc("The next record of a reader, and its name.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<Read>);
 
 Status ReadUpTo(KernelContext& c) {
@@ -70,7 +69,6 @@ HR_OP(ReaderReadUpToV2)
     .Doc("At most so many records of a reader, and their names.")
     .Stateful()
     .Shape(VectorsRule)
-    .NoGradient()
     .Cpu(ComputeOwn<ReadUpTo>);
 
 template <int64_t (Reader::*count)() const>
@@ -86,7 +84,6 @@ HR_OP(ReaderNumRecordsProducedV2)
     .Doc("How many records a reader has given.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<Count<&Reader::records_produced>>);
 
 HR_OP(ReaderNumWorkUnitsCompletedV2)
@@ -95,7 +92,6 @@ HR_OP(ReaderNumWorkUnitsCompletedV2)
     .Doc("How many files a reader is through with.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<Count<&Reader::units_completed>>);
 
 Status Serialize(KernelContext& c) {
@@ -110,7 +106,6 @@ HR_OP(ReaderSerializeStateV2)
     .Doc("Where a reader is, as bytes.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<Serialize>);
 
 Status Restore(KernelContext& c) {
@@ -127,7 +122,6 @@ HR_OP(ReaderRestoreStateV2)
     .Doc("Brings a reader to where another one was.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<Restore>);
 
 Status Reset(KernelContext& c) {
@@ -141,7 +135,6 @@ HR_OP(ReaderResetV2)
     .Doc("Makes a reader as if it were new.")
     .Stateful()
     .Shape(NoOutputs)
-    .NoGradient()
     .Cpu(Compute<Reset>);
 
 }  // namespace

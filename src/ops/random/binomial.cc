@@ -137,7 +137,6 @@ HR_OP(StatefulRandomBinomial)
     .Doc("Draws binomial numbers from a generator.")
     .Stateful()
     .Shape(StatefulShape)
-    .NoGradient()
     .Cpu(Compute<Stateful>);
 
 }  // namespace

@@ -391,8 +391,7 @@ OpBuilder SamplerOp(const char* name) {
       .Attr("unique: bool")
       .Doc("Classes to compare the true ones with.")
       .Stateful()
-      .Shape(SamplerShape)
-      .NoGradient();
+      .Shape(SamplerShape);
   return b;
 }
 
@@ -474,7 +473,6 @@ HR_OP(ComputeAccidentalHits)
     .Attr("seed2: int = 0")
     .Doc("Which sampled classes are true ones, and what takes them out.")
     .Shape(HitsShape)
-    .NoGradient()
     .Cpu(Compute<RunHits>);
 
 }  // namespace

@@ -142,7 +142,6 @@ HR_OP(RandomPoisson)
     .Stateful()
     .Deprecated(25, "Replaced by RandomPoissonV2")
     .Shape(SamplesOfEachShape)
-    .NoGradient()
     .Cpu(Bind<SamplesOfEach<DrawPoisson>>);
 
 // Stateless forms: the parameters' shape must end the asked shape.

@@ -64,7 +64,6 @@ Status DrawShapeOfOld(ShapeContext& c) { return RandomShape(c, 1); }
       .Doc(text)                            \
       .Stateful()                           \
       .Shape(DrawShape)                     \
-      .NoGradient()                         \
       .Cpu(Compute<DrawFrom<RandomKind::kind>>)
 
 HR_DRAW(StatefulUniform, kUniform, "DT_FLOAT",
@@ -86,7 +85,6 @@ HR_OP(StatefulStandardNormal)
     .Stateful()
     .Deprecated(29, "Use StatefulStandardNormalV2 instead")
     .Shape(DrawShapeOfOld)
-    .NoGradient()
     .Cpu(Compute<DrawFrom<RandomKind::kNormal, false>>);
 
 HR_OP(StatefulUniformInt)
@@ -101,7 +99,6 @@ HR_OP(StatefulUniformInt)
     .Doc("Draws integers in [minval, maxval) from a generator.")
     .Stateful()
     .Shape(DrawIntShape)
-    .NoGradient()
     .Cpu(Compute<DrawInt>);
 
 Status Skip(KernelContext& c) {
@@ -123,7 +120,6 @@ HR_OP(RngSkip)
     .Doc("Moves a generator on as drawing `delta` numbers does.")
     .Stateful()
     .Shape(SkipShape)
-    .NoGradient()
     .Cpu(Compute<Skip>);
 
 Status ReadAndSkip(KernelContext& c) {
@@ -153,7 +149,6 @@ HR_OP(RngReadAndSkip)
         "state before.")
     .Stateful()
     .Shape(ReadAndSkipShape)
-    .NoGradient()
     .Cpu(Compute<ReadAndSkip>);
 
 }  // namespace

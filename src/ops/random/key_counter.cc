@@ -30,7 +30,6 @@ HR_OP(StatelessRandomGetKeyCounter)
     .Attr("Tseed: {int32, int64} = DT_INT64")
     .Doc("Scrambles a seed into a key and a counter.")
     .Shape(KeyCounterShape)
-    .NoGradient()
     .Cpu(Compute<KeyCounter>);
 
 HR_OP(StatelessRandomGetKeyCounterAlg)
@@ -41,7 +40,6 @@ HR_OP(StatelessRandomGetKeyCounterAlg)
     .Attr("Tseed: {int32, int64} = DT_INT64")
     .Doc("Scrambles a seed into a key and a counter; names the algorithm.")
     .Shape(KeyCounterShape)
-    .NoGradient()
     .Cpu(Compute<KeyCounter>);
 
 Status Algorithm(KernelContext& c) {
@@ -54,7 +52,6 @@ HR_OP(StatelessRandomGetAlg)
     .Doc("The random number algorithm of the device: Philox.")
     .Stateful()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(Compute<Algorithm>);
 
 }  // namespace

@@ -77,7 +77,6 @@ HR_OP(RandomUniformInt)
     .Doc("Random integers, uniform in [minval, maxval).")
     .Stateful()
     .Shape(RandomIntShape)
-    .NoGradient()
     .Cpu(Bind<RandomInts>);
 
 }  // namespace

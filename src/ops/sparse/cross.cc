@@ -375,8 +375,7 @@ OpBuilder CrossOp(const char* name, const char* doc) {
       .Input("values: sparse_types")
       .Input("shapes: N * int64")
       .Input("dense_inputs: dense_types")
-      .Doc(doc)
-      .NoGradient();
+      .Doc(doc);
   return b;
 }
 
@@ -513,7 +512,6 @@ HR_OP(RaggedCross)
     .Attr("out_row_splits_type: {int32, int64}")
     .Doc("All crosses of ragged, sparse and dense columns.")
     .Shape(RaggedCrossShape)
-    .NoGradient()
     .Cpu(ComputeOwn<RunRaggedCross>);
 
 }  // namespace

@@ -93,7 +93,6 @@ HR_OP(SparseReshape)
     .Output("output_shape: int64")
     .Doc("The indices that the entries have under another shape.")
     .Shape(ReshapeRule)
-    .NoGradient()
     .Cpu(ComputeOwn<Reshape>);
 
 }  // namespace

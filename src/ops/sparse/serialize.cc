@@ -265,8 +265,7 @@ OpBuilder SerializeOp(const char* name) {
       .Input("sparse_values: T")
       .Input("sparse_shape: int64")
       .Attr("T: type")
-      .Attr("out_type: {string, variant} = DT_STRING")
-      .NoGradient();
+      .Attr("out_type: {string, variant} = DT_STRING");
   return b;
 }
 const OpRegistrar one = SerializeOp("SerializeSparse")
@@ -289,7 +288,6 @@ HR_OP(DeserializeSparse)
     .Attr("Tserialized: {string, variant} = DT_STRING")
     .Doc("The sparse tensor that is held, stacked where there are several.")
     .Shape(DeserializeRule)
-    .NoGradient()
     .Cpu(ComputeOwn<Deserialize>);
 
 HR_OP(DeserializeManySparse)
@@ -300,7 +298,6 @@ HR_OP(DeserializeManySparse)
     .Attr("dtype: type")
     .Doc("The rows that SerializeManySparse wrote, stacked.")
     .Shape(DeserializeRule)
-    .NoGradient()
     .Cpu(ComputeOwn<Deserialize>);
 
 }  // namespace

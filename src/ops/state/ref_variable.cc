@@ -87,7 +87,6 @@ HR_OP(IsVariableInitialized)
     .Doc("Whether the variable has a value.")
     .AllowsUninitialized()
     .Shape(ScalarShape)
-    .NoGradient()
     .Cpu(ComputeOwn<IsRefInitialized>);
 
 Status AssignRef(KernelContext& c) {
@@ -160,15 +159,14 @@ StatusOr<std::unique_ptr<Kernel>> BindScatter(const ResolvedOp& op) {
       .Attr("use_locking: bool = " locking)        \
       .Doc("Changes rows of a variable.")          \
       .Shape(UnknownShape)                         \
-      .NoGradient()                                \
       .Cpu(BindScatter<ScatterKind::kind>)
 
 #define HR_SMALL "{half, bfloat16, float, double, int32, int64}"
 HR_REF_SCATTER(ScatterUpdate, kUpdate, "type", "true");
-HR_REF_SCATTER(ScatterAdd, kAdd, "numbertype", "false");
-HR_REF_SCATTER(ScatterSub, kSub, "numbertype", "false");
-HR_REF_SCATTER(ScatterMul, kMul, "numbertype", "false");
-HR_REF_SCATTER(ScatterDiv, kDiv, "numbertype", "false");
+HR_REF_SCATTER(ScatterAdd, kAdd, "numbertype", "false").NoGradient();
+HR_REF_SCATTER(ScatterSub, kSub, "numbertype", "false").NoGradient();
+HR_REF_SCATTER(ScatterMul, kMul, "numbertype", "false").NoGradient();
+HR_REF_SCATTER(ScatterDiv, kDiv, "numbertype", "false").NoGradient();
 HR_REF_SCATTER(ScatterMin, kMin, HR_SMALL, "false");
 HR_REF_SCATTER(ScatterMax, kMax, HR_SMALL, "false");
 

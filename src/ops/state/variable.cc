@@ -61,7 +61,6 @@ HR_OP(VarHandleOp)
     .Doc("Makes a handle of a variable, by name or of a new one.")
     .Stateful()
     .Shape(VarHandleShape)
-    .NoGradient()
     .Cpu(Bind<VarHandle>);
 
 Status IsInitialized(KernelContext& c) {

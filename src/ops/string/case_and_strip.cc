@@ -62,7 +62,6 @@ Status ChangeCase(KernelContext& c) {
       .Attr("encoding: string = ''")       \
       .Doc(text)                           \
       .Shape(UnchangedShape)               \
-      .NoGradient()                        \
       .Cpu(Compute<ChangeCase<kUpper>>)
 
 HR_STRING_CASE(StringLower, false, "Lower case: of ASCII, or of utf-8.");
@@ -80,7 +79,6 @@ HR_OP(StringStrip)
     .Output("output: string")
     .Doc("Strings without white space at their ends.")
     .Shape(UnchangedShape)
-    .NoGradient()
     .Cpu(Compute<Strip>);
 
 Status Length(KernelContext& c) {
@@ -101,7 +99,6 @@ HR_OP(StringLength)
     .Attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
     .Doc("Lengths in bytes or characters.")
     .Shape(UnchangedShape)
-    .NoGradient()
     .Cpu(Compute<Length>);
 
 }  // namespace

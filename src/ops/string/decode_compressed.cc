@@ -63,7 +63,6 @@ HR_OP(DecodeCompressed)
     .Attr("compression_type: string = ''")
     .Doc("Strings unpacked.")
     .Shape(UnchangedShape)
-    .NoGradient()
     .Cpu(BindDecode);
 
 }  // namespace

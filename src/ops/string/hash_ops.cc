@@ -109,7 +109,6 @@ HR_OP(Fingerprint)
     .Attr("T: type")
     .Doc("Eight bytes for each row of a tensor that stand for its content.")
     .Shape(FingerprintShape)
-    .NoGradient()
     .Cpu(Compute<Fingerprint>);
 
 }  // namespace

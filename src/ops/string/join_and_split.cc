@@ -225,7 +225,6 @@ HR_OP(StringSplitV2)
     .Attr("maxsplit: int = -1")
     .Doc("Splits strings as Python's str.split does, into a sparse matrix.")
     .Shape(SplitShape)
-    .NoGradient()
     .Cpu(ComputeOwn<SplitV2>);
 
 // Every character of `delimiters` ends a piece; none: every byte is one.

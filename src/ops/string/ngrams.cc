@@ -157,7 +157,6 @@ HR_OP(StringNGrams)
     .Attr("Tsplits: {int32, int64} = DT_INT64")
     .Doc("Runs of neighbouring strings of each row, joined.")
     .Shape(NGramsShape)
-    .NoGradient()
     .Cpu(ComputeOwn<NGrams>);
 
 Status SegmentJoinShape(ShapeContext& c) {
@@ -218,7 +217,6 @@ HR_OP(UnsortedSegmentJoin)
     .Attr("Tnumsegments: {int32, int64} = DT_INT32")
     .Doc("The strings of each segment, joined.")
     .Shape(SegmentJoinShape)
-    .NoGradient()
     .Cpu(Compute<SegmentJoin>);
 
 }  // namespace

@@ -69,7 +69,6 @@ HR_OP(RegexFullMatch)
     .Output("output: bool")
     .Doc("Whether the whole string matches a pattern.")
     .Shape(UnchangedShape)
-    .NoGradient()
     .Cpu(Compute<RegexFullMatch>);
 
 // The pattern is compiled when the kernel is bound.
@@ -100,7 +99,6 @@ HR_OP(StaticRegexReplace)
     .Attr("replace_global: bool = true")
     .Doc("Replaces what matches a pattern; \\1 to \\9 are groups.")
     .Shape(UnchangedShape)
-    .NoGradient()
     .Cpu(Bind<StaticRegex>);
 
 HR_OP(StaticRegexFullMatch)
@@ -109,7 +107,6 @@ HR_OP(StaticRegexFullMatch)
     .Attr("pattern: string")
     .Doc("Whether the whole string matches a pattern.")
     .Shape(UnchangedShape)
-    .NoGradient()
     .Cpu(Bind<StaticRegex>);
 
 }  // namespace

@@ -86,7 +86,6 @@ HR_OP(Substr)
     .Attr("unit: {'BYTE', 'UTF8_CHAR'} = 'BYTE'")
     .Doc("Pieces of strings: `len` bytes or characters from `pos` on.")
     .Shape(SubstrShape)
-    .NoGradient()
     .Cpu(Compute<Substr>);
 
 }  // namespace

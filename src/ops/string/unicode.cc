@@ -103,7 +103,6 @@ OpBuilder DecodeOp(const char* name, const char* doc) {
       .Attr("Tsplits: {int32, int64} = DT_INT64")
       .Doc(doc)
       .Shape(DecodeShape)
-      .NoGradient()
       .Cpu(ComputeOwn<DecodeText>);
   return b;
 }
@@ -167,7 +166,6 @@ HR_OP(UnicodeEncode)
     .Attr("Tsplits: {int32, int64} = DT_INT64")
     .Doc("Rows of code points as texts.")
     .Shape(EncodeShape)
-    .NoGradient()
     .Cpu(ComputeOwn<EncodeText>);
 
 Status Transcode(KernelContext& c) {
@@ -197,7 +195,6 @@ HR_OP(UnicodeTranscode)
     .Attr("replace_control_characters: bool = false")
     .Doc("Texts of one encoding in another.")
     .Shape(UnchangedShape)
-    .NoGradient()
     .Cpu(Compute<Transcode>);
 
 }  // namespace

@@ -402,7 +402,6 @@ HR_OP(UnicodeScript)
     .Output("output: int32")
     .Doc("The scripts that characters belong to, by ICU's numbers; else -1.")
     .Shape(UnchangedShape)
-    .NoGradient()
     .Cpu(Compute<RunScript>);
 
 }  // namespace

@@ -414,9 +414,13 @@ class BaseOptimizer(AutoTrackable):
         """A list of the step count and the slots; empty before the first update."""
         if "iter" not in self._hyper_variables:
             return _CallableList()
-        slots = [s for row in self._slots.values() for s in row.values()]
-        if not self._is_legacy:
-            slots = self._variables[1:]  # in the order in which they were made
+        if self._is_legacy:
+            slots = [s for row in self._slots.values() for s in row.values()]
+            slots.sort(
+                key=lambda s: s.handle._id
+            )  # in the order in which they were made
+        else:
+            slots = self._variables[1:]
         return _CallableList([self.iterations, *self._further_variables(), *slots])
 
     weights = read_only("variables", "The same as `variables`.")

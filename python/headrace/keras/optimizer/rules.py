@@ -248,7 +248,7 @@ class FtrlRule(Rule):
         "l2_shrinkage_regularization_strength",
     )
     _op = ("FtrlV2", {"accum": "accumulator", "linear": "linear"})
-    _has_sparse_op = True
+    _has_sparse_op = property(lambda self: self._is_legacy)
     _slot_lists = {"accumulator": "_accumulators", "linear": "_linears"}
 
     def __init__(

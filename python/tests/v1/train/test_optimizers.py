@@ -268,3 +268,10 @@ def test_slots_of_variables_without_a_shape():
         session.run(v1.global_variables_initializer())
         session.run(step)
         np.testing.assert_allclose(session.run(v), [1 - 0.5 / 0.5**0.5, 1.0], 1e-6)
+
+
+def test_powers_that_adam_counts_with():
+    optimizer, v = tf.compat.v1.train.AdamOptimizer(), tf.Variable(1.0)
+    optimizer.apply_gradients([(tf.constant(1.0), v)])
+    powers = [float(p) for p in optimizer._get_beta_accumulators()]
+    assert powers == pytest.approx([0.9**2, 0.999**2], rel=1e-6)

@@ -1,4 +1,4 @@
-"""ProximalAdagrad and AdagradDA of tf.compat.v1.train, with values of TensorFlow 2.21
+"""The optimizers with penalties of tf.compat.v1.train, with values of TensorFlow 2.21
 after three steps over a vector and rows 0, 2, 0 of a matrix."""
 
 import headrace as tf
@@ -14,6 +14,13 @@ CASES = {
         [[0.0, 0.07135786], [5.0, 6.0], [1.5948079, 2.3605177]],
         ["accumulator"],
         ["a/ProximalAdagrad:0", "b/ProximalAdagrad:0"],
+    ),
+    "descent": (
+        lambda step: v1.train.ProximalGradientDescentOptimizer(0.1, **KEPT),
+        [0.50650936, 1.0154495],
+        [[0.642174, 0.8568832], [5.0, 6.0], [3.560151, 4.069092]],
+        [],
+        [],
     ),
     "averaged": (
         lambda step: v1.train.AdagradDAOptimizer(3.0, step, 0.1, **KEPT),
@@ -50,5 +57,6 @@ def test_three_steps(case, resource):
 def test_what_they_begin_with_is_positive():
     with pytest.raises(ValueError, match="initial_accumulator_value must be positive"):
         v1.train.ProximalAdagradOptimizer(1.0, initial_accumulator_value=0.0)
-    with pytest.raises(ValueError, match="must be positive: -1"):
-        v1.train.AdagradDAOptimizer(1.0, None, -1)
+    for value in (-1, 0.0):
+        with pytest.raises(ValueError, match=f"must be positive: {value}"):
+            v1.train.AdagradDAOptimizer(1.0, None, value)

@@ -80,6 +80,27 @@ StatusOr<std::unique_ptr<Kernel>> MakeAddN(const ResolvedOp& op) {
       std::make_unique<AddNKernel>(*add, op.attr<int64_t>("N")));
 }
 
+// Lists that are added have elements of one type and shape.
+Status CheckHandlesAdd(const ShapeContext& c) {
+  const HandleData* first = c.input_handle(0);
+  for (int i = 1; first != nullptr && i < c.num_inputs(); ++i) {
+    const HandleData* other = c.input_handle(i);
+    if (other == nullptr) continue;
+    for (size_t k = 0; k < std::min(first->size(), other->size()); ++k) {
+      const HandlePart &a = (*first)[k], &b = (*other)[k];
+      if (a.dtype != DType::kInvalid && b.dtype != DType::kInvalid &&
+          a.dtype != b.dtype) {
+        return InvalidArgument("shapes_and_types[", i - 1, "][", k,
+                               "].dtype() == ", DTypeName(a.dtype),
+                               " != shapes_and_types[0][", k,
+                               "].dtype == ", DTypeName(b.dtype));
+      }
+      HR_RETURN_IF_ERROR(MergeShapes(a.shape, b.shape).status());
+    }
+  }
+  return OkStatus();
+}
+
 Status AddNShape(ShapeContext& c) {
   for (int i = 1; i < c.num_inputs(); ++i) {
     if (!c.input(0).CompatibleWith(c.input(i))) {
@@ -89,6 +110,7 @@ Status AddNShape(ShapeContext& c) {
           " != input ", i, ": ", c.input(i));
     }
   }
+  HR_RETURN_IF_ERROR(CheckHandlesAdd(c));
   if (c.input_handle(0)) c.set_output_handle(0, *c.input_handle(0));
   return MergeAllInputs(c);
 }

@@ -1,4 +1,5 @@
 // Sums, products, minima and maxima of two tensors.
+#include "op/after_emit.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -117,6 +118,9 @@ HR_BINARY(Minimum, kArithmeticTypes,
           "The smaller of x and y; NaN where either is.")
     .Gradient(MinimumGrad)
     .GradientSkips({}, {0});
+
+HR_MOVES_NUMBERS(Maximum);
+HR_MOVES_NUMBERS(Minimum);
 
 }  // namespace
 }  // namespace headrace

@@ -3,6 +3,9 @@
 
 #include <signal.h>
 
+#include <cstdlib>
+#include <new>
+
 extern "C" {
 int omp_get_max_threads();
 void omp_set_num_threads(int n);
@@ -17,7 +20,10 @@ namespace headrace {
 // lies beside. Signals wait meanwhile, or other threads take them.
 class OneOmpThread {
  public:
+  // std::bad_alloc where there is no memory.
   OneOmpThread() : saved_(omp_get_max_threads()) {
+    if (saved_ != 1 && !known_) [[unlikely]]
+      MakeKnown();
     pthread_sigmask(SIG_BLOCK, &Handled(), &signals_);
     if (saved_ != 1) omp_set_num_threads(1);
   }
@@ -42,6 +48,19 @@ class OneOmpThread {
     return set;
   }
 
+  // OpenMP keeps settings for each thread that sets one, and ends the process
+  // where it has no memory for them.
+  static void MakeKnown() {
+    constexpr size_t kSettings = 4 << 10;  // with room to spare
+    void* volatile p = std::malloc(kSettings);
+    if (p == nullptr) throw std::bad_alloc();
+    std::free(p);
+    omp_set_num_threads(omp_get_max_threads());
+    known_ = true;
+  }
+
+  static constinit inline thread_local bool known_
+      [[gnu::tls_model("initial-exec")]] = false;
   const int saved_;
   sigset_t signals_;
 };

@@ -87,8 +87,7 @@ Status RunTopK(KernelContext& c) {
 }
 
 Status TopKGradient(GradientContext& g) {
-  Value d = g.grad(0);
-  if (!d) return g.status();
+  Value d = g.grad_or_zeros(0);
   g.set(0, ToPlacesOfLast(g, g.input(0), g.output(1), d));
   return g.status();
 }

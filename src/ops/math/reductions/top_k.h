@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/cancellation.h"
+#include "base/threads.h"
 #include "op/op.h"
 
 namespace headrace {
@@ -116,14 +117,19 @@ void SortByPieces(It begin, It end, const Before& before) {
   }
 }
 
+// A thread's room for RadixSort.
+struct SortRoom {
+  std::vector<uint64_t> a, b;
+};
+
 template <typename T>
 void ManyOfRow(const T* x, int64_t n, int64_t k, int64_t* places) {
   using W = ComputeType<T>;
   if constexpr (kHasKey<T>) {
     if (n >= 512 && n < (int64_t{1} << 32) && k * 4 >= n) {
-      static thread_local std::vector<uint64_t> a, b;
-      RadixSort(x, n, a, b);
-      for (int64_t i = 0; i < k; ++i) places[i] = a[i] & 0xffffffff;
+      SortRoom& room = OwnObject<SortRoom>();
+      RadixSort(x, n, room.a, room.b);
+      for (int64_t i = 0; i < k; ++i) places[i] = room.a[i] & 0xffffffff;
       return;
     }
   }
