@@ -50,8 +50,7 @@ def to_tensor(ragged, default_value, shape, name):
             [-1 if d is None else d for d in dims], dtypes.int64
         )
     splits = list(ragged.nested_row_splits)
-    result = _raw(
-        "RaggedTensorToTensor",
+    result = _headrace.raw_op("RaggedTensorToTensor")(
         shape=shape,
         values=ragged.flat_values,
         default_value=default_value,
