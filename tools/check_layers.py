@@ -1,20 +1,30 @@
-"""Checks every #include between rooms against tools/layers.txt.
+"""Checks every #include and every import between rooms against tools/layers.txt.
 
 A room (folder of src/) may include itself and rooms of lower floors. Headers
 of the lowest floors name no heavy library. Public headers include public
 headers only. Tests (_test.cc) and fuzzers link everything and are free.
+
+A room of Python (package or top-level module of python/headrace/) may import
+itself and rooms of lower floors; the folders of one have no cycles either.
+Functions import nothing but what a `door` names. What the `left` rows still
+allow may only become less.
 """
 
+import collections
 import os
 import re
 import sys
 
+import python_layers
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+# The modules that import what tables say, which no check can tell.
+BY_TABLES = ("_names", "_moved")
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.M)
 
 
 def read_table(path):
-    """Returns ({room: floor}, {setting: [words]})."""
+    """Returns ({room: floor}, {setting: [words]}), of C++."""
     floors, settings = {}, {}
     with open(path, encoding="utf-8") as file:
         for line in file:
@@ -23,7 +33,7 @@ def read_table(path):
                 continue
             if words[0] in ("lean_below", "heavy", "public_free"):
                 settings[words[0]] = words[1:]
-            else:
+            elif words[0] not in ("python", "door", "left"):
                 floors[words[0]] = int(words[1])
     return floors, settings
 
@@ -70,6 +80,85 @@ def check_public_file(path, includes, floors):
             yield f"{path}: a public header includes {include} of src/"
 
 
+def read_python_table(path):
+    """Returns ({room: floor}, {module: reason}, {what is left: how often})."""
+    floors, doors, left = {}, {}, {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            kind, *words = line.split("#")[0].split() or [""]
+            if kind == "python":
+                floors[words[0]] = int(words[1])
+            elif kind == "door":
+                doors[words[0]] = " ".join(words[1:])
+            elif kind == "left":
+                left[tuple(words[:-1])] = int(words[-1])
+    return floors, doors, left
+
+
+def python_faults(root, table):
+    """Returns (arrows in all, what is against the table: a text each)."""
+    floors, doors, left = read_python_table(table)
+    found = collections.defaultdict(list)  # what a `left` row counts: where it is
+    faults, count, opened = [], 0, set()
+    walked = python_layers.walk(root)
+    for cycle in python_layers.folder_cycles(walked):
+        found["cycle", *cycle].append(f"folders import each other: {' '.join(cycle)}")
+    for module, imports in sorted(walked.items()):
+        here = python_layers.room(module)
+        name = module or "__init__"
+        if here and here not in floors:
+            faults.append(f"{name}: {here} is not a room of Python in the table")
+            continue
+        if here not in BY_TABLES:
+            faults += [f"{name}:{line}: {text}" for line, text in imports.faults]
+        count += len(imports.arrows)
+        for arrow in imports.arrows:
+            _follow(arrow, name, here, floors, found)
+        for line, other in imports.foreign_inside:
+            door = next((d for d in doors if f"{other}.".startswith(d + ".")), None)
+            opened.add(door)
+            if door is None:
+                where = f"{name}:{line} imports {other} inside a function"
+                found["inside", here].append(where)
+    faults += _idle(doors, opened)
+    return count, [*faults, *_over(found, left)]
+
+
+def _follow(arrow, name, here, floors, found):
+    """Adds to `found` what is wrong with an arrow of the room `here`."""
+    there = python_layers.room(arrow.target)
+    where = f"{name}:{arrow.line} imports {arrow.target or 'the facade'}"
+    if arrow.inside:
+        found["inside", here].append(f"{where} inside a function")
+    if here and there != here and _floor(floors, there) >= floors[here]:
+        key = ("upward", here, there or "facade")
+        found[key].append(f"{where}, which is not below it")
+
+
+def _idle(doors, opened):
+    for door, reason in doors.items():
+        if not reason:
+            yield f"door {door} has no reason"
+        elif door not in opened:
+            yield f"door {door} is used by nobody"
+
+
+def _floor(floors, room):
+    if room == "_headrace":
+        return 0
+    return floors.get(room, 1000)  # the facade is above all
+
+
+def _over(found, left):
+    """What is more than the `left` rows allow, or less, so that they go down."""
+    for key in sorted({*found, *left}):
+        count, allowed = len(found[key]), left.get(key, 0)
+        if count > allowed:
+            yield from found[key]
+        if count != allowed and key in left:
+            yield f"left {' '.join(key)}: {count}, not the {allowed} of the table"
+
+
 def main():
     floors, settings = read_table(os.path.join(ROOT, "tools", "layers.txt"))
     faults, count = [], 0
@@ -84,9 +173,16 @@ def main():
                 faults += check_room_file(path, includes, floors, settings)
             else:
                 faults += check_public_file(path, includes, floors)
+    python = os.path.join(ROOT, "python", "headrace")
+    table = os.path.join(ROOT, "tools", "layers.txt")
+    arrows, against = python_faults(python, table)
+    faults += against
     for fault in faults:
         print(fault)
-    print(f"layers: {count} includes, {len(faults)} against the floors")
+    print(
+        f"layers: {count} includes and {arrows} imports, "
+        f"{len(faults)} against the floors"
+    )
     return 1 if faults else 0
 
 

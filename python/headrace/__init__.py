@@ -10,8 +10,10 @@ from types import ModuleType
 
 from headrace import (
     _load,  # noqa: F401  (loads the extension module)
+    _moved,
     _names,
 )
+from headrace.context import late
 from headrace.framework import conversion, locks, tensor, tensor_shape  # noqa: F401
 
 __version__ = "2.21.0"
@@ -35,6 +37,14 @@ class _Package(ModuleType):
         return sorted(set(_root) | {n for n in self.__dict__ if n[:1] != "_"})
 
 
+late.register(
+    {
+        "cond": "control_flow.branches:cond",
+        "Mean": "keras.metric.reductions:Mean",
+        "DenseFeatures": "feature_column.feature_layers:DenseFeatures",
+        "SequenceFeatures": "feature_column.feature_layers:SequenceFeatures",
+    }
+)
 sys.modules[__name__].__class__ = _Package
 _names.open_namespaces(__name__, _root)
-sys.meta_path.append(_names.LaterNames)
+sys.meta_path += [_moved.Finder, _names.LaterNames]

@@ -8,21 +8,26 @@ C library (an allocator, a sanitizer): deep binding would pass those by.
 
 import os
 import sys
+from types import ModuleType
+
+_flags = sys.getdlopenflags()
+if not os.environ.get("LD_PRELOAD") and hasattr(os, "RTLD_DEEPBIND"):
+    sys.setdlopenflags(os.RTLD_NOW | os.RTLD_DEEPBIND)
+try:
+    from headrace import _headrace  # noqa: F401
+finally:
+    sys.setdlopenflags(_flags)
 
 
-def _load():
-    deep = getattr(os, "RTLD_DEEPBIND", 0)
-    if not deep or os.environ.get("LD_PRELOAD"):
-        from headrace import _headrace
-
-        return _headrace
-    flags = sys.getdlopenflags()
-    sys.setdlopenflags(os.RTLD_NOW | deep)
-    try:
-        from headrace import _headrace
-    finally:
-        sys.setdlopenflags(flags)
-    return _headrace
+raw = ModuleType("raw", "Every registered op as a function: raw.Roll(x, shift, axis).")
 
 
-_headrace = _load()
+def _op(name):
+    if name.startswith("__"):
+        raise AttributeError(f"module 'raw' has no attribute '{name}'")
+    function = _headrace.op_by_place(name)
+    setattr(raw, name, function)
+    return function
+
+
+raw.__getattr__ = _op

@@ -49,9 +49,26 @@ def read(path):
     return root
 
 
+def text(path):
+    """The rows of a file of the package's folder, without comments."""
+    with open(os.path.join(_HERE, path), encoding="utf8") as f:
+        return "".join(line for line in f if line[0] != "#")
+
+
+def module(name):
+    """The module that a table names, below the package: "keras.layer.core"."""
+    return importlib.import_module("headrace." + name)
+
+
+def load(row):
+    """The object of a row, "module:object"."""
+    name, _, attribute = row.partition(":")
+    return getattr(module(name), attribute)
+
+
 def _share(rows, paths):
     """Adds to the rows of tf.compat.v1 the names in the files: those that are as they
-    are in tf, and those that legacy/table.py makes."""
+    are in tf, and those that v1/table.py makes."""
     for path in paths.split(","):
         with open(os.path.join(_HERE, path), encoding="utf8") as f:
             for line in f:
@@ -59,7 +76,7 @@ def _share(rows, paths):
                     continue
                 names, made, _ = line.strip().partition(" ")
                 names = names.split(",")
-                key = "legacy.table:" + names[0].replace(".", "__")
+                key = "v1.table:" + names[0].replace(".", "__")
                 for name in names:
                     _add(rows, name, key if made else _target_of(name))
 
@@ -130,7 +147,15 @@ def of_package(package):
 # The rooms whose public functions make operations: they are handed out as functions
 # that dispatchers may answer for.
 _DISPATCHED = (
-    *("ops.", "ragged.", "imaging.", "legacy.table:", "io.parsing:"),
+    *(
+        "ops.",
+        "algorithms.",
+        "ragged.",
+        "imaging.",
+        "v1.table:",
+        "v1.files:",
+        "io.parsing:",
+    ),
     "framework.conversion:convert_to_tensor",
 )
 _dispatched = {}  # by row, so that aliases are one
@@ -165,9 +190,7 @@ def public(name):
 
 def function_of_row(row):
     """The public function of a row."""
-    module, _, attribute = row.partition(":")
-    module = importlib.import_module("headrace." + module)
-    return _handed_out(row, getattr(module, attribute))
+    return _handed_out(row, load(row))
 
 
 # Where the name that documentation gives first lies, of names in several places.

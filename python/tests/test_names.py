@@ -1,8 +1,10 @@
 """Every row of api_names.txt stands for something; raw ops are callable."""
 
 import collections
+import importlib
 import inspect
 import pathlib
+import pickle
 import subprocess
 import sys
 import types
@@ -10,7 +12,7 @@ import types
 import pytest
 
 import headrace as tf
-from headrace import _names
+from headrace import _moved, _names
 
 
 def _rows():
@@ -120,3 +122,31 @@ def test_names_that_are_nearly_right_are_told():
         [sys.executable, "-c", program], capture_output=True, text=True
     )
     assert "Did you mean: 'reduce_sum'?" in result.stderr
+
+
+def test_modules_are_found_by_the_names_they_had():
+    for row in _moved._ROWS.split("\n")[1:-1]:
+        old, new = row.split()
+        found = importlib.import_module(f"headrace.{old}")
+        real = importlib.import_module(f"headrace.{new}")
+        for name, value in vars(real).items():
+            if isinstance(value, type):
+                assert getattr(found, name) is value
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module("headrace.training.nothing")
+    assert not hasattr(found, "nothing")
+
+
+def test_pickles_with_names_of_moved_modules_are_read():
+    # Both names have as many letters, which is what a pickle says of them.
+    new, old = (
+        b"headrace.v1.train.session_run_hook",
+        b"headrace.training.session_run_hook",
+    )
+    written = pickle.dumps(tf.compat.v1.train.SessionRunArgs("x"))
+    assert len(new) == len(old) and new in written
+    found = pickle.loads(written.replace(new, old))
+    assert found == tf.compat.v1.train.SessionRunArgs("x")
+    columns = [tf.feature_column.numeric_column("a")]
+    layer = pickle.loads(pickle.dumps(tf.keras.layers.DenseFeatures(columns)))
+    assert layer({"a": [[1.0]]}).numpy().tolist() == [[1.0]]

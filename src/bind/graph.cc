@@ -83,14 +83,14 @@ void PopEmitter() {
 }
 
 // Where graphs are built unless told otherwise, each thread has a default one:
-// graph/stack.py makes it when the thread first builds something.
+// context/stack.py makes it when the thread first builds something.
 constinit thread_local GraphBuilder* default_graph
     [[gnu::tls_model("initial-exec")]] = nullptr;
 
 Emitter* DefaultGraph() {
   // Threads of the engine's own have no default graph.
   if (default_graph == nullptr && Py_IsInitialized() && PyGILState_Check()) {
-    Ref make = Import("graph.stack", "thread_graph");
+    Ref make = Import("context.stack", "thread_graph");
     Ref made(make ? Called<PyObject_CallNoArgs>(make.get()) : nullptr);
     if (!made) PyErr_WriteUnraisable(make.get());
   }

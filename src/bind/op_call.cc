@@ -559,7 +559,7 @@ PyObject* OpCaller::Pack(ValueList outputs, const ResolvedOpPtr& op) {
     if (CurrentEmitter()->is_eager()) Py_RETURN_NONE;
     static PyObject* last_operation = nullptr;
     if (last_operation == nullptr) {
-      last_operation = Import("graph.stack", "last_operation").release();
+      last_operation = Import("context.stack", "last_operation").release();
       if (last_operation == nullptr) return nullptr;
     }
     return Called<PyObject_CallNoArgs>(last_operation);

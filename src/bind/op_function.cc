@@ -31,6 +31,7 @@ struct Face {
   std::vector<OpParameter> parameters;
   int name_at = -1;
   OpCaller* for_text = nullptr;  // an op of the same form that takes strings
+  std::string module = "headrace";
 };
 
 struct OpFunctionObject {
@@ -180,8 +181,8 @@ PyObject* GetDoc(PyObject* self, void*) {
 PyObject* GetOp(PyObject* self, void*) {
   return PyUnicode_FromString(FaceOf(self)->caller->def().name.c_str());
 }
-PyObject* GetModule(PyObject*, void*) {
-  return PyUnicode_FromString("headrace");
+PyObject* GetModule(PyObject* self, void*) {
+  return PyUnicode_FromString(FaceOf(self)->module.c_str());
 }
 
 PyObject* GetSignature(PyObject* self, void*) {
@@ -312,9 +313,8 @@ std::vector<OpParameter> RawParameters(const OpDef& def) {
   return out;
 }
 
-// Made once a name and kept for ever, as code asks for them at every call.
-PyObject* RawOp(PyObject*, PyObject* arg) {
-  static PyObject* made = PyDict_New();
+// Made once a name and kept in `made` for ever, as code asks for them again.
+PyObject* RawOpIn(PyObject* made, PyObject* arg, bool keyword_only) {
   PyObject* kept = PyDict_GetItemWithError(made, arg);
   if (kept || PyErr_Occurred()) return Ref::Borrow(kept).release();
   const char* name = PyUnicode_AsUTF8(arg);
@@ -322,7 +322,7 @@ PyObject* RawOp(PyObject*, PyObject* arg) {
   OpCaller* caller = CallerOf(name);
   if (caller == nullptr) return nullptr;
   const OpDef& def = caller->def();
-  auto* face = new Face{caller, caller->python_name(), DocOf(def), true,
+  auto* face = new Face{caller, caller->python_name(), DocOf(def), keyword_only,
                         RawParameters(def)};
   if (face->parameters.size() > kMostParameters ||
       def.attrs.size() > kMostParameters) {
@@ -333,6 +333,17 @@ PyObject* RawOp(PyObject*, PyObject* arg) {
   PyObject* function = MakeFunction(face);
   if (function && PyDict_SetItem(made, arg, function) < 0) return nullptr;
   return function;
+}
+
+PyObject* RawOp(PyObject*, PyObject* arg) {
+  static PyObject* made = PyDict_New();
+  return RawOpIn(made, arg, true);
+}
+
+// The package's own code gives inputs by place, too.
+PyObject* OpByPlace(PyObject*, PyObject* arg) {
+  static PyObject* made = PyDict_New();
+  return RawOpIn(made, arg, false);
 }
 
 int FindAttr(const OpDef& def, const char* name) {
@@ -367,14 +378,16 @@ bool AddParameter(PyObject* item, Face* face) {
 }
 
 PyObject* MakeOpFunction(PyObject*, PyObject* args) {
-  const char *op, *name, *doc;
+  const char *op, *name, *doc, *module = "headrace";
   PyObject* parameters;
-  if (!PyArg_ParseTuple(args, "ssOs", &op, &name, &parameters, &doc)) {
+  if (!PyArg_ParseTuple(args, "ssOs|s", &op, &name, &parameters, &doc,
+                        &module)) {
     return nullptr;
   }
   OpCaller* caller = CallerOf(op);
   if (caller == nullptr) return nullptr;
   auto* face = new Face{caller, name, doc, false, {}};
+  face->module = module;
   if (caller->def().name == "AddV2") face->for_text = CallerOf("Add");
   if (face->doc.empty()) face->doc = DocOf(caller->def());
   Py_ssize_t n = PySequence_Size(parameters);
@@ -404,8 +417,11 @@ PyObject* OpNames(PyObject*, PyObject*) {
 PyMethodDef op_function_functions[] = {
     {"raw_op", Shield<RawOp>, METH_O,
      "raw_op(name): the function of tf.raw_ops."},
+    {"op_by_place", Shield<OpByPlace>, METH_O,
+     "op_by_place(name): the same, also called with arguments by place."},
     {"op_function", Shield<MakeOpFunction>, METH_VARARGS,
-     "op_function(op, name, parameters, doc): a public face of an op."},
+     "op_function(op, name, parameters, doc, module='headrace'): a public face "
+     "of an op."},
     {"op_names", Shield<OpNames>, METH_NOARGS,
      "The names of all registered ops."},
     {}};

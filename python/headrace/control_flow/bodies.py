@@ -1,9 +1,10 @@
 """Bodies of branches and loops: traced like functions, captures made arguments."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import conversion, nest
-from headrace.function.func_graph import FuncGraph
-from headrace.graph import stack
+from headrace.function import tracing
+from headrace.graph.func_graph import FuncGraph
 from headrace.graph.operation import Operation
 
 _VALUES = (_headrace.Tensor, _headrace.VariableBase)
@@ -31,7 +32,7 @@ def to_tensors(structure, of_operations=None):
             if of_operations is None:
                 return None
             with stack.current().control_dependencies([x]):
-                return _headrace.raw_op("Identity")(input=of_operations)
+                return raw.Identity(of_operations)
         return conversion.convert_to_tensor(x)
 
     return nest.map_structure(convert, structure)
@@ -92,7 +93,7 @@ class Body:
                 t
                 if isinstance(t, _headrace.SymbolicTensor)
                 and _headrace.graph_id(t) == self.graph._core.id
-                else _headrace.raw_op("Identity")(input=t)
+                else raw.Identity(t)
                 for t in tensors_of(self.value)
             ]
 
@@ -114,8 +115,6 @@ class Body:
 
 def captures_of(bodies):
     """Outer values that the bodies captured, each once."""
-    from headrace.function import tracing
-
     found = {}
     for body in bodies:
         tracing.check_captures(body.graph)
@@ -138,4 +137,4 @@ def identities(outputs, scope):
     """Identities of an operation's outputs under its scope."""
     graph = stack.current()
     with graph.name_scope(scope):
-        return [_headrace.raw_op("Identity")(input=t) for t in outputs]
+        return [raw.Identity(t) for t in outputs]

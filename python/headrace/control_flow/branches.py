@@ -1,11 +1,12 @@
 """tf.cond, tf.case and tf.switch_case."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.control_flow import bodies
-from headrace.framework import conversion, dtypes, nest
+from headrace.framework import conversion, dtypes, errors, nest
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import graph_scope
-from headrace.graph import stack
+from headrace.ops import array_ops, check_ops, math_ops
 
 
 def _most_general(shapes):
@@ -95,8 +96,6 @@ def cond(pred, true_fn=None, false_fn=None, name=None):
             raise ValueError(
                 f"The second input must be a scalar, but it has shape {list(pred.shape)}"
             )
-        from headrace.ops import array_ops
-
         pred = array_ops.reshape(pred, [])
     graph = stack.current()
     with graph.name_scope(name or "cond") as scope:
@@ -234,10 +233,8 @@ def _choice(pred, function, otherwise):
 
 def _exclusive(pairs):
     """The pairs, after a check that one predicate holds at most."""
-    from headrace.ops import array_ops, check_ops, math_ops
-
     preds = array_ops.stack([p for p, _ in pairs])
-    count = _headrace.raw_op("Sum")(input=math_ops.cast(preds, dtypes.int32), axis=[0])
+    count = raw.Sum(math_ops.cast(preds, dtypes.int32), [0])
     check = check_ops.assert_less_equal(
         count,
         1,
@@ -254,9 +251,6 @@ def _none_holds(preds, last):
     """A default that fails: without one, some predicate must hold."""
 
     def fail():
-        from headrace.framework import errors
-        from headrace.ops import array_ops
-
         text = "Input error: None of conditions evaluated as True:"
         stacked = array_ops.stack(preds)
         if _headrace.is_eager():

@@ -1,7 +1,10 @@
 """The TensorArray of eager code: a Python list of tensors."""
 
-from headrace.control_flow import list_array
+from headrace.control_flow import list_array, tensor_array
+from headrace.elements import structure
 from headrace.framework import conversion, errors, tensor_shape
+from headrace.framework.properties import read_only
+from headrace.ops import array_ops
 
 
 def _out_of_range(text):
@@ -33,9 +36,9 @@ class EagerArray:
         self._clear = clear
         self._cleared = set()
 
-    dtype = property(lambda self: self._dtype)
-    dynamic_size = property(lambda self: self._dynamic)
-    element_shape = property(lambda self: self._element_shape)
+    dtype = read_only("_dtype")
+    dynamic_size = read_only("_dynamic")
+    element_shape = read_only("_element_shape")
     handle = property(lambda self: None)
 
     @property
@@ -44,9 +47,7 @@ class EagerArray:
 
     @property
     def _type_spec(self):
-        from headrace.control_flow.tensor_array import TensorArraySpec
-
-        return TensorArraySpec.from_value(self)
+        return tensor_array.TensorArraySpec.from_value(self)
 
     def _components(self):
         return [list_array.list_of(self._dtype, self._element_shape, self._items)]
@@ -93,8 +94,6 @@ class EagerArray:
         return tensor
 
     def _zero(self):
-        from headrace.ops import array_ops
-
         return array_ops.zeros(self._element_shape, self._dtype)
 
     def write(self, index, value, name=None):
@@ -140,8 +139,6 @@ class EagerArray:
 
     def stack(self, name=None):
         """All elements along a new first dimension."""
-        from headrace.ops import array_ops
-
         items = self._all()
         if not items:
             shape = [0]
@@ -154,23 +151,17 @@ class EagerArray:
 
     def gather(self, indices, name=None):
         """The elements at `indices`, stacked."""
-        from headrace.ops import array_ops
-
         indices = conversion.convert_to_tensor(indices).numpy().tolist()
         items = self._all()
         return array_ops.stack([items[i] for i in indices])
 
     def concat(self, name=None):
         """All elements one after the other along their first dimension."""
-        from headrace.ops import array_ops
-
         items = list(self._all())
         return array_ops.concat(items, 0)
 
     def unstack(self, value, name=None):
         """The array whose elements are the rows of `value`."""
-        from headrace.ops import array_ops
-
         value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
         rows = array_ops.unstack(value)
         if len(rows) > len(self._items) and not self._dynamic:
@@ -189,8 +180,6 @@ class EagerArray:
 
     def scatter(self, indices, value, name=None):
         """The array with the rows of `value` at `indices`."""
-        from headrace.ops import array_ops
-
         indices = conversion.convert_to_tensor(indices).numpy().tolist()
         value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
         for i, row in zip(indices, array_ops.unstack(value)):
@@ -228,3 +217,6 @@ class EagerArray:
 
     def close(self, name=None):
         self._items.clear()
+
+
+structure.register_element(EagerArray)

@@ -2,10 +2,12 @@
 
 import copy
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace._load import _headrace, raw
+from headrace.control_flow import tensor_array
+from headrace.framework import conversion, dtypes, errors, tensor_shape
 from headrace.framework.execution import get_static_value
 from headrace.framework.name_scopes import composite, graph_scope
+from headrace.framework.properties import read_only
 
 
 def list_of(dtype, element_shape, items):
@@ -66,12 +68,8 @@ class ListArray:
     def reserve(cls, dtype, size, element_shape, dynamic, infer_shape):
         with graph_scope(None, "TensorArrayV2") as scope:
             size = conversion.convert_to_tensor(size)
-            flow = _op(
-                "TensorListReserve",
-                element_shape=_shape_tensor(element_shape),
-                num_elements=size,
-                element_dtype=dtype,
-                name=scope,
+            flow = raw.TensorListReserve(
+                _shape_tensor(element_shape), size, element_dtype=dtype, name=scope
             )
         number = None if dynamic else get_static_value(size)
         number = -1 if number is None else int(number)
@@ -90,18 +88,16 @@ class ListArray:
 
     @property
     def _type_spec(self):
-        from headrace.control_flow.tensor_array import TensorArraySpec
+        return tensor_array.TensorArraySpec.from_value(self)
 
-        return TensorArraySpec.from_value(self)
-
-    dtype = property(lambda self: self._dtype)
-    dynamic_size = property(lambda self: self._dynamic)
-    element_shape = property(lambda self: self._elements.shape)
-    flow = property(lambda self: self._flow)
+    dtype = read_only("_dtype")
+    dynamic_size = read_only("_dynamic")
+    element_shape = read_only("_elements.shape")
+    flow = read_only("_flow")
     handle = property(lambda self: None)
 
     def identity(self):
-        return self._with(_op("Identity", input=self._flow))
+        return self._with(raw.Identity(self._flow))
 
     def grad(self, source, flow=None, name=None):
         raise NotImplementedError("TensorArray.grad is not supported")
@@ -116,16 +112,15 @@ class ListArray:
     @composite("TensorArrayV2Size")
     def size(self, name=None):
         """The number of elements."""
-        return _op("TensorListLength", input_handle=self._flow, name=name)
+        return raw.TensorListLength(self._flow, name=name)
 
     @composite("TensorArrayV2Read")
     def read(self, index, name=None):
         """The element at `index`."""
-        return _op(
-            "TensorListGetItem",
-            input_handle=self._flow,
-            index=index,
-            element_shape=_shape_tensor(self.element_shape),
+        return raw.TensorListGetItem(
+            self._flow,
+            index,
+            _shape_tensor(self.element_shape),
             element_dtype=self._dtype,
             name=name,
         )
@@ -135,19 +130,16 @@ class ListArray:
         """The array with `value` at `index`."""
         value = self._value(value)
         self._merge_shape(value.shape)
-        flow = _op(
-            "TensorListSetItem",
-            input_handle=self._flow,
-            index=index,
-            item=value,
+        flow = raw.TensorListSetItem(
+            self._flow,
+            index,
+            value,
             resize_if_index_out_of_bounds=self._dynamic,
             name=name,
         )
         return self._with(flow)
 
     def _value(self, value):
-        from headrace.framework import errors
-
         value = conversion.convert_to_tensor(value, dtype_hint=self._dtype)
         if value.dtype != self._dtype:
             raise errors.InvalidArgumentError(
@@ -161,10 +153,9 @@ class ListArray:
     @composite("TensorArrayV2Stack")
     def stack(self, name=None):
         """All elements along a new first dimension."""
-        return _op(
-            "TensorListStack",
-            input_handle=self._flow,
-            element_shape=_shape_tensor(self.element_shape),
+        return raw.TensorListStack(
+            self._flow,
+            _shape_tensor(self.element_shape),
             element_dtype=self._dtype,
             num_elements=self._elements.number,
             name=name,
@@ -173,11 +164,10 @@ class ListArray:
     @composite("TensorArrayV2Gather")
     def gather(self, indices, name=None):
         """The elements at `indices`, stacked."""
-        return _op(
-            "TensorListGather",
-            input_handle=self._flow,
-            indices=indices,
-            element_shape=_shape_tensor(self.element_shape),
+        return raw.TensorListGather(
+            self._flow,
+            indices,
+            _shape_tensor(self.element_shape),
             element_dtype=self._dtype,
             name=name,
         )
@@ -188,11 +178,10 @@ class ListArray:
         shape = self.element_shape
         if shape.rank is not None:
             shape = tensor_shape.as_shape([None]).concatenate(shape[1:])
-        tensor, _ = _op(
-            "TensorListConcatV2",
-            input_handle=self._flow,
-            element_shape=_shape_tensor(shape),
-            leading_dims=conversion.convert_to_tensor([], dtypes.int64),
+        tensor, _ = raw.TensorListConcatV2(
+            self._flow,
+            _shape_tensor(shape),
+            conversion.convert_to_tensor([], dtypes.int64),
             element_dtype=self._dtype,
             name=name,
         )
@@ -203,11 +192,8 @@ class ListArray:
         """The array whose elements are the rows of `value`."""
         value = self._value(value)
         self._merge_shape(_row_shape(value))
-        flow = _op(
-            "TensorListFromTensor",
-            tensor=value,
-            element_shape=_shape_tensor(self.element_shape),
-            name=name,
+        flow = raw.TensorListFromTensor(
+            value, _shape_tensor(self.element_shape), name=name
         )
         return self._with(flow)
 
@@ -216,12 +202,8 @@ class ListArray:
         """The array with the rows of `value` at `indices`."""
         value = self._value(value)
         self._merge_shape(_row_shape(value))
-        flow = _op(
-            "TensorListScatterIntoExistingList",
-            input_handle=self._flow,
-            tensor=value,
-            indices=indices,
-            name=name,
+        flow = raw.TensorListScatterIntoExistingList(
+            self._flow, value, indices, name=name
         )
         return self._with(flow)
 
@@ -232,11 +214,10 @@ class ListArray:
         if value.shape.rank is not None:
             inner = tensor_shape.as_shape([None]).concatenate(value.shape[1:])
             self._merge_shape(inner)
-        flow = _op(
-            "TensorListSplit",
-            tensor=value,
-            element_shape=_shape_tensor(self.element_shape),
-            lengths=conversion.convert_to_tensor(lengths, dtypes.int64),
+        flow = raw.TensorListSplit(
+            value,
+            _shape_tensor(self.element_shape),
+            conversion.convert_to_tensor(lengths, dtypes.int64),
             name=name,
         )
         return self._with(flow)

@@ -1,11 +1,11 @@
 """tf.while_loop."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.control_flow import bodies
 from headrace.framework import conversion, dtypes, nest, tensor_shape
-from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
 from headrace.framework.sparse_tensor import SparseTensorSpec
-from headrace.graph import stack
+from headrace.framework.type_spec import TensorSpec, TypeSpec, type_spec_from_value
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.spec import RaggedTensorSpec
 
@@ -216,9 +216,7 @@ class _Traced:
             holds = array_ops.reshape(holds, [])
         if self._most is None:
             return holds
-        raw = _headrace.raw_op
-        below = raw("Less")(x=tensors[0], y=self._most)
-        return raw("LogicalAnd")(x=below, y=holds)
+        return raw.LogicalAnd(raw.Less(tensors[0], self._most), holds)
 
     def _check_condition(self, condition):
         result = condition.results[0]
@@ -243,7 +241,7 @@ class _Traced:
         if self._most is None:
             return value
         one = conversion.convert_to_tensor(1, dtypes.int32)
-        return [_headrace.raw_op("AddV2")(x=tensors[0], y=one), *value]
+        return [raw.AddV2(tensors[0], one), *value]
 
     def _check_turn(self, turn):
         if len(turn.results) != len(self._flat):

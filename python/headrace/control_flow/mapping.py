@@ -1,12 +1,15 @@
 """tf.map_fn, tf.vectorized_map, tf.scan, tf.foldl and tf.foldr."""
 
 from headrace._load import _headrace
+from headrace.control_flow.bodies import Body, tensors_of
 from headrace.control_flow.loops import while_loop
 from headrace.control_flow.tensor_array import TensorArray
+from headrace.elements import structure
 from headrace.framework import conversion, dtypes, nest, tensor_shape
 from headrace.framework.sparse_tensor import SparseTensorSpec
 from headrace.framework.tensor import is_tensor
 from headrace.framework.type_spec import TensorSpec, TypeSpec
+from headrace.ops import array_ops
 
 _PLAIN = (_headrace.Tensor, _headrace.VariableBase)
 
@@ -35,8 +38,6 @@ def _length(flat, what):
         raise ValueError(f"Dimensions {min(known)} and {max(known)} are not compatible")
     if known:
         return known[0]
-    from headrace.ops import array_ops
-
     return array_ops.shape(flat[0])[0]
 
 
@@ -68,8 +69,6 @@ def _signature(signature, dtype, elems):
 def _same_row(elem):
     """What a result like a row of `elem` is."""
     if is_tensor(elem) and not isinstance(elem, _PLAIN):
-        from headrace.data import structure
-
         return structure.unbatched(structure.spec_of(elem))
     return conversion.convert_to_tensor(elem).dtype
 
@@ -96,8 +95,6 @@ class _Rows:
     """Tensors and composites as tensors of rows; a composite's row is a variant."""
 
     def __init__(self, elems):
-        from headrace.data import structure
-
         self._elems, self.tensors, self._specs = elems, [], []
         for e in nest.flatten(elems):
             spec = None
@@ -112,8 +109,6 @@ class _Rows:
 
     def row(self, parts):
         """The structure of a row whose components are `parts`."""
-        from headrace.data import structure
-
         return _like(
             self._elems,
             [
@@ -127,8 +122,6 @@ def _written(leaf, value):
     """A result as its array holds it."""
     if not _is_composite_spec(leaf):
         return value
-    from headrace.data import structure
-
     return structure.to_variant(leaf, value)
 
 
@@ -137,8 +130,6 @@ def _stacked(leaf, array, n):
     rows = array.stack()
     if not _is_composite_spec(leaf):
         return rows
-    from headrace.data import structure
-
     size = n if isinstance(n, int) else None
     return structure.from_variant(structure.batched(leaf, size), rows)
 
@@ -199,8 +190,6 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     Where `fallback_to_while_loop` is false, ValueError for what has no form for all rows
     at once: results whose shapes follow from values, texts, changes of variables.
     """
-    from headrace.ops import array_ops
-
     flat = _tensors(elems)
     n = _length(flat, "vectorized_map")
     if not fallback_to_while_loop:
@@ -218,8 +207,6 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
 
 
 def _check_vectorizes(fn, elems, flat):
-    from headrace.control_flow.bodies import Body, tensors_of
-
     rows = [(t, t.shape[1:]) for t in flat]
     body = Body("loop_body", lambda *row: fn(_like(elems, list(row))), rows)
     of_rows = {x.op.name for x in body.arguments}
@@ -254,8 +241,6 @@ def _refuse_to_vectorize(op):
 
 def _results_of(fn, elems, flat):
     """The dtypes that `fn` gives for a row, found by tracing it."""
-    from headrace.control_flow.bodies import Body
-
     rows = [(t, t.shape[1:]) for t in flat]
     body = Body("row", lambda *row: fn(_like(elems, list(row))), rows)
     return nest.map_structure(lambda t: t.dtype, body.value)
@@ -322,30 +307,26 @@ def scan(
     return nest.pack_sequence_as(structure, stacked)
 
 
-def foldl(
-    fn,
-    elems,
-    initializer=None,
-    parallel_iterations=10,
-    back_prop=True,
-    swap_memory=False,
-    name=None,
-):
-    """fn(...fn(fn(initial, row 0), row 1)...)."""
-    return _fold(fn, elems, initializer, parallel_iterations, back_prop, False, name)
+def _folding(own_name, reverse, doc):
+    def fold(
+        fn,
+        elems,
+        initializer=None,
+        parallel_iterations=10,
+        back_prop=True,
+        swap_memory=False,
+        name=None,
+    ):
+        how = (parallel_iterations, back_prop, reverse, name or own_name)
+        return _fold(fn, elems, initializer, *how)
+
+    fold.__name__ = fold.__qualname__ = own_name
+    fold.__doc__ = doc
+    return fold
 
 
-def foldr(
-    fn,
-    elems,
-    initializer=None,
-    parallel_iterations=10,
-    back_prop=True,
-    swap_memory=False,
-    name=None,
-):
-    """The fold from the last row to the first."""
-    return _fold(fn, elems, initializer, parallel_iterations, back_prop, True, name)
+foldl = _folding("foldl", False, "fn(...fn(fn(initial, row 0), row 1)...).")
+foldr = _folding("foldr", True, "The fold from the last row to the first.")
 
 
 def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse, name):
@@ -372,6 +353,6 @@ def _fold(fn, elems, initializer, parallel_iterations, back_prop, reverse, name)
         parallel_iterations=parallel_iterations,
         back_prop=back_prop,
         maximum_iterations=n,
-        name=name or ("foldr" if reverse else "foldl"),
+        name=name,
     )
     return result

@@ -1,8 +1,7 @@
 """tf.TensorArray: a list of tensors that loops write and read."""
 
 from headrace._load import _headrace
-from headrace.control_flow.eager_array import EagerArray
-from headrace.control_flow.list_array import ListArray
+from headrace.control_flow import eager_array, list_array
 from headrace.framework import dtypes, tensor_shape
 from headrace.framework.type_spec import TensorSpec, TypeSpec
 
@@ -15,7 +14,7 @@ class _ArrayType(type):
 
     def __instancecheck__(cls, instance):
         if cls is TensorArray:
-            return isinstance(instance, (EagerArray, ListArray))
+            return isinstance(instance, (eager_array.EagerArray, list_array.ListArray))
         return super().__instancecheck__(instance)
 
 
@@ -42,19 +41,21 @@ def _create(
     shape = tensor_shape.as_shape(element_shape)
     dynamic = bool(dynamic_size)
     if flow is not None:
-        return ListArray(dtype, flow, shape, dynamic, infer_shape)
+        return list_array.ListArray(dtype, flow, shape, dynamic, infer_shape)
     if _headrace.is_eager():
         if size is None:
             raise ValueError(
                 "Size must be declared for TensorArrays when eager execution is enabled."
             )
         clear = True if clear_after_read is None else bool(clear_after_read)
-        return EagerArray(dtype, int(size), shape, dynamic, infer_shape, clear)
+        return eager_array.EagerArray(
+            dtype, int(size), shape, dynamic, infer_shape, clear
+        )
     if size is None:
         raise ValueError(
             "Argument `size` must be provided if argument `flow` is not provided."
         )
-    return ListArray.reserve(dtype, size, shape, dynamic, infer_shape)
+    return list_array.ListArray.reserve(dtype, size, shape, dynamic, infer_shape)
 
 
 class TensorArraySpec(TypeSpec):
@@ -118,7 +119,7 @@ class TensorArraySpec(TypeSpec):
         return value._components()[0]
 
     def _of_variant(self, tensor):
-        return ListArray(
+        return list_array.ListArray(
             self._dtype,
             tensor,
             self._element_shape,

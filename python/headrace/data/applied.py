@@ -1,9 +1,10 @@
 """tf.data.experimental: transformations as functions for Dataset.apply."""
 
-from headrace.data import nest, structure
+from headrace._load import raw
 from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset
-from headrace.data.functions import flat, raw
+from headrace.data.functions import flat
 from headrace.data.transforms import _UnaryDataset, as_int
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import UnimplementedError
 
@@ -97,8 +98,8 @@ class _ListDataset(Dataset):
             spec = structure.common(spec, structure.spec_of(v))
         tensors = [t for v in values for t in structure.to_tensors(spec, v)]
         super().__init__(
-            raw("ListDataset")(
-                tensors=tensors,
+            raw.ListDataset(
+                tensors,
                 output_types=structure.flat_types(spec),
                 output_shapes=structure.flat_shapes(spec),
             ),
@@ -182,9 +183,7 @@ def at(dataset, index):
     its elements is infinite, UnimplementedError where it is not known.
     """
     spec = dataset.element_spec
-    tensors = raw("GetElementAtIndex")(
-        dataset=dataset._variant_tensor, index=index, **flat(spec)
-    )
+    tensors = raw.GetElementAtIndex(dataset._variant_tensor, index, **flat(spec))
     return structure.from_tensors(spec, tensors)
 
 
@@ -240,7 +239,7 @@ def pad_to_cardinality(cardinality, mask_key="valid"):
         given = dataset.map(lambda x: {**x, mask_key: _constant(True)})
         padding = dataset.take(1).map(
             lambda x: {
-                **nest.map_structure(lambda t: raw("ZerosLike")(x=t), x),
+                **nest.map_structure(lambda t: raw.ZerosLike(t), x),
                 mask_key: _constant(False),
             }
         )

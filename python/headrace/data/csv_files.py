@@ -6,10 +6,10 @@ import gzip
 import itertools
 import zlib
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.data import readers
 from headrace.data.dataset import AUTOTUNE, Dataset
-from headrace.data.functions import flat, raw
+from headrace.data.functions import flat
 from headrace.framework import conversion, dtypes
 from headrace.framework.type_spec import TensorSpec
 from headrace.io import gfile
@@ -56,7 +56,7 @@ class CsvDataset(Dataset):
         defaults = [_default(value) for value in record_defaults]
         spec = tuple(TensorSpec([], d.dtype) for d in defaults)
         super().__init__(
-            raw("CSVDatasetV2")(
+            raw.CSVDatasetV2(
                 filenames=conversion.convert_to_tensor(filenames, dtypes.string),
                 compression_type=readers._text(compression_type),
                 buffer_size=readers._number(

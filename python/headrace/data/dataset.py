@@ -2,13 +2,18 @@
 
 import numpy as np
 
-from headrace._load import _headrace
-from headrace.data import structure
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.data.dataset_batch import DatasetBatch
-from headrace.data.functions import flat, raw
+from headrace.data.functions import flat
 from headrace.data.holder_spec import VariantHolderSpec
+from headrace.data.iterator import NumpyIterator, OwnedIterator
+from headrace.data.options import Options
+from headrace.elements import structure
 from headrace.framework import dtypes, tensor_shape, type_spec
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import Trackable
+from headrace.ragged.spec import RaggedTensorSpec
 
 AUTOTUNE = -1
 INFINITE = INFINITE_CARDINALITY = -1
@@ -16,20 +21,14 @@ UNKNOWN = UNKNOWN_CARDINALITY = -2
 
 
 def _transforms():
-    from headrace.data import transforms
-
     return transforms
 
 
 def _sources():
-    from headrace.data import sources
-
     return sources
 
 
 def _grouping():
-    from headrace.data import grouping
-
     return grouping
 
 
@@ -47,10 +46,9 @@ class Dataset(Trackable):
 
     # --- what it is ---
 
-    @property
-    def element_spec(self):
-        """The structure of TypeSpecs of every element."""
-        return self._element_spec
+    element_spec = read_only(
+        "_element_spec", "The structure of TypeSpecs of every element."
+    )
 
     @property
     def _type_spec(self):
@@ -91,12 +89,10 @@ class Dataset(Trackable):
 
         After filter, flat_map and their like it is unknown, without a run.
         """
-        return raw("DatasetCardinality")(input_dataset=self._variant_tensor)
+        return raw.DatasetCardinality(self._variant_tensor)
 
     def options(self):
         """The options that apply, of this dataset and of those before it."""
-        from headrace.data.options import Options
-
         merged = Options()
         for d in self._inputs():
             merged = merged.merge(d.options())
@@ -111,9 +107,6 @@ class Dataset(Trackable):
     # --- going along it ---
 
     def __iter__(self):
-        from headrace.data.iterator import OwnedIterator
-        from headrace.graph import stack
-
         if not _headrace.is_eager() and not stack.inside_function():
             raise RuntimeError(
                 "`tf.data.Dataset` only supports Python-style iteration in eager mode "
@@ -126,8 +119,6 @@ class Dataset(Trackable):
 
         TypeError for elements that NumPy has nothing for, such as datasets.
         """
-        from headrace.data.iterator import NumpyIterator
-
         if not _headrace.is_eager():
             raise RuntimeError(
                 "`tf.data.Dataset.as_numpy_iterator()` is only supported in eager mode."
@@ -138,8 +129,8 @@ class Dataset(Trackable):
 
     def get_single_element(self, name=None):
         """The element of a dataset of one; InvalidArgumentError for none or several."""
-        tensors = raw("DatasetToSingleElement")(
-            dataset=self._variant_tensor, name=name, **flat(self.element_spec)
+        tensors = raw.DatasetToSingleElement(
+            self._variant_tensor, name=name, **flat(self.element_spec)
         )
         return structure.from_tensors(self.element_spec, tensors)
 
@@ -180,8 +171,6 @@ class Dataset(Trackable):
         with `output_shapes` say it for plain tensors. It runs Python code in this
         process, one call at a time, so that graphs with it cannot run elsewhere.
         """
-        from headrace.data import generator as generators
-
         return generators.from_generator(
             generator, output_types, output_shapes, args, output_signature
         )
@@ -257,8 +246,6 @@ class Dataset(Trackable):
         `compression` must be that of the files; `wait` waits for them to be written.
         `reader_func` takes a dataset of datasets, one a shard, and gives the elements.
         """
-        from headrace.data import saved
-
         return saved.load(path, element_spec, compression, reader_func, wait)
 
     def save(self, path, compression=None, shard_func=None, checkpoint_args=None):
@@ -268,8 +255,6 @@ class Dataset(Trackable):
         int64 shard, one shard without. `checkpoint_args`, those of a CheckpointManager
         with "step_counter", keep how far it came, so that an interrupted save goes on.
         """
-        from headrace.data import saved
-
         return saved.save(self, path, compression, shard_func, checkpoint_args)
 
     def snapshot(
@@ -285,8 +270,6 @@ class Dataset(Trackable):
         `shard_func` gives an int64 scalar (TypeError else); without it elements are
         spread over as many shards as there are processors, and the order may change.
         """
-        from headrace.data import saved
-
         return saved.snapshot(self, path, compression, reader_func, shard_func)
 
     # --- transformations ---
@@ -334,8 +317,6 @@ class Dataset(Trackable):
         `padded_shapes` has the shape of each part; sizes of None or -1 are the largest
         of the batch. `padding_values` are scalars: 0 and "" by default.
         """
-        from headrace.data import padding
-
         return padding.PaddedBatchDataset(
             self, batch_size, padded_shapes, padding_values, drop_remainder
         )
@@ -413,16 +394,10 @@ class Dataset(Trackable):
         `pad_to_bucket_boundary` pads to the boundary less 1, and fails for elements of
         the last bucket.
         """
+        padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
         return _grouping().bucket_by_sequence_length(
-            self,
-            element_length_func,
-            bucket_boundaries,
-            bucket_batch_sizes,
-            padded_shapes,
-            padding_values,
-            pad_to_bucket_boundary,
-            no_padding,
-            drop_remainder,
+            *(self, element_length_func, bucket_boundaries, bucket_batch_sizes),
+            *(*padding, drop_remainder),
         )
 
     def map(
@@ -467,14 +442,8 @@ class Dataset(Trackable):
         elements (1) in its turn. `num_parallel_calls` reads that many at once, in order
         unless `deterministic` is False. TypeError where map_func returns no dataset.
         """
-        return _transforms()._interleave(
-            self,
-            map_func,
-            cycle_length,
-            block_length,
-            num_parallel_calls,
-            deterministic,
-        )
+        how = (cycle_length, block_length, num_parallel_calls, deterministic)
+        return _transforms()._interleave(self, map_func, *how)
 
     def filter(self, predicate, name=None):
         """The elements for which predicate(*element), a bool scalar (ValueError else),
@@ -573,16 +542,12 @@ class Dataset(Trackable):
         of a number each class. `initial_dist` is counted along the way where it is not
         given.
         """
-        from headrace.data import resampling
-
         return resampling.rejection_resample(
             self, class_func, target_dist, initial_dist, seed
         )
 
 
 def _check_numpy(spec):
-    from headrace.ragged.spec import RaggedTensorSpec
-
     known = (
         type_spec.TensorSpec,
         type_spec.NoneTensorSpec,
@@ -636,3 +601,15 @@ class DatasetSpec(VariantHolderSpec):
 
     def _unbatched(self):
         return DatasetSpec(self._element_spec, self._dataset_shape[1:])
+
+
+# Last, for they have subclasses.
+from headrace.data import generator as generators  # noqa: E402
+from headrace.data import (  # noqa: E402
+    grouping,
+    padding,
+    resampling,
+    saved,
+    sources,
+    transforms,
+)

@@ -1,5 +1,7 @@
 """Several datasets as one value: what a batch of datasets is."""
 
+from headrace.data import dataset
+from headrace.elements import structure
 from headrace.framework import conversion
 
 
@@ -19,8 +21,6 @@ class DatasetBatch:
     @classmethod
     def of(cls, datasets):
         """The datasets of a list stacked; TypeError where their elements differ."""
-        from headrace.data import dataset, structure
-
         spec = datasets[0].element_spec
         for other in datasets[1:]:
             spec = structure.common(spec, other.element_spec)
@@ -43,3 +43,6 @@ class DatasetBatch:
 
     def __repr__(self):
         return f"<DatasetBatch shape={self.shape} element_spec={self.element_spec}>"
+
+
+structure.register_batch(DatasetBatch)

@@ -6,6 +6,7 @@ What is made of one by its methods is one, too.
 import functools
 import types
 
+from headrace.control_flow.tensor_array import TensorArraySpec
 from headrace.data import (
     applied,
     csv_files,
@@ -14,7 +15,6 @@ from headrace.data import (
     readers,
     sql,
 )
-from headrace.control_flow.tensor_array import TensorArraySpec
 from headrace.data.dataset import Dataset
 from headrace.framework.sparse_tensor import SparseTensor, SparseTensorSpec
 from headrace.framework.type_spec import TensorSpec

@@ -1,12 +1,11 @@
 """Users' functions, traced for the elements of a dataset."""
 
-import functools
+from headrace.context import stack
+from headrace.elements import structure
 
-from headrace._load import _headrace
-from headrace.data import structure
+from headrace.framework.properties import read_only
 from headrace.framework.type_spec import TensorSpec
 from headrace.function import polymorphic
-from headrace.graph import stack
 
 
 class DatasetFunction:
@@ -60,9 +59,7 @@ class DatasetFunction:
         wrapper.__name__ = wrapper.__qualname__ = name
         return wrapper
 
-    @property
-    def captures(self):
-        return self.function.captured_inputs
+    captures = read_only("function.captured_inputs")
 
 
 def _check_result(result, transformation):
@@ -86,12 +83,6 @@ def _converted(func):
     """The function as AutoGraph sees it, where there is AutoGraph."""
     convert = getattr(polymorphic, "autograph_convert", None)
     return convert(func) if convert is not None else func
-
-
-@functools.lru_cache(maxsize=None)
-def raw(op):
-    """The raw op function of that name."""
-    return _headrace.raw_op(op)
 
 
 def flat(spec):

@@ -5,13 +5,15 @@ import warnings
 
 import numpy as np
 
-from headrace.data import nest, structure
+from headrace._load import raw
 from headrace.data.dataset import Dataset
-from headrace.data.functions import DatasetFunction, flat, raw
-from headrace.function.py_functions import numpy_function
+from headrace.data.functions import DatasetFunction, flat
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import nest as core
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
 from headrace.framework.type_spec import TensorSpec, TypeSpec
+from headrace.function.py_functions import numpy_function
 
 
 class _Runs:
@@ -43,10 +45,10 @@ class _GeneratorDataset(Dataset):
         give = DatasetFunction(following, "generator_next", [state_spec], unpack=False)
         last = DatasetFunction(end, "generator_finalize", [state_spec], unpack=False)
         super().__init__(
-            raw("GeneratorDataset")(
-                init_func_other_args=init.captures,
-                next_func_other_args=give.captures,
-                finalize_func_other_args=last.captures,
+            raw.GeneratorDataset(
+                init.captures,
+                give.captures,
+                last.captures,
                 init_func=init.function,
                 next_func=give.function,
                 finalize_func=last.function,
@@ -193,8 +195,6 @@ def _flatten_like(spec, value):
     if not nest.is_nested(spec):
         return [value]
     if isinstance(spec, dict):
-        from headrace.framework import nest as core
-
         if set(spec) != set(value):
             raise ValueError("other keys")
         keys = core.sorted_keys(spec)

@@ -1,11 +1,15 @@
 """tf.compat.v1.data: iterators of a plain graph, kept by its sessions."""
 
-from headrace._load import _headrace
-from headrace.data import structure
-from headrace.data.functions import flat, raw
+from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.data.functions import flat
 from headrace.data.iterator import Iterator
-from headrace.framework import dtypes
-from headrace.graph import stack
+from headrace.elements import structure
+from headrace.framework import dtypes, execution
+from headrace.framework.tensor_shape import TensorShape
+from headrace.framework.type_spec import TensorSpec
+from headrace.function import polymorphic
+from headrace.graph import import_graph
 
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable", "HashTableV2")
 
@@ -42,7 +46,7 @@ class GraphIterator(Iterator):
 
     def string_handle(self, name=None):
         """A text that names it in this process."""
-        return raw("IteratorToStringHandle")(resource_handle=self._resource, name=name)
+        return raw.IteratorToStringHandle(self._resource, name=name)
 
     @staticmethod
     def from_structure(output_types, output_shapes=None, shared_name=None):
@@ -53,9 +57,7 @@ class GraphIterator(Iterator):
     def from_string_handle(string_handle, output_types, output_shapes=None):
         """The iterator that a text names."""
         spec = _spec(output_types, output_shapes)
-        handle = raw("IteratorFromStringHandleV2")(
-            string_handle=string_handle, **flat(spec)
-        )
+        handle = raw.IteratorFromStringHandleV2(string_handle, **flat(spec))
         return GraphIterator(handle, spec)
 
     def __next__(self):
@@ -66,9 +68,6 @@ class GraphIterator(Iterator):
 
 
 def _spec(types, shapes):
-    from headrace.framework.tensor_shape import TensorShape
-    from headrace.framework.type_spec import TensorSpec
-
     leaves = structure.nest.flatten(types)
     if shapes is None:
         shapes = [None] * len(leaves)
@@ -87,22 +86,21 @@ def _named(spec, shared_name):
     if name is None:
         name = stack.current().unique_name("iterator", mark_as_used=False)
         name = f"_{id(stack.current())}_{name}"
-    handle = raw("IteratorV2")(container="", shared_name=name, **flat(spec))
+    handle = raw.IteratorV2(container="", shared_name=name, **flat(spec))
     return GraphIterator(handle, spec)
 
 
 def _initializer(dataset, resource, name=None):
     graph = stack.current()
-    raw("MakeIterator")(dataset=dataset._variant_tensor, iterator=resource, name=name)
+    raw.MakeIterator(dataset._variant_tensor, resource, name=name)
     return graph._last_operation()
 
 
 def _check_graph(what):
-    if _headrace.is_eager():
-        raise RuntimeError(
-            f"{what}() is not supported when eager execution is enabled. Use "
-            "`for element in dataset` instead."
-        )
+    execution.only_in_graphs(
+        f"{what}() is not supported when eager execution is enabled. Use "
+        "`for element in dataset` instead."
+    )
 
 
 def make_initializable_iterator(dataset, shared_name=None):
@@ -132,9 +130,6 @@ def _nodes_before(tensor):
 
 def _factory(dataset):
     """A function that makes the dataset anew, all that it depends on by value."""
-    from headrace.function import polymorphic
-    from headrace.graph import import_graph
-
     variant = dataset._variant_tensor
     names = _nodes_before(variant)
     graph_def = variant.graph.as_graph_def()
@@ -169,9 +164,7 @@ def make_one_shot_iterator(dataset):
         ) from None
     factory.add_to_graph(graph)
     graph.__dict__.setdefault("_dataset_functions", []).append(factory)
-    handle = raw("OneShotIterator")(
-        dataset_factory=factory, **flat(dataset.element_spec)
-    )
+    handle = raw.OneShotIterator(dataset_factory=factory, **flat(dataset.element_spec))
     return GraphIterator(handle, dataset.element_spec)
 
 

@@ -2,13 +2,19 @@
 
 import numpy as np
 
-from headrace.data import nest, structure
+
+from headrace._load import raw
 from headrace.data.dataset import Dataset, DatasetSpec
-from headrace.data.functions import DatasetFunction, flat, raw
+from headrace.data.functions import DatasetFunction, flat
 from headrace.data.padding import shape_vector
 from headrace.data.transforms import _UnaryDataset, as_bool, as_int
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
+from headrace.ops import check_ops
+from headrace.ragged import variants
+from headrace.ragged.ragged_tensor import RaggedTensor
+from headrace.ragged.spec import RaggedTensorSpec
 
 
 def _check_rows(spec, text):
@@ -134,7 +140,7 @@ def _key(f):
                     "Invalid `key_func`. `key_func` must return a single `tf.int64` "
                     f"scalar tensor but its return type is {value.dtype}."
                 )
-            value = raw("Cast")(x=value, DstT=dtypes.int64)
+            value = raw.Cast(value, DstT=dtypes.int64)
         return value
 
     return key
@@ -174,11 +180,11 @@ class _GroupByWindowDataset(Dataset):
             )
         out = reduce_.output.element_spec
         super().__init__(
-            raw("GroupByWindowDataset")(
-                input_dataset=source._variant_tensor,
-                key_func_other_arguments=key.captures,
-                reduce_func_other_arguments=reduce_.captures,
-                window_size_func_other_arguments=size.captures,
+            raw.GroupByWindowDataset(
+                source._variant_tensor,
+                key.captures,
+                reduce_.captures,
+                size.captures,
                 key_func=key.function,
                 reduce_func=reduce_.function,
                 window_size_func=size.function,
@@ -213,12 +219,12 @@ def bucket_by_sequence_length(
 
     def bucket(*args):
         length = conversion.convert_to_tensor(element_length_func(*args))
-        length = raw("Cast")(x=length, DstT=dtypes.int64)
-        below = raw("LessEqual")(x=boundaries, y=length)
-        return raw("Sum")(input=raw("Cast")(x=below, DstT=dtypes.int64), axis=0)
+        length = raw.Cast(length, DstT=dtypes.int64)
+        below = raw.LessEqual(boundaries, length)
+        return raw.Sum(raw.Cast(below, DstT=dtypes.int64), 0)
 
     def size_of(number):
-        return raw("GatherV2")(params=sizes, indices=number, axis=0)
+        return raw.GatherV2(sizes, number, 0)
 
     def batch(number, window):
         size = size_of(number)
@@ -229,14 +235,12 @@ def bucket_by_sequence_length(
             shapes = nest.map_structure(lambda s: s.shape, window.element_spec)
         if pad_to_bucket_boundary:
             last = np.append(boundaries, 0)
-            check = raw("Less")(x=number, y=np.int64(len(boundaries)))
-            from headrace.ops import check_ops
-
+            check = raw.Less(number, np.int64(len(boundaries)))
             check_ops.Assert(
                 check,
                 ["When pad_to_bucket_boundary=True, elements must have length < max"],
             )
-            boundary = raw("GatherV2")(params=last, indices=number, axis=0) - 1
+            boundary = raw.GatherV2(last, number, 0) - 1
             spec = window.element_spec
             leaves = structure.shape_leaves(spec, shapes)
             shapes = nest.pack(spec, [_to_boundary(s, boundary) for s in leaves])
@@ -252,15 +256,11 @@ def _to_boundary(shape, boundary):
     sizes = []
     for d in shape.as_list():
         sizes.append(boundary if d is None else as_int(d))
-    return raw("Pack")(values=sizes) if sizes else as_int(np.zeros([0], np.int64))
+    return raw.Pack(sizes) if sizes else as_int(np.zeros([0], np.int64))
 
 
 def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
     """Consecutive elements of any sizes as ragged tensors."""
-    from headrace.ragged import variants
-    from headrace.ragged.ragged_tensor import RaggedTensor
-    from headrace.ragged.spec import RaggedTensorSpec
-
     splits = dtypes.as_dtype(row_splits_dtype)
     specs = nest.flatten(source.element_spec)
 

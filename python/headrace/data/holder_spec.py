@@ -1,6 +1,7 @@
 """Specs of what stands for elements behind one tensor: datasets and the like."""
 
 from headrace.framework import dtypes, tensor_shape, type_spec
+from headrace.framework.properties import read_only
 
 
 class HolderSpec(type_spec.TypeSpec):
@@ -14,10 +15,9 @@ class HolderSpec(type_spec.TypeSpec):
     def __init__(self, element_spec):
         self._element_spec = element_spec
 
-    @property
-    def element_spec(self):
-        """The nested structure of specs that an element has."""
-        return self._element_spec
+    element_spec = read_only(
+        "_element_spec", "The nested structure of specs that an element has."
+    )
 
     @property
     def shape(self):

@@ -1,10 +1,12 @@
 """Places in datasets: what iter() gives."""
 
-from headrace._load import _headrace
-from headrace.data import structure
-from headrace.data.functions import flat, raw
+from headrace._load import _headrace, raw
+from headrace.data.functions import flat
 from headrace.data.holder_spec import HolderSpec
+from headrace.data.optional import OptionalImpl
+from headrace.elements import structure
 from headrace.framework import dtypes, errors
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import Trackable
 
 
@@ -19,20 +21,17 @@ class Iterator(Trackable):
             self._dataset = dataset
             self._element_spec = dataset.element_spec
             attributes = flat(self._element_spec)
-            self._resource = raw("AnonymousIteratorV3")(**attributes)
-            raw("MakeIterator")(
-                dataset=dataset._variant_tensor, iterator=self._resource
-            )
+            self._resource = raw.AnonymousIteratorV3(**attributes)
+            raw.MakeIterator(dataset._variant_tensor, self._resource)
         else:
             self._element_spec, self._resource = element_spec, resource
             attributes = flat(element_spec)
         self._attributes = attributes
         self._unpack = structure.unpacker(self._element_spec)
 
-    @property
-    def element_spec(self):
-        """The nested structure of specs that an element has."""
-        return self._element_spec
+    element_spec = read_only(
+        "_element_spec", "The nested structure of specs that an element has."
+    )
 
     @property
     def output_types(self):
@@ -79,28 +78,19 @@ class Iterator(Trackable):
 
     def get_next(self):
         """The next element; OutOfRangeError at the end."""
-        return self._unpack(
-            raw("IteratorGetNext")(iterator=self._resource, **self._attributes)
-        )
+        return self._unpack(raw.IteratorGetNext(self._resource, **self._attributes))
 
     def get_next_as_optional(self):
         """The next element as a tf.experimental.Optional, empty at the end."""
-        from headrace.data.optional import OptionalImpl
-
-        variant = raw("IteratorGetNextAsOptional")(
-            iterator=self._resource, **self._attributes
-        )
+        variant = raw.IteratorGetNextAsOptional(self._resource, **self._attributes)
         return OptionalImpl(variant, self._element_spec)
 
     def _serialize_to_tensors(self):
-        state = raw("SerializeIterator")(resource_handle=self._resource)
+        state = raw.SerializeIterator(self._resource)
         return {"ITERATOR_STATE": state}
 
     def _restore_from_tensors(self, restored_tensors):
-        raw("DeserializeIterator")(
-            resource_handle=self._resource,
-            serialized=restored_tensors["ITERATOR_STATE"],
-        )
+        raw.DeserializeIterator(self._resource, restored_tensors["ITERATOR_STATE"])
 
 
 # As many elements may a trace ask of one iterator; a loop over a dataset that is

@@ -1,8 +1,11 @@
 """tf.experimental.Optional: a value that may be missing."""
 
-from headrace.data import structure
-from headrace.data.functions import flat, raw
+from headrace._load import raw
+from headrace.data.functions import flat
 from headrace.data.holder_spec import VariantHolderSpec
+from headrace.elements import structure
+
+from headrace.framework.properties import read_only
 
 
 class Optional:
@@ -13,14 +16,14 @@ class Optional:
     @staticmethod
     def empty(element_spec):
         """One without a value."""
-        return OptionalImpl(raw("OptionalNone")(), element_spec)
+        return OptionalImpl(raw.OptionalNone(), element_spec)
 
     @staticmethod
     def from_value(value):
         """One with that value."""
         value = structure.normalize(value)
         spec = structure.spec_of(value)
-        variant = raw("OptionalFromValue")(components=structure.to_tensors(spec, value))
+        variant = raw.OptionalFromValue(structure.to_tensors(spec, value))
         return OptionalImpl(variant, spec)
 
 
@@ -31,7 +34,7 @@ class OptionalImpl(Optional):
         self._variant_tensor = variant_tensor
         self._element_spec = element_spec
 
-    element_spec = property(lambda self: self._element_spec)
+    element_spec = read_only("_element_spec")
 
     @property
     def _type_spec(self):
@@ -45,12 +48,12 @@ class OptionalImpl(Optional):
 
     def has_value(self, name=None):
         """Whether there is a value, as a tensor."""
-        return raw("OptionalHasValue")(optional=self._variant_tensor, name=name)
+        return raw.OptionalHasValue(self._variant_tensor, name=name)
 
     def get_value(self, name=None):
         """The value; InvalidArgumentError when there is none."""
-        tensors = raw("OptionalGetValue")(
-            optional=self._variant_tensor, name=name, **flat(self._element_spec)
+        tensors = raw.OptionalGetValue(
+            self._variant_tensor, name=name, **flat(self._element_spec)
         )
         return structure.from_tensors(self._element_spec, tensors)
 

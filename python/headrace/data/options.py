@@ -130,20 +130,12 @@ class OptimizationOptions(_Group):
 
     _fields = {
         name: bool
-        for name in (
-            "apply_default_optimizations",
-            "filter_fusion",
-            "filter_parallelization",
-            "inject_prefetch",
-            "map_and_batch_fusion",
-            "map_and_filter_fusion",
-            "map_fusion",
-            "map_parallelization",
-            "noop_elimination",
-            "parallel_batch",
-            "shuffle_and_repeat_fusion",
-            "seq_interleave_prefetch",
-        )
+        for name in """
+        apply_default_optimizations filter_fusion filter_parallelization
+        inject_prefetch map_and_batch_fusion map_and_filter_fusion
+        map_fusion map_parallelization noop_elimination parallel_batch
+        shuffle_and_repeat_fusion seq_interleave_prefetch
+        """.split()
     }
     _numbers = {
         "apply_default_optimizations": 1,

@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from headrace._load import _headrace
-from headrace.data import nest, structure
+from headrace._load import _headrace, raw
 from headrace.data.dataset import Dataset, DatasetSpec
-from headrace.data.functions import raw
 from headrace.data.transforms import as_bool, as_int, batched_spec
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import TensorSpec
 
@@ -32,12 +31,12 @@ class PaddedBatchDataset(Dataset):
         padded = [_padded_spec(s, v) for s, v in zip(nest.flatten(spec), vectors)]
         out = batched_spec(nest.pack(spec, padded), size, drop_remainder)
         super().__init__(
-            raw("PaddedBatchDatasetV2")(
-                input_dataset=source._variant_tensor,
-                batch_size=size,
-                padded_shapes=vectors,
-                padding_values=_values(spec, padding_values),
-                drop_remainder=as_bool(drop_remainder),
+            raw.PaddedBatchDatasetV2(
+                source._variant_tensor,
+                size,
+                vectors,
+                _values(spec, padding_values),
+                as_bool(drop_remainder),
                 output_shapes=structure.flat_shapes(out),
             ),
             out,

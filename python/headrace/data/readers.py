@@ -2,8 +2,8 @@
 
 import os
 
+from headrace._load import _headrace, raw
 from headrace.data.dataset import AUTOTUNE, Dataset
-from headrace.data.functions import raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.type_spec import TensorSpec
 
@@ -57,7 +57,7 @@ class _FileDataset(Dataset):
                     "The `filenames` argument must contain `tf.string` elements. Got "
                     f"`{names.dtype!r}` elements."
                 )
-            flat_names = raw("Reshape")(tensor=names, shape=[-1])
+            flat_names = raw.Reshape(names, [-1])
             several = Dataset.from_tensor_slices(flat_names)
         read = self._read
 
@@ -79,7 +79,7 @@ class _FileDataset(Dataset):
         super().__init__(inner._variant_tensor, _TEXT, inputs, [inner])
 
     def _read(self, names):
-        return raw(self._op)(filenames=names, **self._settings)
+        return _headrace.raw_op(self._op)(filenames=names, **self._settings)
 
 
 class _StreamDataset(_FileDataset):

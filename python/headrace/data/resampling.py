@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from headrace._load import raw
 from headrace.data.dataset import Dataset
-from headrace.data.functions import raw
 from headrace.data.sources import sample_from_datasets
 from headrace.framework import conversion, execution
 from headrace.ops import random_ops
@@ -34,15 +34,15 @@ def rejection_resample(source, class_func, target_dist, initial_dist, seed):
         share = kept if known is None else float(known)
         weights = [share, 1 - share]
         if known is None:
-            weights = raw("Pack")(values=weights)
+            weights = raw.Pack(weights)
     else:
         mixes = _estimates(pairs, target).map(lambda d: _mixed(d, target))
         rates = mixes.map(lambda accepted, _: accepted)
-        weights = mixes.map(lambda _, kept: raw("Pack")(values=[kept, 1 - kept]))
+        weights = mixes.map(lambda _, kept: raw.Pack([kept, 1 - kept]))
     drawn = Dataset.zip((rates, pairs)).filter(
         lambda rates, pair: (
             random_ops.uniform([], seed=seed, dtype=rates.dtype)
-            < raw("GatherV2")(params=rates, indices=pair[0], axis=0)
+            < raw.GatherV2(rates, pair[0], 0)
         )
     )
     chosen = drawn.map(lambda _, pair: pair)
@@ -53,10 +53,10 @@ def _mixed(initial, target):
     """How probable it is that an element of each class is accepted, and that it is
     taken as it comes."""
     tiny = np.finfo(initial.dtype.as_numpy_dtype).tiny
-    ratio = raw("Cast")(x=target, DstT=initial.dtype) / initial
-    most = raw("Max")(input=ratio, axis=0)
-    least = raw("Min")(input=ratio, axis=0)
-    return (ratio - least) / raw("Maximum")(x=most - least, y=tiny), least
+    ratio = raw.Cast(target, DstT=initial.dtype) / initial
+    most = raw.Max(ratio, 0)
+    least = raw.Min(ratio, 0)
+    return (ratio - least) / raw.Maximum(most - least, tiny), least
 
 
 def _estimates(pairs, target):
@@ -64,17 +64,12 @@ def _estimates(pairs, target):
     classes = int(target.shape[0])
 
     def estimate(counts, labels):
-        ones = raw("OneHot")(
-            indices=labels,
-            depth=classes,
-            on_value=np.int64(1),
-            off_value=np.int64(0),
-        )
-        counts = counts + raw("Sum")(input=ones, axis=0)
-        seen = raw("Cast")(x=counts, DstT=target.dtype)
-        share = seen / raw("Sum")(input=seen, axis=0)
-        rows = raw("ExpandDims")(input=share, axis=0)
-        return counts, raw("Tile")(input=rows, multiples=[_ESTIMATED_AT_ONCE, 1])
+        ones = raw.OneHot(labels, classes, np.int64(1), np.int64(0))
+        counts = counts + raw.Sum(ones, 0)
+        seen = raw.Cast(counts, DstT=target.dtype)
+        share = seen / raw.Sum(seen, 0)
+        rows = raw.ExpandDims(share, 0)
+        return counts, raw.Tile(rows, [_ESTIMATED_AT_ONCE, 1])
 
     labels = pairs.map(lambda label, _: label).batch(_ESTIMATED_AT_ONCE)
     return labels.scan(np.full([classes], _SMOOTHING, np.int64), estimate).unbatch()

@@ -3,12 +3,15 @@
 import os
 import time
 
-from headrace._load import _headrace
-from headrace.data import nest, saved_spec
+from headrace._load import _headrace, raw
+from headrace.data import saved_spec
 from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
-from headrace.data.functions import DatasetFunction, flat, raw
+from headrace.data.functions import DatasetFunction, flat
+from headrace.elements import nest
 from headrace.framework import conversion, dtypes, errors
 from headrace.framework.type_spec import TensorSpec
+from headrace.train.checkpoint import Checkpoint
+from headrace.train.checkpoint_state import CheckpointManager
 
 _METADATA = "snapshot.metadata"
 _WAIT = 0.05  # seconds between looks at a folder that is being written
@@ -62,7 +65,7 @@ class _SaveDataset(Dataset):
 
     def __init__(self, dataset, target):
         super().__init__(
-            raw("SaveDatasetV2")(**target.arguments, **flat(target.spec)),
+            raw.SaveDatasetV2(**target.arguments, **flat(target.spec)),
             target.spec,
             [dataset],
             [target.function],
@@ -77,16 +80,13 @@ def save(dataset, path, compression, shard_func, checkpoint_args):
     packed = saved_spec.to_proto(dataset.element_spec).SerializeToString()
     if checkpoint_args is None:
         saved_spec.write(path, packed)
-        raw("SaveDataset")(**target.arguments)
+        raw.SaveDataset(**target.arguments)
         return
     _save_in_steps(_SaveDataset(dataset, target), path, packed, checkpoint_args)
 
 
 def _save_in_steps(dataset, path, packed, checkpoint_args):
     """Saves, and keeps checkpoints of how far: what was begun before goes on."""
-    from headrace.train.checkpoint import Checkpoint
-    from headrace.train.checkpoint_state import CheckpointManager
-
     if not _headrace.is_eager():
         raise ValueError("`checkpoint_args` need eager execution.")
     if "checkpoint" in checkpoint_args:
@@ -142,7 +142,7 @@ class _LoadDataset(Dataset):
     def __init__(self, path, spec, compression, reader_func):
         reader = _Reader(spec, reader_func)
         super().__init__(
-            raw("LoadDataset")(
+            raw.LoadDataset(
                 path=_text(path),
                 compression=_compression(compression),
                 **reader.arguments,
@@ -178,7 +178,7 @@ class _SnapshotDataset(Dataset):
             )
         reader = _Reader(spec, reader_func)
         super().__init__(
-            raw("SnapshotDatasetV2")(
+            raw.SnapshotDatasetV2(
                 input_dataset=source._variant_tensor,
                 path=_text(path),
                 shard_func_other_args=shard.captures,

@@ -2,19 +2,18 @@
 
 import os
 
-from headrace.data.structure import SparseTensorSpec
+from headrace.elements.structure import SparseTensorSpec
 from headrace.framework import dtypes, errors, protos
 from headrace.framework.system_errors import system_errors
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
 from headrace.io import gfile
+from headrace.ragged.spec import RaggedTensorSpec
 
 _FILE = "dataset_spec.pb"
 
 
 def _ragged_spec():
-    from headrace.ragged.spec import RaggedTensorSpec
-
     return RaggedTensorSpec
 
 

@@ -1,10 +1,11 @@
 """tf.data.experimental.make_saveable_from_iterator: iterators in a Saver's files."""
 
-from headrace._load import _headrace
-from headrace.data.functions import raw
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.data.iterator import Iterator
 from headrace.framework import dtypes
-from headrace.graph import stack
+
+from headrace.framework.properties import read_only
 from headrace.train.saver_graph import Saveable
 
 _POLICIES = {None: 0, "warn": 0, "ignore": 1, "fail": 2}
@@ -21,18 +22,13 @@ class _IteratorSaveable(Saveable):
     def dtype(self):
         return dtypes.variant
 
-    @property
-    def device(self):
-        """Where the iterator is."""
-        return self.variable.device
+    device = read_only("variable.device", "Where the iterator is.")
 
     def to_save(self):
-        return raw("SerializeIterator")(
-            resource_handle=self.variable, external_state_policy=self._policy
-        )
+        return raw.SerializeIterator(self.variable, external_state_policy=self._policy)
 
     def assign(self, value, reshape):
-        raw("DeserializeIterator")(resource_handle=self.variable, serialized=value)
+        raw.DeserializeIterator(self.variable, value)
         return stack.current()._last_operation()
 
 

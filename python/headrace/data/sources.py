@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from headrace._load import _headrace
-from headrace.data import nest, structure
+from headrace._load import _headrace, raw
 from headrace.data.dataset import Dataset
-from headrace.data.functions import flat, raw
+from headrace.data.functions import flat
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, random_seed
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
@@ -18,8 +18,8 @@ class _TensorDataset(Dataset):
         element = structure.normalize(element)
         spec = structure.spec_of(element)
         super().__init__(
-            raw("TensorDataset")(
-                components=structure.to_tensors(spec, element),
+            raw.TensorDataset(
+                structure.to_tensors(spec, element),
                 output_shapes=structure.flat_shapes(spec),
             ),
             spec,
@@ -36,9 +36,7 @@ class _TensorSliceDataset(Dataset):
         spec = structure.unbatched(batched)
         _check_rows([s for s in nest.flatten(batched) if hasattr(s, "shape")])
         super().__init__(
-            raw("TensorSliceDataset")(
-                components=tensors, output_shapes=structure.flat_shapes(spec)
-            ),
+            raw.TensorSliceDataset(tensors, output_shapes=structure.flat_shapes(spec)),
             spec,
         )
 
@@ -71,10 +69,10 @@ class _RangeDataset(Dataset):
         as_int = conversion.convert_to_tensor
         spec = TensorSpec([], dtypes.as_dtype(output_type))
         super().__init__(
-            raw("RangeDataset")(
-                start=as_int(start, dtypes.int64),
-                stop=as_int(stop, dtypes.int64),
-                step=as_int(step, dtypes.int64),
+            raw.RangeDataset(
+                as_int(start, dtypes.int64),
+                as_int(stop, dtypes.int64),
+                as_int(step, dtypes.int64),
                 **flat(spec),
             ),
             spec,
@@ -110,9 +108,7 @@ class _ZipDataset(Dataset):
         flat_datasets = nest.flatten(datasets)
         spec = nest.map_structure(lambda d: d.element_spec, datasets)
         super().__init__(
-            raw("ZipDataset")(
-                input_datasets=[d._variant_tensor for d in flat_datasets], **flat(spec)
-            ),
+            raw.ZipDataset([d._variant_tensor for d in flat_datasets], **flat(spec)),
             spec,
             flat_datasets,
         )
@@ -145,14 +141,12 @@ class _RandomDataset(Dataset):
         again = bool(rerandomize_each_iteration)
         first, second = seeds(seed)
         spec = TensorSpec([], dtypes.int64)
-        self._seeds = raw("AnonymousSeedGenerator")(
-            seed=first, seed2=second, reshuffle=again
-        )
+        self._seeds = raw.AnonymousSeedGenerator(first, second, again)
         super().__init__(
-            raw("RandomDatasetV2")(
-                seed=first,
-                seed2=second,
-                seed_generator=self._seeds[0],
+            raw.RandomDatasetV2(
+                first,
+                second,
+                self._seeds[0],
                 rerandomize_each_iteration=again,
                 **flat(spec),
             ),
@@ -164,7 +158,7 @@ def list_files(file_pattern, shuffle, seed):
     """The names of the files that match, in random order unless told otherwise."""
     shuffle = True if shuffle is None else shuffle
     pattern = conversion.convert_to_tensor(file_pattern, dtypes.string)
-    names = raw("MatchingFiles")(pattern=pattern)
+    names = raw.MatchingFiles(pattern)
     if _headrace.is_eager() and names.shape[0] == 0:
         raise InvalidArgumentError(
             None,
@@ -174,9 +168,7 @@ def list_files(file_pattern, shuffle, seed):
         )
     dataset = Dataset.from_tensor_slices(names)
     if shuffle:
-        count = raw("Maximum")(
-            x=raw("Size")(input=names, out_type=dtypes.int64), y=np.int64(1)
-        )
+        count = raw.Maximum(raw.Size(names, out_type=dtypes.int64), np.int64(1))
         dataset = dataset.shuffle(count, seed=seed)
     return dataset
 
@@ -202,9 +194,9 @@ class _DirectedInterleaveDataset(Dataset):
                     f"Dataset {i} element_spec={d.element_spec}."
                 ) from None
         super().__init__(
-            raw("DirectedInterleaveDataset")(
-                selector_input_dataset=selector._variant_tensor,
-                data_input_datasets=[d._variant_tensor for d in datasets],
+            raw.DirectedInterleaveDataset(
+                selector._variant_tensor,
+                [d._variant_tensor for d in datasets],
                 stop_on_empty_dataset=bool(stop_on_empty_dataset),
                 **flat(spec),
             ),
@@ -232,7 +224,7 @@ def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
     if isinstance(weights, Dataset):
-        logits = weights.map(lambda *p: raw("Log")(x=p[0] if len(p) == 1 else list(p)))
+        logits = weights.map(lambda *p: raw.Log(p[0] if len(p) == 1 else list(p)))
         numbers = Dataset.random(seed, rerandomize).batch(2)
         choices = Dataset.zip((logits, numbers)).map(_draw)
         return _DirectedInterleaveDataset(choices, datasets, stop_on_empty)
@@ -260,7 +252,7 @@ def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
                 "Invalid `weights`. The shape of `weights` should be compatible with "
                 f"`[len(datasets)]` but is {as_floats.shape}."
             )
-        logits = raw("ExpandDims")(input=raw("Log")(x=as_floats), axis=0)
+        logits = raw.ExpandDims(raw.Log(as_floats), 0)
     if len(datasets) == 1:
         return datasets[0]
     choices = Dataset.random(seed, rerandomize).batch(2)
@@ -277,11 +269,9 @@ def _check_weights(weights):
 
 
 def _draw(logits, seed):
-    return _drawn(raw("ExpandDims")(input=logits, axis=0), seed)
+    return _drawn(raw.ExpandDims(logits, 0), seed)
 
 
 def _drawn(logits, seed):
-    drawn = raw("StatelessMultinomial")(
-        logits=logits, num_samples=1, seed=seed, output_dtype=dtypes.int64
-    )
-    return raw("Reshape")(tensor=drawn, shape=np.zeros([0], np.int32))
+    drawn = raw.StatelessMultinomial(logits, 1, seed, output_dtype=dtypes.int64)
+    return raw.Reshape(drawn, np.zeros([0], np.int32))

@@ -4,10 +4,10 @@ from headrace._load import _headrace
 from headrace.data.dataset import Dataset
 from headrace.framework import dtypes
 from headrace.framework.errors import UnimplementedError
-from headrace.ops import lookup_ops
+from headrace.lookup import tables
 
 
-class DatasetInitializer(lookup_ops.KeyValueTensorInitializer):
+class DatasetInitializer(tables.KeyValueTensorInitializer):
     """Contents from the (key, value) pairs of a finite dataset."""
 
     def __init__(self, dataset):
@@ -56,7 +56,7 @@ def table_from_dataset(
         )
     if default_value is None:
         default_value = "" if value_spec.dtype == dtypes.string else -1
-    return lookup_ops.StaticHashTable(DatasetInitializer(dataset), default_value, name)
+    return tables.StaticHashTable(DatasetInitializer(dataset), default_value, name)
 
 
 def index_table_from_dataset(
@@ -71,12 +71,6 @@ def index_table_from_dataset(
     """A table from the elements of a dataset to their numbers."""
     if not isinstance(dataset, Dataset):
         raise ValueError(f"`dataset` must be a tf.data.Dataset, got {type(dataset)}.")
-    return table_from_dataset(
-        dataset.enumerate().map(lambda number, key: (key, number)),
-        num_oov_buckets,
-        vocab_size,
-        default_value,
-        hasher_spec,
-        key_dtype,
-        name,
-    )
+    pairs = dataset.enumerate().map(lambda number, key: (key, number))
+    how = (num_oov_buckets, vocab_size, default_value, hasher_spec, key_dtype, name)
+    return table_from_dataset(pairs, *how)

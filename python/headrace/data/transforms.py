@@ -2,14 +2,15 @@
 
 import warnings
 
-from headrace._load import _headrace
-from headrace.data import nest, sources, structure
+from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.data import sources
 from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
-from headrace.data.functions import DatasetFunction, flat, raw
+from headrace.data.functions import DatasetFunction, flat
+from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
-from headrace.graph import stack
 
 
 def as_int(value):
@@ -25,7 +26,7 @@ class _UnaryDataset(Dataset):
 
     def __init__(self, op, source, spec=None, functions=(), **arguments):
         spec = source.element_spec if spec is None else spec
-        variant = raw(op)(
+        variant = _headrace.raw_op(op)(
             input_dataset=source._variant_tensor, **arguments, **flat(spec)
         )
         super().__init__(variant, spec, [source], functions)
@@ -37,10 +38,8 @@ class _OptionsDataset(Dataset):
     def __init__(self, source, options):
         merged = source.options().merge(options)
         spec = source.element_spec
-        variant = raw("OptionsDataset")(
-            input_dataset=source._variant_tensor,
-            serialized_options=merged._serialize(),
-            **flat(spec),
+        variant = raw.OptionsDataset(
+            source._variant_tensor, serialized_options=merged._serialize(), **flat(spec)
         )
         super().__init__(variant, spec, [source])
         self._options = merged
@@ -271,12 +270,10 @@ class _ShuffleDataset(_UnaryDataset):
         )
         first, second = sources.seeds(seed)
         if _headrace.is_eager() or stack.inside_function():
-            self._seeds = raw("AnonymousSeedGenerator")(
-                seed=first, seed2=second, reshuffle=bool(reshuffle)
-            )
+            self._seeds = raw.AnonymousSeedGenerator(first, second, bool(reshuffle))
             handle = self._seeds[0]
         else:
-            handle = raw("DummySeedGenerator")()
+            handle = raw.DummySeedGenerator()
         super().__init__(
             "ShuffleDatasetV3",
             source,
@@ -327,10 +324,8 @@ class _ConcatenateDataset(Dataset):
     def __init__(self, source, other):
         spec = structure.common(source.element_spec, other.element_spec)
         super().__init__(
-            raw("ConcatenateDataset")(
-                input_dataset=source._variant_tensor,
-                another_dataset=other._variant_tensor,
-                **flat(spec),
+            raw.ConcatenateDataset(
+                source._variant_tensor, other._variant_tensor, **flat(spec)
             ),
             spec,
             [source, other],
@@ -341,7 +336,7 @@ class CacheDataset(_UnaryDataset):
     """The elements, kept from the first time on."""
 
     def __init__(self, source, filename):
-        self._cache = raw("AnonymousMemoryCache")()
+        self._cache = raw.AnonymousMemoryCache()
         super().__init__(
             "CacheDatasetV2",
             source,
@@ -415,10 +410,10 @@ class StateFunction:
 def reduce(source, initial_state, reduce_func, name):
     """The last state."""
     f = StateFunction(reduce_func, "reduce", source, initial_state, lambda s: (s, None))
-    tensors = raw("ReduceDataset")(
-        input_dataset=source._variant_tensor,
-        initial_state=f.tensors(),
-        other_arguments=f.traced.captures,
+    tensors = raw.ReduceDataset(
+        source._variant_tensor,
+        f.tensors(),
+        f.traced.captures,
         f=f.traced.function,
         name=name,
         **flat(f.spec),

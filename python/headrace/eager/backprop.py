@@ -3,8 +3,9 @@
 import enum
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, nest
+from headrace.framework import conversion, dtypes, logging, nest, variables
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient
+from headrace.ops import array_ops, math_ops
 
 
 class UnconnectedGradients(enum.Enum):
@@ -19,8 +20,6 @@ def _leaves(structure):
 
 
 def _warn(text, *args):
-    from headrace.framework import logging
-
     logging.warn(text, *args)
 
 
@@ -32,8 +31,6 @@ def _is_trainable(dtype):
 
 def _source(x):
     """x, or the variable that an object of another class acts as."""
-    from headrace.framework import variables
-
     if isinstance(x, _headrace.Tensor) or getattr(x, "_is_set_up", False):
         return x
     if not getattr(x, "_should_act_as_resource_variable", False):
@@ -107,8 +104,6 @@ class GradientTape:
             self._tape.watch(t)
 
     def _note_handle(self, handle):
-        from headrace.framework import variables
-
         variable = variables.of_handle(handle)
         if variable is not None and variable.trainable:
             self._note(*self._tape.watched_variables(), handle)
@@ -135,8 +130,6 @@ class GradientTape:
 
     def watched_variables(self):
         """A tuple of the variables watched, in the order in which they were made."""
-        from headrace.framework import variables
-
         tape = self._tape or self._dropped
         if tape is not None:
             self._note(*tape.watched_variables())
@@ -275,8 +268,6 @@ class GradientTape:
         `parallel_iterations` and `experimental_use_pfor` say. NotImplementedError for a
         target of unknown size.
         """
-        from headrace.ops import array_ops
-
         self._check_use()
         self._check_persistent("jacobian", experimental_use_pfor)
         flat_sources = [_source(s) for s in nest.flatten(sources)]
@@ -310,8 +301,6 @@ class GradientTape:
 
     def _rows(self, target, sources, unconnected):
         """The gradients of each of the target's elements."""
-        from headrace.ops import array_ops, math_ops
-
         count = target.shape.num_elements()
         if count is None:
             raise NotImplementedError(
@@ -346,8 +335,6 @@ class GradientTape:
         `target` must depend on row i of `source` alone, else the result means nothing.
         ValueError where the numbers of rows differ.
         """
-        from headrace.ops import array_ops, math_ops
-
         self._check_use()
         self._check_persistent("batch_jacobian", experimental_use_pfor)
         source = _source(source)
@@ -428,15 +415,11 @@ def _with_itself(gradient, source, variable, seed):
     """A source's gradient and that of `variable`, where the source is that."""
     if source is not variable:
         return gradient
-    from headrace.ops import array_ops
-
     own = array_ops.ones_like(variable) if seed is None else seed
     return own if gradient is None else own + conversion.convert_to_tensor(gradient)
 
 
 def _zeros_for(source):
-    from headrace.ops import array_ops
-
     if isinstance(source, _headrace.VariableBase):
         source = source._read()
     return array_ops.zeros_like(source)

@@ -7,15 +7,16 @@ import types
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.eager import named_gradients
-from headrace.framework import conversion, nest
+from headrace.eager.backprop import GradientTape
+from headrace.framework import conversion, nest, variables
 from headrace.framework.indexed_slices import (
     IndexedSlices,
     from_gradient,
     to_gradient,
 )
-from headrace.graph import stack
 
 
 class Bind:
@@ -92,7 +93,7 @@ def _call(f, args, kwargs):
         ]
         # Tensors of their own, which tapes tell from the inputs.
         if graph is None:
-            outputs = [_headrace.raw_op("Identity")(input=x) for x in outputs]
+            outputs = [raw.Identity(x) for x in outputs]
             backward = _backward(grad_fn, inputs, used, outputs, result)
         else:
             outputs, backward = _record_in(
@@ -120,8 +121,6 @@ def _inside(graph, x):
 
 
 def _variables_of(watcher, inputs):
-    from headrace.framework import variables
-
     given = {x.handle._id for x in inputs if isinstance(x, _headrace.VariableBase)}
     found = [
         variables.of_handle(h)
@@ -252,8 +251,6 @@ def recompute_grad(f):
 
     @custom_gradient
     def inner(*args, **kwargs):
-        from headrace.eager.backprop import GradientTape
-
         result = f(*args, **kwargs)
         scope = _variable_scope()
 
@@ -275,23 +272,27 @@ def recompute_grad(f):
     return inner
 
 
+_scopes = []
+
+
+def register_scopes(function):
+    """Says what gives, of the variable scope in force, a function that makes contexts in
+    which get_variable finds what it finds there: v1/variable_scope.py does."""
+    _scopes[:] = [function]
+
+
 def _variable_scope():
     """What makes contexts in which get_variable finds what it finds here."""
-    graph = stack.current()
-    if graph is None:
+    if stack.current() is None:
         return contextlib.nullcontext
-    from headrace.graph import variable_scope
-
-    here = variable_scope.get_variable_scope()
-    return lambda: variable_scope.variable_scope(
-        here, reuse=variable_scope.AUTO_REUSE, auxiliary_name_scope=False
-    )
+    if _scopes:
+        return _scopes[0]()
+    # No scope was ever entered; the function may be the first that makes variables.
+    return lambda: _scopes[0]()() if _scopes else contextlib.nullcontext()
 
 
 def _as_own(x):
-    return (
-        _headrace.raw_op("Identity")(input=x) if isinstance(x, _headrace.Tensor) else x
-    )
+    return raw.Identity(x) if isinstance(x, _headrace.Tensor) else x
 
 
 def no_gradient(op_type):

@@ -2,11 +2,10 @@
 
 import threading
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.eager.backprop import UnconnectedGradients
-from headrace.framework import conversion, nest
+from headrace.framework import conversion, logging, nest
 from headrace.framework.indexed_slices import from_gradient
-
 
 _thread = threading.local()
 
@@ -32,8 +31,6 @@ class ForwardAccumulator:
         self._primals, self._tangents = [], []
         for p, t in zip(flat_primals, flat_tangents):
             if not p.dtype.is_floating and not p.dtype.is_complex:
-                from headrace.framework import logging
-
                 logging.warn(
                     "The dtype of the watched primal must be floating (e.g. "
                     "tf.float32), got %r",
@@ -85,7 +82,7 @@ class ForwardAccumulator:
             )
             product = self._product(target)
             if product is None and zero:
-                product = _headrace.raw_op("ZerosLike")(x=value)
+                product = raw.ZerosLike(value)
             out.append(product)
         return nest.pack_sequence_as(primals, out)
 
@@ -108,7 +105,7 @@ class ForwardAccumulator:
         value = target._read() if isinstance(target, _headrace.VariableBase) else target
         if value.dtype.is_integer or value.dtype.is_bool:  # no gradient flows there
             return None
-        seed = _headrace.raw_op("ZerosLike")(x=value)
+        seed = raw.ZerosLike(value)
         second = _headrace.Tape(True, False)
         second.watch(seed)
         resumed = self._recording

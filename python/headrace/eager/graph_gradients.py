@@ -1,10 +1,11 @@
 """tf.gradients: gradients of a graph's tensors, added to the graph."""
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.eager.backprop import UnconnectedGradients, _unconnected
-from headrace.framework import conversion, dtypes, nest
+from headrace.framework import conversion, dtypes, execution, nest
 from headrace.framework.indexed_slices import IndexedSlices, from_gradient, to_gradient
-from headrace.graph import stack
+from headrace.ops import array_ops
 
 
 class AggregationMethod:
@@ -27,11 +28,10 @@ def _check_method(aggregation_method):
 
 
 def _check_graph():
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "tf.gradients is not supported when eager execution is enabled. Use "
-            "tf.GradientTape instead."
-        )
+    execution.only_in_graphs(
+        "tf.gradients is not supported when eager execution is enabled. Use "
+        "tf.GradientTape instead."
+    )
 
 
 def gradients(
@@ -57,22 +57,15 @@ def gradients(
 
 
 def _gradients(
-    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops
+    ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place_with_ops=False
 ):
     _check_graph()
     graph = stack.current()
     unconnected = _unconnected(unconnected_gradients)
     wanted = nest.flatten(xs) if isinstance(xs, (list, tuple)) else [xs]
     if any(map(_has_parts, [*wanted, *_listed(ys)])):
-        return _of_parts(
-            ys,
-            wanted,
-            grad_ys,
-            name=name,
-            stop_gradients=stop_gradients,
-            unconnected_gradients=unconnected_gradients,
-            place_with_ops=place_with_ops,
-        )
+        options = (name, stop_gradients, unconnected_gradients, place_with_ops)
+        return _of_parts(ys, wanted, grad_ys, *options)
     sources = wanted
     targets = [_inside(graph, _tensor(y)) for y in _listed(ys)]
     with graph.name_scope(name or "gradients"):
@@ -107,11 +100,11 @@ def _parts(values):
     return [v._components()[0] if _has_parts(v) else v for v in values]
 
 
-def _of_parts(ys, wanted, grad_ys, **options):
+def _of_parts(ys, wanted, grad_ys, *options):
     """gradients() where some values are composites (ragged tensors)."""
     if grad_ys is not None:
         grad_ys = _parts(_listed(grad_ys))
-    found = _gradients(_parts(_listed(ys)), _parts(wanted), grad_ys, **options)
+    found = _gradients(_parts(_listed(ys)), _parts(wanted), grad_ys, *options)
     return [
         x._gradient_from([g]) if _has_parts(x) else g for x, g in zip(wanted, found)
     ]
@@ -130,22 +123,15 @@ def gradients_v1(
 ):
     """tf.compat.v1.gradients: tf.gradients, whose operations are placed with those that
     they are the gradients of where `colocate_gradients_with_ops` is true."""
+    place = bool(colocate_gradients_with_ops)
     _check_method(aggregation_method)
     return _gradients(
-        ys,
-        xs,
-        grad_ys,
-        name,
-        stop_gradients,
-        unconnected_gradients,
-        bool(colocate_gradients_with_ops),
+        ys, xs, grad_ys, name, stop_gradients, unconnected_gradients, place
     )
 
 
 def hessians(ys, xs, gate_gradients=False, aggregation_method=None, name="hessians"):
     """For each x of `xs` the matrix of second derivatives of the sum of `ys`."""
-    from headrace.ops import array_ops
-
     _check_method(aggregation_method)
 
     _check_graph()
@@ -258,8 +244,6 @@ def _inside(graph, x):
 
 
 def _or_zeros(gradient, x):
-    from headrace.ops import array_ops
-
     if gradient is not None:
         return gradient
     return array_ops.zeros_like(conversion.convert_to_tensor(x))

@@ -10,9 +10,11 @@ import itertools
 import sys
 import weakref
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework.indexed_slices import from_gradient, to_gradient
-from headrace.graph import stack
+from headrace.graph.func_graph import FuncGraph
+from headrace.graph.operation import Operation
 
 _custom = weakref.WeakValueDictionary()
 _registered = {}  # _Registered by name; the native registry holds them too
@@ -82,8 +84,6 @@ class _Registered:
         return self._call(outputs[0].op, gradients)
 
     def written(self, outputs, gradients):
-        from headrace.graph.operation import Operation
-
         op = Operation(None, _headrace.node_of(outputs[0]))
         return _write(lambda given: self._call(op, given), gradients)
 
@@ -107,7 +107,7 @@ def _is_trainable(x):
 
 
 def zeros_like(x):
-    return _headrace.raw_op("ZerosLike")(x=x)
+    return raw.ZerosLike(x)
 
 
 def _write(backward, gradients):
@@ -116,8 +116,6 @@ def _write(backward, gradients):
     The function takes the gradients that are not None. Places are one an input of the
     node: None, a result's number, or three of them for slices.
     """
-    from headrace.function.func_graph import FuncGraph
-
     graph = FuncGraph("gradient")
     results = []
 
@@ -149,7 +147,7 @@ def _of_graph(x, graph):
         and _headrace.graph_id(x) == graph._core.id
     ):
         return x
-    return _headrace.raw_op("Identity")(input=x)
+    return raw.Identity(x)
 
 
 class RegisterGradient:

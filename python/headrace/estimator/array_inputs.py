@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from headrace.data.dataset import Dataset
+
 
 def numpy_input_fn(
     x,
@@ -13,8 +15,6 @@ def numpy_input_fn(
     num_threads=1,
 ):
     """A function that gives the rows of arrays in batches, as features and labels."""
-    from headrace.data.dataset import Dataset
-
     if not isinstance(shuffle, bool):
         raise ValueError(
             "shuffle must be provided and explicitly set as boolean (it is recommended "

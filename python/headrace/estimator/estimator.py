@@ -4,15 +4,16 @@ import copy
 import os
 import tempfile
 
-from headrace.estimator import evaluation, inputs, prediction, training
+from headrace.estimator import evaluation, inputs, prediction, training, warm_start
 from headrace.estimator.run_config import RunConfig, default_session_config
 from headrace.estimator.spec import EstimatorSpec
 from headrace.framework import logging
+from headrace.framework.properties import read_only
 from headrace.graph.graph import Graph
 from headrace.train import checkpoint_reader, checkpoint_state
-from headrace.training import basic_hooks, global_step
-from headrace.training.saver_hooks import CheckpointSaverListener
-from headrace.training.session_run_hook import SessionRunHook
+from headrace.v1.train import basic_hooks, global_step
+from headrace.v1.train.saver_hooks import CheckpointSaverListener
+from headrace.v1.train.session_run_hook import SessionRunHook
 
 _MODEL_FN_ARGUMENTS = {"features", "labels", "mode", "params", "self", "config"}
 
@@ -39,10 +40,7 @@ class Estimator:
         self._params = copy.deepcopy(params or {})
         self._warm_start_settings = _warm_start_settings(warm_start_from)
 
-    @property
-    def model_dir(self):
-        """The folder of checkpoints and events."""
-        return self._model_dir
+    model_dir = read_only("_model_dir", "The folder of checkpoints and events.")
 
     @property
     def config(self):
@@ -135,14 +133,8 @@ class Estimator:
         yield_single_examples=True,
     ):
         """Yields what the model predicts for each example (or batch) of the input."""
-        return prediction.predict(
-            self,
-            input_fn,
-            predict_keys,
-            checked_hooks(hooks),
-            checkpoint_path,
-            yield_single_examples,
-        )
+        how = (checked_hooks(hooks), checkpoint_path, yield_single_examples)
+        return prediction.predict(self, input_fn, predict_keys, *how)
 
     def _checkpoint_for(self, checkpoint_path, what):
         """The checkpoint to use, None where there is none to be found."""
@@ -284,6 +276,4 @@ def _config_for(config, model_dir):
 
 
 def _warm_start_settings(warm_start_from):
-    from headrace.estimator import warm_start
-
     return warm_start.settings_of(warm_start_from)

@@ -5,18 +5,19 @@ import time
 
 import numpy as np
 
-from headrace.estimator import inputs
+from headrace.context import stack
+from headrace.estimator import inputs, warm_start
 from headrace.estimator.mode_keys import ModeKeys
-from headrace.framework import dtypes, logging
-from headrace.graph import collections, scopes, stack
-from headrace.training import (
+from headrace.framework import dtypes, logging, protos, scopes
+from headrace.ops import initializers_v1
+from headrace.v1 import collections, file_writer, metrics, variable_scope
+from headrace.v1.train import (
     basic_hooks,
     global_step,
-    metrics,
     monitored_session,
     session_creators,
 )
-from headrace.training.session_run_hook import SessionRunArgs, SessionRunHook
+from headrace.v1.train.session_run_hook import SessionRunArgs, SessionRunHook
 
 GraphKeys = collections.GraphKeys
 
@@ -56,8 +57,6 @@ def evaluate(estimator, input_fn, steps, hooks, checkpoint_path, name):
         values[GraphKeys.GLOBAL_STEP] = global_step.get_global_step(graph)
         hooks = [*input_hooks, *hooks, *spec.evaluation_hooks]
         if estimator._warm_start_settings is not None and path is None:
-            from headrace.estimator import warm_start
-
             warm_start.apply(estimator._warm_start_settings)
         found = _run(estimator, spec.scaffold, path, update, values, hooks, steps)
         _write(estimator.eval_dir(name), found, path)
@@ -97,9 +96,6 @@ def _make_local(variables):
 
 def _eval_step():
     """The counter of batches taken in."""
-    from headrace.graph import variable_scope
-    from headrace.ops import initializers_v1
-
     with stack.default_graph().name_scope(""):
         return variable_scope.get_variable(
             "eval_step",
@@ -145,9 +141,6 @@ def _text(values):
 
 def _write(folder, values, path):
     """Writes the values as summaries of the evaluation's folder."""
-    from headrace.framework import protos
-    from headrace.summary import file_writer
-
     step = int(values[GraphKeys.GLOBAL_STEP])
     logging.info("Saving dict for global step %d: %s", step, _text(values))
     writer = file_writer.FileWriterCache.get(folder)
@@ -174,8 +167,6 @@ def _write(folder, values, path):
 
 def _write_path(writer, path, step):
     """Which checkpoint was evaluated, as a text."""
-    from headrace.framework import protos
-
     logging.info("Saving 'checkpoint_path' summary for global step %d: %s", step, path)
     summary = protos.Summary()
     row = summary.value.add(tag="checkpoint_path")

@@ -2,9 +2,9 @@
 
 import inspect
 
-from headrace.data.dataset import Dataset
 from headrace.data import graph_iterator
-from headrace.training.session_run_hook import SessionRunHook
+from headrace.data.dataset import Dataset
+from headrace.v1.train.session_run_hook import SessionRunHook
 
 
 class IteratorHook(SessionRunHook):

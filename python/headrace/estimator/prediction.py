@@ -3,7 +3,7 @@
 from headrace.estimator import inputs
 from headrace.estimator.mode_keys import ModeKeys
 from headrace.framework import errors
-from headrace.training import monitored_session, session_creators
+from headrace.v1.train import monitored_session, session_creators
 
 
 def predict(estimator, input_fn, keys, hooks, checkpoint_path, single):

@@ -4,34 +4,27 @@ import copy
 import json
 import os
 
+from headrace.framework import protos
+
+from headrace.framework.properties import read_only
+
 _DEFAULT = object()  # not given
-_REPLACEABLE = (
-    "model_dir",
-    "tf_random_seed",
-    "save_summary_steps",
-    "save_checkpoints_steps",
-    "save_checkpoints_secs",
-    "session_config",
-    "keep_checkpoint_max",
-    "keep_checkpoint_every_n_hours",
-    "log_step_count_steps",
-    "train_distribute",
-    "device_fn",
-    "protocol",
-    "eval_distribute",
-    "experimental_distribute",
-    "experimental_max_worker_delay_secs",
-    "session_creation_timeout_secs",
-    "checkpoint_save_graph_def",
+_REPLACEABLE = tuple(
+    """
+    model_dir tf_random_seed save_summary_steps save_checkpoints_steps
+    save_checkpoints_secs session_config keep_checkpoint_max
+    keep_checkpoint_every_n_hours log_step_count_steps train_distribute
+    device_fn protocol eval_distribute experimental_distribute
+    experimental_max_worker_delay_secs session_creation_timeout_secs
+    checkpoint_save_graph_def
+    """.split()
 )
 # Of several processes, which there are none of.
-_UNSUPPORTED = (
-    "train_distribute",
-    "eval_distribute",
-    "experimental_distribute",
-    "device_fn",
-    "protocol",
-    "experimental_max_worker_delay_secs",
+_UNSUPPORTED = tuple(
+    """
+    train_distribute eval_distribute experimental_distribute device_fn
+    protocol experimental_max_worker_delay_secs
+    """.split()
 )
 
 
@@ -47,8 +40,6 @@ class TaskType:
 
 def default_session_config():
     """Soft placement, and the graph rewritten once."""
-    from headrace.framework import protos
-
     config = protos.ConfigProto(allow_soft_placement=True)
     rewrites = config.graph_options.rewrite_options
     rewrites.meta_optimizer_iterations = type(rewrites).ONE
@@ -139,10 +130,9 @@ class RunConfig:
         other.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return other
 
-    @property
-    def is_chief(self):
-        """Whether this task writes checkpoints and summaries."""
-        return self._is_chief
+    is_chief = read_only(
+        "_is_chief", "Whether this task writes checkpoints and summaries."
+    )
 
     def replace(self, **kwargs):
         """A copy with other values."""

@@ -3,26 +3,22 @@
 import collections
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.estimator.mode_keys import ALL, ModeKeys
 from headrace.framework import conversion
-from headrace.graph import stack
 from headrace.graph.operation import Operation
-from headrace.training.scaffold import Scaffold
-from headrace.training.session_run_hook import SessionRunHook
+from headrace.ops import array_ops
+from headrace.v1.train.scaffold import Scaffold
+from headrace.v1.train.session_run_hook import SessionRunHook
 
-_FIELDS = (
-    "mode",
-    "predictions",
-    "loss",
-    "train_op",
-    "eval_metric_ops",
-    "export_outputs",
-    "training_chief_hooks",
-    "training_hooks",
-    "scaffold",
-    "evaluation_hooks",
-    "prediction_hooks",
+_FIELDS = tuple(
+    """
+    mode predictions loss train_op eval_metric_ops export_outputs
+    training_chief_hooks training_hooks scaffold evaluation_hooks
+    prediction_hooks
+    """.split()
 )
+_HOOKS = [name for name in _FIELDS if name.endswith("hooks")]
 
 
 class EstimatorSpec(collections.namedtuple("EstimatorSpec", _FIELDS)):
@@ -46,42 +42,22 @@ class EstimatorSpec(collections.namedtuple("EstimatorSpec", _FIELDS)):
             raise ValueError(
                 f"Mode not recognized: {mode}. Each mode must be one of {list(ALL)}"
             )
-        train_op = _checked_train_op(train_op, mode)
-        loss = _checked_loss(loss, mode)
-        predictions = _checked_predictions(predictions, mode)
-        metrics = _checked_metrics(eval_metric_ops)
-        hooks = [
-            tuple(h or ())
-            for h in (
-                training_chief_hooks,
-                training_hooks,
-                evaluation_hooks,
-                prediction_hooks,
-            )
-        ]
+        given = dict(locals())
+        given["train_op"] = _checked_train_op(train_op, mode)
+        given["loss"] = _checked_loss(loss, mode)
+        given["predictions"] = _checked_predictions(predictions, mode)
+        given["eval_metric_ops"] = _checked_metrics(eval_metric_ops)
+        given.update({name: tuple(given[name] or ()) for name in _HOOKS})
+        hooks = [given[name] for name in _HOOKS]
         for hook in (h for group in hooks for h in group):
             if not isinstance(hook, SessionRunHook):
                 raise TypeError(
                     f"All hooks must be SessionRunHook instances, given: {hook}"
                 )
-        scaffold = scaffold or Scaffold()
-        if not isinstance(scaffold, Scaffold):
+        given["scaffold"] = scaffold or Scaffold()
+        if not isinstance(given["scaffold"], Scaffold):
             raise TypeError(f"scaffold must be tf.train.Scaffold. Given: {scaffold}")
-        chief, training, evaluation, prediction = hooks
-        return super().__new__(
-            cls,
-            mode=mode,
-            predictions=predictions,
-            loss=loss,
-            train_op=train_op,
-            eval_metric_ops=metrics,
-            export_outputs=export_outputs,
-            training_chief_hooks=chief,
-            training_hooks=training,
-            scaffold=scaffold,
-            evaluation_hooks=evaluation,
-            prediction_hooks=prediction,
-        )
+        return super().__new__(cls, *[given[name] for name in _FIELDS])
 
 
 def _check_graph(value, what):
@@ -114,8 +90,6 @@ def _checked_loss(loss, mode):
     if loss.shape.num_elements() not in (None, 1):
         raise ValueError(f"Loss must be scalar, given: {loss}")
     if loss.shape.rank not in (None, 0):
-        from headrace.ops import array_ops
-
         loss = array_ops.squeeze(loss)
     return _check_graph(loss, "loss")
 

@@ -5,18 +5,10 @@ import time
 
 from headrace.estimator.estimator import checked_hooks
 from headrace.framework import logging
-from headrace.training.saver_hooks import CheckpointSaverListener
+from headrace.v1.train.saver_hooks import CheckpointSaverListener
 
 _TRAIN = ("input_fn", "max_steps", "hooks", "saving_listeners")
-_EVAL = (
-    "input_fn",
-    "steps",
-    "name",
-    "hooks",
-    "exporters",
-    "start_delay_secs",
-    "throttle_secs",
-)
+_EVAL = "input_fn steps name hooks exporters start_delay_secs throttle_secs"
 
 
 def _check_steps(steps, name):
@@ -62,16 +54,9 @@ class EvalSpec(collections.namedtuple("EvalSpec", _EVAL)):
             raise ValueError("Must specify start_delay_secs and throttle_secs >= 0")
         if exporters:
             raise NotImplementedError("EvalSpec: exporters are not supported")
-        return super().__new__(
-            cls,
-            input_fn=input_fn,
-            steps=steps,
-            name=name,
-            hooks=tuple(checked_hooks(hooks)),
-            exporters=(),
-            start_delay_secs=start_delay_secs,
-            throttle_secs=throttle_secs,
-        )
+        hooks = tuple(checked_hooks(hooks))
+        waits = (start_delay_secs, throttle_secs)
+        return super().__new__(cls, input_fn, steps, name, hooks, (), *waits)
 
 
 class _Evaluator(CheckpointSaverListener):

@@ -1,18 +1,17 @@
 """Estimator.train."""
 
-from headrace.estimator import inputs
+from headrace.context import stack
+from headrace.estimator import inputs, warm_start
 from headrace.estimator.mode_keys import ModeKeys
-from headrace.framework import logging
-from headrace.graph import collections, stack
-from headrace.train import checkpoint_reader, checkpoint_state, saver
-from headrace.training import basic_hooks, global_step, monitored_session
-from headrace.training.saver_hooks import CheckpointSaverHook
+from headrace.framework import errors, logging
+from headrace.train import checkpoint_reader, checkpoint_state
+from headrace.v1 import collections, graph_summaries, saver
+from headrace.v1.train import basic_hooks, global_step, monitored_session
+from headrace.v1.train.saver_hooks import CheckpointSaverHook
 
 
 def step_of(model_dir):
     """The step of the latest checkpoint, 0 where there is none."""
-    from headrace.framework import errors
-
     path = checkpoint_state.latest_checkpoint(model_dir)
     if path is None:
         return 0
@@ -39,8 +38,6 @@ def train(estimator, input_fn, hooks, listeners):
             features, labels, ModeKeys.TRAIN, estimator.config
         )
         if estimator._warm_start_settings is not None:
-            from headrace.estimator import warm_start
-
             logging.info(
                 "Warm-starting with WarmStartSettings: %s",
                 estimator._warm_start_settings,
@@ -90,8 +87,6 @@ def _run(estimator, spec, hooks, listeners):
 
 
 def _add_loss_summary(graph, loss):
-    from headrace.summary import graph_summaries
-
     keys = collections.GraphKeys
     if not any(t.op.name == "loss" for t in graph.get_collection(keys.SUMMARIES)):
         graph_summaries.scalar("loss", loss)

@@ -3,7 +3,7 @@
 import collections
 import os
 
-from headrace.training import checkpoint_init
+from headrace.v1.train import checkpoint_init
 
 _FIELDS = (
     "ckpt_to_initialize_from",

@@ -3,7 +3,7 @@
 import abc
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 
 
 class FeatureColumn(metaclass=abc.ABCMeta):

@@ -2,10 +2,11 @@
 
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn
 from headrace.feature_column.serialization import ByFields
+from headrace.framework.properties import read_only
 
 
 class OfOneFeature(CategoricalColumn):
@@ -13,7 +14,7 @@ class OfOneFeature(CategoricalColumn):
     numbers of a sparse tensor's values."""
 
     _is_v2_column = True
-    name = property(lambda self: self.key)
+    name = read_only("key")
     parents = property(lambda self: [self.key])
 
     @property
@@ -59,7 +60,7 @@ class HashedCategoricalColumn(
 ):
     """See tf.feature_column.categorical_column_with_hash_bucket."""
 
-    num_buckets = property(lambda self: self.hash_bucket_size)
+    num_buckets = read_only("hash_bucket_size")
 
     def _numbers(self, sparse, state_manager):
         base.check_string_or_integer(
@@ -103,7 +104,7 @@ class IdentityCategoricalColumn(
     """See tf.feature_column.categorical_column_with_identity."""
 
     dtype = property(lambda self: tf.int64)
-    num_buckets = property(lambda self: self.number_buckets)
+    num_buckets = read_only("number_buckets")
 
     def _numbers(self, sparse, state_manager):
         if not sparse.dtype.is_integer:

@@ -2,11 +2,12 @@
 
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, FeatureColumn
 from headrace.feature_column.categorical import HashedCategoricalColumn
 from headrace.feature_column.serialization import ByFields
+from headrace.framework.properties import read_only
 
 
 def crossed_column(keys, hash_bucket_size, hash_key=None):
@@ -45,7 +46,7 @@ class CrossedColumn(
     """See tf.feature_column.crossed_column."""
 
     _is_v2_column = True
-    num_buckets = property(lambda self: self.hash_bucket_size)
+    num_buckets = read_only("hash_bucket_size")
     parents = property(lambda self: list(self.keys))
 
     def _leaves(self):
@@ -124,7 +125,7 @@ class WeightedCategoricalColumn(
     """See tf.feature_column.weighted_categorical_column."""
 
     _is_v2_column = True
-    num_buckets = property(lambda self: self.categorical_column.num_buckets)
+    num_buckets = read_only("categorical_column.num_buckets")
 
     @property
     def name(self):

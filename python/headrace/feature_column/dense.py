@@ -3,7 +3,7 @@
 import collections
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import sequence
 from headrace.feature_column.base import (
     CategoricalColumn,
@@ -11,6 +11,7 @@ from headrace.feature_column.base import (
     SequenceDenseColumn,
 )
 from headrace.feature_column.serialization import ByFields
+from headrace.framework.properties import read_only
 
 
 def indicator_column(categorical_column):
@@ -39,9 +40,7 @@ class IndicatorColumn(
     name = property(lambda self: f"{self.categorical_column.name}_indicator")
     parents = property(lambda self: [self.categorical_column])
 
-    @property
-    def parse_example_spec(self):
-        return self.categorical_column.parse_example_spec
+    parse_example_spec = read_only("categorical_column.parse_example_spec")
 
     @property
     def variable_shape(self):
@@ -159,15 +158,27 @@ class LooksUp(DenseColumn, SequenceDenseColumn):
     _is_v2_column = True
     parents = property(lambda self: [self.categorical_column])
 
-    @property
-    def parse_example_spec(self):
-        return self.categorical_column.parse_example_spec
+    parse_example_spec = read_only("categorical_column.parse_example_spec")
 
     def transform_feature(self, transformation_cache, state_manager):
         return transformation_cache.get(self.categorical_column, state_manager)
 
     def _weights(self, state_manager):
         raise NotImplementedError
+
+    def _make_weights(self, state_manager, **more):
+        """The variable of a column whose fields say all about it."""
+        variable = state_manager.create_variable(
+            self,
+            name="embedding_weights",
+            shape=(self.categorical_column.num_buckets, self.dimension),
+            dtype=tf.float32,
+            trainable=self.trainable,
+            initializer=self.initializer,
+            **more,
+        )
+        load_first_value(variable, self.ckpt_to_load_from, self.tensor_name_in_ckpt)
+        return variable
 
     def _looked_up(self, transformation_cache, state_manager):
         ids, weights = self.categorical_column.get_sparse_tensors(
@@ -204,17 +215,9 @@ class EmbeddingColumn(
     LooksUp,
     collections.namedtuple(
         "EmbeddingColumn",
-        (
-            "categorical_column",
-            "dimension",
-            "combiner",
-            "initializer",
-            "ckpt_to_load_from",
-            "tensor_name_in_ckpt",
-            "max_norm",
-            "trainable",
-            "use_safe_embedding_lookup",
-        ),
+        "categorical_column dimension combiner initializer "
+        "ckpt_to_load_from tensor_name_in_ckpt max_norm trainable "
+        "use_safe_embedding_lookup",
     ),
 ):
     """See tf.feature_column.embedding_column."""
@@ -230,16 +233,7 @@ class EmbeddingColumn(
         return super().__new__(cls, *args, **kwargs)
 
     def create_state(self, state_manager):
-        variable = state_manager.create_variable(
-            self,
-            name="embedding_weights",
-            shape=(self.categorical_column.num_buckets, self.dimension),
-            dtype=tf.float32,
-            trainable=self.trainable,
-            use_resource=True,
-            initializer=self.initializer,
-        )
-        load_first_value(variable, self.ckpt_to_load_from, self.tensor_name_in_ckpt)
+        self._make_weights(state_manager, use_resource=True)
 
     def _weights(self, state_manager):
         return state_manager.get_variable(self, name="embedding_weights")

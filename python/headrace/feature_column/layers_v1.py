@@ -2,7 +2,7 @@
 
 import contextlib
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base, shared
 from headrace.feature_column.base import (
     CategoricalColumn,

@@ -4,10 +4,11 @@ import collections
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.base import CategoricalColumn, DenseColumn
 from headrace.feature_column.serialization import ByFields
+from headrace.framework.properties import read_only
 
 
 def checked_shape(shape, key):
@@ -119,7 +120,7 @@ class NumericColumn(
     """See tf.feature_column.numeric_column."""
 
     _is_v2_column = True
-    name = property(lambda self: self.key)
+    name = read_only("key")
     parents = property(lambda self: [self.key])
     variable_shape = property(lambda self: tf.TensorShape(self.shape))
 
@@ -181,7 +182,7 @@ class BucketizedColumn(
     _is_v2_column = True
     name = property(lambda self: f"{self.source_column.name}_bucketized")
     parents = property(lambda self: [self.source_column])
-    parse_example_spec = property(lambda self: self.source_column.parse_example_spec)
+    parse_example_spec = read_only("source_column.parse_example_spec")
 
     @property
     def _count(self):

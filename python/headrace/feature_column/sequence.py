@@ -2,10 +2,11 @@
 
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import categorical, numeric, vocabulary
 from headrace.feature_column.base import CategoricalColumn, SequenceDenseColumn
 from headrace.feature_column.serialization import ByFields
+from headrace.framework.properties import read_only
 
 
 def lengths(sparse, per_step=1):
@@ -51,13 +52,10 @@ class SequenceCategoricalColumn(
     """
 
     _is_v2_column = True
-    name = property(lambda self: self.categorical_column.name)
+    name = read_only("categorical_column.name")
     parents = property(lambda self: [self.categorical_column])
-    num_buckets = property(lambda self: self.categorical_column.num_buckets)
-
-    @property
-    def parse_example_spec(self):
-        return self.categorical_column.parse_example_spec
+    num_buckets = read_only("categorical_column.num_buckets")
+    parse_example_spec = read_only("categorical_column.parse_example_spec")
 
     def transform_feature(self, transformation_cache, state_manager):
         inner = self.categorical_column
@@ -154,7 +152,7 @@ class SequenceNumericColumn(
     """See tf.feature_column.sequence_numeric_column."""
 
     _is_v2_column = True
-    name = property(lambda self: self.key)
+    name = read_only("key")
     parents = property(lambda self: [self.key])
     variable_shape = property(lambda self: tf.TensorShape(self.shape))
 

@@ -1,25 +1,19 @@
 """Columns as configurations, and what parsers of examples need of columns."""
 
-import importlib
-
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column.base import FeatureColumn
+from headrace.keras import initializer, serialization
+from headrace.ops import initializers_v1
 
-# Where the classes are that configurations name.
-_PLACES = {
-    "NumericColumn": "numeric",
-    "BucketizedColumn": "numeric",
-    "IdentityCategoricalColumn": "categorical",
-    "HashedCategoricalColumn": "categorical",
-    "VocabularyListCategoricalColumn": "vocabulary",
-    "VocabularyFileCategoricalColumn": "vocabulary",
-    "WeightedCategoricalColumn": "combined",
-    "CrossedColumn": "combined",
-    "SequenceCategoricalColumn": "sequence",
-    "SequenceNumericColumn": "sequence",
-    "IndicatorColumn": "dense",
-    "EmbeddingColumn": "dense",
-}
+# The classes that configurations name, put here as they are made.
+_CLASSES = dict.fromkeys(
+    """
+    NumericColumn BucketizedColumn IdentityCategoricalColumn
+    HashedCategoricalColumn VocabularyListCategoricalColumn VocabularyFileCategoricalColumn
+    WeightedCategoricalColumn CrossedColumn SequenceCategoricalColumn
+    SequenceNumericColumn IndicatorColumn EmbeddingColumn
+    """.split()
+)
 
 
 def _written(value):
@@ -36,9 +30,6 @@ def _written(value):
 
 
 def _initializer(config, custom_objects):
-    from headrace.keras import initializer
-    from headrace.ops import initializers_v1
-
     name, inner = config["class_name"], config["config"]
     own = (custom_objects or {}).get(name) or getattr(initializers_v1, name, None)
     if own is None:
@@ -47,13 +38,16 @@ def _initializer(config, custom_objects):
 
 
 def _function(name, custom_objects):
-    from headrace.keras import serialization
-
     return serialization.find(name, {}, "normalizer_fn", custom_objects)
 
 
 class ByFields:
     """get_config() and from_config() of columns, namedtuples, by their fields."""
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if cls.__name__ in _CLASSES:
+            _CLASSES[cls.__name__] = cls
 
     def get_config(self):
         """The arguments as a dict that JSON can hold, for from_config()."""
@@ -120,9 +114,8 @@ def deserialize_feature_column(config, custom_objects=None, columns_by_name=None
     if not isinstance(config, dict) or not {"class_name", "config"} <= set(config):
         raise ValueError(f"Improper config format: {config}")
     name = config["class_name"]
-    if name in _PLACES:
-        module = importlib.import_module(f"headrace.feature_column.{_PLACES[name]}")
-        cls = getattr(module, name)
+    if name in _CLASSES:
+        cls = _CLASSES[name]
     elif name in (custom_objects or {}):
         cls = custom_objects[name]
     else:

@@ -2,10 +2,12 @@
 
 import collections
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column.combined import WeightedCategoricalColumn
 from headrace.feature_column.dense import LooksUp, check_embedding, load_first_value
 from headrace.feature_column.sequence import SequenceCategoricalColumn
+from headrace.framework import execution
+from headrace.framework.properties import read_only
 
 
 def _innermost(column):
@@ -37,10 +39,9 @@ def _check_alike(columns):
 
 def _prepared(columns, dimension, initializer, checkpoint, tensor_name, name):
     """(columns in order, initializer, name of the embedding) for both factories."""
-    if tf.executing_eagerly():
-        raise RuntimeError(
-            "shared_embedding_columns are not supported when eager execution is enabled."
-        )
+    execution.only_in_graphs(
+        "shared_embedding_columns are not supported when eager execution is enabled."
+    )
     ordered = sorted(columns, key=lambda c: c.name)
     initializer = check_embedding(
         dimension, initializer, checkpoint, tensor_name, f"Columns: {columns}"
@@ -71,21 +72,12 @@ def shared_embeddings(
     variable.
     """
     initializer, name = _prepared(
-        categorical_columns,
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        shared_embedding_collection_name,
+        *(categorical_columns, dimension, initializer),
+        *(ckpt_to_load_from, tensor_name_in_ckpt, shared_embedding_collection_name),
     )
     creator = SharedEmbeddingColumnCreator(
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        categorical_columns[0].num_buckets,
-        trainable,
-        name,
+        *(dimension, initializer, ckpt_to_load_from, tensor_name_in_ckpt),
+        *(categorical_columns[0].num_buckets, trainable, name),
         use_safe_embedding_lookup,
     )
     return [
@@ -122,15 +114,8 @@ class SharedEmbeddingColumnCreator(tf.Module):
             categorical_column, self, combiner, max_norm, self._safe
         )
 
-    @property
-    def name(self):
-        """The variable's name."""
-        return self._variable_name
-
-    @property
-    def dimension(self):
-        """The length of the embedding's rows."""
-        return self._dimension
+    name = read_only("_variable_name", "The variable's name.")
+    dimension = read_only("_dimension", "The length of the embedding's rows.")
 
     @property
     def embedding_weights(self):
@@ -153,13 +138,8 @@ class SharedEmbeddingColumn(
     LooksUp,
     collections.namedtuple(
         "SharedEmbeddingColumn",
-        (
-            "categorical_column",
-            "shared_embedding_column_creator",
-            "combiner",
-            "max_norm",
-            "use_safe_embedding_lookup",
-        ),
+        "categorical_column shared_embedding_column_creator combiner "
+        "max_norm use_safe_embedding_lookup",
     ),
 ):
     """See tf.feature_column.shared_embeddings."""
@@ -194,46 +174,22 @@ def shared_embedding_columns_v1(
     collection of its name.
     """
     initializer, name = _prepared(
-        categorical_columns,
-        dimension,
-        initializer,
-        ckpt_to_load_from,
-        tensor_name_in_ckpt,
-        shared_embedding_collection_name,
+        *(categorical_columns, dimension, initializer),
+        *(ckpt_to_load_from, tensor_name_in_ckpt, shared_embedding_collection_name),
     )
-    return [
-        ScopedSharedEmbeddingColumn(
-            column,
-            dimension,
-            combiner,
-            initializer,
-            name,
-            ckpt_to_load_from,
-            tensor_name_in_ckpt,
-            max_norm,
-            trainable,
-            use_safe_embedding_lookup,
-        )
-        for column in categorical_columns
-    ]
+    fields = (dimension, combiner, initializer, name, ckpt_to_load_from)
+    fields += (tensor_name_in_ckpt, max_norm, trainable, use_safe_embedding_lookup)
+    return [ScopedSharedEmbeddingColumn(c, *fields) for c in categorical_columns]
 
 
 class ScopedSharedEmbeddingColumn(
     LooksUp,
     collections.namedtuple(
         "ScopedSharedEmbeddingColumn",
-        (
-            "categorical_column",
-            "dimension",
-            "combiner",
-            "initializer",
-            "shared_embedding_collection_name",
-            "ckpt_to_load_from",
-            "tensor_name_in_ckpt",
-            "max_norm",
-            "trainable",
-            "use_safe_embedding_lookup",
-        ),
+        "categorical_column dimension combiner initializer "
+        "shared_embedding_collection_name ckpt_to_load_from "
+        "tensor_name_in_ckpt max_norm trainable "
+        "use_safe_embedding_lookup",
     ),
 ):
     """See tf.compat.v1.feature_column.shared_embedding_columns."""
@@ -242,10 +198,10 @@ class ScopedSharedEmbeddingColumn(
     name = property(lambda self: f"{self.categorical_column.name}_shared_embedding")
     variable_shape = property(lambda self: tf.TensorShape([self.dimension]))
 
-    @property
-    def scope_name(self):
-        """The variable scope that input_layer opens for the column."""
-        return self.shared_embedding_collection_name
+    scope_name = read_only(
+        "shared_embedding_collection_name",
+        "The variable scope that input_layer opens for the column.",
+    )
 
     def _found(self):
         """The variable of the graph's collection, or None."""
@@ -275,17 +231,9 @@ class ScopedSharedEmbeddingColumn(
     def create_state(self, state_manager):
         if self._found() is not None:
             return
-        variable = state_manager.create_variable(
-            self,
-            name="embedding_weights",
-            shape=(self.categorical_column.num_buckets, self.dimension),
-            dtype=tf.float32,
-            trainable=self.trainable,
-            initializer=self.initializer,
-        )
+        variable = self._make_weights(state_manager)
         key = self.shared_embedding_collection_name
         tf.compat.v1.add_to_collection(key, variable)
-        load_first_value(variable, self.ckpt_to_load_from, self.tensor_name_in_ckpt)
 
     def _weights(self, state_manager):
         return self._found()

@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.feature_column import base
 from headrace.feature_column.categorical import OfOneFeature
 from headrace.feature_column.serialization import ByFields
@@ -182,15 +182,8 @@ class VocabularyFileCategoricalColumn(
     _OfVocabulary,
     collections.namedtuple(
         "VocabularyFileCategoricalColumn",
-        (
-            "key",
-            "vocabulary_file",
-            "vocabulary_size",
-            "num_oov_buckets",
-            "dtype",
-            "default_value",
-            "file_format",
-        ),
+        "key vocabulary_file vocabulary_size num_oov_buckets dtype "
+        "default_value file_format",
     ),
 ):
     """See tf.feature_column.categorical_column_with_vocabulary_file."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import dtypes, tensor_shape
 from headrace.framework.dimension import Dimension
 
@@ -50,8 +50,6 @@ def _unsupported(value):
 def _pack(value, dtype, hint):
     """A sequence with tensors among its leaves: packed by ops. They are cast where the
     first of them is of another dtype than is asked for, else they must agree."""
-    from headrace.ops import array_ops, math_ops
-
     first = _first_dtype(value)
     wanted = dtype or hint or first
     items = []
@@ -60,7 +58,7 @@ def _pack(value, dtype, hint):
         if item.dtype == wanted:
             pass
         elif first != wanted:
-            item = math_ops.cast(item, wanted)
+            item = raw.Cast(item, DstT=wanted.base_dtype)
         elif not _headrace.is_eager() or item.shape.rank:
             # Scalars of eager code are refused by Pack, as upstream.
             raise TypeError(
@@ -68,7 +66,7 @@ def _pack(value, dtype, hint):
                 f"{wanted!s} (Tensor is: {item!r})"
             )
         items.append(item)
-    return array_ops.stack(items, name="packed")
+    return raw.Pack(items, axis=0, name="packed")
 
 
 def _first_dtype(value):

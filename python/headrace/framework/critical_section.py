@@ -5,6 +5,7 @@ import threading
 
 from headrace._load import _headrace
 from headrace.framework.errors import UnimplementedError
+from headrace.framework.properties import read_only
 
 _shared = {}  # shared name -> _Lock
 
@@ -38,7 +39,7 @@ class CriticalSection:
         else:
             self._lock = _shared.setdefault(shared_name, _Lock())
 
-    name = property(lambda self: self._name, doc="The name given, or its default.")
+    name = read_only("_name", "The name given, or its default.")
 
     def execute(self, fn, exclusive_resource_access=True, name=None):
         """What fn() returns, run while no other thread is in this section.

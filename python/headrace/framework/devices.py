@@ -2,6 +2,9 @@
 
 import threading
 
+from headrace._load import _headrace
+from headrace.framework import config, errors, scopes
+
 _state = threading.local()
 
 
@@ -162,19 +165,12 @@ class device:
         return self
 
     def _use(self, name):
-        from headrace._load import _headrace
-
         _state.device = name
         _headrace.set_processor(_processor_of(name))
         if not _headrace.is_eager():
-            from headrace.graph import scopes
-
             scopes.set_device(name)
 
     def _check(self, name):
-        from headrace._load import _headrace
-        from headrace.framework import config
-
         if not name:
             return
         spec = DeviceSpec.from_string(name)
@@ -184,8 +180,6 @@ class device:
         known = [d.name for d in config.list_logical_devices("CPU")]
         kind = (spec.device_type or "CPU").upper()
         if not local or f"/device:{kind}:{spec.device_index or 0}" not in known:
-            from headrace.framework import errors
-
             host = "/job:localhost/replica:0/task:0"
             full = DeviceSpec("localhost", 0, 0, "CPU", 0).make_merged_spec(spec)
             raise errors.InvalidArgumentError(
@@ -206,6 +200,4 @@ def _processor_of(name):
     index = DeviceSpec.from_string(name).device_index if name else 0
     if not index:
         return 0
-    from headrace.framework import config
-
     return index if index < len(config.list_logical_devices("CPU")) else 0

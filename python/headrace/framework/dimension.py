@@ -2,6 +2,8 @@
 
 import operator
 
+from headrace.framework.properties import read_only
+
 
 def as_dimension(value):
     """`value` itself when it is a Dimension, else a new one."""
@@ -57,10 +59,7 @@ class Dimension:
         if self._value < 0:
             raise ValueError(f"Dimension {self._value} must be >= 0")
 
-    @property
-    def value(self):
-        """The size: an int, or None where it is unknown."""
-        return self._value
+    value = read_only("_value", "The size: an int, or None where it is unknown.")
 
     def is_compatible_with(self, other):
         """True where both sizes are the same or one of them is unknown."""

@@ -6,7 +6,6 @@ it has raised. docs/design/python.md tells the whole.
 """
 
 import functools
-import importlib
 import inspect
 import types
 import typing
@@ -140,10 +139,7 @@ def _before(api, args, kwargs):
     return _by_elements(api, kind, given)
 
 
-@functools.cache
-def _function(target):
-    module, _, name = target.partition(":")
-    return getattr(importlib.import_module("headrace." + module), name)
+_function = functools.cache(_names.load)
 
 
 def _by_elements(api, kind, given):

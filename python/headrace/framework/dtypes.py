@@ -3,6 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace
+from headrace.framework.properties import read_only
 
 _RANGES = {
     "bfloat16": (-3.3895313892515355e38, 3.3895313892515355e38),
@@ -15,6 +16,10 @@ _RANGES = {
 _QUANTIZED = ("qint8", "quint8", "qint16", "quint16", "qint32")
 _UNSIZED = ("string", "resource", "variant")
 _BITS = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
+
+
+def _of_kind(doc, *kinds):
+    return property(lambda self: self._kind in kinds, doc=doc)
 
 
 class DType(_headrace.DTypeBase):
@@ -43,49 +48,30 @@ class DType(_headrace.DTypeBase):
         name = self.name
         return name.removesuffix("_ref")
 
-    @property
-    def as_datatype_enum(self):
-        """The number that protos have for it."""
-        return self._number
+    as_datatype_enum = read_only("_number", "The number that protos have for it.")
+    _type_enum = read_only("_number")
 
-    @property
-    def _type_enum(self):
-        return self._number
-
-    @property
-    def is_floating(self):
-        """Whether it is a float type, quantized ones not among them."""
-        return self._kind == "float"
-
-    @property
-    def is_complex(self):
-        """Whether it is complex64 or complex128."""
-        return self._kind == "complex"
-
-    @property
-    def is_integer(self):
-        """Whether it is a plain integer type, signed or not."""
-        return self._kind in ("int", "uint")
-
-    @property
-    def is_unsigned(self):
-        """Whether it is an integer type without negative numbers."""
-        return self._kind == "uint"
-
-    @property
-    def is_quantized(self):
-        """Whether it is one of qint8, quint8, qint16, quint16 and qint32."""
-        return self._kind == "quantized"
-
-    @property
-    def is_bool(self):
-        """Whether it is bool."""
-        return self._kind == "bool"
-
-    @property
-    def is_numeric(self):
-        """Whether it has numbers: integers, floats or complex ones."""
-        return self._kind in ("int", "uint", "float", "complex")
+    is_floating = _of_kind(
+        "Whether it is a float type, quantized ones not among them.", "float"
+    )
+    is_complex = _of_kind("Whether it is complex64 or complex128.", "complex")
+    is_integer = _of_kind(
+        "Whether it is a plain integer type, signed or not.", "int", "uint"
+    )
+    is_unsigned = _of_kind(
+        "Whether it is an integer type without negative numbers.", "uint"
+    )
+    is_quantized = _of_kind(
+        "Whether it is one of qint8, quint8, qint16, quint16 and qint32.", "quantized"
+    )
+    is_bool = _of_kind("Whether it is bool.", "bool")
+    is_numeric = _of_kind(
+        "Whether it has numbers: integers, floats or complex ones.",
+        "int",
+        "uint",
+        "float",
+        "complex",
+    )
 
     @property
     def is_numpy_compatible(self):
@@ -292,3 +278,15 @@ QUANTIZED_DTYPES = frozenset(
 # Reference types (variables of graphs of TensorFlow 1): number + 100.
 for _number in range(1, 24):
     DType(_number + 100)
+
+# What a division of integers gives, by their names.
+DIVIDED_AS = {
+    "uint8": float32,
+    "int8": float32,
+    "uint16": float32,
+    "int16": float32,
+    "uint32": float64,
+    "int32": float64,
+    "uint64": float64,
+    "int64": float64,
+}

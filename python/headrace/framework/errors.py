@@ -1,5 +1,9 @@
 """tf.errors: an exception class for every status code."""
 
+from headrace.context import call_stacks
+
+from headrace.framework.properties import read_only
+
 
 class OpError(Exception):
     """The base of errors that operations raise.
@@ -24,10 +28,10 @@ class OpError(Exception):
             args.append(self._error_code)
         return type(self), tuple(args)
 
-    @property
-    def message(self):
-        """What happened, without the list of operations that led to it: a str."""
-        return self._message
+    message = read_only(
+        "_message",
+        "What happened, without the list of operations that led to it: a str.",
+    )
 
     @property
     def op(self):
@@ -35,32 +39,47 @@ class OpError(Exception):
         as in eager code."""
         return self._op
 
-    @property
-    def error_code(self):
-        """The number of the status code, such as tf.errors.INVALID_ARGUMENT."""
-        return self._error_code
-
-    @property
-    def node_def(self):
-        """The NodeDef of the operation that failed, or None."""
-        return self._node_def
-
-    @property
-    def experimental_payloads(self):
-        """A dict of what the runtime attached to the error: name to bytes."""
-        return self._payloads
+    error_code = read_only(
+        "_error_code",
+        "The number of the status code, such as tf.errors.INVALID_ARGUMENT.",
+    )
+    node_def = read_only(
+        "_node_def", "The NodeDef of the operation that failed, or None."
+    )
+    experimental_payloads = read_only(
+        "_payloads", "A dict of what the runtime attached to the error: name to bytes."
+    )
 
     def __str__(self):
         if self._op is None or "Original stack trace for" in str(self._message):
             return str(self._message)
-        from headrace.graph import call_stacks
-
         rows = call_stacks.user_frames(self._op.traceback)
         lines = "".join(f'\n  File "{f}", line {n}, in {fn}' for f, n, fn in rows)
         return f"{self._message}\n\nOriginal stack trace for {self._op.name!r}:{lines}"
 
 
 _BY_CODE = {}
+OK = 0
+
+# The name of a status code, its number, the exception and what that says of itself.
+_TABLE = """
+CANCELLED 1 CancelledError The work was cancelled.
+UNKNOWN 2 UnknownError An error of unknown kind.
+INVALID_ARGUMENT 3 InvalidArgumentError An operation got an invalid argument.
+DEADLINE_EXCEEDED 4 DeadlineExceededError A deadline passed before the end.
+NOT_FOUND 5 NotFoundError Something asked for is not there.
+ALREADY_EXISTS 6 AlreadyExistsError Something to be made is there already.
+PERMISSION_DENIED 7 PermissionDeniedError The caller may not do this.
+RESOURCE_EXHAUSTED 8 ResourceExhaustedError Memory or another resource ran out.
+FAILED_PRECONDITION 9 FailedPreconditionError The system is not in a state that the operation needs.
+ABORTED 10 AbortedError The operation was aborted.
+OUT_OF_RANGE 11 OutOfRangeError The operation went past the valid range.
+UNIMPLEMENTED 12 UnimplementedError The operation is not implemented.
+INTERNAL 13 InternalError An invariant of the engine broke.
+UNAVAILABLE 14 UnavailableError A service is not available at the moment.
+DATA_LOSS 15 DataLossError Data was lost or is corrupt.
+UNAUTHENTICATED 16 UnauthenticatedError The caller did not say who it is.
+"""
 
 
 def _define(name, code, doc):
@@ -69,66 +88,13 @@ def _define(name, code, doc):
 
     cls = type(name, (OpError,), {"__init__": __init__, "__doc__": doc})
     cls.__module__ = __name__
-    _BY_CODE[code] = cls
     return cls
 
 
-CANCELLED = 1
-UNKNOWN = 2
-INVALID_ARGUMENT = 3
-DEADLINE_EXCEEDED = 4
-NOT_FOUND = 5
-ALREADY_EXISTS = 6
-PERMISSION_DENIED = 7
-RESOURCE_EXHAUSTED = 8
-FAILED_PRECONDITION = 9
-ABORTED = 10
-OUT_OF_RANGE = 11
-UNIMPLEMENTED = 12
-INTERNAL = 13
-UNAVAILABLE = 14
-DATA_LOSS = 15
-UNAUTHENTICATED = 16
-OK = 0
-
-CancelledError = _define("CancelledError", CANCELLED, "The work was cancelled.")
-UnknownError = _define("UnknownError", UNKNOWN, "An error of unknown kind.")
-InvalidArgumentError = _define(
-    "InvalidArgumentError", INVALID_ARGUMENT, "An operation got an invalid argument."
-)
-DeadlineExceededError = _define(
-    "DeadlineExceededError", DEADLINE_EXCEEDED, "A deadline passed before the end."
-)
-NotFoundError = _define("NotFoundError", NOT_FOUND, "Something asked for is not there.")
-AlreadyExistsError = _define(
-    "AlreadyExistsError", ALREADY_EXISTS, "Something to be made is there already."
-)
-PermissionDeniedError = _define(
-    "PermissionDeniedError", PERMISSION_DENIED, "The caller may not do this."
-)
-ResourceExhaustedError = _define(
-    "ResourceExhaustedError", RESOURCE_EXHAUSTED, "Memory or another resource ran out."
-)
-FailedPreconditionError = _define(
-    "FailedPreconditionError",
-    FAILED_PRECONDITION,
-    "The system is not in a state that the operation needs.",
-)
-AbortedError = _define("AbortedError", ABORTED, "The operation was aborted.")
-OutOfRangeError = _define(
-    "OutOfRangeError", OUT_OF_RANGE, "The operation went past the valid range."
-)
-UnimplementedError = _define(
-    "UnimplementedError", UNIMPLEMENTED, "The operation is not implemented."
-)
-InternalError = _define("InternalError", INTERNAL, "An invariant of the engine broke.")
-UnavailableError = _define(
-    "UnavailableError", UNAVAILABLE, "A service is not available at the moment."
-)
-DataLossError = _define("DataLossError", DATA_LOSS, "Data was lost or is corrupt.")
-UnauthenticatedError = _define(
-    "UnauthenticatedError", UNAUTHENTICATED, "The caller did not say who it is."
-)
+for _row in _TABLE.strip().split("\n"):
+    _constant, _number, _name, _doc = _row.split(" ", 3)
+    globals()[_constant] = int(_number)
+    globals()[_name] = _BY_CODE[int(_number)] = _define(_name, int(_number), _doc)
 
 
 class OperatorNotAllowedInGraphError(TypeError):

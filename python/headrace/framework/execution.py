@@ -1,6 +1,9 @@
 """How code runs at this point: eagerly or as a graph."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import known_values
+from headrace.framework import scopes
+from headrace.framework.tensor import is_tensor
 
 
 def executing_eagerly():
@@ -8,12 +11,16 @@ def executing_eagerly():
     return _headrace.is_eager()
 
 
+def only_in_graphs(text):
+    """RuntimeError, with the text, where operations run at once."""
+    if _headrace.is_eager():
+        raise RuntimeError(text)
+
+
 def inside_function():
     """True while a tf.function is being traced."""
     if _headrace.is_eager():
         return False
-    from headrace.graph import scopes
-
     return scopes.is_function()
 
 
@@ -23,8 +30,6 @@ class init_scope:
     def __enter__(self):
         self._outer = None
         if not _headrace.is_eager():
-            from headrace.graph import scopes
-
             self._outer = scopes.lift()
             self._outer.__enter__()
 
@@ -46,20 +51,14 @@ def get_static_value(tensor, partial=False):
         except NotImplementedError:
             return None
     if not isinstance(tensor, _headrace.Tensor):
-        from headrace.framework.tensor import is_tensor
-
         return None if is_tensor(tensor) else tensor
-    from headrace.graph import known_values
-
     return known_values.constant_value(tensor, partial)
 
 
 def no_op(name=None):
     """Does nothing."""
     if _headrace.is_eager():
-        return _headrace.raw_op("NoOp")(name=name)
-    from headrace.graph import scopes
-
+        return raw.NoOp(name=name)
     return scopes.op_of_effect("NoOp", name)
 
 
@@ -70,8 +69,6 @@ def group(*inputs, **kwargs):
         raise ValueError(f"Unknown keyword arguments: {list(kwargs)}")
     if _headrace.is_eager():
         return None
-    from headrace.graph import scopes
-
     return scopes.group(inputs, name)
 
 
@@ -93,8 +90,6 @@ def control_dependencies(control_inputs):
                 if callable(c):
                     c()
         return _NoControl()
-    from headrace.graph import scopes
-
     return scopes.control_dependencies(control_inputs)
 
 
@@ -102,11 +97,9 @@ def tuple(tensors, control_inputs=None, name=None):
     """The tensors, once all of them are computed."""
     if _headrace.is_eager():
         return tensors
-    from headrace.graph import scopes
-
     return scopes.tuple(tensors, control_inputs, name)
 
 
 def timestamp(name=None):
     """Seconds since the epoch."""
-    return _headrace.raw_op("Timestamp")(name=name)
+    return raw.Timestamp(name=name)

@@ -2,9 +2,10 @@
 
 import collections
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, tensor_shape
+from headrace._load import _headrace, raw
+from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 
+from headrace.framework.properties import read_only
 
 IndexedSlicesValue = collections.namedtuple(
     "IndexedSlicesValue", ["values", "indices", "dense_shape"]
@@ -21,10 +22,7 @@ class IndexedSlices:
         self._indices = indices
         self._dense_shape = dense_shape
 
-    @property
-    def values(self):
-        """The rows that are given: [number of rows, ...]."""
-        return self._values
+    values = read_only("_values", "The rows that are given: [number of rows, ...].")
 
     @property
     def indices(self):
@@ -50,30 +48,19 @@ class IndexedSlices:
         rank = self._dense_shape.shape[0]
         return tensor_shape.unknown_shape(rank)
 
-    @property
-    def dtype(self):
-        """The dtype of the values."""
-        return self._values.dtype
-
-    @property
-    def name(self):
-        """The name of the values; AttributeError when eager."""
-        return self._values.name
-
-    @property
-    def device(self):
-        """The name of the device that holds the values."""
-        return self._values.device
-
-    @property
-    def op(self):
-        """The operation that made the values; AttributeError when eager."""
-        return self._values.op
-
-    @property
-    def graph(self):
-        """The graph that the values are in; AttributeError when eager."""
-        return self._values.graph
+    dtype = read_only("_values.dtype", "The dtype of the values.")
+    name = read_only(
+        "_values.name", "The name of the values; AttributeError when eager."
+    )
+    device = read_only(
+        "_values.device", "The name of the device that holds the values."
+    )
+    op = read_only(
+        "_values.op", "The operation that made the values; AttributeError when eager."
+    )
+    graph = read_only(
+        "_values.graph", "The graph that the values are in; AttributeError when eager."
+    )
 
     def consumers(self):
         """The operations that take the values; NotImplementedError when eager."""
@@ -103,11 +90,7 @@ class IndexedSlices:
                 f"Tensor conversion requested dtype {dtypes.as_dtype(dtype).name} for "
                 f"IndexedSlices with dtype {self.dtype.name}"
             )
-        return _headrace.raw_op("UnsortedSegmentSum")(
-            data=self._values,
-            segment_ids=self._indices,
-            num_segments=self._dense_shape[0],
-        )
+        return raw.UnsortedSegmentSum(self._values, self._indices, self._dense_shape[0])
 
     def __neg__(self):
         return IndexedSlices(-self._values, self._indices, self._dense_shape)
@@ -122,8 +105,6 @@ class IndexedSlices:
 
     @property
     def _type_spec(self):
-        from headrace.framework import type_spec
-
         return type_spec.IndexedSlicesSpec(
             self.shape,
             self.values.dtype,

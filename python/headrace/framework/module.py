@@ -1,10 +1,12 @@
 """tf.Module: an object that finds the variables and modules below it."""
 
+import functools
 import re
 
 from headrace._load import _headrace
 from headrace.framework import nest
 from headrace.framework.name_scopes import name_scope
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import AutoTrackable
 
 _VALID = re.compile(r"^[a-zA-Z_][a-zA-Z0-9_]*$")
@@ -40,15 +42,13 @@ class Module(AutoTrackable):
             self._scope_name = scope
             self._name_scope = name_scope(scope)
 
-    @property
-    def name(self):
-        """The name given to the constructor, else the class's name in snake_case."""
-        return self._name
-
-    @property
-    def name_scope(self):
-        """The tf.name_scope that with_name_scope() puts methods under."""
-        return self._name_scope
+    name = read_only(
+        "_name",
+        "The name given to the constructor, else the class's name in snake_case.",
+    )
+    name_scope = read_only(
+        "_name_scope", "The tf.name_scope that with_name_scope() puts methods under."
+    )
 
     @property
     def variables(self):
@@ -62,22 +62,14 @@ class Module(AutoTrackable):
     @property
     def trainable_variables(self):
         """A tuple of those of `variables` that are trainable, in the same order."""
-        return tuple(
-            self._flatten(
-                predicate=lambda x: _is_variable(x) and x.trainable,
-                expand_composites=True,
-            )
-        )
+        found = self._flatten(predicate=lambda x: _is_variable(x) and x.trainable)
+        return tuple(found)
 
     @property
     def non_trainable_variables(self):
         """A tuple of those of `variables` that are not trainable, in the same order."""
-        return tuple(
-            self._flatten(
-                predicate=lambda x: _is_variable(x) and not x.trainable,
-                expand_composites=True,
-            )
-        )
+        found = self._flatten(predicate=lambda x: _is_variable(x) and not x.trainable)
+        return tuple(found)
 
     @property
     def submodules(self):
@@ -93,20 +85,12 @@ class Module(AutoTrackable):
         expand_composites=False,
     ):
         predicate = predicate or (lambda _: True)
-        return _walk(
-            self,
-            recursive,
-            predicate,
-            self._TF_MODULE_IGNORED_PROPERTIES,
-            attribute_traversal_key,
-            with_path,
-            expand_composites,
-        )
+        how = (recursive, predicate, attribute_traversal_key, with_path)
+        return _walk(self, (), {id(self)}, *how)
 
     @classmethod
     def with_name_scope(cls, method):
         """Wraps a method so that it runs under the module's name scope."""
-        import functools
 
         @functools.wraps(method)
         def wrapped(self, *args, **kwargs):
@@ -120,17 +104,9 @@ def _is_variable(x):
     return isinstance(x, _headrace.VariableBase)
 
 
-def _walk(module, recursive, predicate, ignored, key, with_path, expand):
-    seen = {id(module)}
-    yield from _walk_one(
-        module, recursive, predicate, ignored, key, with_path, expand, (), seen
-    )
-
-
-def _walk_one(
-    module, recursive, predicate, ignored, key, with_path, expand, path, seen
-):
+def _walk(module, path, seen, recursive, predicate, key, with_path):
     submodules = []
+    ignored = module._TF_MODULE_IGNORED_PROPERTIES
     attributes = vars(module)
     for name in sorted(attributes, key=key):
         if name in ignored:
@@ -160,14 +136,4 @@ def _walk_one(
         if ("sub", id(sub)) in seen:
             continue
         seen.add(("sub", id(sub)))
-        yield from _walk_one(
-            sub,
-            recursive,
-            predicate,
-            sub._TF_MODULE_IGNORED_PROPERTIES,
-            key,
-            with_path,
-            expand,
-            full,
-            seen,
-        )
+        yield from _walk(sub, full, seen, recursive, predicate, key, with_path)

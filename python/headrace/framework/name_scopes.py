@@ -6,6 +6,9 @@ import sys
 import threading
 
 from headrace._load import _headrace
+from headrace.context import stack
+from headrace.framework import scopes
+from headrace.framework.properties import read_only
 
 _VALID = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
 _state = threading.local()
@@ -30,15 +33,12 @@ class name_scope:
         self._name = name
         self._old = []
 
-    @property
-    def name(self):
-        """The name that was given; the full name is what `with ... as` gives."""
-        return self._name
+    name = read_only(
+        "_name", "The name that was given; the full name is what `with ... as` gives."
+    )
 
     def __enter__(self):
         if not _headrace.is_eager():
-            from headrace.graph import scopes
-
             self._old.append(scopes.enter(self._name))
             return scopes.current()
         old = eager_scope()
@@ -56,8 +56,6 @@ class name_scope:
     def __exit__(self, *error):
         old = self._old.pop()
         if not isinstance(old, str):
-            from headrace.graph import scopes
-
             scopes.leave(old)
         else:
             _state.scope = old
@@ -128,8 +126,6 @@ def current():
     """The current scope, of a graph or of eager code: "" or "a/b/"."""
     if _headrace.is_eager():
         return eager_scope()
-    from headrace.graph import scopes
-
     return scopes.current()
 
 
@@ -139,8 +135,6 @@ def set_current(scope):
     if _headrace.is_eager():
         _state.scope = scope
     else:
-        from headrace.graph import stack
-
         stack.current()._core.scope = scope
     return old
 
@@ -148,3 +142,6 @@ def set_current(scope):
 def get_current_name_scope():
     """The full name of the current scope, without the last slash."""
     return current().rstrip("/")
+
+
+stack.register_name_scopes(sys.modules[__name__])

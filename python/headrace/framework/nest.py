@@ -3,6 +3,7 @@
 from collections import abc
 
 from headrace._load import _headrace
+from headrace.framework import type_spec
 
 
 def _is_namedtuple(x):
@@ -191,9 +192,7 @@ class _Dot:
 
 def _assert_same_kind(a, b, whole):
     """Composite values whose specs have one in common; sizes may differ."""
-    from headrace.framework.type_spec import type_spec_from_value
-
-    specs = type_spec_from_value(a), type_spec_from_value(b)
+    specs = type_spec.type_spec_from_value(a), type_spec.type_spec_from_value(b)
     if specs[0].most_specific_common_supertype([specs[1]]) is None:
         shown = [f"type={type(s).__name__} str={s}" for s in specs]
         raise ValueError(

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.graph import call_stacks
+from headrace.context import call_stacks
 
 
 class _Limits(threading.local):

@@ -3,7 +3,7 @@
 import random as _python_random
 
 from headrace._load import _headrace
-from headrace.framework import config
+from headrace.framework import config, scopes
 
 DEFAULT_GRAPH_SEED = 87654321
 _MAX = 2**31 - 1
@@ -22,8 +22,6 @@ def set_seed(seed):
     With None nothing is set any more, as at a program's start.
     """
     if not _headrace.is_eager():
-        from headrace.graph import scopes
-
         scopes.set_seed(seed)
         return
     _Context.seed = None if seed is None else int(seed)
@@ -37,8 +35,6 @@ def get_seed(op_seed):
     Raises RuntimeError for these where operations must be deterministic.
     """
     if not _headrace.is_eager():
-        from headrace.graph import scopes
-
         global_seed = scopes.seed()
         if global_seed is not None and op_seed is None:
             op_seed = scopes.next_op_seed()

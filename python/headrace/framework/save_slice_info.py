@@ -1,5 +1,7 @@
 """tf.Variable.SaveSliceInfo: which part of a larger variable one is."""
 
+from headrace.framework import protos
+
 
 class SaveSliceInfo:
     """Which part of a whole variable a part is: how checkpoints keep it."""
@@ -38,8 +40,6 @@ class SaveSliceInfo:
         )
 
     def to_proto(self, export_scope=None):
-        from headrace.framework import protos
-
         name = self.full_name
         if export_scope and name.startswith(export_scope + "/"):
             name = name[len(export_scope) + 1 :]

@@ -4,8 +4,9 @@ import collections
 
 import numpy as np
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, tensor_shape, type_spec
+from headrace._load import _headrace, raw
+from headrace.framework import conversion, dtypes, execution, tensor_shape, type_spec
+from headrace.framework.properties import read_only
 
 SparseTensorValue = collections.namedtuple(
     "SparseTensorValue", ["indices", "values", "dense_shape"]
@@ -14,8 +15,6 @@ SparseTensorValue = collections.namedtuple(
 
 def _known_shape(dense_shape):
     """The static shape that a shape tensor holds."""
-    from headrace.framework import execution
-
     if isinstance(dense_shape, _headrace.SymbolicTensor):
         known = _headrace.partial_shape(dense_shape)
         if known.rank is not None:
@@ -60,41 +59,33 @@ class SparseTensor:
                 raise ValueError(f"Dimensions {a} and {b} are not compatible")
         self._shape = _known_shape(self._dense_shape)
 
-    indices = property(
-        lambda self: self._indices,
-        doc="The places of the values: int64, [number of values, rank].",
+    indices = read_only(
+        "_indices", "The places of the values: int64, [number of values, rank]."
     )
-    values = property(
-        lambda self: self._values,
-        doc="The values, one for each row of `indices`: [number of values].",
+    values = read_only(
+        "_values", "The values, one for each row of `indices`: [number of values]."
     )
-    dense_shape = property(
-        lambda self: self._dense_shape,
-        doc="The shape of the whole tensor, as an int64 tensor: [rank].",
+    dense_shape = read_only(
+        "_dense_shape", "The shape of the whole tensor, as an int64 tensor: [rank]."
     )
-    shape = property(
-        lambda self: self._shape,
-        doc=(
-            "The shape of the whole tensor, as far as it is known without a run: a "
-            "TensorShape."
-        ),
+    shape = read_only(
+        "_shape",
+        "The shape of the whole tensor, as far as it is known without a run: a "
+        "TensorShape.",
     )
-    dtype = property(lambda self: self._values.dtype, doc="The dtype of the values.")
-    device = property(
-        lambda self: self._values.device,
-        doc="The name of the device that holds the values.",
+    dtype = read_only("_values.dtype", "The dtype of the values.")
+    device = read_only(
+        "_values.device", "The name of the device that holds the values."
     )
-    op = property(
-        lambda self: self._values.op,
-        doc="The operation that made the values; AttributeError when eager.",
+    op = read_only(
+        "_values.op", "The operation that made the values; AttributeError when eager."
     )
-    graph = property(
-        lambda self: self._indices.graph,
-        doc="The graph that the indices are in; AttributeError when eager.",
+    graph = read_only(
+        "_indices.graph",
+        "The graph that the indices are in; AttributeError when eager.",
     )
-    name = property(
-        lambda self: self._values.name,
-        doc="The name of the values; AttributeError when eager.",
+    name = read_only(
+        "_values.name", "The name of the values; AttributeError when eager."
     )
 
     @property
@@ -173,12 +164,12 @@ class SparseTensor:
         return _cwise("SparseDenseCwiseMul", self, y)
 
     def __truediv__(self, y):
-        from headrace.ops import math_ops
-
-        wanted = math_ops._DIVIDED_AS.get(self.dtype.name)
+        wanted = dtypes.DIVIDED_AS.get(self.dtype.name)
         if wanted is not None:
-            self = self.with_values(math_ops.cast(self._values, wanted))
-            y = math_ops.cast(y, wanted)
+            cast = _headrace.raw_op("Cast")
+            self = self.with_values(cast(x=self._values, DstT=wanted))
+            y = conversion.convert_to_tensor(y)
+            y = y if y.dtype is wanted else cast(x=y, DstT=wanted)
         return _cwise("SparseDenseCwiseDiv", self, y)
 
     __div__ = __truediv__
@@ -210,8 +201,6 @@ def _cwise(op, sparse, dense):
 
 def _getitem(sparse, key):
     """Slices with a start and an end, and the steps that are 1."""
-    from headrace.ops import sparse_ops
-
     keys = list(key) if isinstance(key, tuple) else [key]
     rank = sparse.shape.rank
     if Ellipsis in [k for k in keys if k is Ellipsis]:
@@ -231,11 +220,19 @@ def _getitem(sparse, key):
             start.append(k + n if k < 0 else k)
             size.append(1)
             drop.append(d)
-    result = sparse_ops.slice(sparse, start, size)
-    if drop:
-        left = [size[d] for d in range(rank) if d not in drop]
-        result = sparse_ops.reshape(result, left)
-    return result
+    result = raw.SparseSlice(
+        sparse.indices, sparse.values, sparse.dense_shape, _sizes(start), _sizes(size)
+    )
+    if not drop:
+        return SparseTensor(*result)
+    indices, dense_shape = raw.SparseReshape(
+        result[0], result[2], _sizes([size[d] for d in range(rank) if d not in drop])
+    )
+    return SparseTensor(indices, result[1], dense_shape)
+
+
+def _sizes(values):
+    return conversion.convert_to_tensor(values, dtype=dtypes.int64)
 
 
 class SparseTensorSpec(type_spec.ValuesSpec):
@@ -247,10 +244,8 @@ class SparseTensorSpec(type_spec.ValuesSpec):
         self._shape = tensor_shape.as_shape(shape)
         self._dtype = dtypes.as_dtype(dtype)
 
-    shape = property(
-        lambda self: self._shape, doc="The shape of the whole tensor: a TensorShape."
-    )
-    dtype = property(lambda self: self._dtype, doc="The dtype of the values.")
+    shape = read_only("_shape", "The shape of the whole tensor: a TensorShape.")
+    dtype = read_only("_dtype", "The dtype of the values.")
 
     @property
     def value_type(self):
@@ -285,17 +280,14 @@ class SparseTensorSpec(type_spec.ValuesSpec):
         return [type_spec.TensorSpec(None, dtypes.variant)]
 
     def _to_tensor_list(self, value):
-        parts = _headrace.raw_op("SerializeSparse")(
-            sparse_indices=value.indices,
-            sparse_values=value.values,
-            sparse_shape=value.dense_shape,
-            out_type=dtypes.variant,
+        parts = raw.SerializeSparse(
+            value.indices, value.values, value.dense_shape, out_type=dtypes.variant
         )
         return [parts]
 
     def _from_tensor_list(self, tensor_list):
-        indices, values, shape = _headrace.raw_op("DeserializeSparse")(
-            serialized_sparse=tensor_list[0], dtype=self._dtype
+        indices, values, shape = raw.DeserializeSparse(
+            tensor_list[0], dtype=self._dtype
         )
         rank = self._shape.rank
         indices.set_shape([None, rank])

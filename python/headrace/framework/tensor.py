@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from headrace import _names
 from headrace._load import _headrace
 from headrace.framework import dtypes, tensor_shape
 from headrace.framework.errors import OperatorNotAllowedInGraphError
@@ -97,9 +98,10 @@ def _iter(self):
     shape = self.shape
     if shape.rank == 0:
         raise TypeError("Cannot iterate over a scalar tensor.")
-    from headrace.ops import array_ops
-
-    return iter(array_ops.unstack(self))
+    if shape.rank is None or shape[0] is None:
+        raise ValueError(f"Cannot infer argument `num` from shape {shape}")
+    unpack = _headrace.raw_op("Unpack")
+    return iter(unpack(value=self, num=shape[0], axis=0, name="unstack"))
 
 
 def _array(self, dtype=None, copy=None):
@@ -185,11 +187,8 @@ def _device(self):
 
 def _cpu(self):
     """A tensor of the same memory on the first logical CPU."""
-    from headrace.framework import devices
-    from headrace.ops import array_ops
-
-    with devices.device("/device:CPU:0"):
-        return array_ops.identity(self)
+    with _names.public("device")("/device:CPU:0"):
+        return _headrace.raw_op("Identity")(input=self)
 
 
 def _attach(cls, members):

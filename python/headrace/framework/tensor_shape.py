@@ -4,6 +4,10 @@ import operator
 import sys
 
 from headrace._load import _headrace
+from headrace.framework import protos
+from headrace.framework.dimension import Dimension
+
+from headrace.framework.properties import read_only
 
 
 def dimension_value(dimension):
@@ -76,18 +80,13 @@ class TensorShape:
         """How many dimensions there are; None where that is not known."""
         return None if self._dims is None else len(self._dims)
 
-    @property
-    def ndims(self):
-        """The same as `rank`."""
-        return self.rank
+    ndims = read_only("rank", "The same as `rank`.")
 
     @property
     def dims(self):
         """The sizes as the Dimension objects of TensorFlow 1."""
         if self._dims is None:
             return None
-        from headrace.framework.dimension import Dimension
-
         return [Dimension(d) for d in self._dims]
 
     def as_list(self):
@@ -98,8 +97,6 @@ class TensorShape:
 
     def as_proto(self):
         """The shape as a TensorShapeProto."""
-        from headrace.framework import protos
-
         proto = protos.TensorShapeProto
         if self._dims is None:
             return proto(unknown_rank=True)
@@ -314,8 +311,6 @@ def _repr_of_dimensions(self):
 
 
 def _dimension_class():
-    from headrace.framework.dimension import Dimension
-
     return Dimension
 
 

@@ -249,8 +249,6 @@ class AutoTrackable(Trackable):
             self._keep_child(name)
             super().__setattr__(name, value)
             return
-        from headrace.framework import data_structures
-
         ignored = isinstance(value, data_structures.NoDependency)
         if ignored:
             value = value.value
@@ -307,6 +305,8 @@ class AutoTrackable(Trackable):
         self._self_setattr_tracking = value
 
     def _no_dependency(self, value):
-        from headrace.framework.data_structures import NoDependency
+        return data_structures.NoDependency(value)
 
-        return NoDependency(value)
+
+# Last, for its classes are trackable.
+from headrace.framework import data_structures  # noqa: E402

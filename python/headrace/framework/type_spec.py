@@ -3,8 +3,15 @@
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, nest, tensor_shape
-from headrace.framework.indexed_slices import IndexedSlices
+from headrace.framework import (
+    conversion,
+    dtypes,
+    indexed_slices,
+    nest,
+    tensor_shape,
+    variables,
+)
+from headrace.framework.properties import read_only
 
 
 class TypeSpec:
@@ -174,20 +181,9 @@ class TensorSpec(ValuesSpec):
         self._dtype = dtypes.as_dtype(dtype)
         self._name = name
 
-    @property
-    def shape(self):
-        """The shape: a TensorShape."""
-        return self._shape
-
-    @property
-    def dtype(self):
-        """The dtype."""
-        return self._dtype
-
-    @property
-    def name(self):
-        """The name, or None."""
-        return self._name
+    shape = read_only("_shape", "The shape: a TensorShape.")
+    dtype = read_only("_dtype", "The dtype.")
+    name = read_only("_name", "The name, or None.")
 
     @property
     def value_type(self):
@@ -265,13 +261,12 @@ class BoundedTensorSpec(TensorSpec):
         self._minimum = np.array(minimum, self.dtype.as_numpy_dtype)
         self._maximum = np.array(maximum, self.dtype.as_numpy_dtype)
 
-    minimum = property(
-        lambda self: self._minimum,
-        doc="The smallest values allowed: an array that broadcasts to the shape.",
+    minimum = read_only(
+        "_minimum",
+        "The smallest values allowed: an array that broadcasts to the shape.",
     )
-    maximum = property(
-        lambda self: self._maximum,
-        doc="The largest values allowed: an array that broadcasts to the shape.",
+    maximum = read_only(
+        "_maximum", "The largest values allowed: an array that broadcasts to the shape."
     )
 
     def _serialize(self):
@@ -307,7 +302,7 @@ class IndexedSlicesSpec(TypeSpec):
 
     @property
     def value_type(self):
-        return IndexedSlices
+        return indexed_slices.IndexedSlices
 
     def _serialize(self):
         return (
@@ -335,7 +330,7 @@ class IndexedSlicesSpec(TypeSpec):
         return value._components()
 
     def _from_components(self, parts):
-        return IndexedSlices(*parts)
+        return indexed_slices.IndexedSlices(*parts)
 
 
 class VariableSpec(TypeSpec):
@@ -349,9 +344,7 @@ class VariableSpec(TypeSpec):
 
     @property
     def value_type(self):
-        from headrace.framework.variables import ResourceVariable
-
-        return ResourceVariable
+        return variables.ResourceVariable
 
     def _serialize(self):
         return (self.shape, self.dtype, self.trainable, self.alias_id)

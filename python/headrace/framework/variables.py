@@ -3,18 +3,24 @@
 import contextlib
 import enum
 import functools
+import operator as o
 import threading
 import weakref
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import sessions, stack
 from headrace.framework import (
     conversion,
     dtypes,
+    execution,
+    indexed_slices,
     name_scopes,
     plain_scalars,
+    slices,
     tensor,
     tensor_shape,
 )
+from headrace.framework.properties import read_only
 from headrace.framework.save_slice_info import SaveSliceInfo
 from headrace.framework.tensor import numpy_text
 from headrace.framework.trackable import Trackable
@@ -104,21 +110,7 @@ def _create(
     shape=None,
     experimental_enable_variable_lifting=True,
 ):
-    kwargs = dict(
-        initial_value=initial_value,
-        trainable=trainable,
-        validate_shape=validate_shape,
-        caching_device=caching_device,
-        name=name,
-        variable_def=variable_def,
-        dtype=dtype,
-        import_scope=import_scope,
-        constraint=constraint,
-        synchronization=synchronization,
-        aggregation=aggregation,
-        shape=shape,
-        experimental_enable_variable_lifting=experimental_enable_variable_lifting,
-    )
+    kwargs = dict(locals())  # all of the parameters
 
     def make(next_creator=None, **kwargs):
         kwargs.pop("experimental_enable_variable_lifting", None)
@@ -130,16 +122,20 @@ def _create(
     return chain(**kwargs)
 
 
+_class_in_graphs = []
+
+
+def register_graph_variable(cls):
+    """Says what variables of plain graphs are: graph/graph_variables.py does."""
+    _class_in_graphs[:] = [cls]
+
+
 def _class_for_here():
     """What a variable is made as: an own object, or a node of a plain graph."""
     if not _headrace.is_eager():
-        from headrace.graph import stack
-
         graph = stack.current()
         if graph is not None and not graph.building_function:
-            from headrace.graph.graph_variables import GraphVariable
-
-            return GraphVariable
+            return _class_in_graphs[0]
     return ResourceVariable
 
 
@@ -192,22 +188,27 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         shape=None,
     ):
         check_arguments(initial_value, variable_def, constraint)
-        value = initial_value() if callable(initial_value) else initial_value
-        value = self._initial_tensor(value, name, dtype)
         if trainable is None:
             trainable = synchronization != VariableSynchronization.ON_READ
-        shape = self._declared_shape(value, shape)
         self._constraint = constraint
         self._synchronization = synchronization
         self._aggregation = aggregation
+        dtype = None if dtype is None else dtypes.as_dtype(dtype)
+        self._begin(initial_value, name, dtype, shape, validate_shape, bool(trainable))
+
+    def _begin(self, initial_value, name, dtype, shape, validate_shape, trainable):
+        """Makes the handle, of which the variable has its first value."""
+        value = initial_value() if callable(initial_value) else initial_value
+        if isinstance(value, _headrace.VariableBase):
+            value = value._read()
+        value = conversion.convert_to_tensor(value, dtype=dtype)
+        shape = self._declared_shape(value, shape)
         base = "Variable" if name is None else name
         self._shared_name = name_scopes.current() + base.rstrip("/")
-        handle = _headrace.raw_op("VarHandleOp")(
-            dtype=value.dtype,
-            shape=shape,
-            shared_name=self._resource_name(),
+        handle = raw.VarHandleOp(
+            dtype=value.dtype, shape=shape, shared_name=self._resource_name()
         )
-        self._set_up(handle, value.dtype, shape, bool(trainable))
+        self._set_up(handle, value.dtype, shape, trainable)
         _by_handle[handle._id] = self
         self._initialize(value)
 
@@ -216,14 +217,6 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     def _initialize(self, value):
         self._assign(value)
-
-    @staticmethod
-    def _initial_tensor(value, name, dtype):
-        if dtype is not None:
-            dtype = dtypes.as_dtype(dtype)
-        if isinstance(value, _headrace.VariableBase):
-            value = value._read()
-        return conversion.convert_to_tensor(value, dtype=dtype)
 
     @staticmethod
     def _declared_shape(value, shape):
@@ -247,10 +240,9 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         """The name of the device that holds the value."""
         return _CPU
 
-    @property
-    def constraint(self):
-        """The function that optimizers apply to new values, or None."""
-        return self._constraint
+    constraint = read_only(
+        "_constraint", "The function that optimizers apply to new values, or None."
+    )
 
     @property
     def synchronization(self):
@@ -265,15 +257,8 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         but one device has no copies."""
         return self._aggregation
 
-    @property
-    def graph(self):
-        """The graph that has the handle."""
-        return self.handle.graph
-
-    @property
-    def op(self):
-        """The operation that makes the handle."""
-        return self.handle.op
+    graph = read_only("handle.graph", "The graph that has the handle.")
+    op = read_only("handle.op", "The operation that makes the handle.")
 
     @property
     def create(self):
@@ -301,18 +286,15 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         """The shape: a TensorShape."""
         return self.shape
 
-    @property
-    def _shape(self):
-        return self.shape
-
-    @property
-    def ndim(self):
-        """The number of dimensions, None where the declared shape has no known rank."""
-        return self.shape.rank
+    _shape = read_only("shape")
+    ndim = read_only(
+        "shape.rank",
+        "The number of dimensions, None where the declared shape has no known rank.",
+    )
 
     def is_initialized(self, name=None):
         """Whether it has a value: a bool tensor."""
-        return _headrace.raw_op("VarIsInitializedOp")(resource=self.handle, name=name)
+        return raw.VarIsInitializedOp(self.handle, name=name)
 
     def value(self):
         """The value now: a tensor."""
@@ -320,7 +302,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     def read_value(self):
         """The value now, read after what the control dependencies say: a tensor."""
-        return _headrace.raw_op("Identity")(input=self._read())
+        return raw.Identity(self._read())
 
     def read_value_no_copy(self):
         """The value now, as value() gives it: a tensor that may share the variable's
@@ -342,8 +324,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     def eval(self, session=None):
         """The value in a session."""
-        if _headrace.is_eager():
-            raise RuntimeError(_NOT_EAGER)
+        execution.only_in_graphs(_NOT_EAGER)
         return self._read().eval(session=session)
 
     # --- assignments ---
@@ -351,8 +332,6 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
     def _assigned(self, read_value):
         if _headrace.is_eager():
             return self._alias(_UnreadVariable) if read_value else None
-        from headrace.graph import stack
-
         graph = stack.current()
         if graph.keeps_effects:
             return self._read() if read_value else None
@@ -392,8 +371,6 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     @staticmethod
     def _check_slices(sparse_delta):
-        from headrace.framework import indexed_slices
-
         if not isinstance(sparse_delta, indexed_slices.IndexedSlices):
             raise TypeError(
                 "Argument `sparse_delta` must be a `tf.IndexedSlices`. Received arg: "
@@ -444,11 +421,11 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
 
     def batch_scatter_update(self, sparse_delta, use_locking=False, name=None):
         """Puts slices in the place of rows, in each part of a batch its own."""
-        from headrace.ops.slicing_ops import batch_indices
-
         self._check_slices(sparse_delta)
         indices = conversion.convert_to_tensor(sparse_delta.indices)
-        return self.scatter_nd_update(batch_indices(indices), sparse_delta.values, name)
+        return self.scatter_nd_update(
+            slices.batch_indices(indices), sparse_delta.values, name
+        )
 
     def _scatter_nd(self, op, indices, updates, name):
         _headrace.raw_op(op)(
@@ -483,25 +460,19 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         """The rows at those indices, [*indices.shape, ...],
         without reading the rest."""
         self._touch()
-        return _headrace.raw_op("ResourceGather")(
-            resource=self.handle, indices=indices, dtype=self.dtype, name=name
-        )
+        return raw.ResourceGather(self.handle, indices, dtype=self.dtype, name=name)
 
     def gather_nd(self, indices, name=None):
         """The slices at places indices [..., depth], without reading the rest."""
         self._touch()
-        found = _headrace.raw_op("ResourceGatherNd")(
-            resource=self.handle, indices=indices, dtype=self.dtype, name=name
-        )
+        found = raw.ResourceGatherNd(self.handle, indices, dtype=self.dtype, name=name)
         if _headrace.is_eager():
             return found
-        return _headrace.raw_op("Identity")(input=found)  # as upstream's graphs have it
+        return raw.Identity(found)  # as upstream's graphs have it
 
     def count_up_to(self, limit):
         """The value; then one more, an OutOfRangeError where that is the limit."""
-        return _headrace.raw_op("ResourceCountUpTo")(
-            resource=self.handle, limit=limit, T=self.dtype
-        )
+        return raw.ResourceCountUpTo(self.handle, limit=limit, T=self.dtype)
 
     def set_shape(self, shape):
         """Checks that the declared shape fits `shape`; ValueError where it does not.
@@ -515,9 +486,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         if _headrace.is_eager():
             self.assign(value)
             return
-        from headrace.train import graph_checkpoint
-
-        session = graph_checkpoint.default_session(session)
+        session = sessions.of_checkpoint(session)
         session.run(self.initializer, {self.initializer.inputs[1]: value})
 
     # --- Python's protocols ---
@@ -588,9 +557,7 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
         return part
 
     def _assign_part(self, key, value, name=None):
-        from headrace.ops import slicing_ops
-
-        slicing_ops.assign_part(self, key, value, name)
+        slices.assign_part(self, key, value, name)
         return self._assigned(True)
 
     def __copy__(self):
@@ -618,37 +585,26 @@ class Variable(_headrace.VariableBase, Trackable, metaclass=_VariableType):
             self._shared_name,
         )
 
-    def __iadd__(self, other):
-        _refuse("+=", "assign_add", "+")
-
-    def __isub__(self, other):
-        _refuse("-=", "assign_sub", "-")
-
-    def __imul__(self, other):
-        _refuse("*=", "assign", "*")
-
-    def __itruediv__(self, other):
-        _refuse("/=", "assign", "/")
-
-    def __ifloordiv__(self, other):
-        _refuse("//=", "assign", "//")
-
-    def __ipow__(self, other):
-        _refuse("**=", "assign", "**")
-
     def __tf_tensor__(self, dtype=None, name=None):
         return self.value()
 
     __array_priority__ = 100
 
 
-def _refuse(operator, method, plain):
+def _refused_in_place(name, plain):
+    """What `variable += value` and its like do."""
+    method = {"+": "assign_add", "-": "assign_sub"}.get(plain, "assign")
     argument = "value" if method != "assign" else f"variable {plain} value"
-    raise RuntimeError(
-        f"`variable {operator} value` with `tf.Variable`s is not supported. Use "
-        f"`variable.{method}({argument})` to modify the variable, or `out = variable "
-        f"{plain} value` if you need to get a new output Tensor."
-    )
+
+    def refuse(self, other):
+        raise RuntimeError(
+            f"`variable {plain}= value` with `tf.Variable`s is not supported. Use "
+            f"`variable.{method}({argument})` to modify the variable, or `out = "
+            f"variable {plain} value` if you need to get a new output Tensor."
+        )
+
+    refuse.__name__ = name
+    return refuse
 
 
 def _rebuild(value, trainable, dtype, name):
@@ -676,10 +632,10 @@ class _UnreadVariable(ResourceVariable):
     def name(self):
         return "UnreadVariable"
 
-    _shared_name = property(lambda self: self._parent._shared_name)
-    _constraint = property(lambda self: self._parent._constraint)
-    _synchronization = property(lambda self: self._parent._synchronization)
-    _aggregation = property(lambda self: self._parent._aggregation)
+    _shared_name = read_only("_parent._shared_name")
+    _constraint = read_only("_parent._constraint")
+    _synchronization = read_only("_parent._synchronization")
+    _aggregation = read_only("_parent._aggregation")
 
 
 def _binary(operator):
@@ -693,23 +649,8 @@ def _binary(operator):
 
 
 def _add_operators():
-    import operator as o
-
-    pairs = {
-        "add": o.add,
-        "sub": o.sub,
-        "mul": o.mul,
-        "truediv": o.truediv,
-        "floordiv": o.floordiv,
-        "mod": o.mod,
-        "pow": o.pow,
-        "matmul": o.matmul,
-        "and": o.and_,
-        "or": o.or_,
-        "xor": o.xor,
-    }
-    for name, function in pairs.items():
-        forward, reverse = _binary(function)
+    for name in "add sub mul truediv floordiv mod pow matmul and or xor".split():
+        forward, reverse = _binary(getattr(o, f"__{name}__"))
         setattr(Variable, f"__{name}__", forward)
         setattr(Variable, f"__r{name}__", reverse)
     for name in ("lt", "le", "gt", "ge"):
@@ -718,19 +659,21 @@ def _add_operators():
         function = getattr(o, name)
         setattr(Variable, f"__{name}__", lambda self, f=function: f(self.value()))
 
+    in_place = {"add": "+", "sub": "-", "mul": "*"}
+    in_place |= {"truediv": "/", "floordiv": "//", "pow": "**"}
+    for name, plain in in_place.items():
+        name = f"__i{name}__"
+        setattr(Variable, name, _refused_in_place(name, plain))
+
     def equals(self, other):
         if not _headrace.tensor_equality():
             return self is other
-        from headrace.ops import math_ops
-
-        return math_ops.tensor_equals(self, other)
+        return other is not None and self._read() == other
 
     def differs(self, other):
         if not _headrace.tensor_equality():
             return self is not other
-        from headrace.ops import math_ops
-
-        return math_ops.tensor_not_equals(self, other)
+        return other is None or self._read() != other
 
     Variable.__eq__ = equals
     Variable.__ne__ = differs
@@ -760,8 +703,8 @@ def traced_argument(graph, spec, name, out):
     """
     key = (spec.shape._dims, spec.dtype)
     if key not in _like:
-        with stack_of_eager():
-            _like[key] = _headrace.raw_op("VarHandleOp")(
+        with stack.entering(None):
+            _like[key] = raw.VarHandleOp(
                 dtype=spec.dtype, shape=spec.shape, shared_name=f"like {key}"
             )
     handle = graph._core.placeholder(name, dtypes.resource, [], _like[key])
@@ -771,9 +714,3 @@ def traced_argument(graph, spec, name, out):
     if spec.alias_id not in graph.variable_arguments:
         graph.variable_arguments[spec.alias_id] = _Argument(handle, spec, name)
     return graph.variable_arguments[spec.alias_id]
-
-
-def stack_of_eager():
-    from headrace.graph import stack
-
-    return stack.entering(None)

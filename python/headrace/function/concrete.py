@@ -1,12 +1,14 @@
 """Concrete functions: one trace of a function, callable by itself."""
 
 from headrace._load import _headrace
+from headrace.context import call_stacks, stack
 from headrace.eager import named_gradients
-from headrace.framework import nest, type_spec
+from headrace.framework import nest, protos, type_spec
 from headrace.framework.errors import OpError
-from headrace.function import func_graph, trace_types
+from headrace.framework.properties import read_only
+from headrace.function import trace_types
 from headrace.function.function_type import P, is_missing
-from headrace.graph import call_stacks
+from headrace.graph import func_graph
 
 
 def _output_type(structure, tensors):
@@ -152,10 +154,7 @@ class ConcreteFunction:
         """The name of the traced function in the runtime's library: bytes."""
         return self._core.name.encode()
 
-    @property
-    def graph(self):
-        """The FuncGraph with the operations that were traced."""
-        return self._graph
+    graph = read_only("_graph", "The FuncGraph with the operations that were traced.")
 
     @property
     def inputs(self):
@@ -188,15 +187,14 @@ class ConcreteFunction:
             "ConcreteFunction.replace_capture_with_deferred_capture is not supported"
         )
 
-    @property
-    def variables(self):
-        """A tuple of the variables that the function captured and that still live."""
-        return self._graph.variables
-
-    @property
-    def trainable_variables(self):
-        """A tuple of those of `variables` that are trainable."""
-        return self._graph.trainable_variables
+    variables = read_only(
+        "_graph.variables",
+        "A tuple of the variables that the function captured and that still live.",
+    )
+    trainable_variables = read_only(
+        "_graph.trainable_variables",
+        "A tuple of those of `variables` that are trainable.",
+    )
 
     @property
     def structured_input_signature(self):
@@ -205,10 +203,10 @@ class ConcreteFunction:
         """
         return self._graph.structured_input_signature
 
-    @property
-    def structured_outputs(self):
-        """The outputs in the structure that the Python function returned them in."""
-        return self._graph.structured_outputs
+    structured_outputs = read_only(
+        "_graph.structured_outputs",
+        "The outputs in the structure that the Python function returned them in.",
+    )
 
     @property
     def output_dtypes(self):
@@ -220,10 +218,10 @@ class ConcreteFunction:
         """The static shapes of the outputs, in the structure of structured_outputs."""
         return nest.map_structure(lambda t: t.shape, self.structured_outputs)
 
-    @property
-    def function_type(self):
-        """The FunctionType it was traced for: its parameters with their types."""
-        return self._function_type
+    function_type = read_only(
+        "_function_type",
+        "The FunctionType it was traced for: its parameters with their types.",
+    )
 
     @property
     def inference_fn(self):
@@ -238,16 +236,12 @@ class ConcreteFunction:
             raise NotImplementedError(
                 "ConcreteFunction.function_def is not supported yet"
             )
-        from headrace.framework import protos
-
         proto = protos.FunctionDef()
         proto.ParseFromString(_headrace.export_function(self._core))
         return proto
 
     def add_to_graph(self, g=None, overwrite=False):
         """Keeps the function with a graph that names it."""
-        from headrace.graph import stack
-
         graph = g if g is not None else stack.current()
         if graph is not None:
             graph.get_collection_ref("__functions").append(self._core)

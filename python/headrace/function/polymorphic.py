@@ -4,8 +4,10 @@ import functools
 import weakref
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import logging, nest
 from headrace.framework.locks import ForkLock
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.framework.type_spec import TypeSpec
 from headrace.function import trace_types, tracing
@@ -222,8 +224,6 @@ class Function(_headrace.FunctionBase, Trackable):
         return best
 
     def _parent(self):
-        from headrace.graph import stack
-
         for graph in reversed(stack.entered()):
             if graph is None:
                 return None
@@ -329,26 +329,16 @@ class Function(_headrace.FunctionBase, Trackable):
 
     # --- what it is ---
 
-    @property
-    def python_function(self):
-        return self._python_function
-
-    @property
-    def name(self):
-        return self._name
+    python_function = read_only("_python_function")
+    name = read_only("_name")
 
     @property
     def input_signature(self):
         signature = self._options["input_signature"]
         return None if signature is None else tuple(signature)
 
-    @property
-    def function_spec(self):
-        return self._parameters
-
-    @property
-    def function_type(self):
-        return self._parameters
+    function_spec = read_only("_parameters")
+    function_type = read_only("_parameters")
 
     @property
     def variable_captures(self):

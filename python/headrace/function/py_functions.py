@@ -9,6 +9,8 @@ import weakref
 import numpy as np
 
 from headrace._load import _headrace
+from headrace.context import stack
+from headrace.eager.backprop import GradientTape
 from headrace.framework import conversion, dtypes, errors, nest
 from headrace.framework.locks import ForkLock
 from headrace.framework.type_spec import TypeSpec
@@ -74,8 +76,6 @@ class _EagerFunction(_Function):
         return [_as_tensor(r, t) for r, t in zip(result, self.types)], extra
 
     def _recorded(self, tensors):
-        from headrace.eager.backprop import GradientTape
-
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch([t for t in tensors if _is_differentiable(t)])
             out, extra = self._results(tensors)
@@ -106,8 +106,6 @@ class _GradientOf:
         return self._base.gradient(self._n, tensors)
 
     def gradient(self, n, values, again=True):
-        from headrace.eager.backprop import GradientTape
-
         inputs = values[:n]
         with GradientTape(persistent=True, watch_accessed_variables=False) as tape:
             tape.watch([t for t in inputs if _is_differentiable(t)])
@@ -153,8 +151,6 @@ def _is_differentiable(tensor):
 
 def call(token, tensors):
     """Called natively: the results of the function of that token."""
-    from headrace.graph import stack
-
     with stack.entering(None):
         return _of_token(token)(tensors)
 
@@ -209,8 +205,6 @@ def describe(error):
 def _emit(op, f, inputs, name):
     """The op's outputs, the operation where it has none and a graph is built. The
     function lives as long as the graph, or the call."""
-    from headrace.graph import stack
-
     graph = stack.current()
     if graph is not None:
         graph.__dict__.setdefault("_py_functions", []).append(f)

@@ -11,7 +11,7 @@ import weakref
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, nest, type_spec
+from headrace.framework import conversion, nest, type_spec, variables
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.type_spec import TensorSpec, TypeSpec, VariableSpec
 
@@ -246,8 +246,6 @@ def placeholder(t, graph, name, out):
         parts = [placeholder(p, graph, name, out) for p in t.parts]
         return t.template._from_components(parts)
     if isinstance(t, VariableSpec):
-        from headrace.framework import variables
-
         return variables.traced_argument(graph, t, _node_name(name), out)
     if isinstance(t, TensorSpec):
         tensor = graph._core.placeholder(

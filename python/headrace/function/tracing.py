@@ -6,12 +6,13 @@ import threading
 import numpy as np
 
 from headrace._load import _headrace
-from headrace.framework import conversion, nest, variables
+from headrace.context import call_stacks, stack
+from headrace.framework import conversion, nest, random_seed, variables
 from headrace.framework.errors import InaccessibleTensorError
-from headrace.function import func_graph, trace_types, user_errors
+from headrace.function import trace_types, user_errors
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import FunctionType, P
-from headrace.graph import call_stacks, stack
+from headrace.graph import func_graph
 
 _SINGLETON = (
     "tf.function only supports singleton tf.Variables created on the first call. Make "
@@ -148,8 +149,6 @@ def trace(
 
 def _seed_around():
     """The seed that a function's graph takes over from where it is traced."""
-    from headrace.framework import random_seed
-
     if _headrace.is_eager():
         return random_seed._Context.seed
     return stack.current().seed

@@ -3,8 +3,8 @@
 import ast
 import linecache
 
+from headrace.context.call_stacks import is_internal
 from headrace.framework.errors import OpError
-from headrace.graph.call_stacks import is_internal
 
 
 class _MultilineKeyError(KeyError):

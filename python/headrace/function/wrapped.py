@@ -3,10 +3,11 @@
 from headrace._load import _headrace
 from headrace.framework import conversion, nest
 from headrace.framework.type_spec import TensorSpec
-from headrace.function import func_graph, tracing
+from headrace.function import tracing
 from headrace.function.concrete import ConcreteFunction
 from headrace.function.function_type import FunctionType
 from headrace.function.polymorphic import Function
+from headrace.graph import func_graph
 from headrace.graph.operation import Operation
 
 

@@ -1,11 +1,15 @@
 """tf.Graph."""
 
 import contextlib
+import re
 import weakref
 
 from headrace._load import _headrace
-from headrace.framework import conversion
-from headrace.graph import scopes, stack
+from headrace.context import stack
+from headrace.framework import conversion, protos, scopes
+from headrace.framework.devices import DeviceSpec
+
+from headrace.framework.properties import read_only
 from headrace.graph.operation import Operation
 
 _graphs = weakref.WeakValueDictionary()  # id of the native graph -> Graph
@@ -197,8 +201,6 @@ class Graph:
             raise NotImplementedError(
                 "Graph.device: device functions are not supported"
             )
-        from headrace.framework.devices import DeviceSpec
-
         name = device_name_or_function or ""
         old = self._core.device
         name = name.to_string() if isinstance(name, DeviceSpec) else name
@@ -341,8 +343,6 @@ class Graph:
         found = self._collections.get(name, [])
         if scope is None:
             return list(found)
-        import re
-
         pattern = re.compile(scope)
         return [x for x in found if hasattr(x, "name") and pattern.match(x.name)]
 
@@ -357,15 +357,10 @@ class Graph:
 
     # --- state ---
 
-    @property
-    def version(self):
-        """How many operations there are."""
-        return self._core.num_nodes
-
-    @property
-    def finalized(self):
-        """Whether operations may no longer be added."""
-        return self._core.finalized
+    version = read_only("_core.num_nodes", "How many operations there are.")
+    finalized = read_only(
+        "_core.finalized", "Whether operations may no longer be added."
+    )
 
     def finalize(self):
         """No operation may be added from now on (RuntimeError)."""
@@ -417,8 +412,9 @@ class Graph:
         """The graph as a GraphDef proto."""
         if from_version is not None:
             raise NotImplementedError("as_graph_def: from_version is not supported")
-        from headrace.framework import protos
-
         proto = protos.GraphDef()
         proto.ParseFromString(_headrace.export_graph(self._core, bool(add_shapes)))
         return proto
+
+
+stack.register_graph_class(Graph)

@@ -1,8 +1,10 @@
 """Variables of a plain graph: a session runs their initializers and reads."""
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, tensor_shape, variables
-from headrace.graph import collections, stack
+from headrace._load import _headrace, raw
+from headrace.context import late, sessions, stack
+from headrace.framework import conversion, dtypes, tensor, tensor_shape, variables
+from headrace.framework.properties import read_only
+from headrace.graph.graph_keys import GraphKeys
 
 
 def _initial(graph, value, dtype):
@@ -23,11 +25,20 @@ def _to_tensor(value, dtype):
 
 
 def _collect(graph, variable, keys, trainable):
-    keys = [collections.GraphKeys.GLOBAL_VARIABLES] if keys is None else list(keys)
-    trained = collections.GraphKeys.TRAINABLE_VARIABLES
+    keys = [GraphKeys.GLOBAL_VARIABLES] if keys is None else list(keys)
+    trained = GraphKeys.TRAINABLE_VARIABLES
     if trainable and trained not in keys:
         keys.append(trained)
     graph.add_to_collections(keys, variable)
+
+
+_restores = []
+
+
+def register_restore(function):
+    """Says what `function(variable, prefix, key)` adds the nodes that restore one:
+    train/graph_checkpoint.py does, as only its restores come to graphs' variables."""
+    _restores[:] = [function]
 
 
 class _MayBeSlice:
@@ -51,30 +62,12 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
     __eq__ = object.__eq__
     __ne__ = object.__ne__
 
-    def __init__(
-        self,
-        initial_value=None,
-        trainable=None,
-        validate_shape=True,
-        caching_device=None,
-        name=None,
-        variable_def=None,
-        dtype=None,
-        import_scope=None,
-        constraint=None,
-        synchronization=variables.VariableSynchronization.AUTO,
-        aggregation=variables.VariableAggregation.NONE,
-        shape=None,
-        collections=None,
-    ):
-        variables.check_arguments(initial_value, variable_def, constraint)
+    def __init__(self, *args, collections=None, **kwargs):
+        self._collections = collections
+        super().__init__(*args, **kwargs)
+
+    def _begin(self, initial_value, name, dtype, shape, validate_shape, trainable):
         graph = stack.current()
-        if trainable is None:
-            trainable = synchronization != variables.VariableSynchronization.ON_READ
-        dtype = None if dtype is None else dtypes.as_dtype(dtype)
-        self._constraint = constraint
-        self._synchronization = synchronization
-        self._aggregation = aggregation
         with (
             graph.control_dependencies(None),
             graph.name_scope(name or "Variable") as scope,
@@ -86,23 +79,21 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
                 shape = self._declared_shape(value, shape)
             else:
                 shape = tensor_shape.TensorShape(None)
-            self._make(graph, scope, value, shape, bool(trainable))
-        _collect(graph, self, collections, trainable)
+            self._make(graph, scope, value, shape, trainable)
+        _collect(graph, self, self._collections, trainable)
 
     def _make(self, graph, scope, value, shape, trainable):
         """Adds the nodes: handle, whether it has a value, first value, read."""
         self._shared_name = scope.rstrip("/")
         self._initial_value = value
-        handle = _headrace.raw_op("VarHandleOp")(
+        handle = raw.VarHandleOp(
             dtype=value.dtype, shape=shape, shared_name=self._shared_name, name=scope
         )
         self._set_up(handle, value.dtype, shape, trainable)
         variables._by_handle[handle._id] = self
         with graph.name_scope("IsInitialized"):
-            _headrace.raw_op("VarIsInitializedOp")(resource=handle)
-        _headrace.raw_op("AssignVariableOp")(
-            resource=handle, value=value, name=f"{scope}Assign/"
-        )
+            raw.VarIsInitializedOp(handle)
+        raw.AssignVariableOp(handle, value, name=f"{scope}Assign/")
         self._initializer = graph._last_operation()
         with graph.name_scope("Read"):
             self._value = self._read()
@@ -112,33 +103,22 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def _restored_from(self, prefix, key):
         """A checkpoint that was restored has the value of `key` for this."""
-        from headrace.train import graph_checkpoint
-
-        graph_checkpoint.restored_from(self, prefix, key)
+        _restores[0](self, prefix, key)
 
     def _starts_with(self, operation):
         """That operation gives it its first value."""
         self._initializer = operation
         self._initial_value = operation.inputs[1]
 
-    @property
-    def initializer(self):
-        """The operation that gives it its first value."""
-        return self._initializer
-
-    @property
-    def create(self):
-        return self._initializer
-
-    @property
-    def initial_value(self):
-        return self._initial_value
+    initializer = read_only(
+        "_initializer", "The operation that gives it its first value."
+    )
+    create = read_only("_initializer")
+    initial_value = read_only("_initial_value")
 
     def initialized_value(self):
         """The value, the first one where it has none yet."""
-        from headrace.control_flow import branches
-
-        return branches.cond(
+        return late.cond(
             self.is_initialized(), self.read_value, lambda: self._initial_value
         )
 
@@ -147,16 +127,12 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
 
     def load(self, value, session=None):
         """Assigns the value in `session`."""
-        from headrace.graph import session as sessions
-
         session = sessions.of(session, self.graph, "operation", "load()")
         feed = {self._initializer.inputs[1]: value}
         session.run(self._initializer, feed)
 
     def count_up_to(self, limit):
-        return _headrace.raw_op("ResourceCountUpTo")(
-            resource=self.handle, limit=limit, T=self.dtype
-        )
+        return raw.ResourceCountUpTo(self.handle, limit=limit, T=self.dtype)
 
     def _assigned(self, read_value):
         """The value after the operation just made, or that operation."""
@@ -166,9 +142,7 @@ class GraphVariable(_MayBeSlice, variables.ResourceVariable):
         with stack.current().control_dependencies([op]):
             return self._read()
 
-    @property
-    def device(self):
-        return self.handle.device
+    device = read_only("handle.device")
 
     def __deepcopy__(self, memo):
         raise NotImplementedError(
@@ -185,7 +159,6 @@ class RefVariable(_MayBeSlice):
         trainable=None,
         collections=None,
         validate_shape=True,
-        caching_device=None,
         name=None,
         variable_def=None,
         dtype=None,
@@ -207,56 +180,39 @@ class RefVariable(_MayBeSlice):
             if shape is not None:
                 declared = tensor_shape.as_shape(shape)
             self.initial_value = value
-            self._reference = _headrace.raw_op("VariableV2")(
+            self._reference = raw.VariableV2(
                 shape=declared, dtype=value.dtype, name=scope
             )
-            self.initializer = _headrace.raw_op("Assign")(
-                ref=self._reference,
-                value=value,
+            self.initializer = raw.Assign(
+                self._reference,
+                value,
                 validate_shape=validate_shape,
                 name=f"{scope}Assign/",
             ).op
-            self._snapshot = _headrace.raw_op("Identity")(
-                input=self._reference, name=f"{scope}read/"
-            )
+            self._snapshot = raw.Identity(self._reference, name=f"{scope}read/")
         _collect(graph, self, collections, self.trainable)
 
-    @property
-    def dtype(self):
-        return self._reference.dtype
-
-    @property
-    def shape(self):
-        return self._reference.shape
+    dtype = read_only("_reference.dtype")
+    shape = read_only("_reference.shape")
 
     def get_shape(self):
         return self.shape
 
-    @property
-    def name(self):
-        return self._reference.name
+    name = read_only("_reference.name")
 
     @property
     def _shared_name(self):
         return self.name.rpartition(":")[0]
 
-    @property
-    def op(self):
-        return self._reference.op
-
-    @property
-    def graph(self):
-        return self._reference.graph
-
-    @property
-    def device(self):
-        return self._reference.device
+    op = read_only("_reference.op")
+    graph = read_only("_reference.graph")
+    device = read_only("_reference.device")
 
     def value(self):
         return self._snapshot
 
     def read_value(self):
-        return _headrace.raw_op("Identity")(input=self._reference, name="read")
+        return raw.Identity(self._reference, name="read")
 
     def _ref(self):
         return self._reference
@@ -299,8 +255,6 @@ class RefVariable(_MayBeSlice):
         return self._update("AssignSub", arguments, read_value)
 
     def ref(self):
-        from headrace.framework import tensor
-
         return tensor.Reference(self)
 
     def __getitem__(self, key):
@@ -339,3 +293,4 @@ def _add_operators():
 
 
 _add_operators()
+variables.register_graph_variable(GraphVariable)

@@ -1,8 +1,9 @@
 """tf.import_graph_def."""
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import tensor as tensor_module
-from headrace.graph import stack
+from headrace.framework.conversion import convert_to_tensor
 
 
 def _serialized(graph_def):
@@ -72,8 +73,6 @@ def import_graph_def(
                     "contains non-Tensor values. Try calling tf.convert_to_tensor() on "
                     "`input_map` values before calling tf.import_graph_def()."
                 )
-            from headrace.framework.conversion import convert_to_tensor
-
             value = convert_to_tensor(value)
         inputs[_input_name(key)] = value
     prefix, uniquify = _prefix(graph, name)

@@ -1,8 +1,11 @@
 """tf.Operation: a node of a graph."""
 
 from headrace._load import _headrace
+from headrace.context import call_stacks, sessions
+from headrace.framework import protos
 from headrace.framework import tensor as tensor_module
-from headrace.graph import call_stacks
+from headrace.framework.properties import read_only
+from headrace.graph import graph
 
 
 class Operation:
@@ -12,25 +15,10 @@ class Operation:
         self._graph = graph
         self._node = node
 
-    @property
-    def graph(self):
-        """The graph that has the operation."""
-        return self._graph
-
-    @property
-    def name(self):
-        """The full name, scopes included."""
-        return self._node.name
-
-    @property
-    def type(self):
-        """The name of its op: "MatMul"."""
-        return self._node.type
-
-    @property
-    def device(self):
-        """The device that was asked for; "" for none."""
-        return self._node.device
+    graph = read_only("_graph", "The graph that has the operation.")
+    name = read_only("_node.name", "The full name, scopes included.")
+    type = read_only("_node.type", 'The name of its op: "MatMul".')
+    device = read_only("_node.device", 'The device that was asked for; "" for none.')
 
     @property
     def inputs(self):
@@ -51,22 +39,16 @@ class Operation:
     def _control_outputs(self):
         return [self._graph._operation(n) for n in self._node.consumers(-1)]
 
-    @property
-    def _id(self):
-        return self._node.id
+    _id = read_only("_node.id")
 
     @property
     def node_def(self):
         """The operation as a NodeDef."""
-        from headrace.framework import protos
-
         return protos.NodeDef.FromString(_headrace.export_node(self._node))
 
     @property
     def op_def(self):
         """Its op as an OpDef."""
-        from headrace.framework import protos
-
         return protos.OpDef.FromString(_headrace.export_op(self._node))
 
     @property
@@ -96,8 +78,6 @@ class Operation:
 
     def run(self, feed_dict=None, session=None):
         """Runs the operation in `session`, or in the default one."""
-        from headrace.graph import session as sessions
-
         sessions.of(session, self._graph, "operation", "run()").run(self, feed_dict)
 
     def _add_control_input(self, op):
@@ -130,8 +110,6 @@ def _op(self):
 
 
 def _graph(self):
-    from headrace.graph import graph
-
     return graph.of(self)
 
 
@@ -151,8 +129,6 @@ def _eval(self, feed_dict=None, session=None):
 
     ValueError where there is no session, or one of another graph.
     """
-    from headrace.graph import session as sessions
-
     return sessions.of(session, self.graph, "tensor", "eval()").run(self, feed_dict)
 
 

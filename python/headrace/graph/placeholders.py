@@ -1,24 +1,21 @@
 """tf.compat.v1.placeholder."""
 
-from headrace._load import _headrace
-from headrace.framework import dtypes, tensor_shape
-from headrace.graph import stack
+from headrace._load import raw
+from headrace.context import stack
+from headrace.framework import dtypes, execution, tensor_shape
 
 
 def placeholder(dtype, shape=None, name=None):
     """A tensor that every run must be fed."""
-    if _headrace.is_eager():
-        raise RuntimeError("tf.placeholder() is not compatible with eager execution.")
-    return _headrace.raw_op("Placeholder")(
+    execution.only_in_graphs("tf.placeholder() is not compatible with eager execution.")
+    return raw.Placeholder(
         dtype=dtypes.as_dtype(dtype), shape=tensor_shape.as_shape(shape), name=name
     )
 
 
 def placeholder_with_default(input, shape, name=None):
     """A tensor that a run may be fed, else `input`."""
-    return _headrace.raw_op("PlaceholderWithDefault")(
-        input=input, shape=shape, name=name
-    )
+    return raw.PlaceholderWithDefault(input, shape=shape, name=name)
 
 
 def get_collection(key, scope=None):

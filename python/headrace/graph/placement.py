@@ -2,8 +2,11 @@
 
 import contextlib
 
-from headrace._load import _headrace
-from headrace.graph import stack
+from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.framework import conversion, execution, nest
+from headrace.framework.devices import device
+from headrace.graph.operation import Operation
 
 
 def colocate_with(op, ignore_existing=False):
@@ -13,8 +16,6 @@ def colocate_with(op, ignore_existing=False):
         return stack.current().colocate_with(op, ignore_existing)
     if op is None:
         return contextlib.nullcontext()
-    from headrace.framework.devices import device
-
     return device(op.device)
 
 
@@ -27,11 +28,10 @@ def jit_scope(compile_ops=True, separate_compiled_gradients=False):
     compilation by XLA. The marks are kept for what reads the graph; running it here
     changes by nothing. RuntimeError where operations run at once."""
     global _jit_scopes
-    if _headrace.is_eager():
-        raise RuntimeError(
-            "xla.experimental.jit_scope is not supported when eager execution is "
-            "enabled. Try use it inside tf.function."
-        )
+    execution.only_in_graphs(
+        "xla.experimental.jit_scope is not supported when eager execution is "
+        "enabled. Try use it inside tf.function."
+    )
     if callable(compile_ops):
         raise NotImplementedError(
             "xla.experimental.jit_scope: compile_ops must be True or False, functions "
@@ -58,9 +58,6 @@ def compile_once(computation, inputs=None):
     inputs = [] if inputs is None else inputs
     if not isinstance(inputs, (list, tuple)):
         raise TypeError("inputs must be a list")
-    from headrace.framework import conversion, execution, nest
-    from headrace.graph.operation import Operation
-
     given = nest.map_structure(conversion.convert_to_tensor, list(inputs))
     if _headrace.is_eager():
         value = nest.map_structure(_output, computation(*given))
@@ -77,9 +74,6 @@ def compile_once(computation, inputs=None):
 
 
 def _output(x):
-    from headrace.framework import conversion
-    from headrace.graph.operation import Operation
-
     if x is None or isinstance(x, Operation):
         return x
-    return _headrace.raw_op("Identity")(input=conversion.convert_to_tensor(x))
+    return raw.Identity(conversion.convert_to_tensor(x))

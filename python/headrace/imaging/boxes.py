@@ -1,37 +1,38 @@
 """Boxes in images: drawn, and chosen among many."""
 
-import headrace as tf
-from headrace.framework import random_seed
+from headrace._load import raw
+from headrace.control_flow import mapping
+from headrace.framework import dtypes, name_scopes, random_seed
 from headrace.imaging import shapes
+from headrace.ops import array_ops
+
+from headrace.ops.faces import add_faces
 
 _ALL = float("-inf")
 
 
 def draw_bounding_boxes(images, boxes, colors, name=None):
     """Images with the outlines of boxes."""
-    raw = tf.raw_ops
     if colors is None:
-        return raw.DrawBoundingBoxes(images=images, boxes=boxes, name=name)
-    return raw.DrawBoundingBoxesV2(images=images, boxes=boxes, colors=colors, name=name)
+        return raw.DrawBoundingBoxes(images, boxes, name=name)
+    return raw.DrawBoundingBoxesV2(images, boxes, colors, name=name)
 
 
-def non_max_suppression(
-    boxes,
-    scores,
-    max_output_size,
-    iou_threshold=0.5,
-    score_threshold=_ALL,
-    name=None,
-):
-    """Indices of the best boxes that do not overlap better ones."""
-    return tf.raw_ops.NonMaxSuppressionV3(
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        name=name,
-    )
+add_faces(
+    globals(),
+    """
+non_max_suppression NonMaxSuppressionV3(boxes, scores, max_output_size,
+        iou_threshold=0.5, score_threshold=-inf, name=None)
+    Indices of the best boxes that do not overlap better ones.
+non_max_suppression_overlaps NonMaxSuppressionWithOverlaps(overlaps, scores,
+        max_output_size, overlap_threshold=0.5, score_threshold=-inf, name=None)
+    The same by a table of overlaps.
+combined_non_max_suppression CombinedNonMaxSuppression(boxes, scores,
+        max_output_size_per_class, max_total_size, iou_threshold=0.5,
+        score_threshold=-inf, pad_per_class=False, clip_boxes=True, name=None)
+    The best boxes of all classes of each image.
+""",
+)
 
 
 def non_max_suppression_with_scores(
@@ -44,36 +45,17 @@ def non_max_suppression_with_scores(
     name=None,
 ):
     """The same with their scores, which overlaps lower where sigma is above 0."""
-    made = tf.raw_ops.NonMaxSuppressionV5(
-        boxes=boxes,
-        scores=scores,
-        max_output_size=max_output_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        soft_nms_sigma=soft_nms_sigma,
+    made = raw.NonMaxSuppressionV5(
+        boxes,
+        scores,
+        max_output_size,
+        iou_threshold,
+        score_threshold,
+        soft_nms_sigma,
         pad_to_max_output_size=False,
         name=name,
     )
     return made[0], made[1]
-
-
-def non_max_suppression_overlaps(
-    overlaps,
-    scores,
-    max_output_size,
-    overlap_threshold=0.5,
-    score_threshold=_ALL,
-    name=None,
-):
-    """The same by a table of overlaps."""
-    return tf.raw_ops.NonMaxSuppressionWithOverlaps(
-        overlaps=overlaps,
-        scores=scores,
-        max_output_size=max_output_size,
-        overlap_threshold=overlap_threshold,
-        score_threshold=score_threshold,
-        name=name,
-    )
 
 
 def non_max_suppression_padded(
@@ -95,16 +77,16 @@ def non_max_suppression_padded(
     boxes, scores = shapes.tensor(boxes), shapes.tensor(scores)
 
     def of_one(boxes, scores, pad):
-        return tf.raw_ops.NonMaxSuppressionV4(
-            boxes=boxes,
-            scores=scores,
-            max_output_size=max_output_size,
-            iou_threshold=iou_threshold,
-            score_threshold=score_threshold,
+        return raw.NonMaxSuppressionV4(
+            boxes,
+            scores,
+            max_output_size,
+            iou_threshold,
+            score_threshold,
             pad_to_max_output_size=pad,
         )
 
-    with tf.name_scope(name or "non_max_suppression_padded"):
+    with name_scopes.name_scope(name or "non_max_suppression_padded"):
         if boxes.shape.rank == 2:
             made = of_one(boxes, scores, pad_to_max_output_size)
             return made[0], made[1]
@@ -112,42 +94,17 @@ def non_max_suppression_padded(
             raise ValueError(
                 "'pad_to_max_output_size' (value False) must be True for batched input"
             )
-        batch, count = tf.shape(boxes)[:-2], tf.shape(boxes)[-2]
-        indices, valid = tf.map_fn(
+        batch, count = array_ops.shape(boxes)[:-2], array_ops.shape(boxes)[-2]
+        indices, valid = mapping.map_fn(
             lambda one: tuple(of_one(one[0], one[1], True)),
             (
-                tf.reshape(boxes, tf.stack([-1, count, 4])),
-                tf.reshape(scores, tf.stack([-1, count])),
+                array_ops.reshape(boxes, array_ops.stack([-1, count, 4])),
+                array_ops.reshape(scores, array_ops.stack([-1, count])),
             ),
-            fn_output_signature=(tf.int32, tf.int32),
+            fn_output_signature=(dtypes.int32, dtypes.int32),
         )
-        rows = tf.concat([batch, [-1]], 0)
-        return tf.reshape(indices, rows), tf.reshape(valid, batch)
-
-
-def combined_non_max_suppression(
-    boxes,
-    scores,
-    max_output_size_per_class,
-    max_total_size,
-    iou_threshold=0.5,
-    score_threshold=_ALL,
-    pad_per_class=False,
-    clip_boxes=True,
-    name=None,
-):
-    """The best boxes of all classes of each image."""
-    return tf.raw_ops.CombinedNonMaxSuppression(
-        boxes=boxes,
-        scores=scores,
-        max_output_size_per_class=max_output_size_per_class,
-        max_total_size=max_total_size,
-        iou_threshold=iou_threshold,
-        score_threshold=score_threshold,
-        pad_per_class=pad_per_class,
-        clip_boxes=clip_boxes,
-        name=name,
-    )
+        rows = array_ops.concat([batch, [-1]], 0)
+        return array_ops.reshape(indices, rows), array_ops.reshape(valid, batch)
 
 
 def _range(value, default):
@@ -170,7 +127,7 @@ def sample_distorted_bounding_box(
         seed1, seed2 = random_seed.get_seed(seed)
     else:
         seed1 = seed2 = 0
-    return tf.raw_ops.SampleDistortedBoundingBoxV2(
+    return raw.SampleDistortedBoundingBoxV2(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed1,
@@ -196,7 +153,7 @@ def stateless_sample_distorted_bounding_box(
     name=None,
 ):
     """The same with a seed of two integers."""
-    return tf.raw_ops.StatelessSampleDistortedBoundingBox(
+    return raw.StatelessSampleDistortedBoundingBox(
         image_size=image_size,
         bounding_boxes=bounding_boxes,
         seed=seed,

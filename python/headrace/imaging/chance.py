@@ -1,17 +1,24 @@
 """Images changed at random, by the process's generator or by a seed."""
 
-import headrace as tf
+from headrace.framework import conversion, dtypes, name_scopes
 from headrace.imaging import adjusting, flipping, shapes
+from headrace.ops import (
+    array_ops,
+    check_ops,
+    random_ops,
+    reduction_ops,
+    stateless_random_ops,
+)
 
 
 def _drawn(seed):
-    return lambda shape, low=0.0, high=1.0: tf.random.uniform(
+    return lambda shape, low=0.0, high=1.0: random_ops.uniform(
         shape, low, high, seed=seed
     )
 
 
 def _stateless(seed):
-    return lambda shape, low=0.0, high=1.0: tf.random.stateless_uniform(
+    return lambda shape, low=0.0, high=1.0: stateless_random_ops.uniform(
         shape, seed, low, high
     )
 
@@ -89,60 +96,60 @@ def stateless_random_saturation(image, lower, upper, seed=None):
 
 def random_flip_left_right(image, seed=None):
     """Each image mirrored along its width with probability 1/2."""
-    with tf.name_scope("random_flip_left_right"):
+    with name_scopes.name_scope("random_flip_left_right"):
         return flipping.mirrored_at_random(image, 1, _drawn(seed))
 
 
 def stateless_random_flip_left_right(image, seed):
     """The same with a seed of two integers."""
-    with tf.name_scope("stateless_random_flip_left_right"):
+    with name_scopes.name_scope("stateless_random_flip_left_right"):
         return flipping.mirrored_at_random(image, 1, _stateless(seed))
 
 
 def random_flip_up_down(image, seed=None):
     """Each image mirrored along its height with probability 1/2."""
-    with tf.name_scope("random_flip_up_down"):
+    with name_scopes.name_scope("random_flip_up_down"):
         return flipping.mirrored_at_random(image, 0, _drawn(seed))
 
 
 def stateless_random_flip_up_down(image, seed):
     """The same with a seed of two integers."""
-    with tf.name_scope("stateless_random_flip_up_down"):
+    with name_scopes.name_scope("stateless_random_flip_up_down"):
         return flipping.mirrored_at_random(image, 0, _stateless(seed))
 
 
 def _crop(value, size, draw):
     value = shapes.tensor(value)
-    size = tf.convert_to_tensor(size, tf.int32)
-    shape = tf.shape(value)
-    fits = tf.debugging.Assert(
-        tf.reduce_all(shape >= size),
+    size = conversion.convert_to_tensor(size, dtypes.int32)
+    shape = array_ops.shape(value)
+    fits = check_ops.Assert(
+        reduction_ops.reduce_all(shape >= size),
         ["Need value.shape >= size, got ", shape, size],
     )
     del fits
     limit = shape - size + 1
-    return tf.slice(value, draw(tf.shape(shape)) % limit, size)
+    return array_ops.slice(value, draw(array_ops.shape(shape)) % limit, size)
 
 
 def random_crop(value, size, seed=None, name=None):
     """A part of a tensor, of a size, at a random place."""
-    with tf.name_scope(name or "random_crop"):
+    with name_scopes.name_scope(name or "random_crop"):
         return _crop(
             value,
             size,
-            lambda shape: tf.random.uniform(
-                shape, maxval=tf.int32.max, dtype=tf.int32, seed=seed
+            lambda shape: random_ops.uniform(
+                shape, maxval=dtypes.int32.max, dtype=dtypes.int32, seed=seed
             ),
         )
 
 
 def stateless_random_crop(value, size, seed, name=None):
     """The same with a seed of two integers."""
-    with tf.name_scope(name or "stateless_random_crop"):
+    with name_scopes.name_scope(name or "stateless_random_crop"):
         return _crop(
             value,
             size,
-            lambda shape: tf.random.stateless_uniform(
-                shape, seed, maxval=tf.int32.max, dtype=tf.int32
+            lambda shape: stateless_random_ops.uniform(
+                shape, seed, maxval=dtypes.int32.max, dtype=dtypes.int32
             ),
         )

@@ -1,45 +1,42 @@
 """Image files."""
 
-import headrace as tf
+from headrace._load import raw
+from headrace.framework import dtypes, name_scopes
 from headrace.imaging import adjusting, shapes
-from headrace.ops.faces import face
+from headrace.ops import math_ops, random_ops, stateless_random_ops, string_ops
+from headrace.ops.faces import add_faces
 
-_JPEG = (
-    "channels=0, ratio=1, fancy_upscaling=True, try_recover_truncated=False, "
-    "acceptable_fraction=1.0, dct_method='', name=None"
+add_faces(
+    globals(),
+    """
+decode_jpeg DecodeJpeg(contents, channels=0, ratio=1, fancy_upscaling=True,
+        try_recover_truncated=False, acceptable_fraction=1.0, dct_method='', name=None)
+decode_and_crop_jpeg DecodeAndCropJpeg(contents, crop_window, channels=0, ratio=1,
+        fancy_upscaling=True, try_recover_truncated=False, acceptable_fraction=1.0,
+        dct_method='', name=None)
+decode_bmp DecodeBmp(contents, channels=0, name=None)
+decode_gif DecodeGif(contents, name=None)
+encode_jpeg EncodeJpeg(image, format='', quality=95, progressive=False,
+        optimize_size=False, chroma_downsampling=True, density_unit='in',
+        x_density=300, y_density=300, xmp_metadata='', name=None)
+decode_png DecodePng(contents, channels=0, dtype=uint8, name=None)
+    The pixels of a PNG file.
+extract_jpeg_shape ExtractJpegShape(contents, output_type=int32, name=None)
+    Height, width and channels of a JPEG file.
+""",
 )
-decode_jpeg = face("DecodeJpeg", "decode_jpeg", f"contents, {_JPEG}")
-decode_and_crop_jpeg = face(
-    "DecodeAndCropJpeg", "decode_and_crop_jpeg", f"contents, crop_window, {_JPEG}"
-)
-decode_bmp = face("DecodeBmp", "decode_bmp", "contents, channels=0, name=None")
-decode_gif = face("DecodeGif", "decode_gif", "contents, name=None")
-encode_jpeg = face(
-    "EncodeJpeg",
-    "encode_jpeg",
-    "image, format='', quality=95, progressive=False, optimize_size=False, "
-    "chroma_downsampling=True, density_unit='in', x_density=300, y_density=300, "
-    "xmp_metadata='', name=None",
-)
-
-
-def decode_png(contents, channels=0, dtype=tf.uint8, name=None):
-    """The pixels of a PNG file."""
-    return tf.raw_ops.DecodePng(
-        contents=contents, channels=channels, dtype=dtype, name=name
-    )
 
 
 def decode_image(
-    contents, channels=None, dtype=tf.uint8, name=None, expand_animations=True
+    contents, channels=None, dtype=dtypes.uint8, name=None, expand_animations=True
 ):
     """The pixels of an image file of any format."""
-    dtype = tf.as_dtype(dtype)
-    direct = dtype in (tf.uint8, tf.uint16, tf.float32)
-    made = tf.raw_ops.DecodeImage(
-        contents=contents,
+    dtype = dtypes.as_dtype(dtype)
+    direct = dtype in (dtypes.uint8, dtypes.uint16, dtypes.float32)
+    made = raw.DecodeImage(
+        contents,
         channels=channels or 0,
-        dtype=dtype if direct else tf.uint16,
+        dtype=dtype if direct else dtypes.uint16,
         expand_animations=expand_animations,
         name=name,
     )
@@ -49,29 +46,22 @@ def decode_image(
 def encode_png(image, compression=-1, name=None):
     """Images as PNG files."""
     image = shapes.tensor(image)
-    return tf.raw_ops.EncodePng(image=image, compression=compression, name=name)
-
-
-def extract_jpeg_shape(contents, output_type=tf.int32, name=None):
-    """Height, width and channels of a JPEG file."""
-    return tf.raw_ops.ExtractJpegShape(
-        contents=contents, output_type=output_type, name=name
-    )
+    return raw.EncodePng(image, compression=compression, name=name)
 
 
 def is_jpeg(contents, name=None):
     """Whether the bytes begin as a JPEG file."""
-    with tf.name_scope(name or "is_jpeg"):
-        return tf.equal(tf.strings.substr(contents, 0, 3), b"\xff\xd8\xff")
+    with name_scopes.name_scope(name or "is_jpeg"):
+        return math_ops.equal(string_ops.substr(contents, 0, 3), b"\xff\xd8\xff")
 
 
 def adjust_jpeg_quality(image, jpeg_quality, dct_method="", name=None):
     """The image as a JPEG file of a quality gives it back."""
-    with tf.name_scope(name or "adjust_jpeg_quality"):
+    with name_scopes.name_scope(name or "adjust_jpeg_quality"):
         image = shapes.tensor(image)
         channels = image.shape[-1]
-        bytes_ = adjusting.convert_image_dtype(image, tf.uint8, saturate=True)
-        file = tf.raw_ops.EncodeJpegVariableQuality(images=bytes_, quality=jpeg_quality)
+        bytes_ = adjusting.convert_image_dtype(image, dtypes.uint8, saturate=True)
+        file = raw.EncodeJpegVariableQuality(bytes_, jpeg_quality)
         made = decode_jpeg(file, channels=channels, dct_method=dct_method)
         return adjusting.convert_image_dtype(made, image.dtype, saturate=True)
 
@@ -86,8 +76,8 @@ def _check_qualities(low, high):
 def random_jpeg_quality(image, min_jpeg_quality, max_jpeg_quality, seed=None):
     """adjust_jpeg_quality by a quality in [min, max)."""
     _check_qualities(min_jpeg_quality, max_jpeg_quality)
-    quality = tf.random.uniform(
-        [], min_jpeg_quality, max_jpeg_quality, seed=seed, dtype=tf.int32
+    quality = random_ops.uniform(
+        [], min_jpeg_quality, max_jpeg_quality, seed=seed, dtype=dtypes.int32
     )
     return adjust_jpeg_quality(image, quality)
 
@@ -95,7 +85,7 @@ def random_jpeg_quality(image, min_jpeg_quality, max_jpeg_quality, seed=None):
 def stateless_random_jpeg_quality(image, min_jpeg_quality, max_jpeg_quality, seed):
     """The same with a seed of two integers."""
     _check_qualities(min_jpeg_quality, max_jpeg_quality)
-    quality = tf.random.stateless_uniform(
-        [], seed, min_jpeg_quality, max_jpeg_quality, dtype=tf.int32
+    quality = stateless_random_ops.uniform(
+        [], seed, min_jpeg_quality, max_jpeg_quality, dtype=dtypes.int32
     )
     return adjust_jpeg_quality(image, quality)

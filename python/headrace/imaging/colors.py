@@ -1,12 +1,18 @@
 """Colours in other coordinates."""
 
-import headrace as tf
+from headrace.framework import conversion, dtypes, name_scopes
 from headrace.imaging import shapes
 from headrace.imaging.adjusting import convert_image_dtype
-from headrace.ops.faces import face
+from headrace.ops import array_ops, linalg_ops, math_ops
+from headrace.ops.faces import add_faces
 
-rgb_to_hsv = face("RGBToHSV", "rgb_to_hsv", "images, name=None")
-hsv_to_rgb = face("HSVToRGB", "hsv_to_rgb", "images, name=None")
+add_faces(
+    globals(),
+    """
+rgb_to_hsv RGBToHSV(images, name=None)
+hsv_to_rgb HSVToRGB(images, name=None)
+""",
+)
 
 _TO_YIQ = [
     [0.299, 0.59590059, 0.2115],
@@ -28,8 +34,8 @@ _FROM_YUV = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.58062185,
 
 def _by(kernel, images):
     images = shapes.tensor(images)
-    kernel = tf.constant(kernel, images.dtype)
-    return tf.tensordot(images, kernel, [[images.shape.rank - 1], [0]])
+    kernel = conversion.constant(kernel, images.dtype)
+    return math_ops.tensordot(images, kernel, [[images.shape.rank - 1], [0]])
 
 
 def rgb_to_yiq(images):
@@ -54,21 +60,21 @@ def yuv_to_rgb(images):
 
 def rgb_to_grayscale(images, name=None):
     """The luma of colours, as one channel."""
-    with tf.name_scope(name or "rgb_to_grayscale"):
+    with name_scopes.name_scope(name or "rgb_to_grayscale"):
         images = shapes.tensor(images)
-        wide = convert_image_dtype(images, tf.float32)
-        weights = tf.constant([0.2989, 0.5870, 0.1140])
+        wide = convert_image_dtype(images, dtypes.float32)
+        weights = conversion.constant([0.2989, 0.5870, 0.1140])
         if images.shape.rank is None:
-            luma = tf.linalg.matvec(wide, weights)
+            luma = linalg_ops.matvec(wide, weights)
         else:
-            luma = tf.tensordot(wide, weights, [[-1], [0]])
+            luma = math_ops.tensordot(wide, weights, [[-1], [0]])
             luma.set_shape(images.shape[:-1])
-        return convert_image_dtype(tf.expand_dims(luma, -1), images.dtype)
+        return convert_image_dtype(array_ops.expand_dims(luma, -1), images.dtype)
 
 
 def grayscale_to_rgb(images, name=None):
     """One channel as three equal ones."""
-    with tf.name_scope(name or "grayscale_to_rgb"):
+    with name_scopes.name_scope(name or "grayscale_to_rgb"):
         images = shapes.tensor(images)
         if images.shape.rank is not None and images.shape.rank < 2:
             raise ValueError(
@@ -79,9 +85,11 @@ def grayscale_to_rgb(images, name=None):
         if last not in (1, None):
             raise ValueError("Last dimension of a grayscale image should be size 1.")
         if images.shape.rank is None:
-            ones = tf.ones([tf.rank(images) - 1], tf.int32)
-            return tf.tile(images, tf.concat([ones, [3]], 0))
+            ones = array_ops.ones([array_ops.rank(images) - 1], dtypes.int32)
+            return array_ops.tile(images, array_ops.concat([ones, [3]], 0))
         images = (
-            tf.ensure_shape(images, [*images.shape[:-1], 1]) if last is None else images
+            array_ops.ensure_shape(images, [*images.shape[:-1], 1])
+            if last is None
+            else images
         )
-        return tf.tile(images, [1] * (images.shape.rank - 1) + [3])
+        return array_ops.tile(images, [1] * (images.shape.rank - 1) + [3])

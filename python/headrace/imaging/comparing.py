@@ -1,9 +1,18 @@
 """How images change, and how much two of them differ."""
 
-import headrace as tf
+from headrace.framework import conversion, dtypes, name_scopes
 from headrace.framework.errors import InvalidArgumentError
 from headrace.imaging import shapes
 from headrace.imaging.adjusting import convert_image_dtype
+from headrace.ops import (
+    array_ops,
+    check_ops,
+    convolution_ops,
+    elementwise_ops,
+    math_ops,
+    nn_ops,
+    reduction_ops,
+)
 
 
 def image_gradients(image):
@@ -14,8 +23,10 @@ def image_gradients(image):
             "image_gradients expects a 4D tensor [batch_size, h, w, d], not "
             f"{image.shape}."
         )
-    dy = tf.pad(image[:, 1:] - image[:, :-1], [[0, 0], [0, 1], [0, 0], [0, 0]])
-    dx = tf.pad(image[:, :, 1:] - image[:, :, :-1], [[0, 0], [0, 0], [0, 1], [0, 0]])
+    dy = array_ops.pad(image[:, 1:] - image[:, :-1], [[0, 0], [0, 1], [0, 0], [0, 0]])
+    dx = array_ops.pad(
+        image[:, :, 1:] - image[:, :, :-1], [[0, 0], [0, 0], [0, 1], [0, 0]]
+    )
     return dy, dx
 
 
@@ -28,17 +39,19 @@ def sobel_edges(image):
         )
     down = [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
     right = [list(row) for row in zip(*down)]
-    kernel = tf.transpose(tf.constant([down, right], tf.float32), [1, 2, 0])
+    kernel = array_ops.transpose(
+        conversion.constant([down, right], dtypes.float32), [1, 2, 0]
+    )
     channels = image.shape[-1]
-    filters = tf.tile(tf.expand_dims(kernel, 2), [1, 1, channels, 1])
-    padded = tf.pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
-    made = tf.nn.depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
-    return tf.reshape(made, tf.concat([tf.shape(image), [2]], 0))
+    filters = array_ops.tile(array_ops.expand_dims(kernel, 2), [1, 1, channels, 1])
+    padded = array_ops.pad(image, [[0, 0], [1, 1], [1, 1], [0, 0]], mode="REFLECT")
+    made = convolution_ops.depthwise_conv2d(padded, filters, [1, 1, 1, 1], "VALID")
+    return array_ops.reshape(made, array_ops.concat([array_ops.shape(image), [2]], 0))
 
 
 def total_variation(images, name=None):
     """The sum of the differences of neighbouring pixels of each image."""
-    with tf.name_scope(name or "total_variation"):
+    with name_scopes.name_scope(name or "total_variation"):
         images = shapes.tensor(images)
         rank = images.shape.rank
         if rank not in (3, 4):
@@ -46,15 +59,17 @@ def total_variation(images, name=None):
         down = images[..., 1:, :, :] - images[..., :-1, :, :]
         right = images[..., 1:, :] - images[..., :-1, :]
         axes = None if rank == 3 else [1, 2, 3]
-        return tf.reduce_sum(tf.abs(down), axes) + tf.reduce_sum(tf.abs(right), axes)
+        return reduction_ops.reduce_sum(
+            elementwise_ops.abs(down), axes
+        ) + reduction_ops.reduce_sum(elementwise_ops.abs(right), axes)
 
 
 def _in_float(a, b, max_val):
     a, b = shapes.tensor(a), shapes.tensor(b)
-    max_val = convert_image_dtype(tf.cast(max_val, a.dtype), tf.float32)
+    max_val = convert_image_dtype(math_ops.cast(max_val, a.dtype), dtypes.float32)
     return (
-        convert_image_dtype(a, tf.float32),
-        convert_image_dtype(b, tf.float32),
+        convert_image_dtype(a, dtypes.float32),
+        convert_image_dtype(b, dtypes.float32),
         max_val,
     )
 
@@ -69,44 +84,56 @@ def _images(a, b):
 
 
 def _same_shapes(a, b):
-    tf.debugging.assert_equal(tf.shape(a)[-3:], tf.shape(b)[-3:])
+    check_ops.assert_equal(array_ops.shape(a)[-3:], array_ops.shape(b)[-3:])
 
 
 def psnr(a, b, max_val, name=None):
     """The peak of the signal over the noise between two images, in decibels."""
-    with tf.name_scope(name or "PSNR"):
+    with name_scopes.name_scope(name or "PSNR"):
         a, b, max_val = _in_float(a, b, max_val)
         _same_shapes(a, b)
-        error = tf.reduce_mean(tf.math.squared_difference(a, b), [-3, -2, -1])
-        ten = tf.math.log(10.0)
-        return 20 * tf.math.log(max_val) / ten - 10 / ten * tf.math.log(error)
+        error = reduction_ops.reduce_mean(
+            elementwise_ops.squared_difference(a, b), [-3, -2, -1]
+        )
+        ten = elementwise_ops.log(10.0)
+        return 20 * elementwise_ops.log(max_val) / ten - 10 / ten * elementwise_ops.log(
+            error
+        )
 
 
 def _gauss(size, sigma):
     """A window of Gaussian weights whose sum is 1, [size, size, 1, 1]."""
-    at = tf.range(size, dtype=tf.float32) - (size - 1) / 2.0
-    weight = tf.square(at) * (-0.5 / sigma**2)
+    at = array_ops.range(size, dtype=dtypes.float32) - (size - 1) / 2.0
+    weight = elementwise_ops.square(at) * (-0.5 / sigma**2)
     both = weight[None, :] + weight[:, None]
-    flat = tf.nn.softmax(tf.reshape(both, [1, -1]))
-    return tf.reshape(flat, [size, size, 1, 1])
+    flat = nn_ops.softmax(array_ops.reshape(both, [1, -1]))
+    return array_ops.reshape(flat, [size, size, 1, 1])
 
 
 def _ssim_parts(x, y, max_val, window, k1, k2):
     """(similarity, its part of contrast and structure), a value a channel."""
     channels = x.shape[-1]
-    filters = tf.tile(window, [1, 1, channels, 1])
+    filters = array_ops.tile(window, [1, 1, channels, 1])
 
     def mean(v):
-        rows = tf.reshape(v, tf.concat([[-1], tf.shape(v)[-3:]], 0))
-        made = tf.nn.depthwise_conv2d(rows, filters, [1, 1, 1, 1], "VALID")
-        return tf.reshape(made, tf.concat([tf.shape(v)[:-3], tf.shape(made)[1:]], 0))
+        rows = array_ops.reshape(
+            v, array_ops.concat([[-1], array_ops.shape(v)[-3:]], 0)
+        )
+        made = convolution_ops.depthwise_conv2d(rows, filters, [1, 1, 1, 1], "VALID")
+        return array_ops.reshape(
+            made,
+            array_ops.concat([array_ops.shape(v)[:-3], array_ops.shape(made)[1:]], 0),
+        )
 
     c1, c2 = (k1 * max_val) ** 2, (k2 * max_val) ** 2
     mean_x, mean_y = mean(x), mean(y)
     product = mean_x * mean_y * 2
-    squares = tf.square(mean_x) + tf.square(mean_y)
+    squares = elementwise_ops.square(mean_x) + elementwise_ops.square(mean_y)
     luminance = (product + c1) / (squares + c1)
-    joint, own = mean(x * y) * 2, mean(tf.square(x) + tf.square(y))
+    joint, own = (
+        mean(x * y) * 2,
+        mean(elementwise_ops.square(x) + elementwise_ops.square(y)),
+    )
     contrast = (joint - product + c2) / (own - squares + c2)
     return luminance * contrast, contrast
 
@@ -122,25 +149,32 @@ def ssim(
     return_index_map=False,
 ):
     """The structural similarity of images."""
-    with tf.name_scope("SSIM"):
+    with name_scopes.name_scope("SSIM"):
         img1, img2, max_val = _in_float(*_images(img1, img2), max_val)
         _same_shapes(img1, img2)
         window = _gauss(filter_size, filter_sigma)
         similar, _ = _ssim_parts(img1, img2, max_val, window, k1, k2)
         axes = [-1] if return_index_map else [-3, -2, -1]
-        return tf.reduce_mean(similar, axes)
+        return reduction_ops.reduce_mean(similar, axes)
 
 
 def _halved(image):
     """Means of 2 x 2 pixels; odd sizes repeat their last row or column."""
-    rows = tf.reshape(image, tf.concat([[-1], tf.shape(image)[-3:]], 0))
-    sizes = tf.shape(rows)
+    rows = array_ops.reshape(
+        image, array_ops.concat([[-1], array_ops.shape(image)[-3:]], 0)
+    )
+    sizes = array_ops.shape(rows)
     odd = sizes[1:3] % 2
-    zero = tf.zeros([2], tf.int32)
-    more = tf.stack([zero, tf.stack([0, odd[0]]), tf.stack([0, odd[1]]), zero])
-    padded = tf.pad(rows, more, mode="SYMMETRIC")
-    made = tf.nn.avg_pool2d(padded, 2, 2, "VALID")
-    return tf.reshape(made, tf.concat([tf.shape(image)[:-3], tf.shape(made)[1:]], 0))
+    zero = array_ops.zeros([2], dtypes.int32)
+    more = array_ops.stack(
+        [zero, array_ops.stack([0, odd[0]]), array_ops.stack([0, odd[1]]), zero]
+    )
+    padded = array_ops.pad(rows, more, mode="SYMMETRIC")
+    made = nn_ops.avg_pool2d(padded, 2, 2, "VALID")
+    return array_ops.reshape(
+        made,
+        array_ops.concat([array_ops.shape(image)[:-3], array_ops.shape(made)[1:]], 0),
+    )
 
 
 def ssim_multiscale(
@@ -154,7 +188,7 @@ def ssim_multiscale(
     k2=0.03,
 ):
     """The structural similarity over several scales."""
-    with tf.name_scope("MS-SSIM"):
+    with name_scopes.name_scope("MS-SSIM"):
         img1, img2, max_val = _in_float(*_images(img1, img2), max_val)
         _same_shapes(img1, img2)
         window = _gauss(filter_size, filter_sigma)
@@ -164,9 +198,11 @@ def ssim_multiscale(
                 img1, img2 = _halved(img1), _halved(img2)
             both = _ssim_parts(img1, img2, max_val, window, k1, k2)
             last = scale == len(power_factors) - 1
-            parts.append(tf.nn.relu(tf.reduce_mean(both[0 if last else 1], [-3, -2])))
-        stacked = tf.stack(parts, -1)
-        product = tf.reduce_prod(
-            stacked ** tf.constant(power_factors, stacked.dtype), [-1]
+            parts.append(
+                nn_ops.relu(reduction_ops.reduce_mean(both[0 if last else 1], [-3, -2]))
+            )
+        stacked = array_ops.stack(parts, -1)
+        product = reduction_ops.reduce_prod(
+            stacked ** conversion.constant(power_factors, stacked.dtype), [-1]
         )
-        return tf.reduce_mean(product, [-1])
+        return reduction_ops.reduce_mean(product, [-1])

@@ -1,14 +1,18 @@
 """Parts of images, and images with borders."""
 
-import headrace as tf
+from headrace._load import raw
+from headrace.framework import dtypes, name_scopes, tensor
 from headrace.imaging import shapes
+from headrace.ops import array_ops, elementwise_ops, math_ops
+
+from headrace.ops.faces import add_faces
 
 
 def crop_to_bounding_box(
     image, offset_height, offset_width, target_height, target_width
 ):
     """The part of an image that begins at the offsets."""
-    with tf.name_scope("crop_to_bounding_box"):
+    with name_scopes.name_scope("crop_to_bounding_box"):
         image = shapes.boxed(shapes.tensor(image))
         rank = image.shape.rank
         height, width = shapes.sizes(image)
@@ -26,7 +30,7 @@ def crop_to_bounding_box(
         )
         begin = [0] * (rank - 3) + [offset_height, offset_width, 0]
         size = [-1] * (rank - 3) + [target_height, target_width, -1]
-        part = tf.slice(image, shapes.row(begin), shapes.row(size))
+        part = array_ops.slice(image, shapes.row(begin), shapes.row(size))
         return shapes.known(part, image, target_height, target_width)
 
 
@@ -34,7 +38,7 @@ def pad_to_bounding_box(
     image, offset_height, offset_width, target_height, target_width
 ):
     """An image at the offsets in zeros of a size."""
-    with tf.name_scope("pad_to_bounding_box"):
+    with name_scopes.name_scope("pad_to_bounding_box"):
         image = shapes.boxed(shapes.tensor(image))
         rank = image.shape.rank
         height, width = shapes.sizes(image, target_height)
@@ -47,23 +51,23 @@ def pad_to_bounding_box(
         rows = [[0, 0]] * (rank - 3)
         rows += [[offset_height, bottom], [offset_width, right], [0, 0]]
         if shapes.is_known(offset_height, offset_width, bottom, right):
-            return tf.pad(image, rows)
+            return array_ops.pad(image, rows)
         pads = shapes.row([pad for row in rows for pad in row])
-        padded = tf.pad(image, tf.reshape(pads, [rank, 2]))
+        padded = array_ops.pad(image, array_ops.reshape(pads, [rank, 2]))
         return shapes.known(padded, image, target_height, target_width)
 
 
 def _larger(x, y):
-    return max(x, y) if shapes.is_known(x, y) else tf.maximum(x, y)
+    return max(x, y) if shapes.is_known(x, y) else elementwise_ops.maximum(x, y)
 
 
 def _smaller(x, y):
-    return min(x, y) if shapes.is_known(x, y) else tf.minimum(x, y)
+    return min(x, y) if shapes.is_known(x, y) else elementwise_ops.minimum(x, y)
 
 
 def resize_with_crop_or_pad(image, target_height, target_width):
     """The middle of an image, or the image in the middle of zeros."""
-    with tf.name_scope("resize_image_with_crop_or_pad"):
+    with name_scopes.name_scope("resize_image_with_crop_or_pad"):
         image = shapes.boxed(shapes.tensor(image))
         shapes.check(target_width > 0, "target_width must be > 0.")
         shapes.check(target_height > 0, "target_height must be > 0.")
@@ -86,10 +90,10 @@ def resize_with_crop_or_pad(image, target_height, target_width):
 
 def central_crop(image, central_fraction):
     """The middle of an image, a fraction of each side."""
-    with tf.name_scope("central_crop"):
+    with name_scopes.name_scope("central_crop"):
         image = shapes.tensor(image)
         fraction = central_fraction
-        if not tf.is_tensor(fraction):
+        if not tensor.is_tensor(fraction):
             if fraction <= 0 or fraction > 1:
                 raise ValueError("central_fraction must be within (0, 1]")
             if fraction == 1:
@@ -102,11 +106,11 @@ def central_crop(image, central_fraction):
         shapes.not_empty(image)
 
         def begin(size):
-            wide = tf.cast(size, tf.float64)
-            start = (wide - wide * tf.cast(fraction, tf.float64)) / 2
+            wide = math_ops.cast(size, dtypes.float64)
+            start = (wide - wide * math_ops.cast(fraction, dtypes.float64)) / 2
             if shapes.is_known(size, fraction):
                 return int((size - size * fraction) / 2)
-            return tf.cast(start, tf.int32)
+            return math_ops.cast(start, dtypes.int32)
 
         height, width = shapes.sizes(image)
         top, left = begin(height), begin(width)
@@ -115,50 +119,30 @@ def central_crop(image, central_fraction):
         )
 
 
-def crop_and_resize(
-    image,
-    boxes,
-    box_indices,
-    crop_size,
-    method="bilinear",
-    extrapolation_value=0.0,
-    name=None,
-):
-    """Boxes of images, all resized to one size."""
-    return tf.raw_ops.CropAndResize(
-        image=image,
-        boxes=boxes,
-        box_ind=box_indices,
-        crop_size=crop_size,
-        method=method,
-        extrapolation_value=extrapolation_value,
-        name=name,
-    )
+add_faces(
+    globals(),
+    """
+crop_and_resize CropAndResize(image, boxes, box_indices->box_ind, crop_size,
+        method='bilinear', extrapolation_value=0.0, name=None)
+    Boxes of images, all resized to one size.
+extract_patches ExtractImagePatches(images, sizes->ksizes, strides, rates, padding,
+        name=None)
+    Windows of images as rows of the last dimension.
+""",
+)
 
 
 def extract_glimpse(
     input, size, offsets, centered=True, normalized=True, noise="uniform", name=None
 ):
     """Windows of images around offsets."""
-    return tf.raw_ops.ExtractGlimpseV2(
-        input=input,
-        size=size,
-        offsets=offsets,
+    return raw.ExtractGlimpseV2(
+        input,
+        size,
+        offsets,
         centered=centered,
         normalized=normalized,
         noise=noise,
         uniform_noise=False,
-        name=name,
-    )
-
-
-def extract_patches(images, sizes, strides, rates, padding, name=None):
-    """Windows of images as rows of the last dimension."""
-    return tf.raw_ops.ExtractImagePatches(
-        images=images,
-        ksizes=sizes,
-        strides=strides,
-        rates=rates,
-        padding=padding,
         name=name,
     )

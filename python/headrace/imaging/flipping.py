@@ -1,11 +1,13 @@
 """Images turned and mirrored."""
 
-import headrace as tf
+from headrace.control_flow import branches
+from headrace.framework import dtypes, name_scopes, tensor
 from headrace.imaging import shapes
+from headrace.ops import array_ops, elementwise_ops, math_ops
 
 
 def _reversed(image, axis):
-    return tf.reverse(_checked(image), [axis - 3])
+    return array_ops.reverse(_checked(image), [axis - 3])
 
 
 def _checked(image):
@@ -20,48 +22,52 @@ def _checked(image):
 
 def flip_left_right(image):
     """The image mirrored along its width."""
-    with tf.name_scope("flip_left_right"):
+    with name_scopes.name_scope("flip_left_right"):
         return _reversed(image, 1)
 
 
 def flip_up_down(image):
     """The image mirrored along its height."""
-    with tf.name_scope("flip_up_down"):
+    with name_scopes.name_scope("flip_up_down"):
         return _reversed(image, 0)
 
 
 def transpose(image, name=None):
     """Rows as columns."""
-    with tf.name_scope(name or "transpose"):
+    with name_scopes.name_scope(name or "transpose"):
         image = _checked(image)
         if image.shape.rank is None:
-            rank = tf.rank(image)
-            return tf.transpose(
+            rank = array_ops.rank(image)
+            return array_ops.transpose(
                 image,
-                tf.concat([tf.range(rank - 3), [rank - 2, rank - 3, rank - 1]], 0),
+                array_ops.concat(
+                    [array_ops.range(rank - 3), [rank - 2, rank - 3, rank - 1]], 0
+                ),
             )
         lead = image.shape.rank - 3
-        return tf.transpose(image, [*range(lead), lead + 1, lead, lead + 2])
+        return array_ops.transpose(image, [*range(lead), lead + 1, lead, lead + 2])
 
 
 def _turned(image, k):
     if k == 0:
         return image
     if k == 1:
-        return tf.reverse(transpose(image), [-3])
+        return array_ops.reverse(transpose(image), [-3])
     if k == 2:
-        return tf.reverse(image, [-3, -2])
-    return transpose(tf.reverse(image, [-3]))
+        return array_ops.reverse(image, [-3, -2])
+    return transpose(array_ops.reverse(image, [-3]))
 
 
 def rot90(image, k=1, name=None):
     """The image turned k times by 90 degrees, against the clock."""
-    with tf.name_scope(name or "rot90"):
+    with name_scopes.name_scope(name or "rot90"):
         image = _checked(image)
-        if not tf.is_tensor(k):
+        if not tensor.is_tensor(k):
             return _turned(image, int(k) % 4)
         turns = [lambda i=i: _turned(image, i) for i in range(4)]
-        return tf.switch_case(tf.math.floormod(tf.cast(k, tf.int32), 4), turns)
+        return branches.switch_case(
+            elementwise_ops.floormod(math_ops.cast(k, dtypes.int32), 4), turns
+        )
 
 
 def mirrored_at_random(image, axis, uniform):
@@ -69,21 +75,23 @@ def mirrored_at_random(image, axis, uniform):
     image = _checked(image)
 
     def one():
-        return tf.cond(
-            uniform([]) < 0.5, lambda: tf.reverse(image, [axis - 3]), lambda: image
+        return branches.cond(
+            uniform([]) < 0.5,
+            lambda: array_ops.reverse(image, [axis - 3]),
+            lambda: image,
         )
 
     if image.shape.rank == 3:
         return one()
     if image.shape.rank is None:
-        return tf.cond(
-            tf.rank(image) > 3, lambda: _each_mirrored(image, axis, uniform), one
+        return branches.cond(
+            array_ops.rank(image) > 3, lambda: _each_mirrored(image, axis, uniform), one
         )
     return _each_mirrored(image, axis, uniform)
 
 
 def _each_mirrored(image, axis, uniform):
-    batch = tf.shape(image)[0]
-    flips = tf.round(tf.reshape(uniform([batch]), [batch, 1, 1, 1]))
-    flips = tf.cast(flips, image.dtype)
-    return flips * tf.reverse(image, [axis - 3]) + (1 - flips) * image
+    batch = array_ops.shape(image)[0]
+    flips = elementwise_ops.round(array_ops.reshape(uniform([batch]), [batch, 1, 1, 1]))
+    flips = math_ops.cast(flips, image.dtype)
+    return flips * array_ops.reverse(image, [axis - 3]) + (1 - flips) * image

@@ -1,7 +1,9 @@
 """tf.image.resize and what pads or crops to a size."""
 
-import headrace as tf
+from headrace._load import raw
+from headrace.framework import conversion, dtypes, execution, name_scopes
 from headrace.imaging import cropping, shapes
+from headrace.ops import array_ops, elementwise_ops, math_ops
 
 
 class ResizeMethod:
@@ -26,12 +28,14 @@ _KERNELS = {
 
 
 def _by_kernel(images, size, kernel, antialias):
-    scale = tf.cast(size, tf.float32) / tf.cast(tf.shape(images)[1:3], tf.float32)
-    return tf.raw_ops.ScaleAndTranslate(
-        images=images,
-        size=size,
-        scale=scale,
-        translation=tf.zeros([2]),
+    scale = math_ops.cast(size, dtypes.float32) / math_ops.cast(
+        array_ops.shape(images)[1:3], dtypes.float32
+    )
+    return raw.ScaleAndTranslate(
+        images,
+        size,
+        scale,
+        array_ops.zeros([2]),
         kernel_type=kernel,
         antialias=antialias,
     )
@@ -39,19 +43,14 @@ def _by_kernel(images, size, kernel, antialias):
 
 def _resizer(method, antialias):
     """The function (images, size) for a method."""
-    raw = tf.raw_ops
     if method == ResizeMethod.BILINEAR and not antialias:
-        return lambda i, s: raw.ResizeBilinear(
-            images=i, size=s, half_pixel_centers=True
-        )
+        return lambda i, s: raw.ResizeBilinear(i, s, half_pixel_centers=True)
     if method == ResizeMethod.BICUBIC and not antialias:
-        return lambda i, s: raw.ResizeBicubic(images=i, size=s, half_pixel_centers=True)
+        return lambda i, s: raw.ResizeBicubic(i, s, half_pixel_centers=True)
     if method == ResizeMethod.NEAREST_NEIGHBOR:
-        return lambda i, s: raw.ResizeNearestNeighbor(
-            images=i, size=s, half_pixel_centers=True
-        )
+        return lambda i, s: raw.ResizeNearestNeighbor(i, s, half_pixel_centers=True)
     if method == ResizeMethod.AREA:
-        return lambda i, s: raw.ResizeArea(images=i, size=s)
+        return lambda i, s: raw.ResizeArea(i, s)
     smooth = {ResizeMethod.BILINEAR: "triangle", ResizeMethod.BICUBIC: "keyscubic"}
     if method in smooth:
         return lambda i, s: _by_kernel(i, s, smooth[method], True)
@@ -62,27 +61,39 @@ def _resizer(method, antialias):
 
 def _kept_aspect(images, size):
     """The largest size within `size` that has the images' aspect."""
-    known, limits = shapes.sizes(images), tf.get_static_value(size)
+    known, limits = shapes.sizes(images), execution.get_static_value(size)
     if limits is not None and shapes.is_known(*known):
         scale = min(limits[0] / known[0], limits[1] / known[1])
-        return tf.constant([int(round(scale * side)) for side in known], tf.int32)
-    height, width = (tf.cast(s, tf.float64) for s in known)
-    wanted = tf.cast(size, tf.float64)
-    scale = tf.minimum(wanted[0] / height, wanted[1] / width)
-    return tf.stack(
+        return conversion.constant(
+            [int(round(scale * side)) for side in known], dtypes.int32
+        )
+    height, width = (math_ops.cast(s, dtypes.float64) for s in known)
+    wanted = math_ops.cast(size, dtypes.float64)
+    scale = elementwise_ops.minimum(wanted[0] / height, wanted[1] / width)
+    return array_ops.stack(
         [
-            tf.cast(tf.round(scale * height), tf.int32),
-            tf.cast(tf.round(scale * width), tf.int32),
+            math_ops.cast(elementwise_ops.round(scale * height), dtypes.int32),
+            math_ops.cast(elementwise_ops.round(scale * width), dtypes.int32),
         ]
     )
 
 
-def size_vector(size):
-    """A size as a tensor of int32. ValueError where it is no such thing."""
+def images_and_size(images, size, preserve_aspect_ratio):
+    """Both as tensors, the size in int32. ValueError where they are no such things."""
+    images = shapes.tensor(images)
+    if images.shape.rank is None:
+        raise ValueError("'images' contains no shape.")
+    if images.shape.rank not in (3, 4):
+        raise ValueError("'images' must have either 3 or 4 dimensions.")
     try:
-        return tf.convert_to_tensor(size, tf.int32, name="size")
+        size = conversion.convert_to_tensor(size, dtypes.int32, name="size")
     except (TypeError, ValueError):
         raise ValueError("'size' must be a 1-D int32 Tensor") from None
+    if not size.shape.is_compatible_with([2]):
+        raise ValueError(
+            "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
+        )
+    return images, _kept_aspect(images, size) if preserve_aspect_ratio else size
 
 
 def resize(
@@ -94,19 +105,8 @@ def resize(
     name=None,
 ):
     """Images resized to (height, width)."""
-    with tf.name_scope(name or "resize"):
-        images = shapes.tensor(images)
-        if images.shape.rank is None:
-            raise ValueError("'images' contains no shape.")
-        if images.shape.rank not in (3, 4):
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
-        size = size_vector(size)
-        if not size.shape.is_compatible_with([2]):
-            raise ValueError(
-                "'size' must be a 1-D Tensor of 2 elements: new_height, new_width"
-            )
-        if preserve_aspect_ratio:
-            size = _kept_aspect(images, size)
+    with name_scopes.name_scope(name or "resize"):
+        images, size = images_and_size(images, size, preserve_aspect_ratio)
         resizer = _resizer(method, antialias)
         return shapes.in_batches(lambda i: resizer(i, size), images)
 
@@ -133,19 +133,25 @@ def resized_with_pad(image, target_height, target_width, resizer):
         shapes.check(value > 0, f"{text} must be > 0.")
     height, width = shapes.sizes(image)
     # in float32, as upstream: sizes whose ratio is not exact depend on it
-    ratio = tf.maximum(
-        tf.cast(width, tf.float32) / tf.cast(target_width, tf.float32),
-        tf.cast(height, tf.float32) / tf.cast(target_height, tf.float32),
+    ratio = elementwise_ops.maximum(
+        math_ops.cast(width, dtypes.float32)
+        / math_ops.cast(target_width, dtypes.float32),
+        math_ops.cast(height, dtypes.float32)
+        / math_ops.cast(target_height, dtypes.float32),
     )
 
     def scaled(size, target):
         """The size in whole pixels, and the zeros before it by the exact one."""
-        exact = tf.cast(size, tf.float32) / ratio
-        before = tf.floor((tf.cast(target, tf.float32) - exact) / 2.0)
-        return tf.cast(tf.floor(exact), tf.int32), tf.cast(before, tf.int32)
+        exact = math_ops.cast(size, dtypes.float32) / ratio
+        before = elementwise_ops.floor(
+            (math_ops.cast(target, dtypes.float32) - exact) / 2.0
+        )
+        return math_ops.cast(elementwise_ops.floor(exact), dtypes.int32), math_ops.cast(
+            before, dtypes.int32
+        )
 
     new_height, top = scaled(height, target_height)
     new_width, left = scaled(width, target_width)
-    resized = resizer(image, tf.stack([new_height, new_width]))
-    top, left = tf.maximum(0, top), tf.maximum(0, left)
+    resized = resizer(image, array_ops.stack([new_height, new_width]))
+    top, left = elementwise_ops.maximum(0, top), elementwise_ops.maximum(0, left)
     return cropping.pad_to_bounding_box(resized, top, left, target_height, target_width)

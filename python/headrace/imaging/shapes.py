@@ -1,16 +1,18 @@
 """What the functions of tf.image share: sizes and batches of one."""
 
-import headrace as tf
+from headrace.framework import conversion, dtypes, execution, tensor_shape
+from headrace.framework.tensor import is_tensor
+from headrace.ops import array_ops, check_ops, math_ops
 
 
 def tensor(image):
-    return tf.convert_to_tensor(image)
+    return conversion.convert_to_tensor(image)
 
 
 def boxed(image):
     """An image or a batch of them whose rank is known: where it is not, an image."""
     if image.shape.rank is None:
-        image = tf.identity(image)
+        image = array_ops.identity(image)
         image.set_shape([None] * 3)
     if image.shape.rank not in (3, 4):
         raise ValueError(
@@ -28,17 +30,17 @@ def not_empty(image):
     if shape.rank < 3:
         raise ValueError(f"'image' (shape {shape}) must be at least three-dimensional.")
     if 0 in shape.as_list()[-3:]:
-        whole = shape if shape.rank > 3 else tf.TensorShape([1, *shape])
+        whole = shape if shape.rank > 3 else tensor_shape.TensorShape([1, *shape])
         raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {whole}")
     return image
 
 
 def row(values):
     """A vector of numbers and scalar tensors, all of the tensors' dtype."""
-    dtypes = {v.dtype for v in values if tf.is_tensor(v)}
-    if len(dtypes) > 1:
-        return tf.stack([tf.cast(v, tf.int64) for v in values])
-    return tf.stack([tf.convert_to_tensor(v, *dtypes) for v in values])
+    kinds = {v.dtype for v in values if is_tensor(v)}
+    if len(kinds) > 1:
+        return array_ops.stack([math_ops.cast(v, dtypes.int64) for v in values])
+    return array_ops.stack([conversion.convert_to_tensor(v, *kinds) for v in values])
 
 
 def sizes(image, like=None):
@@ -47,7 +49,7 @@ def sizes(image, like=None):
     static = image.shape.as_list()[-3:-1]
     if None not in static:
         return tuple(static)
-    dynamic = tf.shape(image, like.dtype if tf.is_tensor(like) else tf.int32)
+    dynamic = array_ops.shape(image, like.dtype if is_tensor(like) else dtypes.int32)
     return tuple(
         dynamic[i] if size is None else size for i, size in zip((-3, -2), static)
     )
@@ -56,7 +58,7 @@ def sizes(image, like=None):
 def known(image, like, height, width):
     """The image, whose static shape is that of `like` but for height and width."""
     sizes = like.shape.as_list()
-    sizes[-3:-1] = [tf.get_static_value(n) for n in (height, width)]
+    sizes[-3:-1] = [execution.get_static_value(n) for n in (height, width)]
     image.set_shape(sizes)
     return image
 
@@ -65,7 +67,7 @@ def in_batches(function, image):
     """function(images of rank 4) for images of rank 3 or 4."""
     if image.shape.rank == 4:
         return function(image)
-    return tf.squeeze(function(tf.expand_dims(image, 0)), 0)
+    return array_ops.squeeze(function(array_ops.expand_dims(image, 0)), 0)
 
 
 def check(condition, message):
@@ -75,11 +77,11 @@ def check(condition, message):
         if not condition:
             raise ValueError(message)
         return
-    tf.debugging.Assert(condition, [message])
+    check_ops.Assert(condition, [message])
 
 
 def is_known(*values):
-    return not any(tf.is_tensor(v) for v in values)
+    return not any(is_tensor(v) for v in values)
 
 
 def at_least(value, low, message):

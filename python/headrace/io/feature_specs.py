@@ -6,14 +6,13 @@ from headrace.framework import dtypes
 
 
 class FixedLenFeature(
-    collections.namedtuple("FixedLenFeature", ["shape", "dtype", "default_value"])
+    collections.namedtuple(
+        "FixedLenFeature", "shape dtype default_value", defaults=[None]
+    )
 ):
     """Values of one shape in every example; required without a default."""
 
     __slots__ = ()
-
-    def __new__(cls, shape, dtype, default_value=None):
-        return super().__new__(cls, shape, dtype, default_value)
 
 
 class VarLenFeature(collections.namedtuple("VarLenFeature", ["dtype"])):
@@ -24,28 +23,26 @@ class VarLenFeature(collections.namedtuple("VarLenFeature", ["dtype"])):
 
 class FixedLenSequenceFeature(
     collections.namedtuple(
-        "FixedLenSequenceFeature", ["shape", "dtype", "allow_missing", "default_value"]
+        "FixedLenSequenceFeature",
+        "shape dtype allow_missing default_value",
+        defaults=[False, None],
     )
 ):
     """Rows of one shape, as many as there are: a tensor padded with the default."""
 
     __slots__ = ()
 
-    def __new__(cls, shape, dtype, allow_missing=False, default_value=None):
-        return super().__new__(cls, shape, dtype, allow_missing, default_value)
-
 
 class SparseFeature(
     collections.namedtuple(
-        "SparseFeature", ["index_key", "value_key", "dtype", "size", "already_sorted"]
+        "SparseFeature",
+        "index_key value_key dtype size already_sorted",
+        defaults=[False],
     )
 ):
     """Indices in some features and values in another: a SparseTensor."""
 
     __slots__ = ()
-
-    def __new__(cls, index_key, value_key, dtype, size, already_sorted=False):
-        return super().__new__(cls, index_key, value_key, dtype, size, already_sorted)
 
 
 def _ragged_dtype(dtype):

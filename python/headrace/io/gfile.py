@@ -9,6 +9,7 @@ import os
 import shutil
 
 from headrace.framework import errors
+from headrace.framework.properties import read_only
 from headrace.framework.system_errors import system_errors
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
@@ -66,8 +67,8 @@ class GFile:
             raise errors.InvalidArgumentError(None, None, f"mode is not {names}")
         self._file = None
 
-    name = property(lambda self: self._name, doc="The path, as given.")
-    mode = property(lambda self: self._given, doc="The mode, as given, with its b.")
+    name = read_only("_name", "The path, as given.")
+    mode = read_only("_given", "The mode, as given, with its b.")
 
     def _open(self, reading):
         allowed = "+" in self._mode or (self._mode == "r") == reading
@@ -89,10 +90,8 @@ class GFile:
 
     def read(self, n=-1):
         """The next n bytes, all that are left where n is negative."""
-        try:
+        with system_errors(self._name):
             return self._text(self._open(True).read(n))
-        except OSError as e:
-            raise _raised(e, self._name) from None
 
     def readline(self):
         """The next line with its line feed; empty at the end of the file."""
@@ -110,10 +109,8 @@ class GFile:
         data = file_content
         if isinstance(data, str):
             data = data.encode("utf-8")
-        try:
+        with system_errors(self._name):
             self._open(False).write(data)
-        except OSError as e:
-            raise _raised(e, self._name) from None
 
     def seek(self, offset=None, whence=0, position=None):
         """Moves to `offset` bytes from the start (whence 0), from here (1) or the end
@@ -156,9 +153,8 @@ class GFile:
         """Closes the file; a later read or write opens it anew, as its mode says."""
         if self._file is not None:
             try:
-                self._file.close()
-            except OSError as e:
-                raise _raised(e, self._name) from None
+                with system_errors(self._name):
+                    self._file.close()
             finally:
                 self._file = None
 

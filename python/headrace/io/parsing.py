@@ -1,6 +1,6 @@
 """tf.io.parse_example, parse_sequence_example and their kin."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import name_scope
 from headrace.framework.sparse_tensor import SparseTensor
@@ -13,12 +13,17 @@ from headrace.io.feature_specs import (
     SparseFeature,
     VarLenFeature,
 )
-from headrace.ops import array_ops, math_ops
-from headrace.ops.faces import face
+from headrace.ops import array_ops, math_ops, sparse_ops
+from headrace.ops.faces import add_faces
 from headrace.ragged.ragged_tensor import RaggedTensor
 
-parse_tensor = face("ParseTensor", "parse_tensor", "serialized,out_type,name=None")
-serialize_tensor = face("SerializeTensor", "serialize_tensor", "tensor,name=None")
+add_faces(
+    globals(),
+    """
+parse_tensor ParseTensor(serialized, out_type, name=None)
+serialize_tensor SerializeTensor(tensor, name=None)
+""",
+)
 
 
 class _Request:
@@ -183,8 +188,6 @@ class _Found:
         made = SparseTensor(indices, values.values, shape)
         if feature.already_sorted:
             return made
-        from headrace.ops import sparse_ops
-
         return sparse_ops.reorder(made)
 
 
@@ -212,13 +215,13 @@ def _parse_example(serialized, features, names):
         raise ValueError(
             "serialized must have statically-known rank to parse ragged features."
         )
-    found = _headrace.raw_op("ParseExampleV2")(
-        serialized=serialized,
-        names=_strings([]) if names is None else names,
-        sparse_keys=_strings(request.sparse),
-        dense_keys=_strings(request.dense),
-        ragged_keys=_strings(request.ragged),
-        dense_defaults=[_fallback(k, f) for k, f in request.dense.items()],
+    found = raw.ParseExampleV2(
+        serialized,
+        _strings([]) if names is None else names,
+        _strings(request.sparse),
+        _strings(request.dense),
+        _strings(request.ragged),
+        [_fallback(k, f) for k, f in request.dense.items()],
         num_sparse=len(request.sparse),
         sparse_types=[d for (d,) in request.sparse.values()],
         ragged_value_types=[d for d, _ in request.ragged.values()],
@@ -307,7 +310,7 @@ def _parse_sequence(serialized, context_features, sequence_features, names):
     list_shapes = [_list_shape(k, f) for k, f in dense.items()]
     may_miss = [bool(f.allow_missing) for f in dense.values()]
     single = serialized.shape.ndims == 0
-    found = _headrace.raw_op("ParseSequenceExampleV2")(
+    found = raw.ParseSequenceExampleV2(
         serialized=serialized,
         debug_name=_strings([]) if names is None else names,
         context_sparse_keys=_strings(context.sparse),

@@ -3,6 +3,7 @@
 import os
 
 from headrace._load import _headrace
+from headrace.framework import errors, protos
 
 # What zlib calls its windows: 16 more for gzip's header, minus for none.
 _GZIP_BITS = 16
@@ -66,7 +67,6 @@ class TFRecordOptions:
 
     def _deflate(self):
         """(level, window bits, memory level, strategy) for the native writer."""
-        from headrace.framework import errors
 
         def or_default(value, default):
             return default if value is None else int(value)
@@ -113,7 +113,5 @@ def tf_record_iterator(path, options=None):
 
 def summary_iterator(path):
     """The Event messages of an event file."""
-    from headrace.framework import protos
-
     for record in tf_record_iterator(path):
         yield protos.Event.FromString(record)

@@ -1,6 +1,6 @@
 """tf.keras.activations."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import newer_activations as newer
 from headrace.keras import serialization, settings
 
@@ -87,24 +87,8 @@ def mish(x):
     return x * tf.tanh(tf.math.softplus(x))
 
 
-_FUNCTIONS = (
-    linear,
-    relu,
-    softmax,
-    sigmoid,
-    hard_sigmoid,
-    elu,
-    selu,
-    gelu,
-    exponential,
-    softplus,
-    softsign,
-    swish,
-    tanh,
-    mish,
-)
-_NAMES = {f.__name__: f for f in _FUNCTIONS}
-_NAMES.update({n: f for n, f in vars(newer).items() if n[0] != "_" and n != "tf"})
+_NAMES = serialization.functions_of(globals())  # so far
+_NAMES.update(serialization.functions_of(vars(newer)))
 _NAMES.update(silu=swish, hard_swish=newer.hard_silu)
 _get, deserialize = serialization.getter(_NAMES, "activation function")
 

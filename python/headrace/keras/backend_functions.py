@@ -1,6 +1,6 @@
 """tf.keras.backend's functions of tensors, beside those that the layers use."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
 
 

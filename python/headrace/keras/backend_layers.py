@@ -1,6 +1,7 @@
 """tf.keras.backend's functions behind layers, losses and updates."""
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.algorithms import ctc
 from headrace.keras import loss as losses
 from headrace.keras import settings
 
@@ -152,7 +153,7 @@ def ctc_batch_cost(y_true, y_pred, input_length, label_length):
     sparse = ctc_label_dense_to_sparse(tf.cast(y_true, tf.int32), label_length)
     logs = tf.math.log(tf.transpose(y_pred, [1, 0, 2]) + settings.epsilon())
     lengths = tf.cast(tf.reshape(input_length, [-1]), tf.int32)
-    loss = tf.compat.v1.nn.ctc_loss(sparse, logs, lengths)
+    loss = ctc.loss_v1(sparse, logs, lengths)
     return tf.expand_dims(loss, 1)
 
 

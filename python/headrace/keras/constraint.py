@@ -1,6 +1,6 @@
 """tf.keras.constraints."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization, settings
 
 
@@ -14,7 +14,7 @@ class Constraint:
 
     def get_config(self):
         """The constructor's arguments as a dict, for from_config()."""
-        return {}
+        return serialization.config_of(self)
 
     @classmethod
     def from_config(cls, config):
@@ -37,10 +37,6 @@ class MaxNorm(Constraint):
         wanted = tf.clip_by_value(norms, 0.0, float(self.max_value))
         return w * (wanted / (settings.epsilon() + norms))
 
-    def get_config(self):
-        """A dict of max_value and axis."""
-        return {"max_value": self.max_value, "axis": self.axis}
-
 
 class MinMaxNorm(Constraint):
     """Weights whose norms along `axis` are led into a range, at `rate`."""
@@ -54,15 +50,6 @@ class MinMaxNorm(Constraint):
         clipped = tf.clip_by_value(norms, float(self.min_value), float(self.max_value))
         wanted = self.rate * clipped + (1 - self.rate) * norms
         return w * (wanted / (settings.epsilon() + norms))
-
-    def get_config(self):
-        """A dict of min_value, max_value, rate and axis."""
-        return {
-            "min_value": self.min_value,
-            "max_value": self.max_value,
-            "rate": self.rate,
-            "axis": self.axis,
-        }
 
 
 class NonNeg(Constraint):
@@ -80,10 +67,6 @@ class UnitNorm(Constraint):
 
     def __call__(self, w):
         return w / (settings.epsilon() + _norm(w, self.axis))
-
-    def get_config(self):
-        """A dict of axis."""
-        return {"axis": self.axis}
 
 
 class RadialConstraint(Constraint):
@@ -117,8 +100,7 @@ def _rings(kernel, size):
     return out
 
 
-_CLASSES = (MaxNorm, MinMaxNorm, NonNeg, RadialConstraint, UnitNorm)
-_NAMES = {c.__name__: c for c in _CLASSES}
-_NAMES.update({settings.snake_case(c.__name__): c for c in _CLASSES})
+_NAMES = serialization.classes_of(globals(), Constraint)
+_NAMES.update({settings.snake_case(name): c for name, c in _NAMES.items()})
 get, deserialize = serialization.getter(_NAMES, "constraint")
 serialize = serialization.serialize

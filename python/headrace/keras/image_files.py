@@ -1,8 +1,12 @@
 """Images as arrays and files: load_img and its kin. By Pillow where it is wanted."""
 
+import hashlib
 import io
 import os
 import pathlib
+import shutil
+import tarfile
+import zipfile
 
 import numpy as np
 
@@ -170,10 +174,6 @@ def get_file(
     if not (untar or extract):
         return path
     folder = os.path.dirname(path)
-    import shutil
-    import tarfile
-    import zipfile
-
     if tarfile.is_tarfile(path):
         with tarfile.open(path) as archive:
             archive.extractall(folder, filter="data")
@@ -183,8 +183,6 @@ def get_file(
 
 
 def _hash(path, algorithm, wanted):
-    import hashlib
-
     if algorithm == "auto":
         algorithm = "sha256" if len(wanted) == 64 else "md5"
     with open(path, "rb") as f:

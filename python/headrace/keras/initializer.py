@@ -2,7 +2,7 @@
 
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization, settings
 from headrace.ops import initializers as core
 
@@ -19,7 +19,7 @@ class Initializer:
 
     def get_config(self):
         """The constructor's arguments as a dict, for from_config()."""
-        return {}
+        return serialization.config_of(self)
 
     @classmethod
     def from_config(cls, config):
@@ -65,17 +65,11 @@ class Constant(Initializer):
     def __call__(self, shape, dtype=None, **kwargs):
         return tf.constant(self.value, dtype=_dtype(dtype), shape=shape)
 
-    def get_config(self):
-        """A dict of value."""
-        return {"value": self.value}
-
 
 class _Random(Initializer):
     """Draws with its seed: the same values at every call with the same shape."""
 
-    def __init__(self, seed):
-        self.seed = seed
-        self._drawn_seed = None
+    _drawn_seed = None
 
     def _seed(self):
         if self._drawn_seed is None:
@@ -87,8 +81,7 @@ class RandomUniform(_Random):
     """Evenly from [minval, maxval)."""
 
     def __init__(self, minval=-0.05, maxval=0.05, seed=None):
-        super().__init__(seed)
-        self.minval, self.maxval = minval, maxval
+        self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape, dtype=None, **kwargs):
         dtype = _dtype(dtype)
@@ -96,26 +89,17 @@ class RandomUniform(_Random):
             shape, self._seed(), self.minval, self.maxval, dtype
         )
 
-    def get_config(self):
-        """A dict of minval, maxval and seed."""
-        return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
-
 
 class RandomNormal(_Random):
     """From a normal distribution."""
 
     def __init__(self, mean=0.0, stddev=0.05, seed=None):
-        super().__init__(seed)
-        self.mean, self.stddev = mean, stddev
+        self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape, dtype=None, **kwargs):
         return tf.random.stateless_normal(
             shape, self._seed(), self.mean, self.stddev, _float_dtype(dtype)
         )
-
-    def get_config(self):
-        """A dict of mean, stddev and seed."""
-        return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}
 
 
 class TruncatedNormal(RandomNormal):
@@ -133,7 +117,6 @@ class VarianceScaling(_Random):
     def __init__(
         self, scale=1.0, mode="fan_in", distribution="truncated_normal", seed=None
     ):
-        super().__init__(seed)
         if scale <= 0.0:
             raise ValueError(
                 f"`scale` must be positive float. Received: scale={scale}."
@@ -148,7 +131,8 @@ class VarianceScaling(_Random):
             distribution = "truncated_normal"
         if distribution not in ("uniform", "truncated_normal", "untruncated_normal"):
             raise ValueError(f"Invalid `distribution` argument: {distribution}.")
-        self.scale, self.mode, self.distribution = scale, mode, distribution
+        self.scale, self.mode = scale, mode
+        self.distribution, self.seed = distribution, seed
 
     def __call__(self, shape, dtype=None, **kwargs):
         dtype = _float_dtype(dtype)
@@ -162,22 +146,12 @@ class VarianceScaling(_Random):
         stddev = math.sqrt(scale) / core.TRUNCATED_DEVIATION
         return tf.random.stateless_truncated_normal(shape, seed, 0.0, stddev, dtype)
 
-    def get_config(self):
-        """A dict of scale, mode, distribution and seed."""
-        return {
-            "scale": self.scale,
-            "mode": self.mode,
-            "distribution": self.distribution,
-            "seed": self.seed,
-        }
-
 
 class Orthogonal(_Random):
     """A matrix with orthogonal rows or columns; the last axis has its columns."""
 
     def __init__(self, gain=1.0, seed=None):
-        super().__init__(seed)
-        self.gain = gain
+        self.gain, self.seed = gain, seed
 
     def __call__(self, shape, dtype=None, **kwargs):
         dtype = _float_dtype(dtype)
@@ -196,10 +170,6 @@ class Orthogonal(_Random):
             q = tf.linalg.matrix_transpose(q)
         return self.gain * tf.reshape(q, shape)
 
-    def get_config(self):
-        """A dict of gain and seed."""
-        return {"gain": self.gain, "seed": self.seed}
-
 
 class Identity(Initializer):
     """`gain` times the identity: matrices only."""
@@ -216,22 +186,14 @@ class Identity(Initializer):
             )
         return self.gain * tf.eye(shape[0], shape[1], dtype=_float_dtype(dtype))
 
-    def get_config(self):
-        """A dict of gain."""
-        return {"gain": self.gain}
-
 
 def _scaling(name, scale, mode, distribution):
     def init(self, seed=None):
         VarianceScaling.__init__(self, scale, mode, distribution, seed)
 
-    def get_config(self):
-        """A dict of seed: the rest is the class's own."""
-        return {"seed": self.seed}
-
     members = {
         "__init__": init,
-        "get_config": get_config,
+        "_config_names": ("seed",),
         "__doc__": f"VarianceScaling of {scale}, {mode}, {distribution}.",
         "__module__": __name__,
     }
@@ -245,25 +207,8 @@ LecunNormal = _scaling("LecunNormal", 1.0, "fan_in", "truncated_normal")
 HeUniform = _scaling("HeUniform", 2.0, "fan_in", "uniform")
 HeNormal = _scaling("HeNormal", 2.0, "fan_in", "truncated_normal")
 
-_CLASSES = (
-    Zeros,
-    Ones,
-    Constant,
-    RandomUniform,
-    RandomNormal,
-    TruncatedNormal,
-    VarianceScaling,
-    Orthogonal,
-    Identity,
-    GlorotUniform,
-    GlorotNormal,
-    LecunUniform,
-    LecunNormal,
-    HeUniform,
-    HeNormal,
-)
-_NAMES = {c.__name__: c for c in _CLASSES}
-_NAMES.update({settings.snake_case(c.__name__): c for c in _CLASSES})
+_NAMES = serialization.classes_of(globals(), Initializer)
+_NAMES.update({settings.snake_case(name): c for name, c in _NAMES.items()})
 _NAMES.update(uniform=RandomUniform, normal=RandomNormal, one=Ones, zero=Zeros)
 get, deserialize = serialization.getter(_NAMES, "initializer")
 serialize = serialization.serialize

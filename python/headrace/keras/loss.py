@@ -1,8 +1,11 @@
 """tf.keras.losses: functions of y_true and y_pred, and classes that reduce them."""
 
-import headrace as tf
+import inspect
+
+from headrace import _api as tf
 from headrace.keras import newer_losses, serialization, settings
 from headrace.keras.function_class import function_class
+from headrace.keras.newer_losses import pair
 
 
 class Reduction:
@@ -165,9 +168,30 @@ class LossFunctionWrapper(Loss):
 # --- functions ---
 
 
-def _pair(y_true, y_pred):
-    y_pred = tf.convert_to_tensor(y_pred)
-    return tf.cast(tf.convert_to_tensor(y_true), y_pred.dtype), y_pred
+def _smooth_pair(y_true, y_pred, smoothing, classes=None):
+    """pair(), the labels drawn by `smoothing` to an even share of the classes: as many
+    as the last axis has unless told.
+    """
+    y_true, y_pred = pair(y_true, y_pred)
+    if smoothing:
+        if classes is None:
+            classes = tf.cast(tf.shape(y_true)[-1], y_pred.dtype)
+        y_true = y_true * (1.0 - smoothing) + smoothing / classes
+    return y_true, y_pred
+
+
+def _inside(p):
+    """Probabilities, kept away from 0 and 1."""
+    small = settings.epsilon()
+    return tf.clip_by_value(p, small, 1.0 - small)
+
+
+def _binary_terms(y_true, p):
+    """The cross-entropy of each label 0 or 1 and its probability."""
+    p, small = _inside(p), settings.epsilon()
+    return -(
+        y_true * tf.math.log(p + small) + (1.0 - y_true) * tf.math.log(1.0 - p + small)
+    )
 
 
 def _mean(x):
@@ -176,26 +200,26 @@ def _mean(x):
 
 def mean_squared_error(y_true, y_pred):
     """The mean over the last axis of (y_pred - y_true)^2: [..., d] gives [...]."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.math.squared_difference(y_pred, y_true))
 
 
 def mean_absolute_error(y_true, y_pred):
     """The mean over the last axis of |y_pred - y_true|: [..., d] gives [...]."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.abs(y_pred - y_true))
 
 
 def mean_absolute_percentage_error(y_true, y_pred):
     """100 times the mean over the last axis of the error's part of |y_true|."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     scale = tf.maximum(tf.abs(y_true), settings.epsilon())
     return 100.0 * _mean(tf.abs((y_true - y_pred) / scale))
 
 
 def mean_squared_logarithmic_error(y_true, y_pred):
     """The mean over the last axis of (log(y_pred + 1) - log(y_true + 1))^2."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     first = tf.math.log(tf.maximum(y_pred, settings.epsilon()) + 1.0)
     second = tf.math.log(tf.maximum(y_true, settings.epsilon()) + 1.0)
     return _mean(tf.math.squared_difference(first, second))
@@ -209,19 +233,19 @@ def _signs(y_true):
 
 def hinge(y_true, y_pred):
     """The last axis' mean of max(1 - y_true y_pred, 0); labels -1 (or 0) and 1."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.maximum(1.0 - _signs(y_true) * y_pred, 0.0))
 
 
 def squared_hinge(y_true, y_pred):
     """The mean over the last axis of hinge's terms squared."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     return _mean(tf.square(tf.maximum(1.0 - _signs(y_true) * y_pred, 0.0)))
 
 
 def categorical_hinge(y_true, y_pred):
     """max(wrong - right + 1, 0): the best wrong score, and the right class's."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     right = tf.reduce_sum(y_true * y_pred, axis=-1)
     wrong = tf.reduce_max((1.0 - y_true) * y_pred, axis=-1)
     return tf.maximum(wrong - right + 1.0, 0.0)
@@ -229,7 +253,7 @@ def categorical_hinge(y_true, y_pred):
 
 def huber(y_true, y_pred, delta=1.0):
     """The last axis' mean: squares of errors up to `delta`, lines beyond."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     error = tf.abs(y_pred - y_true)
     small = 0.5 * tf.square(error)
     return _mean(tf.where(error <= delta, small, delta * error - 0.5 * delta**2))
@@ -237,14 +261,14 @@ def huber(y_true, y_pred, delta=1.0):
 
 def log_cosh(y_true, y_pred):
     """The mean over the last axis of log(cosh(y_pred - y_true))."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     x = y_pred - y_true
     return _mean(x + tf.math.softplus(-2.0 * x) - 0.6931471805599453)
 
 
 def kl_divergence(y_true, y_pred):
     """The sum over the last axis of y_true log(y_true / y_pred)."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     y_true = tf.clip_by_value(y_true, settings.epsilon(), 1)
     y_pred = tf.clip_by_value(y_pred, settings.epsilon(), 1)
     return tf.reduce_sum(y_true * tf.math.log(y_true / y_pred), axis=-1)
@@ -252,13 +276,13 @@ def kl_divergence(y_true, y_pred):
 
 def poisson(y_true, y_pred):
     """The mean over the last axis of y_pred - y_true log(y_pred)."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     return _mean(y_pred - y_true * tf.math.log(y_pred + settings.epsilon()))
 
 
 def cosine_similarity(y_true, y_pred, axis=-1):
     """Minus the product of the two unit vectors along `axis`: -1 where they agree."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     y_true = tf.math.l2_normalize(y_true, axis=axis)
     y_pred = tf.math.l2_normalize(y_pred, axis=axis)
     return -tf.reduce_sum(y_true * y_pred, axis=axis)
@@ -276,19 +300,12 @@ def binary_crossentropy(
     y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
 ):
     """The mean over `axis` of the cross-entropy of labels 0 and 1."""
-    y_true, y_pred = _pair(y_true, y_pred)
-    if label_smoothing:
-        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    y_true, y_pred = _smooth_pair(y_true, y_pred, label_smoothing, 2)
     x, known = _logits(y_pred, from_logits)
     if known:
         values = tf.nn.sigmoid_cross_entropy_with_logits(labels=y_true, logits=x)
     else:
-        small = settings.epsilon()
-        x = tf.clip_by_value(x, small, 1.0 - small)
-        values = -(
-            y_true * tf.math.log(x + small)
-            + (1.0 - y_true) * tf.math.log(1.0 - x + small)
-        )
+        values = _binary_terms(y_true, x)
     return tf.reduce_mean(values, axis=axis)
 
 
@@ -303,15 +320,9 @@ def binary_focal_crossentropy(
     axis=-1,
 ):
     """binary_crossentropy whose terms count (1 - right)^gamma: sure ones less."""
-    y_true, y_pred = _pair(y_true, y_pred)
-    if label_smoothing:
-        y_true = y_true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    y_true, y_pred = _smooth_pair(y_true, y_pred, label_smoothing, 2)
     p = tf.nn.sigmoid(y_pred) if from_logits else y_pred
-    small = settings.epsilon()
-    q = tf.clip_by_value(p, small, 1.0 - small)
-    cross = -(
-        y_true * tf.math.log(q + small) + (1.0 - y_true) * tf.math.log(1.0 - q + small)
-    )
+    cross = _binary_terms(y_true, p)
     right = y_true * p + (1.0 - y_true) * (1.0 - p)
     values = tf.pow(1.0 - right, gamma) * cross
     if apply_class_balancing:
@@ -323,10 +334,7 @@ def categorical_crossentropy(
     y_true, y_pred, from_logits=False, label_smoothing=0.0, axis=-1
 ):
     """The cross-entropy of distributions along `axis`: [..., classes] gives [...]."""
-    y_true, y_pred = _pair(y_true, y_pred)
-    if label_smoothing:
-        classes = tf.cast(tf.shape(y_true)[-1], y_pred.dtype)
-        y_true = y_true * (1.0 - label_smoothing) + label_smoothing / classes
+    y_true, y_pred = _smooth_pair(y_true, y_pred, label_smoothing)
     x, known = _logits(y_pred, from_logits)
     y_true.shape.assert_is_compatible_with(y_pred.shape)
     if known:
@@ -334,9 +342,7 @@ def categorical_crossentropy(
             labels=y_true, logits=x, axis=axis
         )
     x = x / tf.reduce_sum(x, axis, keepdims=True)
-    small = settings.epsilon()
-    x = tf.clip_by_value(x, small, 1.0 - small)
-    return -tf.reduce_sum(y_true * tf.math.log(x), axis)
+    return -tf.reduce_sum(y_true * tf.math.log(_inside(x)), axis)
 
 
 def categorical_focal_crossentropy(
@@ -349,14 +355,10 @@ def categorical_focal_crossentropy(
     axis=-1,
 ):
     """categorical_crossentropy whose terms count alpha (1 - p)^gamma."""
-    y_true, y_pred = _pair(y_true, y_pred)
-    if label_smoothing:
-        classes = tf.cast(tf.shape(y_true)[-1], y_pred.dtype)
-        y_true = y_true * (1.0 - label_smoothing) + label_smoothing / classes
+    y_true, y_pred = _smooth_pair(y_true, y_pred, label_smoothing)
     x = tf.nn.softmax(y_pred, axis) if from_logits else y_pred
     x = x / tf.reduce_sum(x, axis, keepdims=True)
-    small = settings.epsilon()
-    x = tf.clip_by_value(x, small, 1.0 - small)
+    x = _inside(x)
     factor = tf.cast(alpha, x.dtype) * tf.pow(1.0 - x, gamma)
     return tf.reduce_sum(-factor * y_true * tf.math.log(x), axis)
 
@@ -368,8 +370,7 @@ def sparse_categorical_crossentropy(
     y_pred = tf.convert_to_tensor(y_pred)
     x, known = _logits(y_pred, from_logits)
     if not known:
-        small = settings.epsilon()
-        x = tf.math.log(tf.clip_by_value(x, small, 1.0 - small))
+        x = tf.math.log(_inside(x))
     rank = x.shape.rank
     if axis not in (-1, rank - 1):
         order = [d for d in range(rank) if d != axis % rank] + [axis % rank]
@@ -394,9 +395,15 @@ _SPARSE = {sparse_categorical_crossentropy, newer_losses.ctc}
 # --- classes ---
 
 
-def _loss_class(name, fn, **defaults):
-    """A Loss class of a function and its arguments."""
-    parameters = {**defaults, "reduction": Reduction.AUTO, "name": fn.__name__}
+_FUNCTIONS = [huber, cosine_similarity, sparse_categorical_crossentropy]
+
+
+def _loss_class(name, fn):
+    """A Loss class of a function: its arguments are those behind y_true and y_pred."""
+    _FUNCTIONS.append(fn)
+    further = list(inspect.signature(fn).parameters.values())[2:]
+    parameters = {p.name: p.default for p in further}
+    parameters.update(reduction=Reduction.AUTO, name=fn.__name__)
     doc = f"The loss {fn.__name__}."
     return function_class(LossFunctionWrapper, name, fn, parameters, __name__, doc)
 
@@ -415,26 +422,19 @@ CategoricalHinge = _loss_class("CategoricalHinge", categorical_hinge)
 LogCosh = _loss_class("LogCosh", log_cosh)
 KLDivergence = _loss_class("KLDivergence", kl_divergence)
 Poisson = _loss_class("Poisson", poisson)
-_SMOOTH = dict(from_logits=False, label_smoothing=0.0, axis=-1)
-BinaryCrossentropy = _loss_class("BinaryCrossentropy", binary_crossentropy, **_SMOOTH)
+BinaryCrossentropy = _loss_class("BinaryCrossentropy", binary_crossentropy)
 BinaryFocalCrossentropy = _loss_class(
-    "BinaryFocalCrossentropy",
-    binary_focal_crossentropy,
-    apply_class_balancing=False,
-    alpha=0.25,
-    gamma=2.0,
-    **_SMOOTH,
+    "BinaryFocalCrossentropy", binary_focal_crossentropy
 )
 CategoricalCrossentropy = _loss_class(
-    "CategoricalCrossentropy", categorical_crossentropy, **_SMOOTH
+    "CategoricalCrossentropy", categorical_crossentropy
 )
 CategoricalFocalCrossentropy = _loss_class(
-    "CategoricalFocalCrossentropy",
-    categorical_focal_crossentropy,
-    alpha=0.25,
-    gamma=2.0,
-    **_SMOOTH,
+    "CategoricalFocalCrossentropy", categorical_focal_crossentropy
 )
+Dice = _loss_class("Dice", newer_losses.dice)
+Tversky = _loss_class("Tversky", newer_losses.tversky)
+CTC = _loss_class("CTC", newer_losses.ctc)
 
 
 class Huber(LossFunctionWrapper):
@@ -470,55 +470,6 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
         )
 
 
-Dice = _loss_class("Dice", newer_losses.dice, axis=None)
-Tversky = _loss_class("Tversky", newer_losses.tversky, alpha=0.5, beta=0.5, axis=None)
-CTC = _loss_class("CTC", newer_losses.ctc)
-
-
-_FUNCTIONS = (
-    mean_squared_error,
-    mean_absolute_error,
-    mean_absolute_percentage_error,
-    mean_squared_logarithmic_error,
-    hinge,
-    squared_hinge,
-    categorical_hinge,
-    huber,
-    log_cosh,
-    kl_divergence,
-    poisson,
-    cosine_similarity,
-    binary_crossentropy,
-    binary_focal_crossentropy,
-    categorical_crossentropy,
-    categorical_focal_crossentropy,
-    sparse_categorical_crossentropy,
-    newer_losses.dice,
-    newer_losses.tversky,
-    newer_losses.ctc,
-)
-_CLASSES = (
-    Dice,
-    Tversky,
-    CTC,
-    MeanSquaredError,
-    MeanAbsoluteError,
-    MeanAbsolutePercentageError,
-    MeanSquaredLogarithmicError,
-    Hinge,
-    SquaredHinge,
-    CategoricalHinge,
-    Huber,
-    LogCosh,
-    KLDivergence,
-    Poisson,
-    CosineSimilarity,
-    BinaryCrossentropy,
-    BinaryFocalCrossentropy,
-    CategoricalCrossentropy,
-    CategoricalFocalCrossentropy,
-    SparseCategoricalCrossentropy,
-)
 NAMES = {f.__name__: f for f in _FUNCTIONS}
 NAMES.update(
     mse=mean_squared_error,
@@ -536,7 +487,7 @@ NAMES.update(
     bce=binary_crossentropy,
     huber_loss=huber,
 )
-NAMES.update({c.__name__: c for c in _CLASSES})
+NAMES.update(serialization.classes_of(globals(), LossFunctionWrapper))
 get, deserialize = serialization.getter(NAMES, "loss function")
 serialize = serialization.serialize
 

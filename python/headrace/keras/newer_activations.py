@@ -1,6 +1,6 @@
 """The activations that Keras 3 has beside Keras 2's."""
 
-import headrace as tf
+from headrace import _api as tf
 
 
 def leaky_relu(x, negative_slope=0.2):

@@ -1,17 +1,18 @@
 """The losses that Keras 3 has beside Keras 2's."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
 
 
-def _pair(y_true, y_pred):
+def pair(y_true, y_pred):
+    """Both as tensors of the predictions' dtype."""
     y_pred = tf.convert_to_tensor(y_pred)
     return tf.cast(tf.convert_to_tensor(y_true), y_pred.dtype), y_pred
 
 
 def dice(y_true, y_pred, axis=None):
     """1 - 2 (y_true y_pred) / (y_true + y_pred), of sums over the axes (all)."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     both = tf.reduce_sum(y_true * y_pred, axis)
     total = tf.reduce_sum(y_true, axis) + tf.reduce_sum(y_pred, axis)
     return 1.0 - 2.0 * both / (total + settings.epsilon())
@@ -19,7 +20,7 @@ def dice(y_true, y_pred, axis=None):
 
 def tversky(y_true, y_pred, alpha=0.5, beta=0.5, axis=None):
     """dice, where what is missed counts alpha, what is wrongly predicted beta."""
-    y_true, y_pred = _pair(y_true, y_pred)
+    y_true, y_pred = pair(y_true, y_pred)
     both = tf.reduce_sum(y_true * y_pred, axis)
     wrong = tf.reduce_sum((1.0 - y_true) * y_pred, axis)
     missed = tf.reduce_sum(y_true * (1.0 - y_pred), axis)

@@ -2,7 +2,7 @@
 
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization, settings
 
 
@@ -22,7 +22,10 @@ class Regularizer:
     def get_config(self):
         """The constructor's arguments as a dict.
         Subclasses that are saved define it."""
-        raise NotImplementedError(f"{self} does not implement get_config()")
+        config = serialization.config_of(self)
+        if not config:
+            raise NotImplementedError(f"{self} does not implement get_config()")
+        return config
 
 
 def _checked(x, name):
@@ -49,10 +52,6 @@ class L1L2(Regularizer):
             out += 2.0 * self.l2 * tf.nn.l2_loss(x)
         return out
 
-    def get_config(self):
-        """A dict of l1 and l2."""
-        return {"l1": self.l1, "l2": self.l2}
-
 
 class L1(Regularizer):
     """l1 times the sum of |x|."""
@@ -65,10 +64,6 @@ class L1(Regularizer):
     def __call__(self, x):
         return self.l1 * tf.reduce_sum(tf.abs(x))
 
-    def get_config(self):
-        """A dict of l1."""
-        return {"l1": self.l1}
-
 
 class L2(Regularizer):
     """l2 times the sum of squares."""
@@ -80,10 +75,6 @@ class L2(Regularizer):
 
     def __call__(self, x):
         return 2.0 * self.l2 * tf.nn.l2_loss(x)
-
-    def get_config(self):
-        """A dict of l2."""
-        return {"l2": self.l2}
 
 
 class OrthogonalRegularizer(Regularizer):
@@ -111,17 +102,13 @@ class OrthogonalRegularizer(Regularizer):
         pairs = max(size * (size - 1.0) / 2.0, 1.0)
         return self.factor * 0.5 * tf.reduce_sum(tf.abs(off)) / pairs
 
-    def get_config(self):
-        """A dict of factor and mode."""
-        return {"factor": self.factor, "mode": self.mode}
-
 
 def l1_l2(l1=0.01, l2=0.01):
     """An L1L2."""
     return L1L2(l1=l1, l2=l2)
 
 
-_NAMES = {c.__name__: c for c in (L1, L2, L1L2, OrthogonalRegularizer)}
+_NAMES = serialization.classes_of(globals(), Regularizer)
 _NAMES.update(l1=L1, l2=L2, l1_l2=l1_l2, orthogonal_regularizer=OrthogonalRegularizer)
 get, deserialize = serialization.getter(_NAMES, "regularizer")
 serialize = serialization.serialize

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.utility import Sequence
 
 

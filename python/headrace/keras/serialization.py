@@ -81,6 +81,63 @@ def serialize(item):
     }
 
 
+def config_names(cls):
+    """What the configurations of a class of ours hold, in order.
+
+    `_config_names`, where the class or a base says it; else the parameters of the
+    constructors, bases' first, without those that a `_config_without` names. Classes of
+    the user's add nothing: they have get_config.
+    """
+    if hasattr(cls, "_config_names"):
+        return list(cls._config_names)
+    names, without = [], set()
+    for part in reversed(cls.__mro__):
+        own = vars(part)
+        if part.__module__.startswith("headrace.keras"):
+            without.update(own.get("_config_without", ()))
+            names += _parameters(own["__init__"]) if "__init__" in own else []
+    return [name for name in dict.fromkeys(names) if name not in without]
+
+
+def _parameters(init):
+    """The names of a constructor's parameters but self, *args and **kwargs."""
+    plain = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = list(inspect.signature(init).parameters.values())
+    return [p.name for p in parameters[1:] if p.kind is plain]
+
+
+def config_of(item):
+    """The configuration of an object of ours: the arguments that it was made with.
+
+    Each is kept as the attribute of its name, or as `_config_attributes` says.
+    """
+    attributes = getattr(item, "_config_attributes", {})
+    return {
+        name: _configured(getattr(item, attributes.get(name, name)))
+        for name in config_names(type(item))
+    }
+
+
+def _configured(value):
+    """Functions, initializers, layers and the like as configurations."""
+    return serialize(value) if callable(value) else value
+
+
+def classes_of(names, base):
+    """{name: class} of the public subclasses of `base` in a module's names."""
+    return {
+        name: item
+        for name, item in names.items()
+        if inspect.isclass(item) and issubclass(item, base) and item is not base
+        if name[0] != "_"
+    }
+
+
+def functions_of(names):
+    """{name: function} of the public functions among a module's names."""
+    return {n: f for n, f in names.items() if inspect.isfunction(f) and n[0] != "_"}
+
+
 def find(name, names, kind, custom_objects=None):
     """What `name` is called in custom objects or `names`."""
     for table in (custom_objects or {}, _custom, names):

@@ -6,9 +6,9 @@ import re
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.context import stack
 from headrace.framework import random_seed
-from headrace.graph import stack
 
 _settings = {"floatx": "float32", "epsilon": 1e-7, "format": "channels_last"}
 _counted = {}  # by what is counted: {name: how often}, outside of graphs
@@ -207,46 +207,23 @@ def dtype(x):
     return x.dtype.name
 
 
-def is_keras_tensor(x):
-    """Whether x describes a value of a model; ValueError for what is no tensor."""
-    from headrace.keras.engine.keras_tensor import KerasTensor
-
-    if not tf.is_tensor(x) and not isinstance(x, KerasTensor):
-        raise ValueError(
-            f"Unexpectedly found an instance of type `{type(x)}`. Expected a symbolic "
-            "tensor instance."
-        )
-    return isinstance(x, KerasTensor)
-
-
-_REDUCTIONS = {
-    "reduce_sum": "The sum",
-    "reduce_mean": "The mean",
-    "reduce_max": "The maximum",
-    "reduce_min": "The minimum",
-    "reduce_prod": "The product",
-}
-
-
-def _over_axis(name, cast_bool=False):
+def _over_axis(name, function, what, cast_bool=False):
     def reduce(x, axis=None, keepdims=False):
         if cast_bool and x.dtype == tf.bool:
             x = tf.cast(x, floatx())
-        return getattr(tf, name)(x, axis, keepdims)
+        return function(x, axis, keepdims)
 
-    reduce.__name__ = name.partition("_")[2]
+    reduce.__name__ = name
     cast = " Bools are cast to floatx()." if cast_bool else ""
-    reduce.__doc__ = (
-        f"{_REDUCTIONS[name]} along `axis`; of everything without one.{cast}"
-    )
+    reduce.__doc__ = f"{what} along `axis`; of everything without one.{cast}"
     return reduce
 
 
-sum = _over_axis("reduce_sum")
-mean = _over_axis("reduce_mean", cast_bool=True)
-max = _over_axis("reduce_max")
-min = _over_axis("reduce_min")
-prod = _over_axis("reduce_prod")
+sum = _over_axis("sum", tf.reduce_sum, "The sum")
+mean = _over_axis("mean", tf.reduce_mean, "The mean", cast_bool=True)
+max = _over_axis("max", tf.reduce_max, "The maximum")
+min = _over_axis("min", tf.reduce_min, "The minimum")
+prod = _over_axis("prod", tf.reduce_prod, "The product")
 
 
 def std(x, axis=None, keepdims=False):

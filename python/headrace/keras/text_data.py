@@ -6,6 +6,8 @@ import json
 
 import numpy as np
 
+# what a Tokenizer learns of texts
+_COUNTED = ("word_counts", "word_docs", "index_docs", "index_word", "word_index")
 _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 
 
@@ -185,11 +187,7 @@ class Tokenizer:
             "char_level": self.char_level,
             "oov_token": self.oov_token,
             "document_count": self.document_count,
-            "word_counts": json.dumps(self.word_counts),
-            "word_docs": json.dumps(self.word_docs),
-            "index_docs": json.dumps(self.index_docs),
-            "index_word": json.dumps(self.index_word),
-            "word_index": json.dumps(self.word_index),
+            **{name: json.dumps(getattr(self, name)) for name in _COUNTED},
         }
 
     def to_json(self, **kwargs):
@@ -201,16 +199,7 @@ class Tokenizer:
 def tokenizer_from_json(json_string):
     """The Tokenizer that to_json() wrote."""
     config = json.loads(json_string)["config"]
-    counted = {
-        name: json.loads(config.pop(name))
-        for name in (
-            "word_counts",
-            "word_docs",
-            "index_docs",
-            "index_word",
-            "word_index",
-        )
-    }
+    counted = {name: json.loads(config.pop(name)) for name in _COUNTED}
     for name in ("index_docs", "index_word"):
         counted[name] = {int(k): v for k, v in counted[name].items()}
     made = Tokenizer(**config)

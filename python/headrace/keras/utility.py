@@ -2,11 +2,6 @@
 
 import numpy as np
 
-from headrace.keras.engine.data_adapter import (  # noqa: F401
-    pack_x_y_sample_weight,
-    unpack_x_y_sample_weight,
-)
-
 
 class Sequence:
     """Batches by number: subclasses have __getitem__ and __len__."""
@@ -25,15 +20,19 @@ class Sequence:
             yield self[i]
 
 
-def to_categorical(y, num_classes=None, dtype="float32"):
-    """Class numbers as rows with a single one."""
+def _classes(y, count):
+    """(class numbers in a row, their shape, how many classes there are)."""
     y = np.array(y, dtype="int")
     shape = y.shape
     if shape and shape[-1] == 1 and len(shape) > 1:
         shape = shape[:-1]
     y = y.reshape(-1)
-    if not num_classes:
-        num_classes = np.max(y) + 1
+    return y, shape, count or np.max(y) + 1
+
+
+def to_categorical(y, num_classes=None, dtype="float32"):
+    """Class numbers as rows with a single one."""
+    y, shape, num_classes = _classes(y, num_classes)
     out = np.zeros((y.shape[0], num_classes), dtype=dtype)
     out[np.arange(y.shape[0]), y] = 1
     return out.reshape((*shape, num_classes))
@@ -48,13 +47,7 @@ def normalize(x, axis=-1, order=2):
 
 def to_ordinal(y, num_classes=None, dtype="float32"):
     """Class numbers as rows with as many ones: 2 of 4 classes is [1, 1, 0]."""
-    y = np.array(y, dtype="int")
-    shape = y.shape
-    if shape and shape[-1] == 1 and len(shape) > 1:
-        shape = shape[:-1]
-    y = y.reshape(-1)
-    if not num_classes:
-        num_classes = np.max(y) + 1
+    y, shape, num_classes = _classes(y, num_classes)
     out = np.arange(num_classes - 1)[None] < y[:, None]
     return out.astype(dtype).reshape((*shape, num_classes - 1))
 

@@ -4,10 +4,11 @@ import builtins
 
 import numpy as np
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, errors, tensor_shape
+from headrace._load import _headrace, raw
+from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
 from headrace.framework.name_scopes import composite
-from headrace.ops.faces import face
+from headrace.ops import math_ops, reduction_ops
+from headrace.ops.faces import add_faces, face
 
 newaxis = None
 
@@ -16,34 +17,48 @@ def _is_sparse(x):
     return getattr(x, "_is_sparse", False)
 
 
-broadcast_to = face("BroadcastTo", "broadcast_to", "input, shape, name=None")
+add_faces(
+    globals(),
+    """
+broadcast_to BroadcastTo(input, shape, name=None)
+reshape Reshape(tensor, shape, name=None)
+fill Fill(dims, value, name=None)
+unravel_index UnravelIndex(indices, dims, name=None)
+identity Identity(input, name=None)
+stop_gradient StopGradient(input, name=None)
+tile Tile(input, multiples, name=None)
+slice Slice(input_->input, begin, size, name=None)
+gather_nd_op=gather_nd GatherNd(params, indices, name=None, bad_indices_policy='')
+bitcast Bitcast(input, type, name=None)
+_expand_dims=expand_dims ExpandDims(input, axis->dim, name=None)
+_pack=stack Pack(values, axis=0, name=None)
+_unpack=unstack Unpack(value, num, axis=0, name=None)
+_concat=concat ConcatV2(values, axis, name=None)
+shape_n ShapeN(input, out_type=int32, name=None)
+    The shapes of several tensors.
+reverse ReverseV2(tensor, axis, name=None)
+    Dimensions turned round.
+roll Roll(input, shift, axis, name=None)
+    Elements shifted along dimensions, those that leave come back.
+identity_n IdentityN(input, name=None)
+    The tensors as they are.
+broadcast_dynamic_shape BroadcastArgs(shape_x->s0, shape_y->s1)
+    The shape, as a tensor, that two shapes broadcast to.
+scatter_nd ScatterNd(indices, updates, shape, bad_indices_policy='', name=None)
+    A tensor of zeros with updates added at indices.
 
-
-reshape = face("Reshape", "reshape", "tensor, shape, name=None")
-
-
-fill = face("Fill", "fill", "dims, value, name=None")
-unravel_index = face("UnravelIndex", "unravel_index", "indices, dims, name=None")
-
-
-identity = face("Identity", "identity", "input, name=None")
-
-
-stop_gradient = face("StopGradient", "stop_gradient", "input, name=None")
-
-
-tile = face("Tile", "tile", "input, multiples, name=None")
-
-
-slice = face("Slice", "slice", "input_->input, begin, size, name=None")
-
-
-gather_nd_op = face(
-    "GatherNd", "gather_nd", "params, indices, name=None, bad_indices_policy=''"
+    Indices out of range raise InvalidArgumentError; with `bad_indices_policy` "IGNORE"
+    they are passed over.
+space_to_depth SpaceToDepth(input, block_size, data_format='NHWC', name=None)
+    Blocks of space moved to the depth dimension.
+depth_to_space DepthToSpace(input, block_size, data_format='NHWC', name=None)
+    Depth moved to blocks of space.
+dynamic_partition DynamicPartition(data, partitions, num_partitions, name=None)
+    Rows dealt to `num_partitions` tensors.
+dynamic_stitch DynamicStitch(indices, data, name=None)
+    Rows of several tensors put at their indices.
+""",
 )
-
-
-bitcast = face("Bitcast", "bitcast", "input, type, name=None")
 
 
 def expand_dims(input, axis, name=None):
@@ -51,15 +66,6 @@ def expand_dims(input, axis, name=None):
     if axis is None:
         raise ValueError("Must specify an axis argument to tf.expand_dims()")
     return _expand_dims(input, axis, name)
-
-
-_expand_dims = face("ExpandDims", "expand_dims", "input, axis->dim, name=None")
-
-
-_pack = face("Pack", "stack", "values, axis=0, name=None")
-
-
-_unpack = face("Unpack", "unstack", "value, num, axis=0, name=None")
 
 
 def stack(values, axis=0, name="stack"):
@@ -101,12 +107,12 @@ def shape(input, out_type=None, name=None):
     """The shape as a tensor."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if _is_sparse(input):
-        return _headrace.raw_op("Cast")(x=input.dense_shape, DstT=out_type, name=name)
+        return raw.Cast(input.dense_shape, DstT=out_type, name=name)
     input = conversion.convert_to_tensor(input)
     static = input.shape
     if not _headrace.is_eager() and static.is_fully_defined():
         return conversion.constant(static.as_list(), out_type, name=name or "Shape")
-    return _headrace.raw_op("Shape")(input=input, out_type=out_type, name=name)
+    return raw.Shape(input, out_type=out_type, name=name)
 
 
 def zeros(shape, dtype=dtypes.float32, name=None, layout=None):
@@ -124,7 +130,7 @@ def _filled(shape, dtype, value, name):
     if dtype.is_quantized:  # as the integers that they are made of
         plain = dtypes.as_dtype(dtype.name[1:])
         made = _filled(shape, plain, value, name)
-        return _headrace.raw_op("Bitcast")(input=made, type=dtype)
+        return raw.Bitcast(made, type=dtype)
     if dtype == dtypes.string:
         value = value or ""  # of ones there are none: the conversion says so
     elif dtype == dtypes.bool:
@@ -161,7 +167,7 @@ def zeros_like(input, dtype=None, name=None, layout=None):
         return _filled(input.dense_shape, dtype or input.dtype, 0, name)
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
-        return _headrace.raw_op("ZerosLike")(x=input, name=name)
+        return raw.ZerosLike(input, name=name)
     return _filled(shape(input), dtype, 0, name)
 
 
@@ -173,7 +179,7 @@ def ones_like(input, dtype=None, name=None, layout=None):
         return _filled(input.dense_shape, dtype or input.dtype, 1, name)
     input = conversion.convert_to_tensor(input)
     if dtype is None or dtypes.as_dtype(dtype) == input.dtype:
-        return _headrace.raw_op("OnesLike")(x=input, name=name)
+        return raw.OnesLike(input, name=name)
     return _filled(shape(input), dtype, 1, name)
 
 
@@ -191,8 +197,6 @@ def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
             "None.  E.g. shape=[None] is ok, but shape=None is not."
         )
     if isinstance(axis, _headrace.Tensor):
-        from headrace.framework import execution
-
         known = execution.get_static_value(axis)
         if known is None:
             axis = reshape(axis, [])
@@ -203,7 +207,7 @@ def boolean_mask(tensor, mask, axis=None, name="boolean_mask"):
     if isinstance(axis, int):
         tensor.shape[axis : axis + ndims].assert_is_compatible_with(mask.shape)
     sizes = shape(tensor)
-    count = _headrace.raw_op("Prod")(input=sizes[axis : axis + ndims], axis=[0])
+    count = raw.Prod(sizes[axis : axis + ndims], [0])
     flat = concat([sizes[:axis], [count], sizes[axis + ndims :]], 0)
     indices = squeeze(where(reshape(mask, [-1])), [1])
     return gather(reshape(tensor, flat), indices, axis=axis)
@@ -215,17 +219,17 @@ def squeeze(input, axis=None, name=None):
         axis = []
     elif isinstance(axis, int):
         axis = [axis]
-    return _headrace.raw_op("Squeeze")(input=input, axis=axis, name=name)
+    return raw.Squeeze(input, axis=axis, name=name)
 
 
 def where(condition, x=None, y=None, name=None):
     """Where `condition` holds: the places, or x there and y elsewhere."""
     if x is None and y is None:
         condition = conversion.convert_to_tensor(condition, dtype_hint=dtypes.bool)
-        return _headrace.raw_op("Where")(condition=condition, name=name)
+        return raw.Where(condition, name=name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    return _headrace.raw_op("SelectV2")(condition=condition, t=x, e=y, name=name)
+    return raw.SelectV2(condition, x, y, name=name)
 
 
 def concat(values, axis, name="concat"):
@@ -241,15 +245,10 @@ def concat(values, axis, name="concat"):
     return _concat(values, axis, name)
 
 
-_concat = face("ConcatV2", "concat", "values, axis, name=None")
-
-
 def gather(params, indices, validate_indices=None, axis=None, batch_dims=0, name=None):
     """The slices of `params` at `indices` along `axis`."""
     axis = batch_dims if axis is None else axis
-    return _headrace.raw_op("GatherV2")(
-        params=params, indices=indices, axis=axis, batch_dims=batch_dims, name=name
-    )
+    return raw.GatherV2(params, indices, axis, batch_dims=batch_dims, name=name)
 
 
 @composite("meshgrid")
@@ -267,7 +266,7 @@ def meshgrid(*args, indexing="xy", name="meshgrid"):
         shape_ = [1] * n
         shape_[i] = -1
         grids.append(reshape(x, shape_))
-    sizes = [_headrace.raw_op("Size")(input=x) for x in args]
+    sizes = [raw.Size(x) for x in args]
     if indexing == "xy" and n > 1:
         grids = [_swap_first(g, n) for g in grids]
         sizes = [sizes[i] for i in (1, 0, *builtins.range(2, n))]
@@ -276,7 +275,7 @@ def meshgrid(*args, indexing="xy", name="meshgrid"):
 
 
 def _swap_first(x, n):
-    return _headrace.raw_op("Transpose")(x=x, perm=[1, 0, *builtins.range(2, n)])
+    return raw.Transpose(x, [1, 0, *builtins.range(2, n)])
 
 
 def rank(input, name=None):
@@ -287,21 +286,16 @@ def rank(input, name=None):
     static = input.shape.rank
     if static is not None and not _headrace.is_eager():
         return conversion.constant(static, dtypes.int32, name=name or "Rank")
-    return _headrace.raw_op("Rank")(input=input, name=name)
+    return raw.Rank(input, name=name)
 
 
 def size(input, out_type=None, name=None):
     """The number of elements as a tensor."""
     out_type = dtypes.int32 if out_type is None else dtypes.as_dtype(out_type)
     if _is_sparse(input):
-        sizes = _headrace.raw_op("Cast")(x=input.dense_shape, DstT=out_type)
-        return _headrace.raw_op("Prod")(input=sizes, axis=0, name=name)
-    return _headrace.raw_op("Size")(input=input, out_type=out_type, name=name)
-
-
-def shape_n(input, out_type=dtypes.int32, name=None):
-    """The shapes of several tensors."""
-    return _headrace.raw_op("ShapeN")(input=input, out_type=out_type, name=name)
+        sizes = raw.Cast(input.dense_shape, DstT=out_type)
+        return raw.Prod(sizes, 0, name=name)
+    return raw.Size(input, out_type=out_type, name=name)
 
 
 def transpose(a, perm=None, conjugate=False, name="transpose"):
@@ -312,7 +306,7 @@ def transpose(a, perm=None, conjugate=False, name="transpose"):
         static = a.shape.rank
         if static is None:
             r = rank(a)
-            perm = (r - 1) - _headrace.raw_op("Range")(start=0, limit=r, delta=1)
+            perm = (r - 1) - raw.Range(0, r, 1)
         else:
             perm = list(_count(static - 1, -1, -1))
     return _headrace.raw_op(op)(
@@ -357,12 +351,7 @@ def range(start, limit=None, delta=1, dtype=None, name="range"):
                 order.append(d)
         wide = order[max(order.index(d) for d in known)]
         start, limit, delta = (_as(v, wide) for v in (start, limit, delta))
-    return _headrace.raw_op("Range")(
-        start=start,
-        limit=limit,
-        delta=delta,
-        name=None if _headrace.is_eager() else name,
-    )
+    return raw.Range(start, limit, delta, name=None if _headrace.is_eager() else name)
 
 
 def _dtype_of(value):
@@ -375,8 +364,6 @@ def _dtype_of(value):
 
 def _as(value, dtype):
     if isinstance(value, (_headrace.Tensor, _headrace.VariableBase)):
-        from headrace.ops import math_ops
-
         return math_ops.cast(value, dtype)
     return conversion.convert_to_tensor(value, dtype=dtype)
 
@@ -384,8 +371,6 @@ def _as(value, dtype):
 @composite("linspace", ends=True)
 def linspace(start, stop, num, name=None, axis=0):
     """`num` evenly spaced values from `start` to `stop`."""
-    from headrace.ops import math_ops
-
     start = conversion.convert_to_tensor(start)
     stop = conversion.convert_to_tensor(stop, dtype=start.dtype)
     if start.dtype.is_integer:
@@ -415,7 +400,7 @@ def linspace(start, stop, num, name=None, axis=0):
         inner, between = np.arange(1, steps), steps - 1
     if shape_.rank is None:  # ones but for the place of the steps
         places = range(rank(start))
-        at = _headrace.raw_op("FloorMod")(x=axis, y=rank(start))
+        at = raw.FloorMod(axis, rank(start))
         # `==` compares objects in plain graphs.
         here = _headrace.raw_op("Equal")(x=places, y=at)
         sizes, kept = where(here, between, 1), where(here, count, -1)
@@ -442,7 +427,7 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
     elif isinstance(num_rows, int) and isinstance(num_columns, int):
         least = min(num_rows, num_columns)
     else:
-        least = _headrace.raw_op("Minimum")(x=num_rows, y=num_columns)
+        least = raw.Minimum(num_rows, num_columns)
     parts = (batch_shape, num_rows, num_columns)
     if any(isinstance(part, _headrace.Tensor) for part in parts):
         batch = [] if batch_shape is None else batch_shape
@@ -458,10 +443,8 @@ def eye(num_rows, num_columns=None, batch_shape=None, dtype=dtypes.float32, name
         shape_ = [*batch, num_rows, num_columns]
     diagonal = ones(sizes, dtype)
     if num_rows is num_columns or (num_rows == num_columns) is True:
-        return _headrace.raw_op("MatrixDiag")(diagonal=diagonal, name="diag")
-    return _headrace.raw_op("MatrixSetDiag")(
-        input=zeros(shape_, dtype), diagonal=diagonal, name=name
-    )
+        return raw.MatrixDiag(diagonal, name="diag")
+    return raw.MatrixSetDiag(zeros(shape_, dtype), diagonal, name=name)
 
 
 @composite("one_hot", ends=True)
@@ -493,11 +476,11 @@ def one_hot(
         defaults = (1, 0)
     on_value = defaults[0] if on_value is None else on_value
     off_value = defaults[1] if off_value is None else off_value
-    return _headrace.raw_op("OneHot")(
-        indices=indices,
-        depth=depth,
-        on_value=conversion.convert_to_tensor(on_value, dtype),
-        off_value=conversion.convert_to_tensor(off_value, dtype),
+    return raw.OneHot(
+        indices,
+        depth,
+        conversion.convert_to_tensor(on_value, dtype),
+        conversion.convert_to_tensor(off_value, dtype),
         axis=-1 if axis is None else axis,
         name=name,
     )
@@ -506,9 +489,7 @@ def one_hot(
 def split(value, num_or_size_splits, axis=0, num=None, name="split"):
     """The tensor cut along a dimension, in equal parts or by sizes."""
     if isinstance(num_or_size_splits, (int, np.integer)):
-        return _headrace.raw_op("Split")(
-            axis=axis, value=value, num_split=num_or_size_splits, name=name
-        )
+        return raw.Split(axis, value, num_split=num_or_size_splits, name=name)
     sizes = conversion.convert_to_tensor(num_or_size_splits)
     if sizes.shape.rank == 0:
         raise ValueError(
@@ -519,9 +500,7 @@ def split(value, num_or_size_splits, axis=0, num=None, name="split"):
         num = sizes.shape[0]
         if num is None:
             raise ValueError(f"Cannot infer argument `num` from shape {sizes.shape}")
-    return _headrace.raw_op("SplitV")(
-        value=value, size_splits=sizes, axis=axis, num_split=num, name=name
-    )
+    return raw.SplitV(value, sizes, axis, num_split=num, name=name)
 
 
 def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
@@ -533,29 +512,15 @@ def pad(tensor, paddings, mode="CONSTANT", constant_values=0, name=None):
             and np.isscalar(constant_values)
             and constant_values == 0
         ):
-            return _headrace.raw_op("Pad")(input=tensor, paddings=paddings, name=name)
+            return raw.Pad(tensor, paddings, name=name)
         tensor = conversion.convert_to_tensor(tensor)
-        return _headrace.raw_op("PadV2")(
-            input=tensor, paddings=paddings, constant_values=constant_values, name=name
-        )
+        return raw.PadV2(tensor, paddings, constant_values, name=name)
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
             'Value of argument `mode` expected to be one of "CONSTANT", "REFLECT", or '
             f'"SYMMETRIC". Received `mode` = {str(mode).upper()}'
         )
-    return _headrace.raw_op("MirrorPad")(
-        input=tensor, paddings=paddings, mode=kind, name=name
-    )
-
-
-def reverse(tensor, axis, name=None):
-    """Dimensions turned round."""
-    return _headrace.raw_op("ReverseV2")(tensor=tensor, axis=axis, name=name)
-
-
-def roll(input, shift, axis, name=None):
-    """Elements shifted along dimensions, those that leave come back."""
-    return _headrace.raw_op("Roll")(input=input, shift=shift, axis=axis, name=name)
+    return raw.MirrorPad(tensor, paddings, mode=kind, name=name)
 
 
 def gather_nd(params, indices, batch_dims=0, name=None, bad_indices_policy=""):
@@ -594,12 +559,8 @@ def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
     """True for the first `length` places of each row."""
     lengths = conversion.convert_to_tensor(lengths)
     if maxlen is None:
-        from headrace.ops import reduction_ops
-
         maxlen = reduction_ops.reduce_max(lengths)
-        maxlen = _headrace.raw_op("Maximum")(
-            x=maxlen, y=conversion.to_tensor(0, maxlen.dtype)
-        )
+        maxlen = raw.Maximum(maxlen, conversion.to_tensor(0, maxlen.dtype))
     else:
         maxlen = conversion.convert_to_tensor(maxlen)
     if maxlen.shape.rank not in (None, 0):
@@ -618,14 +579,7 @@ def sequence_mask(lengths, maxlen=None, dtype=dtypes.bool, name=None):
 
 def ensure_shape(x, shape, name=None):
     """The tensor, after a check of its shape."""
-    return _headrace.raw_op("EnsureShape")(
-        input=x, shape=tensor_shape.TensorShape(shape), name=name
-    )
-
-
-def identity_n(input, name=None):
-    """The tensors as they are."""
-    return _headrace.raw_op("IdentityN")(input=input, name=name)
+    return raw.EnsureShape(x, shape=tensor_shape.TensorShape(shape), name=name)
 
 
 def broadcast_static_shape(shape_x, shape_y):
@@ -652,26 +606,6 @@ def broadcast_static_shape(shape_x, shape_y):
     return tensor_shape.TensorShape(out)
 
 
-def broadcast_dynamic_shape(shape_x, shape_y):
-    """The shape, as a tensor, that two shapes broadcast to."""
-    return _headrace.raw_op("BroadcastArgs")(s0=shape_x, s1=shape_y)
-
-
-def scatter_nd(indices, updates, shape, bad_indices_policy="", name=None):
-    """A tensor of zeros with updates added at indices.
-
-    Indices out of range raise InvalidArgumentError; with `bad_indices_policy` "IGNORE"
-    they are passed over.
-    """
-    return _headrace.raw_op("ScatterNd")(
-        indices=indices,
-        updates=updates,
-        shape=shape,
-        bad_indices_policy=bad_indices_policy,
-        name=name,
-    )
-
-
 _SCATTER_DOC = """A copy of a tensor with {what} at places.
 
     `indices` is [..., k]: each row names a place in the first k dimensions of `tensor`;
@@ -681,9 +615,7 @@ _SCATTER_DOC = """A copy of a tensor with {what} at places.
 
 
 def tensor_scatter_nd_update(tensor, indices, updates, name=None):
-    return _headrace.raw_op("TensorScatterUpdate")(
-        tensor=tensor, indices=indices, updates=updates, name=name
-    )
+    return raw.TensorScatterUpdate(tensor, indices, updates, name=name)
 
 
 tensor_scatter_nd_update.__doc__ = _SCATTER_DOC.format(what="other values", unless="")
@@ -721,39 +653,13 @@ tensor_scatter_nd_min = _scatter(
 
 def reverse_sequence(input, seq_lengths, seq_axis=None, batch_axis=None, name=None):
     """Each row's first `seq_lengths` elements turned round."""
-    return _headrace.raw_op("ReverseSequence")(
-        input=input,
-        seq_lengths=seq_lengths,
+    return raw.ReverseSequence(
+        input,
+        seq_lengths,
         seq_dim=seq_axis,
         batch_dim=0 if batch_axis is None else batch_axis,
         name=name,
     )
-
-
-def space_to_depth(input, block_size, data_format="NHWC", name=None):
-    """Blocks of space moved to the depth dimension."""
-    return _headrace.raw_op("SpaceToDepth")(
-        input=input, block_size=block_size, data_format=data_format, name=name
-    )
-
-
-def depth_to_space(input, block_size, data_format="NHWC", name=None):
-    """Depth moved to blocks of space."""
-    return _headrace.raw_op("DepthToSpace")(
-        input=input, block_size=block_size, data_format=data_format, name=name
-    )
-
-
-def dynamic_partition(data, partitions, num_partitions, name=None):
-    """Rows dealt to `num_partitions` tensors."""
-    return _headrace.raw_op("DynamicPartition")(
-        data=data, partitions=partitions, num_partitions=num_partitions, name=name
-    )
-
-
-def dynamic_stitch(indices, data, name=None):
-    """Rows of several tensors put at their indices."""
-    return _headrace.raw_op("DynamicStitch")(indices=indices, data=data, name=name)
 
 
 def guarantee_const(input, name=None):
@@ -774,13 +680,9 @@ def _block_shape(block_shape):
 
 def batch_to_space(input, block_shape, crops, name=None):
     """Blocks of the batch laid side by side in space, then cropped."""
-    return _headrace.raw_op("BatchToSpaceND")(
-        input=input, block_shape=_block_shape(block_shape), crops=crops, name=name
-    )
+    return raw.BatchToSpaceND(input, _block_shape(block_shape), crops, name=name)
 
 
 def space_to_batch(input, block_shape, paddings, name=None):
     """Space, padded, cut into blocks that become parts of the batch."""
-    return _headrace.raw_op("SpaceToBatchND")(
-        input=input, block_shape=_block_shape(block_shape), paddings=paddings, name=name
-    )
+    return raw.SpaceToBatchND(input, _block_shape(block_shape), paddings, name=name)

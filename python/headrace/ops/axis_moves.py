@@ -1,6 +1,6 @@
 """Dimensions moved to the end of a shape and back, of known and unknown ranks."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion
 from headrace.ops import array_ops
 

@@ -1,58 +1,60 @@
 """Losses that compare the true classes with a few drawn ones."""
 
-import headrace as tf
-from headrace.framework import random_seed
+from headrace._load import _headrace, raw
+from headrace.framework import conversion, dtypes, name_scopes, random_seed
+from headrace.ops import (
+    array_ops,
+    elementwise_ops,
+    embedding_ops,
+    math_ops,
+    nn_ops,
+    reduction_ops,
+)
 
 
-def _sampler(op, with_range=True):
-    def draw(
-        true_classes, num_true, num_sampled, unique, range_max, seed, name, **more
-    ):
-        first, second = random_seed.op_seeds(seed)
-        if with_range:
-            more["range_max"] = range_max
-        return getattr(tf.raw_ops, op)(
-            true_classes=true_classes,
-            num_true=num_true,
-            num_sampled=num_sampled,
-            unique=unique,
-            seed=first,
-            seed2=second,
-            name=name,
-            **more,
-        )
-
-    return draw
-
-
-_uniform = _sampler("UniformCandidateSampler")
-_log_uniform = _sampler("LogUniformCandidateSampler")
-_learned = _sampler("LearnedUnigramCandidateSampler")
-_fixed = _sampler("FixedUnigramCandidateSampler")
-_all = _sampler("AllCandidateSampler", with_range=False)
-
-
-def uniform_candidate_sampler(
-    true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
-):
-    """(classes, expected counts of the true ones, and of these), all alike."""
-    return _uniform(true_classes, num_true, num_sampled, unique, range_max, seed, name)
-
-
-def log_uniform_candidate_sampler(
-    true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
-):
-    """The same of classes that are sorted by how frequent they are (Zipf)."""
-    return _log_uniform(
-        true_classes, num_true, num_sampled, unique, range_max, seed, name
+def _draw(op, true_classes, num_true, num_sampled, unique, seed, name, **more):
+    first, second = random_seed.op_seeds(seed)
+    return _headrace.raw_op(op)(
+        true_classes=true_classes,
+        num_true=num_true,
+        num_sampled=num_sampled,
+        unique=unique,
+        seed=first,
+        seed2=second,
+        name=name,
+        **more,
     )
 
 
-def learned_unigram_candidate_sampler(
-    true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
-):
-    """The same of classes by how often they were true ones in earlier calls."""
-    return _learned(true_classes, num_true, num_sampled, unique, range_max, seed, name)
+def _sampler(op, own_name, doc):
+    """The public function of a sampler of classes below `range_max`."""
+
+    def draw(
+        true_classes, num_true, num_sampled, unique, range_max, seed=None, name=None
+    ):
+        given = (true_classes, num_true, num_sampled, unique, seed, name)
+        return _draw(op, *given, range_max=range_max)
+
+    draw.__name__ = draw.__qualname__ = own_name
+    draw.__doc__ = doc
+    return draw
+
+
+uniform_candidate_sampler = _sampler(
+    "UniformCandidateSampler",
+    "uniform_candidate_sampler",
+    "(classes, expected counts of the true ones, and of these), all alike.",
+)
+log_uniform_candidate_sampler = _sampler(
+    "LogUniformCandidateSampler",
+    "log_uniform_candidate_sampler",
+    "The same of classes that are sorted by how frequent they are (Zipf).",
+)
+learned_unigram_candidate_sampler = _sampler(
+    "LearnedUnigramCandidateSampler",
+    "learned_unigram_candidate_sampler",
+    "The same of classes by how often they were true ones in earlier calls.",
+)
 
 
 def fixed_unigram_candidate_sampler(
@@ -71,14 +73,10 @@ def fixed_unigram_candidate_sampler(
     name=None,
 ):
     """The same by given weights, raised to the power of `distortion`."""
-    return _fixed(
-        true_classes,
-        num_true,
-        num_sampled,
-        unique,
-        range_max,
-        seed,
-        name,
+    return _draw(
+        "FixedUnigramCandidateSampler",
+        *(true_classes, num_true, num_sampled, unique, seed, name),
+        range_max=range_max,
         vocab_file=vocab_file,
         distortion=distortion,
         num_reserved_ids=num_reserved_ids,
@@ -92,7 +90,8 @@ def all_candidate_sampler(
     true_classes, num_true, num_sampled, unique, seed=None, name=None
 ):
     """All classes, each once."""
-    return _all(true_classes, num_true, num_sampled, unique, None, seed, name)
+    given = (true_classes, num_true, num_sampled, unique, seed, name)
+    return _draw("AllCandidateSampler", *given)
 
 
 def compute_accidental_hits(
@@ -101,9 +100,9 @@ def compute_accidental_hits(
     """(row, place among the sampled, what to add to its logit) of each sampled class
     that is a true one."""
     first, second = random_seed.op_seeds(seed)
-    return tf.raw_ops.ComputeAccidentalHits(
-        true_classes=true_classes,
-        sampled_candidates=sampled_candidates,
+    return raw.ComputeAccidentalHits(
+        true_classes,
+        sampled_candidates,
         num_true=num_true,
         seed=first,
         seed2=second,
@@ -113,9 +112,9 @@ def compute_accidental_hits(
 
 def _without_hits(logits, labels, sampled, num_true):
     rows, places, weights = compute_accidental_hits(labels, sampled, num_true)
-    at = tf.stack([rows, tf.cast(places, tf.int32)], 1)
-    weights = tf.cast(weights, logits.dtype)
-    return logits + tf.scatter_nd(at, weights, tf.shape(logits))
+    at = array_ops.stack([rows, math_ops.cast(places, dtypes.int32)], 1)
+    weights = math_ops.cast(weights, logits.dtype)
+    return logits + array_ops.scatter_nd(at, weights, array_ops.shape(logits))
 
 
 def _logits(
@@ -132,34 +131,34 @@ def _logits(
     seed,
 ):
     """(logits of the true and the sampled classes, their labels)."""
-    from headrace.ops import embedding_ops
-
-    labels = tf.cast(labels, tf.int64)
-    inputs = tf.convert_to_tensor(inputs)
+    labels = math_ops.cast(labels, dtypes.int64)
+    inputs = conversion.convert_to_tensor(inputs)
     if sampled_values is None:
         sampled_values = log_uniform_candidate_sampler(
             labels, num_true, num_sampled, True, num_classes, seed
         )
-    sampled, true_count, sampled_count = (tf.stop_gradient(v) for v in sampled_values)
-    sampled = tf.cast(sampled, tf.int64)
-    flat = tf.reshape(labels, [-1])
-    ids = tf.concat([flat, sampled], 0)
-    count = tf.size(flat)
+    sampled, true_count, sampled_count = (
+        array_ops.stop_gradient(v) for v in sampled_values
+    )
+    sampled = math_ops.cast(sampled, dtypes.int64)
+    flat = array_ops.reshape(labels, [-1])
+    ids = array_ops.concat([flat, sampled], 0)
+    count = array_ops.size(flat)
     rows = embedding_ops.lookup(weights, ids, partition_strategy)
-    rows = tf.cast(rows, inputs.dtype)
+    rows = math_ops.cast(rows, inputs.dtype)
     offsets = embedding_ops.lookup(biases, ids, partition_strategy)
-    offsets = tf.cast(offsets, inputs.dtype)
-    size = tf.shape(rows)[1]
-    of_true = tf.reshape(rows[:count], tf.stack([-1, num_true, size]))
-    true = tf.reduce_sum(tf.expand_dims(inputs, 1) * of_true, 2)
-    true += tf.reshape(offsets[:count], [-1, num_true])
-    others = tf.matmul(inputs, rows[count:], transpose_b=True) + offsets[count:]
+    offsets = math_ops.cast(offsets, inputs.dtype)
+    size = array_ops.shape(rows)[1]
+    of_true = array_ops.reshape(rows[:count], array_ops.stack([-1, num_true, size]))
+    true = reduction_ops.reduce_sum(array_ops.expand_dims(inputs, 1) * of_true, 2)
+    true += array_ops.reshape(offsets[:count], [-1, num_true])
+    others = math_ops.matmul(inputs, rows[count:], transpose_b=True) + offsets[count:]
     if remove_accidental_hits:
         others = _without_hits(others, labels, sampled, num_true)
-    true -= tf.cast(tf.math.log(true_count), inputs.dtype)
-    others -= tf.cast(tf.math.log(sampled_count), inputs.dtype)
-    wanted = [tf.ones_like(true) / num_true, tf.zeros_like(others)]
-    return tf.concat([true, others], 1), tf.concat(wanted, 1)
+    true -= math_ops.cast(elementwise_ops.log(true_count), inputs.dtype)
+    others -= math_ops.cast(elementwise_ops.log(sampled_count), inputs.dtype)
+    wanted = [array_ops.ones_like(true) / num_true, array_ops.zeros_like(others)]
+    return array_ops.concat([true, others], 1), array_ops.concat(wanted, 1)
 
 
 def nce_loss_v1(
@@ -176,22 +175,13 @@ def nce_loss_v1(
     name="nce_loss",
 ):
     """Noise-contrastive estimation's loss of each example."""
-    with tf.name_scope(name):
+    with name_scopes.name_scope(name):
         logits, wanted = _logits(
-            weights,
-            biases,
-            labels,
-            inputs,
-            num_sampled,
-            num_classes,
-            num_true,
-            sampled_values,
-            remove_accidental_hits,
-            partition_strategy,
-            None,
+            *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
+            *(sampled_values, remove_accidental_hits, partition_strategy, None),
         )
-        losses = tf.nn.sigmoid_cross_entropy_with_logits(labels=wanted, logits=logits)
-        return tf.reduce_sum(losses, 1)
+        losses = nn_ops.sigmoid_cross_entropy_with_logits(labels=wanted, logits=logits)
+        return reduction_ops.reduce_sum(losses, 1)
 
 
 def nce_loss(
@@ -208,17 +198,8 @@ def nce_loss(
 ):
     """The same; weights in parts lie there one after another."""
     return nce_loss_v1(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        "div",
-        name,
+        *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
+        *(sampled_values, remove_accidental_hits, "div", name),
     )
 
 
@@ -237,22 +218,13 @@ def sampled_softmax_loss_v1(
     seed=None,
 ):
     """Softmax cross-entropy over the true classes and a few drawn ones."""
-    with tf.name_scope(name):
+    with name_scopes.name_scope(name):
         logits, wanted = _logits(
-            weights,
-            biases,
-            labels,
-            inputs,
-            num_sampled,
-            num_classes,
-            num_true,
-            sampled_values,
-            remove_accidental_hits,
-            partition_strategy,
-            seed,
+            *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
+            *(sampled_values, remove_accidental_hits, partition_strategy, seed),
         )
-        return tf.nn.softmax_cross_entropy_with_logits(
-            labels=tf.stop_gradient(wanted), logits=logits
+        return nn_ops.softmax_cross_entropy_with_logits(
+            labels=array_ops.stop_gradient(wanted), logits=logits
         )
 
 
@@ -271,16 +243,6 @@ def sampled_softmax_loss(
 ):
     """The same; weights in parts lie there one after another."""
     return sampled_softmax_loss_v1(
-        weights,
-        biases,
-        labels,
-        inputs,
-        num_sampled,
-        num_classes,
-        num_true,
-        sampled_values,
-        remove_accidental_hits,
-        "div",
-        name,
-        seed,
+        *(weights, biases, labels, inputs, num_sampled, num_classes, num_true),
+        *(sampled_values, remove_accidental_hits, "div", name, seed),
     )

@@ -6,7 +6,14 @@ from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.sparse_tensor import SparseTensor
-from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops import (
+    array_ops,
+    elementwise_ops,
+    graph_assert,
+    math_ops,
+    reduction_ops,
+)
+from headrace.ops.faces import add_faces
 
 
 def _tensor(x, hint=None):
@@ -28,8 +35,6 @@ def _summary(value, summarize):
 def Assert(condition, data, summarize=None, name=None):
     """Raises InvalidArgumentError with the data where the condition is false."""
     if not _headrace.is_eager():
-        from headrace.ops import graph_assert
-
         return graph_assert.make(condition, data, summarize, name)
     if not bool(condition):
         limit = 3 if summarize is None else summarize
@@ -77,7 +82,7 @@ def _refuse_statically(message, condition, parts):
     raise errors.InvalidArgumentError(None, None, "\n".join(lines))
 
 
-def _binary(symbol, op_name, compare):
+def _binary(symbol, op_name, module, compare):
     def check(x, y, message=None, summarize=None, name=None):
         same = x is y
         x = _tensor(x, getattr(y, "dtype", None))
@@ -85,7 +90,7 @@ def _binary(symbol, op_name, compare):
         if not _headrace.is_eager():
             if same and symbol == "==":
                 return execution.no_op()
-            condition = reduction_ops.reduce_all(compare(x, y))
+            condition = reduction_ops.reduce_all(getattr(module, compare)(x, y))
             if _known_false(symbol, x, y):
                 parts = (("x", x), ("y", y))
                 _refuse_statically(message, f"x {symbol} y", parts)
@@ -98,7 +103,7 @@ def _binary(symbol, op_name, compare):
                 y,
             ]
             return Assert(condition, data, summarize)
-        result = compare(x, y)
+        result = getattr(module, compare)(x, y)
         if bool(np.all(result.numpy())):
             return None
         limit = 3 if summarize is None else summarize
@@ -137,17 +142,17 @@ def _name(x):
     return x.name if isinstance(x, _headrace.SymbolicTensor) else f"shape={x.shape}"
 
 
-assert_equal = _binary("==", "assert_equal", math_ops.equal)
-assert_none_equal = _binary("!=", "assert_none_equal", math_ops.not_equal)
-assert_less = _binary("<", "assert_less", elementwise_ops.less)
-assert_less_equal = _binary("<=", "assert_less_equal", elementwise_ops.less_equal)
-assert_greater = _binary(">", "assert_greater", elementwise_ops.greater)
+assert_equal = _binary("==", "assert_equal", math_ops, "equal")
+assert_none_equal = _binary("!=", "assert_none_equal", math_ops, "not_equal")
+assert_less = _binary("<", "assert_less", elementwise_ops, "less")
+assert_less_equal = _binary("<=", "assert_less_equal", elementwise_ops, "less_equal")
+assert_greater = _binary(">", "assert_greater", elementwise_ops, "greater")
 assert_greater_equal = _binary(
-    ">=", "assert_greater_equal", elementwise_ops.greater_equal
+    ">=", "assert_greater_equal", elementwise_ops, "greater_equal"
 )
 
 
-def _unary(symbol, op_name, compare):
+def _unary(symbol, op_name, module, compare):
     def check(x, message=None, summarize=None, name=None):
         x = _tensor(x)
         zero = conversion.to_tensor(0, x.dtype)
@@ -162,11 +167,11 @@ def _unary(symbol, op_name, compare):
             ]
             inner = "assert_less_equal" if "=" in symbol else "assert_less"
             with graph_scope(None, inner):
-                ok = reduction_ops.reduce_all(compare(x, zero))
+                ok = reduction_ops.reduce_all(getattr(module, compare)(x, zero))
                 if _known_false(symbol, x, zero):
                     _refuse_statically(text, says, (("x", x),))
                 return Assert(ok, data, summarize)
-        if bool(reduction_ops.reduce_all(compare(x, zero))):
+        if bool(reduction_ops.reduce_all(getattr(module, compare)(x, zero))):
             return None
         limit = 3 if summarize is None else summarize
         limit = 2**31 if limit < 0 else limit
@@ -186,10 +191,12 @@ def _unary(symbol, op_name, compare):
     return composite(op_name)(check)
 
 
-assert_positive = _unary(">", "assert_positive", elementwise_ops.greater)
-assert_negative = _unary("<", "assert_negative", elementwise_ops.less)
-assert_non_negative = _unary(">=", "assert_non_negative", elementwise_ops.greater_equal)
-assert_non_positive = _unary("<=", "assert_non_positive", elementwise_ops.less_equal)
+assert_positive = _unary(">", "assert_positive", elementwise_ops, "greater")
+assert_negative = _unary("<", "assert_negative", elementwise_ops, "less")
+assert_non_negative = _unary(
+    ">=", "assert_non_negative", elementwise_ops, "greater_equal"
+)
+assert_non_positive = _unary("<=", "assert_non_positive", elementwise_ops, "less_equal")
 
 
 def assert_near(
@@ -315,9 +322,13 @@ def is_numeric_tensor(tensor):
     return tensor.dtype.is_numeric or tensor.dtype.is_quantized
 
 
-def check_numerics(tensor, message, name=None):
-    """The tensor, after a check that no element is NaN or infinite."""
-    return _headrace.raw_op("CheckNumerics")(tensor=tensor, message=message, name=name)
+add_faces(
+    globals(),
+    """
+check_numerics CheckNumerics(tensor, message, name=None)
+    The tensor, after a check that no element is NaN or infinite.
+""",
+)
 
 
 def assert_all_finite(x, message, name=None):

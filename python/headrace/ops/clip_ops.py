@@ -1,6 +1,6 @@
 """Clipping values and norms."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion
 from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite, graph_scope
@@ -54,7 +54,7 @@ def global_norm(t_list, name=None):
         if t is None:
             continue
         values = t.values if isinstance(t, IndexedSlices) else t
-        halves.append(_headrace.raw_op("L2Loss")(t=values))
+        halves.append(raw.L2Loss(values))
     total = reduction_ops.reduce_sum(array_ops.stack(halves))
     two = conversion.to_tensor(2.0, total.dtype)
     return elementwise_ops.sqrt(total * two, "global_norm")

@@ -1,6 +1,6 @@
 """Convolutions of one to three spatial dimensions, and what they are made of."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion
 from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops
@@ -86,9 +86,9 @@ def conv1d(
         return [1, 1, 1, items[0]] if first else [1, 1, items[0], 1]
 
     def one(x):
-        out = _headrace.raw_op("Conv2D")(
-            input=array_ops.expand_dims(x, axis),
-            filter=array_ops.expand_dims(filters, 0),
+        out = raw.Conv2D(
+            array_ops.expand_dims(x, axis),
+            array_ops.expand_dims(filters, 0),
             strides=spread(stride),
             padding=padding,
             dilations=spread(dilations),
@@ -113,9 +113,9 @@ def conv2d(
     channel = 1 if data_format == "NCHW" else 3
 
     def one(x):
-        return _headrace.raw_op("Conv2D")(
-            input=x,
-            filter=filters,
+        return raw.Conv2D(
+            x,
+            filters,
             strides=sizes_of(strides, 2, channel, "strides"),
             padding=padding,
             use_cudnn_on_gpu=True,
@@ -141,9 +141,9 @@ def conv3d(
     """
 
     def one(x):
-        return _headrace.raw_op("Conv3D")(
-            input=x,
-            filter=filters,
+        return raw.Conv3D(
+            x,
+            filters,
             strides=strides,
             padding=padding,
             data_format=data_format,
@@ -240,10 +240,10 @@ def conv2d_transpose(
     `filters` is [height, width, out, in]."""
     padding, explicit = padding_of(padding)
     channel = 1 if data_format == "NCHW" else 3
-    return _headrace.raw_op("Conv2DBackpropInput")(
-        input_sizes=output_shape,
-        filter=filters,
-        out_backprop=input,
+    return raw.Conv2DBackpropInput(
+        output_shape,
+        filters,
+        input,
         strides=sizes_of(strides, 2, channel, "strides"),
         padding=padding,
         explicit_paddings=explicit,
@@ -265,10 +265,10 @@ def conv3d_transpose(
 ):
     """The gradient of conv3d with respect to its input, of shape `output_shape`."""
     channel = 1 if data_format == "NCDHW" else 4
-    return _headrace.raw_op("Conv3DBackpropInputV2")(
-        input_sizes=output_shape,
-        filter=filters,
-        out_backprop=input,
+    return raw.Conv3DBackpropInputV2(
+        output_shape,
+        filters,
+        input,
         strides=sizes_of(strides, 3, channel, "strides"),
         padding=padding,
         data_format=data_format or "NDHWC",
@@ -333,9 +333,9 @@ def depthwise_conv2d(
     padding, explicit = padding_of(padding)
     data_format = data_format or "NHWC"
     channel = 1 if data_format == "NCHW" else 3
-    return _headrace.raw_op("DepthwiseConv2dNative")(
-        input=input,
-        filter=filter,
+    return raw.DepthwiseConv2dNative(
+        input,
+        filter,
         strides=strides,
         padding=padding,
         explicit_paddings=explicit,
@@ -370,13 +370,8 @@ def dilation2d(input, filters, strides, padding, data_format, dilations, name=No
             "`data_format` values other  than 'NHWC' are not supported. Received: "
             f"data_format={data_format}"
         )
-    return _headrace.raw_op("Dilation2D")(
-        input=input,
-        filter=filters,
-        strides=strides,
-        rates=dilations,
-        padding=padding,
-        name=name,
+    return raw.Dilation2D(
+        input, filters, strides=strides, rates=dilations, padding=padding, name=name
     )
 
 
@@ -386,4 +381,4 @@ def erosion2d(value, filters, strides, padding, data_format, dilations, name=Non
     widest = dilation2d(
         -_tensor(value), mirrored, strides, padding, data_format, dilations
     )
-    return _headrace.raw_op("Neg")(x=widest, name=name)
+    return raw.Neg(widest, name=name)

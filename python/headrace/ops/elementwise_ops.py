@@ -3,13 +3,17 @@
 import builtins
 
 import numpy as np
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
-from headrace.framework.name_scopes import composite
-from headrace.ops.faces import face
 
-# public name, op, parameters (x and name are added where none are given)
-_TABLE = """
+from headrace._load import _headrace, raw
+from headrace.framework import conversion, dtypes
+from headrace.framework.indexed_slices import IndexedSlices
+from headrace.framework.name_scopes import composite
+from headrace.ops import array_ops, clip_ops, math_ops
+from headrace.ops.faces import add_faces
+
+add_faces(
+    globals(),
+    """
 acos Acos
 acosh Acosh
 asin Asin
@@ -63,55 +67,46 @@ square Square
 tan Tan
 tanh Tanh
 invert Invert
-atan2 Atan2 y,x,name=None
-betainc Betainc a,b,x,name=None
-bitwise_and BitwiseAnd x,y,name=None
-bitwise_or BitwiseOr x,y,name=None
-bitwise_xor BitwiseXor x,y,name=None
-left_shift LeftShift x,y,name=None
-right_shift RightShift x,y,name=None
-divide_no_nan_op DivNoNan x,y,name=None
-floordiv FloorDiv x,y,name=None
-floormod FloorMod x,y,name=None
-truncatediv TruncateDiv x,y,name=None
-truncatemod TruncateMod x,y,name=None
-realdiv RealDiv x,y,name=None
-greater Greater x,y,name=None
-greater_equal GreaterEqual x,y,name=None
-less Less x,y,name=None
-less_equal LessEqual x,y,name=None
-logical_and LogicalAnd x,y,name=None
-logical_or LogicalOr x,y,name=None
-igamma Igamma a,x,name=None
-igammac Igammac a,x,name=None
-maximum Maximum x,y,name=None
-minimum Minimum x,y,name=None
-multiply_no_nan_op MulNoNan x,y,name=None
-nextafter NextAfter x1,x2,name=None
-polygamma Polygamma a,x,name=None
-zeta Zeta x,q,name=None
-squared_difference SquaredDifference x,y,name=None
-xdivy Xdivy x,y,name=None
-xlog1py Xlog1py x,y,name=None
-xlogy Xlogy x,y,name=None
-"""
-
-
-def _fill(scope):
-    for row in _TABLE.split("\n"):
-        if not row:
-            continue
-        name, op, *parameters = row.split(" ", 2)
-        scope[name] = face(op, name, parameters[0] if parameters else "x,name=None")
-
-
-_fill(globals())
-
-_abs = face("Abs", "abs", "x,name=None")
-_complex_abs = face("ComplexAbs", "abs", "x,Tout=None,name=None")
-_sign = face("Sign", "sign", "x,name=None")
-_pow = face("Pow", "pow", "x,y,name=None")
-_round = face("Round", "round", "x,name=None")
+atan2 Atan2(y, x, name=None)
+betainc Betainc(a, b, x, name=None)
+bitwise_and BitwiseAnd(x, y, name=None)
+bitwise_or BitwiseOr(x, y, name=None)
+bitwise_xor BitwiseXor(x, y, name=None)
+left_shift LeftShift(x, y, name=None)
+right_shift RightShift(x, y, name=None)
+divide_no_nan_op DivNoNan(x, y, name=None)
+floordiv FloorDiv(x, y, name=None)
+floormod FloorMod(x, y, name=None)
+truncatediv TruncateDiv(x, y, name=None)
+truncatemod TruncateMod(x, y, name=None)
+realdiv RealDiv(x, y, name=None)
+greater Greater(x, y, name=None)
+greater_equal GreaterEqual(x, y, name=None)
+less Less(x, y, name=None)
+less_equal LessEqual(x, y, name=None)
+logical_and LogicalAnd(x, y, name=None)
+logical_or LogicalOr(x, y, name=None)
+igamma Igamma(a, x, name=None)
+igammac Igammac(a, x, name=None)
+maximum Maximum(x, y, name=None)
+minimum Minimum(x, y, name=None)
+multiply_no_nan_op MulNoNan(x, y, name=None)
+nextafter NextAfter(x1, x2, name=None)
+polygamma Polygamma(a, x, name=None)
+zeta Zeta(x, q, name=None)
+squared_difference SquaredDifference(x, y, name=None)
+xdivy Xdivy(x, y, name=None)
+xlog1py Xlog1py(x, y, name=None)
+xlogy Xlogy(x, y, name=None)
+_abs=abs Abs
+_complex_abs=abs ComplexAbs(x, Tout=None, name=None)
+sign Sign
+    -1, 0 or 1; for complex numbers x / |x|.
+pow Pow(x, y, name=None)
+    x to the power of y.
+_round=round Round
+""",
+)
 
 
 def _tensor(x, hint=None):
@@ -126,16 +121,6 @@ def abs(x, name=None):
     return _abs(x, name)
 
 
-def sign(x, name=None):
-    """-1, 0 or 1; for complex numbers x / |x|."""
-    return _sign(x, name)
-
-
-def pow(x, y, name=None):
-    """x to the power of y."""
-    return _pow(x, y, name)
-
-
 def round(x, name=None):
     """To the nearest integer, halves to even."""
     x = _tensor(x)
@@ -147,11 +132,7 @@ def angle(input, name=None):
     """The argument of complex numbers; 0 or pi of real ones."""
     input = _tensor(input)
     if input.dtype.is_complex:
-        return _headrace.raw_op("Angle")(
-            input=input, Tout=input.dtype.real_dtype, name=name
-        )
-    from headrace.ops import array_ops
-
+        return raw.Angle(input, Tout=input.dtype.real_dtype, name=name)
     zeros = array_ops.zeros_like(input)
     pi = conversion.to_tensor(3.141592653589793, input.dtype)
     return array_ops.where(input < 0, zeros + pi, zeros)
@@ -167,17 +148,15 @@ def real(input, name=None):
                 f"{input.dtype!r}"
             )
         return input
-    return _headrace.raw_op("Real")(input=input, Tout=input.dtype.real_dtype, name=name)
+    return raw.Real(input, Tout=input.dtype.real_dtype, name=name)
 
 
 def imag(input, name=None):
     """The imaginary part; zeros for real numbers."""
     input = _tensor(input)
     if not input.dtype.is_complex:
-        from headrace.ops import array_ops
-
         return array_ops.zeros_like(input)
-    return _headrace.raw_op("Imag")(input=input, Tout=input.dtype.real_dtype, name=name)
+    return raw.Imag(input, Tout=input.dtype.real_dtype, name=name)
 
 
 def complex(real, imag, name=None):
@@ -190,25 +169,19 @@ def complex(real, imag, name=None):
             f"{real.dtype.name} {imag.dtype.name}. They must be consistent, and one of "
             f"{[dtypes.float32, dtypes.float64]}"
         )
-    return _headrace.raw_op("Complex")(
-        real=real, imag=imag, Tout=kinds[real.dtype.name], name=name
-    )
+    return raw.Complex(real, imag, Tout=kinds[real.dtype.name], name=name)
 
 
 def divide(x, y, name=None):
     """x / y, as Python divides."""
     if name is None:
         return _tensor(x, getattr(y, "dtype", None)) / y
-    from headrace.ops import math_ops
-
     return math_ops.truediv(x, y, name)
 
 
 @composite("div_no_nan", ends=True)
 def divide_no_nan(x, y, name=None):
     """x / y, and 0 where y is 0."""
-    from headrace.ops import math_ops
-
     x = _tensor(x)
     y = _tensor(y, x.dtype)
     if x.dtype != y.dtype:
@@ -247,15 +220,12 @@ def erfcinv(x, name=None):
 @composite("LogSigmoid", ends=True)
 def log_sigmoid(x, name=None):
     """log(sigmoid(x)), without overflow."""
-    return negative(_headrace.raw_op("Softplus")(features=-_tensor(x)), name)  # noqa: F821
+    return negative(raw.Softplus(-_tensor(x)), name)  # noqa: F821
 
 
 @composite("scalar_mul", ends=True)
 def scalar_mul(scalar, x, name=None):
     """scalar * x; x may be IndexedSlices."""
-    from headrace.framework.indexed_slices import IndexedSlices
-    from headrace.ops import math_ops
-
     scalar = conversion.convert_to_tensor(scalar, dtype=x.dtype)
     if scalar.shape.rank not in (None, 0):
         raise ValueError(
@@ -277,8 +247,6 @@ def polyval(coeffs, x, name=None):
         )
     x = _tensor(x)
     if not coeffs:
-        from headrace.ops import array_ops
-
         return array_ops.zeros_like(x, name=name)
     total = _tensor(coeffs[0], x.dtype)
     for c in coeffs[1:]:
@@ -289,8 +257,6 @@ def polyval(coeffs, x, name=None):
 @composite("saturate_cast", ends=True)
 def saturate_cast(value, dtype, name=None):
     """A cast that clips to the range of the type."""
-    from headrace.ops import clip_ops, math_ops
-
     value, dtype = _tensor(value), dtypes.as_dtype(dtype).base_dtype
     if value.dtype.is_complex:
         value = real(value)

@@ -10,6 +10,7 @@ from headrace.ops import (
     math_ops,
     reduction_ops,
     sort_ops,
+    sparse_ops,
 )
 
 
@@ -126,8 +127,6 @@ def lookup_sparse(
 
 
 def _kept(sp_ids, sp_weights, keep):
-    from headrace.ops import sparse_ops
-
     ids = sparse_ops.retain(sp_ids, keep)
     return ids, None if sp_weights is None else sparse_ops.retain(sp_weights, keep)
 
@@ -144,8 +143,6 @@ def safe_lookup_sparse(
 ):
     """The same without ids below 0 and weights of 0 or less; rows that are empty get
     the embedding of `default_id`, or zeros."""
-    from headrace.ops import sparse_ops
-
     sp_ids = to_sparse(sparse_ids)
     sp_weights = None if sparse_weights is None else to_sparse(sparse_weights)
     shape = sp_ids.dense_shape
@@ -208,12 +205,7 @@ def safe_embedding_lookup_sparse(
     allow_fast_lookup=False,
 ):
     """The same, where ids and weights may be bad and rows empty."""
+    ids = (sparse_ids, sparse_weights)
     return safe_lookup_sparse(
-        embedding_weights,
-        sparse_ids,
-        sparse_weights,
-        combiner,
-        default_id,
-        max_norm,
-        name,
+        embedding_weights, *ids, combiner, default_id, max_norm, name
     )

@@ -1,8 +1,11 @@
 """Public op functions that are one op: native callables with upstream's names."""
 
 from headrace._load import _headrace
+from headrace.framework import dtypes
 
-_DEFAULTS = {"None": None, "True": True, "False": False}
+_DEFAULTS = {"None": None, "True": True, "False": False, "-inf": float("-inf")}
+_DTYPES = ("int32", "int64", "uint8", "float32")
+_DEFAULTS |= {name: getattr(dtypes, name) for name in _DTYPES}
 
 
 def _default(text):
@@ -21,7 +24,7 @@ def _parameter(text):
     return row + (_default(default),) if default else row
 
 
-def face(op, name, parameters, doc=""):
+def face(op, name, parameters, doc="", module="headrace"):
     """The function `name(parameters)` that asks `op`.
 
     `parameters` is a text such as "tensor, multiples->shape, name=None": the public
@@ -30,7 +33,7 @@ def face(op, name, parameters, doc=""):
     """
     rows = [_parameter(p.strip()) for p in parameters.split(",")]
     try:
-        return _headrace.op_function(op, name, rows, doc)
+        return _headrace.op_function(op, name, rows, doc, module)
     except Exception:
 
         def missing(*args, **kwargs):
@@ -38,3 +41,37 @@ def face(op, name, parameters, doc=""):
 
         missing.__name__ = missing.__qualname__ = name
         return missing
+
+
+def add_faces(scope, table):
+    """Adds the faces of a table to a module, whose globals() are `scope`.
+
+    A row is "name Op(parameters)", and "name Op" stands for Op(x, name=None). Where the
+    module knows the function by another name than it has itself, a row begins with
+    "known_as=name". Lines that are indented under a row are the function's docstring,
+    those with eight spaces go on with the row. Without a docstring the function has the
+    op's own words.
+    """
+    found = []
+    for line in table.strip().split("\n"):
+        if line.startswith(" " * 8) and not found[-1][1]:
+            found[-1][0] += " " + line.strip()
+        elif line and line[0] != " ":
+            found.append([line, []])
+        else:
+            found[-1][1].append(line)
+    for row, lines in found:
+        names, call = row.split(" ", 1)
+        known_as, _, name = names.partition("=")
+        op, bracket, parameters = call.rstrip(")").partition("(")
+        module = scope["__name__"] if lines else "headrace"
+        parameters = parameters if bracket else "x, name=None"
+        doc = _doc(lines)
+        scope[known_as] = face(op, name or known_as, parameters, doc, module)
+
+
+def _doc(lines):
+    """The docstring as it would stand in a function."""
+    if len(lines) < 2:
+        return "".join(lines).strip()
+    return "\n".join([lines[0].strip(), *lines[1:], "    "])

@@ -1,6 +1,6 @@
 """tf.signal: Fourier transforms over chosen axes."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import graph_scope
 from headrace.ops import array_ops
@@ -18,18 +18,18 @@ def _plan(x, fft_length, axes, is_half):
     if axes is None:
         rank = array_ops.size(sizes)
         count = rank if fft_length is None else array_ops.size(fft_length)
-        axes = _headrace.raw_op("Range")(start=rank - count, limit=rank, delta=1)
+        axes = raw.Range(rank - count, rank, 1)
     else:
         axes = conversion.convert_to_tensor(axes, dtypes.int32, name="axes")
         axes = array_ops.reshape(axes, [-1])
-        axes = _headrace.raw_op("FloorMod")(x=axes, y=array_ops.size(sizes))
+        axes = raw.FloorMod(axes, array_ops.size(sizes))
     if fft_length is not None:
         return array_ops.reshape(fft_length, [-1]), axes
     lengths = array_ops.gather(sizes, axes)
     if is_half:
         last = (lengths[-1:] - 1) * 2
         zero = conversion.to_tensor(0, dtypes.int32)
-        last = _headrace.raw_op("Maximum")(x=last, y=zero)
+        last = raw.Maximum(last, zero)
         lengths = array_ops.concat([lengths[:-1], last], 0)
     return lengths, axes
 
@@ -41,11 +41,9 @@ def _padded(x, lengths, axes, is_half):
         lengths = array_ops.concat([lengths[:-1], half], 0)
     have = array_ops.gather(array_ops.shape(x), axes)
     zero = conversion.to_tensor(0, dtypes.int32)
-    more = _headrace.raw_op("Maximum")(x=lengths - have, y=zero)
+    more = raw.Maximum(lengths - have, zero)
     before = array_ops.zeros_like(array_ops.shape(x))
-    after = _headrace.raw_op("TensorScatterUpdate")(
-        tensor=before, indices=array_ops.expand_dims(axes, 1), updates=more
-    )
+    after = raw.TensorScatterUpdate(before, array_ops.expand_dims(axes, 1), more)
     return array_ops.pad(x, array_ops.stack([before, after], 1))
 
 
@@ -53,13 +51,13 @@ def _scaled(x, lengths, norm, inverse):
     """x times what `norm` asks for beyond the op's own scale."""
     if norm in (None, "backward"):
         return x
-    size = _headrace.raw_op("Prod")(input=lengths, axis=[0])
-    factor = _headrace.raw_op("Cast")(x=size, DstT=dtypes.float64)
+    size = raw.Prod(lengths, [0])
+    factor = raw.Cast(size, DstT=dtypes.float64)
     if norm == "ortho":
-        factor = _headrace.raw_op("Sqrt")(x=factor)
+        factor = raw.Sqrt(factor)
     if not inverse:
         factor = 1.0 / factor
-    return x * _headrace.raw_op("Cast")(x=factor, DstT=x.dtype)
+    return x * raw.Cast(factor, DstT=x.dtype)
 
 
 def _transform(op, own_name, is_half=False, real=False):

@@ -1,8 +1,8 @@
 """tf.debugging.Assert inside graphs."""
 
 from headrace._load import _headrace
+from headrace.context import stack
 from headrace.framework import conversion
-from headrace.graph import stack
 
 
 def make(condition, data, summarize, name):

@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from headrace.framework import dtypes, tensor_shape
-from headrace.ops import array_ops
+from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.ops import array_ops, random_ops, stateless_random_ops
 
 # What cutting a normal distribution at two deviations leaves of its deviation.
 TRUNCATED_DEVIATION = 0.87962566103423978
@@ -31,6 +31,19 @@ def scaled_variance(scale, mode, shape):
         "fan_avg": (fan_in + fan_out) / 2.0,
     }
     return scale / max(1.0, by_mode[mode])
+
+
+def config_of(*fields):
+    """The get_config of a class that keeps its arguments, `fields`, by name."""
+
+    def get_config(self):
+        config = {name: getattr(self, name) for name in fields}
+        if "dtype" in config:
+            config["dtype"] = self.dtype.name
+        return config
+
+    get_config.__doc__ = f"A dict of {', '.join(fields[:-1])} and {fields[-1]}."
+    return get_config
 
 
 class Initializer:
@@ -82,8 +95,6 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, shape, dtype=None, **kwargs):
-        from headrace.framework import conversion
-
         return conversion.constant(self.value, dtype=dtype, shape=shape)
 
     def get_config(self):
@@ -94,12 +105,12 @@ class Constant(Initializer):
 class RandomUniform(Initializer):
     """Uniform over [minval, maxval)."""
 
+    get_config = config_of("minval", "maxval", "seed")
+
     def __init__(self, minval=-0.05, maxval=0.05, seed=None):
         self.minval, self.maxval, self.seed = minval, maxval, seed
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
-        from headrace.ops import random_ops, stateless_random_ops
-
         if self.seed is None:
             return random_ops.uniform(shape, self.minval, self.maxval, dtype)
         seed = [self.seed, 0]
@@ -107,25 +118,17 @@ class RandomUniform(Initializer):
             shape, seed, self.minval, self.maxval, dtype
         )
 
-    def get_config(self):
-        """A dict of minval, maxval and seed."""
-        return {"minval": self.minval, "maxval": self.maxval, "seed": self.seed}
-
 
 class RandomNormal(Initializer):
     """A normal distribution."""
+
+    get_config = config_of("mean", "stddev", "seed")
 
     def __init__(self, mean=0.0, stddev=0.05, seed=None):
         self.mean, self.stddev, self.seed = mean, stddev, seed
 
     def __call__(self, shape, dtype=dtypes.float32, **kwargs):
-        from headrace.ops import random_ops, stateless_random_ops
-
         if self.seed is None:
             return random_ops.normal(shape, self.mean, self.stddev, dtype)
         seed = [self.seed, 0]
         return stateless_random_ops.normal(shape, seed, self.mean, self.stddev, dtype)
-
-    def get_config(self):
-        """A dict of mean, stddev and seed."""
-        return {"mean": self.mean, "stddev": self.stddev, "seed": self.seed}

@@ -56,6 +56,8 @@ class Ones(_Initializer):
 class Constant(_Initializer):
     """A value, or as many values as the shape has places."""
 
+    get_config = initializers.config_of("value", "dtype")
+
     def __init__(self, value=0, dtype=dtypes.float32, verify_shape=False):
         if not (np.isscalar(value) or isinstance(value, (list, tuple, np.ndarray))):
             raise TypeError(
@@ -87,13 +89,11 @@ class Constant(_Initializer):
         flat = np.concatenate([flat, np.repeat(flat[-1:], places - given)])
         return conversion.constant(flat.reshape(shape), self._dtype(dtype))
 
-    def get_config(self):
-        """A dict of value and dtype."""
-        return {"value": self.value, "dtype": self.dtype.name}
-
 
 class RandomUniform(_Initializer):
     """Uniform over [minval, maxval)."""
+
+    get_config = initializers.config_of("minval", "maxval", "seed", "dtype")
 
     def __init__(self, minval=0.0, maxval=None, seed=None, dtype=dtypes.float32):
         super().__init__(dtype)
@@ -103,18 +103,11 @@ class RandomUniform(_Initializer):
         dtype = self._dtype(dtype)
         return random_ops.uniform(shape, self.minval, self.maxval, dtype, self.seed)
 
-    def get_config(self):
-        """A dict of minval, maxval, seed and dtype."""
-        return {
-            "minval": self.minval,
-            "maxval": self.maxval,
-            "seed": self.seed,
-            "dtype": self.dtype.name,
-        }
-
 
 class RandomNormal(_Initializer):
     """A normal distribution."""
+
+    get_config = initializers.config_of("mean", "stddev", "seed", "dtype")
 
     _draw = staticmethod(random_ops.normal)
 
@@ -126,15 +119,6 @@ class RandomNormal(_Initializer):
         dtype = self._dtype(dtype)
         return self._draw(shape, self.mean, self.stddev, dtype, self.seed)
 
-    def get_config(self):
-        """A dict of mean, stddev, seed and dtype."""
-        return {
-            "mean": self.mean,
-            "stddev": self.stddev,
-            "seed": self.seed,
-            "dtype": self.dtype.name,
-        }
-
 
 class TruncatedNormal(RandomNormal):
     """A normal distribution, none beyond two deviations."""
@@ -144,6 +128,10 @@ class TruncatedNormal(RandomNormal):
 
 class VarianceScaling(_Initializer):
     """Numbers whose deviation follows from the shape of the weights."""
+
+    get_config = initializers.config_of(
+        "scale", "mode", "distribution", "seed", "dtype"
+    )
 
     _MODES = {"fan_in", "fan_out", "fan_avg"}
     _DISTRIBUTIONS = {
@@ -193,26 +181,13 @@ class VarianceScaling(_Initializer):
         stddev = math.sqrt(scale) / initializers.TRUNCATED_DEVIATION
         return random_ops.truncated_normal(shape, 0.0, stddev, dtype, self.seed)
 
-    def get_config(self):
-        """A dict of scale, mode, distribution, seed and dtype."""
-        return {
-            "scale": self.scale,
-            "mode": self.mode,
-            "distribution": self.distribution,
-            "seed": self.seed,
-            "dtype": self.dtype.name,
-        }
-
 
 class _Glorot(VarianceScaling):
+    get_config = initializers.config_of("seed", "dtype")
     _distribution = None
 
     def __init__(self, seed=None, dtype=dtypes.float32):
         super().__init__(1.0, "fan_avg", self._distribution, seed, dtype)
-
-    def get_config(self):
-        """A dict of seed and dtype."""
-        return {"seed": self.seed, "dtype": self.dtype.name}
 
 
 class GlorotUniform(_Glorot):
@@ -229,6 +204,8 @@ class GlorotNormal(_Glorot):
 
 class Orthogonal(_Initializer):
     """A random orthogonal matrix, reshaped."""
+
+    get_config = initializers.config_of("gain", "seed", "dtype")
 
     def __init__(self, gain=1.0, seed=None, dtype=dtypes.float32):
         super().__init__(_floating(dtype))
@@ -251,13 +228,11 @@ class Orthogonal(_Initializer):
             q = array_ops.matrix_transpose(q)
         return self.gain * array_ops.reshape(q, shape)
 
-    def get_config(self):
-        """A dict of gain, seed and dtype."""
-        return {"gain": self.gain, "seed": self.seed, "dtype": self.dtype.name}
-
 
 class Identity(_Initializer):
     """The identity matrix; only for matrices."""
+
+    get_config = initializers.config_of("gain", "dtype")
 
     def __init__(self, gain=1.0, dtype=dtypes.float32):
         super().__init__(_floating(dtype))
@@ -275,13 +250,11 @@ class Identity(_Initializer):
             made = array_ops.slice(made, partition_info.var_offset, shape)
         return self.gain * made
 
-    def get_config(self):
-        """A dict of gain and dtype."""
-        return {"gain": self.gain, "dtype": self.dtype.name}
-
 
 class UniformUnitScaling(_Initializer):
     """Uniform numbers that keep the scale of their input."""
+
+    get_config = initializers.config_of("factor", "seed", "dtype")
 
     def __init__(self, factor=1.0, seed=None, dtype=dtypes.float32):
         super().__init__(_floating(dtype))
@@ -293,10 +266,6 @@ class UniformUnitScaling(_Initializer):
         limit = math.sqrt(3 / inputs) * self.factor
         dtype = self._dtype(dtype)
         return random_ops.uniform(shape, -limit, limit, dtype, self.seed)
-
-    def get_config(self):
-        """A dict of factor, seed and dtype."""
-        return {"factor": self.factor, "seed": self.seed, "dtype": self.dtype.name}
 
 
 def he_normal(seed=None):

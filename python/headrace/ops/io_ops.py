@@ -1,21 +1,21 @@
 """tf.io: files and bytes as tensors."""
 
-from headrace._load import _headrace
-from headrace.ops.faces import face
+from headrace._load import raw
+from headrace.ops.faces import add_faces
 
-read_file = face("ReadFile", "read_file", "filename,name=None")
-write_file = face("WriteFile", "write_file", "filename,contents,name=None")
-matching_files = face("MatchingFiles", "matching_files", "pattern,name=None")
-
-decode_base64 = face("DecodeBase64", "decode_base64", "input,name=None")
-encode_base64 = face("EncodeBase64", "encode_base64", "input,pad=False,name=None")
-_decode_raw = face(
-    "DecodeRaw", "decode_raw", "input_bytes->bytes,out_type,little_endian,name"
-)
-_decode_padded_raw = face(
-    "DecodePaddedRaw",
-    "decode_padded_raw",
-    "input_bytes,fixed_length,out_type,little_endian,name",
+add_faces(
+    globals(),
+    """
+read_file ReadFile(filename, name=None)
+write_file WriteFile(filename, contents, name=None)
+matching_files MatchingFiles(pattern, name=None)
+decode_base64 DecodeBase64(input, name=None)
+encode_base64 EncodeBase64(input, pad=False, name=None)
+_decode_raw=decode_raw DecodeRaw(input_bytes->bytes, out_type, little_endian, name)
+_decode_padded_raw=decode_padded_raw DecodePaddedRaw(input_bytes, fixed_length,
+        out_type, little_endian, name)
+decode_compressed DecodeCompressed(bytes, compression_type='', name=None)
+""",
 )
 
 
@@ -53,36 +53,12 @@ def decode_csv(
     A default of one element stands for fields that are empty or `na_value`; an empty
     one says that the field is required.
     """
-    return _headrace.raw_op("DecodeCSV")(
-        records=records,
-        record_defaults=list(record_defaults),
+    return raw.DecodeCSV(
+        records,
+        list(record_defaults),
         field_delim=field_delim,
         use_quote_delim=use_quote_delim,
         na_value=na_value,
         select_cols=list(select_cols or []),
         name=name,
-    )
-
-
-decode_compressed = face(
-    "DecodeCompressed", "decode_compressed", "bytes, compression_type='', name=None"
-)
-
-
-def match_filenames_once(pattern, name=None):
-    """A variable with the files that fit a pattern when it is initialized: a local one
-    of a graph."""
-    from headrace.framework.variables import Variable
-    from headrace.graph import collections
-
-    if _headrace.is_eager():
-        return Variable(matching_files(pattern), trainable=False, name=name)
-    from headrace.graph.variable_scope import variable_v1
-
-    return variable_v1(
-        matching_files(pattern),
-        name=name,
-        trainable=False,
-        validate_shape=False,
-        collections=[collections.GraphKeys.LOCAL_VARIABLES],
     )

@@ -1,27 +1,39 @@
 """tf.linalg."""
 
-import numpy as np
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
-from headrace.framework.name_scopes import composite
-from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
-from headrace.ops.faces import face
+import math
 
-cholesky = face("Cholesky", "cholesky", "input,name=None")
-det = face("MatrixDeterminant", "det", "input,name=None")
-inv = face("MatrixInverse", "inv", "input,adjoint=False,name=None")
-solve = face("MatrixSolve", "solve", "matrix,rhs,adjoint=False,name=None")
-cross = face("Cross", "cross", "a,b,name=None")
-qr = face("Qr", "qr", "input,full_matrices=False,name=None")
-sqrtm = face("MatrixSquareRoot", "sqrtm", "input,name=None")
-logm = face("MatrixLogarithm", "logm", "input,name=None")
-band_part = face("MatrixBandPart", "band_part", "input,num_lower,num_upper,name=None")
-tensor_diag = face("Diag", "tensor_diag", "diagonal,name=None")
-tensor_diag_part = face("DiagPart", "tensor_diag_part", "input,name=None")
-_triangular = face(
-    "MatrixTriangularSolve",
-    "triangular_solve",
-    "matrix,rhs,lower=True,adjoint=False,name=None",
+import numpy as np
+
+from headrace._load import raw
+from headrace.framework import conversion, dtypes, name_scopes
+from headrace.framework.name_scopes import composite
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops, sort_ops
+from headrace.ops.faces import add_faces
+
+add_faces(
+    globals(),
+    """
+cholesky Cholesky(input, name=None)
+det MatrixDeterminant(input, name=None)
+inv MatrixInverse(input, adjoint=False, name=None)
+solve MatrixSolve(matrix, rhs, adjoint=False, name=None)
+cross Cross(a, b, name=None)
+qr Qr(input, full_matrices=False, name=None)
+sqrtm MatrixSquareRoot(input, name=None)
+logm MatrixLogarithm(input, name=None)
+band_part MatrixBandPart(input, num_lower, num_upper, name=None)
+tensor_diag Diag(diagonal, name=None)
+tensor_diag_part DiagPart(input, name=None)
+triangular_solve MatrixTriangularSolve(matrix, rhs, lower=True, adjoint=False,
+        name=None)
+    Solves with triangular matrices.
+slogdet LogMatrixDeterminant(input, name=None)
+    The sign and the logarithm of the absolute value of the determinant.
+lu Lu(input, output_idx_type=int32, name=None)
+    The LU decomposition and its permutation.
+set_diag MatrixSetDiagV3(input, diagonal, name='set_diag', k=0, align='RIGHT_LEFT')
+    Matrices with their diagonals replaced.
+""",
 )
 
 
@@ -29,20 +41,10 @@ def _tensor(x):
     return conversion.convert_to_tensor(x)
 
 
-def triangular_solve(matrix, rhs, lower=True, adjoint=False, name=None):
-    """Solves with triangular matrices."""
-    return _triangular(matrix, rhs, lower, adjoint, name)
-
-
 def cholesky_solve(chol, rhs, name=None):
     """Solves A X = rhs, given A's Cholesky factor."""
-    y = _triangular(chol, rhs, True, False)
-    return _triangular(chol, y, True, True, name)
-
-
-def slogdet(input, name=None):
-    """The sign and the logarithm of the absolute value of the determinant."""
-    return _headrace.raw_op("LogMatrixDeterminant")(input=input, name=name)
+    y = triangular_solve(chol, rhs, True, False)
+    return triangular_solve(chol, y, True, True, name)
 
 
 @composite("logdet")
@@ -55,23 +57,21 @@ def logdet(matrix, name=None):
 
 def svd(tensor, full_matrices=False, compute_uv=True, name=None):
     """The singular value decomposition: s, u, v (or s alone)."""
-    s, u, v = _headrace.raw_op("Svd")(
-        input=tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name
+    s, u, v = raw.Svd(
+        tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name
     )
     return (s, u, v) if compute_uv else s
 
 
 def eigh(tensor, name=None):
     """Eigenvalues and eigenvectors of self-adjoint matrices."""
-    e, v = _headrace.raw_op("SelfAdjointEigV2")(input=tensor, compute_v=True, name=name)
+    e, v = raw.SelfAdjointEigV2(tensor, compute_v=True, name=name)
     return e, v
 
 
 def eigvalsh(tensor, name=None):
     """Eigenvalues of self-adjoint matrices."""
-    return _headrace.raw_op("SelfAdjointEigV2")(
-        input=tensor, compute_v=False, name=name
-    ).e
+    return raw.SelfAdjointEigV2(tensor, compute_v=False, name=name).e
 
 
 def _eig(tensor, vectors, name):
@@ -79,7 +79,7 @@ def _eig(tensor, vectors, name):
     out = {"float32": dtypes.complex64, "float64": dtypes.complex128}.get(
         tensor.dtype.name, tensor.dtype
     )
-    return _headrace.raw_op("Eig")(input=tensor, Tout=out, compute_v=vectors, name=name)
+    return raw.Eig(tensor, Tout=out, compute_v=vectors, name=name)
 
 
 def eig(tensor, name=None):
@@ -90,13 +90,6 @@ def eig(tensor, name=None):
 def eigvals(tensor, name=None):
     """Eigenvalues."""
     return _eig(tensor, False, name).e
-
-
-def lu(input, output_idx_type=dtypes.int32, name=None):
-    """The LU decomposition and its permutation."""
-    return _headrace.raw_op("Lu")(
-        input=input, output_idx_type=output_idx_type, name=name
-    )
 
 
 def _padding(value, dtype):
@@ -117,12 +110,12 @@ def diag(
 ):
     """Matrices with the given diagonals."""
     diagonal = _tensor(diagonal)
-    return _headrace.raw_op("MatrixDiagV3")(
-        diagonal=diagonal,
-        k=k,
-        num_rows=num_rows,
-        num_cols=num_cols,
-        padding_value=_padding(padding_value, diagonal.dtype),
+    return raw.MatrixDiagV3(
+        diagonal,
+        k,
+        num_rows,
+        num_cols,
+        _padding(padding_value, diagonal.dtype),
         align=align,
         name=name,
     )
@@ -131,19 +124,8 @@ def diag(
 def diag_part(input, name="diag_part", k=0, padding_value=0, align="RIGHT_LEFT"):
     """Diagonals of matrices."""
     input = _tensor(input)
-    return _headrace.raw_op("MatrixDiagPartV3")(
-        input=input,
-        k=k,
-        padding_value=_padding(padding_value, input.dtype),
-        align=align,
-        name=name,
-    )
-
-
-def set_diag(input, diagonal, name="set_diag", k=0, align="RIGHT_LEFT"):
-    """Matrices with their diagonals replaced."""
-    return _headrace.raw_op("MatrixSetDiagV3")(
-        input=input, diagonal=diagonal, k=k, align=align, name=name
+    return raw.MatrixDiagPartV3(
+        input, k, _padding(padding_value, input.dtype), align=align, name=name
     )
 
 
@@ -209,8 +191,6 @@ def norm(tensor, ord="euclidean", axis=None, keepdims=None, name=None):
 
 
 def _other_norm(tensor, magnitude, ord, axis, matrix):
-    import math
-
     total, high = reduction_ops.reduce_sum, reduction_ops.reduce_max
     if matrix:
         row, col = axis
@@ -248,10 +228,10 @@ def normalize(tensor, ord="euclidean", axis=None, name=None):
 
 def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
     """Least squares solutions."""
-    return _headrace.raw_op("MatrixSolveLs")(
-        matrix=matrix,
-        rhs=rhs,
-        l2_regularizer=conversion.to_tensor(l2_regularizer, dtypes.float64),
+    return raw.MatrixSolveLs(
+        matrix,
+        rhs,
+        conversion.to_tensor(l2_regularizer, dtypes.float64),
         fast=fast,
         name=name,
     )
@@ -260,12 +240,10 @@ def lstsq(matrix, rhs, l2_regularizer=0.0, fast=True, name=None):
 @composite("lbeta")
 def lbeta(x, name=None):
     """The logarithm of the beta function of the last dimension's numbers."""
-    from headrace.ops import elementwise_ops, reduction_ops
-
     x = conversion.convert_to_tensor(x)
     whole = elementwise_ops.lgamma(reduction_ops.reduce_sum(x, [-1]))
     parts = reduction_ops.reduce_sum(elementwise_ops.lgamma(x), [-1])
-    return _headrace.raw_op("Sub")(x=parts, y=whole, name=name)
+    return raw.Sub(parts, whole, name=name)
 
 
 def _floating(a, hint=None):
@@ -280,119 +258,76 @@ def _floating(a, hint=None):
 def pinv(a, rcond=None, validate_args=False, name=None):
     """The pseudo-inverse: singular values up to `rcond` times the largest count as
     zero. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "pinv"):
+    with name_scopes.name_scope(name or "pinv"):
         a = _floating(a)
         if rcond is None:
-            sizes = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)
+            sizes = math_ops.cast(
+                reduction_ops.reduce_max(array_ops.shape(a)[-2:]), a.dtype
+            )
             rcond = 10.0 * sizes * np.finfo(a.dtype.as_numpy_dtype).eps
-        s, u, v = tf.linalg.svd(a, full_matrices=False)
-        limit = tf.cast(rcond, a.dtype) * tf.reduce_max(s, -1)
-        infinity = tf.constant(np.inf, a.dtype)
-        s = tf.where(s > tf.expand_dims(limit, -1), s, infinity)
-        return tf.matmul(v / tf.expand_dims(s, -2), u, adjoint_b=True)
+        s, u, v = svd(a, full_matrices=False)
+        limit = math_ops.cast(rcond, a.dtype) * reduction_ops.reduce_max(s, -1)
+        infinity = conversion.constant(np.inf, a.dtype)
+        s = array_ops.where(s > array_ops.expand_dims(limit, -1), s, infinity)
+        return math_ops.matmul(v / array_ops.expand_dims(s, -2), u, adjoint_b=True)
 
 
 def matrix_rank(a, tol=None, validate_args=False, name=None):
     """How many singular values are above `tol`. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "matrix_rank"):
-        a = _floating(a, hint=tf.float32)
-        s = tf.linalg.svd(a, compute_uv=False)
+    with name_scopes.name_scope(name or "matrix_rank"):
+        a = _floating(a, hint=dtypes.float32)
+        s = svd(a, compute_uv=False)
         if tol is None:
-            size = tf.cast(tf.reduce_max(tf.shape(a)[-2:]), a.dtype)
+            size = math_ops.cast(
+                reduction_ops.reduce_max(array_ops.shape(a)[-2:]), a.dtype
+            )
             eps = np.finfo(a.dtype.as_numpy_dtype).eps
-            tol = eps * size * tf.reduce_max(s, -1, True)
-        return tf.reduce_sum(tf.cast(s > tol, tf.int32), -1)
+            tol = eps * size * reduction_ops.reduce_max(s, -1, True)
+        return reduction_ops.reduce_sum(math_ops.cast(s > tol, dtypes.int32), -1)
 
 
 def _lower_of(lower_upper):
-    import headrace as tf
 
-    lower = tf.linalg.band_part(lower_upper, -1, 0)
-    ones = tf.ones(tf.shape(lower)[:-1], lower.dtype)
-    return tf.linalg.set_diag(lower, ones)
+    lower = band_part(lower_upper, -1, 0)
+    ones = array_ops.ones(array_ops.shape(lower)[:-1], lower.dtype)
+    return set_diag(lower, ones)
 
 
 def lu_solve(lower_upper, perm, rhs, validate_args=False, name=None):
     """x of A x = rhs, from the factors of A. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "lu_solve"):
-        factors = tf.convert_to_tensor(lower_upper)
-        rhs = tf.convert_to_tensor(rhs, dtype=factors.dtype)
-        perm = tf.convert_to_tensor(perm)
-        batch = tf.broadcast_static_shape(factors.shape[:-2], rhs.shape[:-2]).as_list()
-        rhs = tf.broadcast_to(rhs, batch + rhs.shape[-2:].as_list())
-        perm = tf.broadcast_to(perm, batch + perm.shape[-1:].as_list())
-        rows = tf.gather(rhs, perm, batch_dims=len(batch), axis=-2)
-        half = tf.linalg.triangular_solve(_lower_of(factors), rows)
-        return tf.linalg.triangular_solve(factors, half, lower=False)
+    with name_scopes.name_scope(name or "lu_solve"):
+        factors = conversion.convert_to_tensor(lower_upper)
+        rhs = conversion.convert_to_tensor(rhs, dtype=factors.dtype)
+        perm = conversion.convert_to_tensor(perm)
+        batch = array_ops.broadcast_static_shape(
+            factors.shape[:-2], rhs.shape[:-2]
+        ).as_list()
+        rhs = array_ops.broadcast_to(rhs, batch + rhs.shape[-2:].as_list())
+        perm = array_ops.broadcast_to(perm, batch + perm.shape[-1:].as_list())
+        rows = array_ops.gather(rhs, perm, batch_dims=len(batch), axis=-2)
+        half = triangular_solve(_lower_of(factors), rows)
+        return triangular_solve(factors, half, lower=False)
 
 
 def lu_reconstruct(lower_upper, perm, validate_args=False, name=None):
     """The matrix of the factors. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "lu_reconstruct"):
-        factors = tf.convert_to_tensor(lower_upper)
-        perm = tf.convert_to_tensor(perm)
-        made = tf.matmul(_lower_of(factors), tf.linalg.band_part(factors, 0, -1))
-        back = tf.argsort(perm, -1)
-        return tf.gather(made, back, batch_dims=perm.shape.rank - 1, axis=-2)
+    with name_scopes.name_scope(name or "lu_reconstruct"):
+        factors = conversion.convert_to_tensor(lower_upper)
+        perm = conversion.convert_to_tensor(perm)
+        made = math_ops.matmul(_lower_of(factors), band_part(factors, 0, -1))
+        back = sort_ops.argsort(perm, -1)
+        return array_ops.gather(made, back, batch_dims=perm.shape.rank - 1, axis=-2)
 
 
 def lu_matrix_inverse(lower_upper, perm, validate_args=False, name=None):
     """The inverse, from the factors. Arguments are always validated."""
-    import headrace as tf
 
-    with tf.name_scope(name or "lu_matrix_inverse"):
-        factors = tf.convert_to_tensor(lower_upper)
-        one = tf.eye(tf.shape(factors)[-1], dtype=factors.dtype)
-        one = tf.broadcast_to(one, tf.shape(factors))
+    with name_scopes.name_scope(name or "lu_matrix_inverse"):
+        factors = conversion.convert_to_tensor(lower_upper)
+        one = array_ops.eye(array_ops.shape(factors)[-1], dtype=factors.dtype)
+        one = array_ops.broadcast_to(one, array_ops.shape(factors))
         return lu_solve(factors, perm, one)
-
-
-_PADE = [64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800]
-_PADE += [129060195264000, 10559470521600, 670442572800, 33522128640, 1323241920]
-_PADE += [40840800, 960960, 16380, 182, 1]
-
-
-def expm(input, name=None):
-    """The matrix exponential, by Padé's approximation of a matrix that is halved until
-    it is small, then squared as often."""
-    import headrace as tf
-
-    with tf.name_scope(name or "matrix_exponential"):
-        a = tf.convert_to_tensor(input)
-        if a.shape.rank is not None and a.shape.rank < 2:
-            raise ValueError(
-                f"Shape must be at least rank 2 but is rank {a.shape.rank}"
-            )
-        real = a.dtype.real_dtype
-        norm = tf.reduce_max(tf.reduce_sum(tf.abs(a), -2, True), -1, True)
-        # Beyond this norm the approximation is less exact than the dtype.
-        small = 5.371920351148152 if real == tf.float64 else 3.925724783138660
-        halvings = tf.math.log(norm / small) / np.log(2.0)
-        halvings = tf.maximum(tf.math.ceil(halvings), tf.zeros([], real))
-        a = a * tf.cast(tf.pow(tf.constant(0.5, real), halvings), a.dtype)
-        b = [tf.cast(c, a.dtype) for c in _PADE]
-        one = tf.eye(tf.shape(a)[-1], dtype=a.dtype)
-        a2 = tf.matmul(a, a)
-        a4 = tf.matmul(a2, a2)
-        a6 = tf.matmul(a4, a2)
-        odd = tf.matmul(a6, b[13] * a6 + b[11] * a4 + b[9] * a2)
-        odd = tf.matmul(a, odd + b[7] * a6 + b[5] * a4 + b[3] * a2 + b[1] * one)
-        even = tf.matmul(a6, b[12] * a6 + b[10] * a4 + b[8] * a2)
-        even = even + b[6] * a6 + b[4] * a4 + b[2] * a2 + b[0] * one
-        made = tf.linalg.solve(even - odd, even + odd)
-
-        def turn(i, x):
-            return i + 1, tf.where(i < halvings, tf.matmul(x, x), x)
-
-        def again(i, _):
-            return tf.reduce_any(i < halvings)
-
-        return tf.while_loop(again, turn, [tf.zeros([], real), made])[1]

@@ -2,9 +2,10 @@
 
 import sys
 
-from headrace._load import _headrace
+from headrace import _names
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import nest
-from headrace.graph import stack
 
 _STREAMS = ("stdout", "stderr", "log(info)", "log(warning)", "log(error)")
 
@@ -91,16 +92,14 @@ def _usual(text):
 
 
 def _is_ragged(value):
-    from headrace.ragged.ragged_tensor import is_ragged
-
-    return is_ragged(value)
+    return getattr(type(value), "_is_ragged", False)
 
 
 def _format(inputs, template, placeholder, summarize, name):
     if any(_is_ragged(x) for x in inputs):
-        from headrace.ragged import functions
-
-        return functions.format(template, inputs, placeholder, summarize, name)
+        return _names.public("strings.format")(
+            template, inputs, placeholder, summarize, name
+        )
     return _headrace.raw_op("StringFormat")(
         inputs=inputs,
         template=template,
@@ -141,8 +140,6 @@ def print_v2(*inputs, **kwargs):
         formatted = _headrace.to_tensor(text)
     if stream in ("stdout", "stderr"):
         getattr(sys, stream).flush()
-    _headrace.raw_op("PrintV2")(
-        input=formatted, output_stream=stream, end=end, name=name
-    )
+    raw.PrintV2(formatted, output_stream=stream, end=end, name=name)
     graph = stack.current()
     return None if graph is None else graph._last_operation()

@@ -2,13 +2,34 @@
 
 import math
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace._load import _headrace, raw
+from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
-from headrace.ops.faces import face
+from headrace.ops import array_ops, check_ops, clip_ops, elementwise_ops, reduction_ops
+from headrace.ops.faces import add_faces, face
 
-_cast = face("Cast", "cast", "x, DstT, Truncate=False, name=None")
+add_faces(
+    globals(),
+    """
+_cast=cast Cast(x, DstT, Truncate=False, name=None)
+add AddV2(x, y, name=None)
+subtract Sub(x, y, name=None)
+multiply Mul(x, y, name=None)
+_real_div=truediv RealDiv(x, y, name=None)
+_mat_mul=matmul MatMul(a, b, transpose_a=False, transpose_b=False, name=None)
+_batch_mat_mul=matmul BatchMatMulV2(x, y, adj_x=False, adj_y=False, name=None)
+_equal=equal Equal(x, y, incompatible_shape_error=True, name=None)
+_not_equal=not_equal NotEqual(x, y, incompatible_shape_error=True, name=None)
+top_k TopKV2(input, k=1, sorted=True, index_type=int32, name=None)
+    The k greatest of each row, and where they are.
+invert_permutation InvertPermutation(x, name=None)
+    The permutation that undoes x.
+histogram_fixed_width HistogramFixedWidth(values, value_range, nbins=100, dtype=int32,
+        name=None)
+    How many values fall into each of `nbins` equal bins.
+""",
+)
 
 
 def cast(x, dtype, name=None):
@@ -21,11 +42,6 @@ def cast(x, dtype, name=None):
     return _cast(x, dtype, False, name)
 
 
-add = face("AddV2", "add", "x, y, name=None")
-subtract = face("Sub", "subtract", "x, y, name=None")
-multiply = face("Mul", "multiply", "x, y, name=None")
-_real_div = face("RealDiv", "truediv", "x, y, name=None")
-
 _DIVISIBLE = (
     "uint8 int8 uint16 int16 uint32 int32 uint64 int64"
     " bfloat16 float16 float32 float64 complex64 complex128"
@@ -34,21 +50,7 @@ _DIVISIBLE = (
 
 def multiply_bools(x, y):
     """x * y where one is a boolean tensor: x and y."""
-    return _headrace.raw_op("LogicalAnd")(
-        x=cast(x, dtypes.bool), y=cast(y, dtypes.bool)
-    )
-
-
-_DIVIDED_AS = {
-    "uint8": dtypes.float32,
-    "int8": dtypes.float32,
-    "uint16": dtypes.float32,
-    "int16": dtypes.float32,
-    "uint32": dtypes.float64,
-    "int32": dtypes.float64,
-    "uint64": dtypes.float64,
-    "int64": dtypes.float64,
-}
+    return raw.LogicalAnd(cast(x, dtypes.bool), cast(y, dtypes.bool))
 
 
 def check_numeric(dtype, where):
@@ -70,7 +72,7 @@ def truediv(x, y, name=None):
             f"`x` and `y` must have the same dtype, got {x.dtype!r} != {y.dtype!r}."
         )
     check_numeric(x.dtype, "__truediv__")
-    wanted = _DIVIDED_AS.get(x.dtype.name)
+    wanted = dtypes.DIVIDED_AS.get(x.dtype.name)
     if wanted is not None:
         x, y = cast(x, wanted), cast(y, wanted)
     return _real_div(x, y, name)
@@ -78,18 +80,9 @@ def truediv(x, y, name=None):
 
 def logical_xor(x, y, name="LogicalXor"):
     """x xor y, of booleans."""
-    raw = _headrace.raw_op
-    either = raw("LogicalOr")(x=x, y=y)
-    both = raw("LogicalAnd")(x=x, y=y)
-    return raw("LogicalAnd")(x=either, y=raw("LogicalNot")(x=both), name=name)
-
-
-_mat_mul = face(
-    "MatMul", "matmul", "a, b, transpose_a=False, transpose_b=False, name=None"
-)
-_batch_mat_mul = face(
-    "BatchMatMulV2", "matmul", "x, y, adj_x=False, adj_y=False, name=None"
-)
+    either = raw.LogicalOr(x, y)
+    both = raw.LogicalAnd(x, y)
+    return raw.LogicalAnd(either, raw.LogicalNot(both), name=name)
 
 
 def matmul(
@@ -128,9 +121,9 @@ def matmul(
     if not isinstance(b, tensor):
         b = conversion.convert_to_tensor(b, dtype_hint=a.dtype.base_dtype)
     if output_type is not None and not a.dtype == b.dtype == output_type:
-        return _headrace.raw_op("BatchMatMulV3")(
-            x=conj(a) if transpose_a else a,
-            y=conj(b) if transpose_b else b,
+        return raw.BatchMatMulV3(
+            conj(a) if transpose_a else a,
+            conj(b) if transpose_b else b,
             Tout=output_type,
             adj_x=transpose_a or adjoint_a,
             adj_y=transpose_b or adjoint_b,
@@ -163,13 +156,7 @@ def conj(x, name=None):
         if x.dtype.is_floating or x.dtype.is_integer or x.dtype == dtypes.variant:
             return x
         raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}.")
-    return _headrace.raw_op("Conj")(input=x, name=name)
-
-
-_equal = face("Equal", "equal", "x, y, incompatible_shape_error=True, name=None")
-_not_equal = face(
-    "NotEqual", "not_equal", "x, y, incompatible_shape_error=True, name=None"
-)
+    return raw.Conj(x, name=name)
 
 
 def tensor_equals(self, other):
@@ -199,8 +186,6 @@ def not_equal(x, y, name=None):
 @composite("Tensordot", ends=True)
 def tensordot(a, b, axes, name=None):
     """The sum of products over pairs of dimensions."""
-    from headrace.ops import array_ops
-
     a = conversion.convert_to_tensor(a)
     b = conversion.convert_to_tensor(b, dtype_hint=a.dtype)
     first, second = _tensordot_axes(a, axes)
@@ -230,8 +215,6 @@ def _tensordot_axes(a, axes):
                 f" Received {axes}, vs tensor dimensions {rank}."
             )
         if rank is None:
-            from headrace.ops import array_ops
-
             of_a = array_ops.range(axes) + (array_ops.rank(a) - axes)
             return of_a, list(range(axes))
         return list(range(rank - axes, rank)), list(range(axes))
@@ -261,8 +244,6 @@ def _checked_axes(axes, shape):
 def _as_matrix(x, axes, last):
     """(x as a matrix whose columns, or rows unless `last`, run over `axes`; the sizes
     of the other dimensions: numbers where all are known, else a tensor)."""
-    from headrace.ops import array_ops
-
     if x.shape.rank is None:
         rank = array_ops.rank(x)
         axes = conversion.convert_to_tensor(axes, rank.dtype)
@@ -312,7 +293,7 @@ def einsum(equation, *inputs, **kwargs):
     if len(operands) > 2:
         return _einsum_by_pairs(equation, operands)
     equation = _completed(equation.replace(" ", ""), len(operands))
-    return _headrace.raw_op("Einsum")(inputs=operands, equation=equation, name=name)
+    return raw.Einsum(operands, equation=equation, name=name)
 
 
 def _completed(equation, count):
@@ -346,18 +327,9 @@ def _einsum_by_pairs(equation, operands):
             kept = "".join(dict.fromkeys(c for c in both if c in later))
             if "..." in label or "..." in terms[i]:
                 kept = "..." + kept
-        total = _headrace.raw_op("Einsum")(
-            inputs=[total, operands[i]], equation=f"{label},{terms[i]}->{kept}"
-        )
+        total = raw.Einsum([total, operands[i]], equation=f"{label},{terms[i]}->{kept}")
         label = kept
     return total
-
-
-def top_k(input, k=1, sorted=True, index_type=dtypes.int32, name=None):
-    """The k greatest of each row, and where they are."""
-    return _headrace.raw_op("TopKV2")(
-        input=input, k=k, sorted=sorted, index_type=index_type, name=name
-    )
 
 
 def _approximate(largest, own_name):
@@ -370,8 +342,8 @@ def _approximate(largest, own_name):
         aggregate_to_topk=True,
         name=None,
     ):
-        return _headrace.raw_op("ApproxTopK")(
-            input=operand,
+        return raw.ApproxTopK(
+            operand,
             k=k,
             reduction_dimension=reduction_dimension,
             recall_target=recall_target,
@@ -393,23 +365,7 @@ approx_min_k = _approximate(False, "approx_min_k")
 @composite("in_top_k")
 def in_top_k(targets, predictions, k, name=None):
     """Whether each target is among the k greatest predictions."""
-    return _headrace.raw_op("InTopKV2")(
-        predictions=predictions, targets=targets, k=k, name=name
-    )
-
-
-def invert_permutation(x, name=None):
-    """The permutation that undoes x."""
-    return _headrace.raw_op("InvertPermutation")(x=x, name=name)
-
-
-def histogram_fixed_width(
-    values, value_range, nbins=100, dtype=dtypes.int32, name=None
-):
-    """How many values fall into each of `nbins` equal bins."""
-    return _headrace.raw_op("HistogramFixedWidth")(
-        values=values, value_range=value_range, nbins=nbins, dtype=dtype, name=name
-    )
+    return raw.InTopKV2(predictions, targets, k, name=name)
 
 
 @composite("histogram_fixed_width_bins")
@@ -418,9 +374,6 @@ def histogram_fixed_width_bins(
 ):
     """Which of `nbins` equal bins between the two of `value_range` each value falls
     into; the first and last also take what lies outside. Shaped like `values`."""
-    from headrace.framework import execution
-    from headrace.ops import check_ops, clip_ops, elementwise_ops
-
     values = conversion.convert_to_tensor(values, name="values")
     value_range = conversion.convert_to_tensor(
         value_range, values.dtype, name="value_range"
@@ -439,14 +392,11 @@ def confusion_matrix(
     labels, predictions, num_classes=None, weights=None, dtype=dtypes.int32, name=None
 ):
     """How often each label was predicted as each class."""
-    from headrace.ops import array_ops, reduction_ops
-
     labels = cast(labels, dtypes.int64)
     predictions = cast(predictions, dtypes.int64)
     if num_classes is None:
-        raw = _headrace.raw_op
         num_classes = (
-            raw("Maximum")(
+            raw.Maximum(
                 x=reduction_ops.reduce_max(labels),
                 y=reduction_ops.reduce_max(predictions),
             )

@@ -2,34 +2,45 @@
 
 import numpy as np
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes, execution
+from headrace._load import _headrace, raw
+from headrace.framework import conversion, dtypes, errors, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.name_scopes import composite
 from headrace.ops import (
     array_ops,
     axis_moves,
+    check_ops,
     elementwise_ops,
     math_ops,
+    random_ops,
     reduction_ops,
+    stateless_random_ops,
 )
 from headrace.ops.convolution_ops import padding_of, sizes_of
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces, face
 
-relu = face("Relu", "relu", "features,name=None")
-relu6 = face("Relu6", "relu6", "features,name=None")
-elu = face("Elu", "elu", "features,name=None")
-selu = face("Selu", "selu", "features,name=None")
-softplus = face("Softplus", "softplus", "features,name=None")
-softsign = face("Softsign", "softsign", "features,name=None")
-_gelu_erf = face("_GeluErf", "gelu", "x")
-_gelu_tanh = face("_GeluTanh", "gelu", "x")
-l2_loss = face("L2Loss", "l2_loss", "t,name=None")
+add_faces(
+    globals(),
+    """
+relu Relu(features, name=None)
+relu6 Relu6(features, name=None)
+elu Elu(features, name=None)
+selu Selu(features, name=None)
+softplus Softplus(features, name=None)
+softsign Softsign(features, name=None)
+_gelu_erf=gelu _GeluErf(x)
+_gelu_tanh=gelu _GeluTanh(x)
+l2_loss L2Loss(t, name=None)
+_leaky_relu=leaky_relu LeakyRelu(features, alpha=0.2, name=None)
+_softmax=softmax Softmax(logits, name=None)
+_log_softmax=log_softmax LogSoftmax(logits, name=None)
+local_response_normalization LRN(input, depth_radius=5, bias=1, alpha=1, beta=0.5,
+        name=None)
+    Divided by the squares of neighbouring channels.
+""",
+)
 tanh = elementwise_ops.tanh
 sigmoid = elementwise_ops.sigmoid
-_leaky_relu = face("LeakyRelu", "leaky_relu", "features,alpha=0.2,name=None")
-_softmax = face("Softmax", "softmax", "logits,name=None")
-_log_softmax = face("LogSoftmax", "log_softmax", "logits,name=None")
 
 
 def _tensor(x):
@@ -92,8 +103,6 @@ def _along(logits, axis, function, name):
     if axis is None or axis == -1 or (rank and axis == rank - 1):
         return function(logits, name)
     if rank is not None and not -rank <= axis < rank:
-        from headrace.framework import errors
-
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -126,9 +135,7 @@ def bias_add(value, bias, data_format=None, name=None):
                 "`data_format` must be of the form `N...C` or `NC...`. "
                 f"Received: data_format={data_format}"
             )
-    return _headrace.raw_op("BiasAdd")(
-        value=value, bias=bias, data_format=data_format or "NHWC", name=name
-    )
+    return raw.BiasAdd(value, bias, data_format=data_format or "NHWC", name=name)
 
 
 _POOLED = {"Max": "largest value", "Avg": "mean"}
@@ -322,8 +329,8 @@ def max_pool_with_argmax(
     name=None,
 ):
     """The maxima of windows, and where they were."""
-    return _headrace.raw_op("MaxPoolWithArgmax")(
-        input=input,
+    return raw.MaxPoolWithArgmax(
+        input,
         ksize=sizes_of(ksize, 2, 3, "ksize"),
         strides=sizes_of(strides, 2, 3, "strides"),
         padding=padding,
@@ -333,19 +340,17 @@ def max_pool_with_argmax(
     )
 
 
-def _mean_cast(x):
-    return (
-        math_ops.cast(x, dtypes.float32)
-        if x.dtype in (dtypes.float16, dtypes.bfloat16)
-        else x
-    )
+def _not_half(x):
+    """x, in float32 where its own floats have half the bits or fewer."""
+    half = x.dtype in (dtypes.float16, dtypes.bfloat16)
+    return math_ops.cast(x, dtypes.float32) if half else x
 
 
 @composite("moments")
 def moments(x, axes, shift=None, keepdims=False, name=None):
     """The mean and variance over `axes`."""
     x = _tensor(x)
-    y = _mean_cast(x)
+    y = _not_half(x)
     mean = reduction_ops.reduce_mean(y, axes, True)
     squares = elementwise_ops.squared_difference(y, array_ops.stop_gradient(mean))
     variance = reduction_ops.reduce_mean(squares, axes, True)
@@ -382,24 +387,9 @@ def l2_normalize(x, axis=None, epsilon=1e-12, name=None, dim=None):
     return math_ops.multiply(x, inv, name)
 
 
-def local_response_normalization(
-    input, depth_radius=5, bias=1, alpha=1, beta=0.5, name=None
-):
-    """Divided by the squares of neighbouring channels."""
-    return _headrace.raw_op("LRN")(
-        input=input,
-        depth_radius=depth_radius,
-        bias=bias,
-        alpha=alpha,
-        beta=beta,
-        name=name,
-    )
-
-
 @composite("dropout")
 def dropout(x, rate, noise_shape=None, seed=None, name=None):
     """Sets a random fraction `rate` to zero and scales up the rest."""
-    from headrace.ops import random_ops
 
     def sampler(shape, dtype):
         return random_ops.uniform(shape, seed=seed, dtype=dtype)
@@ -411,7 +401,6 @@ def stateless_dropout(
     x, rate, seed, rng_alg="auto_select", noise_shape=None, name=None
 ):
     """Dropout whose choices follow from the seed alone."""
-    from headrace.ops import stateless_random_ops
 
     def sampler(shape, dtype):
         return stateless_random_ops.uniform(shape, seed=seed, dtype=dtype, alg=rng_alg)
@@ -478,11 +467,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
     """The cross-entropy of softmax(logits) against distributions `labels`."""
     logits = _tensor(logits)
     labels = math_ops.cast(_tensor(labels), logits.dtype)
-    precise = (
-        math_ops.cast(logits, dtypes.float32)
-        if logits.dtype in (dtypes.float16, dtypes.bfloat16)
-        else logits
-    )
+    precise = _not_half(logits)
     labels = math_ops.cast(labels, precise.dtype)
     rank = precise.shape.rank
     if rank is not None and not -rank <= axis < rank:
@@ -499,9 +484,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
             array_ops.reshape(precise, flat),
             array_ops.reshape(labels, flat),
         )
-    loss = _headrace.raw_op("SoftmaxCrossEntropyWithLogits")(
-        features=precise, labels=labels, name=name
-    ).loss
+    loss = raw.SoftmaxCrossEntropyWithLogits(precise, labels, name=name).loss
     if rank != 2:
         loss = array_ops.reshape(loss, shape[:-1])
     return math_ops.cast(loss, logits.dtype)
@@ -511,11 +494,7 @@ def softmax_cross_entropy_with_logits(labels, logits, axis=-1, name=None):
 def sparse_softmax_cross_entropy_with_logits(labels, logits, name=None):
     """The cross-entropy of softmax(logits) against classes `labels`."""
     labels, logits = _tensor(labels), _tensor(logits)
-    precise = (
-        math_ops.cast(logits, dtypes.float32)
-        if logits.dtype in (dtypes.float16, dtypes.bfloat16)
-        else logits
-    )
+    precise = _not_half(logits)
     if logits.shape.rank == 0:
         raise ValueError(f"`logits` cannot be a scalar. Received logits={logits}`")
     static = labels.shape
@@ -613,8 +592,6 @@ def compute_average_loss(per_example_loss, sample_weight=None, global_batch_size
       TypeError: a batch size that is no integer.
       InvalidArgumentError: a negative batch size.
     """
-    from headrace.ops import check_ops
-
     loss = _tensor(per_example_loss)
     if loss.shape.rank == 0:
         raise ValueError(

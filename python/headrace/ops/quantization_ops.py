@@ -1,38 +1,26 @@
 """tf.quantization: numbers as small integers with a range."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-fake_quant_with_min_max_args = face(
-    "FakeQuantWithMinMaxArgs",
-    "fake_quant_with_min_max_args",
-    "inputs,min=-6,max=6,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_args_gradient = face(
-    "FakeQuantWithMinMaxArgsGradient",
-    "fake_quant_with_min_max_args_gradient",
-    "gradients,inputs,min=-6,max=6,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_vars = face(
-    "FakeQuantWithMinMaxVars",
-    "fake_quant_with_min_max_vars",
-    "inputs,min,max,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_vars_gradient = face(
-    "FakeQuantWithMinMaxVarsGradient",
-    "fake_quant_with_min_max_vars_gradient",
-    "gradients,inputs,min,max,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_vars_per_channel = face(
-    "FakeQuantWithMinMaxVarsPerChannel",
-    "fake_quant_with_min_max_vars_per_channel",
-    "inputs,min,max,num_bits=8,narrow_range=False,name=None",
-)
-fake_quant_with_min_max_vars_per_channel_gradient = face(
-    "FakeQuantWithMinMaxVarsPerChannelGradient",
-    "fake_quant_with_min_max_vars_per_channel_gradient",
-    "gradients,inputs,min,max,num_bits=8,narrow_range=False,name=None",
+add_faces(
+    globals(),
+    """
+fake_quant_with_min_max_args FakeQuantWithMinMaxArgs(inputs, min=-6, max=6, num_bits=8,
+        narrow_range=False, name=None)
+fake_quant_with_min_max_args_gradient FakeQuantWithMinMaxArgsGradient(gradients, inputs,
+        min=-6, max=6, num_bits=8, narrow_range=False, name=None)
+fake_quant_with_min_max_vars FakeQuantWithMinMaxVars(inputs, min, max, num_bits=8,
+        narrow_range=False, name=None)
+fake_quant_with_min_max_vars_gradient FakeQuantWithMinMaxVarsGradient(gradients, inputs,
+        min, max, num_bits=8, narrow_range=False, name=None)
+fake_quant_with_min_max_vars_per_channel FakeQuantWithMinMaxVarsPerChannel(inputs, min,
+        max, num_bits=8, narrow_range=False, name=None)
+fake_quant_with_min_max_vars_per_channel_gradient
+        FakeQuantWithMinMaxVarsPerChannelGradient(gradients, inputs, min, max, num_bits=8,
+        narrow_range=False, name=None)
+""",
 )
 
 
@@ -64,19 +52,11 @@ def quantize(
     ensure_minimum_range=0.01,
 ):
     """Numbers as the type T, spread over [min_range, max_range]."""
+    given = dict(locals())  # the op's arguments
     input = _float32(input)
-    return _headrace.raw_op("QuantizeV2")(
-        input=input,
-        min_range=_float32(min_range),
-        max_range=_float32(max_range),
-        T=T,
-        mode=mode,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        axis=_axis(axis, input),
-        ensure_minimum_range=ensure_minimum_range,
-        name=name,
-    )
+    ranges = {"min_range": _float32(min_range), "max_range": _float32(max_range)}
+    given.update(ranges, input=input, axis=_axis(axis, input))
+    return raw.QuantizeV2(**given)
 
 
 def dequantize(
@@ -90,17 +70,11 @@ def dequantize(
     dtype=dtypes.float32,
 ):
     """The numbers that quantize was given, as far as they are kept."""
+    given = dict(locals())  # the op's arguments
     input = conversion.convert_to_tensor(input)
-    return _headrace.raw_op("Dequantize")(
-        input=input,
-        min_range=_float32(min_range),
-        max_range=_float32(max_range),
-        mode=mode,
-        narrow_range=narrow_range,
-        axis=_axis(axis, input),
-        dtype=dtype,
-        name=name,
-    )
+    ranges = {"min_range": _float32(min_range), "max_range": _float32(max_range)}
+    given.update(ranges, input=input, axis=_axis(axis, input))
+    return raw.Dequantize(**given)
 
 
 def quantize_and_dequantize_v2(
@@ -116,16 +90,7 @@ def quantize_and_dequantize_v2(
     axis=None,
 ):
     """The numbers after a round trip through integers of `num_bits`."""
+    given = dict(locals())  # the op's arguments
     input = conversion.convert_to_tensor(input)
-    return _headrace.raw_op("QuantizeAndDequantizeV4")(
-        input=input,
-        input_min=input_min,
-        input_max=input_max,
-        signed_input=signed_input,
-        num_bits=num_bits,
-        range_given=range_given,
-        round_mode=round_mode,
-        narrow_range=narrow_range,
-        axis=_axis(axis, input),
-        name=name,
-    )
+    given.update(input=input, axis=_axis(axis, input))
+    return raw.QuantizeAndDequantizeV4(**given)

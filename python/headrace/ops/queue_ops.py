@@ -1,8 +1,10 @@
 """tf.queue: queues of tuples of tensors."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import conversion, dtypes, random_seed, tensor_shape
-from headrace.graph import stack
+from headrace.framework.properties import read_only
+from headrace.ops import array_ops
 
 
 def _raw(op, **arguments):
@@ -26,21 +28,15 @@ class QueueBase:
         self._queue_ref = queue_ref
         self._name = name
 
-    queue_ref = property(
-        lambda self: self._queue_ref, doc="The handle of the queue: a scalar tensor."
+    queue_ref = read_only("_queue_ref", "The handle of the queue: a scalar tensor.")
+    name = read_only("_name", "The name of the queue: a str.")
+    dtypes = read_only("_dtypes", "A list of the dtypes of an element's components.")
+    shapes = read_only(
+        "_shapes", "A list of the static shapes of an element's components."
     )
-    name = property(lambda self: self._name, doc="The name of the queue: a str.")
-    dtypes = property(
-        lambda self: self._dtypes,
-        doc="A list of the dtypes of an element's components.",
-    )
-    shapes = property(
-        lambda self: self._shapes,
-        doc="A list of the static shapes of an element's components.",
-    )
-    names = property(
-        lambda self: self._names,
-        doc="A list of the components' names; without names elements are no dicts.",
+    names = read_only(
+        "_names",
+        "A list of the components' names; without names elements are no dicts.",
     )
 
     def _components(self, vals, many):
@@ -129,17 +125,16 @@ class QueueBase:
     def is_closed(self, name=None):
         """Whether the queue is closed."""
         name = name or f"{self._name}_Is_Closed"
-        return _raw("QueueIsClosedV2", handle=self._queue_ref, name=name)
+        return raw.QueueIsClosedV2(self._queue_ref, name=name)
 
     def size(self, name=None):
         """The number of tuples."""
         name = name or f"{self._name}_Size"
-        return _raw("QueueSizeV2", handle=self._queue_ref, name=name)
+        return raw.QueueSizeV2(self._queue_ref, name=name)
 
     @staticmethod
     def from_list(index, queues):
         """The queue of a list that `index` names."""
-        import headrace as tf
 
         if not queues or not all(isinstance(q, QueueBase) for q in queues):
             raise TypeError("A list of queues expected")
@@ -152,7 +147,7 @@ class QueueBase:
             tensor_shape.TensorShape(None) if any(s != row[0] for s in row) else row[0]
             for row in zip(*(q.shapes for q in queues))
         ]
-        ref = tf.gather(tf.stack([q.queue_ref for q in queues]), index)
+        ref = array_ops.gather(array_ops.stack([q.queue_ref for q in queues]), index)
         name = "Empty" if _headrace.is_eager() else ref.op.name
         return QueueBase(first.dtypes, shapes, first.names, ref, name)
 
@@ -160,7 +155,9 @@ class QueueBase:
 class _Queue(QueueBase):
     """A queue that an op of its own makes."""
 
-    def _make(self, op, types, known, shapes, names, shared_name, name, **further):
+    def _make(self, op, given, shapes, names, shared_name, name, **further):
+        types = _types(given)
+        known, shapes = _shapes(shapes, len(types))
         handle = _raw(
             op,
             component_types=types,
@@ -188,9 +185,7 @@ class FIFOQueue(_Queue):
         shared_name=None,
         name="fifo_queue",
     ):
-        types = _types(dtypes)
-        known, shapes = _shapes(shapes, len(types))
-        made = (types, known, shapes, names, shared_name, name)
+        made = (dtypes, shapes, names, shared_name, name)
         self._make("FIFOQueueV2", *made, capacity=capacity)
 
 
@@ -206,15 +201,14 @@ class PaddingFIFOQueue(_Queue):
         shared_name=None,
         name="padding_fifo_queue",
     ):
-        types = _types(dtypes)
         if shapes is None or any(s is None for s in shapes):
             raise ValueError(
                 "When providing partial shapes, a list of shapes must be provided."
             )
-        known, shapes = _shapes(shapes, len(types))
-        if any(s.rank is None for s in shapes):
-            raise ValueError(f"All shapes must have a defined rank: {shapes}")
-        made = (types, known, shapes, names, shared_name, name)
+        _, known = _shapes(shapes, len(_types(dtypes)))
+        if any(s.rank is None for s in known):
+            raise ValueError(f"All shapes must have a defined rank: {known}")
+        made = (dtypes, shapes, names, shared_name, name)
         self._make("PaddingFIFOQueueV2", *made, capacity=capacity)
 
 
@@ -232,12 +226,10 @@ class RandomShuffleQueue(_Queue):
         shared_name=None,
         name="random_shuffle_queue",
     ):
-        types = _types(dtypes)
-        known, shapes = _shapes(shapes, len(types))
         seed, seed2 = (s or 0 for s in random_seed.get_seed(seed))
         self._make(
             "RandomShuffleQueueV2",
-            *(types, known, shapes, names, shared_name, name),
+            *(dtypes, shapes, names, shared_name, name),
             capacity=capacity,
             min_after_dequeue=min_after_dequeue,
             seed=seed,
@@ -257,9 +249,7 @@ class PriorityQueue(_Queue):
         shared_name=None,
         name="priority_queue",
     ):
-        types = _types(types)
-        known, shapes = _shapes(shapes, len(types))
-        made = (types, known, shapes, names, shared_name, name)
+        made = (types, shapes, names, shared_name, name)
         self._make("PriorityQueueV2", *made, capacity=capacity)
 
 

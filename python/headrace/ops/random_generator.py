@@ -4,13 +4,14 @@ import os
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import stack
 from headrace.framework import config, conversion, dtypes
 from headrace.framework.name_scopes import composite
+from headrace.framework.properties import read_only
 from headrace.framework.tensor_shape import TensorShape
 from headrace.framework.trackable import AutoTrackable
 from headrace.framework.variables import Variable
-from headrace.graph import stack
 from headrace.ops import array_ops, math_ops, reduction_ops
 from headrace.ops.stateless_random_ops import Algorithm, algorithm_id
 
@@ -150,15 +151,14 @@ class Generator(AutoTrackable):
         alg = algorithm_id(alg)
         return cls(state=_state_of_key_counter(key, counter, alg), alg=alg)
 
-    @property
-    def state(self):
-        """The int64 Variable of counter and key; draws move its counter on."""
-        return self._state_var
-
-    @property
-    def algorithm(self):
-        """The number of the algorithm: 1 is Philox, 2 ThreeFry, 3 chosen for you."""
-        return self._alg
+    state = read_only(
+        "_state_var",
+        "The int64 Variable of counter and key; draws move its counter on.",
+    )
+    algorithm = read_only(
+        "_alg",
+        "The number of the algorithm: 1 is Philox, 2 ThreeFry, 3 chosen for you.",
+    )
 
     @property
     def key(self):
@@ -181,10 +181,10 @@ class Generator(AutoTrackable):
 
     def skip(self, delta):
         """Moves on as if `delta` numbers (a scalar) had been drawn; the old state."""
-        return _headrace.raw_op("RngReadAndSkip")(
-            resource=self._state_var.handle,
-            alg=conversion.to_tensor(self._alg, dtypes.int32),
-            delta=math_ops.cast(_as_int64(delta), dtypes.uint64),
+        return raw.RngReadAndSkip(
+            self._state_var.handle,
+            conversion.to_tensor(self._alg, dtypes.int32),
+            math_ops.cast(_as_int64(delta), dtypes.uint64),
         )
 
     def _prepare(self, shape):
@@ -262,7 +262,7 @@ class Generator(AutoTrackable):
             op = "StatelessRandomUniformIntV2"
             return self._draw(op, shape, name=name, minval=low, maxval=high)
         drawn = self._uniform(shape, dtype)
-        return _headrace.raw_op("AddV2")(x=drawn * (high - low), y=low, name=name)
+        return raw.AddV2(drawn * (high - low), low, name=name)
 
     @composite("stateful_uniform_full_int", ends=True)
     def uniform_full_int(self, shape, dtype=dtypes.uint64, name=None):
@@ -273,12 +273,12 @@ class Generator(AutoTrackable):
     @composite("binomial", ends=True)
     def binomial(self, shape, counts, probs, dtype=dtypes.int32, name=None):
         """Numbers of successes."""
-        return _headrace.raw_op("StatefulRandomBinomial")(
-            resource=self._state_var.handle,
-            algorithm=conversion.to_tensor(self._alg, dtypes.int64),
-            shape=_sizes(shape),
-            counts=counts,
-            probs=probs,
+        return raw.StatefulRandomBinomial(
+            self._state_var.handle,
+            conversion.to_tensor(self._alg, dtypes.int64),
+            _sizes(shape),
+            counts,
+            probs,
             dtype=dtype,
             name=name,
         )
@@ -307,7 +307,7 @@ def _scaled(draw, shape, mean, stddev, dtype, name):
     mean = conversion.convert_to_tensor(mean, dtype=dtype, name="mean")
     stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
     drawn = draw(shape, dtype)
-    return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
+    return raw.AddV2(drawn * stddev, mean, name=name)
 
 
 _global = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.framework.random_seed import op_seeds
@@ -31,7 +31,7 @@ def _scaled(op, shape, mean, stddev, dtype, seed, name):
     stddev = conversion.convert_to_tensor(stddev, dtype=dtype, name="stddev")
     seed1, seed2 = op_seeds(seed)
     drawn = _headrace.raw_op(op)(shape=shape, dtype=dtype, seed=seed1, seed2=seed2)
-    return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
+    return raw.AddV2(drawn * stddev, mean, name=name)
 
 
 def parameterized_truncated_normal(
@@ -53,7 +53,7 @@ def parameterized_truncated_normal(
             "minvals": minvals,
             "maxvals": maxvals,
         }
-        return _headrace.raw_op("ParameterizedTruncatedNormal")(
+        return raw.ParameterizedTruncatedNormal(
             shape=conversion.shape_vector(shape),
             seed=seed1,
             seed2=seed2,
@@ -98,16 +98,14 @@ def _uniform(shape, minval, maxval, dtype, seed, name):
         high = conversion.convert_to_tensor(maxval, dtype=dtype, name="max")
     seed1, seed2 = op_seeds(seed)
     if dtype.is_integer:
-        return _headrace.raw_op("RandomUniformInt")(
-            shape=shape, minval=low, maxval=high, seed=seed1, seed2=seed2, name=name
+        return raw.RandomUniformInt(
+            shape, low, high, seed=seed1, seed2=seed2, name=name
         )
-    drawn = _headrace.raw_op("RandomUniform")(
-        shape=shape, dtype=dtype, seed=seed1, seed2=seed2
-    )
+    drawn = raw.RandomUniform(shape, dtype=dtype, seed=seed1, seed2=seed2)
     if from_zero:
         return drawn if to_one else drawn * high
     scaled = drawn * (high - low)
-    return _headrace.raw_op("AddV2")(x=scaled, y=low, name=name)
+    return raw.AddV2(scaled, low, name=name)
 
 
 def _is_number(x, wanted):
@@ -117,18 +115,16 @@ def _is_number(x, wanted):
 def shuffle(value, seed=None, name=None):
     """The rows in a random order."""
     seed1, seed2 = op_seeds(seed)
-    return _headrace.raw_op("RandomShuffle")(
-        value=value, seed=seed1, seed2=seed2, name=name
-    )
+    return raw.RandomShuffle(value, seed=seed1, seed2=seed2, name=name)
 
 
 @composite("categorical")
 def categorical(logits, num_samples, dtype=None, seed=None, name=None):
     """Classes drawn by unnormalised log-probabilities."""
     seed1, seed2 = op_seeds(seed)
-    return _headrace.raw_op("Multinomial")(
-        logits=logits,
-        num_samples=num_samples,
+    return raw.Multinomial(
+        logits,
+        num_samples,
         seed=seed1,
         seed2=seed2,
         output_dtype=dtypes.int64 if dtype is None else dtype,
@@ -149,9 +145,7 @@ def gamma(shape, alpha, beta=None, dtype=dtypes.float32, seed=None, name=None):
         )
         alpha = array_ops.broadcast_to(alpha, full)
         seed1, seed2 = op_seeds(seed)
-        drawn = _headrace.raw_op("RandomGamma")(
-            shape=shape, alpha=alpha, seed=seed1, seed2=seed2
-        )
+        drawn = raw.RandomGamma(shape, alpha, seed=seed1, seed2=seed2)
         return elementwise_ops.maximum(_tiny(dtype), drawn / beta)
 
 
@@ -167,6 +161,4 @@ def poisson(shape, lam, dtype=dtypes.float32, seed=None, name=None):
     with graph_scope(name, "random_poisson"):
         shape = conversion.shape_vector(shape)
         seed1, seed2 = op_seeds(seed)
-        return _headrace.raw_op("RandomPoissonV2")(
-            shape=shape, rate=lam, dtype=dtype, seed=seed1, seed2=seed2
-        )
+        return raw.RandomPoissonV2(shape, lam, dtype=dtype, seed=seed1, seed2=seed2)

@@ -1,7 +1,8 @@
 """tf.compat.v1's readers: records of the files that a queue names."""
 
 from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace.framework import conversion, dtypes, execution
+from headrace.framework.properties import read_only
 from headrace.ops import queue_ops
 
 
@@ -13,21 +14,19 @@ class ReaderBase:
     """A reader by its handle."""
 
     def __init__(self, reader_ref, supports_serialize=False):
-        if _headrace.is_eager():
-            raise RuntimeError(
-                "Readers are not supported when eager execution is enabled. Instead, "
-                "please use tf.data to get data into your model."
-            )
+        execution.only_in_graphs(
+            "Readers are not supported when eager execution is enabled. Instead, "
+            "please use tf.data to get data into your model."
+        )
         self._reader_ref = reader_ref
         self._supports_serialize = supports_serialize
 
-    reader_ref = property(
-        lambda self: self._reader_ref,
-        doc="The handle of the reader: a scalar resource tensor.",
+    reader_ref = read_only(
+        "_reader_ref", "The handle of the reader: a scalar resource tensor."
     )
-    supports_serialize = property(
-        lambda self: self._supports_serialize,
-        doc="Whether serialize_state() and restore_state() work: bool.",
+    supports_serialize = read_only(
+        "_supports_serialize",
+        "Whether serialize_state() and restore_state() work: bool.",
     )
 
     def _ask(self, what, name, **arguments):

@@ -2,9 +2,11 @@
 
 import collections.abc
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite
+from headrace.ops import array_ops, elementwise_ops, math_ops
 
 
 def _tensor(x):
@@ -17,9 +19,7 @@ def _axes(x, axis):
     rank = x._rank()
     if rank is not None:
         return _headrace.to_tensor(list(range(rank)), dtypes.int32, None)
-    from headrace.ops import array_ops
-
-    return _headrace.raw_op("Range")(start=0, limit=array_ops.rank(x), delta=1)
+    return raw.Range(0, array_ops.rank(x), 1)
 
 
 def _reduction(op, name, doc):
@@ -57,8 +57,6 @@ reduce_euclidean_norm = _reduction(
 @composite("reduce_variance")
 def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
     """The variance over `axis`."""
-    from headrace.ops import elementwise_ops
-
     x = _tensor(input_tensor)
     if x.dtype.is_integer:
         raise TypeError(
@@ -66,9 +64,7 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
         )
     difference = x - reduce_mean(x, axis, True)
     if x.dtype.is_complex:
-        squares = elementwise_ops.real(
-            difference * _headrace.raw_op("Conj")(input=difference)
-        )
+        squares = elementwise_ops.real(difference * raw.Conj(difference))
     else:
         squares = elementwise_ops.square(difference)
     return reduce_mean(squares, axis, keepdims, name)
@@ -77,16 +73,12 @@ def reduce_variance(input_tensor, axis=None, keepdims=False, name=None):
 @composite("reduce_std")
 def reduce_std(input_tensor, axis=None, keepdims=False, name=None):
     """The standard deviation over `axis`."""
-    from headrace.ops import elementwise_ops
-
     return elementwise_ops.sqrt(reduce_variance(input_tensor, axis, keepdims), name)
 
 
 @composite("ReduceLogSumExp", ends=True)
 def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     """log(sum(exp(x))) over `axis`, without overflow."""
-    from headrace.ops import array_ops, elementwise_ops
-
     x = _tensor(input_tensor)
     top = reduce_max(x, axis, True)
     top = array_ops.stop_gradient(
@@ -97,14 +89,12 @@ def reduce_logsumexp(input_tensor, axis=None, keepdims=False, name=None):
     )
     if not keepdims:
         top = array_ops.reshape(top, array_ops.shape(total))
-    return _headrace.raw_op("AddV2")(x=total, y=top, name=name)
+    return raw.AddV2(total, top, name=name)
 
 
 @composite("count_nonzero")
 def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None):
     """How many elements are not zero."""
-    from headrace.ops import math_ops
-
     x = _tensor(input)
     zero = (
         conversion.to_tensor("" if x.dtype == dtypes.string else 0, x.dtype)
@@ -118,8 +108,6 @@ def count_nonzero(input, axis=None, keepdims=None, dtype=dtypes.int64, name=None
 @composite("zero_fraction")
 def zero_fraction(value, name=None):
     """The fraction of elements that are zero."""
-    from headrace.ops import array_ops, math_ops
-
     value = _tensor(value)
     size = array_ops.size(value, dtypes.int64)
     zeros = size - count_nonzero(value)
@@ -145,30 +133,26 @@ argmax.__name__, argmin.__name__ = "argmax", "argmin"
 
 def cumsum(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running sum along `axis`."""
-    return _headrace.raw_op("Cumsum")(
-        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
-    )
+    return raw.Cumsum(_tensor(x), axis, exclusive=exclusive, reverse=reverse, name=name)
 
 
 def cumprod(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running product along `axis`."""
-    return _headrace.raw_op("Cumprod")(
-        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
+    return raw.Cumprod(
+        _tensor(x), axis, exclusive=exclusive, reverse=reverse, name=name
     )
 
 
 def cumulative_logsumexp(x, axis=0, exclusive=False, reverse=False, name=None):
     """The running log-sum-exp along `axis`."""
-    return _headrace.raw_op("CumulativeLogsumexp")(
-        x=_tensor(x), axis=axis, exclusive=exclusive, reverse=reverse, name=name
+    return raw.CumulativeLogsumexp(
+        _tensor(x), axis, exclusive=exclusive, reverse=reverse, name=name
     )
 
 
 def add_n(inputs, name=None):
     """The sum of tensors of one shape: of a list or another iterable, or of the parts
     of a tensor along its first dimension."""
-    from headrace.framework.indexed_slices import IndexedSlices
-
     if isinstance(inputs, collections.abc.Iterable):
         inputs = list(inputs)
     if not inputs or not isinstance(inputs, list):
@@ -182,8 +166,8 @@ def add_n(inputs, name=None):
     ]
     if len(items) == 1:
         value = _tensor(items[0])
-        return _headrace.raw_op("Identity")(input=value, name=name) if name else value
-    return _headrace.raw_op("AddN")(inputs=items, name=name)
+        return raw.Identity(value, name=name) if name else value
+    return raw.AddN(items, name=name)
 
 
 def accumulate_n(inputs, shape=None, tensor_dtype=None, name=None):
@@ -210,8 +194,6 @@ def bincount(
     binary_output=False,
 ):
     """How often each non-negative integer occurs."""
-    from headrace.ops import array_ops, elementwise_ops, math_ops
-
     arr = (
         math_ops.cast(_tensor(arr), dtypes.int32)
         if _tensor(arr).dtype not in (dtypes.int32, dtypes.int64)
@@ -234,9 +216,7 @@ def bincount(
             weights = array_ops.reshape(weights, [-1])
     if weights is None:
         weights = _headrace.to_tensor([], dtype, None)
-    return _headrace.raw_op("DenseBincount")(
-        input=arr, size=size, weights=weights, binary_output=binary_output, name=name
-    )
+    return raw.DenseBincount(arr, size, weights, binary_output=binary_output, name=name)
 
 
 def _segments(op, what, empty=0):
@@ -285,8 +265,6 @@ unsorted_segment_prod = _unsorted("UnsortedSegmentProd", "product", "1")
 
 
 def _segment_sizes(data, segment_ids, num_segments):
-    from headrace.ops import array_ops, elementwise_ops
-
     segment_ids = _tensor(segment_ids)
     count = unsorted_segment_sum(
         array_ops.ones_like(segment_ids, data.dtype), segment_ids, num_segments
@@ -308,8 +286,6 @@ def unsorted_segment_mean(data, segment_ids, num_segments, name=None):
 @composite("UnsortedSegmentSqrtN")
 def unsorted_segment_sqrt_n(data, segment_ids, num_segments, name=None):
     """The sum of the rows of each segment over the square root of their number."""
-    from headrace.ops import elementwise_ops
-
     data = _tensor(data)
     total = unsorted_segment_sum(data, segment_ids, num_segments)
     return total / elementwise_ops.sqrt(_segment_sizes(data, segment_ids, num_segments))

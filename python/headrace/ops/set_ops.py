@@ -1,6 +1,6 @@
 """tf.sets: the last dimension as sets."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion
 from headrace.framework.sparse_tensor import SparseTensor, is_sparse
 
@@ -10,11 +10,8 @@ def size(a, validate_indices=True):
     if not is_sparse(a):
         a = conversion.convert_to_tensor(a)
         raise TypeError(f"Expected `SparseTensor`, got {a!s}.")
-    return _headrace.raw_op("SetSize")(
-        set_indices=a.indices,
-        set_values=a.values,
-        set_shape=a.dense_shape,
-        validate_indices=validate_indices,
+    return raw.SetSize(
+        a.indices, a.values, a.dense_shape, validate_indices=validate_indices
     )
 
 

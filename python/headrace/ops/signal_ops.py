@@ -1,23 +1,24 @@
 """tf.signal: Fourier transforms; tf.audio: sound files."""
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace._load import _headrace, raw
+from headrace.framework import conversion, dtypes, errors
 from headrace.framework.name_scopes import graph_scope
 from headrace.ops import array_ops
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-fft = face("FFT", "fft", "input, name=None")
-ifft = face("IFFT", "ifft", "input, name=None")
-fft2d = face("FFT2D", "fft2d", "input, name=None")
-ifft2d = face("IFFT2D", "ifft2d", "input, name=None")
-fft3d = face("FFT3D", "fft3d", "input, name=None")
-ifft3d = face("IFFT3D", "ifft3d", "input, name=None")
-decode_wav = face(
-    "DecodeWav",
-    "decode_wav",
-    "contents, desired_channels=-1, desired_samples=-1, name=None",
+add_faces(
+    globals(),
+    """
+fft FFT(input, name=None)
+ifft IFFT(input, name=None)
+fft2d FFT2D(input, name=None)
+ifft2d IFFT2D(input, name=None)
+fft3d FFT3D(input, name=None)
+ifft3d IFFT3D(input, name=None)
+decode_wav DecodeWav(contents, desired_channels=-1, desired_samples=-1, name=None)
+encode_wav EncodeWav(audio, sample_rate, name=None)
+""",
 )
-encode_wav = face("EncodeWav", "encode_wav", "audio, sample_rate, name=None")
 
 
 def _lengths(x, rank, fft_length, is_half):
@@ -26,8 +27,6 @@ def _lengths(x, rank, fft_length, is_half):
         made = conversion.convert_to_tensor(fft_length, dtypes.int32, name="fft_length")
         count = made.shape.with_rank(1)[0]
         if count is not None and count != rank:
-            from headrace.framework import errors
-
             if not _headrace.is_eager():
                 raise ValueError(f"Dimension must be {rank} but is {count}: fft_length")
             raise errors.InvalidArgumentError(
@@ -39,7 +38,7 @@ def _lengths(x, rank, fft_length, is_half):
         return sizes
     last = (sizes[-1:] - 1) * 2
     zero = conversion.to_tensor(0, dtypes.int32)
-    last = _headrace.raw_op("Maximum")(x=last, y=zero)
+    last = raw.Maximum(last, zero)
     return array_ops.concat([sizes[:-1], last], 0)
 
 
@@ -50,7 +49,7 @@ def _padded(x, rank, lengths, is_half):
         lengths = array_ops.concat([lengths[:-1], tail], 0)
     sizes = array_ops.shape(x)
     zero = conversion.to_tensor(0, dtypes.int32)
-    more = _headrace.raw_op("Maximum")(x=lengths - sizes[-rank:], y=zero)
+    more = raw.Maximum(lengths - sizes[-rank:], zero)
     known = x.shape.rank
     before = array_ops.zeros_like(sizes) if known is None else [0] * known
     after = array_ops.concat([before[:-rank], more], 0)
@@ -120,7 +119,7 @@ def _shifted(x, axes, direction):
     axes = conversion.convert_to_tensor(axes, dtypes.int32)
     sizes = array_ops.gather(array_ops.shape(x), axes % rank)
     half = sizes // 2 if direction > 0 else -(sizes // 2)
-    return _headrace.raw_op("Roll")(input=x, shift=half, axis=axes)
+    return raw.Roll(x, half, axes)
 
 
 def fftshift(x, axes=None, name=None):

@@ -1,7 +1,7 @@
 """Sorting, searching, repeating and distinct elements."""
 
 import numpy as np
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
 from headrace.ops import axis_moves
@@ -16,8 +16,8 @@ from headrace.ops.array_ops import (
     shape,
     stack,
     tile,
-    transpose,
 )
+from headrace.ops.faces import add_faces
 
 
 @composite("Repeat")
@@ -40,7 +40,7 @@ def repeat(input, repeats, axis=None, name=None):
                 f"axis={axis} out of bounds: expected {-rank}<=axis<{rank}"
             )
     if axis < 0:
-        axis = axis + (_headrace.raw_op("Rank")(input=input) if rank is None else rank)
+        axis = axis + (raw.Rank(input) if rank is None else rank)
     repeats = conversion.convert_to_tensor(repeats)
     if not repeats.dtype.is_integer:
         raise TypeError(
@@ -51,7 +51,7 @@ def repeat(input, repeats, axis=None, name=None):
         repeats = _as(repeats, dtypes.int32)
     repeats.shape.with_rank_at_most(1)
     nothing = conversion.to_tensor(0, repeats.dtype)
-    repeats = _headrace.raw_op("Maximum")(x=repeats, y=nothing)
+    repeats = raw.Maximum(repeats, nothing)
     one = repeats.shape.rank == 0 or repeats.shape.num_elements() == 1
     if one and input.shape.rank is not None:
         return _repeat_all(input, reshape(repeats, []), axis)
@@ -62,7 +62,7 @@ def repeat(input, repeats, axis=None, name=None):
         rows = input.shape[axis]
         if rows is not None and rows != counts:
             raise ValueError(f"Dimensions {rows} and {counts} are not compatible")
-    ends = _headrace.raw_op("Cumsum")(x=repeats, axis=0)
+    ends = raw.Cumsum(repeats, 0)
     places = searchsorted(
         ends, range(_as(ends[-1], ends.dtype), dtype=ends.dtype), side="right"
     )
@@ -89,7 +89,7 @@ def searchsorted(
 
     def matrix(x):
         sizes = shape(x, dtypes.int64)
-        count = _headrace.raw_op("Prod")(input=sizes[:-1], axis=[0])
+        count = raw.Prod(sizes[:-1], [0])
         return reshape(x, stack([count, sizes[-1]]))
 
     flat, rows = matrix(sequence), matrix(values)
@@ -104,14 +104,15 @@ def searchsorted(
     return reshape(found, shape(values, dtypes.int64))
 
 
-def unique(x, out_idx=dtypes.int32, name=None):
-    """The distinct elements, and where each element stands among them."""
-    return _headrace.raw_op("Unique")(x=x, out_idx=out_idx, name=name)
-
-
-def unique_with_counts(x, out_idx=dtypes.int32, name=None):
-    """The distinct elements, their places, and how often each occurs."""
-    return _headrace.raw_op("UniqueWithCounts")(x=x, out_idx=out_idx, name=name)
+add_faces(
+    globals(),
+    """
+unique Unique(x, out_idx=int32, name=None)
+    The distinct elements, and where each element stands among them.
+unique_with_counts UniqueWithCounts(x, out_idx=int32, name=None)
+    The distinct elements, their places, and how often each occurs.
+""",
+)
 
 
 @composite("sort")
@@ -138,7 +139,7 @@ def _sorted(values, axis, direction):
         raise ValueError(f"Argument `axis` = {axis} not in range [{-r}, {r})")
     x, back = axis_moves.with_axis_last(values, axis)
     flip = _flipped if direction == "ASCENDING" else (lambda v: v)
-    found = _headrace.raw_op("TopKV2")(input=flip(x), k=shape(x)[-1])
+    found = raw.TopKV2(flip(x), shape(x)[-1])
     out, places = flip(found.values), found.indices
     return back(out), back(places)
 

@@ -5,19 +5,16 @@ import numpy as np
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.name_scopes import composite
 from headrace.ops import array_ops
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-space_to_batch_nd = face(
-    "SpaceToBatchND",
-    "space_to_batch_nd",
-    "input, block_shape, paddings, name=None",
-    "Space, padded, cut into blocks that become parts of the batch.",
-)
-extract_volume_patches = face(
-    "ExtractVolumePatches",
-    "extract_volume_patches",
-    "input, ksizes, strides, padding, name=None",
-    "Windows of volumes, each put into the last dimension.",
+add_faces(
+    globals(),
+    """
+space_to_batch_nd SpaceToBatchND(input, block_shape, paddings, name=None)
+    Space, padded, cut into blocks that become parts of the batch.
+extract_volume_patches ExtractVolumePatches(input, ksizes, strides, padding, name=None)
+    Windows of volumes, each put into the last dimension.
+""",
 )
 
 

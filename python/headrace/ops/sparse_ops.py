@@ -2,19 +2,16 @@
 
 import builtins
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework.indexed_slices import IndexedSlices
 from headrace.framework.name_scopes import composite
 from headrace.framework.sparse_tensor import (  # noqa: F401
     SparseTensor,
     is_sparse,
     to_sparse,
 )
-from headrace.ops import array_ops, math_ops
-
-
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
+from headrace.ops import array_ops, check_ops, math_ops
 
 
 def _int64(x):
@@ -28,7 +25,7 @@ def from_dense(tensor, name=None):
     """The elements of a dense tensor that are not zero."""
     tensor = conversion.convert_to_tensor(tensor)
     zero = array_ops.zeros([], tensor.dtype)
-    indices = array_ops.where(_raw("NotEqual", x=tensor, y=zero))
+    indices = array_ops.where(raw.NotEqual(tensor, zero))
     values = array_ops.gather_nd(tensor, indices)
     shape = tensor.shape
     if shape.is_fully_defined():
@@ -43,12 +40,11 @@ def to_dense(sp_input, default_value=None, validate_indices=True, name=None):
     sp = to_sparse(sp_input)
     if default_value is None:
         default_value = array_ops.zeros([], sp.dtype)
-    return _raw(
-        "SparseToDense",
-        sparse_indices=sp.indices,
-        output_shape=sp.dense_shape,
-        sparse_values=sp.values,
-        default_value=conversion.convert_to_tensor(default_value, sp.dtype),
+    return raw.SparseToDense(
+        sp.indices,
+        sp.dense_shape,
+        sp.values,
+        conversion.convert_to_tensor(default_value, sp.dtype),
         validate_indices=validate_indices,
         name=name,
     )
@@ -71,25 +67,15 @@ def to_indicator(sp_input, vocab_size, name=None):
 def reorder(sp_input, name=None):
     """The entries in the order of their indices."""
     sp = to_sparse(sp_input)
-    indices, values = _raw(
-        "SparseReorder",
-        input_indices=sp.indices,
-        input_values=sp.values,
-        input_shape=sp.dense_shape,
-        name=name,
-    )
+    indices, values = raw.SparseReorder(*sp._components(), name=name)
     return SparseTensor(indices, values, sp.dense_shape)
 
 
 def reshape(sp_input, shape, name=None):
     """The same entries under another shape."""
     sp = to_sparse(sp_input)
-    indices, dense_shape = _raw(
-        "SparseReshape",
-        input_indices=sp.indices,
-        input_shape=sp.dense_shape,
-        new_shape=_int64(shape),
-        name=name,
+    indices, dense_shape = raw.SparseReshape(
+        sp.indices, sp.dense_shape, _int64(shape), name=name
     )
     return SparseTensor(indices, sp.values, dense_shape)
 
@@ -117,7 +103,7 @@ def eye(num_rows, num_columns=None, dtype=dtypes.float32, name=None):
     else:
         num_columns = conversion.convert_to_tensor(num_columns, dtype_hint=dtypes.int64)
         num_columns = math_ops.cast(num_columns, dtypes.int64)
-        size = _headrace.raw_op("Minimum")(x=num_rows, y=num_columns)
+        size = raw.Minimum(num_rows, num_columns)
     diagonal = array_ops.range(size, dtype=dtypes.int64)
     return SparseTensor(
         array_ops.stack([diagonal, diagonal], axis=1),
@@ -133,7 +119,7 @@ def concat(axis, sp_inputs, expand_nonconcat_dims=False, name=None):
         return parts[0]
     shapes = [s.dense_shape for s in parts]
     if expand_nonconcat_dims:
-        most = _raw("Max", input=array_ops.stack(shapes), axis=0, keep_dims=False)
+        most = raw.Max(array_ops.stack(shapes), 0, keep_dims=False)
         rank = parts[0].shape.rank
         at = axis + rank if axis < 0 else axis
         shapes = [
@@ -141,11 +127,10 @@ def concat(axis, sp_inputs, expand_nonconcat_dims=False, name=None):
             for s in shapes
         ]
     return SparseTensor(
-        *_raw(
-            "SparseConcat",
-            indices=[s.indices for s in parts],
-            values=[s.values for s in parts],
-            shapes=shapes,
+        *raw.SparseConcat(
+            [s.indices for s in parts],
+            [s.values for s in parts],
+            shapes,
             concat_dim=axis,
             name=name,
         )
@@ -157,14 +142,8 @@ def split(sp_input=None, num_split=None, axis=None, name=None):
     sp = to_sparse(sp_input)
     if num_split is None or axis is None:
         raise ValueError("num_split and axis are required")
-    indices, values, shapes = _raw(
-        "SparseSplit",
-        split_dim=_int64(axis),
-        indices=sp.indices,
-        values=sp.values,
-        shape=sp.dense_shape,
-        num_split=num_split,
-        name=name,
+    indices, values, shapes = raw.SparseSplit(
+        _int64(axis), *sp._components(), num_split=num_split, name=name
     )
     return [SparseTensor(*parts) for parts in zip(indices, values, shapes)]
 
@@ -173,15 +152,7 @@ def slice(sp_input, start, size, name=None):
     """The part that begins at `start` and has `size`."""
     sp = to_sparse(sp_input)
     return SparseTensor(
-        *_raw(
-            "SparseSlice",
-            indices=sp.indices,
-            values=sp.values,
-            shape=sp.dense_shape,
-            start=_int64(start),
-            size=_int64(size),
-            name=name,
-        )
+        *raw.SparseSlice(*sp._components(), _int64(start), _int64(size), name=name)
     )
 
 
@@ -209,8 +180,7 @@ def add(a, b, threshold=0):
         a, b = to_sparse(a), to_sparse(b)
         real = a.dtype.real_dtype
         return SparseTensor(
-            *_raw(
-                "SparseAdd",
+            *raw.SparseAdd(
                 a_indices=a.indices,
                 a_values=a.values,
                 a_shape=a.dense_shape,
@@ -223,27 +193,15 @@ def add(a, b, threshold=0):
     if is_sparse(b):
         a, b = b, a
     a = to_sparse(a)
-    return _raw(
-        "SparseTensorDenseAdd",
-        a_indices=a.indices,
-        a_values=a.values,
-        a_shape=a.dense_shape,
-        b=conversion.convert_to_tensor(b, dtype_hint=a.dtype),
+    return raw.SparseTensorDenseAdd(
+        *a._components(), conversion.convert_to_tensor(b, dtype_hint=a.dtype)
     )
 
 
 def _extreme(op, sp_a, sp_b, name):
     a, b = to_sparse(sp_a), to_sparse(sp_b)
-    indices, values = _raw(
-        op,
-        a_indices=a.indices,
-        a_values=a.values,
-        a_shape=a.dense_shape,
-        b_indices=b.indices,
-        b_values=b.values,
-        b_shape=b.dense_shape,
-        name=name,
-    )
+    extreme = getattr(raw, op)
+    indices, values = extreme(*a._components(), *b._components(), name=name)
     return SparseTensor(indices, values, a.dense_shape)
 
 
@@ -265,12 +223,9 @@ def sparse_dense_matmul(sp_a, b, adjoint_a=False, adjoint_b=False, name=None):
         swapped = sparse_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)
         return array_ops.matrix_transpose(swapped, conjugate=True)
     sp = to_sparse(sp_a)
-    return _raw(
-        "SparseTensorDenseMatMul",
-        a_indices=sp.indices,
-        a_values=sp.values,
-        a_shape=sp.dense_shape,
-        b=conversion.convert_to_tensor(b, dtype_hint=sp.dtype),
+    return raw.SparseTensorDenseMatMul(
+        *sp._components(),
+        conversion.convert_to_tensor(b, dtype_hint=sp.dtype),
         adjoint_a=adjoint_a,
         adjoint_b=adjoint_b,
         name=name,
@@ -281,12 +236,9 @@ def _reduce(op, sp_input, axis, keepdims, output_is_sparse, name):
     sp = to_sparse(sp_input)
     if axis is None:
         axis = list(builtins.range(sp.shape.rank))
-    result = _raw(
-        op + "Sparse" if output_is_sparse else op,
-        input_indices=sp.indices,
-        input_values=sp.values,
-        input_shape=sp.dense_shape,
-        reduction_axes=conversion.convert_to_tensor(axis, dtypes.int32),
+    result = getattr(raw, op + "Sparse" if output_is_sparse else op)(
+        *sp._components(),
+        conversion.convert_to_tensor(axis, dtypes.int32),
         keep_dims=bool(keepdims),
         name=name,
     )
@@ -306,26 +258,15 @@ def reduce_max(sp_input, axis=None, keepdims=None, output_is_sparse=False, name=
 def softmax(sp_input, name=None):
     """Softmax over the entries of each innermost row."""
     sp = to_sparse(sp_input)
-    return sp.with_values(
-        _raw(
-            "SparseSoftmax",
-            sp_indices=sp.indices,
-            sp_values=sp.values,
-            sp_shape=sp.dense_shape,
-            name=name,
-        )
-    )
+    return sp.with_values(raw.SparseSoftmax(*sp._components(), name=name))
 
 
 def fill_empty_rows(sp_input, default_value, name=None):
     """(filled, which rows were empty): an entry in column 0 of each empty row."""
     sp = to_sparse(sp_input)
-    indices, values, empty, _ = _raw(
-        "SparseFillEmptyRows",
-        indices=sp.indices,
-        values=sp.values,
-        dense_shape=sp.dense_shape,
-        default_value=conversion.convert_to_tensor(default_value, sp.dtype),
+    indices, values, empty, _ = raw.SparseFillEmptyRows(
+        *sp._components(),
+        conversion.convert_to_tensor(default_value, sp.dtype),
         name=name,
     )
     return SparseTensor(indices, values, sp.dense_shape), empty
@@ -346,9 +287,7 @@ def retain(sp_input, to_retain):
 
 def mask(a, mask_indices, name=None):
     """IndexedSlices without the rows of `mask_indices`."""
-    from headrace.framework.indexed_slices import IndexedSlices
-
-    kept, to_gather = _raw("ListDiff", x=a.indices, y=mask_indices)
+    kept, to_gather = raw.ListDiff(a.indices, mask_indices)
     return IndexedSlices(array_ops.gather(a.values, to_gather), kept, a.dense_shape)
 
 
@@ -356,7 +295,7 @@ def reset_shape(sp_input, new_shape=None):
     """The entries in another shape of the same rank; by default the tightest."""
     sp = to_sparse(sp_input)
     if new_shape is None:
-        most = _raw("Max", input=sp.indices, axis=0, keep_dims=False)
+        most = raw.Max(sp.indices, 0, keep_dims=False)
         return SparseTensor(sp.indices, sp.values, most + 1)
     shape = tensor_shape.TensorShape(new_shape)
     if shape.rank != sp.shape.rank:
@@ -396,11 +335,11 @@ def _segments(kind, what):
         sparse_gradient=False,
     ):
         more = {} if num_segments is None else {"num_segments": num_segments}
-        return _raw(
-            "SparseSegment" + kind + ("WithNumSegments" if more else ""),
-            data=data,
-            indices=indices,
-            segment_ids=segment_ids,
+        op = "SparseSegment" + kind + ("WithNumSegments" if more else "")
+        return getattr(raw, op)(
+            data,
+            indices,
+            segment_ids,
             sparse_gradient=sparse_gradient,
             name=name,
             **more,
@@ -427,8 +366,6 @@ for _name in ("segment_sum", "segment_mean", "segment_sqrt_n"):
 def _assert_same_places(a, b):
     if a.indices is b.indices:
         return
-    from headrace.ops import check_ops
-
     check_ops.assert_equal(a.indices, b.indices)
     check_ops.assert_equal(a.dense_shape, b.dense_shape)
 
@@ -439,29 +376,14 @@ def edit_distance(hypothesis, truth, normalize=True, name="edit_distance"):
         if not is_sparse(x):
             raise TypeError(f"{what.capitalize()} must be a SparseTensor.")
     a, b = to_sparse(hypothesis), to_sparse(truth)
-    return _raw(
-        "EditDistance",
-        hypothesis_indices=a.indices,
-        hypothesis_values=a.values,
-        hypothesis_shape=a.dense_shape,
-        truth_indices=b.indices,
-        truth_values=b.values,
-        truth_shape=b.dense_shape,
-        normalize=normalize,
-        name=name,
+    return raw.EditDistance(
+        *a._components(), *b._components(), normalize=normalize, name=name
     )
 
 
 def _serialized(op, sp_input, out_type, name):
-    sp_input = to_sparse(sp_input)
-    return _raw(
-        op,
-        sparse_indices=sp_input.indices,
-        sparse_values=sp_input.values,
-        sparse_shape=sp_input.dense_shape,
-        out_type=out_type,
-        name=name,
-    )
+    parts = to_sparse(sp_input)._components()
+    return getattr(raw, op)(*parts, out_type=out_type, name=name)
 
 
 def serialize_sparse(sp_input, out_type=dtypes.string, name=None):
@@ -476,11 +398,8 @@ def serialize_many_sparse(sp_input, out_type=dtypes.string, name=None):
 
 def deserialize_many_sparse(serialized_sparse, dtype, rank=None, name=None):
     """What serialize_many_sparse wrote, stacked along a new first dimension."""
-    indices, values, shape = _raw(
-        "DeserializeManySparse",
-        serialized_sparse=serialized_sparse,
-        dtype=dtype,
-        name=name,
+    indices, values, shape = raw.DeserializeManySparse(
+        serialized_sparse, dtype=dtype, name=name
     )
     if rank is not None:
         indices.set_shape([None, rank])

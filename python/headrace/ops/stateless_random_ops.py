@@ -3,10 +3,11 @@
 import enum
 import operator
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite, graph_scope
 from headrace.ops import array_ops
+from headrace.ops.faces import add_faces
 
 
 class Algorithm(enum.Enum):
@@ -48,7 +49,7 @@ def _key_counter_alg(seed, alg):
     if number == Algorithm.AUTO_SELECT.value:
         number = Algorithm.PHILOX.value
     if number == Algorithm.PHILOX.value:
-        key, counter = _headrace.raw_op("StatelessRandomGetKeyCounter")(seed=seed)
+        key, counter = raw.StatelessRandomGetKeyCounter(seed)
         return key, counter, conversion.to_tensor(number, dtypes.int32)
     if number == Algorithm.THREEFRY.value:
         raise NotImplementedError("only the Philox algorithm is supported")
@@ -87,13 +88,13 @@ def uniform(
     shape = conversion.shape_vector(shape)
     key, counter, alg = _key_counter_alg(seed, alg)
     if dtype.is_integer and minval is None:
-        return _headrace.raw_op("StatelessRandomUniformFullIntV2")(
+        return raw.StatelessRandomUniformFullIntV2(
             shape=shape, key=key, counter=counter, dtype=dtype, alg=alg, name=name
         )
     low = conversion.convert_to_tensor(minval, dtype=dtype)
     high = conversion.convert_to_tensor(maxval, dtype=dtype)
     if dtype.is_integer:
-        return _headrace.raw_op("StatelessRandomUniformIntV2")(
+        return raw.StatelessRandomUniformIntV2(
             shape=shape,
             key=key,
             counter=counter,
@@ -102,10 +103,10 @@ def uniform(
             alg=alg,
             name=name,
         )
-    drawn = _headrace.raw_op("StatelessRandomUniformV2")(
+    drawn = raw.StatelessRandomUniformV2(
         shape=shape, key=key, counter=counter, dtype=dtype, alg=alg
     )
-    return _headrace.raw_op("AddV2")(x=drawn * (high - low), y=low, name=name)
+    return raw.AddV2(drawn * (high - low), low, name=name)
 
 
 def _scaled(op, shape, seed, mean, stddev, dtype, alg, name):
@@ -120,7 +121,7 @@ def _scaled(op, shape, seed, mean, stddev, dtype, alg, name):
     )
     mean = conversion.convert_to_tensor(mean, dtype=dtype)
     stddev = conversion.convert_to_tensor(stddev, dtype=dtype)
-    return _headrace.raw_op("AddV2")(x=drawn * stddev, y=mean, name=name)
+    return raw.AddV2(drawn * stddev, mean, name=name)
 
 
 @composite("stateless_random_normal", ends=True)
@@ -158,25 +159,26 @@ def shuffle(value, seed, alg="auto_select", name=None):
     """The rows in an order that follows from the seed."""
     value = conversion.convert_to_tensor(value)
     key, counter, alg = _key_counter_alg(seed, alg)
-    return _headrace.raw_op("StatelessShuffle")(
-        value=value, key=key, counter=counter, alg=alg, name=name
-    )
+    return raw.StatelessShuffle(value, key, counter, alg, name=name)
 
 
-def categorical(logits, num_samples, seed, dtype=dtypes.int64, name=None):
-    """Classes drawn by unnormalised log-probabilities."""
-    return _headrace.raw_op("StatelessMultinomial")(
-        logits=logits, num_samples=num_samples, seed=seed, output_dtype=dtype, name=name
-    )
+add_faces(
+    globals(),
+    """
+categorical StatelessMultinomial(logits, num_samples, seed, dtype->output_dtype=int64,
+        name=None)
+    Classes drawn by unnormalised log-probabilities.
+""",
+)
 
 
 def binomial(shape, seed, counts, probs, output_dtype=dtypes.int32, name=None):
     """Numbers of successes."""
-    return _headrace.raw_op("StatelessRandomBinomial")(
-        shape=conversion.shape_vector(shape),
-        seed=seed,
-        counts=counts,
-        probs=probs,
+    return raw.StatelessRandomBinomial(
+        conversion.shape_vector(shape),
+        seed,
+        counts,
+        probs,
         dtype=output_dtype,
         name=name,
     )
@@ -191,16 +193,14 @@ def gamma(shape, seed, alpha, beta=None, dtype=dtypes.float32, name=None):
         array_ops.shape(alpha), array_ops.shape(beta)
     )
     alpha = array_ops.broadcast_to(alpha, full)
-    drawn = _headrace.raw_op("StatelessRandomGammaV2")(
-        shape=conversion.shape_vector(shape), seed=seed, alpha=alpha
-    )
-    return _headrace.raw_op("RealDiv")(x=drawn, y=beta, name=name)
+    drawn = raw.StatelessRandomGammaV2(conversion.shape_vector(shape), seed, alpha)
+    return raw.RealDiv(drawn, beta, name=name)
 
 
 def poisson(shape, seed, lam, dtype=dtypes.int32, name=None):
     """Numbers of Poisson distributions."""
-    return _headrace.raw_op("StatelessRandomPoisson")(
-        shape=conversion.shape_vector(shape), seed=seed, lam=lam, dtype=dtype, name=name
+    return raw.StatelessRandomPoisson(
+        conversion.shape_vector(shape), seed, lam, dtype=dtype, name=name
     )
 
 
@@ -211,13 +211,13 @@ def parameterized_truncated_normal(
     with graph_scope(name, "stateless_parameterized_truncated_normal"):
         to_tensor = conversion.convert_to_tensor
         means = to_tensor(means, name="means")
-        return _headrace.raw_op("StatelessParameterizedTruncatedNormal")(
-            shape=conversion.shape_vector(shape),
-            seed=seed,
-            means=means,
-            stddevs=to_tensor(stddevs, dtype=means.dtype, name="stddevs"),
-            minvals=to_tensor(minvals, dtype=means.dtype, name="minvals"),
-            maxvals=to_tensor(maxvals, dtype=means.dtype, name="maxvals"),
+        return raw.StatelessParameterizedTruncatedNormal(
+            conversion.shape_vector(shape),
+            seed,
+            means,
+            to_tensor(stddevs, dtype=means.dtype, name="stddevs"),
+            to_tensor(minvals, dtype=means.dtype, name="minvals"),
+            to_tensor(maxvals, dtype=means.dtype, name="maxvals"),
         )
 
 
@@ -247,17 +247,11 @@ def index_shuffle(index, seed, max_index):
     seed = conversion.convert_to_tensor(seed)
     word = conversion.to_tensor(_SHUFFLE_WORD, seed.dtype)
     rows = [[0, 0]] * (seed.shape.rank - 1)
-    seed = _headrace.raw_op("PadV2")(
-        input=seed, paddings=[*rows, [1, 0]], constant_values=word
-    )
-    return _headrace.raw_op("RandomIndexShuffle")(
-        index=index, seed=seed, max_index=max_index
-    )
+    seed = raw.PadV2(seed, [*rows, [1, 0]], word)
+    return raw.RandomIndexShuffle(index, seed, max_index)
 
 
 @composite("sobol")
 def sobol_sample(dim, num_results, skip=0, dtype=dtypes.float32, name=None):
     """Points [num_results, dim] of Sobol's sequence, after the first `skip`."""
-    return _headrace.raw_op("SobolSample")(
-        dim=dim, num_results=num_results, skip=skip, dtype=dtype, name=name
-    )
+    return raw.SobolSample(dim, num_results, skip, dtype=dtype, name=name)

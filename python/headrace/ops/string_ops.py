@@ -1,82 +1,60 @@
 """tf.strings."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.name_scopes import composite
-from headrace.ops.faces import face
+from headrace.ops.faces import add_faces
 
-lower = face("StringLower", "lower", "input,encoding='',name=None")
-upper = face("StringUpper", "upper", "input,encoding='',name=None")
-strip = face("StringStrip", "strip", "input,name=None")
-length = face("StringLength", "length", "input,unit='BYTE',name=None")
-substr = face("Substr", "substr", "input,pos,len,unit='BYTE',name=None")
-to_hash_bucket_fast = face(
-    "StringToHashBucketFast", "to_hash_bucket_fast", "input,num_buckets,name=None"
-)
-to_hash_bucket_strong = face(
-    "StringToHashBucketStrong",
-    "to_hash_bucket_strong",
-    "input,num_buckets,key,name=None",
-)
-_to_hash_bucket = face(
-    "StringToHashBucket", "to_hash_bucket", "string_tensor,num_buckets,name=None"
-)
-regex_full_match = face("RegexFullMatch", "regex_full_match", "input,pattern,name=None")
-unicode_transcode = face(
-    "UnicodeTranscode",
-    "unicode_transcode",
-    "input,input_encoding,output_encoding,errors='replace',replacement_char=65533,"
-    "replace_control_characters=False,name=None",
-)
-_as_string = face(
-    "AsString",
-    "as_string",
-    "input,precision=-1,scientific=False,shortest=False,width=-1,fill='',name=None",
-)
+add_faces(
+    globals(),
+    """
+lower StringLower(input, encoding='', name=None)
+upper StringUpper(input, encoding='', name=None)
+strip StringStrip(input, name=None)
+length StringLength(input, unit='BYTE', name=None)
+substr Substr(input, pos, len, unit='BYTE', name=None)
+to_hash_bucket_fast StringToHashBucketFast(input, num_buckets, name=None)
+to_hash_bucket_strong StringToHashBucketStrong(input, num_buckets, key, name=None)
+to_hash_bucket StringToHashBucket(input->string_tensor, num_buckets, name=None)
+    Strings to numbers below `num_buckets`.
+regex_full_match RegexFullMatch(input, pattern, name=None)
+unicode_transcode UnicodeTranscode(input, input_encoding, output_encoding,
+        errors='replace', replacement_char=65533, replace_control_characters=False,
+        name=None)
+as_string AsString(input, precision=-1, scientific=False, shortest=False, width=-1,
+        fill='', name=None)
+    Numbers as text.
+to_number StringToNumber(input->string_tensor, out_type=float32, name=None)
+    Text as numbers.
+unsorted_segment_join UnsortedSegmentJoin(inputs, segment_ids, num_segments,
+        separator='', name=None)
+    Strings of each segment joined.
+unicode_script UnicodeScript(input, name=None)
+fingerprint Fingerprint(data, method='farmhash64', name=None)
+    Eight bytes for each row of a tensor that stand for its content, [rows, 8].
 
-
-def as_string(
-    input, precision=-1, scientific=False, shortest=False, width=-1, fill="", name=None
-):
-    """Numbers as text."""
-    return _as_string(input, precision, scientific, shortest, width, fill, name)
-
-
-def to_hash_bucket(input, num_buckets, name=None):
-    """Strings to numbers below `num_buckets`."""
-    return _to_hash_bucket(input, num_buckets, name)
+    InvalidArgumentError for a scalar and for another method.
+""",
+)
 
 
 def join(inputs, separator="", name=None):
     """Strings of several tensors joined, element by element."""
-    return _headrace.raw_op("StringJoin")(
-        inputs=list(inputs), separator=separator, name=name
-    )
-
-
-def to_number(input, out_type=dtypes.float32, name=None):
-    """Text as numbers."""
-    return _headrace.raw_op("StringToNumber")(
-        string_tensor=input, out_type=out_type, name=name
-    )
+    return raw.StringJoin(list(inputs), separator=separator, name=name)
 
 
 def regex_replace(input, pattern, rewrite, replace_global=True, name=None):
     """Matches of a pattern replaced."""
     if isinstance(pattern, str) and isinstance(rewrite, str):
-        return _headrace.raw_op("StaticRegexReplace")(
-            input=input,
+        return raw.StaticRegexReplace(
+            input,
             pattern=pattern,
             rewrite=rewrite,
             replace_global=replace_global,
             name=name,
         )
-    return _headrace.raw_op("RegexReplace")(
-        input=input,
-        pattern=pattern,
-        rewrite=rewrite,
-        replace_global=replace_global,
-        name=name,
+    return raw.RegexReplace(
+        input, pattern, rewrite, replace_global=replace_global, name=name
     )
 
 
@@ -86,9 +64,9 @@ def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
     inputs = conversion.convert_to_tensor(inputs)
     if axis is None:
         axis = list(range(inputs.shape.rank - 1, -1, -1))
-    return _headrace.raw_op("ReduceJoin")(
-        inputs=inputs,
-        reduction_indices=conversion.convert_to_tensor(axis, dtypes.int32),
+    return raw.ReduceJoin(
+        inputs,
+        conversion.convert_to_tensor(axis, dtypes.int32),
         keep_dims=keepdims,
         separator=separator,
         name=name,
@@ -106,32 +84,10 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None):
             f"{len(inputs)}. Please ensure the number of placeholders in template "
             "matches inputs length."
         )
-    return _headrace.raw_op("StringFormat")(
-        inputs=list(inputs),
+    return raw.StringFormat(
+        list(inputs),
         template=template,
         placeholder=placeholder,
         summarize=summarize,
         name=name,
     )
-
-
-def unsorted_segment_join(inputs, segment_ids, num_segments, separator="", name=None):
-    """Strings of each segment joined."""
-    return _headrace.raw_op("UnsortedSegmentJoin")(
-        inputs=inputs,
-        segment_ids=segment_ids,
-        num_segments=num_segments,
-        separator=separator,
-        name=name,
-    )
-
-
-unicode_script = face("UnicodeScript", "unicode_script", "input, name=None")
-
-
-def fingerprint(data, method="farmhash64", name=None):
-    """Eight bytes for each row of a tensor that stand for its content, [rows, 8].
-
-    InvalidArgumentError for a scalar and for another method.
-    """
-    return _headrace.raw_op("Fingerprint")(data=data, method=method, name=name)

@@ -6,10 +6,10 @@ which broadcasts as it does anyhow.
 """
 
 from headrace.framework import conversion, dtypes, errors, execution
-from headrace.ops import array_ops, math_ops
+from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import checks, from_dense
-from headrace.ragged.indexing import gather_rows
-from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
+from headrace.ragged.indexing import expand_front, gather_rows
+from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged, same_dtypes
 
 
 def apply(function, x, y):
@@ -68,8 +68,6 @@ class _Level:
 
 
 def _same_dtypes(values, splits):
-    from headrace.ragged.ragged_tensor import same_dtypes
-
     return same_dtypes(values, splits)
 
 
@@ -121,8 +119,6 @@ def _rank(x, y):
 def _expanded(x, rank):
     while x.shape.rank < rank:
         if is_ragged(x):
-            from headrace.ragged.indexing import expand_front
-
             x = expand_front(x)
         else:
             x = array_ops.expand_dims(x, 0)
@@ -172,8 +168,6 @@ def _rows_in_graph(x, y, n, m, static_n, static_m):
 
 
 def _unequal(x, y, n, m, or_one=False):
-    from headrace.ops import check_ops
-
     if or_one:
         m = array_ops.where(math_ops.equal(n, 1) | math_ops.equal(m, 1), n, m)
     assertion = check_ops.assert_equal(n, m, message="Unable to broadcast: rows")
@@ -225,8 +219,6 @@ def _dense_rows(ragged, dense):
     splits = ragged.row_splits
     width = array_ops.shape(dense, out_type=splits.dtype)[1]
     lengths = ragged.row_lengths()
-    from headrace.ops import check_ops
-
     total, sizes = ragged.values.shape[0], dense.shape[:2].as_list()
     if None not in (total, *sizes) and total != sizes[0] * sizes[1]:
         raise errors.InvalidArgumentError(

@@ -2,6 +2,7 @@
 
 from headrace._load import _headrace
 from headrace.framework import dtypes, errors, execution
+from headrace.ops import array_ops, check_ops, math_ops
 
 
 def _fail(where, what, detail=""):
@@ -37,8 +38,6 @@ def after(assertions, tensor):
     assertions = [a for a in assertions if a is not None]
     if not assertions:
         return tensor
-    from headrace.ops import array_ops
-
     with execution.control_dependencies(assertions):
         return array_ops.identity(tensor)
 
@@ -63,8 +62,6 @@ def splits(row_splits, count, where):
 
 
 def _splits_in_graph(row_splits, count, where):
-    from headrace.ops import check_ops, math_ops
-
     zero = math_ops.cast(0, row_splits.dtype)
     count = math_ops.cast(count, row_splits.dtype)
     text = _text(where)
@@ -82,8 +79,6 @@ def lengths(row_lengths, row_splits, count):
     """The splits of lengths; none negative, their sum the number of values."""
     where = "from_row_lengths"
     if not _known(row_lengths, count):
-        from headrace.ops import check_ops, math_ops
-
         text = _text(where)
         assertions = [
             check_ops.assert_non_negative(row_lengths, message=text),
@@ -114,8 +109,6 @@ def rowids(ids, nrows, count):
 
 
 def _rowids_in_graph(ids, nrows, count, where):
-    from headrace.ops import array_ops, check_ops, math_ops
-
     text = _text(where)
     size = array_ops.size(ids, out_type=ids.dtype)
     assertions = [
@@ -133,8 +126,6 @@ def same_splits(a, b, message=None):
     """Row splits that are both, which must be equal: InvalidArgumentError otherwise."""
     if a is b:
         return a
-    from headrace.ops import check_ops, math_ops
-
     known = [execution.get_static_value(x) for x in (a, b)]
     if not any(k is None for k in known) and not _known(a, b):
         if known[0].tolist() == known[1].tolist():

@@ -1,19 +1,15 @@
 """Ragged tensors to dense ones; shapes and levels."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import from_dense
 from headrace.ragged.ragged_tensor import RaggedTensor, checked_axis, is_ragged
 
 
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
-
-
 def _range(starts, limits, deltas=1, splits=dtypes.int64):
     one = conversion.convert_to_tensor(deltas, starts.dtype)
-    return _raw("RaggedRange", starts=starts, limits=limits, deltas=one, Tsplits=splits)
+    return raw.RaggedRange(starts, limits, one, Tsplits=splits)
 
 
 def rowids_of_splits(splits):
@@ -33,7 +29,7 @@ def rowids_of_splits(splits):
     shape = array_ops.shape(inside, out_type=splits.dtype)
     places = array_ops.expand_dims(begins, 1)
     steps = array_ops.scatter_nd(places, jumps - before, shape)
-    return _raw("Cumsum", x=steps, axis=0, exclusive=False, reverse=False)
+    return raw.Cumsum(steps, 0, exclusive=False, reverse=False)
 
 
 def to_tensor(ragged, default_value, shape, name):
@@ -54,8 +50,7 @@ def to_tensor(ragged, default_value, shape, name):
             [-1 if d is None else d for d in dims], dtypes.int64
         )
     splits = list(ragged.nested_row_splits)
-    result = _raw(
-        "RaggedTensorToTensor",
+    result = _headrace.raw_op("RaggedTensorToTensor")(
         shape=shape,
         values=ragged.flat_values,
         default_value=default_value,
@@ -82,7 +77,7 @@ def bounding_shape(ragged, axis, out_type):
     sizes = [math_ops.cast(ragged.nrows(), dtype)]
     for lengths in ragged.nested_row_lengths():
         padded = array_ops.concat([array_ops.zeros([1], lengths.dtype), lengths], 0)
-        most = _raw("Max", input=padded, axis=0, keep_dims=False)
+        most = raw.Max(padded, 0, keep_dims=False)
         sizes.append(math_ops.cast(most, dtype))
     inner = array_ops.shape(ragged.flat_values, out_type=dtype)[1:]
     result = array_ops.concat([array_ops.stack(sizes), inner], 0)

@@ -1,84 +1,16 @@
 """What functions and operators of tf do with ragged tensors.
 
-A row says: when one of these parameters is a ragged tensor (or a list that holds one),
-the function is answered by the function behind it, which takes the same arguments.
-Functions that work element by element need no row: framework/api_kinds.py lists them.
+ragged_functions.txt, beside api_names.txt, says which function answers for which.
 """
 
 from headrace import _names
 from headrace._load import _headrace
 from headrace.framework import dispatch as dispatching
+from headrace.ragged import broadcast
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values
 from headrace.ragged.ragged_value import RaggedTensorValue
 
-_ROWS = """
-concat values[] ragged.joining:concat
-stack values[] ragged.joining:stack
-expand_dims input ragged.joining:expand_dims
-gather params,indices ragged.gathering:gather
-gather_nd params,indices ragged.gathering:gather_nd
-where condition,x,y ragged.gathering:where
-legacy.table:where condition,x,y ragged.gathering:where_v1
-legacy.table:batch_gather params,indices ragged.gathering:batch_gather
-size input ragged.shaping:size
-rank input ragged.shaping:rank
-shape input ragged.shaping:shape
-reshape tensor ragged.shaping:reshape
-repeat input ragged.shaping:repeat
-tile input ragged.shaping:tile
-squeeze input ragged.shaping:squeeze
-reverse tensor ragged.shaping:reverse
-one_hot indices ragged.shaping:one_hot
-split value ragged.shaping:split
-dynamic_partition data,partitions ragged.partitioning:dynamic_partition
-math.unsorted_segment_sum data,segment_ids ragged.partitioning:unsorted_segment_sum
-math.unsorted_segment_prod data,segment_ids ragged.partitioning:unsorted_segment_prod
-math.unsorted_segment_max data,segment_ids ragged.partitioning:unsorted_segment_max
-math.unsorted_segment_min data,segment_ids ragged.partitioning:unsorted_segment_min
-math.unsorted_segment_mean data,segment_ids ragged.partitioning:unsorted_segment_mean
-math.unsorted_segment_sqrt_n data,segment_ids ragged.partitioning:unsorted_segment_sqrt_n
-math.reduce_sum input_tensor ragged.reductions:reduce_sum
-math.reduce_prod input_tensor ragged.reductions:reduce_prod
-math.reduce_max input_tensor ragged.reductions:reduce_max
-math.reduce_min input_tensor ragged.reductions:reduce_min
-math.reduce_any input_tensor ragged.reductions:reduce_any
-math.reduce_all input_tensor ragged.reductions:reduce_all
-math.reduce_mean input_tensor ragged.reductions:reduce_mean
-math.reduce_variance input_tensor ragged.reductions:reduce_variance
-math.reduce_std input_tensor ragged.reductions:reduce_std
-math.reduce_logsumexp input_tensor ragged.reductions:reduce_logsumexp
-math.cumsum x ragged.reductions:cumsum
-nn.moments x ragged.reductions:moments
-strings.reduce_join inputs ragged.reductions:reduce_join
-__operators__.eq self,other ragged.functions:equals
-__operators__.ne self,other ragged.functions:not_equals
-clip_by_value t,clip_value_min,clip_value_max ragged.functions:clip_by_value
-identity input ragged.functions:identity
-stop_gradient input ragged.functions:stop_gradient
-bitcast input ragged.functions:bitcast
-math.add_n inputs[] ragged.functions:add_n
-nn.softmax logits ragged.functions:softmax
-nn.dropout x ragged.functions:dropout
-nn.experimental.stateless_dropout x ragged.functions:stateless_dropout
-nn.batch_normalization x ragged.functions:batch_normalization
-linalg.matmul a,b ragged.functions:matmul
-nn.embedding_lookup ids ragged.functions:embedding_lookup
-legacy.table:nn__embedding_lookup ids ragged.functions:embedding_lookup_v1
-legacy.table:nn__embedding_lookup_sparse sp_ids,sp_weights ragged.functions:embedding_lookup_sparse_v1
-legacy.table:nn__safe_embedding_lookup_sparse sparse_ids,sparse_weights ragged.functions:safe_embedding_lookup_sparse_v1
-nn.embedding_lookup_sparse sp_ids,sp_weights ragged.functions:embedding_lookup_sparse
-nn.safe_embedding_lookup_sparse sparse_ids,sparse_weights ragged.functions:safe_embedding_lookup_sparse
-image.resize images ragged.functions:resize
-legacy.table:image__resize images ragged.functions:resize_v1
-strings.join inputs[] ragged.functions:join
-strings.format inputs[] ragged.functions:format
-debugging.assert_type tensor ragged.functions:assert_type
-math.is_non_decreasing x ragged.functions:is_non_decreasing
-math.is_strictly_increasing x ragged.functions:is_strictly_increasing
-"""
-
-
-dispatching.add_functions(RaggedTensor, _ROWS)
+dispatching.add_functions(RaggedTensor, _names.text("ragged_functions.txt"))
 dispatching.convert_first(RaggedTensorValue, as_values)
 
 
@@ -88,14 +20,10 @@ def _unary(function, x):
 
 
 def _binary(function, x, y):
-    from headrace.ragged import broadcast
-
     return broadcast.apply(function, x, y)
 
 
 def _assertion(function, x, y):
-    from headrace.ragged import broadcast
-
     return broadcast.asserted(function, x, y)
 
 

@@ -2,7 +2,9 @@
 
 from headrace._load import _headrace
 from headrace.framework import dtypes, execution
+from headrace.framework.properties import read_only
 from headrace.ops import array_ops, math_ops
+from headrace.ragged.ragged_tensor import RaggedTensor
 
 
 class DynamicRaggedShape:
@@ -27,20 +29,16 @@ class DynamicRaggedShape:
         splits = [math_ops.cast(s, dtype) for s in splits]
         return cls(splits, uniform, array_ops.shape(level, out_type=dtype))
 
-    @property
-    def dtype(self):
-        """The dtype of the sizes: int32 or int64."""
-        return self._inner_shape.dtype
+    dtype = read_only("_inner_shape.dtype", "The dtype of the sizes: int32 or int64.")
 
     @property
     def num_row_partitions(self):
         """How many dimensions are held as row splits: an int."""
         return len(self._splits)
 
-    @property
-    def inner_shape(self):
-        """The sizes of the innermost values: a vector."""
-        return self._inner_shape
+    inner_shape = read_only(
+        "_inner_shape", "The sizes of the innermost values: a vector."
+    )
 
     @property
     def inner_rank(self):
@@ -81,8 +79,6 @@ class DynamicRaggedShape:
         """The values of a tensor in this shape."""
         flat = getattr(tensor, "flat_values", tensor)
         result = array_ops.reshape(flat, self._inner_shape)
-        from headrace.ragged.ragged_tensor import RaggedTensor
-
         for splits, uniform in list(zip(self._splits, self._uniform))[::-1]:
             result = RaggedTensor(result, splits, internal=True, uniform=uniform)
         return result

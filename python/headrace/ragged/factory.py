@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import conversion, dtypes, name_scopes
+from headrace.graph import placeholders
 from headrace.ragged.ragged_tensor import RaggedTensor
 from headrace.ragged.ragged_value import RaggedTensorValue
 
@@ -222,8 +223,6 @@ def placeholder(dtype, ragged_rank, value_shape=None, name=None):
 
     `value_shape` is the shape of one innermost value. RuntimeError when eager.
     """
-    from headrace.graph import placeholders
-
     if ragged_rank == 0:
         return placeholders.placeholder(dtype, value_shape, name)
     with name_scopes.graph_scope(name, "RaggedPlaceholder"):

@@ -1,15 +1,11 @@
 """Ragged tensors of dense and of sparse ones."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.framework.sparse_tensor import is_sparse
-from headrace.ops import array_ops, math_ops
+from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import checks
 from headrace.ragged.ragged_tensor import RaggedTensor
-
-
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
 
 
 def _check_rank(tensor, ragged_rank):
@@ -65,7 +61,7 @@ def merge_dims(x, outer, inner):
         if static.count(None) <= 1 and 0 not in static:
             return array_ops.reshape(x, [-1 if n is None else n for n in static])
     shape = array_ops.shape(x, out_type=dtypes.int64)
-    count = _raw("Prod", input=shape[outer : inner + 1], axis=[0], keep_dims=True)
+    count = raw.Prod(shape[outer : inner + 1], [0], keep_dims=True)
     result = array_ops.reshape(
         x, array_ops.concat([shape[:outer], count, shape[inner + 1 :]], 0)
     )
@@ -101,15 +97,11 @@ def _of_lengths(tensor, lengths, dtype):
     lengths.shape.assert_has_rank(1)
     tensor.shape[:1].assert_is_compatible_with(lengths.shape)
     width = array_ops.shape(tensor, out_type=dtype)[1]
-    lengths = _raw("Minimum", x=_raw("Maximum", x=lengths, y=0), y=width)
+    lengths = raw.Minimum(raw.Maximum(lengths, 0), width)
     rows = array_ops.shape(tensor, out_type=dtype)[0]
     starts = array_ops.range(rows, dtype=dtype) * width
-    _, kept = _raw(
-        "RaggedRange",
-        starts=starts,
-        limits=starts + lengths,
-        deltas=conversion.constant(1, dtype),
-        Tsplits=dtype,
+    _, kept = raw.RaggedRange(
+        starts, starts + lengths, conversion.constant(1, dtype), Tsplits=dtype
     )
     return RaggedTensor.from_row_lengths(
         array_ops.gather(merge_dims(tensor, 0, 1), kept), lengths, validate=False
@@ -139,18 +131,18 @@ def _lengths_without(tensor, padding, dtype):
     """Lengths of the rows without what equals the padding at their ends."""
     padding = conversion.convert_to_tensor(padding, tensor.dtype)
     tensor.shape[2:].assert_is_compatible_with(padding.shape)
-    same = _raw("Equal", x=tensor, y=padding)
+    same = raw.Equal(tensor, padding)
     rank = tensor.shape.rank
     if rank is None:
         rank_ = array_ops.rank(same)
-        same = _raw("All", input=same, axis=array_ops.range(2, rank_), keep_dims=False)
+        same = raw.All(same, array_ops.range(2, rank_), keep_dims=False)
     elif rank > 2:
-        same = _raw("All", input=same, axis=list(range(2, rank)), keep_dims=False)
+        same = raw.All(same, list(range(2, rank)), keep_dims=False)
     columns = array_ops.range(array_ops.shape(tensor, out_type=dtype)[1], dtype=dtype)
     zero = conversion.constant(0, dtype)
     lengths = array_ops.where(same, zero, columns + 1)
     padded = array_ops.pad(lengths, [[0, 0], [1, 0]])
-    return _raw("Max", input=padded, axis=1, keep_dims=False)
+    return raw.Max(padded, 1, keep_dims=False)
 
 
 def from_sparse(sparse, dtype):
@@ -172,8 +164,6 @@ def from_sparse(sparse, dtype):
     made = RaggedTensor.from_value_rowids(sparse.values, rows, nrows, validate=False)
     starts = array_ops.gather(made.row_splits, rows)
     places = array_ops.range(array_ops.size(columns, out_type=dtype), dtype=dtype)
-    from headrace.ops import check_ops
-
     assertion = check_ops.assert_equal(
         columns, places - starts, message="SparseTensor is not right-ragged"
     )

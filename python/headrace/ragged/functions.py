@@ -1,9 +1,19 @@
 """Functions of tf that take ragged tensors and are no reductions, joins or gathers."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion
-from headrace.ops import array_ops, elementwise_ops, math_ops, nn_ops, sort_ops
-from headrace.ragged import broadcast, checks, reductions
+from headrace.ops import (
+    array_ops,
+    check_ops,
+    elementwise_ops,
+    embedding_ops,
+    math_ops,
+    nn_ops,
+    reduction_ops,
+    sort_ops,
+    string_ops,
+)
+from headrace.ragged import broadcast, checks, reductions, text
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
 
 
@@ -50,8 +60,6 @@ def clip_by_value(t, clip_value_min, clip_value_max, name=None):
 
 def add_n(inputs, name=None):
     """The sum of ragged tensors with the same rows."""
-    from headrace.ops import reduction_ops
-
     inputs = list(inputs)
     if len(inputs) == 1:
         return inputs[0]
@@ -184,11 +192,7 @@ def _lengths(x, axis):
         return x.row_lengths()
     inner = x.values.row_lengths()
     ids = x.value_rowids()
-    from headrace.ops import check_ops
-
-    longest = _headrace.raw_op("UnsortedSegmentMax")(
-        data=inner, segment_ids=ids, num_segments=x.nrows()
-    )
+    longest = raw.UnsortedSegmentMax(inner, ids, x.nrows())
     longest = elementwise_ops.maximum(longest, array_ops.zeros_like(longest))
     assertion = check_ops.assert_equal(
         inner, array_ops.gather(longest, ids), message=_RAGGED_INSIDE
@@ -219,8 +223,6 @@ def _product(a, b, turns):
 
 def _check_inner(dense_a, dense_b, inner_a, inner_b, turn_a, turn_b):
     """dense_a, once both have the same inner sizes in each matrix."""
-    from headrace.ops import check_ops
-
     if inner_a is None and inner_b is None:
         return dense_a
     dtype = (inner_a if inner_a is not None else inner_b).dtype
@@ -241,28 +243,10 @@ def _check_inner(dense_a, dense_b, inner_a, inner_b, turn_a, turn_b):
 
 def embedding_lookup(params, ids, max_norm=None, name=None):
     """The embeddings of ragged ids."""
-    from headrace.ops import embedding_ops
-
-    return _looked_up(embedding_ops.embedding_lookup, params, ids, max_norm=max_norm)
+    return looked_up(embedding_ops.embedding_lookup, params, ids, max_norm=max_norm)
 
 
-def embedding_lookup_v1(
-    params,
-    ids,
-    partition_strategy="mod",
-    name=None,
-    validate_indices=True,
-    max_norm=None,
-):
-    """The same by TensorFlow 1's function, whose parts may be cut either way."""
-    from headrace.legacy import functions
-
-    return _looked_up(
-        functions.embedding_lookup, params, ids, partition_strategy, max_norm=max_norm
-    )
-
-
-def _looked_up(lookup, params, ids, *args, **kwargs):
+def looked_up(lookup, params, ids, *args, **kwargs):
     if params is None:
         raise ValueError("params must be specified.")
     if isinstance(params, (list, tuple)) and not params:
@@ -275,7 +259,7 @@ def _looked_up(lookup, params, ids, *args, **kwargs):
     return ids.with_flat_values(lookup(params, ids.flat_values, *args, **kwargs))
 
 
-def _sparse(x):
+def as_sparse(x):
     return x.to_sparse() if is_ragged(x) else x
 
 
@@ -283,12 +267,10 @@ def embedding_lookup_sparse(
     params, sp_ids, sp_weights, combiner=None, max_norm=None, name=None, **kwargs
 ):
     """The combined embeddings of each row of ragged ids."""
-    from headrace.ops import embedding_ops
-
     return embedding_ops.embedding_lookup_sparse(
         params,
-        _sparse(sp_ids),
-        _sparse(sp_weights),
+        as_sparse(sp_ids),
+        as_sparse(sp_weights),
         combiner=combiner,
         max_norm=max_norm,
         name=name,
@@ -296,117 +278,22 @@ def embedding_lookup_sparse(
     )
 
 
-def embedding_lookup_sparse_v1(params, sp_ids, sp_weights, *args, **kwargs):
-    """The same by TensorFlow 1's function."""
-    from headrace.legacy import table
-
-    return table.nn__embedding_lookup_sparse(
-        params, _sparse(sp_ids), _sparse(sp_weights), *args, **kwargs
-    )
-
-
-def safe_embedding_lookup_sparse_v1(
-    embedding_weights, sparse_ids, sparse_weights=None, *args, **kwargs
-):
-    """The same by TensorFlow 1's function."""
-    from headrace.legacy import table
-
-    return table.nn__safe_embedding_lookup_sparse(
-        embedding_weights, _sparse(sparse_ids), _sparse(sparse_weights), *args, **kwargs
-    )
-
-
 def safe_embedding_lookup_sparse(
     embedding_weights, sparse_ids, sparse_weights=None, **kwargs
 ):
     """The combined embeddings of each row of ragged ids; empty rows get the default."""
-    from headrace.ops import embedding_ops
-
     return embedding_ops.safe_embedding_lookup_sparse(
-        embedding_weights, _sparse(sparse_ids), _sparse(sparse_weights), **kwargs
+        embedding_weights, as_sparse(sparse_ids), as_sparse(sparse_weights), **kwargs
     )
-
-
-def resize(
-    images,
-    size,
-    method="bilinear",
-    preserve_aspect_ratio=False,
-    antialias=False,
-    name=None,
-):
-    """Images of different sizes, each brought to the same one."""
-    from headrace.imaging import resizing
-
-    def one(image):
-        return resizing.resize(
-            image, size, method, preserve_aspect_ratio, antialias, name
-        )
-
-    return _each_image(one, images, size, method in ("nearest",))
-
-
-def resize_v1(
-    images,
-    size,
-    method=0,
-    align_corners=False,
-    preserve_aspect_ratio=False,
-    name=None,
-):
-    """The same by the rules of TensorFlow 1."""
-    from headrace.legacy import functions
-
-    def one(image):
-        return functions.resize_images(
-            image, size, method, align_corners, preserve_aspect_ratio, name
-        )
-
-    return _each_image(one, images, size, method in (1, "nearest"))
-
-
-def _each_image(one, images, size, keeps_dtype):
-    from headrace.control_flow import branches, mapping
-    from headrace.framework import dtypes
-
-    if images.shape.rank != 4:
-        raise ValueError(
-            "tf.image.resize: images.shape.rank must be 4 if images is ragged."
-        )
-    dtype = images.dtype if keeps_dtype else dtypes.float32
-
-    def dense(image):
-        image = image.to_tensor() if is_ragged(image) else image
-        image.set_shape([None, None, images.shape[3]])
-        return one(image)
-
-    def no_image():
-        channels = array_ops.shape(images.flat_values)[-1:]
-        sizes = conversion.convert_to_tensor(size)
-        return array_ops.zeros(array_ops.concat([[0], sizes, channels], 0), dtype)
-
-    made = branches.cond(
-        images.nrows() > 0,
-        lambda: mapping.map_fn(dense, images, fn_output_signature=dtype),
-        no_image,
-    )
-    fixed = isinstance(size, (list, tuple)) and all(isinstance(n, int) for n in size)
-    made.set_shape([images.shape[0], *(size if fixed else [None] * 2), images.shape[3]])
-    return made
 
 
 def join(inputs, separator="", name=None):
     """Strings put together, element by element."""
-    from headrace.ops import string_ops
-
     return broadcast.map_flat_values(string_ops.join, list(inputs), separator=separator)
 
 
 def format(template, inputs, placeholder="{}", summarize=3, name=None):
     """Text with ragged tensors in it."""
-    from headrace.ops import string_ops
-    from headrace.ragged import text
-
     inputs = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     pieces = template.split(placeholder)
     if len(pieces) - 1 != len(inputs):
@@ -425,21 +312,15 @@ def format(template, inputs, placeholder="{}", summarize=3, name=None):
 
 def assert_type(tensor, tf_type, message=None, name=None):
     """TypeError unless the values are of the dtype."""
-    from headrace.ops import check_ops
-
     as_values(tensor)
     return check_ops.assert_type(tensor.flat_values, tf_type, message, name)
 
 
 def is_non_decreasing(x, name=None):
     """Whether no value is less than the one before it."""
-    from headrace.ops import check_ops
-
     return check_ops.is_non_decreasing(x.flat_values, name)
 
 
 def is_strictly_increasing(x, name=None):
     """Whether each value is greater than the one before it."""
-    from headrace.ops import check_ops
-
     return check_ops.is_strictly_increasing(x.flat_values, name)

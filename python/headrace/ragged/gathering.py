@@ -1,10 +1,10 @@
 """tf.gather, tf.gather_nd and tf.ragged.boolean_mask with ragged tensors."""
 
-from headrace._load import _headrace
 from headrace.framework import conversion, dtypes
-from headrace.ops import array_ops, math_ops
+from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import broadcast, checks
 from headrace.ragged.indexing import expand_front, gather_rows
+from headrace.ragged.joining import concat
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
     as_values,
@@ -115,8 +115,6 @@ def _shifted(indices, starts, lengths):
             array_ops.gather(lengths, rowids),
         )
         return indices.with_values(inner)
-    from headrace.ops import check_ops
-
     indices = math_ops.cast(indices, starts.dtype)
     for _ in range(indices.shape.rank - 1):
         starts = array_ops.expand_dims(starts, -1)
@@ -165,8 +163,6 @@ def _at_places(params, indices, count):
     starts = array_ops.gather(params.row_starts(), rows)
     lengths = array_ops.gather(params.row_lengths(), rows)
     inside = math_ops.cast(indices[..., 1], dtype)
-    from headrace.ops import check_ops
-
     text = "indices are out of the range of their rows"
     assertions = [
         check_ops.assert_non_negative(inside, message=text),
@@ -262,8 +258,6 @@ def where_v1(condition, x=None, y=None, name=None):
         if x is not None and y is not None and len(ragged) < 3:
             raise ValueError("Input shapes do not match.")
         return where(condition, x, y)
-    from headrace.ragged.joining import concat
-
     x, y = as_values(x), as_values(y)
     count = array_ops.size(condition, out_type=dtypes.int64)
     rows = array_ops.range(count, dtype=dtypes.int64)

@@ -4,9 +4,9 @@ import operator
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
+from headrace.context import known_values
 from headrace.framework import conversion, dtypes, errors
-from headrace.graph import known_values
 from headrace.ops import array_ops, math_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 
@@ -107,11 +107,8 @@ def _rows(x, rows):
 
 def take_spans(values, starts, limits):
     """values[starts[i]:limits[i]] for all i, one after another."""
-    _, places = _headrace.raw_op("RaggedRange")(
-        starts=starts,
-        limits=limits,
-        deltas=conversion.constant(1, starts.dtype),
-        Tsplits=starts.dtype,
+    _, places = raw.RaggedRange(
+        starts, limits, conversion.constant(1, starts.dtype), Tsplits=starts.dtype
     )
     return gather_rows(values, places)
 
@@ -121,10 +118,10 @@ def gather_rows(x, indices):
     if not is_ragged(x):
         return array_ops.gather(x, indices)
     indices = conversion.convert_to_tensor(indices, dtype_hint=dtypes.int64)
-    parts = _headrace.raw_op("RaggedGather")(
-        params_nested_splits=list(x.nested_row_splits),
-        params_dense_values=x.flat_values,
-        indices=indices,
+    parts = raw.RaggedGather(
+        list(x.nested_row_splits),
+        x.flat_values,
+        indices,
         OUTPUT_RAGGED_RANK=x.ragged_rank + indices.shape.rank - 1,
     )
     splits, flat = (parts[0], parts[1]) if len(parts) == 2 else (parts[:-1], parts[-1])

@@ -1,7 +1,7 @@
 """tf.concat, tf.stack and tf.ragged.stack with ragged tensors."""
 
 from headrace.framework import conversion, dtypes
-from headrace.ops import array_ops
+from headrace.ops import array_ops, check_ops
 from headrace.ragged.indexing import expand_front, gather_rows
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
@@ -157,8 +157,6 @@ def _zip(values, stacks):
 
 
 def _same_rows(a, b):
-    from headrace.ops import check_ops
-
     n, m = a.shape[0], b.shape[0]
     if n is None or m is None or n != m:
         check_ops.assert_equal(

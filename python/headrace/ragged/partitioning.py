@@ -1,20 +1,17 @@
 """Partitions and segments of ragged tensors."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
-from headrace.ops import array_ops, math_ops, reduction_ops
+from headrace.ops import array_ops, check_ops, math_ops, reduction_ops, sort_ops
 from headrace.ragged import checks
-from headrace.ragged.indexing import gather_rows, take_spans
+from headrace.ragged.convert import merge_dims
+from headrace.ragged.indexing import expand_front, gather_rows, take_spans
 from headrace.ragged.ragged_tensor import (
     RaggedTensor,
     as_values,
     is_ragged,
     splits_of_lengths,
 )
-
-
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
 
 
 def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
@@ -39,15 +36,20 @@ def stack_dynamic_partitions(data, partitions, num_partitions, name=None):
     partitions.shape.assert_is_compatible_with(data.shape[:rank])
     if rank == 0:
         partitions = array_ops.reshape(partitions, [1])
-        from headrace.ragged.indexing import expand_front
-
         data = expand_front(data)
     elif rank > 1:
-        from headrace.ragged.convert import merge_dims
-
         partitions = array_ops.reshape(partitions, [-1])
         data = merge_dims(data, 0, rank - 1)
     return _of_vector(data, partitions, num_partitions)
+
+
+def _checked_values(a, b, of, text):
+    """(the splits, the values of one of them) once both have the same splits."""
+    splits = checks.same_splits(a.row_splits, b.row_splits, text)
+    inner = of.values
+    if splits is not a.row_splits and not is_ragged(inner):
+        inner = checks.after([splits], inner)
+    return splits, inner
 
 
 def _of_ragged(data, partitions, count):
@@ -56,21 +58,13 @@ def _of_ragged(data, partitions, count):
         data = RaggedTensor.from_tensor(
             data, row_splits_dtype=partitions.row_splits.dtype
         )
-    splits = checks.same_splits(
-        partitions.row_splits,
-        data.row_splits,
-        "data and partitions have incompatible ragged shapes",
-    )
-    inner = partitions.values
-    if splits is not partitions.row_splits and not is_ragged(inner):
-        inner = checks.after([splits], inner)
+    text = "data and partitions have incompatible ragged shapes"
+    splits, inner = _checked_values(partitions, data, partitions, text)
     made = stack_dynamic_partitions(data.values, inner, count)
     return made.with_row_splits_dtype(splits.dtype)
 
 
 def _of_vector(data, partitions, count):
-    from headrace.ops import check_ops, sort_ops
-
     count = conversion.convert_to_tensor(count)
     count.shape.assert_has_rank(0)
     limit = math_ops.cast(count, partitions.dtype)
@@ -115,14 +109,8 @@ def by_segments(leaf, data, ids, count):
                 "segment_ids.shape must be a prefix of data.shape, but segment_ids is "
                 "ragged and data is not."
             )
-        splits = checks.same_splits(
-            data.row_splits,
-            ids.row_splits,
-            "segment_ids.shape must be a prefix of data.shape",
-        )
-        inner = ids.values
-        if splits is not data.row_splits and not is_ragged(inner):
-            inner = checks.after([splits], inner)
+        text = "segment_ids.shape must be a prefix of data.shape"
+        _, inner = _checked_values(data, ids, ids, text)
         return by_segments(leaf, data.values, inner, count)
     if not is_ragged(data):
         return leaf(data, ids, count)
@@ -135,13 +123,8 @@ def segments(leaf, values, ids, count):
         return leaf(values, ids, count)
     # Each segment is a row as long as its longest; columns are put together.
     ids = math_ops.cast(ids, values.row_splits.dtype)
-    lengths = _raw(
-        "UnsortedSegmentMax",
-        data=values.row_lengths(),
-        segment_ids=ids,
-        num_segments=count,
-    )
-    lengths = _raw("Maximum", x=lengths, y=array_ops.zeros_like(lengths))
+    lengths = raw.UnsortedSegmentMax(values.row_lengths(), ids, count)
+    lengths = raw.Maximum(lengths, array_ops.zeros_like(lengths))
     splits = splits_of_lengths(lengths)
     starts = array_ops.gather(splits, ids)
     limits = starts + values.row_lengths()

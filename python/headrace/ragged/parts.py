@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops, math_ops
 from headrace.ragged import checks
@@ -59,7 +59,7 @@ def checked_axis(axis, rank, name="axis"):
 def splits_of_lengths(lengths):
     """Where rows of these lengths begin, and the end."""
     zero = array_ops.zeros([1], lengths.dtype)
-    total = _headrace.raw_op("Cumsum")(x=lengths, axis=0)
+    total = raw.Cumsum(lengths, 0)
     return array_ops.concat([zero, total], 0)
 
 

@@ -1,14 +1,16 @@
 """tf.ragged: ranges, segments and splits; tf.strings.split."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.ops import array_ops, math_ops
-from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
-
-
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
+from headrace.ragged.convert import rowids_of_splits
+from headrace.ragged.ragged_tensor import (
+    RaggedTensor,
+    as_values,
+    is_ragged,
+    splits_of_lengths,
+)
 
 
 def range_(
@@ -27,11 +29,10 @@ def range_(
         order = [dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64]
         best = max((x.dtype for x in given), key=order.index)
         given = [math_ops.cast(x, best) for x in given]
-    splits, values = _raw(
-        "RaggedRange",
-        starts=given[0],
-        limits=given[1],
-        deltas=given[2],
+    splits, values = raw.RaggedRange(
+        given[0],
+        given[1],
+        given[2],
         Tsplits=dtypes.as_dtype(row_splits_dtype),
         name=name,
     )
@@ -49,8 +50,6 @@ def row_splits_to_segment_ids(splits, name=None, out_type=None):
     if splits.dtype not in (dtypes.int32, dtypes.int64):
         raise ValueError("splits must have dtype int32 or int64")
     splits.shape.assert_has_rank(1)
-    from headrace.ragged.convert import rowids_of_splits
-
     ids = rowids_of_splits(splits)
     return ids if out_type is None else math_ops.cast(ids, out_type)
 
@@ -73,19 +72,14 @@ def segment_ids_to_row_splits(segment_ids, num_segments=None, out_type=None, nam
     ids = math_ops.cast(ids, out_type)
     if num_segments is None:
         last = array_ops.concat([array_ops.ones([1], ids.dtype) * -1, ids], 0)
-        num_segments = _raw("Max", input=last, axis=0) + 1
+        num_segments = raw.Max(last, 0) + 1
     count = math_ops.cast(num_segments, ids.dtype)
     known = execution.get_static_value(count)
     if known is not None and known < 0:
         raise InvalidArgumentError(None, None, f"size ({known}) must be non-negative")
-    counts = _raw(
-        "UnsortedSegmentSum",
-        data=array_ops.ones_like(ids),
-        segment_ids=_raw("Minimum", x=ids, y=count),
-        num_segments=count + 1,
+    counts = raw.UnsortedSegmentSum(
+        array_ops.ones_like(ids), raw.Minimum(ids, count), count + 1
     )[:-1]
-    from headrace.ragged.ragged_tensor import splits_of_lengths
-
     return splits_of_lengths(counts)
 
 
@@ -100,8 +94,8 @@ def split_strings(input, sep, maxsplit):
     if rank > 1:
         ragged = RaggedTensor.from_tensor(input, ragged_rank=rank - 1)
         return split_strings(ragged, sep, maxsplit)
-    indices, values, shape = _raw(
-        "StringSplitV2", input=input, sep="" if sep is None else sep, maxsplit=maxsplit
+    indices, values, shape = raw.StringSplitV2(
+        input, "" if sep is None else sep, maxsplit=maxsplit
     )
     return RaggedTensor.from_value_rowids(
         values, indices[:, 0], shape[0], validate=False

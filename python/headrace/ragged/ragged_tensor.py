@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import (
     conversion,
     dtypes,
@@ -10,8 +10,10 @@ from headrace.framework import (
     name_scopes,
     tensor_shape,
 )
+from headrace.framework.properties import read_only
+from headrace.framework.sparse_tensor import SparseTensor
 from headrace.ops import array_ops, math_ops
-from headrace.ragged import checks, text
+from headrace.ragged import checks
 from headrace.ragged.parts import (  # noqa: F401  (some for those who import them here)
     checked_axis,
     is_ragged,
@@ -21,10 +23,6 @@ from headrace.ragged.parts import (  # noqa: F401  (some for those who import th
     splits_of_lengths,
 )
 from headrace.ragged.ragged_value import RaggedTensorValue
-
-
-def _raw(op, **arguments):
-    return _headrace.raw_op(op)(**arguments)
 
 
 def _check_nrows(known, ids):
@@ -130,12 +128,7 @@ class RaggedTensor:
                 _check_nrows(known, ids)
             if validate:
                 ids = checks.rowids(ids, nrows, rows_of(values))
-            lengths = _raw(
-                "UnsortedSegmentSum",
-                data=array_ops.ones_like(ids),
-                segment_ids=ids,
-                num_segments=nrows,
-            )
+            lengths = raw.UnsortedSegmentSum(array_ops.ones_like(ids), ids, nrows)
             if known is not None:
                 lengths.set_shape([known])
             splits = splits_of_lengths(lengths)
@@ -173,8 +166,6 @@ class RaggedTensor:
         `nrows` is needed only where the length is 0. ValueError where the length does
         not divide the number of values.
         """
-        from headrace.ragged import uniform
-
         with name_scopes.graph_scope(name, "RaggedFromUniformRowLength"):
             return uniform.make(
                 cls, as_values(values), uniform_row_length, nrows, validate
@@ -196,26 +187,18 @@ class RaggedTensor:
         cls, flat_values, nested_row_splits, name=None, validate=True
     ):
         """Of the splits of each level, outermost first."""
-        return cls._nested(
-            cls.from_row_splits,
-            flat_values,
-            nested_row_splits,
-            validate,
-            "nested_row_splits",
-        )
+        what = "nested_row_splits"
+        make = cls.from_row_splits
+        return cls._nested(make, flat_values, nested_row_splits, validate, what)
 
     @classmethod
     def from_nested_row_lengths(
         cls, flat_values, nested_row_lengths, name=None, validate=True
     ):
         """Of the lengths of each level, outermost first."""
-        return cls._nested(
-            cls.from_row_lengths,
-            flat_values,
-            nested_row_lengths,
-            validate,
-            "nested_row_lengths",
-        )
+        what = "nested_row_lengths"
+        make = cls.from_row_lengths
+        return cls._nested(make, flat_values, nested_row_lengths, validate, what)
 
     @classmethod
     def from_nested_value_rowids(
@@ -261,8 +244,6 @@ class RaggedTensor:
         row_splits_dtype=dtypes.int64,
     ):
         """The rows of a dense tensor, cut to lengths or freed from padding."""
-        from headrace.ragged import from_dense
-
         with name_scopes.graph_scope(name, "RaggedFromTensor"):
             return from_dense.from_tensor(
                 tensor, lengths, padding, ragged_rank, dtypes.as_dtype(row_splits_dtype)
@@ -275,8 +256,6 @@ class RaggedTensor:
         TypeError for what is no SparseTensor, ValueError for other ranks than 2,
         InvalidArgumentError where a row has a hole.
         """
-        from headrace.ragged import from_dense
-
         with name_scopes.graph_scope(name, "RaggedFromSparse"):
             return from_dense.from_sparse(st_input, dtypes.as_dtype(row_splits_dtype))
 
@@ -288,22 +267,15 @@ class RaggedTensor:
         return self
 
     # --- What they are.
-    dtype = property(
-        lambda self: self._values_part.dtype, doc="The dtype of the values."
+    dtype = read_only("_values_part.dtype", "The dtype of the values.")
+    values = read_only(
+        "_values_part",
+        "The rows one after another, without the outermost splits: [total, ...]. A "
+        "RaggedTensor where `ragged_rank` is above 1, else a Tensor.",
     )
-    values = property(
-        lambda self: self._values_part,
-        doc=(
-            "The rows one after another, without the outermost splits: [total, ...]. A "
-            "RaggedTensor where `ragged_rank` is above 1, else a Tensor."
-        ),
-    )
-    row_splits = property(
-        lambda self: self._splits,
-        doc=(
-            "Where the rows begin and end in `values`: [rows + 1], int32 or int64, "
-            "from 0."
-        ),
+    row_splits = read_only(
+        "_splits",
+        "Where the rows begin and end in `values`: [rows + 1], int32 or int64, from 0.",
     )
 
     @property
@@ -349,8 +321,6 @@ class RaggedTensor:
 
     @property
     def _type_spec(self):
-        from headrace.ragged.spec import RaggedTensorSpec
-
         return RaggedTensorSpec.from_value(self)
 
     def nrows(self, out_type=None, name=None):
@@ -391,8 +361,6 @@ class RaggedTensor:
         """The row of each value."""
         if "rowids" in self._given:
             return self._given["rowids"]
-        from headrace.ragged import convert
-
         return convert.rowids_of_splits(self._splits)
 
     def nested_row_lengths(self, name=None):
@@ -409,8 +377,6 @@ class RaggedTensor:
 
     def bounding_shape(self, axis=None, name=None, out_type=None):
         """The sizes of the smallest dense tensor that holds all values."""
-        from headrace.ragged import convert
-
         return convert.bounding_shape(self, axis, out_type)
 
     # --- Others like them.
@@ -457,26 +423,17 @@ class RaggedTensor:
 
     def merge_dims(self, outer_axis, inner_axis):
         """Dimensions outer_axis to inner_axis as one."""
-        from headrace.ragged import convert
-
         return convert.merge_dims(self, outer_axis, inner_axis)
 
     def to_tensor(self, default_value=None, name=None, shape=None):
         """A dense tensor, padded with `default_value`."""
-        from headrace.ragged import convert
-
         return convert.to_tensor(self, default_value, shape, name)
 
     def to_sparse(self, name=None):
         """The values as the entries of a sparse tensor."""
-        from headrace.framework.sparse_tensor import SparseTensor
-
         return SparseTensor(
-            *_raw(
-                "RaggedTensorToSparse",
-                rt_nested_splits=list(self.nested_row_splits),
-                rt_dense_values=self.flat_values,
-                name=name,
+            *raw.RaggedTensorToSparse(
+                list(self.nested_row_splits), self.flat_values, name=name
             )
         )
 
@@ -517,21 +474,15 @@ class RaggedTensor:
         return found
 
     def _to_variant(self, batched_input=False, name=None):
-        from headrace.ragged import variants
-
         return variants.to_variant(self, batched_input, name)
 
     @classmethod
     def _from_variant(cls, variant, dtype, output_ragged_rank, *args, **kwargs):
-        from headrace.ragged import variants
-
         return variants.from_variant(
             variant, dtype, output_ragged_rank, *args, **kwargs
         )
 
     def _shape_invariant_to_type_spec(self, shape):
-        from headrace.ragged.spec import RaggedTensorSpec
-
         shape = tensor_shape.as_shape(shape)
         return RaggedTensorSpec(shape, self.dtype, self.ragged_rank, self._splits.dtype)
 
@@ -564,8 +515,6 @@ class RaggedTensor:
     def _fed(self, value):
         """The parts of a value that a session is fed with."""
         if not isinstance(value, RaggedTensorValue):
-            from headrace.ragged import factory
-
             value = factory.constant_value(
                 value,
                 dtype=self.dtype.as_numpy_dtype,
@@ -630,8 +579,6 @@ class RaggedTensor:
         raise no_tensor()
 
     def __getitem__(self, key):
-        from headrace.ragged import indexing
-
         return indexing.getitem(self, key)
 
     def __iter__(self):
@@ -651,4 +598,15 @@ def rows_of(values):
     return array_ops.shape(values, out_type=dtypes.int64)[0]
 
 
-from headrace.ragged import dispatch  # noqa: E402, F401  (operators and functions)
+# Last, for they ask for the class.
+from headrace.ragged import (  # noqa: E402
+    convert,
+    dispatch,  # noqa: F401  (operators and functions)
+    factory,
+    from_dense,
+    indexing,
+    text,
+    uniform,
+    variants,
+)
+from headrace.ragged.spec import RaggedTensorSpec  # noqa: E402

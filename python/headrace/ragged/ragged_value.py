@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from headrace.framework.properties import read_only
+
 
 class RaggedTensorValue:
     """The value of a RaggedTensor, as sessions give it: NumPy arrays."""
@@ -27,17 +29,13 @@ class RaggedTensorValue:
             result = cls(result, splits)
         return result
 
-    values = property(
-        lambda self: self._values,
-        doc="The rows one after another: an array or another RaggedTensorValue.",
+    values = read_only(
+        "_values", "The rows one after another: an array or another RaggedTensorValue."
     )
-    row_splits = property(
-        lambda self: self._row_splits,
-        doc="Where the rows begin and end in `values`: an integer array.",
+    row_splits = read_only(
+        "_row_splits", "Where the rows begin and end in `values`: an integer array."
     )
-    dtype = property(
-        lambda self: self._values.dtype, doc="The NumPy dtype of the values."
-    )
+    dtype = read_only("_values.dtype", "The NumPy dtype of the values.")
 
     @property
     def flat_values(self):

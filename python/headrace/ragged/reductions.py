@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import dtypes, execution
-from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops, string_ops
 from headrace.ragged import broadcast, from_dense
 from headrace.ragged.joining import expand_dims
 from headrace.ragged.partitioning import segments
@@ -42,7 +42,7 @@ def _over_axes(one, of_all, x, axis, keepdims):
 
 
 def _rank(x):
-    return _raw("Rank", input=x)
+    return raw.Rank(x)
 
 
 def _all_as_before(result, x):
@@ -208,8 +208,6 @@ def _cut(dense, like):
 
 
 def _joined(separator):
-    from headrace.ops import string_ops
-
     def segment(values, ids, count):
         return string_ops.unsorted_segment_join(values, ids, count, separator)
 
@@ -221,7 +219,6 @@ def _joined(separator):
 
 def reduce_join(inputs, axis=None, keepdims=False, separator="", name=None):
     """Strings put together along dimensions."""
-    from headrace.ops import string_ops
 
     def of_all(flat):
         return string_ops.reduce_join(

@@ -1,8 +1,8 @@
 """Functions of dense tensors that tf also has for ragged ones: shapes and order."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution
-from headrace.ops import array_ops, math_ops
+from headrace.ops import array_ops, check_ops, math_ops, reduction_ops, sort_ops
 from headrace.ragged import checks
 from headrace.ragged.dynamic_shape import DynamicRaggedShape
 from headrace.ragged.indexing import gather_rows, getitem, take_spans
@@ -45,8 +45,6 @@ def repeat(input, repeats, axis=None, name=None):
         raise ValueError(
             "tf.repeat of a RaggedTensor takes no axis; use `.to_tensor()` first"
         )
-    from headrace.ops import sort_ops
-
     return sort_ops.repeat(input.flat_values, repeats)
 
 
@@ -116,8 +114,6 @@ def _squeeze_one(x, axis, shown):
         return array_ops.squeeze(x, [axis])
     if axis > 1:
         return x.with_values(_squeeze_one(x.values, axis - 1, shown))
-    from headrace.ops import check_ops, reduction_ops
-
     lengths = x.row_lengths() if axis else x.nrows()
     assertion = check_ops.Assert(
         reduction_ops.reduce_all(math_ops.equal(lengths, 1)),
@@ -210,8 +206,6 @@ _BAD_SPLIT = (
 
 
 def _sizes_of_parts(value, given, axis, num):
-    from headrace.ops import check_ops
-
     dtype = value.row_splits.dtype
     if axis == 0:
         total = value.nrows()
@@ -248,8 +242,6 @@ def _sizes_of_parts(value, given, axis, num):
     positive = check_ops.assert_non_negative(
         given, message="`num_or_size_splits` must be non-negative."
     )
-    whole = check_ops.assert_equal(
-        _headrace.raw_op("Sum")(input=given, axis=0), total, message=_BAD_SPLIT
-    )
+    whole = check_ops.assert_equal(raw.Sum(given, 0), total, message=_BAD_SPLIT)
     given = checks.after([positive, whole], given)
     return [given[i] for i in range(int(count))]

@@ -4,6 +4,7 @@ import numpy as np
 
 from headrace._load import _headrace
 from headrace.framework import dtypes, tensor_shape, type_spec
+from headrace.framework.properties import read_only
 from headrace.ragged import variants
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 from headrace.ragged.ragged_value import RaggedTensorValue
@@ -43,25 +44,20 @@ class RaggedTensorSpec(type_spec.ValuesSpec):
             )
         self._ragged_rank = ragged_rank
 
-    shape = property(
-        lambda self: self._shape,
-        doc="The static shape, with None for ragged dimensions: a TensorShape.",
+    shape = read_only(
+        "_shape", "The static shape, with None for ragged dimensions: a TensorShape."
     )
-    dtype = property(lambda self: self._dtype, doc="The dtype of the values.")
-    ragged_rank = property(
-        lambda self: self._ragged_rank,
-        doc="How many dimensions are held as splits; 0 for plain tensors.",
+    dtype = read_only("_dtype", "The dtype of the values.")
+    ragged_rank = read_only(
+        "_ragged_rank", "How many dimensions are held as splits; 0 for plain tensors."
     )
-    row_splits_dtype = property(
-        lambda self: self._row_splits_dtype,
-        doc="The dtype of the splits: int32 or int64.",
+    row_splits_dtype = read_only(
+        "_row_splits_dtype", "The dtype of the splits: int32 or int64."
     )
-    flat_values_spec = property(
-        lambda self: self._flat_values_spec,
-        doc=(
-            "The spec of the innermost values, or None where it follows from shape and "
-            "dtype."
-        ),
+    flat_values_spec = read_only(
+        "_flat_values_spec",
+        "The spec of the innermost values, or None where it follows from shape and "
+        "dtype.",
     )
 
     def _to_legacy_output_classes(self):

@@ -1,6 +1,6 @@
 """tf.strings functions whose results have ragged rows: characters, bytes, n-grams."""
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes
 from headrace.ops import array_ops
 from headrace.ragged.ragged_tensor import RaggedTensor, as_values, is_ragged
@@ -102,9 +102,9 @@ def unicode_encode(
     if x.ragged_rank > 1:
         inner = unicode_encode(x.values, output_encoding, errors, replacement_char)
         return x.with_values(inner)
-    return _headrace.raw_op("UnicodeEncode")(
-        input_values=x.values,
-        input_splits=x.row_splits,
+    return raw.UnicodeEncode(
+        x.values,
+        x.row_splits,
         output_encoding=output_encoding,
         errors=errors,
         replacement_char=replacement_char,
@@ -140,9 +140,7 @@ def bytes_split(input, name=None):
     """The bytes of strings as strings, one more dimension, ragged."""
 
     def of_vector(x):
-        indices, values, shape = _headrace.raw_op("StringSplit")(
-            input=x, delimiter="", skip_empty=False
-        )
+        indices, values, shape = raw.StringSplit(x, "", skip_empty=False)
         rows = RaggedTensor.from_value_rowids(
             values, indices[:, 0], shape[0], validate=False
         )
@@ -200,9 +198,9 @@ def ngrams(
     inner = rows
     while inner.ragged_rank > 1:
         inner = inner.values
-    values, splits = _headrace.raw_op("StringNGrams")(
-        data=inner.values,
-        data_splits=inner.row_splits,
+    values, splits = raw.StringNGrams(
+        inner.values,
+        inner.row_splits,
         separator=separator,
         ngram_widths=widths,
         left_pad=left,

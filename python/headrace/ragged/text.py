@@ -2,6 +2,14 @@
 
 import numpy as np
 
+from headrace._load import _headrace
+from headrace.framework import dtypes
+from headrace.ops import array_ops, string_ops
+from headrace.ragged.convert import merge_dims
+from headrace.ragged.indexing import getitem
+from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
+from headrace.ragged.reductions import reduce_join
+
 
 def of_array(array):
     """Rows as NumPy lays out arrays of objects, elements as str gives them."""
@@ -16,11 +24,6 @@ def of_array(array):
 
 def formatted(ragged, summarize):
     """The text of a ragged tensor, as a scalar tensor of strings."""
-    from headrace.framework import dtypes
-    from headrace.ops import array_ops, string_ops
-    from headrace.ragged.convert import merge_dims
-    from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
-
     x = ragged
     if x.shape.rank > x.ragged_rank + 1:
         inner = x.flat_values.shape.rank - 1
@@ -43,10 +46,6 @@ def formatted(ragged, summarize):
 
 
 def _rows_as_text(rows, summarize):
-    from headrace.ops import array_ops, string_ops
-    from headrace.ragged.indexing import getitem
-    from headrace.ragged.reductions import reduce_join
-
     def joined(x):
         return reduce_join(x, axis=1, separator=", ")
 

@@ -1,14 +1,13 @@
 """Rows of one length."""
 
 from headrace._load import _headrace
-from headrace.framework import dtypes, execution
-from headrace.ops import array_ops, math_ops
+from headrace.framework import conversion, dtypes, execution
+from headrace.ops import array_ops, check_ops, math_ops
 from headrace.ragged import checks
+from headrace.ragged.ragged_tensor import rows_of
 
 
 def _scalar(x, dtype, what):
-    from headrace.framework import conversion
-
     if not isinstance(x, _headrace.Tensor):
         x = conversion.convert_to_tensor(x, dtype_hint=dtype)
     checks.integers(x, what)
@@ -27,8 +26,6 @@ def _splits_dtype(values, length):
 
 def make(cls, values, length, nrows, validate):
     """See RaggedTensor.from_uniform_row_length."""
-    from headrace.ragged.ragged_tensor import rows_of
-
     values.shape.with_rank_at_least(1)
     dtype = _splits_dtype(values, length)
     length, known = _scalar(length, dtype, "uniform_row_length")
@@ -73,8 +70,6 @@ def _quotient(count, length):
 
 
 def _checked(nrows, length, count):
-    from headrace.ops import check_ops
-
     text = "uniform_row_length times nrows must equal nvals"
     return checks.after(
         [check_ops.assert_equal(nrows * length, count, message=text)], nrows

@@ -1,6 +1,6 @@
 """Ragged tensors as single tensors of variants: elements of datasets, rows of maps."""
 
-from headrace._load import _headrace
+from headrace._load import raw
 from headrace.framework import conversion, dtypes
 from headrace.ragged.ragged_tensor import RaggedTensor, is_ragged
 
@@ -12,11 +12,8 @@ def to_variant(x, batched_input=False, name=None):
         *splits, values = *x.nested_row_splits, x.flat_values
     else:
         splits, values = [], conversion.convert_to_tensor(x)
-    return _headrace.raw_op("RaggedTensorToVariant")(
-        rt_nested_splits=list(splits),
-        rt_dense_values=values,
-        batched_input=batched_input,
-        name=name,
+    return raw.RaggedTensorToVariant(
+        list(splits), values, batched_input=batched_input, name=name
     )
 
 
@@ -44,8 +41,8 @@ def from_variant(
                 f"`input_ragged_rank` + `variant.shape.ndims` ({input_ragged_rank} + "
                 f"{rank})."
             )
-    splits, values = _headrace.raw_op("RaggedTensorFromVariant")(
-        encoded_ragged=variant,
+    splits, values = raw.RaggedTensorFromVariant(
+        variant,
         input_ragged_rank=-1 if input_ragged_rank is None else input_ragged_rank,
         output_ragged_rank=max(output_ragged_rank, 0),
         Tvalues=dtypes.as_dtype(dtype),

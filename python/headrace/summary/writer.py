@@ -2,10 +2,12 @@
 
 import contextlib
 import itertools
+import os
 import threading
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, name_scopes
+from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
 from headrace.summary import metadata as metadata_
 
 
@@ -59,13 +61,13 @@ class SummaryWriter:
     def flush(self):
         """Lets readers of the file see all that was written."""
         if self._handle is not None and not self._closed:
-            _headrace.raw_op("FlushSummaryWriter")(writer=self._handle)
+            raw.FlushSummaryWriter(self._handle)
 
     def close(self):
         """Flushes and closes the file."""
         if self._handle is not None and not self._closed:
-            _headrace.raw_op("FlushSummaryWriter")(writer=self._handle)
-            _headrace.raw_op("CloseSummaryWriter")(writer=self._handle)
+            raw.FlushSummaryWriter(self._handle)
+            raw.CloseSummaryWriter(self._handle)
         self._closed = True
 
     def __enter__(self):
@@ -86,19 +88,17 @@ def create_file_writer(
     """A writer of an event file in `logdir`."""
     if logdir is None:
         return NoopSummaryWriter()
-    import os
-
     if isinstance(logdir, os.PathLike):
         logdir = os.fspath(logdir)
     # A name of its own: the ops find the file by it.
     name_ = f"summary_writer_{next(_numbers)}:{logdir}"
-    handle = _headrace.raw_op("SummaryWriter")(shared_name=name_, container="")
-    _headrace.raw_op("CreateSummaryFileWriter")(
-        writer=handle,
-        logdir=logdir,
-        max_queue=10 if max_queue is None else max_queue,
-        flush_millis=2 * 60 * 1000 if flush_millis is None else flush_millis,
-        filename_suffix=".v2" if filename_suffix is None else filename_suffix,
+    handle = raw.SummaryWriter(shared_name=name_, container="")
+    raw.CreateSummaryFileWriter(
+        handle,
+        logdir,
+        10 if max_queue is None else max_queue,
+        2 * 60 * 1000 if flush_millis is None else flush_millis,
+        ".v2" if filename_suffix is None else filename_suffix,
         name=name,
     )
     return SummaryWriter(handle)
@@ -182,27 +182,23 @@ def write(tag, tensor, step=None, metadata=None, name=None):
     elif hasattr(metadata, "SerializeToString"):
         metadata = metadata.SerializeToString()
     value = tensor() if callable(tensor) else tensor
-    _headrace.raw_op("WriteSummary")(
-        writer=writer._handle,
-        step=_as_int64(step),
-        tensor=conversion.convert_to_tensor(value),
-        tag=tag,
-        summary_metadata=metadata,
+    raw.WriteSummary(
+        writer._handle,
+        _as_int64(step),
+        conversion.convert_to_tensor(value),
+        tag,
+        metadata,
         name=name,
     )
     return conversion.convert_to_tensor(True)
 
 
 def _as_int64(step):
-    from headrace.ops import math_ops
-
     return math_ops.cast(step, dtypes.int64)
 
 
 def scalar(name, data, step=None, description=None):
     """Writes one number."""
-    from headrace.ops import math_ops
-
     with summary_scope(name, "scalar_summary") as (tag, _):
         value = math_ops.cast(data, dtypes.float32)
         if value.shape.rank not in (None, 0):
@@ -221,8 +217,6 @@ def text(name, data, step=None, description=None):
 
 def histogram(name, data, step=None, buckets=None, description=None):
     """Writes how values are distributed: rows of left edge, right edge, count."""
-    from headrace.ops import array_ops, elementwise_ops, math_ops, reduction_ops
-
     buckets = 30 if buckets is None else int(buckets)
     with summary_scope(name, "histogram_summary") as (tag, _):
         flat = math_ops.cast(array_ops.reshape(data, [-1]), dtypes.float64)
@@ -253,9 +247,7 @@ def write_raw_pb(tensor, step=None, name=None):
             "No step set. Please specify one either through the `step` argument or "
             "through tf.summary.experimental.set_step()"
         )
-    _headrace.raw_op("WriteRawProtoSummary")(
-        writer=writer._handle, step=_as_int64(step), tensor=tensor, name=name
-    )
+    raw.WriteRawProtoSummary(writer._handle, _as_int64(step), tensor, name=name)
     return conversion.convert_to_tensor(True)
 
 
@@ -266,7 +258,5 @@ def graph(graph_data):
         return False
     if hasattr(graph_data, "as_graph_def"):
         graph_data = graph_data.as_graph_def()
-    _headrace.raw_op("WriteGraphSummary")(
-        writer=writer._handle, step=0, tensor=graph_data.SerializeToString()
-    )
+    raw.WriteGraphSummary(writer._handle, 0, graph_data.SerializeToString())
     return True

@@ -1,5 +1,9 @@
 """What tf.test says about the build and its devices."""
 
+import functools
+import sys
+import unittest
+
 from headrace.framework import config
 
 
@@ -29,7 +33,6 @@ def is_cpu_target_available(target):
 
 def disable_with_predicate(pred, skip_message):
     """Skips a test where pred() holds when it runs."""
-    import functools
 
     def decorated(function):
         @functools.wraps(function)
@@ -45,7 +48,4 @@ def disable_with_predicate(pred, skip_message):
 
 def main(argv=None):
     """Runs the tests of the program."""
-    import sys
-    import unittest
-
     unittest.main(argv=sys.argv if argv is None else argv)

@@ -7,7 +7,7 @@ gradients are not of holomorphic functions alone.
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 
 _DTYPES = (
     tf.bfloat16,

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 
 
 class MoreAssertions:

@@ -10,7 +10,7 @@ import unittest
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.testing.more_assertions import MoreAssertions
 

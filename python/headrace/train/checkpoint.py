@@ -4,10 +4,16 @@ import os
 import weakref
 
 from headrace._load import _headrace
-from headrace.framework import errors
+from headrace.context import sessions
+from headrace.framework import errors, variables
 from headrace.framework.execution import inside_function
 from headrace.framework.trackable import AutoTrackable, is_trackable, node_of, owner_of
-from headrace.train import checkpoint_options, load_status, traced_write
+from headrace.train import (
+    checkpoint_options,
+    graph_checkpoint,
+    load_status,
+    traced_write,
+)
 from headrace.train.async_write import AsyncWrites
 from headrace.train.checkpoint_options import CheckpointOptions
 
@@ -28,8 +34,6 @@ def _in_plain_graph(method):
     """False where operations run at once, True in a graph that sessions run."""
     if _headrace.is_eager():
         return False
-    from headrace.train import graph_checkpoint
-
     if not graph_checkpoint.in_plain_graph():
         raise errors.UnimplementedError(
             None, None, f"Checkpoint.{method} inside a traced function"
@@ -87,8 +91,6 @@ class Checkpoint(AutoTrackable):
         return self._save_counter
 
     def _make_save_counter(self):
-        from headrace.framework import variables
-
         set_here = object.__setattr__
         if self._root is not None:
             existing = node_of(self._root).child("save_counter")
@@ -137,12 +139,10 @@ class Checkpoint(AutoTrackable):
             write()
 
     def _write_by_session(self, path, session, options=None):
-        from headrace.train import graph_checkpoint
-
         if self._session_writer is None:
             writer = graph_checkpoint.SessionWriter()
             object.__setattr__(self, "_session_writer", writer)
-        session = graph_checkpoint.default_session(session)
+        session = sessions.of_checkpoint(session)
         options = options or _DEFAULT
         sharding = options.experimental_sharding_callback
         self._session_writer.write(self._gather(), path, session, sharding)
@@ -150,16 +150,12 @@ class Checkpoint(AutoTrackable):
 
     def _frozen_saveables(self):
         """What a Saver needs to save by objects what is there now."""
-        from headrace.train import graph_checkpoint
-
         return graph_checkpoint.saveables(self._gather())
 
     def write(self, file_prefix, options=None, session=None):
         """Writes the values to FILE_PREFIX.index and .data-*; returns the prefix.
         `session` is what runs the graph that the objects belong to."""
         if not _headrace.is_eager():
-            from headrace.train import graph_checkpoint
-
             if not isinstance(file_prefix, _headrace.Tensor):
                 folder = os.path.dirname(os.fspath(file_prefix))
                 if folder:
@@ -174,9 +170,8 @@ class Checkpoint(AutoTrackable):
         return path
 
     def _count_by_session(self, session):
-        from headrace.train import graph_checkpoint
 
-        session = graph_checkpoint.default_session(session)
+        session = sessions.of_checkpoint(session)
         with session.graph.as_default():
             is_new = self._save_counter is None
             counter = self.save_counter
@@ -226,8 +221,6 @@ class Checkpoint(AutoTrackable):
         self._writes.wait()
         path = os.fspath(save_path)
         if in_graph:
-            from headrace.train import graph_checkpoint
-
             operations = graph_checkpoint.begin(path)
         restoration = _headrace.restore_graph(
             path,

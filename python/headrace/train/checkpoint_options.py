@@ -4,6 +4,8 @@ import abc
 import inspect
 
 from headrace._load import _headrace
+from headrace.framework import conversion
+from headrace.framework.devices import DeviceSpec
 
 GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"  # of the object graph in a checkpoint
 
@@ -188,8 +190,6 @@ def write(values, path, callback):
 def write_called(path, items, object_graph, callback):
     """Writes (key, tensor, owner) and the object graph as the callback has it."""
     if type(callback) is MaxShardSizePolicy:  # the graph goes into the last file
-        from headrace.framework import conversion
-
         values = [(key, tensor) for key, tensor, _ in items]
         shards = _headrace.shards_by_size(values, callback.max_shard_size) or [[]]
         graph = (GRAPH_KEY, conversion.constant(object_graph), "")
@@ -200,9 +200,6 @@ def write_called(path, items, object_graph, callback):
 
 
 def _called(items, object_graph, callback):
-    from headrace.framework import conversion
-    from headrace.framework.devices import DeviceSpec
-
     graph = conversion.constant(object_graph)
     device = DeviceSpec.from_string("/job:localhost/replica:0/task:0/device:CPU:0")
     tensors = [

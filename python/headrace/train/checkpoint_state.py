@@ -6,11 +6,12 @@ import re
 import time
 
 from headrace._load import _headrace
+from headrace.framework import errors, logging, protos
+
+from headrace.framework.properties import read_only
 
 
 def _proto(latest, paths, timestamps, last_preserved):
-    from headrace.framework import protos
-
     state = protos.CheckpointState(
         model_checkpoint_path=latest,
         all_model_checkpoint_paths=paths,
@@ -23,8 +24,6 @@ def _proto(latest, paths, timestamps, last_preserved):
 
 def _read(checkpoint_dir, latest_filename):
     """(newest, all, times, last preserved) as a state file has them, or None."""
-    from headrace.framework import errors, logging
-
     checkpoint_dir = os.fspath(checkpoint_dir)
     try:
         state = _headrace.read_checkpoint_state(
@@ -50,8 +49,6 @@ def get_checkpoint_state(checkpoint_dir, latest_filename=None):
 
 def _ending_in(newest, paths):
     """The paths, the newest last."""
-    from headrace.framework import logging
-
     paths = list(paths or [])
     if paths and paths[-1] == newest:
         return paths
@@ -216,20 +213,11 @@ class CheckpointManager:
             self._directory, max_to_keep or 0, float(keep_checkpoint_every_n_hours or 0)
         )
 
-    @property
-    def directory(self):
-        """The folder that the checkpoints are in."""
-        return self._directory
-
-    @property
-    def checkpoint_interval(self):
-        """How many steps lie between checkpoints at least, or None."""
-        return self._interval
-
-    @property
-    def checkpoint(self):
-        """The tf.train.Checkpoint that is saved."""
-        return self._checkpoint
+    directory = read_only("_directory", "The folder that the checkpoints are in.")
+    checkpoint_interval = read_only(
+        "_interval", "How many steps lie between checkpoints at least, or None."
+    )
+    checkpoint = read_only("_checkpoint", "The tf.train.Checkpoint that is saved.")
 
     @property
     def checkpoints(self):

@@ -7,10 +7,12 @@ keys and variables here, and a checkpoint's values arrive by operations, which
 
 import weakref
 
-from headrace._load import _headrace
+from headrace._load import raw
+from headrace.context import stack
 from headrace.framework import conversion, dtypes
-from headrace.graph import session as sessions
-from headrace.graph import stack
+from headrace.framework.name_scopes import name_scope
+from headrace.graph import graph_variables
+from headrace.graph.placeholders import placeholder_with_default
 from headrace.train import checkpoint_options, saver_graph, traced_write
 from headrace.train.checkpoint_options import GRAPH_KEY
 
@@ -47,8 +49,6 @@ def restored_from(variable, prefix, key):
 
 def _restore_nodes(variable, prefix, key):
     """(the path, by default that of the first checkpoint; the operation)"""
-    from headrace.graph.placeholders import placeholder_with_default
-
     graph = variable.graph
     with (
         graph.as_default(),
@@ -56,11 +56,8 @@ def _restore_nodes(variable, prefix, key):
         graph.name_scope(f"{variable._shared_name}/Restore"),
     ):
         path = placeholder_with_default(prefix, shape=(), name="path")
-        value = _headrace.raw_op("RestoreV2")(
-            prefix=path,
-            tensor_names=[key],
-            shape_and_slices=[""],
-            dtypes=[dtypes.as_dtype(variable.dtype).base_dtype],
+        value = raw.RestoreV2(
+            path, [key], [""], dtypes=[dtypes.as_dtype(variable.dtype).base_dtype]
         )[0]
         return path, saver_graph.assigned(variable, value, False)
 
@@ -79,8 +76,6 @@ def own_tensors(owner):
 def restored_object(owner, prefix, names, keys):
     """Called natively: adds the operations that give an object its own values, {name:
     tensor}, those of `keys`; an empty key is not in the checkpoint."""
-    from headrace.framework.name_scopes import name_scope
-
     found = [(n, k) for n, k in zip(names, keys) if k]
     if owner._restored_at_once:
         with stack.entering(None):
@@ -97,24 +92,13 @@ def restored_object(owner, prefix, names, keys):
 def _restore_values(owner, prefix, found):
     """Reads the (name, key) pairs and gives them to their object."""
     known = own_tensors(owner) if in_plain_graph() else owner._serialize_to_tensors()
-    tensors = _headrace.raw_op("RestoreV2")(
-        prefix=prefix,
-        tensor_names=[k for _, k in found],
-        shape_and_slices=[""] * len(found),
+    tensors = raw.RestoreV2(
+        prefix,
+        [k for _, k in found],
+        [""] * len(found),
         dtypes=[known[n].dtype for n, _ in found],
     )
     owner._restore_from_tensors({n: t for (n, _), t in zip(found, tensors)})
-
-
-def default_session(session):
-    """`session`, or the default one."""
-    session = session or sessions.get_default_session()
-    if session is None:
-        raise ValueError(
-            "Saving and restoring a graph's checkpoint takes a session: enter one, or "
-            "pass session="
-        )
-    return session
 
 
 def initializers(variables):
@@ -218,8 +202,6 @@ class SessionWriter:
             )
 
     def _add_nodes(self, graph, values):
-        from headrace.graph.placeholders import placeholder_with_default
-
         with (
             graph.as_default(),
             graph.control_dependencies(None),
@@ -237,3 +219,6 @@ def in_plain_graph():
     """True where operations go to a graph that sessions run."""
     graph = stack.current()
     return graph is not None and not graph.building_function
+
+
+graph_variables.register_restore(restored_from)

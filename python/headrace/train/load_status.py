@@ -1,15 +1,16 @@
 """What a restore has matched: the statuses of tf.train.Checkpoint.restore."""
 
 from headrace._load import _headrace
+from headrace.context import sessions
+from headrace.framework import logging
 from headrace.framework.trackable import node_of, owner_of
+from headrace.train import graph_checkpoint
 
 _SHOWN = 10
 
 
 def log_complaints(lines):
     """Logs values that a restore left over; called when nobody waits for them."""
-    from headrace.framework import logging
-
     logging.warn(
         "Detecting that an object or model or tf.train.Checkpoint is being deleted with "
         "unrestored values. See the following logs for the specific values in question. "
@@ -29,16 +30,13 @@ def of(restoration, root, operations=None):
 
 
 def _run(session, operations):
-    from headrace.train import graph_checkpoint
 
     if operations:
         feeds = getattr(operations, "feeds", None)
-        graph_checkpoint.default_session(session).run(list(operations), feeds)
+        sessions.of_checkpoint(session).run(list(operations), feeds)
 
 
 def _initializers(objects):
-    from headrace.train import graph_checkpoint
-
     return graph_checkpoint.initializers(objects)
 
 

@@ -4,9 +4,10 @@ import abc
 
 import numpy as np
 
+from headrace.context import stack
 from headrace.framework import conversion, dtypes
 from headrace.framework.trackable import Trackable
-from headrace.graph import stack
+from headrace.function.py_functions import numpy_function
 from headrace.ops import array_ops
 
 
@@ -22,8 +23,6 @@ class PythonState(Trackable, metaclass=abc.ABCMeta):
         """Takes what serialize gave, as bytes."""
 
     def _serialize_to_tensors(self):
-        from headrace.function.py_functions import numpy_function
-
         if stack.current() is None:
             return {"py_state": conversion.constant(self.serialize(), dtype="string")}
         # The state when a session saves it.

@@ -2,27 +2,24 @@
 
 import uuid
 
-from headrace._load import _headrace
-from headrace.framework import conversion, dtypes
+from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.framework import conversion, dtypes, scopes
 from headrace.framework.devices import DeviceSpec
 from headrace.framework.trackable import Trackable
-from headrace.graph import scopes, stack
+from headrace.ops import array_ops, string_ops
 
 
 def assigned(variable, value, reshape):
     """The operation that gives a graph's variable a value of a checkpoint."""
-    from headrace.ops import array_ops
-
     if reshape:
         value = array_ops.reshape(value, variable.shape)
     if not isinstance(variable, _headrace.VariableBase):
         checked = not reshape and variable.shape.is_fully_defined()
-        return _headrace.raw_op("Assign")(
-            ref=variable._ref(), value=value, validate_shape=checked
-        ).op
+        return raw.Assign(variable._ref(), value, validate_shape=checked).op
     value = array_ops.identity(value)
     value.set_shape(variable.shape)
-    _headrace.raw_op("AssignVariableOp")(resource=variable.handle, value=value)
+    raw.AssignVariableOp(variable.handle, value)
     graph = stack.current()
     return graph._last_operation()
 
@@ -52,8 +49,6 @@ class Saveable:
         if not device:
             return value
         # Files are written by a processor, to which the value is brought once.
-        from headrace.ops import array_ops
-
         here = DeviceSpec.from_string(device).replace(device_type="CPU", device_index=0)
         with stack.current().device(here.to_string()):
             return array_ops.identity(value)
@@ -62,8 +57,6 @@ class Saveable:
         """The operation that gives it the value; eagerly, gives it."""
         if not _headrace.is_eager() or self.is_reference:
             return assigned(self.variable, value, reshape)
-        from headrace.ops import array_ops
-
         if reshape:
             value = array_ops.reshape(value, self.variable.shape)
         return self.variable.assign(value)
@@ -161,25 +154,11 @@ def _add_save(prefix, items, first_format):
     slices = _strings([s.slice_spec for s in items])
     tensors = [s.to_save() for s in items]
     if first_format:
-        _headrace.raw_op("SaveSlices")(
-            filename=prefix,
-            tensor_names=names,
-            shapes_and_slices=slices,
-            data=tensors,
-            name="SaveSlices",
-        )
+        raw.SaveSlices(prefix, names, slices, tensors, name="SaveSlices")
     else:
-        _headrace.raw_op("SaveV2")(
-            prefix=prefix,
-            tensor_names=names,
-            shape_and_slices=slices,
-            tensors=tensors,
-            name="SaveV2",
-        )
+        raw.SaveV2(prefix, names, slices, tensors, name="SaveV2")
     if _headrace.is_eager():
         return prefix
-    from headrace.ops import array_ops
-
     graph = stack.current()
     saved = graph._last_operation()
     with graph.control_dependencies([saved]):
@@ -201,8 +180,6 @@ def _by_device(items):
 def save_sharded(filename, items, first_format=False):
     """Writes a file for each device, then makes one checkpoint of them (of the first
     format, the files are it)."""
-    from headrace.ops import array_ops, string_ops
-
     graph = stack.current()
     base = filename
     if not first_format:
@@ -213,21 +190,15 @@ def save_sharded(filename, items, first_format=False):
     files, saved = [], []
     for i, shard in enumerate(shards):
         with graph.device(shard[0].variable.device or None):
-            name = _headrace.raw_op("ShardedFilename")(
-                basename=base, shard=i, num_shards=count, name="ShardedFilename"
-            )
+            name = raw.ShardedFilename(base, i, count, name="ShardedFilename")
             files.append(name)
             saved.append(_add_save(name, shard, first_format))
     if first_format:
         with graph.control_dependencies([s.op for s in saved]):
-            return _headrace.raw_op("ShardedFilespec")(basename=base, num_shards=count)
+            return raw.ShardedFilespec(base, count)
     with graph.control_dependencies([s.op for s in saved]):
         files = array_ops.stack(files)
-        _headrace.raw_op("MergeV2Checkpoints")(
-            checkpoint_prefixes=files,
-            destination_prefix=filename,
-            delete_old_dirs=True,
-        )
+        raw.MergeV2Checkpoints(files, filename, delete_old_dirs=True)
     merged = graph._last_operation()
     with graph.control_dependencies([merged]):
         return array_ops.identity(filename)
@@ -249,10 +220,10 @@ def restore(filename, items, sequentially, reshape):
 
 
 def _restore_together(filename, items, reshape):
-    values = _headrace.raw_op("RestoreV2")(
-        prefix=filename,
-        tensor_names=_strings([s.name for s in items]),
-        shape_and_slices=_strings([s.slice_spec for s in items]),
+    values = raw.RestoreV2(
+        filename,
+        _strings([s.name for s in items]),
+        _strings([s.slice_spec for s in items]),
         dtypes=[s.dtype for s in items],
         name="RestoreV2",
     )

@@ -2,8 +2,9 @@
 
 import re
 
-from headrace._load import _headrace
+from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, execution
+from headrace.ops import array_ops, string_ops
 from headrace.train.checkpoint_options import GRAPH_KEY
 
 _ATTRIBUTES = ".ATTRIBUTES/"
@@ -25,8 +26,6 @@ def name_in(key):
 
 def write(gather, prefix):
     """Adds the op to the graph being built; gives the prefix, once it ran."""
-    from headrace.ops import array_ops, string_ops
-
     with execution.init_scope():
         values = gather()
         items, graph = values.items(), values.serialized_graph()
@@ -35,17 +34,15 @@ def write(gather, prefix):
     tensors = [_symbolic(key, owner) for key, _, owner in items]
     # The files get their names when they are whole; the folder must be there.
     temporary = string_ops.join([prefix, "_temp/part"])
-    saved = _headrace.raw_op("SaveV2")(
-        prefix=temporary,
-        tensor_names=conversion.constant([*keys, GRAPH_KEY]),
-        shape_and_slices=conversion.constant([""] * (len(keys) + 1)),
-        tensors=[*tensors, conversion.constant(graph)],
+    saved = raw.SaveV2(
+        temporary,
+        conversion.constant([*keys, GRAPH_KEY]),
+        conversion.constant([""] * (len(keys) + 1)),
+        [*tensors, conversion.constant(graph)],
     )
     with execution.control_dependencies([saved]):
-        merged = _headrace.raw_op("MergeV2Checkpoints")(
-            checkpoint_prefixes=array_ops.reshape(temporary, [1]),
-            destination_prefix=prefix,
-            delete_old_dirs=True,
+        merged = raw.MergeV2Checkpoints(
+            array_ops.reshape(temporary, [1]), prefix, delete_old_dirs=True
         )
     with execution.control_dependencies([merged]):
         return array_ops.identity(prefix)

@@ -3,7 +3,8 @@
 import os
 
 from headrace._load import _headrace
-from headrace.framework import logging
+from headrace.framework import logging, protos
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import is_trackable, node_of, owner_of
 from headrace.train.checkpoint_options import GRAPH_KEY
 
@@ -14,10 +15,7 @@ class TrackableView:
     def __init__(self, root):
         self._root = root
 
-    @property
-    def root(self):
-        """The object that the view starts from."""
-        return self._root
+    root = read_only("_root", "The object that the view starts from.")
 
     @classmethod
     def children(cls, obj, save_type="checkpoint", **kwargs):
@@ -49,8 +47,6 @@ class CheckpointView:
     """The object graph that a checkpoint holds, its objects as numbers."""
 
     def __init__(self, save_path):
-        from headrace.framework import protos
-
         self._path = os.fspath(save_path)
         reader = _headrace.open_checkpoint(self._path)
         key = GRAPH_KEY

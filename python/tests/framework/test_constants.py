@@ -60,3 +60,38 @@ def test_lists_of_unlike_tensors():
 def test_what_old_initializers_do_not_take(value):
     with pytest.raises(TypeError, match="Invalid type for initial value="):
         v1.constant_initializer(value)
+
+
+@pytest.mark.parametrize(
+    ("made", "config"),
+    [
+        (v1.zeros_initializer(tf.int32), {"dtype": "int32"}),
+        (v1.constant_initializer(3), {"value": 3, "dtype": "float32"}),
+        (
+            v1.random_uniform_initializer(1, 2, seed=3),
+            {"minval": 1, "maxval": 2, "seed": 3, "dtype": "float32"},
+        ),
+        (
+            v1.truncated_normal_initializer(1.0, 2.0, dtype=tf.float64),
+            {"mean": 1.0, "stddev": 2.0, "seed": None, "dtype": "float64"},
+        ),
+        (
+            v1.variance_scaling_initializer(2.0, "fan_out", seed=1),
+            {
+                **{"scale": 2.0, "mode": "fan_out"},
+                "distribution": "truncated_normal",
+                **{"seed": 1, "dtype": "float32"},
+            },
+        ),
+        (v1.glorot_uniform_initializer(7), {"seed": 7, "dtype": "float32"}),
+        (
+            v1.orthogonal_initializer(2.0),
+            {"gain": 2.0, "seed": None, "dtype": "float32"},
+        ),
+        (tf.random_normal_initializer(1, 2), {"mean": 1, "stddev": 2, "seed": None}),
+    ],
+)
+def test_configurations_of_initializers(made, config):
+    assert made.get_config() == config
+    again = type(made).from_config(dict(config))
+    assert {**again.get_config(), "dtype": 0} == {**config, "dtype": 0}

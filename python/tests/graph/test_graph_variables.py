@@ -1,5 +1,8 @@
 """Variables, scopes and initializers of plain graphs."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -156,3 +159,12 @@ def test_static_values_of_variables_are_unknown():
     assert tf.get_static_value(tf.Variable(3)) is None
     assert tf.get_static_value(tf.constant(3)) == 3
     assert tf.get_static_value([1, 2]) == [1, 2]
+
+
+def test_first_of_all_in_a_program():
+    program = "import headrace as tf\nwith tf.Graph().as_default():\n    "
+    program += "print(type(tf.Variable(1.0)).__name__)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "GraphVariable\n", done.stderr

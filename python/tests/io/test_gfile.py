@@ -143,3 +143,13 @@ def test_names_of_tensorflow_1(tmp_path):
     g.DeleteRecursively(f"{root}/a")
     with pytest.raises(tf.errors.NotFoundError):
         g.Remove(f"{root}/a/f.txt")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_no_room_is_an_error_of_the_library():
+    full = gfile.GFile("/dev/full", "w")
+    full.write("a")  # into a buffer
+    with pytest.raises(errors.ResourceExhaustedError, match="/dev/full; No space left"):
+        full.close()
+    with pytest.raises(errors.ResourceExhaustedError, match="/dev/full; No space left"):
+        full.write("a" * (1 << 20))

@@ -1,6 +1,6 @@
 """tf.keras.callbacks.Callback and lists of them."""
 
-import headrace as tf
+from headrace import _api as tf
 
 
 class Callback:
@@ -22,15 +22,12 @@ class Callback:
 
     def on_batch_begin(self, batch, logs=None):
         """The older name of on_train_batch_begin."""
-        pass
 
     def on_batch_end(self, batch, logs=None):
         """The older name of on_train_batch_end."""
-        pass
 
     def on_epoch_begin(self, epoch, logs=None):
         """Before the epoch of that number, from 0. Does nothing here."""
-        pass
 
     def on_epoch_end(self, epoch, logs=None):
         """After an epoch: `logs` has losses and metrics, those of validation as
@@ -39,7 +36,6 @@ class Callback:
         Does nothing here. What is added to `logs` reaches the callbacks that come
         later.
         """
-        pass
 
     def on_train_batch_begin(self, batch, logs=None):
         """Before the batch of that number, counted from 0 in each epoch,
@@ -52,46 +48,36 @@ class Callback:
 
     def on_test_batch_begin(self, batch, logs=None):
         """Before the batch of that number is evaluated. Does nothing here."""
-        pass
 
     def on_test_batch_end(self, batch, logs=None):
         """After a batch was evaluated: `logs` has the metrics so far. Does nothing
         here.
         """
-        pass
 
     def on_predict_batch_begin(self, batch, logs=None):
         """Before outputs of the batch of that number are computed.
         Does nothing here."""
-        pass
 
     def on_predict_batch_end(self, batch, logs=None):
         """After a batch: `logs` has its "outputs". Does nothing here."""
-        pass
 
     def on_train_begin(self, logs=None):
         """Before fit's first epoch. Does nothing here."""
-        pass
 
     def on_train_end(self, logs=None):
         """After fit's last epoch. Does nothing here."""
-        pass
 
     def on_test_begin(self, logs=None):
         """Before evaluate's first batch, or fit's validation. Does nothing here."""
-        pass
 
     def on_test_end(self, logs=None):
         """After evaluate's last batch: `logs` has the metrics. Does nothing here."""
-        pass
 
     def on_predict_begin(self, logs=None):
         """Before predict's first batch. Does nothing here."""
-        pass
 
     def on_predict_end(self, logs=None):
         """After predict's last batch. Does nothing here."""
-        pass
 
 
 def _overrides(callback, method):
@@ -134,9 +120,7 @@ class CallbackList:
         self.set_params(self.params)
 
     def _add_history(self, history):
-        from headrace.keras.callback.history import History
-
-        history = history or History
+        history = history or tf.keras.callbacks.History
         own = [c for c in self.callbacks if isinstance(c, history)]
         if not own:
             own = [history()]
@@ -228,11 +212,8 @@ def _forward(name):
     return call
 
 
-for _what in ("epoch", "train_batch", "test_batch", "predict_batch", "batch"):
-    for _when in ("begin", "end"):
-        _method = f"on_{_what}_{_when}"
-        setattr(CallbackList, _method, _forward(_method))
-for _what in ("train", "test", "predict"):
+_MOMENTS = ("epoch", "train_batch", "test_batch", "predict_batch", "batch")
+for _what in (*_MOMENTS, "train", "test", "predict"):
     for _when in ("begin", "end"):
         _method = f"on_{_what}_{_when}"
         setattr(CallbackList, _method, _forward(_method))

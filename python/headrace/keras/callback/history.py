@@ -1,6 +1,9 @@
 """Callbacks that record."""
 
 import collections
+import csv
+import math
+import os
 
 from headrace.keras.callback.base import Callback
 
@@ -40,8 +43,6 @@ class CSVLogger(Callback):
 
     def on_train_begin(self, logs=None):
         """Opens the file: anew, or at its end with `append`."""
-        import os
-
         more = self.append and os.path.exists(self.filename)
         self._has_header = more and os.path.getsize(self.filename) > 0
         self._file = open(self.filename, "a" if self.append else "w", newline="")
@@ -50,8 +51,6 @@ class CSVLogger(Callback):
         """Writes a row: the epoch and the values of the first row's names, NA where
         absent.
         """
-        import csv
-
         logs = logs or {}
         if self._keys is None:
             self._keys = sorted(logs)
@@ -103,8 +102,6 @@ class TerminateOnNaN(Callback):
 
     def on_batch_end(self, batch, logs=None):
         """Stops the model where "loss" in `logs` is infinite or no number."""
-        import math
-
         loss = (logs or {}).get("loss")
         if loss is not None and not math.isfinite(loss):
             print(f"Batch {batch}: Invalid loss, terminating training")

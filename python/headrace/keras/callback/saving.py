@@ -3,7 +3,7 @@
 import os
 import shutil
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework import logging
 from headrace.keras.callback.base import Callback
 from headrace.keras.callback.steering import Monitor

@@ -3,7 +3,7 @@
 import os
 import time
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework import logging
 from headrace.keras.callback.base import Callback
 from headrace.summary import metadata

@@ -1,6 +1,6 @@
 """The losses and metrics that compile was given, applied to outputs."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import loss as losses
 from headrace.keras.metric import registry
 from headrace.keras.metric.reductions import Mean
@@ -121,8 +121,6 @@ class Losses:
     def metrics(self):
         if self._functions is None:
             return []  # nobody knows yet what is to be trained
-        if self._functions is None:
-            return []
         found = [self._total] if self._used else []
         return found + [p for p in self._parts if p is not None]
 

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.framework import logging
 from headrace.keras import settings

@@ -1,12 +1,14 @@
 """Models that connect layers from inputs to outputs."""
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import node_of
 from headrace.keras import serialization, settings
-from headrace.keras.engine import dispatch
+from headrace.keras.base import dispatch, functional_call
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.engine import model_config
 from headrace.keras.engine.graph_network import GraphNetwork
-from headrace.keras.engine.input_spec import InputSpec
-from headrace.keras.engine.keras_tensor import KerasTensor
 from headrace.keras.engine.model import Model
 
 
@@ -64,10 +66,10 @@ class Functional(Model):
         network = self._network
         return super().layers if network is None else list(network.layers)
 
-    @property
-    def inputs(self):
-        """A flat list of the KerasTensors that the model starts from."""
-        return self._network.flat_inputs
+    inputs = read_only(
+        "_network.flat_inputs",
+        "A flat list of the KerasTensors that the model starts from.",
+    )
 
     @property
     def outputs(self):
@@ -75,10 +77,9 @@ class Functional(Model):
         dispatch.install()
         return self._network.flat_outputs
 
-    @property
-    def input(self):
-        """The inputs in the structure that the model was made with."""
-        return self._network.inputs
+    input = read_only(
+        "_network.inputs", "The inputs in the structure that the model was made with."
+    )
 
     @property
     def output(self):
@@ -170,8 +171,6 @@ class Functional(Model):
             inputs = [KerasTensor(s, "float32") for s in input_shape]
         else:
             inputs = KerasTensor(shape, self._network.flat_inputs[0].dtype)
-        from headrace.keras.engine import functional_call
-
         outputs = functional_call._run(self, (inputs,), {})
         return tf.nest.map_structure(lambda t: t.shape, outputs)
 
@@ -183,15 +182,11 @@ class Functional(Model):
         """
         if type(self) is not Functional:
             return super().get_config()
-        from headrace.keras.engine import model_config
-
         return model_config.of_functional(self)
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A new model, without trained weights, of what get_config() gave."""
-        from headrace.keras.engine import model_config
-
         with serialization.CustomObjectScope(custom_objects or {}):
             if not model_config.is_functional(config):
                 return cls(**config)

@@ -1,7 +1,7 @@
 """A functional model's layers in order, and how its outputs are computed."""
 
-import headrace as tf
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace import _api as tf
+from headrace.keras.base.keras_tensor import KerasTensor
 
 
 class GraphNetwork:

@@ -10,10 +10,10 @@ import contextlib
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework import data_structures, logging
 from headrace.keras import settings
-from headrace.keras.engine.tracking import Tracking, unique
+from headrace.keras.base.tracking import Tracking, unique
 
 _KERAS_VERSION = "2.21.0"  # of tf_keras, whose layout it is
 

@@ -1,11 +1,11 @@
 """tf.keras.Input and the layer behind it."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
-from headrace.keras.engine import dispatch
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.functional_call import Node
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.base import dispatch
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.functional_call import Node
+from headrace.keras.base.keras_tensor import KerasTensor
 
 
 class InputLayer(Layer):
@@ -71,23 +71,6 @@ def Input(
 ):
     """A KerasTensor to start a functional model with."""
     dispatch.install()
-    return make_input(
-        shape, batch_size, name, dtype, sparse, tensor, ragged, type_spec, **kwargs
-    )
-
-
-def make_input(
-    shape=None,
-    batch_size=None,
-    name=None,
-    dtype=None,
-    sparse=None,
-    tensor=None,
-    ragged=None,
-    type_spec=None,
-    **kwargs,
-):
-    """tf.keras.Input for models that describe themselves."""
     if shape is None and type_spec is None and "batch_shape" not in kwargs:
         raise ValueError(
             "Please provide to Input a `shape` or a `tensor` or a `type_spec` "

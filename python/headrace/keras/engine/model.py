@@ -1,13 +1,16 @@
 """tf.keras.Model."""
 
+import json
 import os
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import serialization, settings
+from headrace.keras.base import functional_call
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.base.tracking import unique
 from headrace.keras.engine import hdf5
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.keras_tensor import KerasTensor
 from headrace.keras.engine.training import Trainer
 
 _FORGOTTEN = (
@@ -28,9 +31,7 @@ class Model(Trainer, Layer):
 
     def __new__(cls, *args, **kwargs):
         if cls is Model and _names_graph(args, kwargs):
-            from headrace.keras.engine.functional import Functional
-
-            return Functional.__new__(Functional, *args, **kwargs)
+            return functional.Functional.__new__(functional.Functional, *args, **kwargs)
         return super().__new__(cls, *args, **kwargs)
 
     def __init__(self, *args, **kwargs):
@@ -45,12 +46,12 @@ class Model(Trainer, Layer):
 
     def _become_functional(self, args, kwargs):
         """For subclasses that hand inputs and outputs to Model.__init__."""
-        from headrace.keras.engine.functional import Functional
-
         cls = type(self)
-        mixed = type(cls.__name__, (cls, Functional), {"__module__": cls.__module__})
+        mixed = type(
+            cls.__name__, (cls, functional.Functional), {"__module__": cls.__module__}
+        )
         self.__class__ = mixed
-        Functional.__init__(self, *args, **kwargs)
+        functional.Functional.__init__(self, *args, **kwargs)
 
     def __setattr__(self, name, value):
         if "_ready" not in self.__dict__:
@@ -107,8 +108,6 @@ class Model(Trainer, Layer):
         below = [v for m in self._modules() for v in m.variables]
         own = self._keras.own
         mine = [v for v in own if v.trainable] + [v for v in own if not v.trainable]
-        from headrace.keras.engine.tracking import unique
-
         return unique(below + mine)
 
     @property
@@ -129,8 +128,6 @@ class Model(Trainer, Layer):
             inputs = [KerasTensor(s, self.dtype) for s in input_shape]
         else:
             inputs = KerasTensor(input_shape, self.dtype)
-        from headrace.keras.engine import functional_call
-
         self.built = True
         try:
             functional_call._run(self, (inputs,), {})
@@ -174,8 +171,6 @@ class Model(Trainer, Layer):
         of it or in characters; `print_fn` gets each line, print() otherwise. ValueError
         before the model is built; `layer_range` is not supported.
         """
-        from headrace.keras.engine import summary
-
         if not self.built:
             raise ValueError(
                 "This model has not yet been built. Build the model first by calling "
@@ -247,10 +242,8 @@ class Model(Trainer, Layer):
         return tf.train.Checkpoint(root=self).read(path, options)
 
     def _assert_weights_created(self):
-        from headrace.keras.engine.sequential import Sequential
-
         own_build = type(self).build is not Model.build
-        if not self.built and (isinstance(self, Sequential) or own_build):
+        if not self.built and (isinstance(self, tf.keras.Sequential) or own_build):
             raise ValueError(
                 f"Weights for model '{self.name}' have not yet been created. Weights are "
                 "created when the model is first called on inputs or `build()` is called "
@@ -278,8 +271,6 @@ class Model(Trainer, Layer):
 
         Further arguments are json.dumps'.
         """
-        import json
-
         config = {
             "class_name": type(self).__name__,
             "config": self.get_config(),
@@ -296,9 +287,7 @@ class Model(Trainer, Layer):
         arguments.
         """
         if cls is Model:
-            from headrace.keras.engine.functional import Functional
-
-            return Functional.from_config(config, custom_objects)
+            return functional.Functional.from_config(config, custom_objects)
         with serialization.CustomObjectScope(custom_objects or {}):
             return cls(**config)
 
@@ -340,3 +329,7 @@ def _jsonable(value):
     if isinstance(value, tf.DType):
         return value.name
     return settings.get_value(value)
+
+
+# Last, for they have models of their own kinds.
+from headrace.keras.engine import functional, summary  # noqa: E402

@@ -1,8 +1,9 @@
 """Functional models as configurations, and back."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.layer import registry
 
 
 def _layer_rows(model):
@@ -71,8 +72,6 @@ class _Rebuilder:
     """Makes layers and calls them in the order in which inputs become known."""
 
     def __init__(self, config):
-        from headrace.keras.layer import registry
-
         self.layers, self.calls = {}, []
         self._tensors = {}  # (layer, call, output) -> KerasTensor
         for row in config["layers"]:

@@ -2,17 +2,24 @@
 
 import copy
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.call_context import context
-from headrace.keras.engine.functional import Functional
-from headrace.keras.engine.input_layer import make_input, InputLayer
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.call_context import context
+from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.engine import functional
+from headrace.keras.engine.graph_network import GraphNetwork
+from headrace.keras.engine.input_layer import InputLayer
 from headrace.keras.engine.model import Model
+from headrace.keras.layer import registry
 
 
-class Sequential(Functional):
+def _input_of(layer, shape, dtype):
+    """The InputLayer in front of a first layer."""
+    return InputLayer(batch_input_shape=shape, dtype=dtype, name=layer.name + "_input")
+
+
+class Sequential(functional.Functional):
     """Layers one after another.
 
     Its graph is made when the shape of the input is known: at once where the
@@ -67,14 +74,19 @@ class Sequential(Functional):
             return
         shape = layer._keras.batch_input_shape
         dtype = layer.dtype
-        if shape is None and isinstance(layer, Functional) and layer._network:
+        if (
+            shape is None
+            and isinstance(layer, functional.Functional)
+            and layer._network
+        ):
             if len(layer.inputs) == 1:
                 shape = tuple(layer.inputs[0].shape.as_list())
                 dtype = layer.inputs[0].dtype
         if shape is None:
             return
-        x = make_input(batch_shape=shape, dtype=dtype, name=layer.name + "_input")
-        stack.append(x.history[0])
+        first = _input_of(layer, shape, dtype)
+        x = first.inbound_nodes[0].outputs
+        stack.append(first)
         stack.append(layer)
         self._set_graph(x, self._called(layer, x))
 
@@ -92,8 +104,6 @@ class Sequential(Functional):
         if inputs is outputs:
             self._keras.network = None
             self._keras.only_input = inputs
-            from headrace.keras.engine.graph_network import GraphNetwork
-
             self._keras.network = GraphNetwork(inputs, outputs)
         else:
             self._init_graph(inputs, outputs)
@@ -157,12 +167,8 @@ class Sequential(Functional):
         try:
             with tf.init_scope():
                 first = self.layers[0]
-                x = make_input(
-                    batch_shape=shape.as_list(),
-                    dtype=dtype or first.dtype,
-                    name=first.name + "_input",
-                )
-                out = x
+                made = _input_of(first, shape.as_list(), dtype or first.dtype)
+                out = x = made.inbound_nodes[0].outputs
                 for layer in self.layers:
                     layer._keras.inbound.clear()
                     out = self._called(layer, out)
@@ -256,8 +262,6 @@ class Sequential(Functional):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A new model, without trained weights, of what get_config() gave."""
-        from headrace.keras.layer import registry
-
         made = cls(name=config.get("name"))
         for row in config["layers"]:
             made.add(registry.deserialize(row, custom_objects))

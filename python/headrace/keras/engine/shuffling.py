@@ -1,6 +1,6 @@
 """The order in which fit takes the rows of arrays."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework import random_seed
 
 

@@ -2,8 +2,8 @@
 
 import weakref
 
-import headrace as tf
-from headrace.graph import stack
+from headrace import _api as tf
+from headrace.context import stack
 
 _EXACT_SHAPES = 3  # so many shapes get traces of their own
 

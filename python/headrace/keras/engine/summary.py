@@ -3,8 +3,10 @@
 import itertools
 import math
 
-import headrace as tf
-from headrace.keras.engine.tracking import unique
+from headrace import _api as tf
+from headrace.keras.base.tracking import unique
+from headrace.keras.engine import functional
+from headrace.keras.engine.input_layer import InputLayer
 
 
 def _size(count):
@@ -27,8 +29,6 @@ def _shape_text(layer):
     if layer.inbound_nodes:
         outputs = layer.inbound_nodes[0].outputs
         shapes = [tuple(x.shape.as_list()) for x in tf.nest.flatten(outputs)]
-        from headrace.keras.engine.input_layer import InputLayer
-
         if isinstance(layer, InputLayer):
             return str(shapes)
         if isinstance(outputs, (list, tuple)):
@@ -160,10 +160,9 @@ def _inbound(layer, model):
 
 def _is_sequential_like(model):
     """True for models whose layers follow each other, or are not connected."""
-    from headrace.keras.engine.functional import Functional
-    from headrace.keras.engine.sequential import Sequential
-
-    if isinstance(model, Sequential) or not isinstance(model, Functional):
+    if isinstance(model, tf.keras.Sequential) or not isinstance(
+        model, functional.Functional
+    ):
         return True
     return _single_chain(model._network)
 

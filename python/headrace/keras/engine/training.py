@@ -2,12 +2,14 @@
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.framework.properties import read_only
 from headrace.keras.callback.base import CallbackList
 from headrace.keras.callback.history import History
 from headrace.keras.callback.progress import ProgbarLogger
 from headrace.keras.engine import compiled, data_adapter
 from headrace.keras.engine.steps import Steps
+from headrace.keras.optimizer import registry
 
 
 class Trainer:
@@ -50,8 +52,6 @@ class Trainer:
                 'keyword arguments include "cloning", "experimental_run_tf_function", '
                 '"distribute", "target_tensors", or "sample_weight_mode".'
             )
-        from headrace.keras.optimizer import registry
-
         plain = self._keras
         names = self.output_names if hasattr(self, "output_names") else None
         self.optimizer = registry.get(optimizer)
@@ -74,15 +74,15 @@ class Trainer:
     def loss(self, value):
         self._keras.compiled_with = dict(self._keras.compiled_with or {}, loss=value)
 
-    @property
-    def compiled_loss(self):
-        """What computes the losses of all outputs; None before compile()."""
-        return self._keras.losses
+    compiled_loss = read_only(
+        "_keras.losses",
+        "What computes the losses of all outputs; None before compile().",
+    )
 
-    @property
-    def compiled_metrics(self):
-        """What updates the metrics of all outputs; None before compile()."""
-        return self._keras.compiled_metrics
+    compiled_metrics = read_only(
+        "_keras.compiled_metrics",
+        "What updates the metrics of all outputs; None before compile().",
+    )
 
     @property
     def run_eagerly(self):

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-import headrace as tf
-from headrace.keras.engine.base_layer import Layer
+from headrace import _api as tf
+from headrace.framework.properties import read_only
+from headrace.keras.base.base_layer import Layer
 
 
 def as_tensor(value, dtype=None):
@@ -27,10 +28,7 @@ class PreprocessingLayer(Layer):
         self._autocast = False
         self._is_adapted = False
 
-    @property
-    def is_adapted(self):
-        """Whether the layer has learned from data."""
-        return self._is_adapted
+    is_adapted = read_only("_is_adapted", "Whether the layer has learned from data.")
 
     def _prepared(self, inputs):
         leaves = tf.nest.flatten(inputs)
@@ -101,6 +99,9 @@ def _columns(inputs, dtype):
 
 class Normalization(PreprocessingLayer):
     """(inputs - mean) / sqrt(variance), of each place along `axis`."""
+
+    _config_names = ("axis", "invert")
+    _keeps_shape = True
 
     def __init__(self, axis=-1, mean=None, variance=None, invert=False, **kwargs):
         super().__init__(**kwargs)
@@ -200,17 +201,12 @@ class Normalization(PreprocessingLayer):
             return self.mean + inputs * deviation
         return (inputs - self.mean) / deviation
 
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
-
     def get_config(self):
         def plain(value):
             return None if value is None else np.asarray(value).tolist()
 
         return {
             **super().get_config(),
-            "axis": self.axis,
-            "invert": self.invert,
             "mean": plain(self.input_mean),
             "variance": plain(self.input_variance),
         }

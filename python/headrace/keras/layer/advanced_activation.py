@@ -1,33 +1,19 @@
 """Activations that are layers because they have options or weights."""
 
-import headrace as tf
-from headrace.keras import activation
-from headrace.keras import constraint as constraints
-from headrace.keras import initializer as initializers
-from headrace.keras import regularizer as regularizers
-from headrace.keras import serialization, settings
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace import _api as tf
+from headrace.keras import activation, settings
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.layer.parts import Weighted
 
 
 class _Elementwise(Layer):
     supports_masking = True
-    _config = ()
-
-    def compute_output_shape(self, input_shape):
-        """The same shape."""
-        return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        """Adds the arguments of the function."""
-        own = {name: getattr(self, name) for name in self._config}
-        return {**super().get_config(), **own}
+    _keeps_shape = True
 
 
 class ReLU(_Elementwise):
     """max(x, 0), with a slope below `threshold` and a ceiling."""
-
-    _config = ("max_value", "negative_slope", "threshold")
 
     def __init__(self, max_value=None, negative_slope=0.0, threshold=0.0, **kwargs):
         super().__init__(**kwargs)
@@ -54,8 +40,6 @@ class ReLU(_Elementwise):
 class LeakyReLU(_Elementwise):
     """x above zero, alpha x below."""
 
-    _config = ("alpha",)
-
     def __init__(self, alpha=0.3, **kwargs):
         super().__init__(**kwargs)
         if alpha is None:
@@ -73,8 +57,6 @@ class LeakyReLU(_Elementwise):
 class ELU(_Elementwise):
     """x above zero, alpha (exp(x) - 1) below."""
 
-    _config = ("alpha",)
-
     def __init__(self, alpha=1.0, **kwargs):
         super().__init__(**kwargs)
         self.alpha = alpha
@@ -87,8 +69,6 @@ class ELU(_Elementwise):
 class ThresholdedReLU(_Elementwise):
     """x above `theta`, zero below."""
 
-    _config = ("theta",)
-
     def __init__(self, theta=1.0, **kwargs):
         super().__init__(**kwargs)
         self.theta = theta
@@ -100,8 +80,6 @@ class ThresholdedReLU(_Elementwise):
 
 class Softmax(_Elementwise):
     """Probabilities along an axis; with a mask, over what it shows."""
-
-    _config = ("axis",)
 
     def __init__(self, axis=-1, **kwargs):
         super().__init__(**kwargs)
@@ -121,7 +99,7 @@ class Softmax(_Elementwise):
         return tf.nn.softmax(inputs, axis=axis)
 
 
-class PReLU(Layer):
+class PReLU(Weighted, Layer):
     """A leaky ReLU whose slopes are learned."""
 
     supports_masking = True
@@ -135,9 +113,7 @@ class PReLU(Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        self.alpha_initializer = initializers.get(alpha_initializer)
-        self.alpha_regularizer = regularizers.get(alpha_regularizer)
-        self.alpha_constraint = constraints.get(alpha_constraint)
+        self._take_options(locals(), "alpha")
         if shared_axes is not None and not isinstance(shared_axes, (list, tuple)):
             shared_axes = [shared_axes]
         self.shared_axes = None if shared_axes is None else tuple(shared_axes)
@@ -148,13 +124,7 @@ class PReLU(Layer):
         shape = sizes[1:]
         for axis in self.shared_axes or ():
             shape[axis - 1] = 1
-        self.alpha = self.add_weight(
-            name="alpha",
-            shape=shape,
-            initializer=self.alpha_initializer,
-            regularizer=self.alpha_regularizer,
-            constraint=self.alpha_constraint,
-        )
+        self.alpha = self._new_weight("alpha", shape)
         shared = self.shared_axes or ()
         axes = {i: n for i, n in enumerate(sizes) if i > 0 and i not in shared}
         self.input_spec = InputSpec(ndim=len(sizes), axes=axes)
@@ -163,14 +133,3 @@ class PReLU(Layer):
     def call(self, inputs):
         """x above zero, alpha x below; alpha is a weight of the inputs' shape."""
         return tf.nn.relu(inputs) - self.alpha * tf.nn.relu(-inputs)
-
-    def get_config(self):
-        """Adds what alpha is made with and shared_axes."""
-        say = serialization.serialize
-        return {
-            **super().get_config(),
-            "alpha_initializer": say(self.alpha_initializer),
-            "alpha_regularizer": say(self.alpha_regularizer),
-            "alpha_constraint": say(self.alpha_constraint),
-            "shared_axes": self.shared_axes,
-        }

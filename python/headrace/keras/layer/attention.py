@@ -1,32 +1,31 @@
 """Attention."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import initializer as initializers
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras import serialization
+from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer.noise import Dropout
-from headrace.keras.layer.parts import Weighted
+from headrace.keras.layer.parts import Weighted, option, option_names
 
 _LOW = -1e9
+_OPTION_NAMES = option_names("kernel", "bias", activity=False)
 
 
 class _Projection(Weighted, Layer):
     """einsum(inputs, kernel) + bias."""
 
-    def __init__(self, equation, out_shape, kernel_shape, options, **kwargs):
+    def __init__(self, equation, out_shape, kernel_shape, use_bias, options, **kwargs):
         super().__init__(**kwargs)
         self.equation, self._shape = equation, tuple(kernel_shape)
         self._out_shape = tuple(out_shape)
-        self._has_bias = options["use_bias"]
-        kernel, bias = options["kernel"], options["bias"]
-        # A copy of the initializer, so that every projection gets its own values.
-        fresh = [self._fresh(o[0]) for o in (kernel, bias)]
-        self._take_options(
-            kernel=(fresh[0], kernel[1], kernel[2]), bias=(fresh[1], bias[1], bias[2])
-        )
+        self._has_bias = use_bias
+        self._take_options(options, "kernel", "bias")
+        # Copies, so that every projection gets its own values.
+        self.kernel_initializer = self._fresh(self.kernel_initializer)
+        self.bias_initializer = self._fresh(self.bias_initializer)
 
     @staticmethod
     def _fresh(init):
-        init = initializers.get(init)
         if isinstance(init, initializers.Initializer):
             return type(init).from_config(init.get_config())
         return init
@@ -47,6 +46,7 @@ class MultiHeadAttention(Layer):
     """Attention of several heads, over the steps of [batch, time, features]."""
 
     supports_masking = True
+    _config_names = ()
 
     def __init__(
         self,
@@ -81,14 +81,9 @@ class MultiHeadAttention(Layer):
                 )
             output_shape = output_shape[0]
         self._output_size = output_shape
+        given = locals()
         object.__setattr__(
-            self,
-            "_weight_options",
-            {
-                "use_bias": use_bias,
-                "kernel": (kernel_initializer, kernel_regularizer, kernel_constraint),
-                "bias": (bias_initializer, bias_regularizer, bias_constraint),
-            },
+            self, "_weight_options", {name: given[name] for name in _OPTION_NAMES}
         )
         self._query_dense = None
 
@@ -101,25 +96,25 @@ class MultiHeadAttention(Layer):
         """The projections, for inputs of these shapes."""
         heads = (self._num_heads, self._key_dim)
         value_heads = (self._num_heads, self._value_dim)
-        options = self._weight_options
+        options = (self._use_bias, self._weight_options)
         out = self._output_size or query[-1]
         split = "abc,cde->abde"
         with tf.init_scope():
             self._query_dense = _Projection(
-                split, heads, (query[-1], *heads), options, name="query"
+                split, heads, (query[-1], *heads), *options, name="query"
             )
             self._key_dense = _Projection(
-                split, heads, (key[-1], *heads), options, name="key"
+                split, heads, (key[-1], *heads), *options, name="key"
             )
             self._value_dense = _Projection(
-                split, value_heads, (value[-1], *value_heads), options, name="value"
+                split, value_heads, (value[-1], *value_heads), *options, name="value"
             )
             self._dropout_layer = Dropout(self._dropout)
             self._output_dense = _Projection(
                 "abcd,cde->abe",
                 (out,),
                 (*value_heads, out),
-                options,
+                *options,
                 name="attention_output",
             )
 
@@ -192,8 +187,6 @@ class MultiHeadAttention(Layer):
         """Adds heads, sizes, dropout, use_bias and what kernels and biases are made
         with.
         """
-        from headrace.keras import constraint, regularizer, serialization
-
         say = serialization.serialize
         config = {
             **super().get_config(),
@@ -205,13 +198,8 @@ class MultiHeadAttention(Layer):
             "output_shape": self._output_size,
             "attention_axes": None,
         }
-        for kind, get, at in (
-            ("initializer", initializers.get, 0),
-            ("regularizer", regularizer.get, 1),
-            ("constraint", constraint.get, 2),
-        ):
-            for name in ("kernel", "bias"):
-                config[f"{name}_{kind}"] = say(get(self._weight_options[name][at]))
+        for name, value in self._weight_options.items():
+            config[name] = say(option(name, value))
         config["activity_regularizer"] = say(self.activity_regularizer)
         return config
 
@@ -273,10 +261,6 @@ class _PlainAttention(Layer):
         """The mask of the query, or None."""
         return None if mask is None or mask[0] is None else mask[0]
 
-    def get_config(self):
-        """Adds dropout."""
-        return {**super().get_config(), "dropout": self.dropout}
-
 
 class Attention(_PlainAttention):
     """Dot-product attention."""
@@ -312,14 +296,6 @@ class Attention(_PlainAttention):
             mixed = self.scale * mixed
         return self.concat_score_weight * tf.reduce_sum(tf.tanh(mixed), axis=-1)
 
-    def get_config(self):
-        """Adds dropout, use_scale and score_mode."""
-        return {
-            **super().get_config(),
-            "use_scale": self.use_scale,
-            "score_mode": self.score_mode,
-        }
-
 
 class AdditiveAttention(_PlainAttention):
     """Bahdanau's attention."""
@@ -342,7 +318,3 @@ class AdditiveAttention(_PlainAttention):
         mixed = tf.tanh(tf.expand_dims(query, -2) + tf.expand_dims(key, -3))
         scale = 1.0 if self.scale is None else self.scale
         return tf.reduce_sum(scale * mixed, axis=-1)
-
-    def get_config(self):
-        """Adds dropout and use_scale."""
-        return {**super().get_config(), "use_scale": self.use_scale}

@@ -2,12 +2,14 @@
 
 import inspect
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.framework.properties import read_only
 from headrace.keras import initializer as initializers
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras import serialization
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.layer import registry
 from headrace.keras.layer.parts import (
     Weighted,
-    activation_name,
     activation_of,
     times_kernel,
 )
@@ -53,15 +55,7 @@ class _Cell(Weighted, Layer):
         self.activation = activation_of(activation)
         self.recurrent_activation = activation_of(recurrent_activation)
         self.use_bias = use_bias
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            recurrent=(
-                recurrent_initializer,
-                recurrent_regularizer,
-                recurrent_constraint,
-            ),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "recurrent", "bias")
         self.dropout = min(1.0, max(0.0, dropout))
         self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
 
@@ -72,10 +66,7 @@ class _Cell(Weighted, Layer):
             return self.units
         return [self.units] * self._state_count
 
-    @property
-    def output_size(self):
-        """units."""
-        return self.units
+    output_size = read_only("units", "units.")
 
     def build(self, input_shape):
         """Makes kernel [features, n], recurrent_kernel [units, n] and bias [n].
@@ -144,25 +135,6 @@ class _Cell(Weighted, Layer):
         zeros = [tf.zeros(shape, dtype or self._dtype)] * self._state_count
         return zeros if self._state_count > 1 else zeros[0]
 
-    def cell_config(self):
-        """The arguments, without those of Layer."""
-        config = {
-            "units": self.units,
-            "activation": activation_name(self.activation),
-            "recurrent_activation": activation_name(self.recurrent_activation),
-            "use_bias": self.use_bias,
-            **self._options_config(activity=False),
-            "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-        }
-        if self.gates == 1:
-            del config["recurrent_activation"]
-        return config
-
-    def get_config(self):
-        """Adds the arguments of the cell."""
-        return {**super().get_config(), **self.cell_config()}
-
 
 def _dropped(state, drop):
     return state if drop is None else state * drop
@@ -170,6 +142,8 @@ def _dropped(state, drop):
 
 class SimpleRNNCell(_Cell):
     """activation(x @ kernel + h @ recurrent_kernel + bias)."""
+
+    _config_without = ("recurrent_activation",)
 
     def step(self, projected, states, drop):
         """h = activation(projected + h @ recurrent_kernel)."""
@@ -237,9 +211,6 @@ class LSTMCell(_Cell):
         h = inner(o) * self.activation(c)
         return h, [h, c]
 
-    def cell_config(self):
-        return {**super().cell_config(), "unit_forget_bias": self.unit_forget_bias}
-
 
 class GRUCell(_Cell):
     """Gated recurrent unit; gates in the order update, reset, candidate."""
@@ -293,9 +264,6 @@ class GRUCell(_Cell):
             )
         h = z * h + (1.0 - z) * candidate
         return h, [h]
-
-    def cell_config(self):
-        return {**super().cell_config(), "reset_after": self.reset_after}
 
 
 class AbstractRNNCell(Layer):
@@ -399,16 +367,12 @@ class StackedRNNCells(Layer):
 
     def get_config(self):
         """Adds the cells' configs."""
-        from headrace.keras import serialization
-
         cells = [serialization.serialize(cell) for cell in self.cells]
         return {**super().get_config(), "cells": cells}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """Cells, without weights, of what get_config() gave."""
-        from headrace.keras.layer import registry
-
         config = dict(config)
         cells = [registry.deserialize(c, custom_objects) for c in config.pop("cells")]
         return cls(cells, **config)

@@ -1,15 +1,15 @@
 """Long short-term memory over images and the like: its products are convolutions."""
 
-import headrace as tf
-from headrace.keras import serialization, settings
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace import _api as tf
+from headrace.keras import settings
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer import cells
 from headrace.keras.layer.convolution import _ChannelsLast, output_length
 from headrace.keras.layer.parts import (
     Weighted,
-    activation_name,
     activation_of,
+    option_names,
     tuple_of,
 )
 from headrace.keras.layer.recurrent import _WithCell
@@ -19,6 +19,22 @@ _CONVOLUTIONS = (tf.nn.conv1d, tf.nn.conv2d, tf.nn.conv3d)
 
 class ConvLSTMCell(Weighted, Layer):
     """One step; gates in the order input, forget, cell, output."""
+
+    _config_names = (
+        "filters",
+        "kernel_size",
+        "strides",
+        "padding",
+        "data_format",
+        "dilation_rate",
+        "activation",
+        "recurrent_activation",
+        "use_bias",
+        *option_names("kernel", "recurrent", "bias", activity=False),
+        "unit_forget_bias",
+        "dropout",
+        "recurrent_dropout",
+    )
 
     def __init__(
         self,
@@ -58,15 +74,7 @@ class ConvLSTMCell(Weighted, Layer):
         self.activation = activation_of(activation)
         self.recurrent_activation = activation_of(recurrent_activation)
         self.use_bias, self.unit_forget_bias = use_bias, unit_forget_bias
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            recurrent=(
-                recurrent_initializer,
-                recurrent_regularizer,
-                recurrent_constraint,
-            ),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "recurrent", "bias")
         self.dropout = min(1.0, max(0.0, dropout))
         self.recurrent_dropout = min(1.0, max(0.0, recurrent_dropout))
 
@@ -160,32 +168,12 @@ class ConvLSTMCell(Weighted, Layer):
             return [sizes[0], self.filters, *out]
         return [sizes[0], *out, self.filters]
 
-    def cell_config(self):
-        """The arguments, without those of Layer."""
-        return {
-            "filters": self.filters,
-            "kernel_size": self.kernel_size,
-            "strides": self.strides,
-            "padding": self.padding,
-            "data_format": self.data_format,
-            "dilation_rate": self.dilation_rate,
-            "activation": activation_name(self.activation),
-            "recurrent_activation": activation_name(self.recurrent_activation),
-            "use_bias": self.use_bias,
-            **self._options_config(activity=False),
-            "unit_forget_bias": self.unit_forget_bias,
-            "dropout": self.dropout,
-            "recurrent_dropout": self.recurrent_dropout,
-        }
-
-    def get_config(self):
-        return {**super().get_config(), **self.cell_config()}
-
 
 class _ConvLSTM(_WithCell):
     rank = 2
     _cell_name = "conv_lstm_cell"
     _names_cell = False
+    _says_implementation = False
 
     def __init__(self, filters, kernel_size, *args, **kwargs):
         if kwargs.pop("unroll", False):
@@ -233,15 +221,6 @@ class _ConvLSTM(_WithCell):
             return cell.step(x, states, drop[0])
 
         return step, every
-
-    def get_config(self):
-        config = Layer.get_config(self)
-        config.update(self._loop_config())
-        config.update(self.cell.cell_config())
-        config["activity_regularizer"] = serialization.serialize(
-            self.activity_regularizer
-        )
-        return config
 
 
 def _times(shape):

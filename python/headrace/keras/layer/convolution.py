@@ -1,15 +1,10 @@
 """Convolutions."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_name,
-    activation_of,
-    tuple_of,
-)
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.layer.parts import Weighted, activation_of, tuple_of
 
 
 def output_length(size, kernel, padding, stride, dilation=1):
@@ -99,10 +94,7 @@ class _Convolution(Weighted, Layer):
             )
         self.data_format = settings.data_format(data_format)
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "bias")
         self.input_spec = InputSpec(min_ndim=self.rank + 2)
 
     def _channel_axis(self):
@@ -134,19 +126,24 @@ class _Convolution(Weighted, Layer):
             )
         shape = (*self.kernel_size, channels // self.groups, self.filters)
         self.kernel = self._new_weight("kernel", shape)
+        self._finish(channels, min_ndim=self.rank + 2)
+
+    def _finish(self, channels, **rank):
+        """What follows the kernels: the bias, and what inputs must be from now on."""
         self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(
-            min_ndim=self.rank + 2, axes={self._channel_axis(): channels}
-        )
+        self.input_spec = InputSpec(axes={self._channel_axis(): channels}, **rank)
         self.built = True
+
+    def _pad_before(self, inputs):
+        """Zeros before the steps, so that no output sees later ones."""
+        left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
+        batch = [[0, 0]] * (len(inputs.shape) - 2)
+        return tf.pad(inputs, [*batch, [left, 0], [0, 0]])
 
     def _convolve(self, inputs):
         padding = self.padding.upper()
         if padding == "CAUSAL":
-            left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            batch = [[0, 0]] * (len(inputs.shape) - 2)
-            inputs = tf.pad(inputs, [*batch, [left, 0], [0, 0]])
-            padding = "VALID"
+            inputs, padding = self._pad_before(inputs), "VALID"
         function = {1: tf.nn.conv1d, 2: tf.nn.conv2d, 3: tf.nn.conv3d}[self.rank]
         strides, dilations = list(self.strides), list(self.dilation_rate)
         if self.rank == 3:
@@ -184,23 +181,6 @@ class _Convolution(Weighted, Layer):
         if self.data_format == "channels_first":
             return tf.TensorShape([*batch, self.filters, *self._out_sizes(inner[1:])])
         return tf.TensorShape([*batch, *self._out_sizes(inner[:-1]), self.filters])
-
-    def get_config(self):
-        """Adds the arguments of the convolution and what kernel and bias are made
-        with."""
-        return {
-            **super().get_config(),
-            "filters": self.filters,
-            "kernel_size": self.kernel_size,
-            "strides": self.strides,
-            "padding": self.padding,
-            "data_format": self.data_format,
-            "dilation_rate": self.dilation_rate,
-            "groups": self.groups,
-            "activation": activation_name(self.activation),
-            "use_bias": self.use_bias,
-            **self._options_config(),
-        }
 
 
 class Conv1D(_Convolution):

@@ -2,14 +2,14 @@
 
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import activation as activations
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras import regularizer, settings
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.parts import (
     Weighted,
-    activation_name,
     activation_of,
     shaped,
     times_kernel,
@@ -45,10 +45,7 @@ class Dense(Weighted, Layer):
                 f"Received: units={units}"
             )
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "bias")
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape):
@@ -91,21 +88,12 @@ class Dense(Weighted, Layer):
         shape = tf.TensorShape(input_shape).as_list()
         return tf.TensorShape(shape[:-1] + [self.units])
 
-    def get_config(self):
-        """Adds units, activation, use_bias and what kernel and bias are made with."""
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "activation": activation_name(self.activation),
-            "use_bias": self.use_bias,
-            **self._options_config(),
-        }
-
 
 class Activation(Layer):
     """Applies a function."""
 
     supports_masking = True
+    _keeps_shape = True
 
     def __init__(self, activation, **kwargs):
         super().__init__(**kwargs)
@@ -115,21 +103,11 @@ class Activation(Layer):
         """activation(inputs)."""
         return self.activation(inputs)
 
-    def compute_output_shape(self, input_shape):
-        """The same shape."""
-        return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        """Adds the activation."""
-        return {**super().get_config(), "activation": activation_name(self.activation)}
-
 
 class Flatten(Layer):
     """[batch, everything else]."""
 
     def __init__(self, data_format=None, **kwargs):
-        from headrace.keras import settings
-
         super().__init__(**kwargs)
         self.data_format = settings.data_format(data_format)
         self.input_spec = InputSpec(min_ndim=1)
@@ -157,10 +135,6 @@ class Flatten(Layer):
             return tf.TensorShape([*sizes, 1])
         whole = None if None in sizes[1:] else math.prod(sizes[1:])
         return tf.TensorShape([sizes[0], whole])
-
-    def get_config(self):
-        """Adds data_format."""
-        return {**super().get_config(), "data_format": self.data_format}
 
 
 class Reshape(Layer):
@@ -210,10 +184,6 @@ class Reshape(Layer):
         out = tf.reshape(inputs, (tf.shape(inputs)[0], *self.target_shape))
         return shaped(out, shape.as_list())
 
-    def get_config(self):
-        """Adds target_shape."""
-        return {**super().get_config(), "target_shape": self.target_shape}
-
 
 class Permute(Layer):
     """Other orders of the axes after the first."""
@@ -235,10 +205,6 @@ class Permute(Layer):
         """
         return tf.transpose(inputs, (0, *self.dims))
 
-    def get_config(self):
-        """Adds dims."""
-        return {**super().get_config(), "dims": self.dims}
-
 
 class RepeatVector(Layer):
     """[batch, features] n times: [batch, n, features]."""
@@ -253,10 +219,6 @@ class RepeatVector(Layer):
     def call(self, inputs):
         """[batch, features] to [batch, n, features]."""
         return tf.tile(tf.expand_dims(inputs, 1), [1, self.n, 1])
-
-    def get_config(self):
-        """Adds n."""
-        return {**super().get_config(), "n": self.n}
 
 
 class Masking(Layer):
@@ -279,10 +241,6 @@ class Masking(Layer):
         )
         return inputs * tf.cast(shown, inputs.dtype)
 
-    def get_config(self):
-        """Adds mask_value."""
-        return {**super().get_config(), "mask_value": self.mask_value}
-
 
 class ActivityRegularization(Layer):
     """Adds a penalty of what passes through."""
@@ -290,14 +248,8 @@ class ActivityRegularization(Layer):
     supports_masking = True
 
     def __init__(self, l1=0.0, l2=0.0, **kwargs):
-        from headrace.keras import regularizer
-
         super().__init__(activity_regularizer=regularizer.L1L2(l1=l1, l2=l2), **kwargs)
         self.l1, self.l2 = l1, l2
-
-    def get_config(self):
-        """Adds l1 and l2."""
-        return {**super().get_config(), "l1": self.l1, "l2": self.l2}
 
 
 class Identity(Layer):

@@ -1,12 +1,23 @@
 """Convolutions of each channel by itself, and what mixes the channels behind them."""
 
-import headrace as tf
-from headrace.keras.engine.input_spec import InputSpec
+from headrace import _api as tf
 from headrace.keras.layer.convolution import _Convolution
+from headrace.keras.layer.parts import option_names
 
 
 class _OfChannels(_Convolution):
     """What convolves channels one by one; over time as images of one row."""
+
+    _config_first = (
+        "kernel_size",
+        "strides",
+        "padding",
+        "data_format",
+        "dilation_rate",
+        "groups",
+        "activation",
+        "use_bias",
+    )
 
     def _new_depthwise(self, channels):
         self.depthwise_kernel = self._new_weight(
@@ -15,19 +26,11 @@ class _OfChannels(_Convolution):
             name="depthwise_kernel",
         )
 
-    def _finish(self, channels):
-        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(
-            min_ndim=self.rank + 2, axes={self._channel_axis(): channels}
-        )
-        self.built = True
-
     def _convolve(self, inputs):
         if self.rank == 2:
             return self._images(inputs, self.strides, self.dilation_rate)
         if self.padding == "causal":
-            left = self.dilation_rate[0] * (self.kernel_size[0] - 1)
-            inputs = tf.pad(inputs, [[0, 0], [left, 0], [0, 0]])
+            inputs = self._pad_before(inputs)
         rows = tf.expand_dims(inputs, 1)
         out = self._images(rows, self.strides * 2, (1, *self.dilation_rate))
         return tf.squeeze(out, [1])
@@ -45,6 +48,12 @@ class _OfChannels(_Convolution):
 
 class DepthwiseConv2D(_OfChannels):
     """Each channel by its own kernels."""
+
+    _config_names = (
+        *_OfChannels._config_first,
+        *option_names("depthwise", "bias"),
+        "depth_multiplier",
+    )
 
     def __init__(
         self,
@@ -65,43 +74,27 @@ class DepthwiseConv2D(_OfChannels):
         bias_constraint=None,
         **kwargs,
     ):
+        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
             None,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
+            *window,
             activation=activation,
             use_bias=use_bias,
             activity_regularizer=activity_regularizer,
             **kwargs,
         )
         self.depth_multiplier = depth_multiplier
-        self._take_options(
-            depthwise=(
-                depthwise_initializer,
-                depthwise_regularizer,
-                depthwise_constraint,
-            ),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "depthwise", "bias")
 
     def build(self, input_shape):
         channels = self._channels(input_shape)
         self._new_depthwise(channels)
         self.filters = channels * self.depth_multiplier
-        self._finish(channels)
+        self._finish(channels, min_ndim=self.rank + 2)
 
     def compute_output_shape(self, input_shape):
         self.filters = self._channels(input_shape) * self.depth_multiplier
         return super().compute_output_shape(input_shape)
-
-    def get_config(self):
-        config = super().get_config()
-        del config["filters"]
-        config["depth_multiplier"] = self.depth_multiplier
-        return config
 
 
 class DepthwiseConv1D(DepthwiseConv2D):
@@ -112,6 +105,14 @@ class DepthwiseConv1D(DepthwiseConv2D):
 
 class SeparableConv2D(_OfChannels):
     """A depthwise convolution, then one of size 1 that mixes channels."""
+
+    _config_names = (
+        "filters",
+        *_OfChannels._config_first,
+        # of a kernel, which it does not have, it says what convolutions do
+        *option_names("kernel", "depthwise", "pointwise", "bias"),
+        "depth_multiplier",
+    )
 
     def __init__(
         self,
@@ -136,37 +137,17 @@ class SeparableConv2D(_OfChannels):
         bias_constraint=None,
         **kwargs,
     ):
+        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
             filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
+            *window,
             activation=activation,
             use_bias=use_bias,
             activity_regularizer=activity_regularizer,
             **kwargs,
         )
         self.depth_multiplier = depth_multiplier
-        self._take_options(
-            kernel=(  # in the configuration alone
-                self.kernel_initializer,
-                self.kernel_regularizer,
-                self.kernel_constraint,
-            ),
-            depthwise=(
-                depthwise_initializer,
-                depthwise_regularizer,
-                depthwise_constraint,
-            ),
-            pointwise=(
-                pointwise_initializer,
-                pointwise_regularizer,
-                pointwise_constraint,
-            ),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "depthwise", "pointwise", "bias")
 
     def build(self, input_shape):
         channels = self._channels(input_shape)
@@ -177,15 +158,12 @@ class SeparableConv2D(_OfChannels):
             (*(1,) * self.rank, mixed, self.filters),
             name="pointwise_kernel",
         )
-        self._finish(channels)
+        self._finish(channels, min_ndim=self.rank + 2)
 
     def _convolve(self, inputs):
         mixed = super()._convolve(inputs)
         function = tf.nn.conv1d if self.rank == 1 else tf.nn.conv2d
         return function(mixed, self.pointwise_kernel, [1] * self.rank, "VALID")
-
-    def get_config(self):
-        return {**super().get_config(), "depth_multiplier": self.depth_multiplier}
 
 
 class SeparableConv1D(SeparableConv2D):

@@ -2,9 +2,9 @@
 
 import re
 
-import headrace as tf
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.layer.parts import Weighted, activation_name, activation_of
+from headrace import _api as tf
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.layer.parts import Weighted, activation_of, option_names
 
 _LETTERS = "[a-zA-Z]+"
 _FORMS = (  # (equation, where the unnamed axes are)
@@ -98,6 +98,10 @@ class _Equation:
 class EinsumDense(Weighted, Layer):
     """activation(einsum(equation, inputs, kernel) + bias)."""
 
+    _config_names = ("output_shape", "equation", "activation", "bias_axes")
+    _config_names += option_names("kernel", "bias")
+    _config_attributes = {"output_shape": "partial_output_shape"}
+
     def __init__(
         self,
         equation,
@@ -118,10 +122,7 @@ class EinsumDense(Weighted, Layer):
         one = output_shape is None or isinstance(output_shape, int)
         self.partial_output_shape = [output_shape] if one else list(output_shape)
         self.activation = activation_of(activation)
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "bias")
 
     def build(self, input_shape):
         kernel, bias = _Equation(self.equation).shapes(
@@ -140,11 +141,6 @@ class EinsumDense(Weighted, Layer):
         return out if self.activation is None else self.activation(out)
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "output_shape": list(self.partial_output_shape),
-            "equation": self.equation,
-            "activation": activation_name(self.activation),
-            "bias_axes": self.bias_axes,
-            **self._options_config(),
-        }
+        """Adds the arguments; output_shape as a list, without the batch."""
+        config = super().get_config()
+        return {**config, "output_shape": list(self.partial_output_shape)}

@@ -1,7 +1,7 @@
 """tf.keras.layers.Embedding."""
 
-import headrace as tf
-from headrace.keras.engine.base_layer import Layer
+from headrace import _api as tf
+from headrace.keras.base.base_layer import Layer
 from headrace.keras.layer.parts import Weighted
 
 
@@ -32,13 +32,7 @@ class Embedding(Weighted, Layer):
         self.input_dim, self.output_dim = input_dim, output_dim
         self.mask_zero, self.input_length = mask_zero, input_length
         self.supports_masking = mask_zero
-        self._take_options(
-            embeddings=(
-                embeddings_initializer,
-                embeddings_regularizer,
-                embeddings_constraint,
-            )
-        )
+        self._take_options(locals(), "embeddings")
 
     def build(self, input_shape=None):
         """Makes the table, [input_dim, output_dim]."""
@@ -62,17 +56,3 @@ class Embedding(Weighted, Layer):
     def compute_output_shape(self, input_shape):
         """The shape with output_dim behind it."""
         return tf.TensorShape(input_shape).concatenate([self.output_dim])
-
-    def get_config(self):
-        """Adds input_dim, output_dim, mask_zero, input_length and what the table is
-        made with.
-        """
-        options = self._options_config()
-        return {
-            **super().get_config(),
-            "input_dim": self.input_dim,
-            "output_dim": self.output_dim,
-            **options,
-            "mask_zero": self.mask_zero,
-            "input_length": self.input_length,
-        }

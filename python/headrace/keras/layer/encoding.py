@@ -1,6 +1,6 @@
 """Class numbers as rows of ones or counts: what layers of categories give."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 
 MODES = ("int", "one_hot", "multi_hot", "count", "tf_idf")
@@ -115,14 +115,6 @@ class CategoryEncoding(PreprocessingLayer):
             self.sparse,
             count_weights,
         )
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_tokens": self.num_tokens,
-            "output_mode": self.output_mode,
-            "sparse": self.sparse,
-        }
 
 
 def _values(x):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.encoding import (
     MODES,
@@ -22,6 +22,8 @@ def _encoded_kwargs(kwargs, mode):
 
 class Hashing(PreprocessingLayer):
     """Bins by the values' hashes."""
+
+    _config_names = ("num_bins", "salt", "mask_value", "output_mode", "sparse")
 
     def __init__(
         self,
@@ -73,16 +75,6 @@ class Hashing(PreprocessingLayer):
             return found
         return tf.where(masked, tf.zeros_like(found), found + 1)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_bins": self.num_bins,
-            "salt": self.salt,
-            "mask_value": self.mask_value,
-            "output_mode": self.output_mode,
-            "sparse": self.sparse,
-        }
-
 
 class HashedCrossing(PreprocessingLayer):
     """Bins by the hashes of several features together."""
@@ -118,14 +110,6 @@ class HashedCrossing(PreprocessingLayer):
             ids = tf.reshape(ids, [] if rank == 0 else [-1])
         return encode(ids, self.output_mode, self.num_bins, self._dtype, self.sparse)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "num_bins": self.num_bins,
-            "output_mode": self.output_mode,
-            "sparse": self.sparse,
-        }
-
 
 def _summary(values, epsilon):
     """Sorted values of a batch and the weight of each, 1 / epsilon of them at most."""
@@ -151,6 +135,8 @@ def _compressed(summary, epsilon):
 
 class Discretization(PreprocessingLayer):
     """The numbers of the ranges that values lie in."""
+
+    _config_attributes = {"bin_boundaries": "input_bin_boundaries"}
 
     def __init__(
         self,
@@ -234,13 +220,3 @@ class Discretization(PreprocessingLayer):
         ids = on_values(bins, as_tensor(inputs))
         depth = len(self.bin_boundaries) + 1
         return encode(ids, self.output_mode, depth, self._dtype, self.sparse)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "bin_boundaries": self.input_bin_boundaries,
-            "num_bins": self.num_bins,
-            "epsilon": self.epsilon,
-            "output_mode": self.output_mode,
-            "sparse": self.sparse,
-        }

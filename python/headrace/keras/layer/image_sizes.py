@@ -1,6 +1,6 @@
 """Layers that bring images to a size and values to a range."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 
 METHODS = (
@@ -78,9 +78,6 @@ class _ToSize(PreprocessingLayer):
         shape[-3:-1] = self.height, self.width
         return tf.TensorShape(shape)
 
-    def get_config(self):
-        return {**super().get_config(), "height": self.height, "width": self.width}
-
 
 class Resizing(_ToSize):
     """Images of a size."""
@@ -106,13 +103,6 @@ class Resizing(_ToSize):
         else:
             out = tf.image.resize(inputs, size, method)
         return tf.cast(out, self._dtype)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "interpolation": self.interpolation,
-            "crop_to_aspect_ratio": self.crop_to_aspect_ratio,
-        }
 
 
 class CenterCrop(_ToSize):
@@ -141,6 +131,8 @@ class CenterCrop(_ToSize):
 class Rescaling(PreprocessingLayer):
     """inputs * scale + offset."""
 
+    _keeps_shape = True
+
     def __init__(self, scale, offset=0.0, **kwargs):
         super().__init__(**kwargs)
         self.scale, self.offset = scale, offset
@@ -149,9 +141,3 @@ class Rescaling(PreprocessingLayer):
         inputs = as_tensor(inputs, self._dtype)
         scale, offset = (tf.cast(v, self._dtype) for v in (self.scale, self.offset))
         return inputs * scale + offset
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        return {**super().get_config(), "scale": self.scale, "offset": self.offset}

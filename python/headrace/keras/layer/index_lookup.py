@@ -4,7 +4,7 @@ import collections
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.encoding import (
     MODES,
@@ -20,6 +20,17 @@ class _IndexLookup(PreprocessingLayer):
     those of unknown words."""
 
     _saves_weights = True  # as checkpoints count layers
+    _config_names = (
+        "invert",
+        "max_tokens",
+        "num_oov_indices",
+        "oov_token",
+        "mask_token",
+        "output_mode",
+        "sparse",
+        "pad_to_max_tokens",
+    )
+    _last_config = ()  # the names of what a subclass has besides
     _word_dtype = tf.string
 
     def __init__(
@@ -29,11 +40,11 @@ class _IndexLookup(PreprocessingLayer):
         mask_token,
         oov_token,
         vocabulary,
-        idf_weights=None,
-        invert=False,
-        output_mode="int",
-        sparse=False,
-        pad_to_max_tokens=False,
+        idf_weights,
+        invert,
+        output_mode,
+        sparse,
+        pad_to_max_tokens,
         **kwargs,
     ):
         name = type(self).__name__
@@ -316,28 +327,25 @@ class _IndexLookup(PreprocessingLayer):
             )
         return tf.where(unknown, bucket + first, ids)
 
-    def _lookup_config(self):
+    def get_config(self):
+        """Adds the arguments, those that adapt() found included."""
         given = self.input_vocabulary
         idf = self.input_idf_weights
+        if given is not None and not isinstance(given, str):
+            given = [self._word(v) for v in np.asarray(given, object).reshape(-1)]
         return {
-            "invert": self.invert,
-            "max_tokens": self.max_tokens,
-            "num_oov_indices": self.num_oov_indices,
-            "oov_token": self.oov_token,
-            "mask_token": self.mask_token,
-            "output_mode": self.output_mode,
-            "sparse": self.sparse,
-            "pad_to_max_tokens": self.pad_to_max_tokens,
+            **super().get_config(),
             "idf_weights": None if idf is None else np.asarray(idf).tolist(),
-            "vocabulary": given
-            if given is None or isinstance(given, str)
-            else [self._word(v) for v in np.asarray(given, object).reshape(-1)],
+            "vocabulary": given,
             "vocabulary_size": self.vocabulary_size(),
+            **{name: getattr(self, name) for name in self._last_config},
         }
 
 
 class StringLookup(_IndexLookup):
     """Numbers for strings, or the strings of numbers (`invert`)."""
+
+    _last_config = ("encoding",)
 
     def __init__(
         self,
@@ -355,34 +363,19 @@ class StringLookup(_IndexLookup):
         **kwargs,
     ):
         object.__setattr__(self, "encoding", encoding)
-        super().__init__(
-            max_tokens,
-            num_oov_indices,
-            mask_token,
-            oov_token,
-            vocabulary,
-            idf_weights,
-            invert,
-            output_mode,
-            sparse,
-            pad_to_max_tokens,
-            **kwargs,
-        )
+        tokens = (max_tokens, num_oov_indices, mask_token, oov_token)
+        outputs = (invert, output_mode, sparse, pad_to_max_tokens)
+        super().__init__(*tokens, vocabulary, idf_weights, *outputs, **kwargs)
 
     def _word(self, value):
         value = value.numpy() if hasattr(value, "numpy") else value
         return value.decode(self.encoding) if isinstance(value, bytes) else str(value)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            **self._lookup_config(),
-            "encoding": self.encoding,
-        }
-
 
 class IntegerLookup(_IndexLookup):
     """Numbers from 0 on for integers, or the integers of numbers (`invert`)."""
+
+    _last_config = ("vocabulary_dtype",)
 
     def __init__(
         self,
@@ -406,26 +399,9 @@ class IntegerLookup(_IndexLookup):
             )
         object.__setattr__(self, "vocabulary_dtype", vocabulary_dtype)
         object.__setattr__(self, "_word_dtype", tf.as_dtype(vocabulary_dtype))
-        super().__init__(
-            max_tokens,
-            num_oov_indices,
-            mask_token,
-            oov_token,
-            vocabulary,
-            idf_weights,
-            invert,
-            output_mode,
-            sparse,
-            pad_to_max_tokens,
-            **kwargs,
-        )
+        tokens = (max_tokens, num_oov_indices, mask_token, oov_token)
+        outputs = (invert, output_mode, sparse, pad_to_max_tokens)
+        super().__init__(*tokens, vocabulary, idf_weights, *outputs, **kwargs)
 
     def _word(self, value):
         return int(value)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            **self._lookup_config(),
-            "vocabulary_dtype": self.vocabulary_dtype,
-        }

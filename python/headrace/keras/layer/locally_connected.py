@@ -2,17 +2,12 @@
 
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.convolution import _ChannelsLast, output_length
-from headrace.keras.layer.parts import (
-    Weighted,
-    activation_name,
-    activation_of,
-    tuple_of,
-)
+from headrace.keras.layer.parts import Weighted, activation_of, tuple_of
 
 
 class _LocallyConnected(Weighted, Layer):
@@ -54,10 +49,7 @@ class _LocallyConnected(Weighted, Layer):
             )
         self.data_format = settings.data_format(data_format)
         self.activation, self.use_bias = activation_of(activation), use_bias
-        self._take_options(
-            kernel=(kernel_initializer, kernel_regularizer, kernel_constraint),
-            bias=(bias_initializer, bias_regularizer, bias_constraint),
-        )
+        self._take_options(locals(), "kernel", "bias")
         self.input_spec = InputSpec(ndim=self.rank + 2)
 
     def _sizes(self, input_shape):
@@ -122,20 +114,6 @@ class _LocallyConnected(Weighted, Layer):
         if self.data_format == "channels_first":
             return tf.TensorShape([batch, self.filters, *out])
         return tf.TensorShape([batch, *out, self.filters])
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "filters": self.filters,
-            "kernel_size": self.kernel_size,
-            "strides": self.strides,
-            "padding": self.padding,
-            "data_format": self.data_format,
-            "activation": activation_name(self.activation),
-            "use_bias": self.use_bias,
-            **self._options_config(),
-            "implementation": self.implementation,
-        }
 
 
 class LocallyConnected1D(_LocallyConnected):

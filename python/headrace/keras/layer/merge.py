@@ -1,7 +1,10 @@
 """Layers that join several inputs."""
 
-import headrace as tf
-from headrace.keras.engine.base_layer import Layer
+import functools
+import operator
+
+from headrace import _api as tf
+from headrace.keras.base.base_layer import Layer
 
 
 class _Merge(Layer):
@@ -77,33 +80,32 @@ class _Merge(Layer):
         return out
 
 
-class Add(_Merge):
-    """The sum of the inputs, which are broadcast."""
+class _Fold(_Merge):
+    """Joins the first two inputs, then each further one with what came so far."""
+
+    _join = None  # a function of two tensors
 
     def _merge(self, inputs):
-        out = inputs[0]
-        for x in inputs[1:]:
-            out = out + x
-        return out
+        return functools.reduce(self._join, inputs)
 
 
-class Subtract(_Merge):
+class Add(_Fold):
+    """The sum of the inputs, which are broadcast."""
+
+    _join = staticmethod(operator.add)
+
+
+class Subtract(_Fold):
     """The first of two inputs less the second."""
 
     _count = 2
-
-    def _merge(self, inputs):
-        return inputs[0] - inputs[1]
+    _join = staticmethod(operator.sub)
 
 
-class Multiply(_Merge):
+class Multiply(_Fold):
     """The product of the inputs, element by element."""
 
-    def _merge(self, inputs):
-        out = inputs[0]
-        for x in inputs[1:]:
-            out = out * x
-        return out
+    _join = staticmethod(operator.mul)
 
 
 class Average(Add):
@@ -113,24 +115,16 @@ class Average(Add):
         return super()._merge(inputs) / len(inputs)
 
 
-class Maximum(_Merge):
+class Maximum(_Fold):
     """The largest of the inputs, element by element."""
 
-    def _merge(self, inputs):
-        out = inputs[0]
-        for x in inputs[1:]:
-            out = tf.maximum(out, x)
-        return out
+    _join = staticmethod(tf.maximum)
 
 
-class Minimum(_Merge):
+class Minimum(_Fold):
     """The smallest of the inputs, element by element."""
 
-    def _merge(self, inputs):
-        out = inputs[0]
-        for x in inputs[1:]:
-            out = tf.minimum(out, x)
-        return out
+    _join = staticmethod(tf.minimum)
 
 
 class Concatenate(_Merge):
@@ -178,10 +172,6 @@ class Concatenate(_Merge):
                 masks.append(m)
         return tf.reduce_all(tf.concat(masks, axis=self.axis), axis=-1)
 
-    def get_config(self):
-        """Adds axis."""
-        return {**super().get_config(), "axis": self.axis}
-
 
 class Dot(_Merge):
     """The product of two inputs over an axis of each."""
@@ -228,14 +218,6 @@ class Dot(_Merge):
     def compute_mask(self, inputs, mask=None):
         """None."""
         return None
-
-    def get_config(self):
-        """Adds axes and normalize."""
-        return {
-            **super().get_config(),
-            "axes": self.axes,
-            "normalize": self.normalize,
-        }
 
 
 def _function(layer):

@@ -1,9 +1,9 @@
 """Layers that are active while training alone: dropout and noise."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 
 
 class _Drawing(Layer):
@@ -23,6 +23,8 @@ class _Drawing(Layer):
 
 class Dropout(_Drawing):
     """Sets a share of the inputs to zero while training."""
+
+    _keeps_shape = True
 
     def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
         super().__init__(**kwargs)
@@ -51,17 +53,6 @@ class Dropout(_Drawing):
             seed=self._next_seed(),
         )
 
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "rate": self.rate,
-            "noise_shape": self.noise_shape,
-            "seed": self.seed,
-        }
-
 
 class SpatialDropout1D(Dropout):
     """Drops whole channels of [batch, steps, channels]."""
@@ -79,6 +70,7 @@ class SpatialDropout2D(Dropout):
     """Drops whole channels of images."""
 
     _rank = 2
+    _config_without = ("data_format",)
 
     def __init__(self, rate, data_format=None, **kwargs):
         super().__init__(rate, **kwargs)
@@ -112,9 +104,6 @@ class GaussianNoise(_Drawing):
             tf.shape(inputs), 0.0, self.stddev, inputs.dtype, seed=self._next_seed()
         )
 
-    def get_config(self):
-        return {**super().get_config(), "stddev": self.stddev, "seed": self.seed}
-
 
 class GaussianDropout(_Drawing):
     """Multiplies with noise around 1, as strong as a dropout of `rate`."""
@@ -136,15 +125,14 @@ class GaussianDropout(_Drawing):
             tf.shape(inputs), 1.0, stddev, inputs.dtype, seed=self._next_seed()
         )
 
-    def get_config(self):
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}
-
 
 _SELU_LOW = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
 
 
 class AlphaDropout(_Drawing):
     """Dropout to SELU's lowest value that keeps mean and variance."""
+
+    _config_without = ("noise_shape",)
 
     def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
         super().__init__(**kwargs)
@@ -160,6 +148,3 @@ class AlphaDropout(_Drawing):
         scale = ((1 - rate) * (1 + rate * _SELU_LOW**2)) ** -0.5
         shift = -scale * _SELU_LOW * rate
         return scale * (inputs * kept + _SELU_LOW * (1 - kept)) + shift
-
-    def get_config(self):
-        return {**super().get_config(), "rate": self.rate, "seed": self.seed}

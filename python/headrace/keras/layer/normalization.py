@@ -1,16 +1,23 @@
 """Batch, layer, group and unit normalization."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.parts import Weighted
+
+
+def _listed(axis):
+    """The axes of an argument: one, or several."""
+    return axis if isinstance(axis, (list, tuple)) else [axis]
 
 
 class BatchNormalization(Weighted, Layer):
     """Normalizes by the batch while training, by running averages otherwise."""
 
     supports_masking = True
+    _config_without = ("synchronized",)
+    _keeps_shape = True
 
     def __init__(
         self,
@@ -35,15 +42,10 @@ class BatchNormalization(Weighted, Layer):
             raise NotImplementedError("BatchNormalization: synchronized")
         self.axis, self.momentum, self.epsilon = axis, momentum, epsilon
         self.center, self.scale = center, scale
-        self._take_options(
-            beta=(beta_initializer, beta_regularizer, beta_constraint),
-            gamma=(gamma_initializer, gamma_regularizer, gamma_constraint),
-            moving_mean=(moving_mean_initializer, None, None),
-            moving_variance=(moving_variance_initializer, None, None),
-        )
+        self._take_options(locals(), "beta", "gamma", "moving_mean", "moving_variance")
 
     def _axes(self, rank):
-        given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        given = _listed(self.axis)
         if any(not -rank <= a < rank for a in given):
             raise ValueError(
                 f"Invalid value for `axis` argument: {self.axis}, with inputs of rank "
@@ -152,32 +154,12 @@ class BatchNormalization(Weighted, Layer):
             self._update(found[1], found[2])
         return found[0]
 
-    def compute_output_shape(self, input_shape):
-        """The same shape."""
-        return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        """Adds axis, momentum, epsilon, center,
-        scale and what weights are made with."""
-        options = self._options_config(activity=False)
-        for kind in ("regularizer", "constraint"):
-            for name in ("moving_mean", "moving_variance"):
-                options.pop(f"{name}_{kind}")
-        return {
-            **super().get_config(),
-            "axis": self.axis,
-            "momentum": self.momentum,
-            "epsilon": self.epsilon,
-            "center": self.center,
-            "scale": self.scale,
-            **options,
-        }
-
 
 class LayerNormalization(Weighted, Layer):
     """Normalizes each sample over some axes."""
 
     supports_masking = True
+    _keeps_shape = True
 
     def __init__(
         self,
@@ -196,13 +178,10 @@ class LayerNormalization(Weighted, Layer):
         super().__init__(**kwargs)
         self.axis, self.epsilon = axis, epsilon
         self.center, self.scale = center, scale
-        self._take_options(
-            beta=(beta_initializer, beta_regularizer, beta_constraint),
-            gamma=(gamma_initializer, gamma_regularizer, gamma_constraint),
-        )
+        self._take_options(locals(), "beta", "gamma")
 
     def _axes(self, rank):
-        given = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        given = _listed(self.axis)
         axes = [a % rank for a in given]
         if len(set(axes)) != len(axes):
             raise ValueError(f"Duplicate axis: {tuple(axes)}")
@@ -238,21 +217,6 @@ class LayerNormalization(Weighted, Layer):
         return tf.nn.batch_normalization(
             inputs, mean, variance, fit(self.beta), fit(self.gamma), self.epsilon
         )
-
-    def compute_output_shape(self, input_shape):
-        """The same shape."""
-        return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        """Adds axis, epsilon, center, scale and what weights are made with."""
-        return {
-            **super().get_config(),
-            "axis": self.axis,
-            "epsilon": self.epsilon,
-            "center": self.center,
-            "scale": self.scale,
-            **self._options_config(activity=False),
-        }
 
 
 class GroupNormalization(LayerNormalization):
@@ -305,10 +269,6 @@ class GroupNormalization(LayerNormalization):
             out = out * tf.reshape(self.gamma, shape)
         return out if self.beta is None else out + tf.reshape(self.beta, shape)
 
-    def get_config(self):
-        """Adds groups to what LayerNormalization has."""
-        return {**super().get_config(), "groups": self.groups}
-
 
 class UnitNormalization(Layer):
     """Gives inputs the length 1."""
@@ -323,10 +283,6 @@ class UnitNormalization(Layer):
         """Inputs divided by their L2 norm along `axis`."""
         return tf.math.l2_normalize(inputs, axis=self.axis, epsilon=1e-12)
 
-    def get_config(self):
-        """Adds axis."""
-        return {**super().get_config(), "axis": self.axis}
-
 
 class RMSNormalization(Layer):
     """Divides by the root of the mean square along an axis, then scales. Keras 3's."""
@@ -340,7 +296,7 @@ class RMSNormalization(Layer):
     def build(self, input_shape):
         """Makes `scale`, one weight a place along the axes."""
         sizes = tf.TensorShape(input_shape).as_list()
-        axes = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        axes = _listed(self.axis)
         self.scale = self.add_weight(
             "scale", [sizes[a] for a in axes], initializer="ones"
         )
@@ -348,7 +304,7 @@ class RMSNormalization(Layer):
 
     def call(self, inputs):
         """The inputs, of the same shape."""
-        axes = self.axis if isinstance(self.axis, (list, tuple)) else [self.axis]
+        axes = _listed(self.axis)
         square = tf.reduce_mean(tf.square(inputs), axes, keepdims=True)
         wide = [1] * inputs.shape.rank
         for a in axes:
@@ -356,7 +312,3 @@ class RMSNormalization(Layer):
         return (
             inputs * tf.math.rsqrt(square + self.epsilon) * tf.reshape(self.scale, wide)
         )
-
-    def get_config(self):
-        """Adds axis and epsilon."""
-        return {**super().get_config(), "axis": self.axis, "epsilon": self.epsilon}

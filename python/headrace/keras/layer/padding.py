@@ -1,9 +1,9 @@
 """Layers that pad, cut and enlarge."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.parts import tuple_of
 
 _COUNT = {2: "two", 3: "three"}
@@ -54,10 +54,6 @@ class _OfAxes(Layer):
                 sizes[i] = self._length(sizes[i], i - first)
         return tf.TensorShape(sizes)
 
-    def get_config(self):
-        config = super().get_config()
-        return config if self.rank == 1 else {**config, "data_format": self.data_format}
-
 
 class _ZeroPadding(_OfAxes):
     def __init__(self, padding=1, data_format=None, **kwargs):
@@ -71,14 +67,12 @@ class _ZeroPadding(_OfAxes):
     def call(self, inputs):
         return tf.pad(inputs, self._around([list(p) for p in self.padding], [0, 0]))
 
-    def get_config(self):
-        return {**super().get_config(), "padding": self.padding}
-
 
 class ZeroPadding1D(_ZeroPadding):
     """Zeros before and behind the steps: [batch, steps, channels]."""
 
     rank = 1
+    _config_without = ("data_format",)
 
     def __init__(self, padding=1, **kwargs):
         super().__init__(_one_pair(padding, "padding"), "channels_last", **kwargs)
@@ -127,14 +121,12 @@ class _Cropping(_OfAxes):
         inner = [slice(a, -b or None) for a, b in self.cropping]
         return inputs[tuple(self._around(inner, slice(None)))]
 
-    def get_config(self):
-        return {**super().get_config(), "cropping": self.cropping}
-
 
 class Cropping1D(_Cropping):
     """Takes steps off both ends: [batch, steps, channels]."""
 
     rank = 1
+    _config_without = ("data_format",)
 
     def __init__(self, cropping=(1, 1), **kwargs):
         super().__init__(_one_pair(cropping, "cropping"), "channels_last", **kwargs)
@@ -168,10 +160,6 @@ class UpSampling1D(Layer):
         """[batch, steps, channels] to [batch, steps * size, channels]."""
         return tf.repeat(inputs, self.size, axis=1)
 
-    def get_config(self):
-        """Adds size."""
-        return {**super().get_config(), "size": self.size}
-
 
 class _UpSampling(_OfAxes):
     def __init__(self, size=2, data_format=None, **kwargs):
@@ -186,9 +174,6 @@ class _UpSampling(_OfAxes):
         for i, count in enumerate(self.size):
             inputs = tf.repeat(inputs, count, axis=self._first() + i)
         return inputs
-
-    def get_config(self):
-        return {**super().get_config(), "size": self.size}
 
 
 _RESIZES = ("bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian")
@@ -221,10 +206,6 @@ class UpSampling2D(_UpSampling):
         out = tf.image.resize(images, [rows, cols], self.interpolation)
         out = tf.cast(out, inputs.dtype)
         return tf.transpose(out, [0, 3, 1, 2]) if first else out
-
-    def get_config(self):
-        """Adds size, data_format and interpolation."""
-        return {**super().get_config(), "interpolation": self.interpolation}
 
 
 class UpSampling3D(_UpSampling):

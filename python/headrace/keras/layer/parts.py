@@ -1,49 +1,48 @@
 """Initializers, regularizers and constraints of a layer's weights."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras import (
     activation,
     constraint,
     initializer,
     regularizer,
-    serialization,
 )
 
 _matmul = _headrace.raw_op("MatMul")
 
 
-class WeightOptions:
-    """What a layer was told about one weight."""
+_OPTIONS = {
+    "initializer": initializer.get,
+    "regularizer": regularizer.get,
+    "constraint": constraint.get,
+}
 
-    def __init__(self, init, regularize=None, constrain=None):
-        self.initializer = initializer.get(init)
-        self.regularizer = regularizer.get(regularize)
-        self.constraint = constraint.get(constrain)
 
-    def add_to(self, layer, name, shape, **kwargs):
-        return layer.add_weight(
-            name=name,
-            shape=shape,
-            initializer=self.initializer,
-            regularizer=self.regularizer,
-            constraint=self.constraint,
-            **kwargs,
-        )
+def option(name, value):
+    """What an argument such as kernel_initializer stands for."""
+    return _OPTIONS[name.rpartition("_")[2]](value)
+
+
+def option_names(*weights, activity=True):
+    """Names of arguments: all initializers, then regularizers, then constraints."""
+    return (
+        *(f"{weight}_initializer" for weight in weights),
+        *(f"{weight}_regularizer" for weight in weights),
+        *(("activity_regularizer",) if activity else ()),
+        *(f"{weight}_constraint" for weight in weights),
+    )
 
 
 class Weighted:
     """Mixed into layers: attributes `kernel_initializer` and the like."""
 
-    def _take_options(self, **given):
-        """Of each weight, (initializer, regularizer, constraint)."""
-        object.__setattr__(self, "_options", {})
-        for name, (init, regularize, constrain) in given.items():
-            options = WeightOptions(init, regularize, constrain)
-            self._options[name] = options
-            setattr(self, f"{name}_initializer", options.initializer)
-            setattr(self, f"{name}_regularizer", options.regularizer)
-            setattr(self, f"{name}_constraint", options.constraint)
+    def _take_options(self, arguments, *weights):
+        """Keeps what the constructor's arguments (its locals()) say of each weight."""
+        for weight in weights:
+            for kind in _OPTIONS:
+                name = f"{weight}_{kind}"
+                setattr(self, name, option(name, arguments.get(name)))
 
     def _new_weight(self, kind, shape, name=None, **kwargs):
         """A weight with the options of that kind, as they are now."""
@@ -55,21 +54,6 @@ class Weighted:
             constraint=getattr(self, f"{kind}_constraint"),
             **kwargs,
         )
-
-    def _options_config(self, activity=True):
-        """Configurations: all initializers, then regularizers, then constraints."""
-        say = serialization.serialize
-        names = list(self._options)
-        config = {
-            f"{n}_initializer": say(getattr(self, f"{n}_initializer")) for n in names
-        }
-        for n in names:
-            config[f"{n}_regularizer"] = say(getattr(self, f"{n}_regularizer"))
-        if activity:
-            config["activity_regularizer"] = say(self.activity_regularizer)
-        for n in names:
-            config[f"{n}_constraint"] = say(getattr(self, f"{n}_constraint"))
-        return config
 
 
 def tuple_of(value, count, name, allow_zero=False):
@@ -103,4 +87,3 @@ def shaped(x, sizes):
 
 
 activation_of = activation.get
-activation_name = activation.serialize

@@ -1,9 +1,9 @@
 """Pooling over windows and over everything."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.input_spec import InputSpec
 from headrace.keras.layer.convolution import _ChannelsLast, output_length
 from headrace.keras.layer.parts import tuple_of
 
@@ -13,6 +13,7 @@ class _Pooling(Layer):
 
     rank = 2
     _functions = ()
+    _config_names = ("pool_size", "padding", "strides", "data_format")
 
     def __init__(
         self, pool_size=2, strides=None, padding="valid", data_format=None, **kwargs
@@ -50,16 +51,6 @@ class _Pooling(Layer):
                 sizes[start + i], self.pool_size[i], self.padding, self.strides[i]
             )
         return tf.TensorShape(sizes)
-
-    def get_config(self):
-        """Adds pool_size, padding, strides and data_format."""
-        return {
-            **super().get_config(),
-            "pool_size": self.pool_size,
-            "padding": self.padding,
-            "strides": self.strides,
-            "data_format": self.data_format,
-        }
 
 
 class _Max(_Pooling):
@@ -120,14 +111,6 @@ class _GlobalPooling(Layer):
     def call(self, inputs):
         """[batch, channels]; the space stays as sizes of 1 with keepdims."""
         return self._reduce(inputs, axis=self._axes(), keepdims=self.keepdims)
-
-    def get_config(self):
-        """Adds data_format and keepdims."""
-        return {
-            **super().get_config(),
-            "data_format": self.data_format,
-            "keepdims": self.keepdims,
-        }
 
 
 class _GlobalMax(_GlobalPooling):

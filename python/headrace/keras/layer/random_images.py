@@ -10,7 +10,7 @@ argument `training`, these layers train.
 import math
 import numbers
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import settings
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.image_sizes import (
@@ -24,7 +24,11 @@ class _RandomImages(PreprocessingLayer):
     """Draws from a stream that begins with `seed`, or with one that
     tf.keras.utils.set_random_seed tells, when it is first used."""
 
-    def __init__(self, seed=None, rng_type=None, **kwargs):
+    _config_attributes = {"rng_type": "_rng_type"}
+    _rng_type = "stateful"
+    _keeps_shape = True
+
+    def __init__(self, rng_type=None, seed=None, **kwargs):
         super().__init__(**kwargs)
         if rng_type not in (None, "stateful"):
             raise ValueError(
@@ -49,14 +53,11 @@ class _RandomImages(PreprocessingLayer):
         return self._stream().make_seeds()[:, 0]
 
     def call(self, inputs, training=True):
-        inputs = as_tensor(inputs, self._dtype)
+        images = as_tensor(inputs, self._taken_dtype())
         if training is False:
-            return inputs
+            return images
         if not isinstance(training, tf.Tensor):
-            return self._change(inputs)
-        return self._where(training, inputs)
-
-    def _where(self, training, images):
+            return self._change(images)
         out = tf.cond(
             tf.cast(training, tf.bool),
             lambda: self._change(images),
@@ -64,14 +65,12 @@ class _RandomImages(PreprocessingLayer):
         )
         return tf.ensure_shape(out, self.compute_output_shape(images.shape))
 
+    def _taken_dtype(self):
+        """What images are cast to before they are changed; None for nothing."""
+        return self._dtype
+
     def _change(self, images):
         raise NotImplementedError
-
-    def compute_output_shape(self, input_shape):
-        return tf.TensorShape(input_shape)
-
-    def get_config(self):
-        return {**super().get_config(), "rng_type": "stateful", "seed": self.seed}
 
 
 def _bounds(factor):
@@ -101,9 +100,6 @@ class RandomFlip(_RandomImages):
         if "vertical" in self.mode:
             images = tf.image.stateless_random_flip_up_down(images, self._seed_pair())
         return tf.ensure_shape(images, shape)
-
-    def get_config(self):
-        return {**super().get_config(), "mode": self.mode}
 
 
 class RandomCrop(_RandomImages):
@@ -148,14 +144,11 @@ class RandomCrop(_RandomImages):
         shape[-3:-1] = self.height, self.width
         return tf.TensorShape(shape)
 
-    def get_config(self):
-        return {**super().get_config(), "height": self.height, "width": self.width}
-
 
 class _Transformed(_RandomImages):
     """Images whose places come from others by a projection."""
 
-    def __init__(self, fill_mode, interpolation, seed, fill_value, **kwargs):
+    def __init__(self, fill_mode, fill_value, interpolation, seed, **kwargs):
         super().__init__(seed=seed, **kwargs)
         if fill_mode not in ("reflect", "wrap", "constant", "nearest"):
             raise NotImplementedError(
@@ -189,14 +182,6 @@ class _Transformed(_RandomImages):
         """[count, 8]: where in the image, by (x, y), a place's colour comes from."""
         raise NotImplementedError
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "fill_mode": self.fill_mode,
-            "fill_value": self.fill_value,
-            "interpolation": self.interpolation,
-        }
-
 
 def _rows_of(*columns):
     """A [count, 8] matrix of eight vectors or numbers."""
@@ -217,7 +202,7 @@ class RandomRotation(_Transformed):
         fill_value=0.0,
         **kwargs,
     ):
-        super().__init__(fill_mode, interpolation, seed, fill_value, **kwargs)
+        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
         self.factor = factor
         self._range = _bounds(factor)
         if self._range[1] < self._range[0]:
@@ -234,8 +219,16 @@ class RandomRotation(_Transformed):
         y = (last_y - (s * last_x + c * last_y)) / 2
         return _rows_of(c, -s, x, s, c, y, 0.0, 0.0)
 
-    def get_config(self):
-        return {**super().get_config(), "factor": self.factor}
+
+def _shares(name, factor):
+    """The bounds of an argument; ValueError unless both are within [-1, 1]."""
+    low, high = _bounds(factor)
+    if abs(low) > 1 or abs(high) > 1:
+        raise ValueError(
+            f"`{name}` argument must have values between [-1, 1]. "
+            f"Received: {name}={factor}"
+        )
+    return low, high
 
 
 class RandomTranslation(_Transformed):
@@ -251,7 +244,7 @@ class RandomTranslation(_Transformed):
         fill_value=0.0,
         **kwargs,
     ):
-        super().__init__(fill_mode, interpolation, seed, fill_value, **kwargs)
+        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
         self._height_range = self._checked("height_factor", height_factor)
         self._width_range = self._checked("width_factor", width_factor)
@@ -263,24 +256,12 @@ class RandomTranslation(_Transformed):
             raise ValueError(
                 f"`{name}` cannot have upper bound less than lower bound, got {factor}"
             )
-        if abs(low) > 1 or abs(high) > 1:
-            raise ValueError(
-                f"`{name}` argument must have values between [-1, 1]. "
-                f"Received: {name}={factor}"
-            )
-        return low, high
+        return _shares(name, factor)
 
     def _transforms(self, count, rows, cols):
         down = self._uniform([count], self._height_range) * rows
         right = self._uniform([count], self._width_range) * cols
         return _rows_of(1.0, 0.0, -right, 0.0, 1.0, -down, 0.0, 0.0)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "height_factor": self.height_factor,
-            "width_factor": self.width_factor,
-        }
 
 
 class RandomZoom(_Transformed):
@@ -297,22 +278,12 @@ class RandomZoom(_Transformed):
         fill_value=0.0,
         **kwargs,
     ):
-        super().__init__(fill_mode, interpolation, seed, fill_value, **kwargs)
+        super().__init__(fill_mode, fill_value, interpolation, seed, **kwargs)
         self.height_factor, self.width_factor = height_factor, width_factor
-        self._height_range = self._checked("height_factor", height_factor)
+        self._height_range = _shares("height_factor", height_factor)
         self._width_range = None
         if width_factor is not None:
-            self._width_range = self._checked("width_factor", width_factor)
-
-    @staticmethod
-    def _checked(name, factor):
-        low, high = _bounds(factor)
-        if abs(low) > 1 or abs(high) > 1:
-            raise ValueError(
-                f"`{name}` argument must have values between [-1, 1]. "
-                f"Received: {name}={factor}"
-            )
-        return low, high
+            self._width_range = _shares("width_factor", width_factor)
 
     def _transforms(self, count, rows, cols):
         high = wide = self._uniform([count], self._height_range, around=1.0)
@@ -320,13 +291,6 @@ class RandomZoom(_Transformed):
             wide = self._uniform([count], self._width_range, around=1.0)
         x, y = (cols - 1) / 2 * (1 - wide), (rows - 1) / 2 * (1 - high)
         return _rows_of(wide, 0.0, x, 0.0, high, y, 0.0, 0.0)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "height_factor": self.height_factor,
-            "width_factor": self.width_factor,
-        }
 
 
 class RandomContrast(_RandomImages):
@@ -350,13 +314,16 @@ class RandomContrast(_RandomImages):
         )
         return tf.cast(tf.clip_by_value(out, 0, 255), self._dtype)
 
-    def get_config(self):
-        return {**super().get_config(), "factor": self.factor}
-
 
 class RandomBrightness(_RandomImages):
     """Adds to each image a share of `value_range` within `factor`, and keeps it in that
     range."""
+
+    _config_attributes = {
+        **_RandomImages._config_attributes,
+        "factor": "_factor",
+        "value_range": "_value_range",
+    }
 
     def __init__(self, factor, value_range=(0, 255), seed=None, **kwargs):
         super().__init__(seed=seed, **kwargs)
@@ -397,13 +364,6 @@ class RandomBrightness(_RandomImages):
         out = tf.cast(tf.clip_by_value(out, low, high), self._dtype)
         return tf.ensure_shape(out, images.shape)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "factor": self._factor,
-            "value_range": self._value_range,
-        }
-
 
 def _two_numbers(value):
     return (
@@ -434,13 +394,8 @@ class _RandomSide(_RandomImages):
             )
         check_interpolation(interpolation)
 
-    def call(self, inputs, training=True):
-        inputs = as_tensor(inputs)
-        if training is False:
-            return inputs
-        if not isinstance(training, tf.Tensor):
-            return self._change(inputs)
-        return self._where(training, inputs)
+    def _taken_dtype(self):
+        return None
 
     def _change(self, images):
         sizes = sides_of(images)
@@ -456,13 +411,6 @@ class _RandomSide(_RandomImages):
         shape = tf.TensorShape(input_shape).as_list()
         shape[self._axis] = None
         return tf.TensorShape(shape)
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "factor": self.factor,
-            "interpolation": self.interpolation,
-        }
 
 
 class RandomHeight(_RandomSide):

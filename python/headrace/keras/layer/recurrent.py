@@ -1,10 +1,12 @@
 """RNN, SimpleRNN, LSTM and GRU."""
 
-import headrace as tf
+from headrace import _api as tf
+from headrace.framework.properties import read_only
 from headrace.keras import regularizer, serialization
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.input_spec import InputSpec
-from headrace.keras.layer import cells, scanning
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.call_context import context
+from headrace.keras.base.input_spec import InputSpec
+from headrace.keras.layer import cells, registry, scanning
 
 
 class RNN(Layer):
@@ -12,6 +14,15 @@ class RNN(Layer):
 
     supports_masking = True
     _names_cell = True  # whether names of weights have the cell's
+    _config_names = (
+        "return_sequences",
+        "return_state",
+        "go_backwards",
+        "stateful",
+        "unroll",
+        "time_major",
+        "cell",
+    )
 
     def __init__(
         self,
@@ -43,10 +54,9 @@ class RNN(Layer):
 
     # --- states ---
 
-    @property
-    def states(self):
-        """The states that go on from batch to batch, where `stateful`."""
-        return self._states
+    states = read_only(
+        "_states", "The states that go on from batch to batch, where `stateful`."
+    )
 
     def _state_sizes(self):
         size = self.cell.state_size
@@ -98,8 +108,6 @@ class RNN(Layer):
             input_shape = input_shape[0]
         step = tf.nest.map_structure(self._step_shape, input_shape)
         if isinstance(self.cell, Layer) and not self.cell.built:
-            from headrace.keras.engine.call_context import context
-
             if self._names_cell:
                 context.names.append(self.cell.name)
             try:
@@ -195,46 +203,16 @@ class RNN(Layer):
             return shown
         return [shown] + [None] * len(tf.nest.flatten(self._state_sizes()))
 
-    # --- configuration ---
-
-    def _loop_config(self):
-        return {
-            "return_sequences": self.return_sequences,
-            "return_state": self.return_state,
-            "go_backwards": self.go_backwards,
-            "stateful": self.stateful,
-            "unroll": self.unroll,
-            "time_major": self.time_major,
-        }
-
-    def get_config(self):
-        """Adds the arguments and the cell's config."""
-        return {
-            **super().get_config(),
-            **self._loop_config(),
-            "cell": serialization.serialize(self.cell),
-        }
-
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A layer, without weights, of what get_config() gave."""
         config = dict(config)
         if "cell" in config:
-            from headrace.keras.layer import registry
-
             config["cell"] = registry.deserialize(config["cell"], custom_objects)
         return cls(**config)
 
 
-_LOOP = (
-    "return_sequences",
-    "return_state",
-    "go_backwards",
-    "stateful",
-    "unroll",
-    "time_major",
-    "zero_output_for_mask",
-)
+_LOOP = (*RNN._config_names[:-1], "zero_output_for_mask")
 _LAYER = (
     "name",
     "trainable",
@@ -251,6 +229,8 @@ _LAYER = (
 class _WithCell(RNN):
     """A layer that makes its own cell; further arguments are the cell's."""
 
+    _config_names = RNN._config_names[:-1]
+    _says_implementation = True
     _cell_class = None
     _cell_name = None
 
@@ -270,21 +250,21 @@ class _WithCell(RNN):
     def __getattr__(self, name):
         """What the cell was told: units, activation, kernel_initializer, …"""
         cell = self.__dict__.get("cell")
-        if cell is not None and name[0] != "_" and name in cell.cell_config():
-            return getattr(cell, name)
+        if cell is not None and name[0] != "_":
+            if name in serialization.config_names(type(cell)):
+                return getattr(cell, name)
         raise AttributeError(
             f"'{type(self).__name__}' object has no attribute '{name}'"
         )
 
     def get_config(self):
         """Adds the arguments of the layer and of its cell."""
-        config = Layer.get_config(self)
-        config.update(self._loop_config())
-        config.update(self.cell.cell_config())
+        config = {**super().get_config(), **serialization.config_of(self.cell)}
         config["activity_regularizer"] = serialization.serialize(
             self.activity_regularizer
         )
-        config["implementation"] = self._implementation
+        if self._says_implementation:
+            config["implementation"] = self._implementation
         return config
 
 

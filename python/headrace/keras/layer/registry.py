@@ -1,57 +1,33 @@
 """Layers and models by name and configuration."""
 
-import importlib
+import pkgutil
 
-from headrace.keras import serialization
+from headrace import _names
+from headrace.context import late
+from headrace.keras import layer, serialization
+from headrace.keras.base.base_layer import Layer
 
-_MODULES = (
-    "layer.core",
-    "layer.noise",
-    "layer.einsum_dense",
-    "layer.locally_connected",
-    "layer.conv_lstm",
-    "layer.spectral_normalization",
-    "layer.lambdas",
-    "layer.advanced_activation",
-    "layer.convolution",
-    "layer.transposed",
-    "layer.depthwise",
-    "layer.pooling",
-    "layer.normalization",
-    "layer.embedding",
-    "layer.merge",
-    "layer.recurrent",
-    "layer.cells",
-    "layer.wrappers",
-    "layer.adapting",
-    "layer.encoding",
-    "layer.feature_layers",
-    "layer.hashing",
-    "layer.image_sizes",
-    "layer.random_images",
-    "layer.index_lookup",
-    "layer.text_vectorization",
-    "layer.attention",
-    "layer.padding",
-    "engine.input_layer",
-    "engine.sequential",
-    "engine.functional",
-    "engine.model",
-)
 _classes = {}
 
 
 def _all():
     if not _classes:
-        from headrace.keras.engine.base_layer import Layer
-
-        for module in _MODULES:
-            found = vars(importlib.import_module("headrace.keras." + module))
+        rooms = [
+            f"layer.{found.name}" for found in pkgutil.iter_modules(layer.__path__)
+        ]
+        for room in (
+            *rooms,
+            "engine.input_layer",
+            "engine.sequential",
+            "engine.functional",
+        ):
             _classes.update(
-                (n, c)
-                for n, c in found.items()
-                if isinstance(c, type) and issubclass(c, Layer)
+                (name, item)
+                for name, item in vars(_names.module(f"keras.{room}")).items()
+                if isinstance(item, type) and issubclass(item, Layer)
             )
+        for name in ("DenseFeatures", "SequenceFeatures"):
+            _classes[name] = getattr(late, name)
     return _classes
 
 

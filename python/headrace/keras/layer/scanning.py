@@ -1,6 +1,6 @@
 """The loop of recurrent layers over time."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 from headrace.keras.layer.parts import shaped
 

@@ -1,6 +1,6 @@
 """SpectralNormalization: keeps the largest singular value of a kernel at 1."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import initializer
 from headrace.keras.layer.wrappers import Wrapper
 
@@ -58,6 +58,3 @@ class SpectralNormalization(Wrapper):
         norm = tf.matmul(tf.matmul(v, kernel), u, transpose_b=True)
         self.vector_u.assign(tf.cast(u, self.vector_u.dtype))
         self.kernel.assign(tf.reshape(self.kernel / norm, self.kernel.shape))
-
-    def get_config(self):
-        return {**super().get_config(), "power_iterations": self.power_iterations}

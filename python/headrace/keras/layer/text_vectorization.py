@@ -1,6 +1,6 @@
 """TextVectorization: sentences as numbers of their words."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.layer.adapting import PreprocessingLayer, as_tensor
 from headrace.keras.layer.index_lookup import StringLookup
 
@@ -8,6 +8,11 @@ _PUNCTUATION = r'[!"#$%&()\*\+,-\./:;<=>?@\[\\\]^_`{|}~\']'
 _STANDARDS = ("lower_and_strip_punctuation", "lower", "strip_punctuation")
 _SPLITS = ("whitespace", "character")
 _OUTPUTS = ("int", "count", "multi_hot", "tf_idf")
+# the configuration: what is kept here, and what the lookup keeps
+_OWN = ("standardize", "split", "ngrams", "output_mode", "output_sequence_length")
+_OWN += ("ragged",)
+_OF_LOOKUP = ("max_tokens", "pad_to_max_tokens", "sparse", "vocabulary", "idf_weights")
+_OF_LOOKUP += ("encoding", "vocabulary_size")
 _CALLABLE = (
     "If restoring a model and `{0}` is a custom callable, please ensure the callable is "
     "registered as a custom object. See https://www.tensorflow.org/guide/keras/"
@@ -28,6 +33,8 @@ def _check(argument, value, allowed, extra):
 
 class TextVectorization(PreprocessingLayer):
     """Standardizes, splits, joins to n-grams and looks up."""
+
+    _config_names = ()
 
     def __init__(
         self,
@@ -71,7 +78,7 @@ class TextVectorization(PreprocessingLayer):
         kwargs["dtype"] = tf.string
         super().__init__(**kwargs)
         self._standardize, self._split = standardize, split
-        self._widths = (
+        self._ngrams = (
             tuple(range(1, ngrams + 1)) if isinstance(ngrams, int) else ngrams
         )
         self._output_mode, self._ragged = output_mode, ragged
@@ -147,8 +154,8 @@ class TextVectorization(PreprocessingLayer):
                 inputs = tf.strings.split(inputs)
             else:
                 inputs = tf.strings.unicode_split(inputs, "UTF-8")
-        if self._widths is not None:
-            inputs = tf.strings.ngrams(inputs, ngram_width=self._widths, separator=" ")
+        if self._ngrams is not None:
+            inputs = tf.strings.ngrams(inputs, ngram_width=self._ngrams, separator=" ")
         return inputs
 
     def call(self, inputs):
@@ -173,22 +180,6 @@ class TextVectorization(PreprocessingLayer):
         lookup = self._lookup_layer.get_config()
         return {
             **super().get_config(),
-            "standardize": self._standardize,
-            "split": self._split,
-            "ngrams": self._widths,
-            "output_mode": self._output_mode,
-            "output_sequence_length": self._output_sequence_length,
-            "ragged": self._ragged,
-            **{
-                key: lookup[key]
-                for key in (
-                    "max_tokens",
-                    "pad_to_max_tokens",
-                    "sparse",
-                    "vocabulary",
-                    "idf_weights",
-                    "encoding",
-                    "vocabulary_size",
-                )
-            },
+            **{name: getattr(self, f"_{name}") for name in _OWN},
+            **{name: lookup[name] for name in _OF_LOOKUP},
         }

@@ -1,7 +1,6 @@
 """Transposed convolutions."""
 
-import headrace as tf
-from headrace.keras.engine.input_spec import InputSpec
+from headrace import _api as tf
 from headrace.keras.layer.convolution import _Convolution
 from headrace.keras.layer.parts import tuple_of
 
@@ -42,24 +41,16 @@ class _Transposed(_Convolution):
         bias_constraint=None,
         **kwargs,
     ):
+        window = (kernel_size, strides, padding, data_format, dilation_rate)
         super().__init__(
             filters,
-            kernel_size,
-            strides,
-            padding,
-            data_format,
-            dilation_rate,
+            *window,
             activation=activation,
             use_bias=use_bias,
-            kernel_initializer=kernel_initializer,
-            bias_initializer=bias_initializer,
-            kernel_regularizer=kernel_regularizer,
-            bias_regularizer=bias_regularizer,
             activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint,
-            bias_constraint=bias_constraint,
             **kwargs,
         )
+        self._take_options(locals(), "kernel", "bias")
         if output_padding is not None:
             output_padding = tuple_of(output_padding, self.rank, "output_padding", True)
             for stride, more in zip(self.strides, output_padding):
@@ -80,11 +71,7 @@ class _Transposed(_Convolution):
         channels = self._channels(given)
         shape = (*self.kernel_size, self.filters, channels)
         self.kernel = self._new_weight("kernel", shape)
-        self.bias = self._new_weight("bias", (self.filters,)) if self.use_bias else None
-        self.input_spec = InputSpec(
-            ndim=self.rank + 2, axes={self._channel_axis(): channels}
-        )
-        self.built = True
+        self._finish(channels, ndim=self.rank + 2)
 
     def _out_sizes(self, sizes):
         pads = self.output_padding or (None,) * self.rank
@@ -115,9 +102,6 @@ class _Transposed(_Convolution):
             dilations=list(self.dilation_rate),
         )
 
-    def get_config(self):
-        return {**super().get_config(), "output_padding": self.output_padding}
-
 
 class Conv1DTranspose(_Transposed):
     """The transposed convolution over time."""
@@ -133,6 +117,7 @@ class Conv3DTranspose(_Transposed):
     """The transposed convolution over volumes."""
 
     rank = 3
+    _config_without = ("dilation_rate",)
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
@@ -140,8 +125,3 @@ class Conv3DTranspose(_Transposed):
             raise NotImplementedError(
                 f"Conv3DTranspose: dilation_rate={self.dilation_rate}"
             )
-
-    def get_config(self):
-        config = super().get_config()
-        del config["dilation_rate"]
-        return config

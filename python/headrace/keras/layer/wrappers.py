@@ -1,9 +1,11 @@
 """Layers around layers: Bidirectional and TimeDistributed."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization
-from headrace.keras.engine.base_layer import Layer
-from headrace.keras.engine.keras_tensor import KerasTensor
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.call_context import context
+from headrace.keras.base.keras_tensor import KerasTensor
+from headrace.keras.layer import registry
 from headrace.keras.layer.parts import shaped
 
 
@@ -19,16 +21,9 @@ class Wrapper(Layer):
         super().__init__(**kwargs)
         self.layer = layer
 
-    def get_config(self):
-        """Adds the inner layer's config."""
-        inner = serialization.serialize(self.layer)
-        return {**super().get_config(), "layer": inner}
-
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A wrapper with a new inner layer, of what get_config() gave."""
-        from headrace.keras.layer import registry
-
         config = dict(config)
         layer = registry.deserialize(config.pop("layer"), custom_objects)
         return cls(layer, **config)
@@ -70,6 +65,8 @@ _MODES = ("sum", "mul", "ave", "concat", None)
 
 class Bidirectional(Layer):
     """A recurrent layer forwards and its copy backwards."""
+
+    _config_names = ("merge_mode", "layer")
 
     supports_masking = True
 
@@ -113,8 +110,6 @@ class Bidirectional(Layer):
 
     def build(self, input_shape):
         """Builds the layers of both directions."""
-        from headrace.keras.engine.call_context import context
-
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
         for layer in (self.forward_layer, self.backward_layer):
             if not layer.built:
@@ -186,8 +181,7 @@ class Bidirectional(Layer):
     def get_config(self):
         """Adds merge_mode, the layer's config and, if it was given,
         backward_layer's."""
-        config = {**super().get_config(), "merge_mode": self.merge_mode}
-        config["layer"] = serialization.serialize(self.layer)
+        config = super().get_config()
         if self._own_backward:
             config["backward_layer"] = serialization.serialize(self.backward_layer)
         return config
@@ -195,8 +189,6 @@ class Bidirectional(Layer):
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """A layer, without weights, of what get_config() gave."""
-        from headrace.keras.layer import registry
-
         config = dict(config)
         config["layer"] = registry.deserialize(config["layer"], custom_objects)
         if config.get("backward_layer") is not None:

@@ -1,6 +1,6 @@
 """Accuracies and means of losses."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import loss as losses
 from headrace.keras import settings
 from headrace.keras.function_class import function_class

@@ -2,9 +2,11 @@
 
 import functools
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
-from headrace.keras.engine.base_layer import Layer
+from headrace.keras import serialization
+from headrace.keras.base.base_layer import Layer
+from headrace.keras.base.graph_updates import Ordered
 
 
 class Metric(Layer):
@@ -90,7 +92,8 @@ class Metric(Layer):
 
     def get_config(self):
         """The constructor's arguments as a dict, for from_config()."""
-        return {"name": self.name, "dtype": self.dtype}
+        own = serialization.config_of(self)
+        return {"name": self.name, "dtype": self.dtype, **own}
 
     @classmethod
     def from_config(cls, config):
@@ -110,8 +113,6 @@ class Metric(Layer):
 
 def _graph_update(metric, update_state, *args, **kwargs):
     """In a plain graph: the operation that takes values in."""
-    from headrace.keras.optimizer.graph_updates import Ordered
-
     graph = tf.compat.v1.get_default_graph()
     ordered = Ordered(graph)
     result = update_state(*args, **kwargs)

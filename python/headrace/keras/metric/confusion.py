@@ -2,7 +2,7 @@
 
 import numpy as np
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.metric.base import Metric
 
 
@@ -16,13 +16,19 @@ def _weights(sample_weight, values, dtype):
 
 
 _LOWEST = -1e10  # what is not among the top k
+_NAMES = {
+    "tp": "true_positives",
+    "tn": "true_negatives",
+    "fp": "false_positives",
+    "fn": "false_negatives",
+}
 
 
 class _Counts(Metric):
     """Counts at one threshold or several."""
 
     _parts = ()  # of "tp", "fp", "tn", "fn"
-    _chooses_classes = False  # whether the configuration has top_k and class_id
+    _config_attributes = {"thresholds": "init_thresholds"}
 
     def __init__(self, thresholds=None, name=None, dtype=None, **kwargs):
         super().__init__(name=name, dtype=dtype)
@@ -37,19 +43,12 @@ class _Counts(Metric):
                 raise ValueError(
                     f"Threshold values must be in [0, 1]. Received: {self.thresholds}"
                 )
-        names = {
-            "tp": "true_positives",
-            "fp": "false_positives",
-            "tn": "true_negatives",
-            "fn": "false_negatives",
-        }
-        for part in self._parts:
-            label = names[part] if len(self._parts) > 1 else "accumulator"
+        self._labels = ["accumulator"]
+        if len(self._parts) > 1:
+            self._labels = [_NAMES[part] for part in self._parts]
+        for label in self._labels:
             weight = self.add_weight(label, shape=(len(self.thresholds),))
             setattr(self, label, weight)
-        self._labels = [
-            names[p] if len(self._parts) > 1 else "accumulator" for p in self._parts
-        ]
 
     def update_state(self, y_true, y_pred, sample_weight=None):
         """Adds the counts of a batch at each threshold.
@@ -74,15 +73,10 @@ class _Counts(Metric):
     def _out(self, values):
         return values if self._many else values[0]
 
-    def get_config(self):
-        """A dict of name, dtype, thresholds and, where they are taken, top_k and
-        class_id.
-        """
-        config = super().get_config()
-        config["thresholds"] = self.init_thresholds
-        if self._chooses_classes:
-            config.update(top_k=self.top_k, class_id=self.class_id)
-        return config
+    def _share(self, part, other):
+        """part / (part + other) of two counts at each threshold, 0 where both are 0."""
+        part, other = (getattr(self, _NAMES[p])._read() for p in (part, other))
+        return tf.math.divide_no_nan(part, part + other)
 
 
 def confusion(y_true, y_pred, thresholds, weight=None):
@@ -148,7 +142,6 @@ class Precision(_Counts):
     """The share of right ones among the positives that were found."""
 
     _parts = ("tp", "fp")
-    _chooses_classes = True
 
     def __init__(
         self, thresholds=None, top_k=None, class_id=None, name=None, dtype=None
@@ -160,15 +153,13 @@ class Precision(_Counts):
 
         A scalar for one threshold, else a vector.
         """
-        hits, wrong = self.true_positives._read(), self.false_positives._read()
-        return self._out(tf.math.divide_no_nan(hits, hits + wrong))
+        return self._out(self._share(*self._parts))
 
 
 class Recall(_Counts):
     """The share of positives that were found."""
 
     _parts = ("tp", "fn")
-    _chooses_classes = True
 
     def __init__(
         self, thresholds=None, top_k=None, class_id=None, name=None, dtype=None
@@ -180,12 +171,13 @@ class Recall(_Counts):
 
         A scalar for one threshold, else a vector.
         """
-        hits, missed = self.true_positives._read(), self.false_negatives._read()
-        return self._out(tf.math.divide_no_nan(hits, hits + missed))
+        return self._out(self._share(*self._parts))
 
 
 class AUC(Metric):
     """The area under the ROC or precision-recall curve, by trapezoids."""
+
+    _config_names = ("num_thresholds", "curve", "summation_method")
 
     def __init__(
         self,
@@ -221,13 +213,7 @@ class AUC(Metric):
         self._limits = np.array([-1e-7, *inner, 1.0 + 1e-7])
         self.curve, self.summation_method = curve, summation_method
         self._from_logits = from_logits
-        self._names = (
-            "true_positives",
-            "true_negatives",
-            "false_positives",
-            "false_negatives",
-        )
-        for label in self._names:
+        for label in _NAMES.values():
             weight = self.add_weight(label, shape=(self.num_thresholds,))
             setattr(self, label, weight)
 
@@ -243,7 +229,7 @@ class AUC(Metric):
         y_true = tf.reshape(tf.cast(y_true, self._dtype), tf.shape(y_pred))
         weight = _weights(sample_weight, y_pred, self._dtype)
         counts = confusion(y_true, y_pred, self._limits.tolist(), weight)
-        for label, part in zip(self._names, ("tp", "tn", "fp", "fn")):
+        for part, label in _NAMES.items():
             getattr(self, label).assign_add(counts[part])
 
     def _interpolated_pr(self, tp, fp, fn):
@@ -266,7 +252,7 @@ class AUC(Metric):
 
     def result(self):
         """The area: a scalar, the sum of the strips between neighbouring thresholds."""
-        tp, tn, fp, fn = (getattr(self, name)._read() for name in self._names)
+        tp, tn, fp, fn = (getattr(self, name)._read() for name in _NAMES.values())
         if self.curve == "PR" and self.summation_method == "interpolation":
             return self._interpolated_pr(tp, fp, fn)
         recall = tf.math.divide_no_nan(tp, tp + fn)
@@ -287,9 +273,6 @@ class AUC(Metric):
         """A dict of the arguments; multi_label is always False."""
         config = super().get_config()
         config.update(
-            num_thresholds=self.num_thresholds,
-            curve=self.curve,
-            summation_method=self.summation_method,
             multi_label=False,
             num_labels=None,
             label_weights=None,

@@ -1,11 +1,19 @@
 """Intersection by union, of classes."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.metric.base import Metric
 
 
 class _Overlap(Metric):
     """Counts what classes were taken for what; the result is of some classes."""
+
+    _config_names = (
+        "num_classes",
+        "ignore_class",
+        "sparse_y_true",
+        "sparse_y_pred",
+        "axis",
+    )
 
     def __init__(
         self,
@@ -66,23 +74,18 @@ class _Overlap(Metric):
         ious = tf.math.divide_no_nan(hits, whole)
         return tf.math.divide_no_nan(tf.reduce_sum(ious), seen)
 
-    def _config(self, *names):
-        return {**super().get_config(), **{n: getattr(self, n) for n in names}}
 
-
-_ALL = ("num_classes", "ignore_class", "sparse_y_true", "sparse_y_pred", "axis")
 _ONE_HOT = ("num_classes", "ignore_class", "sparse_y_pred", "axis")
 
 
 class MeanIoU(_Overlap):
     """The mean over classes of intersection by union."""
 
-    def get_config(self):
-        return self._config(*_ALL)
-
 
 class IoU(_Overlap):
     """The mean over the target classes."""
+
+    _config_names = ("target_class_ids", *_Overlap._config_names)
 
     def __init__(
         self,
@@ -100,12 +103,11 @@ class IoU(_Overlap):
         )
         self._take_targets(target_class_ids)
 
-    def get_config(self):
-        return self._config("target_class_ids", *_ALL)
-
 
 class BinaryIoU(_Overlap):
     """Of two classes that a threshold tells apart."""
+
+    _config_names = ("target_class_ids", "threshold")
 
     def __init__(self, target_class_ids=(0, 1), threshold=0.5, name=None, dtype=None):
         super().__init__(2, name, dtype)
@@ -116,12 +118,11 @@ class BinaryIoU(_Overlap):
         y_pred = tf.cast(tf.cast(y_pred, self._dtype) >= self.threshold, self._dtype)
         return super().update_state(y_true, y_pred, sample_weight)
 
-    def get_config(self):
-        return self._config("target_class_ids", "threshold")
-
 
 class OneHotIoU(IoU):
     """IoU of labels as rows of ones."""
+
+    _config_names = ("target_class_ids", *_ONE_HOT)
 
     def __init__(
         self,
@@ -133,23 +134,16 @@ class OneHotIoU(IoU):
         sparse_y_pred=False,
         axis=-1,
     ):
+        common = (name, dtype, ignore_class)
         super().__init__(
-            num_classes,
-            target_class_ids,
-            name,
-            dtype,
-            ignore_class,
-            False,
-            sparse_y_pred,
-            axis,
+            num_classes, target_class_ids, *common, False, sparse_y_pred, axis
         )
-
-    def get_config(self):
-        return self._config("target_class_ids", *_ONE_HOT)
 
 
 class OneHotMeanIoU(MeanIoU):
     """MeanIoU of labels as rows of ones."""
+
+    _config_names = _ONE_HOT
 
     def __init__(
         self,
@@ -163,6 +157,3 @@ class OneHotMeanIoU(MeanIoU):
         super().__init__(
             num_classes, name, dtype, ignore_class, False, sparse_y_pred, axis
         )
-
-    def get_config(self):
-        return self._config(*_ONE_HOT)

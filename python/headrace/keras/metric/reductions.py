@@ -1,6 +1,6 @@
 """Sums and means, of values and of functions of y_true and y_pred."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import loss as losses
 from headrace.keras import serialization
 from headrace.keras.metric.base import Metric
@@ -82,6 +82,7 @@ class MeanMetricWrapper(Mean):
     """The mean of a function of y_true and y_pred."""
 
     _squeezes = True
+    _config_names = ()  # the function, which is not always said
 
     def __init__(self, fn, name=None, dtype=None, **kwargs):
         super().__init__(name or fn.__name__, dtype)
@@ -117,6 +118,8 @@ class MeanMetricWrapper(Mean):
 
 class MeanTensor(Metric):
     """The mean of each element."""
+
+    _config_without = ("shape",)
 
     def __init__(self, name="mean_tensor", dtype=None, shape=None):
         super().__init__(name=name, dtype=dtype)

@@ -2,27 +2,21 @@
 
 from headrace.keras import loss as losses
 from headrace.keras import serialization
-from headrace.keras.metric import accuracy, confusion, overlap, reductions, scores
-
-_CLASSES = {
-    name: value
-    for module in (reductions, accuracy, confusion, overlap, scores)
-    for name, value in vars(module).items()
-    if isinstance(value, type)
-    and getattr(value, "_is_metric", False)
-    and name[0] != "_"
-}
-NAMES = {k: v for k, v in losses.NAMES.items() if not isinstance(v, type)}
-NAMES.update(
-    {
-        name: value
-        for name, value in vars(accuracy).items()
-        if callable(value) and not isinstance(value, type) and name[0] != "_"
-    }
+from headrace.keras.metric import (
+    accuracy,
+    base,
+    confusion,
+    overlap,
+    reductions,
+    scores,
 )
+
+_CLASSES = {"Metric": base.Metric}
+for _module in (reductions, accuracy, confusion, overlap, scores):
+    _CLASSES.update(serialization.classes_of(vars(_module), base.Metric))
+NAMES = serialization.functions_of(losses.NAMES)
+NAMES.update(serialization.functions_of(vars(accuracy)))
 NAMES.update(_CLASSES)
-for _module in ("settings", "losses", "tf"):
-    NAMES.pop(_module, None)
 NAMES["cosine_proximity"] = accuracy.cosine_similarity
 get, deserialize = serialization.getter(NAMES, "metric function")
 serialize = serialization.serialize

@@ -1,6 +1,6 @@
 """F scores, and one rate of a classifier where another is high enough."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.metric.base import Metric
 from headrace.keras.metric.confusion import _Counts
 
@@ -102,25 +102,14 @@ class FBetaScore(Metric):
             return tf.reduce_sum(scores * divide(weights, tf.reduce_sum(weights)))
         return scores if self.average is None else tf.reduce_mean(scores)
 
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "average": self.average,
-            "beta": self.beta,
-            "threshold": self.threshold,
-        }
-
 
 class F1Score(FBetaScore):
     """The harmonic mean of precision and recall."""
 
+    _config_without = ("beta",)
+
     def __init__(self, average=None, threshold=None, name="f1_score", dtype=None):
         super().__init__(average, 1.0, threshold, name, dtype)
-
-    def get_config(self):
-        config = super().get_config()
-        del config["beta"]
-        return config
 
 
 class _AtRate(_Counts):
@@ -128,6 +117,8 @@ class _AtRate(_Counts):
 
     _parts = ("tp", "tn", "fp", "fn")
     _limit = None  # the argument's name
+    _bounded = _sought = ()  # (part, other): the rates part / (part + other)
+    _config_first = ("class_id", "num_thresholds")
 
     def __init__(self, value, num_thresholds, class_id, name, dtype):
         if not 0 <= value <= 1:
@@ -146,76 +137,55 @@ class _AtRate(_Counts):
         self.num_thresholds, self.value = num_thresholds, value
         setattr(self, self._limit, value)
 
-    def _rates(self, tp, tn, fp, fn):
-        """(the rate that is bounded, the one that is sought): counts by sums."""
-        raise NotImplementedError
-
     def result(self):
-        counts = [getattr(self, label)._read() for label in self._labels]
-        rates = self._rates(*counts)
-        bounded, sought = (tf.math.divide_no_nan(a, b) for a, b in rates)
+        bounded, sought = self._share(*self._bounded), self._share(*self._sought)
         fits = tf.greater_equal(bounded, tf.cast(self.value, bounded.dtype))
         return tf.reduce_max(tf.where(fits, sought, tf.zeros_like(sought)))
-
-    def get_config(self):
-        config = super().get_config()
-        del config["thresholds"]
-        config.update(class_id=self.class_id, num_thresholds=self.num_thresholds)
-        config[self._limit] = self.value
-        return config
 
 
 class SensitivityAtSpecificity(_AtRate):
     """The highest sensitivity at a specificity."""
 
-    _limit = "specificity"
+    _limit, _bounded, _sought = "specificity", ("tn", "fp"), ("tp", "fn")
+    _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, specificity, num_thresholds=200, class_id=None, name=None, dtype=None
     ):
         super().__init__(specificity, num_thresholds, class_id, name, dtype)
 
-    def _rates(self, tp, tn, fp, fn):
-        return (tn, tn + fp), (tp, tp + fn)
-
 
 class SpecificityAtSensitivity(_AtRate):
     """The highest specificity at a sensitivity."""
 
-    _limit = "sensitivity"
+    _limit, _bounded, _sought = "sensitivity", ("tp", "fn"), ("tn", "fp")
+    _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, sensitivity, num_thresholds=200, class_id=None, name=None, dtype=None
     ):
         super().__init__(sensitivity, num_thresholds, class_id, name, dtype)
 
-    def _rates(self, tp, tn, fp, fn):
-        return (tp, tp + fn), (tn, tn + fp)
-
 
 class PrecisionAtRecall(_AtRate):
     """The highest precision at a recall."""
 
-    _limit = "recall"
+    _limit, _bounded, _sought = "recall", ("tp", "fn"), ("tp", "fp")
+    _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, recall, num_thresholds=200, class_id=None, name=None, dtype=None
     ):
         super().__init__(recall, num_thresholds, class_id, name, dtype)
 
-    def _rates(self, tp, tn, fp, fn):
-        return (tp, tp + fn), (tp, tp + fp)
-
 
 class RecallAtPrecision(_AtRate):
     """The highest recall at a precision."""
 
-    _limit = "precision"
+    _limit, _bounded, _sought = "precision", ("tp", "fp"), ("tp", "fn")
+    _config_names = (*_AtRate._config_first, _limit)
 
     def __init__(
         self, precision, num_thresholds=200, class_id=None, name=None, dtype=None
     ):
         super().__init__(precision, num_thresholds, class_id, name, dtype)
-
-    def _rates(self, tp, tn, fp, fn):
-        return (tp, tp + fp), (tp, tp + fn)

@@ -9,11 +9,18 @@ which TensorFlow restores into tf.keras.optimizers.legacy: ours in
 tf.keras.optimizers.experimental write the lists that they read instead.
 """
 
-import headrace as tf
+import re
+
+from headrace import _api as tf
 from headrace._load import _headrace
+from headrace.framework import logging
+from headrace.framework.properties import read_only
 from headrace.framework.trackable import AutoTrackable, node_of
+from headrace.keras import initializer as initializers
 from headrace.keras import serialization
-from headrace.keras.engine.tracking import attach_new, start_restored
+from headrace.keras.base import graph_updates
+from headrace.keras.base.tracking import attach_new, start_restored
+from headrace.keras.optimizer import schedule
 from headrace.keras.optimizer.schedule import LearningRateSchedule
 
 
@@ -65,10 +72,9 @@ class BaseOptimizer(AutoTrackable):
                 f"clipnorm={self.clipnorm}, global_clipnorm={self.global_clipnorm}."
             )
 
-    @property
-    def name(self):
-        """The name given to the constructor, else the class's: a str."""
-        return self._name
+    name = read_only(
+        "_name", "The name given to the constructor, else the class's: a str."
+    )
 
     # --- hyper-parameters ---
 
@@ -246,8 +252,6 @@ class BaseOptimizer(AutoTrackable):
             elif initializer is None:
                 value = self._initial_slot(variable, slot_name)
             elif isinstance(initializer, str) or callable(initializer):
-                from headrace.keras import initializer as initializers
-
                 make = initializers.get(initializer)
                 value = make(shape or variable.shape, dtype=variable.dtype)
             else:
@@ -329,8 +333,6 @@ class BaseOptimizer(AutoTrackable):
             self._make_hypers()
         gradients = self._limited([g for g, _ in pairs])
         if not _headrace.is_eager() and not tf.inside_function():
-            from headrace.keras.optimizer import graph_updates
-
             return graph_updates.apply(self, gradients, variables, name)
         rates = {}
         for gradient, variable in zip(gradients, variables):
@@ -389,8 +391,6 @@ class BaseOptimizer(AutoTrackable):
         ids.update(v.handle._id for v in var_list or [])
 
     def _decays(self, variable):
-        import re
-
         names, ids = self._decay_excluded
         if variable.handle._id in ids:
             return False
@@ -423,10 +423,7 @@ class BaseOptimizer(AutoTrackable):
             slots = self._variables[1:]
         return _CallableList([self.iterations, *self._further_variables(), *slots])
 
-    @property
-    def weights(self):
-        """The same as `variables`."""
-        return self.variables
+    weights = read_only("variables", "The same as `variables`.")
 
     def get_weights(self):
         """A list of NumPy arrays, in the order of `variables`."""
@@ -462,8 +459,6 @@ class BaseOptimizer(AutoTrackable):
 
         `custom_objects` are further classes of schedules: {name: class}.
         """
-        from headrace.keras.optimizer import schedule
-
         config = dict(config)
         config.pop("is_legacy_optimizer", None)
         if "lr" in config:
@@ -519,8 +514,6 @@ def _with_gradients(pairs):
             f"No gradients provided for any variable: {(names,)}. Provided "
             f"`grads_and_vars` is {pairs}."
         )
-    from headrace.framework import logging
-
     missing = [v.name for g, v in pairs if g is None]
     logging.warn(
         "Gradients do not exist for variables %s when minimizing the loss. If you're "

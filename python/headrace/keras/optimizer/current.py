@@ -1,6 +1,6 @@
 """tf.keras.optimizers: the interface since Keras 2.11."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework import logging
 from headrace.framework.trackable import node_of
 from headrace.keras.optimizer import nadam, rules
@@ -10,8 +10,8 @@ from headrace.keras.optimizer.schedule import LearningRateSchedule
 _COMMON = {
     "weight_decay": None,
     "clipnorm": None,
-    "clipvalue": None,
     "global_clipnorm": None,
+    "clipvalue": None,
     "use_ema": False,
     "ema_momentum": 0.99,
     "ema_overwrite_frequency": None,
@@ -181,14 +181,7 @@ class Optimizer(BaseOptimizer):
         """
         return {
             "name": self._name,
-            "weight_decay": self.weight_decay,
-            "clipnorm": self.clipnorm,
-            "global_clipnorm": self.global_clipnorm,
-            "clipvalue": self.clipvalue,
-            "use_ema": self.use_ema,
-            "ema_momentum": self.ema_momentum,
-            "ema_overwrite_frequency": self.ema_overwrite_frequency,
-            "jit_compile": self.jit_compile,
+            **{n: getattr(self, n) for n in _COMMON},
             "is_legacy_optimizer": False,
             "learning_rate": self._serialized("learning_rate"),
             **{n: self._number(n) for n in self._config_names},

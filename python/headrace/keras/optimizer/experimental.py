@@ -5,7 +5,7 @@ write has lists of variables in place of slots (`optimizer/_variables/1`), as
 Keras 2.11 and later have it.
 """
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras.optimizer import current
 
 

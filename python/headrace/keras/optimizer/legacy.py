@@ -1,5 +1,6 @@
 """tf.keras.optimizers.legacy: the interface before Keras 2.11."""
 
+from headrace.eager import graph_gradients
 from headrace.keras.optimizer import nadam, rules
 from headrace.keras.optimizer.base import BaseOptimizer
 from headrace.keras.optimizer.schedule import LearningRateSchedule
@@ -39,8 +40,6 @@ class Optimizer(BaseOptimizer):
     def get_gradients(self, loss, params):
         """The gradients of a graph's tensor, within what clipnorm and the like
         allow."""
-        from headrace.eager import graph_gradients
-
         found = graph_gradients.gradients(loss, params)
         for gradient, param in zip(found, params):
             if gradient is None:

@@ -1,8 +1,8 @@
 """Nadam: Adam with Nesterov's momentum, after a schedule of its own."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.framework.trackable import node_of
-from headrace.keras.engine.tracking import attach_new
+from headrace.keras.base.tracking import attach_new
 from headrace.keras.optimizer import rules
 
 
@@ -15,6 +15,7 @@ class NadamRule(rules.Rule):
     """
 
     _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon",)
+    _slot_row = ("m", "v")
     _product_name = "_u_product"
     _schedule_decay = 1.0
 
@@ -30,9 +31,6 @@ class NadamRule(rules.Rule):
         self._set_up(name, learning_rate, dict(beta_1=beta_1, beta_2=beta_2), kwargs)
         self.epsilon = epsilon
         object.__setattr__(self, "_product", None)
-
-    def _slot_names(self):
-        return (("m", "v"),) if not self._is_legacy else (("m",), ("v",))
 
     def _further_variables(self):
         """As upstream, newer optimizers do not list the product."""

@@ -1,6 +1,6 @@
 """The update rules: a class each, mixed with the interfaces old and new."""
 
-import headrace as tf
+from headrace import _api as tf
 from headrace._load import _headrace
 
 
@@ -17,23 +17,37 @@ class Rule:
     Attributes of subclasses:
       _config_names: the hyper-parameters of the configuration.
       _config_plain: its further attributes.
+      _op: X, and the slot of each of the op's arguments.
+      _op_numbers: the hyper-parameters that the op takes, beside lr and epsilon.
       _has_sparse_op: rows have an op; else they are updated as a whole tensor.
+      _slot_row: the names of its slots, made variable by variable; by older optimizers
+        slot by slot.
       _slot_labels: what newer optimizers call variables of slots in their names.
       _slot_lists: their attributes that list the variables of a slot.
     """
 
     _config_names = ()
     _config_plain = ()
+    _op_numbers = ()
     _has_sparse_op = False
+    _slot_row = ()
     _slot_labels = {}
     _slot_lists = {"m": "_momentums", "v": "_velocities", "vhat": "_velocity_hats"}
 
-    def _op(self):
-        """X, and the slot of each of the op's arguments."""
-        raise NotImplementedError
+    def _slot_names(self):
+        if self._is_legacy:
+            return tuple((name,) for name in self._slot_row)
+        return (self._slot_row,)
+
+    def _coefficients(self, dtype):
+        known = {"lr": self._rate(dtype)}
+        for name in self._op_numbers:
+            known[name] = self._value(name, dtype)
+        known["epsilon"] = tf.constant(self.epsilon, dtype)
+        return known
 
     def _apply(self, kind, variable, slots, **arguments):
-        op, slot_of = self._op()
+        op, slot_of = self._op
         handles = {a: slots[s].handle for a, s in slot_of.items()}
         _headrace.raw_op(f"Resource{kind}{op}")(
             var=variable.handle, **handles, **arguments
@@ -53,6 +67,7 @@ class Rule:
 class SGDRule(Rule):
     """Plain, with momentum, or Nesterov's."""
 
+    _op = ("KerasMomentum", {"accum": "momentum"})
     _has_sparse_op = property(lambda self: self._is_legacy)
     _slot_labels = {"momentum": "m"}
     _slot_lists = {"momentum": "momentums"}
@@ -61,9 +76,6 @@ class SGDRule(Rule):
         if self._momentum or self._writes_lists or self._restores_slots():
             return (("momentum",),)
         return ()
-
-    def _op(self):
-        return "KerasMomentum", {"accum": "momentum"}
 
     def _coefficients(self, dtype):
         known = {"lr": self._rate(dtype)}
@@ -95,6 +107,7 @@ class AdamRule(Rule):
     """Adam, and AMSGrad."""
 
     _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon", "amsgrad")
+    _slot_row = ("m", "v")
 
     def __init__(
         self,
@@ -111,9 +124,9 @@ class AdamRule(Rule):
         self.epsilon, self.amsgrad = epsilon, amsgrad
 
     def _slot_names(self):
-        pairs = (("m", "v"),) if not self._is_legacy else (("m",), ("v",))
-        return pairs + ((("vhat",),) if self.amsgrad else ())
+        return super()._slot_names() + ((("vhat",),) if self.amsgrad else ())
 
+    @property
     def _op(self):
         if self.amsgrad:
             return "AdamWithAmsgrad", {"m": "m", "v": "v", "vhat": "vhat"}
@@ -136,6 +149,7 @@ class RMSpropRule(Rule):
     """RMSprop, centred or not, with momentum or not."""
 
     _config_names, _config_plain = ("rho", "momentum"), ("epsilon", "centered")
+    _op_numbers = _config_names
     _has_sparse_op = property(lambda self: self._momentum and self._is_legacy)
     _slot_labels = {"rms": "velocity", "mg": "average_gradient"}
     _slot_lists = {
@@ -166,19 +180,12 @@ class RMSpropRule(Rule):
             groups.append(("mg",))
         return tuple(groups)
 
+    @property
     def _op(self):
         slots = {"ms": "rms", "mom": "momentum"}
         if self.centered:
             return "CenteredRMSProp", {**slots, "mg": "mg"}
         return "RMSProp", slots
-
-    def _coefficients(self, dtype):
-        return {
-            "lr": self._rate(dtype),
-            "rho": self._value("rho", dtype),
-            "momentum": self._value("momentum", dtype),
-            "epsilon": tf.constant(self.epsilon, dtype),
-        }
 
     def _update(self, gradient, variable, slots, known):
         if self._momentum:
@@ -203,6 +210,8 @@ class AdagradRule(Rule):
     """Adagrad: rates fall with the squares seen so far."""
 
     _config_plain = ("initial_accumulator_value", "epsilon")
+    _op = ("AdagradV2", {"accum": "accumulator"})
+    _slot_row = ("accumulator",)
     _has_sparse_op = True
     _slot_lists = {"accumulator": "_accumulators"}
 
@@ -218,23 +227,11 @@ class AdagradRule(Rule):
         self.initial_accumulator_value = initial_accumulator_value
         self.epsilon = epsilon
 
-    def _slot_names(self):
-        return (("accumulator",),)
-
-    def _op(self):
-        return "AdagradV2", {"accum": "accumulator"}
-
     def _initial_slot(self, variable, slot_name):
         return tf.fill(
             variable.shape.as_list(),
             tf.constant(self.initial_accumulator_value, variable.dtype),
         )
-
-    def _coefficients(self, dtype):
-        return {
-            "lr": self._rate(dtype),
-            "epsilon": tf.constant(self.epsilon, dtype),
-        }
 
 
 class FtrlRule(Rule):
@@ -250,6 +247,7 @@ class FtrlRule(Rule):
         "initial_accumulator_value",
         "l2_shrinkage_regularization_strength",
     )
+    _op = ("FtrlV2", {"accum": "accumulator", "linear": "linear"})
     _has_sparse_op = property(lambda self: self._is_legacy)
     _slot_lists = {"accumulator": "_accumulators", "linear": "_linears"}
 
@@ -288,9 +286,6 @@ class FtrlRule(Rule):
     def _slot_names(self):
         return (("accumulator", "linear"),)
 
-    def _op(self):
-        return "FtrlV2", {"accum": "accumulator", "linear": "linear"}
-
     def _initial_slot(self, variable, slot_name):
         start = self.initial_accumulator_value if slot_name == "accumulator" else 0.0
         return tf.fill(variable.shape.as_list(), tf.constant(start, variable.dtype))
@@ -314,13 +309,9 @@ class AdadeltaRule(Rule):
     """Adadelta: rates by a window of squares."""
 
     _config_names, _config_plain = ("rho",), ("epsilon",)
-
-    def __init__(
-        self, learning_rate=0.001, rho=0.95, epsilon=1e-7, name="Adadelta", **kwargs
-    ):
-        self._set_up(name, learning_rate, dict(rho=rho), kwargs)
-        self.epsilon = epsilon
-
+    _op = ("Adadelta", {"accum": "accum_grad", "accum_update": "accum_var"})
+    _op_numbers = _config_names
+    _slot_row = ("accum_grad", "accum_var")
     _slot_labels = {
         "accum_grad": "accumulated_grad",
         "accum_var": "accumulated_delta_var",
@@ -330,26 +321,19 @@ class AdadeltaRule(Rule):
         "accum_var": "_accumulated_delta_vars",
     }
 
-    def _slot_names(self):
-        if self._is_legacy:
-            return (("accum_grad",), ("accum_var",))
-        return (("accum_grad", "accum_var"),)
-
-    def _op(self):
-        return "Adadelta", {"accum": "accum_grad", "accum_update": "accum_var"}
-
-    def _coefficients(self, dtype):
-        return {
-            "lr": self._rate(dtype),
-            "rho": self._value("rho", dtype),
-            "epsilon": tf.constant(self.epsilon, dtype),
-        }
+    def __init__(
+        self, learning_rate=0.001, rho=0.95, epsilon=1e-7, name="Adadelta", **kwargs
+    ):
+        self._set_up(name, learning_rate, dict(rho=rho), kwargs)
+        self.epsilon = epsilon
 
 
 class AdamaxRule(Rule):
     """Adam by the infinity norm."""
 
     _config_names, _config_plain = ("beta_1", "beta_2"), ("epsilon",)
+    _op = ("AdaMax", {"m": "m", "v": "v"})
+    _slot_row = ("m", "v")
     _slot_labels = {"v": "u"}
     _slot_lists = {"m": "_m", "v": "_u"}
 
@@ -365,12 +349,6 @@ class AdamaxRule(Rule):
         hypers = dict(beta_1=beta_1, beta_2=beta_2)
         self._set_up(name, learning_rate, hypers, kwargs)
         self.epsilon = epsilon
-
-    def _slot_names(self):
-        return (("m", "v"),) if not self._is_legacy else (("m",), ("v",))
-
-    def _op(self):
-        return "AdaMax", {"m": "m", "v": "v"}
 
     def _coefficients(self, dtype):
         step = tf.cast(self.iterations._read() + 1, dtype)

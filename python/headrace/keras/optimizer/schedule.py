@@ -2,7 +2,7 @@
 
 import math
 
-import headrace as tf
+from headrace import _api as tf
 from headrace.keras import serialization
 
 
@@ -20,10 +20,13 @@ class LearningRateSchedule:
     def get_config(self):
         """The constructor's arguments as a dict.
         Subclasses that are saved define it."""
-        raise NotImplementedError(
-            f"Learning rate schedule '{type(self).__name__}' must override "
-            "`get_config()` in order to be serializable."
-        )
+        config = serialization.config_of(self)
+        if not config:
+            raise NotImplementedError(
+                f"Learning rate schedule '{type(self).__name__}' must override "
+                "`get_config()` in order to be serializable."
+            )
+        return config
 
     @classmethod
     def from_config(cls, config):
@@ -31,37 +34,24 @@ class LearningRateSchedule:
         return cls(**config)
 
 
-class _Plain(LearningRateSchedule):
-    """Keeps its arguments as attributes and as its configuration."""
-
-    def _keep(self, **arguments):
-        self._arguments = arguments
-        self.__dict__.update(arguments)
-
-    def get_config(self):
-        """The constructor's arguments as a dict, for from_config()."""
-        return dict(self._arguments)
-
-    def _start(self):
-        return tf.convert_to_tensor(self.initial_learning_rate, dtype_hint=tf.float32)
+def _rate(number):
+    return tf.convert_to_tensor(number, dtype_hint=tf.float32)
 
 
-class _RateDecay(_Plain):
+class _RateDecay(LearningRateSchedule):
     """Falls by a rate that is reached every `decay_steps`."""
 
     def __init__(
         self, initial_learning_rate, decay_steps, decay_rate, staircase=False, name=None
     ):
-        self._keep(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            decay_rate=decay_rate,
-            staircase=staircase,
-            name=name,
+        self.initial_learning_rate, self.decay_steps = (
+            initial_learning_rate,
+            decay_steps,
         )
+        self.decay_rate, self.staircase, self.name = decay_rate, staircase, name
 
     def __call__(self, step):
-        start = self._start()
+        start = _rate(self.initial_learning_rate)
         dtype = start.dtype
         periods = tf.cast(step, dtype) / tf.cast(self.decay_steps, dtype)
         if self.staircase:
@@ -83,7 +73,7 @@ class InverseTimeDecay(_RateDecay):
         return start / (1.0 + rate * periods)
 
 
-class PolynomialDecay(_Plain):
+class PolynomialDecay(LearningRateSchedule):
     """From the first rate to the last along a power of the steps left."""
 
     def __init__(
@@ -95,17 +85,15 @@ class PolynomialDecay(_Plain):
         cycle=False,
         name=None,
     ):
-        self._keep(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            end_learning_rate=end_learning_rate,
-            power=power,
-            cycle=cycle,
-            name=name,
+        self.initial_learning_rate, self.decay_steps = (
+            initial_learning_rate,
+            decay_steps,
         )
+        self.end_learning_rate, self.power = end_learning_rate, power
+        self.cycle, self.name = cycle, name
 
     def __call__(self, step):
-        rate = self._start()
+        rate = _rate(self.initial_learning_rate)
         end = tf.cast(self.end_learning_rate, rate.dtype)
         step = tf.cast(step, rate.dtype)
         whole = tf.cast(self.decay_steps, rate.dtype)
@@ -118,7 +106,7 @@ class PolynomialDecay(_Plain):
         return (rate - end) * left + end
 
 
-class PiecewiseConstantDecay(_Plain):
+class PiecewiseConstantDecay(LearningRateSchedule):
     """values[i] up to boundaries[i], the last value behind them all."""
 
     def __init__(self, boundaries, values, name=None):
@@ -128,7 +116,7 @@ class PiecewiseConstantDecay(_Plain):
                 f"Received: boundaries={boundaries} of length {len(boundaries)}, and "
                 f"values={values} of length {len(values)}."
             )
-        self._keep(boundaries=boundaries, values=values, name=name)
+        self.boundaries, self.values, self.name = boundaries, values, name
 
     def __call__(self, step):
         step = tf.convert_to_tensor(step)
@@ -143,7 +131,7 @@ def _cosine(done):
     return 0.5 * (1.0 + tf.cos(tf.constant(math.pi, done.dtype) * done))
 
 
-class CosineDecay(_Plain):
+class CosineDecay(LearningRateSchedule):
     """Half a cosine wave down to `alpha` of the rate, after a warm-up if wanted."""
 
     def __init__(
@@ -155,21 +143,19 @@ class CosineDecay(_Plain):
         warmup_target=None,
         warmup_steps=0,
     ):
-        self._keep(
-            initial_learning_rate=initial_learning_rate,
-            decay_steps=decay_steps,
-            alpha=alpha,
-            name=name,
-            warmup_target=warmup_target,
-            warmup_steps=warmup_steps,
+        self.initial_learning_rate, self.decay_steps = (
+            initial_learning_rate,
+            decay_steps,
         )
+        self.alpha, self.name = alpha, name
+        self.warmup_target, self.warmup_steps = warmup_target, warmup_steps
 
     def _decayed(self, step, whole, start):
         wave = _cosine(tf.minimum(step, whole) / whole)
         return start * ((1 - self.alpha) * wave + self.alpha)
 
     def __call__(self, step):
-        start = self._start()
+        start = _rate(self.initial_learning_rate)
         dtype = start.dtype
         step = tf.cast(step, dtype)
         whole = tf.cast(self.decay_steps, dtype)
@@ -182,7 +168,7 @@ class CosineDecay(_Plain):
         return tf.where(step < warm, rising, falling)
 
 
-class CosineDecayRestarts(_Plain):
+class CosineDecayRestarts(LearningRateSchedule):
     """Half waves that begin anew, each `t_mul` longer and `m_mul` as high."""
 
     def __init__(
@@ -194,17 +180,12 @@ class CosineDecayRestarts(_Plain):
         alpha=0.0,
         name=None,
     ):
-        self._keep(
-            initial_learning_rate=initial_learning_rate,
-            first_decay_steps=first_decay_steps,
-            t_mul=t_mul,
-            m_mul=m_mul,
-            alpha=alpha,
-            name=name,
-        )
+        self.initial_learning_rate = initial_learning_rate
+        self.first_decay_steps, self.name = first_decay_steps, name
+        self.t_mul, self.m_mul, self.alpha = t_mul, m_mul, alpha
 
     def __call__(self, step):
-        start = self._start()
+        start = _rate(self.initial_learning_rate)
         dtype = start.dtype
         done = tf.cast(step, dtype) / tf.cast(self.first_decay_steps, dtype)
         times, scale = tf.cast(self.t_mul, dtype), tf.cast(self.m_mul, dtype)
@@ -221,13 +202,6 @@ class CosineDecayRestarts(_Plain):
         return start * ((1 - self.alpha) * wave + self.alpha)
 
 
-_CLASSES = (
-    ExponentialDecay,
-    InverseTimeDecay,
-    PolynomialDecay,
-    PiecewiseConstantDecay,
-    CosineDecay,
-    CosineDecayRestarts,
-)
-_, deserialize = serialization.getter({c.__name__: c for c in _CLASSES}, "decay")
+_CLASSES = serialization.classes_of(globals(), LearningRateSchedule)
+_, deserialize = serialization.getter(_CLASSES, "decay")
 serialize = serialization.serialize

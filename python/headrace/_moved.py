@@ -1,0 +1,72 @@
+"""Modules by the names they had before they moved: pickles and programs may have those."""
+
+import functools
+import importlib
+from importlib.machinery import ModuleSpec
+
+# What lies elsewhere now, "old new" a row, below the package.
+_ROWS = """
+graph.collections v1.collections
+graph.partitioned_variables v1.partitioned_variables
+graph.session v1.session
+graph.variable_scope v1.variable_scope
+keras.engine.base_layer keras.base.base_layer
+keras.engine.input_spec keras.base.input_spec
+keras.engine.keras_tensor keras.base.keras_tensor
+keras.engine.tracking keras.base.tracking
+keras.layer.feature_layers feature_column.feature_layers
+legacy.flags v1.flags
+ops.lookup_ops lookup.tables
+ops.vocabulary_table lookup.vocabulary_table
+summary.file_writer v1.file_writer
+train.saver v1.saver
+training.basic_hooks v1.train.basic_hooks
+training.coordinator v1.train.coordinator
+training.losses v1.losses
+training.monitored_session v1.train.monitored_session
+training.moving_averages v1.train.moving_averages
+training.optimizers v1.train.optimizers
+training.proximal_optimizers v1.train.proximal_optimizers
+training.queue_runner v1.train.queue_runner
+training.saver_hooks v1.train.saver_hooks
+training.scaffold v1.train.scaffold
+training.session_creators v1.train.session_creators
+training.session_run_hook v1.train.session_run_hook
+training.timer v1.train.timer
+training.vocabularies v1.train.vocabularies
+"""
+_OLD = "headrace."
+
+
+@functools.cache
+def _moved():
+    return dict(row.split() for row in _ROWS.split("\n") if row)
+
+
+class Finder:
+    """Finds a module under its old name, and the packages that are no more."""
+
+    @staticmethod
+    def find_spec(full, path=None, target=None):
+        """The spec of a module that hands out what the moved one has; else None."""
+        name = full.removeprefix(_OLD)
+        if name == full:
+            return None
+        if name in _moved():
+            return ModuleSpec(full, Finder)
+        if any(old.startswith(name + ".") for old in _moved()):
+            return ModuleSpec(full, Finder, is_package=True)
+        return None
+
+    @staticmethod
+    def create_module(spec):
+        """None: an ordinary module."""
+
+    @staticmethod
+    def exec_module(module):
+        """Gives the module the attributes of the moved one, as they are asked for."""
+        new = _moved().get(module.__name__.removeprefix(_OLD))
+        if new is not None:
+            new = importlib.import_module(_OLD + new)
+            module.__file__ = new.__file__
+            module.__getattr__ = functools.partial(getattr, new)

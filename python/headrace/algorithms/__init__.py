@@ -1,0 +1,1 @@
+"""Functions of tf that loop and branch, or take ragged tensors, over other functions."""

@@ -1,0 +1,1 @@
+"""What the code of this thread is building, and where it was written."""

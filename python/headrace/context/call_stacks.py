@@ -1,0 +1,86 @@
+"""Where a node was made, and errors of runs told in those terms."""
+
+import os
+import re
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_NODE = r"\[\[\{\{node ([^}]+)\}\}\]\]"  # compiled when it is first needed
+
+
+def _line(code, instruction):
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return line
+    return code.co_firstlineno
+
+
+def frames(stack):
+    """(file, line, function) of a native stack of (code, instruction)."""
+    return [(c.co_filename, _line(c, i), c.co_name) for c, i in stack]
+
+
+def is_internal(filename):
+    """True for files of this package and of the interpreter itself."""
+    return filename.startswith((_PACKAGE, "<frozen"))
+
+
+def user_frames(found):
+    return [f for f in found if not is_internal(f[0])]
+
+
+def _node_of(error, graph):
+    """The node that the error's text names, with the frames that made it."""
+    named = re.search(_NODE, error.message)
+    if named is None:
+        return None, ()
+    name = named.group(1)
+    node = _find(graph, name)
+    if node is None:
+        return name, ()
+    holder, found = node
+    return name, user_frames(frames(holder._core.call_stack(found.id)))
+
+
+def _find(graph, name):
+    for holder in (graph, *graph._bodies):
+        node = holder._core.find(name)
+        if node is not None:
+            return holder, node
+    return None
+
+
+def _replace(error, text):
+    error._message = text
+    error.args = (text,) + tuple(error.args[1:])
+
+
+def explain_run(error, graph):
+    """Puts where the failing node was made into the error of a function's run."""
+    if error.message.startswith("Graph execution error"):
+        return
+    name, where = _node_of(error, graph)
+    if name is None:
+        return
+    lines = "".join(f'  File "{f}", line {n}, in {fn}\n\n' for f, n, fn in where)
+    head = f"Detected at node {name} defined at (most recent call last):\n{lines}"
+    _replace(error, f"Graph execution error:\n\n{head if where else ''}{error.message}")
+
+
+def explain_session(error, graph):
+    """The same for a session's run."""
+    if error.message.startswith("Graph execution error"):
+        return
+    name, where = _node_of(error, graph)
+    if name is None:
+        return
+    found = _find(graph, name)
+    error._op = graph._operation(found[1]) if found else None
+    rows = [f'File "{f}", line {n}, in {fn}' for f, n, fn in where]
+    inner = "".join(f"    {r}\n" for r in rows)
+    outer = "\n".join(f"  {r}" for r in rows)
+    _replace(
+        error,
+        f"Graph execution error:\n\nDetected at node '{name}' defined at (most recent "
+        f"call last):\n{inner}Node: '{name}'\n{error.message}\n\nOriginal stack trace "
+        f"for '{name}':\n{outer}",
+    )

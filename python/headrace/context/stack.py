@@ -1,0 +1,186 @@
+"""Which graph is being built on this thread."""
+
+import threading
+
+from headrace._load import _headrace
+
+
+class _State(threading.local):
+    def __init__(self):
+        self.entered = []  # graphs, None for eager
+        self.default = None  # where nothing is entered: made when first asked for
+
+
+_state = _State()
+_builds_graphs = [False]  # what happens where nothing is entered
+_graph_class = []
+
+
+_name_scopes = []
+
+
+def register_name_scopes(module):
+    """Says what keeps the scope of names: framework/name_scopes.py, which is loaded with
+    the package."""
+    _name_scopes[:] = [module]
+
+
+def register_graph_class(cls):
+    """Says what default graphs are made of: graph/graph.py does when it is loaded."""
+    _graph_class[:] = [cls]
+
+
+def entered():
+    """Graphs entered on this thread, innermost last; None stands for eager."""
+    if _builds_graphs[0]:
+        return [thread_graph(), *_state.entered]
+    return _state.entered
+
+
+def current():
+    """The graph that operations go to, or None when they run at once."""
+    if _state.entered:
+        return _state.entered[-1]
+    return thread_graph() if _builds_graphs[0] else None
+
+
+def thread_graph():
+    """This thread's own default graph, made when it is first asked for."""
+    if _state.default is None:
+        _set_default(_graph_class[0]())
+    return _state.default
+
+
+def default_graph():
+    """tf.compat.v1.get_default_graph(): the innermost graph entered, or this thread's
+    own, which all operations go to after tf.compat.v1.disable_eager_execution()."""
+    if _state.entered and _state.entered[-1] is not None:
+        return _state.entered[-1]
+    return thread_graph()
+
+
+def last_operation():
+    """Called natively: the operation that was added last to the current graph."""
+    graph = current()
+    return None if graph is None else graph._last_operation()
+
+
+def _set_default(graph):
+    _state.default = graph
+    _headrace.set_default_graph(None if graph is None else graph._core)
+
+
+def has_default_graph():
+    """Whether this thread's own default graph was asked for."""
+    return _state.default is not None
+
+
+def build_graphs_by_default(on):
+    """Whether operations where no graph is entered go to the thread's default graph,
+    instead of being run at once: on this thread and all others."""
+    _builds_graphs[0] = on
+    _headrace.build_graphs_by_default(on)
+
+
+def builds_graphs_by_default():
+    """Whether operations where no graph is entered go to a default graph."""
+    return _builds_graphs[0]
+
+
+def reset_default_graph():
+    """Forgets this thread's own default graph; AssertionError inside of another."""
+    if any(g is not None for g in _state.entered):
+        raise AssertionError(
+            "Do not use tf.reset_default_graph() to clear nested graphs. If you need a "
+            "cleared graph, exit the nesting and create a new graph."
+        )
+    _set_default(None)
+
+
+class entering:  # noqa: N801
+    """A context in which operations go to `graph` (None: run at once)."""
+
+    def __init__(self, graph):
+        self._graph = graph
+
+    def __enter__(self):
+        if self._graph is None:
+            _headrace.push_eager()
+        else:
+            _headrace.push_graph(self._graph._core)
+        _state.entered.append(self._graph)
+        return self._graph
+
+    def __exit__(self, *error):
+        _state.entered.pop()
+        _headrace.pop_emitter()
+        return False
+
+
+def outside_functions():
+    """The graph that operations go to but for functions being traced, None where they
+    run at once."""
+    for graph in reversed(_state.entered):
+        if graph is None or not graph.building_function:
+            return graph
+    return thread_graph() if _builds_graphs[0] else None
+
+
+def in_branch_of_plain_graph():
+    """Whether the body of a branch or loop of a session's graph is being built, and no
+    function in between."""
+    for graph in reversed(entered()):
+        if graph is None:
+            return False
+        if not graph.building_function:
+            return graph is not current()
+        if not getattr(graph, "is_branch", False):
+            return False
+    return False
+
+
+class init_scope:  # noqa: N801  (upstream's name)
+    """Lifts what is inside out of functions being traced and control flow. Names go on
+    in the scope of the function."""
+
+    def __init__(self):
+        self._inside = []
+
+    def __enter__(self):
+        scope = _name_scopes[0].current()
+        outer = outside_functions()
+        stopped = _headrace.StopRecording()
+        stopped.enter()
+        context = entering(outer)
+        context.__enter__()
+        controls = None
+        if outer is not None:
+            controls = outer._core.control_inputs()
+            outer._core.set_control_inputs([])
+        old = _name_scopes[0].set_current(scope)
+        self._inside.append((context, stopped, outer, controls, old))
+
+    def __exit__(self, *error):
+        context, stopped, outer, controls, old = self._inside.pop()
+        _name_scopes[0].set_current(old)
+        if outer is not None:
+            outer._core.set_control_inputs(controls)
+        context.__exit__(*error)
+        stopped.exit()
+        return False
+
+
+def executing_eagerly():
+    """True when operations run at once."""
+    return _headrace.is_eager()
+
+
+def executing_eagerly_outside_functions():
+    """True when, but for functions being traced, operations run at once."""
+    return outside_functions() is None
+
+
+def inside_function():
+    """True while a function is being traced."""
+    graph = current()
+    return graph is not None and graph.building_function

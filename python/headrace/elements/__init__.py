@@ -1,0 +1,1 @@
+"""Elements of datasets and loops: their structures, and the tensors they are made of."""

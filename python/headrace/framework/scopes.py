@@ -1,0 +1,125 @@
+"""Name scopes and devices of the graph being built."""
+
+import re
+
+from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.framework import nest
+
+_ROOT = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\\/>-]*$")
+_INNER = re.compile(r"^[A-Za-z0-9_.\\/>-]*$")
+
+
+def enter(name):
+    """Enters the scope `name` of the current graph; what leave() wants."""
+    core = stack.current()._core
+    old = core.scope
+    if not name:
+        core.scope = ""
+    elif name.endswith("/"):
+        core.scope = name
+    else:
+        if old:
+            if not _INNER.match(name):
+                raise ValueError(
+                    f"'{name}' is not a valid scope name. A scope name has to match "
+                    f"the following pattern: {_INNER.pattern}"
+                )
+        elif not _ROOT.match(name):
+            raise ValueError(
+                f"'{name}' is not a valid root scope name. A root scope name has to "
+                f"match the following pattern: {_ROOT.pattern}"
+            )
+        core.scope = core.unique_scope(name)
+    return core, old
+
+
+def leave(entered):
+    core, old = entered
+    core.scope = old
+
+
+def current():
+    """The current graph's scope, "" or ending in a slash."""
+    return stack.current()._core.scope
+
+
+def set_device(name):
+    stack.current()._core.device = name
+
+
+def is_function():
+    return stack.inside_function()
+
+
+def lift():
+    """The context of tf.init_scope."""
+    return stack.init_scope()
+
+
+def control_dependencies(control_inputs):
+    graph = stack.current()
+    if callable(control_inputs):
+        raise NotImplementedError(
+            "control_dependencies: a callable is not supported inside a graph"
+        )
+    return graph.control_dependencies(control_inputs)
+
+
+def group(inputs, name):
+    """A NoOp that runs after all the inputs."""
+    graph = stack.current()
+    flat = nest.flatten(list(inputs), expand_composites=True)
+    for x in flat:
+        if x is not None and not hasattr(x, "device"):
+            raise TypeError(
+                "'inputs' should be zero or more (nested) Tensors. Received "
+                f"'{x}' with type '{type(x)}'."
+            )
+    with graph.control_dependencies([x for x in flat if x is not None]):
+        return op_of_effect("NoOp", name or "group_deps")
+
+
+def op_of_effect(op, name):
+    """Asks an op without outputs; its Operation."""
+    graph = stack.current()
+    _headrace.raw_op(op)(name=name)
+    return graph._last_operation()
+
+
+def _dependent(tensor):
+    return raw.Identity(tensor, name="control_dependency")
+
+
+def tuple(tensors, control_inputs, name):  # noqa: A001
+    """The tensors, each after all of them and `control_inputs`."""
+    graph = stack.current()
+    present = [t for t in tensors if t is not None]
+    if not present:
+        raise ValueError(
+            "Expected at least one Tensor or Operation in `tensors`, but got none"
+        )
+    with graph.name_scope(name or "tuple"):
+        gate = group(list(present) + list(control_inputs or ()), "group_deps")
+        out = []
+        with graph.control_dependencies([gate]):
+            for t in tensors:
+                is_tensor = t is not None and not hasattr(t, "outputs")
+                out.append(_dependent(t) if is_tensor else None)
+        return out
+
+
+def set_seed(value):
+    stack.current().seed = None if value is None else int(value)
+
+
+def seed():
+    """The current graph's seed, or None."""
+    return stack.current().seed
+
+
+def next_op_seed():
+    """The seed of the next random operation: how many the graph gave out so far."""
+    graph = stack.current()
+    graph._op_seeds += 1
+    return graph._op_seeds - 1

@@ -1,0 +1,581 @@
+"""tf.keras.layers.Layer."""
+
+import inspect
+
+import numpy as np
+
+from headrace import _api as tf
+from headrace._load import _headrace
+from headrace.framework.name_scopes import name_scope
+from headrace.framework.properties import read_only
+from headrace.keras import constraint, initializer, regularizer, serialization, settings
+from headrace.keras.base import dispatch, functional_call, tracking
+from headrace.keras.base import input_spec as input_specs
+from headrace.keras.base.call_context import context, spec_of
+
+_EagerTensor = _headrace.EagerTensor
+_ALLOWED = {
+    "input_dim",
+    "input_shape",
+    "batch_input_shape",
+    "batch_size",
+    "weights",
+    "activity_regularizer",
+    "autocast",
+    "implementation",
+}
+
+
+def _policy_dtype(dtype):
+    if dtype is None:
+        return tf.as_dtype(settings.floatx())
+    if isinstance(dtype, str) and dtype.startswith("mixed_"):
+        raise NotImplementedError(f"The dtype policy {dtype} is not supported")
+    return tf.as_dtype(getattr(dtype, "variable_dtype", dtype))
+
+
+class Layer(tracking.Tracking):
+    """Computation with weights: `build` makes them, `call` computes."""
+
+    _keras_module = "keras.layers"
+    _is_layer = True
+    supports_masking = False
+    input_spec = None
+    _keeps_shape = False  # whether outputs always have the inputs' shape
+    _config_without = ("trainable", "name", "dtype", "dynamic")  # all have them
+
+    def __init__(self, trainable=True, name=None, dtype=None, dynamic=False, **kwargs):
+        for key in kwargs:
+            if key not in _ALLOWED:
+                raise TypeError("Keyword argument not understood:", key)
+        if dynamic:
+            raise NotImplementedError("Layer: dynamic=True is not supported")
+        state = self._keras
+        if not (isinstance(trainable, bool) or trainable in (0, 1)):
+            raise TypeError(
+                f"Expected `trainable` argument to be a boolean, but got: {trainable}"
+            )
+        state.trainable = bool(trainable)
+        self._name = self._init_name(name)
+        self.built = False
+        self._dtype = _policy_dtype(dtype)
+        self._autocast = kwargs.get("autocast", True)
+        self.activity_regularizer = regularizer.get(
+            kwargs.pop("activity_regularizer", None)
+        )
+        state.initial_weights = kwargs.get("weights")
+        state.batch_input_shape = self._declared_shape(kwargs)
+
+    def _init_name(self, name):
+        if name is None:
+            return settings.unique_name(settings.snake_case(type(self).__name__))
+        if not isinstance(name, str):
+            raise TypeError(f"Expected `name` argument to be a string, but got: {name}")
+        return name
+
+    @staticmethod
+    def _declared_shape(kwargs):
+        if "input_dim" in kwargs and "input_shape" not in kwargs:
+            kwargs["input_shape"] = (kwargs["input_dim"],)
+        if "batch_input_shape" in kwargs:
+            return tuple(kwargs["batch_input_shape"])
+        if "input_shape" in kwargs:
+            shape = kwargs["input_shape"]
+            shape = (shape,) if isinstance(shape, int) else tuple(shape)
+            return (kwargs.get("batch_size"), *shape)
+        return None
+
+    # --- what it is ---
+
+    def __repr__(self):
+        name, built = getattr(self, "_name", None), getattr(self, "built", False)
+        return f"<{type(self).__name__} name={name}, built={built}>"
+
+    name = read_only("_name", "The name, which its weights' names start with: a str.")
+
+    dtype = read_only(
+        "_dtype.name",
+        'The name of the dtype of weights and computation, such as "float32".',
+    )
+
+    compute_dtype = read_only(
+        "_dtype.name",
+        "The name of the dtype of the computation: always that of the weights.",
+    )
+
+    variable_dtype = compute_dtype
+
+    @property
+    def name_scope(self):
+        """A tf.name_scope of the layer's name."""
+        return name_scope(self._name + "/")
+
+    @property
+    def dynamic(self):
+        """False: layers that only run eagerly are not marked as such."""
+        return False
+
+    @property
+    def stateful(self):
+        """Whether states go on from one batch to the next: of recurrent layers only."""
+        return getattr(self, "_stateful", False)
+
+    @stateful.setter
+    def stateful(self, value):
+        self._stateful = value
+
+    def count_params(self):
+        """The number of scalars in all weights; ValueError where the layer is not
+        built.
+        """
+        if not self.built:
+            raise ValueError(
+                "You tried to call `count_params` on layer "
+                f"{self.name}, but the layer isn't built. You can build it manually via: "
+                f"`{self.name}.build(batch_input_shape)`."
+            )
+        return sum(settings.count_params(w) for w in self.weights)
+
+    # --- weights ---
+
+    def build(self, input_shape):
+        """Makes the weights; by default there are none."""
+        self.built = True
+
+    def add_weight(
+        self,
+        name=None,
+        shape=None,
+        dtype=None,
+        initializer=None,
+        regularizer=None,
+        trainable=None,
+        constraint=None,
+        use_resource=None,
+        synchronization=tf.VariableSynchronization.AUTO,
+        aggregation=tf.VariableAggregation.NONE,
+        tracked_as=None,
+        **kwargs,
+    ):
+        """A new variable of this layer, known to checkpoints by its name, or as
+        `tracked_as` says.
+        """
+        for key in kwargs:
+            if key not in ("collections", "experimental_autocast", "caching_device"):
+                raise TypeError("Unknown keyword argument:", key)
+        dtype = self._dtype if dtype is None else tf.as_dtype(dtype)
+        on_read = synchronization == tf.VariableSynchronization.ON_READ
+        if on_read and trainable:
+            raise ValueError(
+                "Synchronization value can be set to VariableSynchronization.ON_READ "
+                "only for non-trainable variables. You have specified trainable=True "
+                "and synchronization=VariableSynchronization.ON_READ."
+            )
+        trainable = not on_read if trainable is None else trainable
+        make = _initial(initializer, dtype, name, self.name)
+        shape = () if shape is None else shape
+        sizes = tf.TensorShape(shape).as_list()
+        with tf.init_scope():
+            variable = tf.Variable(
+                make(sizes, dtype=dtype),
+                trainable=trainable,
+                name=name or "Variable",
+                dtype=dtype,
+                constraint=_constraint(constraint),
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+        if regularizer is not None:
+            self._regularize(variable, regularizer, name)
+        self._track_weight(tracked_as or name or "Variable", variable)
+        return variable
+
+    def _regularize(self, variable, penalty, name):
+        def loss():
+            with tf.name_scope(f"{name or 'weight'}/Regularizer"):
+                return penalty(variable._read())
+
+        self._keras.loss_functions.append(loss)
+
+    def get_weights(self):
+        """A list of NumPy arrays, in the order of `weights`."""
+        return [w.numpy() for w in self.weights]
+
+    def set_weights(self, weights):
+        """Assigns arrays in the order of `weights`.
+
+        ValueError where their number or a shape is wrong; then nothing is assigned.
+        """
+        mine = self.weights
+        weights = list(weights)
+        if len(mine) != len(weights):
+            raise ValueError(
+                f'You called `set_weights(weights)` on layer "{self.name}" with a '
+                f"weight list of length {len(weights)}, but the layer was expecting "
+                f"{len(mine)} weights. Provided weights: {str(weights)[:50]}..."
+            )
+        for variable, value in zip(mine, weights):
+            shape = tuple(np.shape(value))
+            if not variable.shape.is_compatible_with(shape):
+                raise ValueError(
+                    f"Layer {self.name} weight shape {tuple(variable.shape.as_list())} "
+                    f"is not compatible with provided weight shape {shape}."
+                )
+        for variable, value in zip(mine, weights):
+            variable.assign(value)
+
+    # --- configuration ---
+
+    def get_config(self):
+        """The constructor's arguments as a dict, for from_config().
+
+        Values are what JSON can hold: name, trainable, dtype, batch_input_shape, where
+        it was given, and the arguments of the class's own. Subclasses add theirs; for a
+        direct subclass without a get_config of its own the arguments are those that the
+        constructor was called with.
+        """
+        config = self._recorded_config()
+        if config is not None:
+            return config
+        config = {"name": self.name, "trainable": self.trainable}
+        config["dtype"] = self.dtype
+        if self._keras.batch_input_shape is not None:
+            config["batch_input_shape"] = self._keras.batch_input_shape
+        return {**config, **serialization.config_of(self)}
+
+    def _recorded_config(self):
+        """What a class that says nothing itself was made with."""
+        cls = type(self)
+        if cls.__module__.startswith("headrace.keras"):
+            return None
+        if _definer(cls, "get_config") is not Layer or serialization.config_names(cls):
+            return None
+        arguments, extra = self._keras.arguments
+        names = [p.name for p in inspect.signature(cls.__init__).parameters.values()]
+        config = dict(zip(names[1:], arguments), **extra)
+        if all(name in _COMMON for name in names[1:]):
+            return None
+        if not all(map(_is_plain, config.values())):
+            raise NotImplementedError(_NO_CONFIG.format(name=cls.__name__))
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        """A new layer, without weights, of what get_config() gave.
+
+        TypeError where the constructor does not take it.
+        """
+        try:
+            return cls(**config)
+        except Exception as e:
+            raise TypeError(
+                f"Error when deserializing class '{cls.__name__}' using "
+                f"config={config}.\n\nException encountered: {e}"
+            ) from e
+
+    # --- shapes and masks ---
+
+    def compute_output_shape(self, input_shape):
+        """The static shape, or shapes, of the output for `input_shape`.
+
+        Found by a call with a stand-in of that shape where a subclass does not say it.
+        """
+        if self._keeps_shape:
+            return tf.TensorShape(input_shape)
+        return functional_call.inferred_shape(self, input_shape)
+
+    def compute_mask(self, inputs, mask=None):
+        """The mask of the output: here that of the input, if the layer supports
+        masking.
+
+        A layer that does not raises TypeError when it gets a mask.
+        """
+        if not self.supports_masking:
+            if any(m is not None for m in tf.nest.flatten(mask)):
+                raise TypeError(
+                    f"Layer {self.name} does not support masking, but was passed an "
+                    f"input_mask: {mask}"
+                )
+            return None
+        return mask
+
+    # --- calling ---
+
+    def call(self, inputs, *args, **kwargs):
+        """The computation: subclasses define it; here the inputs themselves.
+
+        `layer(inputs)` builds the weights at the first call, then calls this. The
+        argument `training`, where a subclass has one, is True, False or None; `mask` is
+        a bool tensor, or a list of them.
+        """
+        return inputs
+
+    def __call__(self, *args, **kwargs):
+        state = self._keras
+        spec = state.spec
+        if spec is None:
+            spec = self._first_call()
+        if not args:
+            args, kwargs = self._first_from(kwargs, spec)
+        inputs = args[0]
+        if type(inputs) is not _EagerTensor or len(args) + len(kwargs) > 1:
+            if functional_call.is_symbolic(args, kwargs):
+                return functional_call.call(self, args, kwargs)
+        inputs = self._prepared(inputs)
+        names, outer = context.names, context.training
+        if not names:
+            self._clear_losses()
+        names.append(self._name)
+        try:
+            if spec.has_training:
+                given, value = spec.given("training", args, kwargs)
+                if value is None:
+                    value = self._training_mode(spec, outer)
+                    if value is not None and not (given and "training" not in kwargs):
+                        kwargs = dict(kwargs, training=value)
+                context.training = value if value is not None else outer
+            elif "training" in kwargs:
+                kwargs = dict(kwargs)
+                value = kwargs.pop("training")
+                context.training = value if value is not None else outer
+            wanted = self.input_spec
+            if wanted is not None:
+                self._check_inputs(wanted, inputs, state)
+            if not self.built:
+                self._build_for(inputs)
+            return self._call_with_masks(spec, state, inputs, args[1:], kwargs)
+        finally:
+            names.pop()
+            context.training = outer
+
+    def _check_inputs(self, wanted, inputs, state):
+        """Checks the inputs unless some of that shape were found right before."""
+        if isinstance(inputs, list) and len(inputs) == 1:
+            dims = inputs[0].shape._dims
+        else:
+            dims = inputs.shape._dims if isinstance(inputs, _headrace.Tensor) else None
+        if dims is not None and state.checked == (wanted, dims):
+            return
+        input_specs.check(wanted, inputs, self._name)
+        state.checked = (wanted, dims)
+
+    def _first_call(self):
+        if "_name" not in self.__dict__:
+            raise RuntimeError(
+                "You must call `super().__init__()` in the layer constructor."
+            )
+        state = self._keras
+        state.spec = spec_of(self)
+        state.masks = self.supports_masking or (
+            type(self).compute_mask is not Layer.compute_mask
+        )
+        return state.spec
+
+    def _first_from(self, kwargs, spec):
+        if spec.first in kwargs:
+            kwargs = dict(kwargs)
+            return (kwargs.pop(spec.first),), kwargs
+        raise ValueError("The first argument to `Layer.call` must always be passed.")
+
+    @staticmethod
+    def _training_mode(spec, outer):
+        if outer is not None:
+            return outer
+        phase = settings.phase_that_was_set()
+        return spec.default_training if phase is None else phase
+
+    def _prepared(self, inputs):
+        """The inputs as tensors, floats in the layer's dtype."""
+        if isinstance(inputs, _headrace.Tensor):
+            return self._cast_in(inputs)
+        if tf.nest.is_nested(inputs):
+            return tf.nest.map_structure(self._prepared, inputs)
+        if isinstance(inputs, (np.ndarray, float, int, np.generic, tf.Variable)):
+            return self._cast_in(tf.convert_to_tensor(inputs))
+        if inputs is None or getattr(type(inputs), "_is_composite_tensor", False):
+            return inputs
+        raise TypeError(
+            f"Inputs to a layer should be tensors. Got '{inputs}' (of type "
+            f"{type(inputs)}) as input for layer '{self._name}'."
+        )
+
+    def _cast_in(self, x):
+        if self._autocast and x.dtype.is_floating and x.dtype != self._dtype:
+            return tf.cast(x, self._dtype)
+        return x
+
+    def _build_for(self, inputs):
+        leaves = tf.nest.flatten(inputs)
+        shapes = None
+        if all(hasattr(x, "shape") for x in leaves):
+            shapes = tf.nest.map_structure(lambda x: x.shape, inputs)
+        self._build_now(shapes)
+
+    def _build_now(self, shapes):
+        """Builds outside of any function that is being traced."""
+        with tf.init_scope(), name_scope("/".join(context.names) + "/"):
+            self.build(shapes)
+        self.built = True
+        self._keras.seen_shape = shapes
+        if self._keras.initial_weights is not None:
+            self.set_weights(self._keras.initial_weights)
+            self._keras.initial_weights = None
+
+    def _call_with_masks(self, spec, state, inputs, rest, kwargs):
+        mask = None
+        if spec.has_mask or state.masks:
+            given, mask = spec.given("mask", (inputs, *rest), kwargs)
+            if not given:
+                mask = _masks_of(inputs)
+                if mask is not None and spec.has_mask:
+                    kwargs = dict(kwargs, mask=mask)
+        if "mask" in kwargs and not spec.has_mask:
+            kwargs = {k: v for k, v in kwargs.items() if k != "mask"}
+        outputs = self.call(inputs, *rest, **kwargs)
+        if self.activity_regularizer is not None:
+            self._penalize(inputs, outputs)
+        if state.masks:
+            _set_masks(outputs, self.compute_mask(inputs, mask))
+        return outputs
+
+    def _penalize(self, inputs, outputs):
+        batch = None
+        for out in tf.nest.flatten(outputs):
+            if batch is None:
+                batch = tf.cast(tf.shape(out)[0], out.dtype)
+            self.add_loss(self.activity_regularizer(out) / batch)
+
+    # --- nodes of functional graphs ---
+
+    inbound_nodes = read_only(
+        "_keras.inbound",
+        "A list of the layer's calls with tensors of a functional model.",
+    )
+
+    def _node_value(self, kind, index, what):
+        nodes = self._keras.inbound
+        if not nodes:
+            raise AttributeError(
+                f"Layer {self.name} has no inbound nodes, hence no {what}."
+            )
+        dispatch.install()
+        return getattr(nodes[index], kind)
+
+    @property
+    def input(self):
+        """The KerasTensor, or list, that the layer's first call in a model took.
+
+        AttributeError where there was no such call.
+        """
+        return self._node_value("inputs", 0, "input")
+
+    @property
+    def output(self):
+        """The KerasTensor, or list, that the layer's first call in a model gave.
+
+        AttributeError where there was no such call.
+        """
+        return self._node_value("outputs", 0, "output")
+
+    def get_input_at(self, node_index):
+        """What the call numbered `node_index` in models took."""
+        return self._node_value("inputs", node_index, "input")
+
+    def get_output_at(self, node_index):
+        """What the call numbered `node_index` in models gave."""
+        return self._node_value("outputs", node_index, "output")
+
+    @property
+    def input_shape(self):
+        """The shape, or shapes, of `input`: tuples with None for the batch."""
+        return _shapes(self.input)
+
+    @property
+    def output_shape(self):
+        """The shape, or shapes, of `output`: tuples with None for the batch."""
+        return _shapes(self.output)
+
+
+_COMMON = ("args", "kwargs", "name", "trainable", "dtype", "dynamic")
+_NO_CONFIG = """
+Layer {name} was created by passing
+non-serializable argument values in `__init__()`,
+and therefore the layer must override `get_config()` in
+order to be serializable. Please implement `get_config()`.
+
+Example:
+
+class CustomLayer(keras.layers.Layer):
+    def __init__(self, arg1, arg2, **kwargs):
+        super().__init__(**kwargs)
+        self.arg1 = arg1
+        self.arg2 = arg2
+
+    def get_config(self):
+        config = super().get_config()
+        config.update({{
+            "arg1": self.arg1,
+            "arg2": self.arg2,
+        }})
+        return config"""
+
+
+def _definer(cls, name):
+    return next(c for c in cls.__mro__ if name in c.__dict__)
+
+
+def _is_plain(value):
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    return isinstance(value, (int, float, str, bool, type(None)))
+
+
+def _initial(init, dtype, name, layer_name):
+    """The initializer function of a weight."""
+    if init is not None:
+        return initializer.get(init)
+    if dtype.is_floating:
+        return initializer.GlorotUniform()
+    if dtype.is_integer or dtype.is_unsigned or dtype == tf.bool:
+        return initializer.Zeros()
+    raise ValueError(
+        f"An initializer for variable {name} of type {dtype.base_dtype} is required "
+        f"for layer {layer_name}."
+    )
+
+
+def _constraint(value):
+    return constraint.get(value)
+
+
+def _shapes(tensors):
+    return tf.nest.map_structure(lambda t: tuple(t.shape.as_list()), tensors)
+
+
+def _masks_of(inputs):
+    """The masks that inputs carry, in their structure; None when no one does."""
+    if isinstance(inputs, _headrace.Tensor):
+        return getattr(inputs, "_keras_mask", None)
+    leaves = tf.nest.flatten(inputs)
+    masks = [getattr(x, "_keras_mask", None) for x in leaves]
+    if all(m is None for m in masks):
+        return None
+    return tf.nest.pack_sequence_as(inputs, masks)
+
+
+def _set_masks(outputs, masks):
+    if masks is None:
+        return
+    leaves = tf.nest.flatten(outputs)
+    for out, mask in zip(leaves, tf.nest.flatten(masks)):
+        if mask is not None and isinstance(out, _headrace.Tensor):
+            out._keras_mask = mask
+
+
+serialize = serialization.serialize
+
+
+# Last, for it is a layer: what functions of tf become.
+from headrace.keras.base import op_layer  # noqa: E402, F401

@@ -1,0 +1,97 @@
+"""Calls of layers with KerasTensors: shapes are inferred, nodes recorded."""
+
+from headrace import _api as tf
+from headrace.graph.func_graph import FuncGraph
+from headrace.keras.base import tracking
+from headrace.keras.base.keras_tensor import KerasTensor
+
+
+class Node:
+    """One call of a layer: what went in, what came out."""
+
+    def __init__(self, layer, args, kwargs, outputs):
+        self.layer, self.args, self.kwargs = layer, args, kwargs
+        self.inputs, self.outputs = args[0] if args else None, outputs
+        leaves = tf.nest.flatten((args, kwargs))
+        self.parents = [x for x in leaves if isinstance(x, KerasTensor)]
+        index = len(layer.inbound_nodes)
+        layer.inbound_nodes.append(self)
+        for i, out in enumerate(tf.nest.flatten(outputs)):
+            if isinstance(out, KerasTensor) and out.history is None:
+                out.history = (layer, index, i)
+
+    def mapped(self, find):
+        """(args, kwargs) with every KerasTensor replaced by find(it)."""
+
+        def value(x):
+            return find(x) if isinstance(x, KerasTensor) else x
+
+        return tf.nest.map_structure(value, (self.args, self.kwargs))
+
+
+def is_symbolic(args, kwargs):
+    for value in (*args, *kwargs.values()):
+        if isinstance(value, KerasTensor):
+            return True
+        if isinstance(value, (list, tuple, dict)):
+            if any(isinstance(x, KerasTensor) for x in tf.nest.flatten(value)):
+                return True
+    return False
+
+
+def _placeholder(graph, spec):
+    return graph._core.placeholder("keras_tensor", spec.dtype, spec.shape, None)
+
+
+def _stand_in(graph, tensor):
+    """A symbolic tensor of a scratch graph in place of a KerasTensor."""
+    inner = _placeholder(graph, tensor.type_spec)
+    if tensor.mask_spec is not None:
+        inner._keras_mask = _placeholder(graph, tensor.mask_spec)
+    return inner
+
+
+def _described(x):
+    """The KerasTensor of a tensor of the scratch graph."""
+    if not isinstance(x, tf.Tensor):
+        return x
+    mask = getattr(x, "_keras_mask", None)
+    spec = None if mask is None else tf.TensorSpec(mask.shape, mask.dtype)
+    return KerasTensor(x.shape, x.dtype, mask_spec=spec)
+
+
+def _run(layer, args, kwargs):
+    """The described outputs of the layer's call in a scratch graph."""
+    graph = FuncGraph("keras_graph")
+    with graph.as_default():
+
+        def value(x):
+            return _stand_in(graph, x) if isinstance(x, KerasTensor) else x
+
+        inner_args, inner_kwargs = tf.nest.map_structure(value, (args, kwargs))
+        outputs = layer(*inner_args, **inner_kwargs)
+        described = tf.nest.map_structure(_described, outputs)
+    for below in layer._flatten_layers():
+        below._keras.call_losses.clear()
+        tracking._losing.discard(below)
+    return described
+
+
+def call(layer, args, kwargs):
+    """The KerasTensors of layer(*args, **kwargs)."""
+    outputs = _run(layer, args, kwargs)
+    Node(layer, args, kwargs, outputs)
+    return outputs
+
+
+def inferred_shape(layer, input_shape):
+    """compute_output_shape of a layer that does not say: by a scratch call."""
+    if isinstance(input_shape, list) and input_shape:
+        if isinstance(input_shape[0], (list, tuple, tf.TensorShape)):
+            inputs = [KerasTensor(s, layer.dtype) for s in input_shape]
+        else:
+            inputs = KerasTensor(input_shape, layer.dtype)
+    else:
+        inputs = KerasTensor(input_shape, layer.dtype)
+    outputs = _run(layer, (inputs,), {})
+    return tf.nest.map_structure(lambda t: t.shape, outputs)

@@ -1,0 +1,284 @@
+"""The weights, layers, metrics and losses below a layer."""
+
+import weakref
+
+from headrace import _api as tf
+from headrace._load import _headrace
+from headrace.context import late
+from headrace.framework import data_structures
+from headrace.framework.properties import read_only
+from headrace.framework.trackable import _PLAIN, node_of
+
+_losing = weakref.WeakSet()  # layers that hold losses of a call
+
+
+class State:
+    """What a layer keeps beside its attributes, unseen by checkpoints."""
+
+    def __init__(self):
+        self.trainable = True
+        self.own = []  # variables, in order of creation
+        self.names = []  # of those that add_weight made, for checkpoints
+        self.parts = []  # layers, modules and containers, in order of assignment
+        self.metrics = []
+        self.call_losses = []  # tensors of add_loss
+        self.loss_functions = []  # callables
+        self.inbound = []  # nodes of functional graphs
+        self.arguments = ((), {})  # of the constructor
+        self.spec = None
+        self.checked = None  # (input spec, shape) of inputs that were right
+        self.masks = None
+        self.initial_weights = None
+        self.batch_input_shape = None
+        self.seen_shape = None  # of the first inputs
+
+
+def unique(items):
+    """The items without later doubles, by identity."""
+    seen, out = set(), []
+    for item in items:
+        if id(item) not in seen:
+            seen.add(id(item))
+            out.append(item)
+    return out
+
+
+def _is_module(value):
+    return isinstance(value, tf.Module)
+
+
+def start_restored(variable):
+    """A variable just made and attached: a checkpoint's value is its first one."""
+    operation = getattr(variable, "_restoring", None)
+    if operation is not None:  # a variable of a graph
+        variable._starts_with(operation)
+
+
+def attach_new(node, name, variable):
+    """Attaches a variable just made."""
+    node.attach(name, node_of(variable))
+    start_restored(variable)
+
+
+class Tracking(tf.Module):
+    """Base of layers: finds what is assigned to attributes."""
+
+    def __new__(cls, *args, **kwargs):
+        self = super().__new__(cls)
+        object.__setattr__(self, "_keras", State())
+        self._keras.arguments = (args, kwargs)
+        return self
+
+    # --- assignment ---
+
+    def __setattr__(self, name, value):
+        if isinstance(value, _PLAIN):
+            self._forget(name)
+            super().__setattr__(name, value)
+            return
+        self._forget(name)
+        super().__setattr__(name, value)
+        value = self.__dict__.get(name)
+        if value is not None:
+            self._remember(value)
+
+    def __delattr__(self, name):
+        self._forget(name)
+        super().__delattr__(name)
+
+    def _remember(self, value):
+        state = self._keras
+        if isinstance(value, _headrace.VariableBase):
+            if not any(v is value for v in state.own):
+                state.own.append(value)
+            return
+        if isinstance(value, data_structures.NoDependency):
+            return
+        container = isinstance(
+            value, (data_structures.ListWrapper, data_structures._DictMethods, tuple)
+        )
+        if container:
+            for leaf in tf.nest.flatten(value):
+                if isinstance(leaf, _headrace.VariableBase):
+                    self._remember(leaf)
+        if container or _is_module(value):
+            if not any(p is value for p in state.parts):
+                state.parts.append(value)
+        if _is_module(value) and getattr(value, "_is_metric", False):
+            state.metrics.append(value)
+
+    def _forget(self, name):
+        old = self.__dict__.get(name)
+        if old is None or isinstance(old, _PLAIN):
+            return
+        if any(v is old for k, v in self.__dict__.items() if k != name):
+            return
+        state = self._keras
+        state.parts = [p for p in state.parts if p is not old]
+        state.own = [v for v in state.own if v is not old]
+        state.metrics = [m for m in state.metrics if m is not old]
+
+    def _track_weight(self, name, variable):
+        """A variable of add_weight: known to checkpoints by `name`."""
+        self._keras.own.append(variable)
+        self._keras.names.append((name, variable))
+        attach_new(node_of(self), name, variable)
+
+    def _trackable_items(self):
+        items = super()._trackable_items()
+        known = {n for n, _ in items}
+        return items + [i for i in self._keras.names if i[0] not in known]
+
+    # --- what is below ---
+
+    def _modules(self):
+        """Modules one level down, containers opened."""
+        out = []
+        for part in self._keras.parts:
+            if _is_module(part):
+                out.append(part)
+            else:
+                out.extend(m for m in tf.nest.flatten(part) if _is_module(m))
+        return unique(out)
+
+    def _sublayers(self):
+        return [m for m in self._modules() if isinstance(m, Tracking)]
+
+    def _flatten_layers(self, recursive=True, include_self=True):
+        """This layer and those below, each once, parents first."""
+        seen, queue = set(), [self]
+        while queue:
+            layer = queue.pop(0)
+            if id(layer) in seen:
+                continue
+            seen.add(id(layer))
+            if layer is not self or include_self:
+                yield layer
+            if recursive or layer is self:
+                queue[:0] = layer._sublayers()
+
+    # --- weights ---
+
+    _own_weights_last = False  # models list what is below them first
+    _keras_3_names = {}  # of attributes that hold layers, where they differ
+
+    @property
+    def trainable(self):
+        """Whether optimizers may change the weights: False makes all of them
+        non-trainable.
+        """
+        return self._keras.trainable
+
+    @trainable.setter
+    def trainable(self, value):
+        for layer in self._flatten_layers():
+            layer._keras.trainable = bool(value)
+
+    def _gather(self, own, below):
+        """Own weights that `own` accepts and those of modules that `below` gives."""
+        mine = [v for v in self._keras.own if own(v)]
+        others = [v for m in self._modules() for v in below(m)]
+        return unique(others + mine if self._own_weights_last else mine + others)
+
+    @property
+    def trainable_weights(self):
+        """A list of the weights that training changes: own ones, then those of
+        sublayers.
+
+        Empty where `trainable` is False.
+        """
+        if not self.trainable:
+            return []
+        return self._gather(lambda v: v.trainable, lambda m: m.trainable_variables)
+
+    @property
+    def non_trainable_weights(self):
+        """A list of the weights that training leaves: all of them where `trainable` is
+        False.
+        """
+        if not self.trainable:
+            return self._gather(lambda v: True, lambda m: m.variables)
+        return self._gather(
+            lambda v: not v.trainable, lambda m: m.non_trainable_variables
+        )
+
+    @property
+    def weights(self):
+        """A list of all weights, the trainable ones first; each once."""
+        return unique(self.trainable_weights + self.non_trainable_weights)
+
+    trainable_variables = read_only(
+        "trainable_weights", "The same as trainable_weights."
+    )
+
+    non_trainable_variables = read_only(
+        "non_trainable_weights", "The same as non_trainable_weights."
+    )
+
+    variables = read_only("weights", "The same as weights.")
+
+    @property
+    def submodules(self):
+        """A tuple of all layers and modules under this one, at any depth."""
+        return tuple(self._flatten(predicate=_is_module))
+
+    # --- losses and metrics ---
+
+    def add_loss(self, losses, **kwargs):
+        """Adds scalars (inside call) or callables that give them."""
+        kwargs.pop("inputs", None)
+        if kwargs:
+            raise TypeError(f"Unknown keyword arguments: {list(kwargs)}")
+        for loss in tf.nest.flatten(losses):
+            if callable(loss):
+                self._keras.loss_functions.append(loss)
+            elif loss is not None:
+                self._keras.call_losses.append(tf.convert_to_tensor(loss))
+                _losing.add(self)
+
+    def _clear_losses(self):
+        if _losing:
+            for layer in self._flatten_layers():
+                layer._keras.call_losses.clear()
+                _losing.discard(layer)
+
+    @property
+    def losses(self):
+        """A list of what add_loss() was given here and below, and of regularizers'
+        penalties.
+
+        Functions are called anew at each access; tensors are those of the last call.
+        """
+        found = []
+        for layer in self._flatten_layers():
+            state = layer._keras
+            found.extend(state.call_losses)
+            for function in state.loss_functions:
+                value = function()
+                if value is not None:
+                    found.append(value)
+        return found
+
+    @property
+    def metrics(self):
+        """A list of the metrics of this layer and those below it; each once."""
+        return unique(m for layer in self._flatten_layers() for m in layer._own_metrics)
+
+    _own_metrics = read_only("_keras.metrics")
+
+    def add_metric(self, value, name=None, **kwargs):
+        """Keeps the mean of a tensor as a metric of that name."""
+        if kwargs.pop("aggregation", "mean") not in (None, "mean") or kwargs:
+            raise TypeError(f"Unknown keyword arguments: {list(kwargs)}")
+        if name is None:
+            raise ValueError(
+                "Please provide a name for your metric like "
+                "`self.add_metric(tf.reduce_sum(inputs), name='mean_activation')`"
+            )
+        state = self._keras
+        found = next((m for m in state.metrics if m.name == name), None)
+        if found is None:
+            with tf.init_scope():
+                found = late.Mean(name=name)
+            state.metrics.append(found)
+        found.update_state(value)

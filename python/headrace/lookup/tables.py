@@ -1,0 +1,404 @@
+"""tf.lookup: tables from keys to values."""
+
+from headrace._load import _headrace
+from headrace.context import stack
+from headrace.framework import conversion, dtypes
+from headrace.framework.properties import read_only
+from headrace.framework.sparse_tensor import SparseTensor
+from headrace.framework.trackable import Trackable
+from headrace.function.py_functions import py_function
+from headrace.lookup import dense_buckets
+from headrace.ops import array_ops, elementwise_ops, math_ops
+
+_unique = [0]
+
+
+def _raw(op, **arguments):
+    """What the op gives; the operation itself where that is nothing, in a graph."""
+    result = _headrace.raw_op(op)(**arguments)
+    if result is not None or _headrace.is_eager() or stack.inside_function():
+        return result
+    return stack.current()._last_operation()
+
+
+class TextFileIndex:
+    """Columns of text files that are not fields."""
+
+    WHOLE_LINE = -2
+    LINE_NUMBER = -1
+
+
+class TableInitializerBase:
+    """Gives a table its contents; knows its types."""
+
+    def __init__(self, key_dtype, value_dtype):
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+
+    key_dtype = read_only("_key_dtype", "The dtype of the keys.")
+    value_dtype = read_only("_value_dtype", "The dtype of the values.")
+
+    def initialize(self, table):
+        """Fills the table; returns the operation in a graph. Subclasses define it."""
+        raise NotImplementedError
+
+
+class KeyValueTensorInitializer(TableInitializerBase):
+    """Contents from two tensors."""
+
+    def __init__(self, keys, values, key_dtype=None, value_dtype=None, name=None):
+        self._keys = conversion.convert_to_tensor(keys, key_dtype)
+        self._values = conversion.convert_to_tensor(values, value_dtype)
+        super().__init__(self._keys.dtype, self._values.dtype)
+
+    def initialize(self, table):
+        """Puts the keys and values into the table; TypeError where its dtypes are
+        others.
+        """
+        _check_types(table, self._keys.dtype, self._values.dtype)
+        return _raw(
+            "LookupTableImportV2",
+            table_handle=table.resource_handle,
+            keys=self._keys,
+            values=self._values,
+        )
+
+
+class TextFileInitializer(TableInitializerBase):
+    """Contents from the lines of a file."""
+
+    def __init__(
+        self,
+        filename,
+        key_dtype,
+        key_index,
+        value_dtype,
+        value_index,
+        vocab_size=None,
+        delimiter="\t",
+        name=None,
+        value_index_offset=0,
+    ):
+        super().__init__(key_dtype, value_dtype)
+        if not isinstance(filename, _headrace.Tensor) and not filename:
+            raise ValueError("`filename` argument required for tf.lookup tables.")
+        self._filename = filename
+        self._attrs = {
+            "key_index": key_index,
+            "value_index": value_index,
+            "vocab_size": -1 if vocab_size is None else vocab_size,
+            "delimiter": delimiter,
+            "offset": value_index_offset,
+        }
+
+    def initialize(self, table):
+        """Reads the file into the table; TypeError where the table has other dtypes.
+
+        A file that is not there, or a line that does not parse, fails as the operation
+        does.
+        """
+        _check_types(table, self._key_dtype, self._value_dtype)
+        filename = conversion.convert_to_tensor(self._filename, dtypes.string)
+        if not (_headrace.is_eager() or stack.inside_function()):
+            # What exports the graph takes the file along.
+            graph = stack.default_graph()
+            graph.add_to_collection("asset_filepaths", filename)
+        return _raw(
+            "InitializeTableFromTextFileV2",
+            table_handle=table.resource_handle,
+            filename=filename,
+            **self._attrs,
+        )
+
+
+def _check_types(table, key, value):
+    if table.key_dtype != key or table.value_dtype != value:
+        raise TypeError(
+            f"Invalid table types: {table.key_dtype!r} -> {table.value_dtype!r}, got "
+            f"{key!r} -> {value!r}"
+        )
+
+
+def looked_up(dtype, keys, find):
+    """find(tensor) of keys, which have to be of the dtype; of sparse and ragged ones
+    that of their values."""
+    if isinstance(keys, SparseTensor):
+        return keys.with_values(looked_up(dtype, keys.values, find))
+    if getattr(keys, "_is_ragged", False):
+        return keys.with_flat_values(looked_up(dtype, keys.flat_values, find))
+    if not isinstance(keys, _headrace.Tensor):
+        keys = conversion.convert_to_tensor(keys, dtype_hint=dtype)
+    if keys.dtype != dtype:
+        raise TypeError(
+            f"Dtype of argument `keys` must be {dtype}, received: {keys.dtype}"
+        )
+    return find(keys)
+
+
+class _Table(Trackable):
+    """What all tables have: a handle, types, a default."""
+
+    def __init__(self, key_dtype, value_dtype, name):
+        self._key_dtype = dtypes.as_dtype(key_dtype)
+        self._value_dtype = dtypes.as_dtype(value_dtype)
+        _unique[0] += 1
+        self._name = name
+
+    key_dtype = read_only("_key_dtype", "The dtype of the keys.")
+    value_dtype = read_only("_value_dtype", "The dtype of the values.")
+    name = read_only("_name", "The name given to the constructor, or None.")
+    default_value = read_only(
+        "_default_value", "The value of keys that are absent: a tensor."
+    )
+
+    def _make(self, op, named, **attrs):
+        """The handle: in a graph by name, so that every run finds the same table."""
+        attrs["key_dtype"], attrs["value_dtype"] = self._key_dtype, self._value_dtype
+        if _headrace.is_eager():
+            return _raw(op, **attrs)
+        shared = f"table_{_unique[0]}_{id(self)}"
+        return _raw(named, shared_name=shared, use_node_name_sharing=False, **attrs)
+
+    def size(self, name=None):
+        """The number of keys."""
+        return _raw("LookupTableSizeV2", table_handle=self.resource_handle, name=name)
+
+    def lookup(self, keys, name=None):
+        """The values of keys, the default where a key is absent."""
+        return looked_up(self._key_dtype, keys, lambda keys: self._find(keys, name))
+
+    def _find(self, keys, name):
+        return _raw(
+            "LookupTableFindV2",
+            table_handle=self.resource_handle,
+            keys=keys,
+            default_value=self._default_value,
+            name=name,
+        )
+
+    __getitem__ = lookup
+
+    def export(self, name=None):
+        """All keys and values."""
+        return _raw(
+            "LookupTableExportV2",
+            table_handle=self.resource_handle,
+            Tkeys=self._key_dtype,
+            Tvalues=self._value_dtype,
+            name=name,
+        )
+
+
+class StaticHashTable(_Table):
+    """A table that an initializer fills once."""
+
+    def __init__(self, initializer, default_value, name=None):
+        super().__init__(initializer.key_dtype, initializer.value_dtype, name)
+        self._initializer = initializer
+        self._default_value = conversion.convert_to_tensor(
+            default_value, self._value_dtype
+        )
+        self.resource_handle = self._make("AnonymousHashTable", "HashTableV2")
+        self._init_op = self._initializer.initialize(self)
+        self._collect()
+
+    def _collect(self):
+        """In a plain graph tables_initializer() runs what fills the table."""
+        if not (_headrace.is_eager() or stack.inside_function()):
+            graph = stack.default_graph()
+            graph.add_to_collection("table_initializer", self._init_op)
+
+    initializer = read_only(
+        "_init_op",
+        "The operation that fills the table: to run in a graph; eagerly it has been "
+        "run.",
+    )
+
+    def export(self, name=None):
+        """(keys, values): two tensors, in an order that is the table's own."""
+        return tuple(super().export(name))
+
+
+class MutableHashTable(_Table):
+    """A table to add to and remove from."""
+
+    def __init__(
+        self,
+        key_dtype,
+        value_dtype,
+        default_value,
+        name="MutableHashTable",
+        checkpoint=True,
+        experimental_is_anonymous=False,
+    ):
+        super().__init__(key_dtype, value_dtype, name)
+        self._checkpointed = checkpoint
+        self._default_value = conversion.convert_to_tensor(
+            default_value, self._value_dtype
+        )
+        shape = self._default_value.shape
+        if shape.rank:
+            self.resource_handle = self._make(
+                "AnonymousMutableHashTableOfTensors",
+                "MutableHashTableOfTensorsV2",
+                value_shape=shape,
+            )
+        else:
+            self.resource_handle = self._make(
+                "AnonymousMutableHashTable", "MutableHashTableV2"
+            )
+
+    def _keys(self, keys):
+        keys = conversion.convert_to_tensor(keys, dtype_hint=self._key_dtype)
+        if keys.dtype != self._key_dtype:
+            raise TypeError(
+                f"Signature mismatch. Keys must be dtype {self._key_dtype}, got "
+                f"{keys.dtype}."
+            )
+        return keys
+
+    def insert(self, keys, values, name=None):
+        """Adds or replaces keys."""
+        return _raw(
+            "LookupTableInsertV2",
+            table_handle=self.resource_handle,
+            keys=self._keys(keys),
+            values=conversion.convert_to_tensor(values, self._value_dtype),
+            name=name,
+        )
+
+    def remove(self, keys, name=None):
+        """Removes keys; absent ones are no error."""
+        return _raw(
+            "LookupTableRemoveV2",
+            table_handle=self.resource_handle,
+            keys=self._keys(keys),
+            name=name,
+        )
+
+    erase = remove
+
+    def lookup(self, keys, dynamic_default_values=None, name=None):
+        """The values of keys, the default where a key is absent.
+
+        `dynamic_default_values` has the default of each key in the place of the
+        table's.
+        """
+        if dynamic_default_values is None:
+            return super().lookup(keys, name)
+        return _raw(
+            "LookupTableFindV2",
+            table_handle=self.resource_handle,
+            keys=self._keys(keys),
+            default_value=conversion.convert_to_tensor(
+                dynamic_default_values, self._value_dtype
+            ),
+            name=name,
+        )
+
+    def __getitem__(self, keys):
+        return self.lookup(keys)
+
+    def export(self, name=None):
+        """(keys, values): two tensors, in an order that is the table's own."""
+        return tuple(super().export(name))
+
+    _checkpoint_attribute = "table"
+
+    def _serialize_to_tensors(self):
+        if not self._checkpointed:
+            return {}
+        keys, values = self.export()
+        return {"table-keys": keys, "table-values": values}
+
+    def _restore_from_tensors(self, restored_tensors):
+        if not self._checkpointed:
+            return None
+        return self._import(
+            restored_tensors["table-keys"], restored_tensors["table-values"]
+        )
+
+    def _import(self, keys, values):
+        return _raw(
+            "LookupTableImportV2",
+            table_handle=self.resource_handle,
+            keys=keys,
+            values=values,
+        )
+
+
+class DenseHashTable(MutableHashTable):
+    """A mutable table that is told a key that is empty and one that is deleted."""
+
+    def __init__(
+        self,
+        key_dtype,
+        value_dtype,
+        default_value,
+        empty_key,
+        deleted_key,
+        initial_num_buckets=None,
+        name="MutableDenseHashTable",
+        checkpoint=True,
+        experimental_is_anonymous=False,
+    ):
+        super().__init__(key_dtype, value_dtype, default_value, name, checkpoint)
+        self._reserved = [
+            conversion.convert_to_tensor(k, self._key_dtype)
+            for k in (empty_key, deleted_key)
+        ]
+        self._buckets = dense_buckets.check_count(initial_num_buckets)
+
+    def export(self, name=None):
+        """Keys and values by bucket, as TensorFlow has them."""
+        keys, values = super().export(name)
+
+        def arrange(keys, values, empty):
+            return dense_buckets.arrange(keys, values, empty, self._buckets)
+
+        if _headrace.is_eager():
+            return arrange(keys, values, self._reserved[0])
+        types = [keys.dtype, values.dtype]
+        keys, values = py_function(arrange, [keys, values, self._reserved[0]], types)
+        keys.set_shape([None, 1])
+        values.set_shape([None, *(self._default_value.shape or [1])])
+        return keys, values
+
+    def _keys(self, keys):
+        keys = super()._keys(keys)
+        if _headrace.is_eager():
+            for reserved in self._reserved:
+                if (keys.numpy() == reserved.numpy()).any():
+                    raise ValueError(
+                        "Using the empty_key or deleted_key as a table key is not "
+                        "allowed"
+                    )
+        return keys
+
+    def _take_count(self, buckets):
+        """The keys by bucket; the table has as many buckets from now on."""
+
+        def take(buckets):
+            if dense_buckets.is_count(len(buckets)):
+                self._buckets = len(buckets)
+            return buckets
+
+        if _headrace.is_eager():
+            return take(buckets)
+        taken = py_function(take, [buckets], buckets.dtype)
+        taken.set_shape(buckets.shape)
+        return taken
+
+    def _import(self, keys, values):
+        """Takes TensorFlow's buckets as well: they hold the reserved keys too."""
+        keys = array_ops.reshape(keys, [-1])
+        keys = self._take_count(keys)
+        shape = self._default_value.shape.as_list()
+        values = array_ops.reshape(values, [-1, *shape])
+        empty, deleted = self._reserved
+        used = elementwise_ops.logical_and(
+            math_ops.not_equal(keys, empty), math_ops.not_equal(keys, deleted)
+        )
+        return super()._import(
+            array_ops.boolean_mask(keys, used), array_ops.boolean_mask(values, used)
+        )

@@ -1,1 +1,0 @@
-"""tf.compat.v1.train: sessions with hooks, and optimizers of graphs."""

@@ -1,0 +1,313 @@
+"""tf.compat.v1.losses: losses that a graph collects."""
+
+from headrace import _api as tf
+from headrace._load import _headrace
+from headrace.context import stack
+from headrace.v1 import collections
+
+GraphKeys = collections.GraphKeys
+
+
+class Reduction:
+    """How weighted losses become one."""
+
+    NONE = "none"
+    SUM = "weighted_sum"
+    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
+    MEAN = "weighted_mean"
+    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
+    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
+
+    @classmethod
+    def all(cls):
+        """A tuple of all reductions."""
+        return (
+            cls.NONE,
+            cls.SUM,
+            cls.MEAN,
+            cls.SUM_OVER_BATCH_SIZE,
+            cls.SUM_OVER_NONZERO_WEIGHTS,
+            cls.SUM_BY_NONZERO_WEIGHTS,
+        )
+
+    @classmethod
+    def validate(cls, key):
+        """Raises ValueError unless `key` is one of them."""
+        if key not in cls.all():
+            raise ValueError(f"Invalid Reduction Key {key}.")
+
+
+_USUAL = Reduction.SUM_BY_NONZERO_WEIGHTS
+
+
+def _broadcast(weights, losses):
+    """The weights, one for each loss."""
+    have, want = weights.shape, losses.shape
+    if have.rank not in (None, 0) and want.rank is not None:
+        fits = have.rank == want.rank and all(
+            a in (1, None) or b is None or a == b for a, b in zip(have, want)
+        )
+        if not fits:
+            raise ValueError(
+                "weights can not be broadcast to values. values.rank="
+                f"{want.rank}. weights.rank={have.rank}. values.shape={want}. "
+                f"weights.shape={have}."
+            )
+    return tf.broadcast_to(weights, tf.shape(losses))
+
+
+def _reduced(losses, weights, reduction):
+    if reduction == Reduction.NONE:
+        return losses
+    total = tf.reduce_sum(losses)
+    if reduction == Reduction.SUM:
+        return total
+    if reduction == Reduction.MEAN:
+        count = tf.reduce_sum(_broadcast(weights, losses))
+    elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
+        count = tf.cast(tf.size(losses), losses.dtype)
+    else:
+        count = tf.reduce_sum(
+            tf.cast(tf.not_equal(_broadcast(weights, losses), 0), losses.dtype)
+        )
+    return tf.math.divide_no_nan(total, count, name="value")
+
+
+def compute_weighted_loss(
+    losses,
+    weights=1.0,
+    scope=None,
+    loss_collection=GraphKeys.LOSSES,
+    reduction=_USUAL,
+):
+    """Losses times weights, as one number (or as they are), noted in the graph."""
+    Reduction.validate(reduction)
+    with tf.name_scope(scope or "weighted_loss"):
+        losses = tf.convert_to_tensor(losses)
+        own = losses.dtype
+        values = tf.cast(losses, tf.float32)
+        weights = tf.cast(tf.convert_to_tensor(weights), tf.float32)
+        if weights.shape.rank and values.shape.rank == weights.shape.rank - 1:
+            weights = tf.squeeze(weights, [-1])
+        elif weights.shape.rank and values.shape.rank == weights.shape.rank + 1:
+            weights = tf.expand_dims(weights, -1)
+        if weights.shape.rank != 0:
+            _broadcast(weights, values)  # whether it can be
+        loss = tf.cast(_reduced(values * weights, weights, reduction), own)
+        add_loss(loss, loss_collection)
+        return loss
+
+
+def add_loss(loss, loss_collection=GraphKeys.LOSSES):
+    """Notes a loss in the graph."""
+    if loss_collection and not _headrace.is_eager():
+        stack.default_graph().add_to_collection(loss_collection, loss)
+
+
+def get_losses(scope=None, loss_collection=GraphKeys.LOSSES):
+    """The losses of the default graph, or of the names in `scope`."""
+    return stack.default_graph().get_collection(loss_collection, scope)
+
+
+def get_regularization_losses(scope=None):
+    """The losses of regularizers in the default graph."""
+    key = GraphKeys.REGULARIZATION_LOSSES
+    return stack.default_graph().get_collection(key, scope)
+
+
+def get_regularization_loss(scope=None, name="total_regularization_loss"):
+    """The sum of what regularizers of variables ask for."""
+    found = get_regularization_losses(scope)
+    return tf.add_n(found, name=name) if found else tf.constant(0.0)
+
+
+def get_total_loss(add_regularization_losses=True, name="total_loss", scope=None):
+    """The sum of all losses that the graph notes."""
+    found = get_losses(scope=scope)
+    if add_regularization_losses:
+        found += get_regularization_losses(scope=scope)
+    return tf.add_n(found, name=name)
+
+
+def _pair(labels, predictions):
+    """Both as float32, whatever they were."""
+    labels, predictions = _alike(labels, predictions)
+    return tf.cast(labels, tf.float32), tf.cast(predictions, tf.float32)
+
+
+def _alike(labels, predictions):
+    """Both of the type of the predictions."""
+    if labels is None:
+        raise ValueError("Argument `labels` must not be None.")
+    if predictions is None:
+        raise ValueError("Argument `predictions` must not be None.")
+    predictions = tf.convert_to_tensor(predictions)
+    labels = tf.cast(labels, predictions.dtype)
+    predictions.shape.assert_is_compatible_with(labels.shape)
+    return labels, predictions
+
+
+def _elementwise(default, function, what):
+    """A loss that compares labels and predictions one by one."""
+
+    def loss(
+        labels,
+        predictions,
+        weights=1.0,
+        scope=None,
+        loss_collection=GraphKeys.LOSSES,
+        reduction=_USUAL,
+    ):
+        with tf.name_scope(scope or default) as name:
+            values = function(*_pair(labels, predictions))
+            return compute_weighted_loss(
+                values, weights, name, loss_collection, reduction
+            )
+
+    loss.__name__ = default
+    loss.__doc__ = f"""{what} between predictions and labels, weighted and reduced.
+
+    Labels are cast to the dtype of predictions and have their shape. `weights` is a
+    scalar or broadcasts to it. The result, a scalar unless `reduction` is NONE, is
+    added to `loss_collection` of the graph.
+    """
+    return loss
+
+
+absolute_difference = _elementwise(
+    "absolute_difference", lambda y, p: tf.abs(p - y), "The absolute differences"
+)
+mean_squared_error = _elementwise(
+    "mean_squared_error",
+    lambda y, p: tf.math.squared_difference(p, y),
+    "The squared differences",
+)
+
+
+def log_loss(
+    labels,
+    predictions,
+    weights=1.0,
+    epsilon=1e-7,
+    scope=None,
+    loss_collection=GraphKeys.LOSSES,
+    reduction=_USUAL,
+):
+    """Minus the logarithm of what the right answers were given."""
+    with tf.name_scope(scope or "log_loss") as name:
+        y, p = _pair(labels, predictions)
+        right = tf.math.log(p + epsilon)
+        wrong = tf.math.log(1 - p + epsilon)
+        values = -y * right - (1 - y) * wrong
+        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+
+
+def huber_loss(
+    labels,
+    predictions,
+    weights=1.0,
+    delta=1.0,
+    scope=None,
+    loss_collection=GraphKeys.LOSSES,
+    reduction=_USUAL,
+):
+    """Squares of small errors, and large ones as they are."""
+    with tf.name_scope(scope or "huber_loss") as name:
+        y, p = _pair(labels, predictions)
+        error = tf.abs(p - y)
+        small = tf.minimum(error, delta)
+        values = 0.5 * small * small + delta * (error - small)
+        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+
+
+def hinge_loss(
+    labels,
+    logits,
+    weights=1.0,
+    scope=None,
+    loss_collection=GraphKeys.LOSSES,
+    reduction=_USUAL,
+):
+    """What logits lack to 1 on the side of their label."""
+    with tf.name_scope(scope or "hinge_loss") as name:
+        y, z = _pair(labels, logits)
+        values = tf.nn.relu(1 - (2 * y - 1) * z)
+        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+
+
+def cosine_distance(
+    labels,
+    predictions,
+    axis=None,
+    weights=1.0,
+    scope=None,
+    loss_collection=GraphKeys.LOSSES,
+    reduction=_USUAL,
+    dim=None,
+):
+    """1 minus the product of unit vectors."""
+    axis = dim if axis is None else axis
+    if axis is None:
+        raise ValueError("You must specify argument `axis`.")
+    with tf.name_scope(scope or "cosine_distance_loss") as name:
+        y, p = _pair(labels, predictions)
+        values = 1 - tf.reduce_sum(y * p, axis=axis, keepdims=True)
+        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+
+
+def sigmoid_cross_entropy(
+    multi_class_labels,
+    logits,
+    weights=1.0,
+    label_smoothing=0,
+    scope=None,
+    loss_collection=GraphKeys.LOSSES,
+    reduction=_USUAL,
+):
+    """Of labels that do not exclude each other."""
+    with tf.name_scope(scope or "sigmoid_cross_entropy_loss") as name:
+        y, z = _alike(multi_class_labels, logits)
+        if label_smoothing > 0:
+            y = y * (1 - label_smoothing) + 0.5 * label_smoothing
+        values = tf.nn.sigmoid_cross_entropy_with_logits(labels=y, logits=z)
+        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+
+
+def softmax_cross_entropy(
+    onehot_labels,
+    logits,
+    weights=1.0,
+    label_smoothing=0,
+    scope=None,
+    loss_collection=GraphKeys.LOSSES,
+    reduction=_USUAL,
+):
+    """Of one label each, as rows with a 1."""
+    with tf.name_scope(scope or "softmax_cross_entropy_loss") as name:
+        y, z = _alike(onehot_labels, logits)
+        if label_smoothing > 0:
+            classes = tf.cast(tf.shape(y)[1], z.dtype)
+            y = y * (1.0 - label_smoothing) + label_smoothing / classes
+        values = tf.nn.softmax_cross_entropy_with_logits(
+            labels=tf.stop_gradient(y), logits=z
+        )
+        return compute_weighted_loss(values, weights, name, loss_collection, reduction)
+
+
+def sparse_softmax_cross_entropy(
+    labels,
+    logits,
+    weights=1.0,
+    scope=None,
+    loss_collection=GraphKeys.LOSSES,
+    reduction=_USUAL,
+):
+    """Of one label each, as its number."""
+    with tf.name_scope(scope or "sparse_softmax_cross_entropy_loss") as name:
+        labels, logits = tf.convert_to_tensor(labels), tf.convert_to_tensor(logits)
+        if labels.shape.rank is not None and labels.shape.rank == logits.shape.rank:
+            labels = tf.squeeze(labels, [-1])
+        values = tf.nn.sparse_softmax_cross_entropy_with_logits(
+            labels=labels, logits=logits
+        )
+        return compute_weighted_loss(values, weights, name, loss_collection, reduction)

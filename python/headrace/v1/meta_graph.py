@@ -1,0 +1,229 @@
+"""MetaGraphDefs: a graph with its collections and how its variables are saved."""
+
+import os
+
+from headrace._load import _headrace
+from headrace.context import stack
+from headrace.framework import execution, logging, protos, versions
+from headrace.graph import import_graph
+from headrace.v1 import collections, imported_variables, saver
+
+
+def _kind_of(value):
+    """(the list of a CollectionDef that holds such values, the value in it); None for
+    values that have no such form."""
+    if imported_variables.is_variable(value):
+        return "bytes_list", imported_variables.to_proto(value).SerializeToString()
+    if hasattr(value, "to_proto"):
+        return "bytes_list", value.to_proto().SerializeToString()
+    if isinstance(value, (str, bytes)):
+        return "bytes_list", value.encode() if isinstance(value, str) else value
+    if isinstance(value, int):
+        return "int64_list", value
+    if isinstance(value, float):
+        return "float_list", value
+    if hasattr(value, "graph") and hasattr(value, "name"):
+        return "node_list", value.name
+    return None
+
+
+def _collection_of(key, values, kind):
+    """A collection's values as a CollectionDef, of the kind of the first of them; None,
+    and a warning, where they have no such form."""
+    out, name = kind(), None
+    for value in values:
+        found = _kind_of(value)
+        if found == ("int64_list", value) and name == "float_list":
+            found = name, float(value)
+        if found is None or name not in (None, found[0]):
+            logging.warn(
+                "Issue encountered when serializing %s.\nType is unsupported, or the "
+                "types of the items don't match field type in CollectionDef. Note this "
+                "is a warning and probably safe to ignore.\n%r",
+                key,
+                value,
+            )
+            return None
+        name = found[0]
+        getattr(out, name).value.append(found[1])
+    return out
+
+
+def _unsupported(**arguments):
+    for name, value in arguments.items():
+        if value:
+            raise NotImplementedError(f"export_meta_graph: {name} is not supported")
+
+
+def export_meta_graph(
+    filename=None,
+    meta_info_def=None,
+    graph_def=None,
+    saver_def=None,
+    collection_list=None,
+    as_text=False,
+    graph=None,
+    export_scope=None,
+    clear_devices=False,
+    clear_extraneous_savers=False,
+    strip_default_attrs=False,
+    save_debug_info=False,
+    **kwargs,
+):
+    """The graph as a MetaGraphDef, also written to `filename` where that is given."""
+    _unsupported(export_scope=export_scope, save_debug_info=save_debug_info, **kwargs)
+    if _headrace.is_eager() and graph is None:
+        raise RuntimeError(
+            "Exporting/importing meta graphs is not supported when eager execution is "
+            "enabled. No graph exists when eager execution is enabled."
+        )
+    graph = graph or stack.default_graph()
+    meta = protos.MetaGraphDef()
+    if meta_info_def is not None:
+        meta.meta_info_def.CopyFrom(meta_info_def)
+    meta.meta_info_def.tensorflow_version = versions.VERSION
+    meta.meta_info_def.stripped_default_attrs = bool(strip_default_attrs)
+    meta.graph_def.CopyFrom(graph_def or graph.as_graph_def(add_shapes=True))
+    if strip_default_attrs:
+        _strip_defaults(meta.graph_def)
+    if clear_devices:
+        for node in meta.graph_def.node:
+            node.device = ""
+    if saver_def is not None:
+        meta.saver_def.CopyFrom(saver_def)
+    keys = graph.get_all_collection_keys()
+    for key in keys if collection_list is None else collection_list:
+        if clear_extraneous_savers and key == collections.GraphKeys.SAVERS:
+            continue
+        found = _collection_of(key, graph.get_collection(key), protos.CollectionDef)
+        if found is not None and found.WhichOneof("kind"):
+            meta.collection_def[key].CopyFrom(found)
+    if filename:
+        _write(meta, os.fspath(filename), as_text)
+    return meta
+
+
+def _strip_defaults(graph_def):
+    """Takes attributes that have their ops' default values off all nodes."""
+    functions = {f.signature.name for f in graph_def.library.function}
+    nodes = list(graph_def.node)
+    for function in graph_def.library.function:
+        nodes.extend(function.node_def)
+    defaults = {}
+    for node in nodes:
+        if node.op in functions:
+            continue
+        if node.op not in defaults:
+            op = protos.OpDef.FromString(_headrace.export_op_named(node.op))
+            defaults[node.op] = [
+                (a.name, a.default_value)
+                for a in op.attr
+                if a.HasField("default_value")
+            ]
+        for name, value in defaults[node.op]:
+            if name in node.attr and node.attr[name] == value:
+                del node.attr[name]
+
+
+def _write(meta, path, as_text):
+    if as_text:
+        from google.protobuf import text_format
+
+        data = text_format.MessageToString(meta).encode()
+    else:
+        data = meta.SerializeToString(deterministic=True)
+    _headrace.write_file_atomically(path, data)
+
+
+def read_meta_graph_file(path):
+    """The MetaGraphDef of a file, binary or text."""
+    from google.protobuf import message, text_format
+
+    path = os.fspath(path)
+    if not os.path.exists(path):
+        raise OSError(f"File does not exist. Received: {path}.")
+    with open(path, "rb") as file:
+        data = file.read()
+    meta = protos.MetaGraphDef()
+    try:
+        meta.ParseFromString(data)
+        return meta
+    except message.DecodeError:
+        pass
+    try:
+        return text_format.Parse(data.decode(), meta)
+    except (text_format.ParseError, UnicodeDecodeError) as e:
+        raise OSError(f"Cannot parse file {path}: {e}.") from None
+
+
+def import_meta_graph(
+    meta_graph_or_file, clear_devices=False, import_scope=None, **kwargs
+):
+    """Adds the graph to the current one, or to `graph`, with its collections.
+
+    Its nodes come under `import_scope`, and under the name scope that is in force.
+    `restore_collections_predicate` says by their keys which collections come.
+    Returns a Saver, None where that scope has no variables.
+    """
+    graph = kwargs.pop("graph", None)
+    if graph is not None:
+        with graph.as_default():
+            return import_meta_graph(
+                meta_graph_or_file, clear_devices, import_scope, **kwargs
+            )
+    execution.only_in_graphs(
+        "Exporting/importing meta graphs is not supported when eager execution is "
+        "enabled. No graph exists when eager execution is enabled."
+    )
+    input_map = kwargs.pop("input_map", None)
+    predicate = kwargs.pop("restore_collections_predicate", None)
+    if kwargs:
+        raise NotImplementedError(f"import_meta_graph: {min(kwargs)} is not supported")
+    meta = meta_graph_or_file
+    if not hasattr(meta, "graph_def"):
+        meta = read_meta_graph_file(meta)
+    graph_def = meta.graph_def
+    if clear_devices:
+        graph_def = type(graph_def)()
+        graph_def.CopyFrom(meta.graph_def)
+        for node in graph_def.node:
+            node.device = ""
+    graph = stack.default_graph()
+    import_graph.import_graph_def(
+        graph_def, name=import_scope or "", input_map=input_map
+    )
+    scope = "/".join(s for s in (graph.get_name_scope(), import_scope) if s)
+    variables = _restore_collections(graph, meta, scope, predicate)
+    return _saver(graph, meta, scope, variables)
+
+
+def _restore_collections(graph, meta, scope, predicate):
+    by_name, variables = {}, []
+    for key in sorted(meta.collection_def):
+        if predicate is not None and not predicate(key):
+            continue
+        found = meta.collection_def[key]
+        kind = found.WhichOneof("kind")
+        if kind is None:
+            continue
+        for value in getattr(found, kind).value:
+            if kind == "node_list":
+                name = f"{scope}/{value}" if scope else value
+                value = graph.as_graph_element(name)
+            elif kind == "bytes_list" and key in imported_variables.COLLECTIONS:
+                value = imported_variables.from_bytes(graph, value, scope, by_name)
+                variables.append(value)
+            graph.add_to_collection(key, value)
+    return variables
+
+
+def _saver(graph, meta, scope, variables):
+    if meta.HasField("saver_def"):
+        made = saver.Saver.from_proto(meta.saver_def, import_scope=scope)
+        made._var_list = variables
+        return made
+    keys = collections.GraphKeys
+    for key in (keys.GLOBAL_VARIABLES, keys.SAVEABLE_OBJECTS):
+        if graph.get_collection(key, scope or None):
+            return saver.Saver()
+    return None

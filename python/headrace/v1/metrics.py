@@ -1,0 +1,345 @@
+"""tf.compat.v1.metrics: (value, update) pairs over local variables of a graph."""
+
+from headrace import _api as tf
+from headrace.context import stack
+
+from headrace.framework import execution
+from headrace.v1 import collections
+from headrace.v1.variable_scope import variable_scope, variable_v1
+
+GraphKeys = collections.GraphKeys
+
+
+def _check(name):
+    execution.only_in_graphs(
+        f"tf.metrics.{name} is not supported when eager execution is enabled."
+    )
+
+
+def metric_variable(shape, dtype, name=None):
+    """A variable of zeros that is neither saved nor trained."""
+    graph = stack.current()
+    # As get_variable's names: the name scope in force is the variable scope's.
+    full = f"{graph._core.scope}{name}" if name else graph._core.scope
+    with graph.name_scope(""):
+        return variable_v1(
+            initial_value=lambda: tf.zeros(shape, dtype),
+            trainable=False,
+            collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+            use_resource=True,
+            name=full,
+        )
+
+
+def _collected(value, update, metrics_collections, updates_collections):
+    graph = stack.current()
+    for names, tensor in (
+        (metrics_collections, value),
+        (updates_collections, update),
+    ):
+        if names:
+            graph.add_to_collections(names, tensor)
+    return value, update
+
+
+def _added(variable, amount):
+    """The variable's value after `amount` was added."""
+    return variable.assign_add(amount, read_value=True)
+
+
+def _weights_like(weights, values):
+    """The weights, one for each value."""
+    weights = tf.cast(weights, values.dtype)
+    rank, wanted = weights.shape.rank, values.shape.rank
+    if rank is not None and wanted is not None:
+        if rank == wanted + 1:
+            weights = tf.squeeze(weights, [-1])
+        elif rank + 1 == wanted and rank:
+            weights = tf.expand_dims(weights, -1)
+    shape = tf.broadcast_dynamic_shape(tf.shape(weights), tf.shape(values))
+    with tf.control_dependencies([tf.debugging.assert_equal(shape, tf.shape(values))]):
+        return tf.broadcast_to(weights, tf.shape(values))
+
+
+def _mean(values, weights):
+    """(value, update) of the mean of all values so far."""
+    values = tf.cast(values, tf.float32)
+    total = metric_variable([], tf.float32, name="total")
+    count = metric_variable([], tf.float32, name="count")
+    if weights is None:
+        number = tf.cast(tf.size(values), tf.float32)
+    else:
+        weights = _weights_like(weights, values)
+        values = values * weights
+        number = tf.reduce_sum(weights)
+    new_total = _added(total, tf.reduce_sum(values))
+    with tf.control_dependencies([values]):
+        new_count = _added(count, number)
+    value = tf.math.divide_no_nan(total.read_value(), count.read_value(), name="value")
+    update = tf.math.divide_no_nan(new_total, new_count, name="update_op")
+    return value, update
+
+
+def mean(
+    values,
+    weights=None,
+    metrics_collections=None,
+    updates_collections=None,
+    name=None,
+):
+    """The mean of all values so far."""
+    _check("mean")
+    with variable_scope(name, "mean", (values, weights)):
+        found = _mean(tf.convert_to_tensor(values), weights)
+        return _collected(*found, metrics_collections, updates_collections)
+
+
+def _matched(labels, predictions, weights=None):
+    """The tensors with a last dimension of 1 taken off where the others lack it."""
+    predictions = tf.convert_to_tensor(predictions)
+    labels = tf.convert_to_tensor(labels)
+    have, want = predictions.shape.rank, labels.shape.rank
+    if have is not None and want is not None:
+        if have == want + 1 and predictions.shape[-1] == 1:
+            predictions = tf.squeeze(predictions, [-1])
+        elif want == have + 1 and labels.shape[-1] == 1:
+            labels = tf.squeeze(labels, [-1])
+    labels.shape.assert_is_compatible_with(predictions.shape)
+    if weights is not None:
+        weights = tf.convert_to_tensor(weights)
+    return labels, predictions, weights
+
+
+_PAIR = """
+
+    `weights` broadcast to the values. Gives (value, update_op): update_op takes in the
+    batch and gives the new value; both go to the collections that are named. The
+    counts are local variables of the graph; RuntimeError when eager.
+    """
+
+
+def _metric(default, what, compute):
+    """The metric called `default`, and so its variables' scope; compute(labels,
+    predictions, weights) gives its (value, update)."""
+
+    def metric(
+        labels,
+        predictions,
+        weights=None,
+        metrics_collections=None,
+        updates_collections=None,
+        name=None,
+    ):
+        _check(default)
+        with variable_scope(name, default, (predictions, labels, weights)):
+            found = compute(*_matched(labels, predictions, weights))
+            return _collected(*found, metrics_collections, updates_collections)
+
+    metric.__name__ = metric.__qualname__ = default
+    metric.__doc__ = what
+    return metric
+
+
+def _right(labels, predictions, weights):
+    if labels.dtype != predictions.dtype:
+        predictions = tf.cast(predictions, labels.dtype)
+    return _mean(tf.cast(tf.equal(predictions, labels), tf.float32), weights)
+
+
+accuracy = _metric("accuracy", "How often predictions equal labels.", _right)
+
+
+def _mean_of(default, function):
+    """A metric that is the mean of a function of labels and predictions."""
+
+    def compute(labels, predictions, weights):
+        labels = tf.cast(labels, predictions.dtype)
+        return _mean(function(labels, predictions), weights)
+
+    return _metric(default, f"The {default.replace('_', ' ')} so far." + _PAIR, compute)
+
+
+mean_squared_error = _mean_of(
+    "mean_squared_error", lambda y, p: tf.math.squared_difference(p, y)
+)
+mean_absolute_error = _mean_of("mean_absolute_error", lambda y, p: tf.abs(p - y))
+
+
+def root_mean_squared_error(
+    labels,
+    predictions,
+    weights=None,
+    metrics_collections=None,
+    updates_collections=None,
+    name=None,
+):
+    """The root of the mean squared error so far."""
+    _check("root_mean_squared_error")
+    value, update = mean_squared_error(
+        labels, predictions, weights, name=name or "root_mean_squared_error"
+    )
+    return _collected(
+        tf.sqrt(value), tf.sqrt(update), metrics_collections, updates_collections
+    )
+
+
+# --- counts of right and wrong answers ---
+
+
+def _count(answers, weights, name):
+    """(value, update) of how many answers are true, or what they weigh."""
+    answers = tf.cast(answers, tf.float32)
+    if weights is not None:
+        answers *= _weights_like(weights, answers)
+    counted = metric_variable([], tf.float32, name=name)
+    update = _added(counted, tf.reduce_sum(answers))
+    return counted.read_value(), update
+
+
+def _kinds(labels, predictions):
+    """Which examples are true and false positives and negatives."""
+    yes, said = tf.cast(labels, tf.bool), tf.cast(predictions, tf.bool)
+    return {
+        "true_positives": tf.logical_and(yes, said),
+        "false_positives": tf.logical_and(tf.logical_not(yes), said),
+        "true_negatives": tf.logical_and(tf.logical_not(yes), tf.logical_not(said)),
+        "false_negatives": tf.logical_and(yes, tf.logical_not(said)),
+    }
+
+
+def _counter(kind):
+    def compute(labels, predictions, weights):
+        return _count(_kinds(labels, predictions)[kind], weights, "count")
+
+    what = f"The number of {kind.replace('_', ' ')} so far." + _PAIR
+    return _metric(kind, what, compute)
+
+
+true_positives = _counter("true_positives")
+false_positives = _counter("false_positives")
+true_negatives = _counter("true_negatives")
+false_negatives = _counter("false_negatives")
+
+
+def _share(default, other):
+    """True positives among these and the `other` kind."""
+
+    def compute(labels, predictions, weights):
+        kinds = _kinds(labels, predictions)
+        right, new_right = _count(
+            kinds["true_positives"], weights, "true_positives/count"
+        )
+        wrong, new_wrong = _count(kinds[other], weights, f"{other}/count")
+        value = tf.math.divide_no_nan(right, right + wrong, name="value")
+        update = tf.math.divide_no_nan(
+            new_right, new_right + new_wrong, name="update_op"
+        )
+        return value, update
+
+    kind = other.replace("_", " ")
+    what = f"True positives / (true positives + {kind}) so far." + _PAIR
+    return _metric(default, what, compute)
+
+
+precision = _share("precision", "false_positives")
+recall = _share("recall", "false_negatives")
+
+
+# --- areas under curves ---
+
+_EPSILON = 1e-6
+
+
+def _counts_by_threshold(labels, predictions, weights, thresholds):
+    """{kind: (values, updates)}, one entry a threshold."""
+    said = tf.reshape(predictions, [1, -1]) > tf.reshape(thresholds, [-1, 1])
+    yes = tf.reshape(tf.cast(labels, tf.bool), [1, -1])
+    if weights is not None:
+        weights = tf.reshape(
+            _weights_like(weights, tf.cast(predictions, tf.float32)), [1, -1]
+        )
+    found = {}
+    for kind, answers in (
+        ("true_positives", tf.logical_and(yes, said)),
+        ("false_negatives", tf.logical_and(yes, tf.logical_not(said))),
+        ("true_negatives", tf.logical_and(~yes, tf.logical_not(said))),
+        ("false_positives", tf.logical_and(~yes, said)),
+    ):
+        answers = tf.cast(answers, tf.float32)
+        if weights is not None:
+            answers *= weights
+        counted = metric_variable([len(thresholds)], tf.float32, name=kind)
+        update = _added(counted, tf.reduce_sum(answers, 1))
+        found[kind] = counted.read_value(), update
+    return found
+
+
+def _area(counts, curve, summation):
+    """The area under the points that counts at each threshold give."""
+    tp, fn = counts["true_positives"], counts["false_negatives"]
+    tn, fp = counts["true_negatives"], counts["false_positives"]
+    if curve == "PR" and summation == "careful_interpolation":
+        return _interpolated_pr(tp, fp, fn)
+    recall_ = (tp + _EPSILON) / (tp + fn + _EPSILON)
+    if curve == "ROC":
+        x, y = fp / (fp + tn + _EPSILON), recall_
+    else:
+        x, y = recall_, (tp + _EPSILON) / (tp + fp + _EPSILON)
+    widths = x[:-1] - x[1:]
+    if summation in ("trapezoidal", "careful_interpolation"):
+        return tf.reduce_sum(widths * (y[:-1] + y[1:]) / 2.0)
+    pick = tf.minimum if summation == "minoring" else tf.maximum
+    return tf.reduce_sum(widths * pick(y[:-1], y[1:]))
+
+
+def _interpolated_pr(tp, fp, fn):
+    """Precision between two points is that of positives between them."""
+    d_tp = tp[:-1] - tp[1:]
+    p = tp + fp
+    slope = tf.math.divide_no_nan(d_tp, tf.maximum(p[:-1] - p[1:], 0))
+    intercept = tp[1:] - slope * p[1:]
+    both = tf.logical_and(p[:-1] > 0, p[1:] > 0)
+    ratio = tf.where(
+        both,
+        tf.math.divide_no_nan(p[:-1], tf.maximum(p[1:], 0)),
+        tf.ones_like(p[1:]),
+    )
+    return tf.reduce_sum(
+        tf.math.divide_no_nan(
+            slope * (d_tp + intercept * tf.math.log(ratio)),
+            tf.maximum(tp[1:] + fn[1:], 0),
+        )
+    )
+
+
+def auc(
+    labels,
+    predictions,
+    weights=None,
+    num_thresholds=200,
+    metrics_collections=None,
+    updates_collections=None,
+    curve="ROC",
+    name=None,
+    summation_method="trapezoidal",
+    thresholds=None,
+):
+    """The area under the ROC or PR curve, by counts at thresholds."""
+    _check("auc")
+    if curve not in ("ROC", "PR"):
+        raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
+    methods = ("trapezoidal", "careful_interpolation", "minoring", "majoring")
+    if summation_method not in methods:
+        raise ValueError(f"Invalid summation_method: {summation_method}")
+    with variable_scope(name, "auc", (labels, predictions, weights)):
+        labels, predictions, weights = _matched(labels, predictions, weights)
+        predictions = tf.cast(predictions, tf.float32)
+        inner = thresholds
+        if inner is None:
+            n = num_thresholds - 1
+            inner = [i / n for i in range(1, n)]
+        edges = [0.0 - 1e-7, *inner, 1.0 + 1e-7]
+        found = _counts_by_threshold(labels, predictions, weights, edges)
+        value = _area({k: v for k, (v, _) in found.items()}, curve, summation_method)
+        update = _area({k: u for k, (_, u) in found.items()}, curve, summation_method)
+        return _collected(value, update, metrics_collections, updates_collections)

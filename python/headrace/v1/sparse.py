@@ -1,0 +1,78 @@
+"""TensorFlow 1's functions of sparse tensors."""
+
+from headrace import _api as tf
+from headrace.framework.sparse_tensor import SparseTensorValue  # noqa: F401
+
+
+def sparse_reduce_max_sparse(sp_input, axis=None, keepdims=None):
+    """The greatest entries over dimensions, as a sparse tensor."""
+    return tf.sparse.reduce_max(sp_input, axis, keepdims, output_is_sparse=True)
+
+
+def sparse_reduce_sum_sparse(sp_input, axis=None, keepdims=None):
+    """Sums over dimensions, as a sparse tensor."""
+    return tf.sparse.reduce_sum(sp_input, axis, keepdims, output_is_sparse=True)
+
+
+class KeywordRequired:
+    """The default of a first parameter that nobody may pass."""
+
+    def __repr__(self):
+        return "KeywordRequired()"
+
+
+def sparse_split(
+    keyword_required=KeywordRequired(),  # noqa: B008
+    sp_input=None,
+    num_split=None,
+    axis=None,
+    name=None,
+    split_dim=None,
+):
+    """A sparse tensor in parts; by keywords alone."""
+    if not isinstance(keyword_required, KeywordRequired):
+        raise ValueError("Keyword arguments are required for this function.")
+    for what, value in (("sp_input", sp_input), ("num_split", num_split)):
+        if value is None:
+            raise ValueError(f"{what} is required")
+    if axis is not None and split_dim is not None:
+        raise ValueError("Cannot specify both 'split_dim' and 'axis'.")
+    axis = split_dim if axis is None else axis
+    if axis is None:
+        raise ValueError("axis is required")
+    return tf.sparse.split(sp_input, num_split, axis, name)
+
+
+def sparse_to_dense(sparse_values, default_value, **given):
+    """A dense tensor with values at indices; the row in signatures.txt has all
+    parameters."""
+    values = tf.convert_to_tensor(sparse_values)
+    if values.dtype != tf.string:
+        default_value = tf.cast(default_value, values.dtype)
+    return tf.raw_ops.SparseToDense(
+        sparse_values=values, default_value=default_value, **given
+    )
+
+
+def sparse_placeholder(dtype, shape=None, name=None):
+    """Placeholders of a sparse tensor's three parts."""
+    prefix = None if name is None else name + "/"
+    part = {
+        key: None if prefix is None else prefix + key
+        for key in ("shape", "values", "indices")
+    }
+    known = None if shape is None else tf.TensorShape(shape)
+    rank = None if known is None else known.rank
+    if known is not None and known.is_fully_defined():
+        sizes = tf.constant(known.as_list(), tf.int64)
+        sizes = tf.compat.v1.placeholder_with_default(sizes, [rank], name=part["shape"])
+    else:
+        sizes = tf.compat.v1.placeholder(tf.int64, [rank], name=part["shape"])
+    made = tf.SparseTensor(
+        values=tf.compat.v1.placeholder(dtype, [None], name=part["values"]),
+        indices=tf.compat.v1.placeholder(tf.int64, [None, rank], name=part["indices"]),
+        dense_shape=sizes,
+    )
+    if known is not None and hasattr(made, "set_shape"):
+        made.set_shape(known)
+    return made

@@ -1,0 +1,119 @@
+"""The counter of training steps of a graph."""
+
+import os
+
+from headrace._load import _headrace
+from headrace.context import stack
+from headrace.framework import dtypes, execution, logging
+from headrace.framework.variables import VariableAggregation
+from headrace.ops import initializers_v1
+from headrace.v1 import variable_scope
+from headrace.v1.collections import GraphKeys
+
+_READ_KEY = "global_step_read_op_cache"
+
+
+def get_global_step(graph=None):
+    """The step of the graph, or None where it has none."""
+    graph = graph or stack.default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        logging.error("Multiple tensors in global_step collection.")
+        return None
+    if found:
+        step = found[0]
+    else:
+        try:
+            step = graph.get_tensor_by_name("global_step:0")
+        except KeyError:
+            return None
+    assert_global_step(step)
+    return step
+
+
+def create_global_step(graph=None):
+    """Makes the step of the graph."""
+    graph = graph or stack.default_graph()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    execution.only_in_graphs(
+        "create_global_step is not supported when eager execution is enabled: a "
+        "tf.Variable counts steps there"
+    )
+    with graph.as_default(), graph.name_scope(""):
+        return variable_scope.get_variable(
+            "global_step",
+            shape=[],
+            dtype=dtypes.int64,
+            initializer=initializers_v1.Zeros(),
+            trainable=False,
+            aggregation=VariableAggregation.ONLY_FIRST_REPLICA,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+
+
+def get_or_create_global_step(graph=None):
+    """The step of the graph, made where it has none."""
+    graph = graph or stack.default_graph()
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
+
+
+def assert_global_step(global_step_tensor):
+    """Raises unless it is an integer scalar."""
+    is_tensor = isinstance(
+        global_step_tensor, (_headrace.Tensor, _headrace.VariableBase)
+    ) or hasattr(global_step_tensor, "_ref")
+    if not is_tensor:
+        raise TypeError(
+            'Existing "global_step" must be a Variable or Tensor: '
+            f"{global_step_tensor}."
+        )
+    if not dtypes.as_dtype(global_step_tensor.dtype).base_dtype.is_integer:
+        raise TypeError(
+            'Existing "global_step" does not have integer type: '
+            f"{global_step_tensor.dtype}"
+        )
+    shape = global_step_tensor.shape
+    if shape.rank is not None and shape.rank != 0:
+        raise TypeError(f'Existing "global_step" is not scalar: {shape}')
+
+
+def global_step(sess, global_step_tensor):
+    """The step's value in a session."""
+    return int(sess.run(global_step_tensor))
+
+
+def read_of(graph=None):
+    """A tensor that reads the graph's step, made once; None without a step."""
+    graph = graph or stack.default_graph()
+    found = graph.get_collection(_READ_KEY)
+    if found:
+        return found[0]
+    step = get_global_step(graph)
+    if step is None:
+        return None
+    name = step.name.partition(":")[0]
+    with graph.as_default(), graph.name_scope(f"{name}/"):
+        value = step.read_value() if hasattr(step, "read_value") else step
+        read = value + 0
+    graph.add_to_collection(_READ_KEY, read)
+    return read
+
+
+def write_graph(graph_or_graph_def, logdir, name, as_text=True):
+    """Writes a graph to a file; its path."""
+    graph_def = graph_or_graph_def
+    if hasattr(graph_def, "as_graph_def"):
+        graph_def = graph_def.as_graph_def()
+    logdir = os.fspath(logdir)
+    path = os.path.join(logdir, name)
+    _headrace.make_folder(logdir)
+    if as_text:
+        from google.protobuf import text_format
+
+        data = text_format.MessageToString(graph_def).encode()
+    else:
+        data = graph_def.SerializeToString(deterministic=True)
+    _headrace.write_file_atomically(path, data)
+    return path

@@ -1,0 +1,323 @@
+"""tf.compat.v1.train's input pipelines of queues: producers and batches."""
+
+from headrace import _api as tf
+
+from headrace.framework import execution
+from headrace.ops import queue_ops
+from headrace.v1.train import queue_runner
+
+_GRAPH_ONLY = (
+    "Input pipelines based on Queues are not supported when eager execution is enabled. "
+    "Please use tf.data to ingest data into your model instead."
+)
+
+
+def _refuse_eager():
+    execution.only_in_graphs(_GRAPH_ONLY)
+
+
+def limit_epochs(tensor, num_epochs=None, name=None):
+    """The tensor, so many times; OutOfRange after that."""
+    if num_epochs is None:
+        return tensor
+    if num_epochs <= 0:
+        raise ValueError(f"num_epochs must be > 0 not {num_epochs}.")
+    with tf.name_scope(name or "limit_epochs"):
+        tensor = tf.convert_to_tensor(tensor)
+        epochs = tf.compat.v1.Variable(
+            tf.constant(0, tf.int64),
+            trainable=False,
+            name="epochs",
+            collections=[tf.compat.v1.GraphKeys.LOCAL_VARIABLES],
+            use_resource=True,
+        )
+        counted = tf.raw_ops.ResourceCountUpTo(
+            resource=epochs.handle, limit=num_epochs, T=tf.int64
+        )
+        with tf.control_dependencies([counted]):
+            return tf.identity(tensor)
+
+
+def input_producer(
+    input_tensor,
+    element_shape=None,
+    num_epochs=None,
+    shuffle=True,
+    seed=None,
+    capacity=32,
+    shared_name=None,
+    summary_name=None,
+    name=None,
+    cancel_op=None,
+):
+    """A queue that a runner fills with the rows of a tensor, again and again."""
+    _refuse_eager()
+    with tf.name_scope(name or "input_producer"):
+        rows = tf.convert_to_tensor(input_tensor)
+        shape = rows.shape[1:].merge_with(element_shape)
+        if not shape.is_fully_defined():
+            raise ValueError(
+                "element_shape must be fully defined, either by the shape of "
+                "input_tensor or by the argument"
+            )
+        if shuffle:
+            rows = tf.random.shuffle(rows, seed=seed)
+        rows = limit_epochs(rows, num_epochs)
+        queue = queue_ops.FIFOQueue(
+            capacity, [rows.dtype], [shape], shared_name=shared_name
+        )
+        fill = queue.enqueue_many([rows])
+        runner = queue_runner.QueueRunner(queue, [fill], cancel_op=cancel_op)
+        queue_runner.add_queue_runner(runner)
+        if summary_name is not None:
+            part = tf.cast(queue.size(), tf.float32) * (1.0 / capacity)
+            tf.compat.v1.summary.scalar(summary_name, part)
+        return queue
+
+
+def string_input_producer(
+    string_tensor,
+    num_epochs=None,
+    shuffle=True,
+    seed=None,
+    capacity=32,
+    shared_name=None,
+    name=None,
+    cancel_op=None,
+):
+    """A queue of strings, usually names of files."""
+    _refuse_eager()
+    if not isinstance(string_tensor, tf.Tensor) and not len(string_tensor):
+        raise ValueError("string_input_producer requires a non-null input tensor")
+    with tf.name_scope(name or "input_producer"):
+        strings = tf.convert_to_tensor(string_tensor, tf.string)
+        summary = f"fraction_of_{capacity}_full"
+        how = (num_epochs, shuffle, seed, capacity, shared_name, summary)
+        return input_producer(strings, [], *how, cancel_op=cancel_op)
+
+
+def range_input_producer(
+    limit,
+    num_epochs=None,
+    shuffle=True,
+    seed=None,
+    capacity=32,
+    shared_name=None,
+    name=None,
+):
+    """A queue of the integers below `limit`."""
+    _refuse_eager()
+    with tf.name_scope(name or "input_producer"):
+        summary = f"fraction_of_{capacity}_full"
+        how = (num_epochs, shuffle, seed, capacity, shared_name, summary)
+        return input_producer(tf.range(limit), [], *how)
+
+
+def slice_input_producer(
+    tensor_list,
+    num_epochs=None,
+    shuffle=True,
+    seed=None,
+    capacity=32,
+    shared_name=None,
+    name=None,
+):
+    """The rows of all tensors, one after another, as tensors."""
+    _refuse_eager()
+    if not tensor_list:
+        raise ValueError("Expected at least one tensor in slice_input_producer().")
+    with tf.name_scope(name or "input_producer"):
+        tensors = [tf.convert_to_tensor(t) for t in tensor_list]
+        index = range_input_producer(
+            tf.shape(tensors[0])[0], num_epochs, shuffle, seed, capacity, shared_name
+        ).dequeue()
+        return [tf.gather(t, index) for t in tensors]
+
+
+def _flat(tensors):
+    """(a list of tensors, how to give lists of results their structure)."""
+    if isinstance(tensors, dict):
+        names = sorted(tensors)
+        pack = lambda found: dict(zip(names, found))
+        return [tf.convert_to_tensor(tensors[n]) for n in names], pack
+    if isinstance(tensors, (list, tuple)):
+        pack = lambda found: found[0] if len(found) == 1 else list(found)
+        return [tf.convert_to_tensor(t) for t in tensors], pack
+    return [tf.convert_to_tensor(tensors)], lambda found: found[0]
+
+
+def _batched(
+    rows, make_queue, batch_size, threads, enqueue_many, keep_input, smaller, name
+):
+    """Batches of what the queue is given by `rows`, one entry a producer."""
+    _refuse_eager()
+    with tf.name_scope(name):
+        flat, pack = _flat(rows[0])
+        shapes = []
+        for i, t in enumerate(flat):
+            shape = t.shape[1:] if enqueue_many else t.shape
+            for other in rows[1:]:
+                theirs = _flat(other)[0][i].shape
+                shape = shape.merge_with(theirs[1:] if enqueue_many else theirs)
+            shapes.append(shape)
+        queue = make_queue([t.dtype for t in flat], shapes)
+        put = queue.enqueue_many if enqueue_many else queue.enqueue
+        fill = [_kept(put, _flat(row)[0], keep_input) for row in rows]
+        queue_runner.add_queue_runner(
+            queue_runner.QueueRunner(queue, fill * threads if threads else fill)
+        )
+        take = queue.dequeue_up_to if smaller else queue.dequeue_many
+        found = take(batch_size)
+        return pack(list(found) if isinstance(found, (list, tuple)) else [found])
+
+
+def _kept(put, tensors, keep_input):
+    if keep_input is True:
+        return put(tensors)
+    keep = tf.convert_to_tensor(keep_input)
+    if keep.shape.rank != 0:
+        raise NotImplementedError(
+            "maybe_batch and its like take a scalar keep_input: rows cannot be chosen "
+            "one by one"
+        )
+    return tf.cond(keep, lambda: tf.group(put(tensors)), lambda: tf.no_op())
+
+
+def _plain_queue(capacity, dynamic_pad, shared_name):
+    kind = queue_ops.PaddingFIFOQueue if dynamic_pad else queue_ops.FIFOQueue
+
+    def make(dtypes, shapes):
+        if not dynamic_pad and not all(s.is_fully_defined() for s in shapes):
+            raise ValueError(f"All shapes must be fully defined: {shapes}")
+        return kind(capacity, dtypes, shapes, shared_name=shared_name)
+
+    return make
+
+
+def _shuffling_queue(capacity, kept, seed, shared_name):
+    def make(dtypes, shapes):
+        if not all(s.is_fully_defined() for s in shapes):
+            raise ValueError(f"All shapes must be fully defined: {shapes}")
+        return queue_ops.RandomShuffleQueue(
+            capacity, kept, dtypes, shapes, seed=seed, shared_name=shared_name
+        )
+
+    return make
+
+
+def _shaped(shapes, tensors, enqueue_many):
+    """The tensors with the shapes that the caller says they have."""
+    if shapes is None:
+        return tensors
+    flat, pack = _flat(tensors)
+    given = [tf.TensorShape(s) for s in shapes]
+    if enqueue_many:
+        given = [tf.TensorShape([None]).concatenate(s) for s in given]
+    return pack([tf.ensure_shape(t, s) for t, s in zip(flat, given)])
+
+
+def maybe_batch(
+    tensors,
+    keep_input,
+    batch_size,
+    num_threads=1,
+    capacity=32,
+    enqueue_many=False,
+    shapes=None,
+    dynamic_pad=False,
+    allow_smaller_final_batch=False,
+    shared_name=None,
+    name=None,
+):
+    """Batches of tensors that come one by one, those that are to be kept."""
+    rows = [_shaped(shapes, tensors, enqueue_many)]
+    queue = _plain_queue(capacity, dynamic_pad, shared_name)
+    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "batch")
+    return _batched(rows, queue, batch_size, num_threads, *how)
+
+
+def batch(tensors, batch_size, *args, **kwargs):
+    """Batches of tensors that come one by one; arguments as maybe_batch's."""
+    return maybe_batch(tensors, True, batch_size, *args, **kwargs)
+
+
+def maybe_batch_join(
+    tensors_list,
+    keep_input,
+    batch_size,
+    capacity=32,
+    enqueue_many=False,
+    shapes=None,
+    dynamic_pad=False,
+    allow_smaller_final_batch=False,
+    shared_name=None,
+    name=None,
+):
+    """Batches of what several producers give, a thread each."""
+    rows = [_shaped(shapes, tensors, enqueue_many) for tensors in tensors_list]
+    queue = _plain_queue(capacity, dynamic_pad, shared_name)
+    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "batch_join")
+    return _batched(rows, queue, batch_size, 0, *how)
+
+
+def batch_join(tensors_list, batch_size, *args, **kwargs):
+    """Batches of what several producers give; arguments as maybe_batch_join's."""
+    return maybe_batch_join(tensors_list, True, batch_size, *args, **kwargs)
+
+
+def maybe_shuffle_batch(
+    tensors,
+    batch_size,
+    capacity,
+    min_after_dequeue,
+    keep_input,
+    num_threads=1,
+    seed=None,
+    enqueue_many=False,
+    shapes=None,
+    allow_smaller_final_batch=False,
+    shared_name=None,
+    name=None,
+):
+    """Batches in random order of tensors that are to be kept."""
+    rows = [_shaped(shapes, tensors, enqueue_many)]
+    queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name)
+    how = (enqueue_many, keep_input, allow_smaller_final_batch, name or "shuffle_batch")
+    return _batched(rows, queue, batch_size, num_threads, *how)
+
+
+def shuffle_batch(tensors, batch_size, capacity, min_after_dequeue, *args, **kwargs):
+    """Batches in random order; arguments as maybe_shuffle_batch's."""
+    return maybe_shuffle_batch(
+        tensors, batch_size, capacity, min_after_dequeue, True, *args, **kwargs
+    )
+
+
+def maybe_shuffle_batch_join(
+    tensors_list,
+    batch_size,
+    capacity,
+    min_after_dequeue,
+    keep_input,
+    seed=None,
+    enqueue_many=False,
+    shapes=None,
+    allow_smaller_final_batch=False,
+    shared_name=None,
+    name=None,
+):
+    """Batches in random order of what several producers give, a thread each."""
+    rows = [_shaped(shapes, tensors, enqueue_many) for tensors in tensors_list]
+    queue = _shuffling_queue(capacity, min_after_dequeue, seed, shared_name)
+    name = name or "shuffle_batch_join"
+    how = (enqueue_many, keep_input, allow_smaller_final_batch, name)
+    return _batched(rows, queue, batch_size, 0, *how)
+
+
+def shuffle_batch_join(
+    tensors_list, batch_size, capacity, min_after_dequeue, *args, **kwargs
+):
+    """As shuffle_batch, of several producers."""
+    return maybe_shuffle_batch_join(
+        tensors_list, batch_size, capacity, min_after_dequeue, True, *args, **kwargs
+    )

@@ -1,0 +1,422 @@
+"""tf.compat.v1.train.Optimizer: what the optimizers of graphs share."""
+
+from headrace import _api as tf
+from headrace._load import _headrace, raw
+from headrace.context import stack
+from headrace.eager import graph_gradients
+from headrace.framework import execution
+from headrace.framework.trackable import AutoTrackable, node_of
+from headrace.keras.base.tracking import attach_new, start_restored
+from headrace.v1 import collections
+from headrace.v1.variable_scope import variable_scope, variable_v1
+
+GraphKeys = collections.GraphKeys
+
+
+def in_plain_graph():
+    """True where operations go to a graph that sessions run."""
+    graph = stack.current()
+    return graph is not None and not graph.building_function
+
+
+def is_resource(variable):
+    return isinstance(variable, _headrace.VariableBase)
+
+
+def name_of(variable):
+    """The variable's name without ":0"."""
+    return variable.name.partition(":")[0]
+
+
+def _key(variable):
+    if is_resource(variable):
+        return variable.handle._id
+    return id(variable)
+
+
+def trainable_variables():
+    graph = stack.default_graph()
+    return graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) + graph.get_collection(
+        GraphKeys.TRAINABLE_RESOURCE_VARIABLES
+    )
+
+
+class Optimizer(AutoTrackable):
+    """Changes variables by gradients; subclasses make slots and update one variable.
+
+    In a graph every call adds operations and returns the last of them; eagerly and in
+    tf.function variables change at once.
+    """
+
+    GATE_NONE, GATE_OP, GATE_GRAPH = 0, 1, 2
+
+    # What one op does for a variable is said by rows; subclasses with more to do
+    # override the methods that read them.
+    _op = None  # "Adagrad": ApplyAdagrad and SparseApplyAdagrad update variables
+    _zero_slots = ()  # slots that begin at 0
+    _slot_inputs = {}  # the op's input -> the slot
+    _number_inputs = {}  # the op's input -> the attribute with the number
+
+    def __init__(self, use_locking, name):
+        if not name:
+            raise ValueError("Must specify the optimizer name")
+        for key, value in (
+            ("_name", name),
+            ("_use_locking", use_locking),
+            ("_slots", {}),  # slot name -> {variable: slot}
+            ("_plain", {}),  # other variables, by (name, graph)
+            ("_updates", []),  # operations of the call under way
+        ):
+            object.__setattr__(self, key, value)
+
+    def get_name(self):
+        """The name given to the constructor."""
+        return self._name
+
+    # --- gradients ---
+
+    def minimize(
+        self,
+        loss,
+        global_step=None,
+        var_list=None,
+        gate_gradients=GATE_OP,
+        aggregation_method=None,
+        colocate_gradients_with_ops=False,
+        name=None,
+        grad_loss=None,
+    ):
+        """Changes variables so that the loss falls; counts the step."""
+        pairs = self.compute_gradients(
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
+        )
+        variables = [v for g, v in pairs if g is not None]
+        if not variables:
+            raise ValueError(
+                "No gradients provided for any variable, check your graph for ops "
+                "that do not support gradients, between variables "
+                f"{[str(v) for _, v in pairs]} and loss {loss}."
+            )
+        return self.apply_gradients(pairs, global_step=global_step, name=name)
+
+    def compute_gradients(
+        self,
+        loss,
+        var_list=None,
+        gate_gradients=GATE_OP,
+        aggregation_method=None,
+        colocate_gradients_with_ops=False,
+        grad_loss=None,
+    ):
+        """(gradient, variable) pairs of a loss: a tensor, or eagerly a function."""
+        if gate_gradients not in (self.GATE_NONE, self.GATE_OP, self.GATE_GRAPH):
+            raise ValueError(
+                "gate_gradients must be one of: Optimizer.GATE_NONE, "
+                f"Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  Not {gate_gradients}"
+            )
+        if callable(loss):
+            return self._by_tape(loss, var_list, grad_loss)
+        execution.only_in_graphs(
+            "`loss` passed to Optimizer.compute_gradients should be a function when "
+            "eager execution is enabled."
+        )
+        variables = _flat(trainable_variables() if var_list is None else var_list)
+        if not variables:
+            raise ValueError("No variables to optimize.")
+        _check_real(loss.dtype)
+        found = graph_gradients.gradients_v1(
+            loss,
+            variables,
+            grad_loss,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+        )
+        return list(zip(found, variables))
+
+    @staticmethod
+    def _by_tape(loss, var_list, grad_loss):
+        with tf.GradientTape() as tape:
+            if var_list is not None:
+                tape.watch(var_list)
+            value = loss()
+        if var_list is None:
+            var_list = tape.watched_variables()
+        _check_real(value.dtype)
+        return list(zip(tape.gradient(value, var_list, grad_loss), var_list))
+
+    def apply_gradients(self, grads_and_vars, global_step=None, name=None):
+        """Changes variables by their gradients; counts the step."""
+        pairs = tuple(grads_and_vars)
+        if not pairs:
+            raise ValueError("No variables provided.")
+        given = [(g, v) for g, v in pairs if g is not None]
+        if not given:
+            raise ValueError(
+                f"No gradients provided for any variable: {[str(v) for _, v in pairs]}."
+            )
+        for _, v in given:
+            if isinstance(v, tf.Tensor):
+                raise NotImplementedError(f"Trying to update a Tensor: {v}")
+        with tf.init_scope():
+            self._create_slots([v for _, v in given])
+        with tf.name_scope(name or self._name) as scope:
+            object.__setattr__(self, "_updates", [])
+            self._prepare()
+            for gradient, variable in given:
+                self._apply_one(gradient, variable)
+            return self._finished(global_step, scope)
+
+    def _apply_one(self, gradient, variable):
+        constraint = getattr(variable, "constraint", None)
+        with tf.name_scope("update_" + name_of(variable).replace("/", "_")):
+            if not isinstance(gradient, tf.IndexedSlices):
+                self._apply_dense(tf.convert_to_tensor(gradient), variable)
+                if constraint is not None:
+                    self._constrain(variable, constraint)
+                return
+            if constraint is not None:
+                raise RuntimeError(
+                    "Cannot use a constraint function on a sparse variable."
+                )
+            rows, places = tf.unique(gradient.indices)
+            values = tf.math.unsorted_segment_sum(
+                gradient.values, places, tf.shape(rows)[0]
+            )
+            self._apply_sparse(values, rows, variable)
+
+    def _constrain(self, variable, constraint):
+        """Puts what the variable's constraint makes of its new value in place of it."""
+        after = self._updates[-1:] if in_plain_graph() else []
+        with tf.control_dependencies(after):
+            value = variable.read_value() if after else variable
+            if is_resource(variable):
+                self._done(variable.assign(constraint(value), read_value=False))
+            else:
+                self._done(variable.assign(constraint(value)))
+
+    def _finished(self, global_step, scope):
+        """The operation after all updates, called like their scope; None where they
+        are done."""
+        if not in_plain_graph():
+            self._finish()
+            if global_step is not None:
+                return global_step.assign_add(1)
+            return None
+        graph = stack.current()
+        with graph.control_dependencies(self._updates):
+            self._finish()
+        if global_step is None:
+            result = tf.group(*self._updates, name=scope)
+        else:
+            with graph.control_dependencies(self._updates):
+                result = _counted(global_step, scope)
+        collection = graph.get_collection_ref(GraphKeys.TRAIN_OP)
+        if result not in collection:
+            collection.append(result)
+        return result
+
+    # --- for subclasses ---
+
+    def _create_slots(self, variables):
+        """Makes what the optimizer remembers of these variables."""
+        for v in variables:
+            for slot_name in self._zero_slots:
+                self._zeros_slot(v, slot_name, self._name)
+
+    def _prepare(self):
+        """Makes tensors of what numbers and functions the optimizer was given."""
+
+    def _finish(self):
+        """After all updates."""
+
+    def _arguments(self, variable):
+        """What the op is given besides the variable and its gradient."""
+        slots = {i: self.get_slot(variable, n) for i, n in self._slot_inputs.items()}
+        numbers = {
+            name: self._number(getattr(self, attribute), variable)
+            for name, attribute in self._number_inputs.items()
+        }
+        return {**slots, **numbers}
+
+    def _apply_dense(self, gradient, variable):
+        if self._op is None:
+            raise NotImplementedError(f"{type(self).__name__} changes no variable")
+        arguments = self._arguments(variable)
+        self._update(f"Apply{self._op}", variable, grad=gradient, **arguments)
+
+    def _apply_sparse(self, values, rows, variable):
+        """`values` are the gradient of the different `rows`."""
+        if self._op is None:
+            raise NotImplementedError(
+                f"{type(self).__name__}: gradients of rows are not supported"
+            )
+        arguments = self._arguments(variable)
+        self._update(
+            f"SparseApply{self._op}", variable, grad=values, indices=rows, **arguments
+        )
+
+    def _value(self, value):
+        """A number, or what a function gives now."""
+        return value() if callable(value) and not is_resource(value) else value
+
+    def _number(self, value, variable):
+        """`value` as a tensor like the variable."""
+        value = tf.convert_to_tensor(self._value(value))
+        return tf.cast(value, variable.dtype.base_dtype)
+
+    def _done(self, result):
+        """Notes an operation of a graph, the last one made unless it is given."""
+        if in_plain_graph():
+            graph = stack.current()
+            op = getattr(result, "op", result)
+            if op is None:
+                op = graph._last_operation()
+            self._updates.append(op)
+            return op
+        return None
+
+    def _update(self, op, variable, **arguments):
+        """An update op; variables among the arguments go by handle or reference."""
+        if is_resource(variable):
+            op = "Resource" + op
+        named = {
+            k: v.handle if is_resource(v) else v._ref() if hasattr(v, "_ref") else v
+            for k, v in {"var": variable, **arguments}.items()
+        }
+        result = _headrace.raw_op(op)(use_locking=self._use_locking, **named)
+        return self._done(result)
+
+    # --- slots ---
+
+    def _make_slot(self, variable, slot_name, op_name, value):
+        """The slot of that name, made of value() unless it is there."""
+        slots = self._slots.setdefault(slot_name, {})
+        found = slots.get(_key(variable))
+        if found is not None:
+            return found[1]
+        known = [
+            row[_key(variable)][1]
+            for row in self._slots.values()
+            if _key(variable) in row
+        ]
+        taken = sum(s.name.startswith(f"{name_of(variable)}/{op_name}") for s in known)
+        slot = slot_variable(variable, op_name, value, taken)
+        slots[_key(variable)] = variable, slot
+        if is_resource(variable):
+            node_of(self).attach_slot(node_of(variable), slot_name, node_of(slot))
+            start_restored(slot)
+        return slot
+
+    def _zeros_slot(self, variable, slot_name, op_name):
+        return self._make_slot(variable, slot_name, op_name, filled(variable, 0))
+
+    def _make_plain(self, name, value):
+        """A variable of the optimizer itself."""
+        graph = stack.current()
+        key = name, id(graph) if in_plain_graph() else None
+        found = self._plain.get(key)
+        if found is None:
+            if in_plain_graph():
+                found = variable_v1(value, trainable=False, name=name)
+            else:
+                found = tf.Variable(value, trainable=False, name=name)
+            self._plain[key] = found
+            if is_resource(found):
+                attach_new(node_of(self), name, found)
+        return found
+
+    def _plain_variable(self, name):
+        graph = stack.current()
+        key = name, id(graph) if in_plain_graph() else None
+        return self._plain[key]
+
+    def get_slot(self, var, name):
+        """The slot of a variable, or None."""
+        found = self._slots.get(name, {}).get(_key(var))
+        return None if found is None else found[1]
+
+    def get_slot_names(self):
+        """A sorted list of the names of the slots that exist, such as "momentum"."""
+        return sorted(self._slots)
+
+    def variables(self):
+        """What the optimizer remembers: of the current graph, or outside of graphs."""
+        graph = stack.current() if in_plain_graph() else None
+        slots = [s for row in self._slots.values() for _, s in row.values()]
+        kept = [v for v in (*self._plain.values(), *slots) if _graph_of(v) is graph]
+        return sorted(kept, key=lambda v: v.name)
+
+
+def _graph_of(variable):
+    """The graph that has a variable; None where it has a value of its own."""
+    if not is_resource(variable):
+        return variable.graph
+    return getattr(variable.handle, "graph", None)
+
+
+def filled(variable, value):
+    """What makes a tensor of that value, like the variable; of the shape that the
+    variable has when it starts, where it may change."""
+
+    def make():
+        one = tf.constant(value, variable.dtype.base_dtype)
+        shape = variable.shape
+        if not shape.is_fully_defined():
+            initial = getattr(variable, "initial_value", None)
+            shape = tf.shape(variable if initial is None else initial)
+        return tf.fill(shape, one)
+
+    return make
+
+
+def _counted(step, name):
+    """The operation that adds 1 to a step."""
+    if not is_resource(step):
+        return step.assign_add(1, read_value=False, name=name)
+    graph = stack.current()
+    one = tf.constant(1, step.dtype.base_dtype, name="value")
+    raw.AssignAddVariableOp(step.handle, one, name=name)
+    return graph._last_operation()
+
+
+def _flat(variables):
+    out = []
+    for v in tf.nest.flatten(variables):
+        parts = getattr(v, "_get_variable_list", None)
+        out.extend(parts() if parts else [v])
+    return out
+
+
+def _check_real(dtype):
+    if not (dtype.base_dtype.is_floating or dtype.base_dtype.is_complex):
+        raise ValueError(
+            f"Invalid type {dtype!r} for the loss, expected: a float type."
+        )
+
+
+def slot_variable(primary, op_name, value, taken):
+    """A variable named after the variable or tensor that it belongs to, as
+    `dense/kernel/Adam`; `taken` is how many have that name."""
+    base = f"{name_of(primary)}/{op_name}"
+    if not in_plain_graph():
+        name = f"{base}_{taken}" if taken else base
+        return tf.Variable(value(), trainable=False, name=name)
+    graph = stack.current()
+    with variable_scope(None, base, auxiliary_name_scope=False) as scope:
+        name = scope.name
+    with graph.name_scope(""):
+        slot = variable_v1(
+            initial_value=value,
+            trainable=False,
+            name=name,
+            use_resource=not hasattr(primary, "_ref"),
+        )
+    info = getattr(primary, "_save_slice_info", None)
+    if info is not None:
+        suffix = name.partition(name_of(primary) + "/")[2] or op_name
+        slot._set_save_slice_info(info.renamed(f"{info.full_name}/{suffix}"))
+    return slot

@@ -1,0 +1,271 @@
+"""The optimizers of tf.compat.v1.train, with slots named as in TensorFlow 1."""
+
+from headrace import _api as tf
+from headrace._load import raw
+from headrace.v1.train.optimizer import Optimizer, filled, is_resource
+
+
+class GradientDescentOptimizer(Optimizer):
+    """Down the gradient."""
+
+    def __init__(self, learning_rate, use_locking=False, name="GradientDescent"):
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+
+    def _apply_dense(self, gradient, variable):
+        rate = self._number(self._learning_rate, variable)
+        self._update("ApplyGradientDescent", variable, alpha=rate, delta=gradient)
+
+    def _apply_sparse(self, values, rows, variable):
+        rate = self._number(self._learning_rate, variable)
+        _add_rows(self, variable, rows, -values * rate)
+
+
+def _add_rows(optimizer, variable, rows, values):
+    """Adds to rows of a variable."""
+    if is_resource(variable):
+        raw.ResourceScatterAdd(variable.handle, rows, values)
+        return optimizer._done(None)
+    added = raw.ScatterAdd(variable._ref(), rows, values)
+    return optimizer._done(added)
+
+
+class MomentumOptimizer(Optimizer):
+    """Down the gradients of late."""
+
+    _op = "Momentum"
+    _zero_slots = ("momentum",)
+    _slot_inputs = {"accum": "momentum"}
+    _number_inputs = {"lr": "_learning_rate", "momentum": "_momentum"}
+
+    def __init__(
+        self,
+        learning_rate,
+        momentum,
+        use_locking=False,
+        name="Momentum",
+        use_nesterov=False,
+    ):
+        super().__init__(use_locking, name)
+        self._learning_rate, self._momentum = learning_rate, momentum
+        self._use_nesterov = use_nesterov
+
+    def _arguments(self, variable):
+        return {**super()._arguments(variable), "use_nesterov": self._use_nesterov}
+
+
+class AdamOptimizer(Optimizer):
+    """By the means of gradients and of their squares."""
+
+    _op = "Adam"
+    _zero_slots = ("m", "v")
+    _slot_inputs = {"m": "m", "v": "v"}
+    _number_inputs = {
+        "lr": "_lr",
+        "beta1": "_beta1",
+        "beta2": "_beta2",
+        "epsilon": "_epsilon",
+    }
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        beta1=0.9,
+        beta2=0.999,
+        epsilon=1e-08,
+        use_locking=False,
+        name="Adam",
+    ):
+        super().__init__(use_locking, name)
+        self._lr, self._beta1, self._beta2 = learning_rate, beta1, beta2
+        self._epsilon = epsilon
+
+    def _create_slots(self, variables):
+        self._make_plain("beta1_power", self._value(self._beta1))
+        self._make_plain("beta2_power", self._value(self._beta2))
+        super()._create_slots(variables)
+
+    def _get_beta_accumulators(self):
+        """beta1 and beta2 to the power of the steps so far, as variables."""
+        return self._plain_variable("beta1_power"), self._plain_variable("beta2_power")
+
+    def _arguments(self, variable):
+        powers = [self._number(p, variable) for p in self._get_beta_accumulators()]
+        arguments = {"beta1_power": powers[0], "beta2_power": powers[1]}
+        return {**arguments, **super()._arguments(variable)}
+
+    def _apply_sparse(self, values, rows, variable):
+        beta1, beta2 = (self._number(b, variable) for b in (self._beta1, self._beta2))
+        p1, p2 = (self._number(p, variable) for p in self._get_beta_accumulators())
+        rate = self._number(self._lr, variable) * tf.sqrt(1 - p2) / (1 - p1)
+        means = {}
+        for name, beta, part in (
+            ("m", beta1, values * (1 - beta1)),
+            ("v", beta2, values * values * (1 - beta2)),
+        ):
+            slot = self.get_slot(variable, name)
+            faded = self._assign(slot, slot.read_value() * beta)
+            with tf.control_dependencies([faded]):
+                added = _add_rows(self, slot, rows, part)
+            with tf.control_dependencies([added]):
+                means[name] = slot.read_value()
+        change = rate * means["m"] / (tf.sqrt(means["v"]) + self._epsilon)
+        self._done(variable.assign_sub(change, read_value=False))
+
+    def _assign(self, variable, value):
+        return self._done(variable.assign(value, read_value=False))
+
+    def _finish(self):
+        powers = zip(self._get_beta_accumulators(), (self._beta1, self._beta2))
+        for power, beta in powers:
+            self._assign(power, power.read_value() * self._number(beta, power))
+
+
+class AdagradOptimizer(Optimizer):
+    """Rates fall with the squares seen so far."""
+
+    _op = "Adagrad"
+    _slot_inputs = {"accum": "accumulator"}
+    _number_inputs = {"lr": "_learning_rate"}
+
+    def __init__(
+        self,
+        learning_rate,
+        initial_accumulator_value=0.1,
+        use_locking=False,
+        name="Adagrad",
+    ):
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(
+                "initial_accumulator_value must be positive: "
+                f"{initial_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial = initial_accumulator_value
+
+    def _create_slots(self, variables):
+        for v in variables:
+            self._make_slot(v, "accumulator", self._name, filled(v, self._initial))
+
+
+class AdadeltaOptimizer(Optimizer):
+    """Rates by a window of squares."""
+
+    _op = "Adadelta"
+    _zero_slots = ("accum", "accum_update")
+    _slot_inputs = {"accum": "accum", "accum_update": "accum_update"}
+    _number_inputs = {"lr": "_lr", "rho": "_rho", "epsilon": "_epsilon"}
+
+    def __init__(
+        self,
+        learning_rate=0.001,
+        rho=0.95,
+        epsilon=1e-8,
+        use_locking=False,
+        name="Adadelta",
+    ):
+        super().__init__(use_locking, name)
+        self._lr, self._rho, self._epsilon = learning_rate, rho, epsilon
+
+
+class RMSPropOptimizer(Optimizer):
+    """Rates by the mean square, centred or not."""
+
+    _slot_inputs = {"ms": "rms", "mom": "momentum"}
+    _number_inputs = {
+        "lr": "_learning_rate",
+        "rho": "_decay",
+        "momentum": "_momentum",
+        "epsilon": "_epsilon",
+    }
+
+    def __init__(
+        self,
+        learning_rate,
+        decay=0.9,
+        momentum=0.0,
+        epsilon=1e-10,
+        use_locking=False,
+        centered=False,
+        name="RMSProp",
+    ):
+        super().__init__(use_locking, name)
+        self._learning_rate, self._decay = learning_rate, decay
+        self._momentum, self._epsilon = momentum, epsilon
+        self._centered = centered
+        self._op = "CenteredRMSProp" if centered else "RMSProp"
+
+    def _create_slots(self, variables):
+        for v in variables:
+            self._make_slot(v, "rms", self._name, filled(v, 1))
+            if self._centered:
+                self._zeros_slot(v, "mg", self._name)
+            self._zeros_slot(v, "momentum", self._name)
+
+    def _arguments(self, variable):
+        mean = {"mg": self.get_slot(variable, "mg")} if self._centered else {}
+        return {**mean, **super()._arguments(variable)}
+
+
+class FtrlOptimizer(Optimizer):
+    """Follow the regularized leader."""
+
+    _slot_inputs = {"accum": "accum", "linear": "linear"}
+    _number_inputs = {"lr": "_learning_rate", "l1": "_l1"}
+
+    def __init__(
+        self,
+        learning_rate,
+        learning_rate_power=-0.5,
+        initial_accumulator_value=0.1,
+        l1_regularization_strength=0.0,
+        l2_regularization_strength=0.0,
+        use_locking=False,
+        name="Ftrl",
+        accum_name=None,
+        linear_name=None,
+        l2_shrinkage_regularization_strength=0.0,
+        beta=None,
+    ):
+        super().__init__(use_locking, name)
+        for what, value in (
+            ("initial_accumulator_value", initial_accumulator_value),
+            ("l1_regularization_strength", l1_regularization_strength),
+            ("l2_regularization_strength", l2_regularization_strength),
+            (
+                "l2_shrinkage_regularization_strength",
+                l2_shrinkage_regularization_strength,
+            ),
+        ):
+            if value < 0.0:
+                raise ValueError(
+                    f"{what} {value} needs to be greater than or equal to zero"
+                )
+        if learning_rate_power > 0.0:
+            raise ValueError(
+                f"learning_rate_power {learning_rate_power} needs to be negative or zero"
+            )
+        self._learning_rate = learning_rate
+        self._power = learning_rate_power
+        self._initial = initial_accumulator_value
+        self._l1, self._l2 = l1_regularization_strength, l2_regularization_strength
+        self._shrinkage = l2_shrinkage_regularization_strength
+        self._beta = 0.0 if beta is None else beta
+        self._names = accum_name or name, linear_name or name
+        self._op = "FtrlV2" if self._shrinkage > 0 else "Ftrl"
+
+    def _create_slots(self, variables):
+        for v in variables:
+            self._make_slot(v, "accum", self._names[0], filled(v, self._initial))
+            self._zeros_slot(v, "linear", self._names[1])
+
+    def _arguments(self, variable):
+        arguments = super()._arguments(variable)
+        l2 = self._number(self._l2, variable)
+        beta = self._number(self._beta, variable) / (2.0 * arguments["lr"])
+        arguments["l2"] = l2 + beta
+        arguments["lr_power"] = self._number(self._power, variable)
+        if self._shrinkage > 0:
+            arguments["l2_shrinkage"] = self._number(self._shrinkage, variable)
+        return arguments

@@ -1,0 +1,107 @@
+"""Optimizers of tf.compat.v1.train with penalties: proximal ones, and AdagradDA."""
+
+from headrace import _api as tf
+from headrace.v1.train.optimizer import Optimizer, filled
+from headrace.v1.train.optimizers import AdagradOptimizer
+
+
+class ProximalGradientDescentOptimizer(Optimizer):
+    """Down the gradient, then towards zero by L1 and L2 penalties.
+
+    All rates and strengths are numbers or scalar tensors.
+    """
+
+    _op = "ProximalGradientDescent"
+    _number_inputs = {"alpha": "_learning_rate", "l1": "_l1", "l2": "_l2"}
+
+    def __init__(
+        self,
+        learning_rate,
+        l1_regularization_strength=0.0,
+        l2_regularization_strength=0.0,
+        use_locking=False,
+        name="ProximalGradientDescent",
+    ):
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._l1 = l1_regularization_strength
+        self._l2 = l2_regularization_strength
+
+    def _apply_dense(self, gradient, variable):
+        arguments = self._arguments(variable)
+        self._update(f"Apply{self._op}", variable, delta=gradient, **arguments)
+
+
+class ProximalAdagradOptimizer(AdagradOptimizer):
+    """Rates fall with the squares seen so far, then L1 and L2 penalties.
+
+    ValueError where `initial_accumulator_value` is not positive.
+    """
+
+    _op = "ProximalAdagrad"
+    _number_inputs = {"lr": "_learning_rate", "l1": "_l1", "l2": "_l2"}
+
+    def __init__(
+        self,
+        learning_rate,
+        initial_accumulator_value=0.1,
+        l1_regularization_strength=0.0,
+        l2_regularization_strength=0.0,
+        use_locking=False,
+        name="ProximalAdagrad",
+    ):
+        super().__init__(learning_rate, initial_accumulator_value, use_locking, name)
+        self._l1 = l1_regularization_strength
+        self._l2 = l2_regularization_strength
+
+
+class AdagradDAOptimizer(Optimizer):
+    """Adagrad by dual averaging: weights follow from the sums of all gradients.
+
+    `global_step` is the step counter's variable or tensor. ValueError where
+    `initial_gradient_squared_accumulator_value` is not positive.
+    """
+
+    _op = "AdagradDA"
+    _slot_inputs = {
+        "gradient_accumulator": "gradient_accumulator",
+        "gradient_squared_accumulator": "gradient_squared_accumulator",
+    }
+    _number_inputs = {"lr": "_learning_rate", "l1": "_l1", "l2": "_l2"}
+
+    def __init__(
+        self,
+        learning_rate,
+        global_step,
+        initial_gradient_squared_accumulator_value=0.1,
+        l1_regularization_strength=0.0,
+        l2_regularization_strength=0.0,
+        use_locking=False,
+        name="AdagradDA",
+    ):
+        if initial_gradient_squared_accumulator_value <= 0.0:
+            raise ValueError(
+                "initial_gradient_squared_accumulator_value must be positive: "
+                f"{initial_gradient_squared_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial = initial_gradient_squared_accumulator_value
+        self._l1 = l1_regularization_strength
+        self._l2 = l2_regularization_strength
+        self._global_step = global_step
+
+    def _create_slots(self, variables):
+        for v in variables:
+            self._zeros_slot(v, "gradient_accumulator", self._name)
+            self._make_slot(
+                v,
+                "gradient_squared_accumulator",
+                self._name,
+                filled(v, self._initial),
+            )
+
+    def _arguments(self, variable):
+        arguments = super()._arguments(variable)
+        arguments["global_step"] = tf.cast(self._global_step, tf.int64) + 1
+        return arguments

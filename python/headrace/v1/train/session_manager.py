@@ -1,0 +1,213 @@
+"""tf.compat.v1.train.SessionManager: sessions with values in their variables."""
+
+import time
+
+from headrace.context import stack
+from headrace.framework import errors, logging
+from headrace.train.checkpoint_state import get_checkpoint_state
+from headrace.v1 import session as sessions
+
+
+def _text(ready):
+    """The names that a ready operation reported, as text."""
+    return ", ".join(
+        v.decode() if isinstance(v, bytes) else str(v) for v in ready.ravel()
+    )
+
+
+class SessionManager:
+    """Makes sessions whose variables are restored from a checkpoint or initialized."""
+
+    def __init__(
+        self,
+        local_init_op=None,
+        ready_op=None,
+        ready_for_local_init_op=None,
+        graph=None,
+        recovery_wait_secs=30,
+        local_init_run_options=None,
+        local_init_feed_dict=None,
+    ):
+        if ready_for_local_init_op is not None and local_init_op is None:
+            raise ValueError(
+                "If you pass a ready_for_local_init_op you must also pass a "
+                "local_init_op , ready_for_local_init_op "
+                f"[{ready_for_local_init_op}]"
+            )
+        self._local_init_op = local_init_op
+        self._ready_op = ready_op
+        self._ready_for_local_init_op = ready_for_local_init_op
+        self._graph = stack.default_graph() if graph is None else graph
+        self._recovery_wait_secs = recovery_wait_secs
+        self._local_init_run_options = local_init_run_options
+        self._local_init_feed_dict = local_init_feed_dict
+
+    def _restore_checkpoint(
+        self,
+        master,
+        saver,
+        checkpoint_dir,
+        file,
+        wait_for_checkpoint,
+        most_secs,
+        config,
+    ):
+        """(session, whether its variables have a checkpoint's values)."""
+        if checkpoint_dir and file:
+            raise ValueError(
+                "Can not provide both checkpoint_dir and checkpoint_filename_with_path."
+            )
+        session = sessions.Session(master, graph=self._graph, config=config)
+        if not saver or not (checkpoint_dir or file):
+            return session, False
+        if file:
+            saver.restore(session, file)
+            return session, True
+        waited = 0
+        state = get_checkpoint_state(checkpoint_dir)
+        while not state or not state.model_checkpoint_path:
+            if not wait_for_checkpoint or waited >= most_secs:
+                return session, False
+            logging.info("Waiting for checkpoint to be available.")
+            time.sleep(self._recovery_wait_secs)
+            waited += self._recovery_wait_secs
+            state = get_checkpoint_state(checkpoint_dir)
+        saver.restore(session, state.model_checkpoint_path)
+        saver.recover_last_checkpoints(list(state.all_model_checkpoint_paths))
+        return session, True
+
+    def prepare_session(
+        self,
+        master,
+        init_op=None,
+        saver=None,
+        checkpoint_dir=None,
+        checkpoint_filename_with_path=None,
+        wait_for_checkpoint=False,
+        max_wait_secs=7200,
+        config=None,
+        init_feed_dict=None,
+        init_fn=None,
+    ):
+        """A session that is ready: restored if there is a checkpoint, else initialized
+        by `init_op` and `init_fn`."""
+        session, is_loaded = self._restore_checkpoint(
+            *(master, saver, checkpoint_dir, checkpoint_filename_with_path),
+            *(wait_for_checkpoint, max_wait_secs, config),
+        )
+        if not is_loaded:
+            if init_op is None and not init_fn and self._local_init_op is None:
+                raise RuntimeError(
+                    "Model is not initialized and no init_op or init_fn or "
+                    "local_init_op was given"
+                )
+            if init_op is not None:
+                session.run(init_op, feed_dict=init_feed_dict)
+            if init_fn:
+                init_fn(session)
+        started = "Init operations did not make model ready"
+        for check, what in (
+            (self._try_run_local_init_op, f"{started} for local_init."),
+            (self._model_ready, f"{started}."),
+        ):
+            good, message = check(session)
+            if not good:
+                name = getattr(init_op, "name", None)
+                local = getattr(self._local_init_op, "name", None)
+                raise RuntimeError(
+                    f"{what}  Init op: {name}, init fn: {init_fn}, local_init_op: "
+                    f"{local}, error: {message}"
+                )
+        return session
+
+    def recover_session(
+        self,
+        master,
+        saver=None,
+        checkpoint_dir=None,
+        checkpoint_filename_with_path=None,
+        wait_for_checkpoint=False,
+        max_wait_secs=7200,
+        config=None,
+    ):
+        """(session, whether it is ready by a checkpoint)."""
+        session, is_loaded = self._restore_checkpoint(
+            *(master, saver, checkpoint_dir, checkpoint_filename_with_path),
+            *(wait_for_checkpoint, max_wait_secs, config),
+        )
+        good, message = self._try_run_local_init_op(session)
+        if not good:
+            where = "from checkpoint" if is_loaded else "without a checkpoint"
+            logging.info("Restoring model %s did not make it ready for local "
+                         "initialization: %s", where, message)  # fmt: skip
+            return session, False
+        good, message = self._model_ready(session)
+        if not good:
+            logging.info("Restoring model did not make it ready: %s", message)
+            return session, False
+        if is_loaded:
+            logging.info("Restored model from %s", checkpoint_dir)
+        return session, is_loaded
+
+    def wait_for_session(self, master, config=None, max_wait_secs=float("inf")):
+        """A session whose variables another process initialized."""
+        begun = time.time()
+        while True:
+            session = sessions.Session(master, graph=self._graph, config=config)
+            good, message = self._try_run_local_init_op(session)
+            if good:
+                good, message = self._model_ready(session)
+            if good:
+                return session
+            session.close()
+            if time.time() - begun + self._recovery_wait_secs > max_wait_secs:
+                raise errors.DeadlineExceededError(
+                    None,
+                    None,
+                    f"Session was not ready after waiting {max_wait_secs} secs.",
+                )
+            logging.info("Waiting for model to be ready.  Ready_for_local_init_op: "
+                         "%s", message)  # fmt: skip
+            time.sleep(self._recovery_wait_secs)
+
+    # --- whether a session is ready ---
+
+    def _model_ready(self, session):
+        return _ready(self._ready_op, session, "Model not ready")
+
+    def _ready_for_local_init(self, session):
+        return _ready(
+            self._ready_for_local_init_op, session, "Model not ready for local init"
+        )
+
+    def _try_run_local_init_op(self, session):
+        """(whether local initialization is done, what is missing)."""
+        if self._local_init_op is None:
+            return True, None
+        good, message = self._ready_for_local_init(session)
+        if not good:
+            return False, message
+        logging.info("Running local_init_op.")
+        session.run(
+            self._local_init_op,
+            feed_dict=self._local_init_feed_dict,
+            options=self._local_init_run_options,
+        )
+        logging.info("Done running local_init_op.")
+        return True, None
+
+
+def _ready(op, session, failure):
+    """(whether the operation reports nothing missing, what it reports)."""
+    if op is None:
+        return True, None
+    try:
+        value = session.run(op)
+    except errors.FailedPreconditionError as e:
+        if "uninitialized" not in str(e):
+            logging.warn("%s : error [%s]", failure, e)
+            raise
+        return False, str(e)
+    if value is None or getattr(value, "size", len(value)) == 0:
+        return True, None
+    return False, f"Variables not initialized: {_text(value)}"

@@ -1,0 +1,528 @@
+"""tf.compat.v1.variable_scope and get_variable: variables shared by name."""
+
+import enum
+import threading
+
+from headrace._load import _headrace
+from headrace.context import stack
+from headrace.eager import custom_gradient
+from headrace.framework import conversion, dtypes, tensor_shape
+from headrace.framework import variables as framework_variables
+from headrace.framework.properties import read_only
+from headrace.graph.graph_variables import GraphVariable, RefVariable
+from headrace.ops import initializers_v1
+from headrace.v1 import collections, partitioned_variables
+
+
+class _ReuseMode(enum.Enum):
+    AUTO_REUSE = 1
+
+
+AUTO_REUSE = _ReuseMode.AUTO_REUSE
+_NOT_GIVEN = object()
+_resource_by_default = [True]
+
+
+def enable_resource_variables():
+    """Variables are resources from now on, unless they ask otherwise."""
+    _resource_by_default[0] = True
+
+
+def disable_resource_variables():
+    """Variables are references from now on, unless they ask otherwise."""
+    _resource_by_default[0] = False
+
+
+def resource_variables_enabled():
+    """Whether tf.compat.v1.Variable makes resource variables unless told."""
+    return _resource_by_default[0]
+
+
+class _Called(threading.local):
+    def __init__(self):
+        self.templates = []
+
+
+_called = _Called()
+
+
+def templates_called():
+    """The templates whose functions run in this thread, the innermost last."""
+    return _called.templates
+
+
+def _store():
+    """The variables that get_variable made, by name: of the current graph, or eagerly
+    of the template that is called; there None outside of templates."""
+    if not _headrace.is_eager():
+        return stack.default_graph()._named_variables
+    return _called.templates[-1]._eager_variables if _called.templates else None
+
+
+# What a scope says of the variables made under it, and scopes inside take over.
+_INHERITED = ("initializer", "regularizer", "caching_device", "partitioner")
+_INHERITED += ("custom_getter", "dtype", "use_resource", "constraint")
+
+
+class VariableScope:
+    """A prefix of names with defaults for the variables made under it."""
+
+    def __init__(
+        self,
+        reuse,
+        name="",
+        initializer=None,
+        regularizer=None,
+        caching_device=None,
+        partitioner=None,
+        custom_getter=None,
+        name_scope="",
+        dtype=dtypes.float32,
+        use_resource=None,
+        constraint=None,
+    ):
+        given = dict(locals())
+        self._reuse, self._name, self._name_scope = reuse, name, name_scope
+        for attribute in _INHERITED:
+            setattr(self, attribute, given[attribute])
+
+    name = read_only(
+        "_name", 'The full name, without a slash at its end: "" for the root.'
+    )
+    original_name_scope = read_only(
+        "_name_scope",
+        "The name scope that was in force when the scope was first entered.",
+    )
+    reuse = read_only(
+        "_reuse",
+        "Whether get_variable finds variables: True, False, None or tf.AUTO_REUSE.",
+    )
+
+    def reuse_variables(self):
+        """Makes get_variable find variables rather than make them."""
+        self._reuse = True
+
+    def set_initializer(self, initializer):
+        """Sets the initializer of variables that are made here without one."""
+        self.initializer = initializer
+
+    def set_dtype(self, dtype):
+        """Sets the dtype of variables that are made here without one."""
+        self.dtype = dtype
+
+    def set_regularizer(self, regularizer):
+        """Sets the regularizer of variables that are made here without one."""
+        self.regularizer = regularizer
+
+    def set_caching_device(self, caching_device):
+        """Sets the caching device of variables that are made here without one."""
+        self.caching_device = caching_device
+
+    def set_partitioner(self, partitioner):
+        """Sets the function that cuts variables into parts, or None for whole ones."""
+        self.partitioner = partitioner
+
+    def set_custom_getter(self, custom_getter):
+        """Sets a function that is called in place of get_variable, with it as an
+        argument.
+        """
+        self.custom_getter = custom_getter
+
+    def set_use_resource(self, use_resource):
+        """Sets whether variables made here are resource variables: True, False, or
+        None.
+        """
+        self.use_resource = use_resource
+
+    def get_collection(self, name):
+        """A list of what a collection of the default graph holds under this scope's
+        name.
+        """
+        prefix = self._name + "/" if self._name else ""
+        return stack.default_graph().get_collection(name, prefix)
+
+    def global_variables(self):
+        """A list of the global variables under this scope."""
+        return self.get_collection(collections.GraphKeys.GLOBAL_VARIABLES)
+
+    def local_variables(self):
+        """A list of the local variables under this scope."""
+        return self.get_collection(collections.GraphKeys.LOCAL_VARIABLES)
+
+    def trainable_variables(self):
+        """A list of the trainable variables under this scope."""
+        return self.get_collection(collections.GraphKeys.TRAINABLE_VARIABLES)
+
+    @property
+    def _names_used(self):
+        """How often scopes were opened by name: shared by the graph's scopes."""
+        return stack.default_graph()._scope_names_used
+
+    def _copy(self, **changes):
+        copy = VariableScope.__new__(VariableScope)
+        copy.__dict__.update(self.__dict__)
+        for key, value in changes.items():
+            if value is not None:
+                setattr(copy, key, value)
+        return copy
+
+
+def get_variable_scope():
+    """The variable scope in force."""
+    graph = stack.default_graph()
+    if graph._variable_scope is None:
+        graph._variable_scope = VariableScope(False)
+    return graph._variable_scope
+
+
+class variable_scope:  # noqa: N801  (upstream's name)
+    """A context in which get_variable's names start with a prefix."""
+
+    def __init__(
+        self,
+        name_or_scope,
+        default_name=None,
+        values=None,
+        initializer=None,
+        regularizer=None,
+        caching_device=None,
+        partitioner=None,
+        custom_getter=None,
+        reuse=None,
+        dtype=None,
+        use_resource=None,
+        constraint=None,
+        auxiliary_name_scope=True,
+    ):
+        given = dict(locals())
+        if default_name is None and name_or_scope is None:
+            raise TypeError("If default_name is None then name_or_scope is required")
+        if reuse is False:
+            reuse = None
+        if not (reuse is None or reuse is True or reuse is AUTO_REUSE):
+            raise ValueError(
+                f"The reuse parameter must be True or False or None. Got: {reuse}"
+            )
+        self._target, self._default_name = name_or_scope, default_name
+        self._reuse = reuse
+        self._changes = {attribute: given[attribute] for attribute in _INHERITED}
+        self._names = auxiliary_name_scope
+        self._entered = []
+
+    def __enter__(self):
+        graph = stack.default_graph()
+        outer = get_variable_scope()
+        scope, names = self._scope(graph, outer)
+        context = None
+        if names is not None:
+            context = graph.name_scope(names)
+            entered = context.__enter__()
+            if isinstance(self._target, (str, type(None))):
+                scope._name_scope = entered
+        self._entered.append((graph, outer, context))
+        graph._variable_scope = scope
+        return scope
+
+    def _scope(self, graph, outer):
+        """The new scope and the name of its name scope, or None for none."""
+        target, changes = self._target, dict(self._changes)
+        names = None
+        if isinstance(target, VariableScope):
+            scope = target._copy(**changes)
+            short = target._name.split("/")[-1]
+            names = short or target._name_scope
+            scope._reuse = self._reuse or target._reuse or outer._reuse
+        elif target is None or isinstance(target, str):
+            if target is None:
+                target = self._unused(outer, self._default_name)
+                if self._reuse:
+                    raise ValueError(
+                        "reuse=True cannot be used without a name_or_scope"
+                    )
+            full = f"{outer._name}/{target}" if outer._name else target
+            scope = outer._copy(_name=full, **changes)
+            if not target:
+                scope._name = outer._name
+            scope._reuse = self._reuse or outer._reuse
+            names = self._default_name if self._target is None else target or None
+            outer._names_used[full] = outer._names_used.get(full, 0) + 1
+        else:
+            raise TypeError(
+                "VariableScope: name_or_scope must be a string or VariableScope."
+            )
+        return scope, names if self._names else None
+
+    @staticmethod
+    def _unused(outer, base):
+        """`base`, or base_1, ...: not the name of a scope opened here before."""
+        prefix = f"{outer._name}/" if outer._name else ""
+        used = outer._names_used
+        if not used.get(prefix + base):
+            return base
+        number = 1
+        while used.get(f"{prefix}{base}_{number}"):
+            number += 1
+        return f"{base}_{number}"
+
+    def __exit__(self, *error):
+        graph, outer, context = self._entered.pop()
+        graph._variable_scope = outer
+        if context is not None:
+            context.__exit__(*error)
+        return False
+
+
+def _default_initializer(dtype):
+    if dtype.is_floating or dtype.is_complex:
+        return initializers_v1.GlorotUniform(dtype=dtype)
+    if dtype.is_integer or dtype.is_bool or dtype == dtypes.string:
+        return initializers_v1.Zeros(dtype=dtype)
+    raise ValueError(
+        f"An initializer for Variable of type `{dtype.base_dtype}` is required."
+    )
+
+
+def _found(variable, name, shape, dtype):
+    """A variable that is there, if it is what was asked for."""
+    if shape is not None and not variable.shape.is_compatible_with(shape):
+        raise ValueError(
+            f"Trying to share variable {name}, but specified shape "
+            f"{tensor_shape.as_shape(shape)} and found shape {variable.shape}."
+        )
+    have = variable.dtype.base_dtype
+    if dtype is not None and dtypes.as_dtype(dtype).base_dtype != have:
+        raise ValueError(
+            f"Trying to share variable {name}, but specified dtype "
+            f"{dtypes.as_dtype(dtype).name} and found dtype {have.name}."
+        )
+    return variable
+
+
+def _initial_value(name, shape, dtype, initializer):
+    """(a tensor or function for tf.Variable, dtype)."""
+    if initializer is None:
+        if shape is None:
+            raise ValueError(
+                f"Variable {name} did not get an initializer, so its `shape` argument "
+                "must be specified."
+            )
+        initializer = _default_initializer(dtype)
+    if not callable(initializer):
+        return _constant_initializer(shape, dtype, initializer)
+    if shape is None:
+        return initializer, None
+    shape = tensor_shape.as_shape(shape)
+    if not shape.is_fully_defined():
+        raise ValueError(
+            "The initializer passed is not valid. It should be a callable with no "
+            "arguments and the shape should not be provided or an instance of "
+            "`tf.keras.initializers.*' and `shape` should be fully defined."
+        )
+    if isinstance(initializer, type):
+        initializer = initializer()
+    sizes = shape.as_list()
+    return lambda: initializer(sizes, dtype=dtype), dtype
+
+
+def _constant_initializer(shape, dtype, value):
+    if shape is not None:
+        raise ValueError("If initializer is a constant, do not specify shape.")
+    own = getattr(value, "dtype", None)
+    own = conversion.convert_to_tensor(value).dtype if own is None else own
+    own = dtypes.as_dtype(own).base_dtype
+    return value, own
+
+
+def get_variable(
+    name,
+    shape=None,
+    dtype=None,
+    initializer=None,
+    regularizer=None,
+    trainable=None,
+    collections=None,
+    caching_device=None,
+    partitioner=None,
+    validate_shape=True,
+    use_resource=None,
+    custom_getter=None,
+    constraint=None,
+    synchronization=framework_variables.VariableSynchronization.AUTO,
+    aggregation=framework_variables.VariableAggregation.NONE,
+):
+    """The variable of that name in the scope in force: found, or made."""
+    arguments = dict(locals())
+    for other in ("name", "caching_device", "custom_getter"):
+        del arguments[other]
+    scope = get_variable_scope()
+    getter = custom_getter or scope.custom_getter
+    full = f"{scope.name}/{name}" if scope.name else name
+    if getter is not None:
+        return getter(_get, full, **arguments)
+    return _get(full, **arguments)
+
+
+def _get(
+    name,
+    shape=None,
+    dtype=None,
+    initializer=None,
+    regularizer=None,
+    partitioner=None,
+    use_resource=None,
+    constraint=None,
+    **arguments,  # for variable_v1
+):
+    scope = get_variable_scope()
+    partitioner = partitioner or scope.partitioner
+    initializer = scope.initializer if initializer is None else initializer
+    explicit = dtype
+    dtype = dtypes.as_dtype(scope.dtype if dtype is None else dtype)
+    store = _store()
+    found = None if store is None else store.get(name)
+    if found is not None:
+        if not scope.reuse:
+            kind = "Partitioned variable with name" if _in_parts(found) else "Variable"
+            raise ValueError(
+                f"{kind} {name} already exists"
+                f"{'' if _in_parts(found) else ', disallowed'}. Did you mean to set "
+                "reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        return _found(found, name, shape, dtype)
+    if scope.reuse is True:
+        raise ValueError(
+            f"Variable {name} does not exist, or was not created with "
+            "tf.get_variable(). Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
+        )
+    arguments.update(
+        use_resource=scope.use_resource if use_resource is None else use_resource,
+        constraint=scope.constraint if constraint is None else constraint,
+    )
+    if partitioner is not None and not _is_scalar(shape):
+        made = _make_parts(name, shape, dtype, initializer, partitioner, arguments)
+    else:
+        value, value_dtype = _initial_value(name, shape, dtype, initializer)
+        if explicit is not None and value_dtype not in (None, dtype):
+            raise ValueError(
+                f"Initializer type '{value_dtype!r}' and explicit dtype '{dtype!r}' "
+                "don't match."
+            )
+        made = _make(initial_value=value, name=name, dtype=value_dtype, **arguments)
+    if store is not None:
+        store[name] = made
+    if _called.templates:
+        _called.templates[-1]._made(name, made)
+    _regularize(made, scope.regularizer if regularizer is None else regularizer)
+    return made
+
+
+def _is_scalar(shape):
+    return shape is not None and tensor_shape.as_shape(shape).rank == 0
+
+
+def _in_parts(variable):
+    return hasattr(variable, "_get_variable_list")
+
+
+def _make_parts(name, shape, dtype, initializer, partitioner, arguments):
+    partitioned_variables.refuse_eager()
+    if initializer is None:
+        initializer = _default_initializer(dtype)
+
+    def make_part(part_name, value, part_dtype):
+        return _make(initial_value=value, name=part_name, dtype=part_dtype, **arguments)
+
+    return partitioned_variables.make(
+        name, shape, dtype, initializer, partitioner, make_part
+    )
+
+
+def _make(name, **kwargs):
+    """A variable of exactly that name, whatever name scope is in force."""
+    if _headrace.is_eager():
+        return variable_v1(name=name, **kwargs)
+    if stack.in_branch_of_plain_graph():
+        with stack.init_scope():
+            return _make(name, **kwargs)
+    with stack.current().name_scope(""):
+        return variable_v1(name=name, **kwargs)
+
+
+def _regularize(variable, regularizer):
+    if regularizer is None:
+        return
+    if _in_parts(variable):
+        for part in variable:
+            _regularize(part, regularizer)
+        return
+    base = variable._shared_name
+    with stack.default_graph().name_scope(f"{base}/Regularizer/"):
+        loss = regularizer(variable)
+    if loss is not None:
+        key = collections.GraphKeys.REGULARIZATION_LOSSES
+        stack.default_graph().add_to_collection(key, loss)
+
+
+def variable_v1(
+    initial_value=None,
+    trainable=None,
+    collections=None,
+    validate_shape=True,
+    caching_device=None,
+    name=None,
+    variable_def=None,
+    dtype=None,
+    expected_shape=None,
+    import_scope=None,
+    constraint=None,
+    use_resource=None,
+    synchronization=framework_variables.VariableSynchronization.AUTO,
+    aggregation=framework_variables.VariableAggregation.NONE,
+    shape=None,
+    experimental_enable_variable_lifting=None,
+):
+    """tf.compat.v1.Variable. A function makes its variables outside of its graph
+    whatever `experimental_enable_variable_lifting` is; creators get to see it."""
+    given = dict(locals())
+    if use_resource is None:
+        use_resource = get_variable_scope().use_resource
+    if use_resource is None:
+        use_resource = _resource_by_default[0]
+    graph = stack.current()
+    if graph is not None and stack.in_branch_of_plain_graph():
+        with stack.init_scope():
+            return variable_v1(**{**given, "use_resource": use_resource})
+    for other in ("use_resource", "expected_shape", "import_scope"):
+        del given[other]
+    if graph is None or graph.building_function:
+        del given["collections"]
+        if experimental_enable_variable_lifting is None:
+            del given["experimental_enable_variable_lifting"]
+        return framework_variables.Variable(**given)
+    del given["experimental_enable_variable_lifting"]
+    return (GraphVariable if use_resource else RefVariable)(**given)
+
+
+def get_local_variable(name, *args, **kwargs):
+    """get_variable for variables that are not saved and not trained."""
+    kwargs["trainable"] = False
+    keys = kwargs.get("collections") or []
+    local = collections.GraphKeys.LOCAL_VARIABLES
+    kwargs["collections"] = [*keys, local]
+    return get_variable(name, *args, **kwargs)
+
+
+class variable_op_scope(variable_scope):  # noqa: N801
+    """The old order of variable_scope's arguments."""
+
+    def __init__(self, values, name_or_scope, default_name=None, **kwargs):
+        super().__init__(name_or_scope, default_name, values, **kwargs)
+
+
+def _reusing():
+    """Makes contexts of the scope of here in which variables are shared."""
+    here = get_variable_scope()
+    return lambda: variable_scope(here, reuse=AUTO_REUSE, auxiliary_name_scope=False)
+
+
+custom_gradient.register_scopes(_reusing)
