@@ -76,3 +76,8 @@ def test_read_only_properties():
     assert Kept.bare.__doc__ is None
     with pytest.raises(AttributeError, match="has no setter"):
         Kept().inner = 1
+
+
+def test_result_tuples_are_of_the_raw_ops_whoever_calls_first():
+    kind = type(tf.raw_ops.TopKV2(input=[1.0, 2.0], k=1))
+    assert (kind.__name__, kind.__module__) == ("TopKV2", "headrace.raw_ops")
