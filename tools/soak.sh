@@ -23,6 +23,8 @@ part "raw ops" bash tools/asan_python.sh run python/tests/fuzz_ops.py \
   "${SOAK_OPS_SECONDS:-1800}"
 part "memory" env HEADRACE_MEMORY_SECONDS="${SOAK_MEMORY_SECONDS:-600}" \
   .venv/bin/python -m pytest -q python/tests/test_memory.py -k flat
+part "threads where memory ends" env HEADRACE_MEMORY_STEPS=60 \
+  .venv/bin/python -m pytest -q python/tests/test_limits.py -k threads_begin
 part "200 kills" .venv/bin/python python/tests/train/test_never_torn.py 200
 [ "$(id -u)" != 0 ] ||
   part "20 full disks" .venv/bin/python python/tests/train/test_never_torn.py full 20

@@ -135,18 +135,20 @@ def start_everything():
 
 def test_threads_begin_where_memory_ends():
     """At every step some other allocation is the one that fails: what the C library
-    makes for a thread, Python's state of a thread, an exception's."""
+    makes for a thread, Python's state of a thread, an exception's. `make soak` takes
+    60 steps."""
+    steps = int(os.environ.get("HEADRACE_MEMORY_STEPS", "4"))
     program = (
         _STARTS
-        + """
-for step in range(24):
+        + f"""
+for step in range({steps}):
     child = os.fork()
     if child == 0:
-        room(step * 0.6)
+        room(step * {14.4 / steps})
         seen = outcome(start_everything)
         resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)
-        seen = {seen} if isinstance(seen, str) else seen
-        left = seen - {"ResourceExhaustedError", "MemoryError"}
+        seen = {{seen}} if isinstance(seen, str) else seen
+        left = seen - {{"ResourceExhaustedError", "MemoryError"}}
         again = start_everything()
         print(step, left, again, flush=True) if left or again else None
         os._exit(0)

@@ -140,27 +140,43 @@ ParallelMapDataset::Iterator::ChunkPtr ParallelMapDataset::Iterator::Take(
     std::lock_guard<std::mutex> lock(mutex_);
     if (stop_ || input_ended_) return nullptr;
     wanted = taken_at_once_;
+    chunks_.push_back(chunk);
+    ++outstanding_;
   }
+  // Everything that is pulled has its place before: an error that got lost
+  // where memory ends would look like the end of the input to the next pull.
   bool end = false;
-  while (static_cast<int64_t>(chunk->elements.size()) < wanted && !end) {
-    Element element;
-    Status s = CheckStop();
-    if (s.ok()) s = NextInput(c, &element, &end);
-    if (end && s.ok()) break;
-    chunk->elements.push_back(std::move(element));
-    chunk->errors.push_back(s);
-    if (!s.ok()) break;
-  }
+  Status room = Guarded("a parallel map", [&] {
+    while (static_cast<int64_t>(chunk->elements.size()) < wanted && !end) {
+      chunk->errors.emplace_back();
+      chunk->elements.emplace_back();
+      Status s = CheckStop();
+      if (s.ok()) {
+        s = Guarded("the input of a parallel map", [&] {
+          return NextInput(c, &chunk->elements.back(), &end);
+        });
+      }
+      if (end && s.ok()) {
+        chunk->elements.pop_back();
+        break;
+      }
+      chunk->errors[chunk->elements.size() - 1] = s;
+      if (!s.ok()) break;
+    }
+    return OkStatus();
+  });
+  chunk->errors.resize(chunk->elements.size());
+  if (!room.ok()) GiveUp(std::move(room));
   const bool cancelled = c.token->cancelled();
   std::lock_guard<std::mutex> lock(mutex_);
   input_ended_ = input_ended_ || end || cancelled;
   if (input_ended_) room_.notify_all();
   if (chunk->elements.empty()) {
+    chunks_.pop_back();  // (others take theirs behind `pulling`)
+    --outstanding_;
     done_.notify_all();
     return nullptr;
   }
-  chunks_.push_back(chunk);
-  ++outstanding_;
   return chunk;
 }
 

@@ -71,7 +71,16 @@ void ReadAhead::Work(PullContext& c) {
     });
     if (stop_ || finished_) return;
     Pulled item = Pull(c, lock);
-    if (!finished_ || !item.status.ok()) buffer_.push_back(std::move(item));
+    if (!finished_ || !item.status.ok()) {
+      Status kept = Guarded("reading ahead", [&] {
+        buffer_.push_back(std::move(item));
+        return OkStatus();
+      });
+      if (!kept.ok()) {  // said before anybody else pulls what is behind it
+        broken_ = std::move(kept);
+        finished_ = true;
+      }
+    }
     if (waiting_) filled_.notify_one();
   }
 }
