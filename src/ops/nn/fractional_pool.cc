@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "ops/math/loops/wrapping.h"
 #include "ops/random/generator.h"
 
 namespace headrace {
@@ -122,12 +123,7 @@ void MeanWindow(const Layout& l, const T* in, int64_t b, PooledRange r,
     for (int64_t x = c.begin; x < c.end; ++x) {
       const T* row = in + l.At(b, y, x);
       for (int64_t d = 0; d < l.depth; ++d) {
-        if constexpr (std::is_integral_v<T>) {
-          out[d] = static_cast<T>(static_cast<uint64_t>(out[d]) +
-                                  static_cast<uint64_t>(row[d]));
-        } else {
-          out[d] += row[d];
-        }
+        out[d] = Plus(out[d], row[d]);
       }
     }
   }
@@ -316,7 +312,7 @@ Status MaxGradientOf(const KernelContext& c, const Layout& l) {
             if (found) place = l.At(b, y, x) + d;
           }
         }
-        out[place] += grad[at + d];
+        out[place] = Plus(out[place], grad[at + d]);
       }
     });
     if (!status.ok()) break;

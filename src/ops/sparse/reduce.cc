@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ops/math/loops/wrapping.h"
 #include "ops/sparse/sparse_input.h"
 
 namespace headrace {
@@ -66,7 +67,7 @@ void Combine(T& into, const T& x, bool first) {
   } else if constexpr (kMax) {
     if (into < x) into = x;
   } else {
-    into = T(into + x);
+    into = Plus(into, x);
   }
 }
 
