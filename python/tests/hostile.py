@@ -175,9 +175,9 @@ def changed_case(rng, op, kwargs):
         if key in attrs:
             kwargs[key] = _other_attr(rng, attrs[key], value)
         elif isinstance(value, (list, tuple)):
-            kwargs[key] = [_other_tensor(rng, t) for t in value]
+            kwargs[key] = [_other_tensor(rng, tf.convert_to_tensor(t)) for t in value]
         else:
-            kwargs[key] = _other_tensor(rng, value)
+            kwargs[key] = _other_tensor(rng, tf.convert_to_tensor(value))
     return kwargs
 
 

@@ -145,17 +145,24 @@ Status Gather(KernelContext& c) {
   return GatherInto(c.input(0), c.input(1), c.output(0), 0, 0);
 }
 
+// batch_dims counted from the front, and checked, by the rank of the indices.
+Status CheckBatch(const Shape& indices, int64_t* batch_dims) {
+  const int rank = indices.rank();
+  if (*batch_dims < -rank || *batch_dims > rank) {
+    return InvalidArgument("Expected batch_dims in the range [", -rank, ", ",
+                           rank, "], but got ", *batch_dims);
+  }
+  if (*batch_dims < 0) *batch_dims += rank;
+  return OkStatus();
+}
+
 // batch_dims and axis counted from the front, and checked.
 Status NormalizeBatch(const Shape& params, const Shape& indices, int64_t* axis,
                       int64_t* batch_dims) {
-  if (*batch_dims < 0 || indices.known_rank()) {
-    const int rank = indices.rank();
-    if (!indices.known_rank()) return OkStatus();
-    if (*batch_dims < -rank || *batch_dims > rank) {
-      return InvalidArgument("Expected batch_dims in the range [", -rank, ", ",
-                             rank, "], but got ", *batch_dims);
-    }
-    if (*batch_dims < 0) *batch_dims += rank;
+  if (indices.known_rank()) {
+    HR_RETURN_IF_ERROR(CheckBatch(indices, batch_dims));
+  } else if (*batch_dims < 0) {
+    return OkStatus();
   }
   if (!params.known_rank()) return OkStatus();
   const auto at = static_cast<uint64_t>(*axis);
@@ -191,9 +198,8 @@ Status GatherV2Rule(ShapeContext& c) {
   HR_RETURN_IF_ERROR(c.IntValue(2, &known, &axis));
   if (!known) {
     if (params.known_rank() && indices.known_rank()) {
-      const int64_t batch =
-          batch_dims < 0 ? batch_dims + indices.rank() : batch_dims;
-      const int64_t rank = params.rank() + indices.rank() - 1 - batch;
+      HR_RETURN_IF_ERROR(CheckBatch(indices, &batch_dims));
+      const int64_t rank = params.rank() + indices.rank() - 1 - batch_dims;
       if (rank >= 0) {
         c.set_output(0, Shape::UnknownOfRank(static_cast<int>(rank)));
       }

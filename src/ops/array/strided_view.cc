@@ -1,6 +1,7 @@
 #include "ops/array/strided_view.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "ops/array/block_copy.h"
 #include "ops/array/nd_index.h"
@@ -101,7 +102,7 @@ int EllipsisDims(const SliceMasks& masks, int64_t i, int64_t n, int at,
 }
 
 Status CheckOneEllipsis(const SliceMasks& masks) {
-  if (masks.ellipsis & (masks.ellipsis - 1)) {
+  if (std::popcount(static_cast<uint64_t>(masks.ellipsis)) > 1) {
     return InvalidArgument("Multiple ellipses in slice spec not allowed");
   }
   return OkStatus();
