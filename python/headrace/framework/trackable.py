@@ -36,7 +36,7 @@ class Trackable:
 
     def _trackable_items(self):
         """The (name, object) pairs that are its children when its node is made."""
-        kept = getattr(self, _KEPT, None)
+        kept = _kept_of(self)
         return list(kept.children.items()) if kept else []
 
     def _lookup_dependency(self, name, cached_dependencies=None):
@@ -234,8 +234,17 @@ class _Kept:
         self.untracked = set()
 
 
+def _kept_of(value):
+    """What an object keeps so, or None. Past a __getattribute__ of its class, which may
+    make what it is asked for."""
+    try:
+        return object.__getattribute__(value, _KEPT)
+    except AttributeError:
+        return None
+
+
 def _kept_by(value):
-    kept = getattr(value, _KEPT, None)
+    kept = _kept_of(value)
     if kept is None:
         object.__setattr__(value, _KEPT, kept := _Kept())
     return kept
@@ -274,9 +283,10 @@ class AutoTrackable(Trackable):
                 kept.children[name] = child
 
     def _drop_kept(self, name):
-        if _KEPT in self.__dict__:
-            self.__dict__[_KEPT].children.pop(name, None)
-            self.__dict__[_KEPT].untracked.discard(name)
+        kept = _kept_of(self)
+        if kept is not None:
+            kept.children.pop(name, None)
+            kept.untracked.discard(name)
 
     def __delattr__(self, name):
         super().__delattr__(name)
@@ -285,7 +295,7 @@ class AutoTrackable(Trackable):
             self.__dict__[_NODE].detach(name)
 
     def _trackable_items(self):
-        kept = self.__dict__.get(_KEPT)
+        kept = _kept_of(self)
         untracked = kept.untracked if kept else ()
         own = [
             (n, v)

@@ -285,3 +285,53 @@ def test_variables_are_trackable_and_give_their_values():
         {"VARIABLE_VALUE": v._serialize_to_tensors()["VARIABLE_VALUE"] * 3}
     )
     assert v.numpy().tolist() == [3.0, 6.0]
+
+
+class Text(tf.train.experimental.PythonState):
+    """A string in a checkpoint."""
+
+    text = ""
+
+    def serialize(self):
+        return self.text
+
+    def deserialize(self, string_value):
+        self.text = string_value.decode()
+
+
+class Asking(tf.Module):
+    """Makes a child whenever it is asked for what it has not, and keeps those for which
+    a restored checkpoint has something at once."""
+
+    def __init__(self):
+        object.__setattr__(self, "box", tf.Module())
+
+    def __getattribute__(self, name):
+        try:
+            return object.__getattribute__(self, name)
+        except AttributeError:
+            box = object.__getattribute__(self, "box")
+            if not hasattr(box, name):
+                setattr(box, name, Text())
+            if not getattr(box, name).text:  # nothing came for it
+                delattr(box, name)
+                raise
+            return getattr(box, name)
+
+    def _trackable_children(self, save_type="checkpoint", **kwargs):
+        return {"box": object.__getattribute__(self, "box")}
+
+    def _lookup_dependency(self, name, cached_dependencies=None):
+        return object.__getattribute__(self, "box") if name == "box" else None
+
+
+def test_classes_may_make_what_they_are_asked_for(tmp_path):
+    first = Asking()
+    first.box.x = Text()
+    first.box.x.text = "kept"
+    path = tf.train.Checkpoint(a=first).save(tmp_path / "c")
+    second = Asking()
+    tf.train.Checkpoint(a=second).restore(path)
+    assert second.x.text == "kept"
+    with pytest.raises(AttributeError):
+        _ = second.y
