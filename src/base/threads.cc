@@ -36,16 +36,6 @@ pthread_key_t Key() {
 [[maybe_unused]] const pthread_key_t key_is_made = Key();
 
 #ifdef HR_LAZY_THREAD_DATA
-// Whether there are so many bytes: then they are the next that this thread
-// gets, as the C library keeps for a thread what it freed.
-bool HasRoomFor(size_t bytes) {
-  // volatile: a pair of malloc and free may be left out.
-  void* volatile p = std::malloc(bytes);
-  if (p == nullptr) return false;
-  std::free(p);
-  return true;
-}
-
 // One library's.
 int MakeThreadData(dl_phdr_info* info, size_t size, void* most_bytes) {
   if (size < offsetof(dl_phdr_info, dlpi_tls_data) + sizeof(void*)) return 0;
@@ -73,6 +63,14 @@ bool DeleteWithThread(Owned* object) {
 }
 
 constinit thread_local size_t prepared = 0;
+
+bool HasRoomFor(size_t bytes) {
+  // volatile: a pair of malloc and free may be left out.
+  void* volatile p = std::malloc(bytes);
+  if (p == nullptr) return false;
+  std::free(p);
+  return true;
+}
 
 bool Prepare(size_t most_bytes) {
 #ifdef HR_LAZY_THREAD_DATA

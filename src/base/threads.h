@@ -47,6 +47,10 @@ template <typename T>
 extern constinit thread_local size_t prepared
     [[gnu::tls_model("initial-exec")]];
 [[gnu::cold]] bool Prepare(size_t most_bytes);
+// Whether there are so many bytes: then they are the next that this thread
+// gets, as the C library keeps for a thread what it freed. For libraries that
+// end the process where there is no memory.
+[[gnu::cold]] bool HasRoomFor(size_t bytes);
 
 StatusOr<std::thread> Start(std::function<void()> body);
 

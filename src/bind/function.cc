@@ -231,11 +231,11 @@ PyObject* Run(const Trace& t, absl::Span<const Value> leaves) {
   ValueList outputs;
   Status s;
   {
-    WithoutGil unlocked(CurrentEmitter()->is_eager());
     const bool eager = CurrentEmitter()->is_eager();
+    WithoutGil unlocked(eager);
     s = f->Call(leaves, &outputs, std::move(keep));
     if (s.ok() && eager)
-      s = TellAfterEmit(f->function()->name, leaves, &outputs);
+      s = TellAfterEmit(nullptr, f->function()->name, leaves, &outputs);
   }
   if (s.ok()) [[likely]]
     return Pack(concrete.get(), results.get(), outputs);

@@ -31,9 +31,9 @@ nb::list Listed(absl::Span<const Value> values) {
 
 // Python tells of what is not finite here, and checks in graphs what is not
 // known yet.
-Status Check(StringView op, absl::Span<const Value> inputs,
+Status Check(const OpDef* op, StringView name, absl::Span<const Value> inputs,
              ValueList* outputs) {
-  if (MovesNumbers(op)) return OkStatus();
+  if (op && op->Has(OpTrait::kMovesNumbers)) return OkStatus();
   for (size_t i = 0; i < outputs->size(); ++i) {
     Value& v = (*outputs)[i];
     if (!IsFloating(v.dtype())) continue;
@@ -44,14 +44,14 @@ Status Check(StringView op, absl::Span<const Value> inputs,
     if (checked == nullptr) return Unknown("a check of numbers failed");
     try {
       nb::object found = OrPark([&] {
-        return nb::handle(checked)(nb::str(op.data(), op.size()), i,
+        return nb::handle(checked)(nb::str(name.data(), name.size()), i,
                                    outputs->size(), Listed(inputs),
                                    WrapObject(v));
       });
       v = ValueOrHandle(found);
     } catch (nb::python_error& e) {
       e.restore();  // raised again by whoever emitted
-      return InvalidArgument(op, ": an output is not finite");
+      return InvalidArgument(name, ": an output is not finite");
     }
   }
   return OkStatus();

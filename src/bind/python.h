@@ -97,9 +97,7 @@ class WithGil {
 #if PY_VERSION_HEX < 0x030C0000
       // Python 3.11's does not look whether there was memory, so this does: a
       // multiple of what it needs, to leave room for other threads.
-      void* volatile room = PyMem_RawMalloc(8 * sizeof(PyThreadState));
-      if (room == nullptr) return;
-      PyMem_RawFree(room);
+      if (!threads::HasRoomFor(8 * sizeof(PyThreadState))) return;
 #endif
       made_ = PyThreadState_New(interpreter);
       if (made_ == nullptr) return;

@@ -12,14 +12,6 @@
 
 namespace headrace {
 
-// A refusal in a graph's words. Bit i of a mask: input i was looked at, as a
-// value or as a shape.
-struct ShapeRefusal {
-  std::string text;  // empty: the rule's own text stands
-  uint32_t values = 0;
-  uint32_t partial_shapes = 0;
-};
-
 // The refusal for what the op's rule said; thread-safe, no side effects.
 ShapeRefusal RefusalInGraph(const ShapeContext& c, StringView rule_text);
 

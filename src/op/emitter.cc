@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "base/threads.h"
 #include "op/after_emit.h"
 #include "op/registry.h"
@@ -24,11 +23,6 @@ struct Recorders {
 std::vector<Recorder*>& OwnRecorders() { return OwnObject<Recorders>().all; }
 constinit thread_local AfterEmit after_emit [[gnu::tls_model("initial-exec")]] =
     nullptr;
-
-absl::flat_hash_set<std::string>& NumberMovers() {
-  static auto* names = new absl::flat_hash_set<std::string>;
-  return *names;
-}
 
 }  // namespace
 
@@ -74,19 +68,14 @@ void TellVariableAccessed(const Value& handle) {
 }
 
 void SetAfterEmit(AfterEmit f) { after_emit = f; }
-Status TellAfterEmit(StringView op, absl::Span<const Value> inputs,
-                     ValueList* outputs) {
+Status TellAfterEmit(const OpDef* op, StringView name,
+                     absl::Span<const Value> inputs, ValueList* outputs) {
   const AfterEmit f = std::exchange(after_emit, nullptr);
   if (f == nullptr) return OkStatus();
-  Status s = f(op, inputs, outputs);
+  Status s = f(op, name, inputs, outputs);
   after_emit = f;
   return s;
 }
-
-bool NoteMovesNumbers(const char* op) {
-  return NumberMovers().emplace(op).second;
-}
-bool MovesNumbers(StringView op) { return NumberMovers().contains(op); }
 
 Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
             ValueList* outputs) {
@@ -94,7 +83,7 @@ Status Emit(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
   if (HasRecorders()) TellRecorders(op, inputs, *outputs);
   if (after_emit == nullptr) [[likely]]
     return OkStatus();
-  return TellAfterEmit(op->name(), inputs, outputs);
+  return TellAfterEmit(&op->def(), op->name(), inputs, outputs);
 }
 
 Status Emit(const OpDef& op, absl::Span<const Value> inputs,

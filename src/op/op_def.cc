@@ -323,6 +323,36 @@ OpBuilder& OpBuilder::AllowsUninitialized() {
   def_.allows_uninitialized = true;
   return *this;
 }
+OpBuilder& OpBuilder::Role(OpRole role) {
+  def_.role = role;
+  return *this;
+}
+
+OpBuilder& OpBuilder::Traits(std::initializer_list<OpTrait> traits) {
+  for (OpTrait t : traits) def_.traits.Add(t);
+  return *this;
+}
+
+OpBuilder& OpBuilder::ValueOfShape(ValueOfShapeFn fn) {
+  def_.value_of_shape = fn;
+  return *this;
+}
+
+OpBuilder& OpBuilder::PartialSizes(PartialSizesFn fn) {
+  def_.partial_sizes = fn;
+  return *this;
+}
+
+OpBuilder& OpBuilder::Simplify(SimplifyFn fn) {
+  def_.simplify = fn;
+  return *this;
+}
+
+OpBuilder& OpBuilder::RawName(const char* arg, const char* raw) {
+  def_.raw_names.emplace_back(arg, raw);
+  return *this;
+}
+
 OpBuilder& OpBuilder::Deprecated(int version, const char* explanation) {
   def_.deprecation = {version, explanation};
   return *this;

@@ -3,17 +3,21 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "op/attr.h"
+#include "op/op_traits.h"
 
 namespace headrace {
 
 class GradientContext;
 class Kernel;
+class PartialSizes;
 class ResolvedOp;
 class ShapeContext;
+class SimplifyContext;
 
 // One input or output of a signature. Exactly one of the three forms:
 //   "x: float", "x: T"             one tensor (type or type_attr)
@@ -45,6 +49,15 @@ struct AttrDef {
 
 using ShapeFn = Status (*)(ShapeContext& c);
 using GradientFn = Status (*)(GradientContext& g);
+// The value of output 0 where it follows from the shape of input 0 alone, and
+// that is known well enough.
+using ValueOfShapeFn = std::optional<Tensor> (*)(const ResolvedOp& op,
+                                                 const Shape& shape);
+// What is known of the sizes that a small integer output holds, of which some
+// are not known; see op/partial_sizes.h.
+using PartialSizesFn = Shape (*)(PartialSizes& c);
+// Says what a call in a plan may be replaced by; see op/simplify.h.
+using SimplifyFn = Status (*)(SimplifyContext& c);
 // Binds a kernel to an op's types and attributes (reads them, prepares
 // constants). A null pointer: no kernel for these types.
 using KernelFactory =
@@ -89,8 +102,17 @@ class OpDef {
   // Bit i set: a kernel may be handed input i's own memory as output 0 when
   // dtype and shape agree and nobody else reads it.
   uint32_t in_place_inputs = 0;
+  OpRole role = OpRole::kNone;
+  OpTraits traits;
+  ValueOfShapeFn value_of_shape = nullptr;
+  PartialSizesFn partial_sizes = nullptr;
+  SimplifyFn simplify = nullptr;
+  // Inputs and attributes that raw ops take by another name than the wire's.
+  std::vector<std::pair<std::string, std::string>> raw_names;
   int id = 0;  // position in the registry
 
+  bool Is(OpRole r) const { return role == r; }
+  bool Has(OpTrait t) const { return traits.Has(t); }
   const AttrDef* FindAttr(StringView attr) const;
   int FindInput(StringView input) const;  // -1: none
   // True when attribute `attr` follows from the dtypes or counts of inputs.
@@ -123,6 +145,13 @@ class OpBuilder {
   OpBuilder& Cpu(KernelFactory factory);
   OpBuilder& View(int input = 0);
   OpBuilder& InPlace(std::initializer_list<int> inputs);
+  OpBuilder& Role(OpRole role);
+  OpBuilder& Traits(std::initializer_list<OpTrait> traits);
+  OpBuilder& ValueOfShape(ValueOfShapeFn fn);
+  OpBuilder& PartialSizes(PartialSizesFn fn);
+  OpBuilder& Simplify(SimplifyFn fn);
+  // tf.raw_ops takes `arg`, an input or attribute, as `raw`.
+  OpBuilder& RawName(const char* arg, const char* raw);
   // Keeps the definition; the first definition error aborts the start-up with
   // its text, as it is a mistake in our own source.
   OpBuilder& Register();

@@ -61,13 +61,10 @@ void ShapeContext::set_output_handle(int i, HandleData data) {
 Status RunShapeRule(ShapeContext& c) {
   HR_RETURN_IF_ERROR(c.op().def().shape_fn(c));
   for (const Shape& s : c.outputs()) {
-    int64_t count = 1;
-    if (!s.fully_known()) continue;
-    for (int64_t d : s.dims()) {
-      // (Make says which sizes are too large.)
-      if (!MultiplyChecked(count, d, &count))
-        return Shape::Make(s.dims()).status();
-    }
+    int64_t count;
+    // (Make says which sizes are too large.)
+    if (s.fully_known() && !CountElements(s, &count))
+      return Shape::Make(s.dims()).status();
   }
   return OkStatus();
 }

@@ -9,6 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "op/resolved_op.h"
+#include "op/shape_refusal.h"
 #include "tensor/variant.h"
 
 namespace headrace {
@@ -47,6 +48,17 @@ class ShapeContext {
   // Input i, an integer vector or scalar: its values, if known (else false).
   bool IntValues(int i, absl::InlinedVector<int64_t, 8>* out) const;
 
+  // `rule`, the rule's error, of which graphs speak in other words.
+  Status Refuse(ShapeRefusal in_graph, Status rule) {
+    refusal_ = std::move(in_graph);
+    return rule;
+  }
+  const ShapeRefusal& refusal() const { return refusal_; }
+  // Whether a graph is being made: some shapes are refused only there, and fail
+  // when they run, or make nothing, elsewhere.
+  bool in_graph() const { return in_graph_; }
+  void set_in_graph() { in_graph_ = true; }
+
   void set_output(int i, Shape s) { outputs_[i] = std::move(s); }
   const Shape& output(int i) const { return outputs_[i]; }
   absl::InlinedVector<Shape, 2>& outputs() { return outputs_; }
@@ -78,6 +90,8 @@ class ShapeContext {
   absl::Span<const HandleData* const> handles_;
   absl::InlinedVector<Shape, 2> outputs_;
   std::vector<std::shared_ptr<const HandleData>> output_handles_;
+  ShapeRefusal refusal_;
+  bool in_graph_ = false;
   mutable uint64_t asked_ = 0;  // bit i: for input i's value
   PartialShapeFn partial_fn_ = nullptr;
   const void* partial_arg_ = nullptr;

@@ -97,6 +97,16 @@ inline bool MultiplyChecked(int64_t a, int64_t b, int64_t* out) {
   return !__builtin_mul_overflow(a, b, out);
 }
 
+// The count of elements of a shape that is fully known; false when it
+// overflows.
+inline bool CountElements(const Shape& s, int64_t* count) {
+  *count = 1;
+  for (int64_t d : s.dims()) {
+    if (!MultiplyChecked(*count, d, count)) return false;
+  }
+  return true;
+}
+
 // What both shapes say together; InvalidArgument when they contradict.
 StatusOr<Shape> MergeShapes(const Shape& a, const Shape& b);
 // NumPy's rule; unknown where not decided. InvalidArgument "Incompatible

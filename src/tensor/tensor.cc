@@ -18,11 +18,9 @@ alignas(64) char empty_place[64];
 
 StatusOr<Tensor> Tensor::Allocate(DType dtype, const Shape& shape) {
   Tensor t(BaseType(dtype), shape);
-  int64_t count = 1;
-  bool fits = true;
-  for (int64_t d : shape.dims())
-    fits = fits && MultiplyChecked(count, d, &count);
-  if (fits) t.buffer_ = BufferRef(Buffer::Allocate(t.dtype_, count));
+  int64_t count;
+  if (CountElements(shape, &count))
+    t.buffer_ = BufferRef(Buffer::Allocate(t.dtype_, count));
   if (!t.buffer_) [[unlikely]] {
     return ResourceExhausted("OOM when allocating tensor with shape",
                              shape.ToString(), " and type ", DTypeName(dtype));

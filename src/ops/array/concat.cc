@@ -1,6 +1,5 @@
 #include "ops/array/concat.h"
 
-#include "op/after_emit.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -180,6 +179,7 @@ Status ConcatGradient(GradientContext& g) {
 }
 
 HR_OP(ConcatV2)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("values: N * T")
     .Input("axis: Tidx")
     .Output("output: T")
@@ -193,6 +193,7 @@ HR_OP(ConcatV2)
     .Cpu(Compute<ConcatV2>);
 
 HR_OP(Concat)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("concat_dim: int32")
     .Input("values: N * T")
     .Output("output: T")
@@ -248,9 +249,6 @@ HR_OP(ParallelConcat)
     .Doc("Joins tensors of one row each along the first dimension.")
     .Shape(ParallelConcatRule)
     .Cpu(Compute<ParallelConcat>);
-
-HR_MOVES_NUMBERS(Concat);
-HR_MOVES_NUMBERS(ConcatV2);
 
 }  // namespace
 }  // namespace headrace

@@ -1,5 +1,4 @@
 // Tensors of one value.
-#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 
@@ -42,6 +41,7 @@ Status FillGradient(GradientContext& g) {
 }
 
 HR_OP(Fill)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("dims: index_type")
     .Input("value: T")
     .Output("output: T")
@@ -99,8 +99,6 @@ HR_OP(Empty)
     .Doc("A tensor whose elements mean nothing yet, or zeros with `init`.")
     .Shape(EmptyRule)
     .Cpu(Compute<Empty>);
-
-HR_MOVES_NUMBERS(Fill);
 
 }  // namespace
 }  // namespace headrace

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
-#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
@@ -323,6 +322,7 @@ Status GatherV2Gradient(GradientContext& g) {
 }
 
 HR_OP(Gather)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("params: Tparams")
     .Input("indices: Tindices")
     .Output("output: Tparams")
@@ -349,8 +349,6 @@ HR_OP(GatherV2)
     .Gradient(GatherV2Gradient)
     .GradientSkips({}, {0})
     .Cpu(Compute<GatherV2>);
-
-HR_MOVES_NUMBERS(Gather);
 
 }  // namespace
 }  // namespace headrace

@@ -1,5 +1,4 @@
 // Ops that hand their input on.
-#include "op/after_emit.h"
 #include "ops/array/hand_on.h"
 
 namespace headrace {
@@ -26,6 +25,7 @@ Status SameGradients(GradientContext& g) {
 namespace {
 
 HR_OP(Identity)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input: T")
     .Output("output: T")
     .Attr("T: type")
@@ -54,8 +54,6 @@ HR_OP(StopGradient)
     .NoGradient()
     .View()
     .Cpu(ComputeOwn<HandOn>);
-
-HR_MOVES_NUMBERS(Identity);
 
 }  // namespace
 }  // namespace headrace

@@ -1,5 +1,4 @@
 // Pack (tf.stack), Unpack (tf.unstack).
-#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/part_view.h"
 
@@ -126,6 +125,7 @@ Status UnpackGradient(GradientContext& g) {
 }
 
 HR_OP(Unpack)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("value: T")
     .Output("output: num * T")
     .Attr("num: int >= 0")
@@ -136,8 +136,6 @@ HR_OP(Unpack)
     .Gradient(UnpackGradient)
     .GradientSkips({0}, {})
     .Cpu(Compute<Unpack>);
-
-HR_MOVES_NUMBERS(Unpack);
 
 }  // namespace
 }  // namespace headrace

@@ -2,7 +2,6 @@
 #include "ops/array/reshape.h"
 
 #include "absl/strings/str_join.h"
-#include "op/after_emit.h"
 
 namespace headrace {
 namespace {
@@ -127,6 +126,7 @@ Status ReshapeGradient(GradientContext& g) {
 }
 
 HR_OP(Reshape)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("tensor: T")
     .Input("shape: Tshape")
     .Output("output: T")
@@ -172,6 +172,7 @@ Status ExpandDims(KernelContext& c) {
   return OkStatus();
 }
 HR_OP(ExpandDims)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input: T")
     .Input("dim: Tdim")
     .Output("output: T")
@@ -225,6 +226,7 @@ Status Squeeze(KernelContext& c) {
   return OkStatus();
 }
 HR_OP(Squeeze)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input: T")
     .Output("output: T")
     .Attr("T: type")
@@ -235,10 +237,6 @@ HR_OP(Squeeze)
     .GradientSkips({}, {0})
     .View()
     .Cpu(ComputeOwn<Squeeze>);
-
-HR_MOVES_NUMBERS(Reshape);
-HR_MOVES_NUMBERS(Squeeze);
-HR_MOVES_NUMBERS(ExpandDims);
 
 }  // namespace
 }  // namespace headrace

@@ -1,4 +1,3 @@
-#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 
@@ -115,6 +114,7 @@ Status SliceGradient(GradientContext& g) {
 }
 
 HR_OP(Slice)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input: T")
     .Input("begin: Index")
     .Input("size: Index")
@@ -126,8 +126,6 @@ HR_OP(Slice)
     .Gradient(SliceGradient)
     .GradientSkips({2}, {0})
     .Cpu(Compute<Slice>);
-
-HR_MOVES_NUMBERS(Slice);
 
 }  // namespace
 }  // namespace headrace

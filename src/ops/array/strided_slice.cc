@@ -1,5 +1,4 @@
 // StridedSlice and its gradient: what x[1:3, ..., ::2] emits.
-#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/strided_view.h"
 
@@ -69,6 +68,7 @@ Status StridedSliceGradient(GradientContext& g) {
       .Attr("shrink_axis_mask: int = 0")
 
 HR_OP(StridedSlice)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input: T")
     .Input("begin: Index")
     .Input("end: Index")
@@ -112,6 +112,7 @@ Status StridedSliceGradGradient(GradientContext& g) {
 }
 
 HR_OP(StridedSliceGrad)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("shape: Index")
     .Input("begin: Index")
     .Input("end: Index")
@@ -125,9 +126,6 @@ HR_OP(StridedSliceGrad)
     .Gradient(StridedSliceGradGradient)
     .GradientSkips({0, 4}, {0})
     .Cpu(Compute<StridedSliceGrad>);
-
-HR_MOVES_NUMBERS(StridedSlice);
-HR_MOVES_NUMBERS(StridedSliceGrad);
 
 }  // namespace
 }  // namespace headrace

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_join.h"
 #include "base/thread_pool.h"
-#include "op/after_emit.h"
 #include "op/op.h"
 #include "ops/array/block_copy.h"
 
@@ -98,6 +97,7 @@ Status TransposeGradient(GradientContext& g) {
 }
 
 HR_OP(Transpose)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("x: T")
     .Input("perm: Tperm")
     .Output("y: T")
@@ -162,8 +162,6 @@ HR_OP(InvertPermutation)
     .Shape(InvertPermutationRule)
     .NoGradient()
     .Cpu(Compute<InvertPermutation>);
-
-HR_MOVES_NUMBERS(Transpose);
 
 }  // namespace
 }  // namespace headrace

@@ -1,6 +1,5 @@
 // One element of a list: TensorListGetItem, TensorListSetItem,
 // TensorListPushBack, TensorListPopBack, TensorListPushBackBatch.
-#include "op/after_emit.h"
 #include "ops/list/tensor_list.h"
 #include "ops/state/variable_access.h"
 
@@ -71,6 +70,7 @@ Status GetItemGradient(GradientContext& g) {
 }
 
 HR_OP(TensorListGetItem)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input_handle: variant")
     .Input("index: int32")
     .Input("element_shape: Tshape")
@@ -229,6 +229,7 @@ Status PopBackGradient(GradientContext& g) {
 }
 
 HR_OP(TensorListPopBack)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input_handle: variant")
     .Input("element_shape: int32")
     .Output("output_handle: variant")
@@ -316,9 +317,6 @@ HR_OP(TensorListPushBackBatch)
     .Shape(PushBackBatchShape)
     .NoGradient()
     .Cpu(ComputeOwn<PushBackBatch>);
-
-HR_MOVES_NUMBERS(TensorListGetItem);
-HR_MOVES_NUMBERS(TensorListPopBack);
 
 }  // namespace
 }  // namespace headrace

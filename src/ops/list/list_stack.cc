@@ -1,7 +1,6 @@
 // A whole list as one tensor and back: TensorListStack, TensorListFromTensor,
 // TensorListGather, TensorListScatter (V2, IntoExistingList).
 #include "base/thread_pool.h"
-#include "op/after_emit.h"
 #include "ops/list/tensor_list.h"
 
 namespace headrace {
@@ -107,6 +106,7 @@ Status StackGradient(GradientContext& g) {
 }
 
 HR_OP(TensorListStack)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input_handle: variant")
     .Input("element_shape: int32")
     .Output("tensor: element_dtype")
@@ -246,6 +246,7 @@ Status GatherGradient(GradientContext& g) {
 }
 
 HR_OP(TensorListGather)
+    .Traits({OpTrait::kMovesNumbers})
     .Input("input_handle: variant")
     .Input("indices: int32")
     .Input("element_shape: int32")
@@ -395,9 +396,6 @@ HR_OP(TensorListScatterIntoExistingList)
     .Gradient(ScatterIntoGradient)
     .GradientSkips({0}, {0})
     .Cpu(ComputeOwn<ScatterIntoExisting>);
-
-HR_MOVES_NUMBERS(TensorListStack);
-HR_MOVES_NUMBERS(TensorListGather);
 
 }  // namespace
 }  // namespace headrace

@@ -1,5 +1,4 @@
 // Sums, products, minima and maxima of two tensors.
-#include "op/after_emit.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -112,15 +111,14 @@ HR_BINARY(SquaredDifference,
     .GradientSkips({}, {0});
 HR_BINARY(Maximum, kArithmeticTypes,
           "The larger of x and y; NaN where either is.")
+    .Traits({OpTrait::kMovesNumbers})
     .Gradient(MaximumGrad)
     .GradientSkips({}, {0});
 HR_BINARY(Minimum, kArithmeticTypes,
           "The smaller of x and y; NaN where either is.")
+    .Traits({OpTrait::kMovesNumbers})
     .Gradient(MinimumGrad)
     .GradientSkips({}, {0});
-
-HR_MOVES_NUMBERS(Maximum);
-HR_MOVES_NUMBERS(Minimum);
 
 }  // namespace
 }  // namespace headrace

@@ -20,37 +20,37 @@ using Complex128 = Complex<double>;
 
 // Upstream's DataType numbers.
 template <typename T>
-constexpr uint8_t kType = 0;
+inline constexpr uint8_t kType = 0;
 template <>
-constexpr uint8_t kType<float> = 1;
+inline constexpr uint8_t kType<float> = 1;
 template <>
-constexpr uint8_t kType<double> = 2;
+inline constexpr uint8_t kType<double> = 2;
 template <>
-constexpr uint8_t kType<int32_t> = 3;
+inline constexpr uint8_t kType<int32_t> = 3;
 template <>
-constexpr uint8_t kType<uint8_t> = 4;
+inline constexpr uint8_t kType<uint8_t> = 4;
 template <>
-constexpr uint8_t kType<int16_t> = 5;
+inline constexpr uint8_t kType<int16_t> = 5;
 template <>
-constexpr uint8_t kType<int8_t> = 6;
+inline constexpr uint8_t kType<int8_t> = 6;
 template <>
-constexpr uint8_t kType<Complex64> = 8;
+inline constexpr uint8_t kType<Complex64> = 8;
 template <>
-constexpr uint8_t kType<int64_t> = 9;
+inline constexpr uint8_t kType<int64_t> = 9;
 template <>
-constexpr uint8_t kType<bool> = 10;
+inline constexpr uint8_t kType<bool> = 10;
 template <>
-constexpr uint8_t kType<bfloat16> = 14;
+inline constexpr uint8_t kType<bfloat16> = 14;
 template <>
-constexpr uint8_t kType<uint16_t> = 17;
+inline constexpr uint8_t kType<uint16_t> = 17;
 template <>
-constexpr uint8_t kType<Complex128> = 18;
+inline constexpr uint8_t kType<Complex128> = 18;
 template <>
-constexpr uint8_t kType<half> = 19;
+inline constexpr uint8_t kType<half> = 19;
 template <>
-constexpr uint8_t kType<uint32_t> = 22;
+inline constexpr uint8_t kType<uint32_t> = 22;
 template <>
-constexpr uint8_t kType<uint64_t> = 23;
+inline constexpr uint8_t kType<uint64_t> = 23;
 
 // Loops over F::Run(x).
 template <typename F, typename T, typename R = T>

@@ -3,8 +3,9 @@
 
 #include <signal.h>
 
-#include <cstdlib>
 #include <new>
+
+#include "base/threads.h"
 
 extern "C" {
 int omp_get_max_threads();
@@ -52,9 +53,7 @@ class OneOmpThread {
   // where it has no memory for them.
   static void MakeKnown() {
     constexpr size_t kSettings = 4 << 10;  // with room to spare
-    void* volatile p = std::malloc(kSettings);
-    if (p == nullptr) throw std::bad_alloc();
-    std::free(p);
+    if (!threads::HasRoomFor(kSettings)) throw std::bad_alloc();
     omp_set_num_threads(omp_get_max_threads());
     known_ = true;
   }
