@@ -3,7 +3,6 @@
 from headrace._load import raw
 from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset
 from headrace.data.functions import flat
-from headrace.data.transforms import _UnaryDataset, as_int
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
 from headrace.framework.errors import UnimplementedError
@@ -107,16 +106,11 @@ class _ListDataset(Dataset):
         )
 
 
-class _AssertCardinalityDataset(_UnaryDataset):
-    def __init__(self, source, expected):
-        super().__init__(
-            "AssertCardinalityDataset", source, cardinality=as_int(expected)
-        )
-
-
 def assert_cardinality(expected_cardinality):
     """For Dataset.apply: promises the number of elements, and checks it."""
-    return lambda d: _AssertCardinalityDataset(d, expected_cardinality)
+    return lambda d: d._made(
+        "AssertCardinalityDataset", cardinality=expected_cardinality
+    )
 
 
 def Counter(start=0, step=1, dtype=dtypes.int64):

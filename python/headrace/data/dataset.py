@@ -20,18 +20,6 @@ INFINITE = INFINITE_CARDINALITY = -1
 UNKNOWN = UNKNOWN_CARDINALITY = -2
 
 
-def _transforms():
-    return transforms
-
-
-def _sources():
-    return sources
-
-
-def _grouping():
-    return grouping
-
-
 class Dataset(Trackable):
     """A sequence of elements, each a structure of tensors."""
 
@@ -102,7 +90,7 @@ class Dataset(Trackable):
         """The same elements under a tf.data.Options, which also holds for what is made
         of it.
         """
-        return _transforms()._OptionsDataset(self, options)
+        return transforms._OptionsDataset(self, options)
 
     # --- going along it ---
 
@@ -139,14 +127,14 @@ class Dataset(Trackable):
 
         The state is a structure of tensors and keeps its dtypes; shapes may change.
         """
-        return _transforms().reduce(self, initial_state, reduce_func, name)
+        return transforms.reduce(self, initial_state, reduce_func, name)
 
     # --- sources ---
 
     @staticmethod
     def from_tensors(tensors, name=None):
         """A dataset of one element: a structure of what tensors are made of."""
-        return _sources()._TensorDataset(tensors)
+        return sources._TensorDataset(tensors)
 
     @staticmethod
     def from_tensor_slices(tensors, name=None):
@@ -154,7 +142,7 @@ class Dataset(Trackable):
 
         ValueError where a part is a scalar or the numbers of rows differ.
         """
-        return _sources()._TensorSliceDataset(tensors)
+        return sources._TensorSliceDataset(tensors)
 
     @staticmethod
     def from_generator(
@@ -180,12 +168,12 @@ class Dataset(Trackable):
         """int64 numbers from start to stop by step, as Python's range; `output_type`
         casts.
         """
-        return _sources()._RangeDataset(*args, **kwargs)
+        return sources._RangeDataset(*args, **kwargs)
 
     @staticmethod
     def counter(start=0, step=1, dtype=dtypes.int64, name=None):
         """Integers without end."""
-        return _sources().counter(start, step, dtype)
+        return sources.counter(start, step, dtype)
 
     @staticmethod
     def random(seed=None, rerandomize_each_iteration=None, name=None):
@@ -194,7 +182,7 @@ class Dataset(Trackable):
         With `seed` the same in each program; new ones in each walk only with
         `rerandomize_each_iteration`.
         """
-        return _sources()._RandomDataset(seed, rerandomize_each_iteration)
+        return sources._RandomDataset(seed, rerandomize_each_iteration)
 
     @staticmethod
     def list_files(file_pattern, shuffle=None, seed=None, name=None):
@@ -203,12 +191,12 @@ class Dataset(Trackable):
         They come in random order, sorted with `shuffle=False`. When eager,
         InvalidArgumentError where none is.
         """
-        return _sources().list_files(file_pattern, shuffle, seed)
+        return sources.list_files(file_pattern, shuffle, seed)
 
     @staticmethod
     def zip(*args, datasets=None, name=None):
         """Elements of a structure of datasets side by side, as long as the shortest."""
-        return _sources().zip_datasets(args, datasets)
+        return sources.zip_datasets(args, datasets)
 
     @staticmethod
     def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
@@ -218,7 +206,7 @@ class Dataset(Trackable):
         no more; else choices of it are passed over. InvalidArgumentError for no
         dataset's number.
         """
-        return _sources().choose_from_datasets(
+        return sources.choose_from_datasets(
             datasets, choice_dataset, stop_on_empty_dataset
         )
 
@@ -235,7 +223,7 @@ class Dataset(Trackable):
         With `stop_on_empty_dataset` it ends where a drawn dataset has no more; else
         those that are left go on.
         """
-        return _sources().sample_from_datasets(
+        return sources.sample_from_datasets(
             datasets, weights, seed, stop_on_empty_dataset, rerandomize_each_iteration
         )
 
@@ -274,6 +262,11 @@ class Dataset(Trackable):
 
     # --- transformations ---
 
+    def _made(self, op, **numbers):
+        """What an op makes of this dataset by int64 numbers."""
+        numbers = {name: transforms.as_int(value) for name, value in numbers.items()}
+        return transforms.made(op, self, **numbers)
+
     def apply(self, transformation_func):
         """transformation_func(self), which must be a dataset."""
         dataset = transformation_func(self)
@@ -300,7 +293,7 @@ class Dataset(Trackable):
         many as fit). InvalidArgumentError for elements of different shapes or a size
         below 1.
         """
-        return _transforms()._batch(
+        return transforms.batch(
             self, batch_size, drop_remainder, num_parallel_calls, deterministic
         )
 
@@ -329,9 +322,7 @@ class Dataset(Trackable):
         name=None,
     ):
         """Consecutive elements of any sizes as ragged tensors: [batch_size, ...]."""
-        return _grouping().ragged_batch(
-            self, batch_size, drop_remainder, row_splits_dtype
-        )
+        return grouping.ragged_batch(self, batch_size, drop_remainder, row_splits_dtype)
 
     def sparse_batch(self, batch_size, row_shape, name=None):
         """Consecutive elements as sparse tensors of [batch_size, *row_shape].
@@ -339,7 +330,7 @@ class Dataset(Trackable):
         Sizes of None are the largest of the batch; TypeError for elements that are
         structures.
         """
-        return _grouping().SparseBatchDataset(self, batch_size, row_shape)
+        return grouping.SparseBatchDataset(self, batch_size, row_shape)
 
     def rebatch(self, batch_size, drop_remainder=False, name=None):
         """The rows of batches in batches of another size.
@@ -347,11 +338,11 @@ class Dataset(Trackable):
         `batch_size` may be a list of sizes, which come by turns. ValueError where
         elements are scalars.
         """
-        return _grouping()._RebatchDataset(self, batch_size, drop_remainder)
+        return grouping.rebatch(self, batch_size, drop_remainder)
 
     def unbatch(self, name=None):
         """The rows of elements as elements; ValueError where elements are scalars."""
-        return _grouping()._UnbatchDataset(self)
+        return grouping.unbatch(self)
 
     def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
         """Datasets of `size` consecutive elements, each a structure of datasets.
@@ -360,7 +351,7 @@ class Dataset(Trackable):
         every stride-th one. The last ones may be smaller, unless `drop_remainder` is
         True.
         """
-        return _grouping()._WindowDataset(self, size, shift, stride, drop_remainder)
+        return grouping.window(self, size, shift, stride, drop_remainder)
 
     def group_by_window(
         self, key_func, reduce_func, window_size=None, window_size_func=None, name=None
@@ -370,7 +361,7 @@ class Dataset(Trackable):
         `key_func` gives an integer scalar; `window_size`, or window_size_func(key),
         says how many elements a window has; smaller ones come at the end.
         """
-        return _grouping()._GroupByWindowDataset(
+        return grouping._GroupByWindowDataset(
             self, key_func, reduce_func, window_size, window_size_func
         )
 
@@ -395,7 +386,7 @@ class Dataset(Trackable):
         the last bucket.
         """
         padding = (padded_shapes, padding_values, pad_to_bucket_boundary, no_padding)
-        return _grouping().bucket_by_sequence_length(
+        return grouping.bucket_by_sequence_length(
             *(self, element_length_func, bucket_boundaries, bucket_batch_sizes),
             *(*padding, drop_remainder),
         )
@@ -416,7 +407,7 @@ class Dataset(Trackable):
         `deterministic` is False; without it one after another. `synchronous` with it is
         a ValueError.
         """
-        return _transforms()._map(
+        return transforms.map_(
             self, map_func, num_parallel_calls, deterministic, synchronous
         )
 
@@ -425,7 +416,7 @@ class Dataset(Trackable):
 
         TypeError where it returns no dataset.
         """
-        return _transforms()._FlatMapDataset(self, map_func)
+        return transforms.flat_map(self, map_func)
 
     def interleave(
         self,
@@ -443,26 +434,26 @@ class Dataset(Trackable):
         unless `deterministic` is False. TypeError where map_func returns no dataset.
         """
         how = (cycle_length, block_length, num_parallel_calls, deterministic)
-        return _transforms()._interleave(self, map_func, *how)
+        return transforms.interleave(self, map_func, *how)
 
     def filter(self, predicate, name=None):
         """The elements for which predicate(*element), a bool scalar (ValueError else),
         holds.
         """
-        return _transforms()._FilterDataset(self, predicate)
+        return transforms.filter_(self, predicate)
 
     def take_while(self, predicate, name=None):
         """The elements before the first for which predicate(*element), a bool scalar,
         fails.
         """
-        return _transforms()._TakeWhileDataset(self, predicate)
+        return transforms.take_while(self, predicate)
 
     def scan(self, initial_state, scan_func, name=None):
         """The outputs of scan_func(state, element) -> (new state, output).
 
         The state keeps its structure and dtypes (TypeError else).
         """
-        return _transforms()._ScanDataset(self, initial_state, scan_func)
+        return transforms.scan(self, initial_state, scan_func)
 
     def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=None):
         """Elements drawn at random from a buffer of the next `buffer_size` ones.
@@ -471,21 +462,19 @@ class Dataset(Trackable):
         each walk has another order; `seed` and tf.random.set_seed fix them.
         InvalidArgumentError for a size of 0.
         """
-        return _transforms()._ShuffleDataset(
-            self, buffer_size, seed, reshuffle_each_iteration
-        )
+        return transforms.shuffle(self, buffer_size, seed, reshuffle_each_iteration)
 
     def repeat(self, count=None, name=None):
         """The elements `count` times over; without end for None or -1."""
-        return _transforms()._RepeatDataset(self, count)
+        return self._made("RepeatDataset", count=-1 if count is None else count)
 
     def take(self, count, name=None):
         """The first `count` elements; all of them for -1."""
-        return _transforms()._TakeDataset(self, count)
+        return self._made("TakeDataset", count=count)
 
     def skip(self, count, name=None):
         """All but the first `count` elements; none for -1."""
-        return _transforms()._SkipDataset(self, count)
+        return self._made("SkipDataset", count=count)
 
     def shard(self, num_shards, index, name=None):
         """Elements index, index + num_shards, and so on.
@@ -493,7 +482,7 @@ class Dataset(Trackable):
         InvalidArgumentError for an index that is not below num_shards. To be used
         before a shuffle, so that the shards of all workers together are the whole.
         """
-        return _transforms()._ShardDataset(self, num_shards, index)
+        return self._made("ShardDataset", num_shards=num_shards, index=index)
 
     def enumerate(self, start=0, name=None):
         """(number, element) of every element: int64 numbers from `start` on."""
@@ -505,14 +494,15 @@ class Dataset(Trackable):
 
         TypeError where structures or dtypes differ; shapes become what both have.
         """
-        return _transforms()._ConcatenateDataset(self, dataset)
+        return transforms._ConcatenateDataset(self, dataset)
 
     def prefetch(self, buffer_size, name=None):
         """The same elements, up to `buffer_size` of them made ahead by a thread.
 
         tf.data.AUTOTUNE, or None, finds a size.
         """
-        return _transforms()._PrefetchDataset(self, buffer_size)
+        size = AUTOTUNE if buffer_size is None else buffer_size
+        return self._made("PrefetchDataset", buffer_size=size)
 
     def cache(self, filename="", name=None):
         """The elements, kept once they have been walked.
@@ -520,18 +510,20 @@ class Dataset(Trackable):
         In memory, or in files whose names begin with `filename`. Only a walk to the end
         completes it; later walks do not ask the input again.
         """
-        return _transforms().CacheDataset(self, filename)
+        return transforms.CacheDataset(self, filename)
 
     def unique(self, name=None):
         """Each element once, where it came first; all of them are kept in memory.
 
         TypeError unless elements are of int32, int64 or string.
         """
-        return _transforms()._UniqueDataset(self)
+        return transforms.unique(self)
 
     def ignore_errors(self, log_warning=False, name=None):
         """The elements without those that fail; `log_warning` tells of them."""
-        return _transforms()._IgnoreErrorsDataset(self, log_warning)
+        return transforms.made(
+            "IgnoreErrorsDataset", self, log_warning=bool(log_warning)
+        )
 
     def rejection_resample(
         self, class_func, target_dist, initial_dist=None, seed=None, name=None

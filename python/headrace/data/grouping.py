@@ -7,7 +7,7 @@ from headrace._load import raw
 from headrace.data.dataset import Dataset, DatasetSpec
 from headrace.data.functions import DatasetFunction, flat
 from headrace.data.padding import shape_vector
-from headrace.data.transforms import _UnaryDataset, as_bool, as_int
+from headrace.data.transforms import _UnaryDataset, as_bool, as_int, made
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
@@ -26,28 +26,30 @@ def _check_rows(spec, text):
             raise ValueError(text)
 
 
-class _UnbatchDataset(_UnaryDataset):
-    def __init__(self, source):
-        _check_rows(
-            source.element_spec, "Cannot unbatch an input with scalar components."
+def unbatch(source):
+    """The rows of elements."""
+    _check_rows(source.element_spec, "Cannot unbatch an input with scalar components.")
+    spec = source.element_spec
+    counts = {
+        s.shape[0]
+        for s in nest.flatten(spec)
+        if getattr(s, "shape", None) is not None and s.shape.rank
+    } - {None}
+    if len(counts) > 1:
+        first, second = sorted(counts)[:2]
+        raise ValueError(
+            "`unbatch()` is only supported for datasets of elements whose components "
+            "have a matching leading dimension. Encountered both "
+            f"{first} and {second}."
         )
-        spec = source.element_spec
-        counts = {
-            s.shape[0]
-            for s in nest.flatten(spec)
-            if getattr(s, "shape", None) is not None and s.shape.rank
-        } - {None}
-        if len(counts) > 1:
-            first, second = sorted(counts)[:2]
-            raise ValueError(
-                "`unbatch()` is only supported for datasets of elements whose components "
-                "have a matching leading dimension. Encountered both "
-                f"{first} and {second}."
-            )
-        super().__init__(
-            "UnbatchDataset", _sliceable(source), structure.unbatched(spec)
-        )
-        self._input_datasets = [source]
+    return _of_rows("UnbatchDataset", source, structure.unbatched(spec))
+
+
+def _of_rows(op, source, spec, **arguments):
+    """What an op makes of the rows; the source, not its rows, is the input."""
+    dataset = made(op, _sliceable(source), spec, **arguments)
+    dataset._input_datasets = [source]
+    return dataset
 
 
 def _sliceable(source):
@@ -63,45 +65,33 @@ def _sliceable(source):
     return source.map(sliced)
 
 
-class _RebatchDataset(_UnaryDataset):
-    def __init__(self, source, batch_size, drop_remainder):
-        _check_rows(
-            source.element_spec,
-            "Unbatching a tensor is only supported for rank >= 1"
-            if drop_remainder
-            else "Invalid `batch_sizes`. Expected dataset with rank of >= 1 but found a "
-            "dataset with scalar elements. Fix the issue by adding the `batch` "
-            "transformation to the dataset.",
-        )
-        sizes = as_int(batch_size)
-        known = execution.get_static_value(sizes)
-        size = None
-        if known is not None and drop_remainder and np.unique(known).size == 1:
-            size = int(np.ravel(known)[0])
-        spec = structure.batched(structure.unbatched(source.element_spec), size)
-        super().__init__(
-            "RebatchDatasetV2",
-            _sliceable(source),
-            spec,
-            batch_sizes=sizes,
-            drop_remainder=as_bool(drop_remainder),
-        )
-        self._input_datasets = [source]
+def rebatch(source, batch_size, drop_remainder):
+    """The rows of batches in batches of other sizes."""
+    _check_rows(
+        source.element_spec,
+        "Unbatching a tensor is only supported for rank >= 1"
+        if drop_remainder
+        else "Invalid `batch_sizes`. Expected dataset with rank of >= 1 but found a "
+        "dataset with scalar elements. Fix the issue by adding the `batch` "
+        "transformation to the dataset.",
+    )
+    sizes = as_int(batch_size)
+    known = execution.get_static_value(sizes)
+    size = None
+    if known is not None and drop_remainder and np.unique(known).size == 1:
+        size = int(np.ravel(known)[0])
+    spec = structure.batched(structure.unbatched(source.element_spec), size)
+    how = {"batch_sizes": sizes, "drop_remainder": as_bool(drop_remainder)}
+    return _of_rows("RebatchDatasetV2", source, spec, **how)
 
 
-class _WindowDataset(_UnaryDataset):
-    def __init__(self, source, size, shift, stride, drop_remainder):
-        shift = size if shift is None else shift
-        spec = nest.map_structure(lambda s: DatasetSpec(s), source.element_spec)
-        super().__init__(
-            "WindowDataset",
-            source,
-            spec,
-            size=as_int(size),
-            shift=as_int(shift),
-            stride=as_int(stride),
-            drop_remainder=as_bool(drop_remainder),
-        )
+def window(source, size, shift, stride, drop_remainder):
+    """Datasets of consecutive elements."""
+    shift = size if shift is None else shift
+    how = {"size": as_int(size), "shift": as_int(shift), "stride": as_int(stride)}
+    how["drop_remainder"] = as_bool(drop_remainder)
+    spec = nest.map_structure(lambda s: DatasetSpec(s), source.element_spec)
+    return made("WindowDataset", source, spec, **how)
 
 
 class SparseBatchDataset(_UnaryDataset):

@@ -1,5 +1,6 @@
 """Datasets made of other datasets, element by element."""
 
+import functools
 import warnings
 
 from headrace._load import _headrace, raw
@@ -32,6 +33,25 @@ class _UnaryDataset(Dataset):
         super().__init__(variant, spec, [source], functions)
 
 
+@functools.cache
+def _class_of(name):
+    return type(name, (_UnaryDataset,), {"__module__": __name__})
+
+
+def made(op, source, spec=None, functions=(), **arguments):
+    """The dataset of an op, of a class of its name: a _ShuffleDataset."""
+    cls = _class_of(
+        "_" + op.partition("DatasetV")[0].removesuffix("Dataset") + "Dataset"
+    )
+    return cls(op, source, spec, functions, **arguments)
+
+
+def _by_function(op, source, f, spec, **arguments):
+    """The dataset of an op that calls a DatasetFunction, its attribute `f`."""
+    captures = {"other_arguments": f.captures, "f": f.function}
+    return made(op, source, spec, [f], **captures, **arguments)
+
+
 class _OptionsDataset(Dataset):
     """The same elements under options."""
 
@@ -48,41 +68,17 @@ class _OptionsDataset(Dataset):
         return self._options
 
 
-class _BatchDataset(_UnaryDataset):
-    def __init__(self, source, batch_size, drop_remainder):
-        size = as_int(batch_size)
-        super().__init__(
-            "BatchDatasetV2",
-            source,
-            batched_spec(source.element_spec, size, drop_remainder),
-            batch_size=size,
-            drop_remainder=as_bool(drop_remainder),
-        )
-
-
-class _ParallelBatchDataset(_UnaryDataset):
-    def __init__(
-        self, source, batch_size, drop_remainder, num_parallel_calls, deterministic
-    ):
-        size = as_int(batch_size)
-        super().__init__(
-            "ParallelBatchDataset",
-            source,
-            batched_spec(source.element_spec, size, drop_remainder),
-            batch_size=size,
-            num_parallel_calls=as_int(num_parallel_calls),
-            drop_remainder=as_bool(drop_remainder),
-            deterministic=order_text(deterministic),
-        )
-
-
-def _batch(source, batch_size, drop_remainder, num_parallel_calls, deterministic):
+def batch(source, batch_size, drop_remainder, num_parallel_calls, deterministic):
+    """Consecutive elements stacked, on several threads if the calls are given."""
+    size = as_int(batch_size)
+    spec = batched_spec(source.element_spec, size, drop_remainder)
+    how = {"batch_size": size, "drop_remainder": as_bool(drop_remainder)}
     if num_parallel_calls is None:
         warn_of_order(deterministic)
-        return _BatchDataset(source, batch_size, drop_remainder)
-    return _ParallelBatchDataset(
-        source, batch_size, drop_remainder, num_parallel_calls, deterministic
-    )
+        return made("BatchDatasetV2", source, spec, **how)
+    how["num_parallel_calls"] = as_int(num_parallel_calls)
+    how["deterministic"] = order_text(deterministic)
+    return made("ParallelBatchDataset", source, spec, **how)
 
 
 def batched_spec(spec, size, drop_remainder):
@@ -94,37 +90,6 @@ def batched_spec(spec, size, drop_remainder):
         if known is not None and known < 0:
             raise ValueError(f"Dimension {known} must be >= 0")
     return structure.batched(spec, known)
-
-
-class _MapDataset(_UnaryDataset):
-    def __init__(self, source, map_func, synchronous=None):
-        f = DatasetFunction(map_func, "map", [source.element_spec])
-        super().__init__(
-            "MapDataset",
-            source,
-            f.output,
-            [f],
-            other_arguments=f.captures,
-            f=f.function,
-            preserve_cardinality=True,
-            force_synchronous=bool(synchronous),
-        )
-
-
-class _ParallelMapDataset(_UnaryDataset):
-    def __init__(self, source, map_func, num_parallel_calls, deterministic):
-        f = DatasetFunction(map_func, "map", [source.element_spec])
-        super().__init__(
-            "ParallelMapDatasetV2",
-            source,
-            f.output,
-            [f],
-            other_arguments=f.captures,
-            f=f.function,
-            num_parallel_calls=as_int(num_parallel_calls),
-            deterministic=order_text(deterministic),
-            preserve_cardinality=True,
-        )
 
 
 def warn_of_order(deterministic):
@@ -144,19 +109,25 @@ def order_text(deterministic):
     return "true" if deterministic else "false"
 
 
-def _map(source, map_func, num_parallel_calls, deterministic, synchronous):
+def map_(source, map_func, num_parallel_calls, deterministic, synchronous):
+    """map_func of every element, several at once if the calls are given."""
     if synchronous and num_parallel_calls is not None:
         raise ValueError(
             "`synchronous` is not supported with `num_parallel_calls`, but "
             f"`num_parallel_calls` was set to {num_parallel_calls}"
         )
+    how = {"preserve_cardinality": True}
     if num_parallel_calls is None:
         warn_of_order(deterministic)
-        return _MapDataset(source, map_func, synchronous)
-    return _ParallelMapDataset(source, map_func, num_parallel_calls, deterministic)
+        op, how["force_synchronous"] = "MapDataset", bool(synchronous)
+    f = DatasetFunction(map_func, "map", [source.element_spec])
+    if num_parallel_calls is not None:
+        op, how["deterministic"] = "ParallelMapDatasetV2", order_text(deterministic)
+        how["num_parallel_calls"] = as_int(num_parallel_calls)
+    return _by_function(op, source, f, f.output, **how)
 
 
-def _inner_spec(f, transformation):
+def _inner_spec(f):
     """The element spec of the datasets that a function returns."""
     if not isinstance(f.output, DatasetSpec):
         raise TypeError(
@@ -166,156 +137,68 @@ def _inner_spec(f, transformation):
     return f.output._element_spec
 
 
-class _FlatMapDataset(_UnaryDataset):
-    def __init__(self, source, map_func):
-        f = DatasetFunction(map_func, "flat_map", [source.element_spec])
-        super().__init__(
-            "FlatMapDataset",
-            source,
-            _inner_spec(f, "flat_map"),
-            [f],
-            other_arguments=f.captures,
-            f=f.function,
-        )
+def flat_map(source, map_func):
+    """The elements of the datasets that map_func returns."""
+    f = DatasetFunction(map_func, "flat_map", [source.element_spec])
+    return _by_function("FlatMapDataset", source, f, _inner_spec(f))
 
 
-class _InterleaveDataset(_UnaryDataset):
-    def __init__(self, source, map_func, cycle_length, block_length):
-        f = DatasetFunction(map_func, "interleave", [source.element_spec])
-        super().__init__(
-            "InterleaveDataset",
-            source,
-            _inner_spec(f, "interleave"),
-            [f],
-            other_arguments=f.captures,
-            cycle_length=as_int(cycle_length),
-            block_length=as_int(block_length),
-            f=f.function,
-        )
-
-
-class _ParallelInterleaveDataset(_UnaryDataset):
-    def __init__(
-        self, source, map_func, cycle_length, block_length, parallel, deterministic
-    ):
-        f = DatasetFunction(map_func, "interleave", [source.element_spec])
-        super().__init__(
-            "ParallelInterleaveDatasetV4",
-            source,
-            _inner_spec(f, "interleave"),
-            [f],
-            other_arguments=f.captures,
-            cycle_length=as_int(cycle_length),
-            block_length=as_int(block_length),
-            buffer_output_elements=as_int(AUTOTUNE),
-            prefetch_input_elements=as_int(AUTOTUNE),
-            num_parallel_calls=as_int(parallel),
-            f=f.function,
-            deterministic=order_text(deterministic),
-        )
-
-
-def _interleave(
-    source, map_func, cycle_length, block_length, num_parallel_calls, deterministic
-):
-    block_length = 1 if block_length is None else block_length
-    cycle_length = AUTOTUNE if cycle_length is None else cycle_length
-    if num_parallel_calls is None:
+def interleave(source, map_func, cycle, block, parallel, deterministic):
+    """Elements of the datasets that map_func returns, by turns."""
+    how = {"cycle_length": AUTOTUNE if cycle is None else cycle}
+    how["block_length"] = 1 if block is None else block
+    if parallel is None:
         warn_of_order(deterministic)
-        return _InterleaveDataset(source, map_func, cycle_length, block_length)
-    return _ParallelInterleaveDataset(
-        source, map_func, cycle_length, block_length, num_parallel_calls, deterministic
-    )
+        op, more = "InterleaveDataset", {}
+    else:
+        op, more = "ParallelInterleaveDatasetV4", {}
+        how |= {"buffer_output_elements": AUTOTUNE, "prefetch_input_elements": AUTOTUNE}
+        how["num_parallel_calls"] = parallel
+        more["deterministic"] = order_text(deterministic)
+    f = DatasetFunction(map_func, "interleave", [source.element_spec])
+    numbers = {name: as_int(value) for name, value in how.items()}
+    return _by_function(op, source, f, _inner_spec(f), **numbers, **more)
 
 
-class _PredicateDataset(_UnaryDataset):
+def _by_predicate(op, name, joint, source, predicate):
     """Elements that a predicate decides about."""
-
-    def __init__(self, op, name, source, predicate):
-        f = DatasetFunction(predicate, name, [source.element_spec])
-        if f.output != TensorSpec([], dtypes.bool):
-            joint = (
-                ", but its return type is "
-                if op == "FilterDataset"
-                else (" but its return type is")
-            )
-            raise ValueError(
-                "Invalid `predicate`. `predicate` must return a `tf.bool` scalar "
-                f"tensor{joint}{f.output}."
-            )
-        super().__init__(
-            op,
-            source,
-            None,
-            [f],
-            other_arguments=f.captures,
-            predicate=f.function,
+    f = DatasetFunction(predicate, name, [source.element_spec])
+    if f.output != TensorSpec([], dtypes.bool):
+        raise ValueError(
+            "Invalid `predicate`. `predicate` must return a `tf.bool` scalar "
+            f"tensor{joint}{f.output}."
         )
+    captures = {"other_arguments": f.captures, "predicate": f.function}
+    return made(op, source, None, [f], **captures)
 
 
-class _FilterDataset(_PredicateDataset):
-    def __init__(self, source, predicate):
-        super().__init__("FilterDataset", "filter", source, predicate)
+filter_ = functools.partial(
+    _by_predicate, "FilterDataset", "filter", ", but its return type is "
+)
+take_while = functools.partial(
+    _by_predicate, "TakeWhileDataset", "take_while", " but its return type is"
+)
 
 
-class _TakeWhileDataset(_PredicateDataset):
-    def __init__(self, source, predicate):
-        super().__init__("TakeWhileDataset", "take_while", source, predicate)
-
-
-class _ShuffleDataset(_UnaryDataset):
-    def __init__(self, source, buffer_size, seed, reshuffle_each_iteration):
-        reshuffle = (
-            True if reshuffle_each_iteration is None else reshuffle_each_iteration
-        )
-        first, second = sources.seeds(seed)
-        if _headrace.is_eager() or stack.inside_function():
-            self._seeds = raw.AnonymousSeedGenerator(first, second, bool(reshuffle))
-            handle = self._seeds[0]
-        else:
-            handle = raw.DummySeedGenerator()
-        super().__init__(
-            "ShuffleDatasetV3",
-            source,
-            buffer_size=as_int(buffer_size),
-            seed=first,
-            seed2=second,
-            seed_generator=handle,
-            reshuffle_each_iteration=bool(reshuffle),
-        )
-
-
-class _CountDataset(_UnaryDataset):
-    def __init__(self, op, source, count):
-        super().__init__(op, source, count=as_int(-1 if count is None else count))
-
-
-class _RepeatDataset(_CountDataset):
-    def __init__(self, source, count):
-        super().__init__("RepeatDataset", source, count)
-
-
-class _TakeDataset(_CountDataset):
-    def __init__(self, source, count):
-        super().__init__("TakeDataset", source, count)
-
-
-class _SkipDataset(_CountDataset):
-    def __init__(self, source, count):
-        super().__init__("SkipDataset", source, count)
-
-
-class _ShardDataset(_UnaryDataset):
-    def __init__(self, source, num_shards, index):
-        super().__init__(
-            "ShardDataset", source, num_shards=as_int(num_shards), index=as_int(index)
-        )
-
-
-class _PrefetchDataset(_UnaryDataset):
-    def __init__(self, source, buffer_size):
-        size = AUTOTUNE if buffer_size is None else buffer_size
-        super().__init__("PrefetchDataset", source, buffer_size=as_int(size))
+def shuffle(source, buffer_size, seed, reshuffle_each_iteration):
+    """Elements drawn at random from a buffer."""
+    again = reshuffle_each_iteration
+    again = True if again is None else bool(again)
+    first, second = sources.seeds(seed)
+    seeds = None
+    if _headrace.is_eager() or stack.inside_function():
+        seeds = raw.AnonymousSeedGenerator(first, second, again)
+    dataset = made(
+        "ShuffleDatasetV3",
+        source,
+        buffer_size=as_int(buffer_size),
+        seed=first,
+        seed2=second,
+        seed_generator=seeds[0] if seeds else raw.DummySeedGenerator(),
+        reshuffle_each_iteration=again,
+    )
+    dataset._seeds = seeds  # lives as long as the dataset
+    return dataset
 
 
 class _ConcatenateDataset(Dataset):
@@ -345,22 +228,17 @@ class CacheDataset(_UnaryDataset):
         )
 
 
-class _UniqueDataset(_UnaryDataset):
-    def __init__(self, source):
-        for s in nest.flatten(source.element_spec):
-            dtype = getattr(s, "dtype", None)
-            if dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
-                raise TypeError(
-                    "`tf.data.Dataset.unique` does not support type "
-                    f"{s if dtype is None else dtype} -- only `tf.int32`, `tf.int64`, "
-                    "and `tf.string` are supported."
-                )
-        super().__init__("UniqueDataset", source)
-
-
-class _IgnoreErrorsDataset(_UnaryDataset):
-    def __init__(self, source, log_warning):
-        super().__init__("IgnoreErrorsDataset", source, log_warning=bool(log_warning))
+def unique(source):
+    """Each element once."""
+    for s in nest.flatten(source.element_spec):
+        dtype = getattr(s, "dtype", None)
+        if dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
+            raise TypeError(
+                "`tf.data.Dataset.unique` does not support type "
+                f"{s if dtype is None else dtype} -- only `tf.int32`, `tf.int64`, "
+                "and `tf.string` are supported."
+            )
+    return made("UniqueDataset", source)
 
 
 class StateFunction:
@@ -430,16 +308,8 @@ def _split_scan(spec):
     return spec
 
 
-class _ScanDataset(_UnaryDataset):
-    def __init__(self, source, initial_state, scan_func):
-        f = StateFunction(scan_func, "scan", source, initial_state, _split_scan)
-        super().__init__(
-            "ScanDataset",
-            source,
-            f.output,
-            [f.traced],
-            initial_state=f.tensors(),
-            other_arguments=f.traced.captures,
-            f=f.traced.function,
-            preserve_cardinality=True,
-        )
+def scan(source, initial_state, scan_func):
+    """The outputs of a function of the state and the element."""
+    f = StateFunction(scan_func, "scan", source, initial_state, _split_scan)
+    how = {"initial_state": f.tensors(), "preserve_cardinality": True}
+    return _by_function("ScanDataset", source, f.traced, f.output, **how)
