@@ -1,0 +1,37 @@
+"""Functions whose parameters are put together of what several functions share."""
+
+import functools
+import inspect
+
+
+def parameter(name, default=inspect.Parameter.empty):
+    """A parameter that is given by place or by name."""
+    return inspect.Parameter(
+        name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default
+    )
+
+
+def parameters_of(function):
+    """The parameters of a function, in order."""
+    return list(inspect.signature(function).parameters.values())
+
+
+def function_of(like, parameters, call):
+    """A function of these parameters, with the name and the docstring of `like`.
+
+    It hands them to `call`: by their names, `self` and *args by place, **kwargs as they
+    came. It is compiled, so that wrong arguments are refused in Python's own words.
+    """
+    shown, passed = [], []
+    for p in parameters:
+        stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
+        default = "" if p.default is p.empty else f"=_defaults['{p.name}']"
+        shown.append(stars + p.name + default)
+        by_place = stars or p.name == "self"
+        passed.append(stars + p.name if by_place else f"{p.name}={p.name}")
+    scope = {"_call": call, "_defaults": {p.name: p.default for p in parameters}}
+    text = f"def {like.__name__}({', '.join(shown)}):"
+    exec(f"{text} return _call({', '.join(passed)})", scope)
+    made = functools.update_wrapper(scope[like.__name__], like)
+    del made.__wrapped__  # its parameters are others
+    return made
