@@ -35,3 +35,22 @@ def function_of(like, parameters, call):
     made = functools.update_wrapper(scope[like.__name__], like)
     del made.__wrapped__  # its parameters are others
     return made
+
+
+def from_text(text):
+    """The parameters of a text such as "units, activation='tanh', **kwargs"."""
+    scope = {}
+    exec(f"def of({text}): pass", scope)
+    return parameters_of(scope["of"])
+
+
+def constructor(text, begin):
+    """An __init__ of the parameters in a text, which `begin` gets: begin(self, a=a)."""
+    return function_of(_plain, from_text(f"self, {text}"), begin)
+
+
+def _plain():
+    pass
+
+
+_plain.__name__ = "__init__"
