@@ -54,3 +54,26 @@ def _plain():
 
 
 _plain.__name__ = "__init__"
+
+
+def twin(function, name, doc, text, **fixed):
+    """`function` under another name, with the parameters in a text and others fixed.
+
+    Parameters without a default in the text have the function's own.
+    """
+    own = {p.name: p for p in parameters_of(function)}
+    parameters = [
+        own[p.name] if p.default is p.empty and p.name in own else p
+        for p in from_text(text)
+    ]
+
+    def like():
+        pass
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__, like.__module__ = doc, function.__module__
+
+    def call(*args, **given):
+        return function(*args, **given, **fixed)
+
+    return function_of(like, parameters, call)
