@@ -16,22 +16,28 @@ def parameters_of(function):
     return list(inspect.signature(function).parameters.values())
 
 
-def function_of(like, parameters, call):
+def function_of(like, parameters, call, targets=None):
     """A function of these parameters, with the name and the docstring of `like`.
 
     It hands them to `call`: by their names, `self` and *args by place, **kwargs as they
     came. It is compiled, so that wrong arguments are refused in Python's own words.
+    With `targets`, other names for them, it hands them to what call() finds.
     """
+    to = "_call" if targets is None else "_call()"
     shown, passed = [], []
     for p in parameters:
         stars = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         default = "" if p.default is p.empty else f"=_defaults['{p.name}']"
         shown.append(stars + p.name + default)
         by_place = stars or p.name == "self"
-        passed.append(stars + p.name if by_place else f"{p.name}={p.name}")
+        passed.append(
+            stars + p.name
+            if by_place
+            else f"{(targets or {}).get(p.name, p.name)}={p.name}"
+        )
     scope = {"_call": call, "_defaults": {p.name: p.default for p in parameters}}
     text = f"def {like.__name__}({', '.join(shown)}):"
-    exec(f"{text} return _call({', '.join(passed)})", scope)
+    exec(f"{text} return {to}({', '.join(passed)})", scope)
     made = functools.update_wrapper(scope[like.__name__], like)
     del made.__wrapped__  # its parameters are others
     return made
@@ -46,14 +52,18 @@ def from_text(text):
 
 def constructor(text, begin):
     """An __init__ of the parameters in a text, which `begin` gets: begin(self, a=a)."""
-    return function_of(_plain, from_text(f"self, {text}"), begin)
+    return function_of(named("__init__"), from_text(f"self, {text}"), begin)
 
 
-def _plain():
-    pass
+def named(name, doc=None, module=__name__):
+    """What function_of takes the name and the docstring of."""
 
+    def like():
+        pass
 
-_plain.__name__ = "__init__"
+    like.__name__ = like.__qualname__ = name
+    like.__doc__, like.__module__ = doc, module
+    return like
 
 
 def twin(function, name, doc, text, **fixed):
@@ -67,13 +77,7 @@ def twin(function, name, doc, text, **fixed):
         for p in from_text(text)
     ]
 
-    def like():
-        pass
-
-    like.__name__ = like.__qualname__ = name
-    like.__doc__, like.__module__ = doc, function.__module__
-
     def call(*args, **given):
         return function(*args, **given, **fixed)
 
-    return function_of(like, parameters, call)
+    return function_of(named(name, doc, function.__module__), parameters, call)
