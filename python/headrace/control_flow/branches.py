@@ -240,7 +240,7 @@ def _exclusive(pairs):
         1,
         message="Input error: exclusive=True: more than 1 conditions evaluated as True",
     )
-    if _headrace.is_eager() or check is None:
+    if check is None:
         return pairs
     with stack.current().control_dependencies([check]):
         first = array_ops.identity(pairs[0][0])

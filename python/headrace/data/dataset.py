@@ -95,7 +95,7 @@ class Dataset(Trackable):
     # --- going along it ---
 
     def __iter__(self):
-        if not _headrace.is_eager() and not stack.inside_function():
+        if stack.plain_graph() is not None:
             raise RuntimeError(
                 "`tf.data.Dataset` only supports Python-style iteration in eager mode "
                 "or within tf.function."

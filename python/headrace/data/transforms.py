@@ -186,7 +186,7 @@ def shuffle(source, buffer_size, seed, reshuffle_each_iteration):
     again = True if again is None else bool(again)
     first, second = sources.seeds(seed)
     seeds = None
-    if _headrace.is_eager() or stack.inside_function():
+    if stack.plain_graph() is None:
         seeds = raw.AnonymousSeedGenerator(first, second, again)
     dataset = made(
         "ShuffleDatasetV3",

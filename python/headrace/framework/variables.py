@@ -132,11 +132,7 @@ def register_graph_variable(cls):
 
 def _class_for_here():
     """What a variable is made as: an own object, or a node of a plain graph."""
-    if not _headrace.is_eager():
-        graph = stack.current()
-        if graph is not None and not graph.building_function:
-            return _class_in_graphs[0]
-    return ResourceVariable
+    return ResourceVariable if stack.plain_graph() is None else _class_in_graphs[0]
 
 
 def _link(creator, following):

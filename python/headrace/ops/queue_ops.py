@@ -14,8 +14,7 @@ def _raw(op, **arguments):
 def effect(op, **arguments):
     """Calls an op without results: the operation, where it is of a graph."""
     _raw(op, **arguments)
-    graph = stack.current()
-    return None if graph is None else graph._last_operation()
+    return stack.last_operation()
 
 
 class QueueBase:
