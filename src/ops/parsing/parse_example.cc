@@ -314,6 +314,7 @@ HR_OP(ParseExampleV2)
     .Attr("ragged_split_types: list({int32, int64}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("Serialised Examples into dense, sparse and ragged tensors.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesV2)
     .Cpu(ComputeOwn<RunV2>);
 
@@ -373,6 +374,7 @@ HR_OP(ParseExample)
     .Attr("Tdense: list({float, int64, string}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("Serialised Examples into dense and sparse tensors.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesV1)
     .Cpu(ComputeOwn<RunV1>);
 
@@ -418,6 +420,7 @@ HR_OP(ParseSingleExample)
     .Attr("Tdense: list({float, int64, string}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("One serialised Example into dense and sparse tensors.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesSingle)
     .Cpu(ComputeOwn<RunSingle>);
 
