@@ -55,6 +55,16 @@ def constructor(text, begin):
     return function_of(named("__init__"), from_text(f"self, {text}"), begin)
 
 
+def keeps(text, prefix=""):
+    """An __init__ that keeps each parameter of a text as the attribute of its name."""
+
+    def begin(self, **given):
+        for name, value in given.items():
+            setattr(self, prefix + name, value)
+
+    return constructor(text, begin)
+
+
 def named(name, doc=None, module=__name__):
     """What function_of takes the name and the docstring of."""
 
