@@ -256,11 +256,9 @@ def _none_holds(preds, last):
         if _headrace.is_eager():
             value = preds[0] if len(preds) == 1 else stacked
             flat = str(stacked.numpy().ravel()[0])
-            raise errors.InvalidArgumentError(
-                None,
-                None,
+            raise errors.InvalidArgumentError._of(
                 f"Expected '{conversion.convert_to_tensor(False)!s}' to be true. "
-                f"Summarized data: {text.encode()!r}\n{flat if value is not None else ''}",
+                f"Summarized data: {text.encode()!r}\n{flat if value is not None else ''}"
             )
         _headrace.call_op(
             "Assert", [conversion.convert_to_tensor(False), text, stacked], {}

@@ -249,7 +249,7 @@ def _constant(value):
 def _check_device(device):
     kind = str(device).rpartition("device:")[2].strip("/").split(":")[0].upper()
     if kind not in ("", "CPU"):
-        raise UnimplementedError(None, None, f"datasets on the device {device}")
+        raise UnimplementedError._of(f"datasets on the device {device}")
 
 
 def prefetch_to_device(device, buffer_size=None):

@@ -47,8 +47,8 @@ class _Target:
         self.spec = spec
         self.function = DatasetFunction(shard, "save_shard", [spec])
         if self.function.output != TensorSpec([], dtypes.int64):
-            raise errors.InvalidArgumentError(
-                None, None, "`shard_func` must return a scalar int64."
+            raise errors.InvalidArgumentError._of(
+                "`shard_func` must return a scalar int64."
             )
         self.arguments = {
             "input_dataset": dataset._variant_tensor,

@@ -160,11 +160,9 @@ def list_files(file_pattern, shuffle, seed):
     pattern = conversion.convert_to_tensor(file_pattern, dtypes.string)
     names = raw.MatchingFiles(pattern)
     if _headrace.is_eager() and names.shape[0] == 0:
-        raise InvalidArgumentError(
-            None,
-            None,
+        raise InvalidArgumentError._of(
             "Expected 'tf.Tensor(False, shape=(), dtype=bool)' to be true. Summarized "
-            f"data: b'No files matched pattern: {_joined(pattern)}'",
+            f"data: b'No files matched pattern: {_joined(pattern)}'"
         )
     dataset = Dataset.from_tensor_slices(names)
     if shuffle:

@@ -266,11 +266,9 @@ class StateFunction:
     def _check(self, new):
         sizes = [len(structure.component_specs(s)) for s in (self.spec, new)]
         if self._is_reduce and sizes[0] != sizes[1]:
-            raise InvalidArgumentError(
-                None,
-                None,
+            raise InvalidArgumentError._of(
                 "The number of components of the initial state and the reduce function "
-                f"output does not match. (initial_state={sizes[0]}, output={sizes[1]}).",
+                f"output does not match. (initial_state={sizes[0]}, output={sizes[1]})."
             )
         nest.assert_same_structure(self.spec, new)
         for a, b in zip(nest.flatten(self.spec), nest.flatten(new)):

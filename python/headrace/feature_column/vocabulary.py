@@ -207,12 +207,10 @@ class VocabularyFileCategoricalColumn(
     def _of_records(self):
         words = list(_records(self.vocabulary_file))
         if len(words) < self.vocabulary_size:
-            raise tf.errors.FailedPreconditionError(
-                None,
-                None,
+            raise tf.errors.FailedPreconditionError._of(
                 f"{self.vocabulary_file}: Input dataset was expected to contain "
                 f"{self.vocabulary_size} elements but contained only {len(words)} "
-                "elements.",
+                "elements."
             )
         words = words[: self.vocabulary_size]
         keys = tf.constant(words, tf.string)

@@ -12,7 +12,7 @@ def _assert(condition, lines, summarize, name):
     if not bool(condition):
         limit = 3 if summarize is None else summarize
         shown = [check_ops._summary(line, limit) for line in lines]
-        raise errors.InvalidArgumentError(None, None, "\n".join(shown))
+        raise errors.InvalidArgumentError._of("\n".join(shown))
     return None
 
 

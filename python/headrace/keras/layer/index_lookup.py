@@ -288,9 +288,7 @@ class _IndexLookup(PreprocessingLayer):
         if not self.invert and inputs.dtype != self._word_dtype:
             inputs = tf.cast(inputs, self._word_dtype)
         if self._table is None:
-            raise tf.errors.FailedPreconditionError(
-                None, None, "Table not initialized."
-            )
+            raise tf.errors.FailedPreconditionError._of("Table not initialized.")
         if self.invert:
             return on_values(self._table.lookup, inputs)
         ids = on_values(self._numbers, inputs)
