@@ -4,7 +4,7 @@ import numpy as np
 
 
 from headrace._load import raw
-from headrace.data.dataset import Dataset, DatasetSpec
+from headrace.data.dataset import Dataset, DatasetSpec, method
 from headrace.data.functions import DatasetFunction, flat
 from headrace.data.padding import shape_vector
 from headrace.data.transforms import _UnaryDataset, as_bool, as_int, made
@@ -26,10 +26,11 @@ def _check_rows(spec, text):
             raise ValueError(text)
 
 
-def unbatch(source):
-    """The rows of elements."""
-    _check_rows(source.element_spec, "Cannot unbatch an input with scalar components.")
-    spec = source.element_spec
+@method
+def unbatch(self, name=None):
+    """The rows of elements as elements; ValueError where elements are scalars."""
+    _check_rows(self.element_spec, "Cannot unbatch an input with scalar components.")
+    spec = self.element_spec
     counts = {
         s.shape[0]
         for s in nest.flatten(spec)
@@ -42,7 +43,7 @@ def unbatch(source):
             "have a matching leading dimension. Encountered both "
             f"{first} and {second}."
         )
-    return _of_rows("UnbatchDataset", source, structure.unbatched(spec))
+    return _of_rows("UnbatchDataset", self, structure.unbatched(spec))
 
 
 def _of_rows(op, source, spec, **arguments):
@@ -65,10 +66,15 @@ def _sliceable(source):
     return source.map(sliced)
 
 
-def rebatch(source, batch_size, drop_remainder):
-    """The rows of batches in batches of other sizes."""
+@method
+def rebatch(self, batch_size, drop_remainder=False, name=None):
+    """The rows of batches in batches of another size.
+
+    `batch_size` may be a list of sizes, which come by turns. ValueError where
+    elements are scalars.
+    """
     _check_rows(
-        source.element_spec,
+        self.element_spec,
         "Unbatching a tensor is only supported for rank >= 1"
         if drop_remainder
         else "Invalid `batch_sizes`. Expected dataset with rank of >= 1 but found a "
@@ -80,18 +86,24 @@ def rebatch(source, batch_size, drop_remainder):
     size = None
     if known is not None and drop_remainder and np.unique(known).size == 1:
         size = int(np.ravel(known)[0])
-    spec = structure.batched(structure.unbatched(source.element_spec), size)
+    spec = structure.batched(structure.unbatched(self.element_spec), size)
     how = {"batch_sizes": sizes, "drop_remainder": as_bool(drop_remainder)}
-    return _of_rows("RebatchDatasetV2", source, spec, **how)
+    return _of_rows("RebatchDatasetV2", self, spec, **how)
 
 
-def window(source, size, shift, stride, drop_remainder):
-    """Datasets of consecutive elements."""
+@method
+def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
+    """Datasets of `size` consecutive elements, each a structure of datasets.
+
+    A window begins `shift` elements (else `size`) behind the one before, and takes
+    every stride-th one. The last ones may be smaller, unless `drop_remainder` is
+    True.
+    """
     shift = size if shift is None else shift
     how = {"size": as_int(size), "shift": as_int(shift), "stride": as_int(stride)}
     how["drop_remainder"] = as_bool(drop_remainder)
-    spec = nest.map_structure(lambda s: DatasetSpec(s), source.element_spec)
-    return made("WindowDataset", source, spec, **how)
+    spec = nest.map_structure(lambda s: DatasetSpec(s), self.element_spec)
+    return made("WindowDataset", self, spec, **how)
 
 
 class SparseBatchDataset(_UnaryDataset):
@@ -186,18 +198,27 @@ class _GroupByWindowDataset(Dataset):
         )
 
 
+@method
 def bucket_by_sequence_length(
-    source,
+    self,
     element_length_func,
     bucket_boundaries,
     bucket_batch_sizes,
-    padded_shapes,
-    padding_values,
-    pad_to_bucket_boundary,
-    no_padding,
-    drop_remainder,
+    padded_shapes=None,
+    padding_values=None,
+    pad_to_bucket_boundary=False,
+    no_padding=False,
+    drop_remainder=False,
+    name=None,
 ):
-    """Batches of elements of like lengths, padded."""
+    """Batches of elements of like lengths, padded unless `no_padding`.
+
+    element_length_func(*element) is an integer; bucket i has lengths in
+    [bucket_boundaries[i - 1], bucket_boundaries[i]) and batches of
+    bucket_batch_sizes[i]: one size more than boundaries (ValueError else).
+    `pad_to_bucket_boundary` pads to the boundary less 1, and fails for elements of
+    the last bucket.
+    """
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError(
             "`len(bucket_batch_sizes)` must equal `len(bucket_boundaries) + 1` but "
@@ -238,7 +259,7 @@ def bucket_by_sequence_length(
             size, shapes, padding_values, drop_remainder=drop_remainder
         )
 
-    return source.group_by_window(bucket, batch, window_size_func=size_of)
+    return self.group_by_window(bucket, batch, window_size_func=size_of)
 
 
 def _to_boundary(shape, boundary):
@@ -249,10 +270,17 @@ def _to_boundary(shape, boundary):
     return raw.Pack(sizes) if sizes else as_int(np.zeros([0], np.int64))
 
 
-def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
-    """Consecutive elements of any sizes as ragged tensors."""
+@method
+def ragged_batch(
+    self,
+    batch_size,
+    drop_remainder=False,
+    row_splits_dtype=dtypes.int64,
+    name=None,
+):
+    """Consecutive elements of any sizes as ragged tensors: [batch_size, ...]."""
     splits = dtypes.as_dtype(row_splits_dtype)
-    specs = nest.flatten(source.element_spec)
+    specs = nest.flatten(self.element_spec)
 
     def is_ragged(s):
         plain = isinstance(s, TensorSpec) or (
@@ -273,9 +301,9 @@ def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
         return variants.to_variant(x)
 
     def to_variants(*args):
-        value = args[0] if not isinstance(source.element_spec, tuple) else args
+        value = args[0] if not isinstance(self.element_spec, tuple) else args
         leaves = [encode(x, s) for x, s in zip(nest.flatten(value), specs)]
-        return nest.pack(source.element_spec, leaves)
+        return nest.pack(self.element_spec, leaves)
 
     def decode(x, s, size):
         if not is_ragged(s):
@@ -285,12 +313,12 @@ def ragged_batch(source, batch_size, drop_remainder, row_splits_dtype):
             RaggedTensorSpec(shape, s.dtype, s.shape.rank, splits), x
         )
 
-    batches = source.map(to_variants).batch(batch_size, drop_remainder)
+    batches = self.map(to_variants).batch(batch_size, drop_remainder)
     size = nest.flatten(batches.element_spec)[0].shape[0]
 
     def to_ragged(*args):
-        value = args[0] if not isinstance(source.element_spec, tuple) else args
+        value = args[0] if not isinstance(self.element_spec, tuple) else args
         leaves = [decode(x, s, size) for x, s in zip(nest.flatten(value), specs)]
-        return nest.pack(source.element_spec, leaves)
+        return nest.pack(self.element_spec, leaves)
 
     return batches.map(to_ragged)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.data.dataset import Dataset
+from headrace.data.dataset import Dataset, source
 from headrace.data.functions import flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, random_seed
@@ -79,7 +79,8 @@ class _RangeDataset(Dataset):
         )
 
 
-def counter(start, step, dtype):
+@source
+def counter(start=0, step=1, dtype=dtypes.int64, name=None):
     """Integers without end."""
     dtype = dtypes.as_dtype(dtype)
     start = conversion.convert_to_tensor(start, dtype)
@@ -114,8 +115,9 @@ class _ZipDataset(Dataset):
         )
 
 
-def zip_datasets(args, datasets):
-    """Of positional datasets or one structure of them."""
+@source
+def zip_(*args, datasets=None, name=None):
+    """Elements of a structure of datasets side by side, as long as the shortest."""
     if not args and datasets is None:
         raise TypeError("Must pass at least one dataset to `zip`.")
     if args and datasets is not None:
@@ -154,8 +156,13 @@ class _RandomDataset(Dataset):
         )
 
 
-def list_files(file_pattern, shuffle, seed):
-    """The names of the files that match, in random order unless told otherwise."""
+@source
+def list_files(file_pattern, shuffle=None, seed=None, name=None):
+    """The names of files that match glob patterns: strings.
+
+    They come in random order, sorted with `shuffle=False`. When eager,
+    InvalidArgumentError where none is.
+    """
     shuffle = True if shuffle is None else shuffle
     pattern = conversion.convert_to_tensor(file_pattern, dtypes.string)
     names = raw.MatchingFiles(pattern)
@@ -203,8 +210,14 @@ class _DirectedInterleaveDataset(Dataset):
         )
 
 
-def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset):
-    """Elements of the datasets that `choice_dataset` names."""
+@source
+def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset=True):
+    """Elements of the datasets whose numbers (int64) `choice_dataset` has.
+
+    It ends with the choices or, with `stop_on_empty_dataset`, where a dataset has
+    no more; else choices of it are passed over. InvalidArgumentError for no
+    dataset's number.
+    """
     datasets = list(datasets)
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
@@ -216,16 +229,27 @@ def choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset):
     return _DirectedInterleaveDataset(choice_dataset, datasets, stop_on_empty_dataset)
 
 
-def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
-    """Elements of datasets drawn with the probabilities `weights`."""
+@source
+def sample_from_datasets(
+    datasets,
+    weights=None,
+    seed=None,
+    stop_on_empty_dataset=False,
+    rerandomize_each_iteration=None,
+):
+    """The next element of a dataset drawn at random, by `weights` (alike without).
+
+    With `stop_on_empty_dataset` it ends where a drawn dataset has no more; else
+    those that are left go on.
+    """
     datasets = list(datasets)
     if not datasets:
         raise ValueError("Invalid `datasets`. `datasets` should not be empty.")
     if isinstance(weights, Dataset):
         logits = weights.map(lambda *p: raw.Log(p[0] if len(p) == 1 else list(p)))
-        numbers = Dataset.random(seed, rerandomize).batch(2)
+        numbers = Dataset.random(seed, rerandomize_each_iteration).batch(2)
         choices = Dataset.zip((logits, numbers)).map(_draw)
-        return _DirectedInterleaveDataset(choices, datasets, stop_on_empty)
+        return _DirectedInterleaveDataset(choices, datasets, stop_on_empty_dataset)
     if weights is None:
         weights = [1.0] * len(datasets)
         logits = np.full([1, len(datasets)], 1.0, np.float32)
@@ -253,9 +277,9 @@ def sample_from_datasets(datasets, weights, seed, stop_on_empty, rerandomize):
         logits = raw.ExpandDims(raw.Log(as_floats), 0)
     if len(datasets) == 1:
         return datasets[0]
-    choices = Dataset.random(seed, rerandomize).batch(2)
+    choices = Dataset.random(seed, rerandomize_each_iteration).batch(2)
     choices = choices.map(lambda s: _drawn(logits, s))
-    return _DirectedInterleaveDataset(choices, datasets, stop_on_empty)
+    return _DirectedInterleaveDataset(choices, datasets, stop_on_empty_dataset)
 
 
 def _check_weights(weights):

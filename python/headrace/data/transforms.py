@@ -6,7 +6,7 @@ import warnings
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.data import sources
-from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec
+from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec, method
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution
@@ -68,17 +68,31 @@ class _OptionsDataset(Dataset):
         return self._options
 
 
-def batch(source, batch_size, drop_remainder, num_parallel_calls, deterministic):
-    """Consecutive elements stacked, on several threads if the calls are given."""
+@method
+def batch(
+    self,
+    batch_size,
+    drop_remainder=False,
+    num_parallel_calls=None,
+    deterministic=None,
+    name=None,
+):
+    """Consecutive elements stacked: [batch_size, ...], the last may be smaller.
+
+    `drop_remainder` leaves a smaller one out, which makes the size static.
+    `num_parallel_calls` copies batches on that many threads (tf.data.AUTOTUNE: as
+    many as fit). InvalidArgumentError for elements of different shapes or a size
+    below 1.
+    """
     size = as_int(batch_size)
-    spec = batched_spec(source.element_spec, size, drop_remainder)
+    spec = batched_spec(self.element_spec, size, drop_remainder)
     how = {"batch_size": size, "drop_remainder": as_bool(drop_remainder)}
     if num_parallel_calls is None:
         warn_of_order(deterministic)
-        return made("BatchDatasetV2", source, spec, **how)
+        return made("BatchDatasetV2", self, spec, **how)
     how["num_parallel_calls"] = as_int(num_parallel_calls)
     how["deterministic"] = order_text(deterministic)
-    return made("ParallelBatchDataset", source, spec, **how)
+    return made("ParallelBatchDataset", self, spec, **how)
 
 
 def batched_spec(spec, size, drop_remainder):
@@ -98,7 +112,7 @@ def warn_of_order(deterministic):
         warnings.warn(
             "The `deterministic` argument has no effect unless the "
             "`num_parallel_calls` argument is specified.",
-            stacklevel=4,
+            stacklevel=3,
         )
 
 
@@ -109,8 +123,23 @@ def order_text(deterministic):
     return "true" if deterministic else "false"
 
 
-def map_(source, map_func, num_parallel_calls, deterministic, synchronous):
-    """map_func of every element, several at once if the calls are given."""
+@method
+def map_(
+    self,
+    map_func,
+    num_parallel_calls=None,
+    deterministic=None,
+    synchronous=None,
+    use_unbounded_threadpool=False,
+    name=None,
+):
+    """map_func(*element) of every element; its result is the new element.
+
+    It is traced once: Python effects are not repeated. `num_parallel_calls` runs
+    that many at once (tf.data.AUTOTUNE: as many as fit), in order unless
+    `deterministic` is False; without it one after another. `synchronous` with it is
+    a ValueError.
+    """
     if synchronous and num_parallel_calls is not None:
         raise ValueError(
             "`synchronous` is not supported with `num_parallel_calls`, but "
@@ -120,11 +149,11 @@ def map_(source, map_func, num_parallel_calls, deterministic, synchronous):
     if num_parallel_calls is None:
         warn_of_order(deterministic)
         op, how["force_synchronous"] = "MapDataset", bool(synchronous)
-    f = DatasetFunction(map_func, "map", [source.element_spec])
+    f = DatasetFunction(map_func, "map", [self.element_spec])
     if num_parallel_calls is not None:
         op, how["deterministic"] = "ParallelMapDatasetV2", order_text(deterministic)
         how["num_parallel_calls"] = as_int(num_parallel_calls)
-    return _by_function(op, source, f, f.output, **how)
+    return _by_function(op, self, f, f.output, **how)
 
 
 def _inner_spec(f):
@@ -137,27 +166,45 @@ def _inner_spec(f):
     return f.output._element_spec
 
 
-def flat_map(source, map_func):
-    """The elements of the datasets that map_func returns."""
-    f = DatasetFunction(map_func, "flat_map", [source.element_spec])
-    return _by_function("FlatMapDataset", source, f, _inner_spec(f))
+@method
+def flat_map(self, map_func, name=None):
+    """The elements of the datasets map_func(*element), one behind another.
+
+    TypeError where it returns no dataset.
+    """
+    f = DatasetFunction(map_func, "flat_map", [self.element_spec])
+    return _by_function("FlatMapDataset", self, f, _inner_spec(f))
 
 
-def interleave(source, map_func, cycle, block, parallel, deterministic):
-    """Elements of the datasets that map_func returns, by turns."""
-    how = {"cycle_length": AUTOTUNE if cycle is None else cycle}
-    how["block_length"] = 1 if block is None else block
-    if parallel is None:
+@method
+def interleave(
+    self,
+    map_func,
+    cycle_length=None,
+    block_length=None,
+    num_parallel_calls=None,
+    deterministic=None,
+    name=None,
+):
+    """Elements of the datasets that map_func(*element) returns, by turns.
+
+    `cycle_length` datasets are open at a time, and each gives `block_length`
+    elements (1) in its turn. `num_parallel_calls` reads that many at once, in order
+    unless `deterministic` is False. TypeError where map_func returns no dataset.
+    """
+    how = {"cycle_length": AUTOTUNE if cycle_length is None else cycle_length}
+    how["block_length"] = 1 if block_length is None else block_length
+    if num_parallel_calls is None:
         warn_of_order(deterministic)
         op, more = "InterleaveDataset", {}
     else:
         op, more = "ParallelInterleaveDatasetV4", {}
         how |= {"buffer_output_elements": AUTOTUNE, "prefetch_input_elements": AUTOTUNE}
-        how["num_parallel_calls"] = parallel
+        how["num_parallel_calls"] = num_parallel_calls
         more["deterministic"] = order_text(deterministic)
-    f = DatasetFunction(map_func, "interleave", [source.element_spec])
+    f = DatasetFunction(map_func, "interleave", [self.element_spec])
     numbers = {name: as_int(value) for name, value in how.items()}
-    return _by_function(op, source, f, _inner_spec(f), **numbers, **more)
+    return _by_function(op, self, f, _inner_spec(f), **numbers, **more)
 
 
 def _by_predicate(op, name, joint, source, predicate):
@@ -172,16 +219,32 @@ def _by_predicate(op, name, joint, source, predicate):
     return made(op, source, None, [f], **captures)
 
 
-filter_ = functools.partial(
-    _by_predicate, "FilterDataset", "filter", ", but its return type is "
-)
-take_while = functools.partial(
-    _by_predicate, "TakeWhileDataset", "take_while", " but its return type is"
-)
+@method
+def filter_(self, predicate, name=None):
+    """The elements for which predicate(*element), a bool scalar (ValueError else),
+    holds.
+    """
+    joint = ", but its return type is "
+    return _by_predicate("FilterDataset", "filter", joint, self, predicate)
 
 
-def shuffle(source, buffer_size, seed, reshuffle_each_iteration):
-    """Elements drawn at random from a buffer."""
+@method
+def take_while(self, predicate, name=None):
+    """The elements before the first for which predicate(*element), a bool scalar,
+    fails.
+    """
+    joint = " but its return type is"
+    return _by_predicate("TakeWhileDataset", "take_while", joint, self, predicate)
+
+
+@method
+def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=None):
+    """Elements drawn at random from a buffer of the next `buffer_size` ones.
+
+    Evenly only where the buffer has room for all. With `reshuffle_each_iteration`
+    each walk has another order; `seed` and tf.random.set_seed fix them.
+    InvalidArgumentError for a size of 0.
+    """
     again = reshuffle_each_iteration
     again = True if again is None else bool(again)
     first, second = sources.seeds(seed)
@@ -190,7 +253,7 @@ def shuffle(source, buffer_size, seed, reshuffle_each_iteration):
         seeds = raw.AnonymousSeedGenerator(first, second, again)
     dataset = made(
         "ShuffleDatasetV3",
-        source,
+        self,
         buffer_size=as_int(buffer_size),
         seed=first,
         seed2=second,
@@ -228,9 +291,13 @@ class CacheDataset(_UnaryDataset):
         )
 
 
-def unique(source):
-    """Each element once."""
-    for s in nest.flatten(source.element_spec):
+@method
+def unique(self, name=None):
+    """Each element once, where it came first; all of them are kept in memory.
+
+    TypeError unless elements are of int32, int64 or string.
+    """
+    for s in nest.flatten(self.element_spec):
         dtype = getattr(s, "dtype", None)
         if dtype not in (dtypes.int32, dtypes.int64, dtypes.string):
             raise TypeError(
@@ -238,7 +305,7 @@ def unique(source):
                 f"{s if dtype is None else dtype} -- only `tf.int32`, `tf.int64`, "
                 "and `tf.string` are supported."
             )
-    return made("UniqueDataset", source)
+    return made("UniqueDataset", self)
 
 
 class StateFunction:
@@ -283,11 +350,15 @@ class StateFunction:
         return structure.to_tensors(self.spec, self.initial)
 
 
-def reduce(source, initial_state, reduce_func, name):
-    """The last state."""
-    f = StateFunction(reduce_func, "reduce", source, initial_state, lambda s: (s, None))
+@method
+def reduce(self, initial_state, reduce_func, name=None):
+    """The last state of reduce_func(state, element), over all elements in turn.
+
+    The state is a structure of tensors and keeps its dtypes; shapes may change.
+    """
+    f = StateFunction(reduce_func, "reduce", self, initial_state, lambda s: (s, None))
     tensors = raw.ReduceDataset(
-        source._variant_tensor,
+        self._variant_tensor,
         f.tensors(),
         f.traced.captures,
         f=f.traced.function,
@@ -306,8 +377,12 @@ def _split_scan(spec):
     return spec
 
 
-def scan(source, initial_state, scan_func):
-    """The outputs of a function of the state and the element."""
-    f = StateFunction(scan_func, "scan", source, initial_state, _split_scan)
+@method
+def scan(self, initial_state, scan_func, name=None):
+    """The outputs of scan_func(state, element) -> (new state, output).
+
+    The state keeps its structure and dtypes (TypeError else).
+    """
+    f = StateFunction(scan_func, "scan", self, initial_state, _split_scan)
     how = {"initial_state": f.tensors(), "preserve_cardinality": True}
-    return _by_function("ScanDataset", source, f.traced, f.output, **how)
+    return _by_function("ScanDataset", self, f.traced, f.output, **how)
