@@ -76,6 +76,21 @@ def named(name, doc=None, module=__name__):
     return like
 
 
+def taking(parameters, before=None):
+    """Decorates a function of **kwargs: these parameters, by their names, are among
+    them. They come last, or before the parameter of that name."""
+
+    def decorate(function):
+        own = parameters_of(function)
+        more = own.pop() if own and own[-1].kind is own[-1].VAR_KEYWORD else None
+        names = [p.name for p in own]
+        place = names.index(before) if before else len(own)
+        own[place:place] = [p for p in parameters if p.name not in names]
+        return function_of(function, own, function)
+
+    return decorate
+
+
 def twin(function, name, doc, text, **fixed):
     """`function` under another name, with the parameters in a text and others fixed.
 

@@ -8,7 +8,7 @@ from headrace._load import _headrace, raw
 from headrace.framework import conversion, dtypes, errors, execution, tensor_shape
 from headrace.framework.name_scopes import composite
 from headrace.ops import math_ops, reduction_ops
-from headrace.ops.faces import add_faces, face
+from headrace.ops.faces import add_faces
 
 newaxis = None
 
