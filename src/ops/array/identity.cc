@@ -1,4 +1,5 @@
 // Ops that hand their input on.
+#include "op/partial_sizes.h"
 #include "ops/array/hand_on.h"
 
 namespace headrace {
@@ -25,6 +26,7 @@ Status SameGradients(GradientContext& g) {
 namespace {
 
 HR_OP(Identity)
+    .PartialSizes(SizesOfInput)
     .Traits({OpTrait::kMovesNumbers})
     .Input("input: T")
     .Output("output: T")

@@ -64,6 +64,7 @@ Status UpdateShape(ShapeContext& c) {
       .Input("value: dtype")           \
       .Attr("dtype: type")             \
       .Doc(text)                       \
+      .Traits({OpTrait::kNeverWaits})  \
       .Stateful()                      \
       .Shape(UpdateShape)              \
       .Cpu(ComputeFor<Pick<kAdd>>)

@@ -80,12 +80,16 @@ HR_BINARY(Add,
           "T: {bfloat16, half, float, double, uint8, int8, int16, int32, "
           "int64, complex64, complex128, string}",
           "x + y; strings are joined.")
+    .Role(OpRole::kAdd)
+    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
     .Gradient(AddGrad)
     .Cpu(AddKernel);
 HR_BINARY(AddV2,
           "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, "
           "int8, int16, int32, int64, complex64, complex128}",
           "x + y.")
+    .Role(OpRole::kAdd)
+    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
     .Commutative()
     .Aggregate()
     .Gradient(AddGrad);

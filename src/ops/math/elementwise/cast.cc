@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "op/partial_sizes.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -143,6 +144,7 @@ Status CastGrad(GradientContext& g) {
 }
 
 HR_OP(Cast)
+    .PartialSizes(SizesOfInput)
     .Input("x: SrcT")
     .Output("y: DstT")
     .Attr("SrcT: type")
