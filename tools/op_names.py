@@ -9,9 +9,9 @@ the names that families' functions get, whole or in parts.
 import os
 import re
 
-ROOMS = ("op", "graph", "eager", "autodiff", "runtime", "bind")
+ROOMS = ("op", "graph", "eager", "autodiff", "runtime", "function", "bind")
 # Where gradients, the tape and front ends emit ops by name: files, and whole rooms.
-EMITTERS = ("autodiff/", "eager/", "bind/")
+EMITTERS = ("autodiff/", "eager/", "function/", "bind/")
 EMITTERS += ("op/gradient.cc", "op/emitter.cc", "graph/builder.cc")
 TABLES = ("bind/operators.cc", "bind/variable_object.cc")  # rows that begin with an op
 OPEN = ("runtime/", "graph/shape_error_texts.cc")  # not yet as the rule wants them
