@@ -17,10 +17,7 @@ using NodeMap = absl::flat_hash_map<const Node*, Node*>;
 
 // Calls with gradients of their own stay calls.
 bool IsPlainCall(const ResolvedOp& op) {
-  if (op.name() != "PartitionedCall" &&
-      op.name() != "StatefulPartitionedCall") {
-    return false;
-  }
+  if (!op.def().Is(OpRole::kCall)) return false;
   if (op.attrs().Find("_noinline")) return false;
   return !NamedGradientOf(op);
 }

@@ -165,15 +165,6 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
   return std::static_pointer_cast<const FunctionGradient>(it->second);
 }
 
-StatusOr<ResolvedOpPtr> CallOf(const Function& f) {
-  HR_ASSIGN_OR_RETURN(const OpDef* def,
-                      LookUpOp(f.is_stateful() ? "StatefulPartitionedCall"
-                                               : "PartitionedCall"));
-  return ResolveOp(
-      *def, f.arg_types(),
-      {{"f", FuncRef{f.name, nullptr}}, {"Tout", f.result_types()}});
-}
-
 ValueList CallFunction(OpScope& s, const FunctionPtr& f,
                        absl::Span<const Value> inputs, ResolvedOpPtr call) {
   ValueList outputs;
