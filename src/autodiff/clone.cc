@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "autodiff/function_gradient.h"
 #include "autodiff/named_gradient.h"
+#include "base/mutex.h"
 
 namespace headrace {
 namespace {
@@ -154,7 +155,7 @@ class Cloner {
 }  // namespace
 
 const Origins* OriginsOf(const Function& f) {
-  std::lock_guard lock(f.derived_mutex);
+  MutexLock lock(f.derived_mutex);
   auto it = f.derived.find("origins");
   if (it == f.derived.end()) return nullptr;
   return static_cast<const Origins*>(it->second.get());
@@ -163,12 +164,12 @@ const Origins* OriginsOf(const Function& f) {
 void ShareOrigins(const Function& from, const Function& to) {
   std::shared_ptr<void> origins;
   {
-    std::lock_guard lock(from.derived_mutex);
+    MutexLock lock(from.derived_mutex);
     auto it = from.derived.find("origins");
     if (it == from.derived.end()) return;
     origins = it->second;
   }
-  std::lock_guard lock(to.derived_mutex);
+  MutexLock lock(to.derived_mutex);
   to.derived["origins"] = std::move(origins);
 }
 
@@ -193,6 +194,7 @@ StatusOr<std::shared_ptr<Function>> CloneInlined(
   HR_RETURN_IF_ERROR(cloner.Copy(f, "", edges, 0));
   for (const Edge& e : f.results) clone->results.push_back(edges->at(e));
   if (!cloner.origins()->empty()) {
+    MutexLock lock(clone->derived_mutex);
     clone->derived["origins"] = cloner.origins();
   }
   return clone;

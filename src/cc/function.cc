@@ -1,9 +1,9 @@
 #include "headrace/function.h"
 
 #include <map>
-#include <mutex>
 
 #include "autodiff/function_gradient.h"
+#include "base/mutex.h"
 #include "cc/trace.h"
 
 namespace headrace::tf {
@@ -44,16 +44,16 @@ Trace Record(const Function::Body& body, const std::vector<Value>& args) {
 struct Function::State {
   explicit State(Body b) : body(std::move(b)) {}
   const Body body;
-  std::mutex mutex;
-  std::map<std::string, Trace> traces;  // guarded by mutex
-  int count = 0;                        // guarded by mutex
+  Mutex mutex;
+  std::map<std::string, Trace> traces ABSL_GUARDED_BY(mutex);
+  int count ABSL_GUARDED_BY(mutex) = 0;
 };
 
 Function::Function(Body body)
     : state_(std::make_shared<State>(std::move(body))) {}
 
 int Function::trace_count() const {
-  std::lock_guard<std::mutex> lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   return state_->count;
 }
 
@@ -69,7 +69,7 @@ std::vector<Tensor> Function::operator()(
   std::string key = SignatureOf(inputs);
   Trace trace;
   {
-    std::lock_guard<std::mutex> lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     auto it = state_->traces.find(key);
     if (it == state_->traces.end()) {
       trace = Record(state_->body, inputs);

@@ -3,6 +3,7 @@
 // loops and branches.
 #include "autodiff/call_gradients.h"
 #include "base/cancellation.h"
+#include "base/mutex.h"
 #include "graph/function.h"
 #include "op/function_caller.h"
 #include "op/op.h"
@@ -36,7 +37,7 @@ class Callee {
   StatusOr<BoundFunction*> Get(const RunServices& services) {
     FunctionCaller* caller =
         services.functions ? services.functions : DefaultFunctionCaller();
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!bound_ || caller != caller_) {
       HR_ASSIGN_OR_RETURN(bound_, caller->BindLoosely(ref_));
       caller_ = caller;
@@ -46,9 +47,9 @@ class Callee {
 
  private:
   const FuncRef ref_;
-  std::mutex mutex_;
-  FunctionCaller* caller_ = nullptr;
-  std::shared_ptr<BoundFunction> bound_;
+  Mutex mutex_;
+  FunctionCaller* caller_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::shared_ptr<BoundFunction> bound_ ABSL_GUARDED_BY(mutex_);
 };
 
 std::vector<Tensor> Inputs(const KernelContext& c, int from) {
