@@ -24,7 +24,7 @@ PLAIN = re.compile(
     r"\bstd::(\w*mutex|lock_guard|unique_lock|scoped_lock|shared_lock"
     r"|condition_variable\w*)\b"
 )
-LOCK = re.compile(r"^ *(?:static |mutable )*(?:Mutex|ProcessMutex|ForkMutex) (\w+)\b.*")
+LOCK = re.compile(r"^ *(?:static |mutable )*(?:|Recursive|Process|Fork)Mutex (\w+)\b.*")
 # Of the compiler that builds: words that clang does not need or know.
 DROPPED = re.compile(r"-W|-O|-fpch-preprocess|-Winvalid-pch|-g")
 

@@ -31,7 +31,20 @@ class ABSL_LOCKABLE Mutex {
   std::mutex mutex_;
 };
 
-// Holds a Mutex (ProcessMutex, ForkMutex) while it lives.
+// One that its holder may take again.
+class ABSL_LOCKABLE RecursiveMutex {
+ public:
+  RecursiveMutex() = default;
+  RecursiveMutex(const RecursiveMutex&) = delete;
+
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+
+ private:
+  std::recursive_mutex mutex_;
+};
+
+// Holds a Mutex (RecursiveMutex, ProcessMutex, ForkMutex) while it lives.
 template <typename M>
 class ABSL_SCOPED_LOCKABLE MutexLock {
  public:

@@ -190,6 +190,7 @@ Status TextToHandle(KernelContext& c) {
 HR_OP(AnonymousIteratorV3)
     .Output("handle: resource") HR_DATASET_SPEC
     .Doc("An iterator that lives as long as its handle.")
+    .Traits({OpTrait::kNoEffect})
     .Stateful()
     .Shape(IteratorRule)
     .Cpu(ComputeOwn<MakeAnonymous>);

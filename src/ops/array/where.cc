@@ -89,6 +89,7 @@ HR_OP(Where)
     .Output("index: int64")
     .Attr("T: {numbertype, bool} = DT_BOOL")
     .Doc("The indices of the elements that are true or not zero, a row each.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(WhereRule)
     .Cpu(ComputeFor<PickWhere>);
 

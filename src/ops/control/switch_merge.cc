@@ -75,6 +75,7 @@ HR_OP(RefSwitch)
     .Output("output_false: Ref(T)")
     .Output("output_true: Ref(T)")
     .Attr("T: type")
+    .Traits({OpTrait::kHandsReferenceOn})
     .AllowsUninitialized()
     .Doc("Hands a reference to one of two outputs.")
     .Shape(SwitchShape);
@@ -94,6 +95,7 @@ HR_OP(RefMerge)
     .Attr("T: type")
     .Attr("N: int >= 1")
     .Doc("Hands on the first reference that is alive.")
+    .Traits({OpTrait::kHandsReferenceOn})
     .Shape(MergeShape);
 
 HR_OP(Enter)
@@ -115,20 +117,22 @@ HR_OP(RefEnter)
     .Attr("is_constant: bool = false")
     .Attr("parallel_iterations: int = 10")
     .Doc("Takes a reference into a frame.")
+    .Traits({OpTrait::kHandsReferenceOn})
     .Shape(EnterShape);
 
-#define HR_HAND_ON(Name, text)  \
-  HR_OP(Name)                   \
-      .Input("data: T")         \
-      .Output("output: T")      \
-      .Attr("T: type")          \
-      .Doc(text)                \
-      .Shape(SameShape);        \
-  HR_OP(Ref##Name)              \
-      .Input("data: Ref(T)")    \
-      .Output("output: Ref(T)") \
-      .Attr("T: type")          \
-      .Doc(text)                \
+#define HR_HAND_ON(Name, text)              \
+  HR_OP(Name)                               \
+      .Input("data: T")                     \
+      .Output("output: T")                  \
+      .Attr("T: type")                      \
+      .Doc(text)                            \
+      .Shape(SameShape);                    \
+  HR_OP(Ref##Name)                          \
+      .Input("data: Ref(T)")                \
+      .Output("output: Ref(T)")             \
+      .Attr("T: type")                      \
+      .Traits({OpTrait::kHandsReferenceOn}) \
+      .Doc(text)                            \
       .Shape(SameShape)
 HR_HAND_ON(Exit, "Takes data out of a frame, to the one around it.");
 HR_HAND_ON(NextIteration, "Takes data to a frame's next iteration.");

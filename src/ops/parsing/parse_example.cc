@@ -327,6 +327,7 @@ HR_OP(ParseExampleV2)
     .Attr("ragged_split_types: list({int32, int64}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("Serialised Examples into dense, sparse and ragged tensors.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesV2)
     .Cpu(ComputeOwn<RunV2>);
 
@@ -386,6 +387,7 @@ HR_OP(ParseExample)
     .Attr("Tdense: list({float, int64, string}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("Serialised Examples into dense and sparse tensors.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesV1)
     .Cpu(ComputeOwn<RunV1>);
 
@@ -431,6 +433,7 @@ HR_OP(ParseSingleExample)
     .Attr("Tdense: list({float, int64, string}) >= 0")
     .Attr("dense_shapes: list(shape) >= 0")
     .Doc("One serialised Example into dense and sparse tensors.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(ShapesSingle)
     .Cpu(ComputeOwn<RunSingle>);
 

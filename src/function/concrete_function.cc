@@ -1,4 +1,4 @@
-#include "runtime/trace.h"
+#include "function/concrete_function.h"
 
 #include "autodiff/function_gradient.h"
 #include "base/mutex.h"
