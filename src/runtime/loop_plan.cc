@@ -203,6 +203,22 @@ void PlanLoops(Program& p, const FunctionLibrary* library, PlanBudget* budget) {
   Planner(library, budget).Plan(p, 0);
 }
 
+StatusOr<bool> Truth(const Tensor& t) {
+  if (t.rank() != 0) return t.num_elements() > 0;
+  if (t.dtype() == DType::kBool) [[likely]]
+    return t.scalar<bool>();
+  if (t.dtype() == DType::kString) return !t.scalar<std::string>().empty();
+  bool truth = false;
+  if (DispatchDType(t.dtype(), RealTypes{}, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        truth = static_cast<float>(t.scalar<T>()) != 0;
+      })) {
+    return truth;
+  }
+  return InvalidArgument("a condition cannot be a ", DTypeName(t.dtype()),
+                         " tensor");
+}
+
 StatusOr<const LoopKernel::Plan*> LoopKernel::GetPlan() {
   MutexLock lock(mutex_);
   if (plan_) return plan_.get();
