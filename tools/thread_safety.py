@@ -66,7 +66,9 @@ def commands(build):
     generated = os.path.join(build, "src", "unity", "proto")
     for entry in database:
         path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
-        inside = path.startswith((ROOT + "/src/", os.path.abspath(build) + "/src/unity/"))
+        inside = path.startswith(
+            (ROOT + "/src/", os.path.abspath(build) + "/src/unity/")
+        )
         if not inside or path.startswith(generated):
             continue
         if path.endswith(("_test.cc", "_fuzz.cc", "_loops.cc")):
@@ -104,8 +106,10 @@ def main():
                 found.append(text.rstrip())
     print("\n".join(found))
     took = time.monotonic() - begin
-    print(f"thread safety: {locks} locks, {len(units)} units, {took:.0f} s, "
-          f"{'all as annotated' if not found else 'see above'}")
+    print(
+        f"thread safety: {locks} locks, {len(units)} units, {took:.0f} s, "
+        f"{'all as annotated' if not found else 'see above'}"
+    )
     return 1 if found else 0
 
 
