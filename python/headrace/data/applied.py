@@ -1,7 +1,7 @@
 """tf.data.experimental: transformations as functions for Dataset.apply."""
 
 from headrace._load import raw
-from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset
+from headrace.data.dataset import AUTOTUNE, Dataset, _VariantDataset, made
 from headrace.data.functions import flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes
@@ -84,26 +84,12 @@ def from_list(elements, name=None):
         raise TypeError("`elements` must be a list.")
     if not elements:
         raise ValueError("`elements` must not be empty.")
-    return _ListDataset(elements)
-
-
-class _ListDataset(Dataset):
-    """Elements given one by one."""
-
-    def __init__(self, elements):
-        values = [structure.normalize(e) for e in elements]
-        spec = structure.spec_of(values[0])
-        for v in values[1:]:
-            spec = structure.common(spec, structure.spec_of(v))
-        tensors = [t for v in values for t in structure.to_tensors(spec, v)]
-        super().__init__(
-            raw.ListDataset(
-                tensors,
-                output_types=structure.flat_types(spec),
-                output_shapes=structure.flat_shapes(spec),
-            ),
-            spec,
-        )
+    values = [structure.normalize(e) for e in elements]
+    spec = structure.spec_of(values[0])
+    for v in values[1:]:
+        spec = structure.common(spec, structure.spec_of(v))
+    tensors = [t for v in values for t in structure.to_tensors(spec, v)]
+    return made("ListDataset", raw.ListDataset(tensors, **flat(spec)), spec)
 
 
 def assert_cardinality(expected_cardinality):

@@ -1,5 +1,7 @@
 """tf.data.Dataset: the base of all datasets, with its transformations."""
 
+import functools
+
 import numpy as np
 
 from headrace._load import _headrace, raw
@@ -122,43 +124,12 @@ class Dataset(Trackable):
         )
         return structure.from_tensors(self.element_spec, tensors)
 
-    # --- sources ---
-
-    @staticmethod
-    def from_tensors(tensors, name=None):
-        """A dataset of one element: a structure of what tensors are made of."""
-        return sources._TensorDataset(tensors)
-
-    @staticmethod
-    def from_tensor_slices(tensors, name=None):
-        """The rows of tensors: element i has row i of each part of the structure.
-
-        ValueError where a part is a scalar or the numbers of rows differ.
-        """
-        return sources._TensorSliceDataset(tensors)
-
-    @staticmethod
-    def range(*args, **kwargs):
-        """int64 numbers from start to stop by step, as Python's range; `output_type`
-        casts.
-        """
-        return sources._RangeDataset(*args, **kwargs)
-
-    @staticmethod
-    def random(seed=None, rerandomize_each_iteration=None, name=None):
-        """Random int64 numbers in [0, 2^32) without end.
-
-        With `seed` the same in each program; new ones in each walk only with
-        `rerandomize_each_iteration`.
-        """
-        return sources._RandomDataset(seed, rerandomize_each_iteration)
-
     # --- transformations ---
 
     def _made(self, op, **numbers):
         """What an op makes of this dataset by int64 numbers."""
         numbers = {name: transforms.as_int(value) for name, value in numbers.items()}
-        return transforms.made(op, self, **numbers)
+        return transforms.made_of(op, self, **numbers)
 
     def apply(self, transformation_func):
         """transformation_func(self), which must be a dataset."""
@@ -170,43 +141,6 @@ class Dataset(Trackable):
             )
         dataset._input_datasets = [self]
         return dataset
-
-    def padded_batch(
-        self,
-        batch_size,
-        padded_shapes=None,
-        padding_values=None,
-        drop_remainder=False,
-        name=None,
-    ):
-        """Consecutive elements, padded at their ends to one shape and stacked.
-
-        `padded_shapes` has the shape of each part; sizes of None or -1 are the largest
-        of the batch. `padding_values` are scalars: 0 and "" by default.
-        """
-        return padding.PaddedBatchDataset(
-            self, batch_size, padded_shapes, padding_values, drop_remainder
-        )
-
-    def sparse_batch(self, batch_size, row_shape, name=None):
-        """Consecutive elements as sparse tensors of [batch_size, *row_shape].
-
-        Sizes of None are the largest of the batch; TypeError for elements that are
-        structures.
-        """
-        return grouping.SparseBatchDataset(self, batch_size, row_shape)
-
-    def group_by_window(
-        self, key_func, reduce_func, window_size=None, window_size_func=None, name=None
-    ):
-        """Gathers elements of one key: those of the datasets reduce_func(key, window).
-
-        `key_func` gives an integer scalar; `window_size`, or window_size_func(key),
-        says how many elements a window has; smaller ones come at the end.
-        """
-        return grouping._GroupByWindowDataset(
-            self, key_func, reduce_func, window_size, window_size_func
-        )
 
     def repeat(self, count=None, name=None):
         """The elements `count` times over; without end for None or -1."""
@@ -233,13 +167,6 @@ class Dataset(Trackable):
         numbers = Dataset.range(start, np.iinfo(np.int64).max)
         return Dataset.zip((numbers, self))
 
-    def concatenate(self, dataset, name=None):
-        """The elements of this dataset, then those of another of its structure.
-
-        TypeError where structures or dtypes differ; shapes become what both have.
-        """
-        return transforms._ConcatenateDataset(self, dataset)
-
     def prefetch(self, buffer_size, name=None):
         """The same elements, up to `buffer_size` of them made ahead by a thread.
 
@@ -248,17 +175,9 @@ class Dataset(Trackable):
         size = AUTOTUNE if buffer_size is None else buffer_size
         return self._made("PrefetchDataset", buffer_size=size)
 
-    def cache(self, filename="", name=None):
-        """The elements, kept once they have been walked.
-
-        In memory, or in files whose names begin with `filename`. Only a walk to the end
-        completes it; later walks do not ask the input again.
-        """
-        return transforms.CacheDataset(self, filename)
-
     def ignore_errors(self, log_warning=False, name=None):
         """The elements without those that fail; `log_warning` tells of them."""
-        return transforms.made(
+        return transforms.made_of(
             "IgnoreErrorsDataset", self, log_warning=bool(log_warning)
         )
 
@@ -302,6 +221,18 @@ class _VariantDataset(Dataset):
     """A dataset by its variant tensor."""
 
 
+@functools.cache
+def _class_of(name):
+    return type(name, (Dataset,), {"__module__": __name__})
+
+
+def made(op, variant, spec, inputs=(), functions=(), class_name=None):
+    """The dataset of an op's output, of a class of its name: a _ShuffleDataset."""
+    if class_name is None:
+        class_name = f"_{op.partition('DatasetV')[0].removesuffix('Dataset')}Dataset"
+    return _class_of(class_name)(variant, spec, inputs, functions)
+
+
 class DatasetSpec(VariantHolderSpec):
     """What a dataset is like."""
 
@@ -336,13 +267,13 @@ class DatasetSpec(VariantHolderSpec):
         return DatasetSpec(self._element_spec, self._dataset_shape[1:])
 
 
-# Last, for they have subclasses, and methods of datasets.
-from headrace.data import (  # noqa: E402
-    generator,  # noqa: F401
+# Last, for they give datasets further methods.
+from headrace.data import (  # noqa: E402, F401
+    generator,
     grouping,
     padding,
-    resampling,  # noqa: F401
-    saved,  # noqa: F401
+    resampling,
+    saved,
     sources,
     transforms,
 )

@@ -4,10 +4,10 @@ import numpy as np
 
 
 from headrace._load import raw
-from headrace.data.dataset import Dataset, DatasetSpec, method
+from headrace.data.dataset import DatasetSpec, made, method
 from headrace.data.functions import DatasetFunction, flat
 from headrace.data.padding import shape_vector
-from headrace.data.transforms import _UnaryDataset, as_bool, as_int, made
+from headrace.data.transforms import as_bool, as_int, made_of
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec
@@ -48,7 +48,7 @@ def unbatch(self, name=None):
 
 def _of_rows(op, source, spec, **arguments):
     """What an op makes of the rows; the source, not its rows, is the input."""
-    dataset = made(op, _sliceable(source), spec, **arguments)
+    dataset = made_of(op, _sliceable(source), spec, **arguments)
     dataset._input_datasets = [source]
     return dataset
 
@@ -103,32 +103,32 @@ def window(self, size, shift=None, stride=1, drop_remainder=False, name=None):
     how = {"size": as_int(size), "shift": as_int(shift), "stride": as_int(stride)}
     how["drop_remainder"] = as_bool(drop_remainder)
     spec = nest.map_structure(lambda s: DatasetSpec(s), self.element_spec)
-    return made("WindowDataset", self, spec, **how)
+    return made_of("WindowDataset", self, spec, **how)
 
 
-class SparseBatchDataset(_UnaryDataset):
-    """Consecutive elements of any sizes as sparse tensors."""
+@method
+def sparse_batch(self, batch_size, row_shape, name=None):
+    """Consecutive elements as sparse tensors of [batch_size, *row_shape].
 
-    def __init__(self, source, batch_size, row_shape):
-        spec = source.element_spec
-        if not hasattr(spec, "dtype"):
-            types = nest.map_structure(lambda s: getattr(s, "dtype", s), spec)
-            raise TypeError(
-                "`dense_to_sparse_batch` requires an input dataset whose elements have "
-                "a single component, but the given dataset has the following component "
-                f"types: {types}."
-            )
-        row = shape_vector(row_shape)
-        dims = execution.get_static_value(row)
-        rank = row.shape[0]
-        sizes = [None] * rank if dims is None else [None if d < 0 else d for d in dims]
-        super().__init__(
-            "DenseToSparseBatchDataset",
-            source,
-            structure.SparseTensorSpec([None, *sizes], spec.dtype),
-            batch_size=as_int(batch_size),
-            row_shape=row,
+    Sizes of None are the largest of the batch; TypeError for elements that are
+    structures.
+    """
+    spec = self.element_spec
+    if not hasattr(spec, "dtype"):
+        types = nest.map_structure(lambda s: getattr(s, "dtype", s), spec)
+        raise TypeError(
+            "`dense_to_sparse_batch` requires an input dataset whose elements have "
+            "a single component, but the given dataset has the following component "
+            f"types: {types}."
         )
+    row = shape_vector(row_shape)
+    dims = execution.get_static_value(row)
+    rank = row.shape[0]
+    sizes = [None] * rank if dims is None else [None if d < 0 else d for d in dims]
+    spec = structure.SparseTensorSpec([None, *sizes], spec.dtype)
+    how = {"batch_size": as_int(batch_size), "row_shape": row}
+    name = "SparseBatchDataset"
+    return made_of("DenseToSparseBatchDataset", self, spec, class_name=name, **how)
 
 
 def _key(f):
@@ -148,54 +148,56 @@ def _key(f):
     return key
 
 
-class _GroupByWindowDataset(Dataset):
-    def __init__(self, source, key_func, reduce_func, window_size, window_size_func):
-        if (window_size is None) == (window_size_func is None):
-            raise ValueError(
-                "Either the `window_size` argument or the `window_size_func` argument "
-                "must be specified."
-                if window_size is None
-                else "The `window_size` argument and the `window_size_func` argument "
-                "cannot be both specified."
-            )
-        if window_size_func is None:
+@method
+def group_by_window(
+    self, key_func, reduce_func, window_size=None, window_size_func=None, name=None
+):
+    """Gathers elements of one key: those of the datasets reduce_func(key, window).
 
-            def window_size_func(_):
-                return as_int(window_size)
+    `key_func` gives an integer scalar; `window_size`, or window_size_func(key),
+    says how many elements a window has; smaller ones come at the end.
+    """
+    if (window_size is None) == (window_size_func is None):
+        raise ValueError(
+            "Either the `window_size` argument or the `window_size_func` argument "
+            "must be specified."
+            if window_size is None
+            else "The `window_size` argument and the `window_size_func` argument "
+            "cannot be both specified."
+        )
+    if window_size_func is None:
 
-        spec = source.element_spec
-        number = TensorSpec([], dtypes.int64)
-        key = DatasetFunction(_key(key_func), "group_by_window_key", [spec])
-        size = DatasetFunction(
-            _key(window_size_func), "group_by_window_size", [number], unpack=False
+        def window_size_func(_):
+            return as_int(window_size)
+
+    spec = self.element_spec
+    number = TensorSpec([], dtypes.int64)
+    key = DatasetFunction(_key(key_func), "group_by_window_key", [spec])
+    size = DatasetFunction(
+        _key(window_size_func), "group_by_window_size", [number], unpack=False
+    )
+    reduce_ = DatasetFunction(
+        reduce_func,
+        "group_by_window_reduce",
+        [number, DatasetSpec(spec)],
+        unpack=False,
+    )
+    if not isinstance(reduce_.output, DatasetSpec):
+        raise TypeError(
+            "Invalid `reduce_func`. `reduce_func` must return a single `tf.data."
+            f"Dataset` object but its return type is {reduce_.output}."
         )
-        reduce_ = DatasetFunction(
-            reduce_func,
-            "group_by_window_reduce",
-            [number, DatasetSpec(spec)],
-            unpack=False,
-        )
-        if not isinstance(reduce_.output, DatasetSpec):
-            raise TypeError(
-                "Invalid `reduce_func`. `reduce_func` must return a single `tf.data."
-                f"Dataset` object but its return type is {reduce_.output}."
-            )
-        out = reduce_.output.element_spec
-        super().__init__(
-            raw.GroupByWindowDataset(
-                source._variant_tensor,
-                key.captures,
-                reduce_.captures,
-                size.captures,
-                key_func=key.function,
-                reduce_func=reduce_.function,
-                window_size_func=size.function,
-                **flat(out),
-            ),
-            out,
-            [source],
-            [key, reduce_, size],
-        )
+    out = reduce_.output.element_spec
+    functions = [key, reduce_, size]
+    variant = raw.GroupByWindowDataset(
+        self._variant_tensor,
+        *(f.captures for f in functions),
+        key_func=key.function,
+        reduce_func=reduce_.function,
+        window_size_func=size.function,
+        **flat(out),
+    )
+    return made("GroupByWindowDataset", variant, out, [self], functions)
 
 
 @method

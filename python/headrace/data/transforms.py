@@ -1,12 +1,11 @@
 """Datasets made of other datasets, element by element."""
 
-import functools
 import warnings
 
 from headrace._load import _headrace, raw
 from headrace.context import stack
 from headrace.data import sources
-from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec, method
+from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec, made, method
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution
@@ -22,34 +21,19 @@ def as_bool(value):
     return conversion.convert_to_tensor(value, dtypes.bool)
 
 
-class _UnaryDataset(Dataset):
-    """One dataset made of another by an op; the element spec stays, or is given."""
-
-    def __init__(self, op, source, spec=None, functions=(), **arguments):
-        spec = source.element_spec if spec is None else spec
-        variant = _headrace.raw_op(op)(
-            input_dataset=source._variant_tensor, **arguments, **flat(spec)
-        )
-        super().__init__(variant, spec, [source], functions)
-
-
-@functools.cache
-def _class_of(name):
-    return type(name, (_UnaryDataset,), {"__module__": __name__})
-
-
-def made(op, source, spec=None, functions=(), **arguments):
-    """The dataset of an op, of a class of its name: a _ShuffleDataset."""
-    cls = _class_of(
-        "_" + op.partition("DatasetV")[0].removesuffix("Dataset") + "Dataset"
+def made_of(op, source, spec=None, functions=(), class_name=None, **arguments):
+    """What an op makes of a dataset; the element spec stays, or is given."""
+    spec = source.element_spec if spec is None else spec
+    variant = _headrace.raw_op(op)(
+        input_dataset=source._variant_tensor, **arguments, **flat(spec)
     )
-    return cls(op, source, spec, functions, **arguments)
+    return made(op, variant, spec, [source], functions, class_name)
 
 
 def _by_function(op, source, f, spec, **arguments):
     """The dataset of an op that calls a DatasetFunction, its attribute `f`."""
     captures = {"other_arguments": f.captures, "f": f.function}
-    return made(op, source, spec, [f], **captures, **arguments)
+    return made_of(op, source, spec, [f], **captures, **arguments)
 
 
 class _OptionsDataset(Dataset):
@@ -89,10 +73,10 @@ def batch(
     how = {"batch_size": size, "drop_remainder": as_bool(drop_remainder)}
     if num_parallel_calls is None:
         warn_of_order(deterministic)
-        return made("BatchDatasetV2", self, spec, **how)
+        return made_of("BatchDatasetV2", self, spec, **how)
     how["num_parallel_calls"] = as_int(num_parallel_calls)
     how["deterministic"] = order_text(deterministic)
-    return made("ParallelBatchDataset", self, spec, **how)
+    return made_of("ParallelBatchDataset", self, spec, **how)
 
 
 def batched_spec(spec, size, drop_remainder):
@@ -216,7 +200,7 @@ def _by_predicate(op, name, joint, source, predicate):
             f"tensor{joint}{f.output}."
         )
     captures = {"other_arguments": f.captures, "predicate": f.function}
-    return made(op, source, None, [f], **captures)
+    return made_of(op, source, None, [f], **captures)
 
 
 @method
@@ -251,7 +235,7 @@ def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=No
     seeds = None
     if stack.plain_graph() is None:
         seeds = raw.AnonymousSeedGenerator(first, second, again)
-    dataset = made(
+    dataset = made_of(
         "ShuffleDatasetV3",
         self,
         buffer_size=as_int(buffer_size),
@@ -264,31 +248,31 @@ def shuffle(self, buffer_size, seed=None, reshuffle_each_iteration=True, name=No
     return dataset
 
 
-class _ConcatenateDataset(Dataset):
-    """One dataset behind another."""
+@method
+def concatenate(self, dataset, name=None):
+    """The elements of this dataset, then those of another of its structure.
 
-    def __init__(self, source, other):
-        spec = structure.common(source.element_spec, other.element_spec)
-        super().__init__(
-            raw.ConcatenateDataset(
-                source._variant_tensor, other._variant_tensor, **flat(spec)
-            ),
-            spec,
-            [source, other],
-        )
+    TypeError where structures or dtypes differ; shapes become what both have.
+    """
+    spec = structure.common(self.element_spec, dataset.element_spec)
+    both = [self, dataset]
+    variant = raw.ConcatenateDataset(*(d._variant_tensor for d in both), **flat(spec))
+    return made("ConcatenateDataset", variant, spec, both)
 
 
-class CacheDataset(_UnaryDataset):
-    """The elements, kept from the first time on."""
+@method
+def cache(self, filename="", name=None):
+    """The elements, kept once they have been walked.
 
-    def __init__(self, source, filename):
-        self._cache = raw.AnonymousMemoryCache()
-        super().__init__(
-            "CacheDatasetV2",
-            source,
-            filename=conversion.convert_to_tensor(filename, dtypes.string),
-            cache=self._cache[0],
-        )
+    In memory, or in files whose names begin with `filename`. Only a walk to the end
+    completes it; later walks do not ask the input again.
+    """
+    memory = raw.AnonymousMemoryCache()
+    filename = conversion.convert_to_tensor(filename, dtypes.string)
+    how = {"filename": filename, "cache": memory[0]}
+    dataset = made_of("CacheDatasetV2", self, class_name="CacheDataset", **how)
+    dataset._cache = memory  # lives as long as the dataset
+    return dataset
 
 
 @method
@@ -305,7 +289,7 @@ def unique(self, name=None):
                 f"{s if dtype is None else dtype} -- only `tf.int32`, `tf.int64`, "
                 "and `tf.string` are supported."
             )
-    return made("UniqueDataset", self)
+    return made_of("UniqueDataset", self)
 
 
 class StateFunction:
