@@ -18,10 +18,7 @@ using NodeMap = absl::flat_hash_map<const Node*, Node*>;
 
 // Calls with gradients of their own stay calls.
 bool IsPlainCall(const ResolvedOp& op) {
-  if (op.name() != "PartitionedCall" &&
-      op.name() != "StatefulPartitionedCall") {
-    return false;
-  }
+  if (!op.def().Is(OpRole::kCall)) return false;
   if (op.attrs().Find("_noinline")) return false;
   return !NamedGradientOf(op);
 }
@@ -156,21 +153,17 @@ class Cloner {
 
 const Origins* OriginsOf(const Function& f) {
   MutexLock lock(f.derived_mutex);
-  auto it = f.derived.find("origins");
-  if (it == f.derived.end()) return nullptr;
-  return static_cast<const Origins*>(it->second.get());
+  return f.derived.origins.get();
 }
 
 void ShareOrigins(const Function& from, const Function& to) {
-  std::shared_ptr<void> origins;
+  std::shared_ptr<const Origins> origins;
   {
     MutexLock lock(from.derived_mutex);
-    auto it = from.derived.find("origins");
-    if (it == from.derived.end()) return;
-    origins = it->second;
+    origins = from.derived.origins;
   }
   MutexLock lock(to.derived_mutex);
-  to.derived["origins"] = std::move(origins);
+  to.derived.origins = std::move(origins);
 }
 
 StatusOr<std::shared_ptr<Function>> CloneInlined(
@@ -195,7 +188,7 @@ StatusOr<std::shared_ptr<Function>> CloneInlined(
   for (const Edge& e : f.results) clone->results.push_back(edges->at(e));
   if (!cloner.origins()->empty()) {
     MutexLock lock(clone->derived_mutex);
-    clone->derived["origins"] = cloner.origins();
+    clone->derived.origins = cloner.origins();
   }
   return clone;
 }

@@ -148,10 +148,7 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library) {
   {
     MutexLock lock(f->derived_mutex);
-    auto it = f->derived.find("gradient");
-    if (it != f->derived.end()) {
-      return std::static_pointer_cast<const FunctionGradient>(it->second);
-    }
+    if (f->derived.gradient) return f->derived.gradient;
   }
   if (InTheMaking::Has(f.get())) {
     return Unimplemented("the gradient of function ", f->name,
@@ -161,18 +158,9 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
   InTheMaking making(f.get(), library);
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
   MutexLock lock(f->derived_mutex);
-  auto [it, added] = f->derived.emplace(
-      "gradient", std::const_pointer_cast<FunctionGradient>(made));
-  return std::static_pointer_cast<const FunctionGradient>(it->second);
-}
-
-StatusOr<ResolvedOpPtr> CallOf(const Function& f) {
-  HR_ASSIGN_OR_RETURN(const OpDef* def,
-                      LookUpOp(f.is_stateful() ? "StatefulPartitionedCall"
-                                               : "PartitionedCall"));
-  return ResolveOp(
-      *def, f.arg_types(),
-      {{"f", FuncRef{f.name, nullptr}}, {"Tout", f.result_types()}});
+  FunctionGradientPtr& kept = f->derived.gradient;
+  if (!kept) kept = std::move(made);  // else another thread was first
+  return kept;
 }
 
 ValueList CallFunction(OpScope& s, const FunctionPtr& f,

@@ -29,10 +29,6 @@ NamedGradient Registered(StringView name) {
   return it == r.gradients.end() ? nullptr : it->second;
 }
 
-bool IsCall(const OpDef& def) {
-  return def.name == "PartitionedCall" || def.name == "StatefulPartitionedCall";
-}
-
 }  // namespace
 
 std::optional<Edge> CopiedFrom::Find(const Value& v) const {
@@ -89,7 +85,7 @@ Status CallGradientOfNode(const Node& node, GradientContext& g,
     return g.status();
   }
   const std::string* name = GradientNameOf(node.op());
-  const bool named = name != nullptr && !IsCall(node.def());
+  const bool named = name != nullptr && !node.def().Is(OpRole::kCall);
   if (!named && node.def().gradient_kind != GradientKind::kNone) {
     return CallGradient(g);
   }

@@ -130,7 +130,7 @@ Status CallWritten(nb::handle entry, GradientContext& g,
   nb::object inside = written[2];  // entries that the function names
   if (!inside.is_none() && nb::len(inside) > 0) {
     MutexLock lock(f->derived_mutex);
-    f->derived["entries"] = KeptObject(std::move(inside));
+    f->derived.kept = KeptObject(std::move(inside));
   }
   ValueList results = CallFunction(g, f, inputs);
   HR_RETURN_IF_ERROR(g.status());

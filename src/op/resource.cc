@@ -26,7 +26,9 @@ bool Variable::initialized() const {
 
 void Variable::Assign(Tensor t) {
   MutexLock lock(mutex_);
-  value_ = std::move(t);
+  // The old value ends behind the lock: it may be Python's, whose end runs
+  // Python, and who holds the GIL may be waiting for the lock.
+  std::swap(value_, t);
 }
 
 Status Variable::MakeExclusive(StringView name) {

@@ -612,13 +612,13 @@ StatusOr<std::unique_ptr<FunctionRun>> Executable::Begin(
 StatusOr<std::shared_ptr<Executable>> ExecutableOf(
     const FunctionPtr& f, const FunctionLibrary* library) {
   MutexLock lock(f->derived_mutex);
-  std::shared_ptr<void>& kept = f->derived["executable"];
+  std::shared_ptr<Executable>& kept = f->derived.executable;
   if (!kept) {
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> made,
                         Executable::Make(*f, library));
-    kept = std::shared_ptr<Executable>(std::move(made));
+    kept = std::move(made);
   }
-  return std::static_pointer_cast<Executable>(kept);
+  return kept;
 }
 
 std::string Executable::DebugString() const {
