@@ -12,8 +12,9 @@ namespace {
 bool IsOpen(Mutex& mutex) {
   bool open = false;
   std::thread([&] {
-    open = mutex.try_lock();
-    if (open) mutex.unlock();
+    if (!mutex.try_lock()) return;
+    open = true;
+    mutex.unlock();
   }).join();
   return open;
 }
