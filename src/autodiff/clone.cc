@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "autodiff/function_gradient.h"
 #include "autodiff/named_gradient.h"
+#include "base/mutex.h"
 
 namespace headrace {
 namespace {
@@ -151,7 +152,7 @@ class Cloner {
 }  // namespace
 
 const Origins* OriginsOf(const Function& f) {
-  std::lock_guard lock(f.derived_mutex);
+  MutexLock lock(f.derived_mutex);
   auto it = f.derived.find("origins");
   if (it == f.derived.end()) return nullptr;
   return static_cast<const Origins*>(it->second.get());
@@ -160,12 +161,12 @@ const Origins* OriginsOf(const Function& f) {
 void ShareOrigins(const Function& from, const Function& to) {
   std::shared_ptr<void> origins;
   {
-    std::lock_guard lock(from.derived_mutex);
+    MutexLock lock(from.derived_mutex);
     auto it = from.derived.find("origins");
     if (it == from.derived.end()) return;
     origins = it->second;
   }
-  std::lock_guard lock(to.derived_mutex);
+  MutexLock lock(to.derived_mutex);
   to.derived["origins"] = std::move(origins);
 }
 
@@ -190,6 +191,7 @@ StatusOr<std::shared_ptr<Function>> CloneInlined(
   HR_RETURN_IF_ERROR(cloner.Copy(f, "", edges, 0));
   for (const Edge& e : f.results) clone->results.push_back(edges->at(e));
   if (!cloner.origins()->empty()) {
+    MutexLock lock(clone->derived_mutex);
     clone->derived["origins"] = cloner.origins();
   }
   return clone;

@@ -1,6 +1,7 @@
 #include "autodiff/function_gradient.h"
 
 #include "autodiff/walk.h"
+#include "base/mutex.h"
 #include "base/stack_room.h"
 #include "op/registry.h"
 
@@ -146,7 +147,7 @@ const FunctionLibrary* LibraryInUse() {
 StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library) {
   {
-    std::lock_guard lock(f->derived_mutex);
+    MutexLock lock(f->derived_mutex);
     auto it = f->derived.find("gradient");
     if (it != f->derived.end()) {
       return std::static_pointer_cast<const FunctionGradient>(it->second);
@@ -159,7 +160,7 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
   HR_RETURN_IF_ERROR(CheckStackRoom("gradients of functions"));
   InTheMaking making(f.get(), library);
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
-  std::lock_guard lock(f->derived_mutex);
+  MutexLock lock(f->derived_mutex);
   auto [it, added] = f->derived.emplace(
       "gradient", std::const_pointer_cast<FunctionGradient>(made));
   return std::static_pointer_cast<const FunctionGradient>(it->second);

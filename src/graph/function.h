@@ -24,9 +24,10 @@ struct Function {
   AttrMap attrs;         // "_noinline" and the like
   std::string gradient;  // name of a function registered as its gradient
   // What higher rooms derive from the function and keep with it (executables,
-  // gradients), under their own names. Guarded by the mutex.
+  // gradients), under their own names.
   mutable ForkMutex derived_mutex;
-  mutable absl::flat_hash_map<std::string, std::shared_ptr<void>> derived;
+  mutable absl::flat_hash_map<std::string, std::shared_ptr<void>> derived
+      ABSL_GUARDED_BY(derived_mutex);
 
   std::vector<DType> arg_types() const;
   std::vector<DType> result_types() const;
@@ -55,12 +56,12 @@ class FunctionLibrary {
     FunctionPtr strong;
     std::weak_ptr<const Function> weak;
   };
-  void DropDead();
+  void DropDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Hold hold_;
   mutable ForkMutex mutex_;
-  absl::flat_hash_map<std::string, Entry> functions_;
-  size_t drop_at_ = 1024;
+  absl::flat_hash_map<std::string, Entry> functions_ ABSL_GUARDED_BY(mutex_);
+  size_t drop_at_ ABSL_GUARDED_BY(mutex_) = 1024;
 };
 // The process-wide library; it holds weakly.
 FunctionLibrary& GlobalFunctions();

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "op/partial_sizes.h"
+#include "op/simplify.h"
 
 namespace headrace {
 namespace {
@@ -126,6 +127,14 @@ Status ReshapeGradient(GradientContext& g) {
   return g.status();
 }
 
+// All three, where the shape stays as it is and what says so is known.
+Status SkipIdleReshape(SimplifyContext& c) {
+  if (c.keeps_shape(0) && (c.num_inputs() == 1 || c.value(1).has_buffer())) {
+    c.Replace(0, c.input(0));
+  }
+  return c.status();
+}
+
 // [size] as a size.
 Shape SizeOfOne(PartialSizes& c) {
   const Shape s = c.Vector(0);
@@ -148,13 +157,14 @@ Shape ReshapeSizes(PartialSizes& c) {
 
 HR_OP(Reshape)
     .PartialSizes(ReshapeSizes)
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("tensor: T")
     .Input("shape: Tshape")
     .Output("output: T")
     .Attr("T: type")
     .Attr("Tshape: {int32, int64} = DT_INT32")
     .Doc("The same elements in another shape; one size may be -1.")
+    .Simplify(SkipIdleReshape)
     .Shape(ReshapeRule)
     .Gradient(ReshapeGradient)
     .GradientSkips({1}, {0})
@@ -199,7 +209,7 @@ Shape ExpandDimsSizes(PartialSizes& c) {
 
 HR_OP(ExpandDims)
     .PartialSizes(ExpandDimsSizes)
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("input: T")
     .Input("dim: Tdim")
     .Output("output: T")
@@ -207,6 +217,7 @@ HR_OP(ExpandDims)
     .Attr("Tdim: {int32, int64} = DT_INT32")
     .RawName("dim", "axis")
     .Doc("The input with a dimension of size 1 inserted at `dim`.")
+    .Simplify(SkipIdleReshape)
     .Shape(ExpandDimsRule)
     .Gradient(ReshapeGradient)
     .GradientSkips({1}, {0})
@@ -259,13 +270,14 @@ Shape SqueezeSizes(PartialSizes& c) {
 
 HR_OP(Squeeze)
     .PartialSizes(SqueezeSizes)
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("input: T")
     .Output("output: T")
     .Attr("T: type")
     .Attr("squeeze_dims: list(int) >= 0 = []")
     .RawName("squeeze_dims", "axis")
     .Doc("The input without its (or the named) dimensions of size 1.")
+    .Simplify(SkipIdleReshape)
     .Shape(SqueezeRule)
     .Gradient(ReshapeGradient)
     .GradientSkips({}, {0})
