@@ -49,7 +49,11 @@ class Row:
         return f"{self.op}({shapes})"
 
 
+RUN = []  # rows that tests are made of
+
+
 def cases(table):
+    RUN.extend(table)
     return [
         pytest.param(row, dtype, id=f"{row}-{dtype}")
         for row in table
