@@ -164,8 +164,8 @@ def plain(tf, value):
         if isinstance(value, str):
             value = value.encode()
         value = np.asarray(value, object if isinstance(value, bytes) else None)
-        if value.dtype == object:
-            return ("string", value)
+        if value.dtype.kind in "SO":
+            return ("string", value.astype(object))
         return (value.dtype.name, value)
     return compare_ops().plain(tf, value)
 
