@@ -607,3 +607,84 @@ def saved(tf, raw):
         input_dataset=numbers, path=str(_path("kept")), **more, **load
     )
     return [*found, *_elements(tf, raw, kept), *_elements(tf, raw, kept)]
+
+
+@row("DummyMemoryCache DummySeedGenerator")
+def stand_ins_of_graphs(tf, raw):
+    """Datasets of graphs have no cache and no source of seeds of their own."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        numbers = {"input_dataset": _range(tf, raw, 5), **_kinds(tf)}
+        cached = tf.raw_ops.CacheDatasetV2(
+            **numbers, filename="", cache=raw.DummyMemoryCache()
+        )
+        shuffled = tf.raw_ops.ShuffleDatasetV3(
+            **numbers,
+            buffer_size=_long(tf, 5),
+            seed=_long(tf, 3),
+            seed2=_long(tf, 4),
+            seed_generator=raw.DummySeedGenerator(),
+        )
+        found = []
+        for data in (cached, shuffled):
+            iterator = raw.IteratorV2(shared_name="", container="", **_kinds(tf))
+            session.run(raw.MakeIterator(dataset=data, iterator=iterator))
+            following = raw.IteratorGetNext(iterator=iterator, **_kinds(tf))
+            found += [session.run(following) for _ in range(5)]
+        return found
+
+
+@row("GeneratorDataset")
+def generated(tf, raw):
+    count = tf.Variable(_long(tf, 0))
+
+    def following(state):
+        return count.assign_add(state, read_value=True)
+
+    begin = tf.function(lambda: _long(tf, 3)).get_concrete_function()
+    following = _function(tf, following, "int64")
+    end = _function(tf, lambda state: state, "int64")
+    data = raw.GeneratorDataset(
+        init_func_other_args=[],
+        next_func_other_args=[count.handle],
+        finalize_func_other_args=[],
+        init_func=begin,
+        next_func=following,
+        finalize_func=end,
+        **_kinds(tf),
+    )
+    return _elements(tf, raw, data, most=3)
+
+
+@formula("SnapshotDatasetReader")
+def snapshots(tf, raw):
+    zero = _function(tf, lambda i: tf.zeros([], tf.int64), "int64")
+    kept = tf.raw_ops.SnapshotDatasetV2(
+        input_dataset=_range(tf, raw, 4),
+        path=str(_path("snapshot")),
+        shard_func_other_args=[],
+        shard_func=zero,
+        reader_func_other_args=[],
+        reader_func=_reader(tf),
+        **_kinds(tf),
+    )
+    _elements(tf, raw, kept)
+    (shard,) = _path("snapshot").glob("**/*.shard")
+    made = raw.SnapshotDatasetReader(
+        shard_dir=str(shard), start_index=_long(tf, 0), version=2, **_kinds(tf)
+    )
+    return list(zip(_elements(tf, raw, made), range(4), strict=True))
+
+
+@row("DeleteIterator")
+def deleted(tf, raw):
+    """What is gone gives no more."""
+    kinds = _kinds(tf)
+    handle, deleter = tf.raw_ops.AnonymousIteratorV2(**kinds)
+    raw.MakeIterator(dataset=_range(tf, raw, 5), iterator=handle)
+    found = raw.IteratorGetNext(iterator=handle, **kinds)
+    raw.DeleteIterator(handle=handle, deleter=deleter)
+    try:
+        raw.IteratorGetNext(iterator=handle, **kinds)
+    except tf.errors.OpError as error:
+        found.append(type(error).__name__)
+    return found

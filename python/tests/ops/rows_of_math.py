@@ -325,7 +325,7 @@ def counts(tf, raw):
 
 @row("VarHandleOp AssignVariableOp ReadVariableOp VarIsInitializedOp DestroyResourceOp")
 def handles(tf, raw):
-    handle = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name="of_rows")
+    handle = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name="variable_of_rows")
     before = raw.VarIsInitializedOp(resource=handle)
     raw.AssignVariableOp(resource=handle, value=[1.5, 2.5])
     results = [
@@ -334,5 +334,5 @@ def handles(tf, raw):
         raw.ReadVariableOp(resource=handle, dtype=tf.float32),
     ]
     raw.DestroyResourceOp(resource=handle, ignore_lookup_error=False)
-    again = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name="of_rows")
+    again = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name="variable_of_rows")
     return [*results, raw.VarIsInitializedOp(resource=again)]

@@ -163,7 +163,7 @@ def hash_tables(tf, raw):
     types = {"key_dtype": tf.string, "value_dtype": tf.int64}
     found = []
     for table in (
-        raw.HashTableV2(**types, shared_name="of_rows"),
+        raw.HashTableV2(**types, shared_name="table_of_rows"),
         raw.AnonymousHashTable(**types),
     ):
         raw.InitializeTableV2(
