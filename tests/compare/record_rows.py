@@ -54,6 +54,51 @@ def drawn_calls(python, path):
     return found
 
 
+def table_calls(python, path):
+    """{name: results} of the rows of tables whose values are recorded."""
+    import driver
+    import rows
+
+    calls = []
+    for row in rows.table_rows():
+        for dtype in row.dtypes if row.want is driver.RECORDED else ():
+            tensors = driver.arrays(row, dtype)
+            calls.append((row.op, f"{row}-{dtype}", {**tensors, **row.attrs}))
+    names = [name for _, name, _ in calls]
+    assert len(names) == len(set(names)), "rows that look alike"
+    with open(path, "wb") as file:
+        pickle.dump(calls, file)
+    found = compare_ops.run_side(python, "tensorflow", path, calls)
+    wide = [
+        _wide(call) if isinstance(results, tuple) else call
+        for call, (results, _) in zip(calls, found, strict=True)
+    ]
+    with open(path + ".wide", "wb") as file:
+        pickle.dump(wide, file)
+    found = compare_ops.run_side(python, "tensorflow", path + ".wide", wide)
+    return {
+        name: results
+        if isinstance(results, tuple)
+        else _unset(results, _places_unset(op))
+        for (op, name, _), (results, _) in zip(calls, found, strict=True)
+    }
+
+
+def _wide(call):
+    """The call in float64, where TensorFlow has no kernel for narrow floats."""
+    op, name, kwargs = call
+    kwargs = dict(kwargs)
+    for k, v in kwargs.items():
+        if hasattr(v, "dtype") and v.dtype.name in ("float16", "bfloat16"):
+            kwargs[k] = v.astype("float64")
+    return op, name, kwargs
+
+
+def _places_unset(op):
+    rows = [r for r in compare_ops.known() if r[:2] == (op, "unset")]
+    return [int(i) for r in rows for i in r[2].split()]
+
+
 def run_programs(path, names):
     """In a Python that has TensorFlow: the results, or an error's text."""
     import rows
@@ -87,9 +132,12 @@ def main():
         if names:
             old = rows.golden()
             calls = {op: old.calls(op) for op in old.index["calls"]}
-            done = {name: old.program(name) for name in old.index["programs"]}
+            tables = {k: old.results(v) for k, v in old.index["rows"].items()}
+            kept = set(old.index["programs"]) & set(rows.programs()) - set(names)
+            done = {name: old.program(name) for name in kept}
         else:
             calls, done = drawn_calls(python, path), {}
+            tables = table_calls(python, path + ".tables")
         subprocess.run(
             [python, __file__, "--programs", path, *names], check=True, env=environment
         )
@@ -102,22 +150,23 @@ def main():
             failed[name] = "no value"
         else:
             done[name] = results
-    unset = {
-        r[0]: [int(i) for i in r[2].split()]
-        for r in compare_ops.known()
-        if r[1] == "unset"
-    }
+    for name, results in tables.items():
+        if not isinstance(results, list):
+            failed[name] = str(results)
     out.save(
         {
             "calls": {
                 op: [
                     [
                         {k: out.argument(v) for k, v in kwargs.items()},
-                        out.results(_unset(results, unset.get(op, ()))),
+                        out.results(_unset(results, _places_unset(op))),
                     ]
                     for kwargs, results in made
                 ]
                 for op, made in calls.items()
+            },
+            "rows": {
+                k: out.results(v) for k, v in tables.items() if isinstance(v, list)
             },
             "programs": {k: out.results(v) for k, v in sorted(done.items())},
         }

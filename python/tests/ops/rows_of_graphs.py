@@ -41,7 +41,7 @@ def loops_and_calls(tf, raw):
     ]
 
 
-def _with_back_edge(tf, graph, merge, following, fetches, before=()):
+def _with_back_edge(tf, graph, merge, following, fetches):
     """Runs a graph once the second input of each merge is what follows it."""
     made = graph.as_graph_def()
     for node in made.node:
@@ -50,8 +50,6 @@ def _with_back_edge(tf, graph, merge, following, fetches, before=()):
                 node.input[1] = f.op.name
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         tf.import_graph_def(made, name="")
-        for name in before:
-            session.run(name)
         return session.run([f.name for f in fetches])
 
 
@@ -67,24 +65,6 @@ def frames(tf, raw):
         end = raw.Exit(data=done)
         del place
     return _with_back_edge(tf, graph, [merged], [following], [end])
-
-
-@row("RefEnter RefExit RefMerge RefNextIteration RefSwitch")
-def frames_of_references(tf, raw):
-    with tf.Graph().as_default() as graph:
-        variable = raw.VariableV2(shape=[], dtype=tf.float32, shared_name="v")
-        begin = raw.Assign(ref=variable, value=1.0)
-        start = raw.RefEnter(data=variable, frame_name="f")
-        step = raw.Enter(data=tf.constant(2.5), frame_name="f", is_constant=True)
-        limit = raw.Enter(data=tf.constant(8.0), frame_name="f", is_constant=True)
-        merged, _place = raw.RefMerge(inputs=[start, start])
-        go_on = raw.LoopCond(input=tf.identity(merged) < limit)
-        done, again = raw.RefSwitch(data=merged, pred=go_on)
-        following = raw.RefNextIteration(data=raw.AssignAdd(ref=again, value=step))
-        end = tf.identity(raw.RefExit(data=done))
-    return _with_back_edge(
-        tf, graph, [merged], [following], [end], [begin.op.name + ":0"]
-    )
 
 
 @row("Placeholder PlaceholderWithDefault")
