@@ -15,7 +15,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path += [HERE, os.path.join(HERE, "..", "..", "python", "tests", "ops")]
-import compare_ops  # noqa: E402
+import compare_ops
 
 SEED, CALLS, DRAWN, LARGEST = 5, 2, 12, 4000
 

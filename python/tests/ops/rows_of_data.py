@@ -21,7 +21,9 @@ def _long(tf, values):
 
 def _range(tf, raw, stop, start=0):
     bounds = {"start": start, "stop": stop, "step": 1}
-    return raw.RangeDataset(**{k: _long(tf, v) for k, v in bounds.items()}, **_kinds(tf))
+    return raw.RangeDataset(
+        **{k: _long(tf, v) for k, v in bounds.items()}, **_kinds(tf)
+    )
 
 
 def _elements(tf, raw, dataset, *types, shapes=None, most=40):
@@ -66,9 +68,7 @@ def made_of_tensors(tf, raw):
     return [
         *_elements(tf, raw, one, "float32", "string", shapes=[[3, 2], [3]]),
         *_elements(tf, raw, rows, "float32", "string", shapes=[[2], []]),
-        *_elements(
-            tf, raw, zipped, "float32", "string", "int64", shapes=[[2], [], []]
-        ),
+        *_elements(tf, raw, zipped, "float32", "string", "int64", shapes=[[2], [], []]),
         *_elements(tf, raw, joined),
         *_elements(tf, raw, listed),
     ]
@@ -218,9 +218,7 @@ def mapped(tf, raw):
         raw.TakeWhileDataset(**numbers, predicate=small, **_kinds(tf)),
         raw.ScanDataset(**numbers, initial_state=[two], f=add, **_kinds(tf)),
     ]
-    reduced = raw.ReduceDataset(
-        **numbers, initial_state=[two], f=total, **_kinds(tf)
-    )
+    reduced = raw.ReduceDataset(**numbers, initial_state=[two], f=total, **_kinds(tf))
     return [
         *(_elements(tf, raw, d) for d in found),
         _elements(tf, raw, both, "int64", shapes=[[None]]),
@@ -292,8 +290,10 @@ def by_functions(tf, raw):
     )
     checked = _function(
         tf,
-        lambda i: tf.raw_ops.CheckNumerics(tensor=4.0 / tf.cast(i, tf.float32), message="")
-        + 0.5,
+        lambda i: (
+            tf.raw_ops.CheckNumerics(tensor=4.0 / tf.cast(i, tf.float32), message="")
+            + 0.5
+        ),
         "int64",
     )
     risky = raw.MapDataset(
@@ -389,9 +389,7 @@ def passed_through(tf, raw):
             ),
             raw.ModelDataset(**numbers),
             raw.FinalizeDataset(**numbers),
-            raw.MaxIntraOpParallelismDataset(
-                **numbers, max_intra_op_parallelism=two
-            ),
+            raw.MaxIntraOpParallelismDataset(**numbers, max_intra_op_parallelism=two),
             raw.PrivateThreadPoolDataset(**numbers, num_threads=two),
         )
     ]
@@ -444,7 +442,9 @@ def optionals(tf, raw):
     ]
 
 
-@row("Iterator IteratorV2 IteratorToStringHandle IteratorFromStringHandleV2 IteratorGetNext")
+@row(
+    "Iterator IteratorV2 IteratorToStringHandle IteratorFromStringHandleV2 IteratorGetNext"
+)
 def iterators_of_graphs(tf, raw):
     found = []
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -471,9 +471,7 @@ def iterators_by_name(tf, raw):
         begin = raw.MakeIterator(dataset=_range(tf, raw, 9, 4), iterator=iterator)
         session.run(begin)
         handle = raw.IteratorToStringHandle(resource_handle=iterator)
-        other = raw.IteratorFromStringHandle(
-            string_handle=session.run(handle), **kinds
-        )
+        other = raw.IteratorFromStringHandle(string_handle=session.run(handle), **kinds)
         return session.run(raw.IteratorGetNext(iterator=other, **kinds))
 
 

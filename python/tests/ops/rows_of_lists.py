@@ -62,9 +62,7 @@ def list_pushes(tf, raw):
 
 @row("TensorListScatter TensorListScatterV2 TensorListScatterIntoExistingList")
 def list_scatter(tf, raw):
-    old = raw.TensorListScatter(
-        tensor=_items(tf), indices=[2, 0, 3], element_shape=[2]
-    )
+    old = raw.TensorListScatter(tensor=_items(tf), indices=[2, 0, 3], element_shape=[2])
     new = raw.TensorListScatterV2(
         tensor=_items(tf), indices=[2, 0, 3], element_shape=[2], num_elements=5
     )
@@ -87,7 +85,9 @@ def list_gather(tf, raw):
 @row("TensorListSplit TensorListConcat TensorListConcatV2")
 def list_split(tf, raw):
     made = raw.TensorListSplit(
-        tensor=_items(tf, 5), element_shape=[-1, 2], lengths=tf.constant([2, 0, 3], tf.int64)
+        tensor=_items(tf, 5),
+        element_shape=[-1, 2],
+        lengths=tf.constant([2, 0, 3], tf.int64),
     )
     both = raw.TensorListConcat(
         input_handle=made, element_dtype=tf.float32, element_shape=[None, 2]

@@ -245,9 +245,7 @@ def blocks(tf, raw):
         cut,
         raw.BatchToSpace(input=cut, crops=[[1, 0], [0, 0]], block_size=2),
         raw.DataFormatDimMap(x=[0, 1, -1, 2], src_format="NHWC", dst_format="NCHW"),
-        raw.DataFormatVecPermute(
-            x=[1, 2, 3, 4], src_format="NHWC", dst_format="NCHW"
-        ),
+        raw.DataFormatVecPermute(x=[1, 2, 3, 4], src_format="NHWC", dst_format="NCHW"),
         raw.MirrorPadGrad(input=wave(tf, 4, 5), paddings=paddings, mode="REFLECT"),
         raw.MirrorPadGrad(input=wave(tf, 4, 5), paddings=paddings, mode="SYMMETRIC"),
     ]
@@ -325,7 +323,9 @@ def counts(tf, raw):
 
 @row("VarHandleOp AssignVariableOp ReadVariableOp VarIsInitializedOp DestroyResourceOp")
 def handles(tf, raw):
-    handle = raw.VarHandleOp(dtype=tf.float32, shape=[2], shared_name="variable_of_rows")
+    handle = raw.VarHandleOp(
+        dtype=tf.float32, shape=[2], shared_name="variable_of_rows"
+    )
     before = raw.VarIsInitializedOp(resource=handle)
     raw.AssignVariableOp(resource=handle, value=[1.5, 2.5])
     results = [

@@ -15,7 +15,9 @@ def pool_slopes(tf, raw):
     y = raw.MaxPool3D(input=x, **deep)
     more = {"orig_input": x, "orig_output": y}
     return [
-        raw.AvgPoolGrad(orig_input_shape=[1, 4, 3, 2], grad=wave(tf, 1, 2, 3, 2), **how),
+        raw.AvgPoolGrad(
+            orig_input_shape=[1, 4, 3, 2], grad=wave(tf, 1, 2, 3, 2), **how
+        ),
         raw.AvgPool3DGrad(
             orig_input_shape=[1, 2, 4, 3, 1], grad=wave(tf, 1, 2, 2, 3, 1), **deep
         ),
@@ -30,7 +32,9 @@ def pool_slopes(tf, raw):
     ]
 
 
-@row("MaxPoolGrad MaxPoolGradV2 MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradWithArgmax")
+@row(
+    "MaxPoolGrad MaxPoolGradV2 MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradWithArgmax"
+)
 def max_pool_slopes(tf, raw):
     how = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 1, 1], "padding": "VALID"}
     x = wave(tf, 1, 4, 3, 2)
@@ -181,7 +185,9 @@ def other_convolutions(tf, raw):
     how = {"strides": [1, 1, 1, 1], "rates": [1, 1, 1, 1], "padding": "VALID"}
     down = wave(tf, 1, 3, 2, 2, phase=2.0)
     return [
-        raw.Conv(input=x, filter=wave(tf, 2, 2, 2, 3), strides=[1, 1, 1, 1], padding="SAME"),
+        raw.Conv(
+            input=x, filter=wave(tf, 2, 2, 2, 3), strides=[1, 1, 1, 1], padding="SAME"
+        ),
         raw.Dilation2DBackpropFilter(input=x, filter=w, out_backprop=down, **how),
         raw.Dilation2DBackpropInput(input=x, filter=w, out_backprop=down, **how),
         raw.LRNGrad(
@@ -430,7 +436,9 @@ def _picture(tf, *shape):
     return tf.cast(wave(tf, *shape) * 120.0 + 128.0, tf.uint8)
 
 
-@row("EncodeJpeg EncodeJpegVariableQuality DecodeJpeg DecodeAndCropJpeg ExtractJpegShape")
+@row(
+    "EncodeJpeg EncodeJpegVariableQuality DecodeJpeg DecodeAndCropJpeg ExtractJpegShape"
+)
 def jpegs(tf, raw):
     image = tf.repeat(tf.repeat(_picture(tf, 2, 3, 3), 8, 0), 8, 1)
     coded = raw.EncodeJpeg(image=image, quality=90)

@@ -1,7 +1,6 @@
 """Rows of sparse and ragged tensors, sets, and what is parsed."""
 
 import numpy as np
-import numpy as np
 from rows import formula, row, wave
 
 _AT = [[0, 1], [0, 3], [2, 0], [2, 2]]
@@ -62,9 +61,7 @@ def csr_arithmetic(tf, raw):
 def csr_functions(tf, raw):
     a, b = _matrix(tf, raw), _matrix(tf, raw, 1.0)
     x, y = _dense(tf, raw, a).numpy(), _dense(tf, raw, b).numpy()
-    both = raw.SparseMatrixAdd(
-        a=a, b=b, alpha=tf.constant(2.0), beta=tf.constant(-1.0)
-    )
+    both = raw.SparseMatrixAdd(a=a, b=b, alpha=tf.constant(2.0), beta=tf.constant(-1.0))
     zeros = raw.SparseMatrixZeros(dense_shape=_long(tf, [2, 2]), type=tf.float32)
     product = raw.SparseMatrixMul(a=a, b=tf.constant(3.0))
     soft = raw.SparseMatrixSoftmax(logits=a, type=tf.float32)
@@ -244,7 +241,9 @@ def sparse_texts(tf, raw):
     return [
         one,
         many,
-        *raw.DeserializeSparse(serialized_sparse=tf.stack([one, one]), dtype=tf.float32),
+        *raw.DeserializeSparse(
+            serialized_sparse=tf.stack([one, one]), dtype=tf.float32
+        ),
         *raw.DeserializeManySparse(serialized_sparse=many, dtype=tf.float32),
     ]
 

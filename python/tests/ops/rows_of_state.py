@@ -107,8 +107,7 @@ def _update(tf, raw, name, sparse):
     # The mean of squares is at least the square of the mean.
     starts = {"mg": 0.1, "ms": 0.5}
     refs = {
-        s: _begun(tf, raw, np.full([3, 2], starts.get(s, 0.4)))
-        for s in states.split()
+        s: _begun(tf, raw, np.full([3, 2], starts.get(s, 0.4))) for s in states.split()
     }
     refs["var"] = _begun(tf, raw, _START)
     given = {}
@@ -308,7 +307,9 @@ def _read(tf, raw, reader, paths, times=3):
             raw.ReaderNumWorkUnitsCompletedV2(reader_handle=handle),
         ]
         found = [
-            np.array([k.rpartition(b"/")[2] for k in np.ravel(keys)] + list(np.ravel(v)))
+            np.array(
+                [k.rpartition(b"/")[2] for k in np.ravel(keys)] + list(np.ravel(v))
+            )
             for keys, v in found
         ]
         return [*found, *session.run(counts)]
@@ -337,9 +338,7 @@ def readers(tf, raw):
         ]
 
 
-@row(
-    "IdentityReaderV2 ReaderSerializeStateV2 ReaderRestoreStateV2 ReaderResetV2"
-)
+@row("IdentityReaderV2 ReaderSerializeStateV2 ReaderRestoreStateV2 ReaderResetV2")
 def reader_states(tf, raw):
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         handle = raw.IdentityReaderV2()

@@ -3,7 +3,7 @@
 import headrace as tf
 import numpy as np
 import pytest
-from driver import COMPLEX, FLOATS, SIGNED, UNSIGNED, RECORDED, Row, cases, check
+from driver import COMPLEX, FLOATS, RECORDED, SIGNED, UNSIGNED, Row, cases, check
 
 ALL = FLOATS + SIGNED + UNSIGNED + COMPLEX
 FEW = ("float32", "float64", "bfloat16", "int8", "int64", "complex128")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import headrace as tf
 import pytest
-from driver import COMPLEX, FLOATS, SIGNED, UNSIGNED, RECORDED, Row, cases, check
+from driver import COMPLEX, FLOATS, RECORDED, SIGNED, UNSIGNED, Row, cases, check
 
 REALS = FLOATS + SIGNED + UNSIGNED
 SMOOTH = [-2.5, -1.0, -0.3, 0.2, 0.4, 1.1, 3.7]
