@@ -15,6 +15,8 @@ foreach(source ${HR_BENCHMARKS})
   get_filename_component(name ${source} NAME_WE)
   add_executable(bench_${name} EXCLUDE_FROM_ALL ${source})
   target_link_libraries(bench_${name} PRIVATE headrace_objects)
+  target_include_directories(bench_${name} PRIVATE
+      $<TARGET_PROPERTY:headrace,INTERFACE_INCLUDE_DIRECTORIES>)
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name}
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/benchmarks)
   add_dependencies(headrace_benchmarks bench_${name})

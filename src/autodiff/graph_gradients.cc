@@ -120,11 +120,8 @@ StatusOr<std::vector<Gradient>> GraphGradients(
     HR_ASSIGN_OR_RETURN(size_t level, walks.LevelOf(target));
     if (i < output_gradients.size() && output_gradients[i]) {
       g = output_gradients[i];
-    } else if (target.shape().fully_known()) {
-      // Without the target's value, which may want what is not fed.
-      g.dense = s("Fill", {s.ShapeOf(target), s.Scalar(target.dtype(), 1)});
     } else {
-      g.dense = s("OnesLike", {target});
+      g.dense = OnesFor(s, target);
     }
     HR_RETURN_IF_ERROR(s.status());
     walks.at(level).Arrive(EdgeOf(target), std::move(g));

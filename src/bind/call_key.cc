@@ -11,9 +11,7 @@ namespace headrace::bind {
 namespace {
 
 enum Tag : uint64_t {
-  kTensor = 1,
-  kVariable,
-  kLiteral,
+  kLiteral = Signature::kFirstOwn,
   kObject,
   kTuple,
   kList,
@@ -22,7 +20,9 @@ enum Tag : uint64_t {
   kComposite,
 };
 
-constexpr uint64_t Token(uint64_t tag, uint64_t low) { return tag << 56 | low; }
+constexpr uint64_t Token(uint64_t tag, uint64_t low) {
+  return Signature::Token(tag, low);
+}
 
 bool IsLiteral(PyObject* o) {
   return o == Py_None || PyLong_Check(o) || PyUnicode_Check(o) ||
@@ -42,19 +42,6 @@ bool Same(PyObject* a, PyObject* b) {
 
 }  // namespace
 
-void CallKey::AddShape(uint64_t tag, DType dtype, const Shape& shape) {
-  int rank = shape.rank();
-  tokens_.push_back(Token(
-      tag, static_cast<uint64_t>(dtype) << 16 | static_cast<uint8_t>(rank)));
-  for (int i = 0; i < rank; ++i) tokens_.push_back(shape[i]);
-}
-
-bool CallKey::AddTensor(const Value& v) {
-  AddShape(kTensor, v.dtype(), v.shape());
-  leaves_.push_back(v);
-  return true;
-}
-
 bool CallKey::AddVariable(PyObject* o) {
   const Value& handle = HandleOf(o);
   if (!handle) {
@@ -62,20 +49,15 @@ bool CallKey::AddVariable(PyObject* o) {
     return false;
   }
   VariableTraits traits = TraitsOf(o);
-  AddShape(kVariable, traits.dtype, *traits.shape);
-  auto at = std::find(variables_.begin(), variables_.end(), handle.id());
-  tokens_.push_back(uint64_t{traits.trainable} << 32 |
-                    static_cast<uint64_t>(at - variables_.begin()));
-  if (at == variables_.end()) variables_.push_back(handle.id());
-  leaves_.push_back(handle);
+  signature_.AddVariable(handle, traits.dtype, *traits.shape, traits.trainable);
   TouchVariable(o);
   return true;
 }
 
 void CallKey::AddLiteral(PyObject* o, uint64_t tag) {
-  tokens_.push_back(Token(tag, 0));
+  AddToken(Token(tag, 0));
   if (tag == kLiteral) {  // 1, 1.0 and True are equal and differ in type
-    tokens_.push_back(reinterpret_cast<uintptr_t>(Py_TYPE(o)));
+    AddToken(reinterpret_cast<uintptr_t>(Py_TYPE(o)));
   }
   literals_.push_back(o);
 }
@@ -85,8 +67,8 @@ bool CallKey::AddItems(uint64_t token, PyObject* o) {
   if (!entered) return false;
   Py_ssize_t n = PySequence_Size(o);
   if (n < 0) return false;
-  tokens_.push_back(token);
-  tokens_.push_back(static_cast<uint64_t>(n));
+  AddToken(token);
+  AddToken(static_cast<uint64_t>(n));
   bool is_tuple = PyTuple_Check(o), is_list = PyList_Check(o);
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* item = is_tuple  ? PyTuple_GetItem(o, i)
@@ -114,7 +96,7 @@ bool CallKey::AddDict(PyObject* o) {
     return false;
   }
   Py_ssize_t n = PyList_Size(keys);
-  tokens_.push_back(Token(kDict, static_cast<uint64_t>(n)));
+  AddToken(Token(kDict, static_cast<uint64_t>(n)));
   for (Py_ssize_t i = 0; i < n; ++i) {
     PyObject* key = PyList_GetItem(keys, i);
     AddLiteral(key, kLiteral);
@@ -127,19 +109,21 @@ bool CallKey::AddDict(PyObject* o) {
 bool CallKey::AddOther(PyObject* o) {
   uint64_t type = reinterpret_cast<uintptr_t>(Py_TYPE(o));
   if (PyTuple_Check(o) || PyList_Check(o)) {
-    tokens_.push_back(type);
+    AddToken(type);
     return AddItems(Token(kNamed, 0), o);
   }
   if (PyDict_Check(o)) return AddDict(o);
   if (IsArray(o) || IsNumpyScalar(o)) {
     Value v;
-    return ToValue(o, {}, &v) && AddTensor(v);
+    if (!ToValue(o, {}, &v)) return false;
+    signature_.AddTensor(v);
+    return true;
   }
   if (TypeHas(o, "_is_composite_tensor")) {
     held_.emplace_back(Called<PyObject_CallMethod>(o, "_components", nullptr));
     PyObject* parts = held_.back().get();
     if (parts == nullptr) return false;
-    tokens_.push_back(type);
+    AddToken(type);
     return AddItems(Token(kComposite, 0), parts);
   }
   if (TypeHas(o, "__tf_tracing_type__") && !PyType_Check(o)) {
@@ -158,7 +142,7 @@ bool CallKey::AddOther(PyObject* o) {
     held_.emplace_back(PySequence_GetItem(halves.get(), 1));
     PyObject* parts = held_.back().get();
     if (parts == nullptr) return false;
-    tokens_.push_back(type);
+    AddToken(type);
     AddLiteral(metadata, kLiteral);
     return AddItems(Token(kNamed, 2), parts);
   }
@@ -169,8 +153,8 @@ bool CallKey::AddOther(PyObject* o) {
                                       "__attrs_attrs__"));
     Py_ssize_t n = fields ? PySequence_Size(fields.get()) : -1;
     if (n < 0) return false;
-    tokens_.push_back(Token(kNamed, 1));
-    tokens_.push_back(type);
+    AddToken(Token(kNamed, 1));
+    AddToken(type);
     for (Py_ssize_t i = 0; i < n; ++i) {
       Ref field(PySequence_GetItem(fields.get(), i));
       Ref name(field ? PyObject_GetAttrString(field.get(), "name") : nullptr);
@@ -179,13 +163,13 @@ bool CallKey::AddOther(PyObject* o) {
     }
     return true;
   }
-  tokens_.push_back(type);
+  AddToken(type);
   AddLiteral(o, kObject);
   return true;
 }
 
 bool CallKey::Add(PyObject* o) {
-  if (IsTensor(o)) return AddTensor(ValueOf(o));
+  if (IsTensor(o)) return signature_.AddTensor(ValueOf(o)), true;
   if (IsLiteral(o) && !IsNumpyScalar(o)) return AddLiteral(o, kLiteral), true;
   if (PyTuple_CheckExact(o)) return AddItems(Token(kTuple, 0), o);
   if (PyList_CheckExact(o)) return AddItems(Token(kList, 0), o);

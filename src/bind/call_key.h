@@ -8,36 +8,31 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "bind/python.h"
-#include "op/value.h"
+#include "function/signature.h"
 
 namespace headrace::bind {
 
-// Tokens tell structure, dtypes and shapes; literals are the Python values
-// between, compared by equality. Tensors, arrays and variables are leaves: the
-// traced function's arguments, in order.
+// The signature tells structure, dtypes and shapes, and holds tensors, arrays
+// and variables; literals are the Python values between, compared by equality.
 class CallKey {
  public:
   // Adds one argument. False with a Python error set.
   bool Add(PyObject* o);
-  void AddToken(uint64_t token) { tokens_.push_back(token); }
+  void AddToken(uint64_t token) { signature_.AddToken(token); }
 
-  absl::Span<const uint64_t> tokens() const { return tokens_; }
+  absl::Span<const uint64_t> tokens() const { return signature_.tokens(); }
   absl::Span<PyObject* const> literals() const { return literals_; }
-  absl::Span<const Value> leaves() const { return leaves_; }
+  absl::Span<const Value> leaves() const { return signature_.leaves(); }
 
  private:
-  bool AddTensor(const Value& v);
   bool AddVariable(PyObject* o);
   bool AddItems(uint64_t tag, PyObject* sequence);
   bool AddDict(PyObject* dict);
   bool AddOther(PyObject* o);
   void AddLiteral(PyObject* o, uint64_t tag);
-  void AddShape(uint64_t tag, DType dtype, const Shape& shape);
 
-  absl::InlinedVector<uint64_t, 64> tokens_;
+  Signature signature_;
   absl::InlinedVector<PyObject*, 8> literals_;  // borrowed, but for held_
-  absl::InlinedVector<Value, 24> leaves_;
-  absl::InlinedVector<uint64_t, 4> variables_;  // ids of handles met
   std::vector<Ref> held_;
 };
 

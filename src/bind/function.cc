@@ -18,6 +18,7 @@
 #include "bind/status.h"
 #include "bind/tape_object.h"
 #include "bind/tensor_object.h"
+#include "function/trace_cache.h"
 #include "op/after_emit.h"
 
 namespace nb = nanobind;
@@ -35,6 +36,8 @@ struct Parameter {
 
 // A trace and the calls it fits.
 struct Trace {
+  bool Fits(const CallKey& call) const { return key.Matches(call); }
+
   KeptKey key;
   Ref concrete;  // Python's ConcreteFunction
   std::shared_ptr<ConcreteFunction> function;
@@ -44,8 +47,7 @@ struct Trace {
 
 struct State {
   std::vector<Parameter> parameters;
-  std::vector<std::unique_ptr<Trace>> traces;
-  Trace* last = nullptr;
+  TraceCache<Trace> traces;
   int64_t calls = 0;  // without tracing, since Python asked
 };
 
@@ -270,9 +272,7 @@ PyObject* RunResolved(State& s, const CallKey& key, PyObject* answer) {
             results == Py_None ? Ref() : Ref::Borrow(results),
             gradients.get() == Py_None ? Ref() : std::move(gradients)});
   if (leaves == Py_None) {
-    s.traces.push_back(std::move(t));
-    s.last = s.traces.back().get();
-    return Run(*s.last, key.leaves());
+    return Run(*s.traces.Add(std::move(t)), key.leaves());
   }
   std::vector<Value> values;
   for (Py_ssize_t i = 0, n = PySequence_Size(leaves); i < n; ++i) {
@@ -319,15 +319,9 @@ PyObject* Call(PyObject* self, PyObject* const* args, size_t nargsf,
   for (PyObject* o : b.slots) {
     if (!key.Add(o)) return nullptr;
   }
-  if (s.last && s.last->key.Matches(key)) [[likely]] {
+  if (const Trace* t = s.traces.Find(key)) [[likely]] {
     ++s.calls;
-    return Run(*s.last, key.leaves());
-  }
-  for (size_t i = 0; i < s.traces.size(); ++i) {
-    if (s.traces[i].get() == s.last || !s.traces[i]->key.Matches(key)) continue;
-    s.last = s.traces[i].get();
-    ++s.calls;
-    return Run(*s.last, key.leaves());
+    return Run(*t, key.leaves());
   }
   return Resolve(self, b, key);
 }
@@ -359,9 +353,8 @@ PyObject* TakeCalls(PyObject* self, PyObject*) {
 
 PyObject* Forget(PyObject* self, PyObject*) {
   State& s = *Cast(self)->state;
-  s.last = nullptr;
-  std::vector<std::unique_ptr<Trace>> old = std::move(s.traces);
-  s.traces.clear();
+  // Destroyed behind the change, as destructors run Python.
+  const std::vector<std::unique_ptr<Trace>> old = s.traces.TakeAll();
   Py_RETURN_NONE;
 }
 
@@ -378,7 +371,7 @@ int TraverseFunction(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(Cast(self)->dict);
   if (State* s = Cast(self)->state) {
-    for (const auto& t : s->traces) {
+    for (const auto& t : s->traces.all()) {
       Py_VISIT(t->concrete.get());
       Py_VISIT(t->gradients.get());
     }
@@ -390,9 +383,7 @@ int TraverseFunction(PyObject* self, visitproc visit, void* arg) {
 int ClearFunction(PyObject* self) {
   Py_CLEAR(Cast(self)->dict);
   if (State* s = Cast(self)->state) {
-    s->last = nullptr;
-    std::vector<std::unique_ptr<Trace>> old = std::move(s->traces);
-    s->traces.clear();
+    const std::vector<std::unique_ptr<Trace>> old = s->traces.TakeAll();
   }
   return 0;
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "bind/python.h"
+#include "function/concrete_function.h"
 #include "graph/builder.h"
-#include "runtime/trace.h"
 
 namespace headrace::bind {
 

@@ -1,10 +1,15 @@
 #include "headrace/function.h"
 
-#include <map>
-#include <mutex>
+#include <algorithm>
+#include <atomic>
 
-#include "autodiff/function_gradient.h"
+#include "base/fork_mutex.h"
+#include "base/mutex.h"
+#include "base/stack_room.h"
 #include "cc/trace.h"
+#include "function/concrete_function.h"
+#include "function/signature.h"
+#include "function/trace_cache.h"
 
 namespace headrace::tf {
 
@@ -13,29 +18,41 @@ using internal::Check;
 
 namespace {
 
-// One trace: a function, and what it captured of its surroundings.
-struct Trace {
-  FunctionPtr function;
-  ResolvedOpPtr call;
-  std::vector<Value> captures;
-};
-
-std::string SignatureOf(const std::vector<Value>& args) {
-  std::string key;
-  for (const Value& v : args) {
-    absl::StrAppend(&key, DTypeName(v.dtype()), v.shape().ToString(), ";");
-  }
-  return key;
+// The graph that this thread is making, or null.
+const Graph* GraphInTheMaking() {
+  const auto* builder = dynamic_cast<GraphBuilder*>(CurrentEmitter());
+  return builder ? builder->graph().get() : nullptr;
 }
 
-Trace Record(const Function::Body& body, const std::vector<Value>& args) {
+// A trace and the calls it fits.
+struct Trace {
+  bool Fits(const Signature& call) const {
+    return std::equal(tokens.begin(), tokens.end(), call.tokens().begin(),
+                      call.tokens().end()) &&
+           (graph == nullptr || graph == GraphInTheMaking());
+  }
+
+  std::vector<uint64_t> tokens;
+  const Graph* graph = nullptr;  // whose tensors it captured, if any
+  std::unique_ptr<ConcreteFunction> function;
+};
+
+std::unique_ptr<Trace> MakeTrace(const Function::Body& body,
+                                 const Signature& call) {
+  Check(CheckStackRoom("traces of functions"));
   std::vector<internal::ArgSpec> specs;
-  for (const Value& v : args) specs.push_back(internal::SpecOf(v));
+  for (const Value& v : call.leaves()) specs.push_back(internal::SpecOf(v));
   internal::Recorded recorded = internal::Record("__inference_f", specs, body);
-  Trace trace;
-  trace.call = Check(CallOf(*recorded.function));
-  trace.function = std::move(recorded.function);
-  trace.captures = std::move(recorded.captures);
+  auto trace = std::make_unique<Trace>();
+  trace->tokens.assign(call.tokens().begin(), call.tokens().end());
+  std::vector<Value> variables;
+  for (const Value& v : recorded.captures) {
+    if (v.is_symbolic()) trace->graph = GraphInTheMaking();
+    if (v.dtype() == headrace::DType::kResource) variables.push_back(v);
+  }
+  trace->function = std::make_unique<ConcreteFunction>(
+      std::move(recorded.function), std::move(recorded.captures),
+      std::move(variables));
   return trace;
 }
 
@@ -43,19 +60,37 @@ Trace Record(const Function::Body& body, const std::vector<Value>& args) {
 
 struct Function::State {
   explicit State(Body b) : body(std::move(b)) {}
+
+  // The trace for a call, made where there is none. Traces are never dropped.
+  ConcreteFunction& For(const Signature& call) {
+    if (const Trace* t = Find(call)) return *t->function;
+    MutexLock making(tracing);
+    if (const Trace* t = Find(call)) return *t->function;  // made meanwhile
+    std::unique_ptr<Trace> made = MakeTrace(body, call);
+    MutexLock lock(mutex);
+    return *traces.Add(std::move(made))->function;
+  }
+  const Trace* Find(const Signature& call) {
+    MutexLock lock(mutex);
+    return traces.Find(call);
+  }
+  int count() const {
+    MutexLock lock(mutex);
+    return static_cast<int>(traces.all().size());
+  }
+
   const Body body;
-  std::mutex mutex;
-  std::map<std::string, Trace> traces;  // guarded by mutex
-  int count = 0;                        // guarded by mutex
+  // Held while the body runs, which may call the function for another
+  // signature; so each is traced once.
+  RecursiveMutex tracing ABSL_ACQUIRED_BEFORE(mutex);
+  mutable ForkMutex mutex;
+  TraceCache<Trace> traces ABSL_GUARDED_BY(mutex);
 };
 
 Function::Function(Body body)
     : state_(std::make_shared<State>(std::move(body))) {}
 
-int Function::trace_count() const {
-  std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->count;
-}
+int Function::trace_count() const { return state_->count(); }
 
 std::vector<Tensor> Function::operator()(
     const std::vector<Tensor>& args, const Cancellation& cancellation) const {
@@ -65,24 +100,12 @@ std::vector<Tensor> Function::operator()(
 
 std::vector<Tensor> Function::operator()(
     const std::vector<Tensor>& args) const {
-  std::vector<Value> inputs = internal::ValuesOf(args);
-  std::string key = SignatureOf(inputs);
-  Trace trace;
-  {
-    std::lock_guard<std::mutex> lock(state_->mutex);
-    auto it = state_->traces.find(key);
-    if (it == state_->traces.end()) {
-      trace = Record(state_->body, inputs);
-      ++state_->count;
-      it = state_->traces.emplace(key, trace).first;
-    }
-    trace = it->second;
-  }
-  internal::TellCapturesRead(trace.captures);
-  inputs.insert(inputs.end(), trace.captures.begin(), trace.captures.end());
-  ValueList outputs =
-      Check(CallDifferentiably(trace.function, inputs, nullptr, trace.call));
+  Signature call;
+  for (const Tensor& t : args) call.AddTensor(Access::ValueOf(t));
+  ValueList outputs;
+  Check(state_->For(call).Call(call.leaves(), &outputs));
   std::vector<Tensor> results;
+  results.reserve(outputs.size());
   for (Value& v : outputs) results.push_back(Access::Wrap(std::move(v)));
   return results;
 }

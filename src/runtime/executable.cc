@@ -79,7 +79,7 @@ class Executable::ShapePlans {
   // Null: the plan for any shapes is to be used.
   Executable* For(absl::Span<const Tensor> feeds) {
     if (feeds.size() != generic_.feeds.size()) return nullptr;
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     for (Entry& e : entries_) {
       if (Match(e.shapes, feeds)) return e.plan.get();
     }
@@ -124,9 +124,9 @@ class Executable::ShapePlans {
   }
 
   const Program generic_;
-  std::mutex mutex_;
-  std::vector<Shape> last_;
-  std::deque<Entry> entries_;
+  Mutex mutex_;
+  std::vector<Shape> last_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Entry> entries_ ABSL_GUARDED_BY(mutex_);
 };
 
 Executable::Executable() = default;
@@ -348,7 +348,7 @@ StatusOr<std::unique_ptr<Executable::Frame>> Executable::Acquire() {
     return std::unique_ptr<Frame>(spare);
   }
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!frames_.empty()) {
       std::unique_ptr<Frame> f = std::move(frames_.back());
       frames_.pop_back();
@@ -365,7 +365,7 @@ void Executable::Release(std::unique_ptr<Frame> frame) {
     frame.release();
     return;
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   try {
     frames_.push_back(std::move(frame));
   } catch (const std::bad_alloc&) {
@@ -611,14 +611,14 @@ StatusOr<std::unique_ptr<FunctionRun>> Executable::Begin(
 
 StatusOr<std::shared_ptr<Executable>> ExecutableOf(
     const FunctionPtr& f, const FunctionLibrary* library) {
-  std::lock_guard lock(f->derived_mutex);
-  std::shared_ptr<void>& kept = f->derived["executable"];
+  MutexLock lock(f->derived_mutex);
+  std::shared_ptr<Executable>& kept = f->derived.executable;
   if (!kept) {
     HR_ASSIGN_OR_RETURN(std::unique_ptr<Executable> made,
                         Executable::Make(*f, library));
-    kept = std::shared_ptr<Executable>(std::move(made));
+    kept = std::move(made);
   }
-  return std::static_pointer_cast<Executable>(kept);
+  return kept;
 }
 
 std::string Executable::DebugString() const {

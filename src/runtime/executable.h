@@ -4,11 +4,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/mutex.h"
 #include "graph/function.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
@@ -140,8 +140,8 @@ class Executable {
   int num_rules_ = 0;                     // dynamic steps
   size_t arena_bytes_ = 0;
   std::atomic<Frame*> spare_{nullptr};
-  std::mutex mutex_;
-  std::vector<std::unique_ptr<Frame>> frames_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::unique_ptr<Frame>> frames_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Shared executables of functions: one each, made at first use and kept as

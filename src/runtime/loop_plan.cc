@@ -6,10 +6,6 @@
 namespace headrace {
 namespace {
 
-bool IsLoop(const std::string& op) {
-  return op == "While" || op == "StatelessWhile";
-}
-
 StatusOr<Program> ProgramOf(const Function& f, const FunctionLibrary* library,
                             PlanBudget* budget) {
   if (!budget->Spend(f, f.body->num_nodes())) {
@@ -166,7 +162,7 @@ void Planner::Plan(Program& p, int depth) {
     bool needed = call.effect;
     for (ValueId v : call.outputs) needed = needed || used[v];
     if (!needed) continue;
-    if (IsLoop(call.op->name()) && !call.kernel && depth < kDeepest &&
+    if (call.op->def().Is(OpRole::kLoop) && !call.kernel && depth < kDeepest &&
         left_-- > 0) {
       PlanLoop(call, used, depth).IgnoreError();  // the run reports it
     }
@@ -203,8 +199,24 @@ void PlanLoops(Program& p, const FunctionLibrary* library, PlanBudget* budget) {
   Planner(library, budget).Plan(p, 0);
 }
 
+StatusOr<bool> Truth(const Tensor& t) {
+  if (t.rank() != 0) return t.num_elements() > 0;
+  if (t.dtype() == DType::kBool) [[likely]]
+    return t.scalar<bool>();
+  if (t.dtype() == DType::kString) return !t.scalar<std::string>().empty();
+  bool truth = false;
+  if (DispatchDType(t.dtype(), RealTypes{}, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        truth = static_cast<float>(t.scalar<T>()) != 0;
+      })) {
+    return truth;
+  }
+  return InvalidArgument("a condition cannot be a ", DTypeName(t.dtype()),
+                         " tensor");
+}
+
 StatusOr<const LoopKernel::Plan*> LoopKernel::GetPlan() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (plan_) return plan_.get();
   auto plan = std::make_unique<Plan>();
   BindStateful(parts_.cond);

@@ -45,6 +45,7 @@ StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
                                             const RunServices& services) {
   HR_RETURN_IF_ERROR(dataset->CheckDepth());
   std::shared_ptr<Walk> walk(new Walk(std::move(dataset)));
+  MutexLock lock(walk->mutex_);
   walk->shared_ = std::make_shared<Shared>();
   Shared& s = *walk->shared_;
   walk->end_ = [shared = walk->shared_, dataset = walk->dataset_] {
@@ -75,7 +76,7 @@ Walk::~Walk() {
 }
 
 Status Walk::Next(Element* out, bool* end) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const StopScope scope(&shared_->token, /*paced=*/true);
   const int threads = shared_->context.options.op_threads;
   std::optional<ScopedThreadLimit> limit;
@@ -108,7 +109,7 @@ Status RestoreWalks(const Dataset& dataset, const StateReader& r) {
 }  // namespace
 
 StatusOr<Tensor> Walk::Save() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const StopScope scope(&shared_->token);
   StateWriter w;
   HR_RETURN_IF_ERROR(shared_->iterator->Save(shared_->context, w));
@@ -117,7 +118,7 @@ StatusOr<Tensor> Walk::Save() {
 }
 
 Status Walk::Restore(const Tensor& state) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const StopScope scope(&shared_->token);
   HR_ASSIGN_OR_RETURN(StateReader r, StateReader::Make(state));
   HR_RETURN_IF_ERROR(RestoreWalks(*dataset_, r));
@@ -149,14 +150,14 @@ Status IteratorResource::Begin(DatasetPtr dataset,
                                const RunServices& services) {
   HR_RETURN_IF_ERROR(CheckSpec(spec_, dataset->spec()));
   HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(std::move(dataset), services));
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   walk_.swap(walk);
   services_ = services;
   return OkStatus();
 }
 
 StatusOr<std::shared_ptr<Walk>> IteratorResource::Current() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (walk_) return walk_;
   return FailedPrecondition(
       "GetNext() failed because the iterator has not been initialized. Ensure "
@@ -178,12 +179,12 @@ Status IteratorResource::Restore(const Tensor& state) {
   HR_ASSIGN_OR_RETURN(auto walk, Current());
   RunServices services;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     services = services_;
   }
   HR_ASSIGN_OR_RETURN(auto fresh, Walk::Begin(walk->dataset(), services));
   HR_RETURN_IF_ERROR(fresh->Restore(state));
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   walk_.swap(fresh);
   return OkStatus();
 }

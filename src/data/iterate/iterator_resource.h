@@ -3,9 +3,9 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "data/dataset.h"
 #include "op/resource.h"
 
@@ -34,8 +34,8 @@ class Walk {
     IteratorPtr iterator;
   };
   const DatasetPtr dataset_;
-  std::mutex mutex_;  // one element at a time
-  std::shared_ptr<Shared> shared_;
+  Mutex mutex_;  // one element at a time
+  std::shared_ptr<Shared> shared_ ABSL_GUARDED_BY(mutex_);
   std::function<void()> end_;  // made early: it must not fail
 };
 
@@ -59,9 +59,9 @@ class IteratorResource : public Resource {
   StatusOr<std::shared_ptr<Walk>> Current() const;
 
   const ElementSpec spec_;
-  mutable std::mutex mutex_;
-  std::shared_ptr<Walk> walk_;
-  RunServices services_;
+  mutable Mutex mutex_;
+  std::shared_ptr<Walk> walk_ ABSL_GUARDED_BY(mutex_);
+  RunServices services_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Both have the same dtypes and shapes that may agree.

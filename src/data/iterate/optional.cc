@@ -121,6 +121,7 @@ HR_OP(OptionalNone)
     .Doc("An optional without a value.") HR_DATASET_END(None);
 
 HR_OP(OptionalHasValue)
+    .Traits({OpTrait::kNeverWaits})
     .Input("optional: variant")
     .Output("has_value: bool")
     .Doc("Whether an optional has a value.") HR_DATASET_END(HasValue);

@@ -85,17 +85,18 @@ Status StitchGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_STITCH(Name, Text)      \
-  HR_OP(Name)                      \
-      .Input("indices: N * int32") \
-      .Input("data: N * T")        \
-      .Output("merged: T")         \
-      .Attr("N: int >= 1")         \
-      .Attr("T: type")             \
-      .Doc(Text)                   \
-      .Shape(StitchRule)           \
-      .Gradient(StitchGradient)    \
-      .GradientSkips({}, {0})      \
+#define HR_STITCH(Name, Text)            \
+  HR_OP(Name)                            \
+      .Input("indices: N * int32")       \
+      .Input("data: N * T")              \
+      .Output("merged: T")               \
+      .Attr("N: int >= 1")               \
+      .Attr("T: type")                   \
+      .Doc(Text)                         \
+      .Traits({OpTrait::kSizesFromData}) \
+      .Shape(StitchRule)                 \
+      .Gradient(StitchGradient)          \
+      .GradientSkips({}, {0})            \
       .Cpu(Compute<Stitch>)
 HR_STITCH(DynamicStitch,
           "Slices of several tensors put at given rows of one; where a row is "

@@ -1,5 +1,8 @@
 // What a tensor's shape says, as a tensor.
+#include <optional>
+
 #include "op/op.h"
+#include "op/partial_sizes.h"
 
 namespace headrace {
 namespace {
@@ -38,7 +41,32 @@ Status ShapeKernel(KernelContext& c) {
   return OkStatus();
 }
 
+// Integers of the op's output type; none where they do not fit it, which the
+// kernel reports.
+std::optional<Tensor> Integers(const ResolvedOp& op, const Shape& shape,
+                               absl::Span<const int64_t> values) {
+  StatusOr<Tensor> t = Tensor::Allocate(op.output_types()[0], shape);
+  if (!t.ok()) return std::nullopt;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!SetInt(*t, static_cast<int64_t>(i), values[i]).ok()) {
+      return std::nullopt;
+    }
+  }
+  return *std::move(t);
+}
+
+std::optional<Tensor> ShapeOf(const ResolvedOp& op, const Shape& s) {
+  if (!s.fully_known()) return std::nullopt;
+  return Integers(op, Shape{s.rank()}, s.dims());
+}
+
+Shape SizesOfShape(PartialSizes& c) {
+  return c.is_scalar() ? c.Uncertain() : c.input_shape(0);
+}
+
 HR_OP(Shape)
+    .PartialSizes(SizesOfShape)
+    .ValueOfShape(ShapeOf)
     .Input("input: T")
     .Output("output: out_type")
     .Attr("T: type")
@@ -63,7 +91,13 @@ Status RankKernel(KernelContext& c) {
   *c.out<int32_t>(0) = c.input(0).rank();
   return OkStatus();
 }
+
+std::optional<Tensor> RankOf(const ResolvedOp& op, const Shape& s) {
+  if (!s.known_rank()) return std::nullopt;
+  return Integers(op, Shape(), {s.rank()});
+}
 HR_OP(Rank)
+    .ValueOfShape(RankOf)
     .Input("input: T")
     .Output("output: int32")
     .Attr("T: type")
@@ -80,7 +114,13 @@ Status SizeKernel(KernelContext& c) {
   }
   return SetInt(c.output(0), 0, n);
 }
+
+std::optional<Tensor> SizeOf(const ResolvedOp& op, const Shape& s) {
+  if (!s.fully_known()) return std::nullopt;
+  return Integers(op, Shape(), {s.num_elements()});
+}
 HR_OP(Size)
+    .ValueOfShape(SizeOf)
     .Input("input: T")
     .Output("output: out_type")
     .Attr("T: type")

@@ -88,7 +88,9 @@ HR_OP(Where)
     .Input("input: T")
     .Output("index: int64")
     .Attr("T: {numbertype, bool} = DT_BOOL")
+    .RawName("input", "condition")
     .Doc("The indices of the elements that are true or not zero, a row each.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(WhereRule)
     .Cpu(ComputeFor<PickWhere>);
 

@@ -68,6 +68,7 @@ HR_OP(Switch)
     .Output("output_true: T")
     .Attr("T: type")
     .Doc("Hands data to one of two outputs; the other one stays dead.")
+    .Role(OpRole::kSwitch)
     .Shape(SwitchShape);
 HR_OP(RefSwitch)
     .Input("data: Ref(T)")
@@ -75,8 +76,10 @@ HR_OP(RefSwitch)
     .Output("output_false: Ref(T)")
     .Output("output_true: Ref(T)")
     .Attr("T: type")
+    .Traits({OpTrait::kHandsReferenceOn})
     .AllowsUninitialized()
     .Doc("Hands a reference to one of two outputs.")
+    .Role(OpRole::kSwitch)
     .Shape(SwitchShape);
 
 HR_OP(Merge)
@@ -86,6 +89,7 @@ HR_OP(Merge)
     .Attr("T: type")
     .Attr("N: int >= 1")
     .Doc("Hands on the first input that is alive, and which one it was.")
+    .Role(OpRole::kMerge)
     .Shape(MergeShape);
 HR_OP(RefMerge)
     .Input("inputs: Ref(N * T)")
@@ -94,6 +98,8 @@ HR_OP(RefMerge)
     .Attr("T: type")
     .Attr("N: int >= 1")
     .Doc("Hands on the first reference that is alive.")
+    .Traits({OpTrait::kHandsReferenceOn})
+    .Role(OpRole::kMerge)
     .Shape(MergeShape);
 
 HR_OP(Enter)
@@ -106,6 +112,7 @@ HR_OP(Enter)
     .Doc(
         "Takes data into the first iteration of a frame (a constant: into "
         "all).")
+    .Role(OpRole::kEnter)
     .Shape(EnterShape);
 HR_OP(RefEnter)
     .Input("data: Ref(T)")
@@ -115,20 +122,25 @@ HR_OP(RefEnter)
     .Attr("is_constant: bool = false")
     .Attr("parallel_iterations: int = 10")
     .Doc("Takes a reference into a frame.")
+    .Traits({OpTrait::kHandsReferenceOn})
+    .Role(OpRole::kEnter)
     .Shape(EnterShape);
 
-#define HR_HAND_ON(Name, text)  \
-  HR_OP(Name)                   \
-      .Input("data: T")         \
-      .Output("output: T")      \
-      .Attr("T: type")          \
-      .Doc(text)                \
-      .Shape(SameShape);        \
-  HR_OP(Ref##Name)              \
-      .Input("data: Ref(T)")    \
-      .Output("output: Ref(T)") \
-      .Attr("T: type")          \
-      .Doc(text)                \
+#define HR_HAND_ON(Name, text)              \
+  HR_OP(Name)                               \
+      .Input("data: T")                     \
+      .Output("output: T")                  \
+      .Attr("T: type")                      \
+      .Doc(text)                            \
+      .Role(OpRole::k##Name)                \
+      .Shape(SameShape);                    \
+  HR_OP(Ref##Name)                          \
+      .Input("data: Ref(T)")                \
+      .Output("output: Ref(T)")             \
+      .Attr("T: type")                      \
+      .Traits({OpTrait::kHandsReferenceOn}) \
+      .Doc(text)                            \
+      .Role(OpRole::k##Name)                \
       .Shape(SameShape)
 HR_HAND_ON(Exit, "Takes data out of a frame, to the one around it.");
 HR_HAND_ON(NextIteration, "Takes data to a frame's next iteration.");
@@ -138,10 +150,12 @@ HR_OP(LoopCond)
     .Input("input: bool")
     .Output("output: bool")
     .Doc("Hands on a loop's condition.")
+    .Role(OpRole::kLoopCondition)
     .Shape(LoopCondShape);
 
 HR_OP(ControlTrigger)
-    .Doc("Does nothing, and is alive even when its control inputs are dead.");
+    .Doc("Does nothing, and is alive even when its control inputs are dead.")
+    .Role(OpRole::kControlTrigger);
 
 }  // namespace
 }  // namespace headrace

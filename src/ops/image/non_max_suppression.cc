@@ -141,6 +141,7 @@ HR_OP(NonMaxSuppression)
     .Output("selected_indices: int32")
     .Attr("iou_threshold: float = 0.5")
     .Doc("The best boxes that do not overlap better ones.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(BoxesShape)
     .NoGradient()
     .Cpu(ComputeOwn<RunBoxes>);
@@ -161,6 +162,7 @@ OpBuilder Version(const char* name, int version) {
   if (!one_type) op.Attr("T_threshold: {half, float} = float");
   if (version > 3) op.Attr("pad_to_max_output_size: bool = false");
   op.Doc("The best boxes that do not overlap better ones.");
+  op.Traits({OpTrait::kSizesFromData});
   op.Shape(BoxesShape).Cpu(ComputeOwn<RunBoxes>);
   if (version == 2) op.NoGradient();  // of the later ones nobody says so
   return op;
@@ -182,6 +184,7 @@ HR_OP(NonMaxSuppressionWithOverlaps)
     .Input("score_threshold: float")
     .Output("selected_indices: int32")
     .Doc("The best boxes that do not overlap better ones, by their overlaps.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(OverlapsShape)
     .NoGradient()
     .Cpu(ComputeOwn<RunOverlaps>);

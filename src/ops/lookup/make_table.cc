@@ -72,6 +72,7 @@ OpBuilder TableOp(const char* name) {
       .Stateful()
       .Shape(TableRule<kind>)
       .Cpu(ComputeOwn<MakeTable<kind, kNamed>>);
+  if (kNamed && kind != Kind::kTensors) b.Traits({OpTrait::kNoEffect});
   return b;
 }
 

@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cmath>
 #include <list>
-#include <mutex>
 
 #include "base/cpu_level.h"
 #include "base/fork_mutex.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "tensor/tensor.h"
 
@@ -60,10 +60,10 @@ struct Kept {
     bool real;
     std::shared_ptr<const Fourier<T>> transform;
   };
-  std::list<Entry> entries;  // the last used first
+  std::list<Entry> entries ABSL_GUARDED_BY(lock);  // the last used first
 
   std::shared_ptr<const Fourier<T>> Find(int64_t n, bool real) {
-    std::lock_guard hold(lock);
+    MutexLock hold(lock);
     for (auto e = entries.begin(); e != entries.end(); ++e) {
       if (e->n != n || e->real != real) continue;
       entries.splice(entries.begin(), entries, e);
@@ -73,7 +73,7 @@ struct Kept {
   }
   void Add(int64_t n, bool real, std::shared_ptr<const Fourier<T>> transform) {
     if (n > kMostKeptLength) return;
-    std::lock_guard hold(lock);
+    MutexLock hold(lock);
     entries.push_front({n, real, std::move(transform)});
     int64_t length = 0;
     size_t count = 0;

@@ -375,6 +375,7 @@ OpBuilder CrossOp(const char* name, const char* doc) {
       .Input("values: sparse_types")
       .Input("shapes: N * int64")
       .Input("dense_inputs: dense_types")
+      .Traits({OpTrait::kSizesFromData})
       .Doc(doc);
   return b;
 }
@@ -511,6 +512,7 @@ HR_OP(RaggedCross)
     .Attr("out_values_type: {int64, string}")
     .Attr("out_row_splits_type: {int32, int64}")
     .Doc("All crosses of ragged, sparse and dense columns.")
+    .Traits({OpTrait::kSizesFromData})
     .Shape(RaggedCrossShape)
     .Cpu(ComputeOwn<RunRaggedCross>);
 

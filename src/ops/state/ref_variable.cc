@@ -45,6 +45,7 @@ Status DeclaredShape(ShapeContext& c) {
       .Attr("container: string = ''")                           \
       .Attr("shared_name: string = ''")                         \
       .Doc("A reference to a variable that lasts across runs.") \
+      .Traits({OpTrait::kNoEffect})                             \
       .Stateful()                                               \
       .Shape(DeclaredShape)                                     \
       .Cpu(ComputeOwn<MakeReference>)
@@ -68,7 +69,9 @@ HR_OP(_ReadReference)
     .Output("value: T")
     .Attr("T: type")
     .Doc("The value of the variable behind a reference.")
+    .Traits({OpTrait::kNoEffect})
     .Stateful()
+    .Role(OpRole::kReadVariable)
     .Shape(UnknownShape)
     .NoGradient()
     .Cpu(ComputeOwn<ReadReference>);

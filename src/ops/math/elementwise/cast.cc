@@ -2,6 +2,8 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "op/partial_sizes.h"
+#include "op/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -142,7 +144,13 @@ Status CastGrad(GradientContext& g) {
   return g.status();
 }
 
+Status SkipIdleCast(SimplifyContext& c) {
+  if (c.input_dtype(0) == c.output_dtype(0)) c.Replace(0, c.input(0));
+  return c.status();
+}
+
 HR_OP(Cast)
+    .PartialSizes(SizesOfInput)
     .Input("x: SrcT")
     .Output("y: DstT")
     .Attr("SrcT: type")
@@ -151,6 +159,7 @@ HR_OP(Cast)
     .Doc(
         "x converted to DstT. Floats lose their fraction on the way to "
         "integers; complex numbers lose their imaginary part.")
+    .Simplify(SkipIdleCast)
     .Shape(UnchangedShape)
     .Gradient(CastGrad)
     .GradientSkips({0}, {0})

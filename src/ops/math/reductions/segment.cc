@@ -392,6 +392,9 @@ void Sorted(const char* name, const char* types, KernelFactory kernel,
   op.Doc("Joins the rows of each segment; segment numbers rise.")
       .Shape(SortedShape)
       .Cpu(kernel);
+  // (Those of chosen rows, SparseSegment*, are without: a map over rows has a
+  // form for them.)
+  if (!counted) op.Traits({OpTrait::kSizesFromData});
   if (gradient) op.Gradient(gradient);
   op.Register();
 }

@@ -6,11 +6,11 @@
 
 #include "autodiff/function_gradient.h"
 #include "eager/tape.h"
+#include "function/concrete_function.h"
 #include "graph/builder.h"
 #include "gtest/gtest.h"
 #include "op/resource.h"
 #include "runtime/executable.h"
-#include "runtime/trace.h"
 
 namespace headrace {
 namespace {

@@ -1,12 +1,57 @@
-// The gradient of a loop. The loop grows a counter and a list for every value
-// of an iteration that the way back reads; the way back is a loop that counts
-// down and takes the values from the lists' ends.
+// While and its stateless twin. Loops whose functions are known get a plan
+// (runtime/loop_plan.h); the kernel here finds them by name at its first run.
+// The gradient: the loop grows a counter and a list for every value of an
+// iteration that the way back reads; the way back is a loop that counts down
+// and takes the values from the lists' ends.
 #include "absl/container/flat_hash_map.h"
-#include "autodiff/call_gradients.h"
 #include "autodiff/written_function.h"
+#include "base/cancellation.h"
+#include "function/callee.h"
+#include "op/op.h"
+#include "runtime/loop_plan.h"
 
 namespace headrace {
 namespace {
+
+class WhileKernel : public Kernel {
+ public:
+  explicit WhileKernel(const ResolvedOp& op)
+      : cond_(op.attr<FuncRef>("cond")), body_(op.attr<FuncRef>("body")) {}
+
+  Status Run(KernelContext& c) override {
+    HR_ASSIGN_OR_RETURN(BoundFunction * cond, cond_.Get(c.services()));
+    HR_ASSIGN_OR_RETURN(BoundFunction * body, body_.Get(c.services()));
+    int n = c.num_inputs();
+    if (cond->num_inputs() != n || body->num_inputs() != n ||
+        cond->num_outputs() != 1 || body->num_outputs() != n) {
+      return InvalidArgument("a loop over ", n, " values has a condition of ",
+                             cond->num_inputs(), " inputs and ",
+                             cond->num_outputs(), " outputs and a body of ",
+                             body->num_inputs(), " and ", body->num_outputs());
+    }
+    HR_ASSIGN_OR_RETURN(auto test, cond->Begin(c.services()));
+    HR_ASSIGN_OR_RETURN(auto step, body->Begin(c.services()));
+    std::vector<int> tested;
+    for (int i = 0; i < n; ++i) {
+      if (test->uses(i)) tested.push_back(i);
+    }
+    std::vector<Tensor> state = InputsFrom(c, 0), seen(n), next, truth;
+    while (true) {
+      HR_RETURN_IF_ERROR(CheckStopOften());
+      for (int i : tested) seen[i] = state[i];
+      HR_RETURN_IF_ERROR(test->Run(absl::MakeSpan(seen), &truth));
+      HR_ASSIGN_OR_RETURN(bool go_on, Truth(truth[0]));
+      if (!go_on) break;
+      HR_RETURN_IF_ERROR(step->Run(absl::MakeSpan(state), &next));
+      state.swap(next);
+    }
+    return SetOutputs(c, state);
+  }
+  bool own_outputs() const override { return true; }
+
+ private:
+  Callee cond_, body_;
+};
 
 // Where the body's backward function finds one of its sources.
 struct Place {
@@ -262,9 +307,7 @@ BackLoop PlanBack(const Loop& loop) {
   return back;
 }
 
-}  // namespace
-
-Status CallGradientOfWhile(GradientContext& g) {
+Status GradientOfLoop(GradientContext& g) {
   HR_ASSIGN_OR_RETURN(Node * node, NodeOf(g));
   std::shared_ptr<Graph> graph = g.output(0).graph();
   HR_ASSIGN_OR_RETURN(Loop loop, Study(g));
@@ -324,4 +367,31 @@ Status CallGradientOfWhile(GradientContext& g) {
   return g.status();
 }
 
+#define HR_WHILE_ATTRS                         \
+  .Attr("T: list(type) >= 0")                  \
+      .Attr("cond: func")                      \
+      .Attr("body: func")                      \
+      .Attr("output_shapes: list(shape) = []") \
+      .Attr("parallel_iterations: int = 10")
+
+HR_OP(While)
+    .Input("input: T")
+    .Output("output: T") HR_WHILE_ATTRS
+    .Doc("Calls `body` on its own results while `cond` of them is true.")
+    .Role(OpRole::kLoop)
+    .Stateful()
+    .Shape(CalledShapes)
+    .Gradient(GradientOfLoop)
+    .Cpu(Bind<WhileKernel>);
+
+HR_OP(StatelessWhile)
+    .Input("input: T")
+    .Output("output: T") HR_WHILE_ATTRS
+    .Doc("While, of functions without effects.")
+    .Role(OpRole::kLoop)
+    .Shape(CalledShapes)
+    .Gradient(GradientOfLoop)
+    .Cpu(Bind<WhileKernel>);
+
+}  // namespace
 }  // namespace headrace

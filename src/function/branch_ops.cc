@@ -1,9 +1,51 @@
-#include "autodiff/call_gradients.h"
-
+// If, Case and their stateless twins. As with a call, the gradient makes the op
+// grow: the intermediates of all branches become its results, of which those of
+// the branches that did not run stand for nothing.
 #include "autodiff/written_function.h"
+#include "function/callee.h"
+#include "op/op.h"
+#include "runtime/loop_plan.h"
 
 namespace headrace {
 namespace {
+
+class IfKernel : public Kernel {
+ public:
+  explicit IfKernel(const ResolvedOp& op)
+      : then_(op.attr<FuncRef>("then_branch")),
+        else_(op.attr<FuncRef>("else_branch")) {}
+  Status Run(KernelContext& c) override {
+    HR_ASSIGN_OR_RETURN(bool truth, Truth(c.input(0)));
+    return CallWith(c, truth ? then_ : else_, 1);
+  }
+  bool own_outputs() const override { return true; }
+
+ private:
+  Callee then_, else_;
+};
+
+class CaseKernel : public Kernel {
+ public:
+  explicit CaseKernel(const ResolvedOp& op) {
+    for (const FuncRef& f : op.attr<std::vector<FuncRef>>("branches")) {
+      branches_.push_back(std::make_unique<Callee>(f));
+    }
+  }
+  Status Run(KernelContext& c) override {
+    if (c.input(0).num_elements() != 1) {
+      return InvalidArgument("branch_index must be a scalar, but is ",
+                             c.input(0).Describe());
+    }
+    int64_t i = c.input(0).scalar<int32_t>();
+    int64_t n = static_cast<int64_t>(branches_.size());
+    if (i < 0 || i >= n) i = n - 1;
+    return CallWith(c, *branches_[i], 1);
+  }
+  bool own_outputs() const override { return true; }
+
+ private:
+  std::vector<std::unique_ptr<Callee>> branches_;
+};
 
 // What the branches share: inputs behind the selector, outputs.
 struct Branches {
@@ -182,41 +224,7 @@ Status GradientOfBranches(GradientContext& g, std::vector<FuncRef> refs,
   return OkStatus();
 }
 
-}  // namespace
-
-Status CallGradientOfCall(GradientContext& g) {
-  HR_ASSIGN_OR_RETURN(Node * node, NodeOf(g));
-  std::shared_ptr<Graph> graph = g.output(0).graph();
-  HR_ASSIGN_OR_RETURN(
-      FunctionPtr f,
-      FindFunction(LibraryOf(g), g.op().attr<FuncRef>("f").name));
-  HR_ASSIGN_OR_RETURN(FunctionGradientPtr gradient,
-                      GradientOf(f, LibraryOf(g)));
-  AttrMap attrs = g.op().attrs();
-  attrs.Set("f", FuncRef{gradient->forward->name, nullptr});
-  attrs.Set("Tout", gradient->forward->result_types());
-  HR_ASSIGN_OR_RETURN(ResolvedOpPtr grown,
-                      ResolveOp(g.op().def(), g.op().input_types(), attrs));
-  std::vector<Gradient> gradients(g.num_outputs());
-  for (int i = 0; i < g.num_outputs(); ++i) gradients[i] = g.raw_grad(i);
-  GrowCall(g, node, grown, {});
-  std::vector<Value> outputs;
-  for (int i = 0; i < grown->num_outputs(); ++i) {
-    const Edge& e = gradient->forward->results[i];
-    if (i >= g.num_outputs()) {
-      node->set_output_shape(i, e.node->output_shape(e.index));
-    }
-    outputs.push_back(graph->Output(node, i));
-  }
-  std::vector<Gradient> found =
-      CallBackward(g, *gradient, g.inputs(), outputs, gradients);
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i]) g.set(static_cast<int>(i), std::move(found[i]));
-  }
-  return g.status();
-}
-
-Status CallGradientOfIf(GradientContext& g) {
+Status GradientOfIf(GradientContext& g) {
   return GradientOfBranches(g,
                             {g.op().attr<FuncRef>("then_branch"),
                              g.op().attr<FuncRef>("else_branch")},
@@ -226,11 +234,65 @@ Status CallGradientOfIf(GradientContext& g) {
                             });
 }
 
-Status CallGradientOfCase(GradientContext& g) {
+Status GradientOfCase(GradientContext& g) {
   return GradientOfBranches(g, g.op().attr<std::vector<FuncRef>>("branches"),
                             [](AttrMap& attrs, const std::vector<FuncRef>& f) {
                               attrs.Set("branches", f);
                             });
 }
 
+#define HR_IF_ATTRS                  \
+  .Attr("Tcond: type")               \
+      .Attr("Tin: list(type) >= 0")  \
+      .Attr("Tout: list(type) >= 0") \
+      .Attr("then_branch: func")     \
+      .Attr("else_branch: func")     \
+      .Attr("output_shapes: list(shape) = []")
+
+HR_OP(If)
+    .Input("cond: Tcond")
+    .Input("input: Tin")
+    .Output("output: Tout") HR_IF_ATTRS.Doc("Calls one of two functions.")
+    .Role(OpRole::kBranch)
+    .Stateful()
+    .Shape(CalledShapes)
+    .Gradient(GradientOfIf)
+    .Cpu(Bind<IfKernel>);
+
+HR_OP(StatelessIf)
+    .Input("cond: Tcond")
+    .Input("input: Tin")
+    .Output("output: Tout") HR_IF_ATTRS
+    .Doc("Calls one of two functions without effects.")
+    .Role(OpRole::kBranch)
+    .Shape(CalledShapes)
+    .Gradient(GradientOfIf)
+    .Cpu(Bind<IfKernel>);
+
+#define HR_CASE_ATTRS                    \
+  .Attr("Tin: list(type) >= 0")          \
+      .Attr("Tout: list(type) >= 0")     \
+      .Attr("branches: list(func) >= 1") \
+      .Attr("output_shapes: list(shape) = []")
+
+HR_OP(Case)
+    .Input("branch_index: int32")
+    .Input("input: Tin")
+    .Output("output: Tout") HR_CASE_ATTRS.Doc("Calls one of several functions.")
+    .Role(OpRole::kBranch)
+    .Stateful()
+    .Shape(CalledShapes)
+    .Gradient(GradientOfCase)
+    .Cpu(Bind<CaseKernel>);
+
+HR_OP(StatelessCase)
+    .Input("branch_index: int32")
+    .Input("input: Tin")
+    .Output("output: Tout") HR_CASE_ATTRS
+    .Doc("Calls one of several functions without effects.")
+    .Role(OpRole::kBranch)
+    .Shape(CalledShapes)
+    .Gradient(GradientOfCase)
+    .Cpu(Bind<CaseKernel>);
+}  // namespace
 }  // namespace headrace

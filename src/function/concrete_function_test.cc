@@ -1,4 +1,4 @@
-#include "runtime/trace.h"
+#include "function/concrete_function.h"
 
 #include "eager/tape.h"
 #include "gtest/gtest.h"

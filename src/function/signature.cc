@@ -1,0 +1,33 @@
+#include "function/signature.h"
+
+#include <algorithm>
+
+namespace headrace {
+
+void Signature::AddShape(Tag tag, DType dtype, const Shape& shape) {
+  const int rank = shape.rank();
+  tokens_.push_back(Token(
+      tag, static_cast<uint64_t>(dtype) << 16 | static_cast<uint8_t>(rank)));
+  for (int i = 0; i < rank; ++i) tokens_.push_back(shape[i]);
+}
+
+void Signature::AddTensor(const Value& v) {
+  AddShape(kTensor, v.dtype(), v.shape());
+  leaves_.push_back(v);
+  if (v.dtype() != DType::kResource && v.dtype() != DType::kVariant) return;
+  const HandleData* behind = v.handle_data();
+  if (behind == nullptr) return;
+  for (const auto& part : *behind) AddShape(kHandle, part.dtype, part.shape);
+}
+
+void Signature::AddVariable(const Value& handle, DType dtype,
+                            const Shape& shape, bool trainable) {
+  AddShape(kVariable, dtype, shape);
+  const auto at = std::find(variables_.begin(), variables_.end(), handle.id());
+  tokens_.push_back(uint64_t{trainable} << 32 |
+                    static_cast<uint64_t>(at - variables_.begin()));
+  if (at == variables_.end()) variables_.push_back(handle.id());
+  leaves_.push_back(handle);
+}
+
+}  // namespace headrace
