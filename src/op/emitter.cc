@@ -53,14 +53,15 @@ StopRecording::~StopRecording() { saved_.swap(OwnRecorders()); }
 
 void TellRecorders(const ResolvedOpPtr& op, absl::Span<const Value> inputs,
                    absl::Span<const Value> outputs) {
-  const std::vector<Recorder*> told = OwnRecorders();
-  for (Recorder* r : told) r->Record(op, inputs, outputs);
+  const std::vector<Recorder*> recorders = OwnRecorders();
+  for (Recorder* r : recorders) r->Record(op, inputs, outputs);
 }
 
 void TellCustom(StringView name, absl::Span<const Value> inputs,
                 absl::Span<const Value> outputs, const BackwardFn& backward) {
-  const std::vector<Recorder*> told = OwnRecorders();
-  for (Recorder* r : told) r->RecordCustom(name, inputs, outputs, backward);
+  const std::vector<Recorder*> recorders = OwnRecorders();
+  for (Recorder* r : recorders)
+    r->RecordCustom(name, inputs, outputs, backward);
 }
 
 void TellVariableAccessed(const Value& handle) {

@@ -155,7 +155,7 @@ class HandleTable {
   }
 
  private:
-  struct Kept {
+  struct NamedHandle {
     std::string container, name;
     std::weak_ptr<Resource> resource;
   };
@@ -163,7 +163,7 @@ class HandleTable {
     return absl::StrCat("headrace::iterator_handle/", i);
   }
   Mutex mutex_;
-  std::vector<Kept> handles_ ABSL_GUARDED_BY(mutex_);
+  std::vector<NamedHandle> handles_ ABSL_GUARDED_BY(mutex_);
 };
 
 Status HandleToText(KernelContext& c) {

@@ -53,7 +53,7 @@ double CostOf(int64_t n, bool vectors) {
 }
 
 template <typename T>
-struct Kept {
+struct TransformCache {
   ProcessMutex lock;
   struct Entry {
     int64_t n;
@@ -99,7 +99,7 @@ Fourier<T>::~Fourier() {
 template <typename T>
 StatusOr<std::shared_ptr<const Fourier<T>>> Fourier<T>::Get(int64_t n,
                                                             bool real) {
-  static Kept<T>& kept = *new Kept<T>;
+  static TransformCache<T>& kept = *new TransformCache<T>;
   if (auto found = kept.Find(n, real)) return found;
   void* plan = LoopsForFourier<T>().make(n, real);
   if (plan == nullptr) return NoMemory(n);
