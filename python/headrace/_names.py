@@ -57,6 +57,9 @@ def text(path):
 
 def module(name):
     """The module that a table names, below the package: "keras.layer.core"."""
+    package = "headrace." + name.partition(".")[0]
+    if package not in sys.modules:  # whole, also where a signal ended its import
+        importlib.import_module(package)
     return importlib.import_module("headrace." + name)
 
 
@@ -267,8 +270,7 @@ def resolve(holder, rows, name):
         fallback = rows.get("")
         known = later(f"{holder.__name__}.{name}") is None
         if fallback and known and not name.startswith("__"):
-            module = importlib.import_module("headrace." + fallback)
-            return getattr(module, name)
+            return getattr(module(fallback), name)
         raise AttributeError(
             later(f"{holder.__name__}.{name}")
             or f"module '{holder.__name__}' has no attribute '{name}'",
@@ -283,7 +285,7 @@ def resolve(holder, rows, name):
         value = _namespace(f"{holder.__name__}.{name}", target)
     else:
         module_name, _, attribute = target.partition(":")
-        value = importlib.import_module("headrace." + module_name)
+        value = module(module_name)
         for part in attribute.split(".") if attribute else ():
             value = getattr(value, part)
         value = _handed_out(target, value)

@@ -1,9 +1,12 @@
 """An import of tf.data that a signal ends is taken up again."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+
+import headrace
 
 PROGRAM = """
 import sys
@@ -34,5 +37,6 @@ def test_the_class_is_the_same_afterwards(module):
         [sys.executable, "-c", PROGRAM, f"headrace.data.{module}"],
         capture_output=True,
         text=True,
+        cwd=os.path.dirname(os.path.dirname(headrace.__file__)),
     )
     assert done.stdout == "interrupted\nTrue 4\n", done.stdout + done.stderr
