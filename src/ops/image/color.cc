@@ -159,22 +159,25 @@ Status HsvGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_COLORS(Name)                                   \
-  HR_OP(Name)                                             \
-      .Input("images: T")                                 \
-      .Output("output: T")                                \
-      .Attr("T: {half, bfloat16, float, double} = float") \
-      .Shape(HsvShape)
-HR_COLORS(RGBToHSV)
-    .Doc("Colours as hue, saturation and value.")
-    .Gradient(HsvGradient)
-    .GradientSkips({}, {0})
-    .Cpu(ComputeFor<Pick<ColorChange::kToHsv>>);
-HR_COLORS(HSVToRGB)
-    .Doc("Hue, saturation and value as red, green and blue.")
-    .NoGradient()
-    .Cpu(ComputeFor<Pick<ColorChange::kToRgb>>);
-#undef HR_COLORS
+OpBuilder ColorOp(const char* name) {
+  OpBuilder b(name);
+  b.Input("images: T")
+      .Output("output: T")
+      .Attr("T: {half, bfloat16, float, double} = float")
+      .Shape(HsvShape);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kColorOps[] = {
+    ColorOp("RGBToHSV")
+        .Doc("Colours as hue, saturation and value.")
+        .Gradient(HsvGradient)
+        .GradientSkips({}, {0})
+        .Cpu(ComputeFor<Pick<ColorChange::kToHsv>>),
+    ColorOp("HSVToRGB")
+        .Doc("Hue, saturation and value as red, green and blue.")
+        .NoGradient()
+        .Cpu(ComputeFor<Pick<ColorChange::kToRgb>>),
+};
 
 HR_OP(AdjustHue)
     .Input("images: T")

@@ -66,23 +66,32 @@ Status TransformGradient(GradientContext& g) {
   return g.status();
 }
 
-#define HR_FFT(Name, rank, inverse, text)                       \
-  HR_OP(Name)                                                   \
-      .Input("input: Tcomplex")                                 \
-      .Output("output: Tcomplex")                               \
-      .Attr("Tcomplex: {complex64, complex128} = DT_COMPLEX64") \
-      .Doc(text)                                                \
-      .Shape(SameShapeOfRank<rank>)                             \
-      .Gradient(TransformGradient<rank, inverse>)               \
-      .GradientSkips({0}, {0})                                  \
-      .Cpu(Compute<Transform<rank, inverse>>)
+template <int kRank, bool kInverse>
+OpBuilder FftOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("input: Tcomplex")
+      .Output("output: Tcomplex")
+      .Attr("Tcomplex: {complex64, complex128} = DT_COMPLEX64")
+      .Doc(doc)
+      .Shape(SameShapeOfRank<kRank>)
+      .Gradient(TransformGradient<kRank, kInverse>)
+      .GradientSkips({0}, {0})
+      .Cpu(Compute<Transform<kRank, kInverse>>);
+  return b;
+}
 
-HR_FFT(FFT, 1, false, "The Fourier transform over the last dimension.");
-HR_FFT(FFT2D, 2, false, "The Fourier transform over the last 2 dimensions.");
-HR_FFT(FFT3D, 3, false, "The Fourier transform over the last 3 dimensions.");
-HR_FFT(IFFT, 1, true, "The inverse transform over the last dimension.");
-HR_FFT(IFFT2D, 2, true, "The inverse transform over the last 2 dimensions.");
-HR_FFT(IFFT3D, 3, true, "The inverse transform over the last 3 dimensions.");
+[[maybe_unused]] const OpRegistrar kFfts[] = {
+    FftOp<1, false>("FFT", "The Fourier transform over the last dimension."),
+    FftOp<2, false>("FFT2D",
+                    "The Fourier transform over the last 2 dimensions."),
+    FftOp<3, false>("FFT3D",
+                    "The Fourier transform over the last 3 dimensions."),
+    FftOp<1, true>("IFFT", "The inverse transform over the last dimension."),
+    FftOp<2, true>("IFFT2D",
+                   "The inverse transform over the last 2 dimensions."),
+    FftOp<3, true>("IFFT3D",
+                   "The inverse transform over the last 3 dimensions."),
+};
 
 // --- Real to half of the complex numbers, and back.
 
