@@ -56,6 +56,12 @@ std::vector<const OpDef*> AllOps() {
   return all;
 }
 
+std::vector<const OpDef*> OpsOfRole(OpRole role) {
+  std::vector<const OpDef*> ops = AllOps();
+  std::erase_if(ops, [&](const OpDef* op) { return !op->Is(role); });
+  return ops;
+}
+
 void RegisterCudaKernel(const char* op, KernelFactory factory) {
   auto it = TheOps().by_name.find(op);
   if (it != TheOps().by_name.end()) it->second->cuda_kernel = factory;

@@ -15,6 +15,9 @@ StatusOr<const OpDef*> LookUpOp(StringView name);
 bool CallsFunctions(const OpDef& def);
 // Every op, in order of name.
 std::vector<const OpDef*> AllOps();
+// The ops of that role, in order of name. Looks at all ops: who asks often
+// keeps the answer.
+std::vector<const OpDef*> OpsOfRole(OpRole role);
 // Adds a CUDA kernel to an op defined elsewhere.
 void RegisterCudaKernel(const char* op, KernelFactory factory);
 

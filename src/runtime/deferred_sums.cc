@@ -12,8 +12,9 @@ namespace {
 constexpr int64_t kRoomRows = 2048;
 constexpr int64_t kRoomBytes = 16 << 20;
 
-bool IsSum(const std::string& op) {
-  return op == "AddV2" || op == "Add" || op == "AddN";
+bool IsSum(const Call& call) {
+  const OpDef& def = call.op->def();
+  return def.Is(OpRole::kAdd) || def.Is(OpRole::kAddN);
 }
 
 // Finds the sums of a turn.
@@ -47,13 +48,14 @@ class Finder {
     const DType dtype = p_.values[feed].dtype;
     if (dtype != DType::kFloat && dtype != DType::kDouble) return false;
     std::vector<ValueId> terms;
-    if (!Terms(next, feed, &terms)) return false;
+    const OpDef* add = nullptr;
+    if (!Terms(next, feed, &terms, &add)) return false;
     std::vector<DeferredSum> sums;
     for (ValueId v : terms) {
       DeferredSum sum;
       sum.variable = variable;
       if (!(products ? IsProduct(v, &sum) : IsRowSum(v, &sum)) ||
-          !Bind(dtype, &sum)) {
+          !Bind(*add, dtype, &sum)) {
         return false;
       }
       sums.push_back(std::move(sum));
@@ -71,8 +73,9 @@ class Finder {
     return true;
   }
 
-  // What `v` is a sum of, besides one `feed`.
-  bool Terms(ValueId v, ValueId feed, std::vector<ValueId>* terms) {
+  // What `v` is a sum of, besides one `feed`, to which *add adds.
+  bool Terms(ValueId v, ValueId feed, std::vector<ValueId>* terms,
+             const OpDef** add) {
     int feeds = 0;
     std::vector<ValueId> left = {v};
     while (!left.empty()) {
@@ -80,13 +83,14 @@ class Finder {
       left.pop_back();
       if (maker_[sum] < 0) return false;
       const Call& call = p_.calls[maker_[sum]];
-      if (call.effect || !IsSum(call.op->name())) {
+      if (call.effect || !IsSum(call)) {
         terms->push_back(sum);
         continue;
       }
       for (ValueId in : call.inputs) {
         if (in == feed) {
           ++feeds;
+          *add = &call.op->def();
         } else if (uses_[in] != 1) {
           return false;
         } else {
@@ -102,7 +106,7 @@ class Finder {
   bool IsProduct(ValueId v, DeferredSum* sum) {
     if (maker_[v] < 0) return false;
     const Call& call = p_.calls[maker_[v]];
-    if (call.op->name() != "MatMul" || call.effect ||
+    if (!call.op->def().Is(OpRole::kMatMul) || call.effect ||
         !call.op->bool_attr("transpose_a") ||
         call.op->bool_attr("transpose_b")) {
       return false;
@@ -121,7 +125,7 @@ class Finder {
   bool IsRowSum(ValueId v, DeferredSum* sum) {
     if (maker_[v] < 0) return false;
     const Call& call = p_.calls[maker_[v]];
-    if (call.op->name() != "Sum" || call.op->bool_attr("keep_dims") ||
+    if (!call.op->def().Is(OpRole::kSum) || call.op->bool_attr("keep_dims") ||
         !stack_of_.contains(call.inputs[0])) {
       return false;
     }
@@ -134,12 +138,11 @@ class Finder {
     return true;
   }
 
-  bool Bind(DType dtype, DeferredSum* sum) {
-    const OpDef* def = FindOp("AddV2");
-    if (def == nullptr) return false;
-    auto add = ResolveOp(*def, {dtype, dtype}, {});
-    if (!add.ok()) return false;
-    sum->add = *std::move(add);
+  // Binds the kernels; `add`: an op that adds two tensors.
+  bool Bind(const OpDef& add, DType dtype, DeferredSum* sum) {
+    auto resolved = ResolveOp(add, {dtype, dtype}, {});
+    if (!resolved.ok()) return false;
+    sum->add = *std::move(resolved);
     auto kernel = BindKernel(*sum->op), add_kernel = BindKernel(*sum->add);
     if (!kernel.ok() || !add_kernel.ok()) return false;
     sum->kernel = *std::move(kernel);

@@ -3,37 +3,10 @@
 #include <deque>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/match.h"
 #include "graph/at_node.h"
-#include "op/registry.h"
 
 namespace headrace {
 namespace {
-
-FrameRole RoleOf(const OpDef& op) {
-  static const auto* roles = new absl::flat_hash_map<StringView, FrameRole>{
-      {"Switch", FrameRole::kSwitch},
-      {"RefSwitch", FrameRole::kSwitch},
-      {"Merge", FrameRole::kMerge},
-      {"RefMerge", FrameRole::kMerge},
-      {"Enter", FrameRole::kEnter},
-      {"RefEnter", FrameRole::kEnter},
-      {"Exit", FrameRole::kExit},
-      {"RefExit", FrameRole::kExit},
-      {"NextIteration", FrameRole::kNextIteration},
-      {"RefNextIteration", FrameRole::kNextIteration},
-      {"LoopCond", FrameRole::kHandOn},
-      {"ControlTrigger", FrameRole::kTrigger}};
-  static const auto* by_op = [] {
-    auto* map = new absl::flat_hash_map<const OpDef*, FrameRole>;
-    for (const auto& [name, role] : *roles) {
-      if (const OpDef* def = FindOp(name)) map->emplace(def, role);
-    }
-    return map;
-  }();
-  auto it = by_op->find(&op);
-  return it == by_op->end() ? FrameRole::kPlain : it->second;
-}
 
 Status NotFed(const Node& n) {
   return InvalidArgument("You must feed a value for placeholder tensor '",
@@ -74,18 +47,17 @@ class Maker {
     FrameGraph::FrameNode& out = g_.nodes[id];
     out.op = n->op_ptr();
     out.name = n->name();
-    out.role = RoleOf(n->def());
-    if (absl::StartsWith(n->def().name, "Placeholder") &&
-        n->num_inputs() == 0) {
+    if (IsFrameOp(n->def())) out.role = n->def().role;
+    if (n->def().Is(OpRole::kPlaceholder) && n->num_inputs() == 0) {
       if (!feeds_.contains(Edge{n, 0})) return NotFed(*n);
-      out.role = FrameRole::kTrigger;  // somebody waits for it only
+      out.role = OpRole::kControlTrigger;  // somebody waits for it only
     }
     out.targets.resize(n->num_outputs() + 1);
     out.fetches.resize(n->num_outputs());
-    if (out.role == FrameRole::kEnter) {
+    if (out.role == OpRole::kEnter) {
       out.constant = n->op().bool_attr("is_constant");
     }
-    if (out.role != FrameRole::kPlain) return OkStatus();
+    if (out.role != OpRole::kNone) return OkStatus();
     StatusOr<std::unique_ptr<Kernel>> kernel = BindKernel(n->op());
     if (!kernel.ok()) return AtNode(kernel.status(), n->name());
     out.kernel = *std::move(kernel);
@@ -116,7 +88,7 @@ class Maker {
 
   StatusOr<int> FrameOfOutputs(int id) {
     FrameGraph::FrameNode& n = g_.nodes[id];
-    if (n.role == FrameRole::kExit) {
+    if (n.role == OpRole::kExit) {
       if (n.frame == 0) {
         return InvalidArgument("Node ", n.name,
                                " leaves a frame that nothing "
@@ -124,7 +96,7 @@ class Maker {
       }
       return g_.frames[n.frame].parent;
     }
-    if (n.role != FrameRole::kEnter) return n.frame;
+    if (n.role != OpRole::kEnter) return n.frame;
     const std::string& name = n.op->string_attr("frame_name");
     auto [it, added] = children_.emplace(std::make_pair(n.frame, name),
                                          static_cast<int>(g_.frames.size()));
@@ -178,13 +150,13 @@ class Maker {
     FrameGraph::FrameNode& n = g_.nodes[id];
     FrameGraph::Frame& frame = g_.frames[n.frame];
     n.slot = static_cast<int>(frame.waiting.size());
-    frame.waiting.push_back(n.role == FrameRole::kMerge ? n.control_waiting
-                                                        : n.waiting);
+    frame.waiting.push_back(n.role == OpRole::kMerge ? n.control_waiting
+                                                     : n.waiting);
     for (FrameGraph::Source& s : n.inputs) {
       if (s.feed < 0) s.value = frame.values++;
     }
-    if (n.role == FrameRole::kEnter) ++g_.frames[n.out_frame].enters;
-    if (n.role == FrameRole::kExit) frame.exits.push_back(id);
+    if (n.role == OpRole::kEnter) ++g_.frames[n.out_frame].enters;
+    if (n.role == OpRole::kExit) frame.exits.push_back(id);
   }
 
   Status SetFetches(absl::Span<const Edge> fetches) {
@@ -214,8 +186,7 @@ class Maker {
 }  // namespace
 
 bool IsFrameOp(const OpDef& op) {
-  FrameRole role = RoleOf(op);
-  return role != FrameRole::kPlain;
+  return op.role >= OpRole::kSwitch && op.role <= OpRole::kControlTrigger;
 }
 
 StatusOr<FrameGraph> FrameGraph::Make(absl::Span<Node* const> nodes,

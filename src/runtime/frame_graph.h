@@ -15,17 +15,6 @@ namespace headrace {
 // True for Switch, Merge, Enter, Exit, NextIteration and their kin.
 bool IsFrameOp(const OpDef& op);
 
-enum class FrameRole : uint8_t {
-  kPlain,
-  kHandOn,  // LoopCond
-  kTrigger,
-  kSwitch,
-  kMerge,
-  kEnter,
-  kExit,
-  kNextIteration,
-};
-
 // Immutable; all numbers are positions in the vectors that the names tell.
 struct FrameGraph {
   struct Target {
@@ -38,14 +27,14 @@ struct FrameGraph {
   };
   struct FrameNode {
     ResolvedOpPtr op;
-    std::shared_ptr<Kernel> kernel;  // of kPlain
+    std::shared_ptr<Kernel> kernel;  // of kNone
     std::string name;
-    FrameRole role = FrameRole::kPlain;
-    bool constant = false;  // Enter: the value goes to every iteration
-    int frame = -1;         // where it runs
-    int out_frame = -1;     // where its outputs are seen
-    int slot = 0;           // among the frame's nodes
-    int waiting = 0;        // inputs that must arrive: data and control
+    OpRole role = OpRole::kNone;  // that of a frame op
+    bool constant = false;        // Enter: the value goes to every iteration
+    int frame = -1;               // where it runs
+    int out_frame = -1;           // where its outputs are seen
+    int slot = 0;                 // among the frame's nodes
+    int waiting = 0;              // inputs that must arrive: data and control
     int control_waiting = 0;
     std::vector<Source> inputs;
     std::vector<std::vector<Target>> targets;  // an output; the last: control

@@ -7,6 +7,7 @@
 #include "graph/at_node.h"
 #include "op/run_once.h"
 #include "runtime/frame_graph.h"
+#include "runtime/plan_op.h"
 
 namespace headrace {
 namespace {
@@ -118,7 +119,7 @@ class FrameRunner {
     const FrameGraph::FrameNode& n = g_.nodes[t.node];
     NodeState& state = it->nodes[n.slot];
     bool ready;
-    if (n.role == FrameRole::kMerge) {
+    if (n.role == OpRole::kMerge) {
       if (t.input < 0) {
         --state.waiting;
       } else if (value == nullptr) {
@@ -182,25 +183,25 @@ class FrameRunner {
     const FrameGraph::FrameNode& n = g_.nodes[r.node];
     Iteration* it = r.run->at(r.iteration);
     const NodeState& state = it->nodes[n.slot];
-    bool dead = n.role == FrameRole::kMerge     ? state.live < 0
-                : n.role == FrameRole::kTrigger ? false
-                                                : state.dead > 0;
+    bool dead = n.role == OpRole::kMerge            ? state.live < 0
+                : n.role == OpRole::kControlTrigger ? false
+                                                    : state.dead > 0;
     absl::InlinedVector<Tensor, 4> outputs(n.op->num_outputs());
     if (!dead) {
       Status s = Compute(n, *it, state, absl::MakeSpan(outputs));
       if (!s.ok()) return AtNode(s, n.name);
     }
     switch (n.role) {
-      case FrameRole::kEnter:
+      case OpRole::kEnter:
         EnterFrame(r, outputs, dead);
         break;
-      case FrameRole::kExit:
+      case OpRole::kExit:
         if (dead) break;
         r.run->left.push_back(r.node);
         DeliverOutputs(r.run->parent, r.run->parent_iteration, r.node, outputs,
                        false);
         break;
-      case FrameRole::kNextIteration:
+      case OpRole::kNextIteration:
         if (dead) break;
         BeginIteration(r.run, r.iteration + 1);
         DeliverOutputs(r.run, r.iteration + 1, r.node, outputs, false);
@@ -221,11 +222,11 @@ class FrameRunner {
                                   : std::move(it.values[s.value]));
     }
     switch (n.role) {
-      case FrameRole::kPlain:
+      case OpRole::kNone:
         break;
-      case FrameRole::kTrigger:
+      case OpRole::kControlTrigger:
         return OkStatus();
-      case FrameRole::kSwitch: {
+      case OpRole::kSwitch: {
         if (!taken[1].has_buffer() || taken[1].num_elements() != 1) {
           return InvalidArgument(
               "The second input must be a scalar, but it is ",
@@ -234,7 +235,7 @@ class FrameRunner {
         outputs[taken[1].scalar<bool>() ? 1 : 0] = std::move(taken[0]);
         return OkStatus();
       }
-      case FrameRole::kMerge:
+      case OpRole::kMerge:
         outputs[0] = std::move(taken[state.live]);
         outputs[1] = Tensor::Scalar<int32_t>(state.live);
         return OkStatus();
@@ -335,26 +336,12 @@ class FramesKernel : public Kernel {
   const FrameGraph graph_;
 };
 
-// The op that the one call of such a program names; not in the registry.
+// What the one call of such a program runs.
 const OpDef& FramesOp() {
   static const OpDef* def = [] {
-    auto* d = new OpDef;
-    d->name = "_RunFrames";
-    d->is_stateful = true;
-    for (const char* name : {"Tin", "Tout"}) {
-      AttrDef attr;
-      attr.name = name;
-      attr.kind = AttrKind::kTypeList;
-      d->attrs.push_back(std::move(attr));
-    }
-    ArgDef in, out;
-    in.name = "inputs";
-    in.type_list_attr = "Tin";
-    out.name = "outputs";
-    out.type_list_attr = "Tout";
-    d->inputs.push_back(std::move(in));
-    d->outputs.push_back(std::move(out));
-    return d;
+    OpDef* op = NewPlanOp("_RunFrames");
+    op->is_stateful = true;
+    return op;
   }();
   return *def;
 }

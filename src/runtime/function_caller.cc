@@ -1,6 +1,5 @@
 #include "runtime/function_caller.h"
 
-#include "absl/strings/match.h"
 #include "runtime/executable.h"
 
 namespace headrace {
@@ -10,8 +9,8 @@ namespace {
 bool IsStateful(const Graph& body) {
   for (int i = 0; i < body.num_nodes(); ++i) {
     const OpDef& def = body.node(i)->def();
-    if (def.is_stateful && def.name != "Assert" &&
-        !absl::StartsWith(def.name, "Placeholder")) {
+    if (def.is_stateful && !def.Has(OpTrait::kAssertion) &&
+        !def.Is(OpRole::kPlaceholder)) {
       return true;
     }
   }
@@ -32,7 +31,7 @@ bool HandsInputsOn(const Function& f) {
   if (f.results.empty() || f.results.size() > f.args.size()) return false;
   for (size_t i = 0; i < f.results.size(); ++i) {
     Edge e = f.results[i];
-    while (e.node->def().name == "Identity") e = e.node->input(0);
+    while (e.node->def().Has(OpTrait::kIdentity)) e = e.node->input(0);
     if (e.node != f.args[i]) return false;
   }
   return !IsStateful(*f.body);

@@ -2,9 +2,8 @@
 // become one call, together with a product that they follow. Reshapes between
 // them do not part them.
 #include "absl/container/flat_hash_map.h"
-#include "op/op.h"
-#include "op/registry.h"
 #include "runtime/fused_kernel.h"
+#include "runtime/plan_op.h"
 #include "runtime/product_chain.h"
 #include "runtime/program.h"
 
@@ -25,19 +24,12 @@ enum class Role : uint8_t {
   kReduce,  // a row to one element
 };
 
-HR_OP(_FusedElementwise)
-    .Input("inputs: Tin")
-    .Output("outputs: Tout")
-    .Attr("Tin: list(type) >= 0")
-    .Attr("Tout: list(type) >= 1")
-    .Doc("A chain of element-wise ops, made by the fusing pass.");
-
-HR_OP(_FusedProduct)
-    .Input("inputs: Tin")
-    .Output("outputs: Tout")
-    .Attr("Tin: list(type) >= 0")
-    .Attr("Tout: list(type) >= 1")
-    .Doc("A product and a chain of element-wise ops, made by the fusing pass.");
+// A chain of element-wise ops, without and with a product before it.
+const OpDef& FusedOp(bool with_product) {
+  static const OpDef* const chain = NewPlanOp("_FusedElementwise");
+  static const OpDef* const product = NewPlanOp("_FusedProduct");
+  return with_product ? *product : *chain;
+}
 
 // The shape as rows x inner against which operands are rows or columns;
 // inner 0: not decided yet (all operands full or scalar so far).
@@ -88,16 +80,8 @@ bool LayoutOf(const Shape& operand, const Shape& shape, Layout* layout,
   return false;
 }
 
-bool IsReshape(const std::string& op) {
-  return op == "Reshape" || op == "ExpandDims" || op == "Squeeze";
-}
-
-bool IsProduct(const std::string& op) {
-  return op == "MatMul" || op == "Conv2D" || op == "DepthwiseConv2dNative";
-}
-
-bool IsReduction(const std::string& op) {
-  return op == "Sum" || op == "Mean" || op == "Max" || op == "Min";
+bool IsReduction(const Call& call) {
+  return call.op->def().Has(OpTrait::kRowReduction);
 }
 
 class Fuser {
@@ -145,7 +129,7 @@ class Fuser {
     for (size_t i = 0; i < p_.calls.size(); ++i) {
       const Call& call = p_.calls[i];
       for (ValueId v : call.outputs) maker_[v] = static_cast<int>(i);
-      if (IsReshape(call.op->name())) {
+      if (call.op->def().Has(OpTrait::kReshapes)) {
         const ProgramValue& in = p_.values[call.inputs[0]];
         const ProgramValue& out = p_.values[call.outputs[0]];
         reshape_[i] = in.shape.fully_known() && out.shape.fully_known() &&
@@ -181,8 +165,9 @@ class Fuser {
     const Shape& shape = p_.values[call.outputs[0]].shape;
     if (!shape.fully_known() || shape.num_elements() == 0) return OkStatus();
     if (!IsPlain(p_.values[call.outputs[0]].dtype)) return OkStatus();
-    if (!call.op->def().in_place_inputs && !IsProduct(call.op->name()) &&
-        !IsReduction(call.op->name())) {
+    const OpDef& def = call.op->def();
+    if (!def.in_place_inputs && !def.Has(OpTrait::kTakesTail) &&
+        !IsReduction(call)) {
       return OkStatus();
     }
     for (ValueId v : call.inputs) {
@@ -218,7 +203,7 @@ class Fuser {
   Role RoleIn(const Call& call, const Group& g, int64_t* inner) {
     const Shape& shape = p_.values[call.outputs[0]].shape;
     *inner = g.inner;
-    if (IsReduction(call.op->name())) {
+    if (IsReduction(call)) {
       const Shape& in = p_.values[call.inputs[0]].shape;
       const int64_t row = in[in.rank() - 1];
       if (in.num_elements() != g.count || (g.inner && g.inner != row)) {
@@ -303,7 +288,7 @@ class Fuser {
     }
     if (joined < 0) {
       Group fresh;
-      const bool reduces = IsReduction(call.op->name());
+      const bool reduces = IsReduction(call);
       fresh.count = p_.values[reduces ? call.inputs[0] : call.outputs[0]]
                         .shape.num_elements();
       *role = RoleIn(call, fresh, &inner);
@@ -319,7 +304,7 @@ class Fuser {
   // What the call computes with: not a reduction's axes.
   static absl::Span<const ValueId> Operands(const Call& call) {
     absl::Span<const ValueId> all = call.inputs;
-    return IsReduction(call.op->name()) ? all.subspan(0, 1) : all;
+    return IsReduction(call) ? all.subspan(0, 1) : all;
   }
 
   void Merge(int into, int g) {
@@ -345,7 +330,10 @@ class Fuser {
       const int i = maker_[v];
       if (i <= host || uses_[v] != count || p_.calls[i].dead) continue;
       const Call& call = p_.calls[i];
-      if (!IsProduct(call.op->name()) || call.effect || !call.kernel) continue;
+      if (!call.op->def().Has(OpTrait::kTakesTail) || call.effect ||
+          !call.kernel) {
+        continue;
+      }
       const auto* product = dynamic_cast<ProductKernel*>(call.kernel.get());
       const Shape& shape = p_.values[v].shape;
       if (product == nullptr || !product->tells_rows()) continue;
@@ -387,11 +375,9 @@ class Fuser {
     for (ValueId v : parts.call.inputs) {
       parts.in_types.push_back(p_.values[v].dtype);
     }
-    HR_ASSIGN_OR_RETURN(
-        const OpDef* def,
-        LookUpOp(host >= 0 ? "_FusedProduct" : "_FusedElementwise"));
-    HR_ASSIGN_OR_RETURN(parts.call.op, ResolveOp(*def, parts.in_types,
-                                                 {{"Tout", parts.out_types}}));
+    HR_ASSIGN_OR_RETURN(parts.call.op,
+                        ResolveOp(FusedOp(host >= 0), parts.in_types,
+                                  {{"Tout", parts.out_types}}));
     for (ValueId v : parts.call.outputs) moved_to_[v] = place;
     p_.calls[place] = std::move(parts.call);
     return OkStatus();

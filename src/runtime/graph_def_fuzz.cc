@@ -97,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const char* data, size_t size) {
     Node* n = graph->node(i);
     targets.push_back(n);
     if (n->num_inputs() == 0 && n->num_outputs() == 1 &&
-        n->def().name == "Placeholder") {
+        n->def().Is(OpRole::kPlaceholder)) {
       feeds.push_back({n, 0});
     }
   }

@@ -6,10 +6,6 @@
 namespace headrace {
 namespace {
 
-bool IsLoop(const std::string& op) {
-  return op == "While" || op == "StatelessWhile";
-}
-
 StatusOr<Program> ProgramOf(const Function& f, const FunctionLibrary* library,
                             PlanBudget* budget) {
   if (!budget->Spend(f, f.body->num_nodes())) {
@@ -166,7 +162,7 @@ void Planner::Plan(Program& p, int depth) {
     bool needed = call.effect;
     for (ValueId v : call.outputs) needed = needed || used[v];
     if (!needed) continue;
-    if (IsLoop(call.op->name()) && !call.kernel && depth < kDeepest &&
+    if (call.op->def().Is(OpRole::kLoop) && !call.kernel && depth < kDeepest &&
         left_-- > 0) {
       PlanLoop(call, used, depth).IgnoreError();  // the run reports it
     }

@@ -17,14 +17,13 @@ struct Columns {
 // all values.
 bool ReadsColumns(const Program& p, const Call& call,
                   const std::vector<int>& uses, Columns* to) {
-  const std::string& op = call.op->name();
-  if (call.effect || (op != "Split" && op != "SplitV" && op != "Slice")) {
-    return false;
-  }
-  to->from = call.inputs[op == "Split" ? 1 : 0];
+  const OpDef& def = call.op->def();
+  const bool slices = def.Is(OpRole::kSlice);
+  if (call.effect || !(slices || def.Is(OpRole::kSplit))) return false;
+  to->from = call.inputs[slices ? 0 : def.FindInput("value")];
   const Shape& shape = p.values[to->from].shape;
   if (!shape.fully_known() || shape.rank() != 2) return false;
-  if (op == "Slice") {
+  if (slices) {
     const Tensor& begin = p.values[call.inputs[1]].constant;
     const Shape& out = p.values[call.outputs[0]].shape;
     if (!begin.has_buffer() || begin.num_elements() != 2 ||
@@ -37,7 +36,8 @@ bool ReadsColumns(const Program& p, const Call& call,
     to->count = out[1];
     return true;
   }
-  const Tensor& axis = p.values[call.inputs[op == "Split" ? 0 : 2]].constant;
+  const Tensor& axis =
+      p.values[call.inputs[def.FindInput("split_dim")]].constant;
   if (!axis.has_buffer() || (axis.IntAt(0) != 1 && axis.IntAt(0) != -1)) {
     return false;
   }
@@ -71,7 +71,7 @@ void NarrowProducts(Program& p) {
     const int made = maker[read.from];
     if (made < 0 || uses[read.from] != 1) continue;
     Call& product = p.calls[made];
-    if (product.op->name() != "MatMul" || product.kernel ||
+    if (!product.op->def().Is(OpRole::kMatMul) || product.kernel ||
         product.op->attrs().Find("_headrace_columns")) {
       continue;
     }

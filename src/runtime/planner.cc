@@ -3,7 +3,6 @@
 
 #include <map>
 
-#include "absl/strings/match.h"
 #include "runtime/fused_kernel.h"
 #include "runtime/product_chain.h"
 
@@ -12,17 +11,6 @@ namespace {
 
 constexpr int64_t kAlign = 64;
 constexpr int64_t kNever = INT64_MAX;
-
-// Ops with effects that read their plain inputs and keep none of them.
-bool OnlyReads(const std::string& op) {
-  return absl::StartsWith(op, "ResourceApply") ||
-         absl::StartsWith(op, "ResourceSparseApply") ||
-         absl::StartsWith(op, "ResourceScatter") ||
-         absl::StartsWith(op, "AssignAddVariable") ||
-         absl::StartsWith(op, "AssignSubVariable") ||
-         absl::StartsWith(op, "Random") || op == "Print" || op == "PrintV2" ||
-         op == "Assert";
-}
 
 // First-fit offsets with coalescing, by lifetime.
 class Arena {
@@ -111,7 +99,7 @@ MemoryPlan PlanMemory(const Program& p) {
     const OpDef& def = call.op->def();
     bool view = def.view_input >= 0 && call.outputs.size() == 1;
     bool keeps = (call.kernel->own_outputs() && !view) ||
-                 (def.is_stateful && !OnlyReads(def.name));
+                 (def.is_stateful && !def.Has(OpTrait::kKeepsNoInput));
     for (size_t i = 0; i < call.inputs.size(); ++i) {
       ValueId v = call.inputs[i];
       if (view && static_cast<int>(i) == def.view_input) {

@@ -8,6 +8,11 @@ namespace {
 constexpr int kMostReluctant = 256;
 constexpr int64_t kSmallest = 4096;  // elements of weights worth looking at
 
+// Whether it reads a variable behind a handle, not a reference.
+bool ReadsVariable(const ResolvedOp& op) {
+  return op.def().Is(OpRole::kReadVariable) && !IsRef(op.input_types()[0]);
+}
+
 bool CallsFunctions(const ResolvedOp& op) {
   return std::any_of(op.attrs().begin(), op.attrs().end(), [](const auto& a) {
     return a.second.kind() == AttrKind::kFunc;
@@ -17,8 +22,7 @@ bool CallsFunctions(const ResolvedOp& op) {
 // True when some call changes a variable itself.
 bool WritesVariables(const Program& p) {
   for (const Call& call : p.calls) {
-    if (!call.effect || call.op->name() == "ReadVariableOp" ||
-        CallsFunctions(*call.op)) {
+    if (!call.effect || ReadsVariable(*call.op) || CallsFunctions(*call.op)) {
       continue;
     }
     for (ValueId v : call.inputs) {
@@ -75,9 +79,9 @@ std::vector<PreparedWeights::Source> WeightSources(const Program& p) {
   std::vector<Source> sources(p.calls.size(), Source::kNone);
   for (size_t i = 0; i < p.calls.size(); ++i) {
     const Call& call = p.calls[i];
-    if (call.op->name() == "ReadVariableOp") {
+    if (ReadsVariable(*call.op)) {
       of_value[call.outputs[0]] = writes ? Source::kNone : Source::kVariable;
-    } else if (call.op->name() == "TensorListPopBack") {
+    } else if (call.op->def().Is(OpRole::kPopBack)) {
       // A loop's gradient takes what the loop read in every turn from a list.
       of_value[call.outputs[1]] = Source::kInput;
     }

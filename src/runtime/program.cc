@@ -5,7 +5,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "base/cancellation.h"
 #include "graph/at_node.h"
 #include "op/registry.h"
@@ -107,7 +106,8 @@ bool RunsInFrames(const std::vector<Node*>& nodes) {
 // State that is given no name has its node's (variables made by handle alone
 // excepted, as upstream does).
 StatusOr<ResolvedOpPtr> NamedOp(const Node& n) {
-  if (!n.def().is_stateful || n.def().name == "VarHandleOp") return n.op_ptr();
+  if (!n.def().is_stateful || n.def().Has(OpTrait::kUnnamedState))
+    return n.op_ptr();
   const std::string* shared = n.op().attrs().Get<std::string>("shared_name");
   if (shared == nullptr || !shared->empty()) return n.op_ptr();
   AttrMap attrs = n.op().attrs();
@@ -115,8 +115,16 @@ StatusOr<ResolvedOpPtr> NamedOp(const Node& n) {
   return ResolveOp(n.def(), n.op().input_types(), attrs);
 }
 
-bool IsCall(const std::string& op) {
-  return op == "PartitionedCall" || op == "StatefulPartitionedCall";
+// The op that reads what is behind a reference.
+StatusOr<const OpDef*> ReferenceReader() {
+  static const OpDef* const reader = [] {
+    for (const OpDef* op : OpsOfRole(OpRole::kReadVariable)) {
+      if (op->inputs[0].is_ref) return op;
+    }
+    return static_cast<const OpDef*>(nullptr);
+  }();
+  if (reader) return reader;
+  return Internal("no op reads references");
 }
 
 // Whether input i of the op wants the reference itself, not its value.
@@ -141,7 +149,7 @@ class Writer {
   StatusOr<ValueId> ReadReference(ValueId v, const Edge& e,
                                   const std::string& reader) {
     const DType type = BaseType(e.node->output_type(e.index));
-    HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("_ReadReference"));
+    HR_ASSIGN_OR_RETURN(const OpDef* def, ReferenceReader());
     Call call;
     HR_ASSIGN_OR_RETURN(call.op,
                         ResolveOp(*def, {RefType(type)}, {{"T", type}}));
@@ -161,8 +169,7 @@ class Writer {
  private:
   Status WriteNode(Node* n, Mapping* map, int depth) {
     if (map->contains(Edge{n, 0}) && n->num_outputs() == 1) return OkStatus();
-    const std::string& op = n->op().name();
-    if (op == "Placeholder" || op == "PlaceholderV2") {
+    if (n->def().Is(OpRole::kPlaceholder) && n->num_inputs() == 0) {
       return InvalidArgument(
           "You must feed a value for placeholder tensor '", n->name(),
           "' with dtype ", DTypeName(n->output_type(0)), " and shape ",
@@ -181,7 +188,7 @@ class Writer {
       }
       inputs.push_back(v);
     }
-    if (IsCall(op) && depth < kDeepestInlining &&
+    if (n->def().Is(OpRole::kCall) && depth < kDeepestInlining &&
         !n->op().attrs().Find("_noinline")) {
       return WriteBody(n, inputs, map, depth);
     }
@@ -206,7 +213,7 @@ class Writer {
       // A fed output keeps its feed; the call may still serve the others.
       map->emplace(Edge{n, i}, v);
     }
-    if (n->op().name() == "Const") {
+    if (n->def().Is(OpRole::kConstant)) {
       const Tensor& value = n->op().attr<Tensor>("value");
       if (!value.has_buffer()) {
         return InvalidArgument(
@@ -256,6 +263,11 @@ class Writer {
   const absl::flat_hash_set<const Node*> asked_;
 };
 
+// True for a node that does nothing but wait for others.
+bool OnlyWaits(const Node& n) {
+  return n.num_inputs() == 0 && n.num_outputs() == 0 && !n.def().is_stateful;
+}
+
 // The targets, and what targets that only wait (groups) wait for: a run of them
 // may fail, whether or not anything reads what they make.
 absl::flat_hash_set<const Node*> AskedFor(absl::Span<Node* const> targets) {
@@ -264,7 +276,7 @@ absl::flat_hash_set<const Node*> AskedFor(absl::Span<Node* const> targets) {
   while (!open.empty()) {
     Node* n = open.back();
     open.pop_back();
-    if (!asked.insert(n).second || n->def().name != "NoOp") continue;
+    if (!asked.insert(n).second || !OnlyWaits(*n)) continue;
     open.insert(open.end(), n->control_inputs().begin(),
                 n->control_inputs().end());
   }

@@ -81,11 +81,15 @@ StatusOr<Program> MakeProgram(const Graph& graph, absl::Span<const Edge> feeds,
 // Shapes that follow from those of feeds, and values of calls on constants, are
 // computed now.
 void FoldConstants(Program& p);
+// That of one call, but for effects; true where its values are known and it
+// need not run.
+bool FoldCall(Program& p, const Call& call);
 // Equal calls of ops without state are made once.
 void MergeEqualCalls(Program& p);
 // Drops calls that nothing needs.
 void DropUnused(Program& p);
-// x*1, x+0, reshapes of reshapes, transposes of transposes and the like.
+// Calls are replaced by what their ops say is simpler (op/simplify.h), and
+// broadcasts before ops that broadcast by themselves are left out.
 void Simplify(Program& p);
 // Matrix products of which only some columns are read are made of these alone.
 void NarrowProducts(Program& p);
@@ -93,8 +97,6 @@ void NarrowProducts(Program& p);
 void ViewOperands(Program& p);
 // All of these.
 Status Optimise(Program& p);
-// FusedBatchNorm with given statistics becomes element-wise calls.
-Status ExpandNormalisation(Program& p);
 // Cheap values that are read again far away are made again there.
 void RecomputeCheap(Program& p);
 // Chains of element-wise calls become one call that works in tiles.

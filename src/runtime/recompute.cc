@@ -10,16 +10,7 @@ namespace {
 constexpr int kLongestChain = 4;  // calls that are made again for one value
 
 // What parts regions: work beside which cheap calls do not count.
-bool IsHeavy(const std::string& op) {
-  return op == "MatMul" || op == "BatchMatMul" || op == "BatchMatMulV2" ||
-         op == "BatchMatMulV3" || op == "_ViewedBatchMatMul" ||
-         op == "Conv2D" || op == "Conv3D" || op == "Einsum";
-}
-
-bool IsCheap(const std::string& op) {
-  return op == "AddV2" || op == "Add" || op == "Sub" || op == "Mul" ||
-         op == "RealDiv" || op == "Neg" || op == "Square" || op == "Erf";
-}
+bool IsHeavy(const Call& call) { return call.op->def().Has(OpTrait::kHeavy); }
 
 class Recomputer {
  public:
@@ -27,7 +18,7 @@ class Recomputer {
     int products = 0;
     for (size_t i = 0; i < p.calls.size(); ++i) {
       region_.push_back(products);
-      products += IsHeavy(p.calls[i].op->name());
+      products += IsHeavy(p.calls[i]);
       for (ValueId v : p.calls[i].outputs) maker_[v] = static_cast<int>(i);
     }
   }
@@ -44,7 +35,7 @@ class Recomputer {
       // reads is better left to its chain, which works on it in the cache.
       const int maker = maker_[root];
       const bool kept = maker < 0 || far_[root] || fetched_[root];
-      if (!kept && IsHeavy(p_.calls[maker].op->name())) continue;
+      if (!kept && IsHeavy(p_.calls[maker])) continue;
       if (values.size() < (kept ? 1u : 2u)) continue;
       for (ValueId v : values) again_[v] = true;
     }
@@ -83,7 +74,7 @@ class Recomputer {
   // for other values.
   ValueId OperandOf(ValueId v) {
     const int i = maker_[v];
-    if (i < 0 || !IsCheap(p_.calls[i].op->name())) return kNoValue;
+    if (i < 0 || !p_.calls[i].op->def().Has(OpTrait::kCheap)) return kNoValue;
     const Shape& shape = p_.values[v].shape;
     if (!shape.fully_known() || shape.num_elements() < 2) return kNoValue;
     ValueId operand = kNoValue;

@@ -7,6 +7,18 @@
 namespace headrace {
 namespace {
 
+// The batch of products that takes its operands through strides; null where it
+// is not linked.
+const OpDef* ViewedProduct() {
+  static const OpDef* const viewed = [] {
+    for (const OpDef* op : OpsOfRole(OpRole::kBatchMatMul)) {
+      if (op->FindAttr("x_order")) return op;
+    }
+    return static_cast<const OpDef*>(nullptr);
+  }();
+  return viewed;
+}
+
 class Viewer {
  public:
   explicit Viewer(Program& p)
@@ -47,9 +59,9 @@ class Viewer {
 
   // Batches of known, equal batch dimensions.
   bool IsBatch(const Call& call) const {
-    const std::string& op = call.op->name();
-    if ((op != "BatchMatMul" && op != "BatchMatMulV2") || call.effect ||
-        call.kernel) {
+    const OpDef& def = call.op->def();
+    if (!def.Is(OpRole::kBatchMatMul) || &def == ViewedProduct() ||
+        call.effect || call.kernel) {
       return false;
     }
     const DType d = call.op->type_attr("T");
@@ -62,7 +74,7 @@ class Viewer {
 
   // The constant order of a transposition of a known shape.
   bool OrderOf(const Call& call, std::vector<int64_t>* order) const {
-    if (call.op->name() != "Transpose" || call.effect) return false;
+    if (!call.op->def().Is(OpRole::kTranspose) || call.effect) return false;
     const Tensor& t = p_.values[call.inputs[1]].constant;
     const Shape& s = shape(call.inputs[0]);
     if (!t.has_buffer() || !s.fully_known() || t.num_elements() != s.rank() ||
@@ -90,7 +102,7 @@ class Viewer {
       if (maker_[look.from] < 0) return look;
       call = &p_.calls[maker_[look.from]];
     }
-    if (call->op->name() != "Unpack" || call->effect) return look;
+    if (!call->op->def().Is(OpRole::kUnpack) || call->effect) return look;
     const Shape& all = shape(call->inputs[0]);
     if (!all.fully_known() || !shape(call->outputs[0]).fully_known()) {
       return look;
@@ -124,7 +136,7 @@ class Viewer {
     if (x.from == call.inputs[0] && y.from == call.inputs[1] && behind < 0) {
       return false;
     }
-    const OpDef* def = FindOp("_ViewedBatchMatMul");
+    const OpDef* def = ViewedProduct();
     if (def == nullptr) return false;
     auto op = ResolveOp(*def, call.op->input_types(),
                         {{"adj_x", call.op->bool_attr("adj_x")},

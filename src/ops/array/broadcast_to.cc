@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "op/op.h"
+#include "op/simplify.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -66,6 +67,13 @@ Status BroadcastToGradient(GradientContext& g) {
   return g.status();
 }
 
+Status SkipIdleBroadcast(SimplifyContext& c) {
+  if (c.keeps_shape(0) && c.value(1).has_buffer()) {
+    c.Replace(0, c.input(0));
+  }
+  return c.status();
+}
+
 HR_OP(BroadcastTo)
     .Input("input: T")
     .Input("shape: Tidx")
@@ -73,6 +81,8 @@ HR_OP(BroadcastTo)
     .Attr("T: type")
     .Attr("Tidx: {int32, int64} = DT_INT32")
     .Doc("The input, repeated along dimensions of size 1 to fill `shape`.")
+    .Role(OpRole::kBroadcastTo)
+    .Simplify(SkipIdleBroadcast)
     .Shape(BroadcastToRule)
     .Gradient(BroadcastToGradient)
     .GradientSkips({1}, {0})

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "op/op.h"
+#include "op/simplify.h"
 
 namespace headrace {
 
@@ -11,5 +12,7 @@ Status HandOn(KernelContext& c);
 Status SameShapes(ShapeContext& c);
 // Gradient: each input's is its output's.
 Status SameGradients(GradientContext& g);
+// Simplification: what reads output i reads input i, but for references.
+Status HandOnInputs(SimplifyContext& c);
 
 }  // namespace headrace

@@ -22,14 +22,23 @@ Status SameGradients(GradientContext& g) {
   return g.status();
 }
 
+Status HandOnInputs(SimplifyContext& c) {
+  for (int i = 0; i < c.num_inputs(); ++i) {
+    if (IsRef(c.input_dtype(i))) return c.status();
+  }
+  for (int i = 0; i < c.num_inputs(); ++i) c.Replace(i, c.input(i));
+  return c.status();
+}
+
 namespace {
 
 HR_OP(Identity)
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kIdentity})
     .Input("input: T")
     .Output("output: T")
     .Attr("T: type")
     .Doc("Returns the input, unchanged.")
+    .Simplify(HandOnInputs)
     .Shape(SameShapes)
     .Gradient(SameGradients)
     .GradientSkips({0}, {0})
@@ -41,6 +50,7 @@ HR_OP(IdentityN)
     .Output("output: T")
     .Attr("T: list(type) >= 1")
     .Doc("Returns the inputs, unchanged.")
+    .Simplify(HandOnInputs)
     .Shape(SameShapes)
     .Gradient(SameGradients)
     .Cpu(ComputeOwn<HandOn>);
@@ -50,6 +60,7 @@ HR_OP(StopGradient)
     .Output("output: T")
     .Attr("T: type")
     .Doc("Returns the input; no gradient flows through it.")
+    .Simplify(HandOnInputs)
     .Shape(SameShapes)
     .NoGradient()
     .View()

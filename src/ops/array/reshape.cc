@@ -2,6 +2,7 @@
 #include "ops/array/reshape.h"
 
 #include "absl/strings/str_join.h"
+#include "op/simplify.h"
 
 namespace headrace {
 namespace {
@@ -125,14 +126,23 @@ Status ReshapeGradient(GradientContext& g) {
   return g.status();
 }
 
+// All three, where the shape stays as it is and what says so is known.
+Status SkipIdleReshape(SimplifyContext& c) {
+  if (c.keeps_shape(0) && (c.num_inputs() == 1 || c.value(1).has_buffer())) {
+    c.Replace(0, c.input(0));
+  }
+  return c.status();
+}
+
 HR_OP(Reshape)
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("tensor: T")
     .Input("shape: Tshape")
     .Output("output: T")
     .Attr("T: type")
     .Attr("Tshape: {int32, int64} = DT_INT32")
     .Doc("The same elements in another shape; one size may be -1.")
+    .Simplify(SkipIdleReshape)
     .Shape(ReshapeRule)
     .Gradient(ReshapeGradient)
     .GradientSkips({1}, {0})
@@ -172,13 +182,14 @@ Status ExpandDims(KernelContext& c) {
   return OkStatus();
 }
 HR_OP(ExpandDims)
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("input: T")
     .Input("dim: Tdim")
     .Output("output: T")
     .Attr("T: type")
     .Attr("Tdim: {int32, int64} = DT_INT32")
     .Doc("The input with a dimension of size 1 inserted at `dim`.")
+    .Simplify(SkipIdleReshape)
     .Shape(ExpandDimsRule)
     .Gradient(ReshapeGradient)
     .GradientSkips({1}, {0})
@@ -226,12 +237,13 @@ Status Squeeze(KernelContext& c) {
   return OkStatus();
 }
 HR_OP(Squeeze)
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("input: T")
     .Output("output: T")
     .Attr("T: type")
     .Attr("squeeze_dims: list(int) >= 0 = []")
     .Doc("The input without its (or the named) dimensions of size 1.")
+    .Simplify(SkipIdleReshape)
     .Shape(SqueezeRule)
     .Gradient(ReshapeGradient)
     .GradientSkips({}, {0})

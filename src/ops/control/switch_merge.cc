@@ -68,6 +68,7 @@ HR_OP(Switch)
     .Output("output_true: T")
     .Attr("T: type")
     .Doc("Hands data to one of two outputs; the other one stays dead.")
+    .Role(OpRole::kSwitch)
     .Shape(SwitchShape);
 HR_OP(RefSwitch)
     .Input("data: Ref(T)")
@@ -78,6 +79,7 @@ HR_OP(RefSwitch)
     .Traits({OpTrait::kHandsReferenceOn})
     .AllowsUninitialized()
     .Doc("Hands a reference to one of two outputs.")
+    .Role(OpRole::kSwitch)
     .Shape(SwitchShape);
 
 HR_OP(Merge)
@@ -87,6 +89,7 @@ HR_OP(Merge)
     .Attr("T: type")
     .Attr("N: int >= 1")
     .Doc("Hands on the first input that is alive, and which one it was.")
+    .Role(OpRole::kMerge)
     .Shape(MergeShape);
 HR_OP(RefMerge)
     .Input("inputs: Ref(N * T)")
@@ -96,6 +99,7 @@ HR_OP(RefMerge)
     .Attr("N: int >= 1")
     .Doc("Hands on the first reference that is alive.")
     .Traits({OpTrait::kHandsReferenceOn})
+    .Role(OpRole::kMerge)
     .Shape(MergeShape);
 
 HR_OP(Enter)
@@ -108,6 +112,7 @@ HR_OP(Enter)
     .Doc(
         "Takes data into the first iteration of a frame (a constant: into "
         "all).")
+    .Role(OpRole::kEnter)
     .Shape(EnterShape);
 HR_OP(RefEnter)
     .Input("data: Ref(T)")
@@ -118,6 +123,7 @@ HR_OP(RefEnter)
     .Attr("parallel_iterations: int = 10")
     .Doc("Takes a reference into a frame.")
     .Traits({OpTrait::kHandsReferenceOn})
+    .Role(OpRole::kEnter)
     .Shape(EnterShape);
 
 #define HR_HAND_ON(Name, text)              \
@@ -126,6 +132,7 @@ HR_OP(RefEnter)
       .Output("output: T")                  \
       .Attr("T: type")                      \
       .Doc(text)                            \
+      .Role(OpRole::k##Name)                \
       .Shape(SameShape);                    \
   HR_OP(Ref##Name)                          \
       .Input("data: Ref(T)")                \
@@ -133,6 +140,7 @@ HR_OP(RefEnter)
       .Attr("T: type")                      \
       .Traits({OpTrait::kHandsReferenceOn}) \
       .Doc(text)                            \
+      .Role(OpRole::k##Name)                \
       .Shape(SameShape)
 HR_HAND_ON(Exit, "Takes data out of a frame, to the one around it.");
 HR_HAND_ON(NextIteration, "Takes data to a frame's next iteration.");
@@ -142,10 +150,12 @@ HR_OP(LoopCond)
     .Input("input: bool")
     .Output("output: bool")
     .Doc("Hands on a loop's condition.")
+    .Role(OpRole::kLoopCondition)
     .Shape(LoopCondShape);
 
 HR_OP(ControlTrigger)
-    .Doc("Does nothing, and is alive even when its control inputs are dead.");
+    .Doc("Does nothing, and is alive even when its control inputs are dead.")
+    .Role(OpRole::kControlTrigger);
 
 }  // namespace
 }  // namespace headrace

@@ -26,6 +26,7 @@ HR_OP(Assert)
     .Attr("summarize: int = 3")
     .Doc("An error that shows `data` unless the condition is true.")
     .Stateful()
+    .Traits({OpTrait::kAssertion, OpTrait::kKeepsNoInput})
     .Shape(NoOutputs)
     .NoGradient()
     .Cpu(Compute<Assert>);

@@ -66,6 +66,7 @@ HR_OP(PrintV2)
     .Attr("end: string = '\n'")
     .Doc("Prints a string: stdout, stderr, log(LEVEL) or file://PATH.")
     .Stateful()
+    .Traits({OpTrait::kKeepsNoInput})
     .Shape(NoOutputs)
     .Cpu(Compute<PrintText>);
 

@@ -1,6 +1,7 @@
 // BiasAdd, BiasAddV1, BiasAddGrad: a vector added along one dimension.
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/simplify.h"
 #include "ops/math/loops/wrapping.h"
 #include "ops/math/reductions/reduce.h"
 
@@ -151,6 +152,16 @@ Status BiasGradGradient(GradientContext& g) {
   return g.status();
 }
 
+// A bias along the last dimension is a broadcast sum, which fuses.
+Status BiasAsSum(SimplifyContext& c) {
+  const Shape x = c.input_shape(0), bias = c.input_shape(1);
+  if (!IsNchw(c.op()) && x.fully_known() && x.rank() >= 2 &&
+      bias.fully_known() && bias.rank() == 1 && bias[0] == x[x.rank() - 1]) {
+    c.Replace(0, c("AddV2", {c.input(0), c.input(1)}));
+  }
+  return c.status();
+}
+
 HR_OP(BiasAdd)
     .Input("value: T")
     .Input("bias: T")
@@ -158,6 +169,7 @@ HR_OP(BiasAdd)
     .Attr("T: numbertype")
     .Attr("data_format: {'NHWC', 'NCHW'} = 'NHWC'")
     .Doc("Adds a vector to the channels of a tensor.")
+    .Simplify(BiasAsSum)
     .Shape(BiasAddShape)
     .Gradient(BiasAddGradient)
     .GradientSkips({0, 1}, {0})
@@ -170,6 +182,7 @@ HR_OP(BiasAddV1)
     .Output("output: T")
     .Attr("T: numbertype")
     .Doc("Adds a vector to the last dimension of a tensor.")
+    .Simplify(BiasAsSum)
     .Shape(BiasAddShape)
     .Gradient(BiasAddGradient)
     .GradientSkips({0, 1}, {0})

@@ -119,6 +119,7 @@ struct ConvRegistrations {
 
   static void Register2D() {
     OpBuilder forward = Forward("Conv2D");
+    forward.Traits({OpTrait::kTakesTail, OpTrait::kHeavy});
     With2D(forward, kFloatsInt, true).Register();
     OpBuilder input = ToInput("Conv2DBackpropInput", "input_sizes: int32");
     input.Gradient(InputGradient).GradientSkips({0}, {0});
@@ -134,6 +135,7 @@ struct ConvRegistrations {
 
   static void RegisterDepthwise() {
     OpBuilder forward = Forward("DepthwiseConv2dNative");
+    forward.Traits({OpTrait::kTakesTail});
     With2D(forward, kFloats, false).Register();
     OpBuilder input =
         ToInput("DepthwiseConv2dNativeBackpropInput", "input_sizes: int32");
@@ -148,6 +150,7 @@ struct ConvRegistrations {
   static void Register3D() {
     constexpr char kOld[] = "T: {half, float, double}";
     OpBuilder forward = Forward("Conv3D");
+    forward.Traits({OpTrait::kHeavy});
     With3D(forward, kFloats, true).Register();
     OpBuilder input = ToInput("Conv3DBackpropInput", "input: T");
     input.Deprecated(10, "Use Conv3DBackpropInputV2");

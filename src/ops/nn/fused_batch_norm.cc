@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/simplify.h"
 #include "ops/nn/batch_norm.h"
 #include "ops/nn/batch_norm_loops.h"
 #include "ops/nn/fused_batch_norm_gradient.h"
@@ -242,6 +243,33 @@ Status RunNormGrad(KernelContext& c) {
   return OkStatus();
 }
 
+// With given statistics, in floats, channels last: x * k + (offset - mean * k),
+// where k = scale / sqrt(variance + epsilon). Along the channels, both fuse
+// with what is around them.
+Status AsProductAndSum(SimplifyContext& c) {
+  if (c.op().bool_attr("is_training") ||
+      c.op().string_attr("data_format") != "NHWC") {
+    return c.status();
+  }
+  const Shape x = c.input_shape(0);
+  if (c.input_dtype(0) != DType::kFloat || x.rank() != 4) return c.status();
+  for (int i = 1; i < 5; ++i) {
+    const Shape s = c.input_shape(i);
+    if (c.input_dtype(i) != DType::kFloat || s.rank() != 1 || s[0] < 0 ||
+        s[0] != x[3] || c.is_read(i)) {
+      return c.status();
+    }
+  }
+  if (c.num_outputs() > 5 && c.is_read(5)) return c.status();
+  const PlanValue scale = c.input(1), offset = c.input(2), mean = c.input(3);
+  PlanValue epsilon = c.Constant(Tensor::Scalar(c.op().float_attr("epsilon")));
+  PlanValue k = c("Rsqrt", {c("AddV2", {c.input(4), epsilon})});
+  k = c("Mul", {k, scale});
+  PlanValue shift = c("Sub", {offset, c("Mul", {mean, k})});
+  c.Replace(0, c("AddV2", {c("Mul", {c.input(0), k}), shift}));
+  return c.status();
+}
+
 constexpr char kTwo[] = "data_format: {'NHWC', 'NCHW'} = 'NHWC'";
 constexpr char kFour[] =
     "data_format: {'NHWC', 'NCHW', 'NDHWC', 'NCDHW'} = 'NHWC'";
@@ -277,6 +305,7 @@ void RegisterVersion(int version) {
       .Shape(NormShape)
       .Gradient(FusedBatchNormGradient)
       .GradientSkips({2}, {0, 1, 2})
+      .Simplify(AsProductAndSum)
       .Cpu(Compute<RunNorm>)
       .Register();
 

@@ -34,6 +34,7 @@ class RandomFloats : public Kernel {
       .Attr("T: {int32, int64}")                      \
       .Doc(text)                                      \
       .Traits({OpTrait::kNoEffect})                   \
+      .Traits({OpTrait::kKeepsNoInput})               \
       .Stateful()                                     \
       .Shape(FirstInputShape)                         \
       .NoGradient()                                   \
@@ -76,7 +77,7 @@ HR_OP(RandomUniformInt)
     .Attr("Tout: {int32, int64}")
     .Attr("T: {int32, int64}")
     .Doc("Random integers, uniform in [minval, maxval).")
-    .Traits({OpTrait::kNoEffect})
+    .Traits({OpTrait::kNoEffect, OpTrait::kKeepsNoInput})
     .Stateful()
     .Shape(RandomIntShape)
     .Cpu(Bind<RandomInts>);

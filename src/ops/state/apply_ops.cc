@@ -263,7 +263,7 @@ void RegisterApply(const ApplyRow& row, bool resource, bool sparse) {
                      sparse ? " for some rows of" : " for",
                      " a variable and its slots, in one pass.")
             .c_str());
-  if (resource) b.Stateful();
+  if (resource) b.Stateful().Traits({OpTrait::kKeepsNoInput});
   b.Shape(ApplyShape).Cpu(BindApply).Register();
 }
 

@@ -58,14 +58,15 @@ Status UpdateShape(ShapeContext& c) {
   return MergeShapes(HandleShape(c, 0), c.input(1)).status();
 }
 
-#define HR_ASSIGN_OP(Name, kAdd, text) \
-  HR_OP(Name)                          \
-      .Input("resource: resource")     \
-      .Input("value: dtype")           \
-      .Attr("dtype: type")             \
-      .Doc(text)                       \
-      .Stateful()                      \
-      .Shape(UpdateShape)              \
+#define HR_ASSIGN_OP(Name, kAdd, text)  \
+  HR_OP(Name)                           \
+      .Input("resource: resource")      \
+      .Input("value: dtype")            \
+      .Attr("dtype: type")              \
+      .Doc(text)                        \
+      .Traits({OpTrait::kKeepsNoInput}) \
+      .Stateful()                       \
+      .Shape(UpdateShape)               \
       .Cpu(ComputeFor<Pick<kAdd>>)
 
 HR_ASSIGN_OP(AssignAddVariableOp, true, "Adds a value to a variable.");

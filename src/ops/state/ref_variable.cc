@@ -71,6 +71,7 @@ HR_OP(_ReadReference)
     .Doc("The value of the variable behind a reference.")
     .Traits({OpTrait::kNoEffect})
     .Stateful()
+    .Role(OpRole::kReadVariable)
     .Shape(UnknownShape)
     .NoGradient()
     .Cpu(ComputeOwn<ReadReference>);

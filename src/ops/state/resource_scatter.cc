@@ -55,6 +55,7 @@ ComputeFn PickSlices(const ResolvedOp& op) {
       .Attr("dtype: " types)                \
       .Attr("Tindices: {int32, int64}")     \
       .Doc(text)                            \
+      .Traits({OpTrait::kKeepsNoInput})     \
       .Stateful()                           \
       .Shape(NoOutputs)                     \
       .Cpu(ComputeFor<PickRows<ScatterKind::kind>>)
@@ -79,6 +80,7 @@ HR_SCATTER(ResourceScatterMax, kMax, "numbertype",
       .Attr("use_locking: bool = true")        \
       .Attr("bad_indices_policy: string = ''") \
       .Doc(text)                               \
+      .Traits({OpTrait::kKeepsNoInput})        \
       .Stateful()                              \
       .Shape(NoOutputs)                        \
       .Cpu(ComputeFor<PickSlices<ScatterKind::kind>>)

@@ -59,7 +59,7 @@ HR_OP(VarHandleOp)
     .Attr("shape: shape")
     .Attr("allowed_devices: list(string) = []")
     .Doc("Makes a handle of a variable, by name or of a new one.")
-    .Traits({OpTrait::kNoEffect})
+    .Traits({OpTrait::kNoEffect, OpTrait::kUnnamedState})
     .Stateful()
     .Shape(VarHandleShape)
     .Cpu(Bind<VarHandle>);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/thread_pool.h"
+#include "op/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 #include "ops/math/elementwise/variant_add.h"
 
@@ -120,6 +121,25 @@ Status AddNGrad(GradientContext& g) {
   return g.status();
 }
 
+// Sums of a few tensors of one known shape become sums of two, which fuse. AddN
+// adds from left to right as well: the bits stay.
+Status AddByTwos(SimplifyContext& c) {
+  constexpr int kMost = 8;  // terms
+  const int n = c.num_inputs();
+  if (n == 1) {
+    c.Replace(0, c.input(0));
+    return c.status();
+  }
+  if (n > kMost || !IsPlain(c.output_dtype(0))) return c.status();
+  for (int i = 0; i < n; ++i) {
+    if (!c.keeps_shape(i)) return c.status();
+  }
+  PlanValue sum = c.input(0);
+  for (int i = 1; i < n; ++i) sum = c("AddV2", {sum, c.input(i)});
+  c.Replace(0, sum);
+  return c.status();
+}
+
 HR_OP(AddN)
     .Input("inputs: N * T")
     .Output("sum: T")
@@ -128,6 +148,8 @@ HR_OP(AddN)
     .Doc("The sum of the inputs, element by element.")
     .Commutative()
     .Aggregate()
+    .Role(OpRole::kAddN)
+    .Simplify(AddByTwos)
     .Shape(AddNShape)
     .Gradient(AddNGrad)
     .Cpu(MakeAddN);

@@ -1,4 +1,5 @@
 // Sums, products, minima and maxima of two tensors.
+#include "op/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -62,6 +63,15 @@ void JoinLoop(const void* a, const void* b, void* y, int64_t n, int kind) {
     to[i] = kJoin(p[kind == 1 ? 0 : i], q[kind == 2 ? 0 : i]);
   }
 }
+Status SkipTimesOne(SimplifyContext& c) {
+  if (c.is_number(1, 1) && c.keeps_shape(0)) {
+    c.Replace(0, c.input(0));
+  } else if (c.is_number(0, 1) && c.keeps_shape(1)) {
+    c.Replace(0, c.input(1));
+  }
+  return c.status();
+}
+
 StatusOr<std::unique_ptr<Kernel>> AddKernel(const ResolvedOp& op) {
   if (op.type_attr("T") == DType::kString) {
     return MakeBinaryKernel(op, JoinLoop, 50);
@@ -80,12 +90,16 @@ HR_BINARY(Add,
           "T: {bfloat16, half, float, double, uint8, int8, int16, int32, "
           "int64, complex64, complex128, string}",
           "x + y; strings are joined.")
+    .Role(OpRole::kAdd)
+    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
     .Gradient(AddGrad)
     .Cpu(AddKernel);
 HR_BINARY(AddV2,
           "T: {bfloat16, half, float, double, uint8, uint16, uint32, uint64, "
           "int8, int16, int32, int64, complex64, complex128}",
           "x + y.")
+    .Role(OpRole::kAdd)
+    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
     .Commutative()
     .Aggregate()
     .Gradient(AddGrad);
@@ -93,8 +107,11 @@ HR_BINARY(Sub,
           "T: {bfloat16, half, float, double, uint8, int8, uint16, int16, "
           "int32, int64, complex64, complex128, uint32, uint64}",
           "x - y.")
+    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
     .Gradient(SubGrad);
 HR_BINARY(Mul, kMulTypes, "x * y.")
+    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
+    .Simplify(SkipTimesOne)
     .Commutative()
     .Gradient(MulGrad)
     .GradientSkips({}, {0});
@@ -106,17 +123,18 @@ HR_BINARY(SquaredDifference,
           "T: {bfloat16, half, float, double, int32, int64, complex64, "
           "complex128}",
           "conj(x - y) * (x - y).")
+    .Traits({OpTrait::kBroadcasts})
     .Commutative()
     .Gradient(SquaredDifferenceGrad)
     .GradientSkips({}, {0});
 HR_BINARY(Maximum, kArithmeticTypes,
           "The larger of x and y; NaN where either is.")
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kBroadcasts})
     .Gradient(MaximumGrad)
     .GradientSkips({}, {0});
 HR_BINARY(Minimum, kArithmeticTypes,
           "The smaller of x and y; NaN where either is.")
-    .Traits({OpTrait::kMovesNumbers})
+    .Traits({OpTrait::kMovesNumbers, OpTrait::kBroadcasts})
     .Gradient(MinimumGrad)
     .GradientSkips({}, {0});
 

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "op/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -142,6 +143,11 @@ Status CastGrad(GradientContext& g) {
   return g.status();
 }
 
+Status SkipIdleCast(SimplifyContext& c) {
+  if (c.input_dtype(0) == c.output_dtype(0)) c.Replace(0, c.input(0));
+  return c.status();
+}
+
 HR_OP(Cast)
     .Input("x: SrcT")
     .Output("y: DstT")
@@ -151,6 +157,7 @@ HR_OP(Cast)
     .Doc(
         "x converted to DstT. Floats lose their fraction on the way to "
         "integers; complex numbers lose their imaginary part.")
+    .Simplify(SkipIdleCast)
     .Shape(UnchangedShape)
     .Gradient(CastGrad)
     .GradientSkips({0}, {0})

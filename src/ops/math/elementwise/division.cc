@@ -1,4 +1,5 @@
 // Quotients and remainders.
+#include "op/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 
 namespace headrace {
@@ -60,10 +61,18 @@ constexpr char kDivTypes[] =
 constexpr char kXTypes[] =
     "T: {half, bfloat16, float, double, complex64, complex128}";
 
+Status SkipByOne(SimplifyContext& c) {
+  if (c.is_number(1, 1) && c.keeps_shape(0)) c.Replace(0, c.input(0));
+  return c.status();
+}
+
 HR_BINARY(Div, kDivTypes, "x / y; between integers, towards 0.")
+    .Simplify(SkipByOne)
     .Gradient(DivGrad)
     .GradientSkips({}, {0});
 HR_BINARY(RealDiv, kDivTypes, "x / y.")
+    .Traits({OpTrait::kBroadcasts, OpTrait::kCheap})
+    .Simplify(SkipByOne)
     .Gradient(RealDivGrad)
     .GradientSkips({}, {0});
 HR_BINARY(DivNoNan, "T: {half, float, bfloat16, double, complex64, complex128}",

@@ -37,6 +37,7 @@ Status DigammaGrad(GradientContext& g) {
 }
 
 HR_UNARY(Erf, kFloatTypes, "The error function.")
+    .Traits({OpTrait::kCheap})
     .Gradient(ErfGrad)
     .GradientSkips({}, {0});
 HR_UNARY(Erfc, kFloatTypes, "1 - erf(x), exact for large x.")

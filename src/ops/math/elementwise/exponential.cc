@@ -83,6 +83,7 @@ HR_UNARY(Square,
          "T: {bfloat16, half, float, double, int8, int16, int32, int64, uint8, "
          "uint16, uint32, uint64, complex64, complex128}",
          "x times x.")
+    .Traits({OpTrait::kCheap})
     .Gradient(SquareGrad)
     .GradientSkips({}, {0});
 HR_UNARY(Sqrt, kFloatComplexTypes, "The square root.")

@@ -41,7 +41,10 @@ HR_UNARY(Abs, "T: {bfloat16, half, float, double, int8, int16, int32, int64}",
          "The absolute value.")
     .Gradient(AbsGrad)
     .GradientSkips({}, {0});
-HR_UNARY(Neg, kSignedTypes, "-x.").Gradient(NegGrad).GradientSkips({0}, {0});
+HR_UNARY(Neg, kSignedTypes, "-x.")
+    .Traits({OpTrait::kCheap})
+    .Gradient(NegGrad)
+    .GradientSkips({0}, {0});
 HR_UNARY(Sign, kSignedTypes, "-1, 0 or 1; for complex numbers x / |x|, or 0.")
     .Gradient(SignGrad)
     .GradientSkips({}, {0});

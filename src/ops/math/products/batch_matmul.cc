@@ -163,6 +163,7 @@ OpBuilder& WithProduct(OpBuilder& op) {
       .Attr("adj_y: bool = false")
       .Attr("grad_x: bool = false")
       .Attr("grad_y: bool = false")
+      .Traits({OpTrait::kHeavy})
       .Gradient(BatchMatMulGradient)
       .GradientSkips({}, {0})
       .Cpu(Compute<RunBatchMatMul>);
@@ -176,6 +177,7 @@ const OpRegistrar batch_matmul = WithProduct(
         .Attr("T: {bfloat16, half, float, double, int32, int64, complex64, "
               "complex128}")
         .Doc("Products of matrices that lie in batches of one shape.")
+        .Role(OpRole::kBatchMatMul)
         .Shape(BatchMatMulShape<false>));
 
 const OpRegistrar batch_matmul_v2 = WithProduct(
@@ -186,6 +188,7 @@ const OpRegistrar batch_matmul_v2 = WithProduct(
         .Attr("T: {bfloat16, half, float, double, int16, int32, int64, uint8, "
               "uint16, uint32, uint64, complex64, complex128}")
         .Doc("Products of matrices over batch dimensions that broadcast.")
+        .Role(OpRole::kBatchMatMul)
         .Shape(BatchMatMulShape<true>));
 
 constexpr char kMixedTypes[] =

@@ -194,6 +194,8 @@ HR_OP(_ViewedBatchMatMul)
     .Doc(
         "BatchMatMul of parts of its operands, their dimensions in another "
         "order; made by the planner.")
+    .Role(OpRole::kBatchMatMul)
+    .Traits({OpTrait::kHeavy})
     .Shape(ViewedShape)
     .Cpu(Bind<ViewedProduct>);
 

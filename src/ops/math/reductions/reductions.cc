@@ -191,19 +191,26 @@ OpBuilder& WithAxes(OpBuilder&& op, const char* type, KernelFactory kernel,
 
 const OpRegistrar sum =
     WithAxes(OpBuilder("Sum"), "T: numbertype", BindReduction<Reduction::kSum>,
-             SumGradient, "Sum over axes.");
+             SumGradient, "Sum over axes.")
+        .Role(OpRole::kSum)
+        .Traits({OpTrait::kRowReduction});
 const OpRegistrar mean = WithAxes(OpBuilder("Mean"), "T: numbertype",
                                   BindReduction<Reduction::kSum, true>,
-                                  MeanGradient, "Mean over axes.");
+                                  MeanGradient, "Mean over axes.")
+                             .Traits({OpTrait::kRowReduction});
 const OpRegistrar prod = WithAxes(OpBuilder("Prod"), "T: numbertype",
                                   Compute<RunReduction<Reduction::kProd>>,
                                   ProdGradient, "Product over axes.");
-const OpRegistrar max = WithAxes(
-    OpBuilder("Max"), kOrdered, BindReduction<Reduction::kMax>, ExtremeGradient,
-    "Largest element over axes; NaN where one is met.");
-const OpRegistrar min = WithAxes(
-    OpBuilder("Min"), kOrdered, BindReduction<Reduction::kMin>, ExtremeGradient,
-    "Smallest element over axes; NaN where one is met.");
+const OpRegistrar max =
+    WithAxes(OpBuilder("Max"), kOrdered, BindReduction<Reduction::kMax>,
+             ExtremeGradient,
+             "Largest element over axes; NaN where one is met.")
+        .Traits({OpTrait::kRowReduction});
+const OpRegistrar min =
+    WithAxes(OpBuilder("Min"), kOrdered, BindReduction<Reduction::kMin>,
+             ExtremeGradient,
+             "Smallest element over axes; NaN where one is met.")
+        .Traits({OpTrait::kRowReduction});
 const OpRegistrar norm =
     WithAxes(OpBuilder("EuclideanNorm"), "T: numbertype", Compute<RunNorm>,
              NormGradient, "Square root of the sum of squares over axes.");
