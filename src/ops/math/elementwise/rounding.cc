@@ -61,17 +61,21 @@ HR_UNARY(Round, kSignedTypes, "The nearest integer; of two, the even one.")
     .Gradient(NothingFlows)
     .GradientSkips({0}, {0});
 
-#define HR_FLOAT_TEST(Name, doc) \
-  HR_OP(Name)                    \
-      .Input("x: T")             \
-      .Output("y: bool")         \
-      .Attr(kFloatTypes)         \
-      .Doc(doc)                  \
-      .Shape(UnchangedShape)     \
-      .Cpu(UnaryKernel)
-HR_FLOAT_TEST(IsNan, "Whether x is not a number.");
-HR_FLOAT_TEST(IsInf, "Whether x is an infinity.");
-HR_FLOAT_TEST(IsFinite, "Whether x is neither infinite nor not a number.");
+OpBuilder FloatTestOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("x: T")
+      .Output("y: bool")
+      .Attr(kFloatTypes)
+      .Doc(doc)
+      .Shape(UnchangedShape)
+      .Cpu(UnaryKernel);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kFloatTests[] = {
+    FloatTestOp("IsNan", "Whether x is not a number."),
+    FloatTestOp("IsInf", "Whether x is an infinity."),
+    FloatTestOp("IsFinite", "Whether x is neither infinite nor not a number."),
+};
 
 }  // namespace
 }  // namespace headrace
