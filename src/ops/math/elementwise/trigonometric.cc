@@ -114,12 +114,15 @@ OpBuilder ByResultOp(const char* name, const char* doc, GradientFn gradient) {
     ByResultOp("Sigmoid", "1 / (1 + exp(-x)).", SigmoidGrad),
 };
 
-HR_UNARY_GRAD(TanhGrad, "The gradient of y = tanh(x): dy * (1 - y^2).")
-    .Gradient(TanhGradGrad)
-    .GradientSkips({}, {0});
-HR_UNARY_GRAD(SigmoidGrad, "The gradient of y = sigmoid(x): dy * y * (1 - y).")
-    .Gradient(SigmoidGradGrad)
-    .GradientSkips({}, {0});
+[[maybe_unused]] const OpRegistrar kResultGrads[] = {
+    UnaryGradOp("TanhGrad", "The gradient of y = tanh(x): dy * (1 - y^2).")
+        .Gradient(TanhGradGrad)
+        .GradientSkips({}, {0}),
+    UnaryGradOp("SigmoidGrad",
+                "The gradient of y = sigmoid(x): dy * y * (1 - y).")
+        .Gradient(SigmoidGradGrad)
+        .GradientSkips({}, {0}),
+};
 
 }  // namespace
 }  // namespace headrace
