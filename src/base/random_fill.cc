@@ -197,21 +197,29 @@ void FillBits(const Philox& generator, T* out, int64_t n) {
       });
 }
 
-#define HR_FLOAT_FILLS(T)                                \
-  template void FillUniform(const Philox&, T*, int64_t); \
-  template void FillNormal(const Philox&, T*, int64_t);  \
-  template void FillTruncatedNormal(const Philox&, T*, int64_t);
-HR_FLOAT_FILLS(float)
-HR_FLOAT_FILLS(double)
-HR_FLOAT_FILLS(half)
-HR_FLOAT_FILLS(bfloat16)
-
-#define HR_INTEGER_FILLS(T)                                       \
-  template void FillUniformInt(const Philox&, T, T, T*, int64_t); \
-  template void FillBits(const Philox&, T*, int64_t);
-HR_INTEGER_FILLS(int32_t)
-HR_INTEGER_FILLS(int64_t)
-HR_INTEGER_FILLS(uint32_t)
-HR_INTEGER_FILLS(uint64_t)
+template void FillUniform(const Philox&, float*, int64_t);
+template void FillUniform(const Philox&, double*, int64_t);
+template void FillUniform(const Philox&, half*, int64_t);
+template void FillUniform(const Philox&, bfloat16*, int64_t);
+template void FillNormal(const Philox&, float*, int64_t);
+template void FillNormal(const Philox&, double*, int64_t);
+template void FillNormal(const Philox&, half*, int64_t);
+template void FillNormal(const Philox&, bfloat16*, int64_t);
+template void FillTruncatedNormal(const Philox&, float*, int64_t);
+template void FillTruncatedNormal(const Philox&, double*, int64_t);
+template void FillTruncatedNormal(const Philox&, half*, int64_t);
+template void FillTruncatedNormal(const Philox&, bfloat16*, int64_t);
+template void FillUniformInt(const Philox&, int32_t, int32_t, int32_t*,
+                             int64_t);
+template void FillUniformInt(const Philox&, int64_t, int64_t, int64_t*,
+                             int64_t);
+template void FillUniformInt(const Philox&, uint32_t, uint32_t, uint32_t*,
+                             int64_t);
+template void FillUniformInt(const Philox&, uint64_t, uint64_t, uint64_t*,
+                             int64_t);
+template void FillBits(const Philox&, int32_t*, int64_t);
+template void FillBits(const Philox&, int64_t*, int64_t);
+template void FillBits(const Philox&, uint32_t*, int64_t);
+template void FillBits(const Philox&, uint64_t*, int64_t);
 
 }  // namespace headrace

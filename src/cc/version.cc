@@ -1,13 +1,14 @@
-#include "headrace/version.h"
+#include <string>
 
-#define HR_TEXT_INNER(x) #x
-#define HR_TEXT(x) HR_TEXT_INNER(x)
+#include "absl/strings/str_cat.h"
+#include "headrace/version.h"
 
 namespace headrace {
 
 const char* Version() {
-  return HR_TEXT(HR_VERSION_MAJOR) "." HR_TEXT(HR_VERSION_MINOR) "." HR_TEXT(
-      HR_VERSION_PATCH);
+  static const auto* const text = new std::string(absl::StrCat(
+      HR_VERSION_MAJOR, ".", HR_VERSION_MINOR, ".", HR_VERSION_PATCH));
+  return text->c_str();
 }
 
 }  // namespace headrace

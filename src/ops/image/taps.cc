@@ -186,27 +186,33 @@ Status ResampleBack(const ResizeSizes& s, const AxisTaps& rows,
   return error.Get();
 }
 
-#define HR_RESAMPLE(T)                                             \
-  template Status Resample<T>(const ResizeSizes&, const AxisTaps&, \
-                              const AxisTaps&, const T*, float*);
-HR_RESAMPLE(float)
-HR_RESAMPLE(double)
-HR_RESAMPLE(half)
-HR_RESAMPLE(bfloat16)
-HR_RESAMPLE(int8_t)
-HR_RESAMPLE(uint8_t)
-HR_RESAMPLE(int16_t)
-HR_RESAMPLE(uint16_t)
-HR_RESAMPLE(int32_t)
-HR_RESAMPLE(int64_t)
-#undef HR_RESAMPLE
-#define HR_RESAMPLE_BACK(T)                                            \
-  template Status ResampleBack<T>(const ResizeSizes&, const AxisTaps&, \
-                                  const AxisTaps&, const float*, T*);
-HR_RESAMPLE_BACK(float)
-HR_RESAMPLE_BACK(double)
-HR_RESAMPLE_BACK(half)
-HR_RESAMPLE_BACK(bfloat16)
-#undef HR_RESAMPLE_BACK
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const float*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const double*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const half*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const bfloat16*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const int8_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const uint8_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const int16_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const uint16_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const int32_t*, float*);
+template Status Resample(const ResizeSizes&, const AxisTaps&, const AxisTaps&,
+                         const int64_t*, float*);
+template Status ResampleBack(const ResizeSizes&, const AxisTaps&,
+                             const AxisTaps&, const float*, float*);
+template Status ResampleBack(const ResizeSizes&, const AxisTaps&,
+                             const AxisTaps&, const float*, double*);
+template Status ResampleBack(const ResizeSizes&, const AxisTaps&,
+                             const AxisTaps&, const float*, half*);
+template Status ResampleBack(const ResizeSizes&, const AxisTaps&,
+                             const AxisTaps&, const float*, bfloat16*);
 
 }  // namespace headrace
