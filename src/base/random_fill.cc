@@ -21,9 +21,10 @@ using Computed = std::conditional_t<kIsWide<T>, double, float>;
 
 // Words of groups 0, stride, 2 * stride, ... counted from the generator.
 void Words(const Philox& generator, uint32_t stride, uint32_t* words) {
-  HR_CALL_LEVEL(ActiveCpuLevel(),
-                RandomWords(generator.counter().data(), generator.key().data(),
-                            stride, words));
+  AtLevel(ActiveCpuLevel(), [&](auto level) {
+    return RandomWords<level>(generator.counter().data(),
+                              generator.key().data(), stride, words);
+  });
 }
 
 // Calls fill(words, first, count, generator) for every block of numbers, with
@@ -99,7 +100,8 @@ void Complete(const Philox& block, uint32_t stride, Accepted<C>* accepted) {
       const Philox::Group group = p.Next();
       std::copy(group.begin(), group.end(), words + 4 * i);
     }
-    HR_CALL_LEVEL(ActiveCpuLevel(), WordsToNormal(words, normals));
+    AtLevel(ActiveCpuLevel(),
+            [&](auto level) { return WordsToNormal<level>(words, normals); });
     int still = 0;
     for (int i = 0; i < count; ++i) {
       A& a = accepted[lacking[i]];
@@ -129,7 +131,8 @@ void FillUniform(const Philox& generator, T* out, int64_t n) {
         });
   } else {
     FillFloats(generator, out, n, kUniformNs, [](const uint32_t* w, T* to) {
-      HR_CALL_LEVEL(ActiveCpuLevel(), WordsToUniform(w, to));
+      AtLevel(ActiveCpuLevel(),
+              [&](auto level) { return WordsToUniform<level>(w, to); });
     });
   }
 }
@@ -138,7 +141,9 @@ template <typename T>
 void FillNormal(const Philox& generator, T* out, int64_t n) {
   FillFloats(generator, out, n, kNormalNs * (kIsWide<T> ? 5 : 1),
              [](const uint32_t* words, Computed<T>* to) {
-               HR_CALL_LEVEL(ActiveCpuLevel(), WordsToNormal(words, to));
+               AtLevel(ActiveCpuLevel(), [&](auto level) {
+                 return WordsToNormal<level>(words, to);
+               });
              });
 }
 
@@ -147,21 +152,23 @@ void FillTruncatedNormal(const Philox& generator, T* out, int64_t n) {
   using C = Computed<T>;
   constexpr int kWanted = Accepted<C>::kWanted;
   constexpr uint32_t kStride = kWanted * kPhiloxReservedSamples / 4;
-  FillBlocks<kPerBlock<T>>(
-      generator, n, kStride, 4 * kNormalNs,
-      [&](const uint32_t* words, int64_t first, int64_t count,
-          const Philox& at) {
-        C normals[kPerBlock<T>];
-        HR_CALL_LEVEL(ActiveCpuLevel(), WordsToNormal(words, normals));
-        Accepted<C> accepted[kRandomGroups];
-        for (int i = 0; i < kPerBlock<T>; ++i) {
-          accepted[i / kWanted].Add(normals[i]);
-        }
-        Complete(at, kStride, accepted);
-        for (int64_t i = 0; i < count; ++i) {
-          out[first + i] = T(accepted[i / kWanted].values[i % kWanted]);
-        }
-      });
+  FillBlocks<kPerBlock<T>>(generator, n, kStride, 4 * kNormalNs,
+                           [&](const uint32_t* words, int64_t first,
+                               int64_t count, const Philox& at) {
+                             C normals[kPerBlock<T>];
+                             AtLevel(ActiveCpuLevel(), [&](auto level) {
+                               return WordsToNormal<level>(words, normals);
+                             });
+                             Accepted<C> accepted[kRandomGroups];
+                             for (int i = 0; i < kPerBlock<T>; ++i) {
+                               accepted[i / kWanted].Add(normals[i]);
+                             }
+                             Complete(at, kStride, accepted);
+                             for (int64_t i = 0; i < count; ++i) {
+                               out[first + i] =
+                                   T(accepted[i / kWanted].values[i % kWanted]);
+                             }
+                           });
 }
 
 template <typename T>
@@ -178,9 +185,10 @@ void FillUniformInt(const Philox& generator, T low, T high, T* out, int64_t n) {
           }
         } else {
           uint32_t block[kRandomWords];
-          HR_CALL_LEVEL(
-              ActiveCpuLevel(),
-              WordsToRange(words, static_cast<uint32_t>(low), range, block));
+          AtLevel(ActiveCpuLevel(), [&](auto level) {
+            return WordsToRange<level>(words, static_cast<uint32_t>(low), range,
+                                       block);
+          });
           std::memcpy(out + first, block, count * sizeof(T));
         }
       });

@@ -57,8 +57,10 @@ class Rows {
     const int64_t slot = row & (static_cast<int64_t>(held_.size()) - 1);
     float* to = room_.data<float>() + slot * s_.out_w * s_.channels;
     if (held_[slot] != row) {
-      HR_CALL_LEVEL(level_, ResampleColumns(columns_.rows(), s_.out_w, s_.in_w,
-                                            s_.channels, Row(row), to));
+      AtLevel(level_, [&](auto level) {
+        return ResampleColumns<level>(columns_.rows(), s_.out_w, s_.in_w,
+                                      s_.channels, Row(row), to);
+      });
       held_[slot] = row;
     }
     return to;
@@ -102,13 +104,18 @@ void MixInto(const AxisTaps& taps, int64_t o, int64_t width, Rows<T>& from,
   if (count == 0 || (count <= kKept && index[count - 1] - index[0] < kKept)) {
     const float* rows[kKept];
     for (int64_t t = 0; t < count; ++t) rows[t] = from.Get(index[t]);
-    HR_CALL_LEVEL(level,
-                  MixRows(rows, weight, count, taps.lerps(), width, out));
+    AtLevel(level, [&](auto level) {
+      return MixRows<level>(rows, weight, count, taps.lerps(), width, out);
+    });
     return;
   }
-  HR_CALL_LEVEL(level, MixRows(nullptr, nullptr, 0, false, width, out));
+  AtLevel(level, [&](auto level) {
+    return MixRows<level>(nullptr, nullptr, 0, false, width, out);
+  });
   for (int64_t t = 0; t < count; ++t) {
-    HR_CALL_LEVEL(level, AddRow(from.Get(index[t]), weight[t], width, out));
+    AtLevel(level, [&](auto level) {
+      return AddRow<level>(from.Get(index[t]), weight[t], width, out);
+    });
   }
 }
 

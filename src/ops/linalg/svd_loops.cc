@@ -145,18 +145,24 @@ T Square(const T* v, int64_t length) {
 }
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-const SvdLoops<float>* FloatSvd() {
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+const SvdLoops<float>* FloatSvd<CpuLevel::HR_LEVEL>() {
   static constexpr SvdLoops<float> loops = {RowsBy<float>, Update<float>,
                                             Reflect<float>, Rotate<float>,
                                             Square<float>};
   return &loops;
 }
-const SvdLoops<double>* DoubleSvd() {
+template <>
+const SvdLoops<double>* DoubleSvd<CpuLevel::HR_LEVEL>() {
   static constexpr SvdLoops<double> loops = {RowsBy<double>, Update<double>,
                                              Reflect<double>, Rotate<double>,
                                              Square<double>};
   return &loops;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

@@ -25,7 +25,9 @@ int HubOf(int t) {
   for (int direct : kCastTypeNumbers) {
     if (direct == t) return t;
   }
-  if (HR_CALL_LEVEL(ActiveCpuLevel(), ToHub(t)) == nullptr) return -1;
+  if (AtLevel(ActiveCpuLevel(), [&](auto level) { return ToHub<level>(t); }) ==
+      nullptr)
+    return -1;
   return t >= 29 ? kInt8 : kFloat;
 }
 
@@ -57,12 +59,13 @@ void ToComplex(const void* x, void* y, int64_t n) {
 UnaryLoop ToHubLoop(int t) {
   if (t == kComplex64) return RealPart<float>;
   if (t == kComplex128) return RealPart<double>;
-  return HR_CALL_LEVEL(ActiveCpuLevel(), ToHub(t));
+  return AtLevel(ActiveCpuLevel(), [&](auto level) { return ToHub<level>(t); });
 }
 UnaryLoop FromHubLoop(int t) {
   if (t == kComplex64) return ToComplex<float>;
   if (t == kComplex128) return ToComplex<double>;
-  return HR_CALL_LEVEL(ActiveCpuLevel(), FromHub(t));
+  return AtLevel(ActiveCpuLevel(),
+                 [&](auto level) { return FromHub<level>(t); });
 }
 
 // Up to three steps; the missing ones are null.
@@ -150,8 +153,9 @@ UnaryLoop CopyLoop(int bytes) {
 template <bool kWiden>
 void BetweenComplex(const void* x, void* y, int64_t n) {
   const int f = IndexOf(kFloat), d = IndexOf(kDouble);
-  HR_CALL_LEVEL(ActiveCpuLevel(), DirectCast(kWiden ? f : d, kWiden ? d : f))
-  (x, y, 2 * n);
+  AtLevel(ActiveCpuLevel(), [&](auto level) {
+    return DirectCast<level>(kWiden ? f : d, kWiden ? d : f);
+  })(x, y, 2 * n);
 }
 
 void PlanRoute(int from, int to, Route& r) {
@@ -167,8 +171,9 @@ void PlanRoute(int from, int to, Route& r) {
   } else {
     if (from != a) r.up = ToHubLoop(from);
     if (a != b) {
-      r.middle =
-          HR_CALL_LEVEL(ActiveCpuLevel(), DirectCast(IndexOf(a), IndexOf(b)));
+      r.middle = AtLevel(ActiveCpuLevel(), [&](auto level) {
+        return DirectCast<level>(IndexOf(a), IndexOf(b));
+      });
     }
     if (to != b) r.down = FromHubLoop(to);
     const int steps = !!r.up + !!r.middle + !!r.down;

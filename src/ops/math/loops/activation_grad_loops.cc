@@ -99,10 +99,18 @@ constexpr LoopEntry kRows[] = {
 };
 
 }  // namespace
+}  // namespace headrace::HR_LEVEL
 
-LoopRows ActivationGradLoops() { return {kRows, std::size(kRows)}; }
+namespace headrace {
+using namespace HR_LEVEL;
 
-ParameterLoop LeakyReluLoop(int dtype) {
+template <>
+LoopRows ActivationGradLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+template <>
+ParameterLoop LeakyReluLoop<CpuLevel::HR_LEVEL>(int dtype) {
   if (dtype == kType<float>) return LeakyRelu<float>;
   if (dtype == kType<double>) return LeakyRelu<double>;
   if (dtype == kType<half>) return LeakyReluSmall<half>;
@@ -110,7 +118,8 @@ ParameterLoop LeakyReluLoop(int dtype) {
   return nullptr;
 }
 
-ParameterLoop2 LeakyReluGradLoop(int dtype) {
+template <>
+ParameterLoop2 LeakyReluGradLoop<CpuLevel::HR_LEVEL>(int dtype) {
   if (dtype == kType<float>) return LeakyReluGrad<float>;
   if (dtype == kType<double>) return LeakyReluGrad<double>;
   if (dtype == kType<half>) return LeakyReluGradSmall<half>;
@@ -118,4 +127,4 @@ ParameterLoop2 LeakyReluGradLoop(int dtype) {
   return nullptr;
 }
 
-}  // namespace headrace::HR_LEVEL
+}  // namespace headrace

@@ -273,7 +273,14 @@ constexpr LoopEntry kRows[] = {
 };
 
 }  // namespace
-
-LoopRows ArithmeticLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows ArithmeticLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

@@ -128,7 +128,14 @@ constexpr LoopEntry kRows[] = {
 };
 
 }  // namespace
-
-LoopRows DivisionLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows DivisionLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

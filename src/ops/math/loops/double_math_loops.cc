@@ -154,7 +154,14 @@ constexpr LoopEntry kRows[] = {
 };
 
 }  // namespace
-
-LoopRows DoubleMathLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows DoubleMathLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

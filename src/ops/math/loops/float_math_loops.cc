@@ -156,7 +156,14 @@ constexpr LoopEntry kRows[] = {
 };
 
 }  // namespace
-
-LoopRows FloatMathLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows FloatMathLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace

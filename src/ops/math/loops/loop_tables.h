@@ -21,29 +21,40 @@ inline constexpr int kCastTypes = 11;
 inline constexpr uint8_t kCastTypeNumbers[kCastTypes] = {10, 6,  5,  3, 9, 4,
                                                          17, 22, 23, 1, 2};
 
-#define HR_LOOP_TABLES(level)                                              \
-  namespace level {                                                        \
-  LoopRows UnaryLoops();                                                   \
-  LoopRows FloatMathLoops();                                               \
-  LoopRows DoubleMathLoops();                                              \
-  LoopRows ArithmeticLoops();                                              \
-  LoopRows DivisionLoops();                                                \
-  LoopRows CompareLoops();                                                 \
-  LoopRows BitwiseLoops();                                                 \
-  LoopRows ActivationGradLoops();                                          \
-  LoopRows SpecialLoops();                                                 \
-  /* From kCastTypeNumbers[i] to kCastTypeNumbers[j]. */                   \
-  UnaryLoop DirectCast(int i, int j);                                      \
-  /* Between a small type and its hub: float for floats, int8 for ints. */ \
-  UnaryLoop ToHub(int dtype);                                              \
-  UnaryLoop FromHub(int dtype);                                            \
-  SelectLoop Select(int size);                                             \
-  ClipLoop Clip(int dtype);                                                \
-  ParameterLoop LeakyReluLoop(int dtype);                                  \
-  ParameterLoop2 LeakyReluGradLoop(int dtype);                             \
-  }
-HR_FOR_EACH_LEVEL(HR_LOOP_TABLES)
-#undef HR_LOOP_TABLES
+template <CpuLevel kLevel>
+LoopRows UnaryLoops();
+template <CpuLevel kLevel>
+LoopRows FloatMathLoops();
+template <CpuLevel kLevel>
+LoopRows DoubleMathLoops();
+template <CpuLevel kLevel>
+LoopRows ArithmeticLoops();
+template <CpuLevel kLevel>
+LoopRows DivisionLoops();
+template <CpuLevel kLevel>
+LoopRows CompareLoops();
+template <CpuLevel kLevel>
+LoopRows BitwiseLoops();
+template <CpuLevel kLevel>
+LoopRows ActivationGradLoops();
+template <CpuLevel kLevel>
+LoopRows SpecialLoops();
+// From kCastTypeNumbers[i] to kCastTypeNumbers[j].
+template <CpuLevel kLevel>
+UnaryLoop DirectCast(int i, int j);
+// Between a small type and its hub: float for floats, int8 for ints.
+template <CpuLevel kLevel>
+UnaryLoop ToHub(int dtype);
+template <CpuLevel kLevel>
+UnaryLoop FromHub(int dtype);
+template <CpuLevel kLevel>
+SelectLoop Select(int size);
+template <CpuLevel kLevel>
+ClipLoop Clip(int dtype);
+template <CpuLevel kLevel>
+ParameterLoop LeakyReluLoop(int dtype);
+template <CpuLevel kLevel>
+ParameterLoop2 LeakyReluGradLoop(int dtype);
 
 // Functions that are not worth vector code.
 LoopRows ComplexMathLoops();

@@ -212,7 +212,14 @@ constexpr LoopEntry kRows[] = {
 };
 
 }  // namespace
-
-LoopRows SpecialLoops() { return {kRows, std::size(kRows)}; }
-
 }  // namespace headrace::HR_LEVEL
+
+namespace headrace {
+using namespace HR_LEVEL;
+
+template <>
+LoopRows SpecialLoops<CpuLevel::HR_LEVEL>() {
+  return kRows.All();
+}
+
+}  // namespace headrace
