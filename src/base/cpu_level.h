@@ -34,8 +34,7 @@ CpuLevel ActiveCpuLevel();
 // Whether this machine runs `level`.
 bool CpuRuns(CpuLevel level);
 
-// f(level), where `level` is a constant: AtLevel(ActiveCpuLevel(),
-// [](auto level) { return PoolLoopsOf<level>(); }).
+// f(level), where `level` is a constant.
 template <typename F>
 [[gnu::always_inline]] inline decltype(auto) AtLevel(CpuLevel level, F f) {
 #if defined(__x86_64__)
@@ -46,6 +45,12 @@ template <typename F>
 #else
   return f(std::integral_constant<CpuLevel, CpuLevel::base>());
 #endif
+}
+// The same for the active level:
+// AtActiveLevel([](auto level) { return PoolLoopsOf<level>(); }).
+template <typename F>
+[[gnu::always_inline]] inline decltype(auto) AtActiveLevel(F f) {
+  return AtLevel(ActiveCpuLevel(), f);
 }
 
 }  // namespace headrace

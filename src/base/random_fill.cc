@@ -21,7 +21,7 @@ using Computed = std::conditional_t<kIsWide<T>, double, float>;
 
 // Words of groups 0, stride, 2 * stride, ... counted from the generator.
 void Words(const Philox& generator, uint32_t stride, uint32_t* words) {
-  AtLevel(ActiveCpuLevel(), [&](auto level) {
+  AtActiveLevel([&](auto level) {
     return RandomWords<level>(generator.counter().data(),
                               generator.key().data(), stride, words);
   });
@@ -100,8 +100,8 @@ void Complete(const Philox& block, uint32_t stride, Accepted<C>* accepted) {
       const Philox::Group group = p.Next();
       std::copy(group.begin(), group.end(), words + 4 * i);
     }
-    AtLevel(ActiveCpuLevel(),
-            [&](auto level) { return WordsToNormal<level>(words, normals); });
+    AtActiveLevel(
+        [&](auto level) { return WordsToNormal<level>(words, normals); });
     int still = 0;
     for (int i = 0; i < count; ++i) {
       A& a = accepted[lacking[i]];
@@ -131,8 +131,7 @@ void FillUniform(const Philox& generator, T* out, int64_t n) {
         });
   } else {
     FillFloats(generator, out, n, kUniformNs, [](const uint32_t* w, T* to) {
-      AtLevel(ActiveCpuLevel(),
-              [&](auto level) { return WordsToUniform<level>(w, to); });
+      AtActiveLevel([&](auto level) { return WordsToUniform<level>(w, to); });
     });
   }
 }
@@ -141,9 +140,8 @@ template <typename T>
 void FillNormal(const Philox& generator, T* out, int64_t n) {
   FillFloats(generator, out, n, kNormalNs * (kIsWide<T> ? 5 : 1),
              [](const uint32_t* words, Computed<T>* to) {
-               AtLevel(ActiveCpuLevel(), [&](auto level) {
-                 return WordsToNormal<level>(words, to);
-               });
+               AtActiveLevel(
+                   [&](auto level) { return WordsToNormal<level>(words, to); });
              });
 }
 
@@ -156,7 +154,7 @@ void FillTruncatedNormal(const Philox& generator, T* out, int64_t n) {
                            [&](const uint32_t* words, int64_t first,
                                int64_t count, const Philox& at) {
                              C normals[kPerBlock<T>];
-                             AtLevel(ActiveCpuLevel(), [&](auto level) {
+                             AtActiveLevel([&](auto level) {
                                return WordsToNormal<level>(words, normals);
                              });
                              Accepted<C> accepted[kRandomGroups];
@@ -185,7 +183,7 @@ void FillUniformInt(const Philox& generator, T low, T high, T* out, int64_t n) {
           }
         } else {
           uint32_t block[kRandomWords];
-          AtLevel(ActiveCpuLevel(), [&](auto level) {
+          AtActiveLevel([&](auto level) {
             return WordsToRange<level>(words, static_cast<uint32_t>(low), range,
                                        block);
           });

@@ -38,8 +38,7 @@ TEST(TransposeLoops, AllSizesAtAllLevels) {
       }
     }
   }
-  EXPECT_EQ(AtLevel(ActiveCpuLevel(),
-                    [&](auto level) { return FindTranspose<level>(3); }),
+  EXPECT_EQ(AtActiveLevel([&](auto level) { return FindTranspose<level>(3); }),
             nullptr);
 }
 

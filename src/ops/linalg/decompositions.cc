@@ -22,33 +22,27 @@ namespace headrace {
 
 template <>
 const EigenLoops<float>& LoopsForEigen() {
-  return *AtLevel(ActiveCpuLevel(),
-                  [](auto level) { return EigenFloat<level>(); });
+  return *AtActiveLevel([](auto level) { return EigenFloat<level>(); });
 }
 template <>
 const EigenLoops<double>& LoopsForEigen() {
-  return *AtLevel(ActiveCpuLevel(),
-                  [](auto level) { return EigenDouble<level>(); });
+  return *AtActiveLevel([](auto level) { return EigenDouble<level>(); });
 }
 template <>
 const EigenLoops<complex64>& LoopsForEigen() {
-  return *AtLevel(ActiveCpuLevel(),
-                  [](auto level) { return EigenComplex64<level>(); });
+  return *AtActiveLevel([](auto level) { return EigenComplex64<level>(); });
 }
 template <>
 const EigenLoops<complex128>& LoopsForEigen() {
-  return *AtLevel(ActiveCpuLevel(),
-                  [](auto level) { return EigenComplex128<level>(); });
+  return *AtActiveLevel([](auto level) { return EigenComplex128<level>(); });
 }
 template <>
 const FactorLoops<float>& LoopsForFactors() {
-  return *AtLevel(ActiveCpuLevel(),
-                  [](auto level) { return FactorFloat<level>(); });
+  return *AtActiveLevel([](auto level) { return FactorFloat<level>(); });
 }
 template <>
 const FactorLoops<double>& LoopsForFactors() {
-  return *AtLevel(ActiveCpuLevel(),
-                  [](auto level) { return FactorDouble<level>(); });
+  return *AtActiveLevel([](auto level) { return FactorDouble<level>(); });
 }
 
 namespace {
@@ -357,9 +351,8 @@ Status Linalg<T>::Cholesky(const T* a, int64_t n, T* l) {
   }
   std::vector<T> columns(kPanel * n + RowsBefore<T>::Slack()), conjugated;
   RowsBefore<T> before;
-  const TransposeLoop transpose = AtLevel(ActiveCpuLevel(), [&](auto level) {
-    return FindTranspose<level>(sizeof(T));
-  });
+  const TransposeLoop transpose = AtActiveLevel(
+      [&](auto level) { return FindTranspose<level>(sizeof(T)); });
   StopMeter meter;
   for (int64_t k = 0; k < n; k += kPanel) {
     const int64_t size = std::min(kPanel, n - k), ld = n - k;

@@ -21,13 +21,13 @@ namespace headrace {
 template <>
 const SvdLoops<float>& LoopsForSvd() {
   static const auto* loops =
-      AtLevel(ActiveCpuLevel(), [](auto level) { return FloatSvd<level>(); });
+      AtActiveLevel([](auto level) { return FloatSvd<level>(); });
   return *loops;
 }
 template <>
 const SvdLoops<double>& LoopsForSvd() {
   static const auto* loops =
-      AtLevel(ActiveCpuLevel(), [](auto level) { return DoubleSvd<level>(); });
+      AtActiveLevel([](auto level) { return DoubleSvd<level>(); });
   return *loops;
 }
 

@@ -11,7 +11,7 @@ namespace headrace {
 
 const BatchNormLoops& LoopsForBatchNorm() {
   static const auto* loops =
-      AtLevel(ActiveCpuLevel(), [](auto level) { return BatchNorm<level>(); });
+      AtActiveLevel([](auto level) { return BatchNorm<level>(); });
   return *loops;
 }
 

@@ -12,7 +12,7 @@ namespace headrace {
 
 const PoolLoops& LoopsForPool() {
   static const auto* loops =
-      AtLevel(ActiveCpuLevel(), [](auto level) { return Pool<level>(); });
+      AtActiveLevel([](auto level) { return Pool<level>(); });
   return *loops;
 }
 

@@ -8,14 +8,14 @@ namespace headrace {
 
 template <>
 const SoftmaxLoops<float>& LoopsForSoftmax() {
-  static const auto* loops = AtLevel(
-      ActiveCpuLevel(), [](auto level) { return FloatSoftmax<level>(); });
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatSoftmax<level>(); });
   return *loops;
 }
 template <>
 const SoftmaxLoops<double>& LoopsForSoftmax() {
-  static const auto* loops = AtLevel(
-      ActiveCpuLevel(), [](auto level) { return DoubleSoftmax<level>(); });
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleSoftmax<level>(); });
   return *loops;
 }
 

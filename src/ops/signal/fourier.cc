@@ -15,14 +15,14 @@ namespace headrace {
 
 template <>
 const FourierLoops<float>& LoopsForFourier() {
-  static const auto* loops = AtLevel(
-      ActiveCpuLevel(), [](auto level) { return FloatFourier<level>(); });
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatFourier<level>(); });
   return *loops;
 }
 template <>
 const FourierLoops<double>& LoopsForFourier() {
-  static const auto* loops = AtLevel(
-      ActiveCpuLevel(), [](auto level) { return DoubleFourier<level>(); });
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleFourier<level>(); });
   return *loops;
 }
 

@@ -25,8 +25,7 @@ int HubOf(int t) {
   for (int direct : kCastTypeNumbers) {
     if (direct == t) return t;
   }
-  if (AtLevel(ActiveCpuLevel(), [&](auto level) { return ToHub<level>(t); }) ==
-      nullptr)
+  if (AtActiveLevel([&](auto level) { return ToHub<level>(t); }) == nullptr)
     return -1;
   return t >= 29 ? kInt8 : kFloat;
 }
@@ -59,13 +58,12 @@ void ToComplex(const void* x, void* y, int64_t n) {
 UnaryLoop ToHubLoop(int t) {
   if (t == kComplex64) return RealPart<float>;
   if (t == kComplex128) return RealPart<double>;
-  return AtLevel(ActiveCpuLevel(), [&](auto level) { return ToHub<level>(t); });
+  return AtActiveLevel([&](auto level) { return ToHub<level>(t); });
 }
 UnaryLoop FromHubLoop(int t) {
   if (t == kComplex64) return ToComplex<float>;
   if (t == kComplex128) return ToComplex<double>;
-  return AtLevel(ActiveCpuLevel(),
-                 [&](auto level) { return FromHub<level>(t); });
+  return AtActiveLevel([&](auto level) { return FromHub<level>(t); });
 }
 
 // Up to three steps; the missing ones are null.
@@ -153,7 +151,7 @@ UnaryLoop CopyLoop(int bytes) {
 template <bool kWiden>
 void BetweenComplex(const void* x, void* y, int64_t n) {
   const int f = IndexOf(kFloat), d = IndexOf(kDouble);
-  AtLevel(ActiveCpuLevel(), [&](auto level) {
+  AtActiveLevel([&](auto level) {
     return DirectCast<level>(kWiden ? f : d, kWiden ? d : f);
   })(x, y, 2 * n);
 }
@@ -171,7 +169,7 @@ void PlanRoute(int from, int to, Route& r) {
   } else {
     if (from != a) r.up = ToHubLoop(from);
     if (a != b) {
-      r.middle = AtLevel(ActiveCpuLevel(), [&](auto level) {
+      r.middle = AtActiveLevel([&](auto level) {
         return DirectCast<level>(IndexOf(a), IndexOf(b));
       });
     }

@@ -15,6 +15,26 @@ struct LoopRows {
   int count;
 };
 
+// A table that is made when it is compiled, joined of parts.
+template <int kCount>
+struct LoopTable {
+  LoopEntry rows[kCount] = {};
+  [[gnu::always_inline]] constexpr LoopRows All() const {
+    return {rows, kCount};
+  }
+};
+template <int... kCounts>
+consteval auto JoinTables(const LoopTable<kCounts>&... parts) {
+  LoopTable<(0 + ... + kCounts)> all;
+  int at = 0;
+  const auto add = [&](const auto& part) {
+    for (const LoopEntry& row : part.rows) all.rows[at++] = row;
+  };
+  (add(parts), ...);
+  return all;
+}
+consteval LoopTable<1> OneRow(const LoopEntry& row) { return {{row}}; }
+
 // Types that casts are made of directly: see cast_loops.cc.
 inline constexpr int kCastTypes = 11;
 // The element types of direct casts, by DataType number.

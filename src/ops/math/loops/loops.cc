@@ -23,17 +23,17 @@ struct Tables {
 const Tables& AllTables() {
   static const Tables* const tables = [] {
     auto* t = new Tables;
-    const CpuLevel level = ActiveCpuLevel();
-    t->Add(AtLevel(level, [](auto level) { return UnaryLoops<level>(); }));
-    t->Add(AtLevel(level, [](auto level) { return FloatMathLoops<level>(); }));
-    t->Add(AtLevel(level, [](auto level) { return DoubleMathLoops<level>(); }));
-    t->Add(AtLevel(level, [](auto level) { return ArithmeticLoops<level>(); }));
-    t->Add(AtLevel(level, [](auto level) { return DivisionLoops<level>(); }));
-    t->Add(AtLevel(level, [](auto level) { return CompareLoops<level>(); }));
-    t->Add(AtLevel(level, [](auto level) { return BitwiseLoops<level>(); }));
-    t->Add(AtLevel(level,
-                   [](auto level) { return ActivationGradLoops<level>(); }));
-    t->Add(AtLevel(level, [](auto level) { return SpecialLoops<level>(); }));
+    AtActiveLevel([t](auto level) {
+      t->Add(UnaryLoops<level>());
+      t->Add(FloatMathLoops<level>());
+      t->Add(DoubleMathLoops<level>());
+      t->Add(ArithmeticLoops<level>());
+      t->Add(DivisionLoops<level>());
+      t->Add(CompareLoops<level>());
+      t->Add(BitwiseLoops<level>());
+      t->Add(ActivationGradLoops<level>());
+      t->Add(SpecialLoops<level>());
+    });
     t->Add(ComplexMathLoops());
     t->Add(SpecialMathLoops());
     return t;
@@ -56,22 +56,19 @@ const LoopEntry* FindBinaryLoop(absl::string_view op, int dtype) {
   return Find(AllTables().binary, op, dtype);
 }
 SelectLoop FindSelectLoop(int size) {
-  return AtLevel(ActiveCpuLevel(),
-                 [&](auto level) { return Select<level>(size); });
+  return AtActiveLevel([&](auto level) { return Select<level>(size); });
 }
 ClipLoop FindClipLoop(int dtype) {
-  return AtLevel(ActiveCpuLevel(),
-                 [&](auto level) { return Clip<level>(dtype); });
+  return AtActiveLevel([&](auto level) { return Clip<level>(dtype); });
 }
 ParameterLoop FindParameterLoop(absl::string_view op, int dtype) {
   if (op != "LeakyRelu") return nullptr;
-  return AtLevel(ActiveCpuLevel(),
-                 [&](auto level) { return LeakyReluLoop<level>(dtype); });
+  return AtActiveLevel([&](auto level) { return LeakyReluLoop<level>(dtype); });
 }
 ParameterLoop2 FindParameterLoop2(absl::string_view op, int dtype) {
   if (op != "LeakyReluGrad") return nullptr;
-  return AtLevel(ActiveCpuLevel(),
-                 [&](auto level) { return LeakyReluGradLoop<level>(dtype); });
+  return AtActiveLevel(
+      [&](auto level) { return LeakyReluGradLoop<level>(dtype); });
 }
 
 }  // namespace headrace

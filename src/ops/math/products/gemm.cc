@@ -15,13 +15,13 @@ namespace headrace {
 template <>
 const GemmLoops<float>& LoopsForGemm() {
   static const auto* loops =
-      AtLevel(ActiveCpuLevel(), [](auto level) { return FloatGemm<level>(); });
+      AtActiveLevel([](auto level) { return FloatGemm<level>(); });
   return *loops;
 }
 template <>
 const GemmLoops<double>& LoopsForGemm() {
   static const auto* loops =
-      AtLevel(ActiveCpuLevel(), [](auto level) { return DoubleGemm<level>(); });
+      AtActiveLevel([](auto level) { return DoubleGemm<level>(); });
   return *loops;
 }
 

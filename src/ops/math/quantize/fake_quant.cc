@@ -70,7 +70,7 @@ void Quantize(const Levels& levels, const float* x, float* y, int64_t n) {
   }
   const FakeLevels fake{levels.min, levels.max, levels.inverse, levels.scale};
   ParallelFor(n, 0.5, [&](int64_t b, int64_t e) {
-    AtLevel(ActiveCpuLevel(), [&](auto level) {
+    AtActiveLevel([&](auto level) {
       return FakeQuantLoop<level>(fake, x + b, y + b, e - b);
     });
   });

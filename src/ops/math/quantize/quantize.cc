@@ -90,7 +90,7 @@ Status Quantize(KernelContext& c) {
   I* to = static_cast<I*>(c.output(0).raw());
   auto put = [&](int64_t channel, const LevelScale& scale) {
     l.ForRuns(channel, [&](int64_t begin, int64_t end) {
-      AtLevel(ActiveCpuLevel(), [&](auto level) {
+      AtActiveLevel([&](auto level) {
         return LevelLoop<level>(scale, x + begin, to + begin, end - begin);
       });
     });

@@ -8,8 +8,7 @@
 namespace headrace {
 
 ArgLoops LoopsForArg(DType dtype, bool max) {
-  return AtLevel(ActiveCpuLevel(),
-                 [&](auto level) { return Arg<level>(dtype, max); });
+  return AtActiveLevel([&](auto level) { return Arg<level>(dtype, max); });
 }
 
 namespace {

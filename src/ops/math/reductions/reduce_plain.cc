@@ -49,9 +49,8 @@ ReduceLoops RareReduction(Reduction r, DType dtype) {
 }  // namespace plain
 
 ReduceLoops LoopsForReduction(Reduction r, DType dtype) {
-  ReduceLoops loops = AtLevel(ActiveCpuLevel(), [&](auto level) {
-    return CommonReduction<level>(r, dtype);
-  });
+  ReduceLoops loops = AtActiveLevel(
+      [&](auto level) { return CommonReduction<level>(r, dtype); });
   return loops.runs ? loops : plain::RareReduction(r, dtype);
 }
 

@@ -5,32 +5,28 @@ namespace headrace {
 
 template <>
 const SegmentLoops<float>& FindSegmentLoops(SegmentJoin join) {
-  return *AtLevel(ActiveCpuLevel(),
-                  [&](auto level) { return SegmentFloat<level>(join); });
+  return *AtActiveLevel([&](auto level) { return SegmentFloat<level>(join); });
 }
 template <>
 const SegmentLoops<double>& FindSegmentLoops(SegmentJoin join) {
-  return *AtLevel(ActiveCpuLevel(),
-                  [&](auto level) { return SegmentDouble<level>(join); });
+  return *AtActiveLevel([&](auto level) { return SegmentDouble<level>(join); });
 }
 template <>
 const SegmentLoops<int32_t>& FindSegmentLoops(SegmentJoin join) {
-  return *AtLevel(ActiveCpuLevel(),
-                  [&](auto level) { return SegmentInt32<level>(join); });
+  return *AtActiveLevel([&](auto level) { return SegmentInt32<level>(join); });
 }
 template <>
 const SegmentLoops<int64_t>& FindSegmentLoops(SegmentJoin join) {
-  return *AtLevel(ActiveCpuLevel(),
-                  [&](auto level) { return SegmentInt64<level>(join); });
+  return *AtActiveLevel([&](auto level) { return SegmentInt64<level>(join); });
 }
 
 bool AllBelow(const int32_t* id, int64_t n, int64_t limit) {
-  return AtLevel(ActiveCpuLevel(),
-                 [&](auto level) { return AllBelow32<level>(id, n, limit); });
+  return AtActiveLevel(
+      [&](auto level) { return AllBelow32<level>(id, n, limit); });
 }
 bool AllBelow(const int64_t* id, int64_t n, int64_t limit) {
-  return AtLevel(ActiveCpuLevel(),
-                 [&](auto level) { return AllBelow64<level>(id, n, limit); });
+  return AtActiveLevel(
+      [&](auto level) { return AllBelow64<level>(id, n, limit); });
 }
 
 }  // namespace headrace
