@@ -8,6 +8,8 @@ A room of Python (package or top-level module of python/headrace/) may import
 itself and rooms of lower floors; the folders of one have no cycles either.
 Functions import nothing but what a `door` names. What the `left` rows still
 allow may only become less.
+
+The engine's rooms ask no op for its name: see op_names.py.
 """
 
 import collections
@@ -15,6 +17,7 @@ import os
 import re
 import sys
 
+import op_names
 import python_layers
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -177,12 +180,15 @@ def main():
     table = os.path.join(ROOT, "tools", "layers.txt")
     arrows, against = python_faults(python, table)
     faults += against
+    emitted, asked = op_names.check(os.path.join(ROOT, "src"))
+    faults += asked
     for fault in faults:
         print(fault)
     print(
         f"layers: {count} includes and {arrows} imports, "
-        f"{len(faults)} against the floors"
+        f"{len(faults) - len(asked)} against the floors"
     )
+    print(f"op names: {emitted} in the engine's rooms emit, {len(asked)} ask")
     return 1 if faults else 0
 
 

@@ -47,8 +47,6 @@ const FunctionLibrary* LibraryInUse();
 StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library);
 
-// The op that calls `f`: (Stateful)PartitionedCall.
-StatusOr<ResolvedOpPtr> CallOf(const Function& f);
 // Emits a call of `f`, output shapes set. `call` is CallOf(f), where the
 // caller kept it: eager code binds its plan once then.
 ValueList CallFunction(OpScope& s, const FunctionPtr& f,

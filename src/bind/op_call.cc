@@ -26,9 +26,10 @@ constexpr size_t kCostly = 1 << 15;
 
 bool IsCostly(const ResolvedOp& op, absl::Span<const Value> inputs) {
   size_t bytes = 0;
+  const bool may_wait = !op.def().Has(OpTrait::kNeverWaits);
   for (const Value& v : inputs) {
     if (v.dtype() == DType::kResource || v.dtype() == DType::kVariant) {
-      if (op.def().name.find("Variable") == std::string::npos) return true;
+      if (may_wait) return true;
     }
     if (v.shape().known_rank())
       bytes += v.tensor().has_buffer() ? v.tensor().bytes() : 0;
@@ -212,7 +213,7 @@ OpCaller::OpCaller(const OpDef& def)
   for (const ArgDef& a : def.inputs) lists += a.is_list();
   simple_ = lists == 0;
   several_lists_ = lists > 1;
-  adds_ = def.name == "AddV2" || def.name == "Add";
+  adds_ = def.Is(OpRole::kAdd);
   cache_.reserve(kMostCached);
 }
 

@@ -166,7 +166,8 @@ PyObject* CallFunction(PyObject* self, PyObject* const* args, size_t nargsf,
   }
   if (f.for_text && (name == nullptr || name == Py_None) && f.name == "add" &&
       !CurrentEmitter()->is_eager()) {
-    static PyObject* added = PyUnicode_InternFromString("Add");  // in graphs
+    static PyObject* added =  // in graphs
+        PyUnicode_InternFromString(f.for_text->def().name.c_str());
     name = added;
   }
   return (*f.caller)(inputs, attrs, name);
@@ -259,22 +260,8 @@ std::string DocOf(const OpDef& def) {
 // The name under which tf.raw_ops takes an input or attribute: a few were
 // given better ones than they have on the wire.
 const char* RawName(const OpDef& def, const std::string& name) {
-  struct Renamed {
-    const char *op, *wire, *raw;  // a null op: every op
-  };
-  static constexpr Renamed kRenamed[] = {
-      {nullptr, "reduction_indices", "axis"},
-      {"ExpandDims", "dim", "axis"},
-      {"Select", "t", "x"},
-      {"Select", "e", "y"},
-      {"Split", "split_dim", "axis"},
-      {"SplitV", "split_dim", "axis"},
-      {"Squeeze", "squeeze_dims", "axis"},
-      {"Where", "input", "condition"},
-  };
-  if (def.name == "ReduceJoin") return name.c_str();
-  for (const Renamed& r : kRenamed) {
-    if (name == r.wire && (r.op == nullptr || def.name == r.op)) return r.raw;
+  for (const auto& [wire, raw] : def.raw_names) {
+    if (name == wire) return raw.c_str();
   }
   return name.c_str();
 }
@@ -377,6 +364,16 @@ bool AddParameter(PyObject* item, Face* face) {
   return true;
 }
 
+bool TakesText(const OpDef& def) {
+  return std::all_of(def.inputs.begin(), def.inputs.end(), [&](auto& in) {
+    const AttrDef* type = def.FindAttr(in.type_attr);
+    if (type == nullptr) return in.type == DType::kString;
+    const auto& allowed = type->allowed_types;
+    return allowed.empty() || std::find(allowed.begin(), allowed.end(),
+                                        DType::kString) != allowed.end();
+  });
+}
+
 PyObject* MakeOpFunction(PyObject*, PyObject* args) {
   const char *op, *name, *doc, *module = "headrace";
   PyObject* parameters;
@@ -388,7 +385,9 @@ PyObject* MakeOpFunction(PyObject*, PyObject* args) {
   if (caller == nullptr) return nullptr;
   auto* face = new Face{caller, name, doc, false, {}};
   face->module = module;
-  if (caller->def().name == "AddV2") face->for_text = CallerOf("Add");
+  if (caller->def().Is(OpRole::kAdd) && !TakesText(caller->def())) {
+    face->for_text = CallerOf("Add");
+  }
   if (face->doc.empty()) face->doc = DocOf(caller->def());
   Py_ssize_t n = PySequence_Size(parameters);
   uint64_t bound = 0;

@@ -78,7 +78,7 @@ PyObject* HoldsTensorsIn(PyObject*, PyObject* o) {
 // constant(tensor, name): an eager tensor as a constant of this emitter.
 PyObject* Constant(PyObject*, PyObject* args) {
   PyObject* o;
-  const char* name = "Const";
+  const char* name = nullptr;  // the op's
   if (!PyArg_ParseTuple(args, "O|z", &o, &name)) return nullptr;
   if (!IsTensor(o) || ValueOf(o).is_symbolic()) {
     PyErr_SetString(PyExc_TypeError, "constant wants an eager tensor");

@@ -68,7 +68,7 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   controls.swap(control_inputs_);
   std::swap(attrs, node_attrs_);
   StatusOr<Value> inner =
-      v.is_symbolic() && v.node()->op().name() == "Const" &&
+      v.is_symbolic() && v.node()->def().Is(OpRole::kConstant) &&
               v.node()->constant() && !IsDifferentiable(v.dtype())
           ? CopyConstant(*v.node()->constant())
           : AddPlaceholder(name, v.dtype(), v.shape(), v.shared_handle_data());
@@ -77,7 +77,7 @@ StatusOr<Value> GraphBuilder::CaptureAs(const Value& v, std::string name) {
   std::swap(attrs, node_attrs_);
   HR_RETURN_IF_ERROR(inner.status());
   imported_.emplace(v.id(), *inner);
-  if (inner->node()->op().name() == "Const") return inner;
+  if (inner->node()->def().Is(OpRole::kConstant)) return inner;
   bool is_integer = v.dtype() == DType::kInt32 || v.dtype() == DType::kInt64;
   if (is_integer && !v.is_symbolic() && v.has_value() &&
       v.tensor().num_elements() <= kMostKnown) {
@@ -99,13 +99,24 @@ StatusOr<Value> GraphBuilder::CopyConstant(const Tensor& t) {
   return outputs[0];
 }
 
+StatusOr<ResolvedOpPtr> PlaceholderOf(DType dtype, const Shape& shape) {
+  HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("Placeholder"));
+  return ResolveOp(*def, {}, {{"dtype", dtype}, {"shape", shape}});
+}
+
+StatusOr<ResolvedOpPtr> CallOf(const Function& f) {
+  HR_ASSIGN_OR_RETURN(const OpDef* def,
+                      LookUpOp(f.is_stateful() ? "StatefulPartitionedCall"
+                                               : "PartitionedCall"));
+  return ResolveOp(
+      *def, f.arg_types(),
+      {{"f", FuncRef{f.name, nullptr}}, {"Tout", f.result_types()}});
+}
+
 StatusOr<Value> GraphBuilder::AddPlaceholder(
     StringView name, DType dtype, const Shape& shape,
     std::shared_ptr<const HandleData> handle) {
-  HR_ASSIGN_OR_RETURN(const OpDef* def, LookUpOp("Placeholder"));
-  HR_ASSIGN_OR_RETURN(
-      ResolvedOpPtr op,
-      ResolveOp(*def, {}, {{"dtype", dtype}, {"shape", shape}}));
+  HR_ASSIGN_OR_RETURN(ResolvedOpPtr op, PlaceholderOf(dtype, shape));
   SetNextName(name);
   HR_ASSIGN_OR_RETURN(Node * node, AddNode(op, {}));
   if (handle) node->set_output_handle(0, std::move(handle));

@@ -109,6 +109,11 @@ Status InferNode(Node* node);
 // the shape rules of nodes to come. Other handles keep what they said.
 void SetShape(const Value& v, const Shape& shape);
 
+// The op of a function's argument, or of a feed.
+StatusOr<ResolvedOpPtr> PlaceholderOf(DType dtype, const Shape& shape);
+// The op that calls `f`: (Stateful)PartitionedCall.
+StatusOr<ResolvedOpPtr> CallOf(const Function& f);
+
 // A function of the builder's graph: `args` are its placeholders in order (the
 // captures' placeholders usually last). Nodes with side effects run always;
 // without `keep_effects` those alone that the results need, as in graphs of

@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
+#include "base/mutex.h"
 
 namespace headrace {
 
@@ -22,16 +21,13 @@ std::vector<DType> Function::result_types() const {
 
 bool Function::is_stateful() const {
   for (int i = 0; i < body->num_nodes(); ++i) {
-    const OpDef& def = body->node(i)->def();
-    if (def.is_stateful && !absl::StartsWith(def.name, "Placeholder")) {
-      return true;
-    }
+    if (body->node(i)->def().is_stateful) return true;
   }
   return false;
 }
 
 Status FunctionLibrary::Add(FunctionPtr f) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (hold_ == Hold::kWeak && functions_.size() >= drop_at_) DropDead();
   Entry& entry = functions_[f->name];
   FunctionPtr there = entry.weak.lock();
@@ -50,14 +46,14 @@ void FunctionLibrary::DropDead() {
 }
 
 FunctionPtr FunctionLibrary::Find(StringView name) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = functions_.find(name);
   return it == functions_.end() ? nullptr : it->second.weak.lock();
 }
 
 void FunctionLibrary::Remove(StringView name) {
   Entry last;  // destroyed after the lock
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = functions_.find(name);
   if (it == functions_.end()) return;
   last = std::move(it->second);
@@ -65,7 +61,7 @@ void FunctionLibrary::Remove(StringView name) {
 }
 
 std::vector<std::string> FunctionLibrary::Names() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, entry] : functions_) {
     if (!entry.weak.expired()) names.push_back(name);
@@ -113,13 +109,12 @@ absl::InlinedVector<Callee, 2> CalleesOf(const ResolvedOp& op) {
       callees.push_back({f, takes, out, truth});
     }
   };
-  const std::string& name = op.name();
-  if (name.ends_with("PartitionedCall")) {
+  if (op.def().Is(OpRole::kCall)) {
     add("f", in, false);
-  } else if (name.ends_with("While")) {
+  } else if (op.def().Is(OpRole::kLoop)) {
     add("cond", in, true);
     add("body", in, false);
-  } else if (!in.empty()) {  // If, Case
+  } else if (!in.empty()) {  // a branch
     add("then_branch", in.subspan(1), false);
     add("else_branch", in.subspan(1), false);
     if (const auto* all = op.attrs().Get<std::vector<FuncRef>>("branches")) {
@@ -151,16 +146,7 @@ Status CheckTypes(const ResolvedOp& op, const Function& f, const char* what,
 }  // namespace
 
 bool IsFunctionCall(const OpDef& op) {
-  static const auto* calls =
-      new absl::flat_hash_set<std::string>{"PartitionedCall",
-                                           "StatefulPartitionedCall",
-                                           "If",
-                                           "StatelessIf",
-                                           "Case",
-                                           "StatelessCase",
-                                           "While",
-                                           "StatelessWhile"};
-  return calls->contains(op.name);
+  return op.Is(OpRole::kCall) || op.Is(OpRole::kBranch) || op.Is(OpRole::kLoop);
 }
 
 Status CheckCall(const ResolvedOp& op, const FunctionLibrary* library) {
@@ -184,7 +170,7 @@ Status CheckCall(const ResolvedOp& op, const FunctionLibrary* library) {
 std::vector<CalledResult> ResultsOfCall(const ResolvedOp& op,
                                         const FunctionLibrary* library) {
   std::vector<CalledResult> results;
-  if (!IsFunctionCall(op.def()) || op.name().ends_with("While")) return {};
+  if (!IsFunctionCall(op.def()) || op.def().Is(OpRole::kLoop)) return {};
   bool first = true;
   for (const Callee& callee : CalleesOf(op)) {
     StatusOr<FunctionPtr> f = FindFunction(library, callee.function->name);
@@ -206,48 +192,17 @@ std::vector<CalledResult> ResultsOfCall(const ResolvedOp& op,
 }
 
 // Assign and its like: a reference goes in and comes out, and they are not
-// marked as stateful. RefSwitch and its like only hand references on.
+// marked as stateful.
 static bool WritesReference(const OpDef& op) {
   auto is_ref = [](const ArgDef& a) { return a.is_ref; };
-  return !op.name.starts_with("Ref") &&
+  return !op.Has(OpTrait::kHandsReferenceOn) &&
          std::any_of(op.inputs.begin(), op.inputs.end(), is_ref) &&
          std::any_of(op.outputs.begin(), op.outputs.end(), is_ref);
 }
 
 bool HasSideEffect(const OpDef& op) {
   if (!op.is_stateful) return WritesReference(op);
-  static const auto* pure =
-      new absl::flat_hash_set<std::string>{"ReadVariableOp",
-                                           "_ReadReference",
-                                           "VarHandleOp",
-                                           "VarIsInitializedOp",
-                                           "VariableShape",
-                                           "ResourceGather",
-                                           "ResourceGatherNd",
-                                           "VariableV2",
-                                           "Variable",
-                                           "IsVariableInitialized",
-                                           "Placeholder",
-                                           "PlaceholderV2",
-                                           "PlaceholderWithDefault",
-                                           "HashTableV2",
-                                           "MutableHashTableV2",
-                                           "LookupTableFindV2",
-                                           "LookupTableSizeV2",
-                                           "RandomUniform",
-                                           "RandomUniformInt",
-                                           "RandomStandardNormal",
-                                           "ParameterizedTruncatedNormal",
-                                           "TruncatedNormal",
-                                           "RandomShuffle",
-                                           "Multinomial",
-                                           "RandomGamma",
-                                           "RandomPoisson",
-                                           "RandomPoissonV2",
-                                           "AnonymousIteratorV3",
-                                           "TensorArrayV3",
-                                           "TensorArraySizeV3"};
-  return !pure->contains(op.name);
+  return !op.Has(OpTrait::kNoEffect);
 }
 
 }  // namespace headrace

@@ -54,13 +54,11 @@ StatusOr<DType> ArgType(const FunctionDef& def, const SignatureArg& arg) {
 }
 
 Status AddArgs(const FunctionDef& def, Function* f, NodeImporter* importer) {
-  HR_ASSIGN_OR_RETURN(const OpDef* op, LookUpOp("Placeholder"));
   for (int i = 0; i < def.signature().input_arg_size(); ++i) {
     const SignatureArg& arg = def.signature().input_arg(i);
     HR_ASSIGN_OR_RETURN(DType type, ArgType(def, arg));
-    HR_ASSIGN_OR_RETURN(
-        ResolvedOpPtr resolved,
-        ResolveOp(*op, {}, {{"dtype", type}, {"shape", ArgShape(def, i)}}));
+    HR_ASSIGN_OR_RETURN(ResolvedOpPtr resolved,
+                        PlaceholderOf(type, ArgShape(def, i)));
     HR_ASSIGN_OR_RETURN(Node * node,
                         f->body->AddNode(arg.name(), std::move(resolved), {}));
     HR_RETURN_IF_ERROR(InferNode(node));

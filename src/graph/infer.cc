@@ -12,8 +12,7 @@ namespace {
 
 constexpr int64_t kMostFolded = 1024;  // elements
 
-// Runs the node's kernel on constants (or on described inputs, for kernels
-// that read shapes only). An error means: not known.
+// Runs the node's kernel on constants. An error means: not known.
 void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
   if (n->num_outputs() != 1 || n->def().is_stateful) return;
   if (CallsFunctions(n->def())) return;  // a loop may go on for ever
@@ -35,21 +34,18 @@ void FoldSmall(Node* n, absl::Span<const Tensor* const> inputs) {
 }
 
 void SetConstant(Node* n, absl::Span<const Tensor* const> values) {
-  const std::string& name = n->op().name();
-  if (name == "Const") {
+  const OpDef& def = n->def();
+  if (def.Is(OpRole::kConstant)) {
     if (const Tensor* t = n->op().attrs().Get<Tensor>("value")) {
       n->set_constant(*t);
     }
     return;
   }
-  if (name == "Size" || name == "Shape" || name == "Rank") {
+  if (def.value_of_shape) {
     const Edge& e = n->input(0);
     const Shape& s = e.node->output_shape(e.index);
-    if (name == "Rank" ? s.known_rank() : s.fully_known()) {
-      Tensor described(e.node->output_type(e.index), s);
-      const Tensor* input = &described;
-      FoldSmall(n, {&input, 1});
-    }
+    std::optional<Tensor> value = def.value_of_shape(n->op(), s);
+    if (value) n->set_constant(*std::move(value));
     return;
   }
   if (values.empty()) return;

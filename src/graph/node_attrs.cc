@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "graph/attr_proto.h"
+#include "graph/builder.h"
 #include "graph/node_importer.h"
 #include "op/op_text.h"
 #include "op/registry.h"
@@ -134,7 +135,9 @@ Status NodeImporter::ReadAttrs(const NodeDef& node, OpUse* use) {
     }
     use->attrs.Set(attr.name, attr.default_value);
   }
-  if (producer_ < kFirstScalarPlaceholder && def.name == "Placeholder") {
+  // (Where a shape need not be given, a scalar's meant then that it was not.)
+  if (producer_ < kFirstScalarPlaceholder && def.Is(OpRole::kPlaceholder) &&
+      def.FindAttr("shape")->has_default) {
     const Shape* s = use->attrs.Get<Shape>("shape");
     if (s && s->IsScalar()) use->attrs.Set("shape", Shape::UnknownRank());
   }
@@ -187,19 +190,15 @@ Status NodeImporter::MakeUse(const NodeDef& node, OpUse* use) {
 Status NodeImporter::MakeCall(const NodeDef& node, FunctionPtr function,
                               OpUse* use) {
   const Function& f = *function;
-  HR_ASSIGN_OR_RETURN(use->def,
-                      LookUpOp(f.is_stateful() ? "StatefulPartitionedCall"
-                                               : "PartitionedCall"));
-  use->attrs.Set("f", FuncRef{f.name, nullptr});
-  use->attrs.Set("Tin", f.arg_types());
-  use->attrs.Set("Tout", f.result_types());
+  HR_ASSIGN_OR_RETURN(use->op, CallOf(f));
+  use->def = &use->op->def();
+  use->attrs = use->op->attrs();
   use->expected = f.arg_types();
   if (static_cast<int>(use->expected.size()) != DataInputs(node)) {
     return InvalidArgument("Node '", node.name(), "' calls function ", f.name,
                            " with ", DataInputs(node), " inputs, it takes ",
                            use->expected.size());
   }
-  HR_ASSIGN_OR_RETURN(use->op, ResolveOp(*use->def, use->expected, use->attrs));
   use->function = std::move(function);
   return OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/numbers.h"
 #include "graph/builder.h"
+#include "op/registry.h"
 
 namespace headrace {
 namespace {
@@ -27,8 +28,9 @@ std::pair<int, int> OutputsNamed(const Node& node, const Function* function,
   return {-1, -1};
 }
 
-bool IsNextIteration(StringView op) {
-  return op == "NextIteration" || op == "RefNextIteration";
+bool HasRole(StringView op, OpRole role) {
+  const OpDef* def = FindOp(op);
+  return def && def->Is(role);
 }
 
 // Names in GraphDefs may begin with an underscore only inside functions.
@@ -178,11 +180,10 @@ Status NodeImporter::Index() {
 }
 
 bool NodeImporter::IsLoopMerge(const Item& item) const {
-  const StringView op = item.text->op;
-  if (op != "Merge" && op != "RefMerge") return false;
+  if (!HasRole(item.text->op, OpRole::kMerge)) return false;
   for (const Input& in : InputsOf(item)) {
     if (in.source >= 0 && in.output != kControl &&
-        IsNextIteration(items_[in.source].text->op)) {
+        HasRole(items_[in.source].text->op, OpRole::kNextIteration)) {
       return true;
     }
   }
@@ -224,7 +225,7 @@ Status NodeImporter::AddInOrder() {
     for (const Input& in : InputsOf(item)) {
       if (in.source < 0) continue;
       if (merge && in.output != kControl &&
-          IsNextIteration(items_[in.source].text->op)) {
+          HasRole(items_[in.source].text->op, OpRole::kNextIteration)) {
         continue;
       }
       users[in.source].push_back(static_cast<int>(i));

@@ -1,6 +1,7 @@
 // The pass that asks ops' own rules what is simpler, by rules made for it.
-#include "op/op.h"
 #include "op/simplify.h"
+
+#include "op/op.h"
 #include "runtime/test_plan.h"
 
 namespace headrace {

@@ -188,7 +188,7 @@ def vectorized_map(fn, elems, fallback_to_while_loop=True, warn=True):
     """`fn` over the rows of `elems`; what does not depend on the row is repeated.
 
     Where `fallback_to_while_loop` is false, ValueError for what has no form for all rows
-    at once: results whose shapes follow from values, texts, changes of variables.
+    at once: ops whose sizes follow from data, texts, changes of variables.
     """
     flat = _tensors(elems)
     n = _length(flat, "vectorized_map")
@@ -214,9 +214,8 @@ def _check_vectorizes(fn, elems, flat):
         if not any(x.op.name in of_rows for x in op.inputs):
             continue
         of_rows.add(op.name)
-        known = all(x.shape.is_fully_defined() for x in op.inputs)
         writes = not op.outputs and any(x.dtype == dtypes.resource for x in op.inputs)
-        if writes or (known and any(map(_shape_unknown, op.outputs))):
+        if writes or op._node.sizes_from_data:
             _refuse_to_vectorize(op)
     found = [x.op for x in tensors_of(body.value)]
     seen = set()
@@ -228,11 +227,6 @@ def _check_vectorizes(fn, elems, flat):
         if op.inputs and any(x.dtype == dtypes.string for x in op.outputs):
             _refuse_to_vectorize(op)
         found.extend(x.op for x in op.inputs)
-
-
-def _shape_unknown(x):
-    other = (dtypes.resource, dtypes.variant)
-    return x.dtype not in other and not x.shape.is_fully_defined()
 
 
 def _refuse_to_vectorize(op):

@@ -318,6 +318,11 @@ class Graph:
 
     # --- collections ---
 
+    def _next_op_seed(self):
+        """The seed of the next random operation: how many were given out so far."""
+        self._op_seeds += 1
+        return self._op_seeds - 1
+
     @property
     def collections(self):
         """The keys of all collections."""

@@ -1,4 +1,5 @@
 // Iterators as ops: making them, going on, saving and restoring their place.
+#include "base/mutex.h"
 #include "data/anonymous_resource.h"
 #include "data/dataset_op.h"
 #include "data/iterate/iterator_resource.h"
@@ -54,7 +55,7 @@ class OneShot : public Kernel {
   explicit OneShot(const ResolvedOp&) {}
   bool own_outputs() const override { return true; }
   Status Run(KernelContext& c) override {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     HR_ASSIGN_OR_RETURN(ResourceHandle handle, Named(c));
     auto iterator =
         std::dynamic_pointer_cast<IteratorResource>(handle.resource);
@@ -79,7 +80,7 @@ class OneShot : public Kernel {
     HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetResult(results));
     return iterator.Begin(std::move(dataset), c.services());
   }
-  std::mutex mutex_;
+  Mutex mutex_;  // the iterator is made once
 };
 
 StatusOr<std::shared_ptr<IteratorResource>> IteratorInput(
@@ -127,7 +128,7 @@ class HandleTable {
     return *table;
   }
   std::string Keep(const ResourceHandle& handle) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     for (size_t i = 0; i < handles_.size(); ++i) {
       if (handles_[i].name == handle.name &&
           handles_[i].container == handle.container &&
@@ -139,7 +140,7 @@ class HandleTable {
     return Name(handles_.size() - 1);
   }
   StatusOr<ResourceHandle> Find(const std::string& text) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     for (size_t i = 0; i < handles_.size(); ++i) {
       if (Name(i) != text) continue;
       ResourceHandle handle;
@@ -154,15 +155,15 @@ class HandleTable {
   }
 
  private:
-  struct Kept {
+  struct NamedHandle {
     std::string container, name;
     std::weak_ptr<Resource> resource;
   };
   static std::string Name(size_t i) {
     return absl::StrCat("headrace::iterator_handle/", i);
   }
-  std::mutex mutex_;
-  std::vector<Kept> handles_;
+  Mutex mutex_;
+  std::vector<NamedHandle> handles_ ABSL_GUARDED_BY(mutex_);
 };
 
 Status HandleToText(KernelContext& c) {

@@ -14,7 +14,7 @@ Status Reduce(KernelContext& c) {
   for (int i = initial.begin; i < initial.end; ++i) {
     state.push_back(c.input(i));
   }
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  HR_ASSIGN_OR_RETURN(auto walk, Iteration::Begin(dataset, c.services()));
   PullContext context;
   CancellationToken token;
   context.services = c.services();
@@ -57,7 +57,7 @@ HR_OP(ReduceDataset)
 
 Status SingleElement(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetOf(c.input(0)));
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  HR_ASSIGN_OR_RETURN(auto walk, Iteration::Begin(dataset, c.services()));
   Element element, other;
   bool end = false;
   HR_RETURN_IF_ERROR(walk->Next(&element, &end));
@@ -97,7 +97,7 @@ Status ElementAtIndex(KernelContext& c) {
   if (index < 0 || index >= count) {
     return OutOfRange("Index out of range [0, ", count, "):", index);
   }
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(dataset, c.services()));
+  HR_ASSIGN_OR_RETURN(auto walk, Iteration::Begin(dataset, c.services()));
   Element element;
   for (int64_t i = 0; i <= index; ++i) {
     HR_RETURN_IF_ERROR(c.CheckCancelled());

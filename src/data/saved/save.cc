@@ -134,7 +134,7 @@ StatusOr<DatasetPtr> Saving(const KernelContext& c, ElementSpec spec) {
 Status SaveAll(KernelContext& c) {
   HR_ASSIGN_OR_RETURN(DatasetPtr input, DatasetOf(c.input(0)));
   HR_ASSIGN_OR_RETURN(DatasetPtr saving, Saving(c, input->spec()));
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(saving, c.services()));
+  HR_ASSIGN_OR_RETURN(auto walk, Iteration::Begin(saving, c.services()));
   Element element;
   for (bool end = false; !end;) {
     HR_RETURN_IF_ERROR(c.CheckCancelled());

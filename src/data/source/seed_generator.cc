@@ -35,7 +35,7 @@ int64_t SeedGenerator::Word() {
 }
 
 std::pair<int64_t, int64_t> SeedGenerator::Next() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   ++count_;
   if (!fresh_) return {seed_, seed2_};
   const int64_t a = Word();
@@ -43,12 +43,12 @@ std::pair<int64_t, int64_t> SeedGenerator::Next() {
 }
 
 int64_t SeedGenerator::count() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return count_;
 }
 
 void SeedGenerator::Reset(int64_t count) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   count_ = count;
   if (!fresh_) return;
   philox_ = Philox(static_cast<uint64_t>(seed_), static_cast<uint64_t>(seed2_));

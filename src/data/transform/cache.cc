@@ -1,7 +1,6 @@
 // CacheDataset: the elements, kept from the first walk on, in memory or in a
 // file of records.
-#include <condition_variable>
-
+#include "base/mutex.h"
 #include "data/anonymous_resource.h"
 #include "data/dataset_op.h"
 #include "data/transform/file_cache.h"
@@ -17,20 +16,20 @@ class MemoryCache : public Resource {
   std::string DebugString() const override { return "MemoryCache"; }
   // Null until a walk was complete.
   Elements get() const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     return elements_;
   }
   // The first to complete gives the elements.
   void Complete(std::vector<Element> elements) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (elements_) return;
     elements_ =
         std::make_shared<const std::vector<Element>>(std::move(elements));
   }
 
  private:
-  mutable std::mutex mutex_;
-  Elements elements_;
+  mutable Mutex mutex_;
+  Elements elements_ ABSL_GUARDED_BY(mutex_);
 };
 
 class CacheDataset : public InputDataset {

@@ -1,5 +1,6 @@
 #include "ops/array/concat.h"
 
+#include "op/partial_sizes.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -178,7 +179,15 @@ Status ConcatGradient(GradientContext& g) {
   return ConcatGradientOf(g, 1, g.input(0));
 }
 
+Shape ConcatV2Sizes(PartialSizes& c) {
+  if (c.is_scalar()) return c.Uncertain();
+  Shape s;
+  for (int i = 0; i + 1 < c.num_inputs(); ++i) s = s.Concat(c.Vector(i));
+  return s;
+}
+
 HR_OP(ConcatV2)
+    .PartialSizes(ConcatV2Sizes)
     .Traits({OpTrait::kMovesNumbers})
     .Input("values: N * T")
     .Input("axis: Tidx")

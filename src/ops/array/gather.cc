@@ -4,6 +4,7 @@
 
 #include "base/thread_pool.h"
 #include "op/op.h"
+#include "op/partial_sizes.h"
 #include "ops/array/block_copy.h"
 #include "ops/array/element_dispatch.h"
 #include "ops/array/nd_index.h"
@@ -335,7 +336,28 @@ HR_OP(Gather)
     .GradientSkips({}, {0})
     .Cpu(Compute<Gather>);
 
+Shape GatherV2Sizes(PartialSizes& c) {
+  if (c.is_scalar()) {
+    const std::optional<int64_t> at = c.ConstantScalar(1);
+    return at && *at >= 0 ? Shape{c.SizeAt(0, *at)} : c.Uncertain();
+  }
+  const Tensor* at = c.Constant(1);
+  const Shape s = c.Vector(0);
+  if (at == nullptr || at->rank() != 1 || !s.known_rank() ||
+      !PartialSizes::HoldsSizes(at->dtype())) {
+    return Shape::UnknownRank();
+  }
+  Shape out;
+  for (int64_t i = 0; i < at->num_elements(); ++i) {
+    const int64_t k = at->IntAt(i);
+    const bool there = k >= 0 && k < s.rank();
+    out.AddDim(there ? s[static_cast<int>(k)] : Shape::kUnknown);
+  }
+  return out;
+}
+
 HR_OP(GatherV2)
+    .PartialSizes(GatherV2Sizes)
     .Input("params: Tparams")
     .Input("indices: Tindices")
     .Input("axis: Taxis")

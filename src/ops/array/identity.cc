@@ -1,4 +1,5 @@
 // Ops that hand their input on.
+#include "op/partial_sizes.h"
 #include "ops/array/hand_on.h"
 
 namespace headrace {
@@ -33,6 +34,7 @@ Status HandOnInputs(SimplifyContext& c) {
 namespace {
 
 HR_OP(Identity)
+    .PartialSizes(SizesOfInput)
     .Traits({OpTrait::kMovesNumbers, OpTrait::kIdentity})
     .Input("input: T")
     .Output("output: T")

@@ -1,5 +1,6 @@
 // Pack (tf.stack), Unpack (tf.unstack).
 #include "op/op.h"
+#include "op/partial_sizes.h"
 #include "ops/array/part_view.h"
 
 namespace headrace {
@@ -71,7 +72,15 @@ Status PackGradient(GradientContext& g) {
   return g.status();
 }
 
+Shape PackSizes(PartialSizes& c) {
+  if (c.is_scalar() || c.op().int_attr("axis") != 0) return c.Uncertain();
+  Shape s;
+  for (int i = 0; i < c.num_inputs(); ++i) s.AddDim(c.Scalar(i));
+  return s;
+}
+
 HR_OP(Pack)
+    .PartialSizes(PackSizes)
     .Input("values: N * T")
     .Output("output: T")
     .Attr("N: int >= 1")
@@ -124,7 +133,13 @@ Status UnpackGradient(GradientContext& g) {
   return g.status();
 }
 
+Shape UnpackSizes(PartialSizes& c) {
+  if (!c.is_scalar() || c.op().int_attr("axis") != 0) return c.Uncertain();
+  return Shape{c.SizeAt(0, c.output())};
+}
+
 HR_OP(Unpack)
+    .PartialSizes(UnpackSizes)
     .Traits({OpTrait::kMovesNumbers})
     .Input("value: T")
     .Output("output: num * T")

@@ -2,6 +2,7 @@
 #include "ops/array/reshape.h"
 
 #include "absl/strings/str_join.h"
+#include "op/partial_sizes.h"
 #include "op/simplify.h"
 
 namespace headrace {
@@ -134,7 +135,28 @@ Status SkipIdleReshape(SimplifyContext& c) {
   return c.status();
 }
 
+// [size] as a size.
+Shape SizeOfOne(PartialSizes& c) {
+  const Shape s = c.Vector(0);
+  return s.known_rank() && s.rank() == 1 ? s : c.Uncertain();
+}
+
+// A size as [size], or a vector as it is.
+Shape SizesInVector(PartialSizes& c) {
+  const Shape &given = c.input_shape(0), &made = c.output_shape();
+  if (!given.known_rank() || !made.known_rank() || made.rank() != 1) {
+    return Shape::UnknownRank();
+  }
+  if (given.rank() == 0) return Shape{c.Scalar(0)};
+  return given.rank() == 1 ? c.Vector(0) : Shape::UnknownRank();
+}
+
+Shape ReshapeSizes(PartialSizes& c) {
+  return c.is_scalar() ? SizeOfOne(c) : SizesInVector(c);
+}
+
 HR_OP(Reshape)
+    .PartialSizes(ReshapeSizes)
     .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("tensor: T")
     .Input("shape: Tshape")
@@ -181,13 +203,19 @@ Status ExpandDims(KernelContext& c) {
   c.set_output(0, c.input(0).WithShape(std::move(out)));
   return OkStatus();
 }
+Shape ExpandDimsSizes(PartialSizes& c) {
+  return c.is_scalar() ? c.Uncertain() : SizesInVector(c);
+}
+
 HR_OP(ExpandDims)
+    .PartialSizes(ExpandDimsSizes)
     .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("input: T")
     .Input("dim: Tdim")
     .Output("output: T")
     .Attr("T: type")
     .Attr("Tdim: {int32, int64} = DT_INT32")
+    .RawName("dim", "axis")
     .Doc("The input with a dimension of size 1 inserted at `dim`.")
     .Simplify(SkipIdleReshape)
     .Shape(ExpandDimsRule)
@@ -236,12 +264,18 @@ Status Squeeze(KernelContext& c) {
   c.set_output(0, c.input(0).WithShape(std::move(out)));
   return OkStatus();
 }
+Shape SqueezeSizes(PartialSizes& c) {
+  return c.is_scalar() ? SizeOfOne(c) : c.Uncertain();
+}
+
 HR_OP(Squeeze)
+    .PartialSizes(SqueezeSizes)
     .Traits({OpTrait::kMovesNumbers, OpTrait::kReshapes})
     .Input("input: T")
     .Output("output: T")
     .Attr("T: type")
     .Attr("squeeze_dims: list(int) >= 0 = []")
+    .RawName("squeeze_dims", "axis")
     .Doc("The input without its (or the named) dimensions of size 1.")
     .Simplify(SkipIdleReshape)
     .Shape(SqueezeRule)

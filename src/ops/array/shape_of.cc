@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "op/op.h"
+#include "op/partial_sizes.h"
 
 namespace headrace {
 namespace {
@@ -58,7 +59,13 @@ std::optional<Tensor> ShapeOf(const ResolvedOp& op, const Shape& s) {
   if (!s.fully_known()) return std::nullopt;
   return Integers(op, Shape{s.rank()}, s.dims());
 }
+
+Shape SizesOfShape(PartialSizes& c) {
+  return c.is_scalar() ? c.Uncertain() : c.input_shape(0);
+}
+
 HR_OP(Shape)
+    .PartialSizes(SizesOfShape)
     .ValueOfShape(ShapeOf)
     .Input("input: T")
     .Output("output: out_type")

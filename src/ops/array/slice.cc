@@ -1,4 +1,5 @@
 #include "op/op.h"
+#include "op/partial_sizes.h"
 #include "ops/array/block_copy.h"
 
 namespace headrace {
@@ -113,7 +114,21 @@ Status SliceGradient(GradientContext& g) {
   return g.status();
 }
 
+Shape SliceSizes(PartialSizes& c) {
+  if (c.is_scalar()) return c.Uncertain();
+  const Shape s = c.Vector(0);
+  const std::optional<int64_t> begin = c.ConstantScalar(1);
+  const std::optional<int64_t> size = c.ConstantScalar(2);
+  if (!s.known_rank() || !begin || !size || *begin < 0 || *begin > s.rank()) {
+    return Shape::UnknownRank();
+  }
+  const int64_t count = *size < 0 ? s.rank() - *begin : *size;
+  if (count > s.rank() - *begin) return Shape::UnknownRank();
+  return Shape(s.dims().subspan(*begin, count));
+}
+
 HR_OP(Slice)
+    .PartialSizes(SliceSizes)
     .Traits({OpTrait::kMovesNumbers})
     .Input("input: T")
     .Input("begin: Index")

@@ -1,5 +1,6 @@
 // StridedSlice and its gradient: what x[1:3, ..., ::2] emits.
 #include "op/op.h"
+#include "op/partial_sizes.h"
 #include "ops/array/strided_view.h"
 
 namespace headrace {
@@ -60,9 +61,47 @@ Status StridedSliceGradient(GradientContext& g) {
   return g.status();
 }
 
+// x[i] of a vector, with a constant i.
+Shape PickedSize(PartialSizes& c) {
+  const ResolvedOp& op = c.op();
+  if (op.int_attr("shrink_axis_mask") != 1 || op.int_attr("ellipsis_mask") ||
+      op.int_attr("new_axis_mask")) {
+    return c.Uncertain();
+  }
+  const std::optional<int64_t> begin = c.ConstantScalar(1);
+  return begin ? Shape{c.SizeAt(0, *begin)} : c.Uncertain();
+}
+
+Shape StridedSliceSizes(PartialSizes& c) {
+  if (c.is_scalar()) return PickedSize(c);
+  const ResolvedOp& op = c.op();
+  if (op.int_attr("ellipsis_mask") || op.int_attr("shrink_axis_mask")) {
+    return Shape::UnknownRank();
+  }
+  if (op.int_attr("new_axis_mask")) {  // [size] of a size
+    const Shape& given = c.input_shape(0);
+    if (!given.known_rank() || given.rank() != 0) return Shape::UnknownRank();
+    return Shape{c.Scalar(0)};
+  }
+  const Shape s = c.Vector(0);
+  if (!s.known_rank() || c.ConstantScalar(3) != 1) return Shape::UnknownRank();
+  const int64_t rank = s.rank();
+  const std::optional<int64_t> from =
+      op.int_attr("begin_mask") & 1 ? 0 : c.ConstantScalar(1);
+  const std::optional<int64_t> to =
+      op.int_attr("end_mask") & 1 ? rank : c.ConstantScalar(2);
+  if (!from || !to) return Shape::UnknownRank();
+  int64_t begin = *from < 0 ? *from + rank : *from;
+  int64_t end = *to < 0 ? *to + rank : *to;
+  begin = std::clamp<int64_t>(begin, 0, rank);
+  end = std::clamp<int64_t>(end, begin, rank);
+  return Shape(s.dims().subspan(begin, end - begin));
+}
+
 [[maybe_unused]] const OpRegistrar kStridedSlice =
     SliceOp("StridedSlice", "input: T", nullptr, "output: T",
             "Index: {int16, int32, int64}")
+        .PartialSizes(StridedSliceSizes)
         .Traits({OpTrait::kMovesNumbers})
         .Doc("The elements that a list of ranges, indices and new axes names.")
         .Shape(StridedSliceRule)

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <mutex>
 #include <type_traits>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "ops/image/taps_loops.h"
 
@@ -15,14 +15,17 @@ namespace headrace {
 class FirstError {
  public:
   void Set(const Status& s) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (status_.ok()) status_ = s;
   }
-  Status Get() const { return status_; }
+  Status Get() const {
+    MutexLock lock(mutex_);
+    return status_;
+  }
 
  private:
-  std::mutex mutex_;
-  Status status_;
+  mutable Mutex mutex_;
+  Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 namespace {

@@ -65,7 +65,7 @@ OpBuilder AssignByOp(const char* name, const char* doc) {
       .Input("value: dtype")
       .Attr("dtype: type")
       .Doc(doc)
-      .Traits({OpTrait::kKeepsNoInput})
+      .Traits({OpTrait::kKeepsNoInput, OpTrait::kNeverWaits})
       .Stateful()
       .Shape(UpdateShape)
       .Cpu(ComputeFor<Pick<kAdd>>);

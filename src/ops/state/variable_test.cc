@@ -1,5 +1,6 @@
 #include "eager/eager_emitter.h"
 #include "gtest/gtest.h"
+#include "op/resource.h"
 #include "tensor/variant.h"
 
 namespace headrace {
@@ -29,6 +30,21 @@ TEST(Variable, AValueOnceReadNeverChanges) {
       RunOp("AssignAddVariableOp", {v, Tensor::Vector<float>({1, 1, 1})}).ok());
   EXPECT_EQ(before.data<float>()[0], 1);
   EXPECT_EQ(Read(v).data<float>()[0], 2);
+}
+
+// What ends may be Python's, and wait for a thread that waits for the lock.
+TEST(Variable, AReplacedValueEndsBehindTheLock) {
+  static int ended = 0;
+  static float memory[2] = {1, 2};
+  Variable v(DType::kFloat, Shape{2});
+  v.Assign(Tensor::Wrap(DType::kFloat, Shape{2}, memory, sizeof(memory), &v,
+                        [](void* variable) {
+                          auto* v = static_cast<Variable*>(variable);
+                          ended += v->initialized();
+                        }));
+  v.Assign(Tensor::Vector<float>({3, 4}));
+  EXPECT_EQ(ended, 1);
+  EXPECT_EQ(v.Read("v")->data<float>()[0], 3);
 }
 
 TEST(Variable, UpdatesInPlaceWhenNobodyReads) {

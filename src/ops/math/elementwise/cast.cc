@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
+#include "op/partial_sizes.h"
 #include "op/simplify.h"
 #include "ops/math/elementwise/elementwise.h"
 
@@ -149,6 +150,7 @@ Status SkipIdleCast(SimplifyContext& c) {
 }
 
 HR_OP(Cast)
+    .PartialSizes(SizesOfInput)
     .Input("x: SrcT")
     .Output("y: DstT")
     .Attr("SrcT: type")

@@ -192,6 +192,8 @@ HR_OP(Select)
     .Input("e: T")
     .Output("output: T")
     .Attr("T: type")
+    .RawName("t", "x")
+    .RawName("e", "y")
     .Doc(
         "t where condition holds, e elsewhere. t and e have one shape; the "
         "condition has it too, or is a scalar, or a vector that picks rows.")

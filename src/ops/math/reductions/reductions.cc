@@ -179,6 +179,7 @@ OpBuilder& WithAxes(OpBuilder&& op, const char* type, KernelFactory kernel,
                     GradientFn gradient, const char* doc) {
   op.Input(type ? "input: T" : "input: bool")
       .Input("reduction_indices: Tidx")
+      .RawName("reduction_indices", "axis")
       .Output(type ? "output: T" : "output: bool")
       .Attr("keep_dims: bool = false");
   if (type) op.Attr(type);
