@@ -1,7 +1,8 @@
+#include "headrace/version.h"
+
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "headrace/version.h"
 
 namespace headrace {
 

@@ -234,11 +234,12 @@ consteval LoopTable<4> SpecialRows(const char* op) {
            {op, 14, 14, nullptr, Map2<F, bfloat16>, nullptr, 100.0f}}};
 }
 
-constexpr auto kSpecialRows =
-    JoinTables(SpecialRows<LogGamma>("Lgamma"), SpecialRows<Digamma>("Digamma"),
-               SpecialRows<Erfinv>("Erfinv"), SpecialRows<Ndtri>("Ndtri"),
-               SpecialRows<Igamma>("Igamma"), SpecialRows<Igammac>("Igammac"),
-               SpecialRows<Zeta>("Zeta"), SpecialRows<Polygamma>("Polygamma"));
+constexpr JoinedTable kSpecialRows = {
+    SpecialRows<LogGamma>("Lgamma"), SpecialRows<Digamma>("Digamma"),
+    SpecialRows<Erfinv>("Erfinv"),   SpecialRows<Ndtri>("Ndtri"),
+    SpecialRows<Igamma>("Igamma"),   SpecialRows<Igammac>("Igammac"),
+    SpecialRows<Zeta>("Zeta"),       SpecialRows<Polygamma>("Polygamma"),
+};
 
 }  // namespace
 

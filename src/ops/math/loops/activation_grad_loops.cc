@@ -116,22 +116,23 @@ void LeakyReluGradSmall(const void* g, const void* x, void* y, int64_t n,
   }
 }
 
-constexpr auto kRows =
-    JoinTables(BinaryFloats<TanhGrad>("TanhGrad", 0.2f),
-               BinaryFloats<SigmoidGrad>("SigmoidGrad", 0.2f),
-               BinaryFloats<SqrtGrad>("SqrtGrad", 0.3f),
-               BinaryFloats<RsqrtGrad>("RsqrtGrad", 0.2f),
-               BinaryFloats<ReciprocalGrad>("ReciprocalGrad", 0.2f),
-               BinaryFloats<ReciprocalGrad>("InvGrad", 0.2f),
-               BinaryFloats<ReluGrad>("ReluGrad", 0.2f),
-               Binary<ReluGrad>("ReluGrad", 0.2f, IntegerTypes()),
-               BinaryFloats<Relu6Grad>("Relu6Grad", 0.2f),
-               Binary<Relu6Grad>("Relu6Grad", 0.2f, IntegerTypes()),
-               BinaryFloats<EluGrad>("EluGrad", 0.2f),
-               BinaryFloats<SeluGrad>("SeluGrad", 0.2f),
-               BinaryFloats<SoftsignGrad>("SoftsignGrad", 0.3f),
-               Binary<SoftplusGradF>("SoftplusGrad", 0.4f, Types<float>()),
-               BinarySmall<&Map2<SoftplusGradF, float>>("SoftplusGrad", 0.4f));
+constexpr JoinedTable kRows = {
+    BinaryFloats<TanhGrad>("TanhGrad", 0.2f),
+    BinaryFloats<SigmoidGrad>("SigmoidGrad", 0.2f),
+    BinaryFloats<SqrtGrad>("SqrtGrad", 0.3f),
+    BinaryFloats<RsqrtGrad>("RsqrtGrad", 0.2f),
+    BinaryFloats<ReciprocalGrad>("ReciprocalGrad", 0.2f),
+    BinaryFloats<ReciprocalGrad>("InvGrad", 0.2f),
+    BinaryFloats<ReluGrad>("ReluGrad", 0.2f),
+    Binary<ReluGrad>("ReluGrad", 0.2f, IntegerTypes()),
+    BinaryFloats<Relu6Grad>("Relu6Grad", 0.2f),
+    Binary<Relu6Grad>("Relu6Grad", 0.2f, IntegerTypes()),
+    BinaryFloats<EluGrad>("EluGrad", 0.2f),
+    BinaryFloats<SeluGrad>("SeluGrad", 0.2f),
+    BinaryFloats<SoftsignGrad>("SoftsignGrad", 0.3f),
+    Binary<SoftplusGradF>("SoftplusGrad", 0.4f, Types<float>()),
+    BinarySmall<&Map2<SoftplusGradF, float>>("SoftplusGrad", 0.4f),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL

@@ -259,8 +259,9 @@ consteval LoopTable<4> Blocks(const char* op, float ns) {
                     BinarySmall<&Map2Blocks<F, float>>(op, ns));
 }
 
-constexpr auto kRows = JoinTables(
-    BinaryFloats<Add>("Add", 0.2f), Binary<Add>("Add", 0.2f, IntegerTypes()),
+constexpr JoinedTable kRows = {
+    BinaryFloats<Add>("Add", 0.2f),
+    Binary<Add>("Add", 0.2f, IntegerTypes()),
     Binary<AddComplex>("Add", 0.2f, ComplexTypes()),
     BinaryFloats<Add>("AddV2", 0.2f),
     Binary<Add>("AddV2", 0.2f, IntegerTypes()),
@@ -278,7 +279,8 @@ constexpr auto kRows = JoinTables(
     Binary<Maximum>("Maximum", 0.2f, IntegerTypes()),
     BinaryFloats<Minimum>("Minimum", 0.2f),
     Binary<Minimum>("Minimum", 0.2f, IntegerTypes()),
-    BinaryFloats<Divide>("Div", 0.3f), BinaryFloats<Divide>("RealDiv", 0.3f),
+    BinaryFloats<Divide>("Div", 0.3f),
+    BinaryFloats<Divide>("RealDiv", 0.3f),
     BinaryFloats<DivNoNan>("DivNoNan", 0.3f),
     BinaryFloats<MulNoNan>("MulNoNan", 0.2f),
     BinaryFloats<Xdivy>("Xdivy", 0.3f),
@@ -287,13 +289,15 @@ constexpr auto kRows = JoinTables(
     Modulo<TruncateMod, &FloatMod<false>>("Mod"),
     Modulo<TruncateMod, &FloatMod<false>>("TruncateMod"),
     Modulo<FloorModulo, &FloatMod<true>>("FloorMod"),
-    Blocks<Atan2D>("Atan2", 3.0f), Blocks<XlogyD>("Xlogy", 1.0f),
+    Blocks<Atan2D>("Atan2", 3.0f),
+    Blocks<XlogyD>("Xlogy", 1.0f),
     Blocks<Xlog1pyD>("Xlog1py", 1.5f),
     OneRow({"Pow", kType<float>, kType<float>, nullptr, &Pow<float>, nullptr,
             3.0f}),
     OneRow({"Pow", kType<double>, kType<double>, nullptr, &Pow<double>, nullptr,
             3.0f}),
-    BinarySmall<&Pow<float>>("Pow", 3.0f));
+    BinarySmall<&Pow<float>>("Pow", 3.0f),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL

@@ -57,13 +57,14 @@ consteval LoopTable<sizeof...(Ts)> Count(const char* op, float ns,
             nullptr, nullptr, CostOf<Ts>(ns)}...}};
 }
 
-constexpr auto kRows =
-    JoinTables(Binary<And>("BitwiseAnd", 0.2f, IntegerTypes()),
-               Binary<Or>("BitwiseOr", 0.2f, IntegerTypes()),
-               Binary<Xor>("BitwiseXor", 0.2f, IntegerTypes()),
-               Binary<LeftShift>("LeftShift", 0.3f, IntegerTypes()),
-               Binary<RightShift>("RightShift", 0.3f, IntegerTypes()),
-               Count("PopulationCount", 0.6f, IntegerTypes()));
+constexpr JoinedTable kRows = {
+    Binary<And>("BitwiseAnd", 0.2f, IntegerTypes()),
+    Binary<Or>("BitwiseOr", 0.2f, IntegerTypes()),
+    Binary<Xor>("BitwiseXor", 0.2f, IntegerTypes()),
+    Binary<LeftShift>("LeftShift", 0.3f, IntegerTypes()),
+    Binary<RightShift>("RightShift", 0.3f, IntegerTypes()),
+    Count("PopulationCount", 0.6f, IntegerTypes()),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL

@@ -90,14 +90,20 @@ consteval LoopTable<1> Logic(const char* op) {
                  nullptr, 0.1f});
 }
 
-constexpr auto kRows = JoinTables(
-    Numbers<Equal>("Equal"), Numbers<NotEqual>("NotEqual"),
-    Numbers<Less>("Less"), Numbers<LessEqual>("LessEqual"),
-    Numbers<Greater>("Greater"), Numbers<GreaterEqual>("GreaterEqual"),
+constexpr JoinedTable kRows = {
+    Numbers<Equal>("Equal"),
+    Numbers<NotEqual>("NotEqual"),
+    Numbers<Less>("Less"),
+    Numbers<LessEqual>("LessEqual"),
+    Numbers<Greater>("Greater"),
+    Numbers<GreaterEqual>("GreaterEqual"),
     Compare<EqualComplex>("Equal", 0.3f, ComplexTypes()),
     Compare<NotEqualComplex>("NotEqual", 0.3f, ComplexTypes()),
-    Logic<EqualBool>("Equal"), Logic<NotEqualBool>("NotEqual"),
-    Logic<And>("LogicalAnd"), Logic<Or>("LogicalOr"));
+    Logic<EqualBool>("Equal"),
+    Logic<NotEqualBool>("NotEqual"),
+    Logic<And>("LogicalAnd"),
+    Logic<Or>("LogicalOr"),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL

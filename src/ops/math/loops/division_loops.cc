@@ -125,14 +125,15 @@ consteval LoopTable<sizeof...(Ts)> PowRows(const char* op, float ns,
             CostOf<Ts>(ns)}...}};
 }
 
-constexpr auto kRows =
-    JoinTables(CheckedRows<TruncateDiv>("Div", 1.0f, IntegerTypes()),
-               CheckedRows<TruncateDiv>("TruncateDiv", 1.0f, IntegerTypes()),
-               CheckedRows<FloorDiv>("FloorDiv", 1.5f, IntegerTypes()),
-               CheckedRows<TruncateMod>("Mod", 1.5f, IntegerTypes()),
-               CheckedRows<TruncateMod>("TruncateMod", 1.5f, IntegerTypes()),
-               CheckedRows<FloorMod>("FloorMod", 1.5f, IntegerTypes()),
-               PowRows("Pow", 5.0f, IntegerTypes()));
+constexpr JoinedTable kRows = {
+    CheckedRows<TruncateDiv>("Div", 1.0f, IntegerTypes()),
+    CheckedRows<TruncateDiv>("TruncateDiv", 1.0f, IntegerTypes()),
+    CheckedRows<FloorDiv>("FloorDiv", 1.5f, IntegerTypes()),
+    CheckedRows<TruncateMod>("Mod", 1.5f, IntegerTypes()),
+    CheckedRows<TruncateMod>("TruncateMod", 1.5f, IntegerTypes()),
+    CheckedRows<FloorMod>("FloorMod", 1.5f, IntegerTypes()),
+    PowRows("Pow", 5.0f, IntegerTypes()),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL

@@ -169,24 +169,37 @@ consteval LoopTable<4> Floats(const char* op, float ns) {
                     UnarySmall<&MapBlocks<B, float>>(op, ns));
 }
 
-constexpr auto kRows = JoinTables(
-    Double<ExpD>("Exp", 1.0f), Double<Expm1D>("Expm1", 1.5f),
-    Double<LogD>("Log", 1.0f), Double<Log1pD>("Log1p", 1.5f),
-    Double<SinD>("Sin", 1.5f), Double<CosD>("Cos", 1.5f),
-    Double<TanhD>("Tanh", 2.0f), Double<ErfD>("Erf", 2.0f),
-    Double<SigmoidD>("Sigmoid", 1.5f), Double<SoftplusD>("Softplus", 2.5f),
-    Double<EluD>("Elu", 1.5f), Double<SeluD>("Selu", 1.5f),
+constexpr JoinedTable kRows = {
+    Double<ExpD>("Exp", 1.0f),
+    Double<Expm1D>("Expm1", 1.5f),
+    Double<LogD>("Log", 1.0f),
+    Double<Log1pD>("Log1p", 1.5f),
+    Double<SinD>("Sin", 1.5f),
+    Double<CosD>("Cos", 1.5f),
+    Double<TanhD>("Tanh", 2.0f),
+    Double<ErfD>("Erf", 2.0f),
+    Double<SigmoidD>("Sigmoid", 1.5f),
+    Double<SoftplusD>("Softplus", 2.5f),
+    Double<EluD>("Elu", 1.5f),
+    Double<SeluD>("Selu", 1.5f),
     OneRow({"SoftplusGrad", kType<double>, kType<double>, nullptr,
             &Map2Blocks<SoftplusGradD, double>, nullptr, 1.5f}),
-    Floats<TanD>("Tan", 2.0f), Double<AsinD>("Asin", 2.0f),
-    Double<AcosD>("Acos", 2.0f), Double<AtanD>("Atan", 2.0f),
-    Floats<SinhD>("Sinh", 2.0f), Floats<CoshD>("Cosh", 2.0f),
-    Floats<AsinhD>("Asinh", 3.0f), Floats<AcoshD>("Acosh", 3.0f),
-    Floats<AtanhD>("Atanh", 3.0f), Floats<ErfcD>("Erfc", 2.0f),
-    Floats<GeluD>("_Gelu", 2.0f), Double<GeluErfD>("_GeluErf", 2.5f),
+    Floats<TanD>("Tan", 2.0f),
+    Double<AsinD>("Asin", 2.0f),
+    Double<AcosD>("Acos", 2.0f),
+    Double<AtanD>("Atan", 2.0f),
+    Floats<SinhD>("Sinh", 2.0f),
+    Floats<CoshD>("Cosh", 2.0f),
+    Floats<AsinhD>("Asinh", 3.0f),
+    Floats<AcoshD>("Acosh", 3.0f),
+    Floats<AtanhD>("Atanh", 3.0f),
+    Floats<ErfcD>("Erfc", 2.0f),
+    Floats<GeluD>("_Gelu", 2.0f),
+    Double<GeluErfD>("_GeluErf", 2.5f),
     Double<GeluTanhD>("_GeluTanh", 2.5f),
     OneRow({"Exp", kType<Complex128>, kType<Complex128>, &ComplexExp, nullptr,
-            nullptr, 6.0f}));
+            nullptr, 6.0f}),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL

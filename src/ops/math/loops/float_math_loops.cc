@@ -182,21 +182,30 @@ consteval LoopTable<3> Floats16(const char* op, float ns) {
 #endif
 }
 
-constexpr auto kRows = JoinTables(
-    Floats16<ExpF>("Exp", 0.2f), Floats<Expm1F>("Expm1", 0.3f),
-    Floats<LogF>("Log", 0.4f), Floats<Log1pF>("Log1p", 0.6f),
-    Floats16<TanhF>("Tanh", 0.2f), Floats16<SigmoidF>("Sigmoid", 0.3f),
-    Floats16<ErfF>("Erf", 0.2f), Floats<AsinF>("Asin", 0.4f),
-    Floats<AcosF>("Acos", 0.4f), Floats<AtanF>("Atan", 0.4f),
-    Floats<SoftplusF>("Softplus", 0.8f), Floats<EluF>("Elu", 0.35f),
-    Floats<SeluF>("Selu", 0.35f), Floats<SiluF>("_Silu", 0.4f),
-    Floats<GeluTanhF>("_GeluTanh", 0.45f), Floats16<GeluErfF>("_GeluErf", 0.2f),
+constexpr JoinedTable kRows = {
+    Floats16<ExpF>("Exp", 0.2f),
+    Floats<Expm1F>("Expm1", 0.3f),
+    Floats<LogF>("Log", 0.4f),
+    Floats<Log1pF>("Log1p", 0.6f),
+    Floats16<TanhF>("Tanh", 0.2f),
+    Floats16<SigmoidF>("Sigmoid", 0.3f),
+    Floats16<ErfF>("Erf", 0.2f),
+    Floats<AsinF>("Asin", 0.4f),
+    Floats<AcosF>("Acos", 0.4f),
+    Floats<AtanF>("Atan", 0.4f),
+    Floats<SoftplusF>("Softplus", 0.8f),
+    Floats<EluF>("Elu", 0.35f),
+    Floats<SeluF>("Selu", 0.35f),
+    Floats<SiluF>("_Silu", 0.4f),
+    Floats<GeluTanhF>("_GeluTanh", 0.45f),
+    Floats16<GeluErfF>("_GeluErf", 0.2f),
     OneRow({"Sin", kType<float>, kType<float>, &Trig<false>}),
     UnarySmall<&Trig<false>>("Sin", 0.4f),
     OneRow({"Cos", kType<float>, kType<float>, &Trig<true>}),
     UnarySmall<&Trig<true>>("Cos", 0.4f),
     OneRow({"Exp", kType<Complex64>, kType<Complex64>, &ComplexExp, nullptr,
-            nullptr, 1.5f}));
+            nullptr, 1.5f}),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL

@@ -33,6 +33,15 @@ consteval auto JoinTables(const LoopTable<kCounts>&... parts) {
   (add(parts), ...);
   return all;
 }
+// A table of such parts: constexpr JoinedTable kRows = {...};
+template <int kCount>
+struct JoinedTable : LoopTable<kCount> {
+  template <int... kCounts>
+  consteval JoinedTable(const LoopTable<kCounts>&... parts)  // NOLINT
+      : LoopTable<kCount>(JoinTables(parts...)) {}
+};
+template <int... kCounts>
+JoinedTable(const LoopTable<kCounts>&...) -> JoinedTable<(0 + ... + kCounts)>;
 consteval LoopTable<1> OneRow(const LoopEntry& row) { return {{row}}; }
 
 // Types that casts are made of directly: see cast_loops.cc.

@@ -188,35 +188,44 @@ void Part(const void* x, void* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) r[i] = kImaginary ? a[i].im : a[i].re;
 }
 
-constexpr auto kRows = JoinTables(
-    UnaryFloats<Neg>("Neg", 0.15f), Unary<Neg>("Neg", 0.15f, IntegerTypes()),
+constexpr JoinedTable kRows = {
+    UnaryFloats<Neg>("Neg", 0.15f),
+    Unary<Neg>("Neg", 0.15f, IntegerTypes()),
     Unary<Neg>("Neg", 0.15f, ComplexTypes()),
     UnaryFloats<Absolute>("Abs", 0.15f),
     Unary<Absolute>("Abs", 0.15f, IntegerTypes()),
-    UnaryFloats<Sign>("Sign", 0.2f), Unary<Sign>("Sign", 0.2f, IntegerTypes()),
+    UnaryFloats<Sign>("Sign", 0.2f),
+    Unary<Sign>("Sign", 0.2f, IntegerTypes()),
     UnaryFloats<Square>("Square", 0.15f),
     Unary<Square>("Square", 0.2f, IntegerTypes()),
     Unary<Square>("Square", 0.3f, ComplexTypes()),
-    UnaryFloats<Sqrt>("Sqrt", 0.4f), UnaryFloats<Rsqrt>("Rsqrt", 0.6f),
+    UnaryFloats<Sqrt>("Sqrt", 0.4f),
+    UnaryFloats<Rsqrt>("Rsqrt", 0.6f),
     UnaryFloats<Reciprocal>("Reciprocal", 0.3f),
     Unary<Reciprocal>("Reciprocal", 0.6f, ComplexTypes()),
     UnaryFloats<Reciprocal>("Inv", 0.3f),
     Unary<Reciprocal>("Inv", 0.6f, ComplexTypes()),
-    Unary<Conj>("Conj", 0.2f, ComplexTypes()), UnaryFloats<Ceil>("Ceil", 0.15f),
-    UnaryFloats<Floor>("Floor", 0.15f), UnaryFloats<Round>("Round", 0.15f),
+    Unary<Conj>("Conj", 0.2f, ComplexTypes()),
+    UnaryFloats<Ceil>("Ceil", 0.15f),
+    UnaryFloats<Floor>("Floor", 0.15f),
+    UnaryFloats<Round>("Round", 0.15f),
     Unary<Same>("Round", 0.15f, IntegerTypes()),
-    UnaryFloats<Round>("Rint", 0.15f), UnaryFloats<Relu>("Relu", 0.15f),
+    UnaryFloats<Round>("Rint", 0.15f),
+    UnaryFloats<Relu>("Relu", 0.15f),
     Unary<Relu>("Relu", 0.15f, IntegerTypes()),
     UnaryFloats<Relu6>("Relu6", 0.15f),
     Unary<Relu6>("Relu6", 0.15f, IntegerTypes()),
     UnaryFloats<Softsign>("Softsign", 0.3f),
-    Unary<Invert>("Invert", 0.15f, IntegerTypes()), Test<IsNan>("IsNan"),
-    Test<IsInf>("IsInf"), Test<IsFinite>("IsFinite"),
+    Unary<Invert>("Invert", 0.15f, IntegerTypes()),
+    Test<IsNan>("IsNan"),
+    Test<IsInf>("IsInf"),
+    Test<IsFinite>("IsFinite"),
     OneRow({"LogicalNot", kType<bool>, kType<bool>, &Map<Not, uint8_t>}),
     OneRow({"Real", kType<Complex64>, kType<float>, &Part<float, false>}),
     OneRow({"Real", kType<Complex128>, kType<double>, &Part<double, false>}),
     OneRow({"Imag", kType<Complex64>, kType<float>, &Part<float, true>}),
-    OneRow({"Imag", kType<Complex128>, kType<double>, &Part<double, true>}));
+    OneRow({"Imag", kType<Complex128>, kType<double>, &Part<double, true>}),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL

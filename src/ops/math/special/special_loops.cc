@@ -186,7 +186,7 @@ consteval LoopTable<4> Floats(const char* op, float ns) {
       UnarySmall<kFloat>(op, ns));
 }
 
-constexpr auto kRows = JoinTables(
+constexpr JoinedTable kRows = {
     Floats<Dawson<float>, Dawson<double>>("Dawsn", 4.0f),
     Floats<Expint<float>, Expint<double>>("Expint", 6.0f),
     Floats<Spence<float>, Spence<double>>("Spence", 6.0f),
@@ -207,7 +207,8 @@ constexpr auto kRows = JoinTables(
     Floats<BesselK<float, 1, false>, BesselK<double, 1, false>>("BesselK1",
                                                                 8.0f),
     Floats<BesselK<float, 1, true>, BesselK<double, 1, true>>("BesselK1e",
-                                                              8.0f));
+                                                              8.0f),
+};
 
 }  // namespace
 }  // namespace headrace::HR_LEVEL
