@@ -12,7 +12,7 @@ from headrace.data.holder_spec import VariantHolderSpec
 from headrace.data.iterator import NumpyIterator, OwnedIterator
 from headrace.data.options import Options
 from headrace.elements import structure
-from headrace.framework import tensor_shape, type_spec
+from headrace.framework import conversion, dtypes, tensor_shape, type_spec
 from headrace.framework.properties import read_only
 from headrace.framework.trackable import Trackable
 from headrace.ragged.spec import RaggedTensorSpec
@@ -88,12 +88,6 @@ class Dataset(Trackable):
             merged = merged.merge(d.options())
         return merged
 
-    def with_options(self, options, name=None):
-        """The same elements under a tf.data.Options, which also holds for what is made
-        of it.
-        """
-        return transforms._OptionsDataset(self, options)
-
     # --- going along it ---
 
     def __iter__(self):
@@ -128,8 +122,8 @@ class Dataset(Trackable):
 
     def _made(self, op, **numbers):
         """What an op makes of this dataset by int64 numbers."""
-        numbers = {name: transforms.as_int(value) for name, value in numbers.items()}
-        return transforms.made_of(op, self, **numbers)
+        numbers = {name: as_int(value) for name, value in numbers.items()}
+        return made_of(op, self, **numbers)
 
     def apply(self, transformation_func):
         """transformation_func(self), which must be a dataset."""
@@ -177,9 +171,7 @@ class Dataset(Trackable):
 
     def ignore_errors(self, log_warning=False, name=None):
         """The elements without those that fail; `log_warning` tells of them."""
-        return transforms.made_of(
-            "IgnoreErrorsDataset", self, log_warning=bool(log_warning)
-        )
+        return made_of("IgnoreErrorsDataset", self, log_warning=bool(log_warning))
 
 
 def _check_numpy(spec):
@@ -233,6 +225,23 @@ def made(op, variant, spec, inputs=(), functions=(), class_name=None):
     return _class_of(class_name)(variant, spec, inputs, functions)
 
 
+def as_int(value):
+    return conversion.convert_to_tensor(value, dtypes.int64)
+
+
+def as_bool(value):
+    return conversion.convert_to_tensor(value, dtypes.bool)
+
+
+def made_of(op, source, spec=None, functions=(), class_name=None, **arguments):
+    """What an op makes of a dataset; the element spec stays, or is given."""
+    spec = source.element_spec if spec is None else spec
+    variant = _headrace.raw_op(op)(
+        input_dataset=source._variant_tensor, **arguments, **flat(spec)
+    )
+    return made(op, variant, spec, [source], functions, class_name)
+
+
 class DatasetSpec(VariantHolderSpec):
     """What a dataset is like."""
 
@@ -265,15 +274,3 @@ class DatasetSpec(VariantHolderSpec):
 
     def _unbatched(self):
         return DatasetSpec(self._element_spec, self._dataset_shape[1:])
-
-
-# Last, for they give datasets further methods.
-from headrace.data import (  # noqa: E402, F401
-    generator,
-    grouping,
-    padding,
-    resampling,
-    saved,
-    sources,
-    transforms,
-)

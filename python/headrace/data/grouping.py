@@ -4,10 +4,16 @@ import numpy as np
 
 
 from headrace._load import raw
-from headrace.data.dataset import DatasetSpec, made, method
+from headrace.data.dataset import (
+    DatasetSpec,
+    as_bool,
+    as_int,
+    made,
+    made_of,
+    method,
+)
 from headrace.data.functions import DatasetFunction, flat
 from headrace.data.padding import shape_vector
-from headrace.data.transforms import as_bool, as_int, made_of
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import NoneTensorSpec, TensorSpec

@@ -3,8 +3,8 @@
 import numpy as np
 
 from headrace._load import _headrace, raw
-from headrace.data.dataset import DatasetSpec, made, method
-from headrace.data.transforms import as_bool, as_int, batched_spec
+from headrace.data.dataset import DatasetSpec, as_bool, as_int, made, method
+from headrace.data.transforms import batched_spec
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution, tensor_shape
 from headrace.framework.type_spec import TensorSpec

@@ -2,32 +2,24 @@
 
 import warnings
 
-from headrace._load import _headrace, raw
+from headrace._load import raw
 from headrace.context import stack
 from headrace.data import sources
-from headrace.data.dataset import AUTOTUNE, Dataset, DatasetSpec, made, method
+from headrace.data.dataset import (
+    AUTOTUNE,
+    Dataset,
+    DatasetSpec,
+    as_bool,
+    as_int,
+    made,
+    made_of,
+    method,
+)
 from headrace.data.functions import DatasetFunction, flat
 from headrace.elements import nest, structure
 from headrace.framework import conversion, dtypes, execution
 from headrace.framework.errors import InvalidArgumentError
 from headrace.framework.type_spec import TensorSpec
-
-
-def as_int(value):
-    return conversion.convert_to_tensor(value, dtypes.int64)
-
-
-def as_bool(value):
-    return conversion.convert_to_tensor(value, dtypes.bool)
-
-
-def made_of(op, source, spec=None, functions=(), class_name=None, **arguments):
-    """What an op makes of a dataset; the element spec stays, or is given."""
-    spec = source.element_spec if spec is None else spec
-    variant = _headrace.raw_op(op)(
-        input_dataset=source._variant_tensor, **arguments, **flat(spec)
-    )
-    return made(op, variant, spec, [source], functions, class_name)
 
 
 def _by_function(op, source, f, spec, **arguments):
@@ -50,6 +42,14 @@ class _OptionsDataset(Dataset):
 
     def options(self):
         return self._options
+
+
+@method
+def with_options(self, options, name=None):
+    """The same elements under a tf.data.Options, which also holds for what is made
+    of it.
+    """
+    return _OptionsDataset(self, options)
 
 
 @method

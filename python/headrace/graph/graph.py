@@ -318,11 +318,6 @@ class Graph:
 
     # --- collections ---
 
-    def _next_op_seed(self):
-        """The seed of the next random operation: how many were given out so far."""
-        self._op_seeds += 1
-        return self._op_seeds - 1
-
     @property
     def collections(self):
         """The keys of all collections."""
@@ -387,6 +382,11 @@ class Graph:
     def seed(self, seed):
         self._seed = seed
         self._core.set_seed(seed)
+
+    def _next_op_seed(self):
+        """The seed of the next random operation: how many were given out so far."""
+        self._op_seeds += 1
+        return self._op_seeds - 1
 
     def prevent_feeding(self, tensor):
         """No run may feed the tensor from now on."""

@@ -16,8 +16,9 @@ _unique = [0]
 def _raw(op, **arguments):
     """What the op gives; the operation itself where that is nothing, in a graph."""
     result = _headrace.raw_op(op)(**arguments)
-    graph = stack.plain_graph()
-    return result if result is not None or graph is None else graph._last_operation()
+    if result is None and (graph := stack.plain_graph()) is not None:
+        return graph._last_operation()
+    return result
 
 
 class TextFileIndex:
