@@ -27,6 +27,11 @@ MACRO = re.compile(r"^#define (\w+)\(([^)]*)\)((?:[^\n]*\\\n)*[^\n]*)\n", re.MUL
 OTHER = re.compile(
     r"\b(?:attr\w*|attr<[^()]*>|Attrs?|Get<[^()]*>|Find\w*|Set\w*|Input|Output|Doc)$"
 )
+OWN_NAME = r"\b(?:def|op)(?:\(\))?(?:\.|->)name(?:\(\))?"
+PART = re.compile(
+    rf"(?:{OWN_NAME}\.(?:starts_with|ends_with|r?find)\("
+    rf'|\b(?:StartsWith|EndsWith|StrContains)\([^;"]*{OWN_NAME},)\s*"(\w+)"'
+)
 EMITS = re.compile(r"(?:\b[sg]|\(\*this\)|\bAll|\bLookUpOp|\bCallerOf|\bUnary)$")
 
 
@@ -167,7 +172,14 @@ def check(src):
                 continue
             if path.startswith(EMITTERS) and _is_emitted(path, text, m.start()):
                 emitted += 1
-            elif not path.startswith(OPEN):
-                line = text.count("\n", 0, m.start()) + 1
-                faults.append(f'src/{path}:{line}: names the op "{m[1]}"')
-    return emitted, faults
+            else:
+                faults.append((path, m, f'names the op "{m[1]}"'))
+        for m in PART.finditer(text):
+            if not known.get(m[1]):
+                faults.append((path, m, f'asks an op\'s name for "{m[1]}"'))
+    said = []
+    for path, m, what in faults:
+        line = texts[path].count("\n", 0, m.end()) + 1
+        if not path.startswith(OPEN):
+            said.append(f"src/{path}:{line}: {what}")
+    return emitted, said

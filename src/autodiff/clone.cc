@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "autodiff/function_gradient.h"
 #include "autodiff/named_gradient.h"
+#include "base/mutex.h"
 
 namespace headrace {
 namespace {
@@ -151,22 +152,18 @@ class Cloner {
 }  // namespace
 
 const Origins* OriginsOf(const Function& f) {
-  std::lock_guard lock(f.derived_mutex);
-  auto it = f.derived.find("origins");
-  if (it == f.derived.end()) return nullptr;
-  return static_cast<const Origins*>(it->second.get());
+  MutexLock lock(f.derived_mutex);
+  return f.derived.origins.get();
 }
 
 void ShareOrigins(const Function& from, const Function& to) {
-  std::shared_ptr<void> origins;
+  std::shared_ptr<const Origins> origins;
   {
-    std::lock_guard lock(from.derived_mutex);
-    auto it = from.derived.find("origins");
-    if (it == from.derived.end()) return;
-    origins = it->second;
+    MutexLock lock(from.derived_mutex);
+    origins = from.derived.origins;
   }
-  std::lock_guard lock(to.derived_mutex);
-  to.derived["origins"] = std::move(origins);
+  MutexLock lock(to.derived_mutex);
+  to.derived.origins = std::move(origins);
 }
 
 StatusOr<std::shared_ptr<Function>> CloneInlined(
@@ -190,7 +187,8 @@ StatusOr<std::shared_ptr<Function>> CloneInlined(
   HR_RETURN_IF_ERROR(cloner.Copy(f, "", edges, 0));
   for (const Edge& e : f.results) clone->results.push_back(edges->at(e));
   if (!cloner.origins()->empty()) {
-    clone->derived["origins"] = cloner.origins();
+    MutexLock lock(clone->derived_mutex);
+    clone->derived.origins = cloner.origins();
   }
   return clone;
 }

@@ -1,6 +1,7 @@
 #include "autodiff/function_gradient.h"
 
-#include "autodiff/walk.h"
+#include "autodiff/graph_backward.h"
+#include "base/mutex.h"
 #include "base/stack_room.h"
 #include "op/registry.h"
 
@@ -31,7 +32,7 @@ StatusOr<FunctionGradientPtr> Differentiate(const FunctionPtr& f,
                        GraphBuilder::Kind::kFunction);
   EmitterScope emit(&builder);
   StopRecording quiet;
-  GraphWalk walk(forward->body, OriginsOf(*forward));
+  GraphBackward walk(forward->body, OriginsOf(*forward));
   std::vector<Value> args;
   for (Node* n : forward->args) {
     if (IsDifferentiable(n->output_type(0))) walk.Seek(Edge{n, 0});
@@ -146,11 +147,8 @@ const FunctionLibrary* LibraryInUse() {
 StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
                                          const FunctionLibrary* library) {
   {
-    std::lock_guard lock(f->derived_mutex);
-    auto it = f->derived.find("gradient");
-    if (it != f->derived.end()) {
-      return std::static_pointer_cast<const FunctionGradient>(it->second);
-    }
+    MutexLock lock(f->derived_mutex);
+    if (f->derived.gradient) return f->derived.gradient;
   }
   if (InTheMaking::Has(f.get())) {
     return Unimplemented("the gradient of function ", f->name,
@@ -159,10 +157,10 @@ StatusOr<FunctionGradientPtr> GradientOf(const FunctionPtr& f,
   HR_RETURN_IF_ERROR(CheckStackRoom("gradients of functions"));
   InTheMaking making(f.get(), library);
   HR_ASSIGN_OR_RETURN(FunctionGradientPtr made, Differentiate(f, library));
-  std::lock_guard lock(f->derived_mutex);
-  auto [it, added] = f->derived.emplace(
-      "gradient", std::const_pointer_cast<FunctionGradient>(made));
-  return std::static_pointer_cast<const FunctionGradient>(it->second);
+  MutexLock lock(f->derived_mutex);
+  FunctionGradientPtr& kept = f->derived.gradient;
+  if (!kept) kept = std::move(made);  // else another thread was first
+  return kept;
 }
 
 ValueList CallFunction(OpScope& s, const FunctionPtr& f,

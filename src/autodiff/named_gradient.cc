@@ -1,10 +1,10 @@
 #include "autodiff/named_gradient.h"
 
 #include <atomic>
-#include <mutex>
 #include <utility>
 
 #include "base/fork_mutex.h"
+#include "base/mutex.h"
 #include "op/no_such_gradient.h"
 
 namespace headrace {
@@ -12,7 +12,8 @@ namespace {
 
 struct Registry {
   ProcessMutex mutex;
-  absl::flat_hash_map<std::string, NamedGradient> gradients;
+  absl::flat_hash_map<std::string, NamedGradient> gradients
+      ABSL_GUARDED_BY(mutex);
 };
 Registry& TheRegistry() {
   static auto* registry = new Registry;
@@ -23,7 +24,7 @@ std::atomic<NamedGradientFinder> the_finder{nullptr};
 // What was registered under the name, or null.
 NamedGradient Registered(StringView name) {
   Registry& r = TheRegistry();
-  std::lock_guard lock(r.mutex);
+  MutexLock lock(r.mutex);
   auto it = r.gradients.find(name);
   return it == r.gradients.end() ? nullptr : it->second;
 }
@@ -49,7 +50,7 @@ bool CopiedFrom::IsOf(const Graph* original) const {
 
 Status RegisterNamedGradient(std::string name, NamedGradient gradient) {
   Registry& r = TheRegistry();
-  std::lock_guard lock(r.mutex);
+  MutexLock lock(r.mutex);
   auto [it, added] = r.gradients.emplace(std::move(name), std::move(gradient));
   if (added) return OkStatus();
   return AlreadyExists("Registering two gradient with name '", it->first, "'!");

@@ -30,8 +30,9 @@ struct CopiedFrom {
   bool IsOf(const Graph* original) const;
 };
 // By nodes of the copy that have named gradients.
-using Origins =
-    absl::flat_hash_map<const Node*, std::shared_ptr<const CopiedFrom>>;
+class Origins : public absl::flat_hash_map<const Node*,
+                                           std::shared_ptr<const CopiedFrom>> {
+};
 
 // Emits through the current emitter and sets g's results, as the gradient
 // function of an op does. `copied` is null where the node is the one that was

@@ -10,10 +10,10 @@
 #include <bit>
 #include <chrono>
 #include <cstdlib>
-#include <mutex>
 #include <new>
 
 #include "base/memory_guard.h"
+#include "base/mutex.h"
 #include "base/threads.h"
 
 namespace headrace {
@@ -99,14 +99,14 @@ char* MapHuge(size_t bytes) {
 // the other out of regions, so that they lie in huge pages, too. Each is given
 // back by itself.
 struct Region {
-  std::mutex mutex;
-  char* at = nullptr;
-  size_t left = 0;
+  Mutex mutex;
+  char* at ABSL_GUARDED_BY(mutex) = nullptr;
+  size_t left ABSL_GUARDED_BY(mutex) = 0;
 
   void* Cut(size_t bytes) {
     static const size_t page = sysconf(_SC_PAGESIZE);
     bytes = (bytes + page - 1) / page * page;
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     if (left < bytes) {
       char* const fresh = MapHuge(kRegion);
       if (fresh == nullptr) return Map(bytes);
@@ -226,12 +226,12 @@ class CachingAllocator final : public Allocator {
 
   void Trim() override {
     if (ThreadCache* mine = OwnObjectOrNull<ThreadCache>()) Flush(*mine, 0);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ReleaseDownTo(0);
   }
 
   void Flush(ThreadCache& cache, size_t keep) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (int c = kThreadClasses - 1; c >= 0 && cache.bytes > keep; --c) {
       while (cache.bytes > keep) {
         Block* b = cache.lists[c].Pop();
@@ -245,12 +245,14 @@ class CachingAllocator final : public Allocator {
   }
 
   // Around a fork.
-  void Lock() {
+  void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex_, TheRegion().mutex,
+                                           MemoryGuardMutex()) {
     mutex_.lock();
     TheRegion().mutex.lock();
     MemoryGuardMutex().lock();
   }
-  void Unlock(bool in_child) {
+  void Unlock(bool in_child)
+      ABSL_UNLOCK_FUNCTION(mutex_, TheRegion().mutex, MemoryGuardMutex()) {
     if (in_child) watched_ = false;  // the thread did not come along
     MemoryGuardMutex().unlock();
     TheRegion().mutex.unlock();
@@ -286,7 +288,7 @@ class CachingAllocator final : public Allocator {
   // From the shared lists, or else from the system.
   void* AllocateShared(int c, int64_t size) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       ++uses_;
       window_peak_ = std::max(window_peak_, in_use_.load());
       if (Block* b = lists_[c].Pop()) {
@@ -310,7 +312,7 @@ class CachingAllocator final : public Allocator {
   }
 
   // Takes further blocks of the class along for this thread.
-  void MoveToThread(int c, int64_t size) {
+  void MoveToThread(int c, int64_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ThreadCache* const cache = OwnObjectOrNull<ThreadCache>();
     if (cache == nullptr) return;
     for (int i = 1; i < kBatch && cache->bytes + size <= kThreadBytes / 2;
@@ -324,14 +326,14 @@ class CachingAllocator final : public Allocator {
   }
 
   void PushShared(int c, Block* b) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     lists_[c].Push(b);
     cached_ += BytesOf(c);
     NoteCached();
   }
 
   // More is cached than before.
-  void NoteCached() {
+  void NoteCached() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ++uses_;
     if (cached_ > kAlwaysHeld) [[unlikely]]
       FollowUse();
@@ -340,7 +342,7 @@ class CachingAllocator final : public Allocator {
   }
 
   // A thread that sees when nothing happens any more, and lives until then.
-  void StartWatch() {
+  void StartWatch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto now = std::chrono::steady_clock::now();
     if (now < watch_at_) return;
     StatusOr<std::thread> thread = StartThread([this] { Watch(); });
@@ -352,13 +354,13 @@ class CachingAllocator final : public Allocator {
     uint64_t seen = 0;
     for (int idle = 0; idle < kIdleWindows; ++idle) {
       std::this_thread::sleep_for(kWindow);
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (uses_ != seen) idle = -1;
       seen = uses_;
       FollowUse();
     }
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       ReleaseDownTo(0);
       watched_ = false;
     }
@@ -366,7 +368,7 @@ class CachingAllocator final : public Allocator {
   }
 
   // Keeps no more than what the last two windows of time used at most.
-  void FollowUse() {
+  void FollowUse() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto now = std::chrono::steady_clock::now();
     if (now - window_start_ > kWindow) {
       last_peak_ = now - window_start_ > 2 * kWindow ? 0 : window_peak_;
@@ -379,7 +381,7 @@ class CachingAllocator final : public Allocator {
   }
 
   // Frees cached blocks, the largest first, until at most `keep` bytes are.
-  void ReleaseDownTo(int64_t keep) {
+  void ReleaseDownTo(int64_t keep) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (int c = kClasses - 1; c >= 0 && cached_ > keep; --c) {
       while (cached_ > keep) {
         Block* b = lists_[c].Pop();
@@ -400,22 +402,31 @@ class CachingAllocator final : public Allocator {
   std::atomic<int64_t> limit_{0};
   alignas(64) std::atomic<int64_t> held_{0};
   std::atomic<int64_t> system_calls_{0};
-  std::mutex mutex_;  // guards what follows
-  List lists_[kClasses];
-  int64_t cached_ = 0;
-  int64_t window_peak_ = 0, last_peak_ = 0;
-  std::chrono::steady_clock::time_point window_start_;
-  uint64_t uses_ = 0;     // blocks moved to or from the lists
-  bool watched_ = false;  // by a thread
-  std::chrono::steady_clock::time_point watch_at_;  // not before
+  Mutex mutex_;
+  List lists_[kClasses] ABSL_GUARDED_BY(mutex_);
+  int64_t cached_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t window_peak_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t last_peak_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::chrono::steady_clock::time_point window_start_ ABSL_GUARDED_BY(mutex_);
+  uint64_t uses_ ABSL_GUARDED_BY(mutex_) =
+      0;  // blocks moved to or from the lists
+  bool watched_ ABSL_GUARDED_BY(mutex_) = false;  // by a thread
+  // Not before.
+  std::chrono::steady_clock::time_point watch_at_ ABSL_GUARDED_BY(mutex_);
 };
 
 CachingAllocator& TheAllocator() {
   static CachingAllocator* const allocator = [] {
     auto* a = new CachingAllocator;
-    pthread_atfork([] { TheAllocator().Lock(); },
-                   [] { TheAllocator().Unlock(/*in_child=*/false); },
-                   [] { TheAllocator().Unlock(/*in_child=*/true); });
+    // Not analysed: the locks are held from one handler to the other.
+    pthread_atfork(
+        []() ABSL_NO_THREAD_SAFETY_ANALYSIS { TheAllocator().Lock(); },
+        []() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          TheAllocator().Unlock(/*in_child=*/false);
+        },
+        []() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          TheAllocator().Unlock(/*in_child=*/true);
+        });
     return a;
   }();
   return *allocator;

@@ -3,27 +3,27 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include "absl/strings/ascii.h"
 #include "base/fork_mutex.h"
 #include "base/memory_file_system.h"
+#include "base/mutex.h"
 
 namespace headrace {
 namespace {
 
 struct Schemes {
+  Schemes() {
+    by_name["file"] = PosixFileSystem();
+    by_name["ram"] = new MemoryFileSystem;
+  }
   ProcessMutex mutex;
-  std::map<std::string, FileSystem*, std::less<>> by_name;
+  std::map<std::string, FileSystem*, std::less<>> by_name
+      ABSL_GUARDED_BY(mutex);
 };
 
 Schemes& AllSchemes() {
-  static Schemes* const schemes = [] {
-    auto* s = new Schemes;
-    s->by_name["file"] = PosixFileSystem();
-    s->by_name["ram"] = new MemoryFileSystem;
-    return s;
-  }();
+  static Schemes* const schemes = new Schemes;
   return *schemes;
 }
 
@@ -96,7 +96,7 @@ StatusOr<FileSystem*> FileSystemFor(StringView path, std::string* local) {
   }
   const StringView scheme = path.substr(0, colon);
   Schemes& schemes = AllSchemes();
-  std::lock_guard lock(schemes.mutex);
+  MutexLock lock(schemes.mutex);
   const auto found = schemes.by_name.find(scheme);
   if (found == schemes.by_name.end()) {
     return Unimplemented("File system scheme '", scheme,
@@ -111,7 +111,7 @@ Status RegisterFileSystem(StringView scheme, FileSystem* fs) {
     return InvalidArgument("'", scheme, "' is no name of a scheme");
   }
   Schemes& schemes = AllSchemes();
-  std::lock_guard lock(schemes.mutex);
+  MutexLock lock(schemes.mutex);
   if (!schemes.by_name.emplace(std::string(scheme), fs).second) {
     return AlreadyExists("file system scheme '", scheme, "' is taken");
   }

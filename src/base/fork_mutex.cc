@@ -16,12 +16,13 @@ std::atomic<uint32_t> forks{0};
 
 // All of the process, and whether they are held for a fork.
 struct Registry {
-  std::mutex mutex;
-  std::vector<ProcessMutex*> all;
-  bool held = false;
+  Mutex mutex;
+  std::vector<ProcessMutex*> all ABSL_GUARDED_BY(mutex);
+  bool held ABSL_GUARDED_BY(mutex) = false;
 
-  // All or none: threads take them in any order.
-  bool TryAll() {
+  // All or none: threads take them in any order. Not analysed: no annotation
+  // can name so many locks.
+  bool TryAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (size_t i = 0; i < all.size(); ++i) {
       if (all[i]->try_lock()) continue;
       while (i > 0) all[--i]->unlock();
@@ -30,7 +31,11 @@ struct Registry {
     return true;
   }
 
-  void BeforeFork() {
+  void ReleaseAll() ABSL_NO_THREAD_SAFETY_ANALYSIS {  // as TryAll
+    for (ProcessMutex* m : all) m->unlock();
+  }
+
+  void BeforeFork() ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex) {
     mutex.lock();
     // A thread that forks while it holds one itself goes on after a second.
     for (int i = 0; i < kTries && !held; ++i) {
@@ -38,10 +43,8 @@ struct Registry {
       if (!held) usleep(kBetween);
     }
   }
-  void AfterFork() {
-    if (held) {
-      for (ProcessMutex* m : all) m->unlock();
-    }
+  void AfterFork() ABSL_UNLOCK_FUNCTION(mutex) {
+    if (held) ReleaseAll();
     held = false;
     mutex.unlock();
   }
@@ -49,12 +52,14 @@ struct Registry {
 
 Registry& TheRegistry() {
   static Registry* const registry = [] {
-    pthread_atfork([] { TheRegistry().BeforeFork(); },
-                   [] { TheRegistry().AfterFork(); },
-                   [] {
-                     ++forks;
-                     TheRegistry().AfterFork();
-                   });
+    // Not analysed: the lock is held from one handler to the other.
+    pthread_atfork(
+        []() ABSL_NO_THREAD_SAFETY_ANALYSIS { TheRegistry().BeforeFork(); },
+        []() ABSL_NO_THREAD_SAFETY_ANALYSIS { TheRegistry().AfterFork(); },
+        []() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+          ++forks;
+          TheRegistry().AfterFork();
+        });
     return new Registry;
   }();
   return *registry;
@@ -64,7 +69,7 @@ Registry& TheRegistry() {
 
 ProcessMutex::ProcessMutex() {
   Registry& registry = TheRegistry();
-  std::lock_guard lock(registry.mutex);
+  MutexLock lock(registry.mutex);
   registry.all.push_back(this);
 }
 
@@ -74,7 +79,7 @@ uint32_t ForkMutex::Forks() { return forks.load(std::memory_order_relaxed); }
 
 void ForkMutex::Renew() {
   static ProcessMutex* const renewing = new ProcessMutex;
-  std::lock_guard lock(*renewing);
+  MutexLock lock(*renewing);
   if (forks_ == Forks()) return;  // another thread was first
   if (mutex_.try_lock()) {
     mutex_.unlock();

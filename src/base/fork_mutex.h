@@ -5,19 +5,23 @@
 #include <cstdint>
 #include <mutex>
 
+#include "base/mutex.h"
+
 namespace headrace {
 
 // A mutex for state of the whole process, held for moments. It is taken around
 // a fork, so that the child finds it open and the state whole. Never destroyed:
 // a global or leaked object.
-class ProcessMutex {
+class ABSL_LOCKABLE ProcessMutex {
  public:
   ProcessMutex();
   ProcessMutex(const ProcessMutex&) = delete;
 
-  void lock() { mutex_.lock(); }
-  bool try_lock() { return mutex_.try_lock(); }
-  void unlock() { mutex_.unlock(); }
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  bool try_lock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
+    return mutex_.try_lock();
+  }
+  void unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
  private:
   std::mutex mutex_;
@@ -26,17 +30,17 @@ class ProcessMutex {
 // A mutex of one object that may be held for long, while a graph is planned. It
 // is open to a forked child, which finds the object as it was: its holder must
 // change it in one step, at the end.
-class ForkMutex {
+class ABSL_LOCKABLE ForkMutex {
  public:
   ForkMutex();
   ForkMutex(const ForkMutex&) = delete;
 
-  void lock() {
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {
     if (forks_.load(std::memory_order_relaxed) != Forks()) [[unlikely]]
       Renew();
     mutex_.lock();
   }
-  void unlock() { mutex_.unlock(); }
+  void unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
  private:
   // How many forks led to this process.

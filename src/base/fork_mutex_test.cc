@@ -7,6 +7,7 @@
 #include <functional>
 #include <thread>
 
+#include "base/mutex.h"
 #include "gtest/gtest.h"
 
 namespace headrace {
@@ -28,19 +29,19 @@ TEST(ForkMutex, AChildFindsItOpen) {
   ForkMutex mutex;
   std::atomic<bool> held{false}, done{false};
   std::thread holder([&] {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     held = true;
     while (!done) usleep(1000);
   });
   while (!held) usleep(1000);
   EXPECT_EQ(InChild([&] {
-              for (int i = 0; i < 3; ++i) std::lock_guard lock(mutex);
+              for (int i = 0; i < 3; ++i) MutexLock lock(mutex);
               return 0;
             }),
             0);
   done = true;
   holder.join();
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
 }
 
 TEST(ProcessMutex, AForkWaitsForIt) {
@@ -50,7 +51,7 @@ TEST(ProcessMutex, AForkWaitsForIt) {
   std::thread holder([&] {
     while (!done) {
       {
-        std::lock_guard lock(*mutex);
+        MutexLock lock(*mutex);
         ++a;
         usleep(200);
         ++b;
@@ -60,7 +61,7 @@ TEST(ProcessMutex, AForkWaitsForIt) {
   });
   for (int i = 0; i < 20; ++i) {
     EXPECT_EQ(InChild([] {
-                std::lock_guard lock(*mutex);
+                MutexLock lock(*mutex);
                 return a == b ? 0 : 1;
               }),
               0);
@@ -71,7 +72,7 @@ TEST(ProcessMutex, AForkWaitsForIt) {
 
 TEST(ProcessMutex, AForkByItsHolderGoesOn) {
   static auto* const mutex = new ProcessMutex;
-  std::lock_guard lock(*mutex);
+  MutexLock lock(*mutex);
   EXPECT_EQ(InChild([] { return 0; }), 0);
 }
 

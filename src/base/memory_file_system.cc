@@ -41,13 +41,13 @@ class MemoryReader : public RandomAccessFile {
  public:
   MemoryReader(std::shared_ptr<Content> content, std::string path)
       : content_(std::move(content)), path_(std::move(path)) {
-    std::lock_guard<std::mutex> lock(content_->mutex);
+    MutexLock lock(content_->mutex);
     size_ = content_->bytes.size();
   }
   StatusOr<size_t> ReadSome(uint64_t offset,
                             absl::Span<char> out) const override {
-    std::lock_guard<std::mutex> lock(content_->mutex);
-    const std::string& bytes = content_->bytes;
+    MutexLock lock(content_->mutex);
+    const StringView bytes = content_->bytes;
     if (offset >= bytes.size() || out.empty()) return size_t{0};
     const size_t n = std::min<size_t>(out.size(), bytes.size() - offset);
     std::memcpy(out.data(), bytes.data() + offset, n);
@@ -67,14 +67,14 @@ class MemoryWriter : public WritableFile {
   MemoryWriter(std::shared_ptr<Content> content, std::string path)
       : content_(std::move(content)), path_(std::move(path)) {}
   Status Append(StringView data) override {
-    std::lock_guard<std::mutex> lock(content_->mutex);
+    MutexLock lock(content_->mutex);
     if (closed_) return FailedPrecondition(path_, ": the file is closed");
     content_->bytes.append(data.data(), data.size());
     content_->mtime_ns = Now();
     return OkStatus();
   }
   Status WriteAt(uint64_t offset, StringView data) override {
-    std::lock_guard<std::mutex> lock(content_->mutex);
+    MutexLock lock(content_->mutex);
     if (closed_) return FailedPrecondition(path_, ": the file is closed");
     std::string& bytes = content_->bytes;
     if (offset > bytes.max_size() - data.size()) {
@@ -87,11 +87,11 @@ class MemoryWriter : public WritableFile {
   }
   Status Sync() override { return OkStatus(); }
   uint64_t size() const override {
-    std::lock_guard<std::mutex> lock(content_->mutex);
+    MutexLock lock(content_->mutex);
     return content_->bytes.size();
   }
   Status Close() override {
-    std::lock_guard<std::mutex> lock(content_->mutex);
+    MutexLock lock(content_->mutex);
     closed_ = true;
     return OkStatus();
   }
@@ -116,7 +116,7 @@ void MemoryFileSystem::AddParents(const std::string& path) {
 
 StatusOr<std::shared_ptr<Content>> MemoryFileSystem::Find(
     const std::string& path) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const std::string name = Clean(path);
   const auto found = files_.find(name);
   if (found != files_.end()) return found->second;
@@ -131,7 +131,7 @@ StatusOr<std::unique_ptr<RandomAccessFile>> MemoryFileSystem::OpenToRead(
 
 StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::OpenToWrite(
     const std::string& path, WriteMode mode) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const std::string name = Clean(path);
   if (IsFolder(name)) return ErrnoStatus(EISDIR, path);
   if (name.empty()) return ErrnoStatus(ENOENT, path);
@@ -143,7 +143,7 @@ StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::OpenToWrite(
     content = std::make_shared<Content>();
     AddParents(name);
   }
-  std::lock_guard<std::mutex> content_lock(content->mutex);
+  MutexLock content_lock(content->mutex);
   if (mode == WriteMode::kTruncate) content->bytes.clear();
   content->mtime_ns = Now();
   return std::make_unique<MemoryWriter>(content, path);
@@ -152,12 +152,12 @@ StatusOr<std::unique_ptr<WritableFile>> MemoryFileSystem::OpenToWrite(
 StatusOr<FileStat> MemoryFileSystem::Stat(const std::string& path) {
   FileStat out;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     out.is_directory = IsFolder(Clean(path));
   }
   if (out.is_directory) return out;
   HR_ASSIGN_OR_RETURN(auto content, Find(path));
-  std::lock_guard<std::mutex> lock(content->mutex);
+  MutexLock lock(content->mutex);
   out.size = content->bytes.size();
   out.mtime_ns = content->mtime_ns;
   return out;
@@ -165,7 +165,7 @@ StatusOr<FileStat> MemoryFileSystem::Stat(const std::string& path) {
 
 Status MemoryFileSystem::Rename(const std::string& from,
                                 const std::string& to) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const std::string source = Clean(from), target = Clean(to);
   const auto found = files_.find(source);
   if (found != files_.end()) {
@@ -196,14 +196,14 @@ Status MemoryFileSystem::Rename(const std::string& from,
 }
 
 Status MemoryFileSystem::Delete(const std::string& path) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const std::string name = Clean(path);
   if (files_.erase(name) > 0) return OkStatus();
   return ErrnoStatus(IsFolder(name) ? EISDIR : ENOENT, path);
 }
 
 Status MemoryFileSystem::CreateDirectory(const std::string& path) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const std::string name = Clean(path);
   if (files_.count(name) || !folders_.insert(name).second) {
     return ErrnoStatus(EEXIST, path);
@@ -215,14 +215,14 @@ Status MemoryFileSystem::CreateDirectory(const std::string& path) {
 Status MemoryFileSystem::DeleteDirectory(const std::string& path) {
   HR_ASSIGN_OR_RETURN(const std::vector<std::string> names, List(path));
   if (!names.empty()) return ErrnoStatus(ENOTEMPTY, path);
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   folders_.erase(Clean(path));
   return OkStatus();
 }
 
 StatusOr<std::vector<std::string>> MemoryFileSystem::List(
     const std::string& path) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const std::string folder = Clean(path);
   if (!IsFolder(folder)) {
     return ErrnoStatus(files_.count(folder) ? ENOTDIR : ENOENT, path);
@@ -239,7 +239,7 @@ StatusOr<std::vector<std::string>> MemoryFileSystem::List(
 }
 
 Status MemoryFileSystem::SyncDirectory(const std::string& path) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return OkStatus();
 }
 

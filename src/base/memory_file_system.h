@@ -7,12 +7,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/file_system.h"
+#include "base/mutex.h"
 
 namespace headrace {
 
@@ -20,9 +20,9 @@ class MemoryFileSystem : public FileSystem {
  public:
   // The bytes of one file; open files keep them alive.
   struct Content {
-    std::mutex mutex;
-    std::string bytes;
-    int64_t mtime_ns = 0;
+    Mutex mutex;
+    std::string bytes ABSL_GUARDED_BY(mutex);
+    int64_t mtime_ns ABSL_GUARDED_BY(mutex) = 0;
   };
 
   StatusOr<std::unique_ptr<RandomAccessFile>> OpenToRead(
@@ -39,12 +39,15 @@ class MemoryFileSystem : public FileSystem {
 
  private:
   StatusOr<std::shared_ptr<Content>> Find(const std::string& path);
-  bool IsFolder(const std::string& path) const;
-  void AddParents(const std::string& path);
+  bool IsFolder(const std::string& path) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AddParents(const std::string& path)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Content>> files_;
-  std::set<std::string> folders_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Content>> files_
+      ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> folders_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <new>
 #include <vector>
 
@@ -50,7 +49,7 @@ class Guard {
       }
       bytes = small_.exchange(0, std::memory_order_relaxed);
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const Clock::time_point now = Clock::now();
     const bool valid = now < valid_until_;
     // Near the limit every look is a fresh one.
@@ -71,7 +70,7 @@ class Guard {
 
   void NoteMapped(void* block, size_t bytes) {
     if (!limited_) return;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     try {
       fresh_.push_back({block, bytes});
     } catch (const std::bad_alloc&) {
@@ -81,11 +80,11 @@ class Guard {
 
   void NoteUnmapped(void* block) {
     if (!limited_) return;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::erase_if(fresh_, [&](const Fresh& f) { return f.block == block; });
   }
 
-  std::mutex& mutex() { return mutex_; }
+  Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
 
  private:
   struct Fresh {
@@ -94,7 +93,7 @@ class Guard {
   };
 
   // Forgets the blocks that were written to as a whole.
-  int64_t UntouchedBytes() {
+  int64_t UntouchedBytes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     int64_t sum = 0;
     std::erase_if(fresh_, [&](const Fresh& f) {
       const int64_t untouched = Untouched(f.block, f.bytes);
@@ -106,11 +105,11 @@ class Guard {
 
   std::atomic<int64_t> small_{0};  // of small requests since the last look
   std::atomic<bool> limited_{false};
-  std::mutex mutex_;  // guards what follows
-  std::vector<Fresh> fresh_;
-  int64_t left_ = 0;   // when it was read last
-  int64_t taken_ = 0;  // since then
-  Clock::time_point valid_until_ = {};
+  Mutex mutex_;
+  std::vector<Fresh> fresh_ ABSL_GUARDED_BY(mutex_);
+  int64_t left_ ABSL_GUARDED_BY(mutex_) = 0;   // when it was read last
+  int64_t taken_ ABSL_GUARDED_BY(mutex_) = 0;  // since then
+  Clock::time_point valid_until_ ABSL_GUARDED_BY(mutex_) = {};
 };
 
 Guard& TheGuard() {
@@ -134,7 +133,7 @@ bool SystemHasRoom(size_t bytes) {
 void NoteMapped(void* block, size_t bytes) {
   TheGuard().NoteMapped(block, bytes);
 }
-std::mutex& MemoryGuardMutex() { return TheGuard().mutex(); }
+Mutex& MemoryGuardMutex() { return TheGuard().mutex(); }
 void NoteUnmapped(void* block) { TheGuard().NoteUnmapped(block); }
 
 }  // namespace headrace

@@ -5,7 +5,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace headrace {
 
@@ -24,6 +25,6 @@ void NoteMapped(void* block, size_t bytes);
 void NoteUnmapped(void* block);
 
 // Held by the allocator across a fork.
-std::mutex& MemoryGuardMutex();
+Mutex& MemoryGuardMutex();
 
 }  // namespace headrace

@@ -9,7 +9,6 @@
 #include <deque>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <thread>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "base/cancellation.h"
 #include "base/cpu_count.h"
 #include "base/guard.h"
+#include "base/mutex.h"
 #include "base/threads.h"
 
 namespace headrace {
@@ -42,7 +42,7 @@ thread_local int thread_limit = kMaxThreads;
 
 // One parallel loop: chunks are handed out by `next`. Lives on its caller's
 // stack; the caller leaves only when no worker is inside.
-struct Loop {
+struct ParallelLoop {
   absl::FunctionRef<void(int64_t)> chunk;
   const int64_t chunks;
   const int max_workers;
@@ -86,15 +86,15 @@ class Pool {
   int threads() const { return threads_.load(std::memory_order_relaxed); }
 
   void Resize(int threads) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     threads_.store(threads, std::memory_order_relaxed);
     if (alive_.size() < static_cast<size_t>(threads)) alive_.resize(threads);
     StartMissing();
   }
 
-  void Run(Loop& loop, bool wake) {
+  void Run(ParallelLoop& loop, bool wake) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (short_) [[unlikely]]
         AskAgain();
       loops_.push_back(&loop);
@@ -105,7 +105,7 @@ class Pool {
     if (wake) Wake(loop.max_workers - spinners_.load());
     loop.Work();
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       loops_.erase(std::find(loops_.begin(), loops_.end(), &loop));
     }
     WaitFor(loop);
@@ -116,7 +116,7 @@ class Pool {
   // False, and `job` untouched, where there is no thread to run it.
   bool Schedule(std::function<void()>& job) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (short_) [[unlikely]]
         AskAgain();
       if (std::find(alive_.begin(), alive_.end(), true) == alive_.end()) {
@@ -134,9 +134,9 @@ class Pool {
   }
 
  private:
-  // Under mutex_. Where the system gives no thread the pool does with those
-  // that run, if need be with its callers alone.
-  void StartMissing() {
+  // Where the system gives no thread the pool does with those that run, if need
+  // be with its callers alone.
+  void StartMissing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     short_ = false;
     for (int i = 0; i < threads(); ++i) {
       if (alive_[i]) continue;
@@ -150,7 +150,7 @@ class Pool {
       alive_[i] = true;
     }
   }
-  void AskAgain() {
+  void AskAgain() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (std::chrono::steady_clock::now() >= ask_at_) StartMissing();
   }
 
@@ -159,7 +159,7 @@ class Pool {
     for (int i = 0; i < n; ++i) epoch_.notify_one();
   }
 
-  void WaitFor(const Loop& loop) {
+  void WaitFor(const ParallelLoop& loop) {
     const auto gone = [&loop] {
       return loop.workers.load(std::memory_order_acquire) == 0;
     };
@@ -206,7 +206,7 @@ class Pool {
   bool Retire(int index) {
     if (index < threads()) return false;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (index < threads()) return false;
       alive_[index] = false;
     }
@@ -216,11 +216,8 @@ class Pool {
 
   // Runs one loop's chunks or one job; false if there was none.
   bool RunSome() {
-    std::unique_lock lock(mutex_);
-    for (Loop* loop : loops_) {
-      if (!loop->Open()) continue;
-      loop->workers.fetch_add(1, std::memory_order_relaxed);
-      lock.unlock();
+    std::function<void()> job;
+    if (ParallelLoop* loop = TakeLoop(&job)) {
       loop->Work();
       loop->workers.fetch_sub(1, std::memory_order_release);
       // *loop may be gone from here on.
@@ -228,12 +225,22 @@ class Pool {
       if (waiters_.load() > 0) left_.notify_all();
       return true;
     }
-    if (jobs_.empty()) return false;
-    std::function<void()> job = std::move(jobs_.front());
-    jobs_.pop_front();
-    lock.unlock();
+    if (!job) return false;
     RunJob(job);
     return true;
+  }
+  // A loop, with this worker inside, or null and the next job, if any.
+  ParallelLoop* TakeLoop(std::function<void()>* job) {
+    MutexLock lock(mutex_);
+    for (ParallelLoop* loop : loops_) {
+      if (!loop->Open()) continue;
+      loop->workers.fetch_add(1, std::memory_order_relaxed);
+      return loop;
+    }
+    if (jobs_.empty()) return nullptr;
+    *job = std::move(jobs_.front());
+    jobs_.pop_front();
+    return nullptr;
   }
 
   alignas(64) std::atomic<uint32_t> epoch_{0};  // moves when work arrives
@@ -242,29 +249,30 @@ class Pool {
   std::atomic<int> sleepers_{0};                // workers asleep on epoch_
   std::atomic<int> spinners_{0};
   std::atomic<int> threads_{0};
-  std::mutex mutex_;  // guards what follows
-  std::vector<Loop*> loops_;
-  std::deque<std::function<void()>> jobs_;
-  std::vector<bool> alive_;
-  bool short_ = false;  // of threads
-  std::chrono::steady_clock::time_point ask_at_;
+  Mutex mutex_;
+  std::vector<ParallelLoop*> loops_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::function<void()>> jobs_ ABSL_GUARDED_BY(mutex_);
+  std::vector<bool> alive_ ABSL_GUARDED_BY(mutex_);
+  bool short_ ABSL_GUARDED_BY(mutex_) = false;  // of threads
+  std::chrono::steady_clock::time_point ask_at_ ABSL_GUARDED_BY(mutex_);
 };
 
-std::mutex pool_mutex;  // held while a pool is made, and across fork
+Mutex pool_mutex;  // held while a pool is made, and across fork
 std::atomic<Pool*> pool{nullptr};
 std::atomic<int> wanted_threads{0};
 std::atomic<UserThreadPool*> user_pool{nullptr};
 std::atomic<InlineRunner> inline_runner{nullptr};
 
 void InstallForkHandlers() {
-  static const int installed =
-      pthread_atfork([] { pool_mutex.lock(); }, [] { pool_mutex.unlock(); },
-                     [] {
-                       // The workers did not come along; the old pool is left
-                       // as it is.
-                       pool.store(nullptr);
-                       pool_mutex.unlock();
-                     });
+  static const int installed = pthread_atfork(
+      []() ABSL_EXCLUSIVE_LOCK_FUNCTION(pool_mutex) { pool_mutex.lock(); },
+      []() ABSL_UNLOCK_FUNCTION(pool_mutex) { pool_mutex.unlock(); },
+      []() ABSL_UNLOCK_FUNCTION(pool_mutex) {
+        // The workers did not come along; the old pool is left
+        // as it is.
+        pool.store(nullptr);
+        pool_mutex.unlock();
+      });
   (void)installed;
 }
 
@@ -277,7 +285,7 @@ Pool& ThePool() {
   Pool* p = pool.load(std::memory_order_acquire);
   if (p) return *p;
   InstallForkHandlers();
-  std::lock_guard lock(pool_mutex);
+  MutexLock lock(pool_mutex);
   p = pool.load();
   if (!p) {
     p = new Pool(ConfiguredThreads());
@@ -336,7 +344,7 @@ void RunAll(int64_t chunks, int threads, double total_ns,
   if (UserThreadPool* user = user_pool.load(std::memory_order_acquire)) {
     return RunOnUserPool(*user, chunks, helpers, chunk);
   }
-  Loop loop{chunk, chunks, helpers};
+  ParallelLoop loop{chunk, chunks, helpers};
   ThePool().Run(loop, total_ns >= kWorthWakingNs);
 }
 
@@ -376,7 +384,7 @@ int NumThreads() {
 
 void SetNumThreads(int n) {
   wanted_threads.store(std::clamp(n, 0, kMaxThreads));
-  std::lock_guard lock(pool_mutex);
+  MutexLock lock(pool_mutex);
   if (Pool* p = pool.load()) p->Resize(ConfiguredThreads());
 }
 

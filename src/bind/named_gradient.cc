@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "autodiff/function_gradient.h"
+#include "base/mutex.h"
 #include "bind/graph_object.h"
 #include "bind/status.h"
 #include "bind/tape_object.h"
@@ -128,8 +129,8 @@ Status CallWritten(nb::handle entry, GradientContext& g,
   FunctionPtr f = core->function->function();
   nb::object inside = written[2];  // entries that the function names
   if (!inside.is_none() && nb::len(inside) > 0) {
-    std::lock_guard lock(f->derived_mutex);
-    f->derived["entries"] = KeptObject(std::move(inside));
+    MutexLock lock(f->derived_mutex);
+    f->derived.kept = KeptObject(std::move(inside));
   }
   ValueList results = CallFunction(g, f, inputs);
   HR_RETURN_IF_ERROR(g.status());

@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "autodiff/named_gradient.h"
+#include "base/mutex.h"
 #include "cc/compose.h"
 #include "cc/errors.h"
 #include "eager/tape.h"
@@ -19,8 +19,9 @@ using internal::Check;
 struct CustomGradient::State : std::enable_shared_from_this<State> {
   Forward forward;
   Backward backward;
-  std::mutex mutex;
-  std::map<int, std::string> names;  // by numbers of results
+  Mutex mutex;
+  // By numbers of results.
+  std::map<int, std::string> names ABSL_GUARDED_BY(mutex);
 
   // Gradients of the inputs. `results` and `gradients` are one an output.
   StatusOr<std::vector<Value>> Gradients(absl::Span<const Value> inputs,
@@ -97,7 +98,7 @@ Status CustomGradient::State::OfNode(GradientContext& g, int count) {
 
 std::string CustomGradient::State::NameFor(int results) {
   static std::atomic<int64_t> count{0};
-  std::lock_guard<std::mutex> lock(mutex);
+  MutexLock lock(mutex);
   std::string& name = names[results];
   if (name.empty()) {
     name = absl::StrCat("HeadraceCustomGradient-", count.fetch_add(1));

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 
 #include "base/fork_mutex.h"
+#include "base/mutex.h"
 #include "base/stack_room.h"
 #include "cc/trace.h"
 #include "function/concrete_function.h"
@@ -64,27 +64,27 @@ struct Function::State {
   // The trace for a call, made where there is none. Traces are never dropped.
   ConcreteFunction& For(const Signature& call) {
     if (const Trace* t = Find(call)) return *t->function;
-    std::lock_guard making(tracing);
+    MutexLock making(tracing);
     if (const Trace* t = Find(call)) return *t->function;  // made meanwhile
     std::unique_ptr<Trace> made = MakeTrace(body, call);
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     return *traces.Add(std::move(made))->function;
   }
   const Trace* Find(const Signature& call) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     return traces.Find(call);
   }
   int count() const {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     return static_cast<int>(traces.all().size());
   }
 
   const Body body;
   // Held while the body runs, which may call the function for another
   // signature; so each is traced once.
-  std::recursive_mutex tracing;
+  RecursiveMutex tracing ABSL_ACQUIRED_BEFORE(mutex);
   mutable ForkMutex mutex;
-  TraceCache<Trace> traces;  // guarded by mutex
+  TraceCache<Trace> traces ABSL_GUARDED_BY(mutex);
 };
 
 Function::Function(Body body)

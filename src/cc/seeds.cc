@@ -1,10 +1,10 @@
 #include "cc/seeds.h"
 
 #include <bit>
-#include <mutex>
 #include <sstream>
 #include <vector>
 
+#include "base/mutex.h"
 #include "headrace/random.h"
 
 namespace headrace::tf {
@@ -46,9 +46,10 @@ constexpr int64_t kMaxSeed = 2147483647;
 constexpr int64_t kDefaultSeed = 87654321;
 
 struct Seeds {
-  std::mutex mutex;
-  std::optional<int64_t> global;
-  std::optional<PythonRandom> of_initializers, of_ops;
+  Mutex mutex;
+  std::optional<int64_t> global ABSL_GUARDED_BY(mutex);
+  std::optional<PythonRandom> of_initializers ABSL_GUARDED_BY(mutex);
+  std::optional<PythonRandom> of_ops ABSL_GUARDED_BY(mutex);
 };
 
 Seeds& State() {
@@ -84,7 +85,7 @@ int64_t PythonRandom::Integer(int64_t low, int64_t high) {
 
 int64_t NewSeed() {
   Seeds& s = State();
-  std::lock_guard<std::mutex> lock(s.mutex);
+  MutexLock lock(s.mutex);
   if (!s.of_initializers) {
     s.of_initializers.emplace(std::random_device()());
   }
@@ -93,7 +94,7 @@ int64_t NewSeed() {
 
 std::pair<int64_t, int64_t> OpSeeds(std::optional<int64_t> seed) {
   Seeds& s = State();
-  std::lock_guard<std::mutex> lock(s.mutex);
+  MutexLock lock(s.mutex);
   if (!s.global && !seed) return {0, 0};
   if (!seed) seed = s.of_ops->Integer(0, kMaxSeed);
   const std::pair<int64_t, int64_t> pair(
@@ -107,7 +108,7 @@ std::pair<int64_t, int64_t> OpSeeds(std::optional<int64_t> seed) {
 
 void SetRandomSeed(int64_t seed) {
   internal::Seeds& s = internal::State();
-  std::lock_guard<std::mutex> lock(s.mutex);
+  MutexLock lock(s.mutex);
   s.global = seed;
   s.of_initializers.emplace(seed);
   s.of_ops.emplace(seed);

@@ -1,5 +1,7 @@
 #include "eager/tape.h"
 
+#include "op/backward.h"
+
 namespace headrace {
 namespace {
 
@@ -107,9 +109,10 @@ void Tape::RecordCustom(StringView name, absl::Span<const Value> inputs,
 }
 
 // One walk back over a tape's entries.
-class Tape::Walk {
+class Tape::BackwardPass : public Backward<uint64_t> {
  public:
-  explicit Walk(const std::vector<Entry>& entries) : entries_(entries) {}
+  explicit BackwardPass(const std::vector<Entry>& entries)
+      : entries_(entries) {}
 
   // Marks what lies between the sources that the tape reached and the end. The
   // others, constants to it, get what is theirs as targets only.
@@ -117,7 +120,7 @@ class Tape::Walk {
                 const absl::flat_hash_set<uint64_t>& reached) {
     for (const Value& v : sources) {
       if (reached.contains(v.id())) needed_.insert(v.id());
-      sources_.insert(v.id());
+      Seek(v.id());
     }
     for (const Entry& e : entries_) {
       for (uint64_t id : e.input_ids) {
@@ -128,9 +131,10 @@ class Tape::Walk {
     }
   }
 
+  // Where the walk begins; what leads to no source is passed over.
   void Begin(uint64_t target, Gradient g) {
-    if (needed_.contains(target) || sources_.contains(target)) {
-      arrived_[target].push_back(std::move(g));
+    if (needed_.contains(target) || sought(target)) {
+      Arrive(target, std::move(g));
     }
   }
 
@@ -141,65 +145,26 @@ class Tape::Walk {
     return OkStatus();
   }
 
-  // The sum of what arrived at `id`.
-  Gradient Take(uint64_t id) {
-    auto it = arrived_.find(id);
-    if (it == arrived_.end()) return {};
-    Gradient g = it->second.size() == 1 ? std::move(it->second[0])
-                                        : SumGradients(scope_, it->second);
-    if (sources_.contains(id)) {
-      it->second = {g};
-    } else {
-      arrived_.erase(it);
-    }
-    return g;
-  }
-  const Status& status() const { return scope_.status(); }
-
  private:
-  void Add(uint64_t id, Gradient g) {
-    if (g && needed_.contains(id)) arrived_[id].push_back(std::move(g));
-  }
-
   Status BackThrough(const Entry& e) {
-    bool any = false, wanted = false;
-    for (uint64_t id : e.output_ids) any = any || arrived_.contains(id);
-    if (!any) return OkStatus();
-    std::vector<bool> wants(e.inputs.size());
-    for (size_t i = 0; i < e.inputs.size(); ++i) {
-      wants[i] = needed_.contains(e.input_ids[i]) &&
-                 IsDifferentiable(e.inputs[i].dtype());
-      wanted = wanted || wants[i];
-    }
-    if (!wanted) return OkStatus();
-    absl::InlinedVector<Gradient, 2> grads;
-    for (uint64_t id : e.output_ids) grads.push_back(Take(id));
-    HR_RETURN_IF_ERROR(scope_.status());
-    if (e.op) {
-      GradientContext g(e.op, e.inputs, e.outputs, grads);
-      g.set_wanted(std::move(wants));
-      HR_RETURN_IF_ERROR(CallGradient(g));
-      for (int i = 0; i < g.num_inputs(); ++i) {
-        if (g.wants(i)) Add(e.input_ids[i], std::move(g.results()[i]));
-      }
-      return OkStatus();
-    }
-    std::vector<Gradient> results;
-    HR_RETURN_IF_ERROR(e.backward(grads, &results));
-    if (results.size() != e.input_ids.size()) {
-      return Internal("a backward function gave ", results.size(),
-                      " gradients for ", e.input_ids.size(), " inputs");
-    }
-    for (size_t i = 0; i < results.size(); ++i) {
-      if (wants[i]) Add(e.input_ids[i], std::move(results[i]));
-    }
-    return OkStatus();
+    const auto wants = [&](size_t i) {
+      return needed_.contains(e.input_ids[i]) &&
+             IsDifferentiable(e.inputs[i].dtype());
+    };
+    return Through(e.output_ids, e.input_ids, wants,
+                   [&](std::vector<bool>& wanted, const Gradients& gradients,
+                       std::vector<Gradient>* results) -> Status {
+                     if (!e.op) return e.backward(gradients, results);
+                     GradientContext g(e.op, e.inputs, e.outputs, gradients);
+                     g.set_wanted(wanted);
+                     HR_RETURN_IF_ERROR(CallGradient(g));
+                     *results = std::move(g.results());
+                     return OkStatus();
+                   });
   }
 
   const std::vector<Entry>& entries_;
-  OpScope scope_;
-  absl::flat_hash_set<uint64_t> needed_, sources_;
-  absl::flat_hash_map<uint64_t, absl::InlinedVector<Gradient, 1>> arrived_;
+  absl::flat_hash_set<uint64_t> needed_;
 };
 
 StatusOr<std::vector<Gradient>> Tape::Gradients(
@@ -215,7 +180,7 @@ StatusOr<std::vector<Gradient>> Tape::Gradients(
   }
   const std::vector<Entry>& entries =
       persistent_ && !recording_ ? entries_ : kept;
-  Walk walk(entries);
+  BackwardPass walk(entries);
   walk.MarkFrom(sources, reached_);
   if (!persistent_) Reset();
   OpScope s;
@@ -223,12 +188,8 @@ StatusOr<std::vector<Gradient>> Tape::Gradients(
     Gradient g;
     if (i < output_gradients.size() && output_gradients[i]) {
       g.dense = output_gradients[i];
-    } else if (targets[i].shape().fully_known() &&
-               IsPlain(targets[i].dtype())) {
-      g.dense =
-          s("Fill", {s.ShapeOf(targets[i]), s.Scalar(targets[i].dtype(), 1)});
     } else {
-      g.dense = s("OnesLike", {targets[i]});
+      g.dense = OnesFor(s, targets[i]);
     }
     HR_RETURN_IF_ERROR(s.status());
     walk.Begin(targets[i].id(), std::move(g));

@@ -1,11 +1,11 @@
 // Reads tensor bundles; the layout is drawn in checkpoint_writer.h.
 #include <algorithm>
-#include <mutex>
 
 #include "base/cancellation.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "base/files.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "formats/checkpoint_reader.h"
 #include "formats/checkpoint_writer.h"
@@ -39,7 +39,7 @@ class BundleReader : public CheckpointReader {
   const std::vector<std::string>& keys() const override { return keys_; }
   StatusOr<CheckpointTensor> Lookup(StringView key) const override;
   void CloseFiles() override {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     for (auto& shard : shards_) shard.reset();
   }
 
@@ -71,8 +71,9 @@ class BundleReader : public CheckpointReader {
   // tensors among them (keys of slices begin with a zero byte).
   std::vector<std::pair<std::string, std::string>> entries_;
   std::vector<std::string> keys_;
-  mutable std::mutex mutex_;
-  mutable std::vector<std::unique_ptr<RandomAccessFile>> shards_;
+  mutable Mutex mutex_;
+  mutable std::vector<std::unique_ptr<RandomAccessFile>> shards_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 Status BundleReader::ReadHeader(StringView value) {
@@ -110,6 +111,7 @@ Status BundleReader::ReadIndex() {
     return OkStatus();
   }));
   if (first) return DataLoss(table->path(), ": no header");
+  MutexLock lock(mutex_);
   shards_.resize(num_shards_);
   return OkStatus();
 }
@@ -174,7 +176,7 @@ StatusOr<const RandomAccessFile*> BundleReader::Shard(int shard) const {
     return DataLoss("TensorBundle at ", prefix_, ": no shard ", shard, " of ",
                     num_shards_);
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (shards_[shard] == nullptr) {
     HR_ASSIGN_OR_RETURN(shards_[shard], fs_->OpenToRead(CheckpointDataPath(
                                             prefix_, shard, num_shards_)));

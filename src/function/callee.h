@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "op/function_caller.h"
 #include "op/kernel.h"
 #include "op/shape_context.h"
@@ -19,7 +19,7 @@ class Callee {
   StatusOr<BoundFunction*> Get(const RunServices& services) {
     FunctionCaller* caller =
         services.functions ? services.functions : DefaultFunctionCaller();
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!bound_ || caller != caller_) {
       HR_ASSIGN_OR_RETURN(bound_, caller->BindLoosely(ref_));
       caller_ = caller;
@@ -29,9 +29,9 @@ class Callee {
 
  private:
   const FuncRef ref_;
-  std::mutex mutex_;
-  FunctionCaller* caller_ = nullptr;
-  std::shared_ptr<BoundFunction> bound_;
+  Mutex mutex_;
+  FunctionCaller* caller_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::shared_ptr<BoundFunction> bound_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The kernel's inputs from `from` on.

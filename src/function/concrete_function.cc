@@ -1,6 +1,7 @@
 #include "function/concrete_function.h"
 
 #include "autodiff/function_gradient.h"
+#include "base/mutex.h"
 #include "op/function_caller.h"
 #include "op/resource.h"
 
@@ -63,7 +64,7 @@ Status ConcreteFunction::Call(absl::Span<const Value> args, ValueList* outputs,
 }
 
 StatusOr<Executable*> ConcreteFunction::MakeReady() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!executable_) {
     HR_ASSIGN_OR_RETURN(executable_, ExecutableOf(function(), nullptr));
     ready_.store(executable_.get(), std::memory_order_release);

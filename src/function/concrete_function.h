@@ -47,8 +47,8 @@ class ConcreteFunction {
   std::vector<Value> captures_;
   std::vector<Value> trainable_;
   std::vector<DType> arg_types_;
-  ForkMutex mutex_;  // guards making executable_
-  std::shared_ptr<Executable> executable_;
+  ForkMutex mutex_;
+  std::shared_ptr<Executable> executable_ ABSL_GUARDED_BY(mutex_);
   std::atomic<Executable*> ready_{nullptr};  // executable_, once made
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include "base/mutex.h"
+
 namespace headrace {
 
 std::vector<DType> Function::arg_types() const {
@@ -25,7 +27,7 @@ bool Function::is_stateful() const {
 }
 
 Status FunctionLibrary::Add(FunctionPtr f) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (hold_ == Hold::kWeak && functions_.size() >= drop_at_) DropDead();
   Entry& entry = functions_[f->name];
   FunctionPtr there = entry.weak.lock();
@@ -44,14 +46,14 @@ void FunctionLibrary::DropDead() {
 }
 
 FunctionPtr FunctionLibrary::Find(StringView name) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = functions_.find(name);
   return it == functions_.end() ? nullptr : it->second.weak.lock();
 }
 
 void FunctionLibrary::Remove(StringView name) {
   Entry last;  // destroyed after the lock
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = functions_.find(name);
   if (it == functions_.end()) return;
   last = std::move(it->second);
@@ -59,7 +61,7 @@ void FunctionLibrary::Remove(StringView name) {
 }
 
 std::vector<std::string> FunctionLibrary::Names() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<std::string> names;
   for (const auto& [name, entry] : functions_) {
     if (!entry.weak.expired()) names.push_back(name);

@@ -11,6 +11,10 @@
 
 namespace headrace {
 
+class Executable;         // runtime/executable.h
+struct FunctionGradient;  // autodiff/function_gradient.h
+class Origins;            // autodiff/named_gradient.h
+
 // Immutable once in a library.
 struct Function {
   std::string name;
@@ -23,10 +27,16 @@ struct Function {
   std::vector<Node*> control_outputs;
   AttrMap attrs;         // "_noinline" and the like
   std::string gradient;  // name of a function registered as its gradient
-  // What higher rooms derive from the function and keep with it (executables,
-  // gradients), under their own names. Guarded by the mutex.
+  // What higher rooms make of the function, once, and keep with it.
+  struct Derived {
+    std::shared_ptr<Executable> executable;
+    std::shared_ptr<const FunctionGradient> gradient;
+    std::shared_ptr<const Origins> origins;
+    // What the front end keeps alive with the function.
+    std::shared_ptr<void> kept;
+  };
   mutable ForkMutex derived_mutex;
-  mutable absl::flat_hash_map<std::string, std::shared_ptr<void>> derived;
+  mutable Derived derived ABSL_GUARDED_BY(derived_mutex);
 
   std::vector<DType> arg_types() const;
   std::vector<DType> result_types() const;
@@ -55,12 +65,12 @@ class FunctionLibrary {
     FunctionPtr strong;
     std::weak_ptr<const Function> weak;
   };
-  void DropDead();
+  void DropDead() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Hold hold_;
   mutable ForkMutex mutex_;
-  absl::flat_hash_map<std::string, Entry> functions_;
-  size_t drop_at_ = 1024;
+  absl::flat_hash_map<std::string, Entry> functions_ ABSL_GUARDED_BY(mutex_);
+  size_t drop_at_ ABSL_GUARDED_BY(mutex_) = 1024;
 };
 // The process-wide library; it holds weakly.
 FunctionLibrary& GlobalFunctions();

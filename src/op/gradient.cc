@@ -56,6 +56,13 @@ Gradient SumGradients(OpScope& s, absl::Span<const Gradient> parts) {
   return sum;
 }
 
+Value OnesFor(OpScope& s, const Value& x) {
+  if (x.shape().fully_known() && IsPlain(x.dtype())) {
+    return s("Fill", {s.ShapeOf(x), s.Scalar(x.dtype(), 1)});
+  }
+  return s("OnesLike", {x});
+}
+
 Value ZerosFor(OpScope& s, const Value& x) {
   if (!s.ok() || !x) return Value();
   if (x.dtype() != DType::kResource) {

@@ -23,6 +23,9 @@ Value Densify(OpScope& s, const Gradient& g);
 Gradient SumGradients(OpScope& s, absl::Span<const Gradient> parts);
 // Zeros like `x` (for a resource or variant: like what is behind it).
 Value ZerosFor(OpScope& s, const Value& x);
+// Ones like `x`, where the walk back begins: made without the value of `x`
+// where its shape is known, as that may want what is not fed.
+Value OnesFor(OpScope& s, const Value& x);
 
 // One call whose gradient is asked for. Emitting goes through the inherited
 // OpScope. Inputs and outputs that

@@ -2,7 +2,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_join.h"
@@ -110,11 +109,14 @@ struct Key {
 // Bounded: programs that ask with ever new attributes (op seeds) must not
 // grow it for ever.
 constexpr size_t kMostInterned = 8192;
-ProcessMutex interned_mutex;
 std::atomic<uint64_t> epoch{1};
-absl::flat_hash_map<Key, ResolvedOpPtr>& Interned() {
-  static auto* map = new absl::flat_hash_map<Key, ResolvedOpPtr>;
-  return *map;
+struct InternedOps {
+  ProcessMutex mutex;
+  absl::flat_hash_map<Key, ResolvedOpPtr> by_key ABSL_GUARDED_BY(mutex);
+};
+InternedOps& Interned() {
+  static auto* ops = new InternedOps;
+  return *ops;
 }
 
 // Asked once, or hardly more often: what holds a tensor, or names a gradient
@@ -135,7 +137,7 @@ ResolvedOp::ResolvedOp() = default;
 ResolvedOp::~ResolvedOp() = default;
 
 StatusOr<Kernel*> ResolvedOp::BindEagerKernel() const {
-  std::lock_guard<std::mutex> lock(bind_mutex_);
+  MutexLock lock(bind_mutex_);
   if (!owned_kernel_) {
     HR_ASSIGN_OR_RETURN(owned_kernel_, BindKernel(*this));
     eager_kernel_.store(owned_kernel_.get(), std::memory_order_release);
@@ -275,8 +277,9 @@ Status ResolvedOp::SetTypes() {
 }
 
 void ForgetResolvedOps() {
-  std::lock_guard lock(interned_mutex);
-  Interned().clear();
+  InternedOps& ops = Interned();
+  MutexLock lock(ops.mutex);
+  ops.by_key.clear();
   epoch.fetch_add(1, std::memory_order_release);
 }
 
@@ -287,12 +290,13 @@ StatusOr<ResolvedOpPtr> ResolveOp(const OpDef& def,
                                   const AttrMap& attrs) {
   // Calls of functions are not shared: their kernels hold the functions.
   bool intern = !IsOneOfAKind(attrs) && !CallsFunctions(def);
+  InternedOps& interned = Interned();
   Key key;
   if (intern) {
     key = Key{&def, {input_types.begin(), input_types.end()}, attrs};
-    std::lock_guard lock(interned_mutex);
-    auto it = Interned().find(key);
-    if (it != Interned().end()) return it->second;
+    MutexLock lock(interned.mutex);
+    auto it = interned.by_key.find(key);
+    if (it != interned.by_key.end()) return it->second;
   }
   auto op = std::make_shared<ResolvedOp>();
   op->def_ = &def;
@@ -307,9 +311,9 @@ StatusOr<ResolvedOpPtr> ResolveOp(const OpDef& def,
   HR_RETURN_IF_ERROR(op->CheckAttrs());
   HR_RETURN_IF_ERROR(op->SetTypes());
   if (intern) {
-    std::lock_guard lock(interned_mutex);
-    if (Interned().size() >= kMostInterned) Interned().clear();
-    Interned().emplace(std::move(key), op);
+    MutexLock lock(interned.mutex);
+    if (interned.by_key.size() >= kMostInterned) interned.by_key.clear();
+    interned.by_key.emplace(std::move(key), op);
   }
   return ResolvedOpPtr(std::move(op));
 }

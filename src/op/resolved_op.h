@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "absl/types/span.h"
+#include "base/mutex.h"
 #include "op/op_def.h"
 
 namespace headrace {
@@ -76,8 +76,8 @@ class ResolvedOp {
 
   const OpDef* def_ = nullptr;
   mutable std::atomic<Kernel*> eager_kernel_{nullptr};
-  mutable std::unique_ptr<Kernel> owned_kernel_;
-  mutable std::mutex bind_mutex_;
+  mutable Mutex bind_mutex_;
+  mutable std::unique_ptr<Kernel> owned_kernel_ ABSL_GUARDED_BY(bind_mutex_);
   AttrMap attrs_;
   std::vector<DType> input_types_;
   std::vector<DType> output_types_;

@@ -9,7 +9,7 @@ std::string Variable::DebugString() const {
 }
 
 StatusOr<Tensor> Variable::Read(StringView name) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (!value_.has_buffer()) {
     return FailedPrecondition(
         "Could not find variable ", name,
@@ -20,12 +20,12 @@ StatusOr<Tensor> Variable::Read(StringView name) const {
 }
 
 bool Variable::initialized() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return value_.has_buffer();
 }
 
 void Variable::Assign(Tensor t) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   // The old value ends behind the lock: it may be Python's, whose end runs
   // Python, and who holds the GIL may be waiting for the lock.
   std::swap(value_, t);
@@ -45,7 +45,7 @@ Status Variable::MakeExclusive(StringView name) {
 
 StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUp(
     const std::string& container, const std::string& name) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = resources_.find({container, name});
   if (it != resources_.end()) return it->second;
   it = resources_.lower_bound({container, ""});
@@ -60,7 +60,7 @@ StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUp(
 Status ResourceManager::Create(const std::string& container,
                                const std::string& name,
                                std::shared_ptr<Resource> r) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (!resources_.emplace(std::pair(container, name), std::move(r)).second) {
     return AlreadyExists("Resource ", container, "/", name, " already exists");
   }
@@ -70,7 +70,7 @@ Status ResourceManager::Create(const std::string& container,
 StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUpOrCreate(
     const std::string& container, const std::string& name,
     const std::function<StatusOr<std::shared_ptr<Resource>>()>& make) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = resources_.find({container, name});
   if (it != resources_.end()) return it->second;
   HR_ASSIGN_OR_RETURN(auto made, make());
@@ -81,7 +81,7 @@ StatusOr<std::shared_ptr<Resource>> ResourceManager::LookUpOrCreate(
 Status ResourceManager::Delete(const std::string& container,
                                const std::string& name) {
   std::shared_ptr<Resource> last;  // destroyed after the lock
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = resources_.find({container, name});
   if (it == resources_.end()) {
     return NotFound("Resource ", container, "/", name, " does not exist.");
@@ -92,13 +92,13 @@ Status ResourceManager::Delete(const std::string& container,
 }
 
 void ResourceManager::ClearContainer(const std::string& container) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(resources_,
                 [&](const auto& e) { return e.first.first == container; });
 }
 
 void ResourceManager::Clear() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   resources_.clear();
 }
 

@@ -4,16 +4,16 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "tensor/tensor.h"
 #include "tensor/variant.h"
 
 namespace headrace {
 
-// A tensor that ops may change. `mutex` guards the rest; kernels that update
+// A tensor that ops may change; kernels that update
 // in place copy first when somebody else reads the buffer (copy on write), so
 // a value once read never changes.
 class Variable : public Resource {
@@ -32,18 +32,18 @@ class Variable : public Resource {
   // Calls fn(Tensor& value) with the lock held and the buffer exclusive.
   template <typename F>
   Status Update(StringView name, F&& fn) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     HR_RETURN_IF_ERROR(MakeExclusive(name));
     return fn(value_);
   }
 
  private:
-  Status MakeExclusive(StringView name);
+  Status MakeExclusive(StringView name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DType dtype_;
   const Shape shape_;
-  mutable std::mutex mutex_;
-  Tensor value_;  // no buffer: uninitialised
+  mutable Mutex mutex_;
+  Tensor value_ ABSL_GUARDED_BY(mutex_);  // no buffer: uninitialised
 };
 
 // Container -> name -> resource. Thread-safe.
@@ -63,9 +63,9 @@ class ResourceManager {
   void Clear();
 
  private:
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Resource>>
-      resources_;
+      resources_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The process-wide manager, used by eager.

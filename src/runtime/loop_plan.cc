@@ -216,7 +216,7 @@ StatusOr<bool> Truth(const Tensor& t) {
 }
 
 StatusOr<const LoopKernel::Plan*> LoopKernel::GetPlan() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (plan_) return plan_.get();
   auto plan = std::make_unique<Plan>();
   BindStateful(parts_.cond);

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "runtime/deferred_sums.h"
 #include "runtime/program.h"
 #include "runtime/turns.h"
@@ -43,9 +43,11 @@ class LoopKernel : public Kernel {
   static Status RunTurns(const Plan& plan, const KernelContext& c,
                          std::vector<Tensor>* state);
 
-  Parts parts_;  // the programs, until they are planned
-  std::mutex mutex_;
-  std::unique_ptr<Plan> plan_;  // guarded by mutex_ until it is made
+  Mutex mutex_;
+  // The programs, until they are planned.
+  Parts parts_ ABSL_GUARDED_BY(mutex_);
+  // Never changes once it is made.
+  std::unique_ptr<Plan> plan_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Whether a loop goes on: a non-zero number, true, or a non-empty string or

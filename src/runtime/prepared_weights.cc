@@ -41,7 +41,7 @@ StatusOr<std::shared_ptr<const void>> PreparedWeights::Get(
   if (source_ == Source::kInput && !repeated) return Made();
   const Tensor& w = c.input(product.weights());
   if (!w.counted() || w.num_elements() < kSmallest) return Made();
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (held_.has_buffer()) {
     if (held_.raw() == w.raw() && held_.SharesBufferWith(w) &&
         held_.shape() == w.shape()) {
@@ -61,7 +61,7 @@ StatusOr<std::shared_ptr<const void>> PreparedWeights::Get(
 
 void PreparedWeights::EndRepeated() {
   if (source_ != Source::kInput) return;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   held_ = Tensor();
   made_ = nullptr;
   last_ = nullptr;

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "op/product_kernel.h"
 #include "runtime/program.h"
 
@@ -38,12 +38,13 @@ class PreparedWeights {
 
  private:
   const Source source_;
-  std::mutex mutex_;
-  const void* last_ = nullptr;  // the weights of the last run, not held
-  int seen_ = 0;                // runs in a row with these
-  int wanted_ = 1;              // seen_ at which to prepare
-  Tensor held_;
-  std::shared_ptr<const void> made_;
+  Mutex mutex_;
+  // The weights of the last run, not held.
+  const void* last_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  int seen_ ABSL_GUARDED_BY(mutex_) = 0;    // runs in a row with these
+  int wanted_ ABSL_GUARDED_BY(mutex_) = 1;  // seen_ at which to prepare
+  Tensor held_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const void> made_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Per call of `p` (kernels bound): where the weights of a product come from,

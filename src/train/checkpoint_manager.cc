@@ -40,7 +40,7 @@ StatusOr<std::string> CheckpointManager::Save(std::optional<int64_t> number,
     last_step_ = step;
   }
   {
-    const std::lock_guard lock(rotation_->mutex);
+    const MutexLock lock(rotation_->mutex);
     HR_RETURN_IF_ERROR(rotation_->rotation.BeginSave());
   }
   HR_ASSIGN_OR_RETURN(const int64_t count, checkpoint_->CountSave());
@@ -50,7 +50,7 @@ StatusOr<std::string> CheckpointManager::Save(std::optional<int64_t> number,
   HR_RETURN_IF_ERROR(FileSystemFor(path, &local).status());
   HR_RETURN_IF_ERROR(
       checkpoint_->WriteThen(path, options, [rotation = rotation_, local] {
-        const std::lock_guard lock(rotation->mutex);
+        const MutexLock lock(rotation->mutex);
         return rotation->rotation.Added(local);
       }));
   return path;
@@ -71,12 +71,12 @@ StatusOr<std::string> CheckpointManager::RestoreOrInitialize() {
 }
 
 std::vector<std::string> CheckpointManager::checkpoints() {
-  const std::lock_guard lock(rotation_->mutex);
+  const MutexLock lock(rotation_->mutex);
   return rotation_->rotation.checkpoints();
 }
 
 std::string CheckpointManager::latest() {
-  const std::lock_guard lock(rotation_->mutex);
+  const MutexLock lock(rotation_->mutex);
   return rotation_->rotation.latest();
 }
 

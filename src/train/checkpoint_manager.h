@@ -4,11 +4,11 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "train/checkpoint.h"
 
 namespace headrace {
@@ -61,8 +61,8 @@ class CheckpointManager {
   // The rotation, which asynchronous saves change.
   struct Guarded {
     explicit Guarded(CheckpointRotation r) : rotation(std::move(r)) {}
-    std::mutex mutex;
-    CheckpointRotation rotation;
+    Mutex mutex;
+    CheckpointRotation rotation ABSL_GUARDED_BY(mutex);
   };
 
   Checkpoint* const checkpoint_;

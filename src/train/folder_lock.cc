@@ -7,10 +7,10 @@
 
 #include <cerrno>
 #include <map>
-#include <mutex>
 
 #include "absl/strings/str_cat.h"
 #include "base/fork_mutex.h"
+#include "base/mutex.h"
 #include "base/system_path.h"
 
 namespace headrace {
@@ -21,7 +21,7 @@ using FolderId = std::pair<dev_t, ino_t>;
 // The locks of this process by folder.
 struct Held {
   ProcessMutex mutex;
-  std::map<FolderId, std::weak_ptr<FolderLock>> locks;
+  std::map<FolderId, std::weak_ptr<FolderLock>> locks ABSL_GUARDED_BY(mutex);
 };
 
 Held& AllHeld() {
@@ -52,7 +52,7 @@ StatusOr<std::shared_ptr<FolderLock>> FolderLock::Take(
     return ErrnoStatus(error, path);
   }
   Held& held = AllHeld();
-  const std::lock_guard guard(held.mutex);
+  const MutexLock guard(held.mutex);
   std::weak_ptr<FolderLock>& known = held.locks[{s.st_dev, s.st_ino}];
   if (auto lock = known.lock()) {
     close(fd);

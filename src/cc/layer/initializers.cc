@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "cc/compose.h"
 #include "cc/seeds.h"
 
@@ -24,14 +24,14 @@ class LazySeed {
  public:
   explicit LazySeed(std::optional<int64_t> given) : seed_(given) {}
   int64_t get() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!seed_) seed_ = internal::NewSeed();
     return *seed_;
   }
 
  private:
-  std::mutex mutex_;
-  std::optional<int64_t> seed_;
+  Mutex mutex_;
+  std::optional<int64_t> seed_ ABSL_GUARDED_BY(mutex_);
 };
 
 void CheckFloating(DType dtype) {

@@ -1,4 +1,5 @@
 // Iterators as ops: making them, going on, saving and restoring their place.
+#include "base/mutex.h"
 #include "data/anonymous_resource.h"
 #include "data/dataset_op.h"
 #include "data/iterate/iterator_resource.h"
@@ -54,7 +55,7 @@ class OneShot : public Kernel {
   explicit OneShot(const ResolvedOp&) {}
   bool own_outputs() const override { return true; }
   Status Run(KernelContext& c) override {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     HR_ASSIGN_OR_RETURN(ResourceHandle handle, Named(c));
     auto iterator =
         std::dynamic_pointer_cast<IteratorResource>(handle.resource);
@@ -79,7 +80,7 @@ class OneShot : public Kernel {
     HR_ASSIGN_OR_RETURN(DatasetPtr dataset, DatasetResult(results));
     return iterator.Begin(std::move(dataset), c.services());
   }
-  std::mutex mutex_;
+  Mutex mutex_;  // the iterator is made once
 };
 
 StatusOr<std::shared_ptr<IteratorResource>> IteratorInput(
@@ -127,7 +128,7 @@ class HandleTable {
     return *table;
   }
   std::string Keep(const ResourceHandle& handle) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     for (size_t i = 0; i < handles_.size(); ++i) {
       if (handles_[i].name == handle.name &&
           handles_[i].container == handle.container &&
@@ -139,7 +140,7 @@ class HandleTable {
     return Name(handles_.size() - 1);
   }
   StatusOr<ResourceHandle> Find(const std::string& text) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     for (size_t i = 0; i < handles_.size(); ++i) {
       if (Name(i) != text) continue;
       ResourceHandle handle;
@@ -154,15 +155,15 @@ class HandleTable {
   }
 
  private:
-  struct Kept {
+  struct NamedHandle {
     std::string container, name;
     std::weak_ptr<Resource> resource;
   };
   static std::string Name(size_t i) {
     return absl::StrCat("headrace::iterator_handle/", i);
   }
-  std::mutex mutex_;
-  std::vector<Kept> handles_;
+  Mutex mutex_;
+  std::vector<NamedHandle> handles_ ABSL_GUARDED_BY(mutex_);
 };
 
 Status HandleToText(KernelContext& c) {
@@ -187,7 +188,9 @@ Status TextToHandle(KernelContext& c) {
 }
 
 HR_OP(AnonymousIteratorV3)
-    .Output("handle: resource") HR_DATASET_SPEC
+    .Output("handle: resource")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("An iterator that lives as long as its handle.")
     .Traits({OpTrait::kNoEffect})
     .Stateful()
@@ -196,14 +199,18 @@ HR_OP(AnonymousIteratorV3)
 
 HR_OP(AnonymousIteratorV2)
     .Output("handle: resource")
-    .Output("deleter: variant") HR_DATASET_SPEC
+    .Output("deleter: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("An iterator that lives as long as its handle.")
     .Stateful()
     .Shape(IteratorRule)
     .Cpu(ComputeOwn<MakeAnonymous>);
 
 HR_OP(AnonymousIterator)
-    .Output("handle: resource") HR_DATASET_SPEC
+    .Output("handle: resource")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("An iterator that lives as long as its handle.")
     .Stateful()
     .Shape(IteratorRule)
@@ -212,7 +219,10 @@ HR_OP(AnonymousIterator)
 HR_OP(Iterator)
     .Output("handle: resource")
     .Attr("shared_name: string")
-    .Attr("container: string") HR_DATASET_SPEC.Doc("An iterator by its name.")
+    .Attr("container: string")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("An iterator by its name.")
     .Stateful()
     .Shape(IteratorRule)
     .Cpu(ComputeOwn<MakeNamed>);
@@ -220,14 +230,19 @@ HR_OP(Iterator)
 HR_OP(IteratorV2)
     .Output("handle: resource")
     .Attr("shared_name: string")
-    .Attr("container: string") HR_DATASET_SPEC.Doc("An iterator by its name.")
+    .Attr("container: string")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Doc("An iterator by its name.")
     .Stateful()
     .Shape(IteratorRule)
     .Cpu(ComputeOwn<MakeNamed>);
 
 HR_OP(OneShotIterator)
     .Output("handle: resource")
-    .Attr("dataset_factory: func") HR_DATASET_SPEC
+    .Attr("dataset_factory: func")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("container: string = ''")
     .Attr("shared_name: string = ''")
     .Doc("An iterator along the dataset that a function makes.")
@@ -245,7 +260,9 @@ HR_OP(MakeIterator)
 
 HR_OP(IteratorGetNext)
     .Input("iterator: resource")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
     .Shape(ElementRule)
@@ -253,7 +270,9 @@ HR_OP(IteratorGetNext)
 
 HR_OP(IteratorGetNextSync)
     .Input("iterator: resource")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The next element; OutOfRange at the end.")
     .Stateful()
     .Shape(ElementRule)
@@ -288,7 +307,9 @@ HR_OP(IteratorToStringHandle)
     .Input("resource_handle: resource")
     .Output("string_handle: string")
     .Doc("A text that names the iterator in this process.")
-    .Stateful() HR_DATASET_END(HandleToText);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<HandleToText>);
 
 HR_OP(IteratorFromStringHandle)
     .Input("string_handle: string")
@@ -296,7 +317,9 @@ HR_OP(IteratorFromStringHandle)
     .Attr("output_types: list(type) >= 0 = []")
     .Attr("output_shapes: list(shape) >= 0 = []")
     .Doc("The iterator that a text names.")
-    .Stateful() HR_DATASET_END(TextToHandle);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<TextToHandle>);
 
 HR_OP(IteratorFromStringHandleV2)
     .Input("string_handle: string")
@@ -304,7 +327,9 @@ HR_OP(IteratorFromStringHandleV2)
     .Attr("output_types: list(type) >= 0 = []")
     .Attr("output_shapes: list(shape) >= 0 = []")
     .Doc("The iterator that a text names.")
-    .Stateful() HR_DATASET_END(TextToHandle);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<TextToHandle>);
 
 }  // namespace
 }  // namespace headrace

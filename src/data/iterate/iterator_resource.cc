@@ -41,10 +41,11 @@ bool ReadsAhead(const PullContext& c, DatasetPtr last) {
 
 }  // namespace
 
-StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
-                                            const RunServices& services) {
+StatusOr<std::shared_ptr<Iteration>> Iteration::Begin(
+    DatasetPtr dataset, const RunServices& services) {
   HR_RETURN_IF_ERROR(dataset->CheckDepth());
-  std::shared_ptr<Walk> walk(new Walk(std::move(dataset)));
+  std::shared_ptr<Iteration> walk(new Iteration(std::move(dataset)));
+  MutexLock lock(walk->mutex_);
   walk->shared_ = std::make_shared<Shared>();
   Shared& s = *walk->shared_;
   walk->end_ = [shared = walk->shared_, dataset = walk->dataset_] {
@@ -64,7 +65,7 @@ StatusOr<std::shared_ptr<Walk>> Walk::Begin(DatasetPtr dataset,
   return walk;
 }
 
-Walk::~Walk() {
+Iteration::~Iteration() {
   if (!shared_) return;
   shared_->token.Cancel();
   if (!*shared_->context.has_threads) {
@@ -74,8 +75,8 @@ Walk::~Walk() {
   Schedule(std::move(end_));
 }
 
-Status Walk::Next(Element* out, bool* end) {
-  std::lock_guard<std::mutex> lock(mutex_);
+Status Iteration::Next(Element* out, bool* end) {
+  MutexLock lock(mutex_);
   const StopScope scope(&shared_->token, /*paced=*/true);
   const int threads = shared_->context.options.op_threads;
   std::optional<ScopedThreadLimit> limit;
@@ -107,8 +108,8 @@ Status RestoreWalks(const Dataset& dataset, const StateReader& r) {
 
 }  // namespace
 
-StatusOr<Tensor> Walk::Save() {
-  std::lock_guard<std::mutex> lock(mutex_);
+StatusOr<Tensor> Iteration::Save() {
+  MutexLock lock(mutex_);
   const StopScope scope(&shared_->token);
   StateWriter w;
   HR_RETURN_IF_ERROR(shared_->iterator->Save(shared_->context, w));
@@ -116,8 +117,8 @@ StatusOr<Tensor> Walk::Save() {
   return w.Finish();
 }
 
-Status Walk::Restore(const Tensor& state) {
-  std::lock_guard<std::mutex> lock(mutex_);
+Status Iteration::Restore(const Tensor& state) {
+  MutexLock lock(mutex_);
   const StopScope scope(&shared_->token);
   HR_ASSIGN_OR_RETURN(StateReader r, StateReader::Make(state));
   HR_RETURN_IF_ERROR(RestoreWalks(*dataset_, r));
@@ -148,15 +149,16 @@ Status CheckSpec(const ElementSpec& expected, const ElementSpec& actual) {
 Status IteratorResource::Begin(DatasetPtr dataset,
                                const RunServices& services) {
   HR_RETURN_IF_ERROR(CheckSpec(spec_, dataset->spec()));
-  HR_ASSIGN_OR_RETURN(auto walk, Walk::Begin(std::move(dataset), services));
-  std::lock_guard<std::mutex> lock(mutex_);
+  HR_ASSIGN_OR_RETURN(auto walk,
+                      Iteration::Begin(std::move(dataset), services));
+  MutexLock lock(mutex_);
   walk_.swap(walk);
   services_ = services;
   return OkStatus();
 }
 
-StatusOr<std::shared_ptr<Walk>> IteratorResource::Current() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+StatusOr<std::shared_ptr<Iteration>> IteratorResource::Current() const {
+  MutexLock lock(mutex_);
   if (walk_) return walk_;
   return FailedPrecondition(
       "GetNext() failed because the iterator has not been initialized. Ensure "
@@ -178,12 +180,12 @@ Status IteratorResource::Restore(const Tensor& state) {
   HR_ASSIGN_OR_RETURN(auto walk, Current());
   RunServices services;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     services = services_;
   }
-  HR_ASSIGN_OR_RETURN(auto fresh, Walk::Begin(walk->dataset(), services));
+  HR_ASSIGN_OR_RETURN(auto fresh, Iteration::Begin(walk->dataset(), services));
   HR_RETURN_IF_ERROR(fresh->Restore(state));
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   walk_.swap(fresh);
   return OkStatus();
 }

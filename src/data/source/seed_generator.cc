@@ -35,7 +35,7 @@ int64_t SeedGenerator::Word() {
 }
 
 std::pair<int64_t, int64_t> SeedGenerator::Next() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   ++count_;
   if (!fresh_) return {seed_, seed2_};
   const int64_t a = Word();
@@ -43,12 +43,12 @@ std::pair<int64_t, int64_t> SeedGenerator::Next() {
 }
 
 int64_t SeedGenerator::count() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return count_;
 }
 
 void SeedGenerator::Reset(int64_t count) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   count_ = count;
   if (!fresh_) return;
   philox_ = Philox(static_cast<uint64_t>(seed_), static_cast<uint64_t>(seed2_));
@@ -100,7 +100,9 @@ HR_OP(AnonymousRandomSeedGenerator)
     .Output("handle: resource")
     .Output("deleter: variant")
     .Doc("Makes a generator of seeds.")
-    .Stateful() HR_DATASET_END(MakeSeedGenerator);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSeedGenerator>);
 
 HR_OP(AnonymousSeedGenerator)
     .Input("seed: int64")
@@ -109,12 +111,16 @@ HR_OP(AnonymousSeedGenerator)
     .Output("handle: resource")
     .Output("deleter: variant")
     .Doc("Makes a generator of seeds, fresh ones or always the same.")
-    .Stateful() HR_DATASET_END(MakeSeedGenerator);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSeedGenerator>);
 
 HR_OP(DummySeedGenerator)
     .Output("handle: resource")
     .Doc("A handle of no generator: each walk draws its own seeds.")
-    .Stateful() HR_DATASET_END(MakeDummy);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeDummy>);
 
 HR_OP(DeleteSeedGenerator)
     .Input("handle: resource")

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/philox.h"
 #include "op/op.h"
 #include "op/resource.h"
@@ -31,12 +31,13 @@ class SeedGenerator : public Resource {
  private:
   const int64_t seed_, seed2_;
   const bool fresh_;
-  mutable std::mutex mutex_;
-  Philox philox_;
-  Philox::Group group_{};
-  int used_ = 4;
-  int64_t count_ = 0;
-  int64_t Word();
+  int64_t Word() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  mutable Mutex mutex_;
+  Philox philox_ ABSL_GUARDED_BY(mutex_);
+  Philox::Group group_ ABSL_GUARDED_BY(mutex_){};
+  int used_ ABSL_GUARDED_BY(mutex_) = 4;
+  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // One of those seeds; both 0: of the system's randomness.

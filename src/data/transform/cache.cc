@@ -1,7 +1,6 @@
 // CacheDataset: the elements, kept from the first walk on, in memory or in a
 // file of records.
-#include <condition_variable>
-
+#include "base/mutex.h"
 #include "data/anonymous_resource.h"
 #include "data/dataset_op.h"
 #include "data/transform/file_cache.h"
@@ -17,20 +16,20 @@ class MemoryCache : public Resource {
   std::string DebugString() const override { return "MemoryCache"; }
   // Null until a walk was complete.
   Elements get() const {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     return elements_;
   }
   // The first to complete gives the elements.
   void Complete(std::vector<Element> elements) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (elements_) return;
     elements_ =
         std::make_shared<const std::vector<Element>>(std::move(elements));
   }
 
  private:
-  mutable std::mutex mutex_;
-  Elements elements_;
+  mutable Mutex mutex_;
+  Elements elements_ ABSL_GUARDED_BY(mutex_);
 };
 
 class CacheDataset : public InputDataset {
@@ -175,28 +174,41 @@ Status MakeDummyCache(KernelContext& c) {
 HR_OP(CacheDataset)
     .Input("input_dataset: variant")
     .Input("filename: string")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
     .Doc("The elements, kept from the first walk on.")
-        HR_DATASET_END(MakeCache);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeCache>);
 
 HR_OP(CacheDatasetV2)
     .Input("input_dataset: variant")
     .Input("filename: string")
     .Input("cache: resource")
-    .Output("handle: variant") HR_DATASET_SPEC.Attr("metadata: string = ''")
+    .Output("handle: variant")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
+    .Attr("metadata: string = ''")
     .Doc("The elements, kept from the first walk on.")
-    .Stateful() HR_DATASET_END(MakeCache);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeCache>);
 
 HR_OP(AnonymousMemoryCache)
     .Output("handle: resource")
     .Output("deleter: variant")
     .Doc("Makes a place for cached elements.")
-    .Stateful() HR_DATASET_END(MakeMemoryCache);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeMemoryCache>);
 
 HR_OP(DummyMemoryCache)
     .Output("handle: resource")
     .Doc("A handle of no cache: the dataset makes its own.")
-    .Stateful() HR_DATASET_END(MakeDummyCache);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeDummyCache>);
 
 HR_OP(DeleteMemoryCache)
     .Input("handle: resource")

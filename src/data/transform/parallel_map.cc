@@ -1,11 +1,11 @@
 // ParallelMapDataset: a function of every element, several at a time and ahead
 // of who reads. MapAndBatchDataset: that and a batch.
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <thread>
 
 #include "base/guard.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "base/threads.h"
 #include "data/transform/batch.h"
@@ -20,6 +20,8 @@ using Clock = std::chrono::steady_clock;
 // their time on locks.
 constexpr std::chrono::microseconds kWork{100};
 constexpr int64_t kMostTaken = 64;
+// Who waits looks this often whether to stop.
+constexpr std::chrono::milliseconds kLooksForStop{50};
 
 // Whether elements come in the order of the input; kOpen: as the options say.
 enum class Order { kOpen, kKept, kAny };
@@ -52,12 +54,12 @@ class ParallelMapDataset : public MappedDataset {
       std::vector<Element> elements;
       std::vector<Status> errors;  // of the elements, or the last: the input's
       size_t next = 0;
-      bool done = false;
+      bool done = false;  // the iterator's mutex guards it
     };
     using ChunkPtr = std::shared_ptr<Chunk>;
 
     bool tuned() const { return parallel_ < 0; }
-    void Begin(PullContext& c);
+    void Begin(PullContext& c) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
     void Stop();
     // What each thread does.
     void Work(PullContext& c);
@@ -73,23 +75,26 @@ class ParallelMapDataset : public MappedDataset {
     ChunkPtr Take(PullContext& c);
     void Map(CapturedFunction::Run& run, Chunk& chunk);
     void Finish(const ChunkPtr& chunk);
-    ChunkPtr FindDone();
+    ChunkPtr FindDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
     const int64_t parallel_;
     const Order order_;
-    int64_t workers_ = 1;
-    bool ordered_ = true;
     std::vector<std::thread> threads_;
     ChunkPtr current_;        // only the reader's
     FunctionRunPtr own_run_;  // the reader's, without threads
-    std::mutex input_mutex_;
-    std::mutex mutex_;  // guards all below
-    std::condition_variable room_, done_;
-    std::deque<ChunkPtr> chunks_;
-    int64_t taken_at_once_ = 1;
-    int64_t outstanding_ = 0;  // chunks not done
-    bool stop_ = false, input_ended_ = false, begun_ = false;
-    Status broken_;  // what ended the walk before its time
+    Mutex input_mutex_;       // one thread pulls at a time
+    Mutex mutex_ ABSL_ACQUIRED_AFTER(input_mutex_);
+    CondVar room_, done_;
+    int64_t workers_ ABSL_GUARDED_BY(mutex_) = 1;
+    bool ordered_ ABSL_GUARDED_BY(mutex_) = true;
+    std::deque<ChunkPtr> chunks_ ABSL_GUARDED_BY(mutex_);
+    int64_t taken_at_once_ ABSL_GUARDED_BY(mutex_) = 1;
+    int64_t outstanding_ ABSL_GUARDED_BY(mutex_) = 0;  // chunks not done
+    bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+    bool input_ended_ ABSL_GUARDED_BY(mutex_) = false;
+    bool begun_ ABSL_GUARDED_BY(mutex_) = false;
+    Status broken_
+        ABSL_GUARDED_BY(mutex_);  // what ended the walk before its time
   };
   IteratorPtr NewIterator(std::string prefix) const override {
     return std::make_unique<Iterator>(this, std::move(prefix));
@@ -122,22 +127,23 @@ void ParallelMapDataset::Iterator::Begin(PullContext& c) {
 
 void ParallelMapDataset::Iterator::Stop() {
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
-  room_.notify_all();
+  room_.NotifyAll();
   for (std::thread& t : threads_) t.join();
   threads_.clear();
+  MutexLock lock(mutex_);
   stop_ = false;
 }
 
 ParallelMapDataset::Iterator::ChunkPtr ParallelMapDataset::Iterator::Take(
     PullContext& c) {
-  std::lock_guard<std::mutex> pulling(input_mutex_);
+  MutexLock pulling(input_mutex_);
   auto chunk = std::make_shared<Chunk>();
   int64_t wanted;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (stop_ || input_ended_) return nullptr;
     wanted = taken_at_once_;
     chunks_.push_back(chunk);
@@ -168,13 +174,13 @@ ParallelMapDataset::Iterator::ChunkPtr ParallelMapDataset::Iterator::Take(
   chunk->errors.resize(chunk->elements.size());
   if (!room.ok()) GiveUp(std::move(room));
   const bool cancelled = c.token->cancelled();
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   input_ended_ = input_ended_ || end || cancelled;
-  if (input_ended_) room_.notify_all();
+  if (input_ended_) room_.NotifyAll();
   if (chunk->elements.empty()) {
     chunks_.pop_back();  // (others take theirs behind `pulling`)
     --outstanding_;
-    done_.notify_all();
+    done_.NotifyAll();
     return nullptr;
   }
   return chunk;
@@ -195,10 +201,10 @@ void ParallelMapDataset::Iterator::Map(CapturedFunction::Run& run,
 }
 
 void ParallelMapDataset::Iterator::Finish(const ChunkPtr& chunk) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   chunk->done = true;
   --outstanding_;
-  done_.notify_all();
+  done_.NotifyAll();
 }
 
 void ParallelMapDataset::Iterator::Work(PullContext& c) {
@@ -226,18 +232,17 @@ void ParallelMapDataset::Iterator::WorkAlone(PullContext& c) {
 }
 
 void ParallelMapDataset::Iterator::GiveUp(Status s) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   broken_ = std::move(s);
   input_ended_ = true;
-  done_.notify_all();
-  room_.notify_all();
+  done_.NotifyAll();
+  room_.NotifyAll();
 }
 
 bool ParallelMapDataset::Iterator::AwaitRoom() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   const size_t most = static_cast<size_t>(2 * workers_);
-  room_.wait(lock,
-             [&] { return stop_ || input_ended_ || chunks_.size() < most; });
+  while (!stop_ && !input_ended_ && chunks_.size() >= most) room_.Wait(mutex_);
   return !stop_ && !input_ended_;
 }
 
@@ -251,7 +256,7 @@ bool ParallelMapDataset::Iterator::WorkOnce(PullContext& c,
   const int64_t n = static_cast<int64_t>(chunk->elements.size());
   Finish(chunk);
   if (!tuned()) return true;
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (n == taken_at_once_ && took < kWork / 2) {
     taken_at_once_ = std::min(2 * n, kMostTaken);
   } else if (took > 4 * kWork && n > 1) {
@@ -276,7 +281,7 @@ ParallelMapDataset::Iterator::FindDone() {
 Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
                                           bool* end) {
   if (!current_ || current_->next == current_->elements.size()) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (!begun_) Begin(c);
     while (!(current_ = FindDone())) {
       if (chunks_.empty() && input_ended_) {
@@ -285,15 +290,14 @@ Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
         return CheckStop();
       }
       if (threads_.empty()) {
-        lock.unlock();
+        MutexUnlock open(mutex_);
         WorkAlone(c);
-        lock.lock();
         continue;
       }
-      done_.wait_for(lock, std::chrono::milliseconds(50));
+      done_.WaitFor(mutex_, kLooksForStop);
       HR_RETURN_IF_ERROR(CheckStop());
     }
-    room_.notify_one();
+    room_.NotifyOne();
   }
   const size_t i = current_->next++;
   *out = std::move(current_->elements[i]);
@@ -302,10 +306,10 @@ Status ParallelMapDataset::Iterator::Next(PullContext& c, Element* out,
 
 Status ParallelMapDataset::Iterator::SaveAhead(PullContext& c, StateWriter& w,
                                                std::vector<Pulled>* ahead) {
-  std::lock_guard<std::mutex> pulling(input_mutex_);
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock pulling(input_mutex_);
+  MutexLock lock(mutex_);
   while (outstanding_ > 0) {
-    done_.wait_for(lock, std::chrono::milliseconds(50));
+    done_.WaitFor(mutex_, kLooksForStop);
     HR_RETURN_IF_ERROR(CheckStop());
   }
   auto gather = [&](const Chunk& chunk) {
@@ -329,7 +333,7 @@ Status ParallelMapDataset::Iterator::RestoreAhead(PullContext& c,
   }
   chunk->done = true;
   HR_RETURN_IF_ERROR(KeptInputIterator::Restore(c, r));
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   chunks_.clear();
   current_ = std::move(chunk);
   begun_ = input_ended_ = false;
@@ -393,13 +397,16 @@ HR_OP(ParallelMapDataset)
     .Input("num_parallel_calls: int32")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("use_inter_op_parallelism: bool = true")
     .Attr("sloppy: bool = false")
     .Attr("preserve_cardinality: bool = false")
     .Attr("metadata: string = ''")
     .Doc("A function of every element, several at a time.")
-        HR_DATASET_END(MakeParallelMap);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeParallelMap>);
 
 HR_OP(ParallelMapDatasetV2)
     .Input("input_dataset: variant")
@@ -407,14 +414,17 @@ HR_OP(ParallelMapDatasetV2)
     .Input("num_parallel_calls: int64")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("use_inter_op_parallelism: bool = true")
     .Attr("deterministic: string = 'default'")
     .Attr("preserve_cardinality: bool = false")
     .Attr("use_unbounded_threadpool: bool = false")
     .Attr("metadata: string = ''")
     .Doc("A function of every element, several at a time.")
-        HR_DATASET_END(MakeParallelMap);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeParallelMap>);
 
 HR_OP(MapAndBatchDataset)
     .Input("input_dataset: variant")
@@ -424,11 +434,14 @@ HR_OP(MapAndBatchDataset)
     .Input("drop_remainder: bool")
     .Output("handle: variant")
     .Attr("f: func")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("preserve_cardinality: bool = false")
     .Attr("metadata: string = ''")
     .Doc("A function of every element, and batches of the results.")
-        HR_DATASET_END(MakeMapAndBatch);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeMapAndBatch>);
 
 }  // namespace
 }  // namespace headrace

@@ -37,51 +37,60 @@ ReadAhead::ReadAhead(IteratorPtr input, int64_t size)
 void ReadAhead::Stop() {
   if (!thread_.joinable()) return;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
-  room_.notify_all();
+  room_.NotifyAll();
   thread_.join();
+  MutexLock lock(mutex_);
   stop_ = false;
 }
 
-Pulled ReadAhead::Pull(PullContext& c, Lock& lock) {
+Pulled ReadAhead::Pull(PullContext& c) {
   busy_ = true;
-  lock.unlock();
   Pulled item;
-  bool end = false;
-  item.status = Guarded("reading ahead",
-                        [&] { return input_->Next(c, &item.element, &end); });
-  const bool cancelled = c.token->cancelled();
-  lock.lock();
+  bool end = false, cancelled = false;
+  {
+    MutexUnlock open(mutex_);
+    item.status = Guarded("reading ahead",
+                          [&] { return input_->Next(c, &item.element, &end); });
+    cancelled = c.token->cancelled();
+  }
   busy_ = false;
   if ((end && item.status.ok()) || cancelled) finished_ = true;
   return item;
+}
+
+Status ReadAhead::Keep(Pulled item) {
+  try {
+    buffer_.push_back(std::move(item));
+    return OkStatus();
+  } catch (...) {
+    return CaughtStatus("reading ahead");
+  }
 }
 
 void ReadAhead::Work(PullContext& c) {
   const StopScope scope(c.token);
   std::optional<ScopedThreadLimit> limit;
   if (c.options.op_threads > 0) limit.emplace(c.options.op_threads);
-  Lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    room_.wait(lock, [&] {
-      const bool room = static_cast<int64_t>(buffer_.size()) < limit_;
-      return stop_ || finished_ || (wanted_ && !busy_ && room);
-    });
+    while (
+        !stop_ && !finished_ &&
+        (!wanted_ || busy_ || static_cast<int64_t>(buffer_.size()) >= limit_)) {
+      room_.Wait(mutex_);
+    }
     if (stop_ || finished_) return;
-    Pulled item = Pull(c, lock);
+    Pulled item = Pull(c);
     if (!finished_ || !item.status.ok()) {
-      Status kept = Guarded("reading ahead", [&] {
-        buffer_.push_back(std::move(item));
-        return OkStatus();
-      });
+      Status kept = Keep(std::move(item));
       if (!kept.ok()) {  // said before anybody else pulls what is behind it
         broken_ = std::move(kept);
         finished_ = true;
       }
     }
-    if (waiting_) filled_.notify_one();
+    if (waiting_) filled_.NotifyOne();
   }
 }
 
@@ -99,7 +108,7 @@ void ReadAhead::NoteDeparture(PullContext& c) {
   left_ = Clock::now();
   if (!wanted_ || finished_) return;
   if (thread_.joinable()) {
-    room_.notify_one();
+    room_.NotifyOne();
   } else if (!alone_) {
     Begin(c);
   }
@@ -113,23 +122,22 @@ void ReadAhead::Begin(PullContext& c) {
       return OkStatus();
     });
     if (s.ok()) return;
-    Lock lock(mutex_);  // an element is lost: there is no going on
+    MutexLock lock(mutex_);  // an element is lost: there is no going on
     broken_ = std::move(s);
     finished_ = true;
-    filled_.notify_one();
+    filled_.NotifyOne();
   });
   alone_ = !thread.ok();
   if (!alone_) thread_ = *std::move(thread);
 }
 
-Status ReadAhead::NextAtHand(PullContext& c, Lock& lock, Element* out,
-                             bool* end) {
+Status ReadAhead::NextAtHand(PullContext& c, Element* out, bool* end) {
   if (buffer_.empty() && size_ < 0 && wanted_ && !finished_) {
     limit_ = std::min(2 * limit_, kLastLimit);
   }
   waiting_ = true;
   while (buffer_.empty() && !finished_ && busy_) {
-    filled_.wait_for(lock, kStopsSeen);
+    filled_.WaitFor(mutex_, kStopsSeen);
     Status stop = CheckStop();
     if (!stop.ok()) {
       waiting_ = false;
@@ -142,7 +150,7 @@ Status ReadAhead::NextAtHand(PullContext& c, Lock& lock, Element* out,
     item = std::move(buffer_.front());
     buffer_.pop_front();
   } else if (!finished_) {
-    item = Pull(c, lock);
+    item = Pull(c);
     *end = finished_ && item.status.ok();
     if (*end) return CheckStop();
   } else {
@@ -155,6 +163,7 @@ Status ReadAhead::NextAtHand(PullContext& c, Lock& lock, Element* out,
 }
 
 Status ReadAhead::Next(PullContext& c, Element* out, bool* end) {
+  MutexLock lock(mutex_);
   if (size_ == 0 && buffer_.empty()) {
     if (input_ && !finished_) {
       HR_RETURN_IF_ERROR(input_->Next(c, out, end));
@@ -163,23 +172,22 @@ Status ReadAhead::Next(PullContext& c, Element* out, bool* end) {
     *end = finished_;
     return OkStatus();
   }
-  Lock lock(mutex_);
   NoteArrival();
-  Status s = NextAtHand(c, lock, out, end);
+  Status s = NextAtHand(c, out, end);
   if (size_ != 0) NoteDeparture(c);
   return s;
 }
 
-void ReadAhead::AwaitIdle(Lock& lock) {
+void ReadAhead::AwaitIdle() {
   waiting_ = true;
-  while (busy_) filled_.wait_for(lock, kStopsSeen);
+  while (busy_) filled_.WaitFor(mutex_, kStopsSeen);
   waiting_ = false;
 }
 
 Status ReadAhead::Save(PullContext& c, StateWriter& w,
                        std::vector<Pulled>* ahead) {
-  Lock lock(mutex_);
-  AwaitIdle(lock);
+  MutexLock lock(mutex_);
+  AwaitIdle();
   ahead->assign(buffer_.begin(), buffer_.end());
   return input_ ? input_->Save(c, w) : OkStatus();
 }
@@ -188,7 +196,7 @@ Status ReadAhead::Restore(PullContext& c, const StateReader& r,
                           std::vector<Pulled> ahead) {
   Stop();
   if (input_) HR_RETURN_IF_ERROR(input_->Restore(c, r));
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   buffer_.assign(std::make_move_iterator(ahead.begin()),
                  std::make_move_iterator(ahead.end()));
   left_ = {};

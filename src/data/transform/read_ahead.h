@@ -3,13 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "data/state.h"
 
 namespace headrace {
@@ -34,21 +33,23 @@ class ReadAhead {
 
  private:
   using Clock = std::chrono::steady_clock;
-  using Lock = std::unique_lock<std::mutex>;
 
   void Stop();
   // Starts the thread, if there is one to be had.
-  void Begin(PullContext& c);
+  void Begin(PullContext& c) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Work(PullContext& c);
-  // One element of the input. `lock` is let go meanwhile.
-  Pulled Pull(PullContext& c, Lock& lock);
+  // One element of the input. The lock is let go meanwhile.
+  Pulled Pull(PullContext& c) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Puts it into the buffer; an error where there is no memory for it.
+  Status Keep(Pulled item) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Waits until the thread is between two elements.
-  void AwaitIdle(Lock& lock);
-  Status NextAtHand(PullContext& c, Lock& lock, Element* out, bool* end);
+  void AwaitIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status NextAtHand(PullContext& c, Element* out, bool* end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // How long the reader was away.
   void NoteArrival();
   // Has the thread go on, if that is worth it.
-  void NoteDeparture(PullContext& c);
+  void NoteDeparture(PullContext& c) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const IteratorPtr input_;
   const int64_t size_;
@@ -56,15 +57,18 @@ class ReadAhead {
   Clock::time_point left_ = {};  // when it last did
   bool alone_ = false;           // there is no thread to be had
   int64_t times_away_ = 0;
-  double away_ = 0;   // seconds, a mean that follows slowly
-  std::mutex mutex_;  // guards all below
-  std::condition_variable room_, filled_;
-  std::deque<Pulled> buffer_;
-  int64_t limit_;
-  bool stop_ = false, finished_ = false, waiting_ = false;
-  Status broken_;        // what ended the thread before its time
-  bool busy_ = false;    // somebody pulls
-  bool wanted_ = false;  // the thread may pull
+  double away_ = 0;  // seconds, a mean that follows slowly
+  Mutex mutex_;
+  CondVar room_, filled_;
+  std::deque<Pulled> buffer_ ABSL_GUARDED_BY(mutex_);
+  int64_t limit_ ABSL_GUARDED_BY(mutex_);
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool waiting_ ABSL_GUARDED_BY(mutex_) = false;
+  Status broken_
+      ABSL_GUARDED_BY(mutex_);  // what ended the thread before its time
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;    // somebody pulls
+  bool wanted_ ABSL_GUARDED_BY(mutex_) = false;  // the thread may pull
 };
 
 }  // namespace headrace

@@ -5,6 +5,7 @@
 
 #include "base/files.h"
 #include "base/guard.h"
+#include "base/mutex.h"
 #include "formats/events.h"
 #include "op/op.h"
 #include "op/resource.h"
@@ -25,15 +26,17 @@ class SummaryFile : public Resource {
         flush_millis_(flush_millis) {}
   ~SummaryFile() override {
     Guarded("a summary writer's end", [this] {
+      MutexLock lock(mutex_);
       return writer_->Close();
     }).IgnoreError();
   }
   std::string DebugString() const override {
+    MutexLock lock(mutex_);
     return absl::StrCat("SummaryWriter ", writer_->path());
   }
 
   Status Write(const tensorflow::Event& event) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     HR_RETURN_IF_ERROR(writer_->Write(event));
     ++waiting_;
     const auto age = Clock::now() - last_flush_;
@@ -45,25 +48,25 @@ class SummaryFile : public Resource {
   }
 
   Status Flush() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     return FlushLocked();
   }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  Status FlushLocked() {
+  Status FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     waiting_ = 0;
     last_flush_ = Clock::now();
     return writer_->Flush();
   }
 
-  std::mutex mutex_;
-  const std::unique_ptr<EventWriter> writer_;
+  mutable Mutex mutex_;
+  const std::unique_ptr<EventWriter> writer_ ABSL_PT_GUARDED_BY(mutex_);
   const int max_queue_;
   const int flush_millis_;
-  int waiting_ = 0;
-  Clock::time_point last_flush_ = Clock::now();
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+  Clock::time_point last_flush_ ABSL_GUARDED_BY(mutex_) = Clock::now();
 };
 
 Status MakeHandle(KernelContext& c) {

@@ -1,6 +1,6 @@
 // Stacks, in which the loops of TensorFlow 1 keep values for their gradients.
-#include <mutex>
 
+#include "base/mutex.h"
 #include "op/op.h"
 #include "op/resource.h"
 
@@ -13,7 +13,7 @@ class Stack : public Resource {
   std::string DebugString() const override { return "Stack"; }
 
   Status Push(const Tensor& t) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (t.dtype() != dtype_) {
       return InvalidArgument("Must have type ", DTypeName(dtype_), " but got ",
                              DTypeName(t.dtype()));
@@ -25,7 +25,7 @@ class Stack : public Resource {
     return OkStatus();
   }
   StatusOr<Tensor> Pop(DType wanted) {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     if (wanted != dtype_) {
       return InvalidArgument("Must have type ", DTypeName(dtype_), " but got ",
                              DTypeName(wanted));
@@ -36,15 +36,15 @@ class Stack : public Resource {
     return t;
   }
   void Clear() {
-    std::lock_guard<std::mutex> lock(mutex_);
+    MutexLock lock(mutex_);
     items_.clear();
   }
 
  private:
   const DType dtype_;
   const int64_t most_;
-  std::mutex mutex_;
-  std::vector<Tensor> items_;
+  Mutex mutex_;
+  std::vector<Tensor> items_ ABSL_GUARDED_BY(mutex_);
 };
 
 StatusOr<std::shared_ptr<Stack>> StackOf(KernelContext& c) {

@@ -44,7 +44,7 @@ StatusOr<TensorArray::Item*> TensorArray::At(int64_t index, bool grow) {
 }
 
 Status TensorArray::Write(int64_t index, const Tensor& value) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (value.dtype() != options_.dtype) {
     return InvalidArgument(
         "TensorArray: Could not write to index ", index,
@@ -78,7 +78,7 @@ Status TensorArray::Write(int64_t index, const Tensor& value) {
 }
 
 StatusOr<Tensor> TensorArray::Read(int64_t index) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   HR_ASSIGN_OR_RETURN(Item * item, At(index, /*grow=*/false));
   if (item->cleared) {
     return InvalidArgument("TensorArray: Could not read index ", index,
@@ -107,19 +107,19 @@ StatusOr<Tensor> TensorArray::Read(int64_t index) {
 }
 
 int64_t TensorArray::size() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return static_cast<int64_t>(items_.size());
 }
 
 void TensorArray::Clear() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   items_.clear();
   gradients_.clear();
 }
 
 std::shared_ptr<TensorArray> TensorArray::GradientOf(
     const std::string& source) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   std::shared_ptr<TensorArray>& gradient = gradients_[source];
   if (!gradient) {
     Options options = options_;

@@ -3,10 +3,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "op/op.h"
 #include "op/resource.h"
 
@@ -48,12 +48,14 @@ class TensorArray : public Resource {
   static constexpr size_t kItemBytes = sizeof(Item);
 
  private:
-  StatusOr<Item*> At(int64_t index, bool grow);
+  StatusOr<Item*> At(int64_t index, bool grow)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
-  mutable std::mutex mutex_;
-  std::vector<Item> items_;
-  std::map<std::string, std::shared_ptr<TensorArray>> gradients_;
+  mutable Mutex mutex_;
+  std::vector<Item> items_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::shared_ptr<TensorArray>> gradients_
+      ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace headrace

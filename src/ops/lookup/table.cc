@@ -99,7 +99,7 @@ std::string LookupTable::DebugString() const {
 }
 
 int64_t LookupTable::size() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return index_->size();
 }
 
@@ -111,7 +111,7 @@ Status LookupTable::Find(const Tensor& keys, const Tensor& fallback,
     return InvalidArgument("Expected shape ", value_shape_,
                            " for default value, got ", fallback.shape());
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (fixed_ && !filled_) return FailedPrecondition("Table not initialized.");
   for (int64_t i = 0; i < n; ++i) {
     const int64_t slot = index_->Find(keys, i);
@@ -180,13 +180,13 @@ Status LookupTable::Insert(const Tensor& keys, const Tensor& values) {
         "Insert not supported by InitializableLookupTable "
         "implementations");
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return Put(keys, values);
 }
 
 Status LookupTable::Import(const Tensor& keys, const Tensor& values) {
   HR_RETURN_IF_ERROR(CheckPair(keys, values));
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (fixed_ && filled_) return OkStatus();
   index_->Clear();
   free_.clear();
@@ -202,7 +202,7 @@ Status LookupTable::Remove(const Tensor& keys) {
         "Remove not supported by InitializableLookupTable "
         "implementations");
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   for (int64_t i = 0; i < keys.num_elements(); ++i) {
     const int64_t slot = index_->Find(keys, i);
     if (slot < 0) continue;
@@ -213,7 +213,7 @@ Status LookupTable::Remove(const Tensor& keys) {
 }
 
 Status LookupTable::Export(Tensor* keys, Tensor* values) const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (fixed_ && !filled_) return FailedPrecondition("Table not initialized.");
   std::vector<int64_t> slots;
   for (const auto& [key, slot] : index_->strings) slots.push_back(slot);

@@ -1,10 +1,10 @@
 // Tables from keys to values that live across runs.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "op/op.h"
 #include "op/resource.h"
 
@@ -36,21 +36,22 @@ class LookupTable : public Resource {
 
  private:
   struct Index;
-  // The part of Insert that runs under the lock.
-  Status Put(const Tensor& keys, const Tensor& values);
+  Status Put(const Tensor& keys, const Tensor& values)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckPair(const Tensor& keys, const Tensor& values) const;
-  Status Grow();
+  Status Grow() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const DType key_, value_;
   const Shape value_shape_;
   const int64_t width_;  // elements a value
   const bool fixed_;
-  mutable std::mutex mutex_;
-  std::unique_ptr<Index> index_;
-  Tensor keys_, values_;  // rows by slot
-  std::vector<int64_t> free_;
-  int64_t used_ = 0;  // slots ever used
-  bool filled_ = false;
+  mutable Mutex mutex_;
+  const std::unique_ptr<Index> index_ ABSL_PT_GUARDED_BY(mutex_);
+  // Rows by slot.
+  Tensor keys_ ABSL_GUARDED_BY(mutex_), values_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int64_t> free_ ABSL_GUARDED_BY(mutex_);
+  int64_t used_ ABSL_GUARDED_BY(mutex_) = 0;  // slots ever used
+  bool filled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // The table behind input 0.

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <new>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/fork_mutex.h"
 #include "base/memory_guard.h"
+#include "base/mutex.h"
 #include "base/threads.h"
 
 namespace headrace {
@@ -149,18 +149,22 @@ struct OwnStream {
 };
 dnnl::stream& Stream() { return OwnObject<OwnStream>().stream; }
 
+struct KeptPrimitives {
+  ProcessMutex mutex;
+  absl::flat_hash_map<Key, std::shared_ptr<const ConvPrimitive>> by_key
+      ABSL_GUARDED_BY(mutex);
+};
+
 }  // namespace
 
 std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
                                                       const ConvGeometry& g,
                                                       int64_t filter_channels) {
-  static auto* mutex = new ProcessMutex;
-  static auto* kept =
-      new absl::flat_hash_map<Key, std::shared_ptr<const ConvPrimitive>>();
+  static KeptPrimitives& kept = *new KeptPrimitives;
   const Key key = KeyOf(pass, g, filter_channels);
-  std::lock_guard lock(*mutex);
-  auto at = kept->find(key);
-  if (at != kept->end()) return at->second;
+  MutexLock lock(kept.mutex);
+  auto at = kept.by_key.find(key);
+  if (at != kept.by_key.end()) return at->second;
   // Where the loops cannot be written oneDNN would not notice.
   if (!SystemHasRoom(size_t{64} << 20)) return nullptr;
   std::shared_ptr<const ConvPrimitive> p;
@@ -169,8 +173,8 @@ std::shared_ptr<const ConvPrimitive> ConvPrimitiveFor(ConvPass pass,
   } catch (const std::exception&) {
     p = nullptr;
   }
-  if (kept->size() >= 1024) kept->clear();
-  return kept->emplace(key, std::move(p)).first->second;
+  if (kept.by_key.size() >= 1024) kept.by_key.clear();
+  return kept.by_key.emplace(key, std::move(p)).first->second;
 }
 
 void ExecuteConv(const ConvPrimitive& p,

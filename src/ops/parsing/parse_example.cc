@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "absl/strings/escaping.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "op/op.h"
 #include "ops/parsing/columns.h"
@@ -192,27 +193,39 @@ Status Scan(const Batch& batch, int64_t i, absl::Span<const Column> columns,
   return OkStatus();
 }
 
+// Of the errors of several examples, that of the first.
+class FirstBad {
+ public:
+  void Note(int64_t example, Status error) {
+    MutexLock lock(mutex_);
+    if (!error_.ok() && example_ <= example) return;
+    example_ = example;
+    error_ = std::move(error);
+  }
+  Status status() const {
+    MutexLock lock(mutex_);
+    return error_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  int64_t example_ ABSL_GUARDED_BY(mutex_) = 0;
+  Status error_ ABSL_GUARDED_BY(mutex_);
+};
+
 Status Parse(KernelContext& c, const Batch& batch, const Spec& spec) {
   const int64_t n = batch.examples.size();
   Cells cells(spec.columns.size(), n);
   const ColumnIndex index = IndexColumns(spec.columns);
-  // Of several errors, that of the first example is told.
-  std::mutex mutex;
-  int64_t first_bad = n;
-  Status status;
+  FirstBad bad;
   ParallelFor(n, kNanosecondsPerExample, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
       Status s = Scan(batch, i, spec.columns, index, &cells);
       if (s.ok()) continue;
-      const std::lock_guard lock(mutex);
-      if (i < first_bad) {
-        first_bad = i;
-        status = std::move(s);
-      }
-      return;
+      return bad.Note(i, std::move(s));
     }
   });
-  HR_RETURN_IF_ERROR(status);
+  HR_RETURN_IF_ERROR(bad.status());
   for (size_t k = 0; k < spec.columns.size(); ++k) {
     HR_RETURN_IF_ERROR(EmitColumn(c, spec.columns[k], cells.of(k),
                                   !batch.single, spec.outputs[k]));

@@ -15,16 +15,20 @@ class FifoQueue : public TupleQueue {
   using TupleQueue::TupleQueue;
 
  protected:
-  int64_t held() const override { return static_cast<int64_t>(tuples_.size()); }
-  void Put(Tuple tuple) override { tuples_.push_back(std::move(tuple)); }
-  Tuple Take() override {
+  int64_t held() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return static_cast<int64_t>(tuples_.size());
+  }
+  void Put(Tuple tuple) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    tuples_.push_back(std::move(tuple));
+  }
+  Tuple Take() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Tuple out = std::move(tuples_.front());
     tuples_.pop_front();
     return out;
   }
 
  private:
-  std::deque<Tuple> tuples_;
+  std::deque<Tuple> tuples_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Upstream's order for a seed: a word of the generator names the place, and the
@@ -39,10 +43,14 @@ class ShuffleQueue : public TupleQueue {
         words_(SeededGenerator(op).now()) {}
 
  protected:
-  int64_t held() const override { return static_cast<int64_t>(tuples_.size()); }
+  int64_t held() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return static_cast<int64_t>(tuples_.size());
+  }
   int64_t kept() const override { return kept_; }
-  void Put(Tuple tuple) override { tuples_.push_back(std::move(tuple)); }
-  Tuple Take() override {
+  void Put(Tuple tuple) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    tuples_.push_back(std::move(tuple));
+  }
+  Tuple Take() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Tuple& place = tuples_[words_.Next() % tuples_.size()];
     std::swap(place, tuples_.back());
     Tuple out = std::move(tuples_.back());
@@ -52,8 +60,8 @@ class ShuffleQueue : public TupleQueue {
 
  private:
   const int64_t kept_;
-  PhiloxWords words_;
-  std::vector<Tuple> tuples_;
+  PhiloxWords words_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Tuple> tuples_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The least first component comes first, of equal ones the oldest.
@@ -62,19 +70,21 @@ class PriorityQueue : public TupleQueue {
   using TupleQueue::TupleQueue;
 
  protected:
-  int64_t held() const override { return static_cast<int64_t>(tuples_.size()); }
-  void Put(Tuple tuple) override {
+  int64_t held() const override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return static_cast<int64_t>(tuples_.size());
+  }
+  void Put(Tuple tuple) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const int64_t priority = tuple[0].scalar<int64_t>();
     tuples_.emplace(priority, std::move(tuple));
   }
-  Tuple Take() override {
+  Tuple Take() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     Tuple out = std::move(tuples_.begin()->second);
     tuples_.erase(tuples_.begin());
     return out;
   }
 
  private:
-  std::multimap<int64_t, Tuple> tuples_;
+  std::multimap<int64_t, Tuple> tuples_ ABSL_GUARDED_BY(mutex_);
 };
 
 using Types = std::vector<DType>;

@@ -45,7 +45,7 @@ StatusOr<Reader::Record> Reader::Read(TupleQueue& queue) {
 
 StatusOr<std::vector<Reader::Record>> Reader::ReadUpTo(int64_t n,
                                                        TupleQueue& queue) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<Record> out;
   while (true) {
     HR_RETURN_IF_ERROR(Start(queue));
@@ -68,12 +68,12 @@ StatusOr<std::vector<Reader::Record>> Reader::ReadUpTo(int64_t n,
 }
 
 int64_t Reader::records_produced() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return produced_;
 }
 
 int64_t Reader::units_completed() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return finished_;
 }
 
@@ -85,12 +85,12 @@ void Reader::ResetLocked() {
 }
 
 void Reader::Reset() {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   ResetLocked();
 }
 
 StatusOr<std::string> Reader::Serialize() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (!serializable()) return Unimplemented("Reader SerializeState");
   std::string out;
   PutCount(kStarted, started_, &out);
@@ -105,7 +105,7 @@ StatusOr<std::string> Reader::Serialize() const {
 }
 
 Status Reader::Restore(const std::string& state) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (!serializable()) return Unimplemented("Reader RestoreState");
   int64_t counts[3] = {};
   std::string unit;

@@ -3,17 +3,16 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "op/resource.h"
 #include "ops/queue/tuple_queue.h"
 
 namespace headrace {
 
-// Thread-safe. A subclass reads one unit; its functions are called with the
-// lock held.
+// Thread-safe. A subclass reads one unit.
 class Reader : public Resource {
  public:
   struct Record {
@@ -39,23 +38,26 @@ class Reader : public Resource {
 
  protected:
   // Prepares reading `unit_`.
-  virtual Status Open() = 0;
+  virtual Status Open() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
   // The next record of the unit; false at its end.
-  virtual StatusOr<bool> Next(Record* record) = 0;
-  virtual void Close() {}
+  virtual StatusOr<bool> Next(Record* record)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  virtual void Close() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {}
   // Whether units have one record, so that the state is that between them.
   virtual bool serializable() const { return false; }
 
-  std::string unit_;  // the one at hand
+  mutable Mutex mutex_;
+  std::string unit_ ABSL_GUARDED_BY(mutex_);  // the one at hand
 
  private:
-  Status Start(TupleQueue& queue);
-  void ResetLocked();
+  Status Start(TupleQueue& queue) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ResetLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string kind_;
-  mutable std::mutex mutex_;
-  bool open_ = false;
-  int64_t started_ = 0, finished_ = 0, produced_ = 0;
+  bool open_ ABSL_GUARDED_BY(mutex_) = false;
+  int64_t started_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t finished_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t produced_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace headrace

@@ -22,11 +22,12 @@ class WholeReader : public Reader {
 
  protected:
   bool serializable() const override { return true; }
-  Status Open() override {
+  Status Open() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     given_ = false;
     return OkStatus();
   }
-  StatusOr<bool> Next(Record* record) override {
+  StatusOr<bool> Next(Record* record) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (given_) return false;
     record->key = record->value = unit_;
     if (opens_) {
@@ -38,7 +39,7 @@ class WholeReader : public Reader {
 
  private:
   const bool opens_;
-  bool given_ = false;
+  bool given_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 // Lines; keys number them from 1, header lines included.
@@ -48,7 +49,7 @@ class LineReader : public Reader {
       : Reader(op.name()), skipped_(op.int_attr("skip_header_lines")) {}
 
  protected:
-  Status Open() override {
+  Status Open() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     HR_ASSIGN_OR_RETURN(text_, WholeFile(unit_));
     at_ = line_ = 0;
     Record record;
@@ -58,7 +59,8 @@ class LineReader : public Reader {
     }
     return OkStatus();
   }
-  StatusOr<bool> Next(Record* record) override {
+  StatusOr<bool> Next(Record* record) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (at_ >= text_.size()) return false;
     size_t end = text_.find('\n', at_);
     const size_t next = end == std::string::npos ? text_.size() : end + 1;
@@ -69,13 +71,15 @@ class LineReader : public Reader {
     at_ = next;
     return true;
   }
-  void Close() override { text_ = std::string(); }
+  void Close() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    text_ = std::string();
+  }
 
  private:
   const int64_t skipped_;
-  std::string text_;
-  size_t at_ = 0;
-  int64_t line_ = 0;
+  std::string text_ ABSL_GUARDED_BY(mutex_);
+  size_t at_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t line_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Records of one size between a header and a footer; keys number them.
@@ -90,13 +94,14 @@ class FixedReader : public Reader {
                                            : op.int_attr("hop_bytes")) {}
 
  protected:
-  Status Open() override {
+  Status Open() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     HR_ASSIGN_OR_RETURN(bytes_, WholeFile(unit_));
     at_ = header_;
     count_ = 0;
     return OkStatus();
   }
-  StatusOr<bool> Next(Record* record) override {
+  StatusOr<bool> Next(Record* record) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto size = static_cast<int64_t>(bytes_.size());
     const int64_t end = size - footer_;  // both are at most a file's size
     if (at_ > end || end - at_ < record_) return false;
@@ -105,12 +110,15 @@ class FixedReader : public Reader {
     at_ = hop_ > end - at_ ? end + 1 : at_ + hop_;
     return true;
   }
-  void Close() override { bytes_ = std::string(); }
+  void Close() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    bytes_ = std::string();
+  }
 
  private:
   const int64_t header_, record_, footer_, hop_;
-  std::string bytes_;
-  int64_t at_ = 0, count_ = 0;
+  std::string bytes_ ABSL_GUARDED_BY(mutex_);
+  int64_t at_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // Records of a TFRecord file; keys say where they begin.
@@ -120,26 +128,27 @@ class RecordFileReader : public Reader {
       : Reader(op.name()), compression_(compression) {}
 
  protected:
-  Status Open() override {
+  Status Open() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     std::string path;
     HR_ASSIGN_OR_RETURN(FileSystem * fs, FileSystemFor(unit_, &path));
     HR_ASSIGN_OR_RETURN(file_, fs->OpenToRead(path));
     records_ = std::make_unique<RecordReader>(file_.get(), compression_);
     return OkStatus();
   }
-  StatusOr<bool> Next(Record* record) override {
+  StatusOr<bool> Next(Record* record) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     record->key = absl::StrCat(unit_, ":", records_->offset());
     return records_->Next(&record->value);
   }
-  void Close() override {
+  void Close() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     records_.reset();
     file_.reset();
   }
 
  private:
   const Compression compression_;
-  std::unique_ptr<RandomAccessFile> file_;
-  std::unique_ptr<RecordReader> records_;
+  std::unique_ptr<RandomAccessFile> file_ ABSL_GUARDED_BY(mutex_);
+  std::unique_ptr<RecordReader> records_ ABSL_GUARDED_BY(mutex_);
 };
 
 Status CheckFixed(const ResolvedOp& op) {

@@ -47,35 +47,27 @@ Status TupleQueue::CheckTuple(absl::Span<const Tensor> tuple, bool many) const {
   return OkStatus();
 }
 
-// Whether to stop is asked now and then.
-template <typename F>
-Status TupleQueue::Wait(std::unique_lock<std::mutex>& lock, F&& ready) {
-  while (!ready()) {
-    lock.unlock();
-    Status s = CheckStop();
-    lock.lock();
-    HR_RETURN_IF_ERROR(s);
-    if (ready()) break;
-    changed_.wait_for(lock, std::chrono::milliseconds(20));
-  }
-  return OkStatus();
+Status TupleQueue::AwaitChange() {
+  changed_.WaitFor(mutex_, std::chrono::milliseconds(20));
+  MutexUnlock open(mutex_);  // a signal's handler may use the queue
+  return CheckStop();
 }
 
 Status TupleQueue::Enqueue(Tuple tuple) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   if (closed_) return Cancelled(Named(), " is closed.");
-  HR_RETURN_IF_ERROR(Wait(
-      lock, [&] { return cancelled_ || capacity_ < 0 || held() < capacity_; }));
+  while (!cancelled_ && capacity_ >= 0 && held() >= capacity_) {
+    HR_RETURN_IF_ERROR(AwaitChange());
+  }
   if (cancelled_) return Cancelled(Named(), " is closed.");
   Put(std::move(tuple));
-  changed_.notify_all();
+  changed_.NotifyAll();
   return OkStatus();
 }
 
 StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(int64_t n, bool up_to) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  HR_RETURN_IF_ERROR(
-      Wait(lock, [&] { return closed_ || held() - kept() >= n; }));
+  MutexLock lock(mutex_);
+  while (!closed_ && held() - kept() < n) HR_RETURN_IF_ERROR(AwaitChange());
   int64_t taken = n;
   if (held() < n) {
     if (!up_to || held() == 0) {
@@ -87,24 +79,24 @@ StatusOr<std::vector<Tuple>> TupleQueue::Dequeue(int64_t n, bool up_to) {
   }
   std::vector<Tuple> out;
   for (int64_t i = 0; i < taken; ++i) out.push_back(Take());
-  changed_.notify_all();
+  changed_.NotifyAll();
   return out;
 }
 
 void TupleQueue::Close(bool cancel_pending) {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   closed_ = true;
   cancelled_ |= cancel_pending;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool TupleQueue::closed() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return closed_;
 }
 
 int64_t TupleQueue::size() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   return held();
 }
 

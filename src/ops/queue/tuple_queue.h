@@ -1,12 +1,11 @@
 // A queue of tuples of tensors that steps and threads share.
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/cancellation.h"
+#include "base/mutex.h"
 #include "op/op.h"
 #include "op/resource.h"
 
@@ -42,25 +41,27 @@ class TupleQueue : public Resource {
   int64_t size() const;
 
  protected:
-  // All are called with the lock held.
-  virtual int64_t held() const = 0;
-  virtual void Put(Tuple tuple) = 0;
-  virtual Tuple Take() = 0;  // one is held
+  virtual int64_t held() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  virtual void Put(Tuple tuple) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;
+  virtual Tuple Take()
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) = 0;  // one is held
   // So many tuples stay behind as long as the queue is open.
   virtual int64_t kept() const { return 0; }
 
+  mutable Mutex mutex_;
+
  private:
-  template <typename F>
-  Status Wait(std::unique_lock<std::mutex>& lock, F&& ready);
+  // Something may have changed, or it is time to stop.
+  Status AwaitChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Named() const;  // "FIFOQueue 'name'"
 
   const std::string kind_, name_;
   const std::vector<DType> types_;
   const std::vector<Shape> shapes_;
   const int64_t capacity_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  bool closed_ = false, cancelled_ = false;
+  CondVar changed_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace headrace

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "base/cancellation.h"
 #include "base/files.h"
+#include "base/mutex.h"
 #include "op/op.h"
 #include "ops/random/generator.h"
 
@@ -30,8 +30,9 @@ class Distribution {
   virtual int64_t classes() const = 0;
   // Tells it the true classes that a call brought.
   virtual void Learn(absl::Span<const int64_t> values) {}
-  // Not null: Draw, Probability and Learn are called one at a time.
-  virtual std::mutex* mutex() { return nullptr; }
+  // Calls `use`, which calls the above. One that learns has them called one at
+  // a time.
+  virtual Status Use(absl::FunctionRef<Status()> use) { return use(); }
 };
 
 uint64_t Bits64(PhiloxWords& words) {
@@ -162,7 +163,8 @@ class Learned : public Distribution {
     while (highest_ * 2 <= range) highest_ *= 2;
   }
 
-  int64_t Draw(PhiloxWords& words) const override {
+  int64_t Draw(PhiloxWords& words) const override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     int64_t left = words.NextBelow(static_cast<uint32_t>(total_)), at = 0;
     for (int64_t step = highest_; step > 0; step /= 2) {
       if (at + step <= range_ && sums_[at + step] <= left) {
@@ -172,13 +174,15 @@ class Learned : public Distribution {
     }
     return at;
   }
-  double Probability(int64_t value) const override {
+  double Probability(int64_t value) const override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (value < 0 || value >= range_) return 0;
     return static_cast<float>(static_cast<double>(weights_[value]) /
                               static_cast<double>(total_));
   }
   int64_t classes() const override { return range_; }
-  void Learn(absl::Span<const int64_t> values) override {
+  void Learn(absl::Span<const int64_t> values) override
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (int64_t v : values) {
       if (total_ >= std::numeric_limits<int32_t>::max()) return;
       ++total_;
@@ -186,13 +190,18 @@ class Learned : public Distribution {
       for (int64_t i = v + 1; i <= range_; i += i & -i) ++sums_[i];
     }
   }
-  std::mutex* mutex() override { return &mutex_; }
+  Status Use(absl::FunctionRef<Status()> use) override {
+    MutexLock lock(mutex_);
+    return use();
+  }
 
  private:
   const int64_t range_;
-  int64_t total_, highest_ = 1;
-  std::vector<int32_t> weights_, sums_;
-  std::mutex mutex_;
+  int64_t highest_ = 1;
+  Mutex mutex_;
+  int64_t total_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int32_t> weights_ ABSL_GUARDED_BY(mutex_);
+  std::vector<int32_t> sums_ ABSL_GUARDED_BY(mutex_);
 };
 
 // The last field of each line of a vocabulary is its weight.
@@ -302,15 +311,16 @@ class Sampler : public Kernel {
       : generator_(op), distribution_(std::move(distribution)) {}
 
   Status Run(KernelContext& c) override {
+    HR_RETURN_IF_ERROR(CheckTrue(c, c.op().int_attr("range_max")));
+    return distribution_->Use([&] { return Sample(c); });
+  }
+
+ private:
+  Status Sample(KernelContext& c) {
     const int64_t n = c.output(0).num_elements();
     int64_t* classes = c.out<int64_t>(0);
     const absl::Span<const int64_t> truth(c.in<int64_t>(0),
                                           c.input(0).num_elements());
-    HR_RETURN_IF_ERROR(CheckTrue(c, c.op().int_attr("range_max")));
-    std::unique_lock<std::mutex> lock;
-    if (distribution_->mutex()) {
-      lock = std::unique_lock<std::mutex>(*distribution_->mutex());
-    }
     HR_ASSIGN_OR_RETURN(const Philox generator,
                         generator_.Reserve(static_cast<uint64_t>(n) * 512));
     PhiloxWords words(generator);
@@ -334,7 +344,6 @@ class Sampler : public Kernel {
     return OkStatus();
   }
 
- private:
   // How many draws it took.
   StatusOr<int64_t> DrawUnique(const KernelContext& c, PhiloxWords& words,
                                int64_t n, int64_t* classes) const {

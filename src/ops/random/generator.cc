@@ -41,7 +41,7 @@ StatusOr<Philox> SeededGenerator::Reserve(uint64_t groups) {
     return InvalidArgument(
         "When determinism is enabled, random ops must have a seed specified.");
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  MutexLock lock(mutex_);
   Philox at = philox_;
   philox_.Skip(groups);
   return at;

@@ -1,8 +1,7 @@
 // Where the random ops' Philox generators come from, and what they share.
 #pragma once
 
-#include <mutex>
-
+#include "base/mutex.h"
 #include "base/philox.h"
 #include "op/op.h"
 
@@ -28,8 +27,8 @@ class SeededGenerator {
   }
 
  private:
-  std::mutex mutex_;
-  Philox philox_;
+  Mutex mutex_;
+  Philox philox_ ABSL_GUARDED_BY(mutex_);
   bool refused_ = false;
 };
 

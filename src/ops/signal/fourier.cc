@@ -4,31 +4,25 @@
 #include <atomic>
 #include <cmath>
 #include <list>
-#include <mutex>
 
 #include "base/cpu_level.h"
 #include "base/fork_mutex.h"
+#include "base/mutex.h"
 #include "base/thread_pool.h"
 #include "tensor/tensor.h"
 
 namespace headrace {
 
-#define HR_DECLARE(level)                      \
-  namespace level {                            \
-  const FourierLoops<float>* FloatFourier();   \
-  const FourierLoops<double>* DoubleFourier(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 template <>
 const FourierLoops<float>& LoopsForFourier() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), FloatFourier());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatFourier<level>(); });
   return *loops;
 }
 template <>
 const FourierLoops<double>& LoopsForFourier() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), DoubleFourier());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleFourier<level>(); });
   return *loops;
 }
 
@@ -53,17 +47,17 @@ double CostOf(int64_t n, bool vectors) {
 }
 
 template <typename T>
-struct Kept {
+struct TransformCache {
   ProcessMutex lock;
   struct Entry {
     int64_t n;
     bool real;
     std::shared_ptr<const Fourier<T>> transform;
   };
-  std::list<Entry> entries;  // the last used first
+  std::list<Entry> entries ABSL_GUARDED_BY(lock);  // the last used first
 
   std::shared_ptr<const Fourier<T>> Find(int64_t n, bool real) {
-    std::lock_guard hold(lock);
+    MutexLock hold(lock);
     for (auto e = entries.begin(); e != entries.end(); ++e) {
       if (e->n != n || e->real != real) continue;
       entries.splice(entries.begin(), entries, e);
@@ -73,7 +67,7 @@ struct Kept {
   }
   void Add(int64_t n, bool real, std::shared_ptr<const Fourier<T>> transform) {
     if (n > kMostKeptLength) return;
-    std::lock_guard hold(lock);
+    MutexLock hold(lock);
     entries.push_front({n, real, std::move(transform)});
     int64_t length = 0;
     size_t count = 0;
@@ -99,7 +93,7 @@ Fourier<T>::~Fourier() {
 template <typename T>
 StatusOr<std::shared_ptr<const Fourier<T>>> Fourier<T>::Get(int64_t n,
                                                             bool real) {
-  static Kept<T>& kept = *new Kept<T>;
+  static TransformCache<T>& kept = *new TransformCache<T>;
   if (auto found = kept.Find(n, real)) return found;
   void* plan = LoopsForFourier<T>().make(n, real);
   if (plan == nullptr) return NoMemory(n);

@@ -1,16 +1,15 @@
-#include "autodiff/walk.h"
+#include "autodiff/graph_backward.h"
 
 #include <algorithm>
 
 namespace headrace {
 
-bool GraphWalk::LeadsThrough(const Edge& e) const {
+bool GraphBackward::LeadsThrough(const Edge& e) const {
   return IsDifferentiable(e.node->output_type(e.index)) &&
-         (sought_.contains(e) ||
-          (!stop_.contains(e) && leads_.contains(e.node)));
+         (sought(e) || (!stop_.contains(e) && leads_.contains(e.node)));
 }
 
-std::vector<Node*> GraphWalk::Between() {
+std::vector<Node*> GraphBackward::Between() {
   // Depth first from the arrivals: a node is done after its inputs, so the
   // reverse has users first. A node leads to a sought edge when an input is
   // one, or when an input's node leads there.
@@ -21,7 +20,7 @@ std::vector<Node*> GraphWalk::Between() {
     if (state.emplace(n, 1).second) stack.push_back({n, 0});
   };
   std::vector<Node*> roots;
-  for (const auto& [e, g] : arrived_) roots.push_back(e.node);
+  for (const auto& [e, g] : all_arrived()) roots.push_back(e.node);
   std::sort(roots.begin(), roots.end(),
             [](Node* a, Node* b) { return a->id() < b->id(); });
   for (Node* root : roots) {
@@ -49,7 +48,7 @@ std::vector<Node*> GraphWalk::Between() {
 // With places: the sum of what came from a device is made beside what the
 // earliest call in the graph gave, whose gradient comes last; the sum of these
 // beside what the gradient is of.
-Gradient GraphWalk::Sum(const Edge& e, absl::Span<const Gradient> parts) {
+Gradient GraphBackward::Sum(const Edge& e, absl::Span<const Gradient> parts) {
   if (builder_ == nullptr || parts.size() < 2) {
     return SumGradients(scope_, parts);
   }
@@ -79,15 +78,7 @@ Gradient GraphWalk::Sum(const Edge& e, absl::Span<const Gradient> parts) {
   return SumGradients(scope_, sums);
 }
 
-Gradient GraphWalk::Take(const Edge& e) {
-  auto it = arrived_.find(e);
-  if (it == arrived_.end()) return {};
-  Gradient g = Sum(e, it->second);
-  it->second = {g};
-  return g;
-}
-
-Status GraphWalk::CallGradient(const Node* n, GradientContext& g) {
+Status GraphBackward::CallGradient(const Node* n, GradientContext& g) {
   const CopiedFrom* copied = nullptr;
   if (origins_) {
     auto it = origins_->find(n);
@@ -96,40 +87,32 @@ Status GraphWalk::CallGradient(const Node* n, GradientContext& g) {
   return CallGradientOfNode(*n, g, copied);
 }
 
-Status GraphWalk::BackThrough(Node* n) {
+Status GraphBackward::BackThrough(Node* n) {
   if (!leads_.contains(n)) return OkStatus();
-  bool any = false;
-  for (int i = 0; i < n->num_outputs(); ++i) {
-    any = any || arrived_.contains(Edge{n, i});
-  }
-  if (!any) return OkStatus();
-  std::vector<Value> inputs, outputs;
-  std::vector<bool> wanted;
-  for (const Edge& e : n->inputs()) {
-    inputs.push_back(graph_->Output(e));
-    wanted.push_back(LeadsThrough(e));
-  }
-  std::vector<Gradient> gradients;
-  for (int i = 0; i < n->num_outputs(); ++i) {
-    outputs.push_back(graph_->Output(n, i));
-    gradients.push_back(Take(Edge{n, i}));
-  }
-  HR_RETURN_IF_ERROR(scope_.status());
-  // The op may grow by its own gradient; these are its inputs of now.
-  std::vector<Edge> edges(n->inputs().begin(), n->inputs().end());
-  GradientContext g(n->op_ptr(), inputs, outputs, gradients);
-  g.set_wanted(wanted);
-  {
-    PlacedWith place(builder_, *n);
-    HR_RETURN_IF_ERROR(CallGradient(n, g));
-  }
-  for (size_t i = 0; i < edges.size(); ++i) {
-    if (wanted[i]) Arrive(edges[i], std::move(g.results()[i]));
-  }
-  return OkStatus();
+  // The op may grow by its own gradient; these are its edges of now.
+  const std::vector<Edge> from(n->inputs().begin(), n->inputs().end());
+  std::vector<Edge> to;
+  for (int i = 0; i < n->num_outputs(); ++i) to.push_back({n, i});
+  const auto wants = [&](size_t i) { return LeadsThrough(from[i]); };
+  return Through(to, from, wants,
+                 [&](std::vector<bool>& wanted, const Gradients& gradients,
+                     std::vector<Gradient>* results) -> Status {
+                   std::vector<Value> inputs, outputs;
+                   for (const Edge& e : from) {
+                     inputs.push_back(graph_->Output(e));
+                   }
+                   for (const Edge& e : to)
+                     outputs.push_back(graph_->Output(e));
+                   GradientContext g(n->op_ptr(), inputs, outputs, gradients);
+                   g.set_wanted(wanted);
+                   PlacedWith place(builder_, *n);
+                   HR_RETURN_IF_ERROR(CallGradient(n, g));
+                   *results = std::move(g.results());
+                   return OkStatus();
+                 });
 }
 
-Status GraphWalk::Back() {
+Status GraphBackward::Back() {
   for (Node* n : Between()) HR_RETURN_IF_ERROR(BackThrough(n));
   return scope_.status();
 }

@@ -7,32 +7,26 @@
 #include "absl/container/flat_hash_set.h"
 #include "autodiff/named_gradient.h"
 #include "graph/builder.h"
+#include "op/backward.h"
 
 namespace headrace {
 
 // Gradients go through the current emitter, which need not be the graph's own
 // builder. One walk, one thread.
-class GraphWalk {
+class GraphBackward : public Backward<Edge> {
  public:
   // `origins`, for a copied graph: where its nodes with named gradients came
   // from; borrowed for the walk.
-  explicit GraphWalk(std::shared_ptr<Graph> graph,
-                     const Origins* origins = nullptr)
+  explicit GraphBackward(std::shared_ptr<Graph> graph,
+                         const Origins* origins = nullptr)
       : graph_(std::move(graph)), origins_(origins) {}
 
   // What gradients make with `builder` is placed with what they are of.
   void PlaceBy(GraphBuilder* builder) { builder_ = builder; }
-  // Gradients are sought for these; nothing is sought behind `stop`.
-  void Seek(const Edge& e) { sought_.insert(e); }
+  // Nothing is sought behind `e`.
   void StopAt(const Edge& e) { stop_.insert(e); }
-  void Arrive(const Edge& e, Gradient g) {
-    if (g) arrived_[e].push_back(std::move(g));
-  }
   // Walks back from all that arrived.
   Status Back();
-  // The sum at `e`; null when nothing came.
-  Gradient Take(const Edge& e);
-  const Status& status() const { return scope_.status(); }
 
  private:
   Status BackThrough(Node* n);
@@ -43,15 +37,13 @@ class GraphWalk {
   std::vector<Node*> Between();
 
   Status CallGradient(const Node* n, GradientContext& g);
-  Gradient Sum(const Edge& e, absl::Span<const Gradient> parts);
+  Gradient Sum(const Edge& e, absl::Span<const Gradient> parts) override;
 
   std::shared_ptr<Graph> graph_;
   const Origins* origins_;
   GraphBuilder* builder_ = nullptr;
-  OpScope scope_;
-  absl::flat_hash_set<Edge> sought_, stop_;
+  absl::flat_hash_set<Edge> stop_;
   absl::flat_hash_set<const Node*> leads_;  // to something sought
-  absl::flat_hash_map<Edge, std::vector<Gradient>> arrived_;
 };
 
 }  // namespace headrace
