@@ -367,31 +367,28 @@ Status GradientOfLoop(GradientContext& g) {
   return g.status();
 }
 
-#define HR_WHILE_ATTRS                         \
-  .Attr("T: list(type) >= 0")                  \
-      .Attr("cond: func")                      \
-      .Attr("body: func")                      \
-      .Attr("output_shapes: list(shape) = []") \
+OpBuilder WhileOp(const char* name, const char* doc) {
+  OpBuilder b(name);
+  b.Input("input: T")
+      .Output("output: T")
+      .Attr("T: list(type) >= 0")
+      .Attr("cond: func")
+      .Attr("body: func")
+      .Attr("output_shapes: list(shape) = []")
       .Attr("parallel_iterations: int = 10")
-
-HR_OP(While)
-    .Input("input: T")
-    .Output("output: T") HR_WHILE_ATTRS
-    .Doc("Calls `body` on its own results while `cond` of them is true.")
-    .Role(OpRole::kLoop)
-    .Stateful()
-    .Shape(CalledShapes)
-    .Gradient(GradientOfLoop)
-    .Cpu(Bind<WhileKernel>);
-
-HR_OP(StatelessWhile)
-    .Input("input: T")
-    .Output("output: T") HR_WHILE_ATTRS
-    .Doc("While, of functions without effects.")
-    .Role(OpRole::kLoop)
-    .Shape(CalledShapes)
-    .Gradient(GradientOfLoop)
-    .Cpu(Bind<WhileKernel>);
+      .Doc(doc)
+      .Role(OpRole::kLoop)
+      .Shape(CalledShapes)
+      .Gradient(GradientOfLoop)
+      .Cpu(Bind<WhileKernel>);
+  return b;
+}
+[[maybe_unused]] const OpRegistrar kLoopOps[] = {
+    WhileOp("While",
+            "Calls `body` on its own results while `cond` of them is true.")
+        .Stateful(),
+    WhileOp("StatelessWhile", "While, of functions without effects."),
+};
 
 }  // namespace
 }  // namespace headrace

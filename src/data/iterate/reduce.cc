@@ -44,7 +44,9 @@ HR_OP(ReduceDataset)
     .Output("components: output_types")
     .Attr("f: func")
     .Attr("Tstate: list(type) >= 1")
-    .Attr("Targuments: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Targuments: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("use_inter_op_parallelism: bool = true")
     .Attr("metadata: string = ''")
     .Doc("A function of the state so far and each element in turn.")
@@ -67,7 +69,9 @@ Status SingleElement(KernelContext& c) {
 
 HR_OP(DatasetToSingleElement)
     .Input("dataset: variant")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Attr("metadata: string = ''")
     .Doc("The element of a dataset of one.")
     .Stateful()
@@ -107,7 +111,9 @@ Status ElementAtIndex(KernelContext& c) {
 HR_OP(GetElementAtIndex)
     .Input("dataset: variant")
     .Input("index: int64")
-    .Output("components: output_types") HR_DATASET_SPEC
+    .Output("components: output_types")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The element at a place of a dataset whose cardinality is known.")
     .Stateful()
     .Shape(ElementRule)
@@ -125,13 +131,15 @@ HR_OP(DatasetCardinality)
     .Output("cardinality: int64")
     .Attr("cardinality_options: string = ''")
     .Doc("The number of elements; -1 infinite, -2 not known.")
-        HR_DATASET_END(Cardinality);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<Cardinality>);
 
 HR_OP(ExperimentalDatasetCardinality)
     .Input("input_dataset: variant")
     .Output("cardinality: int64")
     .Doc("The number of elements; -1 infinite, -2 not known.")
-        HR_DATASET_END(Cardinality);
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<Cardinality>);
 
 }  // namespace
 }  // namespace headrace

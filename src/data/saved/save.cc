@@ -170,9 +170,13 @@ HR_OP(SaveDatasetV2)
     .Attr("compression: string = ''")
     .Attr("shard_func: func")
     .Attr("use_shard_func: bool = true")
-    .Attr("Tshard_func_args: list(type) >= 0") HR_DATASET_SPEC
+    .Attr("Tshard_func_args: list(type) >= 0")
+    .Attr(kOutputTypes)
+    .Attr(kOutputShapes)
     .Doc("The elements, written to a folder as they pass.")
-    .Stateful() HR_DATASET_END(MakeSave);
+    .Stateful()
+    .Shape(ScalarShape)
+    .Cpu(ComputeOwn<MakeSave>);
 
 }  // namespace
 

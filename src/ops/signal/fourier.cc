@@ -13,22 +13,16 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)                      \
-  namespace level {                            \
-  const FourierLoops<float>* FloatFourier();   \
-  const FourierLoops<double>* DoubleFourier(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 template <>
 const FourierLoops<float>& LoopsForFourier() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), FloatFourier());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatFourier<level>(); });
   return *loops;
 }
 template <>
 const FourierLoops<double>& LoopsForFourier() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), DoubleFourier());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleFourier<level>(); });
   return *loops;
 }
 

@@ -12,22 +12,16 @@
 
 namespace headrace {
 
-#define HR_DECLARE(level)                \
-  namespace level {                      \
-  const GemmLoops<float>* FloatGemm();   \
-  const GemmLoops<double>* DoubleGemm(); \
-  }
-HR_FOR_EACH_LEVEL(HR_DECLARE)
-#undef HR_DECLARE
-
 template <>
 const GemmLoops<float>& LoopsForGemm() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), FloatGemm());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return FloatGemm<level>(); });
   return *loops;
 }
 template <>
 const GemmLoops<double>& LoopsForGemm() {
-  static const auto* loops = HR_CALL_LEVEL(ActiveCpuLevel(), DoubleGemm());
+  static const auto* loops =
+      AtActiveLevel([](auto level) { return DoubleGemm<level>(); });
   return *loops;
 }
 
